@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static const struct err_info infos[ERR_CODES] = {
+    [ERR_NONE] = {"none", "No error", 200, 0},
+    [ERR_INTERNAL] = {"internal", "Internal error", 500, 1},
+    [ERR_NO_MEMORY] = {"no-memory", "The daemon is out of memory", 503, 1},
+    [ERR_SYSTEM] = {"system", "A system call failed", 500, 1},
+    [ERR_USAGE] = {"usage", "Wrong usage", 400, 2},
+    [ERR_BAD_REQUEST] = {"bad-request", "The request cannot be understood", 400, 2},
+    [ERR_INVALID] = {"invalid", "A value cannot be used", 422, 2},
+    [ERR_NOT_FOUND] = {"not-found", "Not found", 404, 5},
+    [ERR_METHOD] = {"method-not-allowed", "Method not allowed", 405, 2},
+    [ERR_NOT_ACCEPTABLE] = {"not-acceptable", "No such representation", 406, 2},
+    [ERR_CONFLICT] = {"conflict", "Not possible in this state", 409, 1},
+    [ERR_BUSY] = {"busy", "The node is not free", 409, 6},
+    [ERR_TOO_LARGE] = {"too-large", "The request body is too large", 413, 2},
+    [ERR_MEDIA_TYPE] = {"media-type", "The request body must be JSON", 415, 2},
+    [ERR_MISDIRECTED] = {"misdirected", "This is not the host you asked for", 421, 4},
+    [ERR_FORBIDDEN] = {"forbidden", "Not allowed", 403, 4},
+    [ERR_QUEUE_FULL] = {"queue-full", "Too many runs are waiting", 429, 6},
+    [ERR_STORAGE] = {"storage", "The daemon cannot store this", 507, 1},
+    [ERR_UNAVAILABLE] = {"unavailable", "Not available now", 503, 1},
+    [ERR_UNREACHABLE] = {"unreachable", "The daemon does not answer", 502, 3},
+    [ERR_NO_MEMORY_NODE] = {"memory-short", "The node has not enough free memory", 409, 6},
+    [ERR_TIMEOUT] = {"timeout", "A deadline passed", 504, 1},
+};
+
+const struct err_info *err_info(enum err_code code)
+{
+    return &infos[(unsigned)code < ERR_CODES ? code : ERR_INTERNAL];
+}
+
+int err_set(struct err *err, enum err_code code, const char *member, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    *err = (struct err){.code = code};
+    snprintf(err->member, sizeof err->member, "%s", member ? member : "");
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+int err_sys(struct err *err, const char *fmt, ...)
+{
+    int saved = errno;
+    if (!err)
+        return -1;
+    *err = (struct err){.code = ERR_SYSTEM, .sys = saved};
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
+    va_end(ap);
+    if (n >= 0 && (size_t)n < sizeof err->text)
+        snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", strerror(saved));
+    return -1;
+}
+
+int err_prefix(struct err *err, const char *fmt, ...)
+{
+    if (!err)
+        return -1;
+    char head[sizeof err->text];
+    char whole[2 * sizeof err->text + 2];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(head, sizeof head, fmt, ap);
+    va_end(ap);
+    snprintf(whole, sizeof whole, "%s: %s", head, err->text);
+    memcpy(err->text, whole, sizeof err->text - 1);
+    err->text[sizeof err->text - 1] = '\0';
+    return -1;
+}
+
+void mem_cleanup(void *pointer_to_pointer)
+{
+    void **p = pointer_to_pointer;
+    free(*p);
+    *p = NULL;
+}

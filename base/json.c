@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// cJSON accepts more than JSON: duplicate members, raw control characters, NUL inside names, 1000
+// levels. What it does not check is checked here, before (one scan of the text) and after (a walk).
+#include "base/json.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/str.h"
+
+// struct json is never defined: a pointer to it is a pointer to a cJSON node.
+static const cJSON *node(const struct json *v)
+{
+    return (const cJSON *)(const void *)v;
+}
+
+static const struct json *view(const cJSON *v)
+{
+    return (const struct json *)(const void *)v;
+}
+
+// Depth, control characters and \u0000 in one pass over the text.
+static int scan(const char *text, size_t len, struct err *err)
+{
+    int depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20 && (in_string || !strchr("\t\n\r", c) || !c))
+            return err_set(err, ERR_BAD_REQUEST, "", "control character at byte %zu", i);
+        if (in_string && c == '\\') {
+            if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
+                return err_set(err, ERR_BAD_REQUEST, "", "NUL in a string at byte %zu", i);
+            i++;
+        } else if (c == '"') {
+            in_string = !in_string;
+        } else if (!in_string && (c == '{' || c == '[')) {
+            if (++depth > JSON_DEPTH_MAX)
+                return err_set(err, ERR_BAD_REQUEST, "", "nested deeper than %d at byte %zu",
+                               JSON_DEPTH_MAX, i);
+        } else if (!in_string && (c == '}' || c == ']')) {
+            depth--;
+        }
+    }
+    return 0;
+}
+
+// O(n²) in the members of one object; objects that we read are small and their text is capped.
+static int refuse_duplicates(const cJSON *v, struct err *err)
+{
+    for (const cJSON *a = v->child; a; a = a->next) {
+        if (refuse_duplicates(a, err) < 0)
+            return -1;
+        if (cJSON_IsNumber(a) && !isfinite(a->valuedouble))
+            return err_set(err, ERR_BAD_REQUEST, a->string, "number out of range");
+        if (!cJSON_IsObject(v))
+            continue;
+        for (const cJSON *b = a->next; b; b = b->next)
+            if (strcmp(a->string, b->string) == 0)
+                return err_set(err, ERR_BAD_REQUEST, a->string, "member \"%.40s\" appears twice",
+                               a->string);
+    }
+    return 0;
+}
+
+struct json *json_parse(const char *text, size_t len, struct err *err)
+{
+    if (!str_utf8_valid(text, len)) {
+        err_set(err, ERR_BAD_REQUEST, "", "not valid UTF-8");
+        return NULL;
+    }
+    if (scan(text, len, err) < 0)
+        return NULL;
+    const char *end = text;
+    cJSON *root = cJSON_ParseWithLengthOpts(text, len, &end, 0);
+    size_t at = (size_t)(end - text);
+    if (!root) {
+        err_set(err, ERR_BAD_REQUEST, "", "not JSON at byte %zu", at);
+        return NULL;
+    }
+    at += strspn(text + at, " \t\r\n") <= len - at ? strspn(text + at, " \t\r\n") : 0;
+    if (at < len)
+        err_set(err, ERR_BAD_REQUEST, "", "something after the JSON value at byte %zu", at);
+    if (at < len || refuse_duplicates(root, err) < 0) {
+        cJSON_Delete(root);
+        return NULL;
+    }
+    return (struct json *)(void *)root;
+}
+
+void json_free(struct json *root)
+{
+    cJSON_Delete((cJSON *)(void *)root);
+}
+
+void json_cleanup(struct json **root)
+{
+    json_free(*root);
+    *root = NULL;
+}
+
+const struct json *json_get(const struct json *object, const char *member)
+{
+    return view(cJSON_GetObjectItemCaseSensitive(node(object), member));
+}
+
+const struct json *json_first(const struct json *v)
+{
+    return v ? view(node(v)->child) : NULL;
+}
+
+const struct json *json_next(const struct json *v)
+{
+    return v ? view(node(v)->next) : NULL;
+}
+
+const char *json_name(const struct json *v)
+{
+    return v ? node(v)->string : NULL;
+}
+
+int json_count(const struct json *v)
+{
+    return v ? cJSON_GetArraySize(node(v)) : 0;
+}
+
+bool json_is_object(const struct json *v)
+{
+    return cJSON_IsObject(node(v));
+}
+
+bool json_is_array(const struct json *v)
+{
+    return cJSON_IsArray(node(v));
+}
+
+bool json_is_string(const struct json *v)
+{
+    return cJSON_IsString(node(v));
+}
+
+bool json_is_number(const struct json *v)
+{
+    return cJSON_IsNumber(node(v));
+}
+
+bool json_is_bool(const struct json *v)
+{
+    return cJSON_IsBool(node(v));
+}
+
+bool json_is_null(const struct json *v)
+{
+    return cJSON_IsNull(node(v));
+}
+
+const char *json_text(const struct json *v)
+{
+    return json_is_string(v) ? node(v)->valuestring : NULL;
+}
+
+bool json_number(const struct json *v, double *out)
+{
+    if (!json_is_number(v))
+        return false;
+    *out = node(v)->valuedouble;
+    return true;
+}
+
+bool json_i64(const struct json *v, int64_t *out)
+{
+    static const double exact = 9007199254740992.0; // 2^53
+    double d;
+    if (!json_number(v, &d) || d != floor(d) || d > exact || d < -exact)
+        return false;
+    *out = (int64_t)d;
+    return true;
+}
+
+bool json_bool(const struct json *v, bool *out)
+{
+    if (!json_is_bool(v))
+        return false;
+    *out = cJSON_IsTrue(node(v));
+    return true;
+}
+
+const char *json_get_text(const struct json *object, const char *member, const char *otherwise)
+{
+    const char *s = json_text(json_get(object, member));
+    return s ? s : otherwise;
+}
+
+double json_get_number(const struct json *object, const char *member, double otherwise)
+{
+    double d = otherwise;
+    json_number(json_get(object, member), &d);
+    return d;
+}
+
+int64_t json_get_i64(const struct json *object, const char *member, int64_t otherwise)
+{
+    int64_t i = otherwise;
+    json_i64(json_get(object, member), &i);
+    return i;
+}
+
+bool json_get_bool(const struct json *object, const char *member, bool otherwise)
+{
+    bool b = otherwise;
+    json_bool(json_get(object, member), &b);
+    return b;
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading JSON: cJSON behind a strict door. A text is refused that is larger or deeper than its
+// limits, has a duplicate member, a NUL, invalid UTF-8, or anything after the value.
+// The only module that includes cJSON.h.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct json; // a value; owned by the root that json_parse gave
+
+enum { JSON_DEPTH_MAX = 16 }; // deepest thing we read is a run with matrices: 6
+
+// ERR_BAD_REQUEST says what is wrong and at which byte. The caller frees with json_free.
+struct json *json_parse(const char *text, size_t len, struct err *err);
+void json_free(struct json *root); // NULL is fine
+void json_cleanup(struct json **root);
+#define CLEANUP_JSON CLEANUP(json_cleanup)
+
+// Borrowed views. NULL value in, NULL or "no" out, so that chains need one check.
+const struct json *json_get(const struct json *object, const char *member);
+const struct json *json_first(const struct json *array_or_object);
+const struct json *json_next(const struct json *value);
+const char *json_name(const struct json *value); // member name inside an object
+int json_count(const struct json *array_or_object);
+bool json_is_object(const struct json *v);
+bool json_is_array(const struct json *v);
+bool json_is_string(const struct json *v);
+bool json_is_number(const struct json *v);
+bool json_is_bool(const struct json *v);
+bool json_is_null(const struct json *v);
+
+const char *json_text(const struct json *v); // NULL if not a string
+bool json_number(const struct json *v, double *out);
+bool json_i64(const struct json *v, int64_t *out); // exact integers within ±2^53 only
+bool json_bool(const struct json *v, bool *out);
+
+// Same, by member, with a value for when it is absent or of another type.
+const char *json_get_text(const struct json *object, const char *member, const char *otherwise);
+double json_get_number(const struct json *object, const char *member, double otherwise);
+int64_t json_get_i64(const struct json *object, const char *member, int64_t otherwise);
+bool json_get_bool(const struct json *object, const char *member, bool otherwise);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/jsonw.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+struct jsonw jsonw_to(struct buf *out)
+{
+    return (struct jsonw){.out = out, .first = true};
+}
+
+static void escaped(struct buf *out, const char *s)
+{
+    buf_char(out, '"');
+    for (const char *run = s;; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+            continue;
+        buf_add(out, run, (size_t)(s - run));
+        run = s + 1;
+        if (!c)
+            break;
+        if (c == '"' || c == '\\')
+            buf_fmt(out, "\\%c", c);
+        else if (c == '\n')
+            buf_str(out, "\\n");
+        else
+            buf_fmt(out, "\\u%04x", c);
+    }
+    buf_char(out, '"');
+}
+
+static void lead(struct jsonw *w, const char *key)
+{
+    if (!w->first)
+        buf_char(w->out, ',');
+    w->first = false;
+    if (key) {
+        escaped(w->out, key);
+        buf_char(w->out, ':');
+    }
+}
+
+static void open_level(struct jsonw *w, const char *key, bool array)
+{
+    lead(w, key);
+    buf_char(w->out, array ? '[' : '{');
+    w->depth++;
+    uint32_t bit = 1u << (w->depth & 31);
+    w->is_array = array ? w->is_array | bit : w->is_array & ~bit;
+    w->first = true;
+}
+
+void jsonw_object(struct jsonw *w, const char *key)
+{
+    open_level(w, key, false);
+}
+
+void jsonw_array(struct jsonw *w, const char *key)
+{
+    open_level(w, key, true);
+}
+
+void jsonw_end(struct jsonw *w)
+{
+    buf_char(w->out, w->is_array & (1u << (w->depth & 31)) ? ']' : '}');
+    w->depth--;
+    w->first = false;
+}
+
+void jsonw_text(struct jsonw *w, const char *key, const char *s)
+{
+    lead(w, key);
+    if (s)
+        escaped(w->out, s);
+    else
+        buf_str(w->out, "null");
+}
+
+void jsonw_i64(struct jsonw *w, const char *key, int64_t v)
+{
+    lead(w, key);
+    buf_fmt(w->out, "%" PRId64, v);
+}
+
+void jsonw_u64_text(struct jsonw *w, const char *key, uint64_t v)
+{
+    lead(w, key);
+    buf_fmt(w->out, "\"%" PRIu64 "\"", v);
+}
+
+// "%.*f" follows the locale; our programs never call setlocale, a test holds them to it.
+void jsonw_fixed(struct jsonw *w, const char *key, double v, int digits)
+{
+    lead(w, key);
+    if (!isfinite(v)) {
+        buf_str(w->out, "null");
+        return;
+    }
+    char text[352];
+    int n = snprintf(text, sizeof text, "%.*f", digits, v);
+    if (strchr(text, '.')) {
+        while (text[n - 1] == '0')
+            n--;
+        if (text[n - 1] == '.')
+            n--;
+    }
+    buf_add(w->out, text, (size_t)n);
+}
+
+void jsonw_bool(struct jsonw *w, const char *key, bool v)
+{
+    lead(w, key);
+    buf_str(w->out, v ? "true" : "false");
+}
+
+void jsonw_null(struct jsonw *w, const char *key)
+{
+    lead(w, key);
+    buf_str(w->out, "null");
+}
+
+void jsonw_raw(struct jsonw *w, const char *key, const char *json)
+{
+    lead(w, key);
+    buf_str(w->out, json);
+}
+
+void jsonw_time(struct jsonw *w, const char *key, int64_t wall_ms)
+{
+    char when[32];
+    if (wall_ms)
+        clock_rfc3339(wall_ms, when);
+    jsonw_text(w, key, wall_ms ? when : NULL);
+}

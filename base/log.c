@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static enum log_level threshold = LOG_LVL_INFO;
+static int for_journal;
+
+void log_init(enum log_level most, int journal)
+{
+    threshold = most;
+    for_journal = journal;
+}
+
+static const char *level_name(enum log_level level)
+{
+    return level <= LOG_LVL_ERROR  ? "error"
+           : level == LOG_LVL_WARN ? "warn"
+           : level == LOG_LVL_INFO ? "info"
+                                   : "debug";
+}
+
+// A line is written with one write(2) so that lines of two processes never mix.
+static void emit(enum log_level level, const char *event, const char *text)
+{
+    char line[1024];
+    char when[32];
+    clock_rfc3339(clock_wall_ms(), when);
+    int head = for_journal
+                   ? snprintf(line, sizeof line, "<%d>event=%s ", (int)level, event)
+                   : snprintf(line, sizeof line, "%s %s event=%s ", when, level_name(level), event);
+    size_t used = head > 0 ? (size_t)head : 0;
+    for (const char *p = text; *p && used < sizeof line - 2; p++)
+        line[used++] = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
+    line[used++] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, line, used);
+    (void)ignored;
+}
+
+void log_event(enum log_level level, const char *event, const char *fmt, ...)
+{
+    if (level > threshold)
+        return;
+    char text[900];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    emit(level, event, text);
+}
+
+void log_error(const char *event, const struct err *err)
+{
+    log_event(LOG_LVL_ERROR, event, "code=%s member=%s text=\"%s\"", err_info(err->code)->slug,
+              err->member, err->text);
+}

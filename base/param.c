@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/param.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+const struct param *param_find(const struct param_table *t, const char *name)
+{
+    for (int i = 0; i < t->n; i++)
+        if (strcmp(t->params[i].name, name) == 0)
+            return &t->params[i];
+    return NULL;
+}
+
+static bool same_option(const char *name, const char *option)
+{
+    for (; *name && *option; name++, option++)
+        if (*name != *option && !(*name == '_' && *option == '-'))
+            return false;
+    return *name == *option;
+}
+
+const struct param *param_find_option(const struct param_table *t, const char *option)
+{
+    for (int i = 0; i < t->n; i++)
+        if (same_option(t->params[i].name, option))
+            return &t->params[i];
+    return NULL;
+}
+
+static void *member_of(const struct param *p, void *object)
+{
+    return (char *)object + p->offset;
+}
+
+static const void *member_at(const struct param *p, const void *object)
+{
+    return (const char *)object + p->offset;
+}
+
+void param_defaults(const struct param_table *t, void *object)
+{
+    for (int i = 0; i < t->n; i++) {
+        struct err err = {0};
+        if (param_set_text(&t->params[i], object, t->params[i].def, &err) < 0)
+            abort(); // a table with a wrong default is a bug that every test finds
+    }
+}
+
+static int out_of_range(const struct param *p, const char *got, struct err *err)
+{
+    char low[24], high[24];
+    if (p->kind == PARAM_BYTES) {
+        str_from_bytes((uint64_t)p->min, low, sizeof low);
+        str_from_bytes((uint64_t)p->max, high, sizeof high);
+    } else {
+        snprintf(low, sizeof low, "%.10g", p->min);
+        snprintf(high, sizeof high, "%.10g", p->max);
+    }
+    return err_set(err, ERR_INVALID, p->name, "must be from %s to %s%s%s, got %.40s", low, high,
+                   p->unit ? " " : "", p->unit ? p->unit : "", got);
+}
+
+static int set_bool(const struct param *p, void *object, const char *text, struct err *err)
+{
+    static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
+    for (unsigned i = 0; i < COUNT_OF(words); i++)
+        if (strcmp(text, words[i]) == 0) {
+            *(bool *)member_of(p, object) = i & 1;
+            return 0;
+        }
+    return err_set(err, ERR_INVALID, p->name, "must be true or false, got \"%.40s\"", text);
+}
+
+static int set_enum(const struct param *p, void *object, const char *text, struct err *err)
+{
+    char list[160] = "";
+    for (int i = 0; p->choices[i]; i++) {
+        if (strcmp(text, p->choices[i]) == 0) {
+            *(int *)member_of(p, object) = i;
+            return 0;
+        }
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", p->choices[i]);
+    }
+    return err_set(err, ERR_INVALID, p->name, "must be one of %s; got \"%.40s\"", list, text);
+}
+
+static int set_number(const struct param *p, void *object, const char *text, struct err *err)
+{
+    int64_t i = 0;
+    uint64_t bytes = 0;
+    double d = 0;
+    bool parsed = p->kind == PARAM_INT     ? str_to_i64(text, &i)
+                  : p->kind == PARAM_BYTES ? str_to_bytes(text, 1, &bytes)
+                                           : str_to_double(text, &d);
+    if (!parsed)
+        return err_set(err, ERR_INVALID, p->name, "must be %s, got \"%.40s\"",
+                       p->kind == PARAM_INT     ? "a whole number"
+                       : p->kind == PARAM_BYTES ? "a size such as 64 or 4K"
+                                                : "a number",
+                       text);
+    double value = p->kind == PARAM_INT ? (double)i : p->kind == PARAM_BYTES ? (double)bytes : d;
+    if (value < p->min || value > p->max)
+        return out_of_range(p, text, err);
+    if (p->kind == PARAM_INT)
+        *(int64_t *)member_of(p, object) = i;
+    else if (p->kind == PARAM_BYTES)
+        *(uint64_t *)member_of(p, object) = bytes;
+    else
+        *(double *)member_of(p, object) = d;
+    return 0;
+}
+
+int param_set_text(const struct param *p, void *object, const char *text, struct err *err)
+{
+    if (p->kind == PARAM_BOOL)
+        return set_bool(p, object, text, err);
+    if (p->kind == PARAM_ENUM)
+        return set_enum(p, object, text, err);
+    if (p->kind != PARAM_TEXT)
+        return set_number(p, object, text, err);
+    if (strlen(text) >= p->room)
+        return err_set(err, ERR_INVALID, p->name, "is longer than %zu bytes", p->room - 1);
+    char *to = member_of(p, object);
+    memset(to, 0, p->room);
+    memcpy(to, text, strlen(text));
+    return 0;
+}
+
+int param_set_json(const struct param *p, void *object, const struct json *value, struct err *err)
+{
+    bool flag;
+    int64_t whole;
+    double real;
+    char text[40];
+    if (json_bool(value, &flag)) {
+        if (p->kind != PARAM_BOOL)
+            return err_set(err, ERR_INVALID, p->name, "must not be true or false");
+        return param_set_text(p, object, flag ? "true" : "false", err);
+    }
+    if (p->kind == PARAM_BOOL)
+        return err_set(err, ERR_INVALID, p->name, "must be true or false");
+    if (json_text(value)) {
+        if (p->kind == PARAM_INT || p->kind == PARAM_REAL)
+            return err_set(err, ERR_INVALID, p->name, "must be a number, not a string");
+        return param_set_text(p, object, json_text(value), err);
+    }
+    if (json_i64(value, &whole) && p->kind != PARAM_ENUM) {
+        snprintf(text, sizeof text, "%" PRId64, whole);
+        return param_set_text(p, object, text, err);
+    }
+    if (json_number(value, &real) && p->kind == PARAM_REAL) {
+        snprintf(text, sizeof text, "%.17g", real);
+        return param_set_text(p, object, text, err);
+    }
+    return err_set(err, ERR_INVALID, p->name, "must be %s",
+                   p->kind == PARAM_INT    ? "a whole number"
+                   : p->kind == PARAM_REAL ? "a number"
+                                           : "a string");
+}
+
+void param_get_text(const struct param *p, const void *object, char *out, size_t room)
+{
+    const void *m = member_at(p, object);
+    switch (p->kind) {
+    case PARAM_BOOL:
+        snprintf(out, room, "%s", *(const bool *)m ? "true" : "false");
+        break;
+    case PARAM_INT:
+        snprintf(out, room, "%" PRId64, *(const int64_t *)m);
+        break;
+    case PARAM_REAL:
+        snprintf(out, room, "%.15g", *(const double *)m);
+        break;
+    case PARAM_BYTES:
+        str_from_bytes(*(const uint64_t *)m, out, room);
+        break;
+    case PARAM_ENUM:
+        snprintf(out, room, "%s", p->choices[*(const int *)m]);
+        break;
+    case PARAM_TEXT:
+        snprintf(out, room, "%s", (const char *)m);
+        break;
+    }
+}
+
+void param_write_value(const struct param *p, const void *object, struct jsonw *w)
+{
+    const void *m = member_at(p, object);
+    if (p->kind == PARAM_BOOL) {
+        jsonw_bool(w, p->name, *(const bool *)m);
+    } else if (p->kind == PARAM_INT) {
+        jsonw_i64(w, p->name, *(const int64_t *)m);
+    } else if (p->kind == PARAM_BYTES) {
+        jsonw_i64(w, p->name, (int64_t) * (const uint64_t *)m);
+    } else if (p->kind == PARAM_REAL) {
+        jsonw_fixed(w, p->name, *(const double *)m, 6);
+    } else if (p->kind == PARAM_ENUM) {
+        jsonw_text(w, p->name, p->choices[*(const int *)m]);
+    } else {
+        jsonw_text(w, p->name, m);
+    }
+}
+
+static const char *const kind_names[] = {
+    [PARAM_BOOL] = "boolean", [PARAM_INT] = "integer", [PARAM_REAL] = "number",
+    [PARAM_BYTES] = "bytes",  [PARAM_ENUM] = "choice", [PARAM_TEXT] = "text",
+};
+
+void param_write_catalogue(const struct param *p, struct jsonw *w)
+{
+    bool ranged = p->kind == PARAM_INT || p->kind == PARAM_REAL || p->kind == PARAM_BYTES;
+    jsonw_object(w, NULL);
+    jsonw_text(w, "name", p->name);
+    jsonw_text(w, "kind", kind_names[p->kind]);
+    jsonw_text(w, "default", p->def);
+    if (p->unit)
+        jsonw_text(w, "unit", p->unit);
+    if (ranged) {
+        jsonw_fixed(w, "min", p->min, 3);
+        jsonw_fixed(w, "max", p->max, 3);
+    }
+    if (p->kind == PARAM_TEXT)
+        jsonw_i64(w, "max_length", (int64_t)p->room - 1);
+    if (p->choices) {
+        jsonw_array(w, "choices");
+        for (int i = 0; p->choices[i]; i++)
+            jsonw_text(w, NULL, p->choices[i]);
+        jsonw_end(w);
+    }
+    jsonw_text(w, "help", p->help);
+    jsonw_end(w);
+}
+
+static void print_wrapped(FILE *out, const char *text, int indent, int width)
+{
+    int column = indent;
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + word > width) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", word, text);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+void param_print_help(const struct param_table *t, FILE *out)
+{
+    static const char *const metavars[] = {
+        [PARAM_BOOL] = "",      [PARAM_INT] = "N",     [PARAM_REAL] = "X",
+        [PARAM_BYTES] = "SIZE", [PARAM_TEXT] = "TEXT",
+    };
+    for (int i = 0; i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        char head[200];
+        int n = snprintf(head, sizeof head, "  --%s", p->name);
+        for (char *c = head + 4; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        const char *metavar = p->metavar ? p->metavar : metavars[p->kind];
+        if (p->kind == PARAM_ENUM) {
+            for (int k = 0; p->choices[k] && n < (int)sizeof head - 20; k++)
+                n += snprintf(head + n, sizeof head - (size_t)n, "%c%s", k ? '|' : '=',
+                              p->choices[k]);
+        } else if (*metavar) {
+            n += snprintf(head + n, sizeof head - (size_t)n, "=%s", metavar);
+        }
+        fprintf(out, n > 26 ? "%s\n%*s" : "%-28s%*s", head, n > 26 ? 28 : 0, "");
+        char whole[700];
+        bool show = *p->def && p->kind != PARAM_BOOL;
+        snprintf(whole, sizeof whole, "%s%s%s%s%s%s", p->help, show ? " [" : "", show ? p->def : "",
+                 show && p->unit ? " " : "", show && p->unit ? p->unit : "", show ? "]" : "");
+        print_wrapped(out, whole, 28, 100);
+    }
+}
+
+// Splits "--name=value" / "--name value" / "--name". 1: *value set, 0: no value here, -1: no
+// option.
+static int split_option(const char *word, char *name, size_t room, const char **value)
+{
+    const char *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+    if (n - 2 >= room)
+        n = room + 1;
+    memcpy(name, word + 2, n - 2);
+    name[n - 2] = '\0';
+    *value = equals ? equals + 1 : NULL;
+    return equals != NULL;
+}
+
+static const struct param *find_flag(const struct param_table *t, const char *name,
+                                     const char **value)
+{
+    const struct param *p = param_find_option(t, name);
+    if (p && p->kind == PARAM_BOOL && !*value)
+        *value = "true";
+    if (p || !str_starts(name, "no-"))
+        return p;
+    p = param_find_option(t, name + 3);
+    if (!p || p->kind != PARAM_BOOL || *value)
+        return NULL;
+    *value = "false";
+    return p;
+}
+
+int param_parse_args(const struct param_args *a, int argc, char **argv, int *next, struct err *err)
+{
+    int i = *next;
+    for (; i < argc && str_starts(argv[i], "--"); i++) {
+        char name[64];
+        const char *value;
+        if (!argv[i][2]) {
+            i++;
+            break;
+        }
+        split_option(argv[i], name, sizeof name, &value);
+        const struct param *p = find_flag(a->table, name, &value);
+        if (!p) {
+            int taken = a->other ? a->other(a->context, name, value, err) : 0;
+            if (taken < 0)
+                return -1;
+            if (!taken)
+                return err_set(err, ERR_USAGE, name, "unknown option --%s (see --help)", name);
+            continue;
+        }
+        if (!value && i + 1 < argc)
+            value = argv[++i];
+        if (!value)
+            return err_set(err, ERR_USAGE, name, "--%s needs a value", name);
+        if (param_set_text(p, a->object, value, err) < 0) {
+            if (err)
+                err->code = ERR_USAGE;
+            return err_prefix(err, "--%s", name);
+        }
+    }
+    *next = i;
+    return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameter tables: each parameter's name, kind, limits, default and help stand in one const table,
+// and everything reads it: the JSON member of a request, the --option of a program, the help text,
+// the catalogue, the manual. A table describes members of one plain struct by offset.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+
+enum param_kind {
+    PARAM_BOOL,  // bool
+    PARAM_INT,   // int64_t, min…max
+    PARAM_REAL,  // double, min…max
+    PARAM_BYTES, // uint64_t, "64", "4K"; min…max; a bare number counts bytes
+    PARAM_ENUM,  // int: index into `choices`
+    PARAM_TEXT,  // char[room]; a JSON integer is taken as its decimal text
+};
+
+struct param {
+    const char *name; // snake_case; the option is --name with '-' for '_'
+    enum param_kind kind;
+    size_t offset;
+    size_t room;                // PARAM_TEXT: bytes with the NUL
+    double min, max;            // PARAM_INT, PARAM_REAL, PARAM_BYTES
+    const char *const *choices; // PARAM_ENUM: NULL-terminated
+    const char *def;            // default, as text
+    const char *unit;           // "ms", "%", "bytes" or NULL
+    const char *metavar;        // "LIST", "N" …; NULL: after the kind
+    const char *help;           // one or more sentences
+};
+
+struct param_table {
+    const struct param *params;
+    int n;
+};
+
+const struct param *param_find(const struct param_table *t, const char *name);
+const struct param *param_find_option(const struct param_table *t,
+                                      const char *option); // "min-samples"
+void param_defaults(const struct param_table *t, void *object);
+
+// Errors are ERR_INVALID with the parameter's name as member, and say what would be right.
+int param_set_text(const struct param *p, void *object, const char *text, struct err *err);
+int param_set_json(const struct param *p, void *object, const struct json *value, struct err *err);
+
+void param_get_text(const struct param *p, const void *object, char *out, size_t room);
+void param_write_value(const struct param *p, const void *object, struct jsonw *w);
+// {"name":…,"kind":…,"default":…,"min":…,"max":…,"choices":[…],"unit":…,"help":…}
+void param_write_catalogue(const struct param *p, struct jsonw *w);
+// Two columns, wrapped at 100.
+void param_print_help(const struct param_table *t, FILE *out);
+
+// A command line of --name=value, --name value, --flag (bool), --no-flag. Stops at the first word
+// that is no option or after "--"; *next is its index. ERR_USAGE names the option. `others` (may be
+// NULL) is offered options that the table does not have: returns 1 taken, 0 unknown, -1 error.
+struct param_args {
+    const struct param_table *table;
+    void *object;
+    int (*other)(void *context, const char *option, const char *value, struct err *err);
+    void *context;
+};
+int param_parse_args(const struct param_args *a, int argc, char **argv, int *next, struct err *err);

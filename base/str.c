@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+bool str_to_u64(const char *s, uint64_t *out)
+{
+    if (!isdigit((unsigned char)*s))
+        return false;
+    errno = 0;
+    char *end;
+    unsigned long long v = strtoull(s, &end, 10);
+    if (errno || *end)
+        return false;
+    *out = v;
+    return true;
+}
+
+bool str_to_i64(const char *s, int64_t *out)
+{
+    const char *digits = *s == '-' || *s == '+' ? s + 1 : s;
+    if (!isdigit((unsigned char)*digits))
+        return false;
+    errno = 0;
+    char *end;
+    long long v = strtoll(s, &end, 10);
+    if (errno || *end)
+        return false;
+    *out = v;
+    return true;
+}
+
+bool str_to_double(const char *s, double *out)
+{
+    static locale_t c_locale;
+    if (!c_locale)
+        c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!isdigit((unsigned char)*s) && *s != '-' && *s != '+' && *s != '.')
+        return false;
+    char *end;
+    double v = c_locale ? strtod_l(s, &end, c_locale) : strtod(s, &end);
+    if (end == s || *end || !isfinite(v))
+        return false;
+    *out = v;
+    return true;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+// Length of the well-formed sequence at p (RFC 3629), or 0.
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+    if (p[0] < 0x80)
+        return 1;
+    size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : 0;
+    if (p[0] >= 0xf0 && p[0] <= 0xf4)
+        n = 4;
+    if (!n || n > left)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return overlong || beyond ? 0 : n;
+}
+
+bool str_utf8_valid(const char *s, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    for (size_t i = 0, step; i < n; i += step)
+        if (!(step = utf8_sequence(p + i, n - i)))
+            return false;
+    return true;
+}
+
+static const char unit_letters[] = "KMGT";
+
+bool str_to_bytes(const char *s, uint64_t unit, uint64_t *bytes)
+{
+    size_t digits = strspn(s, "0123456789");
+    if (!digits || digits > 19)
+        return false;
+    char number[24];
+    memcpy(number, s, digits);
+    number[digits] = '\0';
+    uint64_t v;
+    if (!str_to_u64(number, &v))
+        return false;
+    const char *rest = s + digits;
+    if (*rest) {
+        const char *at = strchr(unit_letters, toupper((unsigned char)*rest));
+        if (!at)
+            return false;
+        unit = (uint64_t)1 << (10 * (at - unit_letters + 1));
+        rest++;
+        if (strcmp(rest, "") && strcasecmp(rest, "B") && strcasecmp(rest, "iB"))
+            return false;
+    }
+    return !__builtin_mul_overflow(v, unit, bytes);
+}
+
+void str_from_bytes(uint64_t bytes, char *out, size_t room)
+{
+    int i = -1;
+    while (bytes && bytes % 1024 == 0 && i < 3) {
+        bytes /= 1024;
+        i++;
+    }
+    snprintf(out, room, "%llu%.*s", (unsigned long long)bytes, i >= 0,
+             i >= 0 ? unit_letters + i : "");
+}
+
+void str_size_head(uint64_t bytes, char *out, size_t room)
+{
+    unsigned long long mb = bytes >> 20;
+    if (bytes < 1024 || bytes % 1024)
+        snprintf(out, room, "%lluB", (unsigned long long)bytes);
+    else if (bytes % (1 << 20))
+        snprintf(out, room, "%lluKB", (unsigned long long)(bytes >> 10));
+    else
+        snprintf(out, room, mb < 1000 ? "%lluMB" : "%lluM", mb);
+}
+
+static bool ids_have(const int *ids, int n, int id)
+{
+    for (int i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+// One item of the list: "7" or "2-5".
+static bool ids_item(const char *item, int *first, int *last)
+{
+    char left[16];
+    const char *dash = strchr(item, '-');
+    size_t n = dash ? (size_t)(dash - item) : strlen(item);
+    if (n >= sizeof left)
+        return false;
+    memcpy(left, item, n);
+    left[n] = '\0';
+    uint64_t a, b;
+    if (!str_to_u64(left, &a) || !str_to_u64(dash ? dash + 1 : left, &b) || a > b ||
+        b > INT_MAX / 2)
+        return false;
+    *first = (int)a;
+    *last = (int)b;
+    return true;
+}
+
+int str_to_ids(const char *s, bool repeats, int most, const char *member, int **ids, int *n,
+               struct err *err)
+{
+    CLEANUP_MEM char *copy = strdup(s);
+    CLEANUP_MEM int *list = calloc((size_t)most + 1, sizeof *list);
+    if (!copy || !list)
+        return err_set(err, ERR_NO_MEMORY, member, "no memory for a list");
+    int count = 0;
+    char *rest = copy;
+    for (char *item; (item = strsep(&rest, ","));) {
+        int first, last;
+        if (!ids_item(item, &first, &last))
+            return err_set(err, ERR_INVALID, member,
+                           "\"%.40s\" is not a number or a range like 2-5 (list: 0,2-5)", item);
+        for (int id = first; id <= last; id++) {
+            if (count == most)
+                return err_set(err, ERR_INVALID, member, "lists more than %d numbers", most);
+            if (!repeats && ids_have(list, count, id))
+                return err_set(err, ERR_INVALID, member, "lists %d twice", id);
+            list[count++] = id;
+        }
+    }
+    *ids = steal_ptr(&list);
+    *n = count;
+    return 0;
+}
+
+void str_from_ids(const int *ids, int n, char *out, size_t room)
+{
+    size_t used = 0;
+    if (room)
+        out[0] = '\0';
+    for (int i = 0; i < n && used < room;) {
+        int j = i;
+        while (j + 1 < n && ids[j + 1] == ids[j] + 1)
+            j++;
+        const char *comma = i ? "," : "";
+        int w = j > i ? snprintf(out + used, room - used, "%s%d-%d", comma, ids[i], ids[j])
+                      : snprintf(out + used, room - used, "%s%d", comma, ids[i]);
+        used += (size_t)w;
+        i = j + 1;
+    }
+}
+
+static int by_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int sizes_bad(const char *item, const char *member, struct err *err)
+{
+    return err_set(err, ERR_INVALID, member,
+                   "\"%.40s\" is not a size (512 means MiB; 32K, 4M, 16G) or a range (1-16384)",
+                   item);
+}
+
+// Appends one item of the list to `list`: a size, or a range that doubles up to its end.
+static int sizes_item(char *item, int most, const char *member, uint64_t *list, int *n,
+                      struct err *err)
+{
+    char *dash = strchr(item, '-');
+    uint64_t first, last;
+    if (dash)
+        *dash = '\0';
+    bool ok =
+        str_to_bytes(item, 1 << 20, &first) && str_to_bytes(dash ? dash + 1 : item, 1 << 20, &last);
+    if (dash)
+        *dash = '-';
+    if (!ok)
+        return sizes_bad(item, member, err);
+    if (!first || first > last)
+        return err_set(err, ERR_INVALID, member,
+                       "\"%.40s\": a size must be above 0 and a range must rise", item);
+    for (uint64_t size = first;; size *= 2) {
+        if (size > last || size > UINT64_MAX / 2)
+            size = last;
+        if (*n == most)
+            return err_set(err, ERR_INVALID, member, "asks for more than %d sizes", most);
+        list[(*n)++] = size;
+        if (size == last)
+            return 0;
+    }
+}
+
+int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, int *n,
+                 struct err *err)
+{
+    CLEANUP_MEM char *copy = strdup(s);
+    CLEANUP_MEM uint64_t *list = calloc((size_t)most + 1, sizeof *list);
+    if (!copy || !list)
+        return err_set(err, ERR_NO_MEMORY, member, "no memory for a list");
+    int count = 0;
+    char *rest = copy;
+    for (char *item; (item = strsep(&rest, ","));)
+        if (sizes_item(item, most, member, list, &count, err) < 0)
+            return -1;
+    qsort(list, (size_t)count, sizeof *list, by_u64);
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (!kept || list[kept - 1] != list[i])
+            list[kept++] = list[i];
+    *sizes = steal_ptr(&list);
+    *n = kept;
+    return 0;
+}
+
+int file_read_text(const char *path, char *out, size_t room)
+{
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    size_t used = 0;
+    for (ssize_t got; used + 1 < room; used += (size_t)got) {
+        got = read(fd, out + used, room - 1 - used);
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+    }
+    while (used && isspace((unsigned char)out[used - 1]))
+        used--;
+    out[used] = '\0';
+    return 0;
+}

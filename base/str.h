@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict parsing of small texts: whole text or nothing, ranges checked by the caller's limits.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+bool str_to_i64(const char *s, int64_t *out); // decimal, optional sign, nothing after
+bool str_to_u64(const char *s, uint64_t *out);
+bool str_to_double(const char *s, double *out); // finite, '.' whatever the locale
+bool str_starts(const char *s, const char *prefix);
+bool str_utf8_valid(const char *s, size_t n);
+
+// "64", "32K", "4M", "16G", "1T", also "32KiB"/"32KB": powers of 1024. A bare number counts in
+// `unit` bytes. Writes bytes.
+bool str_to_bytes(const char *s, uint64_t unit, uint64_t *bytes);
+// 32768 -> "32K", 1536 -> "1536", 4194304 -> "4M": what str_to_bytes(…, 1, …) reads back.
+void str_from_bytes(uint64_t bytes, char *out, size_t room);
+// "1MB", "512MB", "1024M", "16384M" or "32KB": the column heads of the result table.
+void str_size_head(uint64_t bytes, char *out, size_t room);
+
+// "0,2-5,9": non-negative ids in the order given, no duplicates unless `repeats`. At most `most`.
+// On success *ids is malloc'ed (caller frees). Errors name `member`.
+int str_to_ids(const char *s, bool repeats, int most, const char *member, int **ids, int *n,
+               struct err *err);
+// {0,1,2,5} -> "0-2,5" (ids ascending).
+void str_from_ids(const int *ids, int n, char *out, size_t room);
+
+// "512" (MiB), "32K,1M,4G", "1-16384" or "1M-4G" (doubling from the first; the last is included).
+// *sizes malloc'ed, in bytes, ascending, without duplicates.
+int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, int *n,
+                 struct err *err);
+
+// Reads a small file whole (≤ room-1 bytes), drops trailing white space. -1 with errno set.
+int file_read_text(const char *path, char *out, size_t room);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as command line: mpirun with one application context a rank,
+//   mpirun <mca…> -np 1 setpriv --pdeathsig KILL numactl --physcpubind=C --membind=M numa_bench … :
+//   -np 1 …
+// argv only, every word ours or an integer or an enumeration; environment built from nothing.
+#pragma once
+#include "base/err.h"
+#include "model/plan.h"
+#include "model/spec.h"
+
+struct launch_paths {                                         // absolute
+    char mpirun[256], numactl[256], setpriv[256], bench[256]; // setpriv "" if the machine has none
+};
+
+struct launch {
+    char **argv; // NULL-terminated; owned
+    char **envp; // NULL-terminated; owned
+};
+
+// Finds the programs (PATH of the daemon; bench: NUMAPROBE_BENCH, beside this program, ../libexec).
+// ERR_UNAVAILABLE names what is missing and the package that has it.
+int launch_find(struct launch_paths *paths, struct err *err);
+
+// `dir` is the run's own directory, `nonce` its secret. `as_root`: mpirun is told that root is
+// meant.
+int launch_make(struct launch *l, const struct launch_paths *paths, const struct plan *p,
+                const struct spec *s, const char *dir, const char *nonce, bool as_root,
+                struct err *err);
+void launch_fini(struct launch *l);
+// For dry_run and logs: one line, quoted so that a shell would read the same words.
+void launch_write_line(const struct launch *l, struct buf *out);

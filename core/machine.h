@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine, read once and kept: topology (hwloc) and fingerprint. The only module that includes
+// hwloc.h is core/probe.c; facts come from /proc and /sys (core/facts.c), below a root that tests
+// set.
+#pragma once
+#include "base/err.h"
+#include "model/fingerprint.h"
+#include "model/topology.h"
+
+struct machine {
+    struct topology topology;
+    char *topology_xml; // hwloc's own XML; owned
+    struct fingerprint fingerprint;
+    char hostname[64];
+};
+
+// Reads the topology by hwloc (its environment variables HWLOC_XMLFILE, HWLOC_SYNTHETIC,
+// HWLOC_FSROOT work: then topology.this_system is false and probing real memory is refused by
+// admission), and the fingerprint. `root` is "" or a directory that holds proc/ and sys/ (tests).
+int machine_read(struct machine *m, const char *root, struct err *err);
+void machine_fini(struct machine *m);
+
+// Fresh facts only (before every run: the configuration may have changed). Sealed.
+int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
+                     struct err *err);
+
+// Bytes that a process bound to `node` can get now without reclaim trouble: on a machine with one
+// memory node MemAvailable; otherwise the node's free + clean file pages (from nodeN/meminfo). Also
+// bounded by the memory cgroup. -1: cannot tell.
+int64_t node_available_bytes(const struct topology *t, int node, const char *root);
+int64_t cgroup_available_bytes(
+    const char *root); // room below memory.max / limit_in_bytes; -1: no limit
+
+// What stands in the way of good numbers (for doctor and conditions): up to `most` findings.
+struct finding {
+    const char *name; // "thp_never", "governor", "numa_balancing", "virtual_machine", "load", …
+    char text[200];   // what and why it matters
+    char remedy[200]; // the exact command that mends it; "" if there is none
+    bool serious;
+};
+int machine_findings(const struct topology *t, const char *root, struct finding *out, int most);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue and the run that is going on: takes the next queued row, starts its supervisor, reads
+// records, stores the result, tells who waits. One run at a time.
+#pragma once
+#include "base/err.h"
+#include "core/loop.h"
+#include "core/machine.h"
+#include "core/store.h"
+#include "model/plan.h"
+
+enum {
+    RUNNER_QUEUE_MAX = 32
+}; // at 900 s each at most a night of work; more is a mistake of the client
+
+struct runner_config {
+    const char *run_dir;  // directory for run directories; made 0711; one per daemon
+    const char *job_user; // account for ranks when we are root; NULL: "numaprobe", else "nobody"
+};
+
+enum event_kind { EVENT_STATE, EVENT_PROGRESS, EVENT_NOTE };
+struct run_event {
+    int64_t run_id;
+    int64_t event_id; // rises by one for each event of the run, from 1
+    enum event_kind kind;
+    bool final; // the run is over; nothing follows
+};
+typedef void event_fn(void *ctx, const struct run_event *e);
+
+struct runner;
+struct runner_watch;
+
+struct runner *runner_new(struct loop *l, struct store *s, struct machine *m,
+                          const struct runner_config *c, struct err *err);
+void runner_free(struct runner *r); // kills what runs; the row stays 'running' for the next start
+
+// Marks lost runs, sweeps stale directories and processes of a former daemon, starts the queue.
+int runner_start(struct runner *r, struct err *err);
+
+// Checks (plan, memory, programs), stores, wakes the queue. On return the run is on disk.
+int runner_submit(struct runner *r, const struct spec *s, const char *key, int64_t *id, bool *again,
+                  struct err *err);
+// What would happen: the plan and the command line. Same checks and errors as submit.
+int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
+                   struct err *err);
+// A queued run is canceled at once; a running one gets SIGTERM, and SIGKILL after 1 s. ERR_CONFLICT
+// when it is over already.
+int runner_cancel(struct runner *r, int64_t id, struct err *err);
+
+// Copies the run with live progress. ERR_NOT_FOUND.
+int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *err);
+int64_t runner_event_id(const struct runner *r,
+                        int64_t run_id); // last event of that run; 0: none known
+bool runner_busy(const struct runner *r);
+const char *runner_account(
+    const struct runner *r); // who ranks run as: "nobody", or "root" with why
+// Log of the run: the file while it runs, the stored text afterwards. free()
+int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err);
+
+// Be told of events of one run (id) or of all (0). Callbacks must not block; may unwatch.
+struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,
+                                      struct err *err);
+void runner_watch_remove(struct runner_watch *w);

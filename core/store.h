@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The database: one read-write connection, one thread. The only module that includes sqlite3.h.
+// Failures that mean "cannot store now" are ERR_STORAGE. Rows belong to the caller after a read.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/fingerprint.h"
+#include "model/matrix.h"
+#include "model/run.h"
+
+struct store;
+
+// Opens or creates `dir`/numaprobe.db, locks `dir`/lock (flock: a second daemon is refused by
+// name), migrates forward; a newer schema is refused untouched.
+struct store *store_open(const char *dir, struct err *err);
+void store_close(struct store *s);                     // NULL is fine; checkpoints
+bool store_writable(struct store *s, struct err *err); // a write transaction, rolled back
+const char *store_path(const struct store *s);
+
+// Inserts a queued run, committed with synchronous=FULL. `key` (may be NULL) is the idempotency
+// key: the same key with the same spec gives the first run's id and *again = true; with another
+// spec ERR_CONFLICT (member "Idempotency-Key").
+int store_run_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
+                     int64_t *id, bool *again, struct err *err);
+int store_run_get(struct store *s, int64_t id, struct run *out, struct err *err); // ERR_NOT_FOUND
+int store_run_next_queued(struct store *s, int64_t *id, struct err *err); // 0: none, 1: found, -1
+int store_queue_length(struct store *s, int64_t *n, struct err *err);
+// queued -> running, with plan, conditions and fingerprint of that moment.
+int store_run_started(struct store *s, int64_t id, const char *plan_json,
+                      const char *conditions_json, const struct fingerprint *f,
+                      const char *topology_xml, struct err *err);
+
+struct run_result {       // borrowed pointers
+    enum run_state state; // final
+    enum err_code error;
+    const char *error_member, *error_text;
+    const char *method;
+    const char *conditions_json;
+    const double *phase_ms; // PHASES values or NULL
+    const struct matrix *matrices;
+    int n_matrices;
+    const struct rank_info *ranks;
+    int n_ranks;
+    const char *log; // what the processes printed, capped by the caller
+};
+// Final state, matrices, ranks, log and seq in one transaction.
+int store_run_finished(struct store *s, int64_t id, const struct run_result *r, struct err *err);
+// At start: every run still 'running' becomes 'interrupted' with this text. *n: how many.
+int store_run_interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err);
+int store_run_delete(struct store *s, int64_t id, struct err *err); // ERR_CONFLICT unless final
+
+struct run_filter {
+    int state;                  // -1: any
+    const char *benchmark;      // NULL: any
+    int64_t since_ms, until_ms; // created; 0: open
+    int64_t before_id;          // cursor: only ids below; 0: from the newest
+    int limit;                  // 1…200
+};
+// Newest first; calls fn for each. *more: older ones match too.
+int store_run_list(struct store *s, const struct run_filter *f,
+                   void (*fn)(void *ctx, const struct run *r), void *ctx, bool *more,
+                   struct err *err);
+
+int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err);
+void store_matrices_free(struct matrix *list, int n);
+int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,
+                    struct err *err);                                         // free()
+int store_log_get(struct store *s, int64_t id, char **text, struct err *err); // free()
+int store_fingerprint_json(struct store *s, const char *hash, char **json,
+                           struct err *err); // free()

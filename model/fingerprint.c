@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fingerprint.h"
+
+#include <sha256.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+void facts_add(struct facts *f, const char *name, const char *fmt, ...)
+{
+    if (f->n == FACTS_MAX)
+        return;
+    struct fact *fact = &f->list[f->n++];
+    fact->name = name;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(fact->value, sizeof fact->value, fmt, ap);
+    va_end(ap);
+}
+
+void facts_seal(struct facts *f)
+{
+    SHA2_CTX ctx;
+    SHA256Init(&ctx);
+    for (int i = 0; i < f->n; i++) {
+        const struct fact *fact = &f->list[i];
+        SHA256Update(&ctx, (const uint8_t *)fact->name, strlen(fact->name));
+        SHA256Update(&ctx, (const uint8_t *)"=", 1);
+        SHA256Update(&ctx, (const uint8_t *)fact->value, strlen(fact->value));
+        SHA256Update(&ctx, (const uint8_t *)"\n", 1);
+    }
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA256Final(digest, &ctx);
+    for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+        snprintf(f->hash + 2 * i, 3, "%02x", digest[i]);
+}
+
+void facts_write_json(const struct facts *f, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_text(w, "hash", f->hash);
+    jsonw_object(w, "facts");
+    for (int i = 0; i < f->n; i++)
+        jsonw_text(w, f->list[i].name, f->list[i].value);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+void fingerprint_write_json(const struct fingerprint *f, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    facts_write_json(&f->machine_class, w, "class");
+    facts_write_json(&f->config, w, "config");
+    jsonw_end(w);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/matrix.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+const struct cell_field_info cell_fields[CELL_FIELDS] = {
+    [CELL_N] = {"n", CELL_IS_COUNT, 0, "samples kept"},
+    [CELL_DISTURBED] = {"disturbed", CELL_IS_COUNT, 0,
+                        "samples left out because they were disturbed"},
+    [CELL_MEDIAN] = {"median", CELL_IS_VALUE, 3, "median of the kept samples"},
+    [CELL_LO] = {"lo", CELL_IS_VALUE, 3, "95 % interval for the median of a repeat run, low end"},
+    [CELL_HI] = {"hi", CELL_IS_VALUE, 3, "95 % interval for the median of a repeat run, high end"},
+    [CELL_MIN] = {"min", CELL_IS_VALUE, 3, "smallest kept sample"},
+    [CELL_P10] = {"p10", CELL_IS_VALUE, 3, "10th percentile"},
+    [CELL_P90] = {"p90", CELL_IS_VALUE, 3, "90th percentile"},
+    [CELL_P99] = {"p99", CELL_IS_VALUE, 3, "99th percentile"},
+    [CELL_MEAN] = {"mean", CELL_IS_VALUE, 3, "mean"},
+    [CELL_SD] = {"sd", CELL_IS_VALUE, 3, "standard deviation"},
+    [CELL_OVERLAP] = {"overlap", CELL_IS_SHARE, 4,
+                      "share of the measuring time with all ranks chasing"},
+    [CELL_TIGHT] = {"tight", CELL_IS_COUNT, 0, "1: precise as asked; 0: time was up first"},
+};
+
+void cell_clear(struct cell *c)
+{
+    for (int f = 0; f < CELL_FIELDS; f++)
+        c->v[f] = NAN;
+}
+
+static int axis_init(struct axis *a, int n)
+{
+    a->values = calloc((size_t)n, sizeof *a->values);
+    a->n = n;
+    return a->values ? 0 : -1;
+}
+
+int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
+                int rows, int cols, struct err *err)
+{
+    *m = (struct matrix){0};
+    if (rows < 1 || cols < 1 || (int64_t)rows * cols > MATRIX_CELLS_MAX)
+        return err_set(err, ERR_INVALID, "matrix", "%d x %d cells: must be from 1 to %d", rows,
+                       cols, MATRIX_CELLS_MAX);
+    snprintf(m->name, sizeof m->name, "%s", name);
+    snprintf(m->quantity, sizeof m->quantity, "%s", quantity);
+    snprintf(m->unit, sizeof m->unit, "%s", unit);
+    size_t count = (size_t)rows * (size_t)cols;
+    m->cells = calloc(count, sizeof *m->cells);
+    if (!m->cells || axis_init(&m->row, rows) < 0 || axis_init(&m->col, cols) < 0) {
+        matrix_fini(m);
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix of %d x %d", rows, cols);
+    }
+    for (size_t i = 0; i < count; i++)
+        cell_clear(&m->cells[i]);
+    return 0;
+}
+
+void matrix_fini(struct matrix *m)
+{
+    free(m->cells);
+    free(m->row.values);
+    free(m->col.values);
+    *m = (struct matrix){0};
+}
+
+struct cell *matrix_at(const struct matrix *m, int row, int col)
+{
+    return &m->cells[(size_t)row * (size_t)m->col.n + (size_t)col];
+}
+
+bool matrix_complete(const struct matrix *m)
+{
+    for (int i = 0; i < m->row.n * m->col.n; i++)
+        if (!isfinite(m->cells[i].v[CELL_MEDIAN]))
+            return false;
+    return m->cells != NULL;
+}
+
+void cell_write_members(const struct cell *c, struct jsonw *w)
+{
+    for (int f = 0; f < CELL_FIELDS; f++)
+        jsonw_fixed(w, cell_fields[f].name, c->v[f], cell_fields[f].digits);
+}
+
+static bool in_range(enum cell_kind kind, double v)
+{
+    static const double most[] = {
+        [CELL_IS_COUNT] = 1e9, [CELL_IS_VALUE] = 1e12, [CELL_IS_SHARE] = 1.0001};
+    return v >= 0 && v <= most[kind];
+}
+
+int cell_read_members(struct cell *c, const struct json *object, struct err *err)
+{
+    struct cell got;
+    cell_clear(&got);
+    for (int f = 0; f < CELL_FIELDS; f++) {
+        const struct json *m = json_get(object, cell_fields[f].name);
+        if (!m || json_is_null(m))
+            continue;
+        if (!json_number(m, &got.v[f]) || !in_range(cell_fields[f].kind, got.v[f]))
+            return err_set(err, ERR_INVALID, cell_fields[f].name, "is not a number in its range");
+    }
+    if (!isfinite(got.v[CELL_MEDIAN]))
+        return err_set(err, ERR_INVALID, "median", "is missing");
+    *c = got;
+    return 0;
+}
+
+static void write_axis(const struct axis *a, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_text(w, "name", a->name);
+    jsonw_text(w, "unit", a->unit);
+    jsonw_array(w, "values");
+    for (int i = 0; i < a->n; i++)
+        jsonw_i64(w, NULL, a->values[i]);
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+void matrix_write_head_members(const struct matrix *m, struct jsonw *w)
+{
+    jsonw_text(w, "name", m->name);
+    jsonw_text(w, "quantity", m->quantity);
+    jsonw_text(w, "unit", m->unit);
+    write_axis(&m->row, w, "rows");
+    write_axis(&m->col, w, "cols");
+}
+
+void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    matrix_write_head_members(m, w);
+    jsonw_array(w, "cells");
+    for (int r = 0; r < m->row.n; r++) {
+        jsonw_array(w, NULL);
+        for (int c = 0; c < m->col.n; c++) {
+            jsonw_object(w, NULL);
+            cell_write_members(matrix_at(m, r, c), w);
+            jsonw_end(w);
+        }
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_end(w);
+}
+
+static int read_axis(struct axis *a, const struct json *object, const char *member, struct err *err)
+{
+    snprintf(a->name, sizeof a->name, "%s", json_get_text(object, "name", ""));
+    snprintf(a->unit, sizeof a->unit, "%s", json_get_text(object, "unit", ""));
+    int i = 0;
+    for (const struct json *v = json_first(json_get(object, "values")); v && i < a->n;
+         v = json_next(v))
+        if (!json_i64(v, &a->values[i++]))
+            return err_set(err, ERR_INVALID, member, "value %d is not an integer", i - 1);
+    return 0;
+}
+
+static int read_cells(struct matrix *m, const struct json *rows, struct err *err)
+{
+    int r = 0;
+    for (const struct json *row = json_first(rows); row; row = json_next(row), r++) {
+        if (json_count(row) != m->col.n)
+            return err_set(err, ERR_INVALID, "cells", "row %d has %d cells, expected %d", r,
+                           json_count(row), m->col.n);
+        int c = 0;
+        for (const struct json *v = json_first(row); v; v = json_next(v), c++)
+            if (!json_is_null(json_get(v, "median")) &&
+                cell_read_members(matrix_at(m, r, c), v, err) < 0)
+                return err_prefix(err, "cell %d,%d", r, c);
+    }
+    return 0;
+}
+
+int matrix_head_from_json(struct matrix *m, const struct json *object, struct err *err)
+{
+    const struct json *rows = json_get(object, "rows"), *cols = json_get(object, "cols");
+    int nrows = json_count(json_get(rows, "values")), ncols = json_count(json_get(cols, "values"));
+    struct matrix got CLEANUP(matrix_fini) = {0};
+    if (matrix_init(&got, json_get_text(object, "name", ""), json_get_text(object, "quantity", ""),
+                    json_get_text(object, "unit", ""), nrows, ncols, err) < 0)
+        return -1;
+    if (read_axis(&got.row, rows, "rows", err) < 0 || read_axis(&got.col, cols, "cols", err) < 0)
+        return -1;
+    *m = got;
+    got = (struct matrix){0};
+    return 0;
+}
+
+int matrix_from_json(struct matrix *m, const struct json *object, struct err *err)
+{
+    struct matrix got CLEANUP(matrix_fini) = {0};
+    if (matrix_head_from_json(&got, object, err) < 0)
+        return -1;
+    const struct json *cells = json_get(object, "cells");
+    if (json_count(cells) != got.row.n)
+        return err_set(err, ERR_INVALID, "cells", "has %d rows, expected %d", json_count(cells),
+                       got.row.n);
+    if (read_cells(&got, cells, err) < 0)
+        return -1;
+    *m = got;
+    got = (struct matrix){0};
+    return 0;
+}
+
+static void axis_head(const struct axis *a, struct buf *out)
+{
+    buf_fmt(out, ",%s%s%s", a->name, *a->unit ? "_" : "", a->unit);
+}
+
+void matrix_write_csv_head(const struct matrix *m, struct buf *out)
+{
+    buf_str(out, "matrix");
+    axis_head(&m->row, out);
+    axis_head(&m->col, out);
+    for (int f = 0; f < CELL_FIELDS; f++) {
+        bool value = cell_fields[f].kind == CELL_IS_VALUE;
+        buf_fmt(out, ",%s%s%s", cell_fields[f].name, value ? "_" : "", value ? m->unit : "");
+    }
+    buf_char(out, '\n');
+}
+
+void matrix_write_csv(const struct matrix *m, struct buf *out)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            buf_fmt(out, "%s,%" PRId64 ",%" PRId64, m->name, m->row.values[r], m->col.values[c]);
+            const struct cell *cell = matrix_at(m, r, c);
+            for (int f = 0; f < CELL_FIELDS; f++)
+                if (isfinite(cell->v[f]))
+                    buf_fmt(out, ",%.*f", cell_fields[f].digits, cell->v[f]);
+                else
+                    buf_char(out, ',');
+            buf_char(out, '\n');
+        }
+}
+
+void matrix_write_ndjson(const struct matrix *m, struct buf *out)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            struct jsonw w = jsonw_to(out);
+            jsonw_object(&w, NULL);
+            jsonw_text(&w, "matrix", m->name);
+            jsonw_text(&w, "quantity", m->quantity);
+            jsonw_text(&w, "unit", m->unit);
+            jsonw_i64(&w, m->row.name, m->row.values[r]);
+            jsonw_i64(&w, m->col.name, m->col.values[c]);
+            cell_write_members(matrix_at(m, r, c), &w);
+            jsonw_end(&w);
+            buf_char(out, '\n');
+        }
+}
+
+void matrix_write_wide_csv(const struct matrix *m, struct buf *out)
+{
+    buf_str(out, "size (MB)");
+    for (int r = 0; r < m->row.n; r++)
+        buf_fmt(out, ",%" PRId64, m->row.values[r]);
+    buf_char(out, '\n');
+    for (int c = 0; c < m->col.n; c++) {
+        buf_fmt(out, "%.10g", (double)m->col.values[c] / (1 << 20));
+        for (int r = 0; r < m->row.n; r++)
+            buf_fmt(out, ",%.2f", matrix_at(m, r, c)->v[CELL_MEDIAN]);
+        buf_char(out, '\n');
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A measured matrix: rows × columns of cells. For latency: rows are ranks, columns working sets
+// in bytes, the value is ns a load. Every cell carries how sure we are of it.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+
+enum cell_field {
+    CELL_N,         // samples kept
+    CELL_DISTURBED, // samples left out because something disturbed them
+    CELL_MEDIAN,
+    CELL_LO, // interval that covers the median of a repeat run, 95 %
+    CELL_HI,
+    CELL_MIN,
+    CELL_P10,
+    CELL_P90,
+    CELL_P99,
+    CELL_MEAN,
+    CELL_SD,
+    CELL_OVERLAP, // share of this cell's kept measuring time with all ranks chasing; NaN in serial
+                  // mode
+    CELL_TIGHT,   // 1: the interval reached the precision asked for; 0: time was up
+    CELL_FIELDS
+};
+
+struct cell {
+    double v[CELL_FIELDS]; // NaN: not known (an import may have only the median)
+};
+
+enum cell_kind { CELL_IS_COUNT, CELL_IS_VALUE, CELL_IS_SHARE };
+
+// Codec of a cell: records, database, JSON and CSV all iterate this.
+struct cell_field_info {
+    const char *name;
+    enum cell_kind kind; // COUNT: integer; VALUE: in the matrix's unit; SHARE: 0…1
+    int digits;          // after the point, in JSON and CSV
+    const char *help;
+};
+extern const struct cell_field_info cell_fields[CELL_FIELDS];
+
+struct axis {
+    char name[16]; // "rank", "working_set"
+    char unit[8];  // "", "bytes"
+    int n;
+    int64_t *values; // owned
+};
+
+struct matrix {
+    char name[24];     // unique in the run: "concurrent", "serial"
+    char quantity[16]; // "latency"
+    char unit[8];      // "ns"
+    struct axis row, col;
+    struct cell *cells; // row.n × col.n, row-major; owned
+};
+
+enum { MATRIX_CELLS_MAX = 1 << 18 }; // 1024 ranks × 48 sizes × 2 and room: 27 MB of cells
+
+int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
+                int rows, int cols, struct err *err); // all cells NaN, axis values 0
+void matrix_fini(struct matrix *m);
+struct cell *matrix_at(const struct matrix *m, int row, int col);
+bool matrix_complete(const struct matrix *m); // every cell has a median
+void cell_clear(struct cell *c);              // all NaN
+
+void cell_write_members(const struct cell *c, struct jsonw *w); // into an open object
+int cell_read_members(struct cell *c, const struct json *object, struct err *err); // checks ranges
+
+// {"name","quantity","unit","rows":{"name","unit","values"},"cols":{…},"cells":[[{cell}…]…]}
+void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key);
+int matrix_from_json(struct matrix *m, const struct json *object, struct err *err);
+// The same without cells, inside an open object; reading gives a matrix whose cells are all NaN.
+void matrix_write_head_members(const struct matrix *m, struct jsonw *w);
+int matrix_head_from_json(struct matrix *m, const struct json *object, struct err *err);
+// CSV: header "matrix,rank,working_set_bytes,<cell fields with unit>", one line a cell.
+void matrix_write_csv_head(const struct matrix *m, struct buf *out);
+void matrix_write_csv(const struct matrix *m, struct buf *out);
+// One JSON object a cell a line: {"matrix","rank","working_set",…}
+void matrix_write_ndjson(const struct matrix *m, struct buf *out);
+// The wide CSV of archived results: "size (MB),0,1,…" of medians.
+void matrix_write_wide_csv(const struct matrix *m, struct buf *out);

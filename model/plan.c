@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/plan.h"
+
+#include <stdlib.h>
+
+void plan_fini(struct plan *p)
+{
+    free(p->ranks);
+    *p = (struct plan){0};
+}
+
+void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_array(w, "ranks");
+    for (int i = 0; i < p->n_ranks; i++) {
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "rank", i);
+        jsonw_i64(w, "cpu", p->ranks[i].cpu);
+        jsonw_i64(w, "cpu_node", p->ranks[i].cpu_node);
+        jsonw_i64(w, "mem_node", p->ranks[i].mem_node);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_i64(w, "bytes_per_rank", p->bytes_per_rank);
+    jsonw_array(w, "notes");
+    for (int i = 0; i < p->n_notes; i++)
+        jsonw_text(w, NULL, p->notes[i]);
+    jsonw_end(w);
+    jsonw_end(w);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch plan: which rank runs on which CPU with memory on which node. Made from a spec and a
+// topology by core/planner; shown to the user before anything starts.
+#pragma once
+#include <stdint.h>
+
+#include "base/jsonw.h"
+
+struct plan_rank {
+    int cpu;      // OS index
+    int cpu_node; // -1: the CPU belongs to no node
+    int mem_node; // where its memory shall be
+};
+
+enum { PLAN_NOTES_MAX = 8 };
+
+struct plan {
+    int n_ranks;
+    struct plan_rank *ranks; // owned
+    int64_t bytes_per_rank;  // largest working set, with its rounding
+    int n_notes;
+    char notes[PLAN_NOTES_MAX][200]; // what the user should know: "cpu 3 and 7 share a core"
+};
+
+void plan_fini(struct plan *p);
+// {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"bytes_per_rank":…,"notes":[…]}
+void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const run_state_names[RUN_STATES] = {"queued", "running",  "succeeded",
+                                                 "failed", "canceled", "interrupted"};
+
+int run_state_find(const char *name)
+{
+    for (int i = 0; i < RUN_STATES; i++)
+        if (strcmp(run_state_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+bool run_state_final(enum run_state s)
+{
+    return s != RUN_QUEUED && s != RUN_RUNNING;
+}
+
+void run_fini(struct run *r)
+{
+    free(r->plan_json);
+    free(r->conditions_json);
+    *r = (struct run){0};
+}
+
+static void write_times(const struct run *r, struct jsonw *w)
+{
+    jsonw_time(w, "created", r->created_ms);
+    jsonw_time(w, "started", r->started_ms);
+    jsonw_time(w, "finished", r->finished_ms);
+    if (run_state_final(r->state) && r->started_ms)
+        jsonw_fixed(w, "seconds", (double)(r->finished_ms - r->started_ms) / 1000, 3);
+    else
+        jsonw_null(w, "seconds");
+    phases_write_json(r->phase_ms, w, "phases_ms");
+}
+
+static void write_error(const struct run *r, struct jsonw *w)
+{
+    if (r->error == ERR_NONE) {
+        jsonw_null(w, "error");
+        return;
+    }
+    jsonw_object(w, "error");
+    jsonw_text(w, "type", err_info(r->error)->slug);
+    jsonw_text(w, "member", *r->error_member ? r->error_member : NULL);
+    jsonw_text(w, "text", r->error_text);
+    jsonw_end(w);
+}
+
+static void write_progress(const struct run *r, struct jsonw *w)
+{
+    if (r->state != RUN_RUNNING || !*r->progress.phase) {
+        jsonw_null(w, "progress");
+        return;
+    }
+    jsonw_object(w, "progress");
+    jsonw_text(w, "phase", r->progress.phase);
+    jsonw_i64(w, "done", r->progress.done);
+    jsonw_i64(w, "total", r->progress.total);
+    jsonw_i64(w, "eta_ms", r->progress.eta_ms);
+    jsonw_end(w);
+}
+
+void run_write_json(const struct run *r, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_i64(w, "id", r->id);
+    if (r->seq)
+        jsonw_i64(w, "seq", r->seq);
+    else
+        jsonw_null(w, "seq");
+    jsonw_text(w, "state", run_state_names[r->state]);
+    jsonw_text(w, "node", r->node);
+    jsonw_text(w, "method", *r->method ? r->method : NULL);
+    jsonw_i64(w, "ranks", r->n_ranks);
+    jsonw_i64(w, "cells", r->n_cells);
+    write_times(r, w);
+    write_error(r, w);
+    write_progress(r, w);
+    jsonw_text(w, "class", *r->class_hash ? r->class_hash : NULL);
+    jsonw_text(w, "config", *r->config_hash ? r->config_hash : NULL);
+    spec_write_json(&r->spec, w, "spec");
+    jsonw_raw(w, "plan", r->plan_json ? r->plan_json : "null");
+    jsonw_raw(w, "conditions", r->conditions_json ? r->conditions_json : "[]");
+    jsonw_end(w);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's life: queued -> running -> succeeded | failed | canceled | interrupted.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/jsonw.h"
+#include "model/record.h"
+#include "model/spec.h"
+
+enum run_state {
+    RUN_QUEUED,
+    RUN_RUNNING,
+    RUN_SUCCEEDED,
+    RUN_FAILED,
+    RUN_CANCELED,
+    RUN_INTERRUPTED, // the daemon or the machine went away in the middle
+    RUN_STATES
+};
+
+extern const char *const run_state_names[RUN_STATES];
+int run_state_find(const char *name); // -1: none
+bool run_state_final(enum run_state s);
+
+struct run {
+    int64_t id;
+    int64_t seq; // gapless order of finishing; 0 until final
+    enum run_state state;
+    struct spec spec;
+    char node[64];                               // host name
+    int64_t created_ms, started_ms, finished_ms; // UTC; 0: not yet
+    enum err_code error;                         // ERR_NONE when all is well
+    char error_member[64];
+    char error_text[256]; // why it failed, was interrupted or canceled
+    char method[40];      // of the measurement; "" until known
+    int64_t n_ranks, n_cells;
+    double phase_ms[PHASES];
+    struct progress progress; // while running; phase "" otherwise
+    char class_hash[65], config_hash[65];
+    char *plan_json;       // owned; NULL until planned
+    char *conditions_json; // owned; array of texts: notes on what may spoil the numbers; NULL: none
+};
+
+void run_fini(struct run *r);
+// The run without ranks and matrices; they have their own resources.
+void run_write_json(const struct run *r, struct jsonw *w, const char *key);

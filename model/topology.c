@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/topology.h"
+
+#include <stdlib.h>
+
+void topology_fini(struct topology *t)
+{
+    free(t->cpus);
+    free(t->nodes);
+    free(t->caches);
+    free(t->distance);
+    *t = (struct topology){0};
+}
+
+const struct topo_cpu *topology_cpu(const struct topology *t, int os)
+{
+    for (int i = 0; i < t->n_cpus; i++)
+        if (t->cpus[i].os == os)
+            return &t->cpus[i];
+    return NULL;
+}
+
+int topology_node_index(const struct topology *t, int os)
+{
+    for (int i = 0; i < t->n_nodes; i++)
+        if (t->nodes[i].os == os)
+            return i;
+    return -1;
+}
+
+const struct topo_node *topology_node(const struct topology *t, int os)
+{
+    int i = topology_node_index(t, os);
+    return i < 0 ? NULL : &t->nodes[i];
+}
+
+static int llc_level(const struct topology *t)
+{
+    int level = 0;
+    for (int i = 0; i < t->n_caches; i++)
+        if (t->caches[i].level > level)
+            level = t->caches[i].level;
+    return level;
+}
+
+int64_t topology_llc_bytes(const struct topology *t)
+{
+    int level = llc_level(t);
+    int64_t most = 0;
+    for (int i = 0; i < t->n_caches; i++)
+        if (t->caches[i].level == level && t->caches[i].bytes > most)
+            most = t->caches[i].bytes;
+    return most;
+}
+
+int64_t topology_llc_total(const struct topology *t)
+{
+    int level = llc_level(t);
+    int64_t sum = 0;
+    for (int i = 0; i < t->n_caches; i++)
+        if (t->caches[i].level == level)
+            sum += t->caches[i].bytes;
+    return sum;
+}
+
+static void write_cpus(const struct topology *t, struct jsonw *w)
+{
+    jsonw_array(w, "cpus");
+    for (int i = 0; i < t->n_cpus; i++) {
+        const struct topo_cpu *c = &t->cpus[i];
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "cpu", c->os);
+        jsonw_i64(w, "core", c->core);
+        jsonw_i64(w, "thread", c->thread);
+        jsonw_i64(w, "package", c->package);
+        if (c->node >= 0)
+            jsonw_i64(w, "node", c->node);
+        else
+            jsonw_null(w, "node");
+        if (c->l3 >= 0)
+            jsonw_i64(w, "llc", c->l3);
+        else
+            jsonw_null(w, "llc");
+        jsonw_bool(w, "allowed", c->allowed);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_node_cpus(const struct topology *t, int node, struct jsonw *w)
+{
+    jsonw_array(w, "cpus");
+    for (int i = 0; i < t->n_cpus; i++)
+        if (t->cpus[i].node == node)
+            jsonw_i64(w, NULL, t->cpus[i].os);
+    jsonw_end(w);
+}
+
+static void write_nodes(const struct topology *t, struct jsonw *w)
+{
+    jsonw_array(w, "nodes");
+    for (int i = 0; i < t->n_nodes; i++) {
+        const struct topo_node *n = &t->nodes[i];
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "node", n->os);
+        jsonw_i64(w, "logical", n->logical);
+        jsonw_text(w, "kind", n->kind);
+        jsonw_i64(w, "memory_bytes", n->memory_bytes);
+        jsonw_bool(w, "allowed", n->allowed);
+        write_node_cpus(t, n->os, w);
+        jsonw_array(w, "distances");
+        for (int j = 0; t->distance && j < t->n_nodes; j++)
+            jsonw_i64(w, NULL, t->distance[i * t->n_nodes + j]);
+        jsonw_end(w);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_caches(const struct topology *t, struct jsonw *w)
+{
+    jsonw_array(w, "caches");
+    for (int i = 0; i < t->n_caches; i++) {
+        const struct topo_cache *c = &t->caches[i];
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "level", c->level);
+        jsonw_i64(w, "bytes", c->bytes);
+        jsonw_i64(w, "line_bytes", c->line_bytes);
+        jsonw_i64(w, "cpus_sharing", c->n_cpus);
+        jsonw_i64(w, "first_cpu", c->first_cpu);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+void topology_write_json(const struct topology *t, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_text(w, "cpu_model", t->cpu_model);
+    jsonw_text(w, "source", t->source);
+    jsonw_bool(w, "this_system", t->this_system);
+    jsonw_i64(w, "line_bytes", t->line_bytes);
+    jsonw_i64(w, "llc_bytes", topology_llc_bytes(t));
+    jsonw_i64(w, "llc_total_bytes", topology_llc_total(t));
+    write_nodes(t, w);
+    write_cpus(t, w);
+    write_caches(t, w);
+    jsonw_end(w);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine as the probe sees it: plain arrays, no hwloc. Numbers named `os` are the kernel's.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/jsonw.h"
+
+enum {
+    TOPOLOGY_CPUS_MAX = 4096,
+    TOPOLOGY_NODES_MAX = 256,
+    TOPOLOGY_CACHES_MAX = 4096 * 4,
+};
+
+struct topo_cpu {
+    int os;
+    int core;     // index of the core, unique on the machine
+    int thread;   // 0 for the first hardware thread of its core, 1 for its sibling, …
+    int package;  // index
+    int node;     // NUMA node (os) it is local to; -1 none
+    int l3;       // index into caches[] of its last-level cache; -1 none
+    bool allowed; // in the cpuset of this process
+};
+
+struct topo_node {
+    int os;
+    int logical;          // hwloc's index
+    int64_t memory_bytes; // 0: a node without memory
+    int n_cpus;           // 0: a node without CPUs (a target, never an initiator)
+    bool allowed;         // in the mems of this process
+    char kind[16];        // "dram", "hbm", "cxl", "nvm"… if the machine says; else "dram"
+};
+
+struct topo_cache {
+    int level; // 1…5; data and unified only
+    int64_t bytes;
+    int line_bytes;
+    int n_cpus;    // sharing it
+    int first_cpu; // os number of the first
+};
+
+struct topology {
+    int n_cpus, n_nodes, n_caches;
+    struct topo_cpu *cpus;     // ascending os; owned
+    struct topo_node *nodes;   // ascending os; owned
+    struct topo_cache *caches; // owned
+    int *distance;             // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
+    int line_bytes;            // of the machine
+    bool this_system;          // false: from an XML file, a synthetic text or a recorded /sys
+    char cpu_model[96];
+    char source[24]; // "linux", "xml", "synthetic", "recorded"
+};
+
+void topology_fini(struct topology *t);
+const struct topo_cpu *topology_cpu(const struct topology *t, int os);   // NULL: none
+const struct topo_node *topology_node(const struct topology *t, int os); // NULL: none
+int topology_node_index(const struct topology *t, int os);               // -1: none
+int64_t topology_llc_bytes(const struct topology *t); // of one last-level cache; 0 unknown
+int64_t topology_llc_total(const struct topology *t); // all of that level together
+void topology_write_json(const struct topology *t, struct jsonw *w, const char *key);
