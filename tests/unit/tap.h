@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Test Anything Protocol in thirty lines. A test program is a main() of CHECKs that ends with
+// `return tap_done();`.
+#pragma once
+#include <stdio.h>
+#include <string.h>
+
+static int tap_count, tap_failed;
+
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        int tap_ok_ = !!(cond);                                                                    \
+        tap_failed += !tap_ok_;                                                                    \
+        printf("%sok %d - ", tap_ok_ ? "" : "not ", ++tap_count);                                  \
+        printf(__VA_ARGS__);                                                                       \
+        putchar('\n');                                                                             \
+        if (!tap_ok_)                                                                              \
+            printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);                                    \
+    } while (0)
+
+#define CHECK_STR(got, want, ...) CHECK(strcmp((got), (want)) == 0, __VA_ARGS__)
+
+__attribute__((unused)) static int tap_done(void)
+{
+    printf("1..%d\n", tap_count);
+    return tap_failed != 0;
+}
+
+// For what this machine cannot test: says so and counts as one passed, skipped test.
+#define SKIP(...)                                                                                  \
+    do {                                                                                           \
+        printf("ok %d # SKIP ", ++tap_count);                                                      \
+        printf(__VA_ARGS__);                                                                       \
+        putchar('\n');                                                                             \
+    } while (0)
