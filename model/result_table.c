@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layout is that of the classic table, whose readers and parsers exist: fixed columns on the
+// left, then columns of six characters between single spaces.
+#include "model/result_table.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum {
+    VALUE_WIDTH = 6,     // "171.25", "16384M"
+    LISTED_RANKS = 8,    // named in a note; the rest is counted
+    OVERLAP_PERCENT = 95 // below, the load was not the same for all samples
+};
+
+// The columns left of the values; `head` and `rule` as they stand in the table.
+static const char left_group[] = "|  MPI  |        CPU     |              MEMORY    |";
+static const char left_rule[] = "|-------|---------|------|----------------|-------|";
+static const char left_heads[] = "| Ranks | Cores   | NUMA |     Address    | NUMA  |";
+
+static void repeat(struct buf *out, char c, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf_char(out, c);
+}
+
+static void column_head(const struct matrix *m, int col, char *text, size_t room)
+{
+    if (strcmp(m->col.unit, "bytes") == 0)
+        str_size_head((uint64_t)m->col.values[col], text, room);
+    else
+        snprintf(text, room, "%" PRId64, m->col.values[col]);
+}
+
+static void value_text(double v, char *text, size_t room)
+{
+    if (isfinite(v))
+        snprintf(text, room, "%.2f", v);
+    else
+        snprintf(text, room, "-");
+}
+
+static int column_width(const struct matrix *m, int col, int least)
+{
+    char text[48];
+    column_head(m, col, text, sizeof text);
+    int width = (int)strlen(text) > least ? (int)strlen(text) : least;
+    for (int r = 0; r < m->row.n; r++) {
+        value_text(matrix_at(m, r, col)->v[CELL_MEDIAN], text, sizeof text);
+        if ((int)strlen(text) > width)
+            width = (int)strlen(text);
+    }
+    return width;
+}
+
+static void group_title(const struct matrix *m, char *text, size_t room)
+{
+    int n = snprintf(text, room, *m->unit ? "%s (%s)" : "%s", m->quantity, m->unit);
+    int upper = (int)strlen(m->quantity);
+    for (int i = 0; i < upper && i < n; i++)
+        text[i] = (char)toupper((unsigned char)text[i]);
+}
+
+// A title wider than a lone column widens that column.
+static int least_width(const struct matrix *m, const char *title)
+{
+    int need = (int)strlen(title);
+    return m->col.n == 1 && need > VALUE_WIDTH ? need : VALUE_WIDTH;
+}
+
+static int values_width(const struct matrix *m, int least)
+{
+    int sum = m->col.n - 1; // bars between columns
+    for (int c = 0; c < m->col.n; c++)
+        sum += column_width(m, c, least) + 2;
+    return sum;
+}
+
+static void write_group_line(struct buf *out, const char *title, int width)
+{
+    int space = width - (int)strlen(title);
+    buf_str(out, left_group);
+    repeat(out, ' ', space / 2);
+    buf_str(out, title);
+    repeat(out, ' ', space - space / 2);
+    buf_str(out, "|\n");
+}
+
+static void write_rule(const struct matrix *m, int least, struct buf *out)
+{
+    buf_str(out, left_rule);
+    for (int c = 0; c < m->col.n; c++) {
+        repeat(out, '-', column_width(m, c, least) + 2);
+        buf_char(out, '|');
+    }
+    buf_char(out, '\n');
+}
+
+static void write_heads(const struct matrix *m, int least, struct buf *out)
+{
+    char text[24];
+    buf_str(out, left_heads);
+    for (int c = 0; c < m->col.n; c++) {
+        column_head(m, c, text, sizeof text);
+        buf_fmt(out, " %-*s |", column_width(m, c, least), text);
+    }
+    buf_char(out, '\n');
+}
+
+static const struct rank_info *find_rank(const struct rank_info *ranks, int n, int64_t rank)
+{
+    for (int i = 0; ranks && i < n; i++)
+        if (ranks[i].rank == rank)
+            return &ranks[i];
+    return NULL;
+}
+
+static const char *id_text(int64_t id, char *text, size_t room)
+{
+    if (id >= 0)
+        snprintf(text, room, "%" PRId64, id);
+    else
+        snprintf(text, room, "-");
+    return text;
+}
+
+static void write_place(const struct rank_info *r, int64_t rank, struct buf *out)
+{
+    char cpu[24] = "-", cpu_node[24] = "-", mem_node[24] = "-", address[24] = "-", number[24];
+    if (r) {
+        id_text(r->cpu, cpu, sizeof cpu);
+        id_text(r->cpu_node, cpu_node, sizeof cpu_node);
+        id_text(r->mem_node, mem_node, sizeof mem_node);
+    }
+    if (r && r->address)
+        snprintf(address, sizeof address, "0x%" PRIx64, r->address);
+    snprintf(number, sizeof number, "%03" PRId64, rank);
+    buf_fmt(out, "|  %-5s| %-7s | %3s  | %-14s | %3s   |", number, cpu, cpu_node, address,
+            mem_node);
+}
+
+static void write_row(const struct matrix *m, int row, int least, const struct rank_info *r,
+                      struct buf *out)
+{
+    char text[48];
+    write_place(r, m->row.values[row], out);
+    for (int c = 0; c < m->col.n; c++) {
+        value_text(matrix_at(m, row, c)->v[CELL_MEDIAN], text, sizeof text);
+        buf_fmt(out, " %-*s |", column_width(m, c, least), text);
+    }
+    buf_char(out, '\n');
+}
+
+static void write_edge(struct buf *out, int width)
+{
+    buf_char(out, ' ');
+    repeat(out, '=', width);
+    buf_char(out, '\n');
+}
+
+void result_table_write(const struct matrix *m, const struct rank_info *ranks, int n_ranks,
+                        struct buf *out)
+{
+    char title[32];
+    group_title(m, title, sizeof title);
+    int least = least_width(m, title);
+    int width = values_width(m, least);
+    int edge = (int)sizeof left_group - 2 + width; // without the outer bars
+    write_edge(out, edge);
+    write_group_line(out, title, width);
+    write_rule(m, least, out);
+    write_heads(m, least, out);
+    write_rule(m, least, out);
+    for (int r = 0; r < m->row.n; r++)
+        write_row(m, r, least, find_rank(ranks, n_ranks, m->row.values[r]), out);
+    write_edge(out, edge);
+}
+
+static bool same_axis(const struct axis *a, const struct axis *b)
+{
+    return a->n == b->n && memcmp(a->values, b->values, (size_t)a->n * sizeof *a->values) == 0;
+}
+
+int result_ratio(struct matrix *ratio, const struct matrix *top, const struct matrix *bottom,
+                 struct err *err)
+{
+    if (!same_axis(&top->row, &bottom->row) || !same_axis(&top->col, &bottom->col))
+        return err_set(err, ERR_INVALID, "matrix", "\"%s\" and \"%s\" have different axes",
+                       top->name, bottom->name);
+    struct matrix got CLEANUP(matrix_fini) = {0};
+    char name[sizeof got.name];
+    snprintf(name, sizeof name, "%.11s/%.11s", top->name, bottom->name);
+    if (matrix_init(&got, name, "latency ratio", "", top->row.n, top->col.n, err) < 0)
+        return -1;
+    memcpy(got.row.values, top->row.values, (size_t)top->row.n * sizeof *got.row.values);
+    memcpy(got.col.values, top->col.values, (size_t)top->col.n * sizeof *got.col.values);
+    memcpy(got.row.name, top->row.name, sizeof got.row.name);
+    memcpy(got.col.name, top->col.name, sizeof got.col.name);
+    memcpy(got.col.unit, top->col.unit, sizeof got.col.unit);
+    for (int i = 0; i < got.row.n * got.col.n; i++) {
+        double below = bottom->cells[i].v[CELL_MEDIAN];
+        got.cells[i].v[CELL_MEDIAN] = below > 0 ? top->cells[i].v[CELL_MEDIAN] / below : NAN;
+    }
+    *ratio = got;
+    got = (struct matrix){0};
+    return 0;
+}
+
+static void note_disturbed(const struct matrix *m, struct buf *out)
+{
+    double kept = 0, left_out = 0, worst = 0;
+    int at = 0, touched = 0, n = m->row.n * m->col.n;
+    for (int i = 0; i < n; i++) {
+        const double *v = m->cells[i].v;
+        if (!(v[CELL_DISTURBED] > 0))
+            continue;
+        touched++;
+        left_out += v[CELL_DISTURBED];
+        if (v[CELL_DISTURBED] > worst) {
+            worst = v[CELL_DISTURBED];
+            at = i;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        kept += isfinite(m->cells[i].v[CELL_N]) ? m->cells[i].v[CELL_N] : 0;
+    if (!touched)
+        return;
+    char head[24];
+    column_head(m, at % m->col.n, head, sizeof head);
+    buf_fmt(out,
+            "%s: %.0f of %.0f samples were disturbed and left out, in %d of %d cells; most (%.0f) "
+            "on rank %" PRId64 " at %s\n",
+            m->name, left_out, kept + left_out, touched, n, worst, m->row.values[at / m->col.n],
+            head);
+}
+
+// Counts cells where `field` is below `limit`; `col` and `row` say where the last one is.
+static int cells_below(const struct matrix *m, enum cell_field field, double limit, int *last)
+{
+    int count = 0;
+    for (int i = 0; i < m->row.n * m->col.n; i++)
+        if (m->cells[i].v[field] < limit) { // false for NaN
+            count++;
+            *last = i;
+        }
+    return count;
+}
+
+void result_notes_matrix(const struct matrix *m, struct buf *out)
+{
+    char head[24];
+    int at = 0;
+    note_disturbed(m, out);
+    int loose = cells_below(m, CELL_TIGHT, 1, &at);
+    column_head(m, at % m->col.n, head, sizeof head);
+    if (loose)
+        buf_fmt(out,
+                "%s: %d of %d cells did not reach the precision asked for in time (rank %" PRId64
+                " at %s%s)\n",
+                m->name, loose, m->row.n * m->col.n, m->row.values[at / m->col.n], head,
+                loose > 1 ? " and others" : "");
+    int apart = cells_below(m, CELL_OVERLAP, OVERLAP_PERCENT / 100.0, &at);
+    column_head(m, at % m->col.n, head, sizeof head);
+    if (apart)
+        buf_fmt(out,
+                "%s: in %d of %d cells the ranks chased together for less than %d %% of the "
+                "measuring time (rank %" PRId64 " at %s)\n",
+                m->name, apart, m->row.n * m->col.n, OVERLAP_PERCENT, m->row.values[at / m->col.n],
+                head);
+}
+
+static bool wrong_cpu(const struct rank_info *r)
+{
+    return r->cpu_wanted >= 0 && r->cpu >= 0 && r->cpu != r->cpu_wanted;
+}
+
+static bool wrong_node(const struct rank_info *r)
+{
+    return r->mem_wanted >= 0 && r->pages_checked > 0 && r->mem_share < 1;
+}
+
+static bool wrong_pages(const struct rank_info *r)
+{
+    return *r->pages_wanted && *r->pages_got && strcmp(r->pages_wanted, r->pages_got) != 0;
+}
+
+static bool moved(const struct rank_info *r)
+{
+    return r->migrations > 0;
+}
+
+static bool unchecked(const struct rank_info *r)
+{
+    return r->pages_checked == 0;
+}
+
+static const struct {
+    bool (*applies)(const struct rank_info *r);
+    const char *text;
+} rank_notes[] = {
+    {wrong_cpu, "ran on another CPU than asked for"},
+    {moved, "moved to another CPU while measuring"},
+    {wrong_node, "had memory on another node than asked for"},
+    {wrong_pages, "did not get the page size asked for"},
+    {unchecked, "could not verify where their memory was"},
+};
+
+void result_notes_ranks(const struct rank_info *ranks, int n_ranks, struct buf *out)
+{
+    for (size_t k = 0; k < COUNT_OF(rank_notes); k++) {
+        int count = 0;
+        for (int i = 0; i < n_ranks; i++) {
+            if (!rank_notes[k].applies(&ranks[i]))
+                continue;
+            if (count < LISTED_RANKS)
+                buf_fmt(out, "%s%" PRId64, count ? ", " : "placement: rank ", ranks[i].rank);
+            count++;
+        }
+        if (count > LISTED_RANKS)
+            buf_fmt(out, " and %d more", count - LISTED_RANKS);
+        if (count)
+            buf_fmt(out, " %s\n", rank_notes[k].text);
+    }
+}
