@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Core to core: the time to hand a cache line from one core to another and back.
+//
+// Two definitions are in use and differ by about a factor of two to three; both are measured:
+//   CAS    both cores spin with compare-and-swap on ONE flag in one line (the definition of the
+//          core-to-core-latency tool): the line moves in exclusive state with every attempt.
+//   LOAD   each core writes its own line and spins reading the other's: two lines, plain loads and
+//          stores (a message and its answer).
+// A round trip is there and back; one way is half of it by definition, not by measurement.
+#pragma once
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum c2c_method { C2C_CAS, C2C_LOAD, C2C_METHODS };
+extern const char *const c2c_method_names[C2C_METHODS];
+
+struct c2c_line {
+    _Alignas(128) atomic_uint value; // 128: the neighbour line is fetched too on some machines
+};
+
+struct c2c_pair {
+    struct c2c_line *line; // two lines: ping, pong; borrowed
+    enum c2c_method method;
+    int trips; // round trips a sample
+    int samples;
+    double *round_trip_ns; // samples values, written by the ping side
+};
+
+// Both sides call their half at the same time on their own CPUs. The lines must be zero at the
+// start; they are zero again at the end.
+void c2c_ping(struct c2c_pair *p);
+void c2c_pong(struct c2c_pair *p);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/stream.h"
+
+#include <math.h>
+
+const struct stream_kernel_info stream_kernels[STREAM_KERNELS] = {
+    [STREAM_COPY] = {"copy", 2, "c = a"},    [STREAM_SCALE] = {"scale", 2, "b = s*c"},
+    [STREAM_ADD] = {"add", 3, "c = a + b"},  [STREAM_TRIAD] = {"triad", 3, "a = b + s*c"},
+    [STREAM_READ] = {"read", 1, "sum of a"}, [STREAM_WRITE] = {"write", 1, "c = s, non-temporal"},
+};
+
+void stream_slice(size_t n, int index, int of, size_t *first, size_t *last)
+{
+    size_t lines = n / 8; // whole cache lines of 8 doubles, the last slice takes the rest
+    *first = lines * (size_t)index / (size_t)of * 8;
+    *last = index == of - 1 ? n : lines * ((size_t)index + 1) / (size_t)of * 8;
+}
+
+void stream_fill(const struct stream_arrays *s, size_t first, size_t last)
+{
+    for (size_t i = first; i < last; i++) {
+        s->a[i] = 1;
+        s->b[i] = 2;
+        s->c[i] = 0;
+    }
+}
+
+// The compiler must neither merge a pass with the next nor replace copy by a library call that
+// picks other instructions than its neighbours (memcpy changes to non-temporal stores above some
+// size).
+#define KERNEL                                                                                     \
+    __attribute__((noinline, noclone, optimize("O3", "no-tree-loop-distribute-patterns")))
+
+KERNEL static void copy(const struct stream_arrays *s, size_t first, size_t last)
+{
+    const double *restrict a = s->a;
+    double *restrict c = s->c;
+    for (size_t i = first; i < last; i++)
+        c[i] = a[i];
+}
+
+KERNEL static void scale(const struct stream_arrays *s, size_t first, size_t last)
+{
+    const double *restrict c = s->c;
+    double *restrict b = s->b;
+    for (size_t i = first; i < last; i++)
+        b[i] = STREAM_SCALAR * c[i];
+}
+
+KERNEL static void add(const struct stream_arrays *s, size_t first, size_t last)
+{
+    const double *restrict a = s->a, *restrict b = s->b;
+    double *restrict c = s->c;
+    for (size_t i = first; i < last; i++)
+        c[i] = a[i] + b[i];
+}
+
+KERNEL static void triad(const struct stream_arrays *s, size_t first, size_t last)
+{
+    const double *restrict b = s->b, *restrict c = s->c;
+    double *restrict a = s->a;
+    for (size_t i = first; i < last; i++)
+        a[i] = b[i] + STREAM_SCALAR * c[i];
+}
+
+// Eight independent sums: additions of one sum depend on each other and would be the limit.
+KERNEL static double read_sum(const struct stream_arrays *s, size_t first, size_t last)
+{
+    const double *a = s->a;
+    double sum[8] = {0};
+    for (size_t i = first; i + 8 <= last; i += 8)
+        for (int k = 0; k < 8; k++)
+            sum[k] += a[i + (size_t)k];
+    return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+}
+
+KERNEL static void write_around(const struct stream_arrays *s, size_t first, size_t last)
+{
+    double *c = s->c;
+#if defined(__x86_64__)
+    typedef double pair __attribute__((vector_size(16)));
+    const pair value = {STREAM_SCALAR, STREAM_SCALAR};
+    for (size_t i = first; i + 2 <= last; i += 2)
+        __builtin_ia32_movntpd(c + i, value);
+    __builtin_ia32_sfence();
+#elif defined(__aarch64__)
+    for (size_t i = first; i + 2 <= last; i += 2)
+        __asm__ volatile("stnp %d0, %d0, [%1]" ::"w"(STREAM_SCALAR), "r"(c + i) : "memory");
+#else
+    for (size_t i = first; i < last; i++)
+        c[i] = STREAM_SCALAR;
+#endif
+}
+
+double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last)
+{
+    static void (*const passes[STREAM_KERNELS])(const struct stream_arrays *, size_t, size_t) = {
+        [STREAM_COPY] = copy,   [STREAM_SCALE] = scale,        [STREAM_ADD] = add,
+        [STREAM_TRIAD] = triad, [STREAM_WRITE] = write_around,
+    };
+    if (k == STREAM_READ)
+        return read_sum(s, first, last);
+    passes[k](s, first, last);
+    return 0;
+}
+
+struct stream_check stream_verify(const struct stream_arrays *s, int times)
+{
+    double want[3] = {1, 2, 0};
+    for (int t = 0; t < times; t++) {
+        want[2] = want[0];
+        want[1] = STREAM_SCALAR * want[2];
+        want[2] = want[0] + want[1];
+        want[0] = want[1] + STREAM_SCALAR * want[2];
+    }
+    const double *arrays[3] = {s->a, s->b, s->c};
+    struct stream_check check = {0};
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < s->n; i++) {
+            double off = fabs(arrays[k][i] / want[k] - 1);
+            check.wrong += !(off <= 1e-13);
+            if (!(off <= check.worst))
+                check.worst = off;
+        }
+    return check;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sustainable bandwidth: the four kernels of STREAM (McCalpin) on three arrays of doubles, bytes
+// counted as STREAM counts them (what the program asks for, no write-allocate), plus a read-only
+// sum and a non-temporal write. Pure: works on memory that somebody else has placed.
+#pragma once
+#include <stddef.h>
+
+enum stream_kernel {
+    STREAM_COPY,  // c[i] = a[i]
+    STREAM_SCALE, // b[i] = s*c[i]
+    STREAM_ADD,   // c[i] = a[i] + b[i]
+    STREAM_TRIAD, // a[i] = b[i] + s*c[i]
+    STREAM_READ,  // sum of a[i]
+    STREAM_WRITE, // c[i] = s, around the caches
+    STREAM_KERNELS
+};
+
+struct stream_kernel_info {
+    const char *name;
+    int arrays; // of 8-byte words moved an element: 2 for copy, 3 for add
+    const char *formula;
+};
+extern const struct stream_kernel_info stream_kernels[STREAM_KERNELS];
+
+struct stream_arrays {
+    double *a, *b, *c; // borrowed, aligned to 64 bytes
+    size_t n;          // elements each
+};
+
+#define STREAM_SCALAR 3.0
+
+// Element range [first, last) so that each thread of `of` touches and later works on its own slice.
+void stream_slice(size_t n, int index, int of, size_t *first, size_t *last);
+void stream_fill(const struct stream_arrays *s, size_t first, size_t last); // a=1, b=2, c=0
+// Returns the sum for STREAM_READ, else 0: use it, so that nothing is optimised away.
+double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last);
+
+// The four kernels, in order, `times` times; then every element must have the value that arithmetic
+// gives: relative error at most 1e-13, as STREAM demands of doubles. Returns the worst array's
+// relative error, and the number of wrong elements.
+struct stream_check {
+    double worst;
+    size_t wrong;
+};
+struct stream_check stream_verify(const struct stream_arrays *s, int times);
