@@ -87,16 +87,3 @@ void dist_fdr(double *p, int n, int *scratch)
         p[scratch[k]] = least;
     }
 }
-
-unsigned long long dist_next(unsigned long long *state)
-{
-    unsigned long long z = *state += 0x9e3779b97f4a7c15ULL;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
-int dist_below(unsigned long long *state, int n)
-{
-    return (int)(((dist_next(state) >> 32) * (unsigned long long)n) >> 32);
-}
