@@ -5,8 +5,9 @@
 usage: count-tests.py [--broken-builds=N] TESTLOG.json...
 
 Counts what was really asserted: the lines of a TAP program, pytest's own figures, else the program as one
-test. A program that failed counts as at least one failure, whatever it printed. Exit status 1 when anything
-failed or nothing passed.
+test. A program that failed counts as at least one failure, whatever it printed, and so does one that asserts
+nothing and gives no reason (a bare "1..0"). Exit status 1 when anything failed or nothing
+passed.
 """
 import json
 import re
@@ -53,7 +54,9 @@ def count(test):
     if counted is None or sum(counted) == 0:
         counted = (int(result == "OK"), 0, int(result == "SKIP"))
     passed, failed, skipped = counted
-    if result not in ("OK", "SKIP", "EXPECTEDFAIL"):
+    asserts_nothing = re.search(r"^1\.\.0\s*$", text, re.M) is not None
+    if asserts_nothing or result not in ("OK", "SKIP", "EXPECTEDFAIL"):
+        skipped -= int(asserts_nothing and result == "SKIP")
         failed = max(failed, 1)
     return passed, failed, skipped
 
@@ -74,6 +77,8 @@ def main(arguments):
                 totals = [a + b for a, b in zip(totals, figures)]
                 if figures[1]:
                     print(f"failed: {test['name']} ({test.get('result')}), see {argument}")
+                    print(*re.findall(r"^not ok.*(?:\n#.*)*|^FAILED.*$|^1\.\.0$",
+                                      test.get("stdout") or "", re.M)[:20], sep="\n")
                 for reason in re.findall(r"# SKIP:? *(.*)|^SKIPPED (.*)$", test.get("stdout") or "",
                                          re.M):
                     print("skipped:", test["name"] + ":", " ".join(reason).strip())

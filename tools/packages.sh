@@ -128,7 +128,7 @@ step() {
         return 0
     fi
     step_pid=
-    tail -n 25 "$log_" >&2
-    printf '\n%s: "%s" failed; the whole story is in %s\n' "${0##*/}" "$title_" "$log_" >&2
+    [ -n "${step_quiet:-}" ] || tail -n 25 "$log_" >&2
+    printf '%s: "%s" failed; the whole story is in %s\n' "${0##*/}" "$title_" "$log_" >&2
     return 1
 }

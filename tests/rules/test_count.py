@@ -18,6 +18,7 @@ CASES = [
     ("a TAP failure", {"result": "FAIL", "stdout": "ok 1 - a\nnot ok 2 - b\n1..2\n"}, (1, 1, 0)),
     ("a crash after good lines", {"result": "ERROR", "stdout": "ok 1 - a\n1..9\n"}, (1, 1, 0)),
     ("a whole program skipped", {"result": "SKIP", "stdout": "1..0 # SKIP absent\n"}, (0, 0, 1)),
+    ("a program that asserts nothing", {"result": "SKIP", "stdout": "1..0\n"}, (0, 1, 0)),
     ("pytest", {"result": "OK", "stdout": "x\n==== 12 passed, 3 skipped in 4.5s ====\n"},
      (12, 0, 3)),
     ("pytest with errors", {"result": "FAIL",
