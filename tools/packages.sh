@@ -47,7 +47,7 @@ more|debootstrap|the Debian base for that image (--all)
 TABLE
 }
 
-say() { printf '%s\n' "$*"; }
+say() { printf '%s\n' "$@"; }
 
 fail() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
