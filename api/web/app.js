@@ -25,21 +25,28 @@ function bytes(n) {
   return (Number.isInteger(n) ? n : n.toFixed(1)) + " " + units[u];
 }
 
+// [0, 1, 2, 5] -> "0-2,5"
+function ranges(ids) {
+  const parts = [];
+  for (const id of ids) {
+    const last = parts.at(-1);
+    if (last && last[1] === id - 1) last[1] = id;
+    else parts.push([id, id]);
+  }
+  return parts.map(([a, b]) => (a === b ? a : `${a}-${b}`)).join(",") || "none";
+}
+
 const row = (cells, tag, kind) => make("tr", {}, ...cells.map((c, i) =>
   c instanceof Node ? make(tag, { class: kind[i] || "" }, c) : make(tag, { class: kind[i] || "" }, String(c))));
 
 function showTopology(t) {
-  const distances = t.distance || t.distances;
-  const at = (i, j) => (Array.isArray(distances[i]) ? distances[i][j] : distances[i * t.nodes.length + j]);
+  const known = t.nodes.some((n) => n.distances && n.distances.length);
   const head = ["Node", "CPUs", "Memory", "Kind"];
-  if (distances) for (const n of t.nodes) head.push("to " + n.os);
-  const rows = t.nodes.map((n, i) => {
-    const cells = [n.os, n.n_cpus ?? n.cpus ?? "", bytes(n.memory_bytes), n.kind];
-    if (distances) t.nodes.forEach((_, j) => cells.push(at(i, j)));
-    return row(cells, "td", []);
-  });
+  if (known) for (const n of t.nodes) head.push("to " + n.node);
+  const rows = t.nodes.map((n) => row([n.node, ranges(n.cpus), bytes(n.memory_bytes), n.kind,
+    ...(known ? n.distances : [])], "td", ["", "text", "", "text"]));
   $("nodes").replaceChildren(make("caption", {}, "Memory and distance (10 is local) of each node"),
-    make("thead", {}, row(head, "th", [])), make("tbody", {}, ...rows));
+    make("thead", {}, row(head, "th", ["", "text", "", "text"])), make("tbody", {}, ...rows));
 }
 
 async function showNode() {
