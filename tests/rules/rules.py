@@ -265,8 +265,54 @@ def dockerfile(files):
     return wrong
 
 
+ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*(NULL|"([^"]*)"),')
+ROUTES_C, OPENAPI = "api/routes.c", "api/openapi.yaml"
+
+
+def documented(contract):
+    """{(method, path): set of query parameters} of an OpenAPI document."""
+    def resolve(value):
+        while "$ref" in value:
+            target = value["$ref"]
+            value = contract
+            for key in target.removeprefix("#/").split("/"):
+                value = value[key]
+        return value
+
+    found = {}
+    for path, item in contract.get("paths", {}).items():
+        for method in set(item) & {"get", "put", "post", "delete", "patch"}:
+            parameters = [resolve(p) for p in
+                          item.get("parameters", []) + item[method].get("parameters", [])]
+            found[method.upper(), path] = {p["name"] for p in parameters if p["in"] == "query"}
+    return found
+
+
+def routes_documented(files):
+    """The route table and openapi.yaml: the same calls, the same query parameters."""
+    if ROUTES_C not in files:
+        return []
+    import yaml  # what the build needs as well
+    contract = documented(yaml.safe_load(files.get(OPENAPI, "")) or {})
+    table = {(method, path): (query, set(query.split(",")) - {""})
+             for method, path, _, query in ROUTE.findall(files[ROUTES_C])}
+    wrong = [f"{OPENAPI}: {' '.join(call)} is not in {ROUTES_C}"
+             for call in sorted(set(contract) - set(table))]
+    wrong += [f"{ROUTES_C}: {' '.join(call)} is not in {OPENAPI}"
+              for call in sorted(set(table) - set(contract))]
+    for call in sorted(set(table) & set(contract)):
+        query, names = table[call]
+        if query != "*" and names != contract[call]:
+            wrong.append(f"{' '.join(call)}: query {sorted(names)} in {ROUTES_C}, "
+                         f"{sorted(contract[call])} in {OPENAPI}")
+    if not table:
+        wrong.append(f"{ROUTES_C}: no route was found")
+    return wrong
+
+
 RULES = [include_directions, include_roots, one_door, denied_calls, function_lines,
-         licence_headers, white_space, forbidden_words, dockerfile]
+         licence_headers, white_space, forbidden_words, dockerfile,
+         routes_documented]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

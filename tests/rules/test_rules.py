@@ -27,6 +27,27 @@ HEALTHCHECK CMD ["true"]
 ENTRYPOINT ["true"]
 """
 
+ROUTES = """const struct route routes[] = {
+    {"GET", "/a", a_get, "wait", "A"},
+    {"POST", "/a", a_post, NULL,
+     "A"},
+    {0},
+};
+"""
+CONTRACT = """
+paths:
+  /a:
+    get:
+      parameters: [{$ref: "#/components/parameters/wait"}, {name: other, in: header}]
+    post: {}
+components: {parameters: {wait: {name: wait, in: query}}}
+"""
+
+
+def routes(table, contract):
+    return {"api/routes.c": SPDX + table, "api/openapi.yaml": contract}
+
+
 # rule -> [(what is bad, files)]; and one good neighbour that must pass
 BAD = {
     rules.include_directions: [
@@ -64,6 +85,12 @@ BAD = {
         ("lists left", {"Dockerfile": DOCKERFILE.replace("rm -rf", "ls")}),
         ("a shell in between", {"Dockerfile": DOCKERFILE.replace('["true"]', "true")}),
     ],
+    rules.routes_documented: [
+        ("a call that nobody documented", routes(ROUTES, CONTRACT.replace("    post: {}\n", ""))),
+        ("a call that nobody serves", routes(ROUTES.replace("POST", "PUT"), CONTRACT)),
+        ("another query parameter", routes(ROUTES.replace("wait", "wart"), CONTRACT)),
+        ("no table", routes("", "")),
+    ],
 }
 GOOD = {
     "base/a.h": SPDX,
@@ -74,6 +101,7 @@ GOOD = {
     "bench/a.c": SPDX + "#include <numa.h>\n#include <numaif.h>\n",
     "Dockerfile": DOCKERFILE,
     "README.md": "fine\n",
+    **routes(ROUTES, CONTRACT),
 }
 
 count = failures = 0
