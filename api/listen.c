@@ -38,14 +38,15 @@ static bool is_loopback(const struct sockaddr_storage *a)
     return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
 }
 
-static int parse_host(char *host, uint16_t port, struct sockaddr_storage *a, struct err *err)
+static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_storage *a,
+                      struct err *err)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)a;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)a;
     size_t n = strlen(host);
     memset(a, 0, sizeof *a);
     if (strcmp(host, "localhost") == 0)
-        strcpy(host, "127.0.0.1"); // same length: "localhost" is nine letters too
+        snprintf(host, room, "127.0.0.1");
     if (*host == '[' && host[n - 1] == ']') {
         char inner[56];
         snprintf(inner, sizeof inner, "%.*s", (int)(n - 2), host + 1);
@@ -81,7 +82,7 @@ int listen_tcp(struct listen_socket *out, const char *address, struct err *err)
     char host[56];
     uint16_t port = 0;
     if (split_address(address, host, sizeof host, &port, err) < 0 ||
-        parse_host(host, port, &a, err) < 0)
+        parse_host(host, sizeof host, port, &a, err) < 0)
         return -1;
     if (!is_loopback(&a))
         return err_set(err, ERR_INVALID, "listen",
@@ -114,7 +115,7 @@ int listen_unix(struct listen_socket *out, const char *path, struct err *err)
     if (strlen(path) >= sizeof a.sun_path)
         return err_set(err, ERR_INVALID, "socket", "the path is longer than %zu bytes",
                        sizeof a.sun_path - 1);
-    strcpy(a.sun_path, path);
+    memcpy(a.sun_path, path, strlen(path));
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
         return err_set(err, ERR_INVALID, "socket", "%s is there and is not a socket", path);
     unlink(path);
