@@ -26,7 +26,8 @@ int matrix_json(struct request *q, struct reply *r, struct err *err);
 int matrix_ndjson(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
-// What stands in the way of this spec, as a JSON array in `out`; used in problems too.
+// What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be
+// planned.
 struct admission;
 int availability_check(const struct api_services *api, const struct spec *s, struct admission *a,
                        struct err *err);
