@@ -36,6 +36,15 @@ static int find_key(struct store *s, const char *key, const char *spec, int64_t 
     return 1;
 }
 
+int store_run_find(struct store *s, const struct spec *spec, const char *key, int64_t *id,
+                   struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (spec_text(spec, &text, err) < 0)
+        return -1;
+    return find_key(s, key, buf_text(&text), id, err);
+}
+
 static int insert(struct store *s, const struct spec *spec, const char *text, const char *node,
                   const char *key, struct err *err)
 {
