@@ -82,9 +82,7 @@ int admission_error(const struct admission *a, struct err *err)
 
 void admission_write_json(const struct admission *a, struct jsonw *w, const char *key)
 {
-    jsonw_object(w, key);
-    jsonw_bool(w, "admitted", a->n == 0);
-    jsonw_array(w, "blockers");
+    jsonw_array(w, key);
     for (int i = 0; i < a->n; i++) {
         const struct blocker *b = &a->list[i];
         jsonw_object(w, NULL);
@@ -95,6 +93,5 @@ void admission_write_json(const struct admission *a, struct jsonw *w, const char
         jsonw_text(w, "unit", b->unit);
         jsonw_end(w);
     }
-    jsonw_end(w);
     jsonw_end(w);
 }

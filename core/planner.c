@@ -177,8 +177,8 @@ static int place_local(struct plan *p, const struct topology *t, struct err *err
         if (r->mem_node < 0)
             return err_set(err, ERR_INVALID, "numa", "no node has memory that this daemon may use");
         if (r->mem_node != r->cpu_node && !told) {
-            note(p, "node %d of CPU %d has no memory: the nearest node that has, %d, is used",
-                 r->cpu_node, r->cpu, r->mem_node);
+            note(p, "CPU %d has no memory of its own: the nearest node that has some, %d, is used",
+                 r->cpu, r->mem_node);
             told = true;
         }
     }
