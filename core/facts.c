@@ -45,6 +45,25 @@ static void from_file(const struct source *s, const char *path, char *out, size_
     squeeze(out);
 }
 
+// A word like "token=abc" keeps its name only.
+static void blank_secrets(char *line)
+{
+    static const char *const names[] = {"key", "token", "pass", "secret", "auth"};
+    for (char *word = line; *word; word += strspn(word, " ")) {
+        size_t n = strcspn(word, " "), name = strcspn(word, "= ");
+        for (size_t i = 0; i < COUNT_OF(names) && name < n; i++)
+            if (memmem(word, name, names[i], strlen(names[i])))
+                memset(word + name + 1, '*', n - name - 1);
+        word += n;
+    }
+}
+
+static void command_line(const struct source *s, const char *path, char *out, size_t room)
+{
+    from_file(s, path, out, room);
+    blank_secrets(out);
+}
+
 // The bracketed word of "always [madvise] never".
 static void chosen_word(const struct source *s, const char *path, char *out, size_t room)
 {
@@ -294,7 +313,7 @@ static const struct {
     {{"bios_date", false, "firmware"}, from_file, DMI "bios_date"},
     {{"microcode", false, "of CPU 0"}, from_cpuinfo, "microcode"},
     {{"kernel", false, "release and build"}, kernel, ""},
-    {{"cmdline", false, "of the kernel"}, from_file, "/proc/cmdline"},
+    {{"cmdline", false, "of the kernel"}, command_line, "/proc/cmdline"},
     {{"thp_enabled", false, "transparent huge pages"}, chosen_word, THP "enabled"},
     {{"thp_defrag", false, "when huge pages are made"}, chosen_word, THP "defrag"},
     {{"huge_pages", false, "reserved huge pages"}, huge_pages, "/sys/kernel/mm/hugepages"},
