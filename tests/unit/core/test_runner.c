@@ -15,6 +15,7 @@
 #include "core/admission.h"
 #include "core/planner.h"
 #include "core/runner.h"
+#include "core/store_db.h"
 #include "core/supervisor.h"
 #include "core/supervisor_proc.h"
 #include "tests/unit/core/dir.h"
@@ -454,7 +455,7 @@ static void test_restart(struct bed *b)
     behave("good");
     if (!bed_open(b))
         return;
-    b->runner ? (void)runner_watch_add(b->runner, 0, on_event, b, &err) : (void)0;
+    runner_watch_add(b->runner, 0, on_event, b, &err);
     CHECK(runner_run_get(b->runner, running, &r, &err) == 0 && r.state == RUN_INTERRUPTED,
           "the run that went on is interrupted: %s", r.error_text);
     run_fini(&r);
@@ -468,15 +469,39 @@ static void test_restart(struct bed *b)
     run_fini(&r);
 }
 
-static void test_storage(struct bed *b)
+static void test_orphan(struct bed *b)
 {
-    struct err err;
     struct run r = {0};
-    (void)err;
     run_once(b, "orphan", &r);
     CHECK(r.state == RUN_SUCCEEDED, "orphan: %s", r.error_text);
     run_fini(&r);
     check_nothing_left("orphan");
+}
+
+// The disk is full when the result is there: it waits, and is stored when there is room.
+static void test_disk_full(struct bed *b)
+{
+    struct err err = {0};
+    struct run r = {0};
+    behave("slow 0.02");
+    int64_t id = submit(b);
+    b->stop_at_progress = true;
+    wait_final(b);
+    b->stop_at_progress = false;
+    sq_exec(b->store->db, "PRAGMA query_only=1", &err); // refuses to write, as a full disk does
+    while (proc_kill_below(0, 0) > 0) {
+        struct loop_timer *t = loop_timer_new(b->loop, give_up, b, &err);
+        loop_timer_set(t, 20);
+        loop_run(b->loop, &err);
+        loop_timer_free(t);
+    }
+    CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_RUNNING && !b->got_final,
+          "it stays running until it is stored");
+    run_fini(&r);
+    sq_exec(b->store->db, "PRAGMA query_only=0", &err);
+    CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_SUCCEEDED && b->got_final,
+          "and the next request stores it: %s", run_state_names[r.state]);
+    run_fini(&r);
 }
 
 static void set_up(void)
@@ -516,7 +541,8 @@ int main(int argc, char **argv)
     test_bad(&b);
     test_placement(&b);
     test_noise(&b);
-    test_storage(&b);
+    test_orphan(&b);
+    test_disk_full(&b);
     test_cancel(&b, "hang");
     test_cancel(&b, "hang-hard");
     test_floods(&b);
