@@ -2,7 +2,7 @@
 // Opening, locking, closing. Runs are in store_run.c, their numbers in store_matrix.c.
 //
 // There is exactly one connection that writes, and it does every checkpoint too: SQLite before
-// 3.51.3 can lose a transaction when one connection checkpoints while another one resets the WAL
+// 3.51.3 can damage the file when one connection checkpoints while another one resets the WAL
 // (docs/STORAGE.md).
 #include "core/store.h"
 
