@@ -192,7 +192,6 @@ static char *clean_text(const char *bytes, size_t n)
             buf_str(&out, "\xef\xbf\xbd"); // U+FFFD
         i += len;
     }
-    buf_str(&out, "");
     return out.len ? buf_steal(&out) : strdup("");
 }
 
