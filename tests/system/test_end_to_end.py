@@ -81,7 +81,7 @@ def test_command_line_says_the_same(finished):
     daemon, run = finished
     api = medians(daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"])
     done = subprocess.run(
-        [str(build_dir() / "client" / "numaprobe"), f"--server=http://127.0.0.1:{daemon.port}", "matrix",
+        [str(build_dir() / "client" / "numaprobe"), f"--url=http://127.0.0.1:{daemon.port}", "matrix",
          str(run["id"]), "-o", "json"], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     assert medians(json.loads(done.stdout)["matrices"]) == api
