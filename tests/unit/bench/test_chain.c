@@ -16,7 +16,7 @@ static uint64_t lap(const struct chain *c)
     char *at = c->base;
     uint64_t hops = 0;
     do {
-        memcpy(&at, at, sizeof at);
+        memcpy(&at, (void *)at, sizeof(char *));
         hops++;
         uint64_t offset = (uint64_t)(at - c->base);
         if (offset >= c->links * c->stride || offset % c->stride || hops > c->links)
