@@ -65,7 +65,10 @@ static void add_run(struct grid *g, const struct json *r)
     grid_cell(g, "%s", json_get_text(spec, "size", ""));
     grid_cell(g, "%lld", (long long)json_get_i64(r, "ranks", 0));
     grid_cell(g, "%s", json_get_text(r, "node", ""));
-    grid_cell(g, seconds >= 0 ? "%.1f" : "", seconds);
+    if (seconds >= 0)
+        grid_cell(g, "%.1f", seconds);
+    else
+        grid_cell(g, "%s", "");
     grid_cell(g, "%s", json_get_text(spec, "note", ""));
 }
 
