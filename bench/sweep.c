@@ -30,7 +30,8 @@
 #include "bench/sampler.h"
 
 enum {
-    WARM_LLC_LAPS = 4,    // a whole lap below this many last-level caches, as many hops above
+    WARM_WHOLE_LLC = 4,   // a whole lap up to this many last-level caches …
+    WARM_ABOVE_LLC = 2,   // … above, enough hops to fill one twice, within half of cell_ms
     POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs
     STOLEN_PERCENT = 1,   // of the measuring time: worth a note
 };
@@ -185,11 +186,11 @@ static int build(struct sweep *s, uint64_t bytes, struct err *err)
 static void warm(struct sweep *s)
 {
     uint64_t begin = clock_mono_ns();
-    uint64_t enough = WARM_LLC_LAPS * s->cache.llc_bytes / s->cache.line_bytes;
-    if (s->chain.links <= enough)
+    uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes;
+    if (s->chain.links <= WARM_WHOLE_LLC * lines)
         sampler_warm(&s->sampler, s->chain.links, 0);
     else
-        sampler_warm(&s->sampler, enough, 1000000 * (uint64_t)s->params->cell_ms);
+        sampler_warm(&s->sampler, WARM_ABOVE_LLC * lines, 500000 * (uint64_t)s->params->cell_ms);
     s->slot->phase_ms[PHASE_WARMUP] += ms_since(begin);
 }
 
