@@ -332,7 +332,8 @@ static void test_noise(struct bed *b)
     char *log = NULL;
     run_once(b, "noise", &r);
     CHECK(r.state == RUN_SUCCEEDED && runner_log_get(b->runner, r.id, &log, &err) == 0, "noise");
-    CHECK(log && strstr(log, "ab\x1b[31mred\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9 end"), "log is text: %s", log);
+    CHECK(log && strstr(log, "ab\x1b[31mred\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9 end"),
+          "log is text: %s", log);
     free(log);
     run_fini(&r);
 }
