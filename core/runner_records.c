@@ -174,8 +174,11 @@ static int take_line(struct records *r, const char *line, size_t n, struct err *
             err->code = ERR_INTERNAL; // the client's request was fine
         return -1;
     }
-    int rc = !r->have_hello && rec.kind != RECORD_HELLO ? BAD("the first record is not hello")
-                                                        : takers[rec.kind](r, &rec, err);
+    // A bench that cannot even begin says why, and that is the one thing it may say before hello.
+    bool early_failure = rec.kind == RECORD_END && !rec.end.ok;
+    int rc = !r->have_hello && rec.kind != RECORD_HELLO && !early_failure
+                 ? BAD("the first record is not hello")
+                 : takers[rec.kind](r, &rec, err);
     record_fini(&rec);
     return rc;
 }

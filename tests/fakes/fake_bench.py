@@ -49,6 +49,7 @@ missing-rank       leaves the last rank out
 no-end             stops before the end, with status 0
 after-end          says something after the end
 bad-end            end with ok false, error memory-short and a text
+early-end          the same before it says hello, as a bench that cannot begin
 exit [N]           exits with status N (7) in the middle
 signal [N]         dies by signal N (11) in the middle
 placement          a good run on the wrong CPU and node
@@ -190,7 +191,7 @@ class Fake:
         if self.name == "no-end":
             return
         phases = {"populate": 1.5, "build": 2, "warm-up": 3, "measure": 4, "verify": 5}
-        if self.name == "bad-end":
+        if self.name in ("bad-end", "early-end"):
             self.record("end", ok=False, cells=self.cells, phases_ms=phases, error="memory-short",
                         member="size", text="node 0 has not that much memory")
             return
@@ -231,6 +232,9 @@ class Fake:
 
     def measure(self):
         self.out = open(self.o["channel"], "w", encoding="utf-8")
+        if self.name == "early-end":
+            self.end()
+            return
         if self.name != "no-hello":
             self.hello()
         if self.name in ("flood-channel", "endless-line", "garbage"):

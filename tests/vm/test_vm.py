@@ -16,7 +16,7 @@ FAST = {"benchmark": "latency", "cell_ms": 20, "sample_us": 500, "precision": 50
 pytestmark = pytest.mark.skipif(bool(vm.missing()), reason="missing: " + " ".join(vm.missing()))
 
 
-def in_guest(tmp_path, topology, requests, mib=384, timeout=400):
+def in_guest(tmp_path, topology, requests, mib=768, timeout=400):
     (tmp_path / "requests.json").write_text(json.dumps(requests))
     code, text = vm.run(["/usr/bin/python3", str(HERE / "guest.py"), str(BUILD), str(tmp_path / "requests.json")],
                         topology, mib, timeout, str(tmp_path / "out"))
@@ -50,7 +50,7 @@ def test_four_nodes(tmp_path):
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "7,0", "numa": "2", "pages": "4k"}],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "ranks": "one-per-numa", "numa": "9"}],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "0,64"}],
-        ["POST", "/v1/runs", {**FAST, "size": "2G", "cpus": "0", "numa": "1"}],
+        ["POST", "/v1/runs", {**FAST, "size": "4G", "cpus": "0", "numa": "1"}],
     ])
     assert placed(local) == [(0, 0), (2, 1), (4, 2), (6, 3)]
     assert placed(crossed) == [(0, 3), (2, 2), (4, 1), (6, 0)]
@@ -96,5 +96,5 @@ def test_heterogeneous_memory(tmp_path):
 def test_sixteen_nodes(tmp_path):
     (local,) = in_guest(tmp_path, "nodes16", [
         ["POST", "/v1/runs", {**FAST, "size": "1M", "ranks": "one-per-numa"}],
-    ], mib=160, timeout=500)
+    ], mib=512, timeout=500)
     assert placed(local) == [(i, i) for i in range(16)]

@@ -288,6 +288,7 @@ static const struct {
     {"no-end", ERR_INTERNAL, "in the middle"},
     {"after-end", ERR_INTERNAL, "after the end"},
     {"bad-end", ERR_NO_MEMORY_NODE, "not that much memory"},
+    {"early-end", ERR_NO_MEMORY_NODE, "not that much memory"},
     {"exit", ERR_SYSTEM, "status 7"},
     {"signal 9", ERR_SYSTEM, "status"},
     {"garbage", ERR_INTERNAL, "should not"},
