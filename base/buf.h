@@ -23,7 +23,7 @@ void buf_str(struct buf *b, const char *s);
 void buf_char(struct buf *b, char c);
 void buf_drop(struct buf *b, size_t n); // removes the first n bytes
 __attribute__((format(printf, 2, 3))) void buf_fmt(struct buf *b, const char *fmt, ...);
-void buf_vfmt(struct buf *b, const char *fmt, va_list ap);
+__attribute__((format(printf, 2, 0))) void buf_vfmt(struct buf *b, const char *fmt, va_list ap);
 const char *buf_text(const struct buf *b); // never NULL
 char *buf_steal(struct buf *b);            // the caller frees; NULL if it failed
 

@@ -5,8 +5,10 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/jsonw.h"
 #include "base/str.h"
 
 // struct json is never defined: a pointer to it is a pointer to a cJSON node.
@@ -184,6 +186,43 @@ bool json_bool(const struct json *v, bool *out)
         return false;
     *out = cJSON_IsTrue(node(v));
     return true;
+}
+
+static void write_number(double d, struct jsonw *w, const char *key)
+{
+    char text[32];
+    snprintf(text, sizeof text, d == floor(d) && fabs(d) < 1e15 ? "%.0f" : "%.17g", d);
+    for (int digits = 1; digits < 17 && strchr(text, '.');
+         digits++) { // the shortest that reads back
+        char shorter[32];
+        double back;
+        snprintf(shorter, sizeof shorter, "%.*g", digits, d);
+        if (str_to_double(shorter, &back) && back == d) {
+            memcpy(text, shorter, sizeof text);
+            break;
+        }
+    }
+    jsonw_raw(w, key, text);
+}
+
+void json_write(const struct json *v, struct jsonw *w, const char *key)
+{
+    bool object = json_is_object(v), flag;
+    double d;
+    if (object || json_is_array(v)) {
+        (object ? jsonw_object : jsonw_array)(w, key);
+        for (const struct json *m = json_first(v); m; m = json_next(m))
+            json_write(m, w, object ? json_name(m) : NULL);
+        jsonw_end(w);
+    } else if (json_is_string(v)) {
+        jsonw_text(w, key, json_text(v));
+    } else if (json_number(v, &d)) {
+        write_number(d, w, key);
+    } else if (json_bool(v, &flag)) {
+        jsonw_bool(w, key, flag);
+    } else {
+        jsonw_null(w, key);
+    }
 }
 
 const char *json_get_text(const struct json *object, const char *member, const char *otherwise)

@@ -37,6 +37,10 @@ bool json_number(const struct json *v, double *out);
 bool json_i64(const struct json *v, int64_t *out); // exact integers within ±2^53 only
 bool json_bool(const struct json *v, bool *out);
 
+// Writes the value as JSON again (numbers exact), with `key` as jsonw does.
+struct jsonw;
+void json_write(const struct json *v, struct jsonw *w, const char *key);
+
 // Same, by member, with a value for when it is absent or of another type.
 const char *json_get_text(const struct json *object, const char *member, const char *otherwise);
 double json_get_number(const struct json *object, const char *member, double otherwise);

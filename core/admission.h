@@ -26,4 +26,5 @@ void admission_check(struct admission *a, const struct plan *p, const struct top
                      const char *root);
 int admission_error(const struct admission *a,
                     struct err *err); // 0 if n == 0; else ERR_BUSY/ERR_NO_MEMORY_NODE
+// An array of blockers: [{"kind","text","measured","limit","unit"}]; empty when admitted.
 void admission_write_json(const struct admission *a, struct jsonw *w, const char *key);

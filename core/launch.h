@@ -10,6 +10,7 @@
 
 struct launch_paths {                                         // absolute
     char mpirun[256], numactl[256], setpriv[256], bench[256]; // setpriv "" if the machine has none
+    int mpi_major; // of Open MPI: 4, 5 …; names of its settings differ
 };
 
 struct launch {
@@ -17,8 +18,9 @@ struct launch {
     char **envp; // NULL-terminated; owned
 };
 
-// Finds the programs (PATH of the daemon; bench: NUMAPROBE_BENCH, beside this program, ../libexec).
-// ERR_UNAVAILABLE names what is missing and the package that has it.
+// Finds the programs: mpirun by NUMAPROBE_MPIRUN or PATH, the bench by NUMAPROBE_BENCH or beside
+// this program (also ../bench, ../bin, ../libexec/numaprobe), the others by PATH. Asks mpirun its
+// version. ERR_UNAVAILABLE names what is missing and the package that has it.
 int launch_find(struct launch_paths *paths, struct err *err);
 
 // `dir` is the run's own directory, `nonce` its secret. `as_root`: mpirun is told that root is

@@ -24,6 +24,9 @@ const char *store_path(const struct store *s);
 // spec ERR_CONFLICT (member "Idempotency-Key").
 int store_run_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
                      int64_t *id, bool *again, struct err *err);
+// The run that has this key, if there is one: 1 found, 0 none, -1 (ERR_CONFLICT as above).
+int store_run_find(struct store *s, const struct spec *spec, const char *key, int64_t *id,
+                   struct err *err);
 int store_run_get(struct store *s, int64_t id, struct run *out, struct err *err); // ERR_NOT_FOUND
 int store_run_next_queued(struct store *s, int64_t *id, struct err *err); // 0: none, 1: found, -1
 int store_queue_length(struct store *s, int64_t *n, struct err *err);

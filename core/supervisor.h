@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that owns a run's processes. numaprobed starts itself again as
 //   numaprobed --supervise <dir> <deadline_s> <uid> <gid>
-// with a control socket on descriptor 3. It becomes a subreaper and a session leader, drops to the
-// job account in its child, starts mpirun (argv and environment come in over the socket), and kills
-// everything below it when the deadline passes, when told to, or when the socket closes because the
-// daemon is gone. When nothing is left it answers how it ended, removes the directory, and exits.
+// with a control socket on descriptor 3 and mpirun's argv and environment in a sealed memory file
+// on descriptor 4. It becomes a subreaper and a session leader, drops to the job account in its
+// child, starts mpirun, and kills everything below it when the deadline passes, when told to, or
+// when the socket closes because the daemon is gone. What the processes print goes to <dir>/log, at
+// most SUPERVISOR_LOG_MAX bytes.
+//
+// The end, in this order: nothing is left below it; it reports; the daemon reads what is left in
+// the FIFO and the log, and closes the socket; the supervisor removes the directory, and exits.
+// Without a daemon the directory is removed at once.
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
 #include "core/launch.h"
+
+enum { SUPERVISOR_LOG_MAX = 1 << 20 };
 
 struct supervised {
     pid_t pid;
@@ -36,7 +44,13 @@ struct supervisor_report {
 
 int supervisor_spawn(struct supervised *out, const struct supervisor_job *job, struct err *err);
 void supervisor_stop(struct supervised *s); // asks it to end the run
+// Does not block. 1: *out is set, 0: not yet, -1: the supervisor is gone without a report.
 int supervisor_read_report(struct supervised *s, struct supervisor_report *out, struct err *err);
+// Closes our end: the report was read and so was the directory (or: the run shall end now).
+void supervisor_release(struct supervised *s);
+// After pidfd was readable, or to wait for it at most `wait_ms`: reaps, closes everything. A
+// supervisor that is still there then is killed. True if it went by itself.
+bool supervisor_reap(struct supervised *s, int wait_ms);
 int supervisor_main(int argc, char **argv); // the process itself
 
 // For when a supervisor was killed: ends every process that carries NUMAPROBE_NONCE=<nonce> in its

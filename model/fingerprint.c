@@ -19,6 +19,14 @@ void facts_add(struct facts *f, const char *name, const char *fmt, ...)
     va_end(ap);
 }
 
+static void finish(SHA2_CTX *ctx, char hash[static 65])
+{
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA256Final(digest, ctx);
+    for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+        snprintf(hash + 2 * i, 3, "%02x", digest[i]);
+}
+
 void facts_seal(struct facts *f)
 {
     SHA2_CTX ctx;
@@ -30,10 +38,15 @@ void facts_seal(struct facts *f)
         SHA256Update(&ctx, (const uint8_t *)fact->value, strlen(fact->value));
         SHA256Update(&ctx, (const uint8_t *)"\n", 1);
     }
-    uint8_t digest[SHA256_DIGEST_LENGTH];
-    SHA256Final(digest, &ctx);
-    for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
-        snprintf(f->hash + 2 * i, 3, "%02x", digest[i]);
+    finish(&ctx, f->hash);
+}
+
+void text_hash(const char *text, char hash[static 65])
+{
+    SHA2_CTX ctx;
+    SHA256Init(&ctx);
+    SHA256Update(&ctx, (const uint8_t *)text, strlen(text));
+    finish(&ctx, hash);
 }
 
 void facts_write_json(const struct facts *f, struct jsonw *w, const char *key)

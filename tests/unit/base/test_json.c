@@ -1,7 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
 #include "tests/unit/tap.h"
+
+static void refuses(void)
+{
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"", "nothing"},
+        {"{", "an open object"},
+        {"{} x", "something after the value"},
+        {"{}{}", "two values"},
+        {"{\"a\":1,\"a\":2}", "a member twice"},
+        {"{\"a\":{\"b\":1,\"b\":1}}", "a member twice, deeper"},
+        {"[\"\\u0000\"]", "NUL in a string"},
+        {"[\"\x01\"]", "a raw control character"},
+        {"[\"\xff\"]", "invalid UTF-8"},
+        {"[1e999]", "a number out of range"},
+        {"[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "17 levels"},
+        {"{'a':1}", "single quotes"},
+    };
+    struct err err;
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
+        CLEANUP_JSON struct json *j = json_parse(bad[k].text, strlen(bad[k].text), &err);
+        CHECK(!j && err.code == ERR_BAD_REQUEST && *err.text, "refused: %s", bad[k].why);
+    }
+}
+
+static struct json *parse(const char *text)
+{
+    struct err err;
+    return json_parse(text, strlen(text), &err);
+}
+
+static void reads(void)
+{
+    CLEANUP_JSON struct json *j = parse("{\"t\":\"x\\n\",\"i\":-7,\"d\":1.5,\"b\":true,\"n\":null,"
+                                        "\"l\":[1,2,3],\"big\":9007199254740993,\"T\":2}\n ");
+    CHECK(j, "white space after the value is fine");
+    CHECK_STR(json_get_text(j, "t", ""), "x\n", "texts");
+    CHECK(json_get_i64(j, "i", 0) == -7 && json_get_number(j, "d", 0) == 1.5, "numbers");
+    CHECK(json_get_i64(j, "d", 99) == 99, "1.5 is no integer");
+    int64_t big;
+    CHECK(json_i64(json_get(j, "i"), &big), "integers within 2^53 are exact");
+    CHECK(json_get_bool(j, "b", false) && json_is_null(json_get(j, "n")), "true and null");
+    CHECK(json_count(json_get(j, "l")) == 3 && json_get_i64(j, "T", 0) == 2,
+          "arrays, and names are case-sensitive");
+    CHECK(!json_get(j, "absent") && !json_get(NULL, "x") && !json_text(NULL) && !json_first(NULL),
+          "what is absent reads as absent");
+    int sum = 0;
+    for (const struct json *v = json_first(json_get(j, "l")); v; v = json_next(v)) {
+        int64_t i;
+        sum += json_i64(v, &i) ? (int)i : 0;
+    }
+    CHECK(sum == 6, "arrays are walked in order");
+}
+
+static void writes(void)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    struct jsonw w = jsonw_to(&b);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "s", "q\"\\\n\x01");
+    jsonw_text(&w, "none", NULL);
+    jsonw_i64(&w, "i", INT64_MAX);
+    jsonw_fixed(&w, "f", 98.120, 3);
+    jsonw_fixed(&w, "whole", 100, 3);
+    jsonw_fixed(&w, "zero", 0, 0);
+    jsonw_fixed(&w, "nan", NAN, 3);
+    jsonw_array(&w, "l");
+    jsonw_bool(&w, NULL, true);
+    jsonw_object(&w, NULL);
+    jsonw_end(&w);
+    jsonw_end(&w);
+    jsonw_time(&w, "t", 1700000000123);
+    jsonw_end(&w);
+    CHECK_STR(buf_text(&b),
+              "{\"s\":\"q\\\"\\\\\\n\\u0001\",\"none\":null,\"i\":9223372036854775807,\"f\":98.12,"
+              "\"whole\":100,"
+              "\"zero\":0,\"nan\":null,\"l\":[true,{}],\"t\":\"2023-11-14T22:13:20.123Z\"}",
+              "the writer's text");
+    CLEANUP_JSON struct json *back = parse(buf_text(&b));
+    CHECK_STR(json_get_text(back, "s", ""), "q\"\\\n\x01", "escapes survive a round trip");
+}
 
 int main(void)
 {
+    refuses();
+    reads();
+    writes();
     return tap_done();
 }

@@ -1,7 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
 #include "tests/unit/tap.h"
+
+static void numbers(void)
+{
+    static const char *const bad[] = {"",  " 1",   "1 ",  "+",
+                                      "-", "0x10", "1e3", "99999999999999999999"};
+    int64_t i;
+    uint64_t u;
+    CHECK(str_to_i64("-42", &i) && i == -42, "-42 is a number");
+    CHECK(str_to_i64("9223372036854775807", &i) && i == INT64_MAX, "the largest int64 is one");
+    CHECK(!str_to_i64("9223372036854775808", &i), "one more is not");
+    for (size_t k = 0; k < COUNT_OF(bad); k++)
+        CHECK(!str_to_i64(bad[k], &i) && !str_to_u64(bad[k], &u), "\"%s\" is no number", bad[k]);
+    CHECK(!str_to_u64("-1", &u), "-1 is not unsigned");
+    double d;
+    CHECK(str_to_double("0.5", &d) && d == 0.5, "0.5 is a number");
+    CHECK(!str_to_double("nan", &d) && !str_to_double("inf", &d) && !str_to_double("1e999", &d) &&
+              !str_to_double("1,5", &d),
+          "nan, inf, 1e999 and 1,5 are not");
+}
+
+static void sizes_of_bytes(void)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {{"64", 64},           {"32K", 32768}, {"4M", 4 << 20},
+                {"16G", 16ull << 30}, {"2kiB", 2048}, {"1TB", 1ull << 40}};
+    static const char *const bad[] = {"",   "K",   "1.5M", "1KK", "-1", "1 M", "99999999999G",
+                                      "4X", "1Mb1"};
+    uint64_t bytes;
+    for (size_t k = 0; k < COUNT_OF(good); k++)
+        CHECK(str_to_bytes(good[k].text, 1, &bytes) && bytes == good[k].bytes,
+              "%s is %" PRIu64 " bytes", good[k].text, good[k].bytes);
+    for (size_t k = 0; k < COUNT_OF(bad); k++)
+        CHECK(!str_to_bytes(bad[k], 1, &bytes), "\"%s\" is no size", bad[k]);
+    CHECK(str_to_bytes("512", 1 << 20, &bytes) && bytes == 512 << 20,
+          "a bare number counts in the unit");
+    for (uint64_t v = 1, ok = 1; v < 1ull << 50; v = v * 3 + 1) {
+        char text[32];
+        str_from_bytes(v * 512, text, sizeof text);
+        ok &= str_to_bytes(text, 1, &bytes) && bytes == v * 512;
+        if (!ok || v > 1ull << 48)
+            CHECK(ok, "what str_from_bytes writes is read back (%s)", text);
+    }
+}
+
+static void heads(void)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *head;
+    } all[] = {{1 << 20, "1MB"},        {512 << 20, "512MB"}, {1ull << 30, "1024M"},
+               {16ull << 30, "16384M"}, {32 << 10, "32KB"},   {100, "100B"}};
+    char text[32];
+    for (size_t k = 0; k < COUNT_OF(all); k++) {
+        str_size_head(all[k].bytes, text, sizeof text);
+        CHECK_STR(text, all[k].head, "%s heads its column", all[k].head);
+    }
+}
+
+static void ids(void)
+{
+    static const char *const bad[] = {"",   ",",   "1,",    "a",   "3-1",        "1-",
+                                      "-1", "1,1", "0-2,1", "1;2", "99999999999"};
+    struct err err;
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
+        CLEANUP_MEM int *list = NULL;
+        int n;
+        CHECK(str_to_ids(bad[k], false, 100, "cpus", &list, &n, &err) < 0 &&
+                  !strcmp(err.member, "cpus"),
+              "\"%s\" is no list, and the error names the member", bad[k]);
+    }
+    CLEANUP_MEM int *list = NULL;
+    int n;
+    CHECK(str_to_ids("9,0-2,5", false, 5, "cpus", &list, &n, &err) == 0 && n == 5 && list[0] == 9 &&
+              list[4] == 5,
+          "9,0-2,5 keeps its order");
+    CLEANUP_MEM int *more = NULL;
+    CHECK(str_to_ids("9,0-2,5", false, 4, "cpus", &more, &n, &err) < 0,
+          "more than the limit is refused");
+    CHECK(str_to_ids("0-1000000", false, 8, "cpus", &more, &n, &err) < 0, "a huge range too");
+    CLEANUP_MEM int *twice = NULL;
+    CHECK(str_to_ids("0,0,1,1", true, 8, "numa", &twice, &n, &err) == 0 && n == 4,
+          "repeats where they are allowed");
+    char text[40];
+    str_from_ids((const int[]){0, 1, 2, 5, 8, 9}, 6, text, sizeof text);
+    CHECK_STR(text, "0-2,5,8-9", "ids are written as ranges");
+    str_from_ids((const int[]){100, 200, 300, 400}, 4, text, 8);
+    CHECK(strlen(text) < 8, "and never beyond the room");
+}
+
+static void sweeps(void)
+{
+    CLEANUP_MEM uint64_t *s = NULL;
+    int n;
+    struct err err;
+    CHECK(str_to_sizes("512", 48, "size", &s, &n, &err) == 0 && n == 1 && s[0] == 512 << 20,
+          "512 is 512 MiB");
+    free(steal_ptr(&s));
+    CHECK(str_to_sizes("1-16384", 48, "size", &s, &n, &err) == 0 && n == 15 && s[14] == 16ull << 30,
+          "1-16384 doubles in 15 steps");
+    free(steal_ptr(&s));
+    CHECK(str_to_sizes("3M-10M", 48, "size", &s, &n, &err) == 0 && n == 3 && s[1] == 6 << 20 &&
+              s[2] == 10 << 20,
+          "the end of a range is always in it");
+    free(steal_ptr(&s));
+    CHECK(str_to_sizes("4M,32K,4M,1M-4M", 48, "size", &s, &n, &err) == 0 && n == 4 && s[0] == 32768,
+          "sizes are sorted, and each stands once");
+    static const char *const bad[] = {"", "0", "4M-1M", "1M-", "-1M", "x", "1,,2", "1M 2M", "0-4"};
+    for (size_t k = 0; k < COUNT_OF(bad); k++) {
+        CLEANUP_MEM uint64_t *none = NULL;
+        CHECK(str_to_sizes(bad[k], 48, "size", &none, &n, &err) < 0 && !strcmp(err.member, "size"),
+              "\"%s\" is refused", bad[k]);
+    }
+    CLEANUP_MEM uint64_t *many = NULL;
+    CHECK(str_to_sizes("1-16384", 14, "size", &many, &n, &err) < 0,
+          "more sizes than the limit are refused");
+}
+
+static void utf8(void)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+    } all[] = {{"plain", true},
+               {"gr\xc3\xbc\xc3\x9f", true},
+               {"\xf0\x9f\x90\xa7", true},
+               {"\xc3", false},
+               {"\xc0\x80", false},
+               {"\xed\xa0\x80", false},
+               {"\xf4\x90\x80\x80", false},
+               {"\xff", false},
+               {"\xe0\x80\x80", false}};
+    for (size_t k = 0; k < COUNT_OF(all); k++)
+        CHECK(str_utf8_valid(all[k].text, strlen(all[k].text)) == all[k].ok, "UTF-8 case %zu", k);
+}
 
 int main(void)
 {
+    numbers();
+    sizes_of_bytes();
+    heads();
+    ids();
+    sweeps();
+    utf8();
     return tap_done();
 }

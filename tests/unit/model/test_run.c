@@ -1,7 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/run.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
 #include "tests/unit/tap.h"
+
+static struct json *written(const struct run *r)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    struct jsonw w = jsonw_to(&b);
+    run_write_json(r, &w, NULL);
+    struct err err = {0};
+    struct json *j = json_parse(buf_text(&b), b.len, &err);
+    if (!j)
+        printf("# %s\n# %s\n", err.text, buf_text(&b));
+    return j;
+}
 
 int main(void)
 {
+    for (int s = 0; s < RUN_STATES; s++)
+        CHECK(run_state_find(run_state_names[s]) == s && run_state_final(s) == (s > RUN_RUNNING),
+              "state %s", run_state_names[s]);
+    CHECK(run_state_find("done") == -1, "no state \"done\"");
+
+    struct run r = {.id = 7, .state = RUN_QUEUED, .node = "n1", .created_ms = 1700000000000};
+    spec_init(&r.spec, BENCHMARK_LATENCY);
+    CLEANUP_JSON struct json *queued = written(&r);
+    CHECK(json_is_null(json_get(queued, "seq")) && json_is_null(json_get(queued, "started")) &&
+              json_is_null(json_get(queued, "error")) &&
+              json_is_array(json_get(queued, "conditions")),
+          "a queued run has nulls and an empty array where nothing is known");
+
+    r.state = RUN_RUNNING;
+    r.progress = (struct progress){"measure", 3, 9, 1500};
+    CLEANUP_JSON struct json *running = written(&r);
+    CHECK(json_get_i64(json_get(running, "progress"), "done", 0) == 3,
+          "a running run shows its progress");
+
+    r.state = RUN_FAILED;
+    r.seq = 4;
+    r.started_ms = r.created_ms + 1000;
+    r.finished_ms = r.created_ms + 3500;
+    r.error = ERR_TIMEOUT;
+    strcpy(r.error_text, "the deadline passed");
+    r.conditions_json = strdup("[\"a\",\"b\"]");
+    CLEANUP_JSON struct json *failed = written(&r);
+    CHECK(json_get_number(failed, "seconds", 0) == 2.5 && json_get_i64(failed, "seq", 0) == 4,
+          "times and order");
+    CHECK_STR(json_get_text(json_get(failed, "error"), "type", ""), "timeout", "why it failed");
+    CHECK(json_is_null(json_get(failed, "progress")) &&
+              json_count(json_get(failed, "conditions")) == 2,
+          "no progress any more; conditions stay");
+    run_fini(&r);
     return tap_done();
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is B slower than A? Cell by cell and for groups of cells. Pure; docs/ANSWERS.md tells how each
+// verdict is reached.
+//
+// A cell: difference of the logs of the medians. Its standard error comes from the samples' spread
+// (1.2533 sd / sqrt n, the median's under a normal law) or from the stored interval, whichever is
+// larger, so that neighbouring samples that resemble each other are not counted twice. Welch's t
+// test; all cells together are corrected by Benjamini and Hochberg. A group: mean of its cells'
+// differences; its error is the larger of the cells' own errors put together and of what the cells'
+// scatter says; groups are corrected among themselves.
+#pragma once
+#include <stdbool.h>
+
+#include "model/fingerprint.h"
+#include "model/matrix.h"
+#include "model/record.h"
+
+enum verdict { VERDICT_SAME, VERDICT_SLOWER, VERDICT_FASTER, VERDICT_INCONCLUSIVE, VERDICTS };
+extern const char *const verdict_names[VERDICTS];
+
+// `p` is corrected. Differences are of B against A, in per cent of A; lo…hi covers 95 %.
+struct difference {
+    double a, b; // medians; for groups geometric means
+    double percent, lo, hi;
+    double p;           // NaN: cannot be known
+    bool known;         // false: single values, no statement about this cell alone
+    int cells;          // that took part
+    int slower, faster; // cells of the group with that verdict
+    enum verdict verdict;
+};
+
+enum compare_by { COMPARE_OVERALL, COMPARE_SIZE, COMPARE_RANK, COMPARE_NODE, COMPARE_BYS };
+extern const char *const compare_by_names[COMPARE_BYS];
+
+struct compare_group {
+    enum compare_by by;
+    int64_t value; // size in bytes, rank of A, node; 0 for overall
+    struct difference d;
+};
+
+struct compare_side {
+    const struct matrix *matrix;
+    const char *method;            // NULL or "": not known
+    const struct rank_info *ranks; // one a row, in any order; NULL: not known
+    int n_ranks;
+    const struct fingerprint *fingerprint; // NULL: not known
+};
+
+struct compare_options {
+    double threshold_percent; // differences that are surely smaller do not matter
+    double level;             // false discovery rate of cells, and of groups
+    bool anyway;              // compare although methods, page kinds or modes differ; warns instead
+};
+#define COMPARE_DEFAULTS ((struct compare_options){.threshold_percent = 3, .level = 0.005})
+
+enum { COMPARE_NOTES_MAX = 24, COMPARE_NOTE_ROOM = 200 };
+
+struct comparison {
+    int rows, cols;               // aligned
+    int *row_a, *row_b;           // rows of A and B that belong together; owned
+    int *col_a, *col_b;           // owned
+    struct difference *cells;     // rows × cols; owned
+    struct compare_group *groups; // overall first; owned
+    int n_groups;
+    bool single_values; // most cells hold one value only: cells cannot be judged, groups are
+    int n_notes;        // what differs, what was aligned, what cannot be known
+    char notes[COMPARE_NOTES_MAX][COMPARE_NOTE_ROOM];
+};
+
+// ERR_CONFLICT says exactly what differs when the two must not be compared; *c untouched then.
+int compare(struct comparison *c, const struct compare_side *a, const struct compare_side *b,
+            const struct compare_options *options, struct err *err);
+void comparison_fini(struct comparison *c);
+bool comparison_alarms(const struct comparison *c); // any cell or group slower or faster
+void comparison_write_json(const struct comparison *c, const struct compare_side *a,
+                           struct jsonw *w, const char *key);

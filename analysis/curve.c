@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/curve.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/middle.h"
+#include "base/cleanup.h"
+
+struct column {
+    double lo, hi, typical; // over ranks; with one rank its interval, if known
+};
+
+static struct column column_of(const struct matrix *m, int col, double *scratch)
+{
+    struct column c = {.lo = INFINITY, .hi = -INFINITY};
+    int n = 0;
+    for (int i = 0; i < m->row.n; i++) {
+        const struct cell *cell = matrix_at(m, i, col);
+        double v = cell->v[CELL_MEDIAN];
+        if (isnan(v))
+            continue;
+        scratch[n++] = v;
+        c.lo = fmin(c.lo, v);
+        c.hi = fmax(c.hi, v);
+        if (m->row.n == 1) { // fmin and fmax pass over NaN
+            c.lo = fmin(c.lo, cell->v[CELL_LO]);
+            c.hi = fmax(c.hi, cell->v[CELL_HI]);
+        }
+    }
+    c.typical = middle_of(scratch, n);
+    return c;
+}
+
+static bool is_step(const struct column *c, int n, int at)
+{
+    if (!(c[at + 1].typical >= CURVE_FACTOR * c[at].typical) || c[at + 1].lo <= c[at].hi)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (i <= at ? c[i].typical >= c[at + 1].typical : c[i].typical <= c[at].typical)
+            return false;
+    return true;
+}
+
+// The cache that explains the step best: the smallest capacity in (from, to], else at `from`.
+static void match_cache(struct curve_step *s, const struct topology *t)
+{
+    for (int i = 0; t != NULL && i < t->n_caches; i++) {
+        int64_t bytes = t->caches[i].bytes;
+        enum curve_match match = CURVE_UNKNOWN;
+        if (bytes > s->from_bytes && bytes <= s->to_bytes)
+            match = CURVE_CACHE_FULL;
+        else if (bytes <= s->from_bytes && 2 * bytes > s->from_bytes)
+            match = CURVE_CACHE_EXCEEDED;
+        bool better = match == CURVE_CACHE_FULL
+                          ? s->match != CURVE_CACHE_FULL
+                          : match != CURVE_UNKNOWN && s->match == CURVE_UNKNOWN;
+        if (!better)
+            continue;
+        s->match = match;
+        s->level = t->caches[i].level;
+        s->cache_bytes = bytes;
+    }
+}
+
+int curve_find(struct curve *out, const struct matrix *m, const struct topology *topology,
+               struct err *err)
+{
+    int n = m->col.n;
+    CLEANUP_MEM struct column *columns = calloc(n + 1, sizeof *columns);
+    CLEANUP_MEM double *scratch = calloc(m->row.n + 1, sizeof *scratch);
+    if (columns == NULL || scratch == NULL)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the curve");
+    struct curve found = {0};
+    for (int j = 0; j < n; j++)
+        columns[j] = column_of(m, j, scratch);
+    for (int j = 0; j + 1 < n && found.n < CURVE_STEPS_MAX; j++) {
+        if (!is_step(columns, n, j))
+            continue;
+        struct curve_step s = {.col = j,
+                               .from_bytes = m->col.values[j],
+                               .to_bytes = m->col.values[j + 1],
+                               .from = columns[j].typical,
+                               .to = columns[j + 1].typical};
+        s.factor = s.to / s.from;
+        match_cache(&s, topology);
+        found.steps[found.n++] = s;
+    }
+    *out = found;
+    return 0;
+}
+
+int curve_plateau(const struct curve *c)
+{
+    return c->n == 0 ? 0 : c->steps[c->n - 1].col + 1;
+}

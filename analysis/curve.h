@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of the latency curve, and the cache that ran out at each. A step is where all ranks climb
+// together and the curve never comes back: the typical latency (median over ranks) grows by
+// CURVE_FACTOR or more to the next size, every rank at the larger size is above every rank at the
+// smaller one, and nothing later is below or earlier above. Pure.
+#pragma once
+#include "model/matrix.h"
+#include "model/topology.h"
+
+enum { CURVE_STEPS_MAX = 16 };
+#define CURVE_FACTOR 1.4
+
+enum curve_match { CURVE_UNKNOWN, CURVE_CACHE_FULL, CURVE_CACHE_EXCEEDED };
+
+struct curve_step {
+    int col; // between columns col and col + 1
+    int64_t from_bytes, to_bytes;
+    double from, to; // medians over ranks
+    double factor;
+    enum curve_match match; // FULL: the step's larger size is the capacity or passes it; EXCEEDED:
+                            // its smaller size is the capacity already, nothing is left of it
+    int level;              // of the cache
+    int64_t cache_bytes;    // of one
+};
+
+struct curve {
+    int n;
+    struct curve_step steps[CURVE_STEPS_MAX];
+};
+
+// `topology` NULL: steps are found, not matched. ERR_NO_MEMORY is the only error.
+int curve_find(struct curve *out, const struct matrix *m, const struct topology *topology,
+               struct err *err);
+// First column after the last step; 0 without steps.
+int curve_plateau(const struct curve *c);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/dist.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// Continued fraction of the incomplete beta function, by Lentz' method.
+static double beta_fraction(double a, double b, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    double h = d;
+    for (int m = 1; m <= 300; m++) {
+        double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        double step = 1;
+        for (int k = 0; k < 2; k++) {
+            double f = k == 0 ? even : odd;
+            d = 1 + f * d;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = 1 + f / c;
+            c = fabs(c) < tiny ? tiny : c;
+            step = c * d;
+            h *= step;
+        }
+        if (fabs(step - 1) < 1e-15)
+            break;
+    }
+    return h;
+}
+
+// lgamma() writes a global.
+static double log_gamma(double x)
+{
+    int sign;
+    return lgamma_r(x, &sign);
+}
+
+static double beta_regularised(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    double front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+    if (x < (a + 1) / (a + b + 2))
+        return front * beta_fraction(a, b, x) / a;
+    return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double dist_t_two_sided(double t, double df)
+{
+    return beta_regularised(df / 2, 0.5, df / (df + t * t));
+}
+
+double dist_t_quantile(double p, double df)
+{
+    double lo = 0, hi = 1;
+    double tail = 2 * (1 - p);
+    while (dist_t_two_sided(hi, df) > tail && hi < 1e12)
+        hi *= 2;
+    while (hi - lo > 1e-9 * hi) {
+        double mid = (lo + hi) / 2;
+        if (dist_t_two_sided(mid, df) > tail)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return (lo + hi) / 2;
+}
+
+static int by_p(const void *a, const void *b, void *p)
+{
+    double x = ((const double *)p)[*(const int *)a], y = ((const double *)p)[*(const int *)b];
+    return (x > y) - (x < y);
+}
+
+void dist_fdr(double *p, int n, int *scratch)
+{
+    int m = 0;
+    for (int i = 0; i < n; i++)
+        if (!isnan(p[i]))
+            scratch[m++] = i;
+    qsort_r(scratch, m, sizeof *scratch, by_p, p);
+    double least = 1;
+    for (int k = m - 1; k >= 0; k--) {
+        least = fmin(least, p[scratch[k]] * m / (k + 1));
+        p[scratch[k]] = least;
+    }
+}

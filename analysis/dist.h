@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Student's t distribution and the false discovery rate. Pure.
+#pragma once
+
+double dist_t_two_sided(double t, double df); // P(|T| >= |t|)
+double dist_t_quantile(double p, double df);  // p in (0.5, 1), df >= 1
+// Benjamini and Hochberg (1995): adjusted p values, in place; NaN stays and does not count.
+// `scratch` has room for n ints.
+void dist_fdr(double *p, int n, int *scratch);
+// A small generator for permutation tests (splitmix64): same seed, same answer, on any machine.
+static inline unsigned long long dist_next(unsigned long long *state)
+{
+    unsigned long long z = *state += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+static inline int dist_below(unsigned long long *state, int n) // uniform in 0 … n-1
+{
+    return (int)(((dist_next(state) >> 32) * (unsigned long long)n) >> 32);
+}

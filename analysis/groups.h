@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that behave differently inside a NUMA node, NUMA nodes that differ from one another, and
+// sizes at which the usual order of two ranks turns round. Pure.
+//
+// Ranks: at the sizes from `first_col` on, each value against its node's mean (logs). A permutation
+// test over the machine (ranks shuffled inside node and size, fixed seed) asks whether ranks differ
+// at all; only then are slow ranks named: GROUPS_SLOW or more above the node's fastest at the
+// median size, and slower at three of four sizes.
+#pragma once
+#include <stdbool.h>
+
+#include "model/matrix.h"
+#include "model/record.h"
+
+#define GROUPS_SLOW 1.10
+enum { GROUPS_RANKS_MAX = 1024, GROUPS_NODES_MAX = 64 };
+
+struct slow_rank {
+    int64_t rank, fast_rank, node; // fast_rank: fastest of the node
+    double typical;                // ratio to it at the median size
+    double worst;
+    int64_t worst_bytes;
+    int row, fast_row;
+};
+
+enum nodes_verdict { NODES_UNKNOWN, NODES_ALIKE, NODES_DIFFER };
+
+struct groups {
+    bool known; // placement recorded, two ranks in a node, three sizes
+    double p;   // of the permutation test
+    int64_t from_bytes;
+    int n;
+    struct slow_rank slow[GROUPS_RANKS_MAX];
+    enum nodes_verdict nodes;
+    int n_nodes;
+    double node_spread_percent; // largest typical difference of a node from the mean of nodes
+    int64_t node_worst;
+    double within_percent; // typical spread inside a node, for the same sizes
+};
+
+int groups_find(struct groups *out, const struct matrix *m, const struct rank_info *ranks,
+                int n_ranks, int first_col, struct err *err);

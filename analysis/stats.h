@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Summary of a cell's samples, and how sure it is. Pure.
+//
+// Quantiles interpolate between order statistics at position 1 + (n - 1) q (Hyndman and Fan's type
+// 7, the default of numpy and R).
+//
+// The interval of the median is distribution-free: the number of samples below the true median is
+// binomial (n, 1/2), so a pair of order statistics covers it with at least 95 %, whatever the
+// distribution. Neighbouring samples resemble each other, so n is first divided by the integrated
+// autocorrelation time of the series "above or below its median". The interval for a *repeat* run
+// is wider by sqrt(2): the other run's median is as uncertain as ours.
+#pragma once
+#include "base/err.h"
+#include "model/matrix.h"
+
+struct interval {
+    double lo, hi;
+};
+
+enum {
+    // Fewer independent samples than this say too little about their own spread to be called
+    // precise (docs/METHOD.md, "How sure").
+    STATS_INDEPENDENT_MIN = 16,
+};
+
+void stats_sort(double *v, int n);
+double stats_quantile(const double *sorted, int n, double q); // n >= 1, 0 <= q <= 1
+
+// Integrated autocorrelation time, in samples, at least 1: n / this is how many independent samples
+// a series is worth. `series` is in order of time.
+double stats_correlation_time(const double *series, int n, double median);
+
+// Positions (from 1) of the order statistics whose interval covers the median with at least 95 %;
+// 0 if n is below 6, where no pair does. The upper one is n + 1 - this.
+int stats_median_rank(int n);
+
+// Interval of the median of `sorted`, its half-width in ranks times `widen`; beyond the smallest
+// and largest sample it goes on at the samples' mean spacing on that side. n >= 2.
+struct interval stats_median_interval(const double *sorted, int n, double widen);
+
+struct stats {
+    int n;
+    double median;
+    struct interval interval; // of the median: what the stopping rule looks at
+    struct interval repeat;   // covers the median of a repeat run
+    double correlation_time;  // in samples
+};
+
+// ERR_NO_MEMORY is the only error. n >= 1; with n < 2 the intervals are the median itself.
+int stats_of(struct stats *s, const double *series, int n, struct err *err);
+// Half-width of the stopping interval in per cent of the median; infinite while there are fewer
+// independent samples than STATS_INDEPENDENT_MIN.
+double stats_precision(const struct stats *s);
+
+// Fills every field of `c` but disturbed, overlap and tight.
+int stats_cell(struct cell *c, const double *series, int n, struct err *err);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP interface: what it needs and how to start it.
+#pragma once
+#include "base/err.h"
+#include "core/loop.h"
+#include "core/machine.h"
+#include "core/runner.h"
+#include "core/store.h"
+
+struct api_services { // borrowed
+    struct loop *loop;
+    struct store *store;
+    struct machine *machine;
+    struct runner *runner;
+};
+
+struct api_config {
+    const char *listen; // "127.0.0.1:7780,[::1]:7780"; "" for none. Loopback only.
+    const char *socket; // path of a unix socket; "" for none. A stale one is removed: the caller
+                        // holds the store's lock, so nobody else serves it.
+};
+
+struct server;
+struct server *server_new(const struct api_services *s, const struct api_config *c,
+                          struct err *err);
+void server_free(struct server *s); // answers who waits, then closes; NULL is fine
+const char *server_addresses(const struct server *s); // "127.0.0.1:7780,…", with real ports

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be asked for, and whether it would be admitted now.
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "core/admission.h"
+#include "core/planner.h"
+
+int benchmarks_get(struct request *q, struct reply *r, struct err *err)
+{
+    (void)q;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    spec_write_catalogue(&w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+int availability_check(const struct api_services *api, const struct spec *s, struct admission *a,
+                       struct err *err)
+{
+    struct plan plan = {0};
+    if (plan_make(&plan, s, &api->machine->topology, err) < 0)
+        return -1;
+    admission_check(a, &plan, &api->machine->topology, "");
+    plan_fini(&plan);
+    return 0;
+}
+
+// ?size=1-1024&ranks=one-per-numa: parameters of a run by their names.
+static int spec_from_query(struct spec *s, const struct request *q, struct err *err)
+{
+    const char *name = request_query(q, "benchmark");
+    const struct benchmark *b = benchmark_find(name ? name : "latency");
+    if (!b)
+        return err_set(err, ERR_INVALID, "benchmark",
+                       "is not a benchmark (GET /v1/benchmarks lists them)");
+    spec_init(s, (enum benchmark_id)(b - benchmarks));
+    for (int i = 0; i < q->n_query; i++) {
+        const struct param *p = param_find(&spec_common, q->query[i].name);
+        if (!p)
+            p = param_find(&b->params, q->query[i].name);
+        if (!p && q->query[i].value != name)
+            return err_set(err, ERR_INVALID, q->query[i].name,
+                           "is not a parameter of benchmark \"%s\" (GET /v1/benchmarks lists them)",
+                           b->name);
+        if (p && param_set_text(p, s, q->query[i].value, err) < 0)
+            return -1;
+    }
+    return spec_check(s, err);
+}
+
+int availability_get(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct spec spec;
+    struct admission admission = {0};
+    int64_t waiting = 0;
+    if (spec_from_query(&spec, q, err) < 0 ||
+        availability_check(q->api, &spec, &admission, err) < 0 ||
+        store_queue_length(q->api->store, &waiting, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_bool(&w, "available", admission.n == 0 && waiting < RUNNER_QUEUE_MAX);
+    jsonw_bool(&w, "busy", runner_busy(q->api->runner));
+    jsonw_i64(&w, "queued", waiting);
+    admission_write_json(&admission, &w, "blockers");
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library accepts some requests that two programs can read in two ways (two Content-Length,
+// a blank before the colon, …). Behind a proxy that is how requests are smuggled in: refuse them.
+#include "api/check.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+// Headers that must not come twice.
+static const char *const single[] = {"Content-Length", "Transfer-Encoding", "Host",
+                                     "Origin",         "Content-Type",      "Authorization",
+                                     "Idempotency-Key"};
+
+static const char *const known_methods[] = {"GET",    "HEAD",    "POST", "PUT",
+                                            "DELETE", "OPTIONS", "PATCH"};
+
+static bool is_token(const char *s)
+{
+    return *s && s[strspn(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+}
+
+static int check_method(const char *method, struct err *err)
+{
+    for (unsigned i = 0; i < COUNT_OF(known_methods); i++)
+        if (strcmp(known_methods[i], method) == 0)
+            return 0;
+    return err_set(err, ERR_BAD_REQUEST, "", "the method is not one of HTTP's that are served");
+}
+
+static int check_headers(const struct request *q, struct err *err)
+{
+    for (int i = 0; i < q->n_headers; i++) {
+        const unsigned char *v = (const unsigned char *)q->headers[i].value;
+        if (!is_token(q->headers[i].name))
+            return err_set(err, ERR_BAD_REQUEST, "", "a header has a name that is not a token");
+        for (; *v; v++)
+            if ((*v < 0x20 && *v != '\t') || *v == 0x7f)
+                return err_set(err, ERR_BAD_REQUEST, q->headers[i].name, "has a control character");
+    }
+    for (unsigned i = 0; i < COUNT_OF(single); i++)
+        if (request_header_count(q, single[i]) > 1)
+            return err_set(err, ERR_BAD_REQUEST, single[i], "must be sent once");
+    return 0;
+}
+
+int check_framing(const struct request *q, struct err *err)
+{
+    const char *coding = request_header(q, "Transfer-Encoding");
+    if (check_method(q->method, err) < 0 || check_headers(q, err) < 0)
+        return -1;
+    if (coding && request_header(q, "Content-Length"))
+        return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding",
+                       "must not come together with Content-Length");
+    if (coding && strcasecmp(coding, "chunked") != 0)
+        return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding", "must be chunked or absent");
+    return 0;
+}
+
+// "localhost:7780" -> "localhost"; "[::1]:7780" -> "[::1]". The port is not compared: it is another
+// one at the near end of an ssh tunnel.
+static int host_name(const char *host, char *name, size_t room)
+{
+    const char *end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":");
+    if (!end)
+        return -1;
+    if (*host == '[')
+        end++;
+    size_t n = (size_t)(end - host);
+    if (n < 1 || n >= room || (*end && *end != ':') ||
+        end[*end != 0 ? 1 + strspn(end + 1, "0123456789") : 0])
+        return -1;
+    memcpy(name, host, n);
+    name[n] = '\0';
+    return 0;
+}
+
+static int check_host(const struct request *q, const char *host, struct err *err)
+{
+    static const char *const ours[] = {"localhost", "127.0.0.1", "[::1]"};
+    char name[128];
+    if (!host)
+        return err_set(err, ERR_BAD_REQUEST, "Host", "is missing");
+    if (host_name(host, name, sizeof name) < 0)
+        return err_set(err, ERR_BAD_REQUEST, "Host", "is not a host name with an optional port");
+    for (unsigned i = 0; i < COUNT_OF(ours); i++)
+        if (strcasecmp(name, ours[i]) == 0)
+            return 0;
+    if (strcasecmp(name, q->bound) == 0)
+        return 0;
+    return err_set(err, ERR_MISDIRECTED, "Host",
+                   "is not a name of this daemon; use localhost or the address it listens on");
+}
+
+static bool changes_state(const char *method)
+{
+    return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
+}
+
+int check_source(const struct request *q, struct err *err)
+{
+    const char *host = request_header(q, "Host");
+    const char *origin = request_header(q, "Origin");
+    const char *site = request_header(q, "Sec-Fetch-Site");
+    if (*q->bound && check_host(q, host, err) < 0) // on the unix socket any name will do
+        return -1;
+    if (!changes_state(q->method))
+        return 0;
+    if (origin && (!host || !str_starts(origin, "http://") ||
+                   strcasecmp(origin + strlen("http://"), host) != 0))
+        return err_set(err, ERR_FORBIDDEN, "Origin", "web pages of other sites may change nothing");
+    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+        return err_set(err, ERR_FORBIDDEN, "Sec-Fetch-Site",
+                       "web pages of other sites may change nothing");
+    return 0;
+}
+
+static bool is_json(const char *type)
+{
+    size_t n = strlen("application/json");
+    return type && strncasecmp(type, "application/json", n) == 0 &&
+           (!type[n] || type[n] == ';' || type[n] == ' ');
+}
+
+int check_body_headers(const struct request *q, struct err *err)
+{
+    const char *length = request_header(q, "Content-Length");
+    uint64_t n = 0;
+    if (length && !str_to_u64(length, &n))
+        return err_set(err, ERR_BAD_REQUEST, "Content-Length", "is not a number");
+    if (n > HTTP_BODY_MAX)
+        return err_set(err, ERR_TOO_LARGE, "", "the body may have %d bytes, not %llu",
+                       HTTP_BODY_MAX, (unsigned long long)n);
+    bool body = n > 0 || request_header(q, "Transfer-Encoding");
+    if (body && !is_json(request_header(q, "Content-Type")))
+        return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be application/json");
+    return 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/dispatch.h"
+
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/admission.h"
+
+enum { RETRY_BUSY_S = 10, RETRY_QUEUE_S = 60 }; // a probe of small sizes; a probe of large ones
+
+static int try_route(struct request *q, struct reply *r, struct err *err)
+{
+    const struct route *route = route_find(routes, q->method, q->path, &q->arg, &r->allow, err);
+    if (!route || route_check_query(route, q, err) < 0)
+        return -1;
+    return route->handler(q, r, err);
+}
+
+// The list of what is in the way, for a run that was refused; NULL if it cannot be told.
+static const char *blockers_of(const struct request *q, struct buf *out)
+{
+    struct json *root = json_parse(buf_text(&q->body), q->body.len, NULL);
+    static const char *const ignore[] = {"dry_run", NULL};
+    struct spec spec;
+    struct admission admission = {0};
+    bool known = root && spec_from_json(&spec, root, ignore, NULL) == 0 &&
+                 availability_check(q->api, &spec, &admission, NULL) == 0;
+    json_free(root);
+    if (!known || !admission.n)
+        return NULL;
+    struct jsonw w = jsonw_to(out);
+    admission_write_json(&admission, &w, NULL);
+    return buf_ok(out) ? buf_text(out) : NULL;
+}
+
+static void fail(struct request *q, struct reply *r, const struct err *err)
+{
+    CLEANUP_BUF struct buf blockers = BUF_INIT;
+    bool refused = (err->code == ERR_BUSY || err->code == ERR_NO_MEMORY_NODE) && q->body.len > 0;
+    if (refused || err->code == ERR_UNAVAILABLE)
+        r->retry_after_s = RETRY_BUSY_S;
+    if (err->code == ERR_QUEUE_FULL)
+        r->retry_after_s = RETRY_QUEUE_S;
+    if (err_info(err->code)->http >= 500)
+        log_error("request.failed", err);
+    reply_problem(r, q, err, refused ? blockers_of(q, &blockers) : NULL);
+}
+
+void dispatch(struct request *q, struct reply *r)
+{
+    struct err err = {0};
+    if (try_route(q, r, &err) < 0)
+        fail(q, r, &err);
+}

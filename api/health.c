@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Alive is not ready: a daemon with a full disk is alive and must not be restarted for it.
+#include <inttypes.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "core/launch.h"
+
+// The largest matrix is 27 MB; stored, in the log of writes and in the file: twice that, and room.
+#define DISK_FREE_MIN_BYTES ((uint64_t)64 << 20)
+
+int health_alive(struct request *q, struct reply *r, struct err *err)
+{
+    (void)q;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    buf_str(&body, "{\"status\":\"ok\",\"version\":\"" NUMAPROBE_VERSION "\"}");
+    return reply_json(r, 200, &body, err);
+}
+
+static int check_storage(const struct api_services *api, struct err *err)
+{
+    return store_writable(api->store, err) ? 0 : -1;
+}
+
+static int check_bench(const struct api_services *api, struct err *err)
+{
+    struct launch_paths paths;
+    (void)api;
+    return launch_find(&paths, err);
+}
+
+static int check_disk(const struct api_services *api, struct err *err)
+{
+    struct statvfs fs;
+    if (statvfs(store_path(api->store), &fs) < 0)
+        return err_sys(err, "cannot see how full the disk of the database is");
+    uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (free_bytes < DISK_FREE_MIN_BYTES)
+        return err_set(err, ERR_STORAGE, "", "%" PRIu64 " MiB free beside the database, below %d",
+                       free_bytes >> 20, (int)(DISK_FREE_MIN_BYTES >> 20));
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*check)(const struct api_services *api, struct err *err);
+} checks[] = {
+    {"storage", check_storage},
+    {"programs", check_bench},
+    {"disk", check_disk},
+};
+
+// Writes the checks; returns how many failed, the last failure in err.
+static int run_checks(const struct api_services *api, struct jsonw *w, struct err *err)
+{
+    int failed = 0;
+    jsonw_array(w, "checks");
+    for (unsigned i = 0; i < COUNT_OF(checks); i++) {
+        struct err why = {0};
+        bool ok = checks[i].check(api, &why) == 0;
+        jsonw_object(w, NULL);
+        jsonw_text(w, "name", checks[i].name);
+        jsonw_bool(w, "ok", ok);
+        if (!ok)
+            jsonw_text(w, "text", why.text);
+        jsonw_end(w);
+        if (!ok) {
+            failed++;
+            err_set(err, ERR_UNAVAILABLE, checks[i].name, "%s", why.text);
+        }
+    }
+    jsonw_end(w);
+    return failed;
+}
+
+int health_ready(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    bool verbose = false;
+    if (request_query_bool(q, "verbose", &verbose, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    int failed = run_checks(q->api, &w, err);
+    jsonw_bool(&w, "ready", !failed);
+    jsonw_bool(&w, "busy", runner_busy(q->api->runner));
+    jsonw_i64(&w, "loop_wakeups", (int64_t)loop_wakeups(q->api->loop));
+    jsonw_end(&w);
+    if (failed && !verbose)
+        return -1; // as a problem that names the first thing to mend
+    if (!verbose) {
+        buf_reset(&body);
+        buf_str(&body, "{\"ready\":true}");
+    }
+    return reply_json(r, failed ? 503 : 200, &body, err);
+}

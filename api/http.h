@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request and its reply as the resources see them: no library of HTTP is visible here.
+//
+// A handler fills the reply and returns 0, or returns -1 and an error that becomes a problem
+// document. It never blocks. It may ask to be called again when a run is over (reply_wait), or hand
+// the connection to an event stream (reply_stream).
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/api.h"
+#include "base/buf.h"
+#include "base/embedded.h"
+#include "base/err.h"
+
+enum {
+    HTTP_BODY_MAX = 65536, // a request for a run with every text at its longest fits eight times
+    HTTP_HEADERS_MAX = 64, // browsers send 20
+    HTTP_QUERY_MAX = 16,   // the busiest route has 6; availability takes every parameter of a run
+    HTTP_WAIT_MAX_S = 60,  // below the idle limit of common proxies
+};
+
+struct http_pair {
+    const char *name, *value;
+};
+
+struct request {
+    const struct api_services *api; // borrowed
+    char id[20];                    // of this request, in the reply and in problems
+    const char *method;             // as sent
+    char *uri;                      // raw, split by request_split; owned
+    const char *path;               // inside uri, not decoded
+    int n_query, n_headers;
+    struct http_pair query[HTTP_QUERY_MAX];     // inside uri, decoded
+    struct http_pair headers[HTTP_HEADERS_MAX]; // borrowed from the server
+    const char *bound; // address that the listener is bound to; "" for unix
+    struct buf body;
+    int64_t arg;    // the {id} of the route
+    int64_t run_id; // run that the first call made or found, kept over a wait
+    bool again;     // the handler is called again after its wait
+};
+
+enum reply_kind { REPLY_WHOLE, REPLY_WAIT, REPLY_STREAM };
+
+struct reply {
+    enum reply_kind kind;
+    int status;
+    const char *type;            // a constant
+    struct buf body;             // owned
+    const struct embedded *file; // instead of body: part of the program
+    bool store;                  // may be kept by the client if it asks again (ETag)
+    bool close;                  // the connection cannot be used further
+    const char *allow;           // for 405
+    char location[48];
+    int retry_after_s;
+    int64_t run_id;  // REPLY_WAIT, REPLY_STREAM
+    int64_t wait_ms; // REPLY_WAIT
+    int64_t after;   // REPLY_STREAM: last event that the client has
+};
+
+typedef int handler_fn(struct request *q, struct reply *r, struct err *err);
+
+// Header by name in any case; NULL if it was not sent. The first if there are several.
+const char *request_header(const struct request *q, const char *name);
+int request_header_count(const struct request *q, const char *name);
+const char *request_query(const struct request *q, const char *name); // NULL: not given
+// Cuts uri into path and query pairs (decoded). ERR_BAD_REQUEST.
+int request_split(struct request *q, struct err *err);
+// Seconds to wait from ?wait= or "Prefer: wait=", 0…HTTP_WAIT_MAX_S.
+int request_wait_s(const struct request *q, int64_t *seconds, struct err *err);
+int request_query_bool(const struct request *q, const char *name, bool *out, struct err *err);
+
+void reply_fini(struct reply *r);
+int reply_json(struct reply *r, int status, struct buf *body, struct err *err); // takes the body
+int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err);
+int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms);
+int reply_stream(struct reply *r, int64_t run_id, int64_t after);
+// RFC 9457. `blockers` is a JSON array or NULL.
+void reply_problem(struct reply *r, const struct request *q, const struct err *err,
+                   const char *blockers);
+// "\"<hash of the body>\"" into etag; "" if this reply has none.
+void reply_etag(const struct reply *r, char *etag, size_t room);
+bool reply_matches(const char *if_none_match, const char *etag);

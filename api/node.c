@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+
+enum { FINDINGS_MAX = 24 }; // there are about ten kinds
+
+static void write_findings(const struct topology *t, struct jsonw *w)
+{
+    struct finding list[FINDINGS_MAX];
+    int n = machine_findings(t, "", list, FINDINGS_MAX);
+    jsonw_array(w, "findings");
+    for (int i = 0; i < n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "name", list[i].name);
+        jsonw_text(w, "text", list[i].text);
+        jsonw_text(w, "remedy", *list[i].remedy ? list[i].remedy : NULL);
+        jsonw_bool(w, "serious", list[i].serious);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+int node_get(struct request *q, struct reply *r, struct err *err)
+{
+    const struct machine *m = q->api->machine;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct fingerprint now = {0};
+    if (fingerprint_read(&now, &m->topology, "", err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "node", m->hostname);
+    jsonw_text(&w, "version", NUMAPROBE_VERSION);
+    jsonw_text(&w, "cpu_model", m->topology.cpu_model);
+    jsonw_text(&w, "job_account", runner_account(q->api->runner));
+    fingerprint_write_json(&now, &w, "fingerprint");
+    write_findings(&m->topology, &w);
+    jsonw_end(&w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}

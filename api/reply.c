@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <string.h>
+
+#include "api/http.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+
+void reply_fini(struct reply *r)
+{
+    buf_free(&r->body);
+    *r = (struct reply){0};
+}
+
+static int take_body(struct reply *r, int status, const char *type, struct buf *body,
+                     struct err *err)
+{
+    if (!buf_ok(body))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the answer");
+    buf_free(&r->body);
+    r->kind = REPLY_WHOLE;
+    r->status = status;
+    r->type = type;
+    r->body = *body;
+    *body = BUF_INIT;
+    return 0;
+}
+
+int reply_json(struct reply *r, int status, struct buf *body, struct err *err)
+{
+    buf_char(body, '\n'); // friendly to a terminal
+    return take_body(r, status, "application/json", body, err);
+}
+
+int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err)
+{
+    return take_body(r, 200, type, body, err);
+}
+
+int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms)
+{
+    r->kind = REPLY_WAIT;
+    r->run_id = run_id;
+    r->wait_ms = wait_ms;
+    return 0;
+}
+
+int reply_stream(struct reply *r, int64_t run_id, int64_t after)
+{
+    r->kind = REPLY_STREAM;
+    r->status = 200;
+    r->type = "text/event-stream";
+    r->run_id = run_id;
+    r->after = after;
+    return 0;
+}
+
+void reply_problem(struct reply *r, const struct request *q, const struct err *err,
+                   const char *blockers)
+{
+    const struct err_info *info = err_info(err->code);
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    char type[64];
+    snprintf(type, sizeof type, "/problems/%s", info->slug);
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "type", type);
+    jsonw_text(&w, "title", info->title);
+    jsonw_i64(&w, "status", info->http);
+    jsonw_text(&w, "detail", err->text);
+    if (*err->member)
+        jsonw_text(&w, "member", err->member);
+    jsonw_text(&w, "request_id", q->id);
+    if (blockers)
+        jsonw_raw(&w, "blockers", blockers);
+    jsonw_end(&w);
+    buf_char(&body, '\n');
+    if (take_body(r, info->http, "application/problem+json", &body, NULL) < 0) {
+        r->kind = REPLY_WHOLE;
+        r->status = info->http; // without memory the status alone must do
+        r->type = "application/problem+json";
+    }
+    r->file = NULL;
+    r->store = false;
+}
+
+// FNV-1a: not for enemies, only to see whether our own text has changed.
+void reply_etag(const struct reply *r, char *etag, size_t room)
+{
+    const char *data = r->file ? r->file->data : r->body.data;
+    size_t n = r->file ? r->file->size : r->body.len;
+    *etag = '\0';
+    if (!r->store || r->status != 200)
+        return;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ (unsigned char)data[i]) * 0x100000001b3u;
+    snprintf(etag, room, "\"%016" PRIx64 "\"", hash);
+}
+
+bool reply_matches(const char *if_none_match, const char *etag)
+{
+    if (!if_none_match || !*etag)
+        return false;
+    return strcmp(if_none_match, "*") == 0 || strstr(if_none_match, etag) != NULL;
+}

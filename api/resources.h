@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers that api/routes.c lists, one file a resource.
+#pragma once
+#include "api/http.h"
+
+int page_index(struct request *q, struct reply *r, struct err *err);
+int page_script(struct request *q, struct reply *r, struct err *err);
+int page_style(struct request *q, struct reply *r, struct err *err);
+int openapi_get(struct request *q, struct reply *r, struct err *err);
+int health_alive(struct request *q, struct reply *r, struct err *err);
+int health_ready(struct request *q, struct reply *r, struct err *err);
+int node_get(struct request *q, struct reply *r, struct err *err);
+int topology_get(struct request *q, struct reply *r, struct err *err);
+int topology_xml(struct request *q, struct reply *r, struct err *err);
+int benchmarks_get(struct request *q, struct reply *r, struct err *err);
+int availability_get(struct request *q, struct reply *r, struct err *err);
+int runs_list(struct request *q, struct reply *r, struct err *err);
+int runs_create(struct request *q, struct reply *r, struct err *err);
+int runs_show(struct request *q, struct reply *r, struct err *err);
+int runs_cancel(struct request *q, struct reply *r, struct err *err);
+int runs_delete(struct request *q, struct reply *r, struct err *err);
+int runs_events(struct request *q, struct reply *r, struct err *err);
+int matrix_get(struct request *q, struct reply *r, struct err *err);
+int matrix_csv(struct request *q, struct reply *r, struct err *err);
+int matrix_json(struct request *q, struct reply *r, struct err *err);
+int matrix_ndjson(struct request *q, struct reply *r, struct err *err);
+int log_get(struct request *q, struct reply *r, struct err *err);
+
+// What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be
+// planned.
+struct admission;
+int availability_check(const struct api_services *api, const struct spec *s, struct admission *a,
+                       struct err *err);

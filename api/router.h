@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of routes and how a request finds its handler. Patterns are texts with one kind of
+// hole: {id}, a positive whole number.
+#pragma once
+#include "api/http.h"
+
+struct route {
+    const char *method; // "GET" also answers HEAD
+    const char *pattern;
+    handler_fn *handler;
+    const char *query;   // names it accepts, comma-separated; NULL: none
+    const char *summary; // a sentence for openapi and --routes
+};
+
+extern const struct route routes[]; // ends with method NULL
+
+// True if the path fits; *arg holds the {id}.
+bool route_match(const char *pattern, const char *path, int64_t *arg);
+// NULL + ERR_NOT_FOUND or ERR_METHOD; *allow (a static text, "GET, HEAD") is set for ERR_METHOD.
+const struct route *route_find(const struct route *table, const char *method, const char *path,
+                               int64_t *arg, const char **allow, struct err *err);
+// ERR_BAD_REQUEST names a query parameter that the route does not have.
+int route_check_query(const struct route *route, const struct request *q, struct err *err);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: ask for one, look at them, cancel, delete.
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+#include "core/admission.h"
+
+enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
+
+static int send_run(struct request *q, struct reply *r, int64_t id, int status, struct err *err)
+{
+    CLEANUP(run_fini) struct run run = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (runner_run_get(q->api->runner, id, &run, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    run_write_json(&run, &w, NULL);
+    return reply_json(r, status, &body, err);
+}
+
+// Waits once if the client wants to and the run is not over. 1: waiting.
+static int wait_for_run(struct request *q, struct reply *r, int64_t id, struct err *err)
+{
+    CLEANUP(run_fini) struct run run = {0};
+    int64_t seconds;
+    if (request_wait_s(q, &seconds, err) < 0)
+        return -1;
+    if (!seconds || q->again)
+        return 0;
+    if (runner_run_get(q->api->runner, id, &run, err) < 0)
+        return -1;
+    if (run_state_final(run.state))
+        return 0;
+    reply_wait(r, id, seconds * 1000);
+    return 1;
+}
+
+int runs_show(struct request *q, struct reply *r, struct err *err)
+{
+    int waiting = wait_for_run(q, r, q->arg, err);
+    if (waiting)
+        return waiting < 0 ? -1 : 0;
+    r->store = true;
+    return send_run(q, r, q->arg, 200, err);
+}
+
+static int read_spec(struct request *q, struct spec *s, bool *dry_run, struct err *err)
+{
+    static const char *const ignore[] = {"dry_run", NULL};
+    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
+    if (!root || spec_from_json(s, root, ignore, err) < 0)
+        return -1;
+    const struct json *dry = json_get(root, "dry_run");
+    if (dry && !json_bool(dry, dry_run))
+        return err_set(err, ERR_INVALID, "dry_run", "must be true or false");
+    return request_query_bool(q, "dry_run", dry_run, err);
+}
+
+static int send_dry_run(struct request *q, struct reply *r, const struct spec *s, struct err *err)
+{
+    CLEANUP(plan_fini) struct plan plan = {0};
+    CLEANUP_BUF struct buf command = BUF_INIT;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct admission admission = {0};
+    if (runner_dry_run(q->api->runner, s, &plan, &command, err) < 0)
+        return -1;
+    admission_check(&admission, &plan, &q->api->machine->topology, "");
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_bool(&w, "dry_run", true);
+    spec_write_json(s, &w, "spec");
+    plan_write_json(&plan, &w, "plan");
+    jsonw_text(&w, "command", buf_text(&command));
+    jsonw_object(&w, "admission");
+    jsonw_bool(&w, "admitted", admission.n == 0);
+    admission_write_json(&admission, &w, "blockers");
+    jsonw_end(&w);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+static int check_key(const char *key, struct err *err)
+{
+    size_t n = key ? strlen(key) : 1;
+    bool printable = true;
+    for (const char *c = key; c && *c; c++)
+        printable = printable && *c > ' ' && *c < 0x7f;
+    if (n < 1 || n > KEY_MAX || !printable)
+        return err_set(err, ERR_INVALID, "Idempotency-Key",
+                       "must be 1 to %d printable characters without blanks", KEY_MAX);
+    return 0;
+}
+
+static int submit(struct request *q, const struct spec *s, bool *again, struct err *err)
+{
+    const char *key = request_header(q, "Idempotency-Key");
+    if (check_key(key, err) < 0)
+        return -1;
+    return runner_submit(q->api->runner, s, key, &q->run_id, again, err);
+}
+
+int runs_create(struct request *q, struct reply *r, struct err *err)
+{
+    bool dry_run = false, known = false;
+    struct spec spec;
+    int64_t seconds; // a wrong wait must be found before the run is made
+    if (!q->run_id) {
+        if (request_wait_s(q, &seconds, err) < 0 || read_spec(q, &spec, &dry_run, err) < 0)
+            return -1;
+        if (dry_run)
+            return send_dry_run(q, r, &spec, err);
+        if (submit(q, &spec, &known, err) < 0)
+            return -1;
+    }
+    int waiting = wait_for_run(q, r, q->run_id, err);
+    if (waiting)
+        return waiting < 0 ? -1 : 0;
+    snprintf(r->location, sizeof r->location, "/v1/runs/%" PRId64, q->run_id);
+    return send_run(q, r, q->run_id, 202, err);
+}
+
+int runs_cancel(struct request *q, struct reply *r, struct err *err)
+{
+    if (runner_cancel(q->api->runner, q->arg, err) < 0)
+        return -1;
+    return send_run(q, r, q->arg, 202, err);
+}
+
+int runs_delete(struct request *q, struct reply *r, struct err *err)
+{
+    if (store_run_delete(q->api->store, q->arg, err) < 0)
+        return -1;
+    r->status = 204;
+    return 0;
+}
+
+// "2026-11-21T04:05:06Z", with or without a fraction, or only the day.
+static int read_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
+{
+    const char *text = request_query(q, name);
+    struct tm tm = {0};
+    if (!text)
+        return 0;
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    int64_t fraction = 0;
+    if (end && *end == '.') {
+        int digits = (int)strspn(end + 1, "0123456789");
+        for (int i = 0; i < 3; i++)
+            fraction = fraction * 10 + (i < digits ? end[1 + i] - '0' : 0);
+        end += 1 + digits;
+    }
+    if (!end)
+        end = strptime(text, "%Y-%m-%d", &tm);
+    else if (*end == 'Z')
+        end++;
+    else
+        end = NULL;
+    if (!end || *end)
+        return err_set(err, ERR_INVALID, name,
+                       "must be a time in UTC such as 2026-11-21T04:05:06Z, or a day");
+    *ms = (int64_t)timegm(&tm) * 1000 + fraction;
+    return 0;
+}
+
+static int read_limit(const struct request *q, int *limit, struct err *err)
+{
+    const char *text = request_query(q, "limit");
+    int64_t n = LIST_DEFAULT;
+    if (text && (!str_to_i64(text, &n) || n < 1 || n > LIST_MAX))
+        return err_set(err, ERR_INVALID, "limit", "must be from 1 to %d", LIST_MAX);
+    *limit = (int)n;
+    return 0;
+}
+
+// "b<id>": opaque to clients; where the next page begins.
+static int read_cursor(const struct request *q, int64_t *before, struct err *err)
+{
+    const char *text = request_query(q, "cursor");
+    if (text && (*text != 'b' || !str_to_i64(text + 1, before) || *before < 1))
+        return err_set(err, ERR_INVALID, "cursor", "must be the \"next\" of an earlier answer");
+    return 0;
+}
+
+static int read_filter(const struct request *q, struct run_filter *f, struct err *err)
+{
+    const char *state = request_query(q, "state");
+    f->state = state ? run_state_find(state) : -1;
+    f->benchmark = request_query(q, "benchmark");
+    if (state && f->state < 0)
+        return err_set(err, ERR_INVALID, "state",
+                       "must be queued, running, succeeded, failed, canceled or interrupted");
+    if (f->benchmark && !benchmark_find(f->benchmark))
+        return err_set(err, ERR_INVALID, "benchmark",
+                       "is not a benchmark (GET /v1/benchmarks lists them)");
+    if (read_time(q, "since", &f->since_ms, err) < 0 ||
+        read_time(q, "until", &f->until_ms, err) < 0 || read_limit(q, &f->limit, err) < 0)
+        return -1;
+    return read_cursor(q, &f->before_id, err);
+}
+
+struct listing {
+    struct jsonw w;
+    int64_t last;
+};
+
+static void list_one(void *ctx, const struct run *run)
+{
+    struct listing *l = ctx;
+    run_write_json(run, &l->w, NULL);
+    l->last = run->id;
+}
+
+int runs_list(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct run_filter filter = {0};
+    struct listing l = {.w = jsonw_to(&body)};
+    bool more = false;
+    char next[24];
+    if (read_filter(q, &filter, err) < 0)
+        return -1;
+    jsonw_object(&l.w, NULL);
+    jsonw_array(&l.w, "runs");
+    if (store_run_list(q->api->store, &filter, list_one, &l, &more, err) < 0)
+        return -1;
+    jsonw_end(&l.w);
+    snprintf(next, sizeof next, "b%" PRId64, l.last);
+    jsonw_text(&l.w, "next", more ? next : NULL);
+    jsonw_end(&l.w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}

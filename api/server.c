@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: Apache-2.0
+// libmicrohttpd inside our loop; the only file that knows it.
+//
+// Each listener is one daemon of the library in external epoll mode. Its epoll descriptor lies in
+// our epoll; before every wait of the loop each daemon runs once and says how long it may sleep.
+// A request that waits is a suspended connection: it costs memory and nothing else.
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "api/check.h"
+#include "api/dispatch.h"
+#include "api/events.h"
+#include "api/listen.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+// Limits of one listener: 256 connections × 32 KiB are 8 MiB at the worst. One address may take
+// three quarters, so that a second one always gets through. Half of the connections may wait.
+enum {
+    LISTENERS_MAX = 8,
+    CONNECTIONS_MAX = 256,
+    CONNECTIONS_PER_IP = 192,
+    WAITERS_MAX = CONNECTIONS_MAX / 2,
+    CONNECTION_MEMORY = 32768,  // 8 KiB of a cookie-laden browser's headers four times
+    IDLE_TIMEOUT_S = 30,        // of an open connection between two requests
+    BODY_DEADLINE_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
+    BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
+    STREAM_BLOCK = 4096,
+};
+
+struct listener {
+    struct server *server;
+    struct MHD_Daemon *mhd;
+    struct listen_socket socket; // owned by mhd once that runs
+    struct loop_watch *watch;
+};
+
+struct server {
+    struct api_services api;
+    int n;
+    struct listener listeners[LISTENERS_MAX];
+    struct buf addresses;
+    char *socket_path;  // owned; NULL: none
+    uint64_t requests;  // numbers them
+    uint32_t salt;      // tells the ids of two daemons apart
+    int waiting;        // suspended for long: long polls and event streams
+    struct call *calls; // all requests under way
+    bool stopping;
+};
+
+// One request with its reply, from its first line until the reply is sent.
+struct call {
+    struct call *next, *prev; // of server->calls
+    struct server *server;
+    struct listener *listener;
+    struct MHD_Connection *connection;
+    struct request q;
+    struct reply r;
+    struct waiter *waiter;
+    struct stream *stream;
+    struct loop_timer *deadline; // of a body
+    size_t received;
+    bool begun, suspended, counted;
+};
+
+// ---- waiting ----
+
+static void resume(void *ctx)
+{
+    struct call *c = ctx;
+    if (!c->suspended)
+        return;
+    c->suspended = false;
+    MHD_resume_connection(c->connection);
+}
+
+static void suspend(struct call *c)
+{
+    c->suspended = true;
+    MHD_suspend_connection(c->connection);
+}
+
+static int count_waiter(struct call *c, struct err *err)
+{
+    if (c->server->stopping || c->server->waiting >= WAITERS_MAX)
+        return err_set(err, ERR_UNAVAILABLE, "", "%d clients wait already; try again, or poll",
+                       c->server->waiting);
+    c->server->waiting++;
+    c->counted = true;
+    return 0;
+}
+
+static void uncount_waiter(struct call *c)
+{
+    c->server->waiting -= c->counted;
+    c->counted = false;
+}
+
+// ---- replies ----
+
+static void add_header(struct MHD_Response *m, const char *name, const char *value)
+{
+    if (value && *value)
+        MHD_add_response_header(m, name, value);
+}
+
+static void add_number(struct MHD_Response *m, const char *name, int n)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", n);
+    if (n > 0)
+        MHD_add_response_header(m, name, text);
+}
+
+static void add_page_headers(struct MHD_Response *m, const struct reply *r)
+{
+    if (!r->type || strncmp(r->type, "text/html", 9) != 0)
+        return;
+    add_header(m, "Content-Security-Policy",
+               "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+               "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    add_header(m, "Referrer-Policy", "no-referrer");
+}
+
+static void add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
+{
+    const struct reply *r = &c->r;
+    add_header(m, "Content-Type", r->status == 204 ? NULL : r->type);
+    add_header(m, "X-Request-Id", c->q.id);
+    add_header(m, "X-Content-Type-Options", "nosniff");
+    add_header(m, "Cache-Control", *etag ? "no-cache" : "no-store");
+    add_header(m, "ETag", etag);
+    add_header(m, "Vary", r->store ? "Accept" : NULL);
+    add_header(m, "Allow", r->allow);
+    add_header(m, "Location", r->location);
+    add_header(m, "Connection", r->close ? "close" : NULL);
+    add_number(m, "Retry-After", r->retry_after_s);
+    add_page_headers(m, r);
+}
+
+static struct MHD_Response *body_response(struct reply *r, bool without)
+{
+    if (r->file && !without)
+        return MHD_create_response_from_buffer(r->file->size, (void *)(uintptr_t)r->file->data,
+                                               MHD_RESPMEM_PERSISTENT);
+    size_t n = without ? 0 : r->body.len;
+    if (!n)
+        return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *m =
+        MHD_create_response_from_buffer(n, r->body.data, MHD_RESPMEM_MUST_FREE);
+    if (m)
+        r->body = BUF_INIT; // the library frees it
+    return m;
+}
+
+static enum MHD_Result queue(struct call *c, struct MHD_Response *m, int status, const char *etag)
+{
+    if (!m)
+        return MHD_NO;
+    add_headers(m, c, etag);
+    enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)status, m);
+    MHD_destroy_response(m);
+    return ok;
+}
+
+static enum MHD_Result send_whole(struct call *c)
+{
+    char etag[24];
+    reply_etag(&c->r, etag, sizeof etag);
+    bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
+    int status = same ? 304 : c->r.status;
+    log_event(LOG_LVL_DEBUG, "request", "id=%s method=%s path=%s status=%d", c->q.id, c->q.method,
+              c->q.path, status);
+    return queue(c, body_response(&c->r, same), status, etag);
+}
+
+static enum MHD_Result send_error(struct call *c, const struct err *err, bool close)
+{
+    reply_problem(&c->r, &c->q, err, NULL);
+    c->r.close = close;
+    return send_whole(c);
+}
+
+// ---- event streams ----
+
+static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
+{
+    struct call *c = ctx;
+    (void)pos;
+    ssize_t n = stream_read(c->stream, out, room);
+    if (n > 0)
+        return n;
+    if (n < 0 || c->server->stopping)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    suspend(c);
+    return 0;
+}
+
+static enum MHD_Result send_stream(struct call *c)
+{
+    struct err err;
+    if (count_waiter(c, &err) < 0)
+        return send_error(c, &err, false);
+    c->stream = stream_new(&c->server->api, c->r.run_id, c->r.after, resume, c, &err);
+    if (!c->stream) {
+        uncount_waiter(c);
+        return send_error(c, &err, false);
+    }
+    return queue(
+        c, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL),
+        200, "");
+}
+
+static enum MHD_Result start_waiting(struct call *c)
+{
+    struct err err;
+    if (count_waiter(c, &err) < 0)
+        return send_error(c, &err, false);
+    c->waiter = waiter_new(&c->server->api, c->r.run_id, c->r.wait_ms, resume, c, &err);
+    if (!c->waiter) {
+        uncount_waiter(c);
+        return send_error(c, &err, false);
+    }
+    suspend(c);
+    return MHD_YES;
+}
+
+static enum MHD_Result answer(struct call *c)
+{
+    if (c->waiter) {
+        waiter_free(c->waiter);
+        c->waiter = NULL;
+        uncount_waiter(c);
+        c->q.again = true;
+    }
+    reply_fini(&c->r);
+    dispatch(&c->q, &c->r);
+    if (c->r.kind == REPLY_WAIT && !c->server->stopping)
+        return start_waiting(c);
+    if (c->r.kind == REPLY_STREAM)
+        return send_stream(c);
+    return send_whole(c);
+}
+
+// ---- requests ----
+
+static enum MHD_Result collect_header(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    struct request *q = ctx;
+    (void)kind;
+    if (q->n_headers == HTTP_HEADERS_MAX)
+        return MHD_NO;
+    q->headers[q->n_headers++] = (struct http_pair){name, value ? value : ""};
+    return MHD_YES;
+}
+
+static int check_call(struct call *c, struct err *err)
+{
+    struct request *q = &c->q;
+    int n = MHD_get_connection_values(c->connection, MHD_HEADER_KIND, NULL, NULL);
+    if (n > HTTP_HEADERS_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "", "more than %d headers", HTTP_HEADERS_MAX);
+    MHD_get_connection_values(c->connection, MHD_HEADER_KIND, collect_header, q);
+    if (check_framing(q, err) < 0 || request_split(q, err) < 0)
+        return -1;
+    if (check_source(q, err) < 0)
+        return -1;
+    return check_body_headers(q, err);
+}
+
+// A body that drips in is cut off: the library knows only how long a line was silent.
+static void cut_off(void *ctx, uint32_t events)
+{
+    struct call *c = ctx;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    (void)events;
+    if (info)
+        shutdown(info->connect_fd, SHUT_RDWR);
+}
+
+static int watch_body(struct call *c, struct err *err)
+{
+    if (!request_header(&c->q, "Content-Length") && !request_header(&c->q, "Transfer-Encoding"))
+        return 0;
+    c->deadline = loop_timer_new(c->server->api.loop, cut_off, c, err);
+    if (!c->deadline)
+        return -1;
+    return loop_timer_set(c->deadline, BODY_DEADLINE_MS) < 0 ? err_sys(err, "cannot set a timer")
+                                                             : 0;
+}
+
+static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Connection *connection,
+                             const char *method)
+{
+    struct err err = {0};
+    c->begun = true;
+    c->listener = l;
+    c->connection = connection;
+    c->q.method = method;
+    c->q.bound = l->socket.host;
+    c->q.api = &c->server->api;
+    c->q.path = c->q.uri;
+    if (check_call(c, &err) < 0 || watch_body(c, &err) < 0)
+        return send_error(c, &err, true); // before the body: the library then closes
+    return MHD_YES;
+}
+
+static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
+{
+    c->received += n;
+    if (c->received <= HTTP_BODY_MAX)
+        buf_add(&c->q.body, data, n);
+    return c->received > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
+}
+
+static enum MHD_Result finish(struct call *c)
+{
+    struct err err;
+    loop_timer_free(c->deadline);
+    c->deadline = NULL;
+    if (c->received > HTTP_BODY_MAX) {
+        err_set(&err, ERR_TOO_LARGE, "", "the body may have %d bytes", HTTP_BODY_MAX);
+        return send_error(c, &err, true);
+    }
+    if (!buf_ok(&c->q.body)) {
+        err_set(&err, ERR_NO_MEMORY, "", "no memory for the body");
+        return send_error(c, &err, true);
+    }
+    return answer(c);
+}
+
+static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *size, void **call)
+{
+    struct call *c = *call;
+    (void)url;
+    (void)version;
+    if (!c)
+        return MHD_NO; // no memory for the call: the line is closed
+    if (!c->begun)
+        return begin(c, ctx, connection, method);
+    if (*size) {
+        size_t n = *size;
+        *size = 0;
+        return collect_body(c, data, n);
+    }
+    return finish(c);
+}
+
+static void link_call(struct call *c)
+{
+    c->next = c->server->calls;
+    if (c->next)
+        c->next->prev = c;
+    c->server->calls = c;
+}
+
+static void unlink_call(struct call *c)
+{
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        c->server->calls = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+}
+
+// The first that we hear of a request: its raw target, before anybody decodes it.
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+    struct listener *l = ctx;
+    struct call *c = calloc(1, sizeof *c);
+    (void)connection;
+    if (!c)
+        return NULL;
+    c->q.uri = strdup(uri);
+    if (!c->q.uri) {
+        free(c);
+        return NULL;
+    }
+    c->server = l->server;
+    link_call(c);
+    snprintf(c->q.id, sizeof c->q.id, "%08" PRIx32 "%08" PRIx64, l->server->salt,
+             ++l->server->requests & 0xffffffff);
+    return c;
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **call,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct call *c = *call;
+    (void)ctx;
+    (void)connection;
+    (void)why;
+    if (!c)
+        return;
+    *call = NULL;
+    unlink_call(c);
+    waiter_free(c->waiter);
+    stream_free(c->stream);
+    loop_timer_free(c->deadline);
+    uncount_waiter(c);
+    reply_fini(&c->r);
+    buf_free(&c->q.body);
+    free(c->q.uri);
+    free(c);
+}
+
+// ---- life ----
+
+static size_t keep_escapes(void *ctx, struct MHD_Connection *connection, char *s)
+{
+    (void)ctx;
+    (void)connection;
+    return strlen(s); // we decode ourselves, and only the query
+}
+
+static void on_message(void *ctx, const char *fmt, va_list ap)
+{
+    char text[300];
+    (void)ctx;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    vsnprintf(text, sizeof text, fmt, ap);
+#pragma GCC diagnostic pop
+    text[strcspn(text, "\n")] = '\0';
+    log_event(LOG_LVL_DEBUG, "http", "text=\"%s\"", text);
+}
+
+static void on_ready(void *ctx, uint32_t events)
+{
+    (void)ctx;
+    (void)events; // run_all comes before the next wait
+}
+
+// Runs every daemon after each round of the loop; the time until the next deadline of one.
+static int64_t run_all(void *ctx)
+{
+    struct server *s = ctx;
+    int64_t least = -1;
+    for (int i = 0; i < s->n; i++) {
+        MHD_UNSIGNED_LONG_LONG ms;
+        MHD_run(s->listeners[i].mhd);
+        if (MHD_get_timeout(s->listeners[i].mhd, &ms) == MHD_YES &&
+            (least < 0 || (int64_t)ms < least))
+            least = (int64_t)ms;
+    }
+    return least;
+}
+
+static struct MHD_Daemon *start_mhd(struct listener *l)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL, MHD_OPTION_LISTEN_SOCKET,
+        l->socket.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_PER_IP,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_uri, l, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, NULL, MHD_OPTION_END);
+}
+
+// Takes over the socket.
+static int add_listener(struct server *s, const struct listen_socket *socket, struct err *err)
+{
+    struct listener *l = &s->listeners[s->n];
+    *l = (struct listener){.server = s, .socket = *socket};
+    l->mhd = start_mhd(l);
+    if (!l->mhd) {
+        close(socket->fd);
+        return err_set(err, ERR_INTERNAL, "", "the HTTP library cannot serve %s", socket->text);
+    }
+    s->n++;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+    l->watch = loop_watch_fd(s->api.loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
+    if (*socket->host)
+        buf_fmt(&s->addresses, "%s%s", s->addresses.len ? "," : "", socket->text);
+    return l->watch ? 0 : -1;
+}
+
+static int add_tcp(struct server *s, const char *list, struct err *err)
+{
+    while (*list) {
+        char one[80];
+        struct listen_socket socket;
+        size_t n = strcspn(list, ",");
+        snprintf(one, sizeof one, "%.*s", (int)n, list);
+        list += n + (list[n] == ',');
+        if (s->n == LISTENERS_MAX - 1)
+            return err_set(err, ERR_INVALID, "listen", "more than %d addresses", s->n);
+        if (listen_tcp(&socket, one, err) < 0 || add_listener(s, &socket, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_unix(struct server *s, const char *path, struct err *err)
+{
+    struct listen_socket socket;
+    if (!*path)
+        return 0;
+    s->socket_path = strdup(path);
+    if (!s->socket_path)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
+    if (listen_unix(&socket, path, err) < 0) {
+        free(steal_ptr(&s->socket_path)); // not ours: it must not be removed
+        return -1;
+    }
+    return add_listener(s, &socket, err);
+}
+
+static int start(struct server *s, const struct api_config *c, struct err *err)
+{
+    if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
+        return err_sys(err, "no random numbers");
+    if (add_tcp(s, c->listen, err) < 0 || add_unix(s, c->socket, err) < 0)
+        return -1;
+    if (!s->n)
+        return err_set(err, ERR_INVALID, "listen", "there is neither an address nor a socket");
+    if (!buf_ok(&s->addresses))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
+    loop_set_prepare(s->api.loop, run_all, s);
+    return 0;
+}
+
+struct server *server_new(const struct api_services *api, const struct api_config *c,
+                          struct err *err)
+{
+    struct server *s = calloc(1, sizeof *s);
+    if (!s) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the server");
+        return NULL;
+    }
+    s->api = *api;
+    if (start(s, c, err) < 0) {
+        server_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+const char *server_addresses(const struct server *s)
+{
+    return buf_text(&s->addresses);
+}
+
+// The library must not be stopped while a connection is suspended: answer those that wait first.
+static void wake_all(struct server *s)
+{
+    for (struct call *c = s->calls; c; c = c->next)
+        resume(c);
+    run_all(s);
+    run_all(s); // the first round takes them back, the second sends what is left
+}
+
+void server_free(struct server *s)
+{
+    if (!s)
+        return;
+    s->stopping = true;
+    loop_set_prepare(s->api.loop, NULL, NULL);
+    wake_all(s);
+    for (int i = 0; i < s->n; i++) {
+        loop_unwatch(s->listeners[i].watch);
+        MHD_stop_daemon(s->listeners[i].mhd);
+    }
+    if (s->socket_path)
+        unlink(s->socket_path);
+    free(s->socket_path);
+    buf_free(&s->addresses);
+    free(s);
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dashboard. Everything from the daemon goes into the page as text, never as markup.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
+  for (const child of children) element.append(child);
+  return element;
+}
+
+async function ask(path, options) {
+  const answer = await fetch(path, options);
+  const body = answer.status === 204 ? null : await answer.json();
+  if (!answer.ok) throw new Error((body.member ? body.member + ": " : "") + body.detail);
+  return body;
+}
+
+function bytes(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let u = 0;
+  while (n >= 1024 && u < units.length - 1) { n /= 1024; u++; }
+  return (Number.isInteger(n) ? n : n.toFixed(1)) + " " + units[u];
+}
+
+// [0, 1, 2, 5] -> "0-2,5"
+function ranges(ids) {
+  const parts = [];
+  for (const id of ids) {
+    const last = parts.at(-1);
+    if (last && last[1] === id - 1) last[1] = id;
+    else parts.push([id, id]);
+  }
+  return parts.map(([a, b]) => (a === b ? a : `${a}-${b}`)).join(",") || "none";
+}
+
+const row = (cells, tag, kind) => make("tr", {}, ...cells.map((c, i) =>
+  c instanceof Node ? make(tag, { class: kind[i] || "" }, c) : make(tag, { class: kind[i] || "" }, String(c))));
+
+function showTopology(t) {
+  const known = t.nodes.some((n) => n.distances && n.distances.length);
+  const head = ["Node", "CPUs", "Memory", "Kind"];
+  if (known) for (const n of t.nodes) head.push("to " + n.node);
+  const rows = t.nodes.map((n) => row([n.node, ranges(n.cpus), bytes(n.memory_bytes), n.kind,
+    ...(known ? n.distances : [])], "td", ["", "text", "", "text"]));
+  $("nodes").replaceChildren(make("caption", {}, "Memory and distance (10 is local) of each node"),
+    make("thead", {}, row(head, "th", ["", "text", "", "text"])), make("tbody", {}, ...rows));
+}
+
+async function showNode() {
+  const [node, topology] = await Promise.all([ask("v1/node"), ask("v1/topology")]);
+  $("node-name").textContent = node.node;
+  $("node-cpu").textContent = node.cpu_model;
+  document.title = "numaprobe · " + node.node;
+  showTopology(topology);
+}
+
+async function showRuns() {
+  const { runs } = await ask("v1/runs?limit=20");
+  const rows = runs.map((r) => {
+    const open = make("button", { type: "button", class: "link" }, "Run " + r.id);
+    open.addEventListener("click", () => showRun(r.id, true));
+    return row([open, r.state, r.created.slice(0, 19).replace("T", " "), r.spec.size, r.spec.ranks,
+      r.spec.numa, r.spec.mode, r.seconds === null ? "" : r.seconds.toFixed(1) + " s"], "td",
+    ["text", r.state === "failed" ? "text failed" : "text", "text", "text", "text", "text", "text"]);
+  });
+  $("runs").replaceChildren(make("thead", {}, row(["", "State", "Asked for (UTC)", "Sizes", "Ranks", "Memory", "Mode", "Time"],
+    "th", ["text", "text", "text", "text", "text", "text", "text"])), make("tbody", {}, ...rows));
+  $("runs-empty").hidden = runs.length > 0;
+  $("runs").hidden = runs.length === 0;
+  return runs;
+}
+
+// From cool to hot over the logarithm of the values.
+function heat(value, low, high) {
+  const share = high > low ? Math.log(value / low) / Math.log(high / low) : 0;
+  return `hsl(${Math.round(210 - 190 * share)} 75% 74%)`;
+}
+
+function heatTable(m) {
+  const median = (i, j) => m.cells[i][j].median;
+  const all = m.cells.flat().map((c) => c.median).filter((v) => v > 0);
+  const low = Math.min(...all), high = Math.max(...all);
+  const rows = m.rows.values.map((rank, i) => {
+    const cells = m.cols.values.map((_, j) => {
+      const value = median(i, j);
+      const cell = make("td", { class: "heat" }, value === null ? "–" : value.toFixed(2));
+      if (value > 0) cell.style.backgroundColor = heat(value, low, high);
+      return cell;
+    });
+    return make("tr", {}, make("th", { scope: "row" }, m.rows.name + " " + rank), ...cells);
+  });
+  const heads = m.cols.values.map((v) => make("th", { scope: "col" }, bytes(v)));
+  return make("div", { class: "scroll" }, make("table", {},
+    make("caption", {}, `${m.name}: median ${m.quantity} in ${m.unit} for each rank and working set`),
+    make("thead", {}, make("tr", {}, make("td"), ...heads)), make("tbody", {}, ...rows)));
+}
+
+function svg(tag, attributes, text) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// Latency against working set, both axes logarithmic, one line a rank.
+function plot(m) {
+  const W = 760, H = 300, left = 56, right = 14, top = 12, bottom = 34;
+  const all = m.cells.flat().map((c) => c.median).filter((v) => v > 0);
+  if (!all.length || m.cols.values.length < 2) return make("span");
+  const x0 = Math.log2(m.cols.values[0]), x1 = Math.log2(m.cols.values.at(-1));
+  const y0 = Math.floor(Math.log2(Math.min(...all))), y1 = Math.ceil(Math.log2(Math.max(...all)) + 0.01);
+  const x = (v) => left + (Math.log2(v) - x0) / (x1 - x0) * (W - left - right);
+  const y = (v) => H - bottom - (Math.log2(v) - y0) / (y1 - y0) * (H - top - bottom);
+  const out = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "latency against working set; the table above has the numbers" });
+  for (let e = y0; e <= y1; e++) {
+    out.append(svg("line", { class: "grid", x1: left, x2: W - right, y1: y(2 ** e), y2: y(2 ** e) }),
+      svg("text", { x: left - 6, y: y(2 ** e) + 4, "text-anchor": "end" }, `${2 ** e} ${m.unit}`));
+  }
+  const every = Math.ceil(m.cols.values.length / 9);
+  m.cols.values.forEach((v, j) => {
+    if (j % every === 0) out.append(svg("text", { x: x(v), y: H - 12, "text-anchor": "middle" }, bytes(v)));
+  });
+  m.cells.forEach((cells, i) => {
+    const points = cells.map((c, j) => c.median > 0 ? `${x(m.cols.values[j]).toFixed(1)},${y(c.median).toFixed(1)}` : null);
+    const hue = Math.round(i * 360 / m.cells.length + 210) % 360;
+    out.append(svg("polyline", { class: "curve", points: points.filter(Boolean).join(" "), stroke: `hsl(${hue} 70% 50%)` }));
+  });
+  return out;
+}
+
+async function showRun(id, focus) {
+  const run = await ask("v1/runs/" + id);
+  $("run").hidden = false;
+  $("h-run").textContent = `Run ${id}: ${run.state}`;
+  $("run-text").textContent = run.error ? run.error.text : run.conditions.join(" ");
+  $("matrices").replaceChildren();
+  if (run.finished) {
+    const { matrices } = await ask(`v1/runs/${id}/matrix.json`);
+    for (const m of matrices) $("matrices").append(heatTable(m), plot(m));
+  }
+  const links = [["JSON", "matrix.json"], ["CSV", "matrix.csv"], ["Log", "log"]].map(([text, path]) =>
+    make("a", { href: `v1/runs/${id}/${path}` }, text));
+  $("run-links").replaceChildren(...(run.finished ? links : []));
+  if (focus) $("h-run").focus();
+}
+
+function showProgress(run) {
+  const p = run.progress;
+  $("live").hidden = false;
+  $("live-text").textContent = `Run ${run.id}: ${run.state}` + (p ? `, ${p.phase}, ${p.done} of ${p.total} cells` +
+    (p.eta_ms > 0 ? `, about ${Math.ceil(p.eta_ms / 1000)} s left` : "") : "");
+  if (p && p.total > 0) $("live-bar").value = p.done / p.total;
+  else $("live-bar").removeAttribute("value");
+}
+
+let following = null;
+
+function follow(id) {
+  if (following) following.close();
+  const events = following = new EventSource(`v1/runs/${id}/events`);
+  const on = (event) => {
+    const run = JSON.parse(event.data);
+    showProgress(run);
+    if (event.type === "state") showRuns().catch(complain);
+    if (!["queued", "running"].includes(run.state)) {
+      events.close();
+      $("live").hidden = true;
+      showRun(id, false).catch(complain);
+    }
+  };
+  events.addEventListener("state", on);
+  events.addEventListener("progress", on);
+}
+
+function complain(error) {
+  $("start-error").textContent = error.message;
+}
+
+$("start").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  $("start-error").textContent = "";
+  const spec = { benchmark: "latency", ...Object.fromEntries(new FormData(event.target)) };
+  try {
+    const run = await ask("v1/runs", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(spec) });
+    follow(run.id);
+    await showRuns();
+  } catch (error) {
+    complain(error);
+  }
+});
+
+async function begin() {
+  await showNode();
+  const runs = await showRuns();
+  const going = runs.find((r) => r.state === "running") || runs.find((r) => r.state === "queued");
+  const done = runs.find((r) => r.state === "succeeded");
+  if (going) follow(going.id);
+  if (done) await showRun(done.id, false);
+}
+
+begin().catch(complain);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that all ranks of a node share: where they meet, and a slot for each, which it alone
+// writes. Nothing here calls MPI: meeting is a futex, so whoever waits sleeps in the kernel and
+// leaves its core, and its core's sibling, alone.
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/span.h"
+#include "model/matrix.h"
+#include "model/record.h"
+
+enum tally { TALLY_WARM, TALLY_DONE, TALLIES };
+
+struct usage {
+    int64_t kib[RANK_NODES_MAX]; // by OS number of the node
+};
+
+struct slot {
+    uint64_t need_bytes; // arena
+    int need_node;       // -1: any
+    struct rank_info info;
+    double phase_ms[PHASES];
+    struct cell cell;    // just measured
+    bool scarce;         // fewer clean samples than asked for: disturbed ones are among them
+    double stolen_share; // of the measuring time, by the host
+    struct spans spans;  // when it was chasing
+    struct usage usage;
+    char note[200]; // "" or what should be known of this rank
+    char pad[128];  // the next rank's slot is on other lines
+};
+
+struct board {
+    _Atomic uint32_t arrived, generation; // of meetings
+    _Atomic uint64_t tally[TALLIES];      // only ever grow
+    _Atomic int fault_taken, fault_posted;
+    int fault_agreed; // written by the last to arrive, read by all after the meeting
+    int fault_rank;
+    struct err fault; // the first error of any rank
+    struct slot slot[];
+};
+
+size_t board_bytes(int ranks);
+
+// All ranks come here; returns when the last one has. -1 if any rank has posted a fault before it
+// came: then *err is that fault, the same for all.
+int board_meet(struct board *b, int ranks, struct err *err);
+// Says that this rank failed; the first one counts. The rank still has to come to the next meeting.
+void board_fault(struct board *b, int rank, const struct err *err);
+bool board_faulty(const struct board *b);
+
+// Counting without waiting, for ranks that must go on chasing: the n-th time (from 1) that all
+// ranks count, board_all is true once everybody has counted. Also true when a rank failed: nobody
+// may wait for it.
+void board_count(struct board *b, enum tally which);
+bool board_all(const struct board *b, enum tally which, uint64_t n, int ranks);

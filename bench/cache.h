@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel says of a CPU's data caches (/sys/devices/system/cpu/cpuN/cache).
+#pragma once
+#include <stdint.h>
+
+struct cache_info {
+    uint64_t line_bytes; // 64 if not known
+    uint64_t llc_bytes;  // of one last-level cache; CACHE_LLC_DEFAULT if not known
+};
+
+enum { CACHE_LLC_DEFAULT = 64 << 20 };
+
+// `root` stands before /sys: "" on this machine, a folder in tests.
+struct cache_info cache_of(const char *root, int cpu);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "bench/comm.h"
+#include "bench/emit.h"
+#include "bench/life.h"
+#include "bench/options.h"
+#include "bench/sweep.h"
+
+// The end record of a deadline, made beforehand: a signal handler cannot.
+static void arm_deadline(const struct options *o, int rank, int fd)
+{
+    static char words[512];
+    struct buf line CLEANUP_BUF = BUF_INIT;
+    struct record r = {.kind = RECORD_END, .end = {.code = ERR_TIMEOUT}};
+    snprintf(r.end.text, sizeof r.end.text, "the deadline of %lld s has passed",
+             (long long)o->deadline_s);
+    record_write(&r, &line);
+    snprintf(words, sizeof words, "%s", buf_text(&line));
+    // The launcher kills all when the first one ends: let that be rank 0, which has the last word.
+    life_deadline(o->deadline_s ? o->deadline_s + (rank != 0) : 0, fd, words);
+}
+
+static int measure(const struct options *o, struct emit *e, struct err *err)
+{
+    struct comm comm;
+    if (comm_open(&comm, err) < 0)
+        return -1;
+    int outcome = sweep_run(&comm, o, comm.rank == 0 ? e : NULL, err);
+    comm_close(&comm);
+    return outcome;
+}
+
+static int fail(struct emit *e, int rank, const struct err *err)
+{
+    if (rank == 0)
+        emit_failure(e, err);
+    return err->code == ERR_USAGE ? 2 : 1;
+}
+
+static int answer(const struct options *o, int rank)
+{
+    if (rank != 0)
+        return 0;
+    if (o->version)
+        puts("numa_bench " NUMAPROBE_VERSION " (method " EMIT_METHOD ")");
+    else
+        options_help(stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct emit emit CLEANUP(emit_fini) = {.fd = -1};
+    struct err err = {0}, channel_err = {0};
+    int rank = comm_rank_hint();
+    life_begin();
+    int parsed = options_parse(&options, argc, argv, &err);
+    if (parsed == 0 && (options.help || options.version))
+        return answer(&options, rank);
+    arm_deadline(&options, rank, -1);
+    if (rank == 0 && emit_open(&emit, &options, &channel_err) < 0)
+        return fail(&emit, rank, &channel_err);
+    arm_deadline(&options, rank, emit.fd);
+    if (parsed < 0 || measure(&options, &emit, &err) < 0)
+        return fail(&emit, rank, &err);
+    return 0;
+}

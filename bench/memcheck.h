@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the memory there, before anything touches it? Binding more than a node has invokes the
+// kernel's global out-of-memory killer, which may choose anybody.
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/spec.h"
+
+enum {
+    // Kept free of us on each node and on the machine: page tables, MPI, the kernel's watermarks.
+    MEMCHECK_RESERVE_MIB = 256,
+    // Of a rank besides its arena: page tables of the arena come on top, 1/512 of it.
+    MEMCHECK_RANK_MIB = 24,
+};
+
+struct demand {
+    int node; // OS number; -1: any
+    uint64_t bytes;
+};
+
+// `root` stands before /proc and /sys: "" on this machine, a folder in tests. ERR_NO_MEMORY_NODE
+// says how much is asked for, how much there is, and whose limit it is. A number that cannot be
+// read does not refuse.
+int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages,
+             struct err *err);
+
+// The parts, in bytes; UINT64_MAX: not known or no limit.
+uint64_t memcheck_machine(const char *root);
+uint64_t memcheck_node(const char *root, int node);
+uint64_t memcheck_node_huge(const char *root, int node);
+uint64_t memcheck_cgroup(const char *root); // room below the tightest limit above us

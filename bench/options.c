@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/options.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/param.h"
+#include "base/str.h"
+
+#define AT(member) offsetof(struct options, member)
+#define ROOM(member) sizeof(((struct options *)NULL)->member)
+
+static const struct param own[] = {
+    {.name = "serial",
+     .kind = PARAM_BOOL,
+     .offset = AT(serial),
+     .def = "false",
+     .help = "The same as --mode=serial."},
+    {.name = "csv",
+     .kind = PARAM_BOOL,
+     .offset = AT(csv),
+     .def = "false",
+     .help = "Print every cell as CSV instead of the table."},
+    {.name = "json",
+     .kind = PARAM_BOOL,
+     .offset = AT(json),
+     .def = "false",
+     .help = "Print everything as JSON instead of the table."},
+    {.name = "channel",
+     .kind = PARAM_TEXT,
+     .offset = AT(channel),
+     .room = ROOM(channel),
+     .def = "",
+     .metavar = "PATH",
+     .help = "Write records, one JSON object a line, to this FIFO or file; print nothing."},
+    {.name = "nonce",
+     .kind = PARAM_TEXT,
+     .offset = AT(nonce),
+     .room = ROOM(nonce),
+     .def = "",
+     .metavar = "TEXT",
+     .help = "Put this into the first record, so that its reader knows whose it is."},
+    {.name = "deadline",
+     .kind = PARAM_INT,
+     .offset = AT(deadline_s),
+     .min = 0,
+     .max = 86400,
+     .def = "0",
+     .unit = "s",
+     .help = "End after this time, done or not; 0: no deadline."},
+    {.name = "help",
+     .kind = PARAM_BOOL,
+     .offset = AT(help),
+     .def = "false",
+     .help = "Print this text."},
+    {.name = "version",
+     .kind = PARAM_BOOL,
+     .offset = AT(version),
+     .def = "false",
+     .help = "Print the version."},
+};
+const struct param_table options_own = {own, COUNT_OF(own)};
+
+// Offered what the benchmark's table does not have.
+static int own_option(void *context, const char *name, const char *value, struct err *err)
+{
+    const struct param *p = param_find_option(&options_own, name);
+    if (!p)
+        return 0;
+    if (!value && p->kind == PARAM_BOOL)
+        value = "true";
+    if (!value)
+        return err_set(err, ERR_USAGE, name, "write --%s=VALUE", name);
+    return param_set_text(p, context, value, err) < 0 ? -1 : 1;
+}
+
+static int settle(struct options *o, struct err *err)
+{
+    if (o->csv && o->json)
+        return err_set(err, ERR_USAGE, "json", "--csv and --json exclude each other");
+    o->format = o->csv ? FORMAT_CSV : o->json ? FORMAT_JSON : FORMAT_TABLE;
+    if (o->serial)
+        o->spec.latency.mode = MODE_SERIAL;
+    if (spec_check(&o->spec, err) == 0)
+        return 0;
+    char member[sizeof err->member];
+    snprintf(member, sizeof member, "%s", err->member);
+    return err_prefix(err, "--%s", member);
+}
+
+static int parse(struct options *o, int argc, char **argv, struct err *err)
+{
+    int next = 1;
+    const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
+    if (argc > 1 && argv[1][0] != '-') {
+        b = benchmark_find(argv[1]);
+        next = 2;
+    }
+    if (!b)
+        return err_set(err, ERR_USAGE, "", "\"%.40s\" is not a benchmark (there is: latency)",
+                       argv[1]);
+    spec_init(&o->spec, (enum benchmark_id)(b - benchmarks));
+    param_defaults(&options_own, o);
+    const struct param_args args = {
+        .table = &b->params, .object = &o->spec, .other = own_option, .context = o};
+    if (param_parse_args(&args, argc, argv, &next, err) < 0)
+        return -1;
+    if (next < argc)
+        return err_set(err, ERR_USAGE, "", "\"%.40s\" is no option (see --help)", argv[next]);
+    return o->help || o->version ? 0 : settle(o, err);
+}
+
+int options_parse(struct options *o, int argc, char **argv, struct err *err)
+{
+    *o = (struct options){.argc = argc, .argv = argv};
+    if (parse(o, argc, argv, err) == 0)
+        return 0;
+    err->code = ERR_USAGE;
+    return -1;
+}
+
+void options_help(FILE *out)
+{
+    const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
+    fprintf(out,
+            "usage: mpirun -np N numa_bench [latency] [OPTION]...\n"
+            "       srun --mpi=pmix --nodes=1 --ntasks=N numa_bench [latency] [OPTION]...\n\n"
+            "%s\n\nWhat is measured:\n",
+            b->help);
+    param_print_help(&b->params, out);
+    fputs("\nHow it is reported:\n", out);
+    param_print_help(&options_own, out);
+    fputs("\nCPUs and memory are those that the rank is bound to: numactl --physcpubind=1 "
+          "--membind=0 "
+          "numa_bench,\nor run_numa.sh. Exit status: 0 done, 1 failed, 2 wrong usage.\n",
+          out);
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: the benchmark's own parameters (model/spec.h) and those of this program, both
+// from tables.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "model/spec.h"
+
+enum format { FORMAT_TABLE, FORMAT_CSV, FORMAT_JSON };
+
+struct options {
+    struct spec spec;
+    char channel[512]; // FIFO that rank 0 writes records to; "": by hand
+    char nonce[40];
+    int64_t deadline_s; // 0: none
+    bool csv, json, serial, help, version;
+    enum format format;
+    // As given, for the diagnostics; borrowed.
+    int argc;
+    char **argv;
+};
+
+extern const struct param_table options_own;
+
+// ERR_USAGE says what is wrong; `err` is not NULL.
+int options_parse(struct options *o, int argc, char **argv, struct err *err);
+void options_help(FILE *out);

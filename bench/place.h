@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement: what was asked for (by numactl or the launcher, seen as this process's affinity and
+// memory policy) and what was got (asked of the kernel page by page). The bench's one door to
+// libnuma.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/board.h"
+#include "model/record.h"
+
+struct place {
+    int cpu_wanted; // the one CPU in the affinity mask; -1: several
+    int cpus;       // in the mask
+    int mem_wanted; // the one node of the memory policy; -1: several or none asked for
+    int mem_node;   // where the arena shall be: mem_wanted, or the node of the CPU; -1: not known
+    bool numa;      // the kernel knows nodes
+};
+
+void place_wanted(struct place *p);
+int place_node_of_cpu(int cpu); // -1: not known
+int place_node_count(void);     // configured nodes
+int place_node_max(void);       // highest OS number of a node
+bool place_node_has_memory(int node);
+int place_nodes_with_memory(void);
+
+// Binds untouched memory to p->mem_node explicitly. Memory with a policy of its own is left alone
+// by automatic NUMA balancing. A node asked for is binding; the CPU's own is preferred. False: the
+// kernel refused (some containers): the policy of the process goes on to hold.
+bool place_bind(const struct place *p, void *memory, uint64_t bytes);
+
+enum {
+    PLACE_EXHAUSTIVE_PAGES =
+        262144, // all pages up to 1 GiB of 4 KiB; of more, this many spread evenly
+};
+
+// Asks where pages of touched memory are; fills info's mem_node, mem_share, pages_checked,
+// pages_total, mem_method and nodes. Falls back from move_pages over get_mempolicy to numa_maps.
+void place_verify(const void *memory, uint64_t bytes, struct rank_info *info);
+
+// Memory of this process by node, in KiB, from /proc/self/numa_maps. False: not readable.
+bool place_usage(struct usage *u);

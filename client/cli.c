@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the command, reads its options, runs it, and says what went wrong.
+#include "client/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/print.h"
+
+static const char *const outputs[] = {"table", "json", "ndjson", "csv", NULL};
+static const char *const colours[] = {"auto", "always", "never", NULL};
+
+static const struct param cli_params[] = {
+    {.name = "url",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct cli, url),
+     .room = sizeof((struct cli *)0)->url,
+     .def = "http://127.0.0.1:7780",
+     .help = "The daemon: http://host:port or unix:/path. Where the system's socket is there, it "
+             "is the default."},
+    {.name = "output",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct cli, output),
+     .choices = outputs,
+     .def = "table",
+     .help = "Form of the output; -o is short for it."},
+    {.name = "colour",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct cli, colour),
+     .choices = colours,
+     .def = "auto",
+     .help = "Colour; auto is on a terminal where NO_COLOR is not set."},
+    {.name = "timeout",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct cli, timeout_s),
+     .min = 1,
+     .max = 3600,
+     .def = "80",
+     .unit = "s",
+     .help = "How long to wait for one answer."},
+};
+const struct param_table cli_options = {cli_params, COUNT_OF(cli_params)};
+
+const struct command commands[] = {
+    {.name = "run",
+     .operands = "[BENCHMARK]",
+     .summary = "probe the node and print what was measured",
+     .options = &run_options,
+     .has_spec = true,
+     .n_max = 1,
+     .run = cmd_run},
+    {.name = "runs",
+     .operands = "",
+     .summary = "list runs, newest first",
+     .options = &runs_options,
+     .run = cmd_runs},
+    {.name = "show",
+     .operands = "[ID|last]",
+     .summary = "one run: what, where, how sure, and its table",
+     .options = &show_options,
+     .n_max = 1,
+     .run = cmd_show},
+    {.name = "matrix",
+     .operands = "[ID|last]",
+     .summary = "the numbers of a run, for programs (-o json, ndjson, csv)",
+     .n_max = 1,
+     .run = cmd_matrix},
+    {.name = "log",
+     .operands = "[ID|last]",
+     .summary = "what the processes of a run printed",
+     .n_max = 1,
+     .run = cmd_log},
+    {.name = "cancel",
+     .operands = "ID|last",
+     .summary = "stop a run that waits or goes on",
+     .n_min = 1,
+     .n_max = 1,
+     .run = cmd_cancel},
+    {.name = "delete",
+     .operands = "ID",
+     .summary = "delete a finished run",
+     .n_min = 1,
+     .n_max = 1,
+     .run = cmd_delete},
+    {.name = "topo",
+     .operands = "",
+     .summary = "NUMA nodes, CPUs, caches, distances",
+     .run = cmd_topo},
+    {.name = "node",
+     .operands = "",
+     .summary = "what the machine is and how it is set up",
+     .run = cmd_node},
+    {.name = "doctor",
+     .operands = "",
+     .summary = "what stands in the way of good numbers, and what mends it",
+     .run = cmd_doctor},
+    {.name = "completion",
+     .operands = "bash|zsh|fish",
+     .summary = "a completion script for the shell",
+     .n_min = 1,
+     .n_max = 1,
+     .run = cmd_completion},
+    {.name = "help",
+     .operands = "[COMMAND]",
+     .summary = "this text, or all about one command",
+     .n_max = 1,
+     .run = cmd_help},
+    {.name = "version", .operands = "", .summary = "the version", .run = cmd_version},
+    {0},
+};
+
+const struct command *command_find(const char *name)
+{
+    for (const struct command *k = commands; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}
+
+int cmd_version(struct cli *c, const struct invocation *i, struct err *err)
+{
+    (void)c, (void)i, (void)err;
+    puts("numaprobe " NUMAPROBE_VERSION);
+    return 0;
+}
+
+static void print_usage(FILE *out)
+{
+    fputs("usage: numaprobe COMMAND [options]\n\nProbes the memory system of a node through its "
+          "daemon, numaprobed.\n\n"
+          "commands:\n",
+          out);
+    for (const struct command *k = commands; k->name; k++)
+        fprintf(out, "  %-11s %-14s %s\n", k->name, k->operands, k->summary);
+    fputs("\noptions of every command (also as NUMAPROBE_URL, … in the environment, or in "
+          "~/.config/numaprobe/config):\n",
+          out);
+    param_print_help(&cli_options, out);
+    fputs("\nexit status: 0 well, 1 failed, 2 usage, 3 no daemon, 4 not allowed, 5 not found, 6 "
+          "the node is busy\n",
+          out);
+}
+
+static int print_command_usage(const struct command *k)
+{
+    printf("usage: numaprobe %s%s%s [options]\n\n%s\n", k->name, *k->operands ? " " : "",
+           k->operands, k->summary);
+    if (k->options) {
+        fputs("\noptions:\n", stdout);
+        param_print_help(k->options, stdout);
+    }
+    for (int b = 0; k->has_spec && b < BENCHMARKS; b++) {
+        printf("\n%s: %s\n", benchmarks[b].name, benchmarks[b].title);
+        param_print_help(&benchmarks[b].params, stdout);
+    }
+    if (k->has_spec) {
+        fputs("\nevery benchmark:\n", stdout);
+        param_print_help(&spec_common, stdout);
+    }
+    puts("\noptions of every command:");
+    param_print_help(&cli_options, stdout);
+    return 0;
+}
+
+int cmd_help(struct cli *c, const struct invocation *i, struct err *err)
+{
+    (void)c;
+    if (!i->n) {
+        print_usage(stdout);
+        return 0;
+    }
+    const struct command *k = command_find(i->operands[0]);
+    if (!k)
+        return err_set(err, ERR_USAGE, "", "there is no command \"%.40s\" (numaprobe help)",
+                       i->operands[0]);
+    return print_command_usage(k);
+}
+
+// "run pingpong --x": the benchmark is the first word that is no option; latency when there is
+// none.
+static int choose_benchmark(struct spec *spec, int *argc, char ***argv, struct err *err)
+{
+    const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
+    if (*argc && (*argv)[0][0] != '-') {
+        b = benchmark_find((*argv)[0]);
+        if (!b)
+            return err_set(err, ERR_USAGE, "",
+                           "there is no benchmark \"%.40s\" (numaprobe help run)", (*argv)[0]);
+        --*argc;
+        ++*argv;
+    }
+    spec_init(spec, (enum benchmark_id)(b - benchmarks));
+    return 0;
+}
+
+enum { OPTIONS_BYTES = 256 }; // the largest object of a command's own options has 120
+
+static int run_command(struct cli *c, const struct command *k, int argc, char **argv,
+                       struct err *err)
+{
+    static _Alignas(16) char options[OPTIONS_BYTES];
+    static struct spec spec;
+    struct option_set sets[4] = {{&cli_options, c}};
+    int n_sets = 1;
+    char *operands[POSITIONALS_MAX];
+    struct invocation invocation = {options, &spec, operands, 0};
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return print_command_usage(k);
+    if (k->options) {
+        param_defaults(k->options, options);
+        sets[n_sets++] = (struct option_set){k->options, options};
+    }
+    if (k->has_spec) {
+        if (choose_benchmark(&spec, &argc, &argv, err) < 0)
+            return -1;
+        sets[n_sets++] = (struct option_set){&spec_common, &spec};
+        sets[n_sets++] = (struct option_set){&benchmarks[spec.benchmark].params, &spec};
+    }
+    if (options_parse(sets, n_sets, argc, argv, operands, k->has_spec ? 0 : k->n_max, &invocation.n,
+                      err) < 0)
+        return -1;
+    if (invocation.n < k->n_min)
+        return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
+    return k->run(c, &invocation, err);
+}
+
+// Options before the command's name: "numaprobe -o json runs". Index of the command, or -1.
+static int command_index(struct cli *c, int argc, char **argv, struct err *err)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++)
+        if (strncmp(argv[i], "--", 2) == 0
+                ? !strchr(argv[i], '=') && param_find_option(&cli_options, argv[i] + 2)
+                : strcmp(argv[i], "-o") == 0)
+            i++;
+    char *operands[1];
+    int n;
+    const struct option_set set = {&cli_options, c};
+    int last = i < argc ? i : argc;
+    return options_parse(&set, 1, last - 1, argv + 1, operands, 0, &n, err) < 0 ? -1 : last;
+}
+
+static int report(const struct err *err)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    buf_str(&b, "numaprobe: ");
+    if (*err->member && strcmp(err->member, "url") != 0) {
+        print_safe(&b, err->member);
+        buf_str(&b, ": ");
+    }
+    print_safe(&b, err->text);
+    fprintf(stderr, "%s\n", buf_text(&b));
+    return err_info(err->code)->exit;
+}
+
+int cli_main(int argc, char **argv)
+{
+    struct cli c = {0};
+    struct err err = {0};
+    signal(SIGPIPE, SIG_IGN);
+    if (config_load(&c, &err) < 0)
+        return report(&err);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+        return cmd_help(&c, &(struct invocation){0}, &err);
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        return cmd_version(&c, &(struct invocation){0}, &err);
+    int at = command_index(&c, argc, argv, &err);
+    if (at < 0)
+        return report(&err);
+    if (at >= argc) {
+        print_usage(stderr);
+        return 2;
+    }
+    const struct command *k = command_find(argv[at]);
+    if (!k) {
+        err_set(&err, ERR_USAGE, "", "there is no command \"%.40s\" (numaprobe help)", argv[at]);
+        return report(&err);
+    }
+    int status = run_command(&c, k, argc - at - 1, argv + at + 1, &err);
+    if (status < 0)
+        status = report(&err);
+    // A reader that has seen enough (head) is no failure of ours.
+    fflush(stdout);
+    return status;
+}

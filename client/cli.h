@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command gets: where the daemon is, how to print, and the table that it stands in.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/param.h"
+#include "model/spec.h"
+
+enum output { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_CSV };
+
+struct cli {
+    char url[256]; // "http://127.0.0.1:7780" or "unix:/run/numaprobe/numaprobed.sock"
+    int output;    // enum output
+    int colour;    // 0 auto, 1 always, 2 never
+    int64_t timeout_s;
+    bool to_terminal;  // stdout is one
+    bool err_terminal; // stderr is one: progress bar
+};
+
+enum { POSITIONALS_MAX = 4 };
+
+struct invocation {
+    const void *options;     // object of the command's table
+    const struct spec *spec; // has_spec
+    char **operands;
+    int n;
+};
+
+struct command {
+    const char *name;
+    const char *operands; // "ID", "[ID|last]" or ""
+    const char *summary;
+    const struct param_table *options; // besides the global ones; NULL: none
+    bool has_spec;    // options of a run too: the first operand may name the benchmark
+    int n_min, n_max; // operands
+    // options: the object that the table describes, filled. Returns the exit status or -1 + err.
+    int (*run)(struct cli *c, const struct invocation *i, struct err *err);
+};
+
+extern const struct command commands[]; // name NULL ends
+extern const struct param_table cli_options;
+const struct command *command_find(const char *name);
+
+int cli_main(int argc, char **argv);
+
+// Where defaults come from: /etc/numaprobe/numaprobe.conf, ~/.config/numaprobe/config,
+// NUMAPROBE_<NAME>.
+int config_load(struct cli *c, struct err *err);
+
+// One option table and the object it fills.
+struct option_set {
+    const struct param_table *table;
+    void *object;
+};
+// Options and operands in any order; "--" ends the options. ERR_USAGE.
+int options_parse(const struct option_set *sets, int n_sets, int argc, char **argv, char **operands,
+                  int most, int *n, struct err *err);
+
+// Commands, one file each or a few that belong together.
+int cmd_topo(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_node(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_run(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_runs(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_show(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_matrix(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_log(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_delete(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
+extern const struct param_table run_options, runs_options, show_options;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion scripts, written from the tables: command names, and the options of each.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/cli.h"
+
+static void option_words(const struct param_table *t, const char *separator)
+{
+    for (int i = 0; t && i < t->n; i++) {
+        fputs(separator, stdout);
+        for (const char *p = t->params[i].name; *p; p++)
+            putchar(*p == '_' ? '-' : *p);
+        if (t->params[i].kind != PARAM_BOOL && *separator == ' ')
+            putchar('=');
+    }
+}
+
+static void all_options(const struct command *k, const char *separator)
+{
+    option_words(k->options, separator);
+    option_words(k->has_spec ? &spec_common : NULL, separator);
+    for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
+        option_words(&benchmarks[b].params, separator);
+    option_words(&cli_options, separator);
+}
+
+static void bash(void)
+{
+    fputs("# completion of numaprobe for bash: source it, or put it into /etc/bash_completion.d\n"
+          "_numaprobe() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
+          "    COMPREPLY=()\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "        COMPREPLY=($(compgen -W \"",
+          stdout);
+    for (const struct command *k = commands; k->name; k++)
+        printf("%s ", k->name);
+    fputs("\" -- \"$word\"))\n        return\n    fi\n    case $command in\n", stdout);
+    for (const struct command *k = commands; k->name; k++) {
+        printf("    %s) COMPREPLY=($(compgen -W \"", k->name);
+        all_options(k, " --");
+        fputs("\" -- \"$word\")) ;;\n", stdout);
+    }
+    fputs("    esac\n    case ${COMPREPLY[0]} in *=) compopt -o nospace 2>/dev/null ;; esac\n}\n"
+          "complete -F _numaprobe numaprobe\n",
+          stdout);
+}
+
+static void zsh(void)
+{
+    fputs("#compdef numaprobe\nautoload -U +X bashcompinit && bashcompinit\n", stdout);
+    bash();
+}
+
+static void fish(void)
+{
+    for (const struct command *k = commands; k->name; k++) {
+        printf("complete -c numaprobe -n __fish_use_subcommand -f -a %s -d '%s'\n", k->name,
+               k->summary);
+        printf("complete -c numaprobe -n '__fish_seen_subcommand_from %s' -f -a '", k->name);
+        all_options(k, " --");
+        fputs("'\n", stdout);
+    }
+}
+
+int cmd_completion(struct cli *c, const struct invocation *i, struct err *err)
+{
+    static const struct {
+        const char *name;
+        void (*write)(void);
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    (void)c;
+    for (size_t k = 0; k < COUNT_OF(shells); k++)
+        if (strcmp(shells[k].name, i->operands[0]) == 0) {
+            shells[k].write();
+            return 0;
+        }
+    return err_set(err, ERR_USAGE, "", "there is no completion for \"%.40s\": bash, zsh or fish",
+                   i->operands[0]);
+}

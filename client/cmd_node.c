@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the node is: topo, node, doctor.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/http.h"
+#include "client/print.h"
+
+static void list_ids(const struct json *array, char *out, size_t room)
+{
+    CLEANUP_MEM int *ids = calloc((size_t)json_count(array) + 1, sizeof *ids);
+    int n = 0;
+    for (const struct json *v = json_first(array); ids && v; v = json_next(v)) {
+        int64_t i;
+        if (json_i64(v, &i))
+            ids[n++] = (int)i;
+    }
+    snprintf(out, room, "-");
+    if (n)
+        str_from_ids(ids, n, out, room);
+}
+
+static void print_nodes(const struct json *topology, const struct cli *c)
+{
+    static const struct column columns[] = {
+        {"node", "NODE", true},
+        {"cpus", "CPUS", false},
+        {"memory_bytes", "MEMORY", true},
+        {"kind", "KIND", false},
+        {"distances", "DISTANCES", false},
+    };
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (const struct json *n = json_first(json_get(topology, "nodes")); n; n = json_next(n)) {
+        char cpus[200], memory[32];
+        double bytes = json_get_number(n, "memory_bytes", 0);
+        list_ids(json_get(n, "cpus"), cpus, sizeof cpus);
+        if (c->output == OUTPUT_TABLE)
+            print_bytes(memory, sizeof memory, bytes);
+        else
+            snprintf(memory, sizeof memory, "%.0f", bytes);
+        CLEANUP_BUF struct buf distances = BUF_INIT;
+        for (const struct json *d = json_first(json_get(n, "distances")); d; d = json_next(d)) {
+            int64_t value = 0;
+            json_i64(d, &value);
+            buf_fmt(&distances, "%s%lld", distances.len ? " " : "", (long long)value);
+        }
+        grid_cell(&g, "%lld", (long long)json_get_i64(n, "node", -1));
+        grid_cell(&g, "%s", cpus);
+        grid_cell(&g, "%s", bytes || c->output != OUTPUT_TABLE ? memory : "none");
+        grid_cell(&g, "%s", json_get_text(n, "kind", ""));
+        grid_cell(&g, "%s", buf_text(&distances));
+    }
+    grid_print(&g, c);
+}
+
+static void print_caches(const struct json *topology)
+{
+    for (int level = 1; level <= 5; level++) {
+        int n = 0;
+        double bytes = 0;
+        long long sharing = 0;
+        for (const struct json *k = json_first(json_get(topology, "caches")); k; k = json_next(k))
+            if (json_get_i64(k, "level", 0) == level) {
+                n++;
+                bytes = json_get_number(k, "bytes", 0);
+                sharing = json_get_i64(k, "cpus_sharing", 0);
+            }
+        char size[32];
+        print_bytes(size, sizeof size, bytes);
+        if (n)
+            printf("L%d: %d x %s, %lld CPU%s each\n", level, n, size, sharing,
+                   sharing == 1 ? "" : "s");
+    }
+}
+
+int cmd_topo(struct cli *c, const struct invocation *i, struct err *err)
+{
+    (void)i;
+    CLEANUP_JSON struct json *t = NULL;
+    if (http_json(c, "GET", "/v1/topology", NULL, &t, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON) {
+        print_json(t);
+        return 0;
+    }
+    if (c->output == OUTPUT_TABLE) {
+        CLEANUP_BUF struct buf model = BUF_INIT;
+        print_safe(&model, json_get_text(t, "cpu_model", "?"));
+        printf("%s: %d CPUs, %d NUMA node%s, cache line %lld bytes\n\n", buf_text(&model),
+               json_count(json_get(t, "cpus")), json_count(json_get(t, "nodes")),
+               json_count(json_get(t, "nodes")) == 1 ? "" : "s",
+               (long long)json_get_i64(t, "line_bytes", 0));
+    }
+    print_nodes(t, c);
+    if (c->output == OUTPUT_TABLE) {
+        putchar('\n');
+        print_caches(t);
+        if (!json_get_bool(t, "this_system", true))
+            puts("\nThis topology is not of the machine that the daemon runs on: it can be shown, "
+                 "not probed.");
+    }
+    return 0;
+}
+
+static void add_facts(struct grid *g, const struct json *fingerprint, const char *key)
+{
+    for (const struct json *f = json_first(json_get(json_get(fingerprint, key), "facts")); f;
+         f = json_next(f)) {
+        grid_cell(g, "%s", key);
+        grid_cell(g, "%s", json_name(f));
+        grid_cell(g, "%s", json_text(f) ? json_text(f) : "");
+    }
+}
+
+int cmd_node(struct cli *c, const struct invocation *i, struct err *err)
+{
+    static const struct column columns[] = {
+        {"key", "KEY", false}, {"fact", "FACT", false}, {"value", "VALUE", false}};
+    (void)i;
+    CLEANUP_JSON struct json *node = NULL;
+    if (http_json(c, "GET", "/v1/node", NULL, &node, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON) {
+        print_json(node);
+        return 0;
+    }
+    const struct json *f = json_get(node, "fingerprint");
+    if (c->output == OUTPUT_TABLE) {
+        CLEANUP_BUF struct buf b = BUF_INIT;
+        print_safe(&b, json_get_text(node, "node", "?"));
+        buf_fmt(&b, ": class %.12s, config %.12s; ranks run as ",
+                json_get_text(json_get(f, "class"), "hash", "?"),
+                json_get_text(json_get(f, "config"), "hash", "?"));
+        print_safe(&b, json_get_text(node, "job_account", "?"));
+        printf("%s\n\n", buf_text(&b));
+    }
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    add_facts(&g, f, "class");
+    add_facts(&g, f, "config");
+    grid_print(&g, c);
+    return 0;
+}
+
+// Adds one finding; a missing daemon is one too, so doctor answers without it.
+static void add_finding(struct grid *g, const char *name, const char *text, const char *remedy,
+                        bool serious)
+{
+    grid_cell(g, "%s", serious ? "serious" : "note");
+    grid_cell(g, "%s", name);
+    grid_cell(g, "%s", text);
+    grid_cell(g, "%s", remedy);
+}
+
+static bool add_findings(struct grid *g, const struct json *node)
+{
+    bool serious = false;
+    for (const struct json *f = json_first(json_get(node, "findings")); f; f = json_next(f)) {
+        bool bad = json_get_bool(f, "serious", false);
+        add_finding(g, json_get_text(f, "name", ""), json_get_text(f, "text", ""),
+                    json_get_text(f, "remedy", ""), bad);
+        serious |= bad;
+    }
+    return serious;
+}
+
+static bool add_readiness(struct grid *g, struct cli *c)
+{
+    CLEANUP_REPLY struct http_reply r = {0};
+    if (http_call(c, "GET", "/readyz?verbose", NULL, NULL, &r, NULL) < 0)
+        return false;
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&r.body), r.body.len, NULL);
+    bool serious = false;
+    for (const struct json *k = json_first(json_get(j, "checks")); k; k = json_next(k))
+        if (!json_get_bool(k, "ok", true)) {
+            add_finding(g, json_get_text(k, "name", ""), json_get_text(k, "text", ""), "", true);
+            serious = true;
+        }
+    return serious;
+}
+
+static void print_findings(const struct grid *g)
+{
+    if (!g->n_rows)
+        puts("Nothing stands in the way of good numbers on this node.");
+    for (int i = 0; i < g->n_rows; i += g->n_columns) {
+        printf("%s %s: %s\n", strcmp(g->cells[i], "serious") ? "-" : "!", g->cells[i + 1],
+               g->cells[i + 2]);
+        if (*g->cells[i + 3])
+            printf("    mend it with:  %s\n", g->cells[i + 3]);
+    }
+}
+
+int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
+{
+    static const struct column columns[] = {{"weight", "WEIGHT", false},
+                                            {"name", "NAME", false},
+                                            {"text", "TEXT", false},
+                                            {"remedy", "REMEDY", false}};
+    (void)i;
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    CLEANUP_JSON struct json *node = NULL;
+    bool serious;
+    if (http_json(c, "GET", "/v1/node", NULL, &node, err) < 0) {
+        add_finding(&g, "daemon", err->text, "systemctl enable --now numaprobed", true);
+        serious = true;
+    } else {
+        serious = add_readiness(&g, c);
+        serious |= add_findings(&g, node);
+    }
+    if (c->output == OUTPUT_TABLE)
+        print_findings(&g);
+    else
+        grid_print(&g, c);
+    return serious ? 1 : 0;
+}

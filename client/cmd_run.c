@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe run: says what it will do, does it, shows how it goes on, prints what came out.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "client/follow.h"
+#include "client/http.h"
+#include "client/print.h"
+#include "client/result.h"
+#include "model/run.h"
+#include "model/spec.h"
+
+struct run_flags {
+    bool dry_run, detach, cancel_on_interrupt;
+    char key[64];
+};
+
+static const struct param flag_params[] = {
+    {.name = "dry_run",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct run_flags, dry_run),
+     .def = "false",
+     .help = "Only say what would be done, with the exact command."},
+    {.name = "detach",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct run_flags, detach),
+     .def = "false",
+     .help = "Do not wait: print the run's number and leave it to the daemon."},
+    {.name = "cancel_on_interrupt",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct run_flags, cancel_on_interrupt),
+     .def = "false",
+     .help = "Ctrl-C cancels the run; without this it goes on at the daemon."},
+    {.name = "idempotency_key",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct run_flags, key),
+     .room = sizeof((struct run_flags *)0)->key,
+     .def = "",
+     .help = "The same key twice gives the same run once."},
+};
+const struct param_table run_options = {flag_params, COUNT_OF(flag_params)};
+
+static int post(const struct cli *c, const struct spec *s, const struct run_flags *f, bool dry,
+                struct json **out, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_REPLY struct http_reply r = {0};
+    struct jsonw w = jsonw_to(&body);
+    char header[100];
+    spec_write_json(s, &w, NULL);
+    snprintf(header, sizeof header, "Idempotency-Key: %s", f->key);
+    if (http_call(c, "POST", dry ? "/v1/runs?dry_run=true" : "/v1/runs", buf_text(&body),
+                  *f->key && !dry ? header : NULL, &r, err) < 0)
+        return -1;
+    if (r.status != 200 && r.status != 202) {
+        CLEANUP_JSON struct json *problem = json_parse(buf_text(&r.body), r.body.len, NULL);
+        for (const struct json *b = json_first(json_get(problem, "blockers")); b;
+             b = json_next(b)) {
+            CLEANUP_BUF struct buf line = BUF_INIT;
+            print_safe(&line, json_get_text(b, "text", ""));
+            fprintf(stderr, "numaprobe: in the way: %s\n", buf_text(&line));
+        }
+        return http_problem(&r, err);
+    }
+    *out = json_parse(buf_text(&r.body), r.body.len, err);
+    return *out ? 0 : err_prefix(err, "the answer of the server");
+}
+
+// "rank 0: CPU 1, memory on node 0" for a few; a count for many.
+static void print_plan(FILE *to, const struct json *plan)
+{
+    const struct json *ranks = json_get(plan, "ranks");
+    char bytes[32];
+    print_bytes(bytes, sizeof bytes, json_get_number(plan, "bytes_per_rank", 0));
+    fprintf(to, "%d rank%s, up to %s each:", json_count(ranks), json_count(ranks) == 1 ? "" : "s",
+            bytes);
+    int shown = 0;
+    for (const struct json *r = json_first(ranks); r && shown < 8; r = json_next(r), shown++)
+        fprintf(to, "%s CPU %lld -> node %lld", shown ? "," : "",
+                (long long)json_get_i64(r, "cpu", -1), (long long)json_get_i64(r, "mem_node", -1));
+    fprintf(to, json_count(ranks) > shown ? " and %d more\n" : "\n", json_count(ranks) - shown);
+    for (const struct json *k = json_first(json_get(plan, "notes")); k; k = json_next(k)) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        print_safe(&line, json_text(k) ? json_text(k) : "");
+        fprintf(to, "note: %s\n", buf_text(&line));
+    }
+}
+
+static int show_dry(const struct cli *c, const struct json *dry)
+{
+    if (c->output != OUTPUT_TABLE) {
+        print_json(dry);
+        return 0;
+    }
+    CLEANUP_BUF struct buf command = BUF_INIT;
+    print_safe(&command, json_get_text(dry, "command", ""));
+    print_plan(stdout, json_get(dry, "plan"));
+    printf("%s\n", buf_text(&command));
+    return 0;
+}
+
+static int interrupted(const struct cli *c, int64_t id, bool cancel)
+{
+    struct err err = {0};
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)id);
+    CLEANUP_JSON struct json *answer = NULL;
+    if (cancel && http_json(c, "POST", path, NULL, &answer, &err) == 0)
+        fprintf(stderr, "numaprobe: run %lld is canceled\n", (long long)id);
+    else if (cancel)
+        fprintf(stderr, "numaprobe: run %lld could not be canceled: %s\n", (long long)id, err.text);
+    else
+        fprintf(stderr,
+                "numaprobe: run %lld goes on at the daemon. Follow it: numaprobe show %lld "
+                "--follow. Stop it: "
+                "numaprobe cancel %lld\n",
+                (long long)id, (long long)id, (long long)id);
+    return 130;
+}
+
+static int finish(const struct cli *c, const struct json *run, struct err *err)
+{
+    int64_t id = json_get_i64(run, "id", 0);
+    if (strcmp(json_get_text(run, "state", ""), run_state_names[RUN_SUCCEEDED]) != 0) {
+        const struct json *error = json_get(run, "error");
+        return err_set(err, ERR_CONFLICT, json_get_text(error, "member", ""),
+                       "run %lld %s: %.180s (numaprobe log %lld shows what was printed)",
+                       (long long)id, json_get_text(run, "state", "?"),
+                       json_get_text(error, "text", "no reason given"), (long long)id);
+    }
+    if (c->output == OUTPUT_TABLE) {
+        result_print_head(run);
+        putchar('\n');
+    }
+    return result_print(c, id, err);
+}
+
+int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct run_flags *f = i->options;
+    const struct spec *s = i->spec;
+    CLEANUP_JSON struct json *dry = NULL, *queued = NULL, *run = NULL;
+    if (spec_check(s, err) < 0) {
+        err->code = ERR_USAGE;
+        return -1;
+    }
+    if (post(c, s, f, true, &dry, err) < 0)
+        return -1;
+    if (f->dry_run)
+        return show_dry(c, dry);
+    print_plan(stderr, json_get(dry, "plan"));
+    if (post(c, s, f, false, &queued, err) < 0)
+        return -1;
+    int64_t id = json_get_i64(queued, "id", 0);
+    if (f->detach) {
+        if (c->output == OUTPUT_TABLE)
+            printf("run %lld is queued\n", (long long)id);
+        else
+            print_json(queued);
+        return 0;
+    }
+    if (follow(c, id, &run, err) < 0)
+        return err->code == ERR_TIMEOUT ? interrupted(c, id, f->cancel_on_interrupt) : -1;
+    return finish(c, run, err);
+}

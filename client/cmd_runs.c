@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// The history: runs, show, matrix, log, cancel, delete.
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/follow.h"
+#include "client/http.h"
+#include "client/print.h"
+#include "client/result.h"
+
+struct runs_flags {
+    char state[16], since[40];
+    int64_t limit;
+};
+
+static const struct param runs_params[] = {
+    {.name = "state",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct runs_flags, state),
+     .room = sizeof((struct runs_flags *)0)->state,
+     .def = "",
+     .metavar = "STATE",
+     .help =
+         "Only runs in this state: queued, running, succeeded, failed, canceled or interrupted."},
+    {.name = "since",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct runs_flags, since),
+     .room = sizeof((struct runs_flags *)0)->since,
+     .def = "",
+     .metavar = "TIME",
+     .help = "Only runs asked for at or after this time (2026-01-31T00:00:00Z)."},
+    {.name = "limit",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct runs_flags, limit),
+     .min = 1,
+     .max = 100000,
+     .def = "20",
+     .help = "At most so many."},
+};
+const struct param_table runs_options = {runs_params, COUNT_OF(runs_params)};
+
+struct show_flags {
+    bool follow;
+};
+
+static const struct param show_params[] = {
+    {.name = "follow",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct show_flags, follow),
+     .def = "false",
+     .help = "Stay until the run is over."},
+};
+const struct param_table show_options = {show_params, COUNT_OF(show_params)};
+
+static void add_run(struct grid *g, const struct json *r)
+{
+    const struct json *spec = json_get(r, "spec");
+    double seconds = json_get_number(r, "seconds", -1);
+    grid_cell(g, "%lld", (long long)json_get_i64(r, "id", 0));
+    grid_cell(g, "%s", json_get_text(r, "state", "?"));
+    grid_cell(g, "%.19s", json_get_text(r, "created", "?"));
+    grid_cell(g, "%s", json_get_text(spec, "benchmark", "?"));
+    grid_cell(g, "%s", json_get_text(spec, "size", ""));
+    grid_cell(g, "%lld", (long long)json_get_i64(r, "ranks", 0));
+    grid_cell(g, "%s", json_get_text(r, "node", ""));
+    if (seconds >= 0)
+        grid_cell(g, "%.1f", seconds);
+    else
+        grid_cell(g, "%s", "");
+    grid_cell(g, "%s", json_get_text(spec, "note", ""));
+}
+
+static void escape_query(struct buf *out, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        if (isalnum(*p) || strchr("-._~", *p))
+            buf_char(out, (char)*p);
+        else
+            buf_fmt(out, "%%%02X", *p);
+}
+
+static void page_path(struct buf *path, const struct runs_flags *f, int64_t left,
+                      const char *cursor)
+{
+    buf_fmt(path, "/v1/runs?limit=%lld", (long long)(left > 200 ? 200 : left));
+    const struct {
+        const char *name, *value;
+    } filters[] = {{"state", f->state}, {"since", f->since}, {"cursor", cursor}};
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        if (*filters[i].value) {
+            buf_fmt(path, "&%s=", filters[i].name);
+            escape_query(path, filters[i].value);
+        }
+}
+
+// One page into the grid, or straight out where the form is JSON lines. *next "" at the end.
+static int one_page(const struct cli *c, const struct runs_flags *f, int64_t *left, char *next,
+                    size_t room, struct grid *g, struct jsonw *all, struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    CLEANUP_JSON struct json *page = NULL;
+    page_path(&path, f, *left, next);
+    if (http_json(c, "GET", buf_text(&path), NULL, &page, err) < 0)
+        return -1;
+    for (const struct json *r = json_first(json_get(page, "runs")); r && *left > 0;
+         r = json_next(r), --*left)
+        if (c->output == OUTPUT_JSON)
+            json_write(r, all, NULL);
+        else if (c->output == OUTPUT_NDJSON)
+            print_json(r);
+        else
+            add_run(g, r);
+    const char *more = json_get_text(page, "next", "");
+    if (strcmp(more, next) == 0 && *more)
+        return err_set(err, ERR_UNREACHABLE, "url", "the server repeats a page");
+    snprintf(next, room, "%s", more);
+    return 0;
+}
+
+int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
+{
+    static const struct column columns[] = {
+        {"id", "ID", true},
+        {"state", "STATE", false},
+        {"created", "ASKED FOR (UTC)", false},
+        {"benchmark", "BENCHMARK", false},
+        {"size", "SIZE", false},
+        {"ranks", "RANKS", true},
+        {"node", "NODE", false},
+        {"seconds", "SECONDS", true},
+        {"note", "NOTE", false},
+    };
+    const struct runs_flags *f = i->options;
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    CLEANUP_BUF struct buf all = BUF_INIT;
+    struct jsonw w = jsonw_to(&all);
+    char next[200] = "";
+    int64_t left = f->limit;
+    jsonw_object(&w, NULL);
+    jsonw_array(&w, "runs");
+    do {
+        if (one_page(c, f, &left, next, sizeof next, &g, &w, err) < 0)
+            return -1;
+    } while (*next && left > 0);
+    jsonw_end(&w);
+    jsonw_end(&w);
+    buf_char(&all, '\n');
+    if (c->output == OUTPUT_JSON)
+        print_buf(&all);
+    else if (c->output != OUTPUT_NDJSON)
+        grid_print(&g, c);
+    return 0;
+}
+
+int cmd_show(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct show_flags *f = i->options;
+    CLEANUP_JSON struct json *run = NULL;
+    int64_t id;
+    if (result_find(c, i->operands, i->n, &id, err) < 0)
+        return -1;
+    if ((f->follow ? follow(c, id, &run, err) : result_get_run(c, id, 0, &run, err)) < 0)
+        return err->code == ERR_TIMEOUT ? 130 : -1;
+    if (c->output == OUTPUT_JSON || c->output == OUTPUT_NDJSON) {
+        print_json(run);
+        return 0;
+    }
+    if (c->output == OUTPUT_TABLE)
+        result_print_head(run);
+    if (json_get_i64(run, "cells", 0) == 0)
+        return 0;
+    if (c->output == OUTPUT_TABLE)
+        putchar('\n');
+    return result_print(c, id, err);
+}
+
+int cmd_matrix(struct cli *c, const struct invocation *i, struct err *err)
+{
+    int64_t id;
+    return result_find(c, i->operands, i->n, &id, err) < 0 ? -1 : result_print(c, id, err);
+}
+
+int cmd_log(struct cli *c, const struct invocation *i, struct err *err)
+{
+    int64_t id;
+    char path[80];
+    CLEANUP_REPLY struct http_reply r = {0};
+    if (result_find(c, i->operands, i->n, &id, err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/v1/runs/%lld/log", (long long)id);
+    if (http_call(c, "GET", path, NULL, NULL, &r, err) < 0)
+        return -1;
+    if (r.status != 200)
+        return http_problem(&r, err);
+    // Line by line, so that line ends survive and everything else is made safe.
+    char *rest = r.body.data;
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        CLEANUP_BUF struct buf safe = BUF_INIT;
+        print_safe(&safe, line);
+        if (rest || safe.len)
+            printf("%s\n", buf_text(&safe));
+    }
+    return 0;
+}
+
+static int change(struct cli *c, const struct invocation *i, const char *method, const char *suffix,
+                  const char *done, struct err *err)
+{
+    int64_t id;
+    char path[80];
+    CLEANUP_REPLY struct http_reply r = {0};
+    if (result_find(c, i->operands, i->n, &id, err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/v1/runs/%lld%s", (long long)id, suffix);
+    if (http_call(c, method, path, NULL, NULL, &r, err) < 0)
+        return -1;
+    if (r.status < 200 || r.status > 299)
+        return http_problem(&r, err);
+    printf("run %lld %s\n", (long long)id, done);
+    return 0;
+}
+
+int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err)
+{
+    return change(c, i, "POST", "/cancel", "is being stopped", err);
+}
+
+int cmd_delete(struct cli *c, const struct invocation *i, struct err *err)
+{
+    return change(c, i, "DELETE", "", "is deleted", err);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags beat the environment, which beats the user's file, which beats the machine's file.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "client/cli.h"
+
+#define SYSTEM_SOCKET "/run/numaprobe/numaprobed.sock"
+
+static char *trimmed(char *s)
+{
+    s += strspn(s, " \t");
+    size_t n = strlen(s);
+    while (n && strchr(" \t\r\n", s[n - 1]))
+        s[--n] = '\0';
+    return s;
+}
+
+static int read_line(struct cli *c, char *line, struct err *err)
+{
+    char *text = trimmed(line);
+    if (!*text || *text == '#')
+        return 0;
+    char *equals = strchr(text, '=');
+    if (!equals)
+        return err_set(err, ERR_USAGE, "", "\"%.60s\" is not name = value", text);
+    *equals = '\0';
+    const struct param *p = param_find(&cli_options, trimmed(text));
+    if (!p)
+        return err_set(err, ERR_USAGE, "", "there is no setting \"%.60s\"", text);
+    return param_set_text(p, c, trimmed(equals + 1), err);
+}
+
+static int read_file(struct cli *c, const char *path, struct err *err)
+{
+    char line[1024];
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return errno == ENOENT || errno == EACCES || errno == ENOTDIR ? 0
+                                                                      : err_sys(err, "%s", path);
+    int rc = 0;
+    for (int n = 1; rc == 0 && fgets(line, sizeof line, f); n++)
+        if ((rc = read_line(c, line, err)) < 0)
+            err_prefix(err, "%s, line %d", path, n);
+    fclose(f);
+    return rc;
+}
+
+static int read_environment(struct cli *c, struct err *err)
+{
+    for (int i = 0; i < cli_options.n; i++) {
+        char name[64] = "NUMAPROBE_";
+        size_t n = strlen(name);
+        for (const char *p = cli_options.params[i].name; *p && n < sizeof name - 1; p++)
+            name[n++] = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
+        const char *value = getenv(name);
+        if (value && *value && param_set_text(&cli_options.params[i], c, value, err) < 0)
+            return err_prefix(err, "%s", name);
+    }
+    return 0;
+}
+
+int config_load(struct cli *c, struct err *err)
+{
+    char path[512];
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    param_defaults(&cli_options, c);
+    if (access(SYSTEM_SOCKET, R_OK | W_OK) == 0)
+        snprintf(c->url, sizeof c->url, "unix:" SYSTEM_SOCKET);
+    if (read_file(c, "/etc/numaprobe/numaprobe.conf", err) < 0)
+        return -1;
+    snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",
+             config ? config
+             : home ? home
+                    : "");
+    if ((config || home) && read_file(c, path, err) < 0)
+        return -1;
+    if (read_environment(c, err) < 0)
+        return -1;
+    c->to_terminal = isatty(STDOUT_FILENO);
+    c->err_terminal = isatty(STDERR_FILENO);
+    return 0;
+}

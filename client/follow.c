@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/follow.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/http.h"
+#include "client/progress.h"
+#include "client/result.h"
+#include "model/run.h"
+
+enum { STREAM_TRIES = 5 }; // broken streams before we only poll
+
+struct follower {
+    struct progress_bar bar;
+    char last_id[40];
+    struct json *run; // the newest final state
+};
+
+static bool is_final(const struct json *run)
+{
+    int state = run_state_find(json_get_text(run, "state", ""));
+    return state >= 0 && run_state_final((enum run_state)state);
+}
+
+static bool on_event(void *ctx, const char *event, const char *id, const char *data, size_t len)
+{
+    struct follower *f = ctx;
+    (void)event;
+    snprintf(f->last_id, sizeof f->last_id, "%s", id);
+    struct json *run = json_parse(data, len, NULL);
+    if (!run)
+        return true;
+    if (is_final(run)) {
+        f->run = run;
+        return false;
+    }
+    progress_show(&f->bar, run);
+    json_free(run);
+    return true;
+}
+
+static void on_interrupt(int signo)
+{
+    (void)signo;
+    http_interrupted = 1;
+}
+
+static int poll_until_final(const struct cli *c, int64_t id, struct follower *f, struct err *err)
+{
+    while (!f->run) {
+        struct json *run = NULL;
+        if (result_get_run(c, id, 30, &run, err) < 0)
+            return -1;
+        if (is_final(run)) {
+            f->run = run;
+            return 0;
+        }
+        progress_show(&f->bar, run);
+        json_free(run);
+    }
+    return 0;
+}
+
+int follow(const struct cli *c, int64_t id, struct json **run, struct err *err)
+{
+    struct follower f = {.bar = {.cli = c}};
+    struct sigaction act = {.sa_handler = on_interrupt}, before;
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld/events", (long long)id);
+    sigaction(SIGINT, &act, &before);
+    int rc = 0;
+    for (int tries = 0; !f.run && tries < STREAM_TRIES && !http_interrupted; tries++)
+        rc = http_events(c, path, f.last_id, on_event, &f, err);
+    if (!f.run && !http_interrupted)
+        rc = poll_until_final(c, id, &f, err);
+    sigaction(SIGINT, &before, NULL);
+    progress_clear(&f.bar);
+    if (!f.run && http_interrupted) {
+        http_interrupted = 0;
+        return err_set(err, ERR_TIMEOUT, "", "interrupted");
+    }
+    if (!f.run)
+        return rc < 0 ? -1 : err_set(err, ERR_UNREACHABLE, "url", "the daemon went away");
+    *run = f.run;
+    return 0;
+}

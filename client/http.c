@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/http.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+volatile int http_interrupted;
+
+void http_reply_free(struct http_reply *r)
+{
+    buf_free(&r->body);
+}
+
+struct transfer {
+    CURL *curl;
+    struct curl_slist *headers;
+    struct http_reply *reply;
+    // Event stream: lines are cut here.
+    event_fn *fn;
+    void *ctx;
+    struct buf line, data;
+    char event[32], id[32];
+    bool stopped;
+};
+
+static void transfer_end(struct transfer *t)
+{
+    curl_slist_free_all(t->headers);
+    curl_easy_cleanup(t->curl);
+    buf_free(&t->line);
+    buf_free(&t->data);
+}
+
+static size_t take_header(char *data, size_t one, size_t n, void *ctx)
+{
+    struct transfer *t = ctx;
+    static const char name[] = "location:";
+    if (n * one > sizeof name && strncasecmp(data, name, sizeof name - 1) == 0)
+        snprintf(t->reply->location, sizeof t->reply->location, "%.*s",
+                 (int)strcspn(data + sizeof name, "\r\n"), data + sizeof name);
+    return n * one;
+}
+
+static size_t take_body(char *data, size_t one, size_t n, void *ctx)
+{
+    struct transfer *t = ctx;
+    if (t->reply->body.len + n * one > HTTP_BODY_MAX)
+        return 0;
+    buf_add(&t->reply->body, data, n * one);
+    return buf_ok(&t->reply->body) ? n * one : 0;
+}
+
+static int check_interrupt(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    (void)ctx, (void)a, (void)b, (void)c, (void)d;
+    return http_interrupted;
+}
+
+// "unix:/path", "unix:///path" or "http(s)://host:port".
+static void set_address(CURL *curl, const char *base, const char *path)
+{
+    char url[1200];
+    if (str_starts(base, "unix:")) {
+        const char *socket = base + strlen("unix:");
+        while (socket[0] == '/' && socket[1] == '/')
+            socket++;
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket);
+        base = "http://localhost";
+    }
+    size_t n = strlen(base);
+    while (n && base[n - 1] == '/')
+        n--;
+    snprintf(url, sizeof url, "%.*s%s", (int)n, base, path);
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+}
+
+static int transfer_begin(struct transfer *t, const struct cli *c, const char *method,
+                          const char *path, struct err *err)
+{
+    t->curl = curl_easy_init();
+    if (!t->curl)
+        return err_set(err, ERR_NO_MEMORY, "", "curl cannot start");
+    set_address(t->curl, c->url, path);
+    curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(t->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(t->curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(t->curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(t->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(t->curl, CURLOPT_CONNECTTIMEOUT, 10L);
+    curl_easy_setopt(t->curl, CURLOPT_USERAGENT, "numaprobe/" NUMAPROBE_VERSION);
+    curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, check_interrupt);
+    curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
+    return 0;
+}
+
+static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
+{
+    if (http_interrupted)
+        return err_set(err, ERR_TIMEOUT, "", "interrupted");
+    if (rc == CURLE_WRITE_ERROR || rc == CURLE_FILESIZE_EXCEEDED)
+        return err_set(err, ERR_UNREACHABLE, "url", "the answer of %s is larger than %d MiB",
+                       c->url, HTTP_BODY_MAX >> 20);
+    if (rc == CURLE_COULDNT_CONNECT)
+        return err_set(err, ERR_UNREACHABLE, "url",
+                       "no daemon answers at %.120s. Start one with: systemctl start numaprobed "
+                       "(or say where it is "
+                       "with --url)",
+                       c->url);
+    return err_set(err, ERR_UNREACHABLE, "url", "%.120s: %s", c->url, curl_easy_strerror(rc));
+}
+
+int http_call(const struct cli *c, const char *method, const char *path, const char *body,
+              const char *header, struct http_reply *out, struct err *err)
+{
+    struct transfer t CLEANUP(transfer_end) = {.reply = out};
+    if (transfer_begin(&t, c, method, path, err) < 0)
+        return -1;
+    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
+    curl_easy_setopt(t.curl, CURLOPT_TIMEOUT, (long)c->timeout_s);
+    if (body) {
+        t.headers = curl_slist_append(t.headers, "Content-Type: application/json");
+        curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, body);
+    } else if (strcmp(method, "POST") == 0) {
+        curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, "");
+        t.headers = curl_slist_append(t.headers, "Content-Type: application/json");
+    }
+    if (header)
+        t.headers = curl_slist_append(t.headers, header);
+    curl_easy_setopt(t.curl, CURLOPT_HTTPHEADER, t.headers);
+    CURLcode rc = curl_easy_perform(t.curl);
+    if (rc != CURLE_OK)
+        return transfer_error(c, rc, err);
+    curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &out->status);
+    return 0;
+}
+
+static enum err_code code_of(const char *type, long status)
+{
+    const char *slug = strrchr(type, '/');
+    for (int k = 0; slug && k < ERR_CODES; k++)
+        if (strcmp(err_info(k)->slug, slug + 1) == 0)
+            return (enum err_code)k;
+    return status == 404                    ? ERR_NOT_FOUND
+           : status == 409                  ? ERR_BUSY
+           : status == 401 || status == 403 ? ERR_FORBIDDEN
+                                            : ERR_INTERNAL;
+}
+
+int http_problem(const struct http_reply *r, struct err *err)
+{
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&r->body), r->body.len, NULL);
+    const char *detail = json_get_text(j, "detail", NULL);
+    if (!detail)
+        return err_set(err, r->status == 404 ? ERR_NOT_FOUND : ERR_INTERNAL, "url",
+                       "the server answered %ld and no explanation: is it numaprobed?", r->status);
+    const char *member = json_get_text(j, "member", "");
+    return err_set(err, code_of(json_get_text(j, "type", ""), r->status), member, "%s", detail);
+}
+
+int http_json(const struct cli *c, const char *method, const char *path, const char *body,
+              struct json **out, struct err *err)
+{
+    CLEANUP_REPLY struct http_reply r = {0};
+    if (http_call(c, method, path, body, NULL, &r, err) < 0)
+        return -1;
+    if (r.status < 200 || r.status > 299)
+        return http_problem(&r, err);
+    *out = json_parse(buf_text(&r.body), r.body.len, err);
+    if (!*out) {
+        err->code = ERR_UNREACHABLE;
+        return err_prefix(err, "the answer of %.100s", c->url);
+    }
+    return 0;
+}
+
+static void stream_field(struct transfer *t, const char *line)
+{
+    if (str_starts(line, "event: "))
+        snprintf(t->event, sizeof t->event, "%s", line + 7);
+    else if (str_starts(line, "id: "))
+        snprintf(t->id, sizeof t->id, "%s", line + 4);
+    else if (str_starts(line, "data: "))
+        buf_str(&t->data, line + 6);
+    else if (!*line && t->data.len) {
+        t->stopped = !t->fn(t->ctx, t->event, t->id, buf_text(&t->data), t->data.len);
+        buf_reset(&t->data);
+    }
+}
+
+static size_t take_stream(char *data, size_t one, size_t n, void *ctx)
+{
+    struct transfer *t = ctx;
+    buf_add(&t->line, data, n * one);
+    if (!buf_ok(&t->line) || t->line.len > 1 << 20 || t->data.len > 1 << 20)
+        return 0;
+    for (char *end;
+         !t->stopped && t->line.len && (end = memchr(t->line.data, '\n', t->line.len));) {
+        *end = '\0';
+        size_t used = (size_t)(end - t->line.data) + 1;
+        if (used > 1 && end[-1] == '\r')
+            end[-1] = '\0';
+        stream_field(t, t->line.data);
+        buf_drop(&t->line, used);
+    }
+    return t->stopped ? 0 : n * one;
+}
+
+int http_events(const struct cli *c, const char *path, const char *last_id, event_fn *fn, void *ctx,
+                struct err *err)
+{
+    struct http_reply reply = {0};
+    struct transfer t CLEANUP(transfer_end) = {.reply = &reply, .fn = fn, .ctx = ctx};
+    if (transfer_begin(&t, c, "GET", path, err) < 0)
+        return -1;
+    char header[64];
+    t.headers = curl_slist_append(NULL, "Accept: text/event-stream");
+    if (last_id && *last_id) {
+        snprintf(header, sizeof header, "Last-Event-ID: %.40s", last_id);
+        t.headers = curl_slist_append(t.headers, header);
+    }
+    curl_easy_setopt(t.curl, CURLOPT_HTTPHEADER, t.headers);
+    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_stream);
+    curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
+    // The daemon sends a heartbeat every 15 s: three missed ones are a dead connection.
+    curl_easy_setopt(t.curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(t.curl, CURLOPT_LOW_SPEED_TIME, 50L);
+    CURLcode rc = curl_easy_perform(t.curl);
+    long status = 0;
+    curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &status);
+    if (t.stopped)
+        return 0;
+    if (rc == CURLE_OK && status == 200)
+        return 0;
+    if (rc == CURLE_OK)
+        return err_set(err, ERR_UNAVAILABLE, "", "the event stream was refused (%ld)", status);
+    return transfer_error(c, rc, err);
+}

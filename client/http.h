@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP for the command line. The only module that includes curl.h. The server is not trusted: no
+// redirects, no other protocols, sizes and times capped.
+#pragma once
+#include "client/cli.h"
+
+enum { HTTP_BODY_MAX = 64 << 20 }; // the largest matrix (2^18 cells of 200 bytes) is 52 MB
+
+struct http_reply {
+    long status;
+    struct buf body;
+    char location[128];
+};
+
+void http_reply_free(struct http_reply *r);
+#define CLEANUP_REPLY CLEANUP(http_reply_free)
+
+// body NULL: none. `header` NULL or one more header line. ERR_UNREACHABLE says what was tried.
+int http_call(const struct cli *c, const char *method, const char *path, const char *body,
+              const char *header, struct http_reply *out, struct err *err);
+// As http_call; an answer that is no success becomes an error made of the problem document.
+int http_json(const struct cli *c, const char *method, const char *path, const char *body,
+              struct json **out, struct err *err);
+// The error of an answer that was no success (problem document, or the status alone).
+int http_problem(const struct http_reply *r, struct err *err);
+
+// Follows an event stream. fn gets each event's name, id and data; returns false to stop. Returns 0
+// when stopped or ended, -1 when the stream broke (ERR_UNREACHABLE) or was refused.
+typedef bool event_fn(void *ctx, const char *event, const char *id, const char *data, size_t len);
+int http_events(const struct cli *c, const char *path, const char *last_id, event_fn *fn, void *ctx,
+                struct err *err);
+
+// Set by a signal handler: transfers end with ERR_TIMEOUT as soon as they notice.
+extern volatile int http_interrupted;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+
+void grid_init(struct grid *g, const struct column *columns, int n)
+{
+    *g = (struct grid){.columns = columns, .n_columns = n};
+}
+
+void grid_fini(struct grid *g)
+{
+    for (int i = 0; i < g->n_rows; i++)
+        free(g->cells[i]);
+    free(g->cells);
+    *g = (struct grid){0};
+}
+
+// n_rows counts cells here; rows are n_rows / n_columns.
+void grid_cell(struct grid *g, const char *fmt, ...)
+{
+    if (g->n_rows == g->room) {
+        int room = g->room ? g->room * 2 : 64;
+        char **cells = realloc(g->cells, (size_t)room * sizeof *cells);
+        if (!cells) {
+            g->failed = true;
+            return;
+        }
+        g->cells = cells;
+        g->room = room;
+    }
+    CLEANUP_BUF struct buf raw = BUF_INIT, safe = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vfmt(&raw, fmt, ap);
+    va_end(ap);
+    print_safe(&safe, buf_text(&raw));
+    g->cells[g->n_rows] = buf_steal(&safe);
+    g->failed |= !g->cells[g->n_rows];
+    g->n_rows += !g->failed;
+}
+
+void print_safe(struct buf *out, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        size_t n = 1;
+        while (n < 4 && (p[n] & 0xc0) == 0x80)
+            n++;
+        bool c1 =
+            p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0; // the second set of control characters
+        if (*p < 0x20 || *p == 0x7f || c1 || !str_utf8_valid((const char *)p, n)) {
+            buf_char(out, '?');
+            p += c1 ? 2 : 1;
+        } else {
+            buf_add(out, p, n);
+            p += n;
+        }
+    }
+}
+
+void print_buf(const struct buf *b)
+{
+    fwrite(buf_text(b), 1, b->len, stdout);
+}
+
+void print_json(const struct json *value)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    struct jsonw w = jsonw_to(&b);
+    json_write(value, &w, NULL);
+    buf_char(&b, '\n');
+    print_buf(&b);
+}
+
+void print_ndjson(const struct json *array)
+{
+    for (const struct json *v = json_first(array); v; v = json_next(v))
+        print_json(v);
+}
+
+void print_bytes(char *out, size_t room, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t i = 0;
+    while (bytes >= 1024 && i + 1 < COUNT_OF(units)) {
+        bytes /= 1024;
+        i++;
+    }
+    snprintf(out, room, bytes < 10 && bytes != (int)bytes ? "%.1f %s" : "%.0f %s", bytes, units[i]);
+}
+
+// Characters, not bytes: continuation bytes do not count.
+static int width(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += (*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void write_table(const struct grid *g)
+{
+    int widths[COLUMNS_MAX];
+    for (int c = 0; c < g->n_columns; c++) {
+        widths[c] = width(g->columns[c].title);
+        for (int i = c; i < g->n_rows; i += g->n_columns)
+            if (width(g->cells[i]) > widths[c])
+                widths[c] = width(g->cells[i]);
+    }
+    for (int i = -g->n_columns; i < g->n_rows; i++) {
+        int c = (i + g->n_columns) % g->n_columns;
+        const char *text = i < 0 ? g->columns[c].title : g->cells[i];
+        int pad = widths[c] - width(text);
+        bool last = c == g->n_columns - 1;
+        if (g->columns[c].number)
+            printf("%*s%s", pad, "", text);
+        else
+            printf("%s%*s", text, last ? 0 : pad, "");
+        fputs(last ? "\n" : "  ", stdout);
+    }
+}
+
+static void write_csv(const struct grid *g)
+{
+    for (int c = 0; c < g->n_columns; c++)
+        printf("%s%s", c ? "," : "", g->columns[c].name);
+    putchar('\n');
+    for (int i = 0; i < g->n_rows; i++) {
+        const char *text = g->cells[i];
+        bool quote = text[strcspn(text, ",\"\n")] != '\0';
+        if (quote)
+            putchar('"');
+        for (const char *p = text; *p; p++) {
+            if (*p == '"')
+                putchar('"');
+            putchar(*p);
+        }
+        if (quote)
+            putchar('"');
+        putchar((i + 1) % g->n_columns ? ',' : '\n');
+    }
+}
+
+static void write_objects(const struct grid *g, bool lines)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    if (!lines)
+        buf_char(&b, '[');
+    for (int i = 0; i < g->n_rows; i += g->n_columns) {
+        struct jsonw w = jsonw_to(&b);
+        if (!lines && i)
+            buf_char(&b, ',');
+        jsonw_object(&w, NULL);
+        for (int c = 0; c < g->n_columns; c++) {
+            double d;
+            const char *text = g->cells[i + c];
+            if (g->columns[c].number && str_to_double(text, &d))
+                jsonw_raw(&w, g->columns[c].name, text);
+            else
+                jsonw_text(&w, g->columns[c].name, *text ? text : NULL);
+        }
+        jsonw_end(&w);
+        if (lines)
+            buf_char(&b, '\n');
+    }
+    if (!lines)
+        buf_str(&b, "]\n");
+    print_buf(&b);
+}
+
+static void write_json(const struct grid *g)
+{
+    write_objects(g, false);
+}
+
+static void write_ndjson(const struct grid *g)
+{
+    write_objects(g, true);
+}
+
+void grid_print(const struct grid *g, const struct cli *c)
+{
+    static void (*const writers[])(const struct grid *) = {
+        [OUTPUT_TABLE] = write_table,
+        [OUTPUT_JSON] = write_json,
+        [OUTPUT_NDJSON] = write_ndjson,
+        [OUTPUT_CSV] = write_csv,
+    };
+    writers[c->output](g);
+}

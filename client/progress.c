@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/print.h"
+
+enum { BAR = 30 };
+
+static void draw(struct progress_bar *p, const char *phase, double share, int64_t eta_ms)
+{
+    char bar[BAR + 1], left[40] = "";
+    int full = (int)(share * BAR);
+    for (int i = 0; i < BAR; i++)
+        bar[i] = i < full ? '#' : '.';
+    bar[BAR] = '\0';
+    if (eta_ms >= 0)
+        snprintf(left, sizeof left, ", %lld s left", (long long)(eta_ms + 999) / 1000);
+    fprintf(stderr, "\r\033[K[%s] %3.0f %%  %s%s", bar, share * 100, phase, left);
+    fflush(stderr);
+    p->drawn = true;
+}
+
+void progress_show(struct progress_bar *p, const struct json *run)
+{
+    const struct json *now = json_get(run, "progress");
+    CLEANUP_BUF struct buf phase = BUF_INIT;
+    print_safe(&phase, json_get_text(now, "phase", json_get_text(run, "state", "?")));
+    double total = json_get_number(now, "total", 0), done = json_get_number(now, "done", 0);
+    double share = total > 0 && done >= 0 && done <= total ? done / total : 0;
+    if (p->cli->err_terminal)
+        draw(p, buf_text(&phase), share, json_get_i64(now, "eta_ms", -1));
+    else if (strncmp(p->phase, buf_text(&phase), sizeof p->phase - 1) != 0)
+        fprintf(stderr, "%s\n", buf_text(&phase));
+    snprintf(p->phase, sizeof p->phase, "%s", buf_text(&phase));
+}
+
+void progress_clear(struct progress_bar *p)
+{
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = false;
+}

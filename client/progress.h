@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run goes on, on stderr: a bar with the time left on a terminal, a line a phase elsewhere.
+#pragma once
+#include "client/cli.h"
+
+struct progress_bar {
+    const struct cli *cli;
+    char phase[32];
+    bool drawn;
+};
+
+void progress_show(struct progress_bar *p, const struct json *run);
+void progress_clear(struct progress_bar *p); // before anything else is printed

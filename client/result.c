@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/result.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/http.h"
+#include "client/print.h"
+#include "model/result_table.h"
+
+enum { MATRICES_MAX = 8 };
+
+int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)
+{
+    if (n && strcmp(operands[0], "last") != 0) {
+        if (!str_to_i64(operands[0], id) || *id < 1)
+            return err_set(err, ERR_USAGE, "", "\"%.40s\" is no run: give its number, or \"last\"",
+                           operands[0]);
+        return 0;
+    }
+    CLEANUP_JSON struct json *page = NULL;
+    if (http_json(c, "GET", "/v1/runs?limit=1", NULL, &page, err) < 0)
+        return -1;
+    *id = json_get_i64(json_first(json_get(page, "runs")), "id", 0);
+    return *id > 0
+               ? 0
+               : err_set(err, ERR_NOT_FOUND, "", "there is no run yet (numaprobe run makes one)");
+}
+
+int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **run, struct err *err)
+{
+    char path[80];
+    snprintf(path, sizeof path, wait_s ? "/v1/runs/%lld?wait=%d" : "/v1/runs/%lld", (long long)id,
+             wait_s);
+    return http_json(c, "GET", path, NULL, run, err);
+}
+
+static void text_line(const char *label, const char *value)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    print_safe(&b, value);
+    if (b.len)
+        printf("%-11s %s\n", label, buf_text(&b));
+}
+
+void result_print_head(const struct json *run)
+{
+    const struct json *spec = json_get(run, "spec"), *error = json_get(run, "error");
+    char line[300];
+    snprintf(line, sizeof line, "%lld: %s", (long long)json_get_i64(run, "id", 0),
+             json_get_text(run, "state", "?"));
+    text_line("run", line);
+    if (json_get_text(error, "text", NULL))
+        text_line("why", json_get_text(error, "text", ""));
+    snprintf(line, sizeof line, "%s, working sets %s, %s, %s pages",
+             json_get_text(spec, "benchmark", "?"), json_get_text(spec, "size", "?"),
+             json_get_text(spec, "mode", "?"), json_get_text(spec, "pages", "?"));
+    text_line("what", line);
+    snprintf(line, sizeof line, "%s, %lld ranks (%s), memory %s", json_get_text(run, "node", "?"),
+             (long long)json_get_i64(run, "ranks", 0),
+             *json_get_text(spec, "cpus", "") ? json_get_text(spec, "cpus", "")
+                                              : json_get_text(spec, "ranks", "?"),
+             json_get_text(spec, "numa", "?"));
+    text_line("where", line);
+    double seconds = json_get_number(run, "seconds", -1);
+    snprintf(line, sizeof line, seconds >= 0 ? "%s, took %.1f s" : "%s",
+             json_get_text(run, "created", "?"), seconds);
+    text_line("when", line);
+    text_line("method", json_get_text(run, "method", ""));
+    text_line("note", json_get_text(spec, "note", ""));
+    const char *label = "conditions";
+    for (const struct json *k = json_first(json_get(run, "conditions")); k; k = json_next(k)) {
+        text_line(label, json_text(k) ? json_text(k) : "");
+        label = "";
+    }
+}
+
+struct result {
+    struct matrix matrices[MATRICES_MAX];
+    int n_matrices, n_ranks;
+    struct rank_info *ranks;
+};
+
+static void result_fini(struct result *r)
+{
+    for (int i = 0; i < r->n_matrices; i++)
+        matrix_fini(&r->matrices[i]);
+    free(r->ranks);
+}
+
+// The names of a matrix are printed: only what we would write ourselves is let through.
+static bool plain(const char *text)
+{
+    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-/%")] == '\0';
+}
+
+static int result_read(struct result *r, const struct json *answer, struct err *err)
+{
+    for (const struct json *m = json_first(json_get(answer, "matrices")); m; m = json_next(m)) {
+        if (r->n_matrices == MATRICES_MAX)
+            return err_set(err, ERR_UNREACHABLE, "url", "the answer has more than %d matrices",
+                           MATRICES_MAX);
+        struct matrix *to = &r->matrices[r->n_matrices];
+        if (matrix_from_json(to, m, err) < 0)
+            return err_prefix(err, "the answer of the server");
+        r->n_matrices++;
+        if (!plain(to->name) || !plain(to->unit) || !plain(to->quantity) || !plain(to->row.name) ||
+            !plain(to->col.name))
+            return err_set(err, ERR_UNREACHABLE, "url", "the answer names a matrix strangely");
+    }
+    const struct json *ranks = json_get(answer, "ranks");
+    r->ranks = calloc((size_t)json_count(ranks) + 1, sizeof *r->ranks);
+    for (const struct json *k = json_first(ranks); k && r->ranks; k = json_next(k))
+        if (rank_from_json(&r->ranks[r->n_ranks], k, err) == 0)
+            r->n_ranks++;
+    return r->ranks ? 0
+                    : err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", json_count(ranks));
+}
+
+static const struct matrix *named(const struct result *r, const char *name)
+{
+    for (int i = 0; i < r->n_matrices; i++)
+        if (strcmp(r->matrices[i].name, name) == 0)
+            return &r->matrices[i];
+    return NULL;
+}
+
+static void print_tables(const struct result *r)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    for (int i = 0; i < r->n_matrices; i++) {
+        if (r->n_matrices > 1)
+            buf_fmt(&b, "%s%s:\n", i ? "\n" : "", r->matrices[i].name);
+        result_table_write(&r->matrices[i], r->ranks, r->n_ranks, &b);
+        result_notes_matrix(&r->matrices[i], &b);
+    }
+    struct matrix ratio CLEANUP(matrix_fini) = {0};
+    const struct matrix *together = named(r, "concurrent"), *alone = named(r, "serial");
+    if (together && alone && result_ratio(&ratio, together, alone, NULL) == 0) {
+        buf_str(&b, "\nconcurrent / serial: how much slower in company\n");
+        result_table_write(&ratio, r->ranks, r->n_ranks, &b);
+    }
+    result_notes_ranks(r->ranks, r->n_ranks, &b);
+    print_buf(&b);
+}
+
+static void print_lines(const struct result *r, bool csv)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    for (int i = 0; i < r->n_matrices; i++) {
+        if (csv && i == 0)
+            matrix_write_csv_head(&r->matrices[i], &b);
+        (csv ? matrix_write_csv : matrix_write_ndjson)(&r->matrices[i], &b);
+    }
+    print_buf(&b);
+}
+
+int result_print(const struct cli *c, int64_t id, struct err *err)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld/matrix", (long long)id);
+    CLEANUP_JSON struct json *answer = NULL;
+    if (http_json(c, "GET", path, NULL, &answer, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON) {
+        print_json(answer);
+        return 0;
+    }
+    struct result r CLEANUP(result_fini) = {0};
+    if (result_read(&r, answer, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_TABLE)
+        print_tables(&r);
+    else
+        print_lines(&r, c->output == OUTPUT_CSV);
+    return 0;
+}

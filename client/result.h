@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finished run for people: the tables of its matrices, the ratio of the two modes, and what a
+// reader should know before believing them.
+#pragma once
+#include "client/cli.h"
+
+// Fetches /v1/runs/{id}/matrix and prints it in the form asked for.
+int result_print(const struct cli *c, int64_t id, struct err *err);
+// Head of a run: what, where, when, how long, conditions. Table form only.
+void result_print_head(const struct json *run);
+// "17" or "last" (or nothing: last) to an id.
+int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err);
+int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **run, struct err *err);

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// Open MPI reads settings from files, from the environment and from its command line. Ours are on
+// the command line, where a dry run shows them; the environment is made from nothing, and files are
+// switched off.
+#include "core/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+#define JOB_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+// A setting whose value is NULL is the run's directory.
+struct setting {
+    const char *name, *value;
+};
+
+// One node, no network, shared memory in files of the run's directory instead of /dev/shm, where
+// they would outlive a killed rank.
+static const struct setting settings_4[] = {
+    {"plm", "isolated"},
+    {"pml", "ob1"},
+    {"btl", "self,vader"},
+    {"btl_vader_backing_directory", NULL},
+    {"btl_vader_single_copy_mechanism", "none"},
+    {"shmem", "mmap"},
+    {"orte_tmpdir_base", NULL},
+    {"oob_tcp_if_include", "lo"},
+};
+
+// The same by the names of Open MPI 5, whose launcher is PRRTE.
+static const struct setting settings_5[] = {
+    {"pml", "ob1"},
+    {"btl", "self,sm"},
+    {"btl_sm_backing_directory", NULL},
+    {"smsc", "^cma,knem,xpmem"},
+    {"shmem", "mmap"},
+};
+static const struct setting prte_settings_5[] = {
+    {"plm", "ssh"},
+    {"prte_tmpdir_base", NULL},
+    {"oob_tcp_if_include", "lo"},
+};
+
+struct words {
+    char **list;
+    size_t n, room;
+    bool failed;
+};
+
+static void words_fini(struct words *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free(w->list[i]);
+    free(w->list);
+    *w = (struct words){0};
+}
+
+// Takes the word. One place more is kept for the NULL.
+static void words_take(struct words *w, char *word)
+{
+    if (word && w->n + 1 >= w->room) {
+        size_t room = w->room ? 2 * w->room : 64;
+        char **list = realloc(w->list, room * sizeof *list);
+        if (list) {
+            w->list = list;
+            w->room = room;
+        } else {
+            free(word);
+            word = NULL;
+        }
+    }
+    if (!word) {
+        w->failed = true;
+        return;
+    }
+    w->list[w->n++] = word;
+    w->list[w->n] = NULL;
+}
+
+static void words_add(struct words *w, const char *word)
+{
+    words_take(w, strdup(word));
+}
+
+__attribute__((format(printf, 2, 3))) static void words_fmt(struct words *w, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vfmt(&b, fmt, ap);
+    va_end(ap);
+    words_take(w, buf_steal(&b));
+}
+
+static bool executable(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *name, char *out, size_t room)
+{
+    const char *path = getenv("PATH");
+    for (const char *p = path && *path ? path : JOB_PATH; *p;) {
+        size_t n = strcspn(p, ":");
+        if (n && *p == '/' && (size_t)snprintf(out, room, "%.*s/%s", (int)n, p, name) < room &&
+            executable(out))
+            return true;
+        p += n + (p[n] == ':');
+    }
+    *out = 0;
+    return false;
+}
+
+static bool find_by_env(const char *variable, char *out, size_t room)
+{
+    const char *value = getenv(variable);
+    if (!value || !*value)
+        return false;
+    // An absolute path is taken as it is: a link may have a name of its own.
+    CLEANUP_MEM char *whole = *value == '/' ? NULL : realpath(value, NULL);
+    snprintf(out, room, "%s", whole ? whole : value);
+    return true;
+}
+
+static bool find_bench(char *out, size_t room)
+{
+    static const char *const places[] = {"numa_bench", "../bench/numa_bench", "../bin/numa_bench",
+                                         "../libexec/numaprobe/numa_bench"};
+    char self[256];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0)
+        return false;
+    self[n] = 0;
+    char *slash = strrchr(self, '/');
+    *(slash ? slash : self) = 0;
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        char path[300];
+        snprintf(path, sizeof path, "%s/%s", self, places[i]);
+        CLEANUP_MEM char *whole = realpath(path, NULL);
+        if (whole && strlen(whole) < room && executable(whole)) {
+            memcpy(out, whole, strlen(whole) + 1);
+            return true;
+        }
+    }
+    return find_in_path("numa_bench", out, room);
+}
+
+static int spawn_version(const char *mpirun, int out, pid_t *pid)
+{
+    char *argv[] = {strdup(mpirun), strdup("--version"), NULL};
+    char *envp[] = {strdup("PATH=" JOB_PATH), NULL};
+    posix_spawn_file_actions_t fa;
+    posix_spawn_file_actions_init(&fa);
+    posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&fa, out, 1);
+    posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
+    int rc =
+        argv[0] && argv[1] && envp[0] ? posix_spawn(pid, mpirun, &fa, NULL, argv, envp) : ENOMEM;
+    posix_spawn_file_actions_destroy(&fa);
+    free(argv[0]);
+    free(argv[1]);
+    free(envp[0]);
+    return rc;
+}
+
+// "mpirun (Open MPI) 4.1.4" -> 4. What does not answer within 5 s counts as 4.
+static int mpi_major(const char *mpirun)
+{
+    int p[2], major = 4;
+    pid_t pid;
+    char text[256] = "";
+    if (pipe2(p, O_CLOEXEC) < 0)
+        return major;
+    CLEANUP_FD int in = p[0];
+    int rc = spawn_version(mpirun, p[1], &pid);
+    close(p[1]);
+    if (rc)
+        return major;
+    struct pollfd ready = {.fd = in, .events = POLLIN};
+    if (poll(&ready, 1, 5000) > 0 && read(in, text, sizeof text - 1) > 0)
+        sscanf(text, "mpirun (Open MPI) %d", &major);
+    kill(pid, SIGKILL); // it has said all that we wanted
+    waitpid(pid, NULL, 0);
+    return major;
+}
+
+static int missing(struct err *err, const char *program, const char *package)
+{
+    return err_set(err, ERR_UNAVAILABLE, "", "the program %s is missing: install the package %s",
+                   program, package);
+}
+
+int launch_find(struct launch_paths *paths, struct err *err)
+{
+    struct launch_paths p = {0};
+    if (!find_by_env("NUMAPROBE_MPIRUN", p.mpirun, sizeof p.mpirun))
+        find_in_path("mpirun", p.mpirun, sizeof p.mpirun);
+    if (!executable(p.mpirun))
+        return missing(err, "mpirun", "openmpi-bin");
+    if (!find_in_path("numactl", p.numactl, sizeof p.numactl))
+        return missing(err, "numactl", "numactl");
+    find_in_path("setpriv", p.setpriv, sizeof p.setpriv);
+    if (!find_by_env("NUMAPROBE_BENCH", p.bench, sizeof p.bench))
+        find_bench(p.bench, sizeof p.bench);
+    if (!executable(p.bench))
+        return err_set(err, ERR_UNAVAILABLE, "",
+                       "the program numa_bench is missing: it belongs beside numaprobed, or set "
+                       "NUMAPROBE_BENCH");
+    p.mpi_major = mpi_major(p.mpirun);
+    *paths = p;
+    return 0;
+}
+
+static void add_settings(struct words *w, const char *option, const struct setting *list, size_t n,
+                         const char *dir)
+{
+    for (size_t i = 0; i < n; i++) {
+        words_add(w, option);
+        words_add(w, list[i].name);
+        words_add(w, list[i].value ? list[i].value : dir);
+    }
+}
+
+static void add_mpirun(struct words *w, const struct launch_paths *paths, const char *dir)
+{
+    words_add(w, paths->mpirun);
+    if (paths->mpi_major >= 5) {
+        add_settings(w, "--mca", settings_5, COUNT_OF(settings_5), dir);
+        add_settings(w, "--prtemca", prte_settings_5, COUNT_OF(prte_settings_5), dir);
+    } else {
+        add_settings(w, "--mca", settings_4, COUNT_OF(settings_4), dir);
+    }
+    words_add(w, "--bind-to"); // numactl binds
+    words_add(w, "none");
+    if (paths->mpi_major >= 5) {
+        words_add(w, "--map-by");
+        words_add(w, ":OVERSUBSCRIBE");
+    } else {
+        words_add(w, "--oversubscribe");
+    }
+    words_add(w, "--stdin");
+    words_add(w, "none");
+}
+
+static void add_params(struct words *w, const struct spec *s)
+{
+    const struct param_table *t = &benchmarks[s->benchmark].params;
+    for (int i = 0; i < t->n; i++) {
+        char value[512], name[64];
+        param_get_text(&t->params[i], s, value, sizeof value);
+        snprintf(name, sizeof name, "%s", t->params[i].name);
+        for (char *p = name; *p; p++)
+            if (*p == '_')
+                *p = '-';
+        words_fmt(w, "--%s=%s", name, value);
+    }
+}
+
+static void add_rank(struct words *w, const struct launch_paths *paths, const struct plan_rank *r,
+                     const struct spec *s, const char *dir, const char *nonce)
+{
+    words_add(w, "-np");
+    words_add(w, "1");
+    if (*paths->setpriv) {
+        words_add(w, paths->setpriv);
+        words_add(w, "--pdeathsig");
+        words_add(w, "KILL");
+    }
+    words_add(w, paths->numactl);
+    words_fmt(w, "--physcpubind=%d", r->cpu);
+    if (r->mem_node >= 0)
+        words_fmt(w, "--membind=%d", r->mem_node);
+    else
+        words_add(w, "--localalloc");
+    words_add(w, paths->bench);
+    words_add(w, benchmarks[s->benchmark].name);
+    words_fmt(w, "--channel=%s/records", dir);
+    words_fmt(w, "--nonce=%s", nonce);
+    words_fmt(w, "--deadline=%lld", (long long)s->timeout_s);
+    add_params(w, s);
+}
+
+static void add_environment(struct words *w, const char *dir, const char *nonce, bool as_root)
+{
+    words_add(w, "PATH=" JOB_PATH);
+    words_add(w, "LC_ALL=C");
+    words_fmt(w, "HOME=%s", dir);
+    words_fmt(w, "TMPDIR=%s", dir);
+    words_fmt(w, "NUMAPROBE_NONCE=%s", nonce);
+    words_add(w, "OMPI_MCA_mca_base_param_files=/dev/null");
+    words_add(w, "OMPI_MCA_mca_base_component_show_load_errors=0");
+    if (!as_root)
+        return;
+    words_add(w, "OMPI_ALLOW_RUN_AS_ROOT=1");
+    words_add(w, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+    words_add(w, "PRTE_ALLOW_RUN_AS_ROOT=1");
+    words_add(w, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1");
+}
+
+int launch_make(struct launch *l, const struct launch_paths *paths, const struct plan *p,
+                const struct spec *s, const char *dir, const char *nonce, bool as_root,
+                struct err *err)
+{
+    struct words argv CLEANUP(words_fini) = {0};
+    struct words envp CLEANUP(words_fini) = {0};
+    add_mpirun(&argv, paths, dir);
+    for (int i = 0; i < p->n_ranks; i++) {
+        if (i > 0)
+            words_add(&argv, ":");
+        add_rank(&argv, paths, &p->ranks[i], s, dir, nonce);
+    }
+    add_environment(&envp, dir, nonce, as_root);
+    if (argv.failed || envp.failed)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a command line");
+    l->argv = steal_ptr(&argv.list);
+    l->envp = steal_ptr(&envp.list);
+    argv.n = envp.n = 0;
+    return 0;
+}
+
+static void free_list(char **list)
+{
+    for (char **p = list; p && *p; p++)
+        free(*p);
+    free(list);
+}
+
+void launch_fini(struct launch *l)
+{
+    free_list(l->argv);
+    free_list(l->envp);
+    *l = (struct launch){0};
+}
+
+static void write_word(const char *word, struct buf *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_=/.,:+@%";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        buf_str(out, word);
+        return;
+    }
+    buf_char(out, '\'');
+    for (const char *p = word; *p; p++)
+        if (*p == '\'')
+            buf_str(out, "'\\''");
+        else
+            buf_char(out, *p);
+    buf_char(out, '\'');
+}
+
+void launch_write_line(const struct launch *l, struct buf *out)
+{
+    for (char **p = l->argv; *p; p++) {
+        if (p != l->argv)
+            buf_char(out, ' ');
+        write_word(*p, out);
+    }
+}

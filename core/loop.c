@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every source of events is a descriptor in one epoll set. A watch that is removed while a round of
+// events is being handed out may still stand later in that round, so it is only marked dead then
+// and freed after the round.
+#include "core/loop.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { EVENTS_A_ROUND = 64 };
+
+struct loop {
+    int epoll;
+    bool stop, dispatching;
+    uint64_t wakeups;
+    int64_t (*prepare)(void *ctx);
+    void *prepare_ctx;
+    struct loop_watch *dead;
+};
+
+struct loop_watch {
+    struct loop *loop;
+    int fd;
+    bool owns_fd; // a signalfd of ours
+    bool dead;
+    loop_fn *fn;
+    void *ctx;
+    struct loop_watch *next_dead;
+    // Signals only: what the user asked for; fn and ctx above are the trampoline's.
+    loop_fn *signal_fn;
+    void *signal_ctx;
+};
+
+struct loop_timer {
+    int fd;
+    struct loop_watch *watch;
+    loop_fn *fn;
+    void *ctx;
+};
+
+struct loop *loop_new(struct err *err)
+{
+    struct loop *l = calloc(1, sizeof *l);
+    if (!l) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the event loop");
+        return NULL;
+    }
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (l->epoll < 0) {
+        err_sys(err, "epoll_create1");
+        free(l);
+        return NULL;
+    }
+    return l;
+}
+
+static void free_dead(struct loop *l)
+{
+    while (l->dead) {
+        struct loop_watch *w = l->dead;
+        l->dead = w->next_dead;
+        free(w);
+    }
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    free_dead(l);
+    close(l->epoll);
+    free(l);
+}
+
+struct loop_watch *loop_watch_fd(struct loop *l, int fd, uint32_t events, loop_fn *fn, void *ctx,
+                                 struct err *err)
+{
+    struct loop_watch *w = calloc(1, sizeof *w);
+    if (!w) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a watch");
+        return NULL;
+    }
+    *w = (struct loop_watch){.loop = l, .fd = fd, .fn = fn, .ctx = ctx};
+    struct epoll_event e = {.events = events, .data.ptr = w};
+    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
+        err_sys(err, "watching descriptor %d", fd);
+        free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void loop_unwatch(struct loop_watch *w)
+{
+    if (!w || w->dead)
+        return;
+    epoll_ctl(w->loop->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+    if (w->owns_fd)
+        close(w->fd);
+    w->dead = true;
+    if (!w->loop->dispatching) {
+        free(w);
+        return;
+    }
+    w->next_dead = w->loop->dead;
+    w->loop->dead = w;
+}
+
+static void timer_ready(void *ctx, uint32_t events)
+{
+    struct loop_timer *t = ctx;
+    uint64_t expirations;
+    // A timer that was set anew in this very round has nothing to read any more.
+    if (read(t->fd, &expirations, sizeof expirations) == sizeof expirations)
+        t->fn(t->ctx, events);
+}
+
+struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx, struct err *err)
+{
+    struct loop_timer *t = calloc(1, sizeof *t);
+    if (!t) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a timer");
+        return NULL;
+    }
+    *t = (struct loop_timer){.fn = fn, .ctx = ctx};
+    t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (t->fd < 0)
+        err_sys(err, "timerfd_create");
+    else
+        t->watch = loop_watch_fd(l, t->fd, EPOLLIN, timer_ready, t, err);
+    if (t->watch)
+        return t;
+    loop_timer_free(t);
+    return NULL;
+}
+
+int loop_timer_set(struct loop_timer *t, int64_t delay_ms)
+{
+    struct itimerspec when = {0};
+    if (delay_ms >= 0) {
+        when.it_value.tv_sec = delay_ms / 1000;
+        when.it_value.tv_nsec = delay_ms % 1000 * 1000000;
+        if (delay_ms == 0)
+            when.it_value.tv_nsec = 1; // all zeros would disarm
+    }
+    return timerfd_settime(t->fd, 0, &when, NULL);
+}
+
+void loop_timer_free(struct loop_timer *t)
+{
+    if (!t)
+        return;
+    loop_unwatch(t->watch);
+    if (t->fd >= 0)
+        close(t->fd);
+    free(t);
+}
+
+static void signal_ready(void *ctx, uint32_t events)
+{
+    struct loop_watch *w = ctx;
+    struct signalfd_siginfo info;
+    (void)events;
+    if (read(w->fd, &info, sizeof info) == sizeof info)
+        w->signal_fn(w->signal_ctx, info.ssi_signo);
+}
+
+struct loop_watch *loop_watch_signal(struct loop *l, int signo, loop_fn *fn, void *ctx,
+                                     struct err *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signo);
+    int e = pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (e) {
+        errno = e;
+        err_sys(err, "blocking signal %d", signo);
+        return NULL;
+    }
+    CLEANUP_FD int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) {
+        err_sys(err, "signalfd");
+        return NULL;
+    }
+    struct loop_watch *w = loop_watch_fd(l, fd, EPOLLIN, signal_ready, NULL, err);
+    if (!w)
+        return NULL;
+    w->ctx = w;
+    w->owns_fd = true;
+    w->signal_fn = fn;
+    w->signal_ctx = ctx;
+    steal_fd(&fd);
+    return w;
+}
+
+void loop_set_prepare(struct loop *l, int64_t (*prepare)(void *ctx), void *ctx)
+{
+    l->prepare = prepare;
+    l->prepare_ctx = ctx;
+}
+
+static void dispatch(struct loop *l, const struct epoll_event *events, int n)
+{
+    l->dispatching = true;
+    for (int i = 0; i < n; i++) {
+        struct loop_watch *w = events[i].data.ptr;
+        if (!w->dead)
+            w->fn(w->ctx, events[i].events);
+    }
+    l->dispatching = false;
+    free_dead(l);
+}
+
+static int longest_wait(struct loop *l)
+{
+    int64_t ms = l->prepare ? l->prepare(l->prepare_ctx) : -1;
+    return ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+int loop_run(struct loop *l, struct err *err)
+{
+    struct epoll_event events[EVENTS_A_ROUND];
+    l->stop = false;
+    while (!l->stop) {
+        int wait = longest_wait(l);
+        if (l->stop)
+            break;
+        int n = epoll_wait(l->epoll, events, EVENTS_A_ROUND, wait);
+        l->wakeups++;
+        if (n < 0 && errno != EINTR)
+            return err_sys(err, "epoll_wait");
+        dispatch(l, events, n > 0 ? n : 0);
+    }
+    return 0;
+}
+
+void loop_stop(struct loop *l)
+{
+    l->stop = true;
+}
+
+uint64_t loop_wakeups(const struct loop *l)
+{
+    return l->wakeups;
+}

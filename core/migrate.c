@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/migrate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+// Offsets in the file header: https://www.sqlite.org/fileformat.html section 1.3
+enum { HEADER_SIZE = 100, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
+
+static int64_t latest(const struct embedded *steps)
+{
+    int64_t n = 0;
+    while (steps[n].name)
+        n++;
+    return n;
+}
+
+static int check_identity(const char *path, int64_t application, int64_t version,
+                          const struct embedded *steps, struct err *err)
+{
+    if (application != STORE_APPLICATION_ID)
+        return err_set(err, ERR_STORAGE, "",
+                       "%s is a database of another program; it is left alone", path);
+    if (version > latest(steps))
+        return err_set(err, ERR_STORAGE, "",
+                       "%s was written by a newer numaprobe (schema %" PRId64
+                       ", this one knows %" PRId64
+                       "); it is left alone: run that version, or give another --state-dir",
+                       path, version, latest(steps));
+    return 0;
+}
+
+static int64_t big_endian(const unsigned char *p)
+{
+    return (int64_t)p[0] << 24 | (int64_t)p[1] << 16 | (int64_t)p[2] << 8 | p[3];
+}
+
+int migrate_check_file(const char *path, const struct embedded *steps, struct err *err)
+{
+    unsigned char head[HEADER_SIZE];
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));
+    ssize_t n = read(fd, head, sizeof head);
+    if (n < 0)
+        return err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));
+    if (n == 0)
+        return 0;
+    if (n < HEADER_SIZE || memcmp(head, "SQLite format 3", 16) != 0)
+        return err_set(err, ERR_STORAGE, "", "%s is not a database; it is left alone", path);
+    return check_identity(path, big_endian(head + AT_APPLICATION_ID),
+                          big_endian(head + AT_USER_VERSION), steps, err);
+}
+
+static int backup(sqlite3 *db, const char *path, int64_t version, struct err *err)
+{
+    char copy[512];
+    snprintf(copy, sizeof copy, "%s.v%" PRId64 ".bak", path, version);
+    unlink(copy); // of an attempt that failed
+    sqlite3_stmt *q;
+    int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, db, rc, "VACUUM INTO");
+    int done = sq_bind(q, err, "t", copy) < 0 ? -1 : sq_step(q, err);
+    sqlite3_finalize(q);
+    if (done < 0) {
+        unlink(copy);
+        return err_prefix(err, "copy before the migration to %s", copy);
+    }
+    return 0;
+}
+
+static int apply(sqlite3 *db, const struct embedded *step, int64_t version, struct err *err)
+{
+    char set[64];
+    snprintf(set, sizeof set, "PRAGMA user_version=%" PRId64, version);
+    if (sq_exec(db, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    if (sq_exec(db, step->data, err) == 0 && sq_exec(db, set, err) == 0 &&
+        sq_exec(db, "COMMIT", err) == 0)
+        return 0;
+    if (!sqlite3_get_autocommit(db))
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return err_prefix(err, "migration %s", step->name);
+}
+
+int migrate_run(sqlite3 *db, const char *path, const struct embedded *steps, struct err *err)
+{
+    int64_t version, application;
+    if (sq_number(db, "PRAGMA user_version", &version, err) < 0 ||
+        sq_number(db, "PRAGMA application_id", &application, err) < 0 ||
+        check_identity(path, application, version, steps, err) < 0)
+        return -1;
+    if (version > 0 && version < latest(steps) && backup(db, path, version, err) < 0)
+        return -1;
+    for (; version < latest(steps); version++)
+        if (apply(db, &steps[version], version + 1, err) < 0)
+            return -1;
+    return 0;
+}

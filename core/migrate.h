@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings a database forward, one transaction a step; never back.
+#pragma once
+#include "base/embedded.h"
+#include "core/sqlite.h"
+
+#define STORE_APPLICATION_ID 0x6e756d61 // "numa"
+
+// Looks at the file itself, without SQLite, so that a database of somebody else or of a newer
+// version is refused untouched. A file that is absent or empty is fine.
+int migrate_check_file(const char *path, const struct embedded *steps, struct err *err);
+
+// Applies the steps that are missing. A database that held something already is first copied to
+// `path`.v<its version>.bak.
+int migrate_run(sqlite3 *db, const char *path, const struct embedded *steps, struct err *err);

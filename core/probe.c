@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// hwloc's tree becomes plain arrays, its XML is kept as text, and the tree is freed: a loaded
+// topology costs megabytes, and nothing needs it afterwards.
+#include "core/probe.h"
+
+#include <hwloc.h>
+#include <hwloc/memattrs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static void topology_destroy(hwloc_topology_t *h)
+{
+    if (*h)
+        hwloc_topology_destroy(*h);
+}
+
+static int load(hwloc_topology_t *out, struct err *err)
+{
+    hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
+    if (hwloc_topology_init(&h) < 0)
+        return err_sys(err, "hwloc cannot start");
+    hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_io_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(h, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_icache_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (hwloc_topology_load(h) < 0)
+        return err_sys(err, "hwloc cannot read the topology");
+    *out = steal_ptr(&h);
+    return 0;
+}
+
+static int count(hwloc_topology_t h, hwloc_obj_type_t type)
+{
+    int n = hwloc_get_nbobjs_by_type(h, type);
+    return n > 0 ? n : 0;
+}
+
+static int cache_level(const struct hwloc_obj *o)
+{
+    return hwloc_obj_type_is_dcache(o->type) ? (int)o->attr->cache.depth : 0;
+}
+
+static int count_caches(hwloc_topology_t h)
+{
+    int n = 0;
+    for (int d = 0; d < hwloc_topology_get_depth(h); d++)
+        if (hwloc_obj_type_is_dcache(hwloc_get_depth_type(h, d)))
+            n += (int)hwloc_get_nbobjs_by_depth(h, d);
+    return n;
+}
+
+static void read_caches(hwloc_topology_t h, struct topology *t)
+{
+    for (int d = 0; d < hwloc_topology_get_depth(h); d++)
+        for (hwloc_obj_t o = hwloc_get_obj_by_depth(h, d, 0); o && cache_level(o);
+             o = o->next_cousin) {
+            t->caches[t->n_caches] =
+                (struct topo_cache){.level = cache_level(o),
+                                    .bytes = (int64_t)o->attr->cache.size,
+                                    .line_bytes = (int)o->attr->cache.linesize,
+                                    .n_cpus = hwloc_bitmap_weight(o->cpuset),
+                                    .first_cpu = hwloc_bitmap_first(o->cpuset)};
+            o->userdata = &t->caches[t->n_caches++];
+            if (o->attr->cache.linesize && !t->line_bytes)
+                t->line_bytes = (int)o->attr->cache.linesize;
+        }
+    if (!t->line_bytes)
+        t->line_bytes = 64;
+}
+
+// The local node of a CPU: the DRAM-like one that hwloc lists first.
+static int local_node(hwloc_topology_t h, hwloc_obj_t pu)
+{
+    for (hwloc_obj_t n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, NULL); n;
+         n = n->next_cousin)
+        if (hwloc_bitmap_isset(n->cpuset, pu->os_index))
+            return (int)n->os_index;
+    return -1;
+}
+
+static int last_level_cache(const struct topology *t, hwloc_obj_t pu)
+{
+    int best = -1;
+    for (hwloc_obj_t o = pu->parent; o; o = o->parent)
+        if (cache_level(o) && (best < 0 || cache_level(o) > t->caches[best].level))
+            best = (int)((struct topo_cache *)o->userdata - t->caches);
+    return best;
+}
+
+static int thread_number(hwloc_obj_t core, hwloc_obj_t pu)
+{
+    int n = 0;
+    for (int os = hwloc_bitmap_first(core->cpuset); os >= 0 && os < (int)pu->os_index;
+         os = hwloc_bitmap_next(core->cpuset, os))
+        n++;
+    return n;
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+    return ((const struct topo_cpu *)a)->os - ((const struct topo_cpu *)b)->os;
+}
+
+static void read_cpus(hwloc_topology_t h, struct topology *t)
+{
+    hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(h);
+    for (hwloc_obj_t pu = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PU, NULL); pu;
+         pu = pu->next_cousin) {
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(h, HWLOC_OBJ_CORE, pu);
+        hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(h, HWLOC_OBJ_PACKAGE, pu);
+        t->cpus[t->n_cpus++] =
+            (struct topo_cpu){.os = (int)pu->os_index,
+                              .core = core ? (int)core->logical_index : (int)pu->logical_index,
+                              .thread = core ? thread_number(core, pu) : 0,
+                              .package = package ? (int)package->logical_index : 0,
+                              .node = local_node(h, pu),
+                              .l3 = last_level_cache(t, pu),
+                              .allowed = hwloc_bitmap_isset(allowed, pu->os_index)};
+    }
+    qsort(t->cpus, (size_t)t->n_cpus, sizeof *t->cpus, by_cpu);
+}
+
+static int by_node(const void *a, const void *b)
+{
+    return ((const struct topo_node *)a)->os - ((const struct topo_node *)b)->os;
+}
+
+static void read_nodes(hwloc_topology_t h, struct topology *t)
+{
+    hwloc_const_nodeset_t allowed = hwloc_topology_get_allowed_nodeset(h);
+    for (hwloc_obj_t n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, NULL); n;
+         n = n->next_cousin) {
+        struct topo_node *node = &t->nodes[t->n_nodes++];
+        *node = (struct topo_node){.os = (int)n->os_index,
+                                   .logical = (int)n->logical_index,
+                                   .memory_bytes = (int64_t)n->attr->numanode.local_memory,
+                                   .allowed = hwloc_bitmap_isset(allowed, n->os_index)};
+        snprintf(node->kind, sizeof node->kind, "%s",
+                 n->subtype && *n->subtype ? n->subtype : "dram");
+        for (int i = 0; i < t->n_cpus; i++)
+            node->n_cpus += t->cpus[i].node == node->os;
+    }
+    qsort(t->nodes, (size_t)t->n_nodes, sizeof *t->nodes, by_node);
+}
+
+// hwloc orders distances by its own index; ours are by OS number.
+static int read_distances(hwloc_topology_t h, struct topology *t, struct err *err)
+{
+    struct hwloc_distances_s *d = NULL;
+    unsigned nr = 1;
+    if (hwloc_distances_get_by_name(h, "NUMALatency", &nr, &d, 0) < 0 || !nr || !d)
+        return 0;
+    size_t n = (size_t)t->n_nodes;
+    t->distance = calloc(n * n, sizeof *t->distance);
+    for (unsigned i = 0; t->distance && i < d->nbobjs; i++)
+        for (unsigned j = 0; j < d->nbobjs; j++) {
+            int a = topology_node_index(t, (int)d->objs[i]->os_index),
+                b = topology_node_index(t, (int)d->objs[j]->os_index);
+            if (a >= 0 && b >= 0)
+                t->distance[a * t->n_nodes + b] = (int)d->values[i * d->nbobjs + j];
+        }
+    hwloc_distances_release(h, d);
+    return t->distance ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for distances");
+}
+
+static void read_identity(hwloc_topology_t h, struct topology *t)
+{
+    hwloc_obj_t package = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PACKAGE, NULL);
+    const char *model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    if (!model)
+        model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(h), "CPUModel");
+    snprintf(t->cpu_model, sizeof t->cpu_model, "%s", model ? model : "unknown");
+    t->this_system = hwloc_topology_is_thissystem(h);
+    const char *source = getenv("HWLOC_XMLFILE")     ? "xml"
+                         : getenv("HWLOC_SYNTHETIC") ? "synthetic"
+                         : getenv("HWLOC_FSROOT")    ? "recorded"
+                                                     : "linux";
+    snprintf(t->source, sizeof t->source, "%s", source);
+}
+
+static int keep_xml(hwloc_topology_t h, char **out, struct err *err)
+{
+    char *xml = NULL;
+    int len = 0;
+    if (hwloc_topology_export_xmlbuffer(h, &xml, &len, 0) < 0)
+        return err_sys(err, "hwloc cannot write the topology as XML");
+    *out = strdup(xml);
+    hwloc_free_xmlbuffer(h, xml);
+    return *out ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the topology as XML");
+}
+
+int probe_topology(struct topology *t, char **xml, struct err *err)
+{
+    hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
+    if (load(&h, err) < 0)
+        return -1;
+    struct topology got CLEANUP(topology_fini) = {0};
+    got.cpus = calloc((size_t)count(h, HWLOC_OBJ_PU) + 1, sizeof *got.cpus);
+    got.nodes = calloc((size_t)count(h, HWLOC_OBJ_NUMANODE) + 1, sizeof *got.nodes);
+    got.caches = calloc((size_t)count_caches(h) + 1, sizeof *got.caches);
+    if (!got.cpus || !got.nodes || !got.caches)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
+    read_caches(h, &got);
+    read_cpus(h, &got);
+    read_nodes(h, &got);
+    read_identity(h, &got);
+    if (read_distances(h, &got, err) < 0 || keep_xml(h, xml, err) < 0)
+        return -1;
+    *t = got;
+    got = (struct topology){0};
+    return 0;
+}
+
+const char *probe_library(void)
+{
+    static char text[32];
+    unsigned v = hwloc_get_api_version();
+    snprintf(text, sizeof text, "%u.%u.%u", v >> 16, v >> 8 & 255, v & 255);
+    return text;
+}

@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue is the table `run`; this takes its rows one at a time. What a client was told is on
+// disk first. A result that cannot be stored is kept and tried again: its run stays 'running' until
+// then.
+#include "core/runner.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/admission.h"
+#include "core/launch.h"
+#include "core/planner.h"
+#include "core/runner_job.h"
+
+enum {
+    RETRY_MS = 30000,
+    FINDINGS_MAX = 24,
+    EVENTS_KEPT = 64, // runs whose event numbers are known: queue, current, and some that are over
+};
+
+struct runner_watch {
+    struct runner *runner;
+    int64_t run_id;
+    event_fn *fn;
+    void *ctx;
+    bool dead;
+    struct runner_watch *next;
+};
+
+struct runner {
+    struct loop *loop;
+    struct store *store;
+    struct machine *machine;
+    char run_dir[300];
+    char job_user[64];
+    struct account account;
+    struct launch_paths paths;
+    bool have_paths, started;
+    struct job *job; // the run that is going on, or whose result waits for the disk
+    bool over;       // the latter
+    struct loop_timer *kick, *retry;
+    struct loop_watch *children;
+    struct runner_watch *watches;
+    int notifying;
+    struct {
+        int64_t run_id, event_id;
+    } events[EVENTS_KEPT];
+    int next_event_slot;
+};
+
+// --- events
+
+static int64_t *event_counter(struct runner *r, int64_t run_id)
+{
+    for (int i = 0; i < EVENTS_KEPT; i++)
+        if (r->events[i].run_id == run_id)
+            return &r->events[i].event_id;
+    int slot = r->next_event_slot++ % EVENTS_KEPT;
+    r->events[slot].run_id = run_id;
+    r->events[slot].event_id = 0;
+    return &r->events[slot].event_id;
+}
+
+int64_t runner_event_id(const struct runner *r, int64_t run_id)
+{
+    for (int i = 0; i < EVENTS_KEPT; i++)
+        if (r->events[i].run_id == run_id)
+            return r->events[i].event_id;
+    return 0;
+}
+
+static void drop_dead_watches(struct runner *r)
+{
+    for (struct runner_watch **p = &r->watches; *p;) {
+        struct runner_watch *w = *p;
+        if (w->dead) {
+            *p = w->next;
+            free(w);
+        } else {
+            p = &w->next;
+        }
+    }
+}
+
+static void emit(struct runner *r, int64_t run_id, enum event_kind kind, bool final)
+{
+    struct run_event e = {run_id, ++*event_counter(r, run_id), kind, final};
+    r->notifying++;
+    for (struct runner_watch *w = r->watches; w; w = w->next)
+        if (!w->dead && (w->run_id == 0 || w->run_id == run_id))
+            w->fn(w->ctx, &e);
+    if (--r->notifying == 0)
+        drop_dead_watches(r);
+}
+
+struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,
+                                      struct err *err)
+{
+    struct runner_watch *w = calloc(1, sizeof *w);
+    if (!w) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a watch");
+        return NULL;
+    }
+    *w = (struct runner_watch){r, run_id, fn, ctx, false, r->watches};
+    r->watches = w;
+    return w;
+}
+
+void runner_watch_remove(struct runner_watch *w)
+{
+    if (!w)
+        return;
+    w->dead = true;
+    if (w->runner->notifying == 0)
+        drop_dead_watches(w->runner);
+}
+
+// --- finishing
+
+static void add_placement(struct job *j)
+{
+    for (int i = 0; i < j->records.n_ranks; i++) {
+        const struct rank_info *k = &j->records.ranks[i];
+        const struct plan_rank *want = &j->plan.ranks[i];
+        if (k->cpu >= 0 && k->cpu != want->cpu)
+            conditions_add(&j->conditions,
+                           "PLACEMENT: rank %d ran on CPU %" PRId64 " instead of %d", i, k->cpu,
+                           want->cpu);
+        if (want->mem_node >= 0 && k->mem_node >= 0 && k->mem_node != want->mem_node)
+            conditions_add(&j->conditions,
+                           "PLACEMENT: rank %d had its memory on node %" PRId64 " instead of %d", i,
+                           k->mem_node, want->mem_node);
+        else if (k->pages_checked > 0 && k->mem_share < 0.99)
+            conditions_add(&j->conditions,
+                           "PLACEMENT: rank %d had only %.1f %% of its memory on node %d", i,
+                           100 * k->mem_share, want->mem_node);
+        if (k->migrations > 0)
+            conditions_add(&j->conditions, "rank %d moved between CPUs %" PRId64 " times", i,
+                           k->migrations);
+    }
+}
+
+static int store_job(struct runner *r, enum run_state *state, struct err *err)
+{
+    struct job *j = r->job;
+    struct err why;
+    CLEANUP_BUF struct buf conditions = BUF_INIT;
+    conditions_write_json(&j->conditions, &conditions);
+    *state = job_outcome(j, &why);
+    struct run_result result = {.state = *state,
+                                .error = why.code,
+                                .error_member = why.member,
+                                .error_text = why.text,
+                                .method = *j->records.hello.method ? j->records.hello.method : NULL,
+                                .conditions_json = buf_text(&conditions),
+                                .log = j->log};
+    if (*state == RUN_SUCCEEDED) {
+        result.phase_ms = j->records.end.phase_ms;
+        result.matrices = j->records.matrices;
+        result.n_matrices = j->records.n_matrices;
+        result.ranks = j->records.ranks;
+        result.n_ranks = j->records.n_ranks;
+    }
+    if (store_run_finished(r->store, j->id, &result, err) < 0)
+        return -1;
+    log_event(*state == RUN_SUCCEEDED ? LOG_LVL_INFO : LOG_LVL_WARN, "run.over",
+              "id=%" PRId64 " state=%s text=\"%s\"", j->id, run_state_names[*state], why.text);
+    return 0;
+}
+
+static bool try_again_later(const struct err *err)
+{
+    return err->code != ERR_CONFLICT && err->code != ERR_NOT_FOUND;
+}
+
+// False: the result still waits.
+static bool settle(struct runner *r)
+{
+    struct err err;
+    enum run_state state;
+    if (!r->over)
+        return true;
+    if (store_job(r, &state, &err) < 0 && try_again_later(&err)) {
+        log_error("run.store", &err);
+        loop_timer_set(r->retry, RETRY_MS);
+        return false;
+    }
+    int64_t id = r->job->id;
+    job_free(r->job);
+    r->job = NULL;
+    r->over = false;
+    loop_timer_set(r->kick, 0);
+    emit(r, id, EVENT_STATE, true);
+    return true;
+}
+
+static void job_is_over(void *ctx)
+{
+    struct runner *r = ctx;
+    for (int i = 0; i < r->job->records.n_notes; i++)
+        conditions_add(&r->job->conditions, "%s", r->job->records.notes[i]);
+    if (r->job->records.n_ranks == r->job->plan.n_ranks)
+        add_placement(r->job);
+    r->over = true;
+    settle(r);
+}
+
+static void job_progressed(void *ctx)
+{
+    struct runner *r = ctx;
+    emit(r, r->job->id, EVENT_PROGRESS, false);
+}
+
+// A run that ended before anything of it ran.
+static int finish_early(struct runner *r, int64_t id, enum run_state state, const struct err *why,
+                        struct err *err)
+{
+    struct run_result result = {
+        .state = state, .error = why->code, .error_member = why->member, .error_text = why->text};
+    if (store_run_finished(r->store, id, &result, err) < 0)
+        return -1;
+    emit(r, id, EVENT_STATE, true);
+    return 0;
+}
+
+// --- starting
+
+static int need_paths(struct runner *r, struct err *err)
+{
+    if (r->have_paths)
+        return 0;
+    if (launch_find(&r->paths, err) < 0)
+        return -1;
+    r->have_paths = true;
+    // Only now is it known whether the account can run them.
+    return account_find(&r->account, *r->job_user ? r->job_user : NULL, r->run_dir, &r->paths, err);
+}
+
+static int check(struct runner *r, const struct spec *s, struct plan *p, bool room, struct err *err)
+{
+    struct plan got CLEANUP(plan_fini) = {0};
+    if (plan_make(&got, s, &r->machine->topology, err) < 0)
+        return -1;
+    if (room) {
+        struct admission a;
+        admission_check(&a, &got, &r->machine->topology, "");
+        if (admission_error(&a, err) < 0)
+            return -1;
+    }
+    if (need_paths(r, err) < 0)
+        return -1;
+    if (p) {
+        *p = got;
+        got = (struct plan){0};
+    }
+    return 0;
+}
+
+static void add_findings(struct runner *r, struct job *j)
+{
+    struct finding found[FINDINGS_MAX];
+    int n = machine_findings(&r->machine->topology, "", found, FINDINGS_MAX);
+    for (int i = 0; i < n; i++)
+        conditions_add(&j->conditions, "%s: %s", found[i].name, found[i].text);
+    if (j->account.root)
+        conditions_add(&j->conditions, "ranks run as %s", j->account.text);
+}
+
+static int mark_started(struct runner *r, struct job *j, struct err *err)
+{
+    CLEANUP_BUF struct buf plan = BUF_INIT, conditions = BUF_INIT;
+    CLEANUP_MEM struct fingerprint *f = calloc(1, sizeof *f);
+    if (!f)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the fingerprint");
+    if (fingerprint_read(f, &r->machine->topology, "", err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&plan);
+    plan_write_json(&j->plan, &w, NULL);
+    conditions_write_json(&j->conditions, &conditions);
+    if (!buf_ok(&plan) || !buf_ok(&conditions))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the plan");
+    return store_run_started(r->store, j->id, buf_text(&plan), buf_text(&conditions), f,
+                             r->machine->topology_xml, err);
+}
+
+static struct job *make_job(struct runner *r, int64_t id, struct err *err)
+{
+    struct job *j = job_new(r->loop, err);
+    struct run run CLEANUP(run_fini) = {0};
+    if (!j)
+        return NULL;
+    j->id = id;
+    j->on_progress = job_progressed;
+    j->on_over = job_is_over;
+    j->ctx = r;
+    if (store_run_get(r->store, id, &run, err) == 0) {
+        j->spec = run.spec;
+        if (check(r, &j->spec, &j->plan, true, err) == 0) {
+            j->account = r->account;
+            add_findings(r, j);
+            if (job_prepare(j, r->run_dir, &r->paths, err) == 0 && mark_started(r, j, err) == 0)
+                return j;
+        }
+    }
+    job_free(j);
+    return NULL;
+}
+
+static void could_not_start(struct runner *r, int64_t id, const struct err *why)
+{
+    struct err err;
+    if (why->code == ERR_STORAGE || finish_early(r, id, RUN_FAILED, why, &err) < 0) {
+        log_error("run.start", why);
+        loop_timer_set(r->retry, RETRY_MS);
+        return;
+    }
+    loop_timer_set(r->kick, 0);
+}
+
+static void start_next(void *ctx, uint32_t events)
+{
+    struct runner *r = ctx;
+    struct err err = {0};
+    int64_t id;
+    (void)events;
+    if (!settle(r) || r->job)
+        return;
+    int found = store_run_next_queued(r->store, &id, &err);
+    if (found < 0) {
+        log_error("queue", &err);
+        loop_timer_set(r->retry, RETRY_MS);
+    }
+    if (found <= 0)
+        return;
+    r->job = make_job(r, id, &err);
+    if (!r->job) {
+        could_not_start(r, id, &err);
+        return;
+    }
+    log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
+              r->job->plan.n_ranks, r->job->account.name);
+    emit(r, id, EVENT_STATE, false);
+    if (job_start(r->job, &r->job->error) < 0)
+        job_is_over(r); // job_free ends what did start
+}
+
+// Orphans of a killed supervisor come to us (the daemon is a subreaper) and are only buried here.
+static void bury(void *ctx, uint32_t events)
+{
+    (void)ctx;
+    (void)events;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
+// --- life of the runner
+
+static int init(struct runner *r, const struct runner_config *c, struct err *err)
+{
+    const char *user = c->job_user;
+    snprintf(r->run_dir, sizeof r->run_dir, "%s", c->run_dir);
+    snprintf(r->job_user, sizeof r->job_user, "%s", user ? user : "");
+    if (run_dir_base_make(c->run_dir, err) < 0 ||
+        account_find(&r->account, user, c->run_dir, NULL, err) < 0)
+        return -1;
+    struct err later;
+    if (need_paths(r, &later) < 0) {
+        if (later.code == ERR_USAGE) {
+            *err = later;
+            return -1;
+        }
+        log_error("runner.programs", &later); // tried again with each run
+    }
+    r->kick = loop_timer_new(r->loop, start_next, r, err);
+    r->retry = r->kick ? loop_timer_new(r->loop, start_next, r, err) : NULL;
+    r->children = r->retry ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
+    return r->children ? 0 : -1;
+}
+
+struct runner *runner_new(struct loop *l, struct store *s, struct machine *m,
+                          const struct runner_config *c, struct err *err)
+{
+    struct runner *r = calloc(1, sizeof *r);
+    if (!r) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the runner");
+        return NULL;
+    }
+    *r = (struct runner){.loop = l, .store = s, .machine = m};
+    if (init(r, c, err) == 0)
+        return r;
+    runner_free(r);
+    return NULL;
+}
+
+void runner_free(struct runner *r)
+{
+    if (!r)
+        return;
+    if (r->over)
+        settle(r); // a last try
+    job_free(r->job);
+    loop_unwatch(r->children);
+    loop_timer_free(r->kick);
+    loop_timer_free(r->retry);
+    for (struct runner_watch *w = r->watches; w; w = w->next)
+        w->dead = true;
+    drop_dead_watches(r);
+    free(r);
+}
+
+int runner_start(struct runner *r, struct err *err)
+{
+    int64_t lost = 0;
+    run_dir_sweep(r->run_dir);
+    if (store_run_interrupt_all(r->store, "numaprobed ended while this run was going on", &lost,
+                                err) < 0)
+        return -1;
+    if (lost > 0)
+        log_event(LOG_LVL_WARN, "runner.interrupted", "runs=%" PRId64, lost);
+    r->started = true;
+    loop_timer_set(r->kick, 0);
+    return 0;
+}
+
+// --- requests
+
+int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
+                   struct err *err)
+{
+    struct plan got CLEANUP(plan_fini) = {0};
+    struct launch l CLEANUP(launch_fini) = {0};
+    char dir[400];
+    if (check(r, s, &got, true, err) < 0)
+        return -1;
+    snprintf(dir, sizeof dir, "%s/RUN", r->run_dir);
+    if (launch_make(&l, &r->paths, &got, s, dir, "NONCE", r->account.root, err) < 0)
+        return -1;
+    launch_write_line(&l, command);
+    *p = got;
+    got = (struct plan){0};
+    return 0;
+}
+
+int runner_submit(struct runner *r, const struct spec *s, const char *key, int64_t *id, bool *again,
+                  struct err *err)
+{
+    int64_t waiting = 0;
+    settle(r);
+    int known = key ? store_run_find(r->store, s, key, id, err) : 0;
+    if (known != 0) {
+        *again = known > 0;
+        return known > 0 ? 0 : -1;
+    }
+    // While a run has its memory, free memory says nothing about the next; it is checked at its
+    // start.
+    if (check(r, s, NULL, !r->job, err) < 0 || store_queue_length(r->store, &waiting, err) < 0)
+        return -1;
+    if (waiting >= RUNNER_QUEUE_MAX)
+        return err_set(err, ERR_QUEUE_FULL, "", "%d runs are waiting already; try again later",
+                       RUNNER_QUEUE_MAX);
+    if (store_run_insert(r->store, s, r->machine->hostname, key, id, again, err) < 0)
+        return -1;
+    emit(r, *id, EVENT_STATE, false);
+    if (r->started)
+        loop_timer_set(r->kick, 0);
+    return 0;
+}
+
+int runner_cancel(struct runner *r, int64_t id, struct err *err)
+{
+    struct run run CLEANUP(run_fini) = {0};
+    settle(r);
+    if (store_run_get(r->store, id, &run, err) < 0)
+        return -1;
+    if (r->job && r->job->id == id && !r->over) {
+        job_cancel(r->job);
+        return 0;
+    }
+    if (run.state != RUN_QUEUED)
+        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over (%s)", id,
+                       run_state_names[run.state]);
+    struct err why = {.text = "canceled before it started"};
+    return finish_early(r, id, RUN_CANCELED, &why, err);
+}
+
+int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *err)
+{
+    if (r->over && r->job->id == id)
+        settle(r);
+    if (store_run_get(r->store, id, out, err) < 0)
+        return -1;
+    if (out->state != RUN_RUNNING || !r->job || r->job->id != id)
+        return 0;
+    out->progress = r->job->records.progress;
+    out->n_ranks = r->job->plan.n_ranks;
+    snprintf(out->method, sizeof out->method, "%s", r->job->records.hello.method);
+    return 0;
+}
+
+bool runner_busy(const struct runner *r)
+{
+    return r->job != NULL;
+}
+
+const char *runner_account(const struct runner *r)
+{
+    return r->account.text;
+}
+
+int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err)
+{
+    if (!r->job || r->job->id != id)
+        return store_log_get(r->store, id, text, err);
+    char *got = job_log_read(r->job);
+    if (!got)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the log");
+    *text = got;
+    return 0;
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runner_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/supervisor_proc.h"
+
+enum {
+    PROGRESS_EVERY_MS = 100,
+    STOP_PATIENCE_MS = 5000,      // the supervisor needs a second; this is for one that is stuck
+    DEADLINE_PATIENCE_MS = 10000, // the supervisor keeps the deadline itself
+    READ_MAX = 65536,
+};
+
+void conditions_add(struct conditions *c, const char *fmt, ...)
+{
+    if (c->n == CONDITIONS_MAX)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(c->text[c->n++], sizeof c->text[0], fmt, ap);
+    va_end(ap);
+}
+
+void conditions_write_json(const struct conditions *c, struct buf *out)
+{
+    struct jsonw w = jsonw_to(out);
+    jsonw_array(&w, NULL);
+    for (int i = 0; i < c->n; i++)
+        jsonw_text(&w, NULL, c->text[i]);
+    jsonw_end(&w);
+}
+
+struct job *job_new(struct loop *l, struct err *err)
+{
+    struct job *j = calloc(1, sizeof *j);
+    if (!j) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
+        return NULL;
+    }
+    j->loop = l;
+    j->dir.fifo = -1;
+    j->supervised = (struct supervised){.pidfd = -1, .control = -1};
+    return j;
+}
+
+static void forget_watches(struct job *j)
+{
+    loop_unwatch(j->fifo);
+    loop_unwatch(j->control);
+    loop_unwatch(j->gone);
+    loop_timer_free(j->backstop);
+    loop_timer_free(j->throttle);
+    j->fifo = j->control = j->gone = NULL;
+    j->backstop = j->throttle = NULL;
+}
+
+// After a supervisor that did not clean up itself. We are a subreaper: its orphans are ours.
+static void sweep(struct job *j)
+{
+    int killed = proc_kill_below(SIGKILL, 0) + proc_kill_nonce(j->dir.nonce);
+    log_event(LOG_LVL_WARN, "run.swept", "id=%" PRId64 " killed=%d", j->id, killed);
+}
+
+static void remove_dir(struct job *j)
+{
+    struct err err;
+    if (*j->dir.path && tree_remove(j->dir.path, &err) < 0)
+        log_error("run.cleanup", &err);
+    *j->dir.path = 0;
+}
+
+void job_free(struct job *j)
+{
+    if (!j)
+        return;
+    forget_watches(j);
+    if (j->running && !supervisor_reap(&j->supervised, STOP_PATIENCE_MS))
+        sweep(j);
+    remove_dir(j);
+    if (j->dir.fifo >= 0)
+        close(j->dir.fifo);
+    launch_fini(&j->launch);
+    records_fini(&j->records);
+    plan_fini(&j->plan);
+    free(j->log);
+    free(j);
+}
+
+int job_prepare(struct job *j, const char *base, const struct launch_paths *paths, struct err *err)
+{
+    if (run_dir_make(&j->dir, base, j->id, &j->account, err) < 0)
+        return -1;
+    if (records_init(&j->records, j->dir.nonce, &j->spec, &j->plan, err) < 0)
+        return -1;
+    return launch_make(&j->launch, paths, &j->plan, &j->spec, j->dir.path, j->dir.nonce,
+                       j->account.root, err);
+}
+
+static void stop(struct job *j)
+{
+    supervisor_stop(&j->supervised);
+    if (j->backstop)
+        loop_timer_set(j->backstop, STOP_PATIENCE_MS);
+}
+
+static void tell_progress(struct job *j)
+{
+    j->records.progressed = false;
+    j->last_progress_ms = clock_mono_ms();
+    j->on_progress(j->ctx);
+}
+
+static void throttle_over(void *ctx, uint32_t events)
+{
+    struct job *j = ctx;
+    (void)events;
+    if (j->records.progressed)
+        tell_progress(j);
+}
+
+static void maybe_progress(struct job *j)
+{
+    if (!j->records.progressed)
+        return;
+    int64_t wait = j->last_progress_ms + PROGRESS_EVERY_MS - clock_mono_ms();
+    if (wait <= 0)
+        tell_progress(j);
+    else
+        loop_timer_set(j->throttle, wait);
+}
+
+// Reads at most READ_MAX bytes; false when there is no more.
+static bool read_records(struct job *j)
+{
+    char bytes[READ_MAX];
+    ssize_t n = read(j->dir.fifo, bytes, sizeof bytes);
+    if (n <= 0)
+        return false;
+    if (j->error.code == ERR_NONE)
+        records_feed(&j->records, bytes, (size_t)n, &j->error);
+    return true;
+}
+
+static void on_fifo(void *ctx, uint32_t events)
+{
+    struct job *j = ctx;
+    (void)events;
+    read_records(j);
+    if (j->error.code != ERR_NONE) {
+        loop_unwatch(j->fifo); // nothing more from there counts
+        j->fifo = NULL;
+        stop(j);
+        return;
+    }
+    maybe_progress(j);
+}
+
+static void drain(struct job *j)
+{
+    while (j->error.code == ERR_NONE && read_records(j))
+        continue;
+}
+
+// Text for a text column and a text/plain answer: no NUL, valid UTF-8.
+static char *clean_text(const char *bytes, size_t n)
+{
+    struct buf out = BUF_INIT;
+    for (size_t i = 0; i < n;) {
+        size_t len = 1;
+        while (len < 4 && i + len < n && ((unsigned char)bytes[i + len] & 0xc0) == 0x80)
+            len++;
+        if (!bytes[i])
+            len = 1;
+        else if (str_utf8_valid(bytes + i, len))
+            buf_add(&out, bytes + i, len);
+        else
+            buf_str(&out, "\xef\xbf\xbd"); // U+FFFD
+        i += len;
+    }
+    return out.len ? buf_steal(&out) : strdup("");
+}
+
+char *job_log_read(const struct job *j)
+{
+    if (j->log)
+        return strdup(j->log);
+    char path[420];
+    snprintf(path, sizeof path, "%s/log", j->dir.path);
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char bytes[READ_MAX];
+    for (ssize_t n;
+         fd >= 0 && text.len < SUPERVISOR_LOG_MAX && (n = read(fd, bytes, sizeof bytes)) > 0;)
+        buf_add(&text, bytes, (size_t)n);
+    return clean_text(buf_text(&text), text.len);
+}
+
+static void collect(struct job *j)
+{
+    drain(j);
+    if (!j->log)
+        j->log = job_log_read(j);
+}
+
+static void on_control(void *ctx, uint32_t events)
+{
+    struct job *j = ctx;
+    (void)events;
+    int rc = supervisor_read_report(&j->supervised, &j->report, NULL);
+    if (rc == 0)
+        return;
+    loop_unwatch(j->control); // on -1 the pidfd tells the rest
+    j->control = NULL;
+    if (rc < 0)
+        return;
+    j->have_report = true;
+    collect(j);
+    supervisor_release(&j->supervised); // now it removes the directory
+    loop_timer_set(j->backstop, STOP_PATIENCE_MS);
+}
+
+static void on_gone(void *ctx, uint32_t events)
+{
+    struct job *j = ctx;
+    (void)events;
+    if (!j->have_report && supervisor_read_report(&j->supervised, &j->report, NULL) == 1)
+        j->have_report = true;
+    forget_watches(j);
+    supervisor_reap(&j->supervised, 0);
+    j->running = false;
+    if (!j->have_report)
+        sweep(j);
+    collect(j);
+    remove_dir(j);
+    j->on_over(j->ctx);
+}
+
+static void on_backstop(void *ctx, uint32_t events)
+{
+    struct job *j = ctx;
+    (void)events;
+    log_event(LOG_LVL_ERROR, "run.supervisor_stuck", "id=%" PRId64, j->id);
+    kill(j->supervised.pid, SIGKILL);
+}
+
+static int watch(struct job *j, struct err *err)
+{
+    struct supervised *s = &j->supervised;
+    j->fifo = loop_watch_fd(j->loop, j->dir.fifo, EPOLLIN, on_fifo, j, err);
+    j->control = j->fifo ? loop_watch_fd(j->loop, s->control, EPOLLIN, on_control, j, err) : NULL;
+    j->gone = j->control ? loop_watch_fd(j->loop, s->pidfd, EPOLLIN, on_gone, j, err) : NULL;
+    j->backstop = j->gone ? loop_timer_new(j->loop, on_backstop, j, err) : NULL;
+    j->throttle = j->backstop ? loop_timer_new(j->loop, throttle_over, j, err) : NULL;
+    if (!j->throttle)
+        return -1;
+    loop_timer_set(j->backstop, j->spec.timeout_s * 1000 + DEADLINE_PATIENCE_MS);
+    return 0;
+}
+
+int job_start(struct job *j, struct err *err)
+{
+    struct supervisor_job job = {j->dir.path, j->spec.timeout_s, j->account.uid, j->account.gid,
+                                 &j->launch};
+    if (supervisor_spawn(&j->supervised, &job, err) < 0)
+        return -1;
+    j->running = true;
+    return watch(j, err);
+}
+
+void job_cancel(struct job *j)
+{
+    j->canceled = true;
+    stop(j);
+}
+
+static enum run_state failed(struct err *why, enum err_code code, const char *text)
+{
+    err_set(why, code, "", "%s", text);
+    return RUN_FAILED;
+}
+
+static enum run_state ended_badly(const struct job *j, struct err *why)
+{
+    char text[200];
+    switch (j->report.how) {
+    case SUP_DEADLINE:
+        snprintf(text, sizeof text,
+                 "not ready after %" PRId64 " s: raise timeout_s or measure less",
+                 j->spec.timeout_s);
+        return failed(why, ERR_TIMEOUT, text);
+    case SUP_NOT_STARTED:
+        snprintf(text, sizeof text, "mpirun cannot be started: %s", strerror(j->report.status));
+        return failed(why, ERR_SYSTEM, text);
+    case SUP_SIGNALED:
+        snprintf(text, sizeof text, "mpirun was ended by signal %d (%s): see the log of the run",
+                 j->report.status, strsignal(j->report.status));
+        return failed(why, ERR_SYSTEM, text);
+    case SUP_STOPPED:
+        err_set(why, ERR_UNAVAILABLE, "", "the run's supervisor was told to stop");
+        return RUN_INTERRUPTED;
+    case SUP_EXITED:
+        break;
+    }
+    snprintf(text, sizeof text, "mpirun exited with status %d: see the log of the run",
+             j->report.status);
+    return failed(why, ERR_SYSTEM, text);
+}
+
+enum run_state job_outcome(struct job *j, struct err *why)
+{
+    struct err incomplete = {0};
+    bool whole = records_check(&j->records, &incomplete) == 0 && j->error.code == ERR_NONE;
+    bool clean = j->have_report && j->report.how == SUP_EXITED && j->report.status == 0;
+    *why = (struct err){0};
+    if (whole && clean)
+        return RUN_SUCCEEDED;
+    if (j->canceled) {
+        snprintf(why->text, sizeof why->text, "canceled on request");
+        return RUN_CANCELED;
+    }
+    if (j->error.code != ERR_NONE) {
+        *why = j->error;
+        return RUN_FAILED;
+    }
+    if (!j->have_report) {
+        err_set(why, ERR_UNAVAILABLE, "", "the run's supervisor was killed");
+        return RUN_INTERRUPTED;
+    }
+    if (j->records.have_end && !j->records.end.ok) { // the bench knows best
+        *why = incomplete;
+        return RUN_FAILED;
+    }
+    if (!clean)
+        return ended_badly(j, why);
+    *why = incomplete;
+    return RUN_FAILED;
+}

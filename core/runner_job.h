@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run from its directory to the moment when nothing of it is left but its result in memory.
+#pragma once
+#include "core/loop.h"
+#include "core/runner_dir.h"
+#include "core/runner_records.h"
+#include "core/store.h"
+#include "core/supervisor.h"
+
+enum { CONDITIONS_MAX = 64 };
+
+struct conditions {
+    int n;
+    char text[CONDITIONS_MAX][240];
+};
+
+__attribute__((format(printf, 2, 3))) void conditions_add(struct conditions *c, const char *fmt,
+                                                          ...);
+void conditions_write_json(const struct conditions *c, struct buf *out);
+
+struct job {
+    // Set by the runner before job_start; owned by the job.
+    struct loop *loop;
+    int64_t id;
+    struct spec spec;
+    struct plan plan;
+    struct account account;
+    struct conditions conditions;
+    struct run_dir dir; // path "" until made
+    void (*on_progress)(void *ctx);
+    void (*on_over)(void *ctx); // may free the job
+    void *ctx;
+
+    struct launch launch;
+    struct records records;
+    struct supervised supervised;
+    struct loop_watch *fifo, *control, *gone;
+    struct loop_timer *backstop, *throttle;
+    int64_t last_progress_ms;
+    bool running, canceled, have_report;
+    struct supervisor_report report;
+    struct err error; // of the records
+    char *log;        // what the processes printed; owned; set when it is over
+};
+
+struct job *job_new(struct loop *l, struct err *err);
+void job_free(struct job *j); // ends what runs and waits for it; NULL is fine
+// Makes the directory and the command line; nothing runs yet.
+int job_prepare(struct job *j, const char *base, const struct launch_paths *paths, struct err *err);
+int job_start(struct job *j, struct err *err);
+void job_cancel(struct job *j);
+char *job_log_read(const struct job *j); // so far; malloc'ed, NULL without memory
+// When it is over: how it ended. ERR_NONE is success.
+enum run_state job_outcome(struct job *j, struct err *why);

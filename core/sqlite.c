@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/sqlite.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+static const struct {
+    int rc;
+    enum err_code code;
+    const char *text;
+} meanings[] = {
+    {SQLITE_FULL, ERR_STORAGE, "the disk is full"},
+    {SQLITE_IOERR, ERR_STORAGE, "the disk gave an I/O error"},
+    {SQLITE_READONLY, ERR_STORAGE, "the database cannot be written to"},
+    {SQLITE_CORRUPT, ERR_STORAGE, "the database is damaged"},
+    {SQLITE_NOTADB, ERR_STORAGE, "the file is not a database"},
+    {SQLITE_CANTOPEN, ERR_STORAGE, "the database cannot be opened"},
+    {SQLITE_PERM, ERR_STORAGE, "no permission for the database"},
+    {SQLITE_BUSY, ERR_STORAGE, "another program has the database locked"},
+    {SQLITE_LOCKED, ERR_STORAGE, "the database is locked"},
+    {SQLITE_NOMEM, ERR_NO_MEMORY, "no memory for the database"},
+};
+
+int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what)
+{
+    const char *detail = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    for (size_t i = 0; i < COUNT_OF(meanings); i++)
+        if (meanings[i].rc == (rc & 0xff))
+            return err_set(err, meanings[i].code, "", "%s (%s: %s)", meanings[i].text, what,
+                           detail);
+    return err_set(err, ERR_INTERNAL, "", "database: %s: %s", what, detail);
+}
+
+int sq_exec(sqlite3 *db, const char *sql, struct err *err)
+{
+    char what[64];
+    snprintf(what, sizeof what, "%s", sql);
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : sq_fail(err, db, rc, what);
+}
+
+int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+{
+    sqlite3_stmt *q;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, db, rc, sql);
+    int row = sq_step(q, err);
+    if (row > 0)
+        *out = sqlite3_column_int64(q, 0);
+    sqlite3_finalize(q);
+    return row < 0 ? -1 : row > 0 ? 0 : err_set(err, ERR_INTERNAL, "", "%s: no answer", sql);
+}
+
+static int bind_one(sqlite3_stmt *q, int at, char kind, va_list *ap)
+{
+    if (kind == 't')
+        return sqlite3_bind_text(q, at, va_arg(*ap, const char *), -1, SQLITE_STATIC);
+    if (kind == 'd')
+        return sqlite3_bind_double(q, at, va_arg(*ap, double)); // NaN becomes NULL
+    int64_t v = va_arg(*ap, int64_t);
+    if (kind == 'z' && v == 0)
+        return sqlite3_bind_null(q, at);
+    return sqlite3_bind_int64(q, at, v);
+}
+
+int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...)
+{
+    va_list ap;
+    va_start(ap, kinds);
+    int rc = SQLITE_OK;
+    for (int i = 0; kinds[i] && rc == SQLITE_OK; i++)
+        rc = bind_one(q, i + 1, kinds[i], &ap);
+    va_end(ap);
+    return rc == SQLITE_OK ? 0 : sq_fail(err, sqlite3_db_handle(q), rc, "bind");
+}
+
+int sq_step(sqlite3_stmt *q, struct err *err)
+{
+    int rc = sqlite3_step(q);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        return rc == SQLITE_ROW;
+    return sq_fail(err, sqlite3_db_handle(q), rc, "step");
+}
+
+int sq_done(sqlite3_stmt *q, struct err *err)
+{
+    int row = sq_step(q, err);
+    sq_reset(q);
+    return row > 0 ? err_set(err, ERR_INTERNAL, "", "database: a row where none was expected")
+                   : row;
+}
+
+const char *sq_text(sqlite3_stmt *q, int column)
+{
+    const char *s = (const char *)sqlite3_column_text(q, column);
+    return s ? s : "";
+}
+
+void sq_reset(sqlite3_stmt *q)
+{
+    sqlite3_reset(q);
+    sqlite3_clear_bindings(q);
+}
+
+void sq_reset_cleanup(sqlite3_stmt **q)
+{
+    if (*q)
+        sq_reset(*q);
+}

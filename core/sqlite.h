@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the store only: SQLite with our error values. The one door to sqlite3.h.
+#pragma once
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+// What SQLite said, as an error: ERR_STORAGE for what a person can mend (disk full, I/O, read-only,
+// corrupt, busy), ERR_NO_MEMORY, else ERR_INTERNAL. Returns -1.
+int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what);
+int sq_exec(sqlite3 *db, const char *sql, struct err *err);
+// First column of the first row as a number.
+int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
+
+// Binds from parameter 1 on, by kind: i int64_t, t const char * (NULL: NULL; must live until the
+// step), d double (NaN: NULL), z int64_t (0: NULL).
+int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...);
+int sq_step(sqlite3_stmt *q, struct err *err);    // 1: a row, 0: done, -1
+int sq_done(sqlite3_stmt *q, struct err *err);    // steps once, expects no row, resets
+const char *sq_text(sqlite3_stmt *q, int column); // never NULL
+void sq_reset(sqlite3_stmt *q);
+void sq_reset_cleanup(sqlite3_stmt **q);
+#define CLEANUP_RESET CLEANUP(sq_reset_cleanup)

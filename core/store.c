@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening, locking, closing. Runs are in store_run.c, their numbers in store_matrix.c.
+//
+// There is exactly one connection that writes, and it does every checkpoint too: SQLite before
+// 3.51.3 can damage the file when one connection checkpoints while another one resets the WAL
+// (docs/STORAGE.md).
+#include "core/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "core/migrate.h"
+#include "core/store_db.h"
+#include "schema/schema.h"
+
+#define RUN_COLUMNS                                                                                \
+    "id,seq,state,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,class_hash,"       \
+    "config_hash,error,error_member,error_text,spec,plan,conditions,phases"
+
+static const char *const sql[STORE_QUERIES] = {
+    [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec) "
+                 "VALUES ('queued',?1,?2,?3,?4,?5)",
+    [Q_BY_KEY] = "SELECT id, spec FROM run WHERE idempotency_key = ?1",
+    [Q_GET] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1",
+    [Q_LIST] = "SELECT " RUN_COLUMNS " FROM run WHERE (?1 IS NULL OR state = ?1) "
+               "AND (?2 IS NULL OR benchmark = ?2) AND (?3 IS NULL OR created_ms >= ?3) "
+               "AND (?4 IS NULL OR created_ms < ?4) AND (?5 IS NULL OR id < ?5) "
+               "ORDER BY id DESC LIMIT ?6",
+    [Q_NEXT] = "SELECT id FROM run WHERE state = 'queued' ORDER BY id LIMIT 1",
+    [Q_QUEUE_LENGTH] = "SELECT count(*) FROM run WHERE state = 'queued'",
+    [Q_STATE] = "SELECT state FROM run WHERE id = ?1",
+    [Q_STARTED] = "UPDATE run SET state = 'running', started_ms = ?2, plan = ?3, conditions = ?4, "
+                  "class_hash = ?5, config_hash = ?6, topology_hash = ?7 "
+                  "WHERE id = ?1 AND state = 'queued'",
+    [Q_FINISHED] = "UPDATE run SET state = ?2, seq = ?3, finished_ms = ?4, error = ?5, "
+                   "error_member = ?6, error_text = ?7, method = ?8, n_ranks = ?9, n_cells = ?10, "
+                   "conditions = coalesce(?11, conditions), phases = ?12 WHERE id = ?1",
+    [Q_NEXT_SEQ] = "UPDATE counter SET value = value + 1 WHERE name = 'seq' RETURNING value",
+    [Q_TOUCH] = "UPDATE counter SET value = value WHERE name = 'seq'",
+    [Q_RUNNING] = "SELECT id FROM run WHERE state = 'running' ORDER BY id LIMIT 1",
+    [Q_DELETE] = "DELETE FROM run WHERE id = ?1",
+    [Q_FINGERPRINT_PUT] = "INSERT OR IGNORE INTO fingerprint (hash,kind,json) VALUES (?1,?2,?3)",
+    [Q_FINGERPRINT_GET] = "SELECT json FROM fingerprint WHERE hash = ?1",
+    [Q_TOPOLOGY_PUT] = "INSERT OR IGNORE INTO topology (hash,xml) VALUES (?1,?2)",
+    [Q_MATRIX_PUT] = "INSERT INTO matrix (run_id,matrix,name,quantity,unit,row_axis,col_axis) "
+                     "VALUES (?1,?2,?3,?4,?5,?6,?7)",
+    [Q_MATRIX_GET] = "SELECT name,quantity,unit,row_axis,col_axis FROM matrix WHERE run_id = ?1 "
+                     "ORDER BY matrix",
+    [Q_MATRIX_COUNT] = "SELECT count(*) FROM matrix WHERE run_id = ?1",
+    [Q_RANK_PUT] = "INSERT INTO rank (run_id,rank,cpu,cpu_node,mem_node,mem_share,info) "
+                   "VALUES (?1,?2,?3,?4,?5,?6,?7)",
+    [Q_RANK_GET] = "SELECT info FROM rank WHERE run_id = ?1 ORDER BY rank",
+    [Q_LOG_PUT] = "INSERT INTO log (run_id,text) VALUES (?1,?2)",
+    [Q_LOG_GET] = "SELECT text FROM log WHERE run_id = ?1",
+};
+
+static const char *const before_first_table[] = {
+    "PRAGMA page_size=8192", "PRAGMA auto_vacuum=INCREMENTAL",
+    "PRAGMA application_id=1853189473", // STORE_APPLICATION_ID
+};
+_Static_assert(STORE_APPLICATION_ID == 1853189473, "the pragma above says the same");
+
+static const char *const settings[] = {
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL", // what was acknowledged is on disk
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA cell_size_check=ON",
+    "PRAGMA mmap_size=0",
+    "PRAGMA journal_size_limit=16777216",
+    "PRAGMA wal_autocheckpoint=1000",
+};
+
+void store_cell_column(enum cell_field f, char *out, size_t room)
+{
+    static const char *const suffix[] = {
+        [CELL_IS_COUNT] = "", [CELL_IS_VALUE] = "_milli", [CELL_IS_SHARE] = "_e4"};
+    snprintf(out, room, "%s%s", cell_fields[f].name, suffix[cell_fields[f].kind]);
+}
+
+double store_cell_scale(enum cell_field f)
+{
+    static const double scale[] = {
+        [CELL_IS_COUNT] = 1, [CELL_IS_VALUE] = 1000, [CELL_IS_SHARE] = 10000};
+    return scale[cell_fields[f].kind];
+}
+
+static int prepare(struct store *s, enum store_query q, const char *text, struct err *err)
+{
+    int rc = sqlite3_prepare_v3(s->db, text, -1, SQLITE_PREPARE_PERSISTENT, &s->queries[q], NULL);
+    return rc == SQLITE_OK ? 0 : sq_fail(err, s->db, rc, "prepare");
+}
+
+static int prepare_cells(struct store *s, struct err *err)
+{
+    CLEANUP_BUF struct buf put = BUF_INIT, get = BUF_INIT, marks = BUF_INIT;
+    buf_str(&put, "INSERT INTO cell (run_id,matrix,row,col");
+    buf_str(&get, "SELECT row,col");
+    for (int f = 0; f < CELL_FIELDS; f++) {
+        char column[40];
+        store_cell_column(f, column, sizeof column);
+        buf_fmt(&put, ",%s", column);
+        buf_fmt(&get, ",%s", column);
+        buf_fmt(&marks, ",?%d", f + 5);
+    }
+    buf_fmt(&put, ") VALUES (?1,?2,?3,?4%s)", buf_text(&marks));
+    buf_str(&get, " FROM cell WHERE run_id = ?1 AND matrix = ?2");
+    if (!buf_ok(&put) || !buf_ok(&get) || !buf_ok(&marks))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for statements");
+    return prepare(s, Q_CELL_PUT, buf_text(&put), err) < 0 ||
+                   prepare(s, Q_CELL_GET, buf_text(&get), err) < 0
+               ? -1
+               : 0;
+}
+
+static int prepare_all(struct store *s, struct err *err)
+{
+    for (int q = 0; q < STORE_QUERIES; q++)
+        if (sql[q] && prepare(s, q, sql[q], err) < 0)
+            return err_prefix(err, "statement %d", q);
+    return prepare_cells(s, err);
+}
+
+static int make_dirs(const char *dir, struct err *err)
+{
+    char path[512];
+    if ((size_t)snprintf(path, sizeof path, "%s", dir) >= sizeof path - 32)
+        return err_set(err, ERR_STORAGE, "state-dir", "the path is too long");
+    for (char *p = path + 1;; p++) {
+        if (*p && *p != '/')
+            continue;
+        char kept = *p;
+        *p = 0;
+        if (mkdir(path, 0750) < 0 && errno != EEXIST)
+            return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", path, strerror(errno));
+        *p = kept;
+        if (!kept)
+            return 0;
+    }
+}
+
+static int take_lock(struct store *s, const char *dir, struct err *err)
+{
+    char path[512], holder[32] = "";
+    snprintf(path, sizeof path, "%s/lock", dir);
+    CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (fd < 0)
+        return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        file_read_text(path, holder, sizeof holder);
+        return err_set(err, ERR_CONFLICT, "state-dir",
+                       "another numaprobed (process %s) works with %s",
+                       *holder ? holder : "unknown", dir);
+    }
+    if (ftruncate(fd, 0) == 0)
+        dprintf(fd, "%d\n", (int)getpid());
+    s->lock = steal_fd(&fd);
+    return 0;
+}
+
+static int exec_list(struct store *s, const char *const *list, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (sq_exec(s->db, list[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static bool file_empty(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) < 0 || st.st_size == 0;
+}
+
+static int open_db(struct store *s, struct err *err)
+{
+    bool fresh = file_empty(s->path);
+    // SQLite would make it readable for all; what is beside it (-wal, -shm) follows its mode.
+    CLEANUP_FD int fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (fd < 0)
+        return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", s->path, strerror(errno));
+    int rc = sqlite3_open_v2(s->path, &s->db,
+                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                                 SQLITE_OPEN_PRIVATECACHE,
+                             NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, s->db, rc, s->path);
+    sqlite3_busy_timeout(s->db, 5000);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+    if (fresh && exec_list(s, before_first_table, COUNT_OF(before_first_table), err) < 0)
+        return -1;
+    return exec_list(s, settings, COUNT_OF(settings), err);
+}
+
+struct store *store_open(const char *dir, struct err *err)
+{
+    struct store *s = calloc(1, sizeof *s);
+    if (!s) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
+        return NULL;
+    }
+    s->lock = -1;
+    snprintf(s->path, sizeof s->path, "%s/numaprobe.db", dir);
+    if (make_dirs(dir, err) == 0 && take_lock(s, dir, err) == 0 &&
+        migrate_check_file(s->path, schema_sql, err) == 0 && open_db(s, err) == 0 &&
+        migrate_run(s->db, s->path, schema_sql, err) == 0 && prepare_all(s, err) == 0)
+        return s;
+    store_close(s);
+    return NULL;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    for (int q = 0; q < STORE_QUERIES; q++)
+        sqlite3_finalize(s->queries[q]);
+    sqlite3_close(s->db);
+    if (s->lock >= 0)
+        close(s->lock);
+    free(s);
+}
+
+const char *store_path(const struct store *s)
+{
+    return s->path;
+}
+
+int store_begin(struct store *s, struct err *err)
+{
+    return sq_exec(s->db, "BEGIN IMMEDIATE", err);
+}
+
+int store_end(struct store *s, int result, struct err *err)
+{
+    if (result == 0 && sq_exec(s->db, "COMMIT", err) == 0)
+        return 0;
+    if (!sqlite3_get_autocommit(s->db)) // some errors have rolled back already
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    return -1;
+}
+
+bool store_writable(struct store *s, struct err *err)
+{
+    if (store_begin(s, err) < 0)
+        return false;
+    bool ok = sq_done(s->queries[Q_TOUCH], err) == 0;
+    store_end(s, -1, NULL);
+    return ok;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a run: matrices with a row a cell, ranks, log.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "core/store_db.h"
+
+static void axis_text(const struct axis *a, struct buf *out)
+{
+    struct jsonw w = jsonw_to(out);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "name", a->name);
+    jsonw_text(&w, "unit", a->unit);
+    jsonw_array(&w, "values");
+    for (int i = 0; i < a->n; i++)
+        jsonw_i64(&w, NULL, a->values[i]);
+    jsonw_end(&w);
+    jsonw_end(&w);
+}
+
+static int put_cell(struct store *s, int64_t id, int matrix, int row, int col, const struct cell *c,
+                    struct err *err)
+{
+    sqlite3_stmt *q = s->queries[Q_CELL_PUT];
+    if (sq_bind(q, err, "iiii", id, (int64_t)matrix, (int64_t)row, (int64_t)col) < 0)
+        return -1;
+    for (int f = 0; f < CELL_FIELDS; f++) {
+        int rc = isfinite(c->v[f])
+                     ? sqlite3_bind_int64(q, f + 5, llround(c->v[f] * store_cell_scale(f)))
+                     : sqlite3_bind_null(q, f + 5);
+        if (rc != SQLITE_OK)
+            return sq_fail(err, s->db, rc, "bind");
+    }
+    return sq_done(q, err);
+}
+
+static int put_matrix(struct store *s, int64_t id, int at, const struct matrix *m, struct err *err)
+{
+    CLEANUP_BUF struct buf rows = BUF_INIT, cols = BUF_INIT;
+    axis_text(&m->row, &rows);
+    axis_text(&m->col, &cols);
+    sqlite3_stmt *q = s->queries[Q_MATRIX_PUT];
+    if (!buf_ok(&rows) || !buf_ok(&cols))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix");
+    if (sq_bind(q, err, "iittttt", id, (int64_t)at, m->name, m->quantity, m->unit, buf_text(&rows),
+                buf_text(&cols)) < 0 ||
+        sq_done(q, err) < 0)
+        return -1;
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++)
+            if (put_cell(s, id, at, r, c, matrix_at(m, r, c), err) < 0)
+                return -1;
+    return 0;
+}
+
+static int put_rank(struct store *s, int64_t id, const struct rank_info *r, struct err *err)
+{
+    CLEANUP_BUF struct buf info = BUF_INIT;
+    struct jsonw w = jsonw_to(&info);
+    rank_write_json(r, &w, NULL);
+    sqlite3_stmt *q = s->queries[Q_RANK_PUT];
+    if (!buf_ok(&info))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a rank");
+    if (sq_bind(q, err, "iiiiidt", id, r->rank, r->cpu, r->cpu_node, r->mem_node, r->mem_share,
+                buf_text(&info)) < 0)
+        return -1;
+    return sq_done(q, err);
+}
+
+int store_result_put(struct store *s, int64_t id, const struct run_result *r, struct err *err)
+{
+    for (int i = 0; i < r->n_matrices; i++)
+        if (put_matrix(s, id, i, &r->matrices[i], err) < 0)
+            return -1;
+    for (int i = 0; i < r->n_ranks; i++)
+        if (put_rank(s, id, &r->ranks[i], err) < 0)
+            return -1;
+    if (!r->log || !*r->log)
+        return 0;
+    sqlite3_stmt *q = s->queries[Q_LOG_PUT];
+    return sq_bind(q, err, "it", id, r->log) < 0 ? -1 : sq_done(q, err);
+}
+
+static int get_cells(struct store *s, int64_t id, int at, struct matrix *m, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_CELL_GET];
+    if (sq_bind(q, err, "ii", id, (int64_t)at) < 0)
+        return -1;
+    int row;
+    while ((row = sq_step(q, err)) > 0) {
+        int r = sqlite3_column_int(q, 0), c = sqlite3_column_int(q, 1);
+        if (r < 0 || r >= m->row.n || c < 0 || c >= m->col.n)
+            return err_set(err, ERR_STORAGE, "", "the database is damaged (cell %d,%d)", r, c);
+        for (int f = 0; f < CELL_FIELDS; f++)
+            if (sqlite3_column_type(q, f + 2) != SQLITE_NULL)
+                matrix_at(m, r, c)->v[f] =
+                    (double)sqlite3_column_int64(q, f + 2) / store_cell_scale(f);
+    }
+    return row;
+}
+
+// The head of a matrix goes through the codec that records use.
+static int read_head(sqlite3_stmt *q, struct matrix *m, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "name", sq_text(q, 0));
+    jsonw_text(&w, "quantity", sq_text(q, 1));
+    jsonw_text(&w, "unit", sq_text(q, 2));
+    jsonw_raw(&w, "rows", sq_text(q, 3));
+    jsonw_raw(&w, "cols", sq_text(q, 4));
+    jsonw_end(&w);
+    CLEANUP_JSON struct json *o = json_parse(buf_text(&text), text.len, err);
+    return o ? matrix_head_from_json(m, o, err) : -1;
+}
+
+static int count_of(sqlite3_stmt *q, int64_t id, int *n, struct err *err)
+{
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    int row = sq_step(q, err);
+    if (row > 0)
+        *n = sqlite3_column_int(q, 0);
+    sq_reset(q);
+    return row < 0 ? -1 : 0;
+}
+
+static int read_matrices(struct store *s, int64_t id, struct matrix *list, int n, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_MATRIX_GET];
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (sq_step(q, err) != 1 || read_head(q, &list[i], err) < 0 ||
+            get_cells(s, id, i, &list[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err)
+{
+    int count = 0;
+    if (count_of(s->queries[Q_MATRIX_COUNT], id, &count, err) < 0)
+        return -1;
+    struct matrix *list = calloc((size_t)count + 1, sizeof *list);
+    if (!list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for matrices");
+    if (read_matrices(s, id, list, count, err) < 0) {
+        store_matrices_free(list, count);
+        return -1;
+    }
+    *out = list;
+    *n = count;
+    return 0;
+}
+
+void store_matrices_free(struct matrix *list, int n)
+{
+    for (int i = 0; list && i < n; i++)
+        matrix_fini(&list[i]);
+    free(list);
+}
+
+static int read_rank(const char *text, struct rank_info *r, struct err *err)
+{
+    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
+    return o ? rank_from_json(r, o, err) : -1;
+}
+
+int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_RANK_GET];
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    CLEANUP_MEM struct rank_info *list = calloc(1, sizeof *list);
+    int count = 0, row;
+    while (list && (row = sq_step(q, err)) > 0) {
+        struct rank_info *more = realloc(list, ((size_t)count + 2) * sizeof *list);
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for ranks");
+        list = more;
+        if (read_rank(sq_text(q, 0), &list[count++], err) < 0)
+            return -1;
+    }
+    if (!list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for ranks");
+    if (row < 0)
+        return -1;
+    *out = steal_ptr(&list);
+    *n = count;
+    return 0;
+}

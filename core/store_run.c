@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: the queue is this table, so a restart loses nothing.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "core/store_db.h"
+
+static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
+{
+    struct jsonw w = jsonw_to(out);
+    spec_write_json(spec, &w, NULL);
+    return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the spec");
+}
+
+// 1: there was one with this key and spec, 0: none, -1.
+static int find_key(struct store *s, const char *key, const char *spec, int64_t *id,
+                    struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_BY_KEY];
+    if (sq_bind(q, err, "t", key) < 0)
+        return -1;
+    int row = sq_step(q, err);
+    if (row <= 0)
+        return row;
+    if (strcmp(sq_text(q, 1), spec) != 0)
+        return err_set(err, ERR_CONFLICT, "Idempotency-Key",
+                       "this key was used for run %lld with other parameters; use a new key",
+                       (long long)sqlite3_column_int64(q, 0));
+    *id = sqlite3_column_int64(q, 0);
+    return 1;
+}
+
+int store_run_find(struct store *s, const struct spec *spec, const char *key, int64_t *id,
+                   struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (spec_text(spec, &text, err) < 0)
+        return -1;
+    return find_key(s, key, buf_text(&text), id, err);
+}
+
+static int insert(struct store *s, const struct spec *spec, const char *text, const char *node,
+                  const char *key, struct err *err)
+{
+    sqlite3_stmt *q = s->queries[Q_INSERT];
+    if (sq_bind(q, err, "ttitt", benchmarks[spec->benchmark].name, node, clock_wall_ms(), key,
+                text) < 0)
+        return -1;
+    return sq_done(q, err);
+}
+
+int store_run_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
+                     int64_t *id, bool *again, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (spec_text(spec, &text, err) < 0)
+        return -1;
+    int64_t found = 0;
+    int known = key ? find_key(s, key, buf_text(&text), &found, err) : 0;
+    if (known < 0)
+        return -1;
+    if (!known) {
+        if (store_begin(s, err) < 0 ||
+            store_end(s, insert(s, spec, buf_text(&text), node, key, err), err) < 0)
+            return -1;
+        found = sqlite3_last_insert_rowid(s->db);
+    }
+    *id = found;
+    *again = known;
+    return 0;
+}
+
+static enum err_code code_of_slug(const char *slug)
+{
+    for (int c = 0; c < ERR_CODES; c++)
+        if (strcmp(err_info(c)->slug, slug) == 0)
+            return c;
+    return *slug ? ERR_INTERNAL : ERR_NONE;
+}
+
+static int read_spec(struct spec *spec, const char *text, struct err *err)
+{
+    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
+    return o ? spec_from_json(spec, o, NULL, err) : -1;
+}
+
+static void read_phases(struct run *r, const char *text)
+{
+    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), NULL);
+    for (int i = 0; i < PHASES; i++)
+        r->phase_ms[i] = json_get_number(o, phase_names[i], 0);
+}
+
+static char *copy_text(sqlite3_stmt *q, int column)
+{
+    return sqlite3_column_type(q, column) == SQLITE_NULL ? NULL : strdup(sq_text(q, column));
+}
+
+#define COPY(field, column) snprintf(field, sizeof(field), "%s", sq_text(q, column))
+
+// Columns in the order of RUN_COLUMNS in store.c.
+static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
+{
+    *r = (struct run){.id = sqlite3_column_int64(q, 0), .seq = sqlite3_column_int64(q, 1)};
+    r->state = (enum run_state)run_state_find(sq_text(q, 2));
+    COPY(r->node, 3);
+    r->created_ms = sqlite3_column_int64(q, 4);
+    r->started_ms = sqlite3_column_int64(q, 5);
+    r->finished_ms = sqlite3_column_int64(q, 6);
+    COPY(r->method, 7);
+    r->n_ranks = sqlite3_column_int64(q, 8);
+    r->n_cells = sqlite3_column_int64(q, 9);
+    COPY(r->class_hash, 10);
+    COPY(r->config_hash, 11);
+    r->error = code_of_slug(sq_text(q, 12));
+    COPY(r->error_member, 13);
+    COPY(r->error_text, 14);
+    if (read_spec(&r->spec, sq_text(q, 15), err) < 0)
+        return err_prefix(err, "stored spec of run %" PRId64, r->id);
+    r->plan_json = copy_text(q, 16);
+    r->conditions_json = copy_text(q, 17);
+    read_phases(r, sq_text(q, 18));
+    return 0;
+}
+
+static int not_found(int64_t id, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "", "there is no run %" PRId64, id);
+}
+
+int store_run_get(struct store *s, int64_t id, struct run *out, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_GET];
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    int row = sq_step(q, err);
+    if (row == 0)
+        return not_found(id, err);
+    struct run got CLEANUP(run_fini) = {0};
+    if (row < 0 || read_run(q, &got, err) < 0)
+        return -1;
+    *out = got;
+    got = (struct run){0};
+    return 0;
+}
+
+// 1: a number, 0: no row, -1.
+static int number(sqlite3_stmt *q, int64_t *out, struct err *err)
+{
+    int row = sq_step(q, err);
+    if (row > 0)
+        *out = sqlite3_column_int64(q, 0);
+    sq_reset(q);
+    return row;
+}
+
+int store_run_next_queued(struct store *s, int64_t *id, struct err *err)
+{
+    return number(s->queries[Q_NEXT], id, err);
+}
+
+int store_queue_length(struct store *s, int64_t *n, struct err *err)
+{
+    return number(s->queries[Q_QUEUE_LENGTH], n, err) < 0 ? -1 : 0;
+}
+
+static int put_facts(struct store *s, const struct facts *f, const char *kind, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    facts_write_json(f, &w, NULL);
+    sqlite3_stmt *q = s->queries[Q_FINGERPRINT_PUT];
+    return sq_bind(q, err, "ttt", f->hash, kind, buf_text(&text)) < 0 ? -1 : sq_done(q, err);
+}
+
+static int put_topology(struct store *s, const char *hash, const char *xml, struct err *err)
+{
+    sqlite3_stmt *q = s->queries[Q_TOPOLOGY_PUT];
+    return sq_bind(q, err, "tt", hash, xml) < 0 ? -1 : sq_done(q, err);
+}
+
+static int put_started(struct store *s, int64_t id, const char *plan, const char *conditions,
+                       const struct fingerprint *f, const char *xml, struct err *err)
+{
+    char hash[65] = "";
+    if (put_facts(s, &f->machine_class, "class", err) < 0 ||
+        put_facts(s, &f->config, "config", err) < 0)
+        return -1;
+    if (xml) {
+        text_hash(xml, hash);
+        if (put_topology(s, hash, xml, err) < 0)
+            return -1;
+    }
+    sqlite3_stmt *q = s->queries[Q_STARTED];
+    if (sq_bind(q, err, "iittttt", id, clock_wall_ms(), plan, conditions, f->machine_class.hash,
+                f->config.hash, xml ? hash : NULL) < 0 ||
+        sq_done(q, err) < 0)
+        return -1;
+    if (sqlite3_changes(s->db) != 1)
+        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is not waiting", id);
+    return 0;
+}
+
+int store_run_started(struct store *s, int64_t id, const char *plan_json,
+                      const char *conditions_json, const struct fingerprint *f,
+                      const char *topology_xml, struct err *err)
+{
+    if (store_begin(s, err) < 0)
+        return -1;
+    return store_end(s, put_started(s, id, plan_json, conditions_json, f, topology_xml, err), err);
+}
+
+static int64_t cells_of(const struct run_result *r)
+{
+    int64_t n = 0;
+    for (int i = 0; i < r->n_matrices; i++)
+        n += (int64_t)r->matrices[i].row.n * r->matrices[i].col.n;
+    return n;
+}
+
+// State of the run as a number; ERR_NOT_FOUND.
+static int state_of(struct store *s, int64_t id, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_STATE];
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    int row = sq_step(q, err);
+    return row == 0 ? not_found(id, err) : row < 0 ? -1 : run_state_find(sq_text(q, 0));
+}
+
+static int put_final(struct store *s, int64_t id, const struct run_result *r, int64_t seq,
+                     struct err *err)
+{
+    CLEANUP_BUF struct buf phases = BUF_INIT;
+    struct jsonw w = jsonw_to(&phases);
+    if (r->phase_ms)
+        phases_write_json(r->phase_ms, &w, NULL);
+    sqlite3_stmt *q = s->queries[Q_FINISHED];
+    if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq, clock_wall_ms(),
+                r->error ? err_info(r->error)->slug : NULL, r->error_member, r->error_text,
+                r->method, (int64_t)r->n_ranks, cells_of(r), r->conditions_json,
+                r->phase_ms ? buf_text(&phases) : NULL) < 0)
+        return -1;
+    return sq_done(q, err);
+}
+
+static int finish(struct store *s, int64_t id, const struct run_result *r, struct err *err)
+{
+    int64_t seq;
+    int state = state_of(s, id, err);
+    if (state < 0)
+        return -1;
+    if (run_state_final((enum run_state)state) || !run_state_final(r->state))
+        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over already", id);
+    if (number(s->queries[Q_NEXT_SEQ], &seq, err) != 1 || put_final(s, id, r, seq, err) < 0)
+        return -1;
+    return store_result_put(s, id, r, err);
+}
+
+int store_run_finished(struct store *s, int64_t id, const struct run_result *r, struct err *err)
+{
+    if (store_begin(s, err) < 0)
+        return -1;
+    return store_end(s, finish(s, id, r, err), err);
+}
+
+static int interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err)
+{
+    struct run_result r = {.state = RUN_INTERRUPTED, .error = ERR_UNAVAILABLE, .error_text = text};
+    int64_t id;
+    int found;
+    while ((found = number(s->queries[Q_RUNNING], &id, err)) > 0) {
+        if (finish(s, id, &r, err) < 0)
+            return -1;
+        ++*n;
+    }
+    return found;
+}
+
+int store_run_interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err)
+{
+    int64_t count = 0;
+    if (store_begin(s, err) < 0 || store_end(s, interrupt_all(s, text, &count, err), err) < 0)
+        return -1;
+    *n = count;
+    return 0;
+}
+
+int store_run_delete(struct store *s, int64_t id, struct err *err)
+{
+    int state = state_of(s, id, err);
+    if (state < 0)
+        return -1;
+    if (!run_state_final((enum run_state)state))
+        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is %s; cancel it first", id,
+                       run_state_names[state]);
+    sqlite3_stmt *q = s->queries[Q_DELETE];
+    if (store_begin(s, err) < 0)
+        return -1;
+    int rc = sq_bind(q, err, "i", id) < 0 ? -1 : sq_done(q, err);
+    if (store_end(s, rc, err) < 0)
+        return -1;
+    sqlite3_exec(s->db, "PRAGMA incremental_vacuum(1000)", NULL, NULL, NULL); // the file shrinks
+    return 0;
+}
+
+int store_run_list(struct store *s, const struct run_filter *f,
+                   void (*fn)(void *ctx, const struct run *r), void *ctx, bool *more,
+                   struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_LIST];
+    const char *state = f->state < 0 ? NULL : run_state_names[f->state];
+    if (sq_bind(q, err, "ttzzzi", state, f->benchmark, f->since_ms, f->until_ms, f->before_id,
+                (int64_t)f->limit + 1) < 0)
+        return -1;
+    int row, n = 0;
+    while ((row = sq_step(q, err)) > 0 && n++ < f->limit) {
+        struct run r CLEANUP(run_fini) = {0};
+        if (read_run(q, &r, err) < 0)
+            return -1;
+        fn(ctx, &r);
+    }
+    if (row < 0)
+        return -1;
+    *more = row > 0;
+    return 0;
+}
+
+static int text_of(sqlite3_stmt *q, char **out, const char *missing, struct err *err)
+{
+    int row = sq_step(q, err);
+    char *copy = row > 0 ? strdup(sq_text(q, 0)) : row == 0 && missing ? strdup(missing) : NULL;
+    sq_reset(q);
+    if (row < 0)
+        return -1;
+    if (!copy)
+        return row == 0 ? err_set(err, ERR_NOT_FOUND, "", "not stored")
+                        : err_set(err, ERR_NO_MEMORY, "", "no memory for a text");
+    *out = copy;
+    return 0;
+}
+
+int store_log_get(struct store *s, int64_t id, char **text, struct err *err)
+{
+    if (state_of(s, id, err) < 0 || sq_bind(s->queries[Q_LOG_GET], err, "i", id) < 0)
+        return -1;
+    return text_of(s->queries[Q_LOG_GET], text, "", err);
+}
+
+int store_fingerprint_json(struct store *s, const char *hash, char **json, struct err *err)
+{
+    if (sq_bind(s->queries[Q_FINGERPRINT_GET], err, "t", hash) < 0)
+        return -1;
+    return text_of(s->queries[Q_FINGERPRINT_GET], json, NULL, err);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding and killing processes through /proc, and removing what they left in the file system.
+#pragma once
+#include <sys/types.h>
+
+#include "base/err.h"
+
+// Sends `signo` to everything below this process (which must be a subreaper for that to be all) but
+// zombies and `except` (0: nobody); returns how many.
+int proc_kill_below(int signo, pid_t except);
+// SIGKILL to every process with NUMAPROBE_NONCE=<nonce> in its environment; waits until they are
+// gone (at most about 2 s each). Returns how many.
+int proc_kill_nonce(const char *nonce);
+
+// Removes a directory and all in it. Follows no link, stays on whatever is below. Gone is fine.
+int tree_remove(const char *path, struct err *err);

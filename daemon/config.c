@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define TEXT(member, ...)                                                                          \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct config, member),            \
+        .room = sizeof(((struct config *)NULL)->member), __VA_ARGS__                               \
+    }
+
+static const char default_file[] = "/etc/numaprobe/numaprobed.conf";
+static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
+static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
+
+// A default of "" is worked out from who we are, below.
+static const struct param params[] = {
+    TEXT(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
+         .help = "Addresses to serve, ADDRESS:PORT, loopback only; port 0 picks a free one; empty "
+                 "for none."),
+    TEXT(socket, .def = "", .metavar = "PATH",
+         .help = "Unix socket to serve. Default: numaprobed.sock in the run directory; \"none\" "
+                 "for none."),
+    TEXT(state_dir, .def = "", .metavar = "DIR",
+         .help = "Where the database lives. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
+                 "root, else ~/.local/state/numaprobe."),
+    TEXT(run_dir, .def = "", .metavar = "DIR",
+         .help = "Where runs have their directories. Default: $RUNTIME_DIRECTORY, /run/numaprobe "
+                 "for root, else $XDG_RUNTIME_DIR/numaprobe."),
+    TEXT(job_user, .def = "", .metavar = "USER",
+         .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
+                 "else nobody."),
+    {.name = "log_level",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct config, log_level),
+     .choices = level_names,
+     .def = "info",
+     .help = "What to log on stderr."},
+};
+const struct param_table config_table = {params, COUNT_OF(params)};
+
+struct command_line {
+    struct config *config;
+    enum config_wish *wish;
+};
+
+static int other_option(void *ctx, const char *option, const char *value, struct err *err)
+{
+    struct command_line *line = ctx;
+    if (strcmp(option, "config") == 0) {
+        if (!value)
+            return err_set(err, ERR_USAGE, "config", "write it as --config=FILE");
+        snprintf(line->config->file, sizeof line->config->file, "%s", value);
+        return 1;
+    }
+    static const char *const words[] = {
+        [CONFIG_HELP] = "help", [CONFIG_VERSION] = "version", [CONFIG_ROUTES] = "routes"};
+    for (int i = CONFIG_HELP; i <= CONFIG_ROUTES; i++)
+        if (strcmp(option, words[i]) == 0 && !value) {
+            *line->wish = (enum config_wish)i;
+            return 1;
+        }
+    return 0;
+}
+
+static int read_args(struct config *c, int argc, char **argv, enum config_wish *wish,
+                     struct err *err)
+{
+    struct command_line line = {c, wish};
+    struct param_args args = {&config_table, c, other_option, &line};
+    int next = 1;
+    if (param_parse_args(&args, argc, argv, &next, err) < 0)
+        return -1;
+    if (next < argc)
+        return err_set(err, ERR_USAGE, "", "unexpected word \"%.60s\" (see --help)", argv[next]);
+    return 0;
+}
+
+static int read_env(struct config *c, struct err *err)
+{
+    for (int i = 0; i < config_table.n; i++) {
+        char name[64];
+        int n = snprintf(name, sizeof name, "NUMAPROBED_%s", params[i].name);
+        for (int k = 0; k < n; k++)
+            name[k] = (char)toupper((unsigned char)name[k]);
+        const char *value = getenv(name);
+        if (value && param_set_text(&params[i], c, value, err) < 0)
+            return err_prefix(err, "%s", name);
+    }
+    return 0;
+}
+
+static char *trim(char *s)
+{
+    s += strspn(s, " \t");
+    size_t n = strlen(s);
+    while (n && strchr(" \t\r\n", s[n - 1]))
+        s[--n] = '\0';
+    return s;
+}
+
+static int read_line(struct config *c, char *line, const char *where, struct err *err)
+{
+    char *text = trim(line);
+    if (!*text || *text == '#')
+        return 0;
+    char *equals = strchr(text, '=');
+    if (!equals)
+        return err_set(err, ERR_USAGE, where, "%s: must be \"name = value\"", where);
+    *equals = '\0';
+    char *name = trim(text);
+    const struct param *p = param_find(&config_table, name);
+    if (!p)
+        p = param_find_option(&config_table, name);
+    if (!p)
+        return err_set(err, ERR_USAGE, where, "%s: there is no setting \"%.40s\"", where, name);
+    return param_set_text(p, c, trim(equals + 1), err) < 0 ? err_prefix(err, "%s: %s", where, name)
+                                                           : 0;
+}
+
+static void file_cleanup(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+
+static int read_file(struct config *c, struct err *err)
+{
+    const char *path = *c->file ? c->file : default_file;
+    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    char line[512], where[300];
+    if (!f && errno == ENOENT && !*c->file)
+        return 0;
+    if (!f)
+        return err_sys(err, "cannot read %s", path);
+    for (int number = 1; fgets(line, sizeof line, f); number++) {
+        snprintf(where, sizeof where, "%s:%d", path, number);
+        if (read_line(c, line, where, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+// The first of: what systemd made for us, the system's place for root, the user's place.
+static void default_dir(char *out, size_t room, const char *systemd, const char *system,
+                        const char *xdg, const char *below_home)
+{
+    const char *given = getenv(systemd);
+    const char *base = getenv(xdg);
+    const char *home = getenv("HOME");
+    if (*out)
+        return;
+    if (given && *given)
+        snprintf(out, room, "%.*s", (int)strcspn(given, ":"), given);
+    else if (geteuid() == 0)
+        snprintf(out, room, "%s", system);
+    else if (base && *base)
+        snprintf(out, room, "%s/numaprobe", base);
+    else if (below_home && home)
+        snprintf(out, room, "%s/%s", home, below_home);
+}
+
+static int finish(struct config *c, struct err *err)
+{
+    default_dir(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
+                "XDG_STATE_HOME", ".local/state/numaprobe");
+    if (!*c->state_dir)
+        return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
+    default_dir(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe",
+                "XDG_RUNTIME_DIR", NULL);
+    size_t room = sizeof c->run_dir;
+    if (!*c->run_dir && snprintf(c->run_dir, room, "%s/run", c->state_dir) >= (int)room)
+        return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");
+    room = sizeof c->socket;
+    if (!*c->socket && snprintf(c->socket, room, "%s/numaprobed.sock", c->run_dir) >= (int)room)
+        return err_set(err, ERR_USAGE, "socket",
+                       "the run directory's path is too long for a "
+                       "socket; name one by --socket");
+    if (strcmp(c->socket, "none") == 0)
+        c->socket[0] = '\0';
+    return 0;
+}
+
+int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err)
+{
+    struct config got = {0};
+    *wish = CONFIG_RUN;
+    param_defaults(&config_table, &got);
+    // Once for --config and errors of usage, then again over the file and the environment.
+    if (read_args(&got, argc, argv, wish, err) < 0)
+        return -1;
+    if (*wish == CONFIG_RUN) {
+        char file[sizeof got.file];
+        memcpy(file, got.file, sizeof file);
+        param_defaults(&config_table, &got);
+        memcpy(got.file, file, sizeof file);
+        if (read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
+            read_args(&got, argc, argv, wish, err) < 0 || finish(&got, err) < 0)
+            return -1;
+    }
+    *c = got;
+    return 0;
+}
+
+int config_log_level(const struct config *c)
+{
+    return levels[c->log_level];
+}

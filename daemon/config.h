@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the daemon is told: options over NUMAPROBED_* variables over the configuration file over
+// defaults. All from one parameter table.
+#pragma once
+#include "base/err.h"
+#include "base/param.h"
+
+struct config {
+    char listen[256];
+    char socket[108];
+    char state_dir[200];
+    char run_dir[200];
+    char job_user[64];
+    char file[256];
+    int log_level; // index; config_log_level() gives the level
+};
+
+enum config_wish { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_ROUTES };
+
+extern const struct param_table config_table;
+
+// Errors name the option, the variable, or the file and its line.
+int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err);
+int config_log_level(const struct config *c); // enum log_level

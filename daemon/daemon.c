@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon as a table of contents: what is opened here in order is closed in reverse.
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "api/router.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/supervisor.h"
+#include "daemon/config.h"
+
+struct daemon {
+    struct config config;
+    struct loop *loop;
+    struct store *store;
+    struct machine machine;
+    struct runner *runner;
+    struct server *server;
+    struct loop_watch *sigterm, *sigint, *sighup;
+};
+
+// Tells systemd, if it started us; by hand, so that no library is needed for one datagram.
+static void notify(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof a.sun_path)
+        return;
+    memcpy(a.sun_path, path, strlen(path));
+    if (*path == '@')
+        a.sun_path[0] = '\0';
+    CLEANUP_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&a, n) < 0)
+        log_event(LOG_LVL_WARN, "notify", "text=\"systemd cannot be told: %s\"", strerror(errno));
+}
+
+// mkdir -p. What is there already keeps its mode.
+static int make_dirs(const char *path, mode_t mode, struct err *err)
+{
+    char part[256];
+    size_t n = strlen(path);
+    if (n >= sizeof part)
+        return err_set(err, ERR_USAGE, "", "%.60s… is too long", path);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i])
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, i == n ? mode : 0755) < 0 && errno != EEXIST)
+            return err_sys(err, "cannot make %s", part);
+    }
+    return 0;
+}
+
+static void on_stop(void *ctx, uint32_t signo)
+{
+    struct daemon *d = ctx;
+    log_event(LOG_LVL_INFO, "stopping", "signal=%s", strsignal((int)signo));
+    loop_stop(d->loop);
+}
+
+// Reads the log level again; everything else needs a restart.
+static void on_reload(void *ctx, uint32_t signo)
+{
+    struct daemon *d = ctx;
+    struct config now;
+    struct err err;
+    enum config_wish wish;
+    char option[sizeof d->config.file + 10];
+    char program[] = "numaprobed";
+    char *argv[] = {program, option, NULL};
+    (void)signo;
+    snprintf(option, sizeof option, "--config=%s", d->config.file);
+    if (config_read(&now, *d->config.file ? 2 : 1, argv, &wish, &err) < 0) {
+        log_error("reload", &err);
+        return;
+    }
+    log_init((enum log_level)config_log_level(&now), getenv("JOURNAL_STREAM") != NULL);
+    log_event(LOG_LVL_INFO, "reload", "text=\"log level read again\"");
+}
+
+static int open_core(struct daemon *d, struct err *err)
+{
+    const struct config *c = &d->config;
+    d->loop = loop_new(err);
+    if (!d->loop)
+        return -1;
+    if (make_dirs(c->state_dir, 0750, err) < 0 || make_dirs(c->run_dir, 0711, err) < 0)
+        return -1;
+    d->store = store_open(c->state_dir, err);
+    if (!d->store || machine_read(&d->machine, "", err) < 0)
+        return -1;
+    struct runner_config runner = {c->run_dir, *c->job_user ? c->job_user : NULL};
+    d->runner = runner_new(d->loop, d->store, &d->machine, &runner, err);
+    return d->runner ? 0 : -1;
+}
+
+static int open_signals(struct daemon *d, struct err *err)
+{
+    signal(SIGPIPE, SIG_IGN);
+    d->sigterm = loop_watch_signal(d->loop, SIGTERM, on_stop, d, err);
+    d->sigint = d->sigterm ? loop_watch_signal(d->loop, SIGINT, on_stop, d, err) : NULL;
+    d->sighup = d->sigint ? loop_watch_signal(d->loop, SIGHUP, on_reload, d, err) : NULL;
+    return d->sighup ? 0 : -1;
+}
+
+static int open_api(struct daemon *d, struct err *err)
+{
+    struct api_services services = {d->loop, d->store, &d->machine, d->runner};
+    struct api_config config = {d->config.listen, d->config.socket};
+    d->server = server_new(&services, &config, err);
+    return d->server ? 0 : -1;
+}
+
+static int serve(struct daemon *d, struct err *err)
+{
+    // Orphans of a run whose supervisor was killed come to us instead of to process 1.
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (open_core(d, err) < 0 || open_signals(d, err) < 0 || open_api(d, err) < 0 ||
+        runner_start(d->runner, err) < 0)
+        return -1;
+    log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
+              d->config.socket, NUMAPROBE_VERSION);
+    notify("READY=1\nSTATUS=Ready");
+    int rc = loop_run(d->loop, err);
+    notify("STOPPING=1");
+    return rc;
+}
+
+static void close_all(struct daemon *d)
+{
+    server_free(d->server);
+    loop_unwatch(d->sighup);
+    loop_unwatch(d->sigint);
+    loop_unwatch(d->sigterm);
+    if (d->runner)
+        runner_free(d->runner);
+    machine_fini(&d->machine);
+    store_close(d->store);
+    loop_free(d->loop);
+}
+
+static int print_help(void)
+{
+    printf("usage: numaprobed [options]\n\nServes measurements of this node's memory over HTTP.\n\n"
+           "Options (each also as NUMAPROBED_<NAME> and in the configuration file):\n");
+    param_print_help(&config_table, stdout);
+    printf("  --config=FILE             Configuration [/etc/numaprobe/numaprobed.conf]\n"
+           "  --version                 Print the version and exit.\n"
+           "  --help                    Print this and exit.\n");
+    return 0;
+}
+
+static int print_routes(void)
+{
+    for (const struct route *r = routes; r->method; r++)
+        printf("%s %s %s\n", r->method, r->pattern, r->query ? r->query : "-");
+    return 0;
+}
+
+int daemon_main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
+        return supervisor_main(argc, argv);
+    struct daemon d = {0};
+    struct err err = {0};
+    enum config_wish wish;
+    if (config_read(&d.config, argc, argv, &wish, &err) < 0) {
+        fprintf(stderr, "numaprobed: %s\n", err.text);
+        return err_info(ERR_USAGE)->exit;
+    }
+    if (wish == CONFIG_HELP)
+        return print_help();
+    if (wish == CONFIG_ROUTES)
+        return print_routes();
+    if (wish == CONFIG_VERSION)
+        return puts("numaprobed " NUMAPROBE_VERSION) < 0;
+    log_init((enum log_level)config_log_level(&d.config), getenv("JOURNAL_STREAM") != NULL);
+    int rc = serve(&d, &err);
+    if (rc < 0)
+        log_error("failed", &err);
+    close_all(&d);
+    return rc < 0 ? err_info(err.code)->exit : 0;
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// The migrations, in order: entry i brings a database from version i to i + 1.
+#pragma once
+#include "base/embedded.h"
+
+extern const struct embedded schema_sql[];

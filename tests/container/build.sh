@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# TAP: builds the container image without an engine (buildah, chroot isolation), starts the daemon in it,
+# and asks it. Needs root, buildah and debootstrap; a Debian base is made, not fetched.
+# usage: build.sh SOURCE_ROOT
+set -eu
+source=$1
+for tool in buildah debootstrap curl; do
+    command -v "$tool" >/dev/null || { echo "1..0 # SKIP no $tool"; exit 0; }
+done
+[ "$(id -u)" -eq 0 ] || { echo "1..0 # SKIP needs root"; exit 0; }
+
+work=$(mktemp -d /var/tmp/numaprobe-image.XXXXXX)
+container='' daemon=''
+cleanup() {
+    [ -z "$daemon" ] || kill -TERM "$daemon" 2>/dev/null || true
+    [ -z "$container" ] || build_ah rm "$container" >/dev/null 2>&1 || true
+    build_ah rmi --all --force >/dev/null 2>&1 || true
+    rm -rf "$work"
+}
+build_ah() { BUILDAH_ISOLATION=chroot buildah --root "$work/store" --runroot "$work/run" "$@"; }
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+number=0
+tap() { # tap STATUS WHAT
+    number=$((number + 1))
+    if [ "$1" -eq 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
+}
+give_up() {
+    tap 1 "$1"
+    sed 's/^/# /' "$work/log" | tail -n 30
+    echo "1..$number"
+    exit 1
+}
+
+mkdir "$work/base"
+debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base/rootfs" >"$work/log" 2>&1 ||
+    give_up "a Debian base"
+tar -C "$work/base/rootfs" -cf "$work/base/rootfs.tar" .
+rm -rf "$work/base/rootfs"
+printf 'FROM scratch\nADD rootfs.tar /\nCMD ["bash"]\n' >"$work/base/Dockerfile"
+build_ah bud -q -t docker.io/library/debian:bookworm-slim -f "$work/base/Dockerfile" "$work/base" >"$work/log" 2>&1 ||
+    give_up "a Debian base"
+build_ah bud --pull-never -t localhost/numaprobe:test -f "$source/Dockerfile" "$source" >"$work/log" 2>&1 ||
+    give_up "the image builds"
+tap 0 "the image builds"
+
+image=$(build_ah inspect --type image localhost/numaprobe:test)
+case $image in *'"User": "numaprobe"'*) tap 0 "it does not run as root" ;; *) tap 1 "it does not run as root" ;; esac
+
+container=$(build_ah from --pull-never localhost/numaprobe:test)
+build_ah run "$container" -- numaprobed --listen=127.0.0.1:0 >"$work/daemon" 2>&1 &
+daemon=$!
+address=
+tries=0
+while [ -z "$address" ] && [ "$tries" -lt 100 ] && kill -0 "$daemon" 2>/dev/null; do
+    tries=$((tries + 1))
+    sleep 0.1
+    address=$(sed -n 's/.*event=ready .*listen=\(127\.0\.0\.1:[0-9]*\).*/\1/p' "$work/daemon" | head -n 1)
+done
+cp "$work/daemon" "$work/log"
+[ -n "$address" ] || give_up "the daemon starts in it"
+tap 0 "the daemon starts in it"
+result=0
+curl -fsS "http://$address/v1/node" >"$work/log" 2>&1 || result=1
+tap "$result" "it answers"
+result=0
+build_ah run --env "NUMAPROBE_URL=http://$address" "$container" -- numaprobe node >"$work/log" 2>&1 || result=1
+tap "$result" "its health check passes"
+result=0
+build_ah run --env "NUMAPROBE_URL=http://$address" "$container" -- numaprobe run --size=256K >"$work/log" 2>&1 || result=1
+tap "$result" "it probes"
+[ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
+echo "1..$number"

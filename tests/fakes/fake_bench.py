@@ -1,0 +1,297 @@
+#!/usr/bin/python3 -IS
+# SPDX-License-Identifier: Apache-2.0
+"""A numa_bench that measures nothing and can misbehave.
+
+Point NUMAPROBE_BENCH of numaprobed at this file, or at a link or copy of it. It runs under the real
+mpirun (it never calls MPI) or under fake_mpirun.py. Its environment is built by the daemon from
+nothing, so what it shall do is chosen by
+
+ 1. a file "fake_bench.behaviour" beside the path it was started by: one line, "NAME [ARGUMENT]";
+    it is read anew by each run (the account of the ranks must be able to read it);
+ 2. else the name it was started by: "fake_bench-NAME" (a link is enough);
+ 3. else "good".
+
+A good run: rank 0 writes hello, the matrices that --mode asks for (sizes from --size), progress,
+cells, ranks, end. Cell (row, col) of "concurrent" has the median 10 + row + 10 * col, of "serial" half
+of it, 11 samples. The placement it reports is the one on mpirun's command line.
+
+NAME               what it does instead
+good               see above; prints "fake bench: rank R of N" on stdout, each rank
+slow [S]           waits S seconds (0.05) before each cell
+hang               says hello, one progress, then nothing, for ever (all ranks)
+hang-hard          the same, deaf to SIGTERM, with two children in sessions of their own, deaf too
+orphan             a good run that leaves such a child behind
+flood-stdout       prints without end
+flood-channel      progress records without end
+endless-line       a line without end
+garbage            random bytes
+text               a line that is not JSON
+no-hello           starts with the matrix
+second-hello       says hello twice
+bad-nonce          another run's nonce
+wrong-version      record version 999
+wrong-benchmark    says it measured bandwidth
+wrong-ranks        hello counts one rank more
+unasked-matrix     announces a matrix "other"
+matrix-twice       announces a matrix twice
+wrong-shape        a matrix with one size more
+wrong-unit         a matrix in "us"
+cell-twice         sends cell 0,0 twice
+out-of-range       a cell behind the last row
+negative           a cell at row -1
+nan                a median of NaN
+huge               a median of 1e300
+missing-cell       leaves the last cell out, and counts right
+wrong-count        counts one cell too many
+rank-twice         rank 0 twice
+wrong-rank         a rank behind the last
+missing-rank       leaves the last rank out
+no-end             stops before the end, with status 0
+after-end          says something after the end
+bad-end            end with ok false, error memory-short and a text
+early-end          the same before it says hello, as a bench that cannot begin
+exit [N]           exits with status N (7) in the middle
+signal [N]         dies by signal N (11) in the middle
+placement          a good run on the wrong CPU and node
+half               a good run with half of rank 0's pages elsewhere
+noise              a good run that prints NUL, escape sequences and invalid UTF-8
+"""
+import json
+import os
+import random
+import select
+import signal
+import sys
+
+
+def options(argv):
+    found = {}
+    for word in argv:
+        if word.startswith("--"):
+            name, _, value = word[2:].partition("=")
+            found[name] = value
+    return found
+
+
+def behaviour():
+    path = os.path.abspath(sys.argv[0])
+    try:
+        with open(os.path.join(os.path.dirname(path), "fake_bench.behaviour"), encoding="ascii") as f:
+            words = f.read().split()
+    except OSError:
+        words = []
+    if not words:
+        name = os.path.basename(path)
+        words = [name[len("fake_bench-"):]] if name.startswith("fake_bench-") else ["good"]
+    return words[0], words[1] if len(words) > 1 else None
+
+
+def size_bytes(text):
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    text = text.strip().upper()
+    for tail in ("IB", "B"):
+        if text.endswith(tail):
+            text = text[:-len(tail)]
+    return int(text[:-1]) * units[text[-1]] if text[-1] in units else int(text) << 20
+
+
+def sizes(text):
+    found = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        at, end = size_bytes(first), size_bytes(last if dash else first)
+        while at < end:
+            found.add(at)
+            at *= 2
+        found.add(end)
+    return sorted(found)
+
+
+def placements():
+    """[(cpu, node)] of all ranks, from the command line of mpirun, our parent."""
+    with open(f"/proc/{os.getppid()}/cmdline", "rb") as f:
+        words = f.read().decode().split("\0")
+    cpus = [int(w.split("=")[1]) for w in words if w.startswith("--physcpubind=")]
+    nodes = [int(w.split("=")[1]) for w in words if w.startswith("--membind=")]
+    return list(zip(cpus, nodes))
+
+
+class Fake:
+    def __init__(self):
+        self.name, self.argument = behaviour()
+        self.o = options(sys.argv[1:])
+        self.rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
+        self.ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1"))
+        self.sizes = sizes(self.o["size"])
+        self.out = None
+        self.cells = 0
+
+    def record(self, rec, **members):
+        self.out.write(json.dumps({"rec": rec, **members}) + "\n")
+        self.out.flush()
+
+    def hello(self):
+        self.record("hello", version=999 if self.name == "wrong-version" else 1,
+                    nonce="0" * 32 if self.name == "bad-nonce" else self.o["nonce"],
+                    benchmark="bandwidth" if self.name == "wrong-benchmark" else "latency",
+                    method="prp4-v1", launcher="mpi",
+                    ranks=self.ranks + (self.name == "wrong-ranks"), line_bytes=64)
+
+    def matrix(self, name):
+        columns = self.sizes + ([self.sizes[-1] * 2] if self.name == "wrong-shape" else [])
+        self.record("matrix", name="other" if self.name == "unasked-matrix" else name,
+                    quantity="latency", unit="us" if self.name == "wrong-unit" else "ns",
+                    rows={"name": "rank", "unit": "", "values": list(range(self.ranks))},
+                    cols={"name": "working_set", "unit": "bytes", "values": columns})
+
+    def progress(self, done=0):
+        self.record("progress", phase="measure", done=done, total=self.ranks * len(self.sizes),
+                    eta_ms=1000)
+
+    def cell(self, matrix, row, col):
+        v = (10 + row + 10 * col) * (0.5 if matrix == "serial" else 1)
+        v = {"nan": float("nan"), "huge": 1e300}.get(self.name, v)
+        self.cells += 1
+        self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=1, median=v, lo=v - 0.125,
+                    hi=v + 0.125, min=v - 1, p10=v - 0.5, p90=v + 0.5, p99=v + 1, mean=v, sd=0.25,
+                    overlap=0.975, tight=1)
+
+    def rank_record(self, rank, cpu, node):
+        share = 0.5 if self.name == "half" and rank == 0 else 1
+        wrong = self.name == "placement"
+        self.record("rank", rank=rank + (self.ranks if self.name == "wrong-rank" else 0),
+                    pid=os.getpid(), cpu_wanted=cpu, cpu=cpu + wrong, cpu_node=0, mem_wanted=node,
+                    mem_node=node + wrong, mem_share=share, pages_checked=256, pages_total=256,
+                    mem_method="move_pages", pages_wanted="thp", pages_got="thp", huge_share=1,
+                    seed=1 + rank, migrations=0, arena_bytes=1 << 20, address="0x7f0000000000",
+                    nodes=[{"node": node + wrong, "pages": 256}])
+
+    def all_cells(self, names):
+        done, total = 0, self.ranks * len(self.sizes)
+        for name in names:
+            for row in range(self.ranks):
+                for col in range(len(self.sizes)):
+                    if self.name == "slow":
+                        select.select([], [], [], float(self.argument or "0.05"))
+                    last = (row, col) == (self.ranks - 1, len(self.sizes) - 1)
+                    if not (last and self.name == "missing-cell"):
+                        self.cell(name, row, col)
+                    done += 1
+                    self.progress(min(done, total))
+
+    def all_ranks(self):
+        places = placements()
+        for rank, (cpu, node) in enumerate(places):
+            if rank < self.ranks - (self.name == "missing-rank"):
+                self.rank_record(rank, cpu, node)
+        if self.name == "rank-twice":
+            self.rank_record(0, *places[0])
+
+    def end(self):
+        if self.name == "no-end":
+            return
+        phases = {"populate": 1.5, "build": 2, "warm-up": 3, "measure": 4, "verify": 5}
+        if self.name in ("bad-end", "early-end"):
+            self.record("end", ok=False, cells=self.cells, phases_ms=phases, error="memory-short",
+                        member="size", text="node 0 has not that much memory")
+            return
+        self.record("end", ok=True, cells=self.cells + (self.name == "wrong-count"), phases_ms=phases)
+        if self.name == "after-end":
+            self.record("note", text="one thing more")
+
+    def in_the_middle(self, first):
+        """What some do after the first matrix was announced."""
+        if self.name == "cell-twice":
+            self.cell(first, 0, 0)
+        elif self.name == "out-of-range":
+            self.cell(first, self.ranks, 0)
+        elif self.name == "negative":
+            self.cell(first, -1, 0)
+        elif self.name == "matrix-twice":
+            self.matrix(first)
+        elif self.name == "second-hello":
+            self.hello()
+        elif self.name == "text":
+            self.out.write("all is well\n")
+        elif self.name == "exit":
+            sys.exit(int(self.argument or "7"))
+        elif self.name == "signal":
+            os.kill(os.getpid(), int(self.argument or "11"))
+
+    def flood(self):
+        raw = self.out.buffer
+        chunk = random.Random(1)
+        while True:
+            if self.name == "flood-channel":
+                self.progress()
+            elif self.name == "endless-line":
+                raw.write(b"x" * 4096)
+            else:
+                raw.write(chunk.randbytes(4096))
+            raw.flush()
+
+    def measure(self):
+        self.out = open(self.o["channel"], "w", encoding="utf-8")
+        if self.name == "early-end":
+            self.end()
+            return
+        if self.name != "no-hello":
+            self.hello()
+        if self.name in ("flood-channel", "endless-line", "garbage"):
+            self.flood()
+        self.progress()
+        if self.name in ("hang", "hang-hard"):
+            wait_for_ever()
+        mode = self.o["mode"]
+        names = ["concurrent", "serial"] if mode == "both" else [mode]
+        for name in names:
+            self.matrix(name)
+        self.in_the_middle(names[0])
+        self.all_cells(names)
+        self.all_ranks()
+        self.end()
+        self.out.close()
+
+
+def wait_for_ever():
+    while True:
+        signal.pause()
+
+
+def deaf_child():
+    if os.fork() == 0:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        null = os.open("/dev/null", os.O_RDWR)
+        for fd in range(3):  # mpirun waits for whoever holds its ranks' output
+            os.dup2(null, fd)
+        wait_for_ever()
+
+
+def main():
+    if "--version" in sys.argv:
+        print("numa_bench (fake)")
+        return
+    fake = Fake()
+    if fake.name == "hang-hard":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        deaf_child()
+        deaf_child()
+    if fake.name == "orphan":
+        deaf_child()
+    if fake.name == "noise":
+        sys.stdout.buffer.write(b"a\0b\x1b[31mred\xff\xfe\xc3\xa9 end\n")
+    if fake.name == "flood-stdout":
+        while True:
+            print("x" * 1000)
+    print(f"fake bench: rank {fake.rank} of {fake.ranks}", flush=True)
+    if fake.rank == 0:
+        fake.measure()
+    elif fake.name in ("hang", "hang-hard"):
+        wait_for_ever()
+
+
+try:
+    main()
+except BrokenPipeError:
+    os._exit(1)

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Requests a second and p99 of the daemon beside a bare libmicrohttpd "hello", and what an idle
+daemon costs. Needs wrk. The servers take turns, round by round, so that a busy machine hits both.
+
+usage: http_rate.py BUILD [--rounds=5] [--seconds=3] [--idle=60]
+"""
+import argparse
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
+from conftest import Daemon  # noqa: E402
+
+UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+
+
+def wrk(url, seconds):
+    out = subprocess.run(["wrk", "-t1", "-c16", f"-d{seconds}s", "--latency", url],
+                         capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in out:
+        raise SystemExit(f"{url}: errors\n{out}")
+    p99, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", out).groups()
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1)), float(p99) * UNITS[unit]
+
+
+def compare(urls, rounds, seconds):
+    got = {name: [] for name in urls}
+    for _ in range(rounds):
+        for name, url in urls.items():
+            got[name].append(wrk(url, seconds))
+    bare = statistics.median(rate for rate, _ in got["bare hello"])
+    print(f"{'':24}{'requests/s':>12}{'p99 ms':>9}{'of bare':>9}")
+    for name, values in got.items():
+        rate = statistics.median(v[0] for v in values)
+        p99 = statistics.median(v[1] for v in values)
+        print(f"{name:24}{rate:12.0f}{p99:9.2f}{rate / bare:8.0%}")
+
+
+def memory(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    kib = lambda name: sum(int(n) for n in re.findall(rf"^{name}:\s+(\d+)", text, re.M))
+    return kib("Rss"), kib("Private_Clean") + kib("Private_Dirty")
+
+
+def switches(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return sum(int(n) for n in re.findall(r"voluntary_ctxt_switches:\s+(\d+)", text))
+
+
+def idle(daemon, seconds):
+    pid = daemon.process.pid
+    time.sleep(1)  # connections of the load close
+    before = switches(pid)
+    time.sleep(seconds)
+    rss, private = memory(pid)
+    print(f"idle for {seconds} s: RSS {rss} KiB, private {private} KiB, "
+          f"wake-ups {switches(pid) - before}")
+
+
+def stored_run(daemon):
+    run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}, Prefer="wait=60")
+    return f"/v1/runs/{run.json['id']}" if run.status == 202 else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    for name, value in (("rounds", 5), ("seconds", 3), ("idle", 60)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    args = parser.parse_args()
+    program = next(p for p in (args.build / "tests/perf/http_bare", args.build / "http_bare") if p.exists())
+    bench = args.build / "bench" / "numa_bench"
+    env = {"NUMAPROBE_BENCH": str(bench)} if bench.exists() else {}
+    with tempfile.TemporaryDirectory() as home:
+        daemon = Daemon(args.build / "daemon" / "numaprobed", home, env).start()
+        bare = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        port = int(bare.stdout.readline())
+        try:
+            idle(daemon, args.idle)
+            urls = {"bare hello": f"http://127.0.0.1:{port}/",
+                    "/healthz": f"http://127.0.0.1:{daemon.port}/healthz"}
+            run = stored_run(daemon)
+            if run:
+                urls["GET " + run] = f"http://127.0.0.1:{daemon.port}{run}"
+            else:
+                print("no run could be made: only /healthz is compared")
+            compare(urls, args.rounds, args.seconds)
+            idle(daemon, min(args.idle, 10))
+        finally:
+            bare.stdin.close()
+            bare.wait()
+            daemon.stop()
+
+
+if __name__ == "__main__":
+    main()

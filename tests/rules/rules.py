@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The house rules as functions: each takes {path: text} and returns what is wrong, a line each.
+
+A rule that cannot fail is no rule: test_rules.py feeds each of them a bad example first.
+"""
+import os
+import re
+import statistics
+import subprocess
+
+# Who may include whom (docs/ARCHITECTURE.md). tests/ may include everything.
+MAY_INCLUDE = {
+    "base": set(),
+    "model": {"base"},
+    "analysis": {"base", "model"},
+    "bench": {"base", "model", "analysis"},
+    "client": {"base", "model", "analysis"},
+    "core": {"base", "model", "analysis", "schema"},
+    "api": {"base", "model", "analysis", "core"},
+    "daemon": {"base", "core", "api"},
+}
+
+# One door a library: in each room named, one file includes it; elsewhere none.
+DOORS = {
+    r"sqlite3\.h": {"core"},
+    r"microhttpd\.h": {"api"},
+    r"mpi\.h": {"bench"},
+    r"hwloc(/.*)?\.h": {"core"},
+    r"numa(if)?\.h": {"core", "bench"},
+    r"curl/.*\.h": {"client"},
+    r"(cjson/)?cJSON\.h": {"base"},
+    r"sha256\.h": {"model"},
+}
+
+ALL = set(MAY_INCLUDE)
+# call -> (rooms where it must not stand, why)
+DENIED = {
+    "setlocale": (ALL, "numbers would follow the locale"),
+    "system": (ALL, "no shell is ever given a string"),
+    "popen": (ALL, "no shell is ever given a string"),
+    "sleep": (ALL - {"bench"}, "wait on a descriptor instead"),
+    "usleep": (ALL - {"bench"}, "wait on a descriptor instead"),
+    "nanosleep": (ALL - {"bench"}, "wait on a descriptor instead"),
+    "strcpy": (ALL, "knows no bounds; use base/str.h"),
+    "strcat": (ALL, "knows no bounds; use base/buf.h"),
+    "sprintf": (ALL, "knows no bounds; use snprintf or base/buf.h"),
+    "vsprintf": (ALL, "knows no bounds; use vsnprintf or base/buf.h"),
+    "gets": (ALL, "knows no bounds"),
+    "atoi": (ALL, "cannot fail; use base/str.h"),
+    "atol": (ALL, "cannot fail; use base/str.h"),
+    "atof": (ALL, "cannot fail; use base/str.h"),
+    "strtok": (ALL, "keeps hidden state"),
+    "rand": (ALL, "a seed must be reported and reproducible"),
+    "random": (ALL, "a seed must be reported and reproducible"),
+    "gmtime": (ALL, "keeps hidden state; use gmtime_r"),
+    "localtime": (ALL, "times are UTC"),
+    "exit": ({"base", "model", "analysis", "core", "api"}, "a library returns an error"),
+    "printf": ({"model", "analysis", "core", "api"}, "stdout belongs to the program"),
+    "puts": ({"model", "analysis", "core", "api"}, "stdout belongs to the program"),
+    "fopen": ({"model", "analysis"}, "pure rooms do no I/O"),
+    "open": ({"model", "analysis"}, "pure rooms do no I/O"),
+    "read": ({"model", "analysis"}, "pure rooms do no I/O"),
+    "write": ({"model", "analysis"}, "pure rooms do no I/O"),
+    "time": ({"model", "analysis"}, "pure rooms have no clock"),
+    "clock_gettime": ({"model", "analysis"}, "pure rooms have no clock"),
+}
+
+MEDIAN_LINES, MOST_LINES = 20, 80
+
+
+def room(path):
+    return path.split("/")[0]
+
+
+def is_c(path):
+    return path.endswith((".c", ".h"))
+
+
+def in_rooms(files):
+    return {p: t for p, t in files.items() if is_c(p) and room(p) in MAY_INCLUDE}
+
+
+def includes(text):
+    """[(line number, '<' or '"', name)]"""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            found.append((number, match[1], match[2]))
+    return found
+
+
+def include_directions(files):
+    wrong = []
+    for path, text in in_rooms(files).items():
+        allowed = MAY_INCLUDE[room(path)] | {room(path)}
+        for number, kind, name in includes(text):
+            if kind == '"' and room(name) not in allowed:
+                wrong.append(f"{path}:{number}: {room(path)} must not include {name}")
+    return wrong
+
+
+def include_roots(files):
+    wrong = []
+    for path, text in files.items():
+        if not is_c(path):
+            continue
+        for number, kind, name in includes(text):
+            if kind == '"' and name not in files:
+                wrong.append(f'{path}:{number}: "{name}" is not a path from the root')
+    return wrong
+
+
+def one_door(files):
+    wrong = []
+    for header, rooms in DOORS.items():
+        doors = {}
+        for path, text in in_rooms(files).items():
+            for number, _, name in includes(text):
+                if re.fullmatch(header, name):
+                    doors.setdefault(room(path), set()).add(path)
+                    if room(path) not in rooms:
+                        wrong.append(f"{path}:{number}: <{name}> belongs to {sorted(rooms)}")
+        for where, paths in doors.items():
+            if len(paths) > 1:
+                wrong.append(f"{header} has {len(paths)} doors in {where}: {sorted(paths)}")
+    return wrong
+
+
+def bare(text):
+    """C without comments, strings and characters, with the same lines."""
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+    def blank(match):
+        lines = "\n" * match[0].count("\n")
+        return '""' + lines if match[0][0] == '"' else " " + lines
+    return token.sub(blank, text)
+
+
+def denied_calls(files):
+    wrong = []
+    for path, text in in_rooms(files).items():
+        for number, line in enumerate(bare(text).splitlines(), 1):
+            for call in re.findall(r"(?<![\w.>])(\w+)\s*\(", line):
+                rooms, why = DENIED.get(call, (set(), ""))
+                if room(path) in rooms:
+                    wrong.append(f"{path}:{number}: {call}(): {why}")
+    return wrong
+
+
+def function_sizes(text):
+    """[(name, first line, lines)] of clang-formatted C: a body opens and closes in column 0."""
+    sizes = []
+    lines = bare(text).splitlines()
+    opened = None
+    for at, line in enumerate(lines):
+        if line == "{":
+            opened = at
+            first = at
+            while first > 0 and re.match(r"[^\s#}]|\s+\S", lines[first - 1]) and \
+                    not lines[first - 1].rstrip().endswith((";", "}")):
+                first -= 1
+        elif line.startswith("}") and opened is not None:
+            names = re.findall(r"(\w+)\s*\(", " ".join(lines[first:opened]))
+            names = [n for n in names if n != "__attribute__"] or ["?"]
+            sizes.append((names[0], first + 1, at - first + 1))
+            opened = None
+    return sizes
+
+
+def function_lines(files):
+    wrong, all_sizes = [], []
+    for path, text in files.items():
+        if not is_c(path):
+            continue
+        for name, first, size in function_sizes(text):
+            all_sizes.append(size)
+            if size > MOST_LINES:
+                wrong.append(f"{path}:{first}: {name} has {size} lines, at most {MOST_LINES}")
+    if all_sizes and statistics.median(all_sizes) > MEDIAN_LINES:
+        wrong.append(f"the median function has {statistics.median(all_sizes)} lines, "
+                     f"at most {MEDIAN_LINES}")
+    return wrong
+
+
+def licence_headers(files):
+    wrong = []
+    for path, text in files.items():
+        named = path.endswith((".c", ".h", ".py", ".sh", ".sql", ".service", ".service.in",
+                               "meson.build", "Dockerfile"))
+        if (named or text.startswith("#!")) and text.strip() and \
+                "SPDX-License-Identifier: Apache-2.0" not in "\n".join(text.splitlines()[:4]):
+            wrong.append(f"{path}: no SPDX-License-Identifier: Apache-2.0 in its first lines")
+    return wrong
+
+
+def white_space(files):
+    wrong = []
+    for path, text in files.items():
+        if path.startswith("tests/") and "/data/" in path:
+            continue  # recordings stay as they were recorded
+        for number, line in enumerate(text.split("\n"), 1):
+            if line != line.rstrip(" \t\r"):
+                wrong.append(f"{path}:{number}: white space at the end")
+            if "\t" in line and is_c(path):
+                wrong.append(f"{path}:{number}: a tab")
+        if text and not text.endswith("\n"):
+            wrong.append(f"{path}: no newline at the end")
+    return wrong
+
+
+# Spelled in halves, so that this file passes its own rule.
+FORBIDDEN = {
+    "/wo" + "rk/": "a path of one machine",
+    "TO" + "DO": "do it, or open an issue",
+    "FIX" + "ME": "fix it, or open an issue",
+    "XX" + "X ": "say what is meant",
+}
+
+
+def forbidden_words(files):
+    wrong = []
+    for path, text in files.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for word, why in FORBIDDEN.items():
+                if word in line:
+                    wrong.append(f"{path}:{number}: {word.strip()}: {why}")
+    return wrong
+
+
+def dockerfile(files):
+    """What hadolint would say, as far as it matters here."""
+    wrong = []
+    for path, text in files.items():
+        if os.path.basename(path) != "Dockerfile":
+            continue
+        lines = [l for l in re.sub(r"\\\n", " ", text).splitlines()
+                 if l.strip() and not l.startswith("#")]
+        words = [(l.split()[0].upper(), l) for l in lines]
+        stages = [l for w, l in words if w == "FROM"]
+        if len(stages) < 2:
+            wrong.append(f"{path}: build and run in stages of their own")
+        for line in stages:
+            image = line.split()[1]
+            if ":" not in image or image.endswith(":latest"):
+                wrong.append(f"{path}: {image}: name the release of the base")
+        users = [l.split()[1] for w, l in words if w == "USER"]
+        if not users or users[-1].split(":")[0] in ("root", "0"):
+            wrong.append(f"{path}: the daemon must not be root")
+        for need in ("HEALTHCHECK", "ENTRYPOINT", "LABEL", "VOLUME", "EXPOSE"):
+            if need not in (w for w, _ in words):
+                wrong.append(f"{path}: no {need}")
+        for word, line in words:
+            if word == "ADD":
+                wrong.append(f"{path}: COPY says what it does, ADD does not")
+            if word in ("ENTRYPOINT", "CMD") and "[" not in line:
+                wrong.append(f"{path}: {word} as a list: no shell in between")
+            if "apt-get install" in line and "--no-install-recommends" not in line:
+                wrong.append(f"{path}: apt-get install without --no-install-recommends")
+            if word == "RUN" and ("apt-get" in line or "packages_install" in line) and \
+                    "rm -rf /var/lib/apt/lists" not in line:
+                wrong.append(f"{path}: the package lists stay in the layer")
+            if word == "RUN" and "sudo" in line:
+                wrong.append(f"{path}: sudo in a container")
+    return wrong
+
+
+ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*(NULL|"([^"]*)"),')
+ROUTES_C, OPENAPI = "api/routes.c", "api/openapi.yaml"
+
+
+def documented(contract):
+    """{(method, path): set of query parameters} of an OpenAPI document."""
+    def resolve(value):
+        while "$ref" in value:
+            target = value["$ref"]
+            value = contract
+            for key in target.removeprefix("#/").split("/"):
+                value = value[key]
+        return value
+
+    found = {}
+    for path, item in contract.get("paths", {}).items():
+        for method in set(item) & {"get", "put", "post", "delete", "patch"}:
+            parameters = [resolve(p) for p in
+                          item.get("parameters", []) + item[method].get("parameters", [])]
+            found[method.upper(), path] = {p["name"] for p in parameters if p["in"] == "query"}
+    return found
+
+
+def routes_documented(files):
+    """The route table and openapi.yaml: the same calls, the same query parameters."""
+    if ROUTES_C not in files:
+        return []
+    import yaml  # what the build needs as well
+    contract = documented(yaml.safe_load(files.get(OPENAPI, "")) or {})
+    table = {(method, path): (query, set(query.split(",")) - {""})
+             for method, path, _, query in ROUTE.findall(files[ROUTES_C])}
+    wrong = [f"{OPENAPI}: {' '.join(call)} is not in {ROUTES_C}"
+             for call in sorted(set(contract) - set(table))]
+    wrong += [f"{ROUTES_C}: {' '.join(call)} is not in {OPENAPI}"
+              for call in sorted(set(table) - set(contract))]
+    for call in sorted(set(table) & set(contract)):
+        query, names = table[call]
+        if query != "*" and names != contract[call]:
+            wrong.append(f"{' '.join(call)}: query {sorted(names)} in {ROUTES_C}, "
+                         f"{sorted(contract[call])} in {OPENAPI}")
+    if not table:
+        wrong.append(f"{ROUTES_C}: no route was found")
+    return wrong
+
+
+RULES = [include_directions, include_roots, one_door, denied_calls, function_lines,
+         licence_headers, white_space, forbidden_words, dockerfile,
+         routes_documented]
+
+
+SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",
+                   ".hypothesis"}
+
+
+def project_paths(root):
+    """Files of the project: git's, with new ones; without git every file that is no product."""
+    try:
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-coz", "--exclude-standard"],
+                                capture_output=True, check=True).stdout
+        paths = [p.decode() for p in listed.split(b"\0") if p]
+    except (OSError, subprocess.CalledProcessError):
+        paths = []
+        for folder, folders, names in os.walk(root):
+            folders[:] = [f for f in folders if f not in SKIPPED_FOLDERS]
+            paths += [os.path.relpath(os.path.join(folder, n), root) for n in names]
+    return sorted(p for p in set(paths) if os.path.isfile(os.path.join(root, p)))
+
+
+def project_files(root):
+    files = {}
+    for path in project_paths(root):
+        with open(os.path.join(root, path), "rb") as f:
+            data = f.read()
+        if b"\0" not in data:
+            files[path] = data.decode("utf-8", "replace")
+    return files

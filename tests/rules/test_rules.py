@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TAP: every house rule catches its bad example, lets the good one pass, and holds for the tree.
+
+usage: test_rules.py SOURCE_ROOT
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import rules
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+LONG = "static int f(void)\n{\n" + "    x();\n" * 79 + "}\n"
+MIDDLING = "static int f(void)\n{\n" + "    x();\n" * 19 + "}\n"
+DOCKERFILE = """# SPDX-License-Identifier: Apache-2.0
+FROM debian:12 AS build
+RUN apt-get install --no-install-recommends gcc && rm -rf /var/lib/apt/lists/*
+FROM debian:12
+LABEL a=b
+VOLUME /v
+EXPOSE 1
+USER nobody
+HEALTHCHECK CMD ["true"]
+ENTRYPOINT ["true"]
+"""
+
+ROUTES = """const struct route routes[] = {
+    {"GET", "/a", a_get, "wait", "A"},
+    {"POST", "/a", a_post, NULL,
+     "A"},
+    {0},
+};
+"""
+CONTRACT = """
+paths:
+  /a:
+    get:
+      parameters: [{$ref: "#/components/parameters/wait"}, {name: other, in: header}]
+    post: {}
+components: {parameters: {wait: {name: wait, in: query}}}
+"""
+
+
+def routes(table, contract):
+    return {"api/routes.c": SPDX + table, "api/openapi.yaml": contract}
+
+
+# rule -> [(what is bad, files)]; and one good neighbour that must pass
+BAD = {
+    rules.include_directions: [
+        ("model includes core", {"model/a.c": '#include "core/store.h"\n'}),
+        ("daemon includes model", {"daemon/a.c": '#include "model/run.h"\n'}),
+        ("base includes a room", {"base/a.h": '# include "model/run.h"\n'}),
+    ],
+    rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
+                                                         "core/b.h": ""})],
+    rules.one_door: [
+        ("a library in the wrong room", {"api/a.c": "#include <sqlite3.h>\n"}),
+        ("two doors in a room", {"core/a.c": "#include <sqlite3.h>\n",
+                                 "core/b.c": "#include <sqlite3.h>\n"}),
+        ("two headers of a library", {"bench/a.c": "#include <numa.h>\n",
+                                      "bench/b.c": "#include <numaif.h>\n"}),
+    ],
+    rules.denied_calls: [
+        ("a shell", {"client/a.c": 'int x = system("ls");\n'}),
+        ("a sleep in the daemon", {"core/a.c": "    usleep (3);\n"}),
+        ("a clock in a pure room", {"analysis/a.c": "t = time(NULL);\n"}),
+    ],
+    rules.function_lines: [("82 lines", {"core/a.c": LONG}),
+                           ("a median of 22", {"core/a.c": MIDDLING})],
+    rules.licence_headers: [("no licence", {"core/a.c": "int x;\n"}),
+                            ("a script without", {"tool": "#!/bin/sh\ntrue\n"})],
+    rules.white_space: [("a blank at the end", {"a.md": "x \n"}),
+                        ("no newline at the end", {"a.md": "x"}),
+                        ("a tab in C", {"a.c": "\tint x;\n"})],
+    rules.forbidden_words: [(why, {"a.md": "see " + word + "here\n"})
+                            for word, why in rules.FORBIDDEN.items()],
+    rules.dockerfile: [
+        ("root", {"Dockerfile": DOCKERFILE.replace("nobody", "root")}),
+        ("no health check", {"Dockerfile": DOCKERFILE.replace("HEALTHCHECK", "#")}),
+        ("no release", {"Dockerfile": DOCKERFILE.replace("debian:12", "debian")}),
+        ("lists left", {"Dockerfile": DOCKERFILE.replace("rm -rf", "ls")}),
+        ("a shell in between", {"Dockerfile": DOCKERFILE.replace('["true"]', "true")}),
+    ],
+    rules.routes_documented: [
+        ("a call that nobody documented", routes(ROUTES, CONTRACT.replace("    post: {}\n", ""))),
+        ("a call that nobody serves", routes(ROUTES.replace("POST", "PUT"), CONTRACT)),
+        ("another query parameter", routes(ROUTES.replace("wait", "wart"), CONTRACT)),
+        ("no table", routes("", "")),
+    ],
+}
+GOOD = {
+    "base/a.h": SPDX,
+    "base/json.c": SPDX + "#include <cjson/cJSON.h>\n",
+    "core/a.c": SPDX + '#include <sqlite3.h>\n#include "base/a.h"\n\n'
+                       '// time() and system() in a comment\nint f(void)\n{\n'
+                       '    return x->system("sleep(1)");\n}\n',
+    "bench/a.c": SPDX + "#include <numa.h>\n#include <numaif.h>\n",
+    "Dockerfile": DOCKERFILE,
+    "README.md": "fine\n",
+    **routes(ROUTES, CONTRACT),
+}
+
+count = failures = 0
+
+
+def check(good, what, details=()):
+    global count, failures
+    count += 1
+    failures += not good
+    print(("ok" if good else "not ok"), count, "-", what)
+    for line in details:
+        print("#", line)
+
+
+def skip(what, why):
+    global count
+    count += 1
+    print("ok", count, "-", what, "# SKIP", why)
+
+
+def check_rules(root):
+    files = rules.project_files(root)
+    check(len(files) > 40 and "meson.build" in files, f"the tree is found ({len(files)} files)")
+    for rule in rules.RULES:
+        for what, bad in BAD[rule]:
+            check(rule(bad), f"{rule.__name__} catches: {what}")
+        wrong = rule(GOOD)
+        check(not wrong, f"{rule.__name__} lets good files pass", wrong)
+        wrong = rule(files)
+        check(not wrong, f"{rule.__name__} holds for the tree", wrong)
+
+
+def check_format(root):
+    tool = shutil.which("clang-format-14")
+    if not tool:
+        return skip("the layout of the code", "clang-format-14 is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(root, ".clang-format"), folder)
+        bad = os.path.join(folder, "bad.c")
+        with open(bad, "w", encoding="ascii") as f:
+            f.write("int  x ;\n")
+        done = subprocess.run([tool, "--dry-run", "-Werror", bad], capture_output=True)
+        check(done.returncode != 0, "clang-format catches a bad layout")
+    paths = [p for p in rules.project_paths(root) if rules.is_c(p)]
+    done = subprocess.run([tool, "--dry-run", "-Werror"] + paths, cwd=root, capture_output=True,
+                          text=True)
+    wrong = [l for l in done.stderr.splitlines() if "error:" in l]
+    check(done.returncode == 0, "the code is laid out by .clang-format", wrong[:20])
+
+
+def check_shell(root):
+    tool = shutil.which("shellcheck")
+    if not tool:
+        return skip("the shell scripts", "shellcheck is not installed")
+    scripts = [p for p, t in rules.project_files(root).items()
+               if t.startswith(("#!/bin/sh", "#!/usr/bin/env bash", "#!/bin/bash"))
+               or p.endswith(".sh")]
+    check({"quickstart", "check"} <= set(scripts), "the scripts are found")
+    done = subprocess.run([tool, "-s", "sh", "-"], input="[[ $x == 1 ]]\n", capture_output=True,
+                          text=True)
+    check(done.returncode != 0, "shellcheck catches a bashism")
+    done = subprocess.run([tool, "-x", "-S", "style"] + scripts, cwd=root, capture_output=True,
+                          text=True)
+    check(done.returncode == 0, "shellcheck is content with every script",
+          done.stdout.splitlines()[:40])
+
+
+def main(root):
+    check_rules(root)
+    check_format(root)
+    check_shell(root)
+    print(f"1..{count}")
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the black-box tests: a real daemon on a free port, spoken to over real sockets.
+
+NUMAPROBE_BUILD is the build directory. Nothing here sleeps: we wait for lines, sockets and events.
+"""
+import http.client
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FAKE_BENCH = ROOT / "tests" / "fakes" / "fake_bench.py"
+FINAL = {"succeeded", "failed", "canceled", "interrupted"}
+
+
+def build_dir():
+    return pathlib.Path(os.environ.get("NUMAPROBE_BUILD", ROOT / "build" / "dev"))
+
+
+@pytest.fixture(scope="session")
+def numaprobed():
+    program = build_dir() / "daemon" / "numaprobed"
+    if not program.exists():
+        pytest.fail(f"{program} is not built; set NUMAPROBE_BUILD")
+    return program
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(str(self.path))
+
+
+class Daemon:
+    """A numaprobed of our own; everything it writes is below `home`."""
+
+    def __init__(self, program, home, env=None, args=()):
+        self.program, self.home, self.args = program, pathlib.Path(home), list(args)
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(home), **(env or {})}
+        self.process = self.port = None
+        self.log = []
+
+    def start(self):
+        self.home.chmod(0o755)
+        self.process = subprocess.Popen(
+            [str(self.program), "--listen=127.0.0.1:0", f"--state-dir={self.home}/state",
+             f"--run-dir={self.home}/run", *self.args],
+            env=self.env, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        os.set_blocking(self.process.stderr.fileno(), False)
+        line = self.wait_for_line(r"event=ready")
+        self.port = int(re.search(r"listen=127\.0\.0\.1:(\d+)", line).group(1))
+        self.socket = re.search(r"socket=(\S*)", line).group(1)
+        return self
+
+    def wait_for_line(self, pattern, timeout=20):
+        """Waits for a log line; fails with the whole log."""
+        end, rest = time.monotonic() + timeout, b""
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.process.stderr], [], [], end - time.monotonic())
+            data = os.read(self.process.stderr.fileno(), 65536) if ready else b""
+            if not data:
+                break
+            *lines, rest = (rest + data).split(b"\n")
+            self.log += [line.decode(errors="replace") for line in lines]
+            for line in self.log:
+                if re.search(pattern, line):
+                    return line
+        pytest.fail("no line %r in the daemon's log:\n%s" % (pattern, "\n".join(self.log)))
+
+    def stop(self, signo=signal.SIGTERM):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signo)
+            os.set_blocking(self.process.stderr.fileno(), True)
+            _, err = self.process.communicate(timeout=20)
+            self.log += err.decode(errors="replace").splitlines()
+        return self.process.returncode
+
+    def request(self, method, path, body=None, headers=None, unix=False):
+        connection = UnixConnection(self.socket) if unix else http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=80)
+        headers = dict(headers or {})
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        return self.request("GET", path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+    def post(self, path, body=None, **headers):
+        return self.request("POST", path, body,
+                            {k.replace("_", "-"): v for k, v in headers.items()})
+
+    def raw(self, data, unix=False):
+        """Sends bytes as they are, returns (status, head, body) of the first answer."""
+        s = socket.socket(socket.AF_UNIX) if unix else socket.socket()
+        with s:
+            s.settimeout(20)
+            s.connect(self.socket if unix else ("127.0.0.1", self.port))
+            try:
+                s.sendall(data)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused before we were done: the answer is there to read
+            return read_answer(s)
+
+    def run(self, **spec):
+        """Asks for a run and waits until it is over, on the daemon's own long poll."""
+        answer = self.post("/v1/runs", {"benchmark": "latency", **spec})
+        assert answer.status == 202, answer.body
+        return self.wait(answer.json["id"])
+
+    def wait(self, run_id):
+        while True:
+            run = self.get(f"/v1/runs/{run_id}?wait=60").json
+            if run["state"] in FINAL:
+                return run
+
+    def events(self, run_id, **headers):
+        """Yields (event, id, run) until the stream ends."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=80)
+        connection.request("GET", f"/v1/runs/{run_id}/events",
+                           headers={k.replace("_", "-"): v for k, v in headers.items()})
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        fields = {}
+        for line in answer:
+            line = line.decode().rstrip("\n")
+            if not line and "data" in fields:
+                yield fields["event"], int(fields["id"]), json.loads(fields["data"])
+                fields = {}
+            elif line and not line.startswith(":"):
+                name, _, value = line.partition(": ")
+                fields[name] = value
+        connection.close()
+
+
+def read_answer(s):
+    data = b""
+    try:
+        while b"\r\n\r\n" not in data:
+            more = s.recv(65536)
+            if not more:
+                return None, data, b""
+            data += more
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: *(\d+)", head)
+        while length and len(body) < int(length.group(1)):
+            more = s.recv(65536)
+            if not more:
+                break
+            body += more
+    except ConnectionResetError:
+        return None, data, b""
+    return int(head.split()[1]), head, body
+
+
+def fake_bench_env():
+    return {"NUMAPROBE_BENCH": str(FAKE_BENCH), "NUMAPROBE_PYTHON": sys.executable}
+
+
+@pytest.fixture
+def make_daemon(numaprobed, tmp_path_factory):
+    """make_daemon(env={...}, args=[...]) starts one; all are stopped at the end."""
+    started = []
+
+    def make(env=None, args=(), home=None):
+        home = home or tmp_path_factory.mktemp("numaprobed")
+        daemon = Daemon(numaprobed, home, env, args)
+        started.append(daemon)
+        return daemon.start()
+
+    yield make
+    for daemon in started:
+        daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def daemon(numaprobed, tmp_path_factory):
+    """One daemon for a whole file, with the fake bench, seeing this machine."""
+    d = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed"), fake_bench_env()).start()
+    yield d
+    assert d.stop() == 0, "\n".join(d.log)
+
+
+@pytest.fixture
+def needs_fake_bench():
+    if not FAKE_BENCH.exists():
+        pytest.skip("tests/fakes/fake_bench.py is not there")

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon tells about its node, itself and its interface; recorded machines; the sockets."""
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from conftest import ROOT
+
+SYNTHETIC = "NUMANode:2 L3Cache:1 Core:2 PU:2"
+
+
+def routes(program):
+    out = subprocess.run([program, "--routes"], capture_output=True, text=True, check=True).stdout
+    return [line.split() for line in out.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def contract():
+    return yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text())
+
+
+def operations(contract):
+    for path, item in contract["paths"].items():
+        for method, operation in item.items():
+            if method in ("get", "post", "put", "delete"):
+                yield method.upper(), path, operation
+
+
+def test_contract_is_the_route_table(numaprobed, contract):
+    table = {(method, path): query for method, path, query in routes(numaprobed)}
+    assert {(m, p) for m, p, _ in operations(contract)} == set(table)
+    for method, path, operation in operations(contract):
+        names = {p["name"] for p in operation.get("parameters", []) if p.get("in") == "query"}
+        query = table[method, path]
+        if query != "*":
+            assert names == (set() if query == "-" else set(query.split(","))), path
+        assert "default" in operation["responses"] and operation["operationId"]
+
+
+def test_served_contract_is_the_file(daemon, contract):
+    assert daemon.get("/openapi.json").json == json.loads(json.dumps(contract))
+
+
+def resolve(contract, schema):
+    while "$ref" in schema:
+        node = contract
+        for part in schema["$ref"].removeprefix("#/").split("/"):
+            node = node[part]
+        schema = node
+    return schema
+
+
+def refs(node):
+    if isinstance(node, dict):
+        if "$ref" in node:
+            yield node["$ref"]
+        for value in node.values():
+            yield from refs(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from refs(value)
+
+
+def check_example(contract, schema, value, where):
+    schema = resolve(contract, schema)
+    for part in schema.get("allOf", []):
+        check_example(contract, part, value, where)
+    if "const" in schema:
+        assert value == schema["const"], where
+    if "enum" in schema:
+        assert value in schema["enum"], where
+    if isinstance(value, dict):
+        assert set(schema.get("required", [])) <= set(value), where
+        for name, sub in schema.get("properties", {}).items():
+            if name in value:
+                check_example(contract, sub, value[name], f"{where}.{name}")
+
+
+def test_contract_holds_together(contract):
+    for ref in set(refs(contract)):
+        resolve(contract, {"$ref": ref})
+
+    def walk(node, where):
+        if isinstance(node, dict):
+            if "schema" in node and "example" in node:
+                check_example(contract, node["schema"], node["example"], where)
+            for name, value in node.items():
+                walk(value, f"{where}/{name}")
+
+    walk(contract, "")
+
+
+def test_contract_has_the_parameter_tables(daemon, contract):
+    catalogue = daemon.get("/v1/benchmarks").json
+    params = {p["name"]: p for p in catalogue["common"] + catalogue["benchmarks"][0]["params"]}
+    schema = contract["components"]["schemas"]["RunParameters"]["properties"]
+    assert set(schema) == set(params) | {"benchmark"}
+    for name, p in params.items():
+        s = schema[name]
+        assert str(s["default"]).lower() == p["default"], name
+        if "min" in p:
+            assert (s["minimum"], s["maximum"]) == (p["min"], p["max"]), name
+        if "choices" in p:
+            assert s["enum"] == p["choices"], name
+        if "max_length" in p:
+            assert s["maxLength"] == p["max_length"], name
+
+
+def test_ready_says_what_is_wrong(make_daemon):
+    daemon = make_daemon(env={"NUMAPROBE_BENCH": "/nonexistent/numa_bench"})
+    answer = daemon.get("/readyz")
+    assert answer.status == 503 and answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.json["member"] == "programs" and answer.headers["Retry-After"]
+    verbose = daemon.get("/readyz?verbose")
+    assert verbose.status == 503 and verbose.json["ready"] is False
+    assert {c["name"]: c["ok"] for c in verbose.json["checks"]}["storage"] is True
+
+
+def test_node(daemon):
+    node = daemon.get("/v1/node").json
+    assert node["node"] and node["cpu_model"]
+    assert re.fullmatch(r"[0-9a-f]{64}", node["fingerprint"]["class"]["hash"])
+
+
+def test_synthetic_topology(make_daemon):
+    daemon = make_daemon(env={"HWLOC_SYNTHETIC": SYNTHETIC})
+    topology = daemon.get("/v1/topology").json
+    assert len(topology["nodes"]) == 2 and topology["this_system"] is False
+    assert daemon.get("/v1/topology.xml").body.lstrip().startswith(b"<?xml")
+    refused = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1"})
+    assert refused.status == 409 and refused.json["blockers"]
+
+
+def recorded():
+    shared = pathlib.Path(os.environ.get("NUMAPROBE_SHARED", ROOT / ".." / "shared"))
+    return sorted((shared / "topologies").glob("*.xml")) if shared.exists() else []
+
+
+def test_recorded_topologies(make_daemon):
+    files = recorded()
+    if not files:
+        pytest.skip("no recorded topologies here")
+    for path in files[:4]:
+        topology = make_daemon(env={"HWLOC_XMLFILE": str(path)}).get("/v1/topology").json
+        assert topology["nodes"] and topology["this_system"] is False
+
+
+def test_unix_socket(daemon):
+    mode = os.stat(daemon.socket).st_mode
+    assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o660
+    answer = daemon.request("GET", "/healthz", headers={"Host": "anything"}, unix=True)
+    assert answer.status == 200
+
+
+def test_stale_socket_is_replaced(make_daemon):
+    import signal
+    first = make_daemon()
+    first.stop(signal.SIGKILL)
+    assert os.path.exists(first.socket)
+    second = make_daemon(home=first.home)
+    assert second.request("GET", "/healthz", unix=True).status == 200
+    second.stop()
+    assert not os.path.exists(second.socket)
+
+
+def test_page_is_our_own(daemon):
+    page = daemon.get("/")
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert not re.search(rb"https?://", page.body)
+    assert daemon.get("/app.js").headers["X-Content-Type-Options"] == "nosniff"
+    assert b"innerHTML" not in daemon.get("/app.js").body
+
+
+@pytest.mark.parametrize("args,words", [
+    (["--listen=0.0.0.0:0"], "loopback"), (["--listen=nonsense"], "ADDRESS:PORT"),
+    (["--colour=red"], "--colour"), (["--log-level=loud"], "log-level"), (["word"], "word"),
+    (["--config=/nonexistent"], "/nonexistent")])
+def test_wrong_options_are_named(numaprobed, tmp_path, args, words):
+    done = subprocess.run([numaprobed, f"--state-dir={tmp_path}/s", f"--run-dir={tmp_path}/r", *args],
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0 and words in done.stderr
+
+
+def test_config_file_names_the_line(numaprobed, tmp_path):
+    config = tmp_path / "c.conf"
+    config.write_text("# comment\nlog_level = debug\ncolour = red\n")
+    done = subprocess.run([numaprobed, f"--config={config}"], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and f"{config}:3" in done.stderr
+
+
+def test_idle_daemon_sleeps(make_daemon):
+    daemon = make_daemon()
+    assert daemon.get("/healthz").status == 200
+
+    def switches():
+        text = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
+        return int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text).group(1))
+
+    def written():
+        text = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text()
+        return int(re.search(r"wchar: (\d+)", text).group(1))
+
+    time.sleep(0.2)  # the closed connection is noticed
+    before = switches(), written()
+    time.sleep(3)  # the one test about time itself
+    assert (switches(), written()) == before

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs over HTTP against a bench that replays: create, wait, follow, list, read, cancel, delete."""
+import csv
+import io
+import json
+import re
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("needs_fake_bench")
+SPEC = {"benchmark": "latency", "size": "1,2", "cpus": "0"}
+
+
+@pytest.fixture(scope="module")
+def done(daemon):
+    run = daemon.run(**{k: v for k, v in SPEC.items() if k != "benchmark"})
+    assert run["state"] == "succeeded", (run, daemon.get(f"/v1/runs/{run['id']}/log").body)
+    return run
+
+
+def test_accepted_run_has_a_place(daemon):
+    answer = daemon.post("/v1/runs", SPEC)
+    assert answer.status == 202
+    assert answer.headers["Location"] == "/v1/runs/%d" % answer.json["id"]
+    assert answer.json["state"] in ("queued", "running")
+    assert daemon.wait(answer.json["id"])["spec"]["size"] == "1,2"
+
+
+def test_prefer_wait(daemon):
+    answer = daemon.post("/v1/runs", SPEC, Prefer="wait=60")
+    assert answer.status == 202 and answer.json["state"] == "succeeded"
+
+
+def test_idempotency_key(daemon):
+    first = daemon.post("/v1/runs", SPEC, Idempotency_Key="k1").json["id"]
+    assert daemon.post("/v1/runs", SPEC, Idempotency_Key="k1").json["id"] == first
+    other = daemon.post("/v1/runs", {**SPEC, "size": "4"}, Idempotency_Key="k1")
+    assert other.status == 409 and other.json["member"] == "Idempotency-Key"
+    assert daemon.post("/v1/runs", SPEC, Idempotency_Key="a b").status == 422
+    daemon.wait(first)
+
+
+def test_events_end_with_the_final_state(daemon):
+    run_id = daemon.post("/v1/runs", SPEC).json["id"]
+    seen = list(daemon.events(run_id))
+    assert seen[-1][0] == "state" and seen[-1][2]["state"] == "succeeded"
+    ids = [event_id for _, event_id, _ in seen]
+    assert ids == sorted(ids)
+    assert all(run["id"] == run_id for _, _, run in seen)
+    last = str(ids[-1])
+    assert daemon.get(f"/v1/runs/{run_id}/events", Last_Event_ID=last).status == 204
+    assert len(list(daemon.events(run_id))) == 1
+
+
+def test_conditional_get(daemon, done):
+    path = f"/v1/runs/{done['id']}"
+    tag = daemon.get(path).headers["ETag"]
+    again = daemon.get(path, If_None_Match=tag)
+    assert again.status == 304 and again.body == b"" and again.headers["ETag"] == tag
+    assert daemon.get(path, If_None_Match='"other"').status == 200
+
+
+def test_list_filters_and_cursor(daemon, done):
+    for _ in range(3):
+        daemon.run(size="1", cpus="0")
+    ids, cursor = [], ""
+    while cursor is not None:
+        page = daemon.get("/v1/runs?limit=2" + (f"&cursor={cursor}" if cursor else "")).json
+        assert len(page["runs"]) <= 2
+        ids += [run["id"] for run in page["runs"]]
+        cursor = page["next"]
+    assert ids == sorted(set(ids), reverse=True) and done["id"] in ids
+    assert daemon.get("/v1/runs?state=failed").json["runs"] == []
+    assert daemon.get("/v1/runs?until=2001-01-01").json["runs"] == []
+    assert len(daemon.get("/v1/runs?since=2001-01-01T00:00:00Z&limit=200").json["runs"]) == len(ids)
+
+
+def test_matrix_in_three_forms(daemon, done):
+    path = f"/v1/runs/{done['id']}/matrix"
+    whole = daemon.get(path).json
+    assert whole["run"] == done["id"] and whole["state"] == "succeeded" and whole["matrices"]
+    medians = [cell["median"] for m in whole["matrices"] for row in m["cells"] for cell in row]
+    table = list(csv.DictReader(io.StringIO(daemon.get(path, Accept="text/csv").body.decode())))
+    column = next(name for name in table[0] if name.startswith("median"))
+    assert [float(row[column]) for row in table] == medians
+    lines = daemon.get(path + ".ndjson").body.decode().splitlines()
+    assert [json.loads(line)["median"] for line in lines] == medians
+    assert daemon.get(path + ".csv").body == daemon.get(path, Accept="text/csv").body
+    assert daemon.get(path, Accept="image/png").status == 406
+
+
+def test_log_is_text(daemon, done):
+    answer = daemon.get(f"/v1/runs/{done['id']}/log")
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain")
+
+
+def test_dry_run_starts_nothing(daemon):
+    before = daemon.get("/v1/runs?limit=200").json
+    for answer in (daemon.post("/v1/runs", {**SPEC, "dry_run": True}),
+                   daemon.post("/v1/runs?dry_run=true", SPEC)):
+        assert answer.status == 200 and answer.json["dry_run"] is True
+        assert re.search(r"mpirun .*--physcpubind=0 .*latency", answer.json["command"])
+        assert [rank["cpu"] for rank in answer.json["plan"]["ranks"]] == [0]
+    assert [r["id"] for r in daemon.get("/v1/runs?limit=200").json["runs"]] == [r["id"] for r in before["runs"]]
+
+
+def test_cancel_and_delete(daemon, done):
+    assert daemon.post(f"/v1/runs/{done['id']}/cancel").status == 409
+    victim = daemon.run(size="1", cpus="0")["id"]
+    assert daemon.request("DELETE", f"/v1/runs/{victim}").status == 204
+    assert daemon.get(f"/v1/runs/{victim}").status == 404
+    assert daemon.request("DELETE", f"/v1/runs/{victim}").status == 404

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numaprobe from outside: against the real daemon with the fake bench, and against servers that lie."""
+import csv
+import http.server
+import io
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from conftest import ROOT, build_dir
+
+CLIENT = build_dir() / "client" / "numaprobe"
+
+
+def run(*args, url=None, env=None, **kw):
+    full = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **(env or {})}
+    if url:
+        full["NUMAPROBE_URL"] = url
+    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=full, timeout=60, **kw)
+
+
+@pytest.fixture(scope="module")
+def url(daemon):
+    return f"http://127.0.0.1:{daemon.port}"
+
+
+# ---- usage
+
+@pytest.mark.parametrize("args", [[], ["nonsense"], ["run", "speed"], ["run", "--sizes=1"], ["run", "--size=0"],
+                                  ["run", "--min-samples=3"], ["runs", "extra"], ["show", "seven"], ["cancel"],
+                                  ["-o", "xml", "runs"], ["completion", "tcsh"], ["-x"]])
+def test_wrong_usage_exits_2_and_says_why(args):
+    done = run(*args)
+    assert done.returncode == 2
+    assert done.stderr and not done.stdout
+
+
+def test_help_names_every_command_and_option():
+    text = run("help").stdout
+    commands = re.findall(r"^  ([a-z]+) ", text.split("options of every")[0], re.M)
+    assert {"run", "runs", "show", "topo", "node", "doctor", "cancel", "completion"} <= set(commands)
+    page = (ROOT / "docs/man/numaprobe.1").read_text().replace("\\-", "-")
+    for command in commands:
+        done = run("help", command)
+        assert done.returncode == 0 and run(command, "--help").stdout == done.stdout
+        assert re.search(rf"^\.It Cm {command}\b", page, re.M), f"{command} is not in the manual"
+        for option in re.findall(r"^  --([a-z-]+)", done.stdout, re.M):
+            assert f"-{option}" in page, f"--{option} of {command} is not in the manual"
+    assert run("--version").stdout.startswith("numaprobe ")
+
+
+def test_unreachable_exits_3_and_says_what_was_tried():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{s.getsockname()[1]}"
+        done = run("topo", url=address)
+    assert done.returncode == 3 and address in done.stderr and "systemctl start numaprobed" in done.stderr
+
+
+def test_settings_come_in_their_order(tmp_path):
+    (tmp_path / "numaprobe").mkdir()
+    file = tmp_path / "numaprobe" / "config"
+    env = {"XDG_CONFIG_HOME": str(tmp_path)}
+    file.write_text("# mine\nurl = http://127.0.0.1:1\n")
+    assert "127.0.0.1:1." in run("topo", env=env).stderr
+    assert "127.0.0.1:2." in run("topo", env=env, url="http://127.0.0.1:2").stderr
+    assert "127.0.0.1:3." in run("topo", "--url=http://127.0.0.1:3", env=env, url="http://127.0.0.1:2").stderr
+    file.write_text("url = x\ncolor = 1\n")
+    done = run("topo", env=env)
+    assert done.returncode == 2 and "line 2" in done.stderr and "color" in done.stderr
+
+
+# ---- with a daemon
+
+def test_topology_and_node_in_every_form(url, daemon):
+    topology = daemon.get("/v1/topology").json
+    assert json.loads(run("topo", "-o", "json", url=url).stdout) == topology
+    rows = list(csv.DictReader(io.StringIO(run("topo", "-o", "csv", url=url).stdout)))
+    assert [int(r["node"]) for r in rows] == [n["node"] for n in topology["nodes"]]
+    assert int(rows[0]["memory_bytes"]) == topology["nodes"][0]["memory_bytes"]
+    assert "NODE" in run("topo", url=url).stdout
+    facts = [json.loads(line) for line in run("node", "-o", "ndjson", url=url).stdout.splitlines()]
+    assert {f["key"] for f in facts} == {"class", "config"}
+    assert any(f["fact"] == "kernel" and f["value"] for f in facts)
+
+
+def test_run_prints_plan_and_table(url, daemon, needs_fake_bench):
+    done = run("run", "--size=1M,2M", "--note=hello, \"you\"", url=url)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\|  000  \|", done.stdout, re.M) and "LATENCY (ns)" in done.stdout
+    assert "CPU" in done.stderr and "\r" not in done.stderr, "no bar where nobody watches"
+    last = daemon.get("/v1/runs?limit=1").json["runs"][0]
+    rows = list(csv.DictReader(io.StringIO(run("runs", "-o", "csv", "--limit=1", url=url).stdout)))
+    assert rows[0]["note"] == 'hello, "you"' and int(rows[0]["id"]) == last["id"]
+    assert json.loads(run("show", "last", "-o", "json", url=url).stdout) == daemon.get(f"/v1/runs/{last['id']}").json
+    wide = list(csv.DictReader(io.StringIO(run("show", str(last["id"]), "-o", "csv", url=url).stdout)))
+    assert {r["working_set_bytes"] for r in wide} == {str(1 << 20), str(2 << 20)}
+
+
+def test_dry_run_changes_nothing(url, daemon):
+    before = len(daemon.get("/v1/runs").json["runs"])
+    done = run("run", "--dry-run", "--size=4M", url=url)
+    assert done.returncode == 0 and "mpirun" in done.stdout and "--size=4M" in done.stdout
+    assert len(daemon.get("/v1/runs").json["runs"]) == before
+
+
+def test_errors_of_the_daemon_have_their_exit_status(url):
+    done = run("show", "999999", url=url)
+    assert done.returncode == 5 and "999999" in done.stderr
+    done = run("run", "--cpus=60000", url=url)
+    assert done.returncode == 2 and "cpus" in done.stderr
+    done = run("run", "--size=1T", url=url)
+    assert done.returncode == 6 and "in the way" in done.stderr
+
+
+def test_list_follows_pages(url, daemon, needs_fake_bench):
+    ids = [int(run("run", "--detach", "--size=1M", "-o", "json", url=url).stdout.split('"id":')[1].split(",")[0])
+           for _ in range(3)]
+    for run_id in ids:
+        daemon.wait(run_id)
+    listed = json.loads(run("runs", "-o", "json", "--limit=100", url=url).stdout)["runs"]
+    assert [r["id"] for r in listed][:3] == ids[::-1]
+    assert run("runs", "--state=canceled", "-o", "ndjson", url=url).stdout == ""
+    assert run("delete", str(ids[0]), url=url).returncode == 0
+    assert run("delete", str(ids[0]), url=url).returncode == 5
+
+
+def test_interrupt_says_what_happens_to_the_run(make_daemon, tmp_path, needs_fake_bench):
+    fake = tmp_path / "fake_bench-hang"
+    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
+    fake.chmod(0o755)
+    tmp_path.chmod(0o755)
+    for parent in list(tmp_path.parents)[:3]:
+        if os.access(parent, os.W_OK) and parent != pathlib.Path("/tmp"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    daemon = make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
+    for extra, word in ([], "goes on"), (["--cancel-on-interrupt"], "is canceled"):
+        p = subprocess.Popen([str(CLIENT), "run", "--size=1M", *extra], env=env, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+        for line in p.stderr:  # the plan comes first, then the state: then we know that it waits
+            if line.strip() in ("running", "queued", "measure", "populate"):
+                break
+        p.send_signal(signal.SIGINT)
+        _, err = p.communicate(timeout=20)
+        assert p.returncode == 130 and word in err, err
+        last = daemon.get("/v1/runs?limit=1").json["runs"][0]
+        if not extra:
+            assert last["state"] in ("queued", "running")
+            assert run("cancel", str(last["id"]), url=env["NUMAPROBE_URL"]).returncode == 0
+        assert daemon.wait(last["id"])["state"] == "canceled"
+
+
+def test_bar_on_a_terminal(url, needs_fake_bench):
+    master, slave = pty.openpty()
+    p = subprocess.Popen([str(CLIENT), "run", "--size=1M,2M"], stdout=subprocess.DEVNULL, stderr=slave,
+                         env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url})
+    os.close(slave)
+    text = b""
+    while select.select([master], [], [], 20)[0]:
+        try:
+            data = os.read(master, 4096)
+        except OSError:
+            break
+        text += data
+    assert p.wait() == 0 and b"\r\x1b[K[" in text and b"%" in text
+    os.close(master)
+
+
+def test_a_closed_pipe_is_quiet(url):
+    p = subprocess.Popen([str(CLIENT), "node"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url})
+    p.stdout.close()
+    assert p.stderr.read() == b"" and p.wait() == 0
+
+
+def test_doctor_with_and_without_a_daemon(url):
+    done = run("doctor", "-o", "json", url=url)
+    findings = json.loads(done.stdout)
+    assert done.returncode == (1 if any(f["weight"] == "serious" for f in findings) else 0)
+    done = run("doctor", url="http://127.0.0.1:1")
+    assert done.returncode == 1 and "mend it with:  systemctl" in done.stdout
+
+
+def test_bash_completes_commands_and_options():
+    script = run("completion", "bash").stdout
+    ask = 'COMP_WORDS=(numaprobe %s); COMP_CWORD=%d; _numaprobe; echo "${COMPREPLY[@]}"'
+    for words, at, expected in (("ru", 1, "run runs"), ("run --si", 2, "--size="), ("show --fo", 2, "--follow")):
+        done = subprocess.run(["bash", "-c", script + ask % (words, at)], capture_output=True, text=True)
+        assert done.stdout.split() == expected.split(), done.stderr
+
+
+def test_unix_socket(daemon):
+    done = run("topo", url=f"unix:{daemon.socket}")
+    assert done.returncode == 0, done.stderr
+
+
+# ---- servers that lie
+
+RUN = {"id": 1, "state": "succeeded", "node": "n\x1b[2J\u009b31m", "cells": 0, "spec": {"size": "1M\n\x07"}, "conditions": ["\x1b]0;x\x07"]}
+LIES = {
+    "escape sequences": ("application/json", json.dumps(RUN)),
+    "not json": ("text/html", "<html>"),
+    "truncated": ("application/json", json.dumps(RUN)[:-5]),
+    "another type": ("application/json", "[1,2,3]"),
+    "a number": ("application/json", "7"),
+    "nothing": ("application/json", ""),
+    "deep": ("application/json", "[" * 5000),
+    "wrong members": ("application/json", json.dumps({"id": "x", "state": 7, "spec": [], "conditions": {"a": 1}})),
+    "not utf-8": ("application/json", b'{"id":1,"state":"\xff\xfe"}'),
+    "twice": ("application/json", '{"id":1,"id":2}'),
+}
+
+
+@pytest.fixture
+def liar():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            server = self.server
+            body = server.body if isinstance(server.body, bytes) else server.body.encode()
+            self.send_response(server.status)
+            for name, value in server.headers_to_send.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                self.wfile.write(body)
+                while server.endless:
+                    self.wfile.write(b" " * (1 << 20))
+            except OSError:
+                pass
+
+        do_POST = do_DELETE = do_GET
+
+        def log_message(self, *a):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.status, server.body, server.headers_to_send, server.endless = 200, b"", {}, False
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield server
+    server.shutdown()
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("args", [["show", "1"], ["runs"], ["topo"], ["node"], ["matrix", "1"], ["doctor"], ["log", "1"]])
+def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
+    kind, liar.body = LIES[lie]
+    liar.headers_to_send = {"Content-Type": kind}
+    done = subprocess.run([str(CLIENT), *args], capture_output=True, timeout=30,
+                          env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": liar.url})
+    assert 0 <= done.returncode <= 8, done
+    for stream in (done.stdout, done.stderr):
+        text = stream.decode("utf-8")
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]", text), text
+
+
+def test_redirects_are_not_followed(liar):
+    liar.status, liar.headers_to_send = 302, {"Location": "file:///etc/passwd"}
+    done = run("topo", url=liar.url)
+    assert done.returncode != 0 and "root:" not in done.stdout
+
+
+def test_an_endless_answer_is_cut(liar):
+    liar.endless = True
+    done = run("topo", url=liar.url)
+    assert done.returncode == 3 and "larger than" in done.stderr

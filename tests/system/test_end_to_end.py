@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real run with mpirun and numactl: what the API, the database and the command line say is one."""
+import csv
+import io
+import json
+import math
+import os
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import build_dir
+
+pytestmark = pytest.mark.skipif(
+    not any(os.access(f"{d}/mpirun", os.X_OK) for d in os.environ["PATH"].split(":")),
+    reason="no mpirun on this machine")
+
+SIZES = [64 << 10, 1 << 20, 4 << 20]
+
+
+@pytest.fixture(scope="module")
+def finished(numaprobed, tmp_path_factory):
+    from conftest import Daemon
+    d = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed")).start()
+    run = d.run(size="64K,1M,4M", mode="both", cell_ms=200)
+    yield d, run
+    d.stop()
+
+
+def medians(matrices):
+    return {(m["name"], row, col): cell["median"]
+            for m in matrices
+            for row, line in zip(m["rows"]["values"], m["cells"])
+            for col, cell in zip(m["cols"]["values"], line)}
+
+
+def test_run_succeeds_and_is_plausible(finished):
+    daemon, run = finished
+    assert run["state"] == "succeeded", run
+    answer = daemon.get(f"/v1/runs/{run['id']}/matrix").json
+    assert {m["name"] for m in answer["matrices"]} == {"concurrent", "serial"}
+    for m in answer["matrices"]:
+        assert m["unit"] == "ns" and m["cols"]["values"] == SIZES
+        for line in m["cells"]:
+            for cell in line:
+                assert cell["min"] <= cell["p10"] <= cell["median"] <= cell["p90"] <= cell["p99"]
+                assert cell["lo"] <= cell["median"] <= cell["hi"]
+                assert cell["n"] >= 1 and 0.2 < cell["median"] < 10000
+    for rank in answer["ranks"]:
+        assert rank["cpu"] == rank["cpu_wanted"]
+        assert rank["mem_node"] == rank["mem_wanted"] and rank["mem_share"] > 0.99
+        assert rank["pages_checked"] > 0
+
+
+def test_database_says_the_same(finished):
+    daemon, run = finished
+    api = medians(daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"])
+    with sqlite3.connect(f"file:{daemon.home}/state/numaprobe.db?mode=ro", uri=True) as db:
+        rows = db.execute("SELECT matrix, rank, working_set_bytes, median_ns FROM measurement WHERE run = ?",
+                          (run["id"],)).fetchall()
+    stored = {(m, r, c): v for m, r, c, v in rows}
+    assert stored.keys() == api.keys()
+    for key, value in stored.items():
+        assert math.isclose(value, api[key], abs_tol=0.0011), key
+
+
+def test_csv_and_ndjson_say_the_same(finished):
+    daemon, run = finished
+    api = medians(daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"])
+    text = daemon.get(f"/v1/runs/{run['id']}/matrix.csv").body.decode()
+    got = {(r["matrix"], int(r["rank"]), int(r["working_set_bytes"])): float(r["median_ns"])
+           for r in csv.DictReader(io.StringIO(text))}
+    assert got == api
+    lines = daemon.get(f"/v1/runs/{run['id']}/matrix.ndjson").body.decode().splitlines()
+    got = {(r["matrix"], r["rank"], r["working_set"]): r["median"] for r in map(json.loads, lines)}
+    assert got == api
+
+
+def test_command_line_says_the_same(finished):
+    daemon, run = finished
+    api = medians(daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"])
+    done = subprocess.run(
+        [str(build_dir() / "client" / "numaprobe"), f"--url=http://127.0.0.1:{daemon.port}", "matrix",
+         str(run["id"]), "-o", "json"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert medians(json.loads(done.stdout)["matrices"]) == api
+
+
+def test_overlap_is_stored_and_high(finished):
+    daemon, run = finished
+    if run["ranks"] < 2:
+        pytest.skip("one CPU: nothing overlaps")
+    for m in daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"]:
+        for line in m["cells"]:
+            for cell in line:
+                if m["name"] == "concurrent":
+                    assert cell["overlap"] is not None and cell["overlap"] >= 0.95
+                else:
+                    assert cell["overlap"] is None

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The published analysis of two LUMI-G tables was done by hand: the same must be found here, and
+// must not be found in shuffled or flat tables.
+#include "analysis/anomaly.h"
+#include "analysis/contention.h"
+#include "analysis/curve.h"
+#include "analysis/groups.h"
+
+#include "model/import.h"
+#include "tests/unit/analysis/simulate.h"
+#include "tests/unit/tap.h"
+
+#define MIB(n) ((int64_t)(n) << 20)
+
+static struct topo_cache l3[] = {{.level = 3, .bytes = MIB(32)}};
+static const struct topology milan = {.n_caches = 1, .caches = l3};
+
+static int load(struct import *i, const char *mode)
+{
+    static char text[1 << 16];
+    char path[512];
+    const char *shared = getenv("NUMAPROBE_SHARED");
+    snprintf(path, sizeof path, "%s/results/lumig-8ranks-%s.txt", shared ? shared : "../shared",
+             mode);
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return -1;
+    size_t n = fread(text, 1, sizeof text, f);
+    fclose(f);
+    return import_parse(i, text, n, NULL, 0, mode, NULL);
+}
+
+struct found {
+    struct curve curve;
+    struct groups groups;
+    struct anomalies anomalies;
+};
+
+static struct found *look(const struct import *i)
+{
+    static struct found f;
+    const struct matrix *m = &i->matrices[0];
+    curve_find(&f.curve, m, &milan, NULL);
+    groups_find(&f.groups, m, i->ranks, i->n_ranks, curve_plateau(&f.curve), NULL);
+    anomaly_find(&f.anomalies, m, &f.groups, NULL);
+    return &f;
+}
+
+static void check_steps(const struct curve *c, const char *mode)
+{
+    CHECK(c->n == 2 && c->steps[0].from_bytes == MIB(16) && c->steps[1].from_bytes == MIB(32),
+          "%s: steps at 16 to 32 and 32 to 64 MiB (%d found)", mode, c->n);
+    CHECK(c->steps[0].match == CURVE_CACHE_FULL && c->steps[0].level == 3 &&
+              c->steps[1].match == CURVE_CACHE_EXCEEDED,
+          "%s: the L3 fills, then is exceeded", mode);
+}
+
+static void check_concurrent(const struct import *i)
+{
+    const struct found *f = look(i);
+    check_steps(&f->curve, "concurrent");
+    printf("# p %.4f, nodes %d, %.1f %%\n", f->groups.p, f->groups.nodes,
+           f->groups.node_spread_percent);
+    bool even = f->groups.n == 4;
+    for (int k = 0; k < f->groups.n; k++)
+        even = even && f->groups.slow[k].rank == 2 * k;
+    CHECK(even, "ranks 0, 2, 4, 6 are slow");
+    CHECK(f->groups.slow[1].worst > 1.6 && f->groups.slow[1].worst < 1.7, "by up to 64 %%");
+    CHECK(f->groups.nodes == NODES_ALIKE, "NUMA domains are alike");
+    bool inversion = false;
+    for (int k = 0; k < f->anomalies.n; k++)
+        inversion =
+            inversion ||
+            (f->anomalies.list[k].kind == ANOMALY_INVERSION && f->anomalies.list[k].rank == 0 &&
+             f->anomalies.list[k].other_rank == 1 && f->anomalies.list[k].bytes == MIB(16384));
+    CHECK(inversion, "ranks 0 and 1 change places at 16384 MiB");
+}
+
+static void test_published(struct import *concurrent, struct import *serial)
+{
+    check_concurrent(concurrent);
+    const struct found *f = look(serial);
+    check_steps(&f->curve, "serial");
+    CHECK(f->groups.known && f->groups.n == 0, "serial: no slow ranks");
+    CHECK(f->groups.nodes == NODES_ALIKE, "serial: NUMA domains are alike");
+    struct contention c;
+    CHECK(contention_find(&c, &serial->matrices[0], &concurrent->matrices[0], NULL) == 0 && c.parts,
+          "the modes part");
+    CHECK(c.from_bytes == MIB(128), "from 128 MiB on (%lld)", (long long)c.from_bytes >> 20);
+    CHECK(c.worst > 1.65 && c.worst < 1.7 && c.worst_rank % 2 == 0 && c.worst_bytes == MIB(4096),
+          "at most by 67 %%, at 4096 MiB");
+}
+
+static void swap(struct matrix *m, int a, int b)
+{
+    struct cell c = m->cells[a];
+    m->cells[a] = m->cells[b];
+    m->cells[b] = c;
+}
+
+static void shuffle(struct matrix *m, unsigned long long *seed)
+{
+    for (int k = m->row.n * m->col.n - 1; k > 0; k--)
+        swap(m, k, dist_below(seed, k + 1));
+}
+
+static void flatten(struct matrix *m, unsigned long long *seed)
+{
+    for (int k = 0; k < m->row.n * m->col.n; k++)
+        m->cells[k].v[CELL_MEDIAN] = 100 * (1 + 0.01 * sim_normal(seed));
+}
+
+static void test_nothing(struct import *concurrent, struct import *serial, const char *how,
+                         void (*spoil)(struct matrix *, unsigned long long *))
+{
+    unsigned long long seed = 91;
+    int steps = 0, slow = 0, parts = 0, odd = 0, differ = 0, tables = 400;
+    printf("# %s, seed %llu, %d tables\n", how, seed, tables);
+    for (int k = 0; k < tables; k++) {
+        struct contention c;
+        spoil(&concurrent->matrices[0], &seed);
+        spoil(&serial->matrices[0], &seed);
+        const struct found *f = look(concurrent);
+        steps += f->curve.n > 0;
+        slow += f->groups.n > 0;
+        odd += f->anomalies.n > 0;
+        differ += f->groups.nodes == NODES_DIFFER;
+        contention_find(&c, &serial->matrices[0], &concurrent->matrices[0], NULL);
+        parts += c.parts;
+    }
+    printf("# steps %d, slow %d, parts %d, anomalies %d, nodes differ %d\n", steps, slow, parts,
+           odd, differ);
+    CHECK(steps <= 4 && slow <= 4 && parts <= 4 && odd <= 4, "%s: found in at most 1 %%", how);
+    CHECK(differ <= 20, "%s: nodes differ in at most 5 %%", how);
+}
+
+int main(void)
+{
+    struct import concurrent = {0}, serial = {0};
+    if (load(&concurrent, "concurrent") < 0 || load(&serial, "serial") < 0) {
+        SKIP("the published tables are not here (NUMAPROBE_SHARED)");
+        return tap_done();
+    }
+    test_published(&concurrent, &serial);
+    test_nothing(&concurrent, &serial, "shuffled", shuffle);
+    test_nothing(&concurrent, &serial, "flat", flatten);
+    import_fini(&concurrent);
+    import_fini(&serial);
+    return tap_done();
+}

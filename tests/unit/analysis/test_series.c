@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/unit/analysis/simulate.h"
+#include "tests/unit/tap.h"
+
+static const struct series_options defaults = SERIES_DEFAULTS;
+static double v[2000];
+
+static void noise(int n, double spread, unsigned long long *seed)
+{
+    for (int i = 0; i < n; i++)
+        v[i] = 100 * (1 + spread * sim_normal(seed));
+}
+
+static void test_quiet(void)
+{
+    unsigned long long seed = 101;
+    int alarms = 0, spikes = 0;
+    for (int k = 0; k < 500; k++) {
+        struct change_point *p = NULL;
+        noise(100, 0.05, &seed);
+        alarms += series_changes(&p, v, 100, &defaults, NULL) > 0;
+        free(p);
+        noise(100, 0.01, &seed);
+        v[dist_below(&seed, 100)] = 1e6;
+        p = NULL;
+        spikes += series_changes(&p, v, 100, &defaults, NULL) > 0;
+        free(p);
+    }
+    printf("# seed 101: of 500 quiet series %d alarm, of 500 with a spike %d\n", alarms, spikes);
+    CHECK(alarms <= 5 && spikes == 0, "quiet series and single spikes do not alarm");
+}
+
+static void test_change(void)
+{
+    unsigned long long seed = 102;
+    int found = 0, exact = 0;
+    for (int k = 0; k < 200; k++) {
+        struct change_point *p = NULL;
+        noise(100, 0.01, &seed);
+        for (int i = 40; i < 100; i++)
+            v[i] *= i < 70 ? 1.06 : 1.12;
+        int n = series_changes(&p, v, 100, &defaults, NULL);
+        found += n == 2;
+        exact += n == 2 && abs(p[0].at - 40) <= 1 && abs(p[1].at - 70) <= 1;
+        free(p);
+    }
+    printf("# seed 102: two changes found in %d of 200, in place in %d\n", found, exact);
+    CHECK(found >= 190 && exact >= 185, "changes are found where they are");
+}
+
+static void test_same_again(void)
+{
+    unsigned long long seed = 103;
+    struct change_point *p = NULL, *q = NULL;
+    noise(2000, 0.01, &seed);
+    for (int i = 900; i < 2000; i++)
+        v[i] *= 1.05;
+    clock_t start = clock();
+    int n = series_changes(&p, v, 2000, &defaults, NULL);
+    printf("# 2000 points: %.1f ms\n", 1000.0 * (clock() - start) / CLOCKS_PER_SEC);
+    int m = series_changes(&q, v, 2000, &defaults, NULL);
+    CHECK(n == 1 && m == 1 && p[0].at == q[0].at && p[0].p <= q[0].p, "same series, same answer");
+    CHECK(p != NULL && abs(p[0].at - 900) <= 2 && fabs(p[0].percent - 5) < 1, "at the right place");
+    free(p);
+    free(q);
+}
+
+static void test_bad(void)
+{
+    struct change_point *p = NULL;
+    struct err err = {0};
+    const double bad[] = {1, NAN, 3};
+    CHECK(series_changes(&p, bad, 3, &defaults, &err) < 0 && p == NULL, "NaN is refused");
+    CHECK_STR(err.text, "point 1 must be a number above 0", "and named");
+    CHECK(series_changes(&p, bad, 1, &defaults, &err) == 0, "one point has no change");
+}
+
+int main(void)
+{
+    test_quiet();
+    test_change();
+    test_same_again();
+    test_bad();
+    return tap_done();
+}

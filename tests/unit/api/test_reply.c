@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include "api/http.h"
+#include "base/json.h"
+#include "tests/unit/tap.h"
+
+static void test_problem(void)
+{
+    struct request q = {.id = "abc"};
+    struct reply r = {0};
+    struct err err = {0};
+    err_set(&err, ERR_INVALID, "mode", "must be \"this\"");
+    reply_problem(&r, &q, &err, "[{\"kind\":\"memory\"}]");
+    CHECK(r.status == 422, "the status comes from the table of errors");
+    CHECK_STR(r.type, "application/problem+json", "media type");
+    struct json *doc = json_parse(r.body.data, r.body.len, &err);
+    CHECK(doc, "the document is JSON");
+    CHECK_STR(json_get_text(doc, "type", ""), "/problems/invalid", "type");
+    CHECK_STR(json_get_text(doc, "detail", ""), "must be \"this\"", "detail");
+    CHECK_STR(json_get_text(doc, "member", ""), "mode", "member");
+    CHECK_STR(json_get_text(doc, "request_id", ""), "abc", "request id");
+    CHECK(json_get_i64(doc, "status", 0) == 422, "status is in the document too");
+    CHECK(json_count(json_get(doc, "blockers")) == 1, "blockers");
+    json_free(doc);
+    reply_fini(&r);
+}
+
+static void test_etag(void)
+{
+    struct reply r = {.status = 200, .store = true};
+    char one[24], two[24];
+    buf_str(&r.body, "a");
+    reply_etag(&r, one, sizeof one);
+    buf_str(&r.body, "b");
+    reply_etag(&r, two, sizeof two);
+    CHECK(*one == '"' && strcmp(one, two) != 0, "another body has another tag");
+    CHECK(reply_matches(one, one) && !reply_matches(one, two), "a tag matches itself");
+    CHECK(reply_matches("\"x\", \"y\"", "\"y\""), "a list is looked through");
+    CHECK(reply_matches("*", one) && !reply_matches(NULL, one), "star and nothing");
+    r.store = false;
+    reply_etag(&r, one, sizeof one);
+    CHECK(!*one && !reply_matches("*", one), "what must not be kept has no tag");
+    reply_fini(&r);
+}
+
+static int split(struct request *q, const char *uri)
+{
+    free(q->uri);
+    *q = (struct request){.uri = strdup(uri)};
+    return request_split(q, NULL);
+}
+
+static void test_split(void)
+{
+    struct request q = {0};
+    CHECK(split(&q, "/a?b=1&c=%41+x&d") == 0 && q.n_query == 3, "three parameters");
+    CHECK_STR(q.path, "/a", "path");
+    CHECK_STR(request_query(&q, "c"), "A x", "decoded");
+    CHECK_STR(request_query(&q, "d"), "", "without a value");
+    static const char *const bad[] = {"/a%00b",  "/a%2Fb",   "a",        "*",
+                                      "/a?b=%0", "/a?b=%00", "/a?b=%ff", "/a?b=1&b=2"};
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK(split(&q, bad[i]) < 0, "%s is refused", bad[i]);
+    free(q.uri);
+}
+
+static void test_wait(void)
+{
+    struct request q = {.n_query = 1, .query = {{"wait", "7"}}};
+    int64_t s = 0;
+    CHECK(request_wait_s(&q, &s, NULL) == 0 && s == 7, "?wait=7");
+    q.query[0].value = "1000";
+    CHECK(request_wait_s(&q, &s, NULL) == 0 && s == HTTP_WAIT_MAX_S, "capped");
+    q.query[0].value = "-1";
+    CHECK(request_wait_s(&q, &s, NULL) < 0, "not negative");
+    q = (struct request){.n_headers = 1, .headers = {{"prefer", "respond-async, wait=9"}}};
+    CHECK(request_wait_s(&q, &s, NULL) == 0 && s == 9, "Prefer: wait=9");
+}
+
+int main(void)
+{
+    test_problem();
+    test_etag();
+    test_split();
+    test_wait();
+    return tap_done();
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/chain.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bench/chase.h"
+#include "tests/unit/tap.h"
+
+// Walks from link 0 until it is back; the number of hops, or 0 if it leaves the chain.
+static uint64_t lap(const struct chain *c)
+{
+    char *at = c->base;
+    uint64_t hops = 0;
+    do {
+        memcpy(&at, (void *)at, sizeof(char *));
+        hops++;
+        uint64_t offset = (uint64_t)(at - c->base);
+        if (offset >= c->links * c->stride || offset % c->stride || hops > c->links)
+            return 0;
+    } while (at != c->base);
+    return hops;
+}
+
+static bool one_cycle(void *memory, uint64_t bytes, uint64_t stride, uint64_t seed)
+{
+    struct chain c;
+    chain_plan(&c, memory, bytes, stride, seed);
+    memset(memory, 0, bytes);
+    chain_write(&c, 0, c.links);
+    return c.links == bytes / stride && lap(&c) == c.links;
+}
+
+static void cycles(void *memory)
+{
+    static const uint64_t strides[] = {64, 72, 128, 136, 256, 4096};
+    int bad = 0, tried = 0;
+    for (uint64_t links = 1; links <= 700; links++, tried++)
+        bad += !one_cycle(memory, links * 64, 64, links);
+    CHECK(bad == 0, "one cycle through every number of links to %d", tried);
+    for (int i = 0; i < 6; i++) {
+        bad = 0;
+        for (uint64_t bytes = 8 * strides[i]; bytes < 1 << 20; bytes += bytes / 3 + 40)
+            bad += !one_cycle(memory, bytes, strides[i], bytes);
+        CHECK(bad == 0, "one cycle at a stride of %d, odd sizes too", (int)strides[i]);
+    }
+    for (uint64_t bytes = 1024; bytes <= 64 << 20; bytes *= 2)
+        CHECK(one_cycle(memory, bytes, 64, 3), "one cycle through %d KiB", (int)(bytes >> 10));
+}
+
+struct part {
+    pthread_t thread;
+    const struct chain *chain;
+    uint64_t from, to;
+};
+
+static void *write_part(void *context)
+{
+    const struct part *p = context;
+    chain_write(p->chain, p->from, p->to);
+    return NULL;
+}
+
+static void slices(char *memory)
+{
+    enum { PARTS = 3, BYTES = 12345 * 64 };
+    struct chain whole, sliced;
+    struct part parts[PARTS];
+    char *copy = aligned_alloc(64, BYTES);
+    if (!copy) {
+        CHECK(0, "no memory");
+        return;
+    }
+    chain_plan(&whole, memory, BYTES, 64, 9);
+    chain_write(&whole, 0, whole.links);
+    memcpy(copy, memory, BYTES);
+    memset(memory, 0xff, BYTES);
+    chain_plan(&sliced, memory, BYTES, 64, 9);
+    for (uint64_t i = 0; i < PARTS; i++) {
+        parts[i] = (struct part){.chain = &sliced,
+                                 .from = sliced.links * i / PARTS,
+                                 .to = sliced.links * (i + 1) / PARTS};
+        pthread_create(&parts[i].thread, NULL, write_part, &parts[i]);
+    }
+    for (int i = 0; i < PARTS; i++)
+        pthread_join(parts[i].thread, NULL);
+    CHECK(memcmp(copy, memory, BYTES) == 0, "slices by three threads make the same chain");
+    free(copy);
+}
+
+static void hops(void *memory)
+{
+    static const uint64_t counts[] = {64, 128, 1024, 65536, 1000000};
+    struct chain c;
+    chain_plan(&c, memory, 8 << 20, 64, 21);
+    chain_write(&c, 0, c.links);
+    for (int i = 0; i < 5; i++) {
+        void *end = chase(chain_link(&c, 5), counts[i]);
+        CHECK(chain_index(&c, end) == chain_expect(&c, 5, chase_round(counts[i])),
+              "%d hops end where the order says", (int)counts[i]);
+    }
+    CHECK(chase_round(1) == CHASE_UNROLL && chase_round(CHASE_UNROLL) == CHASE_UNROLL,
+          "hops are rounded up");
+}
+
+static uint64_t best_of_five(void *from, uint64_t n)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t begin = clock_mono_ns();
+        from = chase(from, n);
+        uint64_t took = clock_mono_ns() - begin;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+// A chase that a compiler deleted takes no time at all, twice nothing is nothing.
+static void dependent(void *memory)
+{
+    struct chain c;
+    chain_plan(&c, memory, 16 << 10, 64, 2);
+    chain_write(&c, 0, c.links);
+    double one = (double)best_of_five(c.base, 1 << 20), two = (double)best_of_five(c.base, 2 << 20);
+    CHECK(two / one > 1.5 && two / one < 3, "twice the hops take about twice as long (%.2f)",
+          two / one);
+    CHECK(one / (1 << 20) > 0.4, "a hop takes longer than a deleted one: %.2f ns", one / (1 << 20));
+}
+
+int main(void)
+{
+    char *memory = aligned_alloc(4096, 64 << 20);
+    CHECK(memory != NULL, "memory for chains");
+    if (!memory)
+        return tap_done();
+    cycles(memory);
+    slices(memory);
+    hops(memory);
+    dependent(memory);
+    free(memory);
+    return tap_done();
+}

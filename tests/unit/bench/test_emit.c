@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rank 0 writes is what the daemon reads; what it prints is what people know; options.
+#include "bench/emit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "bench/print.h"
+#include "tests/unit/tap.h"
+
+static const uint64_t sizes[] = {1 << 20, 1 << 30};
+
+static struct options parsed(int argc, char **argv)
+{
+    struct options o;
+    struct err err = {0};
+    CHECK(options_parse(&o, argc, argv, &err) == 0, "options are understood %s", err.text);
+    return o;
+}
+
+static struct cell cell_of(double median)
+{
+    struct cell c;
+    for (int f = 0; f < CELL_FIELDS; f++)
+        c.v[f] = f == CELL_OVERLAP ? 0.99 : median;
+    c.v[CELL_N] = 20;
+    c.v[CELL_DISTURBED] = c.v[CELL_TIGHT] = 1;
+    return c;
+}
+
+static struct board *two_ranks(void)
+{
+    struct board *b = calloc(1, board_bytes(2));
+    for (int i = 0; b && i < 2; i++) {
+        struct slot *s = &b->slot[i];
+        s->info = (struct rank_info){.rank = i,
+                                     .cpu_wanted = i,
+                                     .cpu = i,
+                                     .mem_wanted = -1,
+                                     .mem_share = 1,
+                                     .pages_checked = 5,
+                                     .pages_total = 5};
+        s->phase_ms[PHASE_BUILD] = 10 + i;
+        s->usage.kib[i] = 1024 * (i + 1);
+    }
+    return b;
+}
+
+static void speak(struct emit *e, const struct board *b, struct err *err)
+{
+    struct cell c = cell_of(98.5);
+    int bad = emit_begin(e, 2, "mpi", 64, sizes, 2, err);
+    bad += emit_progress(e, PHASE_MEASURE, 1, 4, 700, err);
+    for (int rank = 0; rank < 2; rank++)
+        for (int col = 0; col < 2; col++)
+            bad += emit_cell(e, 0, rank, col, &c, err);
+    bad += emit_note(e, err, "rank %d: %s", 1, "\"quoted\"");
+    bad += emit_end(e, b, err);
+    CHECK(bad == 0, "everything is written %s", err->text);
+}
+
+static int read_back(const char *path, int counts[RECORD_KINDS], struct end *end)
+{
+    char line[RECORD_LINE_MAX];
+    int bad = 0;
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        struct record r = {0};
+        struct err err = {0};
+        if (record_parse(&r, line, strcspn(line, "\n"), &err) < 0) {
+            printf("# %s: %s\n", err.text, line);
+            bad++;
+            continue;
+        }
+        counts[r.kind]++;
+        if (r.kind == RECORD_END)
+            *end = r.end;
+        record_fini(&r);
+    }
+    if (f)
+        fclose(f);
+    return bad;
+}
+
+static void records(const struct board *b)
+{
+    char path[] = "/tmp/numaprobe-emit-XXXXXX", channel[64];
+    int fd = mkstemp(path), counts[RECORD_KINDS] = {0};
+    struct err err = {0};
+    struct end end = {0};
+    snprintf(channel, sizeof channel, "--channel=%s", path);
+    char *argv[] = {(char[]){"numa_bench"}, (char[]){"latency"}, channel, (char[]){"--nonce=n1"}};
+    struct options o = parsed(4, argv);
+    struct emit e CLEANUP(emit_fini) = {.fd = -1};
+    CHECK(emit_open(&e, &o, &err) == 0, "the channel opens");
+    speak(&e, b, &err);
+    CHECK(read_back(path, counts, &end) == 0, "every line parses");
+    CHECK(counts[RECORD_HELLO] == 1 && counts[RECORD_MATRIX] == 1 && counts[RECORD_CELL] == 4 &&
+              counts[RECORD_RANK] == 2 && counts[RECORD_NOTE] == 1 && counts[RECORD_END] == 1,
+          "one hello, one matrix, four cells, two ranks, a note, an end");
+    CHECK(end.ok && end.cells == 4 && end.phase_ms[PHASE_BUILD] == 11, "slowest rank's phases");
+    struct err why = {.code = ERR_NO_MEMORY_NODE, .member = "size", .text = "too much"};
+    emit_failure(&e, &why);
+    read_back(path, counts, &end);
+    CHECK(!end.ok && end.code == ERR_NO_MEMORY_NODE && strcmp(end.text, "too much") == 0,
+          "a failure says what it was");
+    close(fd);
+    unlink(path);
+}
+
+static void gone_reader(void)
+{
+    int ends[2];
+    struct err err = {0};
+    struct options o = {0};
+    struct emit e CLEANUP(emit_fini) = {.options = &o, .fd = -1};
+    if (pipe(ends) < 0)
+        return;
+    close(ends[0]);
+    e.fd = ends[1];
+    CHECK(emit_progress(&e, PHASE_BUILD, 0, 1, -1, &err) < 0 && err.code == ERR_SYSTEM,
+          "a reader that went away is an error: %s", err.text);
+}
+
+static void usage_table(const struct board *b)
+{
+    static const char want[] =
+        "Per-node memory usage of the ranks (in MBs)\n"
+        "                           Node 0          Node 1           Total\n"
+        "                  --------------- --------------- ---------------\n"
+        "Rank 000                     1.00            0.00            1.00\n"
+        "Rank 001                     0.00            2.00            2.00\n"
+        "----------------  --------------- --------------- ---------------\n"
+        "Total                        1.00            2.00            3.00\n";
+    struct usage u[2] = {b->slot[0].usage, b->slot[1].usage};
+    struct buf out CLEANUP_BUF = BUF_INIT;
+    print_usage(u, 2, 1, &out);
+    CHECK_STR(buf_text(&out), want, "memory of the ranks by node");
+}
+
+// The table itself is model/result_table.c's; here: that it, and what belongs around it, comes out.
+static void printed(const struct board *b, const char *format, const char *wanted)
+{
+    char option[24], *text = NULL;
+    size_t room = 0;
+    struct err err = {0};
+    snprintf(option, sizeof option, "%s", format);
+    char *argv[] = {(char[]){"numa_bench"}, option};
+    struct options o = parsed(2, argv);
+    struct emit e CLEANUP(emit_fini) = {.options = &o, .fd = -1};
+    struct cell c = cell_of(98.5);
+    FILE *out = open_memstream(&text, &room);
+    o.format = o.format == FORMAT_TABLE ? FORMAT_JSON : o.format; // no diagnostics on stdout here
+    int bad = emit_begin(&e, 2, "mpi", 64, sizes, 2, &err);
+    for (int i = 0; i < 4; i++)
+        bad += emit_cell(&e, 0, i / 2, i % 2, &c, &err);
+    for (int i = 0; i < 2; i++) {
+        e.rank[i] = b->slot[i].info;
+        e.usage[i] = b->slot[i].usage;
+    }
+    o.format = o.csv ? FORMAT_CSV : o.json ? FORMAT_JSON : FORMAT_TABLE;
+    bad += print_results(&e, out, &err);
+    fclose(out);
+    CHECK(bad == 0 && strstr(text, wanted), "%s has: %s", format, wanted);
+    free(text);
+}
+
+static void bad_options(void)
+{
+    static const char *const bad[] = {
+        "--sizes=1",
+        "--size=",
+        "--size=4-1",
+        "--size=1K:2",
+        "--stride=12",
+        "--mode=quickly",
+        "--precision=0",
+        "--min-samples=1",
+        "extra",
+        "--channel",
+        "--pages=2M",
+        "--deadline=-1",
+        "--size=64 --stride=1T",
+    };
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        char word[40];
+        struct options o;
+        struct err err = {0};
+        snprintf(word, sizeof word, "%s", bad[i]);
+        char *argv[] = {(char[]){"numa_bench"}, (char[]){"latency"}, word};
+        CHECK(options_parse(&o, 3, argv, &err) < 0 && err.code == ERR_USAGE && *err.text,
+              "%s is refused: %s", bad[i], err.text);
+    }
+    char *other[] = {(char[]){"numa_bench"}, (char[]){"bandwith"}};
+    struct options o;
+    struct err err = {0};
+    CHECK(options_parse(&o, 2, other, &err) < 0, "an unknown benchmark is refused: %s", err.text);
+    char *serial[] = {(char[]){"numa_bench"}, (char[]){"--serial"}};
+    o = parsed(2, serial);
+    CHECK(o.spec.latency.mode == MODE_SERIAL, "--serial is --mode=serial");
+    char *both[] = {(char[]){"numa_bench"}, (char[]){"--csv"}, (char[]){"--json"}};
+    CHECK(options_parse(&o, 3, both, &err) < 0, "--csv with --json is refused");
+}
+
+int main(void)
+{
+    struct board *b = two_ranks();
+    if (!b)
+        return 1;
+    signal(SIGPIPE, SIG_IGN);
+    records(b);
+    gone_reader();
+    usage_table(b);
+    printed(b, "--mode=concurrent",
+            "| Ranks | Cores   | NUMA |     Address    | NUMA  | 1MB    | 1024M  |");
+    printed(b, "--mode=concurrent", "|  001  | 1       |");
+    printed(b, "--csv", "matrix,rank,working_set_bytes");
+    printed(b, "--json", "\"method\":\"" EMIT_METHOD "\"");
+    bad_options();
+    free(b);
+    return tap_done();
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// On this machine, whatever it is: what the kernel says must agree with itself.
+#include "bench/place.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "bench/arena.h"
+#include "tests/unit/tap.h"
+
+static void arena(enum pages pages, const char *unwanted)
+{
+    struct err err = {0};
+    struct place p;
+    struct arena a = {0};
+    bool bound;
+    struct rank_info info = {.mem_wanted = -1};
+    place_wanted(&p);
+    CHECK(arena_map(&a, 5 << 20, pages, &p, &bound, &err) == 0, "mapped %s", err.text);
+    CHECK(a.bytes >= 5 << 20 && (uint64_t)(uintptr_t)a.base % (2 << 20) == 0,
+          "whole huge pages, aligned");
+    CHECK(arena_populate(&a, 3, &err) == 0, "populated by three threads %s", err.text);
+    arena_report(&a, &info);
+    CHECK(strcmp(info.pages_got, unwanted) != 0, "pages got: %s (%.2f huge)", info.pages_got,
+          info.huge_share);
+    place_verify(a.base, a.bytes, &info);
+    CHECK(info.pages_total == (int64_t)(a.bytes / 4096) || info.pages_total > 0, "pages: %lld",
+          (long long)info.pages_total);
+    if (strcmp(info.mem_method, "none") == 0) {
+        SKIP("this machine does not tell where pages are");
+    } else {
+        int64_t sum = 0;
+        for (int i = 0; i < info.n_nodes; i++)
+            sum += info.nodes[i].pages;
+        CHECK(sum == info.pages_checked && info.pages_checked > 0,
+              "%s: the nodes' pages add up to those checked", info.mem_method);
+        CHECK(info.mem_share > 0 && info.mem_share <= 1 && info.mem_node >= 0, "share %.3f on %d",
+              info.mem_share, (int)info.mem_node);
+    }
+    arena_fini(&a);
+    CHECK(!a.base, "given back");
+}
+
+static void one_cpu(void)
+{
+    cpu_set_t before, one;
+    struct place p;
+    int cpu = sched_getcpu();
+    sched_getaffinity(0, sizeof before, &before);
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) < 0) {
+        SKIP("no right to bind");
+        return;
+    }
+    place_wanted(&p);
+    CHECK(p.cpu_wanted == cpu && p.cpus == 1, "bound to one CPU: that is the one wanted");
+    sched_setaffinity(0, sizeof before, &before);
+}
+
+int main(void)
+{
+    struct usage u;
+    arena(PAGES_4K, "thp");
+    arena(PAGES_THP, "huge");
+    one_cpu();
+    if (place_usage(&u)) {
+        int64_t sum = 0;
+        for (int i = 0; i < RANK_NODES_MAX; i++)
+            sum += u.kib[i];
+        CHECK(sum > 100, "this process uses %lld KiB", (long long)sum);
+    } else {
+        SKIP("no numa_maps on this machine");
+    }
+    CHECK(place_nodes_with_memory() >= 1 && place_node_count() >= 1, "a node has memory");
+    return tap_done();
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tap.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "core/launch.h"
+
+static const struct launch_paths paths = {"/usr/bin/mpirun", "/usr/bin/numactl", "/usr/bin/setpriv",
+                                          "/opt/numa_bench", 4};
+
+static bool has_word(char **list, const char *word)
+{
+    for (; *list; list++)
+        if (strcmp(*list, word) == 0)
+            return true;
+    return false;
+}
+
+static bool has_prefix(char **list, const char *prefix)
+{
+    for (; *list; list++)
+        if (strncmp(*list, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+static void make(struct launch *l, const struct launch_paths *p, bool as_root)
+{
+    struct err err = {0};
+    struct plan_rank ranks[2] = {{.cpu = 1, .mem_node = 0}, {.cpu = 9, .mem_node = 3}};
+    struct plan plan = {.n_ranks = 2, .ranks = ranks};
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    if (launch_make(l, p, &plan, &s, "/run/x/1-ab", "ab", as_root, &err) < 0)
+        abort();
+}
+
+static void test_words(void)
+{
+    struct launch l;
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    make(&l, &paths, false);
+    CHECK_STR(l.argv[0], "/usr/bin/mpirun", "mpirun first");
+    launch_write_line(&l, &line);
+    CHECK(strstr(buf_text(&line),
+                 " -np 1 /usr/bin/setpriv --pdeathsig KILL /usr/bin/numactl --physcpubind=1 "
+                 "--membind=0 /opt/numa_bench latency --channel=/run/x/1-ab/records --nonce=ab "
+                 "--deadline="),
+          "a rank: %s", buf_text(&line));
+    CHECK(strstr(buf_text(&line), " : -np 1 ") && strstr(buf_text(&line), "--physcpubind=9"),
+          "and the other");
+    const struct param_table *t = &benchmarks[BENCHMARK_LATENCY].params;
+    for (int i = 0; i < t->n; i++) {
+        char option[64];
+        snprintf(option, sizeof option, "--%s=", t->params[i].name);
+        for (char *p = option; *p; p++)
+            *p = *p == '_' ? '-' : *p;
+        CHECK(has_prefix(l.argv, option), "%s is there", option);
+    }
+    CHECK(has_word(l.argv, "btl_vader_backing_directory"), "shared memory is in our directory");
+    CHECK(!has_word(l.envp, "OMPI_ALLOW_RUN_AS_ROOT=1"), "root is not meant");
+    launch_fini(&l);
+    CHECK(l.argv == NULL, "freed");
+}
+
+static void test_environment(void)
+{
+    struct launch l;
+    setenv("LD_PRELOAD_X", "evil", 1);
+    setenv("OMPI_MCA_plm", "rsh", 1);
+    setenv("SLURM_JOB_ID", "5", 1);
+    make(&l, &paths, true);
+    CHECK(has_word(l.envp, "NUMAPROBE_NONCE=ab") && has_word(l.envp, "HOME=/run/x/1-ab") &&
+              has_word(l.envp, "TMPDIR=/run/x/1-ab"),
+          "ours");
+    CHECK(!has_prefix(l.envp, "LD_") && !has_prefix(l.envp, "OMPI_MCA_plm=") &&
+              !has_prefix(l.envp, "SLURM"),
+          "nothing of the daemon's");
+    CHECK(has_word(l.envp, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"), "root is meant");
+    launch_fini(&l);
+}
+
+static void test_variants(void)
+{
+    struct launch l;
+    struct launch_paths p = paths;
+    *p.setpriv = 0;
+    p.mpi_major = 5;
+    make(&l, &p, false);
+    CHECK(!has_word(l.argv, "--pdeathsig"), "without setpriv");
+    CHECK(has_word(l.argv, "btl_sm_backing_directory") && !has_word(l.argv, "--oversubscribe"),
+          "names of Open MPI 5");
+    launch_fini(&l);
+    struct launch odd = {.argv = (char *[]){strdup("a b"), strdup("it's"), strdup(""), NULL}};
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    launch_write_line(&odd, &line);
+    CHECK_STR(buf_text(&line), "'a b' 'it'\\''s' ''", "quoted for a shell");
+    for (int i = 0; i < 3; i++)
+        free(odd.argv[i]);
+}
+
+static void test_find(void)
+{
+    struct err err = {0};
+    struct launch_paths p = {0};
+    setenv("NUMAPROBE_BENCH", "/nonexistent/numa_bench", 1);
+    int rc = launch_find(&p, &err);
+    CHECK(rc < 0 && err.code == ERR_UNAVAILABLE, "what is missing is named: %s", err.text);
+    setenv("NUMAPROBE_BENCH", "/bin/true", 1);
+    setenv("NUMAPROBE_MPIRUN", "/bin/true", 1);
+    if (launch_find(&p, &err) < 0) {
+        SKIP("%s", err.text);
+        return;
+    }
+    CHECK_STR(p.bench, "/bin/true", "by the environment");
+    CHECK(p.mpi_major == 4, "an mpirun that does not tell counts as 4");
+    setenv("PATH", "/nonexistent", 1);
+    CHECK(launch_find(&p, &err) < 0 && strstr(err.text, "package numactl"), "%s", err.text);
+}
+
+int main(void)
+{
+    test_words();
+    test_environment();
+    test_variants();
+    test_find();
+    return tap_done();
+}

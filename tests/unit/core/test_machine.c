@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded and invented machines: what the probe sees, and what the planner makes of it.
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "core/admission.h"
+#include "core/facts.h"
+#include "core/machine.h"
+#include "core/planner.h"
+#include "core/probe.h"
+#include "tests/unit/core/dir.h"
+#include "tests/unit/core/recorded.h"
+#include "tests/unit/tap.h"
+
+static struct topology synthetic(const char *text)
+{
+    struct topology t = {0};
+    CLEANUP_MEM char *xml = NULL;
+    struct err err = {0};
+    setenv("HWLOC_SYNTHETIC", text, 1);
+    if (probe_topology(&t, &xml, &err) < 0)
+        printf("# %s\n", err.text);
+    unsetenv("HWLOC_SYNTHETIC");
+    return t;
+}
+
+static int plan(struct plan *p, const struct topology *t, const char *cpus, const char *ranks,
+                const char *numa, struct err *err)
+{
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    snprintf(s.cpus, sizeof s.cpus, "%s", cpus);
+    snprintf(s.ranks, sizeof s.ranks, "%s", ranks);
+    snprintf(s.numa, sizeof s.numa, "%s", numa);
+    return plan_make(p, &s, t, err);
+}
+
+// "0@0/1 2@0/1": CPU @ its node / memory's node of each rank.
+static void expect(const struct topology *t, const char *cpus, const char *ranks, const char *numa,
+                   const char *want)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CLEANUP_BUF struct buf got = BUF_INIT;
+    if (plan(&p, t, cpus, ranks, numa, &err) < 0)
+        buf_fmt(&got, "%s: %s", err.member, err.text);
+    for (int i = 0; i < p.n_ranks; i++)
+        buf_fmt(&got, "%s%d@%d/%d", i ? " " : "", p.ranks[i].cpu, p.ranks[i].cpu_node,
+                p.ranks[i].mem_node);
+    bool ok = strcmp(buf_text(&got), want) == 0;
+    CHECK(ok, "cpus \"%s\" ranks %s numa %s", cpus, ranks, numa);
+    if (!ok)
+        printf("# got  %s\n# want %s\n", buf_text(&got), want);
+}
+
+static void refuse(const struct topology *t, const char *cpus, const char *ranks, const char *numa,
+                   const char *member, const char *word)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    int rc = plan(&p, t, cpus, ranks, numa, &err);
+    bool ok =
+        rc < 0 && err.code == ERR_INVALID && !strcmp(err.member, member) && strstr(err.text, word);
+    CHECK(ok, "cpus \"%s\" ranks %s numa %s is refused: %s: %s", cpus, ranks, numa, err.member,
+          err.text);
+}
+
+// Two sockets of two cores with two threads; OS numbers as Linux gives them (siblings are n and
+// n+4).
+static void two_sockets(void)
+{
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("Package:2 [NUMANode(memory=8589934592)] L3:1 Core:2 PU:2(indexes=2*4:4*1)");
+    CHECK(t.n_cpus == 8 && t.n_nodes == 2 && !t.this_system,
+          "eight CPUs, two nodes, not this system");
+    CHECK(topology_cpu(&t, 4)->thread == 1 &&
+              topology_cpu(&t, 4)->core == topology_cpu(&t, 0)->core,
+          "CPU 4 is the sibling of CPU 0");
+    expect(&t, "", "all-cores", "local", "0@0/0 1@0/0 2@1/1 3@1/1");
+    expect(&t, "", "one-per-numa", "local", "0@0/0 2@1/1");
+    expect(&t, "", "one-per-numa", "1", "0@0/1 2@1/1");
+    expect(&t, "", "all-cores", "auto", "0@0/0 1@0/1 2@1/0 3@1/1");
+    expect(&t, "3,0", "all-cores", "0,1", "3@1/0 0@0/1");
+    expect(&t, "", "2", "local", "0@0/0 1@0/0 2@1/1 3@1/1");
+    refuse(&t, "", "3", "local", "ranks", "2 cores");
+    refuse(&t, "8", "all-cores", "local", "cpus", "0-7");
+    refuse(&t, "0", "all-cores", "2", "numa", "0-1");
+    refuse(&t, "", "all-cores", "0,1", "numa", "2 nodes for 4 ranks");
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(plan(&p, &t, "0,4", "all-cores", "local", &err) == 0 && p.n_notes == 1 &&
+              strstr(p.notes[0], "share a core"),
+          "ranks on siblings are pointed out");
+}
+
+// The machine of the published tables: 4 nodes of 2 L3 of 8 cores of 2 threads.
+static void published_machine(void)
+{
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("Package:1 Group:4 [NUMANode(memory=137438953472)] L3:2(size=33554432) Core:8 "
+                  "PU:2(indexes=2*64:64*1)");
+    CHECK(t.n_cpus == 128 && t.n_nodes == 4 && topology_llc_bytes(&t) == 32 << 20,
+          "128 CPUs, 4 nodes, 32 MiB of L3");
+    expect(&t, "1,9,17,25,33,41,49,57", "all-cores", "0,0,1,1,2,2,3,3",
+           "1@0/0 9@0/0 17@1/1 25@1/1 33@2/2 41@2/2 49@3/3 57@3/3");
+    expect(&t, "", "one-per-l3", "local", "0@0/0 8@0/0 16@1/1 24@1/1 32@2/2 40@2/2 48@3/3 56@3/3");
+}
+
+static void without_memory(void)
+{
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("Package:2 [NUMANode(memory=8589934592)] Core:2 PU:1");
+    t.nodes[0].memory_bytes = 0;
+    expect(&t, "", "all-cores", "local", "0@0/1 1@0/1 2@1/1 3@1/1");
+    expect(&t, "", "all-cores", "auto", "0@0/1 1@0/1 2@1/1 3@1/1");
+    refuse(&t, "0", "all-cores", "0", "numa", "has no memory");
+    t.nodes[1].allowed = false;
+    refuse(&t, "", "all-cores", "local", "numa", "no node");
+    refuse(&t, "2", "all-cores", "1", "numa", "outside the mems");
+    t.nodes[0].memory_bytes = 1 << 30;
+    t.cpus[1].allowed = false;
+    refuse(&t, "1", "all-cores", "local", "cpus", "outside the cpuset");
+    expect(&t, "", "all-cores", "local", "0@0/0 2@1/0 3@1/0");
+}
+
+// Whatever is asked for: CPUs exist and are allowed, memory is where memory is.
+static void check_properties(const struct topology *t, const char *name)
+{
+    static const char *const ranks[] = {"all-cores", "one-per-numa", "one-per-l3", "1"};
+    static const char *const numa[] = {"local", "auto"};
+    bool ok = true;
+    for (size_t i = 0; i < COUNT_OF(ranks); i++)
+        for (size_t k = 0; k < COUNT_OF(numa); k++) {
+            struct plan p CLEANUP(plan_fini) = {0};
+            struct err err = {0};
+            if (plan(&p, t, "", ranks[i], numa[k], &err) < 0) {
+                printf("# %s %s: %s\n", ranks[i], numa[k], err.text);
+                ok = false;
+            }
+            for (int r = 0; r < p.n_ranks; r++) {
+                const struct topo_cpu *cpu = topology_cpu(t, p.ranks[r].cpu);
+                const struct topo_node *node = topology_node(t, p.ranks[r].mem_node);
+                ok &= cpu && cpu->allowed && node && node->allowed && node->memory_bytes > 0;
+            }
+        }
+    CHECK(ok, "%s: every plan stands on CPUs and memory that are there", name);
+}
+
+static void recorded_machines(void)
+{
+    static const struct {
+        const char *name;
+        int cpus, nodes, with_cpus, with_memory;
+    } all[] = {
+        {"16amd64-8n2c", 16, 8, 8, 8},
+        {"16amd64-8n2c-cpusets", 15, 8, 8, 8},
+        {"20em64t-hybrid-1p6c2t+2ca4co1t", 20, 1, 1, 1},
+        {"2arm-2c", 2, 1, 1, 1},
+        {"48amd64-4pa2n6c-sparse", 48, 8, 8, 8},
+        {"64amd64-4s2n4ca2co", 64, 8, 8, 8},
+        {"96em64t-4no4pa3ca2co", 96, 4, 4, 4},
+        {"fakememinitiators-1np2c+1npp+gi", 8, 11, 4, 6},
+        {"offline-cpu0-node0", 17, 1, 1, 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        struct topology t CLEANUP(topology_fini) = {0};
+        if (!recorded_topology(all[i].name, &t)) {
+            SKIP("%s: no recorded topologies here (NUMAPROBE_SHARED)", all[i].name);
+            continue;
+        }
+        int with_cpus = 0, with_memory = 0;
+        for (int n = 0; n < t.n_nodes; n++) {
+            with_cpus += t.nodes[n].n_cpus > 0;
+            with_memory += t.nodes[n].memory_bytes > 0;
+        }
+        CHECK(t.n_cpus == all[i].cpus && t.n_nodes == all[i].nodes, "%s: %d CPUs, %d nodes",
+              all[i].name, t.n_cpus, t.n_nodes);
+        CHECK(with_cpus == all[i].with_cpus && with_memory == all[i].with_memory,
+              "%s: %d initiators, %d targets", all[i].name, with_cpus, with_memory);
+        check_properties(&t, all[i].name);
+    }
+}
+
+static void this_machine(void)
+{
+    struct machine m = {0}, again = {0};
+    struct err err = {0};
+    CHECK(machine_read(&m, "", &err) == 0 && machine_read(&again, "", &err) == 0,
+          "this machine can be read");
+    CHECK(m.topology.this_system && m.topology.n_cpus >= 1 && m.topology.n_nodes >= 1 &&
+              strstr(m.topology_xml, "<topology"),
+          "it has CPUs, nodes and an XML text");
+    CHECK(!strcmp(m.fingerprint.machine_class.hash, again.fingerprint.machine_class.hash) &&
+              !strcmp(m.fingerprint.config.hash, again.fingerprint.config.hash) &&
+              strlen(m.fingerprint.config.hash) == 64,
+          "two readings give one fingerprint");
+    CHECK(m.fingerprint.machine_class.n + m.fingerprint.config.n == facts_count(),
+          "every fact of the table is there");
+    CHECK(node_available_bytes(&m.topology, m.topology.nodes[0].os, "") > 0, "memory is available");
+    check_properties(&m.topology, "this machine");
+    machine_fini(&m);
+    machine_fini(&again);
+}
+
+static void write_file(const char *root, const char *path, const char *text)
+{
+    char full[600];
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    for (char *c = full + strlen(root) + 1; *c; c++)
+        if (*c == '/') {
+            *c = '\0';
+            mkdir(full, 0755);
+            *c = '/';
+        }
+    FILE *f = fopen(full, "w");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+static void memory_and_admission(void)
+{
+    char root[64];
+    dir_make(root);
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("Package:2 [NUMANode(memory=8589934592)] Core:2 PU:1");
+    t.this_system = true;
+    write_file(
+        root, "sys/devices/system/node/node0/meminfo",
+        "Node 0 MemFree: 1048576 kB\nNode 0 Inactive(file): 524288 kB\nNode 0 Dirty: 0 kB\n");
+    write_file(root, "sys/devices/system/node/node1/meminfo", "Node 1 MemFree: 131072 kB\n");
+    CHECK(node_available_bytes(&t, 0, root) == (1024 + 256) << 20,
+          "free and half of the clean page cache");
+    CHECK(node_available_bytes(&t, 1, root) == 128 << 20,
+          "free alone where that is all that is said");
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct admission a;
+    struct err err = {0};
+    plan(&p, &t, "", "one-per-numa", "0", &err);
+    p.bytes_per_rank = 400 << 20;
+    admission_check(&a, &p, &t, root);
+    CHECK(a.n == 0 && admission_error(&a, &err) == 0, "2 x (400 + 64) MiB fit into 80 %% of 1280");
+    p.bytes_per_rank = 500 << 20;
+    admission_check(&a, &p, &t, root);
+    CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
+              strstr(err.text, "node 0"),
+          "2 x (500 + 64) do not: %s", err.text);
+    p.bytes_per_rank = 100 << 20;
+    write_file(root, "proc/self/cgroup", "0::/a/b\n");
+    write_file(root, "sys/fs/cgroup/a/memory.max", "209715200\n");
+    write_file(root, "sys/fs/cgroup/a/memory.current", "0\n");
+    write_file(root, "sys/fs/cgroup/a/b/memory.max", "max\n");
+    write_file(root, "sys/fs/cgroup/a/b/memory.current", "0\n");
+    CHECK(cgroup_available_bytes(root) == 200 << 20, "the limit of the group above counts");
+    admission_check(&a, &p, &t, root);
+    CHECK(a.n == 1 && !strcmp(a.list[0].kind, "cgroup_memory"),
+          "and stops a run that is too large for it");
+    t.this_system = false;
+    admission_check(&a, &p, &t, root);
+    CHECK(!strcmp(a.list[0].kind, "topology_not_live"), "a recorded machine cannot be probed");
+    dir_remove(root);
+}
+
+static void findings(void)
+{
+    char root[64];
+    dir_make(root);
+    struct topology t CLEANUP(topology_fini) = synthetic("Package:1 [NUMANode] Core:2 PU:1");
+    t.this_system = true;
+    write_file(root, "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+    write_file(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+    write_file(root, "proc/sys/kernel/numa_balancing", "1\n");
+    write_file(root, "proc/loadavg", "7.50 3.1 2.2 1/100 1\n");
+    struct finding f[24];
+    int n = machine_findings(&t, root, f, 24), seen = 0;
+    static const char *const want[] = {"thp_never", "governor", "numa_balancing", "load"};
+    for (size_t k = 0; k < COUNT_OF(want); k++)
+        for (int i = 0; i < n; i++)
+            seen +=
+                !strcmp(f[i].name, want[k]) && *f[i].text && (k == 3 ? f[i].serious : *f[i].remedy);
+    CHECK(seen == 4, "what is wrong is found, with its remedy");
+    write_file(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    write_file(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+    write_file(root, "proc/sys/kernel/numa_balancing", "0\n");
+    write_file(root, "proc/loadavg", "0.01 0.1 0.2 1/100 1\n");
+    n = machine_findings(&t, root, f, 24);
+    seen = 0;
+    for (size_t k = 0; k < COUNT_OF(want); k++)
+        for (int i = 0; i < n; i++)
+            seen += !strcmp(f[i].name, want[k]);
+    CHECK(seen == 0, "and nothing where all is well");
+    dir_remove(root);
+}
+
+static void documented(void)
+{
+    const char *source = getenv("NUMAPROBE_SOURCE");
+    static char text[65536];
+    char path[600];
+    snprintf(path, sizeof path, "%s/docs/FACTS.md", source ? source : ".");
+    CHECK(file_read_text(path, text, sizeof text) == 0, "docs/FACTS.md is there");
+    for (int i = 0; i < facts_count(); i++) {
+        char line[300];
+        const struct fact_info *f = facts_info(i);
+        snprintf(line, sizeof line, "| `%s` | %s | %s |", f->name, f->of_class ? "class" : "config",
+                 f->meaning);
+        CHECK(strstr(text, line), "docs/FACTS.md has: %s", line);
+    }
+}
+
+int main(void)
+{
+    two_sockets();
+    published_machine();
+    without_memory();
+    recorded_machines();
+    this_machine();
+    memory_and_admission();
+    findings();
+    documented();
+    return tap_done();
+}

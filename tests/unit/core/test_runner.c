@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner against a bench that misbehaves. Facts about the machine are stubs here: two CPUs, one
+// node. Needs python3 for the fakes; FAKES names their folder.
+#include "tests/unit/tap.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/admission.h"
+#include "core/planner.h"
+#include "core/runner.h"
+#include "core/store_db.h"
+#include "core/supervisor.h"
+#include "core/supervisor_proc.h"
+#include "tests/unit/core/dir.h"
+
+static bool no_room;
+
+int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
+{
+    (void)t;
+    if (strcmp(s->cpus, "99") == 0)
+        return err_set(err, ERR_INVALID, "cpus", "there is no CPU 99");
+    p->ranks = calloc(2, sizeof *p->ranks);
+    p->n_ranks = 2;
+    return p->ranks ? 0 : -1;
+}
+
+void admission_check(struct admission *a, const struct plan *p, const struct topology *t,
+                     const char *root)
+{
+    (void)p;
+    (void)t;
+    (void)root;
+    *a = (struct admission){.n = no_room};
+}
+
+int admission_error(const struct admission *a, struct err *err)
+{
+    return a->n ? err_set(err, ERR_NO_MEMORY_NODE, "", "node 0 is full") : 0;
+}
+
+int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
+                     struct err *err)
+{
+    (void)t;
+    (void)root;
+    (void)err;
+    *f = (struct fingerprint){0};
+    facts_seal(&f->machine_class);
+    facts_add(&f->config, "thp", "madvise");
+    facts_seal(&f->config);
+    return 0;
+}
+
+int machine_findings(const struct topology *t, const char *root, struct finding *out, int most)
+{
+    (void)t;
+    (void)root;
+    (void)most;
+    out[0] = (struct finding){.name = "load", .text = "the load is 3"};
+    return 1;
+}
+
+static char dir[64], run_dir[96];
+static struct machine machine = {.hostname = "node1"};
+
+struct bed {
+    struct loop *loop;
+    struct store *store;
+    struct runner *runner;
+    int64_t wait_for, last_event;
+    int states, progresses;
+    bool in_order, cancel_at_progress, kill_at_progress, stop_at_progress, got_final;
+    int64_t canceled_ms, final_ms;
+};
+
+// The only child of ours that is a supervisor.
+static pid_t supervisor_pid(void)
+{
+    char path[64], text[4096] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return atoi(text);
+}
+
+static void on_progress(struct bed *b)
+{
+    struct err err;
+    b->progresses++;
+    if (b->cancel_at_progress && !b->canceled_ms) {
+        b->canceled_ms = clock_mono_ms();
+        CHECK(runner_cancel(b->runner, b->wait_for, &err) == 0, "cancel");
+    }
+    if (b->kill_at_progress && !b->canceled_ms) {
+        b->canceled_ms = clock_mono_ms();
+        CHECK(kill(supervisor_pid(), SIGKILL) == 0, "supervisor killed");
+    }
+    if (b->stop_at_progress)
+        loop_stop(b->loop);
+}
+
+static void on_event(void *ctx, const struct run_event *e)
+{
+    struct bed *b = ctx;
+    if (e->run_id != b->wait_for)
+        return;
+    b->in_order = b->in_order && e->event_id == b->last_event + 1;
+    b->last_event = e->event_id;
+    b->states += e->kind == EVENT_STATE;
+    if (e->kind == EVENT_PROGRESS)
+        on_progress(b);
+    if (e->final) {
+        b->got_final = true;
+        b->final_ms = clock_mono_ms();
+        loop_stop(b->loop);
+    }
+}
+
+static void give_up(void *ctx, uint32_t events)
+{
+    struct bed *b = ctx;
+    (void)events;
+    loop_stop(b->loop);
+}
+
+// Until the final event of b->wait_for, at most 30 s.
+static void wait_final(struct bed *b)
+{
+    struct err err;
+    struct loop_timer *limit = loop_timer_new(b->loop, give_up, b, &err);
+    loop_timer_set(limit, 30000);
+    if (!b->got_final)
+        loop_run(b->loop, &err);
+    loop_timer_free(limit);
+}
+
+static void behave(const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/fake_bench.behaviour", dir);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "%s\n", text);
+    fclose(f);
+    chmod(path, 0644);
+}
+
+static bool bed_open(struct bed *b)
+{
+    struct err err = {0};
+    *b = (struct bed){.in_order = true};
+    struct runner_config config = {.run_dir = run_dir};
+    char state[96];
+    snprintf(state, sizeof state, "%s/state", dir);
+    b->loop = loop_new(&err);
+    b->store = b->loop ? store_open(state, &err) : NULL;
+    b->runner = b->store ? runner_new(b->loop, b->store, &machine, &config, &err) : NULL;
+    if (b->runner && runner_start(b->runner, &err) == 0)
+        return true;
+    printf("# %s\n", err.text);
+    return false;
+}
+
+static void bed_close(struct bed *b)
+{
+    runner_free(b->runner);
+    store_close(b->store);
+    loop_free(b->loop);
+}
+
+static void quick_spec(struct spec *s)
+{
+    spec_init(s, BENCHMARK_LATENCY);
+    snprintf(s->latency.size, sizeof s->latency.size, "1-4");
+    s->timeout_s = 20;
+}
+
+static int64_t submit(struct bed *b)
+{
+    struct err err = {0};
+    struct spec s;
+    int64_t id = 0;
+    bool again;
+    quick_spec(&s);
+    if (runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0)
+        printf("# submit: %s\n", err.text);
+    b->wait_for = id;
+    b->last_event = runner_event_id(b->runner, id);
+    b->states = 1;
+    b->progresses = 0;
+    b->in_order = true;
+    b->got_final = false;
+    b->canceled_ms = 0;
+    return id;
+}
+
+static int entries(const char *path)
+{
+    int n = 0;
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void check_nothing_left(const char *what)
+{
+    CHECK(entries(run_dir) == 0, "%s: no directory is left", what);
+    CHECK(proc_kill_below(0, 0) == 0, "%s: no process is left", what);
+}
+
+// Runs once with the behaviour; the caller calls run_fini.
+static void run_once(struct bed *b, const char *behaviour, struct run *r)
+{
+    struct err err = {0};
+    behave(behaviour);
+    int64_t id = submit(b);
+    wait_final(b);
+    if (runner_run_get(b->runner, id, r, &err) < 0)
+        printf("# %s\n", err.text);
+}
+
+static void test_good(struct bed *b)
+{
+    struct err err;
+    struct run r = {0};
+    struct matrix *m;
+    struct rank_info *ranks;
+    char *log;
+    int n, n_ranks;
+    run_once(b, "good", &r);
+    CHECK(r.state == RUN_SUCCEEDED, "good: %s %s", run_state_names[r.state], r.error_text);
+    CHECK(r.n_ranks == 2 && r.n_cells == 6 && r.phase_ms[PHASE_MEASURE] == 4, "its numbers");
+    CHECK_STR(r.method, "prp4-v1", "its method");
+    CHECK(strstr(r.conditions_json, "the load is 3"), "findings are conditions");
+    CHECK(strstr(r.plan_json, "\"ranks\""), "the plan is kept");
+    CHECK(b->in_order && b->states == 3 && b->progresses > 0, "queued, running, progress, over");
+    CHECK(store_matrices_get(b->store, r.id, &m, &n, &err) == 0 && n == 1 &&
+              matrix_at(&m[0], 1, 2)->v[CELL_MEDIAN] == 31 && m[0].col.values[2] == 4 << 20,
+          "the matrix as it was sent");
+    CHECK(store_ranks_get(b->store, r.id, &ranks, &n_ranks, &err) == 0 && n_ranks == 2, "ranks");
+    CHECK(runner_log_get(b->runner, r.id, &log, &err) == 0 && strstr(log, "rank 1 of 2"), "log");
+    store_matrices_free(m, n);
+    free(ranks);
+    free(log);
+    run_fini(&r);
+    check_nothing_left("good");
+}
+
+static const struct {
+    const char *behaviour;
+    enum err_code code;
+    const char *text; // part of the reason
+} bad[] = {
+    {"text", ERR_INTERNAL, "should not"},
+    {"no-hello", ERR_INTERNAL, "first record is not hello"},
+    {"second-hello", ERR_INTERNAL, "second hello"},
+    {"bad-nonce", ERR_INTERNAL, "nonce"},
+    {"wrong-version", ERR_INTERNAL, "version 999"},
+    {"wrong-benchmark", ERR_INTERNAL, "bandwidth"},
+    {"wrong-ranks", ERR_INTERNAL, "3 ranks"},
+    {"unasked-matrix", ERR_INTERNAL, "not asked for"},
+    {"matrix-twice", ERR_INTERNAL, "second matrix"},
+    {"wrong-shape", ERR_INTERNAL, "2 x 4"},
+    {"wrong-unit", ERR_INTERNAL, "not latency in ns"},
+    {"cell-twice", ERR_INTERNAL, "twice"},
+    {"out-of-range", ERR_INTERNAL, "outside"},
+    {"negative", ERR_INTERNAL, "index"},
+    {"nan", ERR_INTERNAL, "should not"},
+    {"huge", ERR_INTERNAL, "range"},
+    {"missing-cell", ERR_INTERNAL, "without a value"},
+    {"wrong-count", ERR_INTERNAL, "counted 7 cells, 6 arrived"},
+    {"rank-twice", ERR_INTERNAL, "rank 0 twice"},
+    {"wrong-rank", ERR_INTERNAL, "rank 2 of 2"},
+    {"missing-rank", ERR_INTERNAL, "1 of 2 ranks"},
+    {"no-end", ERR_INTERNAL, "in the middle"},
+    {"after-end", ERR_INTERNAL, "after the end"},
+    {"bad-end", ERR_NO_MEMORY_NODE, "not that much memory"},
+    {"early-end", ERR_NO_MEMORY_NODE, "not that much memory"},
+    {"exit", ERR_SYSTEM, "status 7"},
+    {"signal 9", ERR_SYSTEM, "status"},
+    {"garbage", ERR_INTERNAL, "should not"},
+    {"endless-line", ERR_INTERNAL, "65536 bytes"},
+};
+
+static void test_bad(struct bed *b)
+{
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct err err;
+        struct run r = {0};
+        struct matrix *m = NULL;
+        int n = 0;
+        run_once(b, bad[i].behaviour, &r);
+        CHECK(r.state == RUN_FAILED && r.error == bad[i].code && strstr(r.error_text, bad[i].text),
+              "%s: %s, %s", bad[i].behaviour, run_state_names[r.state], r.error_text);
+        CHECK(store_matrices_get(b->store, r.id, &m, &n, &err) == 0 && n == 0 && r.n_cells == 0,
+              "%s: nothing is stored as a result", bad[i].behaviour);
+        store_matrices_free(m, n);
+        run_fini(&r);
+        check_nothing_left(bad[i].behaviour);
+    }
+}
+
+static void test_placement(struct bed *b)
+{
+    struct run r = {0};
+    run_once(b, "placement", &r);
+    CHECK(r.state == RUN_SUCCEEDED && strstr(r.conditions_json, "ran on CPU 1 instead of 0") &&
+              strstr(r.conditions_json, "on node 1 instead of 0"),
+          "wrong placement is said loudly: %s", r.conditions_json);
+    run_fini(&r);
+    run_once(b, "half", &r);
+    CHECK(strstr(r.conditions_json, "only 50.0 % of its memory on node 0"), "a share too");
+    run_fini(&r);
+}
+
+static void test_noise(struct bed *b)
+{
+    struct err err;
+    struct run r = {0};
+    char *log = NULL;
+    run_once(b, "noise", &r);
+    CHECK(r.state == RUN_SUCCEEDED && runner_log_get(b->runner, r.id, &log, &err) == 0, "noise");
+    CHECK(log && strstr(log, "ab\x1b[31mred\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9 end"),
+          "log is text: %s", log);
+    free(log);
+    run_fini(&r);
+}
+
+static void test_cancel(struct bed *b, const char *behaviour)
+{
+    struct err err;
+    struct run r = {0};
+    b->cancel_at_progress = true;
+    run_once(b, behaviour, &r);
+    b->cancel_at_progress = false;
+    CHECK(r.state == RUN_CANCELED, "%s: %s", behaviour, run_state_names[r.state]);
+    CHECK(b->final_ms - b->canceled_ms < 2000, "%s: canceled in %d ms", behaviour,
+          (int)(b->final_ms - b->canceled_ms));
+    CHECK(runner_cancel(b->runner, r.id, &err) < 0 && err.code == ERR_CONFLICT, "only once");
+    run_fini(&r);
+    check_nothing_left(behaviour);
+}
+
+static void test_floods(struct bed *b)
+{
+    struct err err;
+    struct run r = {0};
+    char *log;
+    struct spec s;
+    int64_t id;
+    bool again;
+    b->cancel_at_progress = true;
+    run_once(b, "flood-channel", &r);
+    b->cancel_at_progress = false;
+    CHECK(r.state == RUN_CANCELED, "a flood of progress can be canceled");
+    run_fini(&r);
+    behave("flood-stdout");
+    quick_spec(&s);
+    s.timeout_s = 1;
+    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) == 0, "flood on stdout");
+    b->wait_for = id;
+    b->got_final = false;
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_FAILED &&
+              r.error == ERR_TIMEOUT,
+          "ends at its deadline: %s", r.error_text);
+    CHECK(runner_log_get(b->runner, id, &log, &err) == 0 && strlen(log) <= SUPERVISOR_LOG_MAX &&
+              strlen(log) > SUPERVISOR_LOG_MAX / 2 && strstr(log, "the rest was cut"),
+          "its log is cut");
+    free(log);
+    run_fini(&r);
+    check_nothing_left("floods");
+}
+
+static void test_supervisor_killed(struct bed *b)
+{
+    static const char *const names[] = {"hang", "hang-hard", "slow"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct run r = {0};
+        b->kill_at_progress = true;
+        run_once(b, names[i], &r);
+        b->kill_at_progress = false;
+        CHECK(r.state == RUN_INTERRUPTED && strstr(r.error_text, "supervisor was killed"),
+              "%s, supervisor killed: %s", names[i], r.error_text);
+        run_fini(&r);
+        check_nothing_left(names[i]);
+    }
+}
+
+static void test_requests(struct bed *b)
+{
+    struct err err = {0};
+    struct spec s;
+    struct plan p = {0};
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    int64_t id, first;
+    bool again;
+    quick_spec(&s);
+    CHECK(runner_dry_run(b->runner, &s, &p, &line, &err) == 0 && p.n_ranks == 2 &&
+              strstr(buf_text(&line), "--physcpubind=0") && strstr(buf_text(&line), "--size=1-4"),
+          "dry run: %s", buf_text(&line));
+    plan_fini(&p);
+    no_room = true;
+    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 &&
+              err.code == ERR_NO_MEMORY_NODE,
+          "no room, no run");
+    no_room = false;
+    snprintf(s.cpus, sizeof s.cpus, "99");
+    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 && err.code == ERR_INVALID,
+          "a plan that cannot be");
+    behave("hang");
+    first = submit(b);
+    b->stop_at_progress = true;
+    wait_final(b); // stops at the first progress
+    b->stop_at_progress = false;
+    struct run r = {0};
+    CHECK(runner_run_get(b->runner, first, &r, &err) == 0 && r.state == RUN_RUNNING &&
+              strcmp(r.progress.phase, "measure") == 0,
+          "live progress");
+    run_fini(&r);
+    quick_spec(&s);
+    CHECK(runner_submit(b->runner, &s, "k", &id, &again, &err) == 0 && !again, "one waits");
+    int64_t same;
+    CHECK(runner_submit(b->runner, &s, "k", &same, &again, &err) == 0 && again && same == id,
+          "the same key, the same run");
+    CHECK(runner_cancel(b->runner, id, &err) == 0 && runner_run_get(b->runner, id, &r, &err) == 0 &&
+              r.state == RUN_CANCELED,
+          "what waits is canceled at once");
+    run_fini(&r);
+    int n = 0;
+    while (n <= RUNNER_QUEUE_MAX && runner_submit(b->runner, &s, NULL, &id, &again, &err) == 0)
+        n++;
+    CHECK(n == RUNNER_QUEUE_MAX && err.code == ERR_QUEUE_FULL, "the queue has an end");
+}
+
+// bed_close in the middle of the run that hangs, with the queue full: what a stopped daemon leaves.
+static void test_restart(struct bed *b)
+{
+    struct err err;
+    struct run r = {0};
+    int64_t running = b->wait_for, n = 0, id = 0;
+    bed_close(b);
+    CHECK(entries(run_dir) == 0, "stopping in the middle leaves no directory");
+    behave("good");
+    if (!bed_open(b))
+        return;
+    runner_watch_add(b->runner, 0, on_event, b, &err);
+    CHECK(runner_run_get(b->runner, running, &r, &err) == 0 && r.state == RUN_INTERRUPTED,
+          "the run that went on is interrupted: %s", r.error_text);
+    run_fini(&r);
+    CHECK(store_queue_length(b->store, &n, &err) == 0 && n == RUNNER_QUEUE_MAX,
+          "the queue is there");
+    store_run_next_queued(b->store, &id, &err);
+    b->wait_for = id + RUNNER_QUEUE_MAX - 1;
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_SUCCEEDED,
+          "and is worked off to the last");
+    run_fini(&r);
+}
+
+static void test_orphan(struct bed *b)
+{
+    struct run r = {0};
+    run_once(b, "orphan", &r);
+    CHECK(r.state == RUN_SUCCEEDED, "orphan: %s", r.error_text);
+    run_fini(&r);
+    check_nothing_left("orphan");
+}
+
+// The disk is full when the result is there: it waits, and is stored when there is room.
+static void test_disk_full(struct bed *b)
+{
+    struct err err = {0};
+    struct run r = {0};
+    behave("slow 0.02");
+    int64_t id = submit(b);
+    b->stop_at_progress = true;
+    wait_final(b);
+    b->stop_at_progress = false;
+    sq_exec(b->store->db, "PRAGMA query_only=1", &err); // refuses to write, as a full disk does
+    while (proc_kill_below(0, 0) > 0) {
+        struct loop_timer *t = loop_timer_new(b->loop, give_up, b, &err);
+        loop_timer_set(t, 20);
+        loop_run(b->loop, &err);
+        loop_timer_free(t);
+    }
+    CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_RUNNING && !b->got_final,
+          "it stays running until it is stored");
+    run_fini(&r);
+    sq_exec(b->store->db, "PRAGMA query_only=0", &err);
+    CHECK(runner_run_get(b->runner, id, &r, &err) == 0 && r.state == RUN_SUCCEEDED && b->got_final,
+          "and the next request stores it: %s", run_state_names[r.state]);
+    run_fini(&r);
+}
+
+static void set_up(void)
+{
+    char bench[96], target[300], mpirun[300];
+    const char *fakes = getenv("FAKES");
+    dir_make(dir);
+    chmod(dir, 0711);
+    snprintf(run_dir, sizeof run_dir, "%s/run", dir);
+    snprintf(bench, sizeof bench, "%s/fake_bench", dir);
+    snprintf(target, sizeof target, "%s/fake_bench.py", fakes ? fakes : "tests/fakes");
+    snprintf(mpirun, sizeof mpirun, "%s/fake_mpirun.py", fakes ? fakes : "tests/fakes");
+    if (symlink(target, bench) < 0)
+        abort();
+    setenv("NUMAPROBE_BENCH", bench, 1);
+    if (!getenv("NUMAPROBE_MPIRUN"))
+        setenv("NUMAPROBE_MPIRUN", mpirun, 1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    log_init(LOG_LVL_ERROR, 0);
+}
+
+int main(int argc, char **argv)
+{
+    struct bed b;
+    struct err err;
+    if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
+        return supervisor_main(argc, argv);
+    set_up();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    CHECK(bed_open(&b), "a runner");
+    if (!b.runner)
+        return tap_done();
+    printf("# ranks run as %s\n", runner_account(b.runner));
+    struct runner_watch *w = runner_watch_add(b.runner, 0, on_event, &b, &err);
+    CHECK(w, "watching");
+    test_good(&b);
+    test_bad(&b);
+    test_placement(&b);
+    test_noise(&b);
+    test_orphan(&b);
+    test_disk_full(&b);
+    test_cancel(&b, "hang");
+    test_cancel(&b, "hang-hard");
+    test_floods(&b);
+    test_supervisor_killed(&b);
+    test_requests(&b);
+    test_restart(&b);
+    bed_close(&b);
+    dir_remove(dir);
+    return tap_done();
+}

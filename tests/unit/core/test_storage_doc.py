@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of docs/STORAGE.md run on the schema, and those on a measured run find something."""
+import re
+import sqlite3
+import sys
+
+ROOT = sys.argv[1]
+
+
+def fill(db):
+    db.execute("INSERT INTO fingerprint VALUES ('h', 'config', '{\"hash\":\"h\",\"facts\":{\"thp\":\"never\"}}')")
+    db.execute("INSERT INTO run (id, seq, state, benchmark, node, created_ms, config_hash, spec) "
+               "VALUES (1, 1, 'succeeded', 'latency', 'n1', 1700000000000, 'h', '{}')")
+    db.execute("INSERT INTO matrix VALUES (1, 0, 'concurrent', 'latency', 'ns', '{\"values\":[0]}', "
+               "'{\"values\":[1048576,2097152]}')")
+    db.execute("INSERT INTO rank VALUES (1, 0, 4, 0, 1, 0.5, '{\"mem_wanted\":0}')")
+    for col in range(2):
+        db.execute("INSERT INTO cell VALUES (1, 0, 0, ?, 11, 0, ?, 1, 2, 3, 4, 5, 6, 7, 8, 9000, 0)",
+                   (col, 98123 + col))
+
+
+def main():
+    with open(f"{ROOT}/docs/STORAGE.md", encoding="utf-8") as f:
+        examples = re.findall(r"```sql\n(.*?)```", f.read(), re.S)
+    db = sqlite3.connect(":memory:")
+    with open(f"{ROOT}/schema/sql/0001-first.sql", encoding="utf-8") as f:
+        db.executescript(f.read())
+    fill(db)
+    failed, number = 0, 0
+    for number, sql in enumerate(examples, 1):
+        try:
+            rows = db.execute(sql).fetchall()
+        except sqlite3.Error as e:
+            rows = []
+            print(f"# {e}")
+        failed += not rows
+        print("ok" if rows else "not ok", number, "-", sql.split("\n")[0][:60])
+    number += 1
+    line = db.execute("SELECT rank, cpu, mem_node, working_set_bytes, median_ns FROM measurement").fetchall()
+    good = line == [(0, 4, 1, 1048576, 98.123), (0, 4, 1, 2097152, 98.124)]
+    failed += not good
+    print("ok" if good else "not ok", number, "- the view gives the numbers in ns")
+    print(f"1..{number}")
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/tap.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "core/store_db.h"
+#include "tests/unit/core/dir.h"
+
+static char dir[64];
+
+static void make_spec(struct spec *s, const char *note)
+{
+    spec_init(s, BENCHMARK_LATENCY);
+    snprintf(s->note, sizeof s->note, "%s", note);
+}
+
+static void make_print(struct fingerprint *f)
+{
+    *f = (struct fingerprint){0};
+    facts_add(&f->machine_class, "cpu_model", "Test CPU");
+    facts_add(&f->config, "thp_enabled", "madvise");
+    facts_seal(&f->machine_class);
+    facts_seal(&f->config);
+}
+
+static int64_t submit(struct store *s, const char *note)
+{
+    struct err err;
+    struct spec spec;
+    int64_t id = 0;
+    bool again;
+    make_spec(&spec, note);
+    return store_run_insert(s, &spec, "node1", NULL, &id, &again, &err) < 0 ? -1 : id;
+}
+
+static int start(struct store *s, int64_t id)
+{
+    struct err err;
+    struct fingerprint f;
+    make_print(&f);
+    return store_run_started(s, id, "{\"ranks\":[]}", "[\"a note\"]", &f, "<topology/>", &err);
+}
+
+static void test_insert(struct store *s)
+{
+    struct err err = {0};
+    struct spec spec;
+    int64_t id = 0, other = 0, n = 0;
+    bool again = true;
+    make_spec(&spec, "first");
+    CHECK(store_run_insert(s, &spec, "node1", "key-1", &id, &again, &err) == 0 && !again, "insert");
+    CHECK(store_run_insert(s, &spec, "node1", "key-1", &other, &again, &err) == 0 && again &&
+              other == id,
+          "the same key and spec give the same run");
+    make_spec(&spec, "second");
+    CHECK(store_run_insert(s, &spec, "node1", "key-1", &other, &again, &err) < 0 &&
+              err.code == ERR_CONFLICT,
+          "the same key with another spec is a conflict");
+    CHECK_STR(err.member, "Idempotency-Key", "and names the key");
+    CHECK(store_queue_length(s, &n, &err) == 0 && n == 1, "one waits");
+    CHECK(store_run_next_queued(s, &other, &err) == 1 && other == id, "and is the next");
+    struct run r = {0};
+    CHECK(store_run_get(s, id, &r, &err) == 0 && r.state == RUN_QUEUED && r.seq == 0, "read back");
+    CHECK_STR(r.spec.note, "first", "with its spec");
+    CHECK_STR(r.node, "node1", "and node");
+    run_fini(&r);
+    CHECK(store_run_get(s, 999, &r, &err) < 0 && err.code == ERR_NOT_FOUND, "no run 999");
+    CHECK(store_run_delete(s, id, &err) < 0 && err.code == ERR_CONFLICT,
+          "a waiting run is not deleted");
+}
+
+static void fill(struct matrix *m, struct cell *want)
+{
+    for (int f = 0; f < CELL_FIELDS; f++)
+        want->v[f] = cell_fields[f].kind == CELL_IS_COUNT   ? 11 + f
+                     : cell_fields[f].kind == CELL_IS_VALUE ? 98.123 + f
+                                                            : 0.9876;
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++)
+            *matrix_at(m, r, c) = *want;
+    matrix_at(m, 1, 2)->v[CELL_OVERLAP] = NAN;
+    for (int c = 0; c < m->col.n; c++)
+        m->col.values[c] = 1 << (20 + c);
+    m->row.values[1] = 1;
+    snprintf(m->row.name, sizeof m->row.name, "rank");
+    snprintf(m->col.name, sizeof m->col.name, "working_set");
+    snprintf(m->col.unit, sizeof m->col.unit, "bytes");
+}
+
+static void check_matrix(struct store *s, int64_t id, const struct cell *want)
+{
+    struct err err;
+    struct matrix *list;
+    int n;
+    CHECK(store_matrices_get(s, id, &list, &n, &err) == 0 && n == 1, "one matrix");
+    CHECK_STR(list[0].name, "concurrent", "its name");
+    CHECK(list[0].row.n == 2 && list[0].col.n == 3 && list[0].col.values[2] == 1 << 22, "its axes");
+    CHECK_STR(list[0].col.unit, "bytes", "and units");
+    for (int f = 0; f < CELL_FIELDS; f++)
+        CHECK(matrix_at(&list[0], 0, 1)->v[f] == want->v[f], "field %s comes back exactly",
+              cell_fields[f].name);
+    CHECK(isnan(matrix_at(&list[0], 1, 2)->v[CELL_OVERLAP]), "what is not known stays so");
+    store_matrices_free(list, n);
+}
+
+static void check_ranks(struct store *s, int64_t id)
+{
+    struct err err;
+    struct rank_info *ranks;
+    int n;
+    CHECK(store_ranks_get(s, id, &ranks, &n, &err) == 0 && n == 2, "two ranks");
+    CHECK(ranks[1].rank == 1 && ranks[1].cpu == 5 && ranks[1].n_nodes == 1 &&
+              ranks[1].nodes[0].pages == 512 && ranks[1].address == 0x7f0000001000,
+          "with all that they told");
+    free(ranks);
+}
+
+static void test_result(struct store *s)
+{
+    struct err err = {0};
+    struct matrix m;
+    struct cell want;
+    int64_t id = 1;
+    CHECK(matrix_init(&m, "concurrent", "latency", "ns", 2, 3, &err) == 0, "a matrix");
+    fill(&m, &want);
+    struct rank_info ranks[2] = {{.rank = 0, .mem_share = 1},
+                                 {.rank = 1,
+                                  .cpu = 5,
+                                  .mem_share = 0.5,
+                                  .n_nodes = 1,
+                                  .nodes = {{0, 512}},
+                                  .address = 0x7f0000001000}};
+    CHECK(start(s, id) == 0 && start(s, id) < 0, "started once");
+    double phases[PHASES] = {1.5, 2, 3, 4, 5};
+    struct run_result r = {.state = RUN_SUCCEEDED,
+                           .method = "prp4-v1",
+                           .phase_ms = phases,
+                           .matrices = &m,
+                           .n_matrices = 1,
+                           .ranks = ranks,
+                           .n_ranks = 2,
+                           .log = "hello\n"};
+    CHECK(store_run_finished(s, id, &r, &err) == 0, "finished: %s", err.text);
+    CHECK(store_run_finished(s, id, &r, &err) < 0 && err.code == ERR_CONFLICT, "only once");
+    struct run got = {0};
+    CHECK(store_run_get(s, id, &got, &err) == 0 && got.state == RUN_SUCCEEDED && got.seq == 1 &&
+              got.n_cells == 6 && got.n_ranks == 2 && got.phase_ms[0] == 1.5 && got.finished_ms,
+          "the run says so");
+    CHECK_STR(got.conditions_json, "[\"a note\"]", "conditions of the start stay");
+    char *text;
+    CHECK(store_fingerprint_json(s, got.class_hash, &text, &err) == 0 && strstr(text, "Test CPU"),
+          "fingerprint by hash");
+    free(text);
+    run_fini(&got);
+    CHECK(store_log_get(s, id, &text, &err) == 0 && strcmp(text, "hello\n") == 0, "log");
+    free(text);
+    check_matrix(s, id, &want);
+    check_ranks(s, id);
+    matrix_fini(&m);
+}
+
+static void count(void *ctx, const struct run *r)
+{
+    int64_t *last = ctx;
+    *last = r->id;
+}
+
+static void test_list_and_delete(struct store *s)
+{
+    struct err err;
+    int64_t last = 0, n, a = submit(s, "a"), b = submit(s, "b");
+    bool more;
+    struct run_filter f = {.state = -1, .limit = 2};
+    CHECK(store_run_list(s, &f, count, &last, &more, &err) == 0 && last == a && more,
+          "newest first, and there is more");
+    f.before_id = a;
+    CHECK(store_run_list(s, &f, count, &last, &more, &err) == 0 && last == 1 && !more,
+          "from the cursor on");
+    f = (struct run_filter){.state = RUN_QUEUED, .limit = 200, .since_ms = clock_wall_ms() + 9999};
+    last = 0;
+    CHECK(store_run_list(s, &f, count, &last, &more, &err) == 0 && last == 0, "none in the future");
+    CHECK(start(s, a) == 0 && store_run_interrupt_all(s, "power", &n, &err) == 0 && n == 1,
+          "what ran is interrupted");
+    struct run r;
+    CHECK(store_run_get(s, a, &r, &err) == 0 && r.state == RUN_INTERRUPTED && r.seq == 2, "seq 2");
+    run_fini(&r);
+    CHECK(store_run_delete(s, a, &err) == 0 && store_run_delete(s, 1, &err) == 0, "deleted");
+    struct run_result canceled = {.state = RUN_CANCELED, .error = ERR_CONFLICT, .error_text = "x"};
+    CHECK(store_run_finished(s, b, &canceled, &err) == 0 && store_run_get(s, b, &r, &err) == 0 &&
+              r.seq == 3,
+          "seq goes on after deletions");
+    run_fini(&r);
+    sqlite3_stmt *q;
+    sqlite3_prepare_v2(s->db,
+                       "SELECT (SELECT count(*) FROM cell)+(SELECT count(*) FROM matrix)+"
+                       "(SELECT count(*) FROM rank)+(SELECT count(*) FROM log)",
+                       -1, &q, NULL);
+    CHECK(sqlite3_step(q) == SQLITE_ROW && sqlite3_column_int(q, 0) == 0, "no row is left of them");
+    sqlite3_finalize(q);
+}
+
+static void check_pragma(struct store *s, const char *name, int64_t want)
+{
+    struct err err;
+    char text[64];
+    int64_t got = -1;
+    snprintf(text, sizeof text, "PRAGMA %s", name);
+    CHECK(sq_number(s->db, text, &got, &err) == 0 && got == want, "%s is %lld", name,
+          (long long)want);
+}
+
+static void test_settings(struct store *s)
+{
+    struct err err;
+    check_pragma(s, "application_id", 0x6e756d61);
+    check_pragma(s, "user_version", 1);
+    check_pragma(s, "page_size", 8192);
+    check_pragma(s, "auto_vacuum", 2);
+    check_pragma(s, "synchronous", 2);
+    check_pragma(s, "foreign_keys", 1);
+    check_pragma(s, "trusted_schema", 0);
+    check_pragma(s, "mmap_size", 0);
+    check_pragma(s, "busy_timeout", 5000);
+    CHECK(store_writable(s, &err), "writable");
+    int64_t found = 0;
+    for (int f = 0; f < CELL_FIELDS; f++) {
+        char column[40], text[128];
+        store_cell_column(f, column, sizeof column);
+        snprintf(text, sizeof text,
+                 "SELECT count(*) FROM pragma_table_info('cell') WHERE name='%s'", column);
+        CHECK(sq_number(s->db, text, &found, &err) == 0 && found == 1, "cell has %s", column);
+    }
+    CHECK(sq_number(s->db, "SELECT count(*) FROM pragma_table_info('cell')", &found, &err) == 0 &&
+              found == CELL_FIELDS + 4,
+          "and no column more");
+}
+
+static void test_lock(void)
+{
+    struct err err;
+    char pid[32];
+    snprintf(pid, sizeof pid, "process %d", (int)getpid());
+    CHECK(!store_open(dir, &err) && err.code == ERR_CONFLICT, "a second daemon is refused");
+    CHECK(strstr(err.text, pid), "by name: %s", err.text);
+}
+
+static void test_full(struct store *s)
+{
+    struct err err = {0};
+    struct spec spec;
+    int64_t id, pages = 0;
+    bool again;
+    char text[64];
+    sq_number(s->db, "PRAGMA page_count", &pages, &err);
+    snprintf(text, sizeof text, "PRAGMA max_page_count=%lld", (long long)pages);
+    sq_exec(s->db, text, &err);
+    make_spec(&spec, "full");
+    int rc = 0;
+    for (int i = 0; i < 200 && rc == 0; i++)
+        rc = store_run_insert(s, &spec, "node1", NULL, &id, &again, &err);
+    CHECK(rc < 0 && err.code == ERR_STORAGE, "full: %s", err.text);
+    struct run r;
+    CHECK(store_run_get(s, id, &r, &err) == 0, "reading goes on");
+    run_fini(&r);
+    sq_exec(s->db, "PRAGMA max_page_count=1000000", &err);
+    CHECK(store_run_insert(s, &spec, "node1", NULL, &id, &again, &err) == 0, "and heals");
+}
+
+int main(void)
+{
+    struct err err = {0};
+    dir_make(dir);
+    struct store *s = store_open(dir, &err);
+    CHECK(s, "opened: %s", err.text);
+    if (!s)
+        return tap_done();
+    test_settings(s);
+    test_insert(s);
+    test_result(s);
+    test_list_and_delete(s);
+    test_lock();
+    test_full(s);
+    store_close(s);
+    s = store_open(dir, &err);
+    int64_t n = 0;
+    CHECK(s && store_queue_length(s, &n, &err) == 0 && n > 0, "all is there after reopening");
+    store_close(s);
+    store_close(NULL);
+    dir_remove(dir);
+    return tap_done();
+}

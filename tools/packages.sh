@@ -1,0 +1,134 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+# What numaprobe needs from Debian, in one table, and how to get what is missing. Read by ./quickstart
+# and ./check (". tools/packages.sh"); plain POSIX sh, because nothing is installed yet.
+
+# use|package|why.   use: build, run, image (libraries of a machine that does not build), test, more
+# (optional tests)
+package_table() {
+    cat <<'TABLE'
+build|gcc|the compiler
+build|libc6-dev|headers of the C library
+build|meson|describes the build
+build|ninja-build|runs the build
+build|pkg-config|finds the libraries
+build|python3|runs the build's own tools
+build|python3-yaml|turns openapi.yaml into the JSON that the daemon serves
+build|libcjson-dev|reads JSON
+build|libmd-dev|SHA-256 for the machine's fingerprint
+build|libhwloc-dev|reads the topology: nodes, cores, caches
+build|libnuma-dev|memory policy, and where a page really is
+build|libsqlite3-dev|keeps the runs
+build|libmicrohttpd-dev|the HTTP server
+build|libcurl4-openssl-dev|the command line's HTTP client
+build|libopenmpi-dev|one process a core that start together
+run|openmpi-bin|mpirun starts the ranks
+run|numactl|binds each rank to its core and memory
+run|curl|for the examples
+image|libcjson1|reads JSON
+image|libmd0|SHA-256
+image|libhwloc15|the topology
+image|libnuma1|memory policy
+image|libsqlite3-0|keeps the runs
+image|libmicrohttpd12|the HTTP server
+image|libcurl4|the command line's HTTP client
+image|libopenmpi3|what the ranks are linked with
+test|python3-pytest|runs the tests against the real daemon
+test|sqlite3|reads the database as a person would
+test|clang-14|the second compiler, whose warnings count too
+test|clang-format-14|the code's layout is a test
+test|libclang-rt-14-dev|sanitizers of the second compiler
+test|procps|tests look for processes left behind
+test|shellcheck|reads the shell scripts
+more|systemd|systemd-analyze checks the unit (skipped without)
+more|git|tells files of the project from others (every file without)
+more|buildah|builds the container image (--all)
+more|debootstrap|the Debian base for that image (--all)
+TABLE
+}
+
+say() { printf '%s\n' "$@"; }
+
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# packages USE... -> "package|why" lines of those uses
+packages() {
+    for use_ in "$@"; do
+        package_table | sed -n "s/^$use_|//p"
+    done
+}
+
+package_installed() {
+    # shellcheck disable=SC2016 # the ${...} is dpkg-query's own
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# packages_install LOG USE... : says what is missing and why, and installs that alone
+packages_install() {
+    log_=$1
+    shift
+    if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+        packages_by_hand "$@"
+        return 0
+    fi
+    list_=$(packages "$@" | while IFS='|' read -r name_ why_; do
+        package_installed "$name_" || printf '  %-22s %s\n' "$name_" "$why_"
+    done)
+    [ -n "$list_" ] || return 0
+    missing_=$(printf '%s\n' "$list_" | awk '{printf "%s%s", sep, $1; sep = " "}')
+    say "Installing from Debian, because it is missing:" "" && printf '%s\n' "$list_"
+    if [ -n "${NUMAPROBE_NO_INSTALL:-}" ]; then
+        fail "these packages are missing and NUMAPROBE_NO_INSTALL is set"
+    fi
+    root_=
+    if [ "$(id -u)" -ne 0 ]; then
+        by_hand_="apt-get install --no-install-recommends $missing_"
+        command -v sudo >/dev/null 2>&1 || fail "installing needs root, and there is no sudo; as root: $by_hand_"
+        root_=sudo
+        sudo -v || fail "sudo does not let this account install packages; as root: $by_hand_"
+    fi
+    for step_ in update "install -y --no-install-recommends"; do
+        arguments_=$missing_
+        [ "$step_" != update ] || arguments_=
+        # shellcheck disable=SC2086 # words on purpose
+        $root_ env DEBIAN_FRONTEND=noninteractive apt-get -q $step_ $arguments_ >>"$log_" 2>&1 </dev/null || {
+            tail -n 15 "$log_" >&2
+            fail "apt-get ${step_%% *} failed; the whole story is in $log_"
+        }
+    done
+}
+
+# Not Debian: we do not guess other distributions' names, we say what is needed.
+packages_by_hand() {
+    for tool_ in cc meson ninja pkg-config mpirun numactl; do
+        command -v "$tool_" >/dev/null 2>&1 && continue
+        say "This is not a Debian-like system (no apt-get), so nothing is installed for you." >&2
+        say "'$tool_' is missing. By their Debian 12 names, numaprobe needs:" "" >&2
+        packages "$@" | awk -F'|' '{printf "  %-22s %s\n", $1, $2}' >&2
+        exit 1
+    done
+    return 0
+}
+
+# step TITLE LOG COMMAND... : one line for people, the rest into LOG; the log's end when it fails.
+# The command runs beside us so that Ctrl-C and a TERM are heard at once.
+step() {
+    title_=$1
+    log_=$2
+    shift 2
+    say "$title_"
+    printf '\n== %s\n' "$*" >>"$log_"
+    "$@" >>"$log_" 2>&1 </dev/null &
+    step_pid=$!
+    if wait "$step_pid"; then
+        step_pid=
+        return 0
+    fi
+    step_pid=
+    [ -n "${step_quiet:-}" ] || tail -n 25 "$log_" >&2
+    printf '%s: "%s" failed; the whole story is in %s\n' "${0##*/}" "$title_" "$log_" >&2
+    return 1
+}
