@@ -2,6 +2,9 @@
 #include "bench/stream.h"
 
 #include <math.h>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 const struct stream_kernel_info stream_kernels[STREAM_KERNELS] = {
     [STREAM_COPY] = {"copy", 2, "c = a"},    [STREAM_SCALE] = {"scale", 2, "b = s*c"},
@@ -28,8 +31,12 @@ void stream_fill(const struct stream_arrays *s, size_t first, size_t last)
 // The compiler must neither merge a pass with the next nor replace copy by a library call that
 // picks other instructions than its neighbours (memcpy changes to non-temporal stores above some
 // size).
+#if defined(__clang__)
+#define KERNEL __attribute__((noinline, no_builtin("memcpy", "memmove")))
+#else
 #define KERNEL                                                                                     \
     __attribute__((noinline, noclone, optimize("O3", "no-tree-loop-distribute-patterns")))
+#endif
 
 KERNEL static void copy(const struct stream_arrays *s, size_t first, size_t last)
 {
@@ -78,11 +85,10 @@ KERNEL static void write_around(const struct stream_arrays *s, size_t first, siz
 {
     double *c = s->c;
 #if defined(__x86_64__)
-    typedef double pair __attribute__((vector_size(16)));
-    const pair value = {STREAM_SCALAR, STREAM_SCALAR};
+    const __m128d value = _mm_set1_pd(STREAM_SCALAR);
     for (size_t i = first; i + 2 <= last; i += 2)
-        __builtin_ia32_movntpd(c + i, value);
-    __builtin_ia32_sfence();
+        _mm_stream_pd(c + i, value);
+    _mm_sfence();
 #elif defined(__aarch64__)
     for (size_t i = first; i + 2 <= last; i += 2)
         __asm__ volatile("stnp %d0, %d0, [%1]" ::"w"(STREAM_SCALAR), "r"(c + i) : "memory");

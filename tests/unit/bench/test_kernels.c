@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of bandwidth and of core-to-core handover, on a team of pinned threads.
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "bench/c2c.h"
+#include "bench/stream.h"
+#include "bench/team.h"
+#include "tests/unit/tap.h"
+
+// The first two CPUs that we may use, or the same one twice.
+static void two_cpus(int cpus[2])
+{
+    cpu_set_t set;
+    int n = 0;
+    sched_getaffinity(0, sizeof set, &set);
+    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &set))
+            cpus[n++] = i;
+    if (n < 2)
+        cpus[1] = cpus[0];
+}
+
+struct visit {
+    struct team *team;
+    int cpu[2], before[2], after[2];
+    atomic_int arrived;
+};
+
+static void visit(void *ctx, int index)
+{
+    struct visit *v = ctx;
+    v->cpu[index] = sched_getcpu();
+    for (int round = 0; round < 1000; round++) {
+        atomic_fetch_add(&v->arrived, 1);
+        team_meet(v->team);
+        v->before[index] += atomic_load(&v->arrived) >= 2 * (round + 1);
+        team_meet(v->team);
+    }
+    v->after[index]++;
+}
+
+static void teams(void)
+{
+    struct visit v = {0};
+    struct err err = {0};
+    int cpus[2];
+    two_cpus(cpus);
+    v.team = team_new(cpus, 2, &err);
+    CHECK(v.team && team_size(v.team) == 2, "a team of two: %s", err.text);
+    team_run(v.team, visit, &v);
+    team_run(v.team, visit, &v);
+    CHECK(v.after[0] == 2 && v.after[1] == 2, "every member runs each call once");
+    CHECK(v.before[0] >= 1000 && v.before[1] >= 1000,
+          "nobody leaves a meeting before all are there");
+    CHECK(v.cpu[0] == cpus[0] && v.cpu[1] == cpus[1] && !team_strayed(v.team) &&
+              team_cpu(v.team, 1) == cpus[1],
+          "members are where they were pinned");
+    team_free(v.team);
+    CHECK(!team_new((int[]){60000}, 1, &err) && strstr(err.text, "60000"),
+          "a CPU that is not there is named");
+    team_free(NULL);
+}
+
+static void slices(void)
+{
+    bool whole = true;
+    for (size_t n = 1; n < 300; n += 7)
+        for (int of = 1; of < 9; of++) {
+            size_t at = 0;
+            for (int i = 0; i < of; i++) {
+                size_t first, last;
+                stream_slice(n, i, of, &first, &last);
+                whole &= first == at && last >= first && (i == of - 1 || last % 8 == 0);
+                at = last;
+            }
+            whole &= at == n;
+        }
+    CHECK(whole, "slices follow each other, end on cache lines, and cover every element");
+}
+
+static void kernels(void)
+{
+    enum { N = 10007, TIMES = 10 };
+    CLEANUP_MEM double *memory = NULL;
+    if (posix_memalign((void **)&memory, 64, 3 * (N + 1) * sizeof *memory) != 0)
+        return;
+    struct stream_arrays s = {memory, memory + N + 1, memory + 2 * (N + 1), N};
+    stream_fill(&s, 0, N);
+    CHECK(stream_pass(STREAM_READ, &s, 0, N / 8 * 8) == N / 8 * 8,
+          "the read kernel sees every element");
+    for (int t = 0; t < TIMES; t++)
+        for (int k = STREAM_COPY; k <= STREAM_TRIAD; k++)
+            for (int part = 0; part < 3; part++) {
+                size_t first, last;
+                stream_slice(N, part, 3, &first, &last);
+                stream_pass((enum stream_kernel)k, &s, first, last);
+            }
+    struct stream_check check = stream_verify(&s, TIMES);
+    CHECK(check.wrong == 0 && check.worst <= 1e-13, "arrays are as arithmetic says after %d rounds",
+          TIMES);
+    s.b[N - 1] *= 1 + 1e-9;
+    CHECK(stream_verify(&s, TIMES).wrong == 1, "one wrong element in ten thousand is found");
+    stream_pass(STREAM_WRITE, &s, 0, N / 8 * 8);
+    bool written = true;
+    for (size_t i = 0; i < N / 8 * 8; i++)
+        written &= s.c[i] == STREAM_SCALAR;
+    CHECK(written, "the non-temporal write writes");
+}
+
+struct handover {
+    struct team *team;
+    struct c2c_pair pair;
+};
+
+static void hand_over(void *ctx, int index)
+{
+    struct handover *h = ctx;
+    team_meet(h->team);
+    (index ? c2c_pong : c2c_ping)(&h->pair);
+}
+
+static void handovers(void)
+{
+    int cpus[2];
+    struct err err = {0};
+    two_cpus(cpus);
+    if (cpus[0] == cpus[1]) {
+        SKIP("one CPU: nothing to hand over");
+        return;
+    }
+    struct handover h = {.team = team_new(cpus, 2, &err)};
+    for (int m = 0; h.team && m < C2C_METHODS; m++) {
+        double few[3] = {0}, many[3] = {0};
+        static struct c2c_line lines[2];
+        h.pair = (struct c2c_pair){lines, (enum c2c_method)m, 2000, 3, few};
+        team_run(h.team, hand_over, &h);
+        h.pair = (struct c2c_pair){lines, (enum c2c_method)m, 8000, 3, many};
+        team_run(h.team, hand_over, &h);
+        CHECK(few[0] > 0 && few[2] > 0 && many[2] > 0, "%s: each sample has a time",
+              c2c_method_names[m]);
+        CHECK(atomic_load(&lines[0].value) == 0 && atomic_load(&lines[1].value) == 0,
+              "%s: lines end as they began", c2c_method_names[m]);
+    }
+    team_free(h.team);
+}
+
+int main(void)
+{
+    teams();
+    slices();
+    kernels();
+    handovers();
+    return tap_done();
+}
