@@ -40,10 +40,15 @@ test|clang-format-14|the code's layout is a test
 test|libclang-rt-14-dev|sanitizers of the second compiler
 test|procps|tests look for processes left behind
 test|shellcheck|reads the shell scripts
+test|bzip2|unpacks recorded machines
 more|systemd|systemd-analyze checks the unit (skipped without)
 more|git|tells files of the project from others (every file without)
 more|buildah|builds the container image (--all)
 more|debootstrap|the Debian base for that image (--all)
+more|qemu-system-x86|machines with several NUMA nodes (--all)
+more|linux-image-amd64|a kernel for them
+more|busybox-static|their first program
+more|kmod|the modules that they need
 TABLE
 }
 
