@@ -135,7 +135,7 @@ async function showRun(id, focus) {
   const run = await ask("v1/runs/" + id);
   $("run").hidden = false;
   $("h-run").textContent = `Run ${id}: ${run.state}`;
-  $("run-text").textContent = run.error ? run.error.text : run.conditions.join(" ");
+  $("run-text").textContent = [run.error && run.error.text, ...run.conditions].filter(Boolean).join("\n");
   $("matrices").replaceChildren();
   if (run.finished) {
     const { matrices } = await ask(`v1/runs/${id}/matrix.json`);
