@@ -24,7 +24,7 @@ struct slot {
     struct rank_info info;
     double phase_ms[PHASES];
     struct cell cell;    // just measured
-    bool scarce;         // fewer clean samples than asked for: disturbed ones are among them
+    int clean;           // samples of the cell that nothing disturbed
     double stolen_share; // of the measuring time, by the host
     struct spans spans;  // when it was chasing
     struct usage usage;

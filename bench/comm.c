@@ -67,6 +67,7 @@ static void mpi_close(struct comm *c)
     struct mpi_context *m = c->context;
     if (__lsan_do_leak_check)
         __lsan_do_leak_check();
+    MPI_Barrier(MPI_COMM_WORLD); // who comes first waits: its exit status may end the others
     if (c->board)
         MPI_Win_free(&m->window);
     if (m->node != MPI_COMM_NULL)

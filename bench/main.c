@@ -23,21 +23,37 @@ static void arm_deadline(const struct options *o, int rank, int fd)
     life_deadline(o->deadline_s ? o->deadline_s + (rank != 0) : 0, fd, words);
 }
 
-static int measure(const struct options *o, struct emit *e, struct err *err)
-{
-    struct comm comm;
-    if (comm_open(&comm, err) < 0)
-        return -1;
-    int outcome = sweep_run(&comm, o, comm.rank == 0 ? e : NULL, err);
-    comm_close(&comm);
-    return outcome;
-}
-
-static int fail(struct emit *e, int rank, const struct err *err)
+// Rank 0 speaks first, then all leave: the launcher kills the others as soon as one ends with a
+// failure.
+static int report(struct emit *e, int rank, const struct err *err)
 {
     if (rank == 0)
         emit_failure(e, err);
     return err->code == ERR_USAGE ? 2 : 1;
+}
+
+static int measure(const struct options *o, struct emit *e)
+{
+    struct comm comm;
+    struct err err = {0};
+    if (comm_open(&comm, &err) < 0)
+        return report(e, comm_rank_hint(), &err);
+    int status = 0;
+    if (sweep_run(&comm, o, comm.rank == 0 ? e : NULL, &err) < 0)
+        status = report(e, comm.rank, &err);
+    comm_close(&comm); // returns when all have come
+    return status;
+}
+
+// Every rank read the same words and came to the same verdict.
+static int refuse(struct emit *e, int rank, const struct err *err)
+{
+    struct comm comm;
+    struct err ignored = {0};
+    int status = report(e, rank, err);
+    if (comm_open(&comm, &ignored) == 0)
+        comm_close(&comm);
+    return status;
 }
 
 static int answer(const struct options *o, int rank)
@@ -63,9 +79,7 @@ int main(int argc, char **argv)
         return answer(&options, rank);
     arm_deadline(&options, rank, -1);
     if (rank == 0 && emit_open(&emit, &options, &channel_err) < 0)
-        return fail(&emit, rank, &channel_err);
+        return report(&emit, rank, &channel_err);
     arm_deadline(&options, rank, emit.fd);
-    if (parsed < 0 || measure(&options, &emit, &err) < 0)
-        return fail(&emit, rank, &err);
-    return 0;
+    return parsed < 0 ? refuse(&emit, rank, &err) : measure(&options, &emit);
 }

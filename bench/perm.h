@@ -4,7 +4,7 @@
 // Four rounds of multiply (odd), add and xorshift on the next power of two: each step is a
 // bijection of k-bit numbers. For other n it walks the cycle: a result outside [0, n) is put in
 // again, which stays a bijection of [0, n) (Black and Rogaway, "Ciphers with Arbitrary Finite
-// Domains"). Two rounds are not enough: tests/perf/README.md has the figures.
+// Domains"). docs/METHOD.md has the figures beside a full shuffle.
 #pragma once
 #include <stdint.h>
 

@@ -14,11 +14,12 @@ enum {
     ROOM_SPARE = 64,    // samples of others that take longer than we
     ROOM_MAX = 1 << 20, // 40 MB of samples
     CHECK_SHARE = 8,    // look at the interval again after 1/8 more samples
+    PATIENCE = 4,       // times cell_ms, while there are fewer clean samples than asked for
 };
 
 int sampler_init(struct sampler *s, const struct latency_params *p, struct err *err)
 {
-    int64_t room = 2 * p->cell_ms * 1000 / p->sample_us + p->min_samples + ROOM_SPARE;
+    int64_t room = (PATIENCE + 1) * p->cell_ms * 1000 / p->sample_us + p->min_samples + ROOM_SPARE;
     *s = (struct sampler){.params = p, .room = (int)(room < ROOM_MAX ? room : ROOM_MAX)};
     s->samples = calloc((size_t)s->room, sizeof *s->samples);
     s->values = calloc((size_t)s->room, sizeof *s->values);
@@ -140,8 +141,11 @@ static bool precise(struct sampler *s)
 bool sampler_done(struct sampler *s)
 {
     uint64_t limit_ns = 1000000 * (uint64_t)s->params->cell_ms;
-    if (s->n >= s->room || s->samples[s->n - 1].to - s->samples[0].from >= limit_ns)
+    uint64_t spent_ns = s->samples[s->n - 1].to - s->samples[0].from;
+    if (s->n >= s->room || spent_ns >= PATIENCE * limit_ns)
         return true;
+    if (spent_ns >= limit_ns)
+        return clean_values(s) >= s->params->min_samples;
     if (s->n < s->next_check || s->n < s->params->min_samples)
         return false;
     s->next_check = s->n + 1 + s->n / CHECK_SHARE;
@@ -154,14 +158,13 @@ static bool inside(const struct sample *x, const struct spans *together)
                          x->to <= together->at[together->n - 1].to);
 }
 
-// The smallest off-CPU share among disturbed samples above `above`: how far to lower the bar.
-static double next_bar(const struct sampler *s, const struct spans *together, double above)
+// Off-CPU share of the least disturbed sample: the bar when none is clean.
+static double least_disturbed(const struct sampler *s, const struct spans *together)
 {
     double bar = INFINITY;
     for (int i = 0; i < s->n; i++) {
         const struct sample *x = &s->samples[i];
-        if (x->verdict.flags && inside(x, together) && x->verdict.off_share > above &&
-            x->verdict.off_share < bar)
+        if (inside(x, together) && x->verdict.off_share < bar)
             bar = x->verdict.off_share;
     }
     return bar;
@@ -189,17 +192,17 @@ static int keep(struct sampler *s, const struct spans *together, double bar, int
     return n;
 }
 
-int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c, bool *scarce,
+int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c, int *clean,
                 struct err *err)
 {
     int left_out;
     double shared_ns, kept_ns, bar = -1;
     int n = keep(s, together, bar, &left_out, &shared_ns, &kept_ns);
-    bool few = n < s->params->min_samples;
-    while (n < s->params->min_samples && isfinite(bar = next_bar(s, together, bar)))
+    *clean = n;
+    if (n == 0 && isfinite(bar = least_disturbed(s, together)))
         n = keep(s, together, bar, &left_out, &shared_ns, &kept_ns);
     if (n == 0 && together) // nothing in common: sum up what there is, and say that it was alone
-        return sampler_sum(s, NULL, c, scarce, err) < 0 ? -1 : (c->v[CELL_OVERLAP] = 0, 0);
+        return sampler_sum(s, NULL, c, clean, err) < 0 ? -1 : (c->v[CELL_OVERLAP] = 0, 0);
     if (n == 0)
         return err_set(err, ERR_INTERNAL, "", "a cell without samples");
     struct stats st;
@@ -208,7 +211,7 @@ int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c,
         return -1;
     c->v[CELL_DISTURBED] = left_out;
     c->v[CELL_OVERLAP] = together ? shared_ns / kept_ns : NAN;
-    c->v[CELL_TIGHT] = !few && stats_precision(&st) <= s->params->precision;
-    *scarce = few;
+    c->v[CELL_TIGHT] =
+        *clean >= s->params->min_samples && stats_precision(&st) <= s->params->precision;
     return 0;
 }

@@ -46,11 +46,13 @@ void sampler_linger(struct sampler *s); // a short piece of chasing, not recorde
 void sampler_clear(struct sampler *s); // a new cell
 void sampler_take(
     struct sampler *s); // one sample; chases on without recording when there is no room
-// Is the median precise enough, or the time up?
+// Is the median precise enough, or the time up? Time is up after cell_ms, or later (four times
+// that) while there are fewer clean samples than asked for.
 bool sampler_done(struct sampler *s);
 
 // Sums up the samples inside `together`'s outer ends (NULL: all). Fills `c` whole: overlap is the
-// share of the kept samples' time inside `together` (NaN without). *scarce: fewer clean samples
-// than asked for; the least disturbed of the others stand in, and the cell is not tight.
-int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c, bool *scarce,
+// share of the kept samples' time inside `together` (NaN without). *clean: how many of them
+// nothing disturbed; below min_samples the cell is not tight, at 0 the least disturbed sample
+// stands in.
+int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c, int *clean,
                 struct err *err);

@@ -230,7 +230,7 @@ static int sum_up(struct sweep *s, const struct spans *together, struct err *err
         return -1;
     }
     s->slot->info.migrations = s->sampler.moves;
-    return sampler_sum(&s->sampler, together, &s->slot->cell, &s->slot->scarce, err);
+    return sampler_sum(&s->sampler, together, &s->slot->cell, &s->slot->clean, err);
 }
 
 static int together(struct sweep *s, struct err *err)
@@ -286,10 +286,11 @@ static int tell_cell(struct sweep *s, int matrix, int rank, int col, struct err 
     char size[24];
     str_size_head(s->sizes[col], size, sizeof size);
     s->told++;
-    if (slot->scarce && emit_note(s->emit, err,
-                                  "%s: rank %d at %s had fewer than %" PRId64
-                                  " undisturbed samples: the least disturbed stand in",
-                                  name, rank, size, s->params->min_samples) < 0)
+    if (slot->clean < s->params->min_samples &&
+        emit_note(s->emit, err,
+                  "%s: rank %d at %s had fewer than %" PRId64 " undisturbed samples%s", name, rank,
+                  size, s->params->min_samples,
+                  slot->clean == 0 ? ": the number is a disturbed one's" : "") < 0)
         return -1;
     if (slot->stolen_share * 100 > STOLEN_PERCENT &&
         emit_note(s->emit, err,

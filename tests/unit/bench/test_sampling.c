@@ -77,25 +77,31 @@ static void sums(struct sampler *s)
 {
     struct err err = {0};
     struct cell c;
-    bool scarce;
+    int clean;
     fake(s, 9);
     disturb(s, 3, 0.4);
-    CHECK(sampler_sum(s, NULL, &c, &scarce, &err) == 0 && !scarce, "a cell is summed up");
+    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && clean == 8, "a cell is summed up");
     CHECK(c.v[CELL_N] == 8 && c.v[CELL_DISTURBED] == 1 && c.v[CELL_MEDIAN] == 104.5,
           "the disturbed sample is left out and counted");
     CHECK(isnan(c.v[CELL_OVERLAP]) && c.v[CELL_TIGHT] == 0, "alone: no overlap; not precise: said");
     for (int i = 0; i < 4; i++)
         disturb(s, i, 0.1 * (4 - i));
-    CHECK(sampler_sum(s, NULL, &c, &scarce, &err) == 0 && scarce, "too few clean ones: scarce");
-    CHECK(c.v[CELL_N] == 7 && c.v[CELL_DISTURBED] == 2 && c.v[CELL_TIGHT] == 0,
-          "the least disturbed stand in, and it is not tight");
+    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && clean == 5, "five clean ones");
+    CHECK(c.v[CELL_N] == 5 && c.v[CELL_DISTURBED] == 4 && c.v[CELL_MEDIAN] == 106 &&
+              c.v[CELL_TIGHT] == 0,
+          "few clean samples are better than disturbed ones among them; it is not tight");
+    for (int i = 0; i < 9; i++)
+        disturb(s, i, 0.1 + 0.05 * i);
+    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && clean == 0 && c.v[CELL_N] == 1 &&
+              c.v[CELL_DISTURBED] == 8,
+          "none clean: the least disturbed stands in, the others are counted");
 }
 
 static void windows(struct sampler *s)
 {
     struct err err = {0};
     struct cell c;
-    bool scarce;
+    int clean;
     struct spans *both = calloc(1, sizeof *both);
     if (!both) {
         CHECK(0, "no memory");
@@ -104,12 +110,12 @@ static void windows(struct sampler *s)
     fake(s, 12);
     spans_add(both, 1500000, 6000000);
     spans_add(both, 7000000, 11000000);
-    CHECK(sampler_sum(s, both, &c, &scarce, &err) == 0 && c.v[CELL_N] == 9,
+    CHECK(sampler_sum(s, both, &c, &clean, &err) == 0 && c.v[CELL_N] == 9,
           "only samples inside the common window count");
     CHECK(fabs(c.v[CELL_OVERLAP] - 8.0 / 9) < 1e-9,
           "a gap of another rank lowers the overlap: %.3f", c.v[CELL_OVERLAP]);
     both->n = 0;
-    CHECK(sampler_sum(s, both, &c, &scarce, &err) == 0 && c.v[CELL_OVERLAP] == 0 &&
+    CHECK(sampler_sum(s, both, &c, &clean, &err) == 0 && c.v[CELL_OVERLAP] == 0 &&
               c.v[CELL_N] == 12,
           "no common time: an overlap of 0, not a missing number");
     free(both);
@@ -119,7 +125,7 @@ static void real(struct sampler *s)
 {
     struct err err = {0};
     struct cell c;
-    bool scarce;
+    int clean;
     struct chain chain;
     void *memory = aligned_alloc(4096, 1 << 16);
     if (!memory) {
@@ -136,7 +142,7 @@ static void real(struct sampler *s)
     while (!sampler_done(s));
     CHECK(s->n >= 7, "%d samples taken", s->n);
     CHECK(s->samples[0].to - s->samples[0].from >= 500000, "a sample is as long as asked for");
-    CHECK(sampler_sum(s, NULL, &c, &scarce, &err) == 0 && c.v[CELL_MEDIAN] > 0.3 &&
+    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && c.v[CELL_MEDIAN] > 0.3 &&
               c.v[CELL_MEDIAN] < 100,
           "64 KiB take %.2f ns a hop", c.v[CELL_MEDIAN]);
     CHECK(c.v[CELL_LO] <= c.v[CELL_MEDIAN] && c.v[CELL_MEDIAN] <= c.v[CELL_HI], "lo, median, hi");
