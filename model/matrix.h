@@ -12,7 +12,8 @@ enum cell_field {
     CELL_N,         // samples kept
     CELL_DISTURBED, // samples left out because something disturbed them
     CELL_MEDIAN,
-    CELL_LO, // interval that covers the median of a repeat run, 95 %
+    CELL_LO, // 95 % interval of the median, widened by what a repeat adds; see docs/METHOD.md for
+             // how well that holds on a machine that drifts
     CELL_HI,
     CELL_MIN,
     CELL_P10,
