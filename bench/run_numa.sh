@@ -17,7 +17,7 @@ usage: mpirun -np N run_numa.sh [--numa=WHICH] [--verbose] [--serial] [--] [NUMA
   --serial         one rank at a time
   --               what follows belongs to numa_bench (see numa_bench --help)
 
-NUMA_BENCH in the environment names another program than numa_bench beside this script or in PATH.
+NUMA_BENCH in the environment names another program than numa_bench beside this script, in this folder or in PATH.
 USAGE
 }
 
@@ -81,6 +81,7 @@ esac
 
 if [ -z "${NUMA_BENCH:-}" ]; then
     NUMA_BENCH=$(dirname -- "$0")/numa_bench
+    [ -x "$NUMA_BENCH" ] || NUMA_BENCH=./numa_bench
     [ -x "$NUMA_BENCH" ] || NUMA_BENCH=numa_bench
 fi
 
