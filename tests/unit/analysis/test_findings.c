@@ -7,6 +7,7 @@
 #include "analysis/groups.h"
 
 #include "model/import.h"
+#include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
 
@@ -14,21 +15,6 @@
 
 static struct topo_cache l3[] = {{.level = 3, .bytes = MIB(32)}};
 static const struct topology milan = {.n_caches = 1, .caches = l3};
-
-static int load(struct import *i, const char *mode)
-{
-    static char text[1 << 16];
-    char path[512];
-    const char *shared = getenv("NUMAPROBE_SHARED");
-    snprintf(path, sizeof path, "%s/results/lumig-8ranks-%s.txt", shared ? shared : "../shared",
-             mode);
-    FILE *f = fopen(path, "r");
-    if (f == NULL)
-        return -1;
-    size_t n = fread(text, 1, sizeof text, f);
-    fclose(f);
-    return import_parse(i, text, n, NULL, 0, mode, NULL);
-}
 
 struct found {
     struct curve curve;
@@ -137,7 +123,7 @@ static void test_nothing(struct import *concurrent, struct import *serial, const
 int main(void)
 {
     struct import concurrent = {0}, serial = {0};
-    if (load(&concurrent, "concurrent") < 0 || load(&serial, "serial") < 0) {
+    if (published_load(&concurrent, "concurrent") < 0 || published_load(&serial, "serial") < 0) {
         SKIP("the published tables are not here (NUMAPROBE_SHARED)");
         return tap_done();
     }

@@ -4,28 +4,14 @@
 #include "analysis/changes.h"
 #include "base/json.h"
 #include "model/import.h"
+#include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
-
-static int load(struct import *i, const char *mode)
-{
-    static char text[1 << 16];
-    char path[512];
-    const char *shared = getenv("NUMAPROBE_SHARED");
-    snprintf(path, sizeof path, "%s/results/lumig-8ranks-%s.txt", shared ? shared : "../shared",
-             mode);
-    FILE *f = fopen(path, "r");
-    if (f == NULL)
-        return -1;
-    size_t n = fread(text, 1, sizeof text, f);
-    fclose(f);
-    return import_parse(i, text, n, NULL, 0, mode, NULL);
-}
 
 static void test_published(void)
 {
     struct import c = {0}, s = {0};
-    if (load(&c, "concurrent") < 0 || load(&s, "serial") < 0) {
+    if (published_load(&c, "concurrent") < 0 || published_load(&s, "serial") < 0) {
         SKIP("the published tables are not here (NUMAPROBE_SHARED)");
         return;
     }
