@@ -19,7 +19,7 @@ import pytest
 from conftest import FINAL
 
 KILLS = int(os.environ.get("NUMAPROBE_KILLS", "50"))
-SPEC = {"size": "64K-1M", "ranks": "all-cores", "cell_ms": 200}
+SPEC = {"size": "64K-1M", "ranks": "all-cores", "cell_ms": 100}
 
 
 def carriers():
@@ -126,7 +126,7 @@ def test_random_kills(make_daemon, reachable):
         run_id = answer.json["id"]
         acknowledged.append(run_id)
         # A random moment is the point of this test: there is no event to wait for.
-        threading.Event().wait(rng.uniform(0, 1.5))
+        threading.Event().wait(rng.uniform(0, 1.0))
         pids = victims(daemon, kind)
         kill(pids)
         hit[kind] = hit.get(kind, 0) + bool(pids)
