@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -45,6 +46,14 @@ static void value_text(double v, char *text, size_t room)
         snprintf(text, room, "-");
 }
 
+// Widths are found once: a matrix may have 1024 ranks and 48 sizes.
+struct layout {
+    const struct matrix *m;
+    char title[32];
+    int *widths; // of each column; owned
+    int total;   // of all columns with their padding and the bars between them
+};
+
 static int column_width(const struct matrix *m, int col, int least)
 {
     char text[48];
@@ -60,54 +69,62 @@ static int column_width(const struct matrix *m, int col, int least)
 
 static void group_title(const struct matrix *m, char *text, size_t room)
 {
-    int n = snprintf(text, room, *m->unit ? "%s (%s)" : "%s", m->quantity, m->unit);
+    int n = *m->unit ? snprintf(text, room, "%s (%s)", m->quantity, m->unit)
+                     : snprintf(text, room, "%s", m->quantity);
     int upper = (int)strlen(m->quantity);
     for (int i = 0; i < upper && i < n; i++)
         text[i] = (char)toupper((unsigned char)text[i]);
 }
 
-// A title wider than a lone column widens that column.
-static int least_width(const struct matrix *m, const char *title)
+static void layout_fini(struct layout *l)
 {
-    int need = (int)strlen(title);
-    return m->col.n == 1 && need > VALUE_WIDTH ? need : VALUE_WIDTH;
+    free(l->widths);
 }
 
-static int values_width(const struct matrix *m, int least)
+static bool layout_init(struct layout *l, const struct matrix *m)
 {
-    int sum = m->col.n - 1; // bars between columns
-    for (int c = 0; c < m->col.n; c++)
-        sum += column_width(m, c, least) + 2;
-    return sum;
+    *l = (struct layout){.m = m, .total = m->col.n - 1};
+    l->widths = calloc((size_t)m->col.n, sizeof *l->widths);
+    if (!l->widths)
+        return false;
+    group_title(m, l->title, sizeof l->title);
+    // A title wider than a lone column widens that column.
+    int title = (int)strlen(l->title);
+    int least = m->col.n == 1 && title > VALUE_WIDTH ? title : VALUE_WIDTH;
+    for (int c = 0; c < m->col.n; c++) {
+        l->widths[c] = column_width(m, c, least);
+        l->total += l->widths[c] + 2;
+    }
+    return true;
 }
 
-static void write_group_line(struct buf *out, const char *title, int width)
+static void write_group_line(const struct layout *l, struct buf *out)
 {
-    int space = width - (int)strlen(title);
+    int space = l->total - (int)strlen(l->title);
     buf_str(out, left_group);
     repeat(out, ' ', space / 2);
-    buf_str(out, title);
+    buf_str(out, l->title);
     repeat(out, ' ', space - space / 2);
     buf_str(out, "|\n");
 }
 
-static void write_rule(const struct matrix *m, int least, struct buf *out)
+static void write_rule(const struct layout *l, struct buf *out)
 {
     buf_str(out, left_rule);
-    for (int c = 0; c < m->col.n; c++) {
-        repeat(out, '-', column_width(m, c, least) + 2);
+    for (int c = 0; c < l->m->col.n; c++) {
+        repeat(out, '-', l->widths[c] + 2);
         buf_char(out, '|');
     }
     buf_char(out, '\n');
 }
 
-static void write_heads(const struct matrix *m, int least, struct buf *out)
+static void write_heads(const struct layout *l, struct buf *out)
 {
     char text[24];
     buf_str(out, left_heads);
-    for (int c = 0; c < m->col.n; c++) {
-        column_head(m, c, text, sizeof text);
-        buf_fmt(out, " %-*s |", column_width(m, c, least), text);
+    for (int c = 0; c < l->m->col.n; c++) {
+        column_head(l->m, c, text, sizeof text);
+        buf_fmt(out, " %-*s |", l->widths[c], text);
     }
     buf_char(out, '\n');
 }
@@ -144,41 +161,40 @@ static void write_place(const struct rank_info *r, int64_t rank, struct buf *out
             mem_node);
 }
 
-static void write_row(const struct matrix *m, int row, int least, const struct rank_info *r,
-                      struct buf *out)
+static void write_row(const struct layout *l, int row, const struct rank_info *r, struct buf *out)
 {
     char text[48];
-    write_place(r, m->row.values[row], out);
-    for (int c = 0; c < m->col.n; c++) {
-        value_text(matrix_at(m, row, c)->v[CELL_MEDIAN], text, sizeof text);
-        buf_fmt(out, " %-*s |", column_width(m, c, least), text);
+    write_place(r, l->m->row.values[row], out);
+    for (int c = 0; c < l->m->col.n; c++) {
+        value_text(matrix_at(l->m, row, c)->v[CELL_MEDIAN], text, sizeof text);
+        buf_fmt(out, " %-*s |", l->widths[c], text);
     }
     buf_char(out, '\n');
 }
 
-static void write_edge(struct buf *out, int width)
+static void write_edge(const struct layout *l, struct buf *out)
 {
     buf_char(out, ' ');
-    repeat(out, '=', width);
+    repeat(out, '=', (int)sizeof left_group - 2 + l->total); // without the outer bars
     buf_char(out, '\n');
 }
 
 void result_table_write(const struct matrix *m, const struct rank_info *ranks, int n_ranks,
                         struct buf *out)
 {
-    char title[32];
-    group_title(m, title, sizeof title);
-    int least = least_width(m, title);
-    int width = values_width(m, least);
-    int edge = (int)sizeof left_group - 2 + width; // without the outer bars
-    write_edge(out, edge);
-    write_group_line(out, title, width);
-    write_rule(m, least, out);
-    write_heads(m, least, out);
-    write_rule(m, least, out);
+    struct layout l CLEANUP(layout_fini);
+    if (!layout_init(&l, m)) {
+        out->failed = true;
+        return;
+    }
+    write_edge(&l, out);
+    write_group_line(&l, out);
+    write_rule(&l, out);
+    write_heads(&l, out);
+    write_rule(&l, out);
     for (int r = 0; r < m->row.n; r++)
-        write_row(m, r, least, find_rank(ranks, n_ranks, m->row.values[r]), out);
-    write_edge(out, edge);
+        write_row(&l, r, find_rank(ranks, n_ranks, m->row.values[r]), out);
+    write_edge(&l, out);
 }
 
 static bool same_axis(const struct axis *a, const struct axis *b)
