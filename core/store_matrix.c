@@ -178,7 +178,7 @@ int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,
     if (sq_bind(q, err, "i", id) < 0)
         return -1;
     CLEANUP_MEM struct rank_info *list = calloc(1, sizeof *list);
-    int count = 0, row;
+    int count = 0, row = 0;
     while (list && (row = sq_step(q, err)) > 0) {
         struct rank_info *more = realloc(list, ((size_t)count + 2) * sizeof *list);
         if (!more)
