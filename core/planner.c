@@ -35,7 +35,8 @@ static int by_place(const void *a, const void *b)
     return 0;
 }
 
-// Allowed CPUs in rank order. Owned array of borrowed pointers.
+// Allowed CPUs in rank order; without `hyperthreads` the first of each core that is allowed, be it
+// the core's first thread or not. Owned array of borrowed pointers.
 static const struct topo_cpu **candidates(const struct topology *t, bool hyperthreads, int *n,
                                           struct err *err)
 {
@@ -44,11 +45,15 @@ static const struct topo_cpu **candidates(const struct topology *t, bool hyperth
         err_set(err, ERR_NO_MEMORY, "ranks", "no memory for %d CPUs", t->n_cpus);
         return NULL;
     }
-    *n = 0;
+    int found = 0, kept = 0;
     for (int i = 0; i < t->n_cpus; i++)
-        if (t->cpus[i].allowed && (hyperthreads || t->cpus[i].thread == 0))
-            list[(*n)++] = &t->cpus[i];
-    qsort(list, (size_t)*n, sizeof *list, by_place);
+        if (t->cpus[i].allowed)
+            list[found++] = &t->cpus[i];
+    qsort(list, (size_t)found, sizeof *list, by_place);
+    for (int i = 0; i < found; i++)
+        if (hyperthreads || !kept || list[kept - 1]->core != list[i]->core)
+            list[kept++] = list[i];
+    *n = kept;
     return list;
 }
 
@@ -98,6 +103,8 @@ static int choose(struct plan *p, const struct spec *s, const struct topology *t
     }
     if (!p->n_ranks)
         return err_set(err, ERR_INVALID, "ranks", "there is no CPU that this daemon may use");
+    if (which == ONE_PER_LLC && list[0]->l3 < 0)
+        note(p, "which CPUs share a last-level cache is not known here: one rank a node instead");
     return 0;
 }
 
@@ -153,12 +160,21 @@ static int refuse_node(const struct topology *t, int os, struct err *err)
                    list);
 }
 
+// SLIT: 10 is itself, 255 means out of reach; 0 is our "not known".
+static int distance(const struct topology *t, int from, int to)
+{
+    if (!t->distance || from < 0)
+        return from == to ? 10 : 20;
+    int d = t->distance[from * t->n_nodes + to];
+    return d > 0 ? d : 255;
+}
+
 // The target nearest to `node` by distance (lowest number wins a tie); -1: there is none.
 static int nearest_target(const struct topology *t, int node)
 {
     int from = topology_node_index(t, node), best = -1, best_distance = 0;
     for (int i = 0; i < t->n_nodes; i++) {
-        int d = t->distance && from >= 0 ? t->distance[from * t->n_nodes + i] : i == from ? 10 : 20;
+        int d = distance(t, from, i);
         if (is_target(&t->nodes[i]) && (best < 0 || d < best_distance)) {
             best = t->nodes[i].os;
             best_distance = d;
@@ -225,20 +241,62 @@ static int place(struct plan *p, const struct spec *s, const struct topology *t,
     return place_listed(p, s, t, err);
 }
 
-// Pairs of ranks that share a core, or a CPU: their numbers are of that situation.
-static void note_sharing(struct plan *p, const struct topology *t)
+// What ranks share, counted over all pairs; the first pair stands for the others.
+struct sharing {
+    int cpu_pairs, core_pairs, most_on_cache;
+    int cpu_first[2], core_first[2]; // ranks
+};
+
+static void count_sharing(struct sharing *s, const struct topo_cpu *const *cpus, int n)
 {
+    for (int i = 0; i < n; i++) {
+        int mates = 0;
+        for (int j = 0; j < i; j++)
+            if (cpus[i] == cpus[j]) {
+                if (!s->cpu_pairs++)
+                    s->cpu_first[0] = j, s->cpu_first[1] = i;
+            } else if (cpus[i]->core == cpus[j]->core) {
+                if (!s->core_pairs++)
+                    s->core_first[0] = j, s->core_first[1] = i;
+            } else if (cpus[i]->l3 >= 0 && cpus[i]->l3 == cpus[j]->l3) {
+                mates++;
+            }
+        if (mates + 1 > s->most_on_cache)
+            s->most_on_cache = mates + 1;
+    }
+}
+
+static void others(int pairs, char *out, size_t room)
+{
+    if (pairs > 1)
+        snprintf(out, room, ", and so do %d other pair%s", pairs - 1, pairs == 2 ? "" : "s");
+    else
+        *out = '\0';
+}
+
+// Numbers of ranks that share something are numbers of that situation.
+static int note_sharing(struct plan *p, const struct topology *t, struct err *err)
+{
+    CLEANUP_MEM const struct topo_cpu **cpus = calloc((size_t)p->n_ranks + 1, sizeof *cpus);
+    if (!cpus)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     for (int i = 0; i < p->n_ranks; i++)
-        for (int j = 0; j < i; j++) {
-            const struct topo_cpu *a = topology_cpu(t, p->ranks[i].cpu),
-                                  *b = topology_cpu(t, p->ranks[j].cpu);
-            if (a == b)
-                note(p, "ranks %d and %d share CPU %d: they take turns", j, i, a->os);
-            else if (a->core == b->core)
-                note(p, "ranks %d and %d share a core (CPUs %d and %d)", j, i, b->os, a->os);
-            if (p->n_notes == PLAN_NOTES_MAX)
-                return;
-        }
+        cpus[i] = topology_cpu(t, p->ranks[i].cpu);
+    struct sharing s = {0};
+    count_sharing(&s, cpus, p->n_ranks);
+    char more[48];
+    others(s.cpu_pairs, more, sizeof more);
+    if (s.cpu_pairs)
+        note(p, "ranks %d and %d share CPU %d%s: they take turns", s.cpu_first[0], s.cpu_first[1],
+             cpus[s.cpu_first[0]]->os, more);
+    others(s.core_pairs, more, sizeof more);
+    if (s.core_pairs)
+        note(p, "ranks %d and %d share a core (CPUs %d and %d)%s", s.core_first[0], s.core_first[1],
+             cpus[s.core_first[0]]->os, cpus[s.core_first[1]]->os, more);
+    if (s.most_on_cache > 1)
+        note(p, "up to %d ranks share one last-level cache: at once, each has only a part of it",
+             s.most_on_cache);
+    return 0;
 }
 
 static int64_t largest(const struct spec *s)
@@ -257,9 +315,8 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     if (!made.ranks)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     if ((*s->cpus ? take_listed(&made, s, t, err) : choose(&made, s, t, err)) < 0 ||
-        place(&made, s, t, err) < 0)
+        place(&made, s, t, err) < 0 || note_sharing(&made, t, err) < 0)
         return -1;
-    note_sharing(&made, t);
     made.bytes_per_rank = largest(s);
     *p = made;
     made = (struct plan){0};

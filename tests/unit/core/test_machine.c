@@ -94,6 +94,8 @@ static void two_sockets(void)
     CHECK(plan(&p, &t, "0,4", "all-cores", "local", &err) == 0 && p.n_notes == 1 &&
               strstr(p.notes[0], "share a core"),
           "ranks on siblings are pointed out");
+    t.cpus[0].allowed = false; // its sibling, CPU 4, is the core's first that may be used
+    expect(&t, "", "all-cores", "local", "4@0/0 1@0/0 2@1/1 3@1/1");
 }
 
 // The machine of the published tables: 4 nodes of 2 L3 of 8 cores of 2 threads.
