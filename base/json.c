@@ -6,8 +6,10 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 
@@ -48,7 +50,30 @@ static int scan(const char *text, size_t len, struct err *err)
     return 0;
 }
 
-// O(n²) in the members of one object; objects that we read are small and their text is capped.
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+// Sorted, because a text of one object with many members must not cost the square of them.
+static int refuse_same_names(const cJSON *object, struct err *err)
+{
+    size_t n = 0, i = 0;
+    for (const cJSON *m = object->child; m; m = m->next)
+        n++;
+    CLEANUP_MEM const char **names = calloc(n + 1, sizeof *names);
+    if (!names)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %zu members", n);
+    for (const cJSON *m = object->child; m; m = m->next)
+        names[i++] = m->string;
+    qsort(names, n, sizeof *names, by_name);
+    for (i = 1; i < n; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            return err_set(err, ERR_BAD_REQUEST, names[i], "member \"%.40s\" appears twice",
+                           names[i]);
+    return 0;
+}
+
 static int refuse_duplicates(const cJSON *v, struct err *err)
 {
     for (const cJSON *a = v->child; a; a = a->next) {
@@ -56,14 +81,8 @@ static int refuse_duplicates(const cJSON *v, struct err *err)
             return -1;
         if (cJSON_IsNumber(a) && !isfinite(a->valuedouble))
             return err_set(err, ERR_BAD_REQUEST, a->string, "number out of range");
-        if (!cJSON_IsObject(v))
-            continue;
-        for (const cJSON *b = a->next; b; b = b->next)
-            if (strcmp(a->string, b->string) == 0)
-                return err_set(err, ERR_BAD_REQUEST, a->string, "member \"%.40s\" appears twice",
-                               a->string);
     }
-    return 0;
+    return cJSON_IsObject(v) ? refuse_same_names(v, err) : 0;
 }
 
 struct json *json_parse(const char *text, size_t len, struct err *err)

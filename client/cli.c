@@ -2,10 +2,14 @@
 // Finds the command, reads its options, runs it, and says what went wrong.
 #include "client/cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -258,10 +262,33 @@ static int report(const struct err *err)
     return err_info(err->code)->exit;
 }
 
+// A closed stdout or stderr would be the number that the next socket gets, and be printed into.
+static void keep_standard_fds(void)
+{
+    while (fcntl(STDERR_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0 ||
+           fcntl(STDIN_FILENO, F_GETFD) < 0)
+        if (open("/dev/null", O_RDONLY) < 0) // writing to it fails, as it should
+            return;
+}
+
+// A reader that has seen enough (head) is no failure of ours; a full disk is.
+static int flush_output(int status)
+{
+    struct err err = {0};
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (errno == EPIPE || (poll(&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP)))
+        return status;
+    err_set(&err, ERR_SYSTEM, "", "what was asked for could not be written to the output");
+    return report(&err);
+}
+
 int cli_main(int argc, char **argv)
 {
     struct cli c = {0};
     struct err err = {0};
+    keep_standard_fds();
     signal(SIGPIPE, SIG_IGN);
     if (config_load(&c, &err) < 0)
         return report(&err);
@@ -284,7 +311,5 @@ int cli_main(int argc, char **argv)
     int status = run_command(&c, k, argc - at - 1, argv + at + 1, &err);
     if (status < 0)
         status = report(&err);
-    // A reader that has seen enough (head) is no failure of ours.
-    fflush(stdout);
-    return status;
+    return flush_output(status);
 }

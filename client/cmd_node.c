@@ -9,18 +9,22 @@
 #include "client/http.h"
 #include "client/print.h"
 
-static void list_ids(const struct json *array, char *out, size_t room)
+// "0-2,5", or "-" for none. A text of any length: every second CPU of a large machine is no range.
+static void list_ids(const struct json *array, struct buf *out)
 {
+    enum { ID_ROOM = 12 }; // "-2147483648" or ",2147483647"
+    size_t room = (size_t)json_count(array) * ID_ROOM + 1;
     CLEANUP_MEM int *ids = calloc((size_t)json_count(array) + 1, sizeof *ids);
+    CLEANUP_MEM char *text = calloc(room, 1);
     int n = 0;
     for (const struct json *v = json_first(array); ids && v; v = json_next(v)) {
         int64_t i;
         if (json_i64(v, &i))
             ids[n++] = (int)i;
     }
-    snprintf(out, room, "-");
-    if (n)
-        str_from_ids(ids, n, out, room);
+    if (n && text)
+        str_from_ids(ids, n, text, room);
+    buf_str(out, n && text ? text : "-");
 }
 
 static void print_nodes(const struct json *topology, const struct cli *c)
@@ -35,9 +39,10 @@ static void print_nodes(const struct json *topology, const struct cli *c)
     struct grid g CLEANUP(grid_fini);
     grid_init(&g, columns, COUNT_OF(columns));
     for (const struct json *n = json_first(json_get(topology, "nodes")); n; n = json_next(n)) {
-        char cpus[200], memory[32];
+        char memory[32];
+        CLEANUP_BUF struct buf cpus = BUF_INIT;
         double bytes = json_get_number(n, "memory_bytes", 0);
-        list_ids(json_get(n, "cpus"), cpus, sizeof cpus);
+        list_ids(json_get(n, "cpus"), &cpus);
         if (c->output == OUTPUT_TABLE)
             print_bytes(memory, sizeof memory, bytes);
         else
@@ -49,7 +54,7 @@ static void print_nodes(const struct json *topology, const struct cli *c)
             buf_fmt(&distances, "%s%lld", distances.len ? " " : "", (long long)value);
         }
         grid_cell(&g, "%lld", (long long)json_get_i64(n, "node", -1));
-        grid_cell(&g, "%s", cpus);
+        grid_cell(&g, "%s", buf_text(&cpus));
         grid_cell(&g, "%s", bytes || c->output != OUTPUT_TABLE ? memory : "none");
         grid_cell(&g, "%s", json_get_text(n, "kind", ""));
         grid_cell(&g, "%s", buf_text(&distances));

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/follow.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "client/http.h"
 #include "client/progress.h"
 #include "client/result.h"
 #include "model/run.h"
 
-enum { STREAM_TRIES = 5 }; // broken streams before we only poll
+enum {
+    STREAM_TRIES = 5, // broken streams before we only poll
+    POLL_MS = 1000    // then not more often than this
+};
 
 struct follower {
     struct progress_bar bar;
@@ -48,10 +53,19 @@ static void on_interrupt(int signo)
     http_interrupted = 1;
 }
 
+// A server that answers at once, whatever it was asked to wait for, is asked once a second.
+static void pause_until(int64_t mono_ms)
+{
+    int64_t left = mono_ms - clock_mono_ms();
+    if (left > 0)
+        poll(NULL, 0, (int)left); // a signal ends it
+}
+
 static int poll_until_final(const struct cli *c, int64_t id, struct follower *f, struct err *err)
 {
     while (!f->run) {
         struct json *run = NULL;
+        int64_t next_ms = clock_mono_ms() + POLL_MS;
         if (result_get_run(c, id, 30, &run, err) < 0)
             return -1;
         if (is_final(run)) {
@@ -60,6 +74,7 @@ static int poll_until_final(const struct cli *c, int64_t id, struct follower *f,
         }
         progress_show(&f->bar, run);
         json_free(run);
+        pause_until(next_ms);
     }
     return 0;
 }

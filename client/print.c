@@ -47,21 +47,49 @@ void grid_cell(struct grid *g, const char *fmt, ...)
     g->n_rows += !g->failed;
 }
 
+// Bytes of the character at `p` (valid UTF-8) that a terminal may obey instead of show: DEL, the
+// second set of control characters, marks that turn the direction of writing. 0: none.
+static size_t hidden_bytes(const unsigned char *p)
+{
+    if (*p == 0x7f)
+        return 1;
+    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+        return 2;
+    bool embedding = p[0] == 0xe2 && p[1] == 0x80 && p[2] >= 0xaa && p[2] <= 0xae;
+    bool isolate = p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9;
+    return embedding || isolate ? 3 : 0;
+}
+
 void print_safe(struct buf *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        size_t n = 1;
+        size_t n = 1, hidden = hidden_bytes(p);
         while (n < 4 && (p[n] & 0xc0) == 0x80)
             n++;
-        bool c1 =
-            p[0] == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0; // the second set of control characters
-        if (*p < 0x20 || *p == 0x7f || c1 || !str_utf8_valid((const char *)p, n)) {
+        if (hidden || *p < 0x20 || !str_utf8_valid((const char *)p, n)) {
             buf_char(out, '?');
-            p += c1 ? 2 : 1;
+            p += hidden ? hidden : 1;
         } else {
             buf_add(out, p, n);
             p += n;
         }
+    }
+}
+
+// Such characters stand only inside strings of a JSON text, where an escape means the same.
+static void escape_hidden(struct buf *out, const char *json)
+{
+    for (const unsigned char *p = (const unsigned char *)json; *p;) {
+        size_t n = hidden_bytes(p);
+        if (!n) {
+            buf_char(out, (char)*p++);
+            continue;
+        }
+        unsigned code = n == 1   ? p[0]
+                        : n == 2 ? p[1]
+                                 : (p[0] & 0xfU) << 12 | (p[1] & 0x3fU) << 6 | (p[2] & 0x3fU);
+        buf_fmt(out, "\\u%04x", code);
+        p += n;
     }
 }
 
@@ -75,8 +103,10 @@ void print_json(const struct json *value)
     CLEANUP_BUF struct buf b = BUF_INIT;
     struct jsonw w = jsonw_to(&b);
     json_write(value, &w, NULL);
-    buf_char(&b, '\n');
-    print_buf(&b);
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    escape_hidden(&safe, buf_text(&b));
+    buf_char(&safe, '\n');
+    print_buf(&safe);
 }
 
 void print_ndjson(const struct json *array)

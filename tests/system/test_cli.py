@@ -278,3 +278,69 @@ def test_an_endless_answer_is_cut(liar):
     liar.endless = True
     done = run("topo", url=liar.url)
     assert done.returncode == 3 and "larger than" in done.stderr
+
+
+# ---- what an output can do wrong
+
+@pytest.fixture(scope="module")
+def many_cpus():
+    """A node with every second CPU of 256, as two-socket machines number them; its name tries the terminal."""
+    topology = {"cpu_model": "x\x7f\u009b31m\u202eabc", "nodes": [
+        {"node": 0, "kind": "dram", "memory_bytes": 1 << 30, "cpus": list(range(0, 256, 2)), "distances": [10]}]}
+    served = {"/v1/topology": json.dumps(topology, ensure_ascii=False),
+              "/v1/node": "{" + ",".join(f'"m{i}":1' for i in range(200_000)) + "}"}
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            if not self.path.endswith("/events"):
+                self.wfile.write(served.get(self.path, '{"id":7,"state":"running"}').encode())
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked = asked
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+def address(server):
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def test_long_lists_of_cpus_are_whole(many_cpus):
+    rows = list(csv.DictReader(io.StringIO(run("topo", "-o", "csv", url=address(many_cpus)).stdout)))
+    assert rows[0]["cpus"] == ",".join(str(cpu) for cpu in range(0, 256, 2))
+
+
+def test_hidden_characters_are_escaped_in_every_form(many_cpus):
+    for form in ["table", "json", "ndjson", "csv"]:
+        text = run("topo", "-o", form, url=address(many_cpus)).stdout
+        assert text and not set(text) & {"\x7f", "\u009b", "\u202e"}
+    assert json.loads(run("topo", "-o", "json", url=address(many_cpus)).stdout)["cpu_model"] == "x\x7f\u009b31m\u202eabc"
+
+
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_output_that_cannot_be_written_is_a_failure(many_cpus, where):
+    done = subprocess.run(["bash", "-c", f'"$0" topo {where}', str(CLIENT)], capture_output=True, text=True, timeout=60,
+                          env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": address(many_cpus)})
+    assert done.returncode == 1 and "written" in done.stderr
+
+
+def test_many_members_do_not_cost_their_square(many_cpus):
+    assert run("node", "-o", "json", url=address(many_cpus)).returncode == 0  # within run()'s minute: was many
+
+
+def test_a_server_that_does_not_wait_is_asked_once_a_second(many_cpus):
+    client = subprocess.Popen([str(CLIENT), "show", "7", "--follow"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, env={"NUMAPROBE_URL": address(many_cpus)})
+    with pytest.raises(subprocess.TimeoutExpired):
+        client.wait(timeout=3)
+    client.send_signal(signal.SIGINT)
+    assert client.wait(timeout=10) != 0
+    assert len([path for path in many_cpus.asked if "wait=" in path]) <= 6
