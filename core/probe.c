@@ -3,6 +3,7 @@
 // topology costs megabytes, and nothing needs it afterwards.
 #include "core/probe.h"
 
+#include <ctype.h>
 #include <hwloc.h>
 #include <hwloc/memattrs.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 static void topology_destroy(hwloc_topology_t *h)
 {
@@ -71,14 +73,41 @@ static void read_caches(hwloc_topology_t h, struct topology *t)
         t->line_bytes = 64;
 }
 
-// The local node of a CPU: the DRAM-like one that hwloc lists first.
-static int local_node(hwloc_topology_t h, hwloc_obj_t pu)
+// The kernel's own word, where the topology was read from a /sys.
+static bool kernel_says_cpuless(hwloc_obj_t node)
+{
+    const char *root = getenv("HWLOC_FSROOT");
+    char path[512], map[4096];
+    if (getenv("HWLOC_XMLFILE") || getenv("HWLOC_SYNTHETIC"))
+        return false;
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%u/cpumap", root ? root : "",
+             node->os_index);
+    return file_read_text(path, map, sizeof map) == 0 && *map && !map[strspn(map, "0,")];
+}
+
+// hwloc lends a node without CPUs those of its nearest neighbour, and may list it before that one:
+// such nodes are marked (userdata set), and no CPU is local to them while it has another.
+static void mark_cpuless(hwloc_topology_t h)
 {
     for (hwloc_obj_t n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, NULL); n;
          n = n->next_cousin)
-        if (hwloc_bitmap_isset(n->cpuset, pu->os_index))
+        n->userdata = kernel_says_cpuless(n) ? n : NULL;
+}
+
+// The local node of a CPU: of those with CPUs of their own the one that hwloc lists first, which is
+// DRAM before HBM and NVM.
+static int local_node(hwloc_topology_t h, hwloc_obj_t pu)
+{
+    int lent = -1;
+    for (hwloc_obj_t n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, NULL); n;
+         n = n->next_cousin)
+        if (!hwloc_bitmap_isset(n->cpuset, pu->os_index))
+            continue;
+        else if (!n->userdata)
             return (int)n->os_index;
-    return -1;
+        else if (lent < 0)
+            lent = (int)n->os_index;
+    return lent;
 }
 
 static int last_level_cache(const struct topology *t, hwloc_obj_t pu)
@@ -140,6 +169,8 @@ static void read_nodes(hwloc_topology_t h, struct topology *t)
                                    .allowed = hwloc_bitmap_isset(allowed, n->os_index)};
         snprintf(node->kind, sizeof node->kind, "%s",
                  n->subtype && *n->subtype ? n->subtype : "dram");
+        for (char *c = node->kind; *c; c++) // hwloc writes "NVM", "HBM"
+            *c = (char)tolower((unsigned char)*c);
         for (int i = 0; i < t->n_cpus; i++)
             node->n_cpus += t->cpus[i].node == node->os;
     }
@@ -204,6 +235,7 @@ int probe_topology(struct topology *t, char **xml, struct err *err)
     if (!got.cpus || !got.nodes || !got.caches)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
     read_caches(h, &got);
+    mark_cpuless(h);
     read_cpus(h, &got);
     read_nodes(h, &got);
     read_identity(h, &got);

@@ -224,6 +224,69 @@ static void write_file(const char *root, const char *path, const char *text)
     }
 }
 
+// A /sys of two CPUs a node; nodes without CPUs have an empty map.
+static void write_node(const char *root, int node, const char *cpumap, const char *distances)
+{
+    char path[200], text[100];
+    snprintf(path, sizeof path, "sys/devices/system/node/node%d/cpumap", node);
+    write_file(root, path, cpumap);
+    snprintf(path, sizeof path, "sys/devices/system/node/node%d/distance", node);
+    write_file(root, path, distances);
+    snprintf(path, sizeof path, "sys/devices/system/node/node%d/meminfo", node);
+    snprintf(text, sizeof text, "Node %d MemTotal: 1048576 kB\n", node);
+    write_file(root, path, text);
+}
+
+static void write_cpus(const char *root, int n)
+{
+    for (int i = 0; i < n; i++) {
+        static const char *const files[] = {"core_id", "thread_siblings", "physical_package_id",
+                                            "core_siblings"};
+        for (size_t k = 0; k < COUNT_OF(files); k++) {
+            char path[200], text[24];
+            snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/%s", i, files[k]);
+            snprintf(text, sizeof text, "%x\n", k == 0 ? i : k == 1 ? 1 << i : k == 2 ? 0 : 0xf);
+            write_file(root, path, text);
+        }
+    }
+    write_file(root, "sys/devices/system/cpu/online", "0-3\n");
+    write_file(root, "sys/devices/system/cpu/possible", "0-3\n");
+    write_file(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Test CPU\n");
+}
+
+// Node 0 has memory and no CPUs, and node 1 is its nearest: hwloc lists node 0 first, with the CPUs
+// of node 1.
+static void without_cpus(void)
+{
+    char root[64];
+    struct topology t CLEANUP(topology_fini) = {0};
+    struct err err = {0};
+    char *xml = NULL;
+    dir_make(root);
+    write_cpus(root, 4);
+    write_file(root, "sys/devices/system/node/online", "0-2\n");
+    write_node(root, 0, "0\n", "10 17 28\n");
+    write_node(root, 1, "3\n", "17 10 20\n");
+    write_node(root, 2, "c\n", "28 20 10\n");
+    setenv("HWLOC_FSROOT", root, 1);
+    setenv("HWLOC_COMPONENTS", "linux,stop", 1);
+    CHECK(probe_topology(&t, &xml, &err) == 0 && t.n_nodes == 3 && t.n_cpus == 4,
+          "three nodes, four CPUs");
+    unsetenv("HWLOC_FSROOT");
+    unsetenv("HWLOC_COMPONENTS");
+    free(xml);
+    CHECK(t.nodes[0].n_cpus == 0 && t.nodes[1].n_cpus == 2 && t.nodes[2].n_cpus == 2,
+          "a node without CPUs has none");
+    expect(&t, "", "all-cores", "local", "0@1/1 1@1/1 2@2/2 3@2/2");
+    expect(&t, "", "all-cores", "auto", "0@1/0 1@1/1 2@2/2 3@2/0");
+    expect(&t, "0", "all-cores", "0", "0@1/0");
+    t.nodes[1].memory_bytes = 0;
+    expect(&t, "", "one-per-numa", "local", "0@1/0 2@2/2");
+    t.distance[1 * 3 + 0] = 0; // not known is not near
+    expect(&t, "", "one-per-numa", "local", "0@1/2 2@2/2");
+    dir_remove(root);
+}
+
 static void memory_and_admission(void)
 {
     char root[64];
@@ -321,6 +384,7 @@ int main(void)
     without_memory();
     recorded_machines();
     this_machine();
+    without_cpus();
     memory_and_admission();
     findings();
     documented();
