@@ -45,17 +45,48 @@ static void from_file(const struct source *s, const char *path, char *out, size_
     squeeze(out);
 }
 
-// A word like "token=abc" keeps its name only.
+// "rd.luks.key", "API_TOKEN", "authkey": a secret's name. "iommu.passthrough" and "keymap" are
+// none, and what they say matters.
+static bool secret_name(const char *name, size_t n)
+{
+    static const char *const anywhere[] = {"token", "secret", "passw", "passphrase"};
+    static const char *const part_ends[] = {"key", "pass", "auth"};
+    char lower[64];
+    snprintf(lower, sizeof lower, "%.*s", (int)n, name);
+    for (char *c = lower; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    for (size_t i = 0; i < COUNT_OF(anywhere); i++)
+        if (strstr(lower, anywhere[i]))
+            return true;
+    for (const char *part = lower; *part; part += strspn(part, "._-")) {
+        size_t length = strcspn(part, "._-");
+        for (size_t i = 0; i < COUNT_OF(part_ends); i++) {
+            size_t end = strlen(part_ends[i]);
+            if (length >= end && memcmp(part + length - end, part_ends[i], end) == 0)
+                return true;
+        }
+        part += length;
+    }
+    return false;
+}
+
+// A word like "token=abc" keeps its name only, and not the length of its value.
 static void blank_secrets(char *line)
 {
-    static const char *const names[] = {"key", "token", "pass", "secret", "auth"};
-    for (char *word = line; *word; word += strspn(word, " ")) {
-        size_t n = strcspn(word, " "), name = strcspn(word, "= ");
-        for (size_t i = 0; i < COUNT_OF(names) && name < n; i++)
-            if (memmem(word, name, names[i], strlen(names[i])))
-                memset(word + name + 1, '*', n - name - 1);
-        word += n;
+    char *to = line;
+    for (const char *word = line; *word;) {
+        size_t n = strcspn(word, " "), name = strcspn(word, "= "), rest = strspn(word + n, " ");
+        bool secret = name + 1 < n && secret_name(word, name);
+        memmove(to, word, secret ? name + 1 : n + rest);
+        to += secret ? name + 1 : n + rest;
+        if (secret) {
+            *to++ = '*';
+            memmove(to, word + n, rest);
+            to += rest;
+        }
+        word += n + rest;
     }
+    *to = '\0';
 }
 
 static void command_line(const struct source *s, const char *path, char *out, size_t room)
@@ -85,7 +116,7 @@ static void from_cpuinfo(const struct source *s, const char *name, char *out, si
     size_t n = strlen(name);
     while (f && fgets(line, sizeof line, f)) {
         const char *colon = strchr(line, ':');
-        if (!colon || strncmp(line, name, n) != 0 || (line[n] != '\t' && line[n] != ' '))
+        if (!colon || strncmp(line, name, n) != 0 || !strchr("\t :", line[n]))
             continue;
         snprintf(out, room, "%s", colon + 1);
         squeeze(out);
@@ -107,9 +138,12 @@ static void family_model(const struct source *s, const char *arg, char *out, siz
     char vendor[64], family[64], model[64], stepping[64];
     (void)arg;
     from_cpuinfo(s, "vendor_id", vendor, sizeof vendor);
-    from_cpuinfo(s, "cpu family", family, sizeof family);
-    from_cpuinfo(s, "model", model, sizeof model);
-    from_cpuinfo(s, "stepping", stepping, sizeof stepping);
+    bool arm = strcmp(vendor, "unknown") == 0; // or another that names no vendor
+    if (arm)
+        from_cpuinfo(s, "CPU implementer", vendor, sizeof vendor);
+    from_cpuinfo(s, arm ? "CPU architecture" : "cpu family", family, sizeof family);
+    from_cpuinfo(s, arm ? "CPU part" : "model", model, sizeof model);
+    from_cpuinfo(s, arm ? "CPU revision" : "stepping", stepping, sizeof stepping);
     snprintf(out, room, "%s/%s/%s/%s", vendor, family, model, stepping);
 }
 
@@ -224,12 +258,12 @@ static void caches(const struct source *s, const char *arg, char *out, size_t ro
 
 static void vulnerabilities(const struct source *s, const char *arg, char *out, size_t room)
 {
-    char path[512], text[160];
+    char path[512], text[512];
     struct dirent **list = NULL;
     snprintf(path, sizeof path, "%s%s", s->root, arg);
     int n = scandir(path, &list, NULL, alphasort);
     size_t used = 0;
-    snprintf(out, room, "unknown");
+    snprintf(out, room, n > 0 ? "none" : "unknown");
     for (int i = 0; i < n; i++) {
         char file[400];
         snprintf(file, sizeof file, "%s/%s", arg, list[i]->d_name);
@@ -363,6 +397,24 @@ const struct fact_info *facts_info(int i)
     return &table[i].info;
 }
 
+// A value has less room than a kernel's command line, or what 16 nodes' distances need. The hash of
+// the whole stands for what is cut off, so that a change there is still a change. Firmware writes
+// what it likes: what is no UTF-8 would make the JSON invalid.
+static void fit(char *value, size_t room)
+{
+    if (!str_utf8_valid(value, strlen(value)))
+        for (char *c = value; *c; c++)
+            *c = (unsigned char)*c < 0x80 ? *c : '?';
+    if (strlen(value) < FACT_VALUE_MAX)
+        return;
+    char hash[65];
+    size_t cut = FACT_VALUE_MAX - sizeof "... sha256:" - 64;
+    text_hash(value, hash);
+    while (cut && ((unsigned char)value[cut] & 0xc0) == 0x80)
+        cut--;
+    snprintf(value + cut, room - cut, "... sha256:%s", hash);
+}
+
 int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
                      struct err *err)
 {
@@ -370,8 +422,9 @@ int fingerprint_read(struct fingerprint *f, const struct topology *t, const char
     (void)err;
     memset(f, 0, sizeof *f);
     for (size_t i = 0; i < COUNT_OF(table); i++) {
-        char value[FACT_VALUE_MAX];
+        char value[8192];
         table[i].read(&s, table[i].arg, value, sizeof value);
+        fit(value, sizeof value);
         facts_add(table[i].info.of_class ? &f->machine_class : &f->config, table[i].info.name, "%s",
                   value);
     }

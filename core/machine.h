@@ -25,11 +25,12 @@ int fingerprint_read(struct fingerprint *f, const struct topology *t, const char
                      struct err *err);
 
 // Bytes that a process bound to `node` can get now without reclaim trouble: on a machine with one
-// memory node MemAvailable; otherwise the node's free + clean file pages (from nodeN/meminfo). Also
-// bounded by the memory cgroup. -1: cannot tell.
+// memory node MemAvailable; otherwise the node's free + clean file pages (from nodeN/meminfo). The
+// memory cgroup is a bound of its own, see below. -1: cannot tell.
 int64_t node_available_bytes(const struct topology *t, int node, const char *root);
 int64_t cgroup_available_bytes(
-    const char *root); // room below memory.max / limit_in_bytes; -1: no limit
+    const char *root); // room below memory.max, memory.high / limit_in_bytes, not counting clean
+                       // inactive page cache as used; -1: no limit
 
 // What stands in the way of good numbers (for doctor and conditions): up to `most` findings.
 struct finding {

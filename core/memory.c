@@ -86,6 +86,37 @@ static int64_t read_number(const char *dir, const char *file)
     return file_read_text(path, text, sizeof text) == 0 && str_to_i64(text, &v) ? v : -1;
 }
 
+// "name 123" in a memory.stat; 0: not there.
+static int64_t stat_bytes(const char *dir, const char *name)
+{
+    char path[1200], line[256];
+    int64_t found = 0;
+    size_t n = strlen(name);
+    snprintf(path, sizeof path, "%s/memory.stat", dir);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, name, n) == 0 && line[n] == ' ') {
+            line[strcspn(line, "\n")] = '\0';
+            if (!str_to_i64(line + n + 1, &found))
+                found = 0;
+            break;
+        }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+// Usage counts the page cache of whatever the group ever read; the inactive, clean part of it is
+// given up without trouble. (v1 names that of the whole subtree total_…)
+static int64_t in_use(const char *dir, const char *usage_file)
+{
+    bool v1 = strstr(usage_file, "in_bytes") != NULL;
+    int64_t usage = read_number(dir, usage_file);
+    int64_t cache = stat_bytes(dir, v1 ? "total_inactive_file" : "inactive_file") -
+                    stat_bytes(dir, v1 ? "total_dirty" : "file_dirty");
+    return usage >= 0 && cache > 0 ? (usage > cache ? usage - cache : 0) : usage;
+}
+
 // Smallest room of this group and all above it.
 static int64_t room_up_to(const char *base, char *path, const char *limit_file,
                           const char *usage_file)
@@ -94,7 +125,7 @@ static int64_t room_up_to(const char *base, char *path, const char *limit_file,
     for (;;) {
         char dir[1100];
         snprintf(dir, sizeof dir, "%s%s", base, path);
-        int64_t limit = read_number(dir, limit_file), usage = read_number(dir, usage_file);
+        int64_t limit = read_number(dir, limit_file), usage = in_use(dir, usage_file);
         if (limit >= 0 && usage >= 0 && limit < INT64_MAX / 2 && limit - usage < least)
             least = limit - usage > 0 ? limit - usage : 0;
         char *slash = strrchr(path, '/');
@@ -114,7 +145,11 @@ int64_t cgroup_available_bytes(const char *root)
     }
     if (cgroup_path(root, "", path, sizeof path)) {
         snprintf(base, sizeof base, "%s/sys/fs/cgroup", root);
+        char again[512];
+        snprintf(again, sizeof again, "%s", path);
         v2 = room_up_to(base, path, "memory.max", "memory.current");
+        int64_t high = room_up_to(base, again, "memory.high", "memory.current");
+        v2 = high < v2 ? high : v2; // above it the kernel throttles
     }
     int64_t least = v1 < v2 ? v1 : v2;
     return least == INT64_MAX ? -1 : least;

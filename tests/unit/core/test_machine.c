@@ -314,6 +314,15 @@ static void memory_and_admission(void)
     CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
               strstr(err.text, "node 0"),
           "2 x (500 + 64) do not: %s", err.text);
+    write_file(root, "proc/self/cgroup", "0::/c\n");
+    write_file(root, "sys/fs/cgroup/c/memory.max", "1000000000\n");
+    write_file(root, "sys/fs/cgroup/c/memory.current", "900000000\n");
+    CHECK(cgroup_available_bytes(root) == 100000000, "what is left below the limit");
+    write_file(root, "sys/fs/cgroup/c/memory.stat",
+               "anon 1\ninactive_file 500000000\nfile_dirty 1000\n");
+    CHECK(cgroup_available_bytes(root) == 599999000, "clean page cache can be had");
+    write_file(root, "sys/fs/cgroup/c/memory.high", "800000000\n");
+    CHECK(cgroup_available_bytes(root) == 399999000, "memory.high is a limit too");
     p.bytes_per_rank = 100 << 20;
     write_file(root, "proc/self/cgroup", "0::/a/b\n");
     write_file(root, "sys/fs/cgroup/a/memory.max", "209715200\n");
@@ -327,6 +336,65 @@ static void memory_and_admission(void)
     t.this_system = false;
     admission_check(&a, &p, &t, root);
     CHECK(!strcmp(a.list[0].kind, "topology_not_live"), "a recorded machine cannot be probed");
+    dir_remove(root);
+}
+
+static const char *fact(const struct fingerprint *f, const char *name)
+{
+    const struct facts *sets[] = {&f->machine_class, &f->config};
+    for (size_t k = 0; k < COUNT_OF(sets); k++)
+        for (int i = 0; i < sets[k]->n; i++)
+            if (strcmp(sets[k]->list[i].name, name) == 0)
+                return sets[k]->list[i].value;
+    return "(no such fact)";
+}
+
+// A kernel command line longer than a value: its end counts, secrets do not, and what only sounds
+// like one stays.
+static void command_lines(const struct topology *t, const char *root)
+{
+    static struct fingerprint a, b;
+    struct err err = {0};
+    char line[2048], filler[700];
+    memset(filler, 'x', sizeof filler - 1);
+    filler[sizeof filler - 1] = '\0';
+    write_file(root, "proc/cmdline",
+               "quiet iommu.passthrough=1 rd.luks.key=abc MY_TOKEN=x keymap=de pass=\n");
+    fingerprint_read(&a, t, root, &err);
+    CHECK_STR(fact(&a, "cmdline"),
+              "quiet iommu.passthrough=1 rd.luks.key=* MY_TOKEN=* keymap=de pass=",
+              "secrets are blanked, settings are not");
+    snprintf(line, sizeof line, "%s mitigations=auto\n", filler);
+    write_file(root, "proc/cmdline", line);
+    fingerprint_read(&a, t, root, &err);
+    snprintf(line, sizeof line, "%s mitigations=off\n", filler);
+    write_file(root, "proc/cmdline", line);
+    fingerprint_read(&b, t, root, &err);
+    CHECK(strcmp(a.config.hash, b.config.hash) != 0 && strstr(fact(&a, "cmdline"), "... sha256:"),
+          "a change behind what fits is a change");
+    CHECK(strcmp(a.machine_class.hash, b.machine_class.hash) == 0, "of the configuration only");
+}
+
+static void recorded_facts(void)
+{
+    static struct fingerprint f;
+    char root[64];
+    struct err err = {0};
+    dir_make(root);
+    struct topology t CLEANUP(topology_fini) = synthetic("Package:1 [NUMANode] Core:2 PU:1");
+    CHECK(fingerprint_read(&f, &t, root, &err) == 0 && !strcmp(fact(&f, "microcode"), "unknown") &&
+              !strcmp(fact(&f, "mitigations"), "unknown"),
+          "nothing to read: unknown");
+    write_file(root, "sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n");
+    write_file(root, "proc/cpuinfo",
+               "processor\t: 0\nCPU implementer\t: 0x41\nCPU "
+               "architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n");
+    write_file(root, "sys/class/dmi/id/product_name", "Box\xff 1\n");
+    fingerprint_read(&f, &t, root, &err);
+    CHECK_STR(fact(&f, "mitigations"), "none", "a CPU that nothing concerns");
+    CHECK_STR(fact(&f, "cpu_id"), "0x41/8/0xd0c/1", "a CPU without a vendor's name");
+    CHECK_STR(fact(&f, "product"), "Box? 1", "firmware that writes no UTF-8");
+    command_lines(&t, root);
     dir_remove(root);
 }
 
@@ -386,6 +454,7 @@ int main(void)
     this_machine();
     without_cpus();
     memory_and_admission();
+    recorded_facts();
     findings();
     documented();
     return tap_done();
