@@ -100,7 +100,8 @@ struct json *json_parse(const char *text, size_t len, struct err *err)
         err_set(err, ERR_BAD_REQUEST, "", "not JSON at byte %zu", at);
         return NULL;
     }
-    at += strspn(text + at, " \t\r\n") <= len - at ? strspn(text + at, " \t\r\n") : 0;
+    while (at < len && strchr(" \t\r\n", text[at])) // the text need not end in a NUL
+        at++;
     if (at < len)
         err_set(err, ERR_BAD_REQUEST, "", "something after the JSON value at byte %zu", at);
     if (at < len || refuse_duplicates(root, err) < 0) {

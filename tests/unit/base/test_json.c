@@ -33,6 +33,17 @@ static void refuses(void)
     }
 }
 
+// The sanitizer builds see a read past the end.
+static void exact_length(void)
+{
+    struct err err;
+    CLEANUP_MEM char *exact = malloc(2);
+    if (exact)
+        memcpy(exact, "{}", 2);
+    CLEANUP_JSON struct json *j = exact ? json_parse(exact, 2, &err) : NULL;
+    CHECK(j, "a text without a NUL behind it");
+}
+
 static struct json *parse(const char *text)
 {
     struct err err;
@@ -93,6 +104,7 @@ static void writes(void)
 int main(void)
 {
     refuses();
+    exact_length();
     reads();
     writes();
     return tap_done();
