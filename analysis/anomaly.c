@@ -6,6 +6,7 @@
 
 #include "analysis/middle.h"
 #include "base/cleanup.h"
+#include "model/shape.h"
 
 // Where the other ranks do not agree among themselves, none of them is odd.
 static const double agreement = 0.03;
@@ -82,7 +83,7 @@ int anomaly_find(struct anomalies *out, const struct matrix *m, const struct gro
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the anomalies");
     *out = (struct anomalies){0};
     find_inversions(out, m, groups);
-    for (int j = 0; m->row.n >= 4 && matrix_complete(m) && j < m->col.n; j++)
+    for (int j = 0; m->row.n >= 4 && shape_complete(m) && j < m->col.n; j++)
         find_outliers(out, m, groups, j, scratch);
     return 0;
 }

@@ -143,13 +143,58 @@ double stats_precision(const struct stats *s)
     return 100 * (up > down ? up : down) / s->median;
 }
 
-int stats_cell(struct cell *c, const double *series, int n, struct err *err)
+// Two-sided 95 % points of Student's t with 1, 2, … degrees of freedom; beyond, nearly normal.
+static double student_t(int freedom)
+{
+    static const double points[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
+                                    2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
+    return freedom <= (int)COUNT_OF(points) ? points[freedom - 1] : 1.96 + 2.6 / freedom;
+}
+
+struct moments {
+    int n;
+    double mean, squares;
+};
+
+static void add_moment(struct moments *m, double v)
+{
+    double off = v - m->mean;
+    m->mean += off / ++m->n;
+    m->squares += off * (v - m->mean);
+}
+
+// Half-width for the median of a repeat run that has as many visits: the visits' medians differ by
+// what changes between moments, which no number of samples at one moment can show.
+int stats_between_visits(const double *series, const int *visit, int n, double *half,
+                         struct err *err)
+{
+    struct moments m = {0};
+    CLEANUP_MEM double *part = malloc((size_t)n * sizeof *part);
+    *half = 0;
+    if (!part)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to compare %d samples", n);
+    for (int from = 0, to; from < n; from = to) {
+        for (to = from; to < n && visit[to] == visit[from]; to++)
+            part[to - from] = series[to];
+        stats_sort(part, to - from);
+        add_moment(&m, stats_quantile(part, to - from, 0.5));
+    }
+    if (m.n > 1)
+        *half = student_t(m.n - 1) * sqrt(m.squares / (m.n - 1)) * sqrt(2.0 / m.n);
+    return 0;
+}
+
+int stats_cell(struct cell *c, const double *series, const int *visit, int n, struct err *err)
 {
     CLEANUP_MEM double *sorted = sorted_copy(series, n, err);
     if (!sorted)
         return -1;
     struct stats s;
+    double half = 0;
     stats_from_sorted(&s, series, sorted, n);
+    if (visit && stats_between_visits(series, visit, n, &half, err) < 0)
+        return -1;
+    double lo = fmin(s.repeat.lo, s.median - half), hi = fmax(s.repeat.hi, s.median + half);
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
         sum += sorted[i];
@@ -158,8 +203,8 @@ int stats_cell(struct cell *c, const double *series, int n, struct err *err)
     const double v[CELL_FIELDS] = {
         [CELL_N] = n,
         [CELL_MEDIAN] = s.median,
-        [CELL_LO] = s.repeat.lo,
-        [CELL_HI] = s.repeat.hi,
+        [CELL_LO] = lo < 0 && sorted[0] >= 0 ? 0 : lo, // times are not negative
+        [CELL_HI] = hi,
         [CELL_MIN] = sorted[0],
         [CELL_P10] = stats_quantile(sorted, n, 0.10),
         [CELL_P90] = stats_quantile(sorted, n, 0.90),

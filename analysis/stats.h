@@ -52,5 +52,12 @@ int stats_of(struct stats *s, const double *series, int n, struct err *err);
 // independent samples than STATS_INDEPENDENT_MIN.
 double stats_precision(const struct stats *s);
 
-// Fills every field of `c` but disturbed, overlap and tight.
-int stats_cell(struct cell *c, const double *series, int n, struct err *err);
+// Half-width of the interval that the differences between visits alone give for a repeat's median:
+// Student's t of the visits' medians. `visit` numbers the visit of each sample, ascending. 0 with
+// one visit. ERR_NO_MEMORY is the only error.
+int stats_between_visits(const double *series, const int *visit, int n, double *half,
+                         struct err *err);
+
+// Fills every field of `c` but disturbed, overlap and tight. lo and hi are the wider of what the
+// samples and what the visits say; `visit` may be NULL: one visit.
+int stats_cell(struct cell *c, const double *series, const int *visit, int n, struct err *err);

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,4 +64,21 @@ void board_count(struct board *b, enum tally which)
 bool board_all(const struct board *b, enum tally which, uint64_t n, int ranks)
 {
     return atomic_load(&b->tally[which]) >= n * (uint64_t)ranks || board_faulty(b);
+}
+
+enum {
+    SPINS = 100000
+}; // ranks that share a CPU must not wait for each other for whole time slices
+
+void board_spin(struct board *b, uint64_t arrivals)
+{
+    atomic_fetch_add(&b->spinners, 1);
+    for (unsigned spins = 0; atomic_load(&b->spinners) < arrivals && !board_faulty(b); spins++)
+        if (spins > SPINS)
+            sched_yield();
+}
+
+void board_spin_reset(struct board *b)
+{
+    atomic_store(&b->spinners, 0);
 }

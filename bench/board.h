@@ -8,33 +8,41 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "bench/cache.h"
+#include "bench/guard.h"
 #include "bench/span.h"
 #include "model/matrix.h"
 #include "model/record.h"
 
-enum tally { TALLY_WARM, TALLY_DONE, TALLIES };
+enum tally { TALLY_WARM, TALLY_DONE, TALLY_LEVEL, TALLIES };
 
-struct usage {
-    int64_t kib[RANK_NODES_MAX]; // by OS number of the node
-};
+enum { SLOT_CELLS = 8, SLOT_FLAGS = 1024 };
 
 struct slot {
-    uint64_t need_bytes; // arena
-    int need_node;       // -1: any
     struct rank_info info;
+    uint64_t llc_bytes;
+    struct cpu_place cpu_place;
     double phase_ms[PHASES];
-    struct cell cell;    // just measured
-    int clean;           // samples of the cell that nothing disturbed
-    double stolen_share; // of the measuring time, by the host
-    struct spans spans;  // when it was chasing
-    struct usage usage;
-    char note[200]; // "" or what should be known of this rank
-    char pad[128];  // the next rank's slot is on other lines
+    struct cell cell;              // just measured
+    struct cell cells[SLOT_CELLS]; // the same, of benchmarks that measure several at a time
+    int clean;                     // samples of the cell that nothing disturbed
+    double stolen_share;           // of the measuring time, by the host
+    struct spans spans;            // when it was chasing
+    // One pass of a team, or of the far side of a pair.
+    bool in_team;
+    struct span pass;
+    struct guard_verdict pass_verdict;
+    unsigned char flags[SLOT_FLAGS]; // of the far side's samples
+    double moved_bytes, moved_ns;    // by a loader, lately
+    int share_fd;                    // of memory that others map; see bench/share.h
+    char note[200];                  // "" or what should be known of this rank
+    char pad[128];                   // the next rank's slot is on other lines
 };
 
 struct board {
     _Atomic uint32_t arrived, generation; // of meetings
     _Atomic uint64_t tally[TALLIES];      // only ever grow
+    _Atomic uint64_t spinners;            // that came to the spinning barrier
     _Atomic int fault_taken, fault_posted;
     int fault_agreed; // written by the last to arrive, read by all after the meeting
     int fault_rank;
@@ -56,3 +64,8 @@ bool board_faulty(const struct board *b);
 // may wait for it.
 void board_count(struct board *b, enum tally which);
 bool board_all(const struct board *b, enum tally which, uint64_t n, int ranks);
+
+// A barrier that spins, for those whose start must not depend on how fast the kernel wakes anybody:
+// returns when `arrivals` have come since board_spin_reset, or a rank failed. Between two meetings.
+void board_spin(struct board *b, uint64_t arrivals);
+void board_spin_reset(struct board *b);

@@ -7,11 +7,10 @@
 
 #include "base/str.h"
 
-static bool read_word(const char *root, int cpu, int index, const char *file, char *out, int room)
+static bool read_cpu_word(const char *root, int cpu, const char *file, char *out, int room)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/cache/index%d/%s", root, cpu,
-             index, file);
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/%s", root, cpu, file);
     FILE *f = fopen(path, "re");
     if (!f)
         return false;
@@ -20,6 +19,13 @@ static bool read_word(const char *root, int cpu, int index, const char *file, ch
     if (got)
         out[strcspn(out, "\n")] = '\0';
     return got;
+}
+
+static bool read_word(const char *root, int cpu, int index, const char *file, char *out, int room)
+{
+    char path[80];
+    snprintf(path, sizeof path, "cache/index%d/%s", index, file);
+    return read_cpu_word(root, cpu, path, out, room);
 }
 
 struct cache_info cache_of(const char *root, int cpu)
@@ -43,4 +49,37 @@ struct cache_info cache_of(const char *root, int cpu)
         }
     }
     return found;
+}
+
+static int first_number(const char *root, int cpu, const char *file)
+{
+    char word[256];
+    int n = -1;
+    return read_cpu_word(root, cpu, file, word, sizeof word) && sscanf(word, "%d", &n) == 1 ? n
+                                                                                            : -1;
+}
+
+// The first CPU of the list that shares the cache stands for it.
+static int last_cache(const char *root, int cpu)
+{
+    char word[32], path[64];
+    int64_t highest = 0, level = 0;
+    int found = -1;
+    for (int i = 0; read_word(root, cpu, i, "level", word, sizeof word); i++)
+        if (str_to_i64(word, &level) && level >= highest) {
+            highest = level;
+            snprintf(path, sizeof path, "cache/index%d/shared_cpu_list", i);
+            found = first_number(root, cpu, path);
+        }
+    return found;
+}
+
+struct cpu_place cache_cpu_place(const char *root, int cpu)
+{
+    return (struct cpu_place){
+        .core = first_number(root, cpu, "topology/thread_siblings_list"),
+        .llc = last_cache(root, cpu),
+        .node = -1,
+        .package = first_number(root, cpu, "topology/physical_package_id"),
+    };
 }

@@ -8,7 +8,13 @@ struct cache_info {
     uint64_t llc_bytes;  // of one last-level cache; CACHE_LLC_DEFAULT if not known
 };
 
+// What a CPU shares with others: numbers that are equal if they share it; -1: not known.
+struct cpu_place {
+    int core, llc, node, package;
+};
+
 enum { CACHE_LLC_DEFAULT = 64 << 20 };
 
 // `root` stands before /sys: "" on this machine, a folder in tests.
 struct cache_info cache_of(const char *root, int cpu);
+struct cpu_place cache_cpu_place(const char *root, int cpu);

@@ -3,16 +3,20 @@
 // so that building costs what writing the memory costs, and no part of the chain starts in a cache.
 #include "bench/chain.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, uint64_t seed)
+void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, uint64_t locality,
+                uint64_t seed)
 {
-    *c = (struct chain){.base = base, .links = bytes / stride, .stride = stride};
-    perm_init(&c->order, c->links, seed);
+    uint64_t block = (locality && locality < bytes ? locality : bytes) / stride;
+    *c = (struct chain){.base = base, .stride = stride, .block = block};
+    c->links = bytes / stride / block * block;
+    perm_init(&c->order, block, seed);
 }
 
 void *chain_link(const struct chain *c, uint64_t index)
@@ -27,8 +31,10 @@ uint64_t chain_index(const struct chain *c, const void *link)
 
 uint64_t chain_expect(const struct chain *c, uint64_t index, uint64_t hops)
 {
-    uint64_t at = (perm_inverse(&c->order, index) + hops % c->links) % c->links;
-    return perm_at(&c->order, at);
+    uint64_t begin = index - index % c->block;
+    uint64_t at = begin + perm_inverse(&c->order, index - begin);
+    at = (at + hops % c->links) % c->links;
+    return at - at % c->block + perm_at(&c->order, at % c->block);
 }
 
 typedef void (*line_writer)(const struct chain *c, uint64_t first, const uint64_t *next, int n);
@@ -130,17 +136,42 @@ static void writes_done(void)
 
 #endif
 
+// Successors within a block become indices of the whole chain; the one that would close the block's
+// own cycle goes to the next block's first instead.
+static void leave_block(const struct chain *c, uint64_t begin, uint64_t *next, int n)
+{
+    uint64_t first = perm_at(&c->order, 0);
+    uint64_t after = begin + c->block < c->links ? begin + c->block : 0;
+    for (int i = 0; i < n; i++)
+        next[i] += next[i] == first ? after : begin;
+}
+
+static void write_block(const struct chain *c, line_writer write, uint64_t begin, uint64_t from,
+                        uint64_t to)
+{
+    uint64_t next[PERM_BLOCK];
+    bool whole = c->block == c->links;
+    for (uint64_t at = from; at < to;) {
+        int n = to - at >= PERM_BLOCK ? PERM_BLOCK : 1;
+        if (n == PERM_BLOCK)
+            perm_next_block(&c->order, at, next);
+        else
+            next[0] = perm_next(&c->order, at);
+        if (!whole)
+            leave_block(c, begin, next, n);
+        write(c, begin + at, next, n);
+        at += (uint64_t)n;
+    }
+}
+
 void chain_write(const struct chain *c, uint64_t from, uint64_t to)
 {
     line_writer write = pick_writer(c);
-    uint64_t next[PERM_BLOCK], at = from;
-    for (; at + PERM_BLOCK <= to; at += PERM_BLOCK) {
-        perm_next_block(&c->order, at, next);
-        write(c, at, next, PERM_BLOCK);
-    }
-    for (; at < to; at++) {
-        next[0] = perm_next(&c->order, at);
-        write(c, at, next, 1);
+    for (uint64_t at = from; at < to;) {
+        uint64_t begin = at - at % c->block;
+        uint64_t end = begin + c->block < to ? begin + c->block : to;
+        write_block(c, write, begin, at - begin, end - begin);
+        at = end;
     }
     writes_done();
 }

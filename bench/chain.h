@@ -7,15 +7,19 @@
 #include "bench/perm.h"
 
 struct chain {
-    char *base;      // aligned to 64; borrowed
-    uint64_t links;  // how many
-    uint64_t stride; // bytes from link to link, a multiple of 8
-    struct perm order;
+    char *base;        // aligned to 64; borrowed
+    uint64_t links;    // how many
+    uint64_t stride;   // bytes from link to link, a multiple of 8
+    uint64_t block;    // links among which the order is random; `links` is a multiple of it
+    struct perm order; // of one block
 };
 
-// The order in which link a is followed: perm_next(order, a), one cycle by construction. Writes
-// nothing.
-void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, uint64_t seed);
+// The order in which links are followed, one cycle by construction: a random cycle through each
+// block of `locality` bytes (0, or not below `bytes`: all is one block), block after block in
+// address order, and from the last to the first. What is left of a last, partial block is not used.
+// Writes nothing.
+void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, uint64_t locality,
+                uint64_t seed);
 
 // Writes the links from…to-1 in address order, by stores that do not go through the caches where
 // the CPU has such. Any thread may write any slice; all together make the chain. Each link's whole

@@ -1,114 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/comm.h"
 
-#include <mpi.h>
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
-
-// Open MPI forgets memory while it starts, and unloads the plugins that held more, so that the leak
-// checker of a sanitizer build could not even name them at exit. Hence: what it allocates while
-// starting is not counted, and the check is made before it ends, with all of ours still done. Weak:
-// absent from other builds.
-extern void __lsan_disable(void) __attribute__((weak));
-extern void __lsan_enable(void) __attribute__((weak));
-extern void __lsan_do_leak_check(void) __attribute__((weak));
-
-// PMIx's own thread forgets 32 bytes (pmix_hash_fetch). Here and not in a file, because a rank's
-// environment is made by whoever starts it.
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libpmix.so\n";
-}
-
-struct mpi_context {
-    MPI_Comm node;
-    MPI_Win window;
-};
-
-// Ranks whose memory is not shared are on other nodes.
-static int one_node(const struct mpi_context *m, int size, struct err *err)
-{
-    int here, least;
-    MPI_Comm_size(m->node, &here);
-    MPI_Allreduce(&here, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (least == size)
-        return 0;
-    return err_set(
-        err, ERR_USAGE, "ranks",
-        "the %d ranks are on several nodes (%d on the smallest): numa_bench measures one "
-        "node at a time, start one job a node (srun --nodes=1)",
-        size, least);
-}
-
-static int share_board(struct comm *c, struct mpi_context *m, struct err *err)
-{
-    MPI_Aint bytes = c->rank == 0 ? (MPI_Aint)board_bytes(c->size) : 0;
-    MPI_Aint got;
-    int unit;
-    void *memory = NULL;
-    MPI_Comm_set_errhandler(m->node, MPI_ERRORS_RETURN);
-    if (MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, m->node, &memory, &m->window) !=
-            MPI_SUCCESS ||
-        MPI_Win_shared_query(m->window, 0, &got, &unit, &memory) != MPI_SUCCESS)
-        return err_set(err, ERR_SYSTEM, "", "MPI gives no memory shared by the ranks of the node");
-    c->board = memory;
-    if (c->rank == 0)
-        memset(memory, 0, board_bytes(c->size));
-    MPI_Barrier(m->node);
-    return 0;
-}
-
-static void mpi_close(struct comm *c)
-{
-    struct mpi_context *m = c->context;
-    if (__lsan_do_leak_check)
-        __lsan_do_leak_check();
-    MPI_Barrier(MPI_COMM_WORLD); // who comes first waits: its exit status may end the others
-    if (c->board)
-        MPI_Win_free(&m->window);
-    if (m->node != MPI_COMM_NULL)
-        MPI_Comm_free(&m->node);
-    free(m);
-    MPI_Finalize();
-}
-
-static int mpi_start(struct comm *c, struct err *err)
-{
-    int given;
-    struct mpi_context *m = malloc(sizeof *m);
-    if (!m)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory to start");
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) {
-        free(m);
-        return err_set(err, ERR_SYSTEM, "", "MPI cannot start: start me with mpirun -np N");
-    }
-    m->node = MPI_COMM_NULL;
-    c->context = m;
-    MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &c->size);
-    // Key: the world's rank, so that both count the same.
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &m->node);
-    if (one_node(m, c->size, err) == 0 && share_board(c, m, err) == 0)
-        return 0;
-    mpi_close(c);
-    return -1;
-}
-
-static int mpi_open(struct comm *c, struct err *err)
-{
-    if (__lsan_disable)
-        __lsan_disable();
-    int outcome = mpi_start(c, err);
-    if (__lsan_enable)
-        __lsan_enable();
-    return outcome;
-}
-
-const struct comm_ops comm_mpi = {"mpi", mpi_open, mpi_close};
 
 static int solo_open(struct comm *c, struct err *err)
 {
@@ -125,7 +25,7 @@ static void solo_close(struct comm *c)
     free(c->board);
 }
 
-const struct comm_ops comm_solo = {"none", solo_open, solo_close};
+const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
 
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
 
@@ -152,9 +52,40 @@ int comm_rank_hint(void)
     return getenv("SLURM_STEP_NUM_TASKS") ? (int)number_of("SLURM_PROCID", 0) : 0;
 }
 
-int comm_open(struct comm *c, struct err *err)
+// The module stays loaded until the program ends. From the program's own folder and nowhere else.
+static const struct comm_ops *load_mpi(struct err *err)
 {
-    *c = (struct comm){.ops = launched() ? &comm_mpi : &comm_solo};
+    char path[512];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    if (n < 0) {
+        err_sys(err, "cannot find where this program is");
+        return NULL;
+    }
+    path[n] = '\0';
+    char *folder_end = strrchr(path, '/');
+    snprintf(folder_end + 1, 32, "numa_bench_mpi.so");
+    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const struct comm_ops *ops = module ? dlsym(module, "comm_mpi") : NULL;
+    if (!ops)
+        err_set(err, ERR_UNAVAILABLE, "launcher",
+                "started by an MPI launcher, but its module cannot be used: %.160s", dlerror());
+    return ops;
+}
+
+static const struct comm_ops *choose(const struct comm_start *start, struct err *err)
+{
+    if (launched() && start->ranks) {
+        err_set(err, ERR_USAGE, "np", "--np contradicts the launcher that has started this rank");
+        return NULL;
+    }
+    if (launched())
+        return load_mpi(err);
+    return start->ranks ? &comm_processes : &comm_solo;
+}
+
+int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
+{
+    *c = (struct comm){.start = start};
     int64_t tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
     // mpirun inside of an srun step has its own ranks.
     bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
@@ -163,8 +94,14 @@ int comm_open(struct comm *c, struct err *err)
                        "srun started %lld tasks without PMIx, so they cannot find each other: use "
                        "srun --mpi=pmix",
                        (long long)tasks);
-    if (c->ops->open(c, err) < 0)
+    const struct comm_ops *ops = choose(start, err);
+    if (!ops)
         return -1;
+    c->ops = ops;
+    if (ops->open(c, err) < 0) {
+        c->ops = NULL;
+        return -1;
+    }
     if (!by_srun || c->size > 1)
         return 0;
     comm_close(c);

@@ -1,31 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the ranks find each other: a launcher starts them and gives each its number and a board in
-// memory that they share. That is all; while measuring nobody calls the launcher's library. The
-// bench's one door to MPI.
+// memory that they share. That is all; while measuring nobody calls the launcher's library, except
+// to measure the messages themselves.
 #pragma once
+#include <stddef.h>
+
 #include "base/err.h"
 #include "bench/board.h"
 
 struct comm {
     const struct comm_ops *ops;
     int rank, size;
-    struct board *board; // zeroed; the same memory in all ranks
-    void *context;       // of ops
+    struct board *board;            // zeroed; the same memory in all ranks
+    void *context;                  // of ops
+    const struct comm_start *start; // borrowed
+};
+
+// For a launcher that starts the ranks itself.
+struct comm_start {
+    int ranks;        // 0: somebody else has started us, or there is one
+    const char *bind; // "CPU:NODE,CPU:NODE,…" one a rank, -1 for anywhere; "": as we are
 };
 
 struct comm_ops {
     const char *name; // launcher in the hello record
     int (*open)(struct comm *c, struct err *err);
     void (*close)(struct comm *c);
+    // A message there, whole; NULL for launchers without messages.
+    int (*send)(const struct comm *c, int to, const void *bytes, size_t n, struct err *err);
+    int (*receive)(const struct comm *c, int from, void *bytes, size_t n, struct err *err);
 };
 
-extern const struct comm_ops comm_mpi;
-extern const struct comm_ops comm_solo; // one rank, started by hand without a launcher
+extern const struct comm_ops comm_solo;      // one rank, started by hand without a launcher
+extern const struct comm_ops comm_processes; // ranks that are forked here: no MPI anywhere
+// comm_mpi is in a module beside the program: numa_bench_mpi.so
 
-// Chooses by the environment that the launcher left. ERR_USAGE if it was a launcher that cannot
-// tell the ranks of each other (srun without PMIx): they would measure at the same time, each
-// believing to be alone. On failure nothing is open, and every rank gets the same error.
-int comm_open(struct comm *c, struct err *err);
+// Chooses by `start` and the environment that a launcher left. ERR_USAGE if it was a launcher that
+// cannot tell the ranks of each other (srun without PMIx): they would measure at the same time,
+// each believing to be alone; ERR_UNAVAILABLE if the module for MPI cannot be loaded. On failure
+// nothing is open, and every rank gets the same error. With comm_processes the caller goes on as a
+// rank, and the process that was started waits for all and ends inside.
+int comm_open(struct comm *c, const struct comm_start *start, struct err *err);
 void comm_close(struct comm *c);
 
 // The rank's number before anything is open, from the environment; 0 without a launcher.

@@ -13,12 +13,6 @@
 #include "base/clock.h"
 #include "bench/print.h"
 
-static const char *const mode_matrices[][2] = {
-    [MODE_CONCURRENT] = {"concurrent", NULL},
-    [MODE_SERIAL] = {"serial", NULL},
-    [MODE_BOTH] = {"concurrent", "serial"},
-};
-
 int emit_open(struct emit *e, const struct options *o, struct err *err)
 {
     *e = (struct emit){.options = o, .fd = -1, .started_ns = clock_mono_ns()};
@@ -54,52 +48,28 @@ static int put(struct emit *e, const struct record *r, struct err *err)
     return write_all(e->fd, e->line.data, e->line.len, err);
 }
 
-static int make_matrix(struct matrix *m, const char *name, int ranks, const uint64_t *sizes,
-                       int n_sizes, struct err *err)
-{
-    if (matrix_init(m, name, "latency", "ns", ranks, n_sizes, err) < 0)
-        return -1;
-    snprintf(m->row.name, sizeof m->row.name, "rank");
-    snprintf(m->col.name, sizeof m->col.name, "working_set");
-    snprintf(m->col.unit, sizeof m->col.unit, "bytes");
-    for (int r = 0; r < ranks; r++)
-        m->row.values[r] = r;
-    for (int c = 0; c < n_sizes; c++)
-        m->col.values[c] = (int64_t)sizes[c];
-    return 0;
-}
-
-static int make_matrices(struct emit *e, const uint64_t *sizes, int n_sizes, struct err *err)
-{
-    const char *const *names = mode_matrices[e->options->spec.latency.mode];
-    for (int i = 0; i < 2 && names[i]; i++, e->n_matrices++)
-        if (make_matrix(&e->matrix[i], names[i], e->ranks, sizes, n_sizes, err) < 0)
-            return -1;
-    return 0;
-}
-
 static void make_hello(struct emit *e, const char *launcher, uint64_t line_bytes)
 {
-    const char *name = benchmarks[e->options->spec.benchmark].name;
+    const struct spec *spec = &e->options->spec;
+    const char *name = benchmarks[spec->benchmark].name;
     e->hello = (struct hello){
         .version = RECORD_VERSION, .ranks = e->ranks, .line_bytes = (int64_t)line_bytes};
     snprintf(e->hello.nonce, sizeof e->hello.nonce, "%s", e->options->nonce);
     snprintf(e->hello.benchmark, sizeof e->hello.benchmark, "%s", name);
-    snprintf(e->hello.method, sizeof e->hello.method, "%s", EMIT_METHOD);
+    snprintf(e->hello.method, sizeof e->hello.method, "%s", spec_method(spec));
     snprintf(e->hello.launcher, sizeof e->hello.launcher, "%s", launcher);
 }
 
 int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_bytes,
-               const uint64_t *sizes, int n_sizes, struct err *err)
+               struct matrix *matrices, int n, struct err *err)
 {
     e->ranks = ranks;
+    memcpy(e->matrix, matrices, (size_t)n * sizeof *matrices);
+    e->n_matrices = n;
     e->rank = calloc((size_t)ranks, sizeof *e->rank);
-    e->usage = calloc((size_t)ranks, sizeof *e->usage);
-    if (!e->rank || !e->usage)
+    if (!e->rank)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
     make_hello(e, launcher, line_bytes);
-    if (make_matrices(e, sizes, n_sizes, err) < 0)
-        return -1;
     if (e->fd < 0 && e->options->format == FORMAT_TABLE)
         print_diagnostics(e, stdout);
     const struct record hello = {.kind = RECORD_HELLO, .hello = e->hello};
@@ -122,11 +92,24 @@ int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total,
     return put(e, &r, err);
 }
 
-int emit_cell(struct emit *e, int matrix, int rank, int col, const struct cell *c, struct err *err)
+static struct matrix *find_matrix(struct emit *e, const char *name)
 {
-    struct record r = {.kind = RECORD_CELL, .cell = {.row = rank, .col = col, .cell = *c}};
-    snprintf(r.cell.matrix, sizeof r.cell.matrix, "%s", e->matrix[matrix].name);
-    *matrix_at(&e->matrix[matrix], rank, col) = *c;
+    for (int i = 0; i < e->n_matrices; i++)
+        if (strcmp(e->matrix[i].name, name) == 0)
+            return &e->matrix[i];
+    return NULL;
+}
+
+int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,
+              struct err *err)
+{
+    struct record r = {.kind = RECORD_CELL, .cell = {.row = row, .col = col, .cell = *c}};
+    struct matrix *m = find_matrix(e, matrix);
+    if (!m)
+        return err_set(err, ERR_INTERNAL, "", "a cell of matrix %s, which was not announced",
+                       matrix);
+    snprintf(r.cell.matrix, sizeof r.cell.matrix, "%s", matrix);
+    *matrix_at(m, row, col) = *c;
     e->end.cells++;
     return put(e, &r, err);
 }
@@ -146,7 +129,6 @@ static void gather(struct emit *e, const struct board *b)
 {
     for (int i = 0; i < e->ranks; i++) {
         e->rank[i] = b->slot[i].info;
-        e->usage[i] = b->slot[i].usage;
         for (int p = 0; p < PHASES; p++)
             if (b->slot[i].phase_ms[p] > e->end.phase_ms[p])
                 e->end.phase_ms[p] = b->slot[i].phase_ms[p];
@@ -188,6 +170,5 @@ void emit_fini(struct emit *e)
     for (int i = 0; i < e->n_matrices; i++)
         matrix_fini(&e->matrix[i]);
     free(e->rank);
-    free(e->usage);
     *e = (struct emit){.fd = -1};
 }

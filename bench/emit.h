@@ -10,19 +10,17 @@
 #include "bench/options.h"
 #include "model/matrix.h"
 #include "model/record.h"
-
-#define EMIT_METHOD "prp4-v1" // see model/record.h; a change of method is a change of name
+#include "model/shape.h"
 
 struct emit {
-    const struct options *options; // borrowed
-    int fd;                        // of the channel; -1: by hand
-    struct buf line;               // being written
-    struct matrix matrix[2];       // what is measured, in this order
+    const struct options *options;    // borrowed
+    int fd;                           // of the channel; -1: by hand
+    struct buf line;                  // being written
+    struct matrix matrix[SHAPES_MAX]; // what is measured, in this order; owned
     int n_matrices;
     struct hello hello;
     int ranks;
     struct rank_info *rank; // [ranks]; owned
-    struct usage *usage;    // [ranks]; owned
     struct buf notes;       // one a line
     struct end end;
     uint64_t started_ns;
@@ -30,13 +28,14 @@ struct emit {
 
 // Opens the channel (waits for its reader), if there is one. Nothing else is known yet.
 int emit_open(struct emit *e, const struct options *o, struct err *err);
-// `modes`: names of the matrices. Says hello and the heads of the matrices; by hand prints the
-// diagnostics.
+// Says hello and the heads of the matrices, which it takes over, also on failure; by hand prints
+// the diagnostics.
 int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_bytes,
-               const uint64_t *sizes, int n_sizes, struct err *err);
+               struct matrix *matrices, int n, struct err *err);
 int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total, int64_t eta_ms,
                   struct err *err);
-int emit_cell(struct emit *e, int matrix, int rank, int col, const struct cell *c, struct err *err);
+int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,
+              struct err *err);
 __attribute__((format(printf, 3, 4))) int emit_note(struct emit *e, struct err *err,
                                                     const char *fmt, ...);
 // Ranks, phases and the end record; by hand the results.

@@ -7,7 +7,7 @@
 #include "bench/emit.h"
 #include "bench/life.h"
 #include "bench/options.h"
-#include "bench/sweep.h"
+#include "bench/session.h"
 
 // The end record of a deadline, made beforehand: a signal handler cannot.
 static void arm_deadline(const struct options *o, int rank, int fd)
@@ -36,10 +36,11 @@ static int measure(const struct options *o, struct emit *e)
 {
     struct comm comm;
     struct err err = {0};
-    if (comm_open(&comm, &err) < 0)
-        return report(e, comm_rank_hint(), &err);
+    const struct comm_start start = {(int)o->ranks, o->bind};
+    if (comm_open(&comm, &start, &err) < 0)
+        return report(e, comm.rank ? comm.rank : comm_rank_hint(), &err);
     int status = 0;
-    if (sweep_run(&comm, o, comm.rank == 0 ? e : NULL, &err) < 0)
+    if (session_run(&comm, o, comm.rank == 0 ? e : NULL, &err) < 0)
         status = report(e, comm.rank, &err);
     comm_close(&comm); // returns when all have come
     return status;
@@ -51,7 +52,8 @@ static int refuse(struct emit *e, int rank, const struct err *err)
     struct comm comm;
     struct err ignored = {0};
     int status = report(e, rank, err);
-    if (comm_open(&comm, &ignored) == 0)
+    const struct comm_start start = {0};
+    if (comm_open(&comm, &start, &ignored) == 0)
         comm_close(&comm);
     return status;
 }
@@ -61,9 +63,9 @@ static int answer(const struct options *o, int rank)
     if (rank != 0)
         return 0;
     if (o->version)
-        puts("numa_bench " NUMAPROBE_VERSION " (method " EMIT_METHOD ")");
+        printf("numa_bench " NUMAPROBE_VERSION " (method %s)\n", spec_method(&o->spec));
     else
-        options_help(stdout);
+        options_help(o, stdout);
     return fflush(stdout) == 0 ? 0 : 1;
 }
 

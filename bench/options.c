@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -15,7 +16,26 @@ static const struct param own[] = {
      .kind = PARAM_BOOL,
      .offset = AT(serial),
      .def = "false",
-     .help = "The same as --mode=serial."},
+     .help = "The same as --mode=serial (latency)."},
+    {.name = "quick",
+     .kind = PARAM_BOOL,
+     .offset = AT(quick),
+     .def = "false",
+     .help = "A rough answer (5 %) soon: other defaults; what else is given still holds."},
+    {.name = "np",
+     .kind = PARAM_INT,
+     .offset = AT(ranks),
+     .min = 0,
+     .max = SPEC_RANKS_MAX,
+     .def = "0",
+     .help = "Start so many ranks without MPI."},
+    {.name = "bind",
+     .kind = PARAM_TEXT,
+     .offset = AT(bind),
+     .room = ROOM(bind),
+     .def = "",
+     .metavar = "LIST",
+     .help = "With --np: CPU:NODE of each rank, 0:0,8:1; -1 leaves it as it is."},
     {.name = "csv",
      .kind = PARAM_BOOL,
      .offset = AT(csv),
@@ -79,13 +99,26 @@ static int settle(struct options *o, struct err *err)
     if (o->csv && o->json)
         return err_set(err, ERR_USAGE, "json", "--csv and --json exclude each other");
     o->format = o->csv ? FORMAT_CSV : o->json ? FORMAT_JSON : FORMAT_TABLE;
+    if (o->serial && o->spec.benchmark != BENCHMARK_LATENCY)
+        return err_set(err, ERR_USAGE, "serial", "--serial belongs to the latency benchmark");
     if (o->serial)
-        o->spec.latency.mode = MODE_SERIAL;
+        o->spec.mode = MODE_SERIAL;
+    if (*o->bind && !o->ranks)
+        return err_set(err, ERR_USAGE, "bind", "--bind needs --np: a launcher binds its own ranks");
     if (spec_check(&o->spec, err) == 0)
         return 0;
     char member[sizeof err->member];
     snprintf(member, sizeof member, "%s", err->member);
     return err_prefix(err, "--%s", member);
+}
+
+static int no_benchmark(const char *word, struct err *err)
+{
+    char names[120] = "";
+    for (int i = 0; i < BENCHMARKS; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 benchmarks[i].name);
+    return err_set(err, ERR_USAGE, "", "\"%.40s\" is not a benchmark (there are: %s)", word, names);
 }
 
 static int parse(struct options *o, int argc, char **argv, struct err *err)
@@ -97,10 +130,12 @@ static int parse(struct options *o, int argc, char **argv, struct err *err)
         next = 2;
     }
     if (!b)
-        return err_set(err, ERR_USAGE, "", "\"%.40s\" is not a benchmark (there is: latency)",
-                       argv[1]);
+        return no_benchmark(argv[1], err);
     spec_init(&o->spec, (enum benchmark_id)(b - benchmarks));
     param_defaults(&options_own, o);
+    for (int i = next; i < argc; i++)
+        if (strcmp(argv[i], "--quick") == 0)
+            spec_quick(&o->spec); // first, so that what is given holds
     const struct param_args args = {
         .table = &b->params, .object = &o->spec, .other = own_option, .context = o};
     if (param_parse_args(&args, argc, argv, &next, err) < 0)
@@ -119,16 +154,19 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
     return -1;
 }
 
-void options_help(FILE *out)
+void options_help(const struct options *o, FILE *out)
 {
-    const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
+    const struct benchmark *b = &benchmarks[o->spec.benchmark];
     fprintf(out,
-            "usage: mpirun -np N numa_bench [latency] [OPTION]...\n"
-            "       srun --mpi=pmix --nodes=1 --ntasks=N numa_bench [latency] [OPTION]...\n\n"
-            "%s\n\nWhat is measured:\n",
+            "usage: mpirun -np N numa_bench [BENCHMARK] [OPTION]...\n"
+            "       srun --mpi=pmix --nodes=1 --ntasks=N numa_bench [BENCHMARK] [OPTION]...\n"
+            "       numa_bench [BENCHMARK] --np=N [OPTION]...      (without MPI)\n\nBenchmarks:\n");
+    for (int i = 0; i < BENCHMARKS; i++)
+        fprintf(out, "  %-12s %s\n", benchmarks[i].name, benchmarks[i].title);
+    fprintf(out, "\nnuma_bench BENCHMARK --help tells the options of each. %s: %s\n", b->name,
             b->help);
     param_print_help(&b->params, out);
-    fputs("\nHow it is reported:\n", out);
+    fputs("\nHow it is started and reported:\n", out);
     param_print_help(&options_own, out);
     fputs("\nCPUs and memory are those that the rank is bound to: numactl --physcpubind=1 "
           "--membind=0 "

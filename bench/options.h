@@ -16,7 +16,9 @@ struct options {
     char channel[512]; // FIFO that rank 0 writes records to; "": by hand
     char nonce[40];
     int64_t deadline_s; // 0: none
-    bool csv, json, serial, help, version;
+    int64_t ranks;      // to start without MPI; 0: none
+    char bind[8192];    // of them; 1024 ranks of "999:9,"
+    bool csv, json, serial, quick, help, version;
     enum format format;
     // As given, for the diagnostics; borrowed.
     int argc;
@@ -27,4 +29,4 @@ extern const struct param_table options_own;
 
 // ERR_USAGE says what is wrong; `err` is not NULL.
 int options_parse(struct options *o, int argc, char **argv, struct err *err);
-void options_help(FILE *out);
+void options_help(const struct options *o, FILE *out); // of the benchmark named, or latency

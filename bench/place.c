@@ -106,6 +106,43 @@ int place_nodes_with_memory(void)
     return n;
 }
 
+static int bind_cpu(int cpu, struct err *err)
+{
+    if (cpu >= MASK_BITS)
+        return err_set(err, ERR_USAGE, "bind", "--bind: CPU %d is not there", cpu);
+    cpu_set_t *set = CPU_ALLOC(MASK_BITS);
+    size_t size = CPU_ALLOC_SIZE(MASK_BITS);
+    if (!set)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a CPU set");
+    CPU_ZERO_S(size, set);
+    CPU_SET_S(cpu, size, set);
+    int refused = sched_setaffinity(0, size, set);
+    CPU_FREE(set);
+    return refused ? err_set(err, ERR_USAGE, "bind",
+                             "--bind: CPU %d is not there, offline or outside the cpuset", cpu)
+                   : 0;
+}
+
+int place_process(int cpu, int node, struct err *err)
+{
+    unsigned long mask[MASK_WORDS] = {0};
+    if (cpu >= 0 && bind_cpu(cpu, err) < 0)
+        return -1;
+    if (numa_available() < 0)
+        return 0;
+    if (node < 0) {
+        set_mempolicy(MPOL_LOCAL, NULL, 0);
+        return 0;
+    }
+    if (node >= MASK_BITS || !place_node_has_memory(node))
+        return err_set(err, ERR_USAGE, "bind", "--bind: node %d is not there or has no memory",
+                       node);
+    mask[node / 64] = 1ul << (node % 64);
+    // Some containers refuse; then what was bound is seen in the results, as without.
+    set_mempolicy(MPOL_BIND, mask, MASK_BITS);
+    return 0;
+}
+
 bool place_bind(const struct place *p, void *memory, uint64_t bytes)
 {
     unsigned long mask[MASK_WORDS] = {0};
@@ -275,8 +312,23 @@ void place_verify(const void *memory, uint64_t bytes, struct rank_info *info)
     snprintf(info->mem_method, sizeof info->mem_method, "none");
 }
 
-bool place_usage(struct usage *u)
+bool place_usage(struct rank_info *info)
 {
-    memset(u, 0, sizeof *u);
-    return add_maps(0, UINT64_MAX, u->kib, RANK_NODES_MAX);
+    int64_t kib[RANK_NODES_MAX] = {0};
+    if (!add_maps(0, UINT64_MAX, kib, RANK_NODES_MAX))
+        return false;
+    for (int node = 0; node < RANK_NODES_MAX; node++) {
+        int i = 0;
+        if (!kib[node])
+            continue;
+        while (i < info->n_nodes && info->nodes[i].node != node)
+            i++;
+        if (i == RANK_NODES_MAX)
+            continue;
+        if (i == info->n_nodes)
+            info->nodes[info->n_nodes++].node = node;
+        if (kib[node] > info->nodes[i].process_kib)
+            info->nodes[i].process_kib = kib[node];
+    }
+    return true;
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "bench/board.h"
 #include "model/record.h"
 
 struct place {
@@ -25,6 +24,10 @@ int place_node_max(void);       // highest OS number of a node
 bool place_node_has_memory(int node);
 int place_nodes_with_memory(void);
 
+// Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node
+// local allocation. ERR_USAGE on "bind".
+int place_process(int cpu, int node, struct err *err);
+
 // Binds untouched memory to p->mem_node explicitly. Memory with a policy of its own is left alone
 // by automatic NUMA balancing. A node asked for is binding; the CPU's own is preferred. False: the
 // kernel refused (some containers): the policy of the process goes on to hold.
@@ -39,5 +42,6 @@ enum {
 // pages_total, mem_method and nodes. Falls back from move_pages over get_mempolicy to numa_maps.
 void place_verify(const void *memory, uint64_t bytes, struct rank_info *info);
 
-// Memory of this process by node, in KiB, from /proc/self/numa_maps. False: not readable.
-bool place_usage(struct usage *u);
+// Memory of this process by node, from /proc/self/numa_maps, into info's nodes (process_kib), where
+// more than is there. False: not readable.
+bool place_usage(struct rank_info *info);

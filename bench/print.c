@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "bench/place.h"
-#include "model/result_table.h"
+#include "model/result_print.h"
 
 void print_diagnostics(const struct emit *e, FILE *out)
 {
@@ -30,74 +30,6 @@ void print_diagnostics(const struct emit *e, FILE *out)
     fflush(out);
 }
 
-static void usage_line(struct buf *out, const char *head, const double *mib, int nodes)
-{
-    double total = 0;
-    buf_fmt(out, "%-17s", head);
-    for (int n = 0; n < nodes; n++) {
-        buf_fmt(out, " %15.2f", mib[n]);
-        total += mib[n];
-    }
-    buf_fmt(out, " %15.2f\n", total);
-}
-
-static void usage_rule(struct buf *out, const char *head, int columns)
-{
-    buf_fmt(out, "%-17s", head);
-    for (int n = 0; n < columns; n++)
-        buf_str(out, " ---------------");
-    buf_char(out, '\n');
-}
-
-void print_usage(const struct usage *usage, int ranks, int highest_node, struct buf *out)
-{
-    double sum[RANK_NODES_MAX] = {0};
-    char text[32];
-    int nodes = highest_node + 1 < RANK_NODES_MAX ? highest_node + 1 : RANK_NODES_MAX;
-    buf_str(out, "Per-node memory usage of the ranks (in MBs)\n");
-    buf_fmt(out, "%-17s", "");
-    for (int n = 0; n < nodes; n++) {
-        snprintf(text, sizeof text, "Node %d", n);
-        buf_fmt(out, " %15s", text);
-    }
-    buf_fmt(out, " %15s\n", "Total");
-    usage_rule(out, "", nodes + 1);
-    for (int r = 0; r < ranks; r++) {
-        double mib[RANK_NODES_MAX];
-        for (int n = 0; n < nodes; n++)
-            sum[n] += mib[n] = (double)usage[r].kib[n] / 1024;
-        snprintf(text, sizeof text, "Rank %03d", r);
-        usage_line(out, text, mib, nodes);
-    }
-    usage_rule(out, "----------------", nodes + 1);
-    usage_line(out, "Total", sum, nodes);
-}
-
-static const char *title_of(const struct matrix *m)
-{
-    return strcmp(m->name, "serial") == 0 ? "Serial (one rank at a time)"
-                                          : "Concurrent (all ranks at once)";
-}
-
-static int tables(const struct emit *e, struct buf *out, struct err *err)
-{
-    for (int i = 0; i < e->n_matrices; i++) {
-        if (e->n_matrices > 1)
-            buf_fmt(out, "%s\n", title_of(&e->matrix[i]));
-        result_table_write(&e->matrix[i], e->rank, e->ranks, out);
-        buf_char(out, '\n');
-    }
-    if (e->n_matrices > 1) {
-        struct matrix ratio CLEANUP(matrix_fini) = {0};
-        if (result_ratio(&ratio, &e->matrix[0], &e->matrix[1], err) < 0)
-            return -1;
-        buf_str(out, "How much slower with company (concurrent / serial)\n");
-        result_table_write(&ratio, e->rank, e->ranks, out);
-        buf_char(out, '\n');
-    }
-    return 0;
-}
-
 static void write_phases(const struct emit *e, struct buf *out)
 {
     buf_str(out, "Time (ms, slowest rank):");
@@ -108,16 +40,15 @@ static void write_phases(const struct emit *e, struct buf *out)
 
 static int as_table(const struct emit *e, struct buf *out, struct err *err)
 {
-    if (tables(e, out, err) < 0)
-        return -1;
+    (void)err;
+    result_tables_write(e->matrix, e->n_matrices, e->rank, e->ranks, out);
+    buf_char(out, '\n');
     size_t before = out->len;
-    for (int i = 0; i < e->n_matrices; i++)
-        result_notes_matrix(&e->matrix[i], out);
-    result_notes_ranks(e->rank, e->ranks, out);
+    result_notes_write(e->matrix, e->n_matrices, e->rank, e->ranks, out);
     buf_str(out, buf_text(&e->notes));
     if (out->len > before)
         buf_char(out, '\n');
-    print_usage(e->usage, e->ranks, place_node_max(), out);
+    result_usage_write(e->rank, e->ranks, out);
     buf_char(out, '\n');
     write_phases(e, out);
     return 0;

@@ -10,6 +10,4 @@
 void print_diagnostics(const struct emit *e, FILE *out);
 // In the format asked for. ERR_SYSTEM if `out` does not take it.
 int print_results(const struct emit *e, FILE *out, struct err *err);
-// The table of every rank's memory by node, in MiB.
-void print_usage(const struct usage *usage, int ranks, int highest_node, struct buf *out);
 void print_failure(const struct err *why, FILE *out);

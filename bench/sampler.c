@@ -17,10 +17,13 @@ enum {
     PATIENCE = 4,       // times cell_ms, while there are fewer clean samples than asked for
 };
 
-int sampler_init(struct sampler *s, const struct latency_params *p, struct err *err)
+int sampler_init(struct sampler *s, const struct spec *p, int64_t visits, struct err *err)
 {
-    int64_t room = (PATIENCE + 1) * p->cell_ms * 1000 / p->sample_us + p->min_samples + ROOM_SPARE;
-    *s = (struct sampler){.params = p, .room = (int)(room < ROOM_MAX ? room : ROOM_MAX)};
+    *s = (struct sampler){.params = p,
+                          .limit_ms = (p->cell_ms + visits - 1) / visits,
+                          .min_samples = (p->min_samples + visits - 1) / visits};
+    int64_t room = (PATIENCE + 1) * s->limit_ms * 1000 / p->sample_us + s->min_samples + ROOM_SPARE;
+    s->room = (int)(room < ROOM_MAX ? room : ROOM_MAX);
     s->samples = calloc((size_t)s->room, sizeof *s->samples);
     s->values = calloc((size_t)s->room, sizeof *s->values);
     if (!s->samples || !s->values) {
@@ -105,17 +108,22 @@ static struct sample take(struct sampler *s)
 // Off the CPU for more than this share, a sample was no load on the memory for others.
 static const double LOAD_OFF_SHARE = 0.05;
 
+void sampler_add(struct sampler *s, const struct sample *got)
+{
+    if (got->verdict.off_share <= LOAD_OFF_SHARE)
+        spans_add(&s->spans, got->from, got->to);
+    if (got->verdict.flags & GUARD_MOVED)
+        s->moves++;
+    if (s->n < s->room)
+        s->samples[s->n++] = *got;
+}
+
 void sampler_take(struct sampler *s)
 {
     struct sample got = take(s);
-    if (got.verdict.off_share <= LOAD_OFF_SHARE)
-        spans_add(&s->spans, got.from, got.to);
-    if (got.verdict.flags & GUARD_MOVED)
-        s->moves++;
     if (!got.verdict.flags)
         s->hop_ns = got.hop_ns;
-    if (s->n < s->room)
-        s->samples[s->n++] = got;
+    sampler_add(s, &got);
 }
 
 static int clean_values(struct sampler *s)
@@ -131,7 +139,7 @@ static bool precise(struct sampler *s)
 {
     struct stats st;
     int n = clean_values(s);
-    if (n < s->params->min_samples || n < STATS_INDEPENDENT_MIN)
+    if (n < s->min_samples || n < STATS_INDEPENDENT_MIN)
         return false;
     if (stats_of(&st, s->values, n, &s->failure) < 0)
         return true; // the caller sees the failure
@@ -140,13 +148,13 @@ static bool precise(struct sampler *s)
 
 bool sampler_done(struct sampler *s)
 {
-    uint64_t limit_ns = 1000000 * (uint64_t)s->params->cell_ms;
+    uint64_t limit_ns = 1000000 * (uint64_t)s->limit_ms;
     uint64_t spent_ns = s->samples[s->n - 1].to - s->samples[0].from;
     if (s->n >= s->room || spent_ns >= PATIENCE * limit_ns)
         return true;
     if (spent_ns >= limit_ns)
-        return clean_values(s) >= s->params->min_samples;
-    if (s->n < s->next_check || s->n < s->params->min_samples)
+        return clean_values(s) >= s->min_samples;
+    if (s->n < s->next_check || s->n < s->min_samples)
         return false;
     s->next_check = s->n + 1 + s->n / CHECK_SHARE;
     return precise(s);
@@ -158,60 +166,106 @@ static bool inside(const struct sample *x, const struct spans *together)
                          x->to <= together->at[together->n - 1].to);
 }
 
-// Off-CPU share of the least disturbed sample: the bar when none is clean.
-static double least_disturbed(const struct sampler *s, const struct spans *together)
+// --- Over the visits ---------------------------------------------------------------------------
+
+static int make_room(struct cell_sum *sum, int more, struct err *err)
 {
-    double bar = INFINITY;
-    for (int i = 0; i < s->n; i++) {
-        const struct sample *x = &s->samples[i];
-        if (inside(x, together) && x->verdict.off_share < bar)
-            bar = x->verdict.off_share;
-    }
-    return bar;
+    if (sum->n + more <= sum->room)
+        return 0;
+    int room = 2 * sum->room + more;
+    double *values = realloc(sum->values, (size_t)room * sizeof *values);
+    if (values)
+        sum->values = values;
+    int *visit = realloc(sum->visit, (size_t)room * sizeof *visit);
+    if (visit)
+        sum->visit = visit;
+    if (!values || !visit)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d samples", room);
+    sum->room = room;
+    return 0;
 }
 
-// Kept are clean samples, and disturbed ones up to the bar. Fills values; counts those left out.
-static int keep(struct sampler *s, const struct spans *together, double bar, int *left_out,
-                double *shared_ns, double *kept_ns)
+static void keep_spare(struct cell_sum *sum, const struct sample *x)
 {
-    int n = 0;
-    *left_out = 0;
-    *shared_ns = *kept_ns = 0;
-    for (int i = 0; i < s->n; i++) {
-        const struct sample *x = &s->samples[i];
-        if (!inside(x, together))
-            continue;
-        if (x->verdict.flags && x->verdict.off_share > bar) {
-            ++*left_out;
-            continue;
-        }
-        s->values[n++] = x->hop_ns;
-        *kept_ns += (double)(x->to - x->from);
-        *shared_ns += together ? (double)spans_cover(together, x->from, x->to) : 0;
-    }
-    return n;
+    if (sum->has_spare && sum->spare_off <= x->verdict.off_share)
+        return;
+    sum->spare = x->hop_ns;
+    sum->spare_off = x->verdict.off_share;
+    sum->has_spare = true;
 }
 
-int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c, int *clean,
+static void keep_one(struct cell_sum *sum, const struct sample *x, const struct spans *together,
+                     bool shared)
+{
+    if (x->verdict.flags) {
+        sum->left_out++;
+        keep_spare(sum, x);
+        return;
+    }
+    sum->values[sum->n] = x->hop_ns;
+    sum->visit[sum->n++] = sum->visits;
+    sum->kept_ns += (double)(x->to - x->from);
+    sum->shared_ns += together && shared ? (double)spans_cover(together, x->from, x->to) : 0;
+}
+
+static bool any_inside(const struct sampler *s, const struct spans *together)
+{
+    for (int i = 0; i < s->n; i++)
+        if (inside(&s->samples[i], together))
+            return true;
+    return false;
+}
+
+int sampler_keep(struct sampler *s, const struct spans *together, struct cell_sum *sum,
+                 struct err *err)
+{
+    if (s->failure.code) {
+        *err = s->failure;
+        return -1;
+    }
+    if (make_room(sum, s->n, err) < 0)
+        return -1;
+    // Nothing in common: keep what there is, and say that it was alone.
+    bool shared = any_inside(s, together);
+    for (int i = 0; i < s->n; i++)
+        if (!shared || inside(&s->samples[i], together))
+            keep_one(sum, &s->samples[i], together, shared);
+    sum->company |= together != NULL;
+    sum->visits++;
+    return 0;
+}
+
+int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err)
+{
+    if (make_room(sum, 1, err) < 0)
+        return -1;
+    keep_one(sum, x, NULL, false);
+    return 0;
+}
+
+void cell_sum_fini(struct cell_sum *sum)
+{
+    free(sum->values);
+    free(sum->visit);
+    *sum = (struct cell_sum){0};
+}
+
+int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
                 struct err *err)
 {
-    int left_out;
-    double shared_ns, kept_ns, bar = -1;
-    int n = keep(s, together, bar, &left_out, &shared_ns, &kept_ns);
-    *clean = n;
-    if (n == 0 && isfinite(bar = least_disturbed(s, together)))
-        n = keep(s, together, bar, &left_out, &shared_ns, &kept_ns);
-    if (n == 0 && together) // nothing in common: sum up what there is, and say that it was alone
-        return sampler_sum(s, NULL, c, clean, err) < 0 ? -1 : (c->v[CELL_OVERLAP] = 0, 0);
-    if (n == 0)
-        return err_set(err, ERR_INTERNAL, "", "a cell without samples");
     struct stats st;
+    const double *values = sum->n ? sum->values : &sum->spare;
+    int n = sum->n ? sum->n : 1;
+    *clean = sum->n;
+    if (!sum->n && !sum->has_spare)
+        return err_set(err, ERR_INTERNAL, "", "a cell without samples");
     cell_clear(c);
-    if (stats_cell(c, s->values, n, err) < 0 || stats_of(&st, s->values, n, err) < 0)
+    if (stats_cell(c, values, sum->n ? sum->visit : NULL, n, err) < 0 ||
+        stats_of(&st, values, n, err) < 0)
         return -1;
-    c->v[CELL_DISTURBED] = left_out;
-    c->v[CELL_OVERLAP] = together ? shared_ns / kept_ns : NAN;
-    c->v[CELL_TIGHT] =
-        *clean >= s->params->min_samples && stats_precision(&st) <= s->params->precision;
+    c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
+    c->v[CELL_OVERLAP] = !sum->company ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
+    if (p->precision > 0) // otherwise nothing was promised
+        c->v[CELL_TIGHT] = sum->n >= p->min_samples && stats_precision(&st) <= p->precision;
     return 0;
 }

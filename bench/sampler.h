@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank's samples of one cell: warm up, take samples of fixed time until the median is known
-// well enough, and sum up those that count.
+// well enough, and sum up those that count. A cell may be visited several times in a run; between
+// visits its samples rest in a cell_sum.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,11 +24,13 @@ struct sample {
 };
 
 struct sampler {
-    const struct latency_params *params; // borrowed
-    void *at;                            // where the chase is
-    double hop_ns;                       // what a hop took lately
-    struct sample *samples;              // of this cell, in order of time; owned
-    double *values;                      // room for as many; owned
+    const struct spec *params; // borrowed
+    int64_t limit_ms;          // of one visit
+    int64_t min_samples;       // of one visit
+    void *at;                  // where the chase is
+    double hop_ns;             // what a hop took lately
+    struct sample *samples;    // of this visit, in order of time; owned
+    double *values;            // room for as many; owned
     int n, room;
     int next_check;     // number of samples at which to look at the interval again
     struct spans spans; // when we chased
@@ -35,7 +38,20 @@ struct sampler {
     struct err failure; // of a check
 };
 
-int sampler_init(struct sampler *s, const struct latency_params *p, struct err *err);
+// What is kept of a cell over its visits; starts all zero.
+struct cell_sum {
+    double *values; // of undisturbed samples, in order of time; owned
+    int *visit;     // the visit of each; owned
+    int n, room;
+    int visits, left_out;
+    double shared_ns, kept_ns; // of the kept samples' time, all ranks at work; all of it
+    bool company;              // some visit was with others
+    double spare, spare_off;   // the least disturbed sample, for a cell that has no other
+    bool has_spare;
+};
+
+// For `visits` visits of a cell: each takes its part of cell_ms and min_samples.
+int sampler_init(struct sampler *s, const struct spec *p, int64_t visits, struct err *err);
 void sampler_fini(struct sampler *s);
 
 void sampler_start(struct sampler *s, void *at); // a new chain
@@ -43,16 +59,26 @@ void sampler_start(struct sampler *s, void *at); // a new chain
 void sampler_warm(struct sampler *s, uint64_t hops, uint64_t limit_ns);
 void sampler_linger(struct sampler *s); // a short piece of chasing, not recorded
 
-void sampler_clear(struct sampler *s); // a new cell
+void sampler_clear(struct sampler *s); // a new visit
 void sampler_take(
     struct sampler *s); // one sample; chases on without recording when there is no room
-// Is the median precise enough, or the time up? Time is up after cell_ms, or later (four times
+// For what is not a chase: the caller's own sample, `value` in place of ns a hop.
+void sampler_add(struct sampler *s, const struct sample *got);
+// Is the median precise enough, or the time up? Time is up after limit_ms, or later (four times
 // that) while there are fewer clean samples than asked for.
 bool sampler_done(struct sampler *s);
 
-// Sums up the samples inside `together`'s outer ends (NULL: all). Fills `c` whole: overlap is the
-// share of the kept samples' time inside `together` (NaN without). *clean: how many of them
-// nothing disturbed; below min_samples the cell is not tight, at 0 the least disturbed sample
-// stands in.
-int sampler_sum(struct sampler *s, const struct spans *together, struct cell *c, int *clean,
+// Ends a visit: keeps its undisturbed samples inside `together`'s outer ends (NULL: all; with no
+// time in common: all, as not shared).
+int sampler_keep(struct sampler *s, const struct spans *together, struct cell_sum *sum,
+                 struct err *err);
+
+// For what is no chase: one sample of the current visit, its value in place of ns a hop.
+int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err);
+
+void cell_sum_fini(struct cell_sum *sum);
+// Fills `c` whole: overlap is the share of the kept samples' time inside `together` (NaN if the
+// cell was always alone). *clean: how many samples nothing disturbed; below min_samples the cell is
+// not tight, at 0 the least disturbed sample stands in. ERR_INTERNAL: it was never visited.
+int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
                 struct err *err);

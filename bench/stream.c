@@ -110,20 +110,34 @@ double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t f
     return 0;
 }
 
-struct stream_check stream_verify(const struct stream_arrays *s, int times)
+void stream_begin(double want[3])
 {
-    double want[3] = {1, 2, 0};
-    for (int t = 0; t < times; t++) {
+    want[0] = 1;
+    want[1] = 2;
+    want[2] = 0;
+}
+
+void stream_expect(double want[3], enum stream_kernel k)
+{
+    if (k == STREAM_COPY)
         want[2] = want[0];
+    else if (k == STREAM_SCALE)
         want[1] = STREAM_SCALAR * want[2];
+    else if (k == STREAM_ADD)
         want[2] = want[0] + want[1];
+    else if (k == STREAM_TRIAD)
         want[0] = want[1] + STREAM_SCALAR * want[2];
-    }
+    else if (k == STREAM_WRITE)
+        want[2] = STREAM_SCALAR;
+}
+
+struct stream_check stream_verify(const struct stream_arrays *s, const double want[3])
+{
     const double *arrays[3] = {s->a, s->b, s->c};
     struct stream_check check = {0};
     for (int k = 0; k < 3; k++)
         for (size_t i = 0; i < s->n; i++) {
-            double off = fabs(arrays[k][i] / want[k] - 1);
+            double off = want[k] != 0 ? fabs(arrays[k][i] / want[k] - 1) : fabs(arrays[k][i]);
             check.wrong += !(off <= 1e-13);
             if (!(off <= check.worst))
                 check.worst = off;

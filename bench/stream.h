@@ -35,11 +35,13 @@ void stream_fill(const struct stream_arrays *s, size_t first, size_t last); // a
 // Returns the sum for STREAM_READ, else 0: use it, so that nothing is optimised away.
 double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last);
 
-// The four kernels, in order, `times` times; then every element must have the value that arithmetic
-// gives: relative error at most 1e-13, as STREAM demands of doubles. Returns the worst array's
-// relative error, and the number of wrong elements.
+// What every element of a, b and c has after stream_fill, and after one more pass of a kernel.
+void stream_begin(double want[3]);
+void stream_expect(double want[3], enum stream_kernel k);
+// Every element must have the value that arithmetic gives: relative error at most 1e-13, as STREAM
+// demands of doubles. Returns the worst array's relative error, and the number of wrong elements.
 struct stream_check {
     double worst;
     size_t wrong;
 };
-struct stream_check stream_verify(const struct stream_arrays *s, int times);
+struct stream_check stream_verify(const struct stream_arrays *s, const double want[3]);

@@ -149,7 +149,8 @@ static void print_usage(FILE *out)
           out);
 }
 
-static int print_command_usage(const struct command *k)
+// Of all benchmarks, or of the one named.
+static int print_command_usage(const struct command *k, const struct benchmark *only)
 {
     printf("usage: numaprobe %s%s%s [options]\n\n%s\n", k->name, *k->operands ? " " : "",
            k->operands, k->summary);
@@ -158,6 +159,8 @@ static int print_command_usage(const struct command *k)
         param_print_help(k->options, stdout);
     }
     for (int b = 0; k->has_spec && b < BENCHMARKS; b++) {
+        if (only && only != &benchmarks[b])
+            continue;
         printf("\n%s: %s\n", benchmarks[b].name, benchmarks[b].title);
         param_print_help(&benchmarks[b].params, stdout);
     }
@@ -181,7 +184,7 @@ int cmd_help(struct cli *c, const struct invocation *i, struct err *err)
     if (!k)
         return err_set(err, ERR_USAGE, "", "there is no command \"%.40s\" (numaprobe help)",
                        i->operands[0]);
-    return print_command_usage(k);
+    return print_command_usage(k, NULL);
 }
 
 // "run pingpong --x": the benchmark is the first word that is no option; latency when there is
@@ -198,6 +201,9 @@ static int choose_benchmark(struct spec *spec, int *argc, char ***argv, struct e
         ++*argv;
     }
     spec_init(spec, (enum benchmark_id)(b - benchmarks));
+    for (int i = 0; i < *argc; i++)
+        if (strcmp((*argv)[i], "--quick") == 0)
+            spec_quick(spec); // first, so that what is given holds
     return 0;
 }
 
@@ -214,7 +220,7 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     struct invocation invocation = {options, &spec, operands, 0};
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return print_command_usage(k);
+            return print_command_usage(k, k->has_spec ? benchmark_find(argv[0]) : NULL);
     if (k->options) {
         param_defaults(k->options, options);
         sets[n_sets++] = (struct option_set){k->options, options};

@@ -6,9 +6,20 @@
 #include "base/cleanup.h"
 #include "client/cli.h"
 
-static void option_words(const struct param_table *t, const char *separator)
+// Benchmarks share options: only those are told that none before `benchmark` has.
+static bool told(const struct param *p, int benchmark)
+{
+    for (int b = 0; b < benchmark; b++)
+        if (param_find(&benchmarks[b].params, p->name))
+            return true;
+    return false;
+}
+
+static void option_words(const struct param_table *t, int benchmark, const char *separator)
 {
     for (int i = 0; t && i < t->n; i++) {
+        if (told(&t->params[i], benchmark))
+            continue;
         fputs(separator, stdout);
         for (const char *p = t->params[i].name; *p; p++)
             putchar(*p == '_' ? '-' : *p);
@@ -19,11 +30,11 @@ static void option_words(const struct param_table *t, const char *separator)
 
 static void all_options(const struct command *k, const char *separator)
 {
-    option_words(k->options, separator);
-    option_words(k->has_spec ? &spec_common : NULL, separator);
+    option_words(k->options, 0, separator);
+    option_words(k->has_spec ? &spec_common : NULL, 0, separator);
     for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
-        option_words(&benchmarks[b].params, separator);
-    option_words(&cli_options, separator);
+        option_words(&benchmarks[b].params, b, separator);
+    option_words(&cli_options, 0, separator);
 }
 
 static void bash(void)

@@ -69,19 +69,49 @@ static int post(const struct cli *c, const struct spec *s, const struct run_flag
     return *out ? 0 : err_prefix(err, "the answer of the server");
 }
 
-// "rank 0: CPU 1, memory on node 0" for a few; a count for many.
+static void print_numbers(FILE *to, const struct json *list)
+{
+    for (const struct json *n = json_first(list); n; n = json_next(n)) {
+        int64_t number = -1;
+        json_i64(n, &number);
+        fprintf(to, "%s %lld", n == json_first(list) ? "" : ",", (long long)number);
+    }
+}
+
+// "CPU 1 -> node 0" for a few ranks, a count for many; a node only where the plan gives the rank
+// one.
+static void print_ranks(FILE *to, const struct json *ranks, bool nodes)
+{
+    int shown = 0, n = json_count(ranks);
+    for (const struct json *r = json_first(ranks); r && shown < 8; r = json_next(r), shown++) {
+        long long node = json_get_i64(r, "mem_node", -1);
+        fprintf(to, "%s CPU %lld", shown ? "," : "", (long long)json_get_i64(r, "cpu", -1));
+        if (nodes && node >= 0)
+            fprintf(to, " -> node %lld", node);
+    }
+    if (n > shown)
+        fprintf(to, " and %d more", n - shown);
+}
+
 static void print_plan(FILE *to, const struct json *plan)
 {
-    const struct json *ranks = json_get(plan, "ranks");
+    const struct json *ranks = json_get(plan, "ranks"), *targets = json_get(plan, "targets");
+    bool has_targets = json_count(targets) > 0;
+    const char *load = json_get_text(plan, "load_cpus", "");
     char bytes[32];
-    print_bytes(bytes, sizeof bytes, json_get_number(plan, "bytes_per_rank", 0));
-    fprintf(to, "%d rank%s, up to %s each:", json_count(ranks), json_count(ranks) == 1 ? "" : "s",
-            bytes);
-    int shown = 0;
-    for (const struct json *r = json_first(ranks); r && shown < 8; r = json_next(r), shown++)
-        fprintf(to, "%s CPU %lld -> node %lld", shown ? "," : "",
-                (long long)json_get_i64(r, "cpu", -1), (long long)json_get_i64(r, "mem_node", -1));
-    fprintf(to, json_count(ranks) > shown ? " and %d more\n" : "\n", json_count(ranks) - shown);
+    print_bytes(bytes, sizeof bytes,
+                json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0));
+    fprintf(to, "%d rank%s, up to %s %s:", json_count(ranks), json_count(ranks) == 1 ? "" : "s",
+            bytes, has_targets ? "on each target" : "each");
+    print_ranks(to, ranks, !has_targets);
+    fputs(has_targets ? "; targets: node" : "", to);
+    print_numbers(to, targets);
+    if (*load) {
+        CLEANUP_BUF struct buf cpus = BUF_INIT;
+        print_safe(&cpus, load);
+        fprintf(to, "; load on CPU %s", buf_text(&cpus));
+    }
+    fputc('\n', to);
     for (const struct json *k = json_first(json_get(plan, "notes")); k; k = json_next(k)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
         print_safe(&line, json_text(k) ? json_text(k) : "");

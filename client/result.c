@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "client/http.h"
 #include "client/print.h"
-#include "model/result_table.h"
+#include "model/result_print.h"
 
 enum { MATRICES_MAX = 8 };
 
@@ -46,6 +46,18 @@ static void text_line(const char *label, const char *value)
         printf("%-11s %s\n", label, buf_text(&b));
 }
 
+// "latency, size 1-64, mode both, pages thp": the benchmark and what of it matters most.
+static void what_line(const struct json *spec, char *line, size_t room)
+{
+    static const char *const told[] = {"size",       "mode",    "kernel", "sweep", "pairs",
+                                       "definition", "targets", "load",   "pages", "method"};
+    snprintf(line, room, "%s", json_get_text(spec, "benchmark", "?"));
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        if (json_get_text(spec, told[i], NULL))
+            snprintf(line + strlen(line), room - strlen(line), ", %s %s", told[i],
+                     json_get_text(spec, told[i], ""));
+}
+
 void result_print_head(const struct json *run)
 {
     const struct json *spec = json_get(run, "spec"), *error = json_get(run, "error");
@@ -55,9 +67,7 @@ void result_print_head(const struct json *run)
     text_line("run", line);
     if (json_get_text(error, "text", NULL))
         text_line("why", json_get_text(error, "text", ""));
-    snprintf(line, sizeof line, "%s, working sets %s, %s, %s pages",
-             json_get_text(spec, "benchmark", "?"), json_get_text(spec, "size", "?"),
-             json_get_text(spec, "mode", "?"), json_get_text(spec, "pages", "?"));
+    what_line(spec, line, sizeof line);
     text_line("what", line);
     snprintf(line, sizeof line, "%s, %lld ranks (%s), memory %s", json_get_text(run, "node", "?"),
              (long long)json_get_i64(run, "ranks", 0),
@@ -94,7 +104,8 @@ static void result_fini(struct result *r)
 // The names of a matrix are printed: only what we would write ourselves is let through.
 static bool plain(const char *text)
 {
-    return text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-/%")] == '\0';
+    return text[strspn(
+               text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/%")] == '\0';
 }
 
 static int result_read(struct result *r, const struct json *answer, struct err *err)
@@ -120,30 +131,11 @@ static int result_read(struct result *r, const struct json *answer, struct err *
                     : err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", json_count(ranks));
 }
 
-static const struct matrix *named(const struct result *r, const char *name)
-{
-    for (int i = 0; i < r->n_matrices; i++)
-        if (strcmp(r->matrices[i].name, name) == 0)
-            return &r->matrices[i];
-    return NULL;
-}
-
 static void print_tables(const struct result *r)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
-    for (int i = 0; i < r->n_matrices; i++) {
-        if (r->n_matrices > 1)
-            buf_fmt(&b, "%s%s:\n", i ? "\n" : "", r->matrices[i].name);
-        result_table_write(&r->matrices[i], r->ranks, r->n_ranks, &b);
-        result_notes_matrix(&r->matrices[i], &b);
-    }
-    struct matrix ratio CLEANUP(matrix_fini) = {0};
-    const struct matrix *together = named(r, "concurrent"), *alone = named(r, "serial");
-    if (together && alone && result_ratio(&ratio, together, alone, NULL) == 0) {
-        buf_str(&b, "\nconcurrent / serial: how much slower in company\n");
-        result_table_write(&ratio, r->ranks, r->n_ranks, &b);
-    }
-    result_notes_ranks(r->ranks, r->n_ranks, &b);
+    result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
+    result_notes_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
     print_buf(&b);
 }
 

@@ -26,8 +26,16 @@ static int ranks_on(const struct plan *p, int node)
 {
     int n = 0;
     for (int i = 0; i < p->n_ranks; i++)
-        n += p->ranks[i].mem_node == node;
+        n += (p->ranks[i].mem_node < 0 ? p->ranks[i].cpu_node : p->ranks[i].mem_node) == node;
     return n;
+}
+
+static int64_t target_bytes(const struct plan *p, int node)
+{
+    for (int i = 0; i < p->n_targets; i++)
+        if (p->targets[i] == node)
+            return p->bytes_per_target;
+    return 0;
 }
 
 static long long mib(double bytes)
@@ -40,17 +48,19 @@ static void check_node(struct admission *a, const struct plan *p, const struct t
 {
     int n = ranks_on(p, node);
     int64_t available = node_available_bytes(t, node, root);
-    if (!n || available < 0)
+    int64_t shared = target_bytes(p, node);
+    if ((!n && !shared) || available < 0)
         return;
-    double want = (double)n * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES);
+    double want = (double)n * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) + (double)shared;
     double limit = (double)available * ADMISSION_MEMORY_SHARE;
     if (want > limit)
-        block(a, "memory", want, limit,
-              "%d ranks of %lld MiB need %lld MiB on node %d; %lld MiB may be taken (%d %% of what "
-              "is available). Use "
-              "a smaller size, fewer ranks or another node",
-              n, mib((double)p->bytes_per_rank), mib(want), node, mib(limit),
-              (int)(ADMISSION_MEMORY_SHARE * 100));
+        block(
+            a, "memory", want, limit,
+            "%d ranks of %lld MiB%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of what "
+            "is available). Use "
+            "a smaller size, fewer ranks or another node",
+            n, mib((double)p->bytes_per_rank), shared ? " and the arrays measured there" : "",
+            mib(want), node, mib(limit), (int)(ADMISSION_MEMORY_SHARE * 100));
 }
 
 void admission_check(struct admission *a, const struct plan *p, const struct topology *t,
@@ -63,7 +73,8 @@ void admission_check(struct admission *a, const struct plan *p, const struct top
     for (int i = 0; i < t->n_nodes; i++)
         check_node(a, p, t, t->nodes[i].os, root);
     int64_t room = cgroup_available_bytes(root);
-    double want = (double)p->n_ranks * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES);
+    double want = (double)p->n_ranks * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) +
+                  (double)(p->n_targets ? p->bytes_per_target : 0);
     if (room >= 0 && want > (double)room * ADMISSION_MEMORY_SHARE)
         block(a, "cgroup_memory", want, (double)room * ADMISSION_MEMORY_SHARE,
               "the run needs %lld MiB; the daemon's control group leaves %lld MiB. Raise "

@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
 #define JOB_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -200,7 +201,9 @@ static int mpi_major(const char *mpirun)
 
 static int missing(struct err *err, const char *program, const char *package)
 {
-    return err_set(err, ERR_UNAVAILABLE, "", "the program %s is missing: install the package %s",
+    return err_set(err, ERR_UNAVAILABLE, "launcher",
+                   "the program %s is missing: install the package %s (or, but for pingpong, "
+                   "launcher=processes)",
                    program, package);
 }
 
@@ -210,9 +213,8 @@ int launch_find(struct launch_paths *paths, struct err *err)
     if (!find_by_env("NUMAPROBE_MPIRUN", p.mpirun, sizeof p.mpirun))
         find_in_path("mpirun", p.mpirun, sizeof p.mpirun);
     if (!executable(p.mpirun))
-        return missing(err, "mpirun", "openmpi-bin");
-    if (!find_in_path("numactl", p.numactl, sizeof p.numactl))
-        return missing(err, "numactl", "numactl");
+        p.mpirun[0] = '\0';
+    find_in_path("numactl", p.numactl, sizeof p.numactl);
     find_in_path("setpriv", p.setpriv, sizeof p.setpriv);
     if (!find_by_env("NUMAPROBE_BENCH", p.bench, sizeof p.bench))
         find_bench(p.bench, sizeof p.bench);
@@ -220,9 +222,21 @@ int launch_find(struct launch_paths *paths, struct err *err)
         return err_set(err, ERR_UNAVAILABLE, "",
                        "the program numa_bench is missing: it belongs beside numaprobed, or set "
                        "NUMAPROBE_BENCH");
-    p.mpi_major = mpi_major(p.mpirun);
+    p.mpi_major = *p.mpirun ? mpi_major(p.mpirun) : 0;
     *paths = p;
     return 0;
+}
+
+int launch_choose(struct plan *p, const struct launch_paths *paths, const struct spec *s,
+                  struct err *err)
+{
+    bool complete = *paths->mpirun && *paths->numactl;
+    bool needs_mpi = s->launcher == LAUNCHER_MPI || s->benchmark == BENCHMARK_PINGPONG;
+    p->processes = s->launcher == LAUNCHER_PROCESSES || (!complete && !needs_mpi);
+    if (p->processes || complete)
+        return 0;
+    return *paths->mpirun ? missing(err, "numactl", "numactl")
+                          : missing(err, "mpirun", "openmpi-bin");
 }
 
 static void add_settings(struct words *w, const char *option, const struct setting *list, size_t n,
@@ -256,12 +270,29 @@ static void add_mpirun(struct words *w, const struct launch_paths *paths, const 
     words_add(w, "none");
 }
 
-static void add_params(struct words *w, const struct spec *s)
+static bool is(const struct param *p, const char *name)
+{
+    return strcmp(p->name, name) == 0;
+}
+
+// As the spec says, but where the plan has found what it leaves open.
+static void value_of(const struct param *p, const struct spec *s, const struct plan *plan,
+                     char *out, size_t room)
+{
+    if (is(p, "targets") && plan->n_targets)
+        str_from_ids(plan->targets, plan->n_targets, out, room);
+    else if (is(p, "load_cpus"))
+        snprintf(out, room, "%s", plan->load_cpus);
+    else
+        param_get_text(p, s, out, room);
+}
+
+static void add_params(struct words *w, const struct spec *s, const struct plan *plan)
 {
     const struct param_table *t = &benchmarks[s->benchmark].params;
     for (int i = 0; i < t->n; i++) {
         char value[512], name[64];
-        param_get_text(&t->params[i], s, value, sizeof value);
+        value_of(&t->params[i], s, plan, value, sizeof value);
         snprintf(name, sizeof name, "%s", t->params[i].name);
         for (char *p = name; *p; p++)
             if (*p == '_')
@@ -270,8 +301,7 @@ static void add_params(struct words *w, const struct spec *s)
     }
 }
 
-static void add_rank(struct words *w, const struct launch_paths *paths, const struct plan_rank *r,
-                     const struct spec *s, const char *dir, const char *nonce)
+static void add_rank(struct words *w, const struct launch_paths *paths, const struct plan_rank *r)
 {
     words_add(w, "-np");
     words_add(w, "1");
@@ -286,12 +316,41 @@ static void add_rank(struct words *w, const struct launch_paths *paths, const st
         words_fmt(w, "--membind=%d", r->mem_node);
     else
         words_add(w, "--localalloc");
+}
+
+static void add_bench(struct words *w, const struct launch_paths *paths, const struct plan *plan,
+                      const struct spec *s, const char *dir, const char *nonce)
+{
     words_add(w, paths->bench);
     words_add(w, benchmarks[s->benchmark].name);
     words_fmt(w, "--channel=%s/records", dir);
     words_fmt(w, "--nonce=%s", nonce);
     words_fmt(w, "--deadline=%lld", (long long)s->timeout_s);
-    add_params(w, s);
+    add_params(w, s, plan);
+}
+
+static void add_ranks_of_mpi(struct words *w, const struct launch_paths *paths,
+                             const struct plan *p, const struct spec *s, const char *dir,
+                             const char *nonce)
+{
+    add_mpirun(w, paths, dir);
+    for (int i = 0; i < p->n_ranks; i++) {
+        if (i > 0)
+            words_add(w, ":");
+        add_rank(w, paths, &p->ranks[i]);
+        add_bench(w, paths, p, s, dir, nonce);
+    }
+}
+
+static void add_processes(struct words *w, const struct launch_paths *paths, const struct plan *p,
+                          const struct spec *s, const char *dir, const char *nonce)
+{
+    struct buf bind CLEANUP_BUF = BUF_INIT;
+    add_bench(w, paths, p, s, dir, nonce);
+    for (int i = 0; i < p->n_ranks; i++)
+        buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, p->ranks[i].mem_node);
+    words_fmt(w, "--np=%d", p->n_ranks);
+    words_fmt(w, "--bind=%s", buf_text(&bind));
 }
 
 static void add_environment(struct words *w, const char *dir, const char *nonce, bool as_root)
@@ -317,12 +376,7 @@ int launch_make(struct launch *l, const struct launch_paths *paths, const struct
 {
     struct words argv CLEANUP(words_fini) = {0};
     struct words envp CLEANUP(words_fini) = {0};
-    add_mpirun(&argv, paths, dir);
-    for (int i = 0; i < p->n_ranks; i++) {
-        if (i > 0)
-            words_add(&argv, ":");
-        add_rank(&argv, paths, &p->ranks[i], s, dir, nonce);
-    }
+    (p->processes ? add_processes : add_ranks_of_mpi)(&argv, paths, p, s, dir, nonce);
     add_environment(&envp, dir, nonce, as_root);
     if (argv.failed || envp.failed)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a command line");

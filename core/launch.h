@@ -2,15 +2,18 @@
 // A plan as command line: mpirun with one application context a rank,
 //   mpirun <mca…> -np 1 setpriv --pdeathsig KILL numactl --physcpubind=C --membind=M numa_bench … :
 //   -np 1 …
+// or, without MPI, numa_bench itself, which starts and binds its ranks:
+//   numa_bench … --np=N --bind=C:M,C:M,…
 // argv only, every word ours or an integer or an enumeration; environment built from nothing.
 #pragma once
 #include "base/err.h"
 #include "model/plan.h"
 #include "model/spec.h"
 
-struct launch_paths {                                         // absolute
-    char mpirun[256], numactl[256], setpriv[256], bench[256]; // setpriv "" if the machine has none
-    int mpi_major; // of Open MPI: 4, 5 …; names of its settings differ
+struct launch_paths { // absolute
+    char mpirun[256], numactl[256], setpriv[256],
+        bench[256]; // "" if the machine has none, but bench
+    int mpi_major;  // of Open MPI: 4, 5 …; names of its settings differ
 };
 
 struct launch {
@@ -20,8 +23,13 @@ struct launch {
 
 // Finds the programs: mpirun by NUMAPROBE_MPIRUN or PATH, the bench by NUMAPROBE_BENCH or beside
 // this program (also ../bench, ../bin, ../libexec/numaprobe), the others by PATH. Asks mpirun its
-// version. ERR_UNAVAILABLE names what is missing and the package that has it.
+// version. ERR_UNAVAILABLE: there is no bench.
 int launch_find(struct launch_paths *paths, struct err *err);
+
+// Settles who starts the ranks: what the spec asks for, MPI if it leaves the choice and all of it
+// is there. ERR_UNAVAILABLE names what is missing and the package that has it.
+int launch_choose(struct plan *p, const struct launch_paths *paths, const struct spec *s,
+                  struct err *err);
 
 // `dir` is the run's own directory, `nonce` its secret. `as_root`: mpirun is told that root is
 // meant.

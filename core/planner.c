@@ -108,7 +108,8 @@ static int choose(struct plan *p, const struct spec *s, const struct topology *t
     return 0;
 }
 
-static int refuse_cpu(const struct topology *t, int os, bool there, struct err *err)
+static int refuse_cpu(const struct topology *t, int os, bool there, const char *member,
+                      struct err *err)
 {
     CLEANUP_MEM int *ids = calloc((size_t)t->n_cpus + 1, sizeof *ids);
     char list[120] = "";
@@ -118,7 +119,7 @@ static int refuse_cpu(const struct topology *t, int os, bool there, struct err *
             ids[n++] = t->cpus[i].os;
     if (ids)
         str_from_ids(ids, n, list, sizeof list);
-    return err_set(err, ERR_INVALID, "cpus", "CPU %d is %s; CPUs are %s", os,
+    return err_set(err, ERR_INVALID, member, "CPU %d is %s; CPUs are %s", os,
                    there ? "outside the cpuset of the daemon" : "not there or offline", list);
 }
 
@@ -132,7 +133,7 @@ static int take_listed(struct plan *p, const struct spec *s, const struct topolo
     for (int i = 0; i < n; i++) {
         const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
         if (!cpu || !cpu->allowed)
-            return refuse_cpu(t, ids[i], cpu != NULL, err);
+            return refuse_cpu(t, ids[i], cpu != NULL, "cpus", err);
         if (add_rank(p, cpu, err) < 0)
             return -1;
     }
@@ -144,7 +145,7 @@ static bool is_target(const struct topo_node *n)
     return n && n->allowed && n->memory_bytes > 0;
 }
 
-static int refuse_node(const struct topology *t, int os, struct err *err)
+static int refuse_node(const struct topology *t, int os, const char *member, struct err *err)
 {
     const struct topo_node *node = topology_node(t, os);
     int ids[TOPOLOGY_NODES_MAX], n = 0;
@@ -153,7 +154,7 @@ static int refuse_node(const struct topology *t, int os, struct err *err)
         if (is_target(&t->nodes[i]))
             ids[n++] = t->nodes[i].os;
     str_from_ids(ids, n, list, sizeof list);
-    return err_set(err, ERR_INVALID, "numa", "node %d %s; nodes with memory are %s", os,
+    return err_set(err, ERR_INVALID, member, "node %d %s; nodes with memory are %s", os,
                    !node            ? "is not there"
                    : !node->allowed ? "is outside the mems of the daemon"
                                     : "has no memory",
@@ -181,6 +182,43 @@ static int nearest_target(const struct topology *t, int node)
         }
     }
     return best;
+}
+
+// The fewest ranks that have a pair of each class that the machine has: the first CPU, and for each
+// thing to share with it (or not) the first CPU that does.
+static int choose_classes(struct plan *p, const struct topology *t, struct err *err)
+{
+    int n;
+    CLEANUP_MEM const struct topo_cpu **list = candidates(t, true, &n, err);
+    if (!list)
+        return -1;
+    const struct topo_cpu *first = n ? list[0] : NULL;
+    bool seen[5] = {false};
+    for (int i = 0; i < n; i++) {
+        const struct topo_cpu *c = list[i];
+        int class = c->core == first->core                   ? 0
+                    : c->l3 >= 0 && c->l3 == first->l3       ? 1
+                    : c->node >= 0 && c->node == first->node ? 2
+                    : c->package == first->package           ? 3
+                                                             : 4;
+        if (i > 0 && seen[class])
+            continue;
+        seen[class] = i > 0;
+        if (add_rank(p, c, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int choose_ranks(struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    if (*s->cpus)
+        return take_listed(p, s, t, err);
+    if (s->benchmark == BENCHMARK_PINGPONG && strcmp(s->pairs, "classes") == 0 &&
+        strcmp(s->ranks, "all-cores") == 0 && !s->hyperthreads)
+        return choose_classes(p, t, err);
+    return choose(p, s, t, err);
 }
 
 static int place_local(struct plan *p, const struct topology *t, struct err *err)
@@ -223,7 +261,7 @@ static int place_listed(struct plan *p, const struct spec *s, const struct topol
         return -1;
     for (int i = 0; i < n; i++)
         if (!is_target(topology_node(t, ids[i])))
-            return refuse_node(t, ids[i], err);
+            return refuse_node(t, ids[i], "numa", err);
     if (n != 1 && n != p->n_ranks)
         return err_set(err, ERR_INVALID, "numa",
                        "lists %d nodes for %d ranks: give one, or one a rank", n, p->n_ranks);
@@ -299,14 +337,131 @@ static int note_sharing(struct plan *p, const struct topology *t, struct err *er
     return 0;
 }
 
-static int64_t largest(const struct spec *s)
+// --- What benchmarks need besides ranks --------------------------------------------------------
+
+static int by_number(const void *a, const void *b)
 {
-    CLEANUP_MEM uint64_t *sizes = NULL;
-    int n;
-    if (str_to_sizes(s->latency.size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) < 0)
+    return *(const int *)a - *(const int *)b;
+}
+
+static int find_targets(struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    bool all = strcmp(s->targets, "all") == 0;
+    bool own = s->benchmark == BENCHMARK_BANDWIDTH && s->sweep == SWEEP_OWN;
+    if (!spec_param(s, "targets") || own)
         return 0;
-    uint64_t page = s->latency.pages == PAGES_4K ? 4096 : 2 << 20;
-    return (int64_t)((sizes[n - 1] + page - 1) / page * page);
+    if (!all && str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; all && i < t->n_nodes && p->n_targets < SPEC_TARGETS_MAX; i++)
+        if (is_target(&t->nodes[i]))
+            p->targets[p->n_targets++] = t->nodes[i].os;
+    if (n)
+        qsort(ids, (size_t)n, sizeof *ids, by_number);
+    for (int i = 0; i < n; i++) {
+        if (!is_target(topology_node(t, ids[i])))
+            return refuse_node(t, ids[i], "targets", err);
+        p->targets[p->n_targets++] = ids[i];
+    }
+    if (!p->n_targets)
+        return err_set(err, ERR_INVALID, "targets", "no node has memory that this daemon may use");
+    return 0;
+}
+
+static int check_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
+                           struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (str_to_ids(s->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
+        if (!cpu || !cpu->allowed)
+            return refuse_cpu(t, ids[i], cpu != NULL, "load_cpus", err);
+        for (int r = 0; r < p->n_ranks; r++)
+            if (p->ranks[r].cpu == ids[i])
+                return err_set(err, ERR_INVALID, "load_cpus", "CPU %d has rank %d", ids[i], r);
+    }
+    return 0;
+}
+
+// One thread of each core that has no rank, or those asked for.
+static int find_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
+                          struct err *err)
+{
+    int n = 0, kept = 0;
+    if (s->benchmark != BENCHMARK_LATENCY || s->load == LOAD_NONE)
+        return 0;
+    if (*s->load_cpus) {
+        snprintf(p->load_cpus, sizeof p->load_cpus, "%s", s->load_cpus);
+        return check_load_cpus(p, s, t, err);
+    }
+    CLEANUP_MEM const struct topo_cpu **list = candidates(t, false, &n, err);
+    CLEANUP_MEM int *ids = calloc((size_t)n + 1, sizeof *ids);
+    if (!list || !ids)
+        return err_set(err, ERR_NO_MEMORY, "load_cpus", "no memory for %d CPUs", n);
+    for (int i = 0; i < n; i++) {
+        bool taken = false;
+        for (int r = 0; r < p->n_ranks; r++)
+            taken |= topology_cpu(t, p->ranks[r].cpu)->core == list[i]->core;
+        if (!taken)
+            ids[kept++] = list[i]->os;
+    }
+    if (!kept)
+        return err_set(err, ERR_INVALID, "load",
+                       "every core has a rank, so none is left to make a load: ask for fewer ranks "
+                       "(ranks=1) or name load_cpus");
+    qsort(ids, (size_t)kept, sizeof *ids, by_number);
+    str_from_ids(ids, kept, p->load_cpus, sizeof p->load_cpus);
+    return 0;
+}
+
+static uint64_t auto_bytes(const struct topology *t)
+{
+    uint64_t bytes = 4 * (uint64_t)topology_llc_bytes(t), least = (uint64_t)64 << 20;
+    return bytes < least ? least : bytes;
+}
+
+// How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
+static void count_bytes(struct plan *p, const struct spec *s, const struct topology *t)
+{
+    uint64_t page = s->pages == PAGES_4K ? 4096 : 2 << 20, ranks = (uint64_t)p->n_ranks;
+    uint64_t one = spec_bytes_per_rank(s, auto_bytes(t));
+    if (s->benchmark == BENCHMARK_BANDWIDTH) {
+        uint64_t stream = 4 * (uint64_t)topology_llc_total(t);
+        stream = stream < auto_bytes(t) ? auto_bytes(t) : stream;
+        one = 3 * spec_bytes_per_rank(s, stream);
+    }
+    if (s->benchmark == BENCHMARK_PINGPONG)
+        one = 2 * s->message_max; // sent and received
+    if (s->benchmark == BENCHMARK_LATENCY && s->method == METHOD_CLASSIC)
+        one *= 2; // the list of indices
+    if (p->n_targets)
+        p->bytes_per_target = (int64_t)one;
+    else if (s->benchmark == BENCHMARK_BANDWIDTH)
+        p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
+    else
+        p->bytes_per_rank = (int64_t)((one + page - 1) / page * page);
+}
+
+static int first_touch_everywhere(struct plan *p, const struct spec *s)
+{
+    for (int i = 0; s->benchmark == BENCHMARK_FIRSTTOUCH && i < p->n_ranks; i++)
+        p->ranks[i].mem_node = -1;
+    return 0;
+}
+
+static int needs_ranks(const struct plan *p, const struct spec *s, struct err *err)
+{
+    bool pairs = s->benchmark == BENCHMARK_PINGPONG || s->benchmark == BENCHMARK_C2C ||
+                 s->benchmark == BENCHMARK_LOADED;
+    if (!pairs || p->n_ranks >= 2)
+        return 0;
+    return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
+                   benchmarks[s->benchmark].name);
 }
 
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
@@ -314,10 +469,12 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     struct plan made CLEANUP(plan_fini) = {.ranks = calloc(SPEC_RANKS_MAX, sizeof *made.ranks)};
     if (!made.ranks)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
-    if ((*s->cpus ? take_listed(&made, s, t, err) : choose(&made, s, t, err)) < 0 ||
-        place(&made, s, t, err) < 0 || note_sharing(&made, t, err) < 0)
+    if (choose_ranks(&made, s, t, err) < 0 || needs_ranks(&made, s, err) < 0 ||
+        place(&made, s, t, err) < 0 || first_touch_everywhere(&made, s) < 0 ||
+        find_targets(&made, s, t, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
+        note_sharing(&made, t, err) < 0)
         return -1;
-    made.bytes_per_rank = largest(s);
+    count_bytes(&made, s, t);
     *p = made;
     made = (struct plan){0};
     return 0;

@@ -254,7 +254,7 @@ static int check(struct runner *r, const struct spec *s, struct plan *p, bool ro
         if (admission_error(&a, err) < 0)
             return -1;
     }
-    if (need_paths(r, err) < 0)
+    if (need_paths(r, err) < 0 || launch_choose(&got, &r->paths, s, err) < 0)
         return -1;
     if (p) {
         *p = got;

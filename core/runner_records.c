@@ -62,43 +62,16 @@ static struct matrix *find_matrix(struct records *r, const char *name)
     return NULL;
 }
 
-static bool mode_has(int mode, const char *name)
-{
-    return (mode != MODE_SERIAL && strcmp(name, "concurrent") == 0) ||
-           (mode != MODE_CONCURRENT && strcmp(name, "serial") == 0);
-}
-
-static int check_axes(const struct records *r, const struct matrix *m, struct err *err)
-{
-    uint64_t *sizes = NULL;
-    int n = 0;
-    if (str_to_sizes(r->spec->latency.size, SPEC_SIZES_MAX, "size", &sizes, &n, err) < 0)
-        return -1;
-    free(sizes);
-    if (m->row.n != r->plan->n_ranks || m->col.n != n)
-        return BAD("matrix %s is %d x %d, expected %d ranks x %d sizes", m->name, m->row.n,
-                   m->col.n, r->plan->n_ranks, n);
-    for (int i = 0; i < m->row.n; i++)
-        if (m->row.values[i] != i)
-            return BAD("row %d of matrix %s is rank %" PRId64, i, m->name, m->row.values[i]);
-    for (int i = 0; i < n; i++)
-        if (m->col.values[i] <= (i ? m->col.values[i - 1] : 0))
-            return BAD("the sizes of matrix %s do not rise", m->name);
-    return 0;
-}
-
 static int take_matrix(struct records *r, struct record *rec, struct err *err)
 {
     const struct matrix *m = &rec->matrix;
-    if (!mode_has(r->spec->latency.mode, m->name))
-        return BAD("a matrix \"%s\" that was not asked for", m->name);
     if (find_matrix(r, m->name))
         return BAD("a second matrix %s", m->name);
-    if (strcmp(m->quantity, "latency") != 0 || strcmp(m->unit, "ns") != 0)
-        return BAD("matrix %s is of \"%s\" in \"%s\", not latency in ns", m->name, m->quantity,
-                   m->unit);
-    if (check_axes(r, m, err) < 0)
+    if (shape_check(m, r->spec, r->plan, err) < 0) {
+        if (err)
+            err->code = ERR_INTERNAL; // the client's request was fine
         return -1;
+    }
     r->matrices[r->n_matrices++] = *m;
     rec->matrix = (struct matrix){0}; // taken
     return 0;
@@ -113,6 +86,9 @@ static int take_cell(struct records *r, struct record *rec, struct err *err)
         return BAD("cell %" PRId64 ",%" PRId64 " is outside of matrix %s", rec->cell.row,
                    rec->cell.col, m->name);
     struct cell *c = matrix_at(m, (int)rec->cell.row, (int)rec->cell.col);
+    if (!shape_has_cell(m, (int)rec->cell.row, (int)rec->cell.col))
+        return BAD("cell %" PRId64 ",%" PRId64 " of matrix %s is no pair", rec->cell.row,
+                   rec->cell.col, m->name);
     if (isfinite(c->v[CELL_MEDIAN]))
         return BAD("cell %" PRId64 ",%" PRId64 " of matrix %s twice", rec->cell.row, rec->cell.col,
                    m->name);
@@ -212,13 +188,9 @@ int records_feed(struct records *r, const char *bytes, size_t n, struct err *err
     return feed(r, bytes, n, err) < 0 ? err_prefix(err, "numa_bench sent what it should not") : 0;
 }
 
-static int expected_matrices(int mode)
-{
-    return mode == MODE_BOTH ? 2 : 1;
-}
-
 int records_check(const struct records *r, struct err *err)
 {
+    struct shape shapes[SHAPES_MAX];
     if (!r->have_hello && !r->have_end)
         return BAD("numa_bench did not start: see the log of the run");
     if (!r->have_end)
@@ -231,10 +203,10 @@ int records_check(const struct records *r, struct err *err)
     if (r->end.cells != r->n_cells)
         return BAD("numa_bench counted %" PRId64 " cells, %" PRId64 " arrived", r->end.cells,
                    r->n_cells);
-    if (r->n_matrices != expected_matrices(r->spec->latency.mode))
+    if (r->n_matrices != shape_list(r->spec, shapes))
         return BAD("a matrix is missing");
     for (int i = 0; i < r->n_matrices; i++)
-        if (!matrix_complete(&r->matrices[i]))
+        if (!shape_complete(&r->matrices[i]))
             return BAD("matrix %s has cells without a value", r->matrices[i].name);
     if (r->n_ranks != r->plan->n_ranks)
         return BAD("%d of %d ranks told where they ran", r->n_ranks, r->plan->n_ranks);

@@ -8,10 +8,11 @@
 #include "base/err.h"
 #include "model/plan.h"
 #include "model/record.h"
+#include "model/shape.h"
 #include "model/spec.h"
 
 enum {
-    RECORDS_MATRICES_MAX = 2, // "concurrent" and "serial"
+    RECORDS_MATRICES_MAX = SHAPES_MAX,
     RECORDS_NOTES_MAX = 16,
     // 262,144 cells of at most 300 bytes, and as much again for progress and heads.
     RECORDS_BYTES_MAX = 160 << 20,

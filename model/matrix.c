@@ -76,14 +76,6 @@ struct cell *matrix_at(const struct matrix *m, int row, int col)
     return &m->cells[(size_t)row * (size_t)m->col.n + (size_t)col];
 }
 
-bool matrix_complete(const struct matrix *m)
-{
-    for (int i = 0; i < m->row.n * m->col.n; i++)
-        if (!isfinite(m->cells[i].v[CELL_MEDIAN]))
-            return false;
-    return m->cells != NULL;
-}
-
 void cell_write_members(const struct cell *c, struct jsonw *w)
 {
     for (int f = 0; f < CELL_FIELDS; f++)
@@ -114,6 +106,17 @@ int cell_read_members(struct cell *c, const struct json *object, struct err *err
     return 0;
 }
 
+static void write_labels(const struct axis *a, struct jsonw *w)
+{
+    char label[32];
+    jsonw_array(w, "labels");
+    for (int i = 0; i < a->n; i++) {
+        axis_label(a, i, label, sizeof label);
+        jsonw_text(w, NULL, label);
+    }
+    jsonw_end(w);
+}
+
 static void write_axis(const struct axis *a, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -123,6 +126,8 @@ static void write_axis(const struct axis *a, struct jsonw *w, const char *key)
     for (int i = 0; i < a->n; i++)
         jsonw_i64(w, NULL, a->values[i]);
     jsonw_end(w);
+    if (axis_is_named(a))
+        write_labels(a, w);
     jsonw_end(w);
 }
 
@@ -233,7 +238,10 @@ void matrix_write_csv(const struct matrix *m, struct buf *out)
 {
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++) {
-            buf_fmt(out, "%s,%" PRId64 ",%" PRId64, m->name, m->row.values[r], m->col.values[c]);
+            char row[32], col[32];
+            axis_label(&m->row, r, row, sizeof row);
+            axis_label(&m->col, c, col, sizeof col);
+            buf_fmt(out, "%s,%s,%s", m->name, row, col);
             const struct cell *cell = matrix_at(m, r, c);
             for (int f = 0; f < CELL_FIELDS; f++)
                 if (isfinite(cell->v[f]))

@@ -3,6 +3,7 @@
 // in bytes, the value is ns a load. Every cell carries how sure we are of it.
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -46,8 +47,18 @@ struct axis {
     char name[16]; // "rank", "working_set"
     char unit[8];  // "", "bytes"
     int n;
-    int64_t *values; // owned
+    int64_t *values; // owned; what they count: model/shape.h
 };
+
+enum access { ACCESS_OWN, ACCESS_SHARED, ACCESS_CROSSED, AXIS_ACCESSES }; // values of axis "access"
+
+// Two ranks as one value of axis "pair".
+int64_t axis_pair(int first, int second);
+void axis_unpair(int64_t value, int *first, int *second);
+// How people read value i: "3-17", "crossed", "own", or the number. Axes whose values are not plain
+// numbers: axis_is_named; JSON has "labels" beside their "values".
+void axis_label(const struct axis *a, int i, char *out, size_t room);
+bool axis_is_named(const struct axis *a);
 
 struct matrix {
     char name[24];     // unique in the run: "concurrent", "serial"
@@ -63,8 +74,7 @@ int matrix_init(struct matrix *m, const char *name, const char *quantity, const 
                 int rows, int cols, struct err *err); // all cells NaN, axis values 0
 void matrix_fini(struct matrix *m);
 struct cell *matrix_at(const struct matrix *m, int row, int col);
-bool matrix_complete(const struct matrix *m); // every cell has a median
-void cell_clear(struct cell *c);              // all NaN
+void cell_clear(struct cell *c); // all NaN
 
 void cell_write_members(const struct cell *c, struct jsonw *w); // into an open object
 int cell_read_members(struct cell *c, const struct json *object, struct err *err); // checks ranges

@@ -22,7 +22,14 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
         jsonw_end(w);
     }
     jsonw_end(w);
+    jsonw_array(w, "targets");
+    for (int i = 0; i < p->n_targets; i++)
+        jsonw_i64(w, NULL, p->targets[i]);
+    jsonw_end(w);
+    jsonw_text(w, "load_cpus", p->load_cpus);
+    jsonw_text(w, "launcher", p->processes ? "processes" : "mpi");
     jsonw_i64(w, "bytes_per_rank", p->bytes_per_rank);
+    jsonw_i64(w, "bytes_per_target", p->bytes_per_target);
     jsonw_array(w, "notes");
     for (int i = 0; i < p->n_notes; i++)
         jsonw_text(w, NULL, p->notes[i]);

@@ -5,11 +5,12 @@
 #include <stdint.h>
 
 #include "base/jsonw.h"
+#include "model/spec.h"
 
 struct plan_rank {
     int cpu;      // OS index
     int cpu_node; // -1: the CPU belongs to no node
-    int mem_node; // where its memory shall be
+    int mem_node; // where its memory shall be; -1: where it is first touched
 };
 
 enum { PLAN_NOTES_MAX = 8 };
@@ -17,11 +18,17 @@ enum { PLAN_NOTES_MAX = 8 };
 struct plan {
     int n_ranks;
     struct plan_rank *ranks; // owned
-    int64_t bytes_per_rank;  // largest working set, with its rounding
+    int n_targets;           // nodes that each rank measures, where the benchmark has targets
+    int targets[SPEC_TARGETS_MAX];
+    char load_cpus[256];      // that make a load beside the ranks; "": none
+    bool processes;           // numa_bench starts its ranks itself, without mpirun
+    int64_t bytes_per_rank;   // of each rank on its node: largest working set, with its rounding
+    int64_t bytes_per_target; // on each target at once, of all ranks together
     int n_notes;
     char notes[PLAN_NOTES_MAX][200]; // what the user should know: "cpu 3 and 7 share a core"
 };
 
 void plan_fini(struct plan *p);
-// {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"bytes_per_rank":…,"notes":[…]}
+// {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"load_cpus":"",
+//  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

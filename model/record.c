@@ -134,6 +134,7 @@ static void write_rank_members(const struct rank_info *r, struct jsonw *w)
         jsonw_object(w, NULL);
         jsonw_i64(w, "node", r->nodes[i].node);
         jsonw_i64(w, "pages", r->nodes[i].pages);
+        jsonw_i64(w, "process_kib", r->nodes[i].process_kib);
         jsonw_end(w);
     }
     jsonw_end(w);
@@ -157,6 +158,7 @@ int rank_from_json(struct rank_info *r, const struct json *object, struct err *e
         if (got.n_nodes == RANK_NODES_MAX)
             return err_set(err, ERR_INVALID, "nodes", "lists more than %d nodes", RANK_NODES_MAX);
         got.nodes[got.n_nodes].node = json_get_i64(n, "node", -1);
+        got.nodes[got.n_nodes].process_kib = json_get_i64(n, "process_kib", 0);
         got.nodes[got.n_nodes++].pages = json_get_i64(n, "pages", 0);
     }
     *r = got;

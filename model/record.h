@@ -55,7 +55,8 @@ struct rank_info {
     char mem_method[24];                // "move_pages", "get_mempolicy", "numa_maps", "none"
     int n_nodes;
     struct {
-        int64_t node, pages;
+        int64_t node, pages; // of the arena
+        int64_t process_kib; // of all memory of the process; 0 where the kernel does not tell
     } nodes[RANK_NODES_MAX];
     char pages_wanted[8], pages_got[8]; // "thp", "4k", "huge", got also "mixed"
     double huge_share;                  // share of the arena on huge pages

@@ -35,7 +35,7 @@ static void column_head(const struct matrix *m, int col, char *text, size_t room
     if (strcmp(m->col.unit, "bytes") == 0)
         str_size_head((uint64_t)m->col.values[col], text, room);
     else
-        snprintf(text, room, "%" PRId64, m->col.values[col]);
+        axis_label(&m->col, col, text, room);
 }
 
 static void value_text(double v, char *text, size_t room)
@@ -227,6 +227,18 @@ int result_ratio(struct matrix *ratio, const struct matrix *top, const struct ma
     return 0;
 }
 
+// "rank 3 at 64MB", "initiator 0, target 1"
+static void cell_place(const struct matrix *m, int at, char *text, size_t room)
+{
+    char row[32], col[32];
+    axis_label(&m->row, at / m->col.n, row, sizeof row);
+    column_head(m, at % m->col.n, col, sizeof col);
+    if (strcmp(m->col.unit, "bytes") == 0)
+        snprintf(text, room, "%s %s at %s", m->row.name, row, col);
+    else
+        snprintf(text, room, "%s %s, %s %s", m->row.name, row, m->col.name, col);
+}
+
 static void note_disturbed(const struct matrix *m, struct buf *out)
 {
     double kept = 0, left_out = 0, worst = 0;
@@ -246,13 +258,12 @@ static void note_disturbed(const struct matrix *m, struct buf *out)
         kept += isfinite(m->cells[i].v[CELL_N]) ? m->cells[i].v[CELL_N] : 0;
     if (!touched)
         return;
-    char head[24];
-    column_head(m, at % m->col.n, head, sizeof head);
+    char head[96];
+    cell_place(m, at, head, sizeof head);
     buf_fmt(out,
             "%s: %.0f of %.0f samples were disturbed and left out, in %d of %d cells; most (%.0f) "
-            "on rank %" PRId64 " at %s\n",
-            m->name, left_out, kept + left_out, touched, n, worst, m->row.values[at / m->col.n],
-            head);
+            "on %s\n",
+            m->name, left_out, kept + left_out, touched, n, worst, head);
 }
 
 // Counts cells where `field` is below `limit`; `col` and `row` say where the last one is.
@@ -269,25 +280,21 @@ static int cells_below(const struct matrix *m, enum cell_field field, double lim
 
 void result_notes_matrix(const struct matrix *m, struct buf *out)
 {
-    char head[24];
+    char where[96];
     int at = 0;
     note_disturbed(m, out);
     int loose = cells_below(m, CELL_TIGHT, 1, &at);
-    column_head(m, at % m->col.n, head, sizeof head);
+    cell_place(m, at, where, sizeof where);
     if (loose)
-        buf_fmt(out,
-                "%s: %d of %d cells did not reach the precision asked for in time (rank %" PRId64
-                " at %s%s)\n",
-                m->name, loose, m->row.n * m->col.n, m->row.values[at / m->col.n], head,
-                loose > 1 ? " and others" : "");
+        buf_fmt(out, "%s: %d of %d cells did not reach the precision asked for in time (%s%s)\n",
+                m->name, loose, m->row.n * m->col.n, where, loose > 1 ? " and others" : "");
     int apart = cells_below(m, CELL_OVERLAP, OVERLAP_PERCENT / 100.0, &at);
-    column_head(m, at % m->col.n, head, sizeof head);
+    cell_place(m, at, where, sizeof where);
     if (apart)
         buf_fmt(out,
-                "%s: in %d of %d cells the ranks chased together for less than %d %% of the "
-                "measuring time (rank %" PRId64 " at %s)\n",
-                m->name, apart, m->row.n * m->col.n, OVERLAP_PERCENT, m->row.values[at / m->col.n],
-                head);
+                "%s: in %d of %d cells the ranks worked together for less than %d %% of the "
+                "measuring time (%s)\n",
+                m->name, apart, m->row.n * m->col.n, OVERLAP_PERCENT, where);
 }
 
 static bool wrong_cpu(const struct rank_info *r)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is asked to do. One struct, described by parameter tables: the same tables check a
-// request, parse the options of numa_bench and numaprobe, and write the catalogue.
+// What a run is asked to do. One flat struct, described by parameter tables (model/benchmarks.c):
+// the same tables check a request, parse the options of numa_bench and numaprobe, and write the
+// catalogue. A benchmark reads the members that its own table lists; the others are zero.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,66 +10,116 @@
 #include "base/jsonw.h"
 #include "base/param.h"
 
-enum benchmark_id { BENCHMARK_LATENCY, BENCHMARKS };
+enum benchmark_id {
+    BENCHMARK_LATENCY,
+    BENCHMARK_MATRIX,
+    BENCHMARK_BANDWIDTH,
+    BENCHMARK_PINGPONG,
+    BENCHMARK_C2C,
+    BENCHMARK_FIRSTTOUCH,
+    BENCHMARK_LOADED,
+    BENCHMARKS
+};
 
 enum mode { MODE_CONCURRENT, MODE_SERIAL, MODE_BOTH };
 enum pages { PAGES_THP, PAGES_4K, PAGES_HUGE };
+enum chase_method { METHOD_PRP, METHOD_CLASSIC };
+enum launcher { LAUNCHER_AUTO, LAUNCHER_MPI, LAUNCHER_PROCESSES };
+enum load_kind { LOAD_NONE, LOAD_CHASE, LOAD_READ, LOAD_WRITE, LOAD_COPY, LOAD_KINDS };
+enum bandwidth_sweep { SWEEP_NODES, SWEEP_THREADS, SWEEP_OWN };
+enum c2c_definition { C2C_BOTH, C2C_ONLY_CAS, C2C_ONLY_LOAD };
 
 // Limits, with their arithmetic.
 enum {
     SPEC_SIZES_MAX = 48,   // 1 KiB doubled 48 times is 256 PiB: more than any node has
     SPEC_RANKS_MAX = 1024, // two sockets of 256 cores with two threads each
     SPEC_BODY_MAX = 65536, // a request: all texts below at their longest fit eight times
-};
-
-struct latency_params {
-    char size[256];      // sizes to sweep, see str_to_sizes
-    int mode;            // enum mode
-    int pages;           // enum pages
-    uint64_t stride;     // bytes between links; 0: the machine's cache line
-    double precision;    // %: half-width of the median's interval to reach
-    int64_t min_samples; // samples a cell, at least
-    int64_t sample_us;   // length of one sample
-    int64_t cell_ms;     // time limit of one cell
-    int64_t seed;        // of the permutations; rank r uses seed + r
+    SPEC_TARGETS_MAX = 64, // nodes with memory
+    SPEC_PAIRS_MAX = 64,   // pairs of ranks that are listed
+    SPEC_MESSAGE_MAX = 1 << 26,
 };
 
 struct spec {
     int benchmark; // enum benchmark_id
-    // Placement, read by the launch plan.
+    // Placement and the run, of every benchmark; read by the launch plan.
     char cpus[256];     // "" or "1,9,17" (OS indices, one rank each, in this order)
     char ranks[24];     // "all-cores", "one-per-numa", "one-per-l3" or N per node; unused with cpus
     char numa[256];     // "local", "auto", "3" or "0,0,1,1": memory of each rank
     bool hyperthreads;  // with "all-cores": also the second thread of each core
     bool oversubscribe; // more than one rank on a CPU allowed
+    int launcher;       // enum launcher
+    bool quick;         // the benchmark's quick defaults (spec_quick)
     int64_t timeout_s;  // deadline of the whole run
     char note[200];     // free text kept with the run
-    union {
-        struct latency_params latency;
-    };
+    // Memory.
+    char size[256];    // working sets, see str_to_sizes; "auto" where the benchmark allows it
+    int pages;         // enum pages
+    char targets[256]; // nodes that memory is measured on: "all" or "0,2"
+    // Chasing.
+    int method;          // enum chase_method
+    int mode;            // enum mode
+    uint64_t stride;     // bytes between links; 0: the machine's cache line
+    uint64_t locality;   // bytes within which the order is random; 0: the whole working set
+    double precision;    // %: half-width of the median's interval to reach
+    int64_t min_samples; // samples a cell, at least
+    int64_t sample_us;   // length of one sample
+    int64_t cell_ms;     // time limit of one cell
+    int64_t visits;      // moments of the run at which a cell is measured
+    int64_t seed;        // of the permutations; rank r uses seed + r
+    // Load on other cores.
+    int load;            // enum load_kind
+    char load_cpus[256]; // "": those without a rank (the planner's choice)
+    int64_t load_rate;   // MB/s a core; 0: as fast as it goes
+    int64_t steps;       // of the loaded benchmark, from idle to full
+    // Bandwidth.
+    int kernel; // 0: all, otherwise 1 + enum stream_kernel of bench/stream.h
+    int sweep;  // enum bandwidth_sweep
+    int64_t passes;
+    // Pairs of cores.
+    char pairs[256];      // "classes", "all" or "0-1,0-4": of ranks
+    uint64_t message_max; // bytes
+    int64_t repetitions;
+    int definition; // enum c2c_definition
+    int64_t lines;  // cache lines that a pair takes turns with
+};
+
+struct preset {
+    const char *name, *value; // of a parameter
 };
 
 struct benchmark {
     const char *name;
     const char *title;
     const char *help;
-    struct param_table params; // offsets into struct spec
+    const char *method;            // in every result; a change of method is a change of name
+    struct param_table params;     // offsets into struct spec
+    const struct preset *defaults; // of common parameters where they differ; ends with a NULL name
+    const struct preset *quick;    // a rough answer; ends with a NULL name
+    int (*check)(const struct spec *s, struct err *err); // what the table cannot say
 };
 
 extern const struct benchmark benchmarks[BENCHMARKS];
 extern const struct param_table spec_common; // every benchmark has these too
 
-const struct benchmark *benchmark_find(const char *name); // NULL if there is none
-void spec_init(struct spec *s, enum benchmark_id id);     // all defaults
+const struct benchmark *benchmark_find(const char *name);               // NULL if there is none
+const struct param *spec_param(const struct spec *s, const char *name); // NULL if it has none
+void spec_init(struct spec *s, enum benchmark_id id);                   // all defaults
+void spec_quick(struct spec *s); // the benchmark's quick values on top; sets s->quick
+// How the results are made, as stored with them: "prp4-v1", "classic-v1" …
+const char *spec_method(const struct spec *s);
 
-// Reads {"benchmark":"latency","size":"1-1024",…}: members of both tables, flat. Members named in
-// `ignore` (NULL-terminated, may be NULL) belong to somebody else. Then spec_check. ERR_INVALID
-// names the member.
+// Reads {"benchmark":"latency","size":"1-1024",…}: members of both tables, flat. "quick":true first
+// sets the quick values, whatever the order. Members named in `ignore` (NULL-terminated, may be
+// NULL) belong to somebody else. Then spec_check. ERR_INVALID names the member.
 int spec_from_json(struct spec *s, const struct json *object, const char *const *ignore,
                    struct err *err);
 void spec_write_json(const struct spec *s, struct jsonw *w, const char *key);
 // What the tables cannot say: lists parse, sizes hold at least one link, stride is a multiple of 8…
 int spec_check(const struct spec *s, struct err *err);
+// Bytes that one rank has at once on one node; `auto_bytes` stands for "auto".
+uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
+// "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
+int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err);
 // Catalogue of one benchmark or all:
 // {"benchmarks":[{"name","title","help","params":[…]}],"common":[…]}
 void spec_write_catalogue(struct jsonw *w);

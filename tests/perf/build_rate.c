@@ -55,7 +55,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
-    chain_plan(&c, a.base, bytes, 64, 1);
+    chain_plan(&c, a.base, bytes, 64, 0, 1);
     for (uint64_t i = 0; i < turns; i++) {
         uint64_t begin = clock_mono_ns();
         stream(a.base, bytes);

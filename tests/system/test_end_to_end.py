@@ -97,3 +97,57 @@ def test_overlap_is_stored(finished):
                     assert 0 <= cell["overlap"] <= 1
                 else:
                     assert cell["overlap"] is None
+
+
+SMALL = {"size": "4M", "cell_ms": 30, "min_samples": 7, "visits": 1}
+# benchmark, members of the request, the matrices that come
+OTHERS = [
+    ("latency", {"size": "1M", "method": "classic"}, {"concurrent"}),
+    ("latency", {"size": "1M", "launcher": "processes", "quick": True}, {"concurrent"}),
+    ("latency", {"size": "1M", "ranks": "1", "load": "read", "quick": True}, {"concurrent"}),
+    ("matrix", SMALL, {"idle"}),
+    ("bandwidth", {"size": "8M", "passes": 3}, {"copy", "scale", "add", "triad", "read", "write"}),
+    ("bandwidth", {"size": "8M", "quick": True, "sweep": "threads"}, {"triad"}),
+    ("pingpong", {"message_max": "4K", "quick": True}, {"pingpong"}),
+    ("pingpong", {"message_max": "64K", "quick": True, "pairs": "all"}, {"latency", "bandwidth"}),
+    ("c2c", {"quick": True}, {"cas", "load"}),
+    ("c2c", {"quick": True, "definition": "cas", "launcher": "processes"}, {"cas"}),
+    ("firsttouch", SMALL | {"ranks": "all-cores"}, {"access"}),
+    ("loaded", {k: v for k, v in SMALL.items() if k != "visits"} | {"steps": 2},
+     {"latency", "bandwidth"}),
+]
+NEEDS_TWO = {"pingpong", "c2c", "loaded"}
+
+
+@pytest.mark.parametrize("benchmark,members,wanted", OTHERS,
+                         ids=[f"{i}-{o[0]}" for i, o in enumerate(OTHERS)])
+def test_every_benchmark_by_the_daemon(finished, benchmark, members, wanted):
+    daemon, _ = finished
+    if len(os.sched_getaffinity(0)) < 2 and (benchmark in NEEDS_TWO or "load" in members):
+        pytest.skip("it takes two CPUs")
+    run = daemon.run(benchmark=benchmark, **members)
+    assert run["state"] == "succeeded", run.get("error")
+    answer = daemon.get(f"/v1/runs/{run['id']}/matrix").json
+    assert {m["name"] for m in answer["matrices"]} == wanted
+    assert all(r["cpu"] == r["cpu_wanted"] for r in answer["ranks"])
+    assert run["method"] == ("classic-v1" if members.get("method") == "classic" else run["method"])
+    shown = subprocess.run([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", "show",
+                            str(run["id"])], capture_output=True, text=True, timeout=30)
+    assert shown.returncode == 0 and f"{benchmark}" in shown.stdout, shown.stderr
+    assert len(shown.stdout.splitlines()) > 8, shown.stdout
+
+
+@pytest.mark.parametrize("benchmark,members,member", [
+    ("matrix", {"targets": "200"}, "targets"),
+    ("pingpong", {"launcher": "processes"}, "launcher"),
+    ("c2c", {"cpus": "0"}, "ranks"),
+    ("loaded", {"load": "none"}, "load"),
+    ("latency", {"load": "read"}, "load"),
+    ("latency", {"method": "classic", "locality": "1M"}, "locality"),
+    ("bandwidth", {"size": "60T"}, "size"),
+])
+def test_impossible_requests_are_refused_by_name(finished, benchmark, members, member):
+    daemon, _ = finished
+    answer = daemon.post("/v1/runs", {"benchmark": benchmark, **members})
+    assert answer.status in (409, 422), answer.body
+    assert member in json.dumps(answer.json), answer.json

@@ -59,6 +59,7 @@ def daemon():
     os.chmod(folder, 0o711)
     bench = os.path.join(folder, "numa_bench")  # ranks of root's daemon cannot look into /root
     shutil.copy(os.path.join(BUILD, "bench/numa_bench"), bench)
+    shutil.copy(os.path.join(BUILD, "bench/numa_bench_mpi.so"), folder)
     env = dict(os.environ, NUMAPROBE_BENCH=bench, HOME=folder,
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                PATH=os.pathsep.join([os.path.join(BUILD, d) for d in ("client", "daemon", "bench")]

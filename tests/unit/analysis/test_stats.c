@@ -38,14 +38,14 @@ static void summary(void)
     struct err err = {0};
     const double v[] = {4, 1, 3, 2, 5, 7, 6};
     cell_clear(&c);
-    CHECK(stats_cell(&c, v, 7, &err) == 0, "seven samples are summed up");
+    CHECK(stats_cell(&c, v, NULL, 7, &err) == 0, "seven samples are summed up");
     CHECK(c.v[CELL_N] == 7 && c.v[CELL_MEDIAN] == 4 && c.v[CELL_MIN] == 1, "n, median, min");
     CHECK(c.v[CELL_MEAN] == 4 && near(c.v[CELL_SD], sqrt(28 / 6.0)), "mean, sd");
     CHECK(near(c.v[CELL_P10], 1.6) && near(c.v[CELL_P90], 6.4), "p10, p90");
     CHECK(c.v[CELL_LO] >= 0 && c.v[CELL_LO] < 1 && c.v[CELL_HI] > 7,
           "the interval for a repeat run is wider than seven samples");
     CHECK(isnan(c.v[CELL_OVERLAP]) && isnan(c.v[CELL_TIGHT]), "others' fields are left alone");
-    CHECK(stats_cell(&c, v, 1, &err) == 0 && c.v[CELL_LO] == 4 && c.v[CELL_HI] == 4,
+    CHECK(stats_cell(&c, v, NULL, 1, &err) == 0 && c.v[CELL_LO] == 4 && c.v[CELL_HI] == 4,
           "one sample is its own interval");
 }
 
@@ -137,6 +137,53 @@ static void coverage(const struct process *p, int at_most)
           p->name, at_most, 100.0 * covered / RUNS, samples / RUNS);
 }
 
+// A machine that drifts: every visit sits elsewhere, for longer than its samples can tell. The
+// median of a repeat that drifts as much must be covered, too.
+static double drifting_run(double drift, struct cell *c)
+{
+    enum { VISITS = 3, EACH = 40 };
+    struct err err = {0};
+    double v[VISITS * EACH];
+    int visit[VISITS * EACH];
+    for (int i = 0, k = 0; i < VISITS; i++) {
+        double level = 100 + drift * normal();
+        for (int n = 0; n < EACH; n++, k++) {
+            v[k] = level + normal();
+            visit[k] = i;
+        }
+    }
+    cell_clear(c);
+    if (stats_cell(c, v, visit, VISITS * EACH, &err) < 0)
+        abort();
+    return c->v[CELL_MEDIAN];
+}
+
+static void drift(void)
+{
+    enum { RUNS = 2000 };
+    static const double sizes[] = {0, 0.3, 1, 3, 10};
+    for (int k = 0; k < 5; k++) {
+        int covered = 0;
+        state = 99;
+        for (int i = 0; i < RUNS; i++) {
+            struct cell one, two;
+            drifting_run(sizes[k], &one);
+            double again = drifting_run(sizes[k], &two);
+            covered += again >= one.v[CELL_LO] && again <= one.v[CELL_HI];
+        }
+        CHECK(covered >= 0.93 * RUNS, "visits that drift by %.1f %%: covers %.1f of 100 repeats",
+              sizes[k], 100.0 * covered / RUNS);
+    }
+    double half = -1;
+    const double v[] = {1, 2, 3};
+    const int once[] = {0, 0, 0}, thrice[] = {0, 1, 2};
+    struct err err = {0};
+    CHECK(stats_between_visits(v, once, 3, &half, &err) == 0 && half == 0,
+          "one visit tells nothing");
+    CHECK(stats_between_visits(v, thrice, 3, &half, &err) == 0 && near(half, 4.303 * sqrt(2.0 / 3)),
+          "three visits with sd 1: t(2) sqrt(2/3) = %.3f", half);
+}
+
 int main(void)
 {
     static const struct process processes[] = {
@@ -155,5 +202,6 @@ int main(void)
         coverage(&processes[i], LIMIT);
     for (size_t i = 0; i < 3; i++)
         coverage(&processes[i], 7);
+    drift();
     return tap_done();
 }

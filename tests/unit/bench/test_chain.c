@@ -28,7 +28,7 @@ static uint64_t lap(const struct chain *c)
 static bool one_cycle(void *memory, uint64_t bytes, uint64_t stride, uint64_t seed)
 {
     struct chain c;
-    chain_plan(&c, memory, bytes, stride, seed);
+    chain_plan(&c, memory, bytes, stride, 0, seed);
     memset(memory, 0, bytes);
     chain_write(&c, 0, c.links);
     return c.links == bytes / stride && lap(&c) == c.links;
@@ -74,11 +74,11 @@ static void slices(char *memory)
         CHECK(0, "no memory");
         return;
     }
-    chain_plan(&whole, memory, BYTES, 64, 9);
+    chain_plan(&whole, memory, BYTES, 64, 0, 9);
     chain_write(&whole, 0, whole.links);
     memcpy(copy, memory, BYTES);
     memset(memory, 0xff, BYTES);
-    chain_plan(&sliced, memory, BYTES, 64, 9);
+    chain_plan(&sliced, memory, BYTES, 64, 0, 9);
     for (uint64_t i = 0; i < PARTS; i++) {
         parts[i] = (struct part){.chain = &sliced,
                                  .from = sliced.links * i / PARTS,
@@ -91,11 +91,34 @@ static void slices(char *memory)
     free(copy);
 }
 
+// Shuffled within blocks: still one cycle, and every hop but a block's last stays in its block.
+static void localities(void *memory)
+{
+    static const uint64_t blocks[] = {512, 4096, 12288, 65536, 1 << 20};
+    for (int i = 0; i < 5; i++) {
+        struct chain c;
+        uint64_t outside = 0;
+        chain_plan(&c, memory, (3 << 20) + 12345, 64, blocks[i], 7);
+        memset(memory, 0, 4 << 20);
+        chain_write(&c, 0, c.links);
+        CHECK(c.links % c.block == 0 && lap(&c) == c.links, "one cycle in blocks of %d bytes",
+              (int)blocks[i]);
+        for (uint64_t a = 0; a < c.links; a++)
+            outside += chain_expect(&c, a, 1) / c.block != a / c.block;
+        CHECK(outside == c.links / c.block, "and each block is left once");
+        CHECK(chain_index(&c, chase(chain_link(&c, 3), 6400)) == chain_expect(&c, 3, 6400),
+              "the order is as foretold");
+    }
+    struct chain c;
+    chain_plan(&c, memory, 1 << 20, 64, 2 << 20, 7);
+    CHECK(c.block == c.links, "a block larger than the whole is the whole");
+}
+
 static void hops(void *memory)
 {
     static const uint64_t counts[] = {64, 128, 1024, 65536, 1000000};
     struct chain c;
-    chain_plan(&c, memory, 8 << 20, 64, 21);
+    chain_plan(&c, memory, 8 << 20, 64, 0, 21);
     chain_write(&c, 0, c.links);
     for (int i = 0; i < 5; i++) {
         void *end = chase(chain_link(&c, 5), counts[i]);
@@ -122,7 +145,7 @@ static uint64_t best_of_five(void *from, uint64_t n)
 static void dependent(void *memory)
 {
     struct chain c;
-    chain_plan(&c, memory, 16 << 10, 64, 2);
+    chain_plan(&c, memory, 16 << 10, 64, 0, 2);
     chain_write(&c, 0, c.links);
     double one = (double)best_of_five(c.base, 1 << 20), two = (double)best_of_five(c.base, 2 << 20);
     CHECK(two / one > 1.5 && two / one < 3, "twice the hops take about twice as long (%.2f)",
@@ -138,6 +161,7 @@ int main(void)
         return tap_done();
     cycles(memory);
     slices(memory);
+    localities(memory);
     hops(memory);
     dependent(memory);
     free(memory);

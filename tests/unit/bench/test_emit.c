@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "bench/print.h"
+#include "model/result_print.h"
 #include "tests/unit/tap.h"
 
 static const uint64_t sizes[] = {1 << 20, 1 << 30};
@@ -44,19 +45,38 @@ static struct board *two_ranks(void)
                                      .pages_checked = 5,
                                      .pages_total = 5};
         s->phase_ms[PHASE_BUILD] = 10 + i;
-        s->usage.kib[i] = 1024 * (i + 1);
+        s->info.n_nodes = 1;
+        s->info.nodes[0].node = i;
+        s->info.nodes[0].process_kib = 1024 * (i + 1);
     }
     return b;
+}
+
+static int begin(struct emit *e, struct err *err)
+{
+    struct matrix m;
+    struct shape list[SHAPES_MAX];
+    shape_list(&e->options->spec, list);
+    if (shape_make(&m, &list[0], 2, 2, err) < 0)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        m.row.values[i] = i;
+        m.col.values[i] = (int64_t)sizes[i];
+    }
+    return emit_begin(e, 2, "mpi", 64, &m, 1, err);
 }
 
 static void speak(struct emit *e, const struct board *b, struct err *err)
 {
     struct cell c = cell_of(98.5);
-    int bad = emit_begin(e, 2, "mpi", 64, sizes, 2, err);
+    int bad = begin(e, err);
     bad += emit_progress(e, PHASE_MEASURE, 1, 4, 700, err);
     for (int rank = 0; rank < 2; rank++)
         for (int col = 0; col < 2; col++)
-            bad += emit_cell(e, 0, rank, col, &c, err);
+            bad += emit_cell(e, "concurrent", rank, col, &c, err);
+    struct err unknown = {0};
+    CHECK(emit_cell(e, "serial", 0, 0, &c, &unknown) < 0,
+          "no cell of a matrix that was not told of");
     bad += emit_note(e, err, "rank %d: %s", 1, "\"quoted\"");
     bad += emit_end(e, b, err);
     CHECK(bad == 0, "everything is written %s", err->text);
@@ -135,9 +155,9 @@ static void usage_table(const struct board *b)
         "Rank 001                     0.00            2.00            2.00\n"
         "----------------  --------------- --------------- ---------------\n"
         "Total                        1.00            2.00            3.00\n";
-    struct usage u[2] = {b->slot[0].usage, b->slot[1].usage};
+    const struct rank_info ranks[2] = {b->slot[0].info, b->slot[1].info};
     struct buf out CLEANUP_BUF = BUF_INIT;
-    print_usage(u, 2, 1, &out);
+    result_usage_write(ranks, 2, &out);
     CHECK_STR(buf_text(&out), want, "memory of the ranks by node");
 }
 
@@ -154,13 +174,11 @@ static void printed(const struct board *b, const char *format, const char *wante
     struct cell c = cell_of(98.5);
     FILE *out = open_memstream(&text, &room);
     o.format = o.format == FORMAT_TABLE ? FORMAT_JSON : o.format; // no diagnostics on stdout here
-    int bad = emit_begin(&e, 2, "mpi", 64, sizes, 2, &err);
+    int bad = begin(&e, &err);
     for (int i = 0; i < 4; i++)
-        bad += emit_cell(&e, 0, i / 2, i % 2, &c, &err);
-    for (int i = 0; i < 2; i++) {
+        bad += emit_cell(&e, "concurrent", i / 2, i % 2, &c, &err);
+    for (int i = 0; i < 2; i++)
         e.rank[i] = b->slot[i].info;
-        e.usage[i] = b->slot[i].usage;
-    }
     o.format = o.csv ? FORMAT_CSV : o.json ? FORMAT_JSON : FORMAT_TABLE;
     bad += print_results(&e, out, &err);
     fclose(out);
@@ -184,6 +202,12 @@ static void bad_options(void)
         "--pages=2M",
         "--deadline=-1",
         "--size=64 --stride=1T",
+        "--targets=0",
+        "--method=classical",
+        "--load-rate=5",
+        "--bind=0:0",
+        "--np=-1",
+        "--np=2000",
     };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         char word[40];
@@ -200,9 +224,15 @@ static void bad_options(void)
     CHECK(options_parse(&o, 2, other, &err) < 0, "an unknown benchmark is refused: %s", err.text);
     char *serial[] = {(char[]){"numa_bench"}, (char[]){"--serial"}};
     o = parsed(2, serial);
-    CHECK(o.spec.latency.mode == MODE_SERIAL, "--serial is --mode=serial");
+    CHECK(o.spec.mode == MODE_SERIAL, "--serial is --mode=serial");
     char *both[] = {(char[]){"numa_bench"}, (char[]){"--csv"}, (char[]){"--json"}};
     CHECK(options_parse(&o, 3, both, &err) < 0, "--csv with --json is refused");
+    char *foreign[] = {(char[]){"numa_bench"}, (char[]){"c2c"}, (char[]){"--serial"}};
+    CHECK(options_parse(&o, 3, foreign, &err) < 0, "--serial of c2c is refused");
+    char *quick[] = {(char[]){"numa_bench"}, (char[]){"--cell-ms=77"}, (char[]){"--quick"}};
+    o = parsed(3, quick);
+    CHECK(o.spec.precision == 5 && o.spec.visits == 1 && o.spec.cell_ms == 77,
+          "--quick sets defaults; what is given holds, whatever the order");
 }
 
 int main(void)
@@ -218,7 +248,7 @@ int main(void)
             "| Ranks | Cores   | NUMA |     Address    | NUMA  | 1MB    | 1024M  |");
     printed(b, "--mode=concurrent", "|  001  | 1       |");
     printed(b, "--csv", "matrix,rank,working_set_bytes");
-    printed(b, "--json", "\"method\":\"" EMIT_METHOD "\"");
+    printed(b, "--json", "\"method\":\"prp4-v1\"");
     bad_options();
     free(b);
     return tap_done();

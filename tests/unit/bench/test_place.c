@@ -60,14 +60,14 @@ static void one_cpu(void)
 
 int main(void)
 {
-    struct usage u;
+    struct rank_info u = {0};
     arena(PAGES_4K, "thp");
     arena(PAGES_THP, "huge");
     one_cpu();
     if (place_usage(&u)) {
         int64_t sum = 0;
-        for (int i = 0; i < RANK_NODES_MAX; i++)
-            sum += u.kib[i];
+        for (int i = 0; i < u.n_nodes; i++)
+            sum += u.nodes[i].process_kib;
         CHECK(sum > 100, "this process uses %lld KiB", (long long)sum);
     } else {
         SKIP("no numa_maps on this machine");

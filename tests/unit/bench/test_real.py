@@ -101,7 +101,109 @@ def by_hand(bench):
           "one rank without a launcher, CSV", done.stdout, done.stderr)
 
 
+SMALL = ["--size=4", "--min-samples=7", "--cell-ms=30"]
+# benchmark, its options, the matrices and their size with two ranks
+BENCHMARKS = [
+    ("latency", ["--size=64K,1M", "--method=classic", "--mode=both"],
+     {"concurrent": (2, 2), "serial": (2, 2)}),
+    ("latency", ["--size=1M", "--locality=64K", *FAST], {"concurrent": (2, 1)}),
+    ("matrix", [*SMALL, "--visits=1", "--targets=0"], {"idle": (2, 1)}),
+    ("bandwidth", ["--size=8", "--passes=3"],
+     dict.fromkeys(["copy", "scale", "add", "triad", "read", "write"], (1, 1))),
+    ("bandwidth", ["--size=8", "--passes=3", "--sweep=threads", "--kernel=triad"],
+     {"triad": (2, 1)}),
+    ("bandwidth", ["--size=8", "--passes=3", "--sweep=own", "--kernel=read"], {"read": (1, 1)}),
+    ("pingpong", ["--message-max=64K", "--repetitions=50"], {"pingpong": (1, 18)}),
+    ("pingpong", ["--message-max=64K", "--repetitions=50", "--pairs=all"],
+     {"latency": (2, 2), "bandwidth": (2, 2)}),
+    ("c2c", ["--repetitions=50", "--min-samples=8"], {"cas": (2, 2), "load": (2, 2)}),
+    ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
+    ("loaded", [*SMALL, "--steps=2"], {"latency": (1, 3), "bandwidth": (1, 3)}),
+]
+
+
+def exists(matrix, row, col):
+    between_ranks = matrix["rows"]["name"] == matrix["cols"]["name"] == "rank"
+    return not between_ranks or row < col
+
+
+def every_benchmark(bench, start, launcher):
+    for name, options, wanted in BENCHMARKS:
+        what = f"{launcher}: {name} {' '.join(options)}"
+        if launcher != "mpi" and name == "pingpong":
+            continue
+        done = start(bench, name, "--json", *options)
+        if not check(done.returncode == 0, what, done.stderr):
+            continue
+        result = json.loads(done.stdout)
+        sizes = {m["name"]: (len(m["rows"]["values"]), len(m["cols"]["values"]))
+                 for m in result["matrices"]}
+        check(sizes == wanted and result["launcher"] == launcher, "its matrices", sizes)
+        empty = [(m["name"], r, c) for m in result["matrices"] for r, row in enumerate(m["cells"])
+                 for c, cell in enumerate(row)
+                 if (cell["median"] is not None) != exists(m, r, c)]
+        check(not empty, "every cell that exists has a median, and no other", empty)
+        check(all(r["pages_checked"] > 0 and r["mem_share"] == 1 or r["mem_method"] == "none"
+                  for r in result["ranks"]), "its memory was looked up", result["ranks"])
+        check(all(n["process_kib"] > 0 for r in result["ranks"] for n in r["nodes"][:1]),
+              "and the process's memory by node", result["ranks"])
+
+
+def processes(bench, *options):
+    return subprocess.run([bench, options[0], "--np=2", *options[1:]], capture_output=True,
+                          text=True, timeout=60, env={"PATH": os.environ["PATH"]})
+
+
+def without_mpi(bench):
+    every_benchmark(bench, processes, "processes")
+    cpus = sorted(os.sched_getaffinity(0))[:2] * 2
+    done = processes(bench, "latency", "--size=64K", "--json", *FAST,
+                     f"--bind={cpus[0]}:-1,{cpus[1]}:-1")
+    ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+    check([r["cpu_wanted"] for r in ranks] == cpus[:2], "ranks are where --bind says", done.stderr)
+    for options, word in [(["--bind=0:0"], "--bind"), (["--bind=0:0,9999:0"], "9999"),
+                          (["--bind=0:77,0:0"], "77")]:
+        done = processes(bench, "latency", "--size=64K", *FAST, *options)
+        check(done.returncode == 2 and word in done.stderr and done.stderr.count("numa_bench") == 1,
+              f"{options[0]} is refused, once", done.stderr)
+    done = processes(bench, "pingpong")
+    check(done.returncode == 2 and "mpirun" in done.stderr, "pingpong needs MPI", done.stderr)
+    victim = subprocess.Popen([bench, "--np=2", "--size=64K", "--cell-ms=60000", "--precision=0.05",
+                               "--min-samples=9999"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+    ranks = children_of(victim.pid, 2)
+    os.kill(ranks[1], 9)
+    _, err = victim.communicate(timeout=30)
+    check(victim.returncode == 137 and "killed by signal 9" in err, "a rank that is killed ends all",
+          victim.returncode, err)
+    check(not any(os.path.exists(f"/proc/{pid}") for pid in ranks), "and none is left")
+
+
+def children_of(pid, n):
+    while True:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+            pids = [int(word) for word in f.read().split()]
+        if len(pids) >= n:
+            return pids
+
+
+def loads(bench):
+    cpus = sorted(os.sched_getaffinity(0))
+    done = subprocess.run([bench, "--size=1M", "--json", "--load=read", f"--load-cpus={cpus[-1]}",
+                           "--load-rate=500", *FAST], capture_output=True, text=True, timeout=60,
+                          env={"PATH": os.environ["PATH"]})
+    check(done.returncode == 0 and "load: 1 CPUs moved" in done.stdout, "a background load is told of",
+          done.stdout[-300:], done.stderr)
+
+
 def refusals(bench):
+    for options, word in [(["--size=0"], "size"), (["--size=9223372036854775808"], "size"),
+                          (["matrix", "--targets=63"], "node 63"), (["c2c"], "two"),
+                          (["loaded", "--size=4"], "rank"), (["--load=read"], "load-cpus"),
+                          (["bandwith"], "is not a benchmark")]:
+        done = mpirun(bench, *options, ranks=1)
+        check(done.returncode in (1, 2) and word in done.stderr and
+              done.stderr.count("numa_bench:") == 1, f"{' '.join(options)} is refused", done.stderr)
     done = mpirun(bench, "--size=60T")
     check(done.returncode == 1 and done.stderr.count("numa_bench: size: the ranks need") == 1,
           "memory that is not there is refused, once", done.stderr)
@@ -126,6 +228,9 @@ def main(bench):
     as_json(bench)
     as_records(bench)
     by_hand(bench)
+    every_benchmark(bench, mpirun, "mpi")
+    without_mpi(bench)
+    loads(bench)
     refusals(bench)
     print(f"1..{count}")
     return failed != 0

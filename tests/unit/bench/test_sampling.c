@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "bench/chain.h"
 #include "bench/sampler.h"
 #include "tests/unit/tap.h"
@@ -54,7 +55,7 @@ static void spans(void)
     free(b);
 }
 
-static const struct latency_params params = {
+static const struct spec params = {
     .precision = 1, .min_samples = 7, .sample_us = 500, .cell_ms = 20};
 
 // Samples of 1 ms one after the other: 100, 101, … ns, as if taken.
@@ -73,36 +74,43 @@ static void disturb(struct sampler *s, int i, double off)
     s->samples[i].hop_ns = 1000;
 }
 
-static void sums(struct sampler *s)
+static void sum_up(struct sampler *s, const struct spans *together, struct cell *c, int *clean)
 {
     struct err err = {0};
+    struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
+    CHECK(sampler_keep(s, together, &sum, &err) == 0 &&
+              cell_sum_up(&sum, &params, c, clean, &err) == 0,
+          "a cell is summed up %s", err.text);
+}
+
+static void sums(struct sampler *s)
+{
     struct cell c;
     int clean;
     fake(s, 9);
     disturb(s, 3, 0.4);
-    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && clean == 8, "a cell is summed up");
-    CHECK(c.v[CELL_N] == 8 && c.v[CELL_DISTURBED] == 1 && c.v[CELL_MEDIAN] == 104.5,
+    sum_up(s, NULL, &c, &clean);
+    CHECK(clean == 8 && c.v[CELL_N] == 8 && c.v[CELL_DISTURBED] == 1 && c.v[CELL_MEDIAN] == 104.5,
           "the disturbed sample is left out and counted");
     CHECK(isnan(c.v[CELL_OVERLAP]) && c.v[CELL_TIGHT] == 0, "alone: no overlap; not precise: said");
     for (int i = 0; i < 4; i++)
         disturb(s, i, 0.1 * (4 - i));
-    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && clean == 5, "five clean ones");
-    CHECK(c.v[CELL_N] == 5 && c.v[CELL_DISTURBED] == 4 && c.v[CELL_MEDIAN] == 106 &&
+    sum_up(s, NULL, &c, &clean);
+    CHECK(clean == 5 && c.v[CELL_N] == 5 && c.v[CELL_DISTURBED] == 4 && c.v[CELL_MEDIAN] == 106 &&
               c.v[CELL_TIGHT] == 0,
           "few clean samples are better than disturbed ones among them; it is not tight");
     for (int i = 0; i < 9; i++)
         disturb(s, i, 0.1 + 0.05 * i);
-    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && clean == 0 && c.v[CELL_N] == 1 &&
-              c.v[CELL_DISTURBED] == 8,
+    sum_up(s, NULL, &c, &clean);
+    CHECK(clean == 0 && c.v[CELL_N] == 1 && c.v[CELL_DISTURBED] == 8,
           "none clean: the least disturbed stands in, the others are counted");
 }
 
 static void windows(struct sampler *s)
 {
-    struct err err = {0};
     struct cell c;
     int clean;
-    struct spans *both = calloc(1, sizeof *both);
+    CLEANUP_MEM struct spans *both = calloc(1, sizeof *both);
     if (!both) {
         CHECK(0, "no memory");
         return;
@@ -110,20 +118,41 @@ static void windows(struct sampler *s)
     fake(s, 12);
     spans_add(both, 1500000, 6000000);
     spans_add(both, 7000000, 11000000);
-    CHECK(sampler_sum(s, both, &c, &clean, &err) == 0 && c.v[CELL_N] == 9,
-          "only samples inside the common window count");
+    sum_up(s, both, &c, &clean);
+    CHECK(c.v[CELL_N] == 9, "only samples inside the common window count");
     CHECK(fabs(c.v[CELL_OVERLAP] - 8.0 / 9) < 1e-9,
           "a gap of another rank lowers the overlap: %.3f", c.v[CELL_OVERLAP]);
     both->n = 0;
-    CHECK(sampler_sum(s, both, &c, &clean, &err) == 0 && c.v[CELL_OVERLAP] == 0 &&
-              c.v[CELL_N] == 12,
+    sum_up(s, both, &c, &clean);
+    CHECK(c.v[CELL_OVERLAP] == 0 && c.v[CELL_N] == 12,
           "no common time: an overlap of 0, not a missing number");
-    free(both);
+}
+
+// Three visits that agree within themselves and not with each other.
+static void visits(struct sampler *s)
+{
+    struct err err = {0};
+    struct cell c;
+    int clean, bad = 0;
+    struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
+    for (int v = 0; v < 3; v++) {
+        fake(s, 20);
+        for (int i = 0; i < 20; i++)
+            s->samples[i].hop_ns = 100 + 10 * v + 0.01 * i;
+        if (v == 1)
+            disturb(s, 0, 0.5);
+        bad += sampler_keep(s, NULL, &sum, &err);
+    }
+    bad += cell_sum_up(&sum, &params, &c, &clean, &err);
+    CHECK(bad == 0 && clean == 59 && c.v[CELL_DISTURBED] == 1, "visits add up %s", err.text);
+    CHECK(c.v[CELL_LO] < 80 && c.v[CELL_HI] > 140,
+          "their differences widen the interval: %.1f to %.1f", c.v[CELL_LO], c.v[CELL_HI]);
+    struct cell_sum none = {0};
+    CHECK(cell_sum_up(&none, &params, &c, &clean, &err) < 0, "a cell never visited is an error");
 }
 
 static void real(struct sampler *s)
 {
-    struct err err = {0};
     struct cell c;
     int clean;
     struct chain chain;
@@ -132,7 +161,7 @@ static void real(struct sampler *s)
         CHECK(0, "no memory");
         return;
     }
-    chain_plan(&chain, memory, 1 << 16, 64, 1);
+    chain_plan(&chain, memory, 1 << 16, 64, 0, 1);
     chain_write(&chain, 0, chain.links);
     sampler_start(s, memory);
     sampler_clear(s);
@@ -142,9 +171,9 @@ static void real(struct sampler *s)
     while (!sampler_done(s));
     CHECK(s->n >= 7, "%d samples taken", s->n);
     CHECK(s->samples[0].to - s->samples[0].from >= 500000, "a sample is as long as asked for");
-    CHECK(sampler_sum(s, NULL, &c, &clean, &err) == 0 && c.v[CELL_MEDIAN] > 0.3 &&
-              c.v[CELL_MEDIAN] < 100,
-          "64 KiB take %.2f ns a hop", c.v[CELL_MEDIAN]);
+    sum_up(s, NULL, &c, &clean);
+    CHECK(c.v[CELL_MEDIAN] > 0.3 && c.v[CELL_MEDIAN] < 100, "64 KiB take %.2f ns a hop",
+          c.v[CELL_MEDIAN]);
     CHECK(c.v[CELL_LO] <= c.v[CELL_MEDIAN] && c.v[CELL_MEDIAN] <= c.v[CELL_HI], "lo, median, hi");
     free(memory);
 }
@@ -155,9 +184,10 @@ int main(void)
     struct err err = {0};
     guard();
     spans();
-    CHECK(sampler_init(&s, &params, &err) == 0, "a sampler");
+    CHECK(sampler_init(&s, &params, 1, &err) == 0, "a sampler");
     sums(&s);
     windows(&s);
+    visits(&s);
     real(&s);
     sampler_fini(&s);
     return tap_done();

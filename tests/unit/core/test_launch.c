@@ -65,6 +65,61 @@ static void test_words(void)
     CHECK(l.argv == NULL, "freed");
 }
 
+// Without MPI the bench starts its ranks itself.
+static void test_processes(void)
+{
+    struct err err = {0};
+    struct launch l;
+    struct plan_rank ranks[2] = {{.cpu = 1, .mem_node = 0}, {.cpu = 9, .mem_node = -1}};
+    struct plan plan = {.n_ranks = 2,
+                        .ranks = ranks,
+                        .processes = true,
+                        .n_targets = 3,
+                        .targets = {0, 1, 4},
+                        .load_cpus = "5"};
+    struct spec s;
+    spec_init(&s, BENCHMARK_MATRIX);
+    CHECK(launch_make(&l, &paths, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0, "a launch");
+    CHECK_STR(l.argv[0], "/opt/numa_bench", "the bench itself");
+    CHECK(has_word(l.argv, "--np=2") && has_word(l.argv, "--bind=1:0,9:-1"),
+          "its ranks and places");
+    CHECK(has_word(l.argv, "--targets=0-1,4"), "the targets that the plan has found");
+    CHECK(!has_word(l.argv, "-np"), "no mpirun");
+    launch_fini(&l);
+}
+
+static void test_choice(void)
+{
+    static const struct {
+        const char *mpirun, *numactl;
+        int launcher, benchmark;
+        bool works, processes;
+    } cases[] = {
+        {"/m", "/n", LAUNCHER_AUTO, BENCHMARK_LATENCY, true, false},
+        {"/m", "/n", LAUNCHER_PROCESSES, BENCHMARK_LATENCY, true, true},
+        {"", "/n", LAUNCHER_AUTO, BENCHMARK_LATENCY, true, true},
+        {"/m", "", LAUNCHER_AUTO, BENCHMARK_C2C, true, true},
+        {"", "/n", LAUNCHER_MPI, BENCHMARK_LATENCY, false, false},
+        {"/m", "", LAUNCHER_MPI, BENCHMARK_LATENCY, false, false},
+        {"", "/n", LAUNCHER_AUTO, BENCHMARK_PINGPONG, false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct launch_paths p = {0};
+        struct plan plan = {0};
+        struct err err = {0};
+        struct spec s;
+        spec_init(&s, (enum benchmark_id)cases[i].benchmark);
+        s.launcher = cases[i].launcher;
+        snprintf(p.mpirun, sizeof p.mpirun, "%s", cases[i].mpirun);
+        snprintf(p.numactl, sizeof p.numactl, "%s", cases[i].numactl);
+        bool works = launch_choose(&plan, &p, &s, &err) == 0;
+        CHECK(works == cases[i].works && (!works || plan.processes == cases[i].processes) &&
+                  (works || err.code == ERR_UNAVAILABLE),
+              "mpirun \"%s\", numactl \"%s\", launcher %d: %s", p.mpirun, p.numactl,
+              cases[i].launcher, works ? plan.processes ? "processes" : "mpi" : err.text);
+    }
+}
+
 static void test_environment(void)
 {
     struct launch l;
@@ -117,12 +172,14 @@ static void test_find(void)
     CHECK_STR(p.bench, "/bin/true", "by the environment");
     CHECK(p.mpi_major == 4, "an mpirun that does not tell counts as 4");
     setenv("PATH", "/nonexistent", 1);
-    CHECK(launch_find(&p, &err) < 0 && strstr(err.text, "package numactl"), "%s", err.text);
+    CHECK(launch_find(&p, &err) == 0 && !*p.numactl, "without numactl the bench is still there");
 }
 
 int main(void)
 {
     test_words();
+    test_processes();
+    test_choice();
     test_environment();
     test_variants();
     test_find();

@@ -181,7 +181,7 @@ static void bed_close(struct bed *b)
 static void quick_spec(struct spec *s)
 {
     spec_init(s, BENCHMARK_LATENCY);
-    snprintf(s->latency.size, sizeof s->latency.size, "1-4");
+    snprintf(s->size, sizeof s->size, "1-4");
     s->timeout_s = 20;
 }
 

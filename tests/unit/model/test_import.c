@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/import.h"
+#include "model/shape.h"
 
 #include <stdlib.h>
 
@@ -98,7 +99,7 @@ static void test_prefixes(void)
     for (size_t n = 0; n < sizeof table; n++) {
         struct import i = {0};
         if (import_parse(&i, table, n, NULL, 0, NULL, NULL) == 0)
-            broken += !matrix_complete(&i.matrices[0]);
+            broken += !shape_complete(&i.matrices[0]);
         else
             broken += i.n_matrices != 0 || i.ranks != NULL;
         import_fini(&i);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/matrix.h"
+#include "model/shape.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,13 +35,13 @@ static void limits(void)
               matrix_init(&m, "x", "q", "u", 3, -1, &err) < 0,
           "no rows or columns is refused");
     CHECK(matrix_init(&m, "x", "q", "u", 1 << 20, 1 << 20, &err) < 0, "too many cells are refused");
-    CHECK(matrix_init(&m, "x", "q", "u", 2, 2, &err) == 0 && !matrix_complete(&m),
+    CHECK(matrix_init(&m, "x", "q", "u", 2, 2, &err) == 0 && !shape_complete(&m),
           "a new matrix is not complete");
     for (int i = 0; i < 4; i++)
         m.cells[i].v[CELL_MEDIAN] = 1;
-    CHECK(matrix_complete(&m), "with every median it is");
+    CHECK(shape_complete(&m), "with every median it is");
     matrix_fini(&m);
-    CHECK(!matrix_complete(&m), "nothing is not complete");
+    CHECK(!shape_complete(&m), "nothing is not complete");
 }
 
 static void json_round_trip(void)

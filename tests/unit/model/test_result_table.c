@@ -40,6 +40,7 @@ static void fill(struct matrix *m, int cols)
     struct err err = {0};
     if (matrix_init(m, "concurrent", "latency", "ns", 2, cols, &err) < 0)
         return;
+    snprintf(m->row.name, sizeof m->row.name, "rank");
     snprintf(m->col.unit, sizeof m->col.unit, "bytes");
     m->row.values[1] = 7;
     for (int c = 0; c < cols; c++) {
@@ -157,7 +158,7 @@ static void test_notes(void)
         "rank 7 at 4MB\n"
         "concurrent: 1 of 6 cells did not reach the precision asked for in time (rank 0 at "
         "2MB)\n"
-        "concurrent: in 1 of 6 cells the ranks chased together for less than 95 % of the "
+        "concurrent: in 1 of 6 cells the ranks worked together for less than 95 % of the "
         "measuring time (rank 0 at 1MB)\n",
         "disturbed, not tight, not together");
 }

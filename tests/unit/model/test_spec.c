@@ -17,13 +17,13 @@ static void accepts(void)
 {
     struct spec s;
     struct err err = {0};
-    CHECK(read_spec(&s, "{\"benchmark\":\"latency\"}", &err) == 0 && s.latency.min_samples == 7 &&
+    CHECK(read_spec(&s, "{\"benchmark\":\"latency\"}", &err) == 0 && s.min_samples == 16 &&
               !strcmp(s.numa, "local"),
           "a benchmark's name is enough");
     CHECK(read_spec(
               &s, "{\"benchmark\":\"latency\",\"size\":64,\"numa\":3,\"ranks\":2,\"dry_run\":true}",
               &err) == 0 &&
-              !strcmp(s.latency.size, "64") && !strcmp(s.numa, "3") && !strcmp(s.ranks, "2"),
+              !strcmp(s.size, "64") && !strcmp(s.numa, "3") && !strcmp(s.ranks, "2"),
           "whole numbers where texts could stand, and members that are somebody else's");
 }
 
@@ -54,6 +54,33 @@ static void refuses(void)
         {"{\"benchmark\":\"latency\",\"numa\":\"0;1\"}", "numa"},
         {"{\"benchmark\":\"latency\",\"hyperthreads\":\"yes\"}", "hyperthreads"},
         {"{\"benchmark\":\"latency\",\"timeout_s\":0}", "timeout_s"},
+        {"{\"benchmark\":\"latency\",\"size\":\"9223372036854775808\"}", "size"},
+        {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"stride\":64}", "stride"},
+        {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"locality\":\"1M\"}", "locality"},
+        {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"load\":\"read\"}", "load"},
+        {"{\"benchmark\":\"latency\",\"locality\":256}", "locality"},
+        {"{\"benchmark\":\"latency\",\"load_cpus\":\"1\"}", "load_cpus"},
+        {"{\"benchmark\":\"latency\",\"load_rate\":10}", "load_rate"},
+        {"{\"benchmark\":\"latency\",\"load\":\"read\",\"load_cpus\":\"1,1\"}", "load_cpus"},
+        {"{\"benchmark\":\"latency\",\"targets\":\"0\"}", "targets"},
+        {"{\"benchmark\":\"matrix\",\"size\":\"1-64\"}", "size"},
+        {"{\"benchmark\":\"matrix\",\"targets\":\"x\"}", "targets"},
+        {"{\"benchmark\":\"matrix\",\"numa\":\"0\"}", "numa"},
+        {"{\"benchmark\":\"bandwidth\",\"sweep\":\"own\",\"targets\":\"0\"}", "targets"},
+        {"{\"benchmark\":\"bandwidth\",\"kernel\":\"dot\"}", "kernel"},
+        {"{\"benchmark\":\"bandwidth\",\"passes\":1}", "passes"},
+        {"{\"benchmark\":\"pingpong\",\"pairs\":\"0-0\"}", "pairs"},
+        {"{\"benchmark\":\"pingpong\",\"pairs\":\"0-1,\"}", "pairs"},
+        {"{\"benchmark\":\"pingpong\",\"pairs\":\"0-1;2-3\"}", "pairs"},
+        {"{\"benchmark\":\"pingpong\",\"pairs\":\"0--1\"}", "pairs"},
+        {"{\"benchmark\":\"pingpong\",\"message_max\":\"1G\"}", "message_max"},
+        {"{\"benchmark\":\"pingpong\",\"launcher\":\"processes\"}", "launcher"},
+        {"{\"benchmark\":\"c2c\",\"lines\":0}", "lines"},
+        {"{\"benchmark\":\"c2c\",\"size\":\"1\"}", "size"},
+        {"{\"benchmark\":\"firsttouch\",\"numa\":\"auto\"}", "numa"},
+        {"{\"benchmark\":\"loaded\",\"load\":\"none\"}", "load"},
+        {"{\"benchmark\":\"loaded\",\"steps\":0}", "steps"},
+        {"{\"benchmark\":\"latency\",\"quick\":\"very\"}", "quick"},
     };
     for (size_t k = 0; k < COUNT_OF(bad); k++) {
         struct spec s;
@@ -99,8 +126,41 @@ static void tables(void)
     CHECK(distinct, "no name is in both tables");
 }
 
+// Our own defaults and quick values are values that a request could have, for every benchmark.
+static void every_benchmark(void)
+{
+    for (int k = 0; k < BENCHMARKS; k++) {
+        struct spec s;
+        struct err err = {0};
+        spec_init(&s, (enum benchmark_id)k);
+        CHECK(spec_check(&s, &err) == 0, "%s by default: %s", benchmarks[k].name, err.text);
+        spec_quick(&s);
+        CHECK(spec_check(&s, &err) == 0 && s.quick, "%s --quick: %s", benchmarks[k].name, err.text);
+        for (const struct preset *p = benchmarks[k].quick; p->name; p++)
+            CHECK(spec_param(&s, p->name) &&
+                      param_set_text(spec_param(&s, p->name), &s, p->value, &err) == 0,
+                  "%s: quick %s=%s %s", benchmarks[k].name, p->name, p->value, err.text);
+        for (const struct preset *p = benchmarks[k].defaults; p->name; p++)
+            CHECK(param_find(&spec_common, p->name) != NULL, "%s: default of %s",
+                  benchmarks[k].name, p->name);
+    }
+    struct spec s;
+    struct err err = {0};
+    CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"cell_ms\":99,\"quick\":true}", &err) == 0 &&
+              s.cell_ms == 99 && s.visits == 1,
+          "quick first, then what is given");
+    CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"method\":\"classic\"}", &err) == 0 &&
+              strcmp(spec_method(&s), "classic-v1") == 0,
+          "the classic method has its own name");
+    int pairs[SPEC_PAIRS_MAX][2], n = 0;
+    CHECK(spec_pairs("0-1,7-4", pairs, &n, &err) == 0 && n == 2 && pairs[1][0] == 4 &&
+              pairs[1][1] == 7,
+          "pairs are read, the lower rank first");
+}
+
 int main(void)
 {
+    every_benchmark();
     accepts();
     refuses();
     round_trip();

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of ranks: which are measured, and what they share. The first of a pair (the ping side)
+// tells the time, the second answers.
+#pragma once
+#include "bench/session.h"
+
+enum pair_class {
+    PAIR_SIBLINGS, // two threads of a core
+    PAIR_L3,       // the same last-level cache
+    PAIR_NODE,
+    PAIR_SOCKET,
+    PAIR_REMOTE, // another socket
+    PAIR_CLASSES
+};
+extern const char *const pair_class_names[PAIR_CLASSES];
+
+enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b);
+
+// Pairs as "classes", "all" or a list says, in order; *pairs is malloc'ed. ERR_USAGE on "pairs":
+// too few ranks, or a rank that is not there.
+int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n,
+              struct err *err);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/matrix.h"
+
+enum { PAIR_BASE = 65536 };
+
+int64_t axis_pair(int first, int second)
+{
+    return (int64_t)first * PAIR_BASE + second;
+}
+
+void axis_unpair(int64_t value, int *first, int *second)
+{
+    *first = (int)(value / PAIR_BASE);
+    *second = (int)(value % PAIR_BASE);
+}
+
+static bool is(const struct axis *a, const char *name)
+{
+    return strcmp(a->name, name) == 0;
+}
+
+bool axis_is_named(const struct axis *a)
+{
+    return is(a, "pair") || is(a, "access") || (is(a, "target") && a->n && a->values[0] < 0);
+}
+
+void axis_label(const struct axis *a, int i, char *out, size_t room)
+{
+    static const char *const access_names[AXIS_ACCESSES] = {"own", "shared", "crossed"};
+    int64_t v = a->values[i];
+    int first, second;
+    axis_unpair(v, &first, &second);
+    if (is(a, "pair"))
+        snprintf(out, room, "%d-%d", first, second);
+    else if (is(a, "access") && v >= 0 && v < AXIS_ACCESSES)
+        snprintf(out, room, "%s", access_names[v]);
+    else if (is(a, "target") && v < 0)
+        snprintf(out, room, "own");
+    else
+        snprintf(out, room, "%" PRId64, v);
+}

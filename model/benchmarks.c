@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables: every benchmark with its parameters, their limits, defaults and help.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/spec.h"
+
+#define AT(member) offsetof(struct spec, member)
+#define ROOM(member) sizeof(((struct spec *)NULL)->member)
+
+static const char *const mode_names[] = {"concurrent", "serial", "both", NULL};
+static const char *const page_names[] = {"thp", "4k", "huge", NULL};
+static const char *const method_names[] = {"prp", "classic", NULL};
+static const char *const launcher_names[] = {"auto", "mpi", "processes", NULL};
+static const char *const load_names[] = {"none", "chase", "read", "write", "copy", NULL};
+static const char *const kernel_names[] = {"all",   "copy", "scale", "add",
+                                           "triad", "read", "write", NULL};
+static const char *const sweep_names[] = {"nodes", "threads", "own", NULL};
+static const char *const definition_names[] = {"both", "cas", "load", NULL};
+
+// Parameters that several benchmarks have; only the defaults differ.
+#define P_SIZES(default_, help_)                                                                   \
+    {                                                                                              \
+        .name = "size", .kind = PARAM_TEXT, .offset = AT(size), .room = ROOM(size),                \
+        .def = default_, .metavar = "LIST", .help = help_                                          \
+    }
+#define P_PAGES                                                                                    \
+    {                                                                                              \
+        .name = "pages", .kind = PARAM_ENUM, .offset = AT(pages), .choices = page_names,           \
+        .def = "thp",                                                                              \
+        .help =                                                                                    \
+            "Page size to ask for: transparent huge pages, 4 KiB pages, or reserved huge pages. "  \
+            "What was got is reported."                                                            \
+    }
+#define P_TARGETS                                                                                  \
+    {                                                                                              \
+        .name = "targets", .kind = PARAM_TEXT, .offset = AT(targets), .room = ROOM(targets),       \
+        .def = "all", .metavar = "NODES",                                                          \
+        .help = "NUMA nodes whose memory is measured: all that have memory, or a list 0,2."        \
+    }
+#define P_PRECISION(default_)                                                                      \
+    {                                                                                              \
+        .name = "precision", .kind = PARAM_REAL, .offset = AT(precision), .min = 0.05, .max = 50,  \
+        .def = default_, .unit = "%",                                                              \
+        .help = "Sample until the 95 % interval of the median is within plus or minus this."       \
+    }
+#define P_MIN_SAMPLES(default_)                                                                    \
+    {                                                                                              \
+        .name = "min_samples", .kind = PARAM_INT, .offset = AT(min_samples), .min = 7,             \
+        .max = 10000, .def = default_, .help = "Samples a cell, at least."                         \
+    }
+#define P_SAMPLE_US(default_, help_)                                                               \
+    {                                                                                              \
+        .name = "sample_us", .kind = PARAM_INT, .offset = AT(sample_us), .min = 20,                \
+        .max = 1000000, .def = default_, .unit = "us", .help = help_                               \
+    }
+#define P_CELL_MS(default_)                                                                        \
+    {                                                                                              \
+        .name = "cell_ms", .kind = PARAM_INT, .offset = AT(cell_ms), .min = 5, .max = 600000,      \
+        .def = default_, .unit = "ms",                                                             \
+        .help = "Time limit of sampling one cell; a cell that is not precise by then says so."     \
+    }
+#define P_VISITS(default_)                                                                         \
+    {                                                                                              \
+        .name = "visits", .kind = PARAM_INT, .offset = AT(visits), .min = 1, .max = 100,           \
+        .def = default_,                                                                           \
+        .help =                                                                                    \
+            "Moments of the run at which each cell is measured: how much they differ widens its "  \
+            "interval."                                                                            \
+    }
+#define P_SEED                                                                                     \
+    {                                                                                              \
+        .name = "seed", .kind = PARAM_INT, .offset = AT(seed), .min = 0,                           \
+        .max = 4503599627370496.0, .def = "1",                                                     \
+        .help = "Seed of the random orders; rank r uses seed + r."                                 \
+    }
+#define P_STRIDE                                                                                   \
+    {                                                                                              \
+        .name = "stride", .kind = PARAM_BYTES, .offset = AT(stride), .min = 0, .max = 1 << 20,     \
+        .def = "0",                                                                                \
+        .help = "Bytes from link to link, a multiple of 8; 0 is the machine's cache line."         \
+    }
+
+#define SAMPLE_HELP "Length of one sample (and at least 10,000 hops)."
+
+static const struct param latency_params[] = {
+    P_SIZES("512", "Working sets. A bare number is MiB; 32K, 4M, 16G; lists 1,8,64; a range "
+                   "1-16384 doubles."),
+    {.name = "mode",
+     .kind = PARAM_ENUM,
+     .offset = AT(mode),
+     .choices = mode_names,
+     .def = "concurrent",
+     .help =
+         "All ranks at once under constant load, one rank at a time, or both on the same chains."},
+    {.name = "method",
+     .kind = PARAM_ENUM,
+     .offset = AT(method),
+     .choices = method_names,
+     .def = "prp",
+     .help = "prp: one link a cache line, computed random order, many samples, all ranks together. "
+             "classic: the public ancestor's: 8-byte links, shuffled, 100,000 hops timed once, "
+             "without a meeting; for comparing with archived results."},
+    P_PAGES,
+    P_STRIDE,
+    {.name = "locality",
+     .kind = PARAM_BYTES,
+     .offset = AT(locality),
+     .min = 0,
+     .max = 1099511627776.0,
+     .def = "0",
+     .help = "Shuffle only within blocks of so many bytes, block after block: memory without most "
+             "TLB misses, and another question; 0 is the whole working set."},
+    {.name = "load",
+     .kind = PARAM_ENUM,
+     .offset = AT(load),
+     .choices = load_names,
+     .def = "none",
+     .help = "What other cores do meanwhile: chase, read, write or copy memory of their own node."},
+    {.name = "load_cpus",
+     .kind = PARAM_TEXT,
+     .offset = AT(load_cpus),
+     .room = ROOM(load_cpus),
+     .def = "",
+     .metavar = "LIST",
+     .help = "CPUs that make the load; empty: one thread of each core that has no rank."},
+    {.name = "load_rate",
+     .kind = PARAM_INT,
+     .offset = AT(load_rate),
+     .min = 0,
+     .max = 1000000,
+     .def = "0",
+     .unit = "MB/s",
+     .help = "Load of one CPU; 0 is as much as it can."},
+    P_PRECISION("1"),
+    P_MIN_SAMPLES("16"),
+    P_SAMPLE_US("2000", SAMPLE_HELP),
+    P_CELL_MS("400"),
+    P_VISITS("3"),
+    P_SEED,
+};
+
+static const struct param matrix_params[] = {
+    P_SIZES("auto", "Working set. A bare number is MiB; auto is four last-level caches, at least "
+                    "64 MiB."),
+    P_TARGETS,
+    P_PAGES,
+    P_STRIDE,
+    P_PRECISION("1"),
+    P_MIN_SAMPLES("16"),
+    P_SAMPLE_US("2000", SAMPLE_HELP),
+    P_CELL_MS("300"),
+    P_VISITS("2"),
+    P_SEED,
+};
+
+static const struct param bandwidth_params[] = {
+    P_SIZES("auto",
+            "One array, over all threads together. A bare number is MiB; auto is four times "
+            "the sum of the last-level caches, as STREAM demands."),
+    {.name = "kernel",
+     .kind = PARAM_ENUM,
+     .offset = AT(kernel),
+     .choices = kernel_names,
+     .def = "all",
+     .help =
+         "STREAM's copy, scale, add, triad; read sums one array; write goes around the caches."},
+    {.name = "sweep",
+     .kind = PARAM_ENUM,
+     .offset = AT(sweep),
+     .choices = sweep_names,
+     .def = "nodes",
+     .help = "nodes: all ranks of each node against each target; threads: 1, 2, ... ranks against "
+             "each target; own: all ranks at once, each on its own memory."},
+    P_TARGETS,
+    P_PAGES,
+    {.name = "passes",
+     .kind = PARAM_INT,
+     .offset = AT(passes),
+     .min = 3,
+     .max = 1000,
+     .def = "10",
+     .help = "Times that each kernel runs over its arrays; the first is not counted."},
+};
+
+static const struct param pingpong_params[] = {
+    {.name = "pairs",
+     .kind = PARAM_TEXT,
+     .offset = AT(pairs),
+     .room = ROOM(pairs),
+     .def = "classes",
+     .metavar = "WHICH",
+     .help = "classes: one pair each of siblings, same L3, same node, same socket, other socket; "
+             "all: every pair, as a matrix; or pairs of ranks 0-1,0-4."},
+    {.name = "message_max",
+     .kind = PARAM_BYTES,
+     .offset = AT(message_max),
+     .min = 0,
+     .max = SPEC_MESSAGE_MAX,
+     .def = "4M",
+     .help = "Largest message; sizes are 0, 1, 2, 4 ... bytes."},
+    {.name = "repetitions",
+     .kind = PARAM_INT,
+     .offset = AT(repetitions),
+     .min = 20,
+     .max = 1000000,
+     .def = "1000",
+     .help =
+         "Messages there and back of each size, fewer of those above 40 KiB: 40 MiB together, at "
+         "least 20."},
+};
+
+static const struct param c2c_params[] = {
+    {.name = "definition",
+     .kind = PARAM_ENUM,
+     .offset = AT(definition),
+     .choices = definition_names,
+     .def = "both",
+     .help = "cas: both cores compare-and-swap one flag; load: each writes a line of its own and "
+             "spins on the other's; or both, each a matrix."},
+    {.name = "lines",
+     .kind = PARAM_INT,
+     .offset = AT(lines),
+     .min = 1,
+     .max = 64,
+     .def = "8",
+     .help =
+         "Cache lines that a pair takes turns with: where a line's home is makes a difference."},
+    {.name = "repetitions",
+     .kind = PARAM_INT,
+     .offset = AT(repetitions),
+     .min = 20,
+     .max = 1000000,
+     .def = "1000",
+     .help = "Round trips a sample."},
+    P_MIN_SAMPLES("64"),
+};
+
+static const struct param firsttouch_params[] = {
+    P_SIZES("auto", "Array of each rank. A bare number is MiB; auto is four last-level caches, at "
+                    "least 64 MiB."),
+    P_MIN_SAMPLES("16"),
+    P_SAMPLE_US("2000", "Length of one sample."),
+    P_CELL_MS("300"),
+    P_VISITS("2"),
+    P_SEED,
+};
+
+static const struct param loaded_params[] = {
+    P_SIZES("auto", "Working set of the chaser and of each loader. A bare number is MiB; auto is "
+                    "four last-level caches, at least 64 MiB."),
+    {.name = "load",
+     .kind = PARAM_ENUM,
+     .offset = AT(load),
+     .choices = load_names,
+     .def = "read",
+     .help = "What the other ranks do: read, write or copy; or chase."},
+    {.name = "steps",
+     .kind = PARAM_INT,
+     .offset = AT(steps),
+     .min = 1,
+     .max = 40,
+     .def = "10",
+     .help =
+         "Levels of load above idle: step k is k/steps of what the loaders reach at full speed, "
+         "and the last is unbridled."},
+    P_PAGES,
+    P_STRIDE,
+    P_PRECISION("2"),
+    P_MIN_SAMPLES("16"),
+    P_SAMPLE_US("2000", SAMPLE_HELP),
+    P_CELL_MS("300"),
+    P_SEED,
+};
+
+static const struct param common_params[] = {
+    {.name = "cpus",
+     .kind = PARAM_TEXT,
+     .offset = AT(cpus),
+     .room = ROOM(cpus),
+     .def = "",
+     .metavar = "LIST",
+     .help = "CPUs to run on (OS numbers), one rank each, in this order: 1,9,17. Overrides ranks."},
+    {.name = "ranks",
+     .kind = PARAM_TEXT,
+     .offset = AT(ranks),
+     .room = ROOM(ranks),
+     .def = "all-cores",
+     .metavar = "WHICH",
+     .help = "Where ranks run: all-cores, one-per-numa, one-per-l3, or a number of ranks per NUMA "
+             "node. (matrix and firsttouch: one-per-numa unless told otherwise.)"},
+    {.name = "numa",
+     .kind = PARAM_TEXT,
+     .offset = AT(numa),
+     .room = ROOM(numa),
+     .def = "local",
+     .metavar = "NODES",
+     .help = "NUMA node of each rank's memory: local, auto (round-robin over the nodes with "
+             "memory), one "
+             "node (3), or one node a rank (0,0,1,1)."},
+    {.name = "hyperthreads",
+     .kind = PARAM_BOOL,
+     .offset = AT(hyperthreads),
+     .def = "false",
+     .help = "Use every hardware thread of a core, not only its first."},
+    {.name = "oversubscribe",
+     .kind = PARAM_BOOL,
+     .offset = AT(oversubscribe),
+     .def = "false",
+     .help = "Allow several ranks on one CPU."},
+    {.name = "launcher",
+     .kind = PARAM_ENUM,
+     .offset = AT(launcher),
+     .choices = launcher_names,
+     .def = "auto",
+     .help = "Who starts the ranks: mpi (mpirun), processes (numa_bench itself, without MPI), or "
+             "auto: MPI where it is installed."},
+    {.name = "quick",
+     .kind = PARAM_BOOL,
+     .offset = AT(quick),
+     .def = "false",
+     .help = "A rough answer (5 %) soon; sets other defaults, and what else is given still holds."},
+    {.name = "timeout_s",
+     .kind = PARAM_INT,
+     .offset = AT(timeout_s),
+     .min = 1,
+     .max = 86400,
+     .def = "900",
+     .unit = "s",
+     .help = "Deadline of the whole run; what is not done by then is killed."},
+    {.name = "note",
+     .kind = PARAM_TEXT,
+     .offset = AT(note),
+     .room = ROOM(note),
+     .def = "",
+     .help = "Free text kept with the run."},
+};
+
+const struct param_table spec_common = {common_params, COUNT_OF(common_params)};
+
+// --- What the tables cannot say ----------------------------------------------------------------
+
+static int contradiction(struct err *err, const char *member, const char *why)
+{
+    return err_set(err, ERR_INVALID, member, "contradicts %s", why);
+}
+
+static int check_links(const struct spec *s, uint64_t smallest, uint64_t largest, struct err *err)
+{
+    uint64_t stride = s->stride ? s->stride : 64;
+    if (s->stride % 8)
+        return err_set(err, ERR_INVALID, "stride", "must be a multiple of 8 bytes, got %llu",
+                       (unsigned long long)s->stride);
+    if (smallest < 8 * stride)
+        return err_set(err, ERR_INVALID, "size",
+                       "the smallest, %llu bytes, holds fewer than 8 links of %llu",
+                       (unsigned long long)smallest, (unsigned long long)stride);
+    if (s->locality && s->locality < 8 * stride)
+        return err_set(err, ERR_INVALID, "locality", "must hold 8 links of %llu bytes, or be 0",
+                       (unsigned long long)stride);
+    if (largest > (uint64_t)1 << 46)
+        return err_set(err, ERR_INVALID, "size", "the largest is above 64T");
+    return 0;
+}
+
+static int check_classic(const struct spec *s, struct err *err)
+{
+    if (s->method != METHOD_CLASSIC)
+        return 0;
+    if (s->stride || s->locality)
+        return contradiction(err, s->stride ? "stride" : "locality",
+                             "method classic, whose links are 8 bytes apart in one random order");
+    return s->load == LOAD_NONE
+               ? 0
+               : contradiction(err, "load", "method classic, which cannot hold a load constant");
+}
+
+static int check_load(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (s->load == LOAD_NONE && (*s->load_cpus || s->load_rate))
+        return contradiction(err, *s->load_cpus ? "load_cpus" : "load_rate", "load none");
+    if (!*s->load_cpus)
+        return 0;
+    return str_to_ids(s->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err);
+}
+
+static int check_latency(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n;
+    if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, err) < 0 ||
+        check_links(s, sizes[0], sizes[n - 1], err) < 0 || check_classic(s, err) < 0)
+        return -1;
+    return check_load(s, err);
+}
+
+// "auto" or one size.
+static int check_one_size(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n;
+    if (strcmp(s->size, "auto") == 0)
+        return check_links(s, 1 << 20, 1 << 20, err);
+    if (str_to_sizes(s->size, 1, "size", &sizes, &n, err) < 0)
+        return -1;
+    return check_links(s, sizes[0], sizes[0], err);
+}
+
+// Benchmarks that choose the node of each array themselves.
+static int check_own_placement(const struct spec *s, struct err *err)
+{
+    if (strcmp(s->numa, "local") == 0)
+        return 0;
+    return err_set(err, ERR_INVALID, "numa", "must be local: %s places its memory itself%s",
+                   benchmarks[s->benchmark].name, spec_param(s, "targets") ? " (see targets)" : "");
+}
+
+static int check_targets(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (check_one_size(s, err) < 0 || check_own_placement(s, err) < 0)
+        return -1;
+    if (strcmp(s->targets, "all") == 0)
+        return 0;
+    return str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err);
+}
+
+static int check_bandwidth(const struct spec *s, struct err *err)
+{
+    if (s->sweep != SWEEP_OWN)
+        return check_targets(s, err);
+    if (strcmp(s->targets, "all") != 0)
+        return contradiction(err, "targets", "sweep own, where each rank has its own memory");
+    return check_one_size(s, err);
+}
+
+static int check_pingpong(const struct spec *s, struct err *err)
+{
+    int pairs[SPEC_PAIRS_MAX][2], n;
+    if (s->launcher == LAUNCHER_PROCESSES)
+        return contradiction(err, "launcher", "pingpong, which measures messages of MPI");
+    if (strcmp(s->pairs, "classes") == 0 || strcmp(s->pairs, "all") == 0)
+        return 0;
+    return spec_pairs(s->pairs, pairs, &n, err);
+}
+
+static int check_firsttouch(const struct spec *s, struct err *err)
+{
+    return check_one_size(s, err) < 0 ? -1 : check_own_placement(s, err);
+}
+
+static int check_loaded(const struct spec *s, struct err *err)
+{
+    if (s->load == LOAD_NONE)
+        return err_set(err, ERR_INVALID, "load", "must be chase, read, write or copy");
+    return check_one_size(s, err);
+}
+
+static const struct preset no_presets[] = {{0}};
+static const struct preset one_per_numa[] = {{"ranks", "one-per-numa"}, {0}};
+static const struct preset quick_chase[] = {
+    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "1"}, {0}};
+static const struct preset quick_bandwidth[] = {{"passes", "4"}, {"kernel", "triad"}, {0}};
+static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
+static const struct preset quick_c2c[] = {{"repetitions", "200"}, {"min_samples", "16"}, {0}};
+static const struct preset quick_touch[] = {
+    {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "1"}, {0}};
+static const struct preset quick_loaded[] = {
+    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"steps", "5"}, {0}};
+
+#define PARAMS(table)                                                                              \
+    {                                                                                              \
+        table, COUNT_OF(table)                                                                     \
+    }
+
+const struct benchmark benchmarks[BENCHMARKS] = {
+    [BENCHMARK_LATENCY] =
+        {
+            .name = "latency",
+            .title = "Memory latency by pointer chasing",
+            .help = "Each rank walks one random cycle of dependent loads through its working set, "
+                    "one link a cache line, and reports the time of a load.",
+            .method = "prp4-v1",
+            .params = PARAMS(latency_params),
+            .defaults = no_presets,
+            .quick = quick_chase,
+            .check = check_latency,
+        },
+    [BENCHMARK_MATRIX] =
+        {
+            .name = "matrix",
+            .title = "Idle latency from every node to every node",
+            .help = "One rank at a time chases through memory on each target node while the others "
+                    "sleep: initiator x target.",
+            .method = "prp4-v1",
+            .params = PARAMS(matrix_params),
+            .defaults = one_per_numa,
+            .quick = quick_chase,
+            .check = check_targets,
+        },
+    [BENCHMARK_BANDWIDTH] =
+        {
+            .name = "bandwidth",
+            .title = "Sustainable memory bandwidth",
+            .help = "STREAM's four kernels, a read and a write around the caches, by the ranks "
+                    "together, on each target node; bytes counted as STREAM counts them.",
+            .method = "stream-v1",
+            .params = PARAMS(bandwidth_params),
+            .defaults = no_presets,
+            .quick = quick_bandwidth,
+            .check = check_bandwidth,
+        },
+    [BENCHMARK_PINGPONG] =
+        {
+            .name = "pingpong",
+            .title = "MPI ping-pong between cores",
+            .help = "Two ranks send a message there and back while the others sleep; half of the "
+                    "round trip, by size of the message and pair of cores.",
+            .method = "pingpong-v1",
+            .params = PARAMS(pingpong_params),
+            .defaults = no_presets,
+            .quick = quick_pingpong,
+            .check = check_pingpong,
+        },
+    [BENCHMARK_C2C] =
+        {
+            .name = "c2c",
+            .title = "Core-to-core handover of a cache line",
+            .help = "Two cores hand a cache line to each other; the round trip of every pair.",
+            .method = "c2c-v1",
+            .params = PARAMS(c2c_params),
+            .defaults = no_presets,
+            .quick = quick_c2c,
+            .check = check_own_placement,
+        },
+    [BENCHMARK_FIRSTTOUCH] =
+        {
+            .name = "firsttouch",
+            .title = "First touch: own, shared and crossed memory",
+            .help = "Each rank touches an array first, so that its node gets the pages; then all "
+                    "use their own, all the first rank's, and each the next rank's.",
+            .method = "touch-v1",
+            .params = PARAMS(firsttouch_params),
+            .defaults = one_per_numa,
+            .quick = quick_touch,
+            .check = check_firsttouch,
+        },
+    [BENCHMARK_LOADED] =
+        {
+            .name = "loaded",
+            .title = "Latency under stepped load",
+            .help = "The first rank of each node chases while the node's other ranks move data at "
+                    "stepped rates: the curve of latency over bandwidth.",
+            .method = "prp4-v1",
+            .params = PARAMS(loaded_params),
+            .defaults = no_presets,
+            .quick = quick_loaded,
+            .check = check_loaded,
+        },
+};

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/result_print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/result_table.h"
+
+enum { LABEL_WIDTH = 18, COLUMN_WIDTH = 10, NODE_COLUMNS = 64 };
+
+struct result {
+    const struct matrix *list;
+    int n;
+    const struct rank_info *ranks;
+    int n_ranks;
+};
+
+static bool axes_are(const struct matrix *m, const char *rows, const char *cols)
+{
+    return strcmp(m->row.name, rows) == 0 && strcmp(m->col.name, cols) == 0;
+}
+
+static double median(const struct matrix *m, int row, int col)
+{
+    return matrix_at(m, row, col)->v[CELL_MEDIAN];
+}
+
+static const struct rank_info *find_rank(const struct result *r, int64_t rank)
+{
+    for (int i = 0; i < r->n_ranks; i++)
+        if (r->ranks[i].rank == rank)
+            return &r->ranks[i];
+    return NULL;
+}
+
+// "3 (CPU 7, node 1)" for a rank, the axis' own label for all else.
+static void row_label(const struct result *r, const struct matrix *m, int row, char *out,
+                      size_t room)
+{
+    const struct rank_info *rank =
+        strcmp(m->row.name, "rank") == 0 ? find_rank(r, m->row.values[row]) : NULL;
+    if (rank)
+        snprintf(out, room, "%" PRId64 " CPU %" PRId64 " node %" PRId64, rank->rank, rank->cpu,
+                 rank->cpu_node);
+    else
+        axis_label(&m->row, row, out, room);
+}
+
+static void value(double v, int digits, struct buf *out)
+{
+    if (isfinite(v))
+        buf_fmt(out, " %*.*f", COLUMN_WIDTH, digits, v);
+    else
+        buf_fmt(out, " %*s", COLUMN_WIDTH, "-");
+}
+
+static int digits_of(const struct matrix *m)
+{
+    return strcmp(m->unit, "us") == 0 ? 2 : 1;
+}
+
+static void grid_heads(const struct matrix *m, struct buf *out)
+{
+    char head[48], label[32];
+    snprintf(head, sizeof head, "%s \\ %s", m->row.name, m->col.name);
+    buf_fmt(out, "%-*s", LABEL_WIDTH, head);
+    for (int c = 0; c < m->col.n; c++) {
+        if (strcmp(m->col.unit, "bytes") == 0)
+            str_from_bytes((uint64_t)m->col.values[c], label, sizeof label);
+        else
+            axis_label(&m->col, c, label, sizeof label);
+        buf_fmt(out, " %*s", COLUMN_WIDTH, label);
+    }
+    buf_char(out, '\n');
+}
+
+static void grid(const struct result *r, const struct matrix *m, struct buf *out)
+{
+    char label[80];
+    buf_fmt(out, "%s: %s (%s)\n", m->name, m->quantity, m->unit);
+    grid_heads(m, out);
+    for (int row = 0; row < m->row.n; row++) {
+        row_label(r, m, row, label, sizeof label);
+        buf_fmt(out, "%-*s", LABEL_WIDTH, label);
+        for (int c = 0; c < m->col.n; c++)
+            value(median(m, row, c), digits_of(m), out);
+        buf_char(out, '\n');
+    }
+}
+
+static void grids(const struct result *r, struct buf *out)
+{
+    for (int i = 0; i < r->n; i++) {
+        buf_str(out, i ? "\n" : "");
+        grid(r, &r->list[i], out);
+    }
+}
+
+// --- Latency -----------------------------------------------------------------------------------
+
+static void latency(const struct result *r, struct buf *out)
+{
+    static const char *const titles[] = {"Concurrent (all ranks at once)",
+                                         "Serial (one rank at a time)"};
+    struct matrix ratio CLEANUP(matrix_fini) = {0};
+    for (int i = 0; i < r->n; i++) {
+        if (r->n > 1)
+            buf_fmt(out, "%s\n", titles[strcmp(r->list[i].name, "serial") == 0]);
+        result_table_write(&r->list[i], r->ranks, r->n_ranks, out);
+        buf_str(out, i + 1 < r->n ? "\n" : "");
+    }
+    if (r->n != 2 || result_ratio(&ratio, &r->list[0], &r->list[1], NULL) < 0)
+        return;
+    buf_str(out, "\nHow much slower with company (concurrent / serial)\n");
+    result_table_write(&ratio, r->ranks, r->n_ranks, out);
+}
+
+// --- Matrix, as Intel's Memory Latency Checker prints it -----------------------------------------
+
+static void node_to_node(const struct result *r, struct buf *out)
+{
+    const struct matrix *m = &r->list[0];
+    buf_str(out, "Measuring idle latencies (in ns)...\n\t\tNuma node\nNuma node (CPU)  \t");
+    for (int c = 0; c < m->col.n; c++)
+        buf_fmt(out, "%8" PRId64, m->col.values[c]);
+    buf_char(out, '\n');
+    for (int row = 0; row < m->row.n; row++) {
+        const struct rank_info *rank = find_rank(r, m->row.values[row]);
+        char label[48] = "-";
+        if (rank)
+            snprintf(label, sizeof label, "%" PRId64 " (%" PRId64 ")", rank->cpu_node, rank->cpu);
+        buf_fmt(out, "%15s  \t", label);
+        for (int c = 0; c < m->col.n; c++)
+            buf_fmt(out, "%8.1f", median(m, row, c));
+        buf_char(out, '\n');
+    }
+}
+
+// --- Bandwidth -----------------------------------------------------------------------------------
+
+// One row and one column: the lines that STREAM prints.
+static void stream_lines(const struct result *r, struct buf *out)
+{
+    buf_fmt(out, "%-10s %12s %12s %12s %12s\n", "Function", "Median MB/s", "Low", "High", "p99");
+    for (int i = 0; i < r->n; i++) {
+        const double *v = r->list[i].cells[0].v;
+        buf_fmt(out, "%-10s %12.1f %12.1f %12.1f %12.1f\n", r->list[i].name, v[CELL_MEDIAN],
+                v[CELL_LO], v[CELL_HI], v[CELL_P99]);
+    }
+}
+
+static void bandwidth(const struct result *r, struct buf *out)
+{
+    if (r->list[0].row.n == 1 && r->list[0].col.n == 1)
+        stream_lines(r, out);
+    else
+        grids(r, out);
+}
+
+// --- Ping-pong, with IMB's columns ---------------------------------------------------------------
+
+static void pair_table(const struct matrix *m, int row, struct buf *out)
+{
+    char label[32];
+    double peak = 0;
+    axis_label(&m->row, row, label, sizeof label);
+    buf_fmt(out, "# Pair %s\n%13s %13s %13s %13s %13s\n", label, "#bytes", "#samples", "t[usec]",
+            "Mbytes/sec", "p99[usec]");
+    for (int c = 0; c < m->col.n; c++) {
+        const double *v = matrix_at(m, row, c)->v;
+        double rate = v[CELL_MEDIAN] > 0 ? (double)m->col.values[c] / v[CELL_MEDIAN] : 0;
+        peak = rate > peak ? rate : peak;
+        buf_fmt(out, "%13" PRId64 " %13.0f %13.2f %13.2f %13.2f\n", m->col.values[c], v[CELL_N],
+                v[CELL_MEDIAN], rate, v[CELL_P99]);
+    }
+    buf_fmt(out, "latency of %.2f us and maximum bandwidth of %.2f GB/s\n", median(m, row, 0),
+            peak / 1000);
+}
+
+static void pingpong(const struct result *r, struct buf *out)
+{
+    for (int row = 0; row < r->list[0].row.n; row++) {
+        buf_str(out, row ? "\n" : "");
+        pair_table(&r->list[0], row, out);
+    }
+}
+
+// --- First touch
+// -----------------------------------------------------------------------------------
+
+static void first_touch(const struct result *r, struct buf *out)
+{
+    const struct matrix *m = &r->list[0];
+    char label[80];
+    buf_fmt(out,
+            "Time of an access (ns), all ranks at once, and how many times that of own memory\n"
+            "%-*s %*s %*s %*s %*s %*s\n",
+            LABEL_WIDTH, "rank", COLUMN_WIDTH, "own", COLUMN_WIDTH, "shared", COLUMN_WIDTH, "",
+            COLUMN_WIDTH, "crossed", COLUMN_WIDTH, "");
+    for (int row = 0; row < m->row.n; row++) {
+        double own = median(m, row, ACCESS_OWN);
+        row_label(r, m, row, label, sizeof label);
+        buf_fmt(out, "%-*s", LABEL_WIDTH, label);
+        value(own, 2, out);
+        for (int a = ACCESS_SHARED; a < AXIS_ACCESSES; a++) {
+            char ratio[32];
+            value(median(m, row, a), 2, out);
+            snprintf(ratio, sizeof ratio, "x %.2f", median(m, row, a) / own);
+            buf_fmt(out, " %*s", COLUMN_WIDTH, ratio);
+        }
+        buf_char(out, '\n');
+    }
+}
+
+// --- Loaded latency
+// --------------------------------------------------------------------------------
+
+static void loaded(const struct result *r, struct buf *out)
+{
+    const struct matrix *latency_of = &r->list[0], *bandwidth_of = &r->list[1];
+    char label[80];
+    for (int row = 0; row < latency_of->row.n; row++) {
+        row_label(r, latency_of, row, label, sizeof label);
+        buf_fmt(out, "%sLatency of rank %s while the others of its node move data\n%*s %*s %*s\n",
+                row ? "\n" : "", label, COLUMN_WIDTH, "load", COLUMN_WIDTH, "MB/s", COLUMN_WIDTH,
+                "ns");
+        for (int c = 0; c < latency_of->col.n; c++) {
+            buf_fmt(out, "%*" PRId64 "%%", COLUMN_WIDTH - 1, latency_of->col.values[c]);
+            value(median(bandwidth_of, row, c), 1, out);
+            value(median(latency_of, row, c), 1, out);
+            buf_char(out, '\n');
+        }
+    }
+}
+
+// --- The whole
+// -------------------------------------------------------------------------------------
+
+static const struct {
+    const char *rows, *cols;
+    int matrices; // 0: any number
+    void (*write)(const struct result *r, struct buf *out);
+} forms[] = {
+    {"rank", "working_set", 0, latency},   {"rank", "target", 1, node_to_node},
+    {"initiator", "target", 0, bandwidth}, {"threads", "target", 0, bandwidth},
+    {"pair", "message", 1, pingpong},      {"rank", "access", 1, first_touch},
+    {"rank", "load", 2, loaded},
+};
+
+void result_tables_write(const struct matrix *list, int n, const struct rank_info *ranks,
+                         int n_ranks, struct buf *out)
+{
+    const struct result r = {list, n, ranks, n_ranks};
+    for (size_t i = 0; n > 0 && i < COUNT_OF(forms); i++)
+        if (axes_are(&list[0], forms[i].rows, forms[i].cols) &&
+            (!forms[i].matrices || forms[i].matrices == n)) {
+            forms[i].write(&r, out);
+            return;
+        }
+    grids(&r, out);
+}
+
+void result_notes_write(const struct matrix *list, int n, const struct rank_info *ranks,
+                        int n_ranks, struct buf *out)
+{
+    for (int i = 0; i < n; i++)
+        result_notes_matrix(&list[i], out);
+    result_notes_ranks(ranks, n_ranks, out);
+}
+
+// --- Where memory is
+// -------------------------------------------------------------------------------
+
+static int known_nodes(const struct rank_info *ranks, int n_ranks, int64_t nodes[NODE_COLUMNS])
+{
+    int n = 0;
+    for (int r = 0; r < n_ranks; r++)
+        for (int i = 0; i < ranks[r].n_nodes; i++) {
+            int64_t node = ranks[r].nodes[i].node;
+            int at = 0;
+            while (at < n && nodes[at] < node)
+                at++;
+            if (!ranks[r].nodes[i].process_kib || n == NODE_COLUMNS ||
+                (at < n && nodes[at] == node))
+                continue;
+            memmove(&nodes[at + 1], &nodes[at], (size_t)(n - at) * sizeof *nodes);
+            nodes[at] = node;
+            n++;
+        }
+    return n;
+}
+
+static void usage_line(struct buf *out, const char *head, const double *mib, int nodes)
+{
+    double total = 0;
+    buf_fmt(out, "%-17s", head);
+    for (int n = 0; n < nodes; n++) {
+        buf_fmt(out, " %15.2f", mib[n]);
+        total += mib[n];
+    }
+    buf_fmt(out, " %15.2f\n", total);
+}
+
+static void usage_rule(struct buf *out, const char *head, int columns)
+{
+    buf_fmt(out, "%-17s", head);
+    for (int n = 0; n < columns; n++)
+        buf_str(out, " ---------------");
+    buf_char(out, '\n');
+}
+
+static void usage_heads(struct buf *out, const int64_t *nodes, int n)
+{
+    char text[32];
+    buf_fmt(out, "Per-node memory usage of the ranks (in MBs)\n%-17s", "");
+    for (int i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "Node %" PRId64, nodes[i]);
+        buf_fmt(out, " %15s", text);
+    }
+    buf_fmt(out, " %15s\n", "Total");
+    usage_rule(out, "", n + 1);
+}
+
+void result_usage_write(const struct rank_info *ranks, int n_ranks, struct buf *out)
+{
+    int64_t nodes[NODE_COLUMNS + 1];
+    double sum[NODE_COLUMNS] = {0};
+    int n = known_nodes(ranks, n_ranks, nodes);
+    if (!n)
+        return;
+    usage_heads(out, nodes, n);
+    for (int r = 0; r < n_ranks; r++) {
+        double mib[NODE_COLUMNS] = {0};
+        char text[32];
+        for (int i = 0; i < ranks[r].n_nodes; i++)
+            for (int k = 0; k < n; k++)
+                if (nodes[k] == ranks[r].nodes[i].node)
+                    mib[k] = (double)ranks[r].nodes[i].process_kib / 1024;
+        for (int k = 0; k < n; k++)
+            sum[k] += mib[k];
+        snprintf(text, sizeof text, "Rank %03" PRId64, ranks[r].rank);
+        usage_line(out, text, mib, n);
+    }
+    usage_rule(out, "----------------", n + 1);
+    usage_line(out, "Total", sum, n);
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/shape.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+static const struct shape latency[] = {
+    {"concurrent", "latency", "ns", "rank", "working_set"},
+    {"serial", "latency", "ns", "rank", "working_set"},
+};
+static const struct shape matrix[] = {{"idle", "latency", "ns", "rank", "target"}};
+// In the order of STREAM's kernels, which the choice of kernel counts from 1.
+static const char *const kernels[] = {"copy", "scale", "add", "triad", "read", "write"};
+static const struct shape pingpong_all[] = {
+    {"latency", "latency", "us", "rank", "rank"},
+    {"bandwidth", "bandwidth", "MB/s", "rank", "rank"},
+};
+static const struct shape pingpong_pairs[] = {{"pingpong", "latency", "us", "pair", "message"}};
+static const struct shape c2c[] = {
+    {"cas", "round_trip", "ns", "rank", "rank"},
+    {"load", "round_trip", "ns", "rank", "rank"},
+};
+static const struct shape firsttouch[] = {{"access", "access_time", "ns", "rank", "access"}};
+static const struct shape loaded[] = {
+    {"latency", "latency", "ns", "rank", "load"},
+    {"bandwidth", "bandwidth", "MB/s", "rank", "load"},
+};
+
+static int copy(struct shape *out, const struct shape *from, int n)
+{
+    memcpy(out, from, (size_t)n * sizeof *out);
+    return n;
+}
+
+static int bandwidth(const struct spec *s, struct shape *out)
+{
+    static const char *const rows[] = {
+        [SWEEP_NODES] = "initiator", [SWEEP_THREADS] = "threads", [SWEEP_OWN] = "threads"};
+    int n = 0;
+    for (int k = 0; k < (int)COUNT_OF(kernels); k++)
+        if (s->kernel == 0 || s->kernel == k + 1)
+            out[n++] = (struct shape){kernels[k], "bandwidth", "MB/s", rows[s->sweep], "target"};
+    return n;
+}
+
+// Both, or the one that is chosen by its number from 1.
+static int either(struct shape *out, const struct shape *two, int choice)
+{
+    return choice ? copy(out, &two[choice - 1], 1) : copy(out, two, 2);
+}
+
+int shape_list(const struct spec *s, struct shape list[SHAPES_MAX])
+{
+    switch ((enum benchmark_id)s->benchmark) {
+    case BENCHMARK_LATENCY:
+        return s->mode == MODE_BOTH ? copy(list, latency, 2)
+                                    : copy(list, &latency[s->mode == MODE_SERIAL], 1);
+    case BENCHMARK_MATRIX:
+        return copy(list, matrix, 1);
+    case BENCHMARK_BANDWIDTH:
+        return bandwidth(s, list);
+    case BENCHMARK_PINGPONG:
+        return strcmp(s->pairs, "all") == 0 ? copy(list, pingpong_all, 2)
+                                            : copy(list, pingpong_pairs, 1);
+    case BENCHMARK_C2C:
+        return either(list, c2c, s->definition);
+    case BENCHMARK_FIRSTTOUCH:
+        return copy(list, firsttouch, 1);
+    case BENCHMARK_LOADED:
+        return copy(list, loaded, 2);
+    case BENCHMARKS:
+        break;
+    }
+    return 0;
+}
+
+const struct shape *shape_find(const struct shape *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static bool is(const struct axis *a, const char *name)
+{
+    return strcmp(a->name, name) == 0;
+}
+
+static bool pairs_of_ranks(const struct matrix *m)
+{
+    return is(&m->row, "rank") && is(&m->col, "rank");
+}
+
+bool shape_has_cell(const struct matrix *m, int row, int col)
+{
+    return !pairs_of_ranks(m) || row < col;
+}
+
+bool shape_complete(const struct matrix *m)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++)
+            if (shape_has_cell(m, r, c) && !isfinite(matrix_at(m, r, c)->v[CELL_MEDIAN]))
+                return false;
+    return m->cells != NULL;
+}
+
+int64_t shape_cells(const struct matrix *m)
+{
+    int64_t n = m->row.n;
+    return pairs_of_ranks(m) ? n * (n - 1) / 2 : n * m->col.n;
+}
+
+// --- Axes --------------------------------------------------------------------------------------
+
+static bool rank_ok(int64_t v, const struct plan *p)
+{
+    return v >= 0 && v < p->n_ranks;
+}
+
+static bool target_ok(int64_t v, const struct plan *p)
+{
+    for (int i = 0; i < p->n_targets; i++)
+        if (p->targets[i] == v)
+            return true;
+    return v == -1 && !p->n_targets;
+}
+
+static bool initiator_ok(int64_t v, const struct plan *p)
+{
+    for (int i = 0; i < p->n_ranks; i++)
+        if (p->ranks[i].cpu_node == v)
+            return true;
+    return false;
+}
+
+static bool threads_ok(int64_t v, const struct plan *p)
+{
+    return v >= 1 && v <= p->n_ranks;
+}
+
+static bool pair_ok(int64_t v, const struct plan *p)
+{
+    int first, second;
+    axis_unpair(v, &first, &second);
+    return v >= 0 && first < second && second < p->n_ranks;
+}
+
+static bool any_ok(int64_t v, const struct plan *p)
+{
+    (void)p;
+    return v >= 0;
+}
+
+static bool access_ok(int64_t v, const struct plan *p)
+{
+    (void)p;
+    return v >= 0 && v < AXIS_ACCESSES;
+}
+
+static bool load_ok(int64_t v, const struct plan *p)
+{
+    (void)p;
+    return v >= 0 && v <= 100;
+}
+
+static const struct axis_kind {
+    const char *name, *unit;
+    bool (*ok)(int64_t value, const struct plan *p);
+    bool rises;
+} kinds[] = {
+    {"rank", "", rank_ok, true},        {"working_set", "bytes", any_ok, true},
+    {"target", "", target_ok, false},   {"initiator", "", initiator_ok, false},
+    {"threads", "", threads_ok, true},  {"pair", "", pair_ok, false},
+    {"message", "bytes", any_ok, true}, {"access", "", access_ok, true},
+    {"load", "%", load_ok, true},
+};
+
+static const struct axis_kind *kind_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+static void name_axis(struct axis *a, const char *name)
+{
+    snprintf(a->name, sizeof a->name, "%s", name);
+    const struct axis_kind *kind = kind_of(name);
+    snprintf(a->unit, sizeof a->unit, "%s", kind ? kind->unit : "");
+}
+
+int shape_make(struct matrix *m, const struct shape *shape, int rows, int cols, struct err *err)
+{
+    if (matrix_init(m, shape->name, shape->quantity, shape->unit, rows, cols, err) < 0)
+        return -1;
+    name_axis(&m->row, shape->rows);
+    name_axis(&m->col, shape->cols);
+    return 0;
+}
+
+static int check_axis(const struct matrix *m, const struct axis *a, const char *wanted,
+                      const struct plan *p, struct err *err)
+{
+    const struct axis_kind *kind = kind_of(wanted);
+    if (!kind || !is(a, wanted))
+        return err_set(err, ERR_INVALID, "", "matrix %s has an axis \"%s\" instead of %s", m->name,
+                       a->name, wanted);
+    for (int i = 0; i < a->n; i++) {
+        if (!kind->ok(a->values[i], p))
+            return err_set(err, ERR_INVALID, "", "matrix %s: %s %" PRId64 " is not of this run",
+                           m->name, a->name, a->values[i]);
+        for (int k = 0; k < i; k++)
+            if (a->values[k] == a->values[i])
+                return err_set(err, ERR_INVALID, "", "matrix %s: %s %" PRId64 " twice", m->name,
+                               a->name, a->values[i]);
+        if (kind->rises && i && a->values[i] < a->values[i - 1])
+            return err_set(err, ERR_INVALID, "", "matrix %s: the values of %s do not rise", m->name,
+                           a->name);
+    }
+    return 0;
+}
+
+// How many values an axis must have; 0: it depends on what is found at the start.
+static int values_wanted(const char *axis, const struct spec *s, const struct plan *p)
+{
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n = 0;
+    if (strcmp(axis, "working_set") == 0 &&
+        str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) == 0)
+        return n;
+    if (strcmp(axis, "rank") == 0 && s->benchmark != BENCHMARK_LOADED)
+        return p->n_ranks;
+    if (strcmp(axis, "target") == 0)
+        return p->n_targets ? p->n_targets : 1;
+    if (strcmp(axis, "load") == 0)
+        return (int)s->steps + 1;
+    return strcmp(axis, "access") == 0 ? AXIS_ACCESSES : 0;
+}
+
+static int check_count(const struct matrix *m, const struct axis *a, const struct spec *s,
+                       const struct plan *p, struct err *err)
+{
+    int wanted = values_wanted(a->name, s, p);
+    if (!wanted || wanted == a->n)
+        return 0;
+    return err_set(err, ERR_INVALID, "", "matrix %s is %d x %d, expected %d values of %s", m->name,
+                   m->row.n, m->col.n, wanted, a->name);
+}
+
+int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p, struct err *err)
+{
+    struct shape list[SHAPES_MAX];
+    const struct shape *shape = shape_find(list, shape_list(s, list), m->name);
+    if (!shape)
+        return err_set(err, ERR_INVALID, "", "a matrix \"%s\" that was not asked for", m->name);
+    if (strcmp(m->quantity, shape->quantity) != 0 || strcmp(m->unit, shape->unit) != 0)
+        return err_set(err, ERR_INVALID, "", "matrix %s is of \"%s\" in \"%s\", not %s in %s",
+                       m->name, m->quantity, m->unit, shape->quantity, shape->unit);
+    if (check_axis(m, &m->row, shape->rows, p, err) < 0 ||
+        check_axis(m, &m->col, shape->cols, p, err) < 0 || check_count(m, &m->row, s, p, err) < 0)
+        return -1;
+    return check_count(m, &m->col, s, p, err);
+}

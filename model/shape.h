@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What matrices a run of a spec has: the contract between numa_bench, which measures them, and
+// everybody who reads them. Axes and their values:
+//   rank         number of a rank of the plan          working_set  bytes
+//   target       OS number of a node with memory, or -1: each rank's own
+//   initiator    OS number of a node with CPUs         threads      ranks that work together
+//   pair         two ranks, packed by axis_pair()      message      bytes
+//   access       enum access                           load         per cent of full load
+#pragma once
+#include "model/matrix.h"
+#include "model/plan.h"
+#include "model/spec.h"
+
+enum { SHAPES_MAX = 8 };
+
+struct shape {
+    const char *name, *quantity, *unit; // of the matrix
+    const char *rows, *cols;            // names of the axes
+};
+
+// Fills `list` in the order in which they are announced; returns how many.
+int shape_list(const struct spec *s, struct shape list[SHAPES_MAX]);
+const struct shape *shape_find(const struct shape *list, int n, const char *name);
+
+// An empty matrix of that shape; axis values still to be set. The unit of an axis follows its name.
+int shape_make(struct matrix *m, const struct shape *shape, int rows, int cols, struct err *err);
+
+// Cells that exist: all, but between ranks only those with row < col (a pair is measured once).
+bool shape_has_cell(const struct matrix *m, int row, int col);
+bool shape_complete(const struct matrix *m); // every cell that exists has a median
+int64_t shape_cells(const struct matrix *m); // how many exist
+
+// Does the head of `m` fit the spec and the plan? ERR_INVALID says what does not.
+int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p,
+                struct err *err);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The load: it moves what it says, at the rate that is asked for, and stops.
+#include "bench/load.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tests/unit/tap.h"
+
+enum { BYTES = 4 << 20 };
+
+static void worker(enum load_kind kind, void *memory)
+{
+    struct worker w;
+    worker_init(&w, kind, memory, BYTES, 1);
+    worker_pace(&w, 0);
+    for (int i = 0; i < 300; i++) // several times round
+        worker_block(&w);
+    CHECK(w.moved >= 300 * 32768u, "kind %d moves %llu bytes", kind, (unsigned long long)w.moved);
+}
+
+static void pace(void *memory)
+{
+    struct worker w;
+    worker_init(&w, LOAD_READ, memory, BYTES, 1);
+    worker_pace(&w, 100);
+    uint64_t begun = clock_mono_ns();
+    for (int i = 0; i < 40; i++)
+        worker_block(&w);
+    double mb_per_s = 1000 * (double)w.moved / (double)(clock_mono_ns() - begun);
+    CHECK(mb_per_s <= 100.5, "never above the rate of 100 MB/s: %.1f", mb_per_s);
+}
+
+static void threads(void)
+{
+    char cpus[16];
+    struct err err = {0};
+    snprintf(cpus, sizeof cpus, "%d", sched_getcpu());
+    struct load *l = load_start(LOAD_COPY, cpus, BYTES, 0, &err);
+    CHECK(l != NULL, "a load starts %s", err.text);
+    if (l) {
+        struct load_report r = load_stop(&l);
+        CHECK(r.cpus == 1 && r.mb_per_s >= 0 && l == NULL, "and stops: %.0f MB/s", r.mb_per_s);
+    }
+    CHECK(!load_start(LOAD_READ, "", BYTES, 0, &err), "no CPUs: %s", err.text);
+    CHECK(!load_start(LOAD_READ, "4000", BYTES, 0, &err), "no such CPU: %s", err.text);
+    CHECK(load_demand("0,1,2", BYTES) == 3 * BYTES, "what it needs");
+}
+
+int main(void)
+{
+    void *memory = aligned_alloc(4096, BYTES);
+    if (!memory)
+        return 1;
+    for (int kind = LOAD_CHASE; kind < LOAD_KINDS; kind++)
+        worker((enum load_kind)kind, memory);
+    pace(memory);
+    threads();
+    free(memory);
+    return tap_done();
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matrices of every benchmark, what of them is refused, and how they look.
+#include "model/shape.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "model/result_print.h"
+#include "tests/unit/tap.h"
+
+static struct plan_rank places[] = {{0, 0, 0}, {1, 0, 0}, {8, 2, 2}};
+static const struct plan plan = {.n_ranks = 3, .ranks = places, .n_targets = 2, .targets = {0, 2}};
+static const struct plan own = {.n_ranks = 3, .ranks = places};
+
+static int count_of(const struct spec *s, const char *axis)
+{
+    return strcmp(axis, "target") == 0        ? s->sweep == SWEEP_OWN ? 1 : 2
+           : strcmp(axis, "load") == 0        ? (int)s->steps + 1
+           : strcmp(axis, "working_set") == 0 ? 1
+           : strcmp(axis, "initiator") == 0   ? 2
+                                              : 3;
+}
+
+static void fill_axis(const struct spec *s, struct axis *a)
+{
+    for (int i = 0; i < a->n; i++) {
+        a->values[i] = i;
+        if (strcmp(a->name, "target") == 0)
+            a->values[i] = s->sweep == SWEEP_OWN ? -1 : plan.targets[i];
+        if (strcmp(a->name, "initiator") == 0)
+            a->values[i] = 2 * i;
+        if (strcmp(a->name, "threads") == 0)
+            a->values[i] = i + 1;
+        if (strcmp(a->name, "pair") == 0)
+            a->values[i] = axis_pair(i / 2, 2 - (i == 0));
+        if (strcmp(a->name, "working_set") == 0)
+            a->values[i] = 1 << 29;
+    }
+}
+
+static int make(struct matrix *m, const struct spec *s, const struct shape *shape)
+{
+    struct err err = {0};
+    int rows = count_of(s, shape->rows), cols = count_of(s, shape->cols);
+    if (shape_make(m, shape, rows, cols, &err) < 0)
+        return -1;
+    fill_axis(s, &m->row);
+    fill_axis(s, &m->col);
+    return 0;
+}
+
+static const struct plan *plan_of(const struct spec *s)
+{
+    return spec_param(s, "targets") && s->sweep != SWEEP_OWN ? &plan : &own;
+}
+
+static void check_all(struct spec *s, const char *what)
+{
+    struct shape list[SHAPES_MAX];
+    int n = shape_list(s, list);
+    CHECK(n >= 1, "%s has %d matrices", what, n);
+    for (int i = 0; i < n; i++) {
+        struct matrix m CLEANUP(matrix_fini) = {0};
+        struct err err = {0};
+        if (make(&m, s, &list[i]) < 0) {
+            CHECK(0, "%s: %s cannot be made", what, list[i].name);
+            continue;
+        }
+        CHECK(shape_check(&m, s, plan_of(s), &err) == 0, "%s: %s is taken %s", what, list[i].name,
+              err.text);
+        CHECK(!shape_complete(&m), "empty it is not complete");
+        for (int r = 0; r < m.row.n; r++)
+            for (int c = 0; c < m.col.n; c++)
+                if (shape_has_cell(&m, r, c))
+                    matrix_at(&m, r, c)->v[CELL_MEDIAN] = 5;
+        CHECK(shape_complete(&m), "full it is");
+        snprintf(m.unit, sizeof m.unit, "furlong");
+        CHECK(shape_check(&m, s, plan_of(s), &err) < 0, "another unit is refused: %s", err.text);
+    }
+}
+
+static void every_benchmark(void)
+{
+    for (int k = 0; k < BENCHMARKS; k++) {
+        struct spec s;
+        spec_init(&s, (enum benchmark_id)k);
+        check_all(&s, benchmarks[k].name);
+    }
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    s.mode = MODE_BOTH;
+    check_all(&s, "latency, both modes");
+    spec_init(&s, BENCHMARK_PINGPONG);
+    snprintf(s.pairs, sizeof s.pairs, "all");
+    check_all(&s, "pingpong, all pairs");
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    s.sweep = SWEEP_OWN;
+    check_all(&s, "bandwidth, own memory");
+    s.sweep = SWEEP_THREADS;
+    s.kernel = 4;
+    check_all(&s, "bandwidth, triad by threads");
+}
+
+static void refused(const char *what, int benchmark, const char *axis, int at, int64_t value)
+{
+    struct spec s;
+    struct shape list[SHAPES_MAX];
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct err err = {0};
+    spec_init(&s, (enum benchmark_id)benchmark);
+    shape_list(&s, list);
+    if (make(&m, &s, &list[0]) < 0)
+        abort();
+    struct axis *a = strcmp(m.row.name, axis) == 0 ? &m.row : &m.col;
+    a->values[at] = value;
+    CHECK(shape_check(&m, &s, plan_of(&s), &err) < 0, "%s: %s", what, err.text);
+}
+
+static void refusals(void)
+{
+    refused("a rank that is not there", BENCHMARK_LATENCY, "rank", 2, 3);
+    refused("a rank twice", BENCHMARK_LATENCY, "rank", 2, 1);
+    refused("ranks that do not rise", BENCHMARK_C2C, "rank", 0, 2);
+    refused("a target that was not asked for", BENCHMARK_MATRIX, "target", 1, 1);
+    refused("an initiator without ranks", BENCHMARK_BANDWIDTH, "initiator", 0, 1);
+    refused("a pair with itself", BENCHMARK_PINGPONG, "pair", 0, axis_pair(1, 1));
+    refused("a pair with nobody", BENCHMARK_PINGPONG, "pair", 0, axis_pair(1, 3));
+    refused("an access without a name", BENCHMARK_FIRSTTOUCH, "access", 2, 3);
+    refused("more than full load", BENCHMARK_LOADED, "load", 10, 101);
+}
+
+static void labels(void)
+{
+    int64_t values[] = {axis_pair(3, 1000)};
+    struct axis a = {.name = "pair", .n = 1, .values = values};
+    char text[32];
+    int first, second;
+    axis_label(&a, 0, text, sizeof text);
+    CHECK_STR(text, "3-1000", "a pair");
+    axis_unpair(values[0], &first, &second);
+    CHECK(first == 3 && second == 1000, "and back");
+    snprintf(a.name, sizeof a.name, "access");
+    values[0] = ACCESS_CROSSED;
+    axis_label(&a, 0, text, sizeof text);
+    CHECK_STR(text, "crossed", "an access");
+    CHECK(axis_is_named(&a), "which is no plain number");
+    snprintf(a.name, sizeof a.name, "rank");
+    axis_label(&a, 0, text, sizeof text);
+    CHECK_STR(text, "2", "a rank is its number");
+    CHECK(!axis_is_named(&a), "and nothing else");
+}
+
+// Each benchmark in the form of its field.
+static void printed(int benchmark, const char *const *wanted)
+{
+    struct spec s;
+    struct shape list[SHAPES_MAX];
+    struct matrix m[SHAPES_MAX] = {0};
+    struct rank_info ranks[3] = {
+        {.rank = 0}, {.rank = 1, .cpu = 1}, {.rank = 2, .cpu = 8, .cpu_node = 2}};
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    spec_init(&s, (enum benchmark_id)benchmark);
+    int n = shape_list(&s, list);
+    for (int i = 0; i < n; i++) {
+        if (make(&m[i], &s, &list[i]) < 0)
+            abort();
+        for (int k = 0; k < m[i].row.n * m[i].col.n; k++)
+            m[i].cells[k].v[CELL_MEDIAN] = k + 0.25;
+    }
+    result_tables_write(m, n, ranks, 3, &out);
+    for (; *wanted; wanted++)
+        CHECK(strstr(buf_text(&out), *wanted), "%s prints: %s", benchmarks[benchmark].name,
+              *wanted);
+    for (int i = 0; i < n; i++)
+        matrix_fini(&m[i]);
+}
+
+static void prints(void)
+{
+    printed(BENCHMARK_LATENCY,
+            (const char *const[]){"| Ranks | Cores ", "512MB", "|  002  |", NULL});
+    printed(BENCHMARK_MATRIX, (const char *const[]){"Measuring idle latencies (in ns)", "Numa node",
+                                                    "          2 (8)", NULL});
+    printed(BENCHMARK_BANDWIDTH,
+            (const char *const[]){"triad: bandwidth (MB/s)", "initiator \\ target", NULL});
+    printed(BENCHMARK_PINGPONG,
+            (const char *const[]){"# Pair 0-1", "       #bytes", "t[usec]    Mbytes/sec",
+                                  "maximum bandwidth", NULL});
+    printed(BENCHMARK_C2C, (const char *const[]){"cas: round_trip (ns)", "2 CPU 8 node 2", NULL});
+    printed(BENCHMARK_FIRSTTOUCH, (const char *const[]){"own", "x 5.00", NULL});
+    printed(BENCHMARK_LOADED, (const char *const[]){"MB/s", "       10%", NULL});
+}
+
+int main(void)
+{
+    every_benchmark();
+    refusals();
+    labels();
+    prints();
+    return tap_done();
+}
