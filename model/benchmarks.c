@@ -137,7 +137,7 @@ static const struct param latency_params[] = {
     P_PRECISION("1"),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("2000", SAMPLE_HELP),
-    P_CELL_MS("400"),
+    P_CELL_MS("240"),
     P_VISITS("3"),
     P_SEED,
 };
