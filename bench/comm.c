@@ -29,7 +29,7 @@ const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
 
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
 
-static bool launched(void)
+bool comm_uses_mpi(void)
 {
     for (size_t i = 0; i < COUNT_OF(rank_names); i++)
         if (getenv(rank_names[i]))
@@ -74,11 +74,11 @@ static const struct comm_ops *load_mpi(struct err *err)
 
 static const struct comm_ops *choose(const struct comm_start *start, struct err *err)
 {
-    if (launched() && start->ranks) {
+    if (comm_uses_mpi() && start->ranks) {
         err_set(err, ERR_USAGE, "np", "--np contradicts the launcher that has started this rank");
         return NULL;
     }
-    if (launched())
+    if (comm_uses_mpi())
         return load_mpi(err);
     return start->ranks ? &comm_processes : &comm_solo;
 }
@@ -89,7 +89,7 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
     int64_t tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
     // mpirun inside of an srun step has its own ranks.
     bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
-    if (by_srun && !launched())
+    if (by_srun && !comm_uses_mpi())
         return err_set(err, ERR_USAGE, "mpi",
                        "srun started %lld tasks without PMIx, so they cannot find each other: use "
                        "srun --mpi=pmix",

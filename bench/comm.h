@@ -43,5 +43,8 @@ extern const struct comm_ops comm_processes; // ranks that are forked here: no M
 int comm_open(struct comm *c, const struct comm_start *start, struct err *err);
 void comm_close(struct comm *c);
 
+// Started by a launcher of MPI, whose library is or will be loaded.
+bool comm_uses_mpi(void);
+
 // The rank's number before anything is open, from the environment; 0 without a launcher.
 int comm_rank_hint(void);

@@ -9,22 +9,6 @@
 
 #include "base/cleanup.h"
 
-// Open MPI forgets memory while it starts, and unloads the plugins that held more, so that the leak
-// checker of a sanitizer build could not even name them at exit. Hence: what it allocates while
-// starting is not counted, and the check is made before it ends, with all of ours still done. Weak:
-// absent from other builds.
-extern void __lsan_disable(void) __attribute__((weak));
-extern void __lsan_enable(void) __attribute__((weak));
-extern void __lsan_do_leak_check(void) __attribute__((weak));
-
-// PMIx's own thread forgets 32 bytes (pmix_hash_fetch). Here and not in a file, because a rank's
-// environment is made by whoever starts it.
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libpmix.so\n";
-}
-
 struct mpi_context {
     MPI_Comm node;
     MPI_Win window;
@@ -66,8 +50,6 @@ static int share_board(struct comm *c, struct mpi_context *m, struct err *err)
 static void mpi_close(struct comm *c)
 {
     struct mpi_context *m = c->context;
-    if (__lsan_do_leak_check)
-        __lsan_do_leak_check();
     MPI_Barrier(MPI_COMM_WORLD); // who comes first waits: its exit status may end the others
     if (c->board)
         MPI_Win_free(&m->window);
@@ -77,7 +59,7 @@ static void mpi_close(struct comm *c)
     MPI_Finalize();
 }
 
-static int mpi_start(struct comm *c, struct err *err)
+static int mpi_open(struct comm *c, struct err *err)
 {
     int given;
     struct mpi_context *m = malloc(sizeof *m);
@@ -97,16 +79,6 @@ static int mpi_start(struct comm *c, struct err *err)
         return 0;
     mpi_close(c);
     return -1;
-}
-
-static int mpi_open(struct comm *c, struct err *err)
-{
-    if (__lsan_disable)
-        __lsan_disable();
-    int outcome = mpi_start(c, err);
-    if (__lsan_enable)
-        __lsan_enable();
-    return outcome;
 }
 
 static int failed(const char *what, struct err *err)

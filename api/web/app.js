@@ -62,12 +62,12 @@ async function showRuns() {
   const rows = runs.map((r) => {
     const open = make("button", { type: "button", class: "link" }, "Run " + r.id);
     open.addEventListener("click", () => showRun(r.id, true));
-    return row([open, r.state, r.created.slice(0, 19).replace("T", " "), r.spec.size, r.spec.ranks,
-      r.spec.numa, r.spec.mode, r.seconds === null ? "" : r.seconds.toFixed(1) + " s"], "td",
-    ["text", r.state === "failed" ? "text failed" : "text", "text", "text", "text", "text", "text"]);
+    return row([open, r.state, r.created.slice(0, 19).replace("T", " "), r.spec.benchmark, r.spec.size || "",
+      r.spec.cpus || r.spec.ranks, r.spec.targets || r.spec.numa, r.seconds === null ? "" : r.seconds.toFixed(1) + " s"], "td",
+    ["text", r.state === "failed" ? "text failed" : "text", "text", "text", "text", "text", "text", "text"]);
   });
-  $("runs").replaceChildren(make("thead", {}, row(["", "State", "Asked for (UTC)", "Sizes", "Ranks", "Memory", "Mode", "Time"],
-    "th", ["text", "text", "text", "text", "text", "text", "text"])), make("tbody", {}, ...rows));
+  $("runs").replaceChildren(make("thead", {}, row(["", "State", "Asked for (UTC)", "Benchmark", "Sizes", "Ranks", "Memory", "Time"],
+    "th", ["text", "text", "text", "text", "text", "text", "text", "text"])), make("tbody", {}, ...rows));
   $("runs-empty").hidden = runs.length > 0;
   $("runs").hidden = runs.length === 0;
   return runs;
@@ -79,22 +79,27 @@ function heat(value, low, high) {
   return `hsl(${Math.round(210 - 190 * share)} 75% 74%)`;
 }
 
+// Values of an axis as people read them: their names, sizes, or the numbers.
+function labels(axis) {
+  return axis.labels || axis.values.map((v) => axis.unit === "bytes" ? bytes(v) : `${v}${axis.unit === "%" ? " %" : ""}`);
+}
+
 function heatTable(m) {
   const median = (i, j) => m.cells[i][j].median;
   const all = m.cells.flat().map((c) => c.median).filter((v) => v > 0);
   const low = Math.min(...all), high = Math.max(...all);
-  const rows = m.rows.values.map((rank, i) => {
+  const rows = labels(m.rows).map((name, i) => {
     const cells = m.cols.values.map((_, j) => {
       const value = median(i, j);
       const cell = make("td", { class: "heat" }, value === null ? "–" : value.toFixed(2));
       if (value > 0) cell.style.backgroundColor = heat(value, low, high);
       return cell;
     });
-    return make("tr", {}, make("th", { scope: "row" }, m.rows.name + " " + rank), ...cells);
+    return make("tr", {}, make("th", { scope: "row" }, m.rows.name + " " + name), ...cells);
   });
-  const heads = m.cols.values.map((v) => make("th", { scope: "col" }, bytes(v)));
+  const heads = labels(m.cols).map((name) => make("th", { scope: "col" }, name));
   return make("div", { class: "scroll" }, make("table", {},
-    make("caption", {}, `${m.name}: median ${m.quantity} in ${m.unit} for each rank and working set`),
+    make("caption", {}, `${m.name}: median ${m.quantity.replace("_", " ")} in ${m.unit}, ${m.rows.name} by ${m.cols.name.replace("_", " ")}`),
     make("thead", {}, make("tr", {}, make("td"), ...heads)), make("tbody", {}, ...rows)));
 }
 
@@ -105,16 +110,16 @@ function svg(tag, attributes, text) {
   return element;
 }
 
-// Latency against working set, both axes logarithmic, one line a rank.
+// Latency against working set or size of message, both axes logarithmic, one line a row.
 function plot(m) {
   const W = 760, H = 300, left = 56, right = 14, top = 12, bottom = 34;
   const all = m.cells.flat().map((c) => c.median).filter((v) => v > 0);
-  if (!all.length || m.cols.values.length < 2) return make("span");
-  const x0 = Math.log2(m.cols.values[0]), x1 = Math.log2(m.cols.values.at(-1));
+  if (!all.length || m.cols.unit !== "bytes" || m.cols.values.length < 2) return make("span");
+  const x0 = Math.log2(Math.max(m.cols.values[0], 0.5)), x1 = Math.log2(m.cols.values.at(-1));
   const y0 = Math.floor(Math.log2(Math.min(...all))), y1 = Math.ceil(Math.log2(Math.max(...all)) + 0.01);
-  const x = (v) => left + (Math.log2(v) - x0) / (x1 - x0) * (W - left - right);
+  const x = (v) => left + (Math.log2(Math.max(v, 0.5)) - x0) / (x1 - x0) * (W - left - right);
   const y = (v) => H - bottom - (Math.log2(v) - y0) / (y1 - y0) * (H - top - bottom);
-  const out = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "latency against working set; the table above has the numbers" });
+  const out = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${m.quantity} against ${m.cols.name.replace("_", " ")}; the table above has the numbers` });
   for (let e = y0; e <= y1; e++) {
     out.append(svg("line", { class: "grid", x1: left, x2: W - right, y1: y(2 ** e), y2: y(2 ** e) }),
       svg("text", { x: left - 6, y: y(2 ** e) + 4, "text-anchor": "end" }, `${2 ** e} ${m.unit}`));
@@ -182,7 +187,8 @@ function complain(error) {
 $("start").addEventListener("submit", async (event) => {
   event.preventDefault();
   $("start-error").textContent = "";
-  const spec = { benchmark: "latency", ...Object.fromEntries(new FormData(event.target)) };
+  const spec = Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== ""));
+  if (spec.benchmark !== "latency") delete spec.size, delete spec.mode;
   try {
     const run = await ask("v1/runs", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(spec) });
     follow(run.id);
