@@ -4,6 +4,7 @@
 // slice of the cache, which agent) is part of the time.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -24,7 +25,9 @@ struct handover {
 
 static uint64_t share_bytes(const struct handover *h)
 {
-    return 2 * sizeof(struct c2c_line) * (uint64_t)h->s->spec->lines;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t bytes = 2 * sizeof(struct c2c_line) * (uint64_t)h->s->spec->lines;
+    return (bytes + page - 1) / page * page;
 }
 
 static int make_matrices(const struct handover *h, struct matrix *m, struct err *err)
@@ -49,8 +52,7 @@ static int begin(struct handover *h, struct err *err)
         outcome = share_make(&h->lines, share_bytes(h), err);
     if (outcome == 0) {
         memset(h->lines.base, 0, h->lines.bytes);
-        session_verify(s, h->lines.base, (h->lines.bytes + 4095) / 4096 * 4096,
-                       s->place.mem_wanted);
+        session_verify(s, h->lines.base, h->lines.bytes, s->place.mem_wanted);
     }
     s->slot->share_fd = h->lines.fd;
     if (outcome == 0 && n)

@@ -17,7 +17,7 @@ struct options {
     char nonce[40];
     int64_t deadline_s; // 0: none
     int64_t ranks;      // to start without MPI; 0: none
-    char bind[8192];    // of them; 1024 ranks of "999:9,"
+    char bind[16384];   // of them; 1024 ranks of "65535:65535,"
     bool csv, json, serial, quick, help, version;
     enum format format;
     // As given, for the diagnostics; borrowed.

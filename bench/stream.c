@@ -3,7 +3,7 @@
 
 #include <math.h>
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 const struct stream_kernel_info stream_kernels[STREAM_KERNELS] = {
@@ -38,47 +38,32 @@ void stream_fill(const struct stream_arrays *s, size_t first, size_t last)
     __attribute__((noinline, noclone, optimize("O3", "no-tree-loop-distribute-patterns")))
 #endif
 
-KERNEL static void copy(const struct stream_arrays *s, size_t first, size_t last)
-{
-    const double *restrict a = s->a;
-    double *restrict c = s->c;
-    for (size_t i = first; i < last; i++)
-        c[i] = a[i];
-}
+struct stream_loops {
+    void (*copy)(const struct stream_arrays *s, size_t first, size_t last);
+    void (*scale)(const struct stream_arrays *s, size_t first, size_t last);
+    void (*add)(const struct stream_arrays *s, size_t first, size_t last);
+    void (*triad)(const struct stream_arrays *s, size_t first, size_t last);
+    double (*read_sum)(const struct stream_arrays *s, size_t first, size_t last);
+};
 
-KERNEL static void scale(const struct stream_arrays *s, size_t first, size_t last)
-{
-    const double *restrict c = s->c;
-    double *restrict b = s->b;
-    for (size_t i = first; i < last; i++)
-        b[i] = STREAM_SCALAR * c[i];
-}
+// The width of the stores matters, not only how many there are: two of 32 bytes that fill a line
+// are often merged, and then the line is not read first; four of 16 bytes less so.
+#define WIDTH
+#define NAMED(x) x##_baseline
+#include "bench/stream_loops.h"
+#if defined(__x86_64__)
+#define WIDTH __attribute__((target("avx2,fma")))
+#define NAMED(x) x##_avx2
+#include "bench/stream_loops.h"
+#endif
 
-KERNEL static void add(const struct stream_arrays *s, size_t first, size_t last)
+static const struct stream_loops *loops(void)
 {
-    const double *restrict a = s->a, *restrict b = s->b;
-    double *restrict c = s->c;
-    for (size_t i = first; i < last; i++)
-        c[i] = a[i] + b[i];
-}
-
-KERNEL static void triad(const struct stream_arrays *s, size_t first, size_t last)
-{
-    const double *restrict b = s->b, *restrict c = s->c;
-    double *restrict a = s->a;
-    for (size_t i = first; i < last; i++)
-        a[i] = b[i] + STREAM_SCALAR * c[i];
-}
-
-// Eight independent sums: additions of one sum depend on each other and would be the limit.
-KERNEL static double read_sum(const struct stream_arrays *s, size_t first, size_t last)
-{
-    const double *a = s->a;
-    double sum[8] = {0};
-    for (size_t i = first; i + 8 <= last; i += 8)
-        for (int k = 0; k < 8; k++)
-            sum[k] += a[i + (size_t)k];
-    return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &loops_avx2;
+#endif
+    return &loops_baseline;
 }
 
 KERNEL static void write_around(const struct stream_arrays *s, size_t first, size_t last)
@@ -100,12 +85,13 @@ KERNEL static void write_around(const struct stream_arrays *s, size_t first, siz
 
 double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last)
 {
-    static void (*const passes[STREAM_KERNELS])(const struct stream_arrays *, size_t, size_t) = {
-        [STREAM_COPY] = copy,   [STREAM_SCALE] = scale,        [STREAM_ADD] = add,
-        [STREAM_TRIAD] = triad, [STREAM_WRITE] = write_around,
+    const struct stream_loops *l = loops();
+    void (*const passes[STREAM_KERNELS])(const struct stream_arrays *, size_t, size_t) = {
+        [STREAM_COPY] = l->copy,   [STREAM_SCALE] = l->scale,     [STREAM_ADD] = l->add,
+        [STREAM_TRIAD] = l->triad, [STREAM_WRITE] = write_around,
     };
     if (k == STREAM_READ)
-        return read_sum(s, first, last);
+        return l->read_sum(s, first, last);
     passes[k](s, first, last);
     return 0;
 }
