@@ -24,9 +24,3 @@ struct demand {
 // read does not refuse.
 int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages,
              struct err *err);
-
-// The parts, in bytes; UINT64_MAX: not known or no limit.
-uint64_t memcheck_machine(const char *root);
-uint64_t memcheck_node(const char *root, int node);
-uint64_t memcheck_node_huge(const char *root, int node);
-uint64_t memcheck_cgroup(const char *root); // room below the tightest limit above us

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 // What a rank needs besides its working set: the program, Open MPI's buffers and shared memory.
 #define RANK_OVERHEAD_BYTES ((int64_t)64 << 20)
 
@@ -43,11 +45,10 @@ static long long mib(double bytes)
     return (long long)(bytes / (1 << 20));
 }
 
-static void check_node(struct admission *a, const struct plan *p, const struct topology *t,
-                       int node, const char *root)
+static void check_node(struct admission *a, const struct plan *p, int node, const char *root)
 {
     int n = ranks_on(p, node);
-    int64_t available = node_available_bytes(t, node, root);
+    int64_t available = memory_node_available_bytes(root, node);
     int64_t shared = target_bytes(p, node);
     if ((!n && !shared) || available < 0)
         return;
@@ -71,8 +72,8 @@ void admission_check(struct admission *a, const struct plan *p, const struct top
         block(a, "topology_not_live", 0, 0,
               "the topology is not of this machine (%s): it can be shown, not probed", t->source);
     for (int i = 0; i < t->n_nodes; i++)
-        check_node(a, p, t, t->nodes[i].os, root);
-    int64_t room = cgroup_available_bytes(root);
+        check_node(a, p, t->nodes[i].os, root);
+    int64_t room = memory_cgroup_room_bytes(root);
     double want = (double)p->n_ranks * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) +
                   (double)(p->n_targets ? p->bytes_per_target : 0);
     if (room >= 0 && want > (double)room * ADMISSION_MEMORY_SHARE)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/str.h"
 
 struct look {
@@ -176,7 +177,7 @@ static bool no_numactl(const struct look *l, struct finding *f)
 
 static bool cgroup_small(const struct look *l, struct finding *f)
 {
-    int64_t room = cgroup_available_bytes(l->root);
+    int64_t room = memory_cgroup_room_bytes(l->root);
     if (room < 0 || room > (int64_t)2 << 30)
         return false;
     SAY(f, "the control group leaves %lld MiB: large working sets will be refused",

@@ -24,14 +24,6 @@ void machine_fini(struct machine *m);
 int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
                      struct err *err);
 
-// Bytes that a process bound to `node` can get now without reclaim trouble: on a machine with one
-// memory node MemAvailable; otherwise the node's free + clean file pages (from nodeN/meminfo). The
-// memory cgroup is a bound of its own, see below. -1: cannot tell.
-int64_t node_available_bytes(const struct topology *t, int node, const char *root);
-int64_t cgroup_available_bytes(
-    const char *root); // room below memory.max, memory.high / limit_in_bytes, not counting clean
-                       // inactive page cache as used; -1: no limit
-
 // What stands in the way of good numbers (for doctor and conditions): up to `most` findings.
 struct finding {
     const char *name; // "thp_never", "governor", "numa_balancing", "virtual_machine", "load", …

@@ -2,52 +2,12 @@
 // Machines as folders: what is refused before it is touched.
 #include "bench/memcheck.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "bench/cache.h"
+#include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 
-static char root[] = "/tmp/numaprobe-memcheck-XXXXXX";
-static char made[64][300];
-static int n_made;
+static char root[64];
 static const uint64_t GIB = 1ull << 30;
-
-static void remember(const char *path)
-{
-    if (n_made < 64)
-        snprintf(made[n_made++], sizeof made[0], "%s", path);
-}
-
-static void put(const char *path, const char *text)
-{
-    char full[300];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *c = full + sizeof root; *c; c++)
-        if (*c == '/') {
-            *c = '\0';
-            if (mkdir(full, 0700) == 0)
-                remember(full);
-            *c = '/';
-        }
-    if (access(full, F_OK) != 0)
-        remember(full);
-    FILE *f = fopen(full, "w");
-    if (f) {
-        fputs(text, f);
-        fclose(f);
-    }
-}
-
-static void clean_up(void)
-{
-    while (n_made)
-        remove(made[--n_made]);
-    rmdir(root);
-}
 
 static int ask(int node, uint64_t bytes, int ranks, enum pages pages, struct err *err)
 {
@@ -60,19 +20,18 @@ static int ask(int node, uint64_t bytes, int ranks, enum pages pages, struct err
 static void node(int n, int total_gib, int free_gib)
 {
     char path[80], text[200];
-    snprintf(path, sizeof path, "/sys/devices/system/node/node%d/meminfo", n);
+    snprintf(path, sizeof path, "sys/devices/system/node/node%d/meminfo", n);
     snprintf(text, sizeof text, "Node %d MemTotal: %d kB\nNode %d MemFree: %d kB\n", n,
              total_gib << 20, n, free_gib << 20);
-    put(path, text);
+    dir_write(root, path, text);
 }
 
 static void machines(void)
 {
     struct err err = {0};
     CHECK(ask(0, 999 * GIB, 1, PAGES_THP, &err) == 0, "what cannot be read does not refuse");
-    put("/proc/meminfo",
-        "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nHugepagesize: 2048 kB\n");
-    CHECK(memcheck_machine(root) == 8 * GIB, "MemAvailable is read");
+    dir_write(root, "proc/meminfo",
+              "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nHugepagesize: 2048 kB\n");
     CHECK(ask(-1, 3 * GIB, 2, PAGES_THP, &err) == 0, "two ranks of 3 GiB fit into 8");
     CHECK(ask(-1, 4 * GIB, 2, PAGES_THP, &err) < 0 && err.code == ERR_NO_MEMORY_NODE,
           "two of 4 GiB do not: %s", err.text);
@@ -96,31 +55,20 @@ static void nodes(void)
 static void groups(void)
 {
     struct err err = {0};
-    put("/proc/self/cgroup", "0::/a/b\n");
-    put("/sys/fs/cgroup/a/b/memory.max", "max\n");
-    put("/sys/fs/cgroup/a/b/memory.current", "5\n");
-    CHECK(memcheck_cgroup(root) == UINT64_MAX, "no limit");
-    put("/sys/fs/cgroup/a/memory.max", "2147483648\n");
-    put("/sys/fs/cgroup/a/memory.current", "1610612736\n");
-    put("/sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 536870912\n");
-    CHECK(memcheck_cgroup(root) == GIB, "the limit of a group above, less use, plus cache");
+    dir_write(root, "proc/self/cgroup", "0::/a\n");
+    dir_write(root, "sys/fs/cgroup/a/memory.max", "1073741824\n");
+    dir_write(root, "sys/fs/cgroup/a/memory.current", "0\n");
+    CHECK(ask(-1, GIB / 2, 1, PAGES_THP, &err) == 0, "half of the control group's limit fits");
     CHECK(ask(-1, GIB, 1, PAGES_THP, &err) < 0 && strstr(err.text, "control group"), "refused: %s",
           err.text);
-    put("/proc/self/cgroup", "4:cpuset,memory:/x\n");
-    put("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "9223372036854771712\n");
-    put("/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "1\n");
-    CHECK(memcheck_cgroup(root) == UINT64_MAX, "the old interface's way to say none");
-    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1073741824\n");
-    put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "536870912\n");
-    CHECK(memcheck_cgroup(root) == GIB / 2, "the old interface's limit");
-    put("/proc/self/cgroup", "");
+    dir_write(root, "proc/self/cgroup", "");
 }
 
 static void huge(void)
 {
     struct err err = {0};
-    put("/sys/devices/system/node/node2/hugepages/hugepages-2048kB/free_hugepages", "512\n");
-    CHECK(memcheck_node_huge(root, 2) == GIB, "free huge pages of a node");
+    dir_write(root, "sys/devices/system/node/node2/hugepages/hugepages-2048kB/free_hugepages",
+              "512\n");
     CHECK(ask(2, GIB, 1, PAGES_HUGE, &err) == 0, "just enough of them");
     CHECK(ask(2, GIB, 2, PAGES_HUGE, &err) < 0 && strcmp(err.member, "pages") == 0, "not twice: %s",
           err.text);
@@ -130,26 +78,25 @@ static void caches(void)
 {
     struct cache_info c = cache_of(root, 3);
     CHECK(c.line_bytes == 64 && c.llc_bytes == CACHE_LLC_DEFAULT, "caches not known: assumed");
-    put("/sys/devices/system/cpu/cpu3/cache/index0/type", "Instruction\n");
-    put("/sys/devices/system/cpu/cpu3/cache/index0/level", "1\n");
-    put("/sys/devices/system/cpu/cpu3/cache/index1/type", "Unified\n");
-    put("/sys/devices/system/cpu/cpu3/cache/index1/level", "3\n");
-    put("/sys/devices/system/cpu/cpu3/cache/index1/size", "32768K\n");
-    put("/sys/devices/system/cpu/cpu3/cache/index1/coherency_line_size", "128\n");
+    dir_write(root, "sys/devices/system/cpu/cpu3/cache/index0/type", "Instruction\n");
+    dir_write(root, "sys/devices/system/cpu/cpu3/cache/index0/level", "1\n");
+    dir_write(root, "sys/devices/system/cpu/cpu3/cache/index1/type", "Unified\n");
+    dir_write(root, "sys/devices/system/cpu/cpu3/cache/index1/level", "3\n");
+    dir_write(root, "sys/devices/system/cpu/cpu3/cache/index1/size", "32768K\n");
+    dir_write(root, "sys/devices/system/cpu/cpu3/cache/index1/coherency_line_size", "128\n");
     c = cache_of(root, 3);
     CHECK(c.line_bytes == 128 && c.llc_bytes == 32 << 20, "line and last level are read");
 }
 
 int main(void)
 {
-    if (!mkdtemp(root))
-        return 1;
+    dir_make(root);
     machines();
     nodes();
     groups();
     huge();
     caches();
-    clean_up();
+    dir_remove(root);
     CHECK(access(root, F_OK) != 0, "the folder is gone");
     return tap_done();
 }

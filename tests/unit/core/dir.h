@@ -16,6 +16,24 @@ __attribute__((unused)) static void dir_make(char path[static 64])
         abort();
 }
 
+// Writes a file below `dir`, and the directories on the way to it.
+__attribute__((unused)) static void dir_write(const char *dir, const char *path, const char *text)
+{
+    char full[600];
+    snprintf(full, sizeof full, "%s/%s", dir, path);
+    for (char *c = full + strlen(dir) + 1; *c; c++)
+        if (*c == '/') {
+            *c = '\0';
+            mkdir(full, 0755);
+            *c = '/';
+        }
+    FILE *f = fopen(full, "w");
+    if (!f)
+        abort();
+    fputs(text, f);
+    fclose(f);
+}
+
 __attribute__((unused)) static void dir_remove_at(int parent, const char *name)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "core/admission.h"
 #include "core/facts.h"
@@ -201,27 +202,10 @@ static void this_machine(void)
           "two readings give one fingerprint");
     CHECK(m.fingerprint.machine_class.n + m.fingerprint.config.n == facts_count(),
           "every fact of the table is there");
-    CHECK(node_available_bytes(&m.topology, m.topology.nodes[0].os, "") > 0, "memory is available");
+    CHECK(memory_node_available_bytes("", m.topology.nodes[0].os) > 0, "memory is available");
     check_properties(&m.topology, "this machine");
     machine_fini(&m);
     machine_fini(&again);
-}
-
-static void write_file(const char *root, const char *path, const char *text)
-{
-    char full[600];
-    snprintf(full, sizeof full, "%s/%s", root, path);
-    for (char *c = full + strlen(root) + 1; *c; c++)
-        if (*c == '/') {
-            *c = '\0';
-            mkdir(full, 0755);
-            *c = '/';
-        }
-    FILE *f = fopen(full, "w");
-    if (f) {
-        fputs(text, f);
-        fclose(f);
-    }
 }
 
 // A /sys of two CPUs a node; nodes without CPUs have an empty map.
@@ -229,12 +213,12 @@ static void write_node(const char *root, int node, const char *cpumap, const cha
 {
     char path[200], text[100];
     snprintf(path, sizeof path, "sys/devices/system/node/node%d/cpumap", node);
-    write_file(root, path, cpumap);
+    dir_write(root, path, cpumap);
     snprintf(path, sizeof path, "sys/devices/system/node/node%d/distance", node);
-    write_file(root, path, distances);
+    dir_write(root, path, distances);
     snprintf(path, sizeof path, "sys/devices/system/node/node%d/meminfo", node);
     snprintf(text, sizeof text, "Node %d MemTotal: 1048576 kB\n", node);
-    write_file(root, path, text);
+    dir_write(root, path, text);
 }
 
 static void write_cpus(const char *root, int n)
@@ -246,12 +230,12 @@ static void write_cpus(const char *root, int n)
             char path[200], text[24];
             snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d/topology/%s", i, files[k]);
             snprintf(text, sizeof text, "%x\n", k == 0 ? i : k == 1 ? 1 << i : k == 2 ? 0 : 0xf);
-            write_file(root, path, text);
+            dir_write(root, path, text);
         }
     }
-    write_file(root, "sys/devices/system/cpu/online", "0-3\n");
-    write_file(root, "sys/devices/system/cpu/possible", "0-3\n");
-    write_file(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Test CPU\n");
+    dir_write(root, "sys/devices/system/cpu/online", "0-3\n");
+    dir_write(root, "sys/devices/system/cpu/possible", "0-3\n");
+    dir_write(root, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Test CPU\n");
 }
 
 // Node 0 has memory and no CPUs, and node 1 is its nearest: hwloc lists node 0 first, with the CPUs
@@ -264,7 +248,7 @@ static void without_cpus(void)
     char *xml = NULL;
     dir_make(root);
     write_cpus(root, 4);
-    write_file(root, "sys/devices/system/node/online", "0-2\n");
+    dir_write(root, "sys/devices/system/node/online", "0-2\n");
     write_node(root, 0, "0\n", "10 17 28\n");
     write_node(root, 1, "3\n", "17 10 20\n");
     write_node(root, 2, "c\n", "28 20 10\n");
@@ -287,21 +271,17 @@ static void without_cpus(void)
     dir_remove(root);
 }
 
-static void memory_and_admission(void)
+static void admission(void)
 {
     char root[64];
     dir_make(root);
     struct topology t CLEANUP(topology_fini) =
         synthetic("Package:2 [NUMANode(memory=8589934592)] Core:2 PU:1");
     t.this_system = true;
-    write_file(
-        root, "sys/devices/system/node/node0/meminfo",
-        "Node 0 MemFree: 1048576 kB\nNode 0 Inactive(file): 524288 kB\nNode 0 Dirty: 0 kB\n");
-    write_file(root, "sys/devices/system/node/node1/meminfo", "Node 1 MemFree: 131072 kB\n");
-    CHECK(node_available_bytes(&t, 0, root) == (1024 + 256) << 20,
-          "free and half of the clean page cache");
-    CHECK(node_available_bytes(&t, 1, root) == 128 << 20,
-          "free alone where that is all that is said");
+    dir_write(root, "sys/devices/system/node/node0/meminfo",
+              "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: 1310720 kB\n");
+    dir_write(root, "sys/devices/system/node/node1/meminfo",
+              "Node 1 MemTotal: 8388608 kB\nNode 1 MemFree: 131072 kB\n");
     struct plan p CLEANUP(plan_fini) = {0};
     struct admission a;
     struct err err = {0};
@@ -314,25 +294,13 @@ static void memory_and_admission(void)
     CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
               strstr(err.text, "node 0"),
           "2 x (500 + 64) do not: %s", err.text);
-    write_file(root, "proc/self/cgroup", "0::/c\n");
-    write_file(root, "sys/fs/cgroup/c/memory.max", "1000000000\n");
-    write_file(root, "sys/fs/cgroup/c/memory.current", "900000000\n");
-    CHECK(cgroup_available_bytes(root) == 100000000, "what is left below the limit");
-    write_file(root, "sys/fs/cgroup/c/memory.stat",
-               "anon 1\ninactive_file 500000000\nfile_dirty 1000\n");
-    CHECK(cgroup_available_bytes(root) == 599999000, "clean page cache can be had");
-    write_file(root, "sys/fs/cgroup/c/memory.high", "800000000\n");
-    CHECK(cgroup_available_bytes(root) == 399999000, "memory.high is a limit too");
     p.bytes_per_rank = 100 << 20;
-    write_file(root, "proc/self/cgroup", "0::/a/b\n");
-    write_file(root, "sys/fs/cgroup/a/memory.max", "209715200\n");
-    write_file(root, "sys/fs/cgroup/a/memory.current", "0\n");
-    write_file(root, "sys/fs/cgroup/a/b/memory.max", "max\n");
-    write_file(root, "sys/fs/cgroup/a/b/memory.current", "0\n");
-    CHECK(cgroup_available_bytes(root) == 200 << 20, "the limit of the group above counts");
+    dir_write(root, "proc/self/cgroup", "0::/a\n");
+    dir_write(root, "sys/fs/cgroup/a/memory.max", "209715200\n");
+    dir_write(root, "sys/fs/cgroup/a/memory.current", "0\n");
     admission_check(&a, &p, &t, root);
     CHECK(a.n == 1 && !strcmp(a.list[0].kind, "cgroup_memory"),
-          "and stops a run that is too large for it");
+          "a control group's limit stops a run that is too large for it");
     t.this_system = false;
     admission_check(&a, &p, &t, root);
     CHECK(!strcmp(a.list[0].kind, "topology_not_live"), "a recorded machine cannot be probed");
@@ -358,17 +326,17 @@ static void command_lines(const struct topology *t, const char *root)
     char line[2048], filler[700];
     memset(filler, 'x', sizeof filler - 1);
     filler[sizeof filler - 1] = '\0';
-    write_file(root, "proc/cmdline",
-               "quiet iommu.passthrough=1 rd.luks.key=abc MY_TOKEN=x keymap=de pass=\n");
+    dir_write(root, "proc/cmdline",
+              "quiet iommu.passthrough=1 rd.luks.key=abc MY_TOKEN=x keymap=de pass=\n");
     fingerprint_read(&a, t, root, &err);
     CHECK_STR(fact(&a, "cmdline"),
               "quiet iommu.passthrough=1 rd.luks.key=* MY_TOKEN=* keymap=de pass=",
               "secrets are blanked, settings are not");
     snprintf(line, sizeof line, "%s mitigations=auto\n", filler);
-    write_file(root, "proc/cmdline", line);
+    dir_write(root, "proc/cmdline", line);
     fingerprint_read(&a, t, root, &err);
     snprintf(line, sizeof line, "%s mitigations=off\n", filler);
-    write_file(root, "proc/cmdline", line);
+    dir_write(root, "proc/cmdline", line);
     fingerprint_read(&b, t, root, &err);
     CHECK(strcmp(a.config.hash, b.config.hash) != 0 && strstr(fact(&a, "cmdline"), "... sha256:"),
           "a change behind what fits is a change");
@@ -385,11 +353,11 @@ static void recorded_facts(void)
     CHECK(fingerprint_read(&f, &t, root, &err) == 0 && !strcmp(fact(&f, "microcode"), "unknown") &&
               !strcmp(fact(&f, "mitigations"), "unknown"),
           "nothing to read: unknown");
-    write_file(root, "sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n");
-    write_file(root, "proc/cpuinfo",
-               "processor\t: 0\nCPU implementer\t: 0x41\nCPU "
-               "architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n");
-    write_file(root, "sys/class/dmi/id/product_name", "Box\xff 1\n");
+    dir_write(root, "sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n");
+    dir_write(root, "proc/cpuinfo",
+              "processor\t: 0\nCPU implementer\t: 0x41\nCPU "
+              "architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n");
+    dir_write(root, "sys/class/dmi/id/product_name", "Box\xff 1\n");
     fingerprint_read(&f, &t, root, &err);
     CHECK_STR(fact(&f, "mitigations"), "none", "a CPU that nothing concerns");
     CHECK_STR(fact(&f, "cpu_id"), "0x41/8/0xd0c/1", "a CPU without a vendor's name");
@@ -404,10 +372,10 @@ static void findings(void)
     dir_make(root);
     struct topology t CLEANUP(topology_fini) = synthetic("Package:1 [NUMANode] Core:2 PU:1");
     t.this_system = true;
-    write_file(root, "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
-    write_file(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
-    write_file(root, "proc/sys/kernel/numa_balancing", "1\n");
-    write_file(root, "proc/loadavg", "7.50 3.1 2.2 1/100 1\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+    dir_write(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+    dir_write(root, "proc/sys/kernel/numa_balancing", "1\n");
+    dir_write(root, "proc/loadavg", "7.50 3.1 2.2 1/100 1\n");
     struct finding f[24];
     int n = machine_findings(&t, root, f, 24), seen = 0;
     static const char *const want[] = {"thp_never", "governor", "numa_balancing", "load"};
@@ -416,10 +384,10 @@ static void findings(void)
             seen +=
                 !strcmp(f[i].name, want[k]) && *f[i].text && (k == 3 ? f[i].serious : *f[i].remedy);
     CHECK(seen == 4, "what is wrong is found, with its remedy");
-    write_file(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-    write_file(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
-    write_file(root, "proc/sys/kernel/numa_balancing", "0\n");
-    write_file(root, "proc/loadavg", "0.01 0.1 0.2 1/100 1\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+    dir_write(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
+    dir_write(root, "proc/sys/kernel/numa_balancing", "0\n");
+    dir_write(root, "proc/loadavg", "0.01 0.1 0.2 1/100 1\n");
     n = machine_findings(&t, root, f, 24);
     seen = 0;
     for (size_t k = 0; k < COUNT_OF(want); k++)
@@ -453,7 +421,7 @@ int main(void)
     recorded_machines();
     this_machine();
     without_cpus();
-    memory_and_admission();
+    admission();
     recorded_facts();
     findings();
     documented();

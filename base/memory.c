@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+static void file_cleanup(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+
+static void dir_cleanup(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+__attribute__((format(printf, 1, 2))) static FILE *open_at(const char *fmt, ...)
+{
+    char path[1200];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(path, sizeof path, fmt, ap);
+    va_end(ap);
+    return n < (int)sizeof path ? fopen(path, "re") : NULL;
+}
+
+// "key: 1 kB", "Node 0 key: 1 kB", "key 1", or for the key "" just "1".
+static bool number_after(const char *line, const char *key, int64_t *value)
+{
+    const char *at = strstr(line, key);
+    if (!at || (at != line && at[-1] != ' '))
+        return false;
+    at += strlen(key);
+    at += *at == ':';
+    char *end;
+    long long v = strtoll(at, &end, 10);
+    if (end == at || v < 0)
+        return false;
+    *value = v;
+    return true;
+}
+
+// The first number that the file has after the key; closes it.
+static int64_t find_number(FILE *given, const char *key)
+{
+    CLEANUP(file_cleanup) FILE *f = given;
+    char line[512];
+    int64_t value;
+    while (f && fgets(line, sizeof line, f))
+        if (number_after(line, key, &value))
+            return value;
+    return MEMORY_UNKNOWN;
+}
+
+static int64_t from_kib(int64_t v)
+{
+    return v < 0 ? MEMORY_UNKNOWN : v * 1024;
+}
+
+static int64_t or_zero(int64_t v)
+{
+    return v < 0 ? 0 : v;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+// --- Machine and nodes -------------------------------------------------------------------------
+
+#define NODES "%s/sys/devices/system/node"
+
+static int64_t machine_number(const char *root, const char *key)
+{
+    return from_kib(find_number(open_at("%s/proc/meminfo", root), key));
+}
+
+static int64_t node_number(const char *root, int node, const char *key)
+{
+    return from_kib(find_number(open_at(NODES "/node%d/meminfo", root, node), key));
+}
+
+// Those of the machine, not those that we are allowed.
+static int nodes_with_memory(const char *root)
+{
+    char path[1200];
+    int n = 0, node;
+    snprintf(path, sizeof path, NODES, root);
+    CLEANUP(dir_cleanup) DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (sscanf(e->d_name, "node%d", &node) == 1)
+            n += node_number(root, node, "MemTotal") > 0;
+    return n;
+}
+
+int64_t memory_available_bytes(const char *root)
+{
+    return machine_number(root, "MemAvailable");
+}
+
+// Half, because dropping the rest makes trouble. What waits to be written cannot be dropped.
+static int64_t droppable(const char *root, int node)
+{
+    int64_t cache = or_zero(node_number(root, node, "Active(file)")) +
+                    or_zero(node_number(root, node, "Inactive(file)"));
+    int64_t busy =
+        or_zero(node_number(root, node, "Dirty")) + or_zero(node_number(root, node, "Writeback"));
+    int64_t slabs = or_zero(node_number(root, node, "SReclaimable"));
+    return (or_zero(cache - busy) + slabs) / 2;
+}
+
+// With one node the machine's number is the truth: memory plugged in on demand is in MemAvailable
+// and not always in the node's meminfo.
+int64_t memory_node_available_bytes(const char *root, int node)
+{
+    if (nodes_with_memory(root) < 2)
+        return memory_available_bytes(root);
+    int64_t free_bytes = node_number(root, node, "MemFree");
+    return free_bytes < 0 ? MEMORY_UNKNOWN : free_bytes + droppable(root, node);
+}
+
+int64_t memory_node_huge_bytes(const char *root, int node)
+{
+    int64_t size = machine_number(root, "Hugepagesize");
+    if (size < 0)
+        return MEMORY_UNKNOWN;
+    int64_t pages =
+        find_number(open_at(NODES "/node%d/hugepages/hugepages-%" PRId64 "kB/free_hugepages", root,
+                            node, size / 1024),
+                    "");
+    return pages < 0 ? MEMORY_UNKNOWN : pages * size;
+}
+
+// --- Control groups ----------------------------------------------------------------------------
+
+struct cgroup_files {
+    const char *mount, *limit, *throttle, *used; // no throttle: the limit again
+    const char *inactive, *dirty, *writeback;    // in memory.stat, of the whole subtree
+};
+static const struct cgroup_files cgroup_v2 = {"/sys/fs/cgroup", "memory.max",    "memory.high",
+                                              "memory.current", "inactive_file", "file_dirty",
+                                              "file_writeback"};
+static const struct cgroup_files cgroup_v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                              "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                              "total_inactive_file",   "total_dirty",
+                                              "total_writeback"};
+
+struct cgroup {
+    const char *root;
+    const struct cgroup_files *files;
+    const char *path; // "" is the root of the mount
+};
+
+static int64_t cgroup_number(const struct cgroup *g, const char *file, const char *key)
+{
+    return find_number(open_at("%s%s%s/%s", g->root, g->files->mount, g->path, file), key);
+}
+
+static int64_t cgroup_stat(const struct cgroup *g, const char *key)
+{
+    return or_zero(cgroup_number(g, "memory.stat", key));
+}
+
+// Usage counts the page cache of whatever the group ever read.
+static int64_t cgroup_used(const struct cgroup *g)
+{
+    const struct cgroup_files *k = g->files;
+    int64_t used = cgroup_number(g, k->used, "");
+    int64_t busy = cgroup_stat(g, k->dirty) + cgroup_stat(g, k->writeback);
+    int64_t clean = or_zero(cgroup_stat(g, k->inactive) - busy);
+    return used < 0 ? MEMORY_UNKNOWN : or_zero(used - clean);
+}
+
+static int64_t cgroup_room(const struct cgroup *g)
+{
+    const struct cgroup_files *k = g->files;
+    int64_t limit = least(cgroup_number(g, k->limit, ""), cgroup_number(g, k->throttle, ""));
+    if (limit < 0 || limit > INT64_MAX / 2) // v1 says "none" so
+        return MEMORY_UNKNOWN;
+    int64_t used = cgroup_used(g);
+    return used < 0 ? MEMORY_UNKNOWN : or_zero(limit - used);
+}
+
+// A group and all above it, cutting `path`. Inside a container the path may not be there: then the
+// mount's own root, which is the last, is the group.
+static int64_t cgroup_chain_room(const char *root, const struct cgroup_files *k, char *path)
+{
+    int64_t room = MEMORY_UNKNOWN;
+    for (;;) {
+        if (strcmp(path, "/") == 0)
+            *path = '\0';
+        room = least(room, cgroup_room(&(struct cgroup){root, k, path}));
+        char *cut = strrchr(path, '/');
+        if (!cut)
+            return room;
+        *cut = '\0';
+    }
+}
+
+// "cpuset,memory" has memory, "name=memory" has not.
+static bool has_memory(const char *controllers)
+{
+    for (const char *at = controllers;; at++) {
+        size_t n = strcspn(at, ",:");
+        if (n == strlen("memory") && strncmp(at, "memory", n) == 0)
+            return true;
+        at += n;
+        if (*at != ',')
+            return false;
+    }
+}
+
+// Room by a line of /proc/self/cgroup: "0::/a/b" (v2) or "4:cpuset,memory:/a/b" (v1).
+static int64_t line_room(const char *root, char *line)
+{
+    line[strcspn(line, "\n")] = '\0';
+    char *controllers = strchr(line, ':');
+    char *path = controllers ? strchr(++controllers, ':') : NULL;
+    if (!path)
+        return MEMORY_UNKNOWN;
+    if (str_starts(line, "0::"))
+        return cgroup_chain_room(root, &cgroup_v2, path + 1);
+    return has_memory(controllers) ? cgroup_chain_room(root, &cgroup_v1, path + 1) : MEMORY_UNKNOWN;
+}
+
+int64_t memory_cgroup_room_bytes(const char *root)
+{
+    CLEANUP(file_cleanup) FILE *f = open_at("%s/proc/self/cgroup", root);
+    char line[900];
+    int64_t room = MEMORY_UNKNOWN;
+    while (f && fgets(line, sizeof line, f))
+        room = least(room, line_room(root, line));
+    return room;
+}
