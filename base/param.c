@@ -287,65 +287,129 @@ void param_print_help(const struct param_table *t, FILE *out)
     }
 }
 
-// Splits "--name=value" / "--name value" / "--name". 1: *value set, 0: no value here, -1: no
-// option.
-static int split_option(const char *word, char *name, size_t room, const char **value)
+// --- Command lines -----------------------------------------------------------------------------
+
+// The words of a command line, the one looked at, and what is read from it.
+struct words {
+    char **argv;
+    int argc, at;
+    char name[64];     // as typed, without "--"; of a letter the parameter's
+    const char *value; // NULL: none yet
+    const struct param *param;
+    void *object;
+};
+
+// "--name=value" or "--name". A name that is too long is cut: nothing is called so.
+static void split_option(struct words *w)
 {
-    const char *equals = strchr(word, '=');
+    const char *word = w->argv[w->at] + 2, *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    if (n - 2 >= room)
-        n = room + 1;
-    memcpy(name, word + 2, n - 2);
-    name[n - 2] = '\0';
-    *value = equals ? equals + 1 : NULL;
-    return equals != NULL;
+    snprintf(w->name, sizeof w->name, "%.*s", (int)n, word);
+    w->value = equals ? equals + 1 : NULL;
 }
 
-static const struct param *find_flag(const struct param_table *t, const char *name,
-                                     const char **value)
+static bool find_name(const struct param_args *a, struct words *w, const char *name)
 {
-    const struct param *p = param_find_option(t, name);
-    if (p && p->kind == PARAM_BOOL && !*value)
-        *value = "true";
-    if (p || !str_starts(name, "no-"))
-        return p;
-    p = param_find_option(t, name + 3);
-    if (!p || p->kind != PARAM_BOOL || *value)
-        return NULL;
-    *value = "false";
-    return p;
-}
-
-int param_parse_args(const struct param_args *a, int argc, char **argv, int *next, struct err *err)
-{
-    int i = *next;
-    for (; i < argc && str_starts(argv[i], "--"); i++) {
-        char name[64];
-        const char *value;
-        if (!argv[i][2]) {
-            i++;
-            break;
-        }
-        split_option(argv[i], name, sizeof name, &value);
-        const struct param *p = find_flag(a->table, name, &value);
-        if (!p) {
-            int taken = a->other ? a->other(a->context, name, value, err) : 0;
-            if (taken < 0)
-                return -1;
-            if (!taken)
-                return err_set(err, ERR_USAGE, name, "unknown option --%s (see --help)", name);
-            continue;
-        }
-        if (!value && i + 1 < argc)
-            value = argv[++i];
-        if (!value)
-            return err_set(err, ERR_USAGE, name, "--%s needs a value", name);
-        if (param_set_text(p, a->object, value, err) < 0) {
-            if (err)
-                err->code = ERR_USAGE;
-            return err_prefix(err, "--%s", name);
-        }
+    w->param = NULL;
+    for (int i = 0; i < a->n_targets && !w->param; i++) {
+        w->param = param_find_option(a->targets[i].table, name);
+        w->object = a->targets[i].object;
     }
-    *next = i;
+    return w->param != NULL;
+}
+
+static bool find_option(const struct param_args *a, struct words *w)
+{
+    split_option(w);
+    if (find_name(a, w, w->name)) {
+        if (w->param->kind == PARAM_BOOL && !w->value)
+            w->value = "true";
+        return true;
+    }
+    if (w->value || !str_starts(w->name, "no-") || !find_name(a, w, w->name + 3))
+        return false;
+    if (w->param->kind == PARAM_BOOL)
+        w->value = "false";
+    return w->value != NULL;
+}
+
+// "-ovalue" or "-o".
+static bool find_letter(const struct param_args *a, struct words *w)
+{
+    const char *word = w->argv[w->at];
+    for (int i = 0; i < a->n_targets; i++)
+        for (int k = 0; k < a->targets[i].table->n; k++) {
+            const struct param *p = &a->targets[i].table->params[k];
+            if (!p->letter || p->letter != word[1])
+                continue;
+            snprintf(w->name, sizeof w->name, "%s", p->name);
+            w->param = p;
+            w->object = a->targets[i].object;
+            w->value = word[2] ? word + 2 : p->kind == PARAM_BOOL ? "true" : NULL;
+            return true;
+        }
+    return false;
+}
+
+static int set_option(struct words *w, struct err *err)
+{
+    if (!w->value && w->at + 1 < w->argc)
+        w->value = w->argv[++w->at];
+    if (!w->value)
+        return err_set(err, ERR_USAGE, w->name, "--%s needs a value", w->name);
+    if (param_set_text(w->param, w->object, w->value, err) == 0)
+        return 0;
+    if (err)
+        err->code = ERR_USAGE;
+    return err_prefix(err, "--%s", w->name);
+}
+
+static int other_option(const struct param_args *a, const struct words *w, struct err *err)
+{
+    int taken = a->other ? a->other(a->context, w->name, w->value, err) : 0;
+    if (taken)
+        return taken;
+    return err_set(err, ERR_USAGE, w->name, "unknown option --%s (see --help)", w->name);
+}
+
+static int take_operand(struct param_args *a, char *word, struct err *err)
+{
+    if (a->n == a->most)
+        return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", word);
+    a->operands[a->n++] = word;
+    return 0;
+}
+
+// 1: taken, 0: the options end here, -1: error.
+static int take_word(struct param_args *a, struct words *w, struct err *err)
+{
+    char *word = w->argv[w->at];
+    bool dashed = word[0] == '-' && word[1], named = dashed && word[1] == '-';
+    if (named ? find_option(a, w) : dashed && find_letter(a, w))
+        return set_option(w, err) < 0 ? -1 : 1;
+    if (named)
+        return other_option(a, w, err);
+    if (!a->operands)
+        return 0;
+    if (dashed)
+        return err_set(err, ERR_USAGE, "", "unknown option %s (see --help)", word);
+    return take_operand(a, word, err) < 0 ? -1 : 1;
+}
+
+int param_parse_args(struct param_args *a, int argc, char **argv, int *next, struct err *err)
+{
+    struct words w = {.argv = argv, .argc = argc, .at = *next};
+    int taken = 1;
+    a->n = 0;
+    for (; w.at < argc && strcmp(argv[w.at], "--") != 0; w.at++)
+        if ((taken = take_word(a, &w, err)) <= 0)
+            break;
+    if (taken < 0)
+        return -1;
+    w.at += taken && w.at < argc; // "--"
+    for (; a->operands && w.at < argc; w.at++)
+        if (take_operand(a, argv[w.at], err) < 0)
+            return -1;
+    *next = w.at;
     return 0;
 }

@@ -24,6 +24,7 @@ enum param_kind {
 
 struct param {
     const char *name; // snake_case; the option is --name with '-' for '_'
+    char letter;      // of the short option, 'o' for -o; 0: none
     enum param_kind kind;
     size_t offset;
     size_t room;                // PARAM_TEXT: bytes with the NUL
@@ -56,13 +57,27 @@ void param_write_catalogue(const struct param *p, struct jsonw *w);
 // Two columns, wrapped at 100.
 void param_print_help(const struct param_table *t, FILE *out);
 
-// A command line of --name=value, --name value, --flag (bool), --no-flag. Stops at the first word
-// that is no option or after "--"; *next is its index. ERR_USAGE names the option. `others` (may be
-// NULL) is offered options that the table does not have: returns 1 taken, 0 unknown, -1 error.
-struct param_args {
+// A table and the object that it describes.
+struct param_target {
     const struct param_table *table;
     void *object;
+};
+
+// What a command line may hold, and the operands found in it.
+struct param_args {
+    const struct param_target *targets; // the first that has an option gets it
+    int n_targets;
+    char **operands; // room for `most`, to be pointed into argv; NULL: none, stop at the first
+    int most, n;     // n: operands found
+    // NULL, or offered each --option that no table has; value: after '=' or NULL. Returns 1 taken,
+    // 0 unknown, -1 error.
     int (*other)(void *context, const char *option, const char *value, struct err *err);
     void *context;
 };
-int param_parse_args(const struct param_args *a, int argc, char **argv, int *next, struct err *err);
+
+// Reads argv from *next on: --name=value, --name value, --flag and --no-flag (bool), -x value and
+// -xvalue (`letter`); "--" ends the options. With room for operands, these stand anywhere, one too
+// many or an unknown -x is an error, and *next becomes argc; without, *next becomes the index of
+// the first word that is no option. ERR_USAGE names the option in text and member; what was read
+// before it is set.
+int param_parse_args(struct param_args *a, int argc, char **argv, int *next, struct err *err);

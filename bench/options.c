@@ -81,19 +81,6 @@ static const struct param own[] = {
 };
 const struct param_table options_own = {own, COUNT_OF(own)};
 
-// Offered what the benchmark's table does not have.
-static int own_option(void *context, const char *name, const char *value, struct err *err)
-{
-    const struct param *p = param_find_option(&options_own, name);
-    if (!p)
-        return 0;
-    if (!value && p->kind == PARAM_BOOL)
-        value = "true";
-    if (!value)
-        return err_set(err, ERR_USAGE, name, "write --%s=VALUE", name);
-    return param_set_text(p, context, value, err) < 0 ? -1 : 1;
-}
-
 static int settle(struct options *o, struct err *err)
 {
     if (o->csv && o->json)
@@ -136,8 +123,8 @@ static int parse(struct options *o, int argc, char **argv, struct err *err)
     for (int i = next; i < argc; i++)
         if (strcmp(argv[i], "--quick") == 0)
             spec_quick(&o->spec); // first, so that what is given holds
-    const struct param_args args = {
-        .table = &b->params, .object = &o->spec, .other = own_option, .context = o};
+    const struct param_target targets[] = {{&b->params, &o->spec}, {&options_own, o}};
+    struct param_args args = {.targets = targets, .n_targets = COUNT_OF(targets)};
     if (param_parse_args(&args, argc, argv, &next, err) < 0)
         return -1;
     if (next < argc)

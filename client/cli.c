@@ -30,6 +30,7 @@ static const struct param cli_params[] = {
      .kind = PARAM_ENUM,
      .offset = offsetof(struct cli, output),
      .choices = outputs,
+     .letter = 'o',
      .def = "table",
      .help = "Form of the output; -o is short for it."},
     {.name = "colour",
@@ -207,6 +208,16 @@ static int choose_benchmark(struct spec *spec, int *argc, char ***argv, struct e
     return 0;
 }
 
+// Index of the word after the last one read, or -1.
+static int parse_options(struct param_args *a, int argc, char **argv, int from, struct err *err)
+{
+    int next = from;
+    if (param_parse_args(a, argc, argv, &next, err) == 0)
+        return next;
+    err->member[0] = '\0'; // the text names the option
+    return -1;
+}
+
 enum { OPTIONS_BYTES = 256 }; // the largest object of a command's own options has 120
 
 static int run_command(struct cli *c, const struct command *k, int argc, char **argv,
@@ -214,8 +225,8 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
 {
     static _Alignas(16) char options[OPTIONS_BYTES];
     static struct spec spec;
-    struct option_set sets[4] = {{&cli_options, c}};
-    int n_sets = 1;
+    struct param_target targets[4] = {{&cli_options, c}};
+    struct param_args args = {.targets = targets, .n_targets = 1};
     char *operands[POSITIONALS_MAX];
     struct invocation invocation = {options, &spec, operands, 0};
     for (int i = 0; i < argc; i++)
@@ -223,17 +234,20 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
             return print_command_usage(k, k->has_spec ? benchmark_find(argv[0]) : NULL);
     if (k->options) {
         param_defaults(k->options, options);
-        sets[n_sets++] = (struct option_set){k->options, options};
+        targets[args.n_targets++] = (struct param_target){k->options, options};
     }
     if (k->has_spec) {
         if (choose_benchmark(&spec, &argc, &argv, err) < 0)
             return -1;
-        sets[n_sets++] = (struct option_set){&spec_common, &spec};
-        sets[n_sets++] = (struct option_set){&benchmarks[spec.benchmark].params, &spec};
+        targets[args.n_targets++] = (struct param_target){&spec_common, &spec};
+        targets[args.n_targets++] =
+            (struct param_target){&benchmarks[spec.benchmark].params, &spec};
     }
-    if (options_parse(sets, n_sets, argc, argv, operands, k->has_spec ? 0 : k->n_max, &invocation.n,
-                      err) < 0)
+    args.operands = operands;
+    args.most = k->has_spec ? 0 : k->n_max;
+    if (parse_options(&args, argc, argv, 0, err) < 0)
         return -1;
+    invocation.n = args.n;
     if (invocation.n < k->n_min)
         return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
     return k->run(c, &invocation, err);
@@ -242,17 +256,12 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
 // Options before the command's name: "numaprobe -o json runs". Index of the command, or -1.
 static int command_index(struct cli *c, int argc, char **argv, struct err *err)
 {
-    int i = 1;
-    for (; i < argc && argv[i][0] == '-'; i++)
-        if (strncmp(argv[i], "--", 2) == 0
-                ? !strchr(argv[i], '=') && param_find_option(&cli_options, argv[i] + 2)
-                : strcmp(argv[i], "-o") == 0)
-            i++;
-    char *operands[1];
-    int n;
-    const struct option_set set = {&cli_options, c};
-    int last = i < argc ? i : argc;
-    return options_parse(&set, 1, last - 1, argv + 1, operands, 0, &n, err) < 0 ? -1 : last;
+    const struct param_target target = {&cli_options, c};
+    struct param_args args = {.targets = &target, .n_targets = 1};
+    int at = parse_options(&args, argc, argv, 1, err);
+    if (at < 0 || at >= argc || argv[at][0] != '-' || !argv[at][1])
+        return at;
+    return err_set(err, ERR_USAGE, "", "unknown option %s (see --help)", argv[at]);
 }
 
 static int report(const struct err *err)

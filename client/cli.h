@@ -51,15 +51,6 @@ int cli_main(int argc, char **argv);
 // NUMAPROBE_<NAME>.
 int config_load(struct cli *c, struct err *err);
 
-// One option table and the object it fills.
-struct option_set {
-    const struct param_table *table;
-    void *object;
-};
-// Options and operands in any order; "--" ends the options. ERR_USAGE.
-int options_parse(const struct option_set *sets, int n_sets, int argc, char **argv, char **operands,
-                  int most, int *n, struct err *err);
-
 // Commands, one file each or a few that belong together.
 int cmd_topo(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_node(struct cli *c, const struct invocation *i, struct err *err);

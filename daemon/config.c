@@ -74,7 +74,9 @@ static int read_args(struct config *c, int argc, char **argv, enum config_wish *
                      struct err *err)
 {
     struct command_line line = {c, wish};
-    struct param_args args = {&config_table, c, other_option, &line};
+    const struct param_target target = {&config_table, c};
+    struct param_args args = {
+        .targets = &target, .n_targets = 1, .other = other_option, .context = &line};
     int next = 1;
     if (param_parse_args(&args, argc, argv, &next, err) < 0)
         return -1;

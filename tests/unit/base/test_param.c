@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "tests/unit/tap.h"
 
 struct thing {
@@ -125,7 +126,8 @@ static void json_values(void)
 
 static int parse(struct thing *t, int argc, const char **argv, int *next, struct err *err)
 {
-    struct param_args a = {.table = &table, .object = t};
+    const struct param_target target = {&table, t};
+    struct param_args a = {.targets = &target, .n_targets = 1};
     *next = 0;
     return param_parse_args(&a, argc, (char **)(void *)argv, next, err);
 }
@@ -157,11 +159,128 @@ static void command_lines(void)
           "a very long option is just unknown");
 }
 
+static const struct param other_params[] = {
+    {.name = "flag", .kind = PARAM_BOOL, .offset = offsetof(struct thing, flag), .def = "false"},
+    {.name = "loud",
+     .kind = PARAM_BOOL,
+     .letter = 'l',
+     .offset = offsetof(struct thing, flag),
+     .def = "false"},
+    {.name = "output",
+     .kind = PARAM_TEXT,
+     .letter = 'o',
+     .offset = offsetof(struct thing, name),
+     .room = 8,
+     .def = ""},
+};
+static const struct param_table other_table = {other_params, COUNT_OF(other_params)};
+
+// The words stand in one text, a blank between two. Returns as param_parse_args.
+static int parse_words(const char *text, struct thing t[2], struct param_args *a, struct err *err)
+{
+    static char copy[200];
+    static char *argv[16];
+    const struct param_target targets[] = {{&table, &t[0]}, {&other_table, &t[1]}};
+    int argc = 0, next = 0;
+    memset(t, 0, 2 * sizeof *t);
+    *err = (struct err){0};
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *rest = copy, *word; argc < 16 && (word = strsep(&rest, " "));)
+        argv[argc++] = word;
+    a->targets = targets;
+    a->n_targets = 2;
+    int rc = param_parse_args(a, argc, argv, &next, err);
+    a->targets = NULL;
+    if (rc == 0)
+        CHECK(next == argc, "\"%s\" is read to its end", text);
+    return rc;
+}
+
+static void several_tables(void)
+{
+    struct thing t[2];
+    struct err err;
+    char *operands[2];
+    struct param_args a = {.operands = operands, .most = 2};
+    CHECK(parse_words("one --the-count 4 --flag --output=x two", t, &a, &err) == 0 && a.n == 2 &&
+              !strcmp(operands[0], "one") && !strcmp(operands[1], "two"),
+          "operands stand between the options");
+    CHECK(t[0].count == 4 && t[0].flag && !strcmp(t[1].name, "x") && !*t[0].name,
+          "each option goes to its own object");
+    CHECK(!t[1].flag, "the first table that has an option gets it");
+    CHECK(parse_words("--loud --no-loud", t, &a, &err) == 0 && !t[1].flag && a.n == 0,
+          "--no-flag of the second table");
+    CHECK(parse_words("--flag -- --name -", t, &a, &err) == 0 && a.n == 2 &&
+              !strcmp(operands[0], "--name") && !strcmp(operands[1], "-"),
+          "after -- all are operands");
+    CHECK(parse_words("", t, &a, &err) == 0 && a.n == 1 && !*operands[0], "an empty word is one");
+    CHECK(parse_words("- one -- two", t, &a, &err) < 0 && err.code == ERR_USAGE &&
+              !strcmp(err.text, "one word too many: \"two\""),
+          "too many: %s", err.text);
+    a.most = 0;
+    CHECK(parse_words("--flag one", t, &a, &err) < 0 && strstr(err.text, "\"one\""),
+          "or none at all: %s", err.text);
+}
+
+static int take_config(void *context, const char *option, const char *value, struct err *err)
+{
+    if (strcmp(option, "config") != 0)
+        return 0;
+    if (!value)
+        return err_set(err, ERR_USAGE, "config", "no file");
+    *(bool *)context = !strcmp(value, "f");
+    return 1;
+}
+
+static void others(void)
+{
+    struct thing t[2];
+    struct err err;
+    bool got = false;
+    char *operands[2];
+    struct param_args a = {.operands = operands, .most = 2, .other = take_config, .context = &got};
+    CHECK(parse_words("--config=f one --flag", t, &a, &err) == 0 && got && t[0].flag && a.n == 1,
+          "what no table has is offered to the caller");
+    CHECK(parse_words("--config f", t, &a, &err) < 0 && !strcmp(err.text, "no file"),
+          "whose refusal stands");
+    CHECK(parse_words("--nonsense", t, &a, &err) < 0 && strstr(err.text, "--nonsense"),
+          "what the caller does not know is unknown");
+}
+
+static void letters(void)
+{
+    struct thing t[2];
+    struct err err;
+    char *operands[2];
+    struct param_args a = {.operands = operands, .most = 2};
+    CHECK(parse_words("-o json one", t, &a, &err) == 0 && !strcmp(t[1].name, "json") && a.n == 1,
+          "-o json");
+    CHECK(parse_words("one -ojson", t, &a, &err) == 0 && !strcmp(t[1].name, "json") && a.n == 1,
+          "-ojson");
+    CHECK(parse_words("-l one", t, &a, &err) == 0 && t[1].flag && a.n == 1,
+          "the letter of a flag takes no value");
+    CHECK(parse_words("-o", t, &a, &err) < 0 && !strcmp(err.text, "--output needs a value"),
+          "a value is missing: %s", err.text);
+    CHECK(parse_words("-o 12345678", t, &a, &err) < 0 && err.code == ERR_USAGE &&
+              str_starts(err.text, "--output: "),
+          "a wrong value names the long option: %s", err.text);
+    CHECK(parse_words("-x", t, &a, &err) < 0 && err.code == ERR_USAGE &&
+              !strcmp(err.text, "unknown option -x (see --help)"),
+          "an unknown letter is named: %s", err.text);
+    struct thing alone = {0};
+    int next;
+    CHECK(parse(&alone, 2, (const char *[]){"--flag", "-x"}, &next, &err) == 0 && next == 1,
+          "without room for operands the caller says what is wrong with it");
+}
+
 int main(void)
 {
     defaults();
     texts();
     json_values();
     command_lines();
+    several_tables();
+    letters();
+    others();
     return tap_done();
 }
