@@ -24,6 +24,9 @@ int matrix_get(struct request *q, struct reply *r, struct err *err);
 int matrix_csv(struct request *q, struct reply *r, struct err *err);
 int matrix_json(struct request *q, struct reply *r, struct err *err);
 int matrix_ndjson(struct request *q, struct reply *r, struct err *err);
+int compare_get(struct request *q, struct reply *r, struct err *err);
+int report_get(struct request *q, struct reply *r, struct err *err);
+int report_markdown(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
 // What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be

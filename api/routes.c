@@ -26,5 +26,10 @@ const struct route routes[] = {
     {"GET", "/v1/runs/{id}/matrix.csv", matrix_csv, NULL, "The measured matrices as CSV"},
     {"GET", "/v1/runs/{id}/matrix.ndjson", matrix_ndjson, NULL, "One JSON object a cell a line"},
     {"GET", "/v1/runs/{id}/log", log_get, NULL, "What the processes of the run printed"},
+    {"GET", "/v1/runs/{id}/report", report_get, NULL,
+     "What there is to say about a run, by Accept"},
+    {"GET", "/v1/runs/{id}/report.md", report_markdown, NULL, "The same to read"},
+    {"GET", "/v1/compare", compare_get, "base,target,matrix,threshold,anyway",
+     "Is one run slower than another, and what changed on the machine?"},
     {0},
 };

@@ -67,3 +67,18 @@ void fingerprint_write_json(const struct fingerprint *f, struct jsonw *w, const 
     facts_write_json(&f->config, w, "config");
     jsonw_end(w);
 }
+
+int facts_from_json(struct facts *f, const struct json *object, struct err *err)
+{
+    const struct json *list = json_get(object, "facts");
+    if (!json_is_object(list))
+        return err_set(err, ERR_INVALID, "facts", "must be an object of texts");
+    f->n = 0;
+    snprintf(f->hash, sizeof f->hash, "%s", json_get_text(object, "hash", ""));
+    for (const struct json *v = json_first(list); v; v = json_next(v)) {
+        if (!json_text(v))
+            return err_set(err, ERR_INVALID, json_name(v), "must be a text");
+        facts_add(f, json_name(v), "%s", json_text(v));
+    }
+    return 0;
+}

@@ -5,6 +5,8 @@
 #pragma once
 #include <stdbool.h>
 
+#include "base/err.h"
+#include "base/json.h"
 #include "base/jsonw.h"
 
 enum { FACTS_MAX = 64, FACT_VALUE_MAX = 512 };
@@ -31,4 +33,6 @@ void facts_seal(struct facts *f);
 void text_hash(const char *text, char hash[static 65]); // SHA-256, lower-case hex
 // {"hash":"…","facts":{"name":"value",…}}
 void facts_write_json(const struct facts *f, struct jsonw *w, const char *key);
+// What facts_write_json wrote. Names stay in `object`, which must outlive them. ERR_INVALID.
+int facts_from_json(struct facts *f, const struct json *object, struct err *err);
 void fingerprint_write_json(const struct fingerprint *f, struct jsonw *w, const char *key);

@@ -151,3 +151,62 @@ def test_impossible_requests_are_refused_by_name(finished, benchmark, members, m
     answer = daemon.post("/v1/runs", {"benchmark": benchmark, **members})
     assert answer.status in (409, 422), answer.body
     assert member in json.dumps(answer.json), answer.json
+
+
+def test_report_says_what_was_found(finished):
+    daemon, run = finished
+    answer = daemon.get(f"/v1/runs/{run['id']}/report")
+    assert answer.status == 200 and answer.json["run"] == run["id"]
+    assert {"serial", "concurrent"} <= set(answer.json["report"])
+    text = daemon.get(f"/v1/runs/{run['id']}/report.md")
+    assert text.headers["Content-Type"].startswith("text/markdown")
+    assert "## All ranks at once" in text.body.decode()
+    by_accept = daemon.get(f"/v1/runs/{run['id']}/report", Accept="text/markdown")
+    assert by_accept.body == text.body
+    shown = numaprobe(daemon, "report", str(run["id"]))
+    assert shown.returncode == 0 and "Placement and disturbance" in shown.stdout, shown.stderr
+
+
+def numaprobe(daemon, *words):
+    return subprocess.run([f"{build_dir()}/client/numaprobe", "--url",
+                           f"http://127.0.0.1:{daemon.port}", *words],
+                          capture_output=True, text=True, timeout=30)
+
+
+def test_a_run_compared_with_itself_is_the_same(finished):
+    daemon, run = finished
+    answer = daemon.get(f"/v1/compare?base={run['id']}&target={run['id']}")
+    assert answer.status == 200, answer.body
+    told = answer.json
+    assert told["matrix"] == "concurrent" and told["changes"] == []
+    assert len(told["comparison"]["cells"]) == len(SIZES) * run["ranks"]
+    assert all(c["percent"] == 0 and c["verdict"] in ("same", "inconclusive")
+               for c in told["comparison"]["cells"])
+    overall = told["comparison"]["groups"][0]
+    assert overall["by"] == "overall" and overall["percent"] == 0
+    serial = daemon.get(f"/v1/compare?base={run['id']}&target={run['id']}&matrix=serial").json
+    assert serial["matrix"] == "serial"
+    shown = numaprobe(daemon, "compare", str(run["id"]), str(run["id"]))
+    assert shown.returncode in (0, 8) and "nothing that is known" in shown.stdout, shown.stderr
+
+
+@pytest.mark.parametrize("query,status,member", [
+    ("base=1", 422, "target"), ("base=x&target=1", 422, "base"), ("base=1&target=999999", 404, None),
+    ("base=1&target=1&threshold=0", 422, "threshold"), ("base=1&target=1&matrix=none", 422, "matrix"),
+    ("base=1&target=1&anyway=perhaps", 422, "anyway"), ("base=1&target=1&colour=red", 400, "colour"),
+])
+def test_compare_refuses_by_name(finished, query, status, member):
+    daemon, _ = finished
+    answer = daemon.get("/v1/compare?" + query)
+    assert answer.status == status and (member is None or answer.json["member"] == member), answer.body
+
+
+def test_other_methods_and_benchmarks_are_not_compared(finished):
+    daemon, run = finished
+    classic = daemon.run(size="64K,1M,4M", method="classic")
+    answer = daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}")
+    assert answer.status == 409 and "method" in answer.json["detail"], answer.body
+    assert daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}&anyway=true").status == 200
+    matrix = daemon.run(benchmark="matrix", **SMALL)
+    assert daemon.get(f"/v1/runs/{matrix['id']}/report").status == 409
+    assert daemon.get(f"/v1/compare?base={matrix['id']}&target={matrix['id']}").status == 409

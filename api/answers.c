@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers from stored runs: is this one slower than that one, and what is there to say about this
+// one.
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "analysis/changes.h"
+#include "analysis/compare.h"
+#include "analysis/report.h"
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+
+// A finished run with everything that is known about it.
+struct side {
+    struct run run;
+    struct matrix *list;
+    int n, n_ranks;
+    struct rank_info *ranks;
+    struct json *class_json, *config_json; // the fingerprint's names and values are in them
+    struct fingerprint *fingerprint;       // NULL: not known
+};
+
+static void side_fini(struct side *s)
+{
+    run_fini(&s->run);
+    store_matrices_free(s->list, s->n);
+    free(s->ranks);
+    free(s->fingerprint);
+    json_free(s->class_json);
+    json_free(s->config_json);
+}
+
+static int load_facts(const struct request *q, const char *hash, struct json **kept,
+                      struct facts *out, struct err *err)
+{
+    CLEANUP_MEM char *text = NULL;
+    if (store_fingerprint_json(q->api->store, hash, &text, err) < 0)
+        return -1;
+    *kept = json_parse(text, strlen(text), err);
+    return *kept ? facts_from_json(out, *kept, err) : -1;
+}
+
+static int load_fingerprint(const struct request *q, struct side *s, struct err *err)
+{
+    if (!*s->run.class_hash || !*s->run.config_hash)
+        return 0;
+    s->fingerprint = calloc(1, sizeof *s->fingerprint);
+    if (!s->fingerprint)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a fingerprint");
+    if (load_facts(q, s->run.class_hash, &s->class_json, &s->fingerprint->machine_class, err) < 0)
+        return -1;
+    return load_facts(q, s->run.config_hash, &s->config_json, &s->fingerprint->config, err);
+}
+
+static int side_load(const struct request *q, const char *member, int64_t id, struct side *s,
+                     struct err *err)
+{
+    if (runner_run_get(q->api->runner, id, &s->run, err) < 0)
+        return -1;
+    if (s->run.state != RUN_SUCCEEDED)
+        return err_set(err, ERR_CONFLICT, member, "run %lld is %s: it has no whole result",
+                       (long long)id, run_state_names[s->run.state]);
+    if (store_matrices_get(q->api->store, id, &s->list, &s->n, err) < 0 ||
+        store_ranks_get(q->api->store, id, &s->ranks, &s->n_ranks, err) < 0)
+        return -1;
+    return load_fingerprint(q, s, err);
+}
+
+static const struct matrix *named(const struct side *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->list[i].name, name) == 0)
+            return &s->list[i];
+    return NULL;
+}
+
+static bool of_working_sets(const struct matrix *m)
+{
+    return strcmp(m->row.name, "rank") == 0 && strcmp(m->col.name, "working_set") == 0;
+}
+
+// --- Compare -----------------------------------------------------------------------------------
+
+static int id_from(const struct request *q, const char *name, int64_t *id, struct err *err)
+{
+    const char *text = request_query(q, name);
+    if (text && str_to_i64(text, id) && *id > 0)
+        return 0;
+    return err_set(err, ERR_INVALID, name, "must be the number of a run");
+}
+
+static int options_from(const struct request *q, struct compare_options *o, struct err *err)
+{
+    const char *threshold = request_query(q, "threshold");
+    *o = COMPARE_DEFAULTS;
+    if (threshold && (!str_to_double(threshold, &o->threshold_percent) ||
+                      o->threshold_percent < 0.1 || o->threshold_percent > 100))
+        return err_set(err, ERR_INVALID, "threshold", "must be per cent from 0.1 to 100");
+    return request_query_bool(q, "anyway", &o->anyway, err);
+}
+
+// The matrix asked for, or the first that both have.
+static int choose_matrix(const struct request *q, const struct side *a, const struct side *b,
+                         const struct matrix **ma, const struct matrix **mb, struct err *err)
+{
+    const char *name = request_query(q, "matrix");
+    *ma = *mb = NULL;
+    for (int i = 0; i < a->n && !*mb; i++)
+        if (!name || strcmp(a->list[i].name, name) == 0) {
+            *ma = &a->list[i];
+            *mb = named(b, a->list[i].name);
+        }
+    if (!*mb)
+        return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
+                       "the two runs have no matrix%s%s in common", name ? " " : "",
+                       name ? name : "");
+    if (of_working_sets(*ma))
+        return 0;
+    return err_set(err, ERR_CONFLICT, "target",
+                   "only latency runs can be compared so far, by rank and working set");
+}
+
+static void write_changes(const struct side *a, const struct side *b, struct jsonw *w)
+{
+    struct changes *c = calloc(1, sizeof *c);
+    if (c && a->fingerprint && b->fingerprint) {
+        changes_find(c, a->fingerprint, b->fingerprint);
+        changes_write_json(c, w, "changes");
+    } else {
+        jsonw_null(w, "changes");
+    }
+    free(c);
+}
+
+static struct compare_side compare_side_of(const struct side *s, const struct matrix *m)
+{
+    return (struct compare_side){.matrix = m,
+                                 .method = s->run.method,
+                                 .ranks = s->ranks,
+                                 .n_ranks = s->n_ranks,
+                                 .fingerprint = s->fingerprint};
+}
+
+static int send_comparison(const struct side *a, const struct side *b, const struct matrix *ma,
+                           const struct matrix *mb, const struct compare_options *o,
+                           struct reply *r, struct err *err)
+{
+    struct comparison c CLEANUP(comparison_fini) = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    const struct compare_side sa = compare_side_of(a, ma), sb = compare_side_of(b, mb);
+    if (compare(&c, &sa, &sb, o, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_i64(&w, "base", a->run.id);
+    jsonw_i64(&w, "target", b->run.id);
+    jsonw_text(&w, "matrix", ma->name);
+    jsonw_text(&w, "unit", ma->unit);
+    jsonw_fixed(&w, "threshold_percent", o->threshold_percent, 2);
+    jsonw_text(&w, "verdict", c.n_groups ? verdict_names[c.groups[0].d.verdict] : NULL);
+    comparison_write_json(&c, &sa, &w, "comparison");
+    write_changes(a, b, &w);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+int compare_get(struct request *q, struct reply *r, struct err *err)
+{
+    struct side a CLEANUP(side_fini) = {0};
+    struct side b CLEANUP(side_fini) = {0};
+    const struct matrix *ma, *mb;
+    struct compare_options options;
+    int64_t base, target;
+    if (id_from(q, "base", &base, err) < 0 || id_from(q, "target", &target, err) < 0 ||
+        options_from(q, &options, err) < 0 || side_load(q, "base", base, &a, err) < 0 ||
+        side_load(q, "target", target, &b, err) < 0 || choose_matrix(q, &a, &b, &ma, &mb, err) < 0)
+        return -1;
+    return send_comparison(&a, &b, ma, mb, &options, r, err);
+}
+
+// --- Report ------------------------------------------------------------------------------------
+
+// The topology is kept as it is now: it speaks for a run only while the machine is the same.
+static const struct topology *topology_of(const struct request *q, const struct side *s)
+{
+    const struct machine *m = q->api->machine;
+    bool same = strcmp(s->run.class_hash, m->fingerprint.machine_class.hash) == 0;
+    return same ? &m->topology : NULL;
+}
+
+static struct report *make_report(const struct request *q, struct side *s, struct err *err)
+{
+    if (side_load(q, "id", q->arg, s, err) < 0)
+        return NULL;
+    const struct matrix *serial = named(s, "serial"), *concurrent = named(s, "concurrent");
+    if (!serial && !concurrent) {
+        err_set(err, ERR_CONFLICT, "benchmark",
+                "run %lld is of %s: reports are written of latency runs so far", (long long)q->arg,
+                benchmarks[s->run.spec.benchmark].name);
+        return NULL;
+    }
+    return report_new(serial, concurrent, s->ranks, s->n_ranks, topology_of(q, s), err);
+}
+
+int report_markdown(struct request *q, struct reply *r, struct err *err)
+{
+    struct side s CLEANUP(side_fini) = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct report *report = make_report(q, &s, err);
+    if (!report)
+        return -1;
+    report_write_markdown(report, &body);
+    report_free(report);
+    return reply_text(r, "text/markdown; charset=utf-8", &body, err);
+}
+
+int report_get(struct request *q, struct reply *r, struct err *err)
+{
+    struct side s CLEANUP(side_fini) = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    const char *accept = request_header(q, "Accept");
+    if (accept && strcasestr(accept, "text/markdown"))
+        return report_markdown(q, r, err);
+    struct report *report = make_report(q, &s, err);
+    if (!report)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_i64(&w, "run", q->arg);
+    report_write_json(report, &w, "report");
+    jsonw_end(&w);
+    report_free(report);
+    return reply_json(r, 200, &body, err);
+}
