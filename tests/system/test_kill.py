@@ -23,13 +23,14 @@ SPEC = {"size": "64K-1M", "ranks": "all-cores", "cell_ms": 100}
 
 
 def carriers():
-    """{pid: argv} of every process of a run: each carries NUMAPROBE_NONCE."""
+    """{pid: argv} of every process of our runs: each carries NUMAPROBE_NONCE and our directory."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            if b"NUMAPROBE_NONCE=" in (entry / "environ").read_bytes():
+            environ = (entry / "environ").read_bytes()
+            if b"NUMAPROBE_NONCE=" in environ and b"HOME=/tmp/numaprobe-kill." in environ:
                 found[int(entry.name)] = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             pass  # gone in the meantime, or not ours
