@@ -93,9 +93,28 @@ int place_node_max(void)
     return numa_available() >= 0 ? numa_max_node() : 0;
 }
 
+// The kernel binds nothing to a node outside the cpuset: its memory would silently be another's.
+static bool allowed(int node)
+{
+    unsigned long mask[MASK_WORDS] = {0};
+    if (get_mempolicy(NULL, mask, MASK_BITS, NULL, MPOL_F_MEMS_ALLOWED) < 0)
+        return true; // not known
+    return node < MASK_BITS && mask[node / 64] >> (node % 64) & 1;
+}
+
+const char *place_node_fault(int node)
+{
+    if (numa_available() < 0)
+        return node == 0 ? NULL : "is not there";
+    long long bytes = node < 0 ? -1 : numa_node_size64(node, NULL);
+    if (bytes <= 0)
+        return bytes < 0 ? "is not there" : "has no memory";
+    return allowed(node) ? NULL : "is outside the cpuset";
+}
+
 bool place_node_has_memory(int node)
 {
-    return numa_available() < 0 ? node == 0 : numa_node_size64(node, NULL) > 0;
+    return !place_node_fault(node);
 }
 
 int place_nodes_with_memory(void)
@@ -134,9 +153,9 @@ int place_process(int cpu, int node, struct err *err)
         set_mempolicy(MPOL_LOCAL, NULL, 0);
         return 0;
     }
-    if (node >= MASK_BITS || !place_node_has_memory(node))
-        return err_set(err, ERR_USAGE, "bind", "--bind: node %d is not there or has no memory",
-                       node);
+    const char *fault = place_node_fault(node);
+    if (fault)
+        return err_set(err, ERR_USAGE, "bind", "--bind: node %d %s", node, fault);
     mask[node / 64] = 1ul << (node % 64);
     // Some containers refuse; then what was bound is seen in the results, as without.
     set_mempolicy(MPOL_BIND, mask, MASK_BITS);

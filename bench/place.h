@@ -21,7 +21,10 @@ void place_wanted(struct place *p);
 int place_node_of_cpu(int cpu); // -1: not known
 int place_node_count(void);     // configured nodes
 int place_node_max(void);       // highest OS number of a node
-bool place_node_has_memory(int node);
+// What keeps us from having memory of the node ("is not there", "has no memory", "is outside the
+// cpuset"); NULL: nothing does.
+const char *place_node_fault(int node);
+bool place_node_has_memory(int node); // that we may have
 int place_nodes_with_memory(void);
 
 // Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node

@@ -103,9 +103,9 @@ static int find_targets(struct session *s, struct err *err)
         if (place_node_has_memory(node))
             s->targets[s->n_targets++] = node;
     for (int i = 0; i < n; i++) {
-        if (!place_node_has_memory(ids[i]))
-            return err_set(err, ERR_INVALID, "targets", "node %d %s", ids[i],
-                           ids[i] > place_node_max() ? "is not there" : "has no memory");
+        const char *fault = place_node_fault(ids[i]);
+        if (fault)
+            return err_set(err, ERR_INVALID, "targets", "node %d %s", ids[i], fault);
         if (!has_target(s, ids[i]))
             s->targets[s->n_targets++] = ids[i];
     }
