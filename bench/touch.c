@@ -102,6 +102,13 @@ static int make_matrix(const struct touch *t, struct matrix *m, struct err *err)
     return 0;
 }
 
+// Where the kernel shall put what a rank touches; -1: its node has no memory, any other will do.
+static int node_touched(const struct session *s, int rank)
+{
+    int node = (int)s->board->slot[rank].info.cpu_node;
+    return place_node_has_memory(node) ? node : -1;
+}
+
 static int begin(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
@@ -111,7 +118,7 @@ static int begin(struct touch *t, struct err *err)
     if (!d)
         outcome = err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int r = 0; d && r < ranks; r++)
-        d[r] = (struct demand){(int)s->board->slot[r].info.cpu_node, t->bytes};
+        d[r] = (struct demand){.node = node_touched(s, r), .bytes = t->bytes};
     if (outcome == 0)
         outcome = sampler_init(&t->sampler, s->spec, s->spec->visits, err);
     if (outcome == 0 && n)
@@ -133,7 +140,7 @@ static int touch_own(struct touch *t, struct err *err)
     slot->share_fd = t->own.fd;
     slot->info.arena_bytes = (int64_t)t->bytes;
     slot->info.address = (uint64_t)(uintptr_t)t->own.base;
-    session_verify(t->s, t->own.base, t->bytes, (int)slot->info.cpu_node);
+    session_verify(t->s, t->own.base, t->bytes, node_touched(t->s, t->s->comm->rank));
     return 0;
 }
 
@@ -170,6 +177,11 @@ static int notes(struct touch *t, struct err *err)
                      "--membind",
                      s->place.mem_wanted) < 0)
         return -1;
+    for (int r = 0; r < session_ranks(s); r++)
+        if (node_touched(s, r) < 0 &&
+            session_note(s, err, "rank %d: its node %d has no memory, its pages are on another", r,
+                         (int)s->board->slot[r].info.cpu_node) < 0)
+            return -1;
     if (count_nodes(s) > 1)
         return 0;
     return session_note(s, err,

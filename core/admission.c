@@ -45,12 +45,13 @@ static long long mib(double bytes)
     return (long long)(bytes / (1 << 20));
 }
 
-static void check_node(struct admission *a, const struct plan *p, int node, const char *root)
+static void check_node(struct admission *a, const struct plan *p, const struct topo_node *of,
+                       const char *root)
 {
-    int n = ranks_on(p, node);
+    int node = of->os, n = ranks_on(p, node);
     int64_t available = memory_node_available_bytes(root, node);
     int64_t shared = target_bytes(p, node);
-    if ((!n && !shared) || available < 0)
+    if ((!n && !shared) || available < 0 || of->memory_bytes == 0) // first touch: it is elsewhere
         return;
     double want = (double)n * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) + (double)shared;
     double limit = (double)available * ADMISSION_MEMORY_SHARE;
@@ -72,7 +73,7 @@ void admission_check(struct admission *a, const struct plan *p, const struct top
         block(a, "topology_not_live", 0, 0,
               "the topology is not of this machine (%s): it can be shown, not probed", t->source);
     for (int i = 0; i < t->n_nodes; i++)
-        check_node(a, p, t->nodes[i].os, root);
+        check_node(a, p, &t->nodes[i], root);
     int64_t room = memory_cgroup_room_bytes(root);
     double want = (double)p->n_ranks * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) +
                   (double)(p->n_targets ? p->bytes_per_target : 0);

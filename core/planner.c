@@ -155,9 +155,9 @@ static int refuse_node(const struct topology *t, int os, const char *member, str
             ids[n++] = t->nodes[i].os;
     str_from_ids(ids, n, list, sizeof list);
     return err_set(err, ERR_INVALID, member, "node %d %s; nodes with memory are %s", os,
-                   !node            ? "is not there"
-                   : !node->allowed ? "is outside the mems of the daemon"
-                                    : "has no memory",
+                   !node                     ? "is not there"
+                   : node->memory_bytes <= 0 ? "has no memory" // and so is in nobody's mems
+                                             : "is outside the mems of the daemon",
                    list);
 }
 

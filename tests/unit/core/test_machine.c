@@ -123,6 +123,9 @@ static void without_memory(void)
     t.nodes[1].allowed = false;
     refuse(&t, "", "all-cores", "local", "numa", "no node");
     refuse(&t, "2", "all-cores", "1", "numa", "outside the mems");
+    t.nodes[0].allowed = false; // the kernel's mems never have a node without memory
+    refuse(&t, "2", "all-cores", "0", "numa", "has no memory");
+    t.nodes[0].allowed = true;
     t.nodes[0].memory_bytes = 1 << 30;
     t.cpus[1].allowed = false;
     refuse(&t, "1", "all-cores", "local", "cpus", "outside the cpuset");

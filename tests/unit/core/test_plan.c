@@ -59,7 +59,7 @@ static void refuse(const struct topology *t, const char *request, const char *me
           "%s: %s: %s", request, err.member, err.text);
 }
 
-static void memory(const struct topology *t)
+static void memory(struct topology *t)
 {
     struct plan p CLEANUP(plan_fini) = {0};
     struct admission a;
@@ -71,6 +71,16 @@ static void memory(const struct topology *t)
     for (int i = 0; i < a.n; i++)
         told |= strcmp(a.list[i].kind, "memory") == 0;
     CHECK(told, "a target that cannot hold the arrays is a blocker");
+    plan_fini(&p);
+    if (make(&p, t, "{\"benchmark\":\"firsttouch\",\"size\":\"64G\"}", &err) < 0)
+        abort();
+    int64_t was = t->nodes[1].memory_bytes;
+    t->nodes[1].memory_bytes = 0;
+    admission_check(&a, &p, t, "");
+    t->nodes[1].memory_bytes = was;
+    for (int i = 0; i < a.n; i++)
+        CHECK(!strstr(a.list[i].text, "node 1;"),
+              "a node without memory is not what a first touch takes from: %s", a.list[i].text);
 }
 
 int main(void)
