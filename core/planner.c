@@ -454,14 +454,29 @@ static int first_touch_everywhere(struct plan *p, const struct spec *s)
     return 0;
 }
 
+// Some node has more than one rank.
+static bool crowded(const struct plan *p)
+{
+    for (int i = 0; i < p->n_ranks; i++)
+        for (int k = 0; k < i; k++)
+            if (p->ranks[k].cpu_node == p->ranks[i].cpu_node)
+                return true;
+    return false;
+}
+
 static int needs_ranks(const struct plan *p, const struct spec *s, struct err *err)
 {
     bool pairs = s->benchmark == BENCHMARK_PINGPONG || s->benchmark == BENCHMARK_C2C ||
                  s->benchmark == BENCHMARK_LOADED;
-    if (!pairs || p->n_ranks >= 2)
+    if (pairs && p->n_ranks < 2)
+        return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
+                       benchmarks[s->benchmark].name);
+    if (s->benchmark != BENCHMARK_LOADED || crowded(p))
         return 0;
-    return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
-                   benchmarks[s->benchmark].name);
+    return err_set(err, ERR_INVALID, "ranks",
+                   "no rank is left to make a load: each of the %d is the first of its node, which "
+                   "chases",
+                   p->n_ranks);
 }
 
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)

@@ -104,6 +104,7 @@ int main(void)
     refuse(&t, "{\"benchmark\":\"matrix\",\"targets\":\"7\"}", "targets", "not there");
     refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"3\"}", "ranks", "two ranks");
     refuse(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"3\"}", "ranks", "two ranks");
+    refuse(&t, "{\"benchmark\":\"loaded\",\"ranks\":\"one-per-numa\"}", "ranks", "no rank is left");
     refuse(&t, "{\"benchmark\":\"latency\",\"load\":\"read\"}", "load", "every core");
     refuse(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"read\",\"load_cpus\":\"0\"}",
            "load_cpus", "has rank 0");
