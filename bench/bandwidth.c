@@ -110,10 +110,10 @@ static int begin(struct band *b, struct err *err)
     CLEANUP_MEM struct demand *d = calloc((size_t)(ranks + SPEC_TARGETS_MAX), sizeof *d);
     int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int t = 0; d && t < s->n_targets && s->spec->sweep != SWEEP_OWN; t++)
-        d[n++] = (struct demand){s->targets[t], 3 * b->bytes};
+        d[n++] = (struct demand){.node = s->targets[t], .bytes = 3 * b->bytes, .in_turn = true};
     for (int r = 0; d && r < ranks && s->spec->sweep == SWEEP_OWN; r++)
-        d[n++] =
-            (struct demand){(int)s->board->slot[r].info.mem_wanted, 3 * b->bytes / (uint64_t)ranks};
+        d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
+                                 .bytes = 3 * b->bytes / (uint64_t)ranks};
     if (outcome == 0 && session_chief(s))
         outcome = make_matrices(b, m, err);
     if (session_meet(s, outcome, err) < 0)

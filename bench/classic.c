@@ -45,8 +45,8 @@ static int begin(struct classic *w, struct err *err)
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks, sizeof *d);
     int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
-        d[i] =
-            (struct demand){(int)s->board->slot[i].info.mem_wanted, 2 * w->sizes[w->n_sizes - 1]};
+        d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted,
+                               .bytes = 2 * w->sizes[w->n_sizes - 1]};
     if (outcome == 0 && n)
         outcome = make_matrices(w, m, err);
     if (session_meet(s, outcome, err) < 0)

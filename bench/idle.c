@@ -33,7 +33,9 @@ static int begin(struct idle *w, struct err *err)
     struct matrix m[1] = {0};
     struct demand d[SPEC_TARGETS_MAX];
     for (int t = 0; t < s->n_targets; t++)
-        d[t] = (struct demand){s->targets[t], arena_round(w->bytes, (enum pages)s->spec->pages)};
+        d[t] = (struct demand){.node = s->targets[t],
+                               .bytes = arena_round(w->bytes, (enum pages)s->spec->pages),
+                               .in_turn = true};
     int n = session_chief(s);
     if (session_meet(s, n ? make_matrix(w, m, err) : 0, err) < 0)
         return -1;

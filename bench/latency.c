@@ -72,9 +72,10 @@ static int begin(struct sweep *w, struct err *err)
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks + 1, sizeof *d);
     int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
-        d[i] = (struct demand){(int)s->board->slot[i].info.mem_wanted, bytes};
+        d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted, .bytes = bytes};
     if (d && s->spec->load != LOAD_NONE)
-        d[ranks] = (struct demand){-1, load_demand(s->spec->load_cpus, session_auto_bytes(s))};
+        d[ranks] = (struct demand){.node = -1,
+                                   .bytes = load_demand(s->spec->load_cpus, session_auto_bytes(s))};
     if (outcome == 0 && n)
         outcome = make_matrices(w, m, err);
     if (session_meet(s, outcome, err) < 0)

@@ -86,7 +86,7 @@ static int begin(struct loaded *w, struct err *err)
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks, sizeof *d);
     int outcome = d ? find_chasers(w, err) : err_set(err, ERR_NO_MEMORY, "", "no memory");
     for (int r = 0; d && r < ranks; r++)
-        d[r] = (struct demand){(int)s->board->slot[r].info.mem_wanted, bytes};
+        d[r] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted, .bytes = bytes};
     if (outcome == 0 && w->chases)
         outcome = chaser_init(&w->chaser, s, session_size(s), 1, err);
     if (outcome == 0 && n)

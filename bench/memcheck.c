@@ -2,7 +2,6 @@
 #include "bench/memcheck.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -65,9 +64,15 @@ static int check_nodes(const char *root, const struct demand *ranks, int n, enum
 
 int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages, struct err *err)
 {
-    uint64_t need = 0;
-    for (int i = 0; i < n; i++)
-        need += pages == PAGES_HUGE ? MEMCHECK_RANK_MIB * MIB : rank_bytes(&ranks[i]);
+    uint64_t need = 0, turn = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t bytes = pages == PAGES_HUGE ? MEMCHECK_RANK_MIB * MIB : rank_bytes(&ranks[i]);
+        if (!ranks[i].in_turn)
+            need += bytes;
+        else if (bytes > turn)
+            turn = bytes;
+    }
+    need += turn;
     int64_t machine = memory_available_bytes(root), group = memory_cgroup_room_bytes(root);
     if (!fits(need, machine))
         return refuse(err, "on this machine", need, machine);

@@ -2,6 +2,7 @@
 // Is the memory there, before anything touches it? Binding more than a node has invokes the
 // kernel's global out-of-memory killer, which may choose anybody.
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -17,6 +18,7 @@ enum {
 struct demand {
     int node; // OS number; -1: any
     uint64_t bytes;
+    bool in_turn; // one after the other: of all that say so, only the largest is there at a time
 };
 
 // `root` stands before /proc and /sys: "" on this machine, a folder in tests. ERR_NO_MEMORY_NODE

@@ -67,7 +67,7 @@ static int begin(struct pingpong *p, struct err *err)
 {
     struct session *s = p->s;
     struct matrix m[SHAPES_MAX] = {0};
-    struct demand d = {-1, 2 * s->spec->message_max * (uint64_t)session_ranks(s)};
+    struct demand d = {.node = -1, .bytes = 2 * s->spec->message_max * (uint64_t)session_ranks(s)};
     int n = session_chief(s) ? p->n_shapes : 0, outcome = 0;
     if (!s->comm->ops->send)
         outcome = err_set(err, ERR_USAGE, "launcher",

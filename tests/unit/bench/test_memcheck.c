@@ -13,7 +13,7 @@ static int ask(int node, uint64_t bytes, int ranks, enum pages pages, struct err
 {
     struct demand d[8];
     for (int i = 0; i < ranks; i++)
-        d[i] = (struct demand){node, bytes};
+        d[i] = (struct demand){.node = node, .bytes = bytes};
     return memcheck(root, d, ranks, pages, err);
 }
 
@@ -50,6 +50,14 @@ static void nodes(void)
           "3 GiB do not fit on node 2: %s", err.text);
     CHECK(ask(2, GIB, 2, PAGES_THP, &err) < 0, "ranks of a node are summed");
     CHECK(ask(-1, 3 * GIB, 1, PAGES_THP, &err) == 0, "no node asked for: the machine decides");
+    node(2, 8, 6);
+    struct demand d[2] = {{.node = 0, .bytes = 5 * GIB}, {.node = 2, .bytes = 5 * GIB}};
+    CHECK(memcheck(root, d, 2, PAGES_THP, &err) < 0, "5 GiB on each of two nodes: %s", err.text);
+    d[0].in_turn = d[1].in_turn = true;
+    CHECK(memcheck(root, d, 2, PAGES_THP, &err) == 0, "one after the other they fit");
+    node(2, 8, 2);
+    CHECK(memcheck(root, d, 2, PAGES_THP, &err) < 0 && strstr(err.text, "node 2"),
+          "and each node has to hold its own: %s", err.text);
 }
 
 static void groups(void)
