@@ -66,17 +66,11 @@ static void *map_aligned(uint64_t bytes, uint64_t unit)
     return whole + before;
 }
 
-static void *map_huge(uint64_t bytes)
-{
-    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1,
-                0);
-}
-
 int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
               bool *bound, struct err *err)
 {
     uint64_t unit = unit_of(pages), rounded = arena_round(bytes, pages);
-    void *base = pages == PAGES_HUGE ? map_huge(rounded) : map_aligned(rounded, unit);
+    void *base = pages == PAGES_HUGE ? place_map_huge(place, rounded) : map_aligned(rounded, unit);
     if (base == MAP_FAILED && pages == PAGES_HUGE)
         return err_set(err, ERR_NO_MEMORY_NODE, "pages",
                        "%" PRIu64 " huge pages of %" PRIu64 " KiB are not to be had: reserve them "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/place.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <numa.h>
 #include <numaif.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -160,6 +162,25 @@ int place_process(int cpu, int node, struct err *err)
     // Some containers refuse; then what was bound is seen in the results, as without.
     set_mempolicy(MPOL_BIND, mask, MASK_BITS);
     return 0;
+}
+
+void *place_map_huge(const struct place *p, uint64_t bytes)
+{
+    unsigned long was[MASK_WORDS] = {0}, mask[MASK_WORDS] = {0};
+    int mode = MPOL_DEFAULT;
+    bool asked = p->numa && p->mem_wanted >= 0 && p->mem_wanted < MASK_BITS &&
+                 get_mempolicy(&mode, was, MASK_BITS, NULL, 0) == 0;
+    if (asked) {
+        mask[p->mem_wanted / 64] = 1ul << (p->mem_wanted % 64);
+        set_mempolicy(MPOL_BIND, mask, MASK_BITS);
+    }
+    void *base =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    int failed = errno;
+    if (asked)
+        set_mempolicy(mode, was, MASK_BITS);
+    errno = failed;
+    return base;
 }
 
 bool place_bind(const struct place *p, void *memory, uint64_t bytes)

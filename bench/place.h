@@ -31,6 +31,10 @@ int place_nodes_with_memory(void);
 // local allocation. ERR_USAGE on "bind".
 int place_process(int cpu, int node, struct err *err);
 
+// Reserved huge pages are reserved when they are mapped, where the process's own policy allows:
+// this maps as if that policy were the node asked for. As mmap.
+void *place_map_huge(const struct place *p, uint64_t bytes);
+
 // Binds untouched memory to p->mem_node explicitly. Memory with a policy of its own is left alone
 // by automatic NUMA balancing. A node asked for is binding; the CPU's own is preferred. False: the
 // kernel refused (some containers): the policy of the process goes on to hold.
