@@ -25,6 +25,15 @@ def in_guest(tmp_path, topology, requests, mib=768, timeout=400):
     return json.loads((tmp_path / "out" / "answers.json").read_text())
 
 
+def split(answers, *at):
+    """Answers in groups of so many; the last group has the rest."""
+    groups = []
+    for n in at:
+        groups.append(answers[:n])
+        answers = answers[n:]
+    return [*groups, answers]
+
+
 def placed(answer):
     """[(cpu, node of its memory)] of a finished run, with every page where it was wanted."""
     assert answer["status"] == 202, answer
@@ -43,6 +52,126 @@ def problem(answer, member):
     return answer["body"]["detail"]
 
 
+# --- numa_bench by hand ---
+
+SMALL = {
+    "matrix": ["--size=4M", "--min-samples=7", "--cell-ms=20", "--visits=1"],
+    "bandwidth": ["--size=4M", "--passes=3", "--kernel=triad"],
+    "firsttouch": ["--size=4M", "--min-samples=7", "--cell-ms=20", "--visits=1"],
+    "loaded": ["--size=4M", "--min-samples=7", "--cell-ms=20", "--steps=2"],
+    "c2c": ["--repetitions=20", "--min-samples=7"],
+}
+
+
+def bench(name, bind, *more, **how):
+    """A request for numa_bench without MPI. bind: [(cpu, node or -1), …], a rank each."""
+    listed = ",".join(f"{cpu}:{node}" for cpu, node in bind)
+    return ["BENCH", name, {"args": [f"--np={len(bind)}", f"--bind={listed}", *SMALL[name], *more], **how}]
+
+
+def result(answer):
+    """The JSON of a run that succeeded, with each rank where it was bound to and all memory where
+    it was asked for."""
+    assert answer["status"] == 0, answer
+    got = answer["body"]
+    assert not [n for n in got["notes"] if "only" in n or "refused" in n], got["notes"]
+    for r in got["ranks"]:
+        assert r["cpu"] == r["cpu_wanted"] and r["mem_share"] == 1, r
+    return got
+
+
+def nodes_of(rank):
+    return {n["node"] for n in rank["nodes"] if n["pages"]}
+
+
+def cells(got, name):
+    """{(row, column): median} of a matrix without a hole."""
+    (m,) = [m for m in got["matrices"] if m["name"] == name]
+    found = {(row, col): m["cells"][i][k]["median"]
+             for i, row in enumerate(m["rows"]["values"]) for k, col in enumerate(m["cols"]["values"])}
+    pairs = m["rows"]["name"] == m["cols"]["name"]
+    for (row, col), median in found.items():
+        assert (pairs and row >= col) or median is not None, (name, row, col)
+    return found
+
+
+def bench_all(cpus, targets, few=None):
+    """Requests for each benchmark. cpus: {node: its CPUs}; targets: nodes with memory; few: those
+    of them that bandwidth, the slowest, is measured on."""
+    first = [(own[0], node if node in targets else targets[0]) for node, own in cpus.items()]
+    every = [(cpu, node if node in targets else targets[0]) for node, own in cpus.items() for cpu in own]
+    by_touch = [(cpu, -1) for cpu, _ in first]
+    return [bench("matrix", first), bench("bandwidth", first, *(["--targets=" + ",".join(map(str, few))] if few else [])),
+            bench("firsttouch", by_touch),
+            bench("c2c", first[:4]), bench("loaded", every)]
+
+
+def check_all(answers, cpus, targets, few=None):
+    matrix, bandwidth, touch, c2c, loaded = answers
+    initiators = list(cpus)
+    check_matrix(matrix, initiators, targets)
+    got = result(bandwidth)
+    assert list(cells(got, "triad")) == [(i, t) for i in initiators for t in few or targets]
+    assert all(nodes_of(r) == set(few or targets) for r in got["ranks"]), got["ranks"]
+    check_touch(touch, initiators, targets)
+    got = result(c2c)
+    ranks = len(got["ranks"])
+    assert [r["cpu_node"] for r in got["ranks"]] == initiators[:ranks]
+    assert len(cells(got, "cas")) == len(cells(got, "load")) == ranks * ranks
+    check_loaded(loaded, cpus, targets)
+
+
+def check_matrix(answer, initiators, targets):
+    got = result(answer)
+    assert [r["cpu_node"] for r in got["ranks"]] == initiators
+    assert list(cells(got, "idle")) == [(r, t) for r in range(len(initiators)) for t in targets]
+    for r in got["ranks"]:
+        assert nodes_of(r) == set(targets), r
+        assert r["pages_checked"] == r["pages_total"] == len(targets) * (4 << 20) // 4096, r
+    return got
+
+
+def check_touch(answer, initiators, targets):
+    got = result(answer)
+    assert list(cells(got, "access")) == [(r, a) for r in range(len(initiators)) for a in range(3)]
+    for r, node in zip(got["ranks"], initiators):
+        assert r["cpu_node"] == node and r["pages_checked"] > 0, r
+        assert nodes_of(r) == {node} if node in targets else nodes_of(r) <= set(targets), r
+    without = [n for n in got["notes"] if "has no memory" in n]
+    assert len(without) == len(set(initiators) - set(targets)), got["notes"]
+
+
+def check_loaded(answer, cpus, targets):
+    chasers = [sum(len(own) for node, own in cpus.items() if node < n) for n in cpus]
+    if all(len(own) == 1 for own in cpus.values()):
+        return refused(answer, "no rank is left to make a load")
+    got = result(answer)
+    assert list(cells(got, "latency")) == list(cells(got, "bandwidth")) == [
+        (r, percent) for r in chasers for percent in (0, 50, 100)]
+    for r in got["ranks"]:
+        assert nodes_of(r) == {r["mem_wanted"]} and r["mem_wanted"] in targets, r
+    return None
+
+
+def refused(answer, *words):
+    assert answer["status"] in (1, 2), answer
+    for word in words:
+        assert word in answer["stderr"], answer
+    assert "ranks" not in answer["body"], answer
+
+
+def plan(answer):
+    assert answer["status"] == 200, answer
+    p = answer["body"]["plan"]
+    return [(r["cpu"], r["mem_node"]) for r in p["ranks"]], p.get("targets")
+
+
+def dry(benchmark, **more):
+    return ["POST", "/v1/runs", {"benchmark": benchmark, "size": "4M", "dry_run": True, **more}]
+
+
+# --- Machines ---
+
 def test_four_nodes(tmp_path):
     local, crossed, one, missing_node, missing_cpu, too_much = in_guest(tmp_path, "flat4", [
         ["POST", "/v1/runs", {**FAST, "size": "1M,2M", "ranks": "one-per-numa"}],
@@ -60,41 +189,126 @@ def test_four_nodes(tmp_path):
     assert too_much["status"] == 409 and too_much["body"]["type"] == "/problems/memory-short", too_much
 
 
+def test_four_nodes_by_hand(tmp_path):
+    cpus, nodes = {0: [0, 1], 1: [2, 3], 2: [4, 5], 3: [6, 7]}, [0, 1, 2, 3]
+    mpirun = "mpirun --allow-run-as-root --map-by ppr:1:numa --bind-to core -np 4".split()
+    reserve = {"/sys/devices/system/node/node2/hugepages/hugepages-2048kB/nr_hugepages": "4"}
+    everything, (crossed, far, own, threads, huge, mems, turns, by_mpi), no = split(in_guest(tmp_path, "flat4", [
+        *bench_all(cpus, nodes),
+        bench("loaded", [(0, 3), (1, 2), (6, 1)]),
+        bench("matrix", [(7, -1), (0, 3)], "--targets=2"),
+        bench("bandwidth", [(0, 1), (1, 1), (6, 0)], "--sweep=own"),
+        bench("bandwidth", [(0, -1), (2, -1)], "--sweep=threads", "--targets=3"),
+        bench("matrix", [(0, 0)], "--targets=2", "--pages=huge", files=reserve),
+        bench("matrix", [(2, -1), (6, -1)], group={"cpuset.mems": "1,3"}),
+        bench("matrix", [(0, 0)], "--size=32M", group={"memory.max": "400M"}),
+        ["BENCH", "firsttouch", {"args": SMALL["firsttouch"], "mpirun": mpirun}],
+        bench("matrix", [(0, 0)], "--targets=0,9"),
+        bench("firsttouch", [(0, 0), (2, 9)]),
+        bench("matrix", [(0, 0), (64, 0)]),
+        bench("matrix", [(0, 0)], "--size=1G", "--targets=2"),
+        bench("firsttouch", [(0, -1), (6, -1)], "--size=1G"),
+        bench("matrix", [(2, 1)], "--targets=2", group={"cpuset.mems": "1,3"}),
+        bench("matrix", [(0, 0)], group={"cpuset.mems": "1,3"}),
+        bench("bandwidth", [(0, 0)], "--size=128M", group={"memory.max": "400M"}),
+        bench("matrix", [(0, 0)], "--targets=1,2", "--pages=huge"),
+    ]), 5, 8)
+    check_all(everything, cpus, nodes)
+    assert [nodes_of(r) for r in result(crossed)["ranks"]] == [{3}, {2}, {1}]
+    assert list(cells(result(far), "idle")) == [(0, 2), (1, 2)]
+    assert [nodes_of(r) for r in result(own)["ranks"]] == [{1}, {1}, {0}]
+    assert list(cells(result(threads), "triad")) == [(1, 3), (2, 3)]
+    (rank,) = result(huge)["ranks"]
+    assert rank["pages_got"] == "huge" and nodes_of(rank) == {2}, rank
+    check_matrix(mems, [1, 3], [1, 3])  # what a cpuset forbids is no target
+    assert len(cells(result(turns), "idle")) == 4  # one target at a time is what has to fit
+    check_touch(by_mpi, [0, 1, 2, 3], nodes)
+    assert by_mpi["body"]["launcher"] == "mpi"
+    for answer, words in zip(no, [
+            ("targets", "node 9 is not there"), ("--bind", "node 9 is not there"), ("--bind", "CPU 64"),
+            ("size", "on node 2"), ("size", "on node"), ("targets", "node 2 is outside the cpuset"),
+            ("--bind", "node 0 is outside the cpuset"), ("size", "control group"),
+            ("pages", "huge pages on node 1")], strict=True):
+        refused(answer, *words)
+
+
 def test_memory_only_node(tmp_path):
-    topology, remote, automatic, ranks = in_guest(tmp_path, "memory-only", [
+    cpus, nodes = {0: [0, 1], 1: [2, 3], 2: [4, 5]}, [0, 1, 2, 3]
+    (topology, remote, automatic, ranks, *plans), everything = split(in_guest(tmp_path, "memory-only", [
         ["GET", "/v1/topology", None],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "0,4", "numa": "3"}],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "0,1,2,3", "numa": "auto"}],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "ranks": "one-per-numa", "dry_run": True}],
-    ])
+        dry("matrix"), dry("matrix", targets="3,0"), dry("firsttouch"), dry("matrix", targets="4"),
+        dry("loaded", ranks="one-per-numa"), dry("matrix", size="1G", targets="3", dry_run=False),
+        *bench_all(cpus, nodes),
+    ]), 10)
     assert [len(n["cpus"]) for n in topology["body"]["nodes"]] == [2, 2, 2, 0]
     assert placed(remote) == [(0, 3), (4, 3)]
     assert placed(automatic) == [(0, 0), (1, 1), (2, 2), (3, 3)]
     assert len(ranks["body"]["plan"]["ranks"]) == 3  # a node without CPUs is never an initiator
+    matrix, chosen, touch, missing, unloaded, too_much = plans
+    assert plan(matrix) == ([(0, 0), (2, 1), (4, 2)], nodes)
+    assert plan(chosen) == ([(0, 0), (2, 1), (4, 2)], [0, 3])
+    assert [cpu for cpu, _ in plan(touch)[0]] == [0, 2, 4]
+    assert "4" in problem(missing, "targets")
+    assert "no rank is left" in problem(unloaded, "ranks")
+    assert too_much["status"] == 409 and "node 3" in too_much["body"]["detail"], too_much
+    check_all(everything, cpus, nodes)
 
 
 def test_node_without_memory(tmp_path):
-    topology, nearest, refused = in_guest(tmp_path, "cpu-only", [
+    cpus, nodes = {0: [0, 1], 1: [2, 3]}, [0]
+    (topology, nearest, wrong, matrix, touch, no_target, touched), everything, no = split(in_guest(tmp_path, "cpu-only", [
         ["GET", "/v1/topology", None],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "2,3"}],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "2", "numa": "1"}],
-    ])
+        dry("matrix"), dry("firsttouch"), dry("matrix", targets="1"),
+        ["POST", "/v1/runs", {"benchmark": "firsttouch", "size": "4M", "quick": True, "launcher": "processes"}],
+        *bench_all(cpus, nodes),
+        bench("matrix", [(0, 0)], "--targets=1"), bench("matrix", [(0, 0), (2, 1)]), bench("firsttouch", [(2, 1)]),
+    ]), 7, 5)
     assert len(topology["body"]["nodes"]) in (1, 2)  # kernels may merge such a node away
     assert [node for _, node in placed(nearest)] == [0, 0]
-    problem(refused, "numa")
+    problem(wrong, "numa")
+    assert plan(matrix) == ([(0, 0), (2, 0)], nodes)
+    assert [cpu for cpu, _ in plan(touch)[0]] == [0, 2]
+    assert "has no memory" in problem(no_target, "targets")
+    assert touched["run"]["state"] == "succeeded", (touched["run"], touched["log"])
+    check_all(everything, cpus, nodes)
+    for answer, words in zip(no, [("targets", "node 1 has no memory"), ("--bind", "node 1 has no memory"),
+                                  ("--bind", "node 1 has no memory")], strict=True):
+        refused(answer, *words)
 
 
 def test_heterogeneous_memory(tmp_path):
-    topology, far = in_guest(tmp_path, "hmat", [
+    cpus, nodes = {0: [0, 1], 1: [2, 3]}, [0, 1, 2]
+    (topology, far), everything = split(in_guest(tmp_path, "hmat", [
         ["GET", "/v1/topology", None],
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "0,2", "numa": "2"}],
-    ])
+        *bench_all(cpus, nodes),
+    ]), 2)
     assert len(topology["body"]["nodes"]) == 3
     assert placed(far) == [(0, 2), (2, 2)]
+    check_all(everything, cpus, nodes)
+
+
+def test_gaps_in_the_numbers(tmp_path):
+    cpus, nodes = {0: [0, 1], 1: [2, 3], 2: [4, 5]}, [0, 2, 3]
+    (matrix, touch), everything = split(in_guest(tmp_path, "gaps", [
+        dry("matrix"), dry("firsttouch"), *bench_all(cpus, nodes),
+    ]), 2)
+    ranks, targets = plan(matrix)
+    assert [cpu for cpu, _ in ranks] == [0, 2, 4] and targets == nodes
+    assert [cpu for cpu, _ in plan(touch)[0]] == [0, 2, 4]
+    check_all(everything, cpus, nodes)
 
 
 def test_sixteen_nodes(tmp_path):
-    (local,) = in_guest(tmp_path, "nodes16", [
+    cpus, nodes = {i: [i] for i in range(16)}, list(range(16))
+    (local,), everything = split(in_guest(tmp_path, "nodes16", [
         ["POST", "/v1/runs", {**FAST, "size": "1M", "ranks": "one-per-numa"}],
-    ], mib=512, timeout=500)
+        *bench_all(cpus, nodes, [0, 15]),
+    ], mib=640, timeout=500), 1)
     assert placed(local) == [(i, i) for i in range(16)]
+    check_all(everything, cpus, nodes, [0, 15])

@@ -31,6 +31,8 @@ TOPOLOGIES = {
     "cpu-only": {"cpus": [2, 2], "memory": [1, 0]},
     "nodes16": {"cpus": [1] * 16},
     "hmat": {"cpus": [2, 2, 0], "hmat": True},
+    # A node without memory before one without CPUs. (Linux gives nodes with CPUs the lower numbers.)
+    "gaps": {"cpus": [2, 2, 2, 0], "memory": [1, 0, 1, 1]},
 }
 
 INIT = """#!/bin/busybox sh
