@@ -16,10 +16,10 @@ struct comm {
     const struct comm_start *start; // borrowed
 };
 
-// For a launcher that starts the ranks itself.
 struct comm_start {
-    int ranks;        // 0: somebody else has started us, or there is one
-    const char *bind; // "CPU:NODE,CPU:NODE,…" one a rank, -1 for anywhere; "": as we are
+    int ranks;          // 0: somebody else has started us, or there is one
+    const char *bind;   // "CPU:NODE,CPU:NODE,…" one a rank, -1 for anywhere; "": as we are
+    bool single_thread; // this process will have one thread: MPI's messages cost a third less then
 };
 
 struct comm_ops {

@@ -61,11 +61,11 @@ static void mpi_close(struct comm *c)
 
 static int mpi_open(struct comm *c, struct err *err)
 {
-    int given;
+    int given, wanted = c->start->single_thread ? MPI_THREAD_SINGLE : MPI_THREAD_FUNNELED;
     struct mpi_context *m = malloc(sizeof *m);
     if (!m)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to start");
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) {
+    if (MPI_Init_thread(NULL, NULL, wanted, &given) != MPI_SUCCESS) {
         free(m);
         return err_set(err, ERR_SYSTEM, "", "MPI cannot start: start me with mpirun -np N");
     }

@@ -17,7 +17,8 @@
 enum {
     TRIPS_BYTES = 40 << 20, // of all messages of a size, as IMB limits its repetitions
     TRIPS_LEAST = 20,
-    BATCH_NS = 20000, // a sample's length: the clock costs 50 ns of it
+    BATCH_NS = 100000, // a sample's length: the first trips of it are slower than the rest
+    SAMPLES_LEAST = 20,
     WARM_TRIPS = 20,
     PEAK_FROM = 65536, // where the peak of a pair is looked for
     SIZES_MAX = 40,
@@ -136,7 +137,7 @@ static int intact(const struct exchange *timed, struct err *err)
 
 // Both sides must agree on it, so it follows from what both know: the first measures, and tells the
 // other by the length of a message.
-static int agree_batch(const struct exchange *x, int64_t total, int *batch, struct err *err)
+static int agree_batch(const struct exchange *x, int *batch, struct err *err)
 {
     static const uint64_t most = 1000;
     const struct comm *c = x->p->s->comm;
@@ -146,8 +147,6 @@ static int agree_batch(const struct exchange *x, int64_t total, int *batch, stru
     double trip_ns = (double)(clock_mono_ns() - begin) / WARM_TRIPS;
     uint64_t told = trip_ns > 0 ? (uint64_t)(BATCH_NS / trip_ns) : most;
     told = told < 1 ? 1 : told > most ? most : told;
-    if ((int64_t)told > total / TRIPS_LEAST)
-        told = (uint64_t)(total / TRIPS_LEAST);
     if ((x->first ? c->ops->send(c, x->peer, &told, sizeof told, err)
                   : c->ops->receive(c, x->peer, &told, sizeof told, err)) < 0)
         return -1;
@@ -185,9 +184,10 @@ static int run_samples(const struct exchange *x, struct sample *samples, int *n,
     int batch;
     struct slot *slot = x->p->s->slot;
     int64_t total = repetitions(x->p, x->bytes);
-    if (intact(x, err) < 0 || agree_batch(x, total, &batch, err) < 0)
+    if (intact(x, err) < 0 || agree_batch(x, &batch, err) < 0)
         return -1;
-    *n = (int)(total / batch < SLOT_FLAGS ? total / batch : SLOT_FLAGS);
+    int64_t samples_wanted = total / batch < SAMPLES_LEAST ? SAMPLES_LEAST : total / batch;
+    *n = (int)(samples_wanted < SLOT_FLAGS ? samples_wanted : SLOT_FLAGS);
     for (int i = 0; i < *n; i++) {
         if (sample(x, batch, &samples[i], err) < 0)
             return -1;
