@@ -33,12 +33,9 @@ static uint64_t share_bytes(const struct handover *h)
 static int make_matrices(const struct handover *h, struct matrix *m, struct err *err)
 {
     int ranks = session_ranks(h->s);
-    for (int i = 0; i < h->n_shapes; i++) {
+    for (int i = 0; i < h->n_shapes; i++)
         if (shape_make(&m[i], &h->shapes[i], ranks, ranks, err) < 0)
             return -1;
-        for (int r = 0; r < ranks; r++)
-            m[i].row.values[r] = m[i].col.values[r] = r;
-    }
     return 0;
 }
 

@@ -19,8 +19,6 @@ static int make_matrix(const struct idle *w, struct matrix *m, struct err *err)
     const struct session *s = w->s;
     if (shape_make(m, &w->shape, session_ranks(s), s->n_targets, err) < 0)
         return -1;
-    for (int r = 0; r < session_ranks(s); r++)
-        m->row.values[r] = r;
     for (int t = 0; t < s->n_targets; t++)
         m->col.values[t] = s->targets[t];
     return 0;

@@ -55,8 +55,6 @@ static int make_matrices(const struct sweep *w, struct matrix *m, struct err *er
     for (int i = 0; i < w->n_matrices; i++) {
         if (shape_make(&m[i], &w->shapes[i], ranks, w->n_sizes, err) < 0)
             return -1;
-        for (int r = 0; r < ranks; r++)
-            m[i].row.values[r] = r;
         for (int c = 0; c < w->n_sizes; c++)
             m[i].col.values[c] = (int64_t)w->sizes[c];
     }

@@ -56,10 +56,10 @@ static int make_matrices(const struct pingpong *p, struct matrix *m, struct err 
         if (shape_make(&m[i], &p->shapes[i], p->all ? ranks : p->n_pairs,
                        p->all ? ranks : p->n_sizes, err) < 0)
             return -1;
-        for (int r = 0; r < m[i].row.n; r++)
-            m[i].row.values[r] = p->all ? r : axis_pair(p->pairs[r][0], p->pairs[r][1]);
-        for (int c = 0; c < m[i].col.n; c++)
-            m[i].col.values[c] = p->all ? c : (int64_t)p->sizes[c];
+        for (int r = 0; !p->all && r < m[i].row.n; r++)
+            m[i].row.values[r] = axis_pair(p->pairs[r][0], p->pairs[r][1]);
+        for (int c = 0; !p->all && c < m[i].col.n; c++)
+            m[i].col.values[c] = (int64_t)p->sizes[c];
     }
     return 0;
 }

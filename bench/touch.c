@@ -91,17 +91,6 @@ static void take(void *context)
 
 // --- Before and after --------------------------------------------------------------------------
 
-static int make_matrix(const struct touch *t, struct matrix *m, struct err *err)
-{
-    if (shape_make(m, &t->shape, session_ranks(t->s), AXIS_ACCESSES, err) < 0)
-        return -1;
-    for (int r = 0; r < session_ranks(t->s); r++)
-        m->row.values[r] = r;
-    for (int a = 0; a < AXIS_ACCESSES; a++)
-        m->col.values[a] = a;
-    return 0;
-}
-
 // Where the kernel shall put what a rank touches; -1: its node has no memory, any other will do.
 static int node_touched(const struct session *s, int rank)
 {
@@ -122,7 +111,7 @@ static int begin(struct touch *t, struct err *err)
     if (outcome == 0)
         outcome = sampler_init(&t->sampler, s->spec, s->spec->visits, err);
     if (outcome == 0 && n)
-        outcome = make_matrix(t, m, err);
+        outcome = shape_make(m, &t->shape, ranks, AXIS_ACCESSES, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, d, ranks, err);

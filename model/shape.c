@@ -191,19 +191,21 @@ static const struct axis_kind *kind_of(const char *name)
     return NULL;
 }
 
-static void name_axis(struct axis *a, const char *name)
+static void set_axis(struct axis *a, const char *name)
 {
     snprintf(a->name, sizeof a->name, "%s", name);
     const struct axis_kind *kind = kind_of(name);
     snprintf(a->unit, sizeof a->unit, "%s", kind ? kind->unit : "");
+    for (int i = 0; i < a->n; i++)
+        a->values[i] = i;
 }
 
 int shape_make(struct matrix *m, const struct shape *shape, int rows, int cols, struct err *err)
 {
     if (matrix_init(m, shape->name, shape->quantity, shape->unit, rows, cols, err) < 0)
         return -1;
-    name_axis(&m->row, shape->rows);
-    name_axis(&m->col, shape->cols);
+    set_axis(&m->row, shape->rows);
+    set_axis(&m->col, shape->cols);
     return 0;
 }
 

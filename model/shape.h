@@ -22,7 +22,8 @@ struct shape {
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX]);
 const struct shape *shape_find(const struct shape *list, int n, const char *name);
 
-// An empty matrix of that shape; axis values still to be set. The unit of an axis follows its name.
+// An empty matrix of that shape. Axis values are 0, 1, 2 … (ranks, accesses); all others are still
+// to be set. The unit of an axis follows its name.
 int shape_make(struct matrix *m, const struct shape *shape, int rows, int cols, struct err *err);
 
 // Cells that exist: all, but between ranks only those with row < col (a pair is measured once).
