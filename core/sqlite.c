@@ -78,6 +78,11 @@ int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...)
     return rc == SQLITE_OK ? 0 : sq_fail(err, sqlite3_db_handle(q), rc, "bind");
 }
 
+void sq_finalize_cleanup(sqlite3_stmt **q)
+{
+    sqlite3_finalize(*q);
+}
+
 int sq_step(sqlite3_stmt *q, struct err *err)
 {
     int rc = sqlite3_step(q);

@@ -22,3 +22,5 @@ const char *sq_text(sqlite3_stmt *q, int column); // never NULL
 void sq_reset(sqlite3_stmt *q);
 void sq_reset_cleanup(sqlite3_stmt **q);
 #define CLEANUP_RESET CLEANUP(sq_reset_cleanup)
+void sq_finalize_cleanup(sqlite3_stmt **q);
+#define CLEANUP_FINALIZE CLEANUP(sq_finalize_cleanup)

@@ -22,19 +22,11 @@
 #include "core/store_db.h"
 #include "schema/schema.h"
 
-#define RUN_COLUMNS                                                                                \
-    "id,seq,state,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,class_hash,"       \
-    "config_hash,error,error_member,error_text,spec,plan,conditions,phases"
-
 static const char *const sql[STORE_QUERIES] = {
     [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec) "
                  "VALUES ('queued',?1,?2,?3,?4,?5)",
     [Q_BY_KEY] = "SELECT id, spec FROM run WHERE idempotency_key = ?1",
     [Q_GET] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1",
-    [Q_LIST] = "SELECT " RUN_COLUMNS " FROM run WHERE (?1 IS NULL OR state = ?1) "
-               "AND (?2 IS NULL OR benchmark = ?2) AND (?3 IS NULL OR created_ms >= ?3) "
-               "AND (?4 IS NULL OR created_ms < ?4) AND (?5 IS NULL OR id < ?5) "
-               "ORDER BY id DESC LIMIT ?6",
     [Q_NEXT] = "SELECT id FROM run WHERE state = 'queued' ORDER BY id LIMIT 1",
     [Q_QUEUE_LENGTH] = "SELECT count(*) FROM run WHERE state = 'queued'",
     [Q_STATE] = "SELECT state FROM run WHERE id = ?1",
@@ -43,7 +35,8 @@ static const char *const sql[STORE_QUERIES] = {
                   "WHERE id = ?1 AND state = 'queued'",
     [Q_FINISHED] = "UPDATE run SET state = ?2, seq = ?3, finished_ms = ?4, error = ?5, "
                    "error_member = ?6, error_text = ?7, method = ?8, n_ranks = ?9, n_cells = ?10, "
-                   "conditions = coalesce(?11, conditions), phases = ?12 WHERE id = ?1",
+                   "conditions = coalesce(?11, conditions), phases = ?12, "
+                   "measured_ms = coalesce(measured_ms, started_ms, created_ms) WHERE id = ?1",
     [Q_NEXT_SEQ] = "UPDATE counter SET value = value + 1 WHERE name = 'seq' RETURNING value",
     [Q_TOUCH] = "UPDATE counter SET value = value WHERE name = 'seq'",
     [Q_RUNNING] = "SELECT id FROM run WHERE state = 'running' ORDER BY id LIMIT 1",
@@ -56,9 +49,19 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_MATRIX_GET] = "SELECT name,quantity,unit,row_axis,col_axis FROM matrix WHERE run_id = ?1 "
                      "ORDER BY matrix",
     [Q_MATRIX_COUNT] = "SELECT count(*) FROM matrix WHERE run_id = ?1",
-    [Q_RANK_PUT] = "INSERT INTO rank (run_id,rank,cpu,cpu_node,mem_node,mem_share,info) "
-                   "VALUES (?1,?2,?3,?4,?5,?6,?7)",
-    [Q_RANK_GET] = "SELECT info FROM rank WHERE run_id = ?1 ORDER BY rank",
+    [Q_SERIES_PUT] = "INSERT OR IGNORE INTO series (metric,node,variant,unit) VALUES (?1,?2,?3,?4)",
+    [Q_METRIC_PUT] = "INSERT OR REPLACE INTO metric (series,measured_ms,run_id,value_milli,"
+                     "lo_milli,hi_milli) SELECT id,?4,?5,?6,?7,?8 FROM series "
+                     "WHERE metric = ?1 AND node = ?2 AND variant = ?3",
+    [Q_METRIC_CLEAR] = "DELETE FROM metric WHERE run_id = ?1 AND measured_ms = ?2 "
+                       "AND series IN (SELECT id FROM series WHERE node = ?3)",
+    [Q_METRICS_DONE] = "UPDATE run SET metrics_version = ?2 WHERE id = ?1",
+    [Q_METRICS_MISSING] = "SELECT id FROM run WHERE state = 'succeeded' AND metrics_version < ?1 "
+                          "ORDER BY metrics_version, id LIMIT 1",
+    [Q_IMPORTED] = "UPDATE run SET source = 'imported', measured_ms = ?2, label = ?3 WHERE id = ?1",
+    [Q_LABEL] = "UPDATE run SET label = ?2 WHERE id = ?1",
+    [Q_TOPOLOGY_GET] = "SELECT t.xml FROM run JOIN topology AS t ON t.hash = run.topology_hash "
+                       "WHERE run.id = ?1",
     [Q_LOG_PUT] = "INSERT INTO log (run_id,text) VALUES (?1,?2)",
     [Q_LOG_GET] = "SELECT text FROM log WHERE run_id = ?1",
 };
@@ -122,12 +125,32 @@ static int prepare_cells(struct store *s, struct err *err)
                : 0;
 }
 
+static int prepare_ranks(struct store *s, struct err *err)
+{
+    CLEANUP_BUF struct buf put = BUF_INIT, get = BUF_INIT, marks = BUF_INIT;
+    buf_str(&put, "INSERT INTO rank (run_id,address,nodes");
+    buf_str(&get, "SELECT address,nodes");
+    for (int i = 0; i < RECORD_RANK_SLOTS; i++) {
+        buf_fmt(&put, ",%s", record_rank_slots[i].name);
+        buf_fmt(&get, ",%s", record_rank_slots[i].name);
+        buf_fmt(&marks, ",?%d", i + 4);
+    }
+    buf_fmt(&put, ") VALUES (?1,?2,?3%s)", buf_text(&marks));
+    buf_str(&get, " FROM rank WHERE run_id = ?1 ORDER BY rank");
+    if (!buf_ok(&put) || !buf_ok(&get) || !buf_ok(&marks))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for statements");
+    return prepare(s, Q_RANK_PUT, buf_text(&put), err) < 0 ||
+                   prepare(s, Q_RANK_GET, buf_text(&get), err) < 0
+               ? -1
+               : 0;
+}
+
 static int prepare_all(struct store *s, struct err *err)
 {
     for (int q = 0; q < STORE_QUERIES; q++)
         if (sql[q] && prepare(s, q, sql[q], err) < 0)
             return err_prefix(err, "statement %d", q);
-    return prepare_cells(s, err);
+    return prepare_cells(s, err) < 0 ? -1 : prepare_ranks(s, err);
 }
 
 static int make_dirs(const char *dir, struct err *err)

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "model/fingerprint.h"
 #include "model/matrix.h"
+#include "model/metric.h"
 #include "model/run.h"
 
 struct store;
@@ -35,6 +36,14 @@ int store_run_started(struct store *s, int64_t id, const char *plan_json,
                       const char *conditions_json, const struct fingerprint *f,
                       const char *topology_xml, struct err *err);
 
+// Summary metrics of a run, for its series.
+struct run_metrics {
+    int version;         // of their definitions, from 1
+    const char *variant; // spec_variant: runs of one variant may be lined up
+    const struct metric *list;
+    int n;
+};
+
 struct run_result {       // borrowed pointers
     enum run_state state; // final
     enum err_code error;
@@ -46,10 +55,25 @@ struct run_result {       // borrowed pointers
     int n_matrices;
     const struct rank_info *ranks;
     int n_ranks;
-    const char *log; // what the processes printed, capped by the caller
+    const char *log;            // what the processes printed, capped by the caller
+    struct run_metrics metrics; // version 0: not computed
 };
 // Final state, matrices, ranks, log and seq in one transaction.
 int store_run_finished(struct store *s, int64_t id, const struct run_result *r, struct err *err);
+// A run measured elsewhere, whole in one transaction; `state` of the result is RUN_SUCCEEDED.
+struct run_import {
+    const struct spec *spec;
+    const char *node, *label; // label "" for none
+    int64_t measured_ms;
+    const struct run_result *result;
+};
+int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err);
+// "" takes the label away. Labelled runs are not deleted by retention.
+int store_run_label(struct store *s, int64_t id, const char *label, struct err *err);
+// Replaces what is stored of the run's metrics.
+int store_run_metrics(struct store *s, int64_t id, const struct run_metrics *m, struct err *err);
+// A succeeded run whose metrics are older than `version`: 1 found, 0 none, -1.
+int store_run_without_metrics(struct store *s, int version, int64_t *id, struct err *err);
 // At start: every run still 'running' becomes 'interrupted' with this text. *n: how many.
 int store_run_interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err);
 int store_run_delete(struct store *s, int64_t id, struct err *err); // ERR_CONFLICT unless final
@@ -57,6 +81,7 @@ int store_run_delete(struct store *s, int64_t id, struct err *err); // ERR_CONFL
 struct run_filter {
     int state;                  // -1: any
     const char *benchmark;      // NULL: any
+    const char *node, *label;   // NULL: any
     int64_t since_ms, until_ms; // created; 0: open
     int64_t before_id;          // cursor: only ids below; 0: from the newest
     int limit;                  // 1…200
@@ -71,5 +96,7 @@ void store_matrices_free(struct matrix *list, int n);
 int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,
                     struct err *err);                                         // free()
 int store_log_get(struct store *s, int64_t id, char **text, struct err *err); // free()
+// hwloc's XML of the machine when the run started; ERR_NOT_FOUND: none kept (imports). free()
+int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err);
 int store_fingerprint_json(struct store *s, const char *hash, char **json,
                            struct err *err); // free()

@@ -10,7 +10,6 @@ enum store_query {
     Q_INSERT,
     Q_BY_KEY,
     Q_GET,
-    Q_LIST,
     Q_NEXT,
     Q_QUEUE_LENGTH,
     Q_STATE,
@@ -26,14 +25,27 @@ enum store_query {
     Q_MATRIX_PUT,
     Q_MATRIX_GET,
     Q_MATRIX_COUNT,
-    Q_RANK_PUT,
-    Q_RANK_GET,
+    Q_SERIES_PUT,
+    Q_METRIC_PUT,
+    Q_METRIC_CLEAR,
+    Q_METRICS_DONE,
+    Q_METRICS_MISSING,
+    Q_IMPORTED,
+    Q_LABEL,
+    Q_TOPOLOGY_GET,
     Q_LOG_PUT,
     Q_LOG_GET,
+    Q_RANK_PUT, // made from record_rank_slots
+    Q_RANK_GET,
     Q_CELL_PUT, // made from cell_fields
     Q_CELL_GET,
     STORE_QUERIES
 };
+
+#define RUN_COLUMNS                                                                                \
+    "id,seq,state,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,class_hash,"       \
+    "config_hash,error,error_member,error_text,spec,plan,conditions,phases,measured_ms,source,"    \
+    "label"
 
 struct store {
     sqlite3 *db;
@@ -45,6 +57,11 @@ struct store {
 int store_begin(struct store *s, struct err *err);
 // Commits if `result` is 0, else rolls back; returns -1 if anything failed.
 int store_end(struct store *s, int result, struct err *err);
+int store_finish(struct store *s, int64_t id, const struct run_result *r, struct err *err);
+int store_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
+                 int64_t *id, struct err *err);
+int store_run_state(struct store *s, int64_t id, struct err *err); // enum run_state; ERR_NOT_FOUND
+int store_metrics_put(struct store *s, int64_t id, const struct run_metrics *m, struct err *err);
 int store_result_put(struct store *s, int64_t id, const struct run_result *r, struct err *err);
 // "median_milli", "n", "overlap_e4": column of a field, and 1000, 1, 10000.
 void store_cell_column(enum cell_field f, char *out, size_t room);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a run: matrices with a row a cell, ranks, log.
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,17 +59,41 @@ static int put_matrix(struct store *s, int64_t id, int at, const struct matrix *
     return 0;
 }
 
+static void nodes_text(const struct rank_info *r, struct buf *out)
+{
+    buf_char(out, '[');
+    for (int i = 0; i < r->n_nodes; i++)
+        buf_fmt(out, "%s[%" PRId64 ",%" PRId64 ",%" PRId64 "]", i ? "," : "", r->nodes[i].node,
+                r->nodes[i].pages, r->nodes[i].process_kib);
+    buf_char(out, ']');
+}
+
+// Binds a member of a rank to parameter `at`.
+static int bind_slot(sqlite3_stmt *q, int at, const struct record_slot *slot,
+                     const struct rank_info *r)
+{
+    const void *member = (const char *)r + slot->offset;
+    if (slot->kind == SLOT_I64)
+        return sqlite3_bind_int64(q, at, *(const int64_t *)member);
+    if (slot->kind == SLOT_SHARE)
+        return sqlite3_bind_double(q, at, *(const double *)member); // NaN becomes NULL
+    return sqlite3_bind_text(q, at, member, -1, SQLITE_STATIC);
+}
+
 static int put_rank(struct store *s, int64_t id, const struct rank_info *r, struct err *err)
 {
-    CLEANUP_BUF struct buf info = BUF_INIT;
-    struct jsonw w = jsonw_to(&info);
-    rank_write_json(r, &w, NULL);
+    CLEANUP_BUF struct buf nodes = BUF_INIT;
+    nodes_text(r, &nodes);
     sqlite3_stmt *q = s->queries[Q_RANK_PUT];
-    if (!buf_ok(&info))
+    if (!buf_ok(&nodes))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a rank");
-    if (sq_bind(q, err, "iiiiidt", id, r->rank, r->cpu, r->cpu_node, r->mem_node, r->mem_share,
-                buf_text(&info)) < 0)
+    if (sq_bind(q, err, "iit", id, (int64_t)r->address, buf_text(&nodes)) < 0)
         return -1;
+    for (int i = 0; i < RECORD_RANK_SLOTS; i++) {
+        int rc = bind_slot(q, i + 4, &record_rank_slots[i], r);
+        if (rc != SQLITE_OK)
+            return sq_fail(err, s->db, rc, "bind");
+    }
     return sq_done(q, err);
 }
 
@@ -166,10 +192,44 @@ void store_matrices_free(struct matrix *list, int n)
     free(list);
 }
 
-static int read_rank(const char *text, struct rank_info *r, struct err *err)
+static int read_nodes(const char *text, struct rank_info *r, struct err *err)
 {
-    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
-    return o ? rank_from_json(r, o, err) : -1;
+    CLEANUP_JSON struct json *list = json_parse(text, strlen(text), err);
+    if (!list)
+        return -1;
+    for (const struct json *n = json_first(list); n && r->n_nodes < RANK_NODES_MAX;
+         n = json_next(n)) {
+        const struct json *node = json_first(n), *pages = node ? json_next(node) : NULL;
+        const struct json *kib = pages ? json_next(pages) : NULL;
+        if (!json_i64(node, &r->nodes[r->n_nodes].node) ||
+            !json_i64(pages, &r->nodes[r->n_nodes].pages) ||
+            !json_i64(kib, &r->nodes[r->n_nodes].process_kib))
+            return err_set(err, ERR_STORAGE, "", "the database is damaged (nodes of a rank)");
+        r->n_nodes++;
+    }
+    return 0;
+}
+
+static void read_slot(sqlite3_stmt *q, int column, const struct record_slot *slot,
+                      struct rank_info *r)
+{
+    void *member = (char *)r + slot->offset;
+    if (slot->kind == SLOT_I64)
+        *(int64_t *)member = sqlite3_column_int64(q, column);
+    else if (slot->kind == SLOT_SHARE)
+        *(double *)member =
+            sqlite3_column_type(q, column) == SQLITE_NULL ? NAN : sqlite3_column_double(q, column);
+    else
+        snprintf(member, slot->room, "%s", sq_text(q, column));
+}
+
+// Columns in the order of prepare_ranks in store.c.
+static int read_rank(sqlite3_stmt *q, struct rank_info *r, struct err *err)
+{
+    *r = (struct rank_info){.address = (uint64_t)sqlite3_column_int64(q, 0)};
+    for (int i = 0; i < RECORD_RANK_SLOTS; i++)
+        read_slot(q, i + 2, &record_rank_slots[i], r);
+    return read_nodes(sq_text(q, 1), r, err);
 }
 
 int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n, struct err *err)
@@ -184,7 +244,7 @@ int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,
         if (!more)
             return err_set(err, ERR_NO_MEMORY, "", "no memory for ranks");
         list = more;
-        if (read_rank(sq_text(q, 0), &list[count++], err) < 0)
+        if (read_rank(q, &list[count++], err) < 0)
             return -1;
     }
     if (!list)

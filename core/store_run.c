@@ -45,14 +45,18 @@ int store_run_find(struct store *s, const struct spec *spec, const char *key, in
     return find_key(s, key, buf_text(&text), id, err);
 }
 
-static int insert(struct store *s, const struct spec *spec, const char *text, const char *node,
-                  const char *key, struct err *err)
+int store_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
+                 int64_t *id, struct err *err)
 {
+    CLEANUP_BUF struct buf text = BUF_INIT;
     sqlite3_stmt *q = s->queries[Q_INSERT];
-    if (sq_bind(q, err, "ttitt", benchmarks[spec->benchmark].name, node, clock_wall_ms(), key,
-                text) < 0)
+    if (spec_text(spec, &text, err) < 0 ||
+        sq_bind(q, err, "ttitt", benchmarks[spec->benchmark].name, node, clock_wall_ms(), key,
+                buf_text(&text)) < 0 ||
+        sq_done(q, err) < 0)
         return -1;
-    return sq_done(q, err);
+    *id = sqlite3_last_insert_rowid(s->db);
+    return 0;
 }
 
 int store_run_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
@@ -65,12 +69,9 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
     int known = key ? find_key(s, key, buf_text(&text), &found, err) : 0;
     if (known < 0)
         return -1;
-    if (!known) {
-        if (store_begin(s, err) < 0 ||
-            store_end(s, insert(s, spec, buf_text(&text), node, key, err), err) < 0)
-            return -1;
-        found = sqlite3_last_insert_rowid(s->db);
-    }
+    if (!known && (store_begin(s, err) < 0 ||
+                   store_end(s, store_insert(s, spec, node, key, &found, err), err) < 0))
+        return -1;
     *id = found;
     *again = known;
     return 0;
@@ -126,6 +127,9 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     r->plan_json = copy_text(q, 16);
     r->conditions_json = copy_text(q, 17);
     read_phases(r, sq_text(q, 18));
+    r->measured_ms = sqlite3_column_int64(q, 19);
+    r->imported = strcmp(sq_text(q, 20), "imported") == 0;
+    COPY(r->label, 21);
     return 0;
 }
 
@@ -224,8 +228,7 @@ static int64_t cells_of(const struct run_result *r)
     return n;
 }
 
-// State of the run as a number; ERR_NOT_FOUND.
-static int state_of(struct store *s, int64_t id, struct err *err)
+int store_run_state(struct store *s, int64_t id, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_STATE];
     if (sq_bind(q, err, "i", id) < 0)
@@ -250,24 +253,26 @@ static int put_final(struct store *s, int64_t id, const struct run_result *r, in
     return sq_done(q, err);
 }
 
-static int finish(struct store *s, int64_t id, const struct run_result *r, struct err *err)
+int store_finish(struct store *s, int64_t id, const struct run_result *r, struct err *err)
 {
     int64_t seq;
-    int state = state_of(s, id, err);
+    int state = store_run_state(s, id, err);
     if (state < 0)
         return -1;
     if (run_state_final((enum run_state)state) || !run_state_final(r->state))
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over already", id);
     if (number(s->queries[Q_NEXT_SEQ], &seq, err) != 1 || put_final(s, id, r, seq, err) < 0)
         return -1;
-    return store_result_put(s, id, r, err);
+    if (store_result_put(s, id, r, err) < 0)
+        return -1;
+    return r->metrics.version ? store_metrics_put(s, id, &r->metrics, err) : 0;
 }
 
 int store_run_finished(struct store *s, int64_t id, const struct run_result *r, struct err *err)
 {
     if (store_begin(s, err) < 0)
         return -1;
-    return store_end(s, finish(s, id, r, err), err);
+    return store_end(s, store_finish(s, id, r, err), err);
 }
 
 static int interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err)
@@ -276,7 +281,7 @@ static int interrupt_all(struct store *s, const char *text, int64_t *n, struct e
     int64_t id;
     int found;
     while ((found = number(s->queries[Q_RUNNING], &id, err)) > 0) {
-        if (finish(s, id, &r, err) < 0)
+        if (store_finish(s, id, &r, err) < 0)
             return -1;
         ++*n;
     }
@@ -294,7 +299,7 @@ int store_run_interrupt_all(struct store *s, const char *text, int64_t *n, struc
 
 int store_run_delete(struct store *s, int64_t id, struct err *err)
 {
-    int state = state_of(s, id, err);
+    int state = store_run_state(s, id, err);
     if (state < 0)
         return -1;
     if (!run_state_final((enum run_state)state))
@@ -310,14 +315,53 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
     return 0;
 }
 
+// Only the conditions that are asked for, so that each finds its index. The limit has the highest
+// number: SQLite takes values for all parameters below it, used or not.
+static void list_sql(const struct run_filter *f, struct buf *sql)
+{
+    const struct {
+        bool asked;
+        const char *condition;
+    } conditions[] = {
+        {f->state >= 0, "state = ?1"},
+        {f->benchmark, "benchmark = ?2"},
+        {f->since_ms, "created_ms >= ?3"},
+        {f->until_ms, "created_ms < ?4"},
+        {f->before_id, "id < ?5"},
+        {f->node, "node = ?6"},
+        {f->label, "label = ?7 AND label <> ''"},
+    };
+    const char *word = "WHERE";
+    buf_str(sql, "SELECT " RUN_COLUMNS " FROM run ");
+    for (size_t i = 0; i < COUNT_OF(conditions); i++)
+        if (conditions[i].asked) {
+            buf_fmt(sql, "%s %s ", word, conditions[i].condition);
+            word = "AND";
+        }
+    buf_str(sql, "ORDER BY id DESC LIMIT ?8");
+}
+
+static int list_prepare(struct store *s, const struct run_filter *f, sqlite3_stmt **q,
+                        struct err *err)
+{
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    list_sql(f, &sql);
+    if (!buf_ok(&sql))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a statement");
+    int rc = sqlite3_prepare_v2(s->db, buf_text(&sql), -1, q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, s->db, rc, "list of runs");
+    const char *state = f->state < 0 ? NULL : run_state_names[f->state];
+    return sq_bind(*q, err, "ttiiitti", state, f->benchmark, f->since_ms, f->until_ms, f->before_id,
+                   f->node, f->label, (int64_t)f->limit + 1);
+}
+
 int store_run_list(struct store *s, const struct run_filter *f,
                    void (*fn)(void *ctx, const struct run *r), void *ctx, bool *more,
                    struct err *err)
 {
-    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_LIST];
-    const char *state = f->state < 0 ? NULL : run_state_names[f->state];
-    if (sq_bind(q, err, "ttzzzi", state, f->benchmark, f->since_ms, f->until_ms, f->before_id,
-                (int64_t)f->limit + 1) < 0)
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    if (list_prepare(s, f, &q, err) < 0)
         return -1;
     int row, n = 0;
     while ((row = sq_step(q, err)) > 0 && n++ < f->limit) {
@@ -348,7 +392,7 @@ static int text_of(sqlite3_stmt *q, char **out, const char *missing, struct err 
 
 int store_log_get(struct store *s, int64_t id, char **text, struct err *err)
 {
-    if (state_of(s, id, err) < 0 || sq_bind(s->queries[Q_LOG_GET], err, "i", id) < 0)
+    if (store_run_state(s, id, err) < 0 || sq_bind(s->queries[Q_LOG_GET], err, "i", id) < 0)
         return -1;
     return text_of(s->queries[Q_LOG_GET], text, "", err);
 }
@@ -358,4 +402,38 @@ int store_fingerprint_json(struct store *s, const char *hash, char **json, struc
     if (sq_bind(s->queries[Q_FINGERPRINT_GET], err, "t", hash) < 0)
         return -1;
     return text_of(s->queries[Q_FINGERPRINT_GET], json, NULL, err);
+}
+
+int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err)
+{
+    if (sq_bind(s->queries[Q_TOPOLOGY_GET], err, "i", id) < 0)
+        return -1;
+    return text_of(s->queries[Q_TOPOLOGY_GET], xml, NULL, err);
+}
+
+int store_run_label(struct store *s, int64_t id, const char *label, struct err *err)
+{
+    if (store_run_state(s, id, err) < 0 || store_begin(s, err) < 0)
+        return -1;
+    sqlite3_stmt *q = s->queries[Q_LABEL];
+    int rc = sq_bind(q, err, "it", id, label) < 0 ? -1 : sq_done(q, err);
+    return store_end(s, rc, err);
+}
+
+static int put_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
+{
+    sqlite3_stmt *q = s->queries[Q_IMPORTED];
+    if (store_insert(s, i->spec, i->node, NULL, id, err) < 0 ||
+        sq_bind(q, err, "iit", *id, i->measured_ms, i->label) < 0 || sq_done(q, err) < 0)
+        return -1;
+    return store_finish(s, *id, i->result, err);
+}
+
+int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
+{
+    int64_t made = 0;
+    if (store_begin(s, err) < 0 || store_end(s, put_import(s, i, &made, err), err) < 0)
+        return -1;
+    *id = made;
+    return 0;
 }

@@ -42,37 +42,37 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
     }
 #define P_PRECISION(default_)                                                                      \
     {                                                                                              \
-        .name = "precision", .kind = PARAM_REAL, .offset = AT(precision), .min = 0.05, .max = 50,  \
-        .def = default_, .unit = "%",                                                              \
+        .name = "precision", .effort = true, .kind = PARAM_REAL, .offset = AT(precision),          \
+        .min = 0.05, .max = 50, .def = default_, .unit = "%",                                      \
         .help = "Sample until the 95 % interval of the median is within plus or minus this."       \
     }
 #define P_MIN_SAMPLES(default_)                                                                    \
     {                                                                                              \
-        .name = "min_samples", .kind = PARAM_INT, .offset = AT(min_samples), .min = 7,             \
-        .max = 10000, .def = default_, .help = "Samples a cell, at least."                         \
+        .name = "min_samples", .effort = true, .kind = PARAM_INT, .offset = AT(min_samples),       \
+        .min = 7, .max = 10000, .def = default_, .help = "Samples a cell, at least."               \
     }
 #define P_SAMPLE_US(default_, help_)                                                               \
     {                                                                                              \
-        .name = "sample_us", .kind = PARAM_INT, .offset = AT(sample_us), .min = 20,                \
-        .max = 1000000, .def = default_, .unit = "us", .help = help_                               \
+        .name = "sample_us", .effort = true, .kind = PARAM_INT, .offset = AT(sample_us),           \
+        .min = 20, .max = 1000000, .def = default_, .unit = "us", .help = help_                    \
     }
 #define P_CELL_MS(default_)                                                                        \
     {                                                                                              \
-        .name = "cell_ms", .kind = PARAM_INT, .offset = AT(cell_ms), .min = 5, .max = 600000,      \
-        .def = default_, .unit = "ms",                                                             \
+        .name = "cell_ms", .effort = true, .kind = PARAM_INT, .offset = AT(cell_ms), .min = 5,     \
+        .max = 600000, .def = default_, .unit = "ms",                                              \
         .help = "Time limit of sampling one cell; a cell that is not precise by then says so."     \
     }
 #define P_VISITS(default_)                                                                         \
     {                                                                                              \
-        .name = "visits", .kind = PARAM_INT, .offset = AT(visits), .min = 1, .max = 100,           \
-        .def = default_,                                                                           \
+        .name = "visits", .effort = true, .kind = PARAM_INT, .offset = AT(visits), .min = 1,       \
+        .max = 100, .def = default_,                                                               \
         .help =                                                                                    \
             "Moments of the run at which each cell is measured: how much they differ widens its "  \
             "interval."                                                                            \
     }
 #define P_SEED                                                                                     \
     {                                                                                              \
-        .name = "seed", .kind = PARAM_INT, .offset = AT(seed), .min = 0,                           \
+        .name = "seed", .effort = true, .kind = PARAM_INT, .offset = AT(seed), .min = 0,           \
         .max = 4503599627370496.0, .def = "1",                                                     \
         .help = "Seed of the random orders; rank r uses seed + r."                                 \
     }
@@ -177,6 +177,7 @@ static const struct param bandwidth_params[] = {
     P_TARGETS,
     P_PAGES,
     {.name = "passes",
+     .effort = true,
      .kind = PARAM_INT,
      .offset = AT(passes),
      .min = 3,
@@ -202,6 +203,7 @@ static const struct param pingpong_params[] = {
      .def = "4M",
      .help = "Largest message; sizes are 0, 1, 2, 4 ... bytes."},
     {.name = "repetitions",
+     .effort = true,
      .kind = PARAM_INT,
      .offset = AT(repetitions),
      .min = 20,
@@ -229,6 +231,7 @@ static const struct param c2c_params[] = {
      .help =
          "Cache lines that a pair takes turns with: where a line's home is makes a difference."},
     {.name = "repetitions",
+     .effort = true,
      .kind = PARAM_INT,
      .offset = AT(repetitions),
      .min = 20,
@@ -306,11 +309,13 @@ static const struct param common_params[] = {
      .def = "false",
      .help = "Use every hardware thread of a core, not only its first."},
     {.name = "oversubscribe",
+     .effort = true,
      .kind = PARAM_BOOL,
      .offset = AT(oversubscribe),
      .def = "false",
      .help = "Allow several ranks on one CPU."},
     {.name = "launcher",
+     .effort = true,
      .kind = PARAM_ENUM,
      .offset = AT(launcher),
      .choices = launcher_names,
@@ -318,11 +323,13 @@ static const struct param common_params[] = {
      .help = "Who starts the ranks: mpi (mpirun), processes (numa_bench itself, without MPI), or "
              "auto: MPI where it is installed."},
     {.name = "quick",
+     .effort = true,
      .kind = PARAM_BOOL,
      .offset = AT(quick),
      .def = "false",
      .help = "A rough answer (5 %) soon; sets other defaults, and what else is given still holds."},
     {.name = "timeout_s",
+     .effort = true,
      .kind = PARAM_INT,
      .offset = AT(timeout_s),
      .min = 1,
@@ -331,6 +338,7 @@ static const struct param common_params[] = {
      .unit = "s",
      .help = "Deadline of the whole run; what is not done by then is killed."},
     {.name = "note",
+     .effort = true,
      .kind = PARAM_TEXT,
      .offset = AT(note),
      .room = ROOM(note),

@@ -10,14 +10,6 @@
 
 const char *const phase_names[PHASES] = {"populate", "build", "warm-up", "measure", "verify"};
 
-// Flat structs are described by tables: kind, name, offset, limits.
-enum slot_kind { SLOT_I64, SLOT_SHARE, SLOT_TEXT };
-struct slot {
-    const char *name;
-    enum slot_kind kind;
-    size_t offset, room;
-    double min, max;
-};
 #define INT(type, member, lo, hi)                                                                  \
     {                                                                                              \
 #member, SLOT_I64, offsetof(struct type, member), 0, lo, hi                                \
@@ -34,7 +26,7 @@ struct slot {
 
 static const double INT_BIG = 9007199254740992.0;
 
-static const struct slot hello_slots[] = {
+static const struct record_slot hello_slots[] = {
     INT(hello, version, 1, 1000),
     TEXT(hello, nonce),
     TEXT(hello, benchmark),
@@ -44,7 +36,7 @@ static const struct slot hello_slots[] = {
     INT(hello, line_bytes, 8, 65536),
 };
 
-static const struct slot rank_slots[] = {
+const struct record_slot record_rank_slots[RECORD_RANK_SLOTS] = {
     INT(rank_info, rank, 0, 4095),
     INT(rank_info, pid, 0, INT_BIG),
     INT(rank_info, cpu_wanted, -1, 65535),
@@ -64,14 +56,15 @@ static const struct slot rank_slots[] = {
     INT(rank_info, arena_bytes, 0, INT_BIG),
 };
 
-static const struct slot progress_slots[] = {
+static const struct record_slot progress_slots[] = {
     TEXT(progress, phase),
     INT(progress, done, 0, INT_BIG),
     INT(progress, total, 0, INT_BIG),
     INT(progress, eta_ms, -1, INT_BIG),
 };
 
-static void write_slots(const struct slot *slots, size_t n, const void *object, struct jsonw *w)
+static void write_slots(const struct record_slot *slots, size_t n, const void *object,
+                        struct jsonw *w)
 {
     for (size_t i = 0; i < n; i++) {
         const char *m = (const char *)object + slots[i].offset;
@@ -84,7 +77,8 @@ static void write_slots(const struct slot *slots, size_t n, const void *object, 
     }
 }
 
-static int read_slot(const struct slot *s, void *object, const struct json *value, struct err *err)
+static int read_slot(const struct record_slot *s, void *object, const struct json *value,
+                     struct err *err)
 {
     char *m = (char *)object + s->offset;
     if (s->kind == SLOT_TEXT) {
@@ -110,8 +104,8 @@ static int read_slot(const struct slot *s, void *object, const struct json *valu
     return 0;
 }
 
-static int read_slots(const struct slot *slots, size_t n, void *object, const struct json *from,
-                      struct err *err)
+static int read_slots(const struct record_slot *slots, size_t n, void *object,
+                      const struct json *from, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
         const struct json *value = json_get(from, slots[i].name);
@@ -126,7 +120,7 @@ static int read_slots(const struct slot *slots, size_t n, void *object, const st
 static void write_rank_members(const struct rank_info *r, struct jsonw *w)
 {
     char address[24];
-    write_slots(rank_slots, COUNT_OF(rank_slots), r, w);
+    write_slots(record_rank_slots, COUNT_OF(record_rank_slots), r, w);
     snprintf(address, sizeof address, "0x%" PRIx64, r->address);
     jsonw_text(w, "address", address);
     jsonw_array(w, "nodes");
@@ -150,7 +144,7 @@ void rank_write_json(const struct rank_info *r, struct jsonw *w, const char *key
 int rank_from_json(struct rank_info *r, const struct json *object, struct err *err)
 {
     struct rank_info got = {0};
-    if (read_slots(rank_slots, COUNT_OF(rank_slots), &got, object, err) < 0)
+    if (read_slots(record_rank_slots, COUNT_OF(record_rank_slots), &got, object, err) < 0)
         return -1;
     if (sscanf(json_get_text(object, "address", ""), "0x%" SCNx64, &got.address) != 1)
         return err_set(err, ERR_INVALID, "address", "must be a text like 0x7f00");

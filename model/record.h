@@ -107,6 +107,18 @@ void record_write(const struct record *r, struct buf *out);
 int record_parse(struct record *r, const char *line, size_t len, struct err *err);
 void record_fini(struct record *r);
 
+// Flat structs are described by tables: kind, name, offset, limits.
+enum slot_kind { SLOT_I64, SLOT_SHARE, SLOT_TEXT };
+struct record_slot {
+    const char *name;
+    enum slot_kind kind;
+    size_t offset, room;
+    double min, max;
+};
+enum { RECORD_RANK_SLOTS = 17 };
+extern const struct record_slot
+    record_rank_slots[RECORD_RANK_SLOTS]; // all of a rank but address and nodes
+
 // Also used outside of records.
 void rank_write_json(const struct rank_info *r, struct jsonw *w, const char *key);
 int rank_from_json(struct rank_info *r, const struct json *object, struct err *err);

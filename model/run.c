@@ -32,6 +32,7 @@ static void write_times(const struct run *r, struct jsonw *w)
     jsonw_time(w, "created", r->created_ms);
     jsonw_time(w, "started", r->started_ms);
     jsonw_time(w, "finished", r->finished_ms);
+    jsonw_time(w, "measured", r->measured_ms);
     if (run_state_final(r->state) && r->started_ms)
         jsonw_fixed(w, "seconds", (double)(r->finished_ms - r->started_ms) / 1000, 3);
     else
@@ -76,6 +77,8 @@ void run_write_json(const struct run *r, struct jsonw *w, const char *key)
         jsonw_null(w, "seq");
     jsonw_text(w, "state", run_state_names[r->state]);
     jsonw_text(w, "node", r->node);
+    jsonw_text(w, "source", r->imported ? "imported" : "measured");
+    jsonw_text(w, "label", *r->label ? r->label : NULL);
     jsonw_text(w, "method", *r->method ? r->method : NULL);
     jsonw_i64(w, "ranks", r->n_ranks);
     jsonw_i64(w, "cells", r->n_cells);

@@ -18,6 +18,7 @@ enum run_state {
     RUN_STATES
 };
 
+enum { RUN_LABEL_MAX = 63 }; // bytes: a line in a table
 extern const char *const run_state_names[RUN_STATES];
 int run_state_find(const char *name); // -1: none
 bool run_state_final(enum run_state s);
@@ -29,7 +30,10 @@ struct run {
     struct spec spec;
     char node[64];                               // host name
     int64_t created_ms, started_ms, finished_ms; // UTC; 0: not yet
-    enum err_code error;                         // ERR_NONE when all is well
+    int64_t measured_ms;           // its start here, or the date an import gave; 0: not yet
+    bool imported;                 // measured elsewhere
+    char label[RUN_LABEL_MAX + 1]; // what people call it; "" for none
+    enum err_code error;           // ERR_NONE when all is well
     char error_member[64];
     char error_text[256]; // why it failed, was interrupted or canceled
     char method[40];      // of the measurement; "" until known

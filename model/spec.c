@@ -51,6 +51,27 @@ const char *spec_method(const struct spec *s)
     return classic ? "classic-v1" : benchmarks[s->benchmark].method;
 }
 
+static void add_variant(const struct param_table *t, const struct spec *s,
+                        const struct spec *defaults, struct buf *out)
+{
+    for (int i = 0; i < t->n; i++) {
+        char value[256], plain[256];
+        const struct param *p = &t->params[i];
+        param_get_text(p, s, value, sizeof value);
+        param_get_text(p, defaults, plain, sizeof plain);
+        if (!p->effort && strcmp(value, plain) != 0)
+            buf_fmt(out, "%s%s=%s", out->len ? " " : "", p->name, value);
+    }
+}
+
+void spec_variant(const struct spec *s, struct buf *out)
+{
+    struct spec defaults;
+    spec_init(&defaults, (enum benchmark_id)s->benchmark);
+    add_variant(&benchmarks[s->benchmark].params, s, &defaults, out);
+    add_variant(&spec_common, s, &defaults, out);
+}
+
 static bool listed(const char *const *names, const char *name)
 {
     for (; names && *names; names++)

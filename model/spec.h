@@ -108,6 +108,11 @@ void spec_quick(struct spec *s); // the benchmark's quick values on top; sets s-
 // How the results are made, as stored with them: "prp4-v1", "classic-v1" …
 const char *spec_method(const struct spec *s);
 
+// What was asked for that makes its results another series: "pages=4k size=1-1024", the parameters
+// that are not effort and differ from the benchmark's defaults, in the tables' order; "" when none
+// does.
+void spec_variant(const struct spec *s, struct buf *out);
+
 // Reads {"benchmark":"latency","size":"1-1024",…}: members of both tables, flat. "quick":true first
 // sets the quick values, whatever the order. Members named in `ignore` (NULL-terminated, may be
 // NULL) belong to somebody else. Then spec_check. ERR_INVALID names the member.

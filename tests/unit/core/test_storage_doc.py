@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The examples of docs/STORAGE.md run on the schema, and those on a measured run find something."""
+import os
 import re
 import sqlite3
 import sys
@@ -14,7 +15,9 @@ def fill(db):
                "VALUES (1, 1, 'succeeded', 'latency', 'n1', 1700000000000, 'h', '{}')")
     db.execute("INSERT INTO matrix VALUES (1, 0, 'concurrent', 'latency', 'ns', '{\"values\":[0]}', "
                "'{\"values\":[1048576,2097152]}')")
-    db.execute("INSERT INTO rank VALUES (1, 0, 4, 0, 1, 0.5, '{\"mem_wanted\":0}')")
+    db.execute("INSERT INTO rank VALUES (1, 0, 99, 4, 4, 0, 0, 1, 0.5, 8, 8, 'move_pages', 'thp', 'thp', 1, 1, 0, 32768, 0, '[]')")
+    db.execute("INSERT INTO series VALUES (1, 'latency.local.dram.median_ns', 'n1', '', 'ns')")
+    db.execute("INSERT INTO metric VALUES (1, 1700000000000, 1, 98123, 97000, 99000)")
     for col in range(2):
         db.execute("INSERT INTO cell VALUES (1, 0, 0, ?, 11, 0, ?, 1, 2, 3, 4, 5, 6, 7, 8, 9000, 0)",
                    (col, 98123 + col))
@@ -24,8 +27,9 @@ def main():
     with open(f"{ROOT}/docs/STORAGE.md", encoding="utf-8") as f:
         examples = re.findall(r"```sql\n(.*?)```", f.read(), re.S)
     db = sqlite3.connect(":memory:")
-    with open(f"{ROOT}/schema/sql/0001-first.sql", encoding="utf-8") as f:
-        db.executescript(f.read())
+    for name in sorted(os.listdir(f"{ROOT}/schema/sql")):
+        with open(f"{ROOT}/schema/sql/{name}", encoding="utf-8") as f:
+            db.executescript(f.read())
     fill(db)
     failed, number = 0, 0
     for number, sql in enumerate(examples, 1):

@@ -203,6 +203,53 @@ static void test_list_and_delete(struct store *s)
     sqlite3_finalize(q);
 }
 
+static int64_t ask(struct store *s, const char *sql)
+{
+    struct err err;
+    int64_t n = -1;
+    return sq_number(s->db, sql, &n, &err) < 0 ? -1 : n;
+}
+
+static void test_import(struct store *s)
+{
+    struct err err = {0};
+    struct spec spec;
+    struct run got = {0};
+    struct metric metrics[] = {{"latency.local.dram.median_ns", "ns", 98.1234, 97, NAN},
+                               {"contention.max_ratio", "", 1.5, NAN, NAN}};
+    struct run_result result = {.state = RUN_SUCCEEDED, .metrics = {1, "pages=4k", metrics, 2}};
+    struct run_import import = {&spec, "node7", "before", 1700000000000, &result};
+    int64_t id = 0, other = 0;
+    make_spec(&spec, "imported");
+    CHECK(store_run_import(s, &import, &id, &err) == 0, "imported: %s", err.text);
+    CHECK(store_run_get(s, id, &got, &err) == 0 && got.state == RUN_SUCCEEDED && got.imported &&
+              got.measured_ms == 1700000000000 && got.seq,
+          "whole, with its date");
+    CHECK_STR(got.node, "node7", "its node");
+    CHECK_STR(got.label, "before", "its label");
+    run_fini(&got);
+    CHECK(ask(s, "SELECT value_milli FROM metric WHERE lo_milli = 97000 AND hi_milli IS NULL") ==
+              98123,
+          "metrics in thousandths");
+    CHECK(ask(s, "SELECT count(*) FROM history WHERE variant = 'pages=4k'") == 2, "in two series");
+    CHECK(store_run_without_metrics(s, 1, &other, &err) == 0, "no run lacks metrics");
+    CHECK(store_run_without_metrics(s, 2, &other, &err) == 1 && other == id, "of the next version");
+    result.metrics.n = 1;
+    CHECK(store_run_metrics(s, id, &result.metrics, &err) == 0 &&
+              ask(s, "SELECT count(*) FROM metric") == 1,
+          "metrics are replaced");
+    struct run_filter f = {.state = -1, .limit = 9, .node = "node7", .label = "before"};
+    bool more;
+    other = 0;
+    CHECK(store_run_list(s, &f, count, &other, &more, &err) == 0 && other == id, "found by label");
+    CHECK(store_run_label(s, id, "", &err) == 0 &&
+              store_run_list(s, &f, count, &other, &more, &err) == 0 && !more,
+          "the label is taken away");
+    CHECK(store_run_label(s, 999, "x", &err) < 0 && err.code == ERR_NOT_FOUND, "no run 999");
+    CHECK(store_run_delete(s, id, &err) == 0 && ask(s, "SELECT count(*) FROM metric") == 0,
+          "metrics go with their run");
+}
+
 static void check_pragma(struct store *s, const char *name, int64_t want)
 {
     struct err err;
@@ -217,7 +264,7 @@ static void test_settings(struct store *s)
 {
     struct err err;
     check_pragma(s, "application_id", 0x6e756d61);
-    check_pragma(s, "user_version", 1);
+    check_pragma(s, "user_version", 2);
     check_pragma(s, "page_size", 8192);
     check_pragma(s, "auto_vacuum", 2);
     check_pragma(s, "synchronous", 2);
@@ -282,6 +329,7 @@ int main(void)
     test_insert(s);
     test_result(s);
     test_list_and_delete(s);
+    test_import(s);
     test_lock();
     test_full(s);
     store_close(s);

@@ -158,8 +158,24 @@ static void every_benchmark(void)
           "pairs are read, the lower rank first");
 }
 
+static void variant(void)
+{
+    CLEANUP_BUF struct buf none = BUF_INIT, some = BUF_INIT;
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    s.precision = 7; // effort: the same question
+    snprintf(s.note, sizeof s.note, "a note");
+    spec_variant(&s, &none);
+    CHECK_STR(buf_text(&none), "", "effort and notes make no other series");
+    s.pages = PAGES_4K;
+    snprintf(s.cpus, sizeof s.cpus, "0,1");
+    spec_variant(&s, &some);
+    CHECK_STR(buf_text(&some), "pages=4k cpus=0,1", "what is asked for does");
+}
+
 int main(void)
 {
+    variant();
     every_benchmark();
     accepts();
     refuses();
