@@ -29,6 +29,8 @@ const struct route routes[] = {
     {"GET", "/v1/runs/{id}/report", report_get, NULL,
      "What there is to say about a run, by Accept"},
     {"GET", "/v1/runs/{id}/report.md", report_markdown, NULL, "The same to read"},
+    {"GET", "/v1/changes", changes_get, "after,limit,wait,topology,log,database",
+     "Finished runs, whole, in the order of finishing: the feed for a collector"},
     {"GET", "/v1/compare", compare_get, "base,target,matrix,threshold,anyway",
      "Is one run slower than another, and what changed on the machine?"},
     {0},

@@ -94,10 +94,15 @@ static void emit(struct runner *r, int64_t run_id, enum event_kind kind, bool fi
     struct run_event e = {run_id, ++*event_counter(r, run_id), kind, final};
     r->notifying++;
     for (struct runner_watch *w = r->watches; w; w = w->next)
-        if (!w->dead && (w->run_id == 0 || w->run_id == run_id))
+        if (!w->dead && (w->run_id == RUNNER_ANY_RUN || w->run_id == run_id))
             w->fn(w->ctx, &e);
     if (--r->notifying == 0)
         drop_dead_watches(r);
+}
+
+void runner_tell(struct runner *r, int64_t id)
+{
+    emit(r, id, EVENT_STATE, true);
 }
 
 struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,

@@ -17,6 +17,8 @@ struct runner_config {
     const char *job_user; // account for ranks when we are root; NULL: "numaprobe", else "nobody"
 };
 
+enum { RUNNER_ANY_RUN = 0 }; // in the place of a run's id: events of all
+
 enum event_kind { EVENT_STATE, EVENT_PROGRESS, EVENT_NOTE };
 struct run_event {
     int64_t run_id;
@@ -56,7 +58,10 @@ const char *runner_account(
 // Log of the run: the file while it runs, the stored text afterwards. free()
 int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err);
 
-// Be told of events of one run (id) or of all (0). Callbacks must not block; may unwatch.
+// Tells who waits that a run came to the store without us: an import.
+void runner_tell(struct runner *r, int64_t id);
+
+// Be told of events of one run (id) or of RUNNER_ANY_RUN. Callbacks must not block; may unwatch.
 struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,
                                       struct err *err);
 void runner_watch_remove(struct runner_watch *w);

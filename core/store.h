@@ -91,6 +91,14 @@ int store_run_list(struct store *s, const struct run_filter *f,
                    void (*fn)(void *ctx, const struct run *r), void *ctx, bool *more,
                    struct err *err);
 
+// The name of this history, of 32 hexadecimal digits: a database begun anew has another. free()
+int store_identity(struct store *s, char **name, struct err *err);
+
+// Finished runs in the order of seq, after one: fills ids[0…*n), *n at most `most`. *last: the
+// newest seq given at all; a seq between that is missing was deleted.
+int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
+                      int64_t *last, struct err *err);
+
 int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err);
 void store_matrices_free(struct matrix *list, int n);
 int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,

@@ -376,6 +376,20 @@ int store_run_list(struct store *s, const struct run_filter *f,
     return 0;
 }
 
+int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
+                      int64_t *last, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_CHANGES];
+    int row, count = 0;
+    if (number(s->queries[Q_LAST_SEQ], last, err) < 0 ||
+        sq_bind(q, err, "ii", after_seq, (int64_t)most) < 0)
+        return -1;
+    while ((row = sq_step(q, err)) > 0 && count < most)
+        ids[count++] = sqlite3_column_int64(q, 0);
+    *n = count;
+    return row < 0 ? -1 : 0;
+}
+
 static int text_of(sqlite3_stmt *q, char **out, const char *missing, struct err *err)
 {
     int row = sq_step(q, err);
@@ -436,4 +450,9 @@ int store_run_import(struct store *s, const struct run_import *i, int64_t *id, s
         return -1;
     *id = made;
     return 0;
+}
+
+int store_identity(struct store *s, char **name, struct err *err)
+{
+    return text_of(s->queries[Q_IDENTITY], name, NULL, err);
 }

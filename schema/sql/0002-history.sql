@@ -21,6 +21,10 @@ CREATE INDEX run_created ON run (created_ms, id);
 CREATE INDEX run_label ON run (label, id) WHERE label <> '';
 CREATE INDEX run_without_metrics ON run (metrics_version, id) WHERE state = 'succeeded';
 
+-- Which history this is: one that began anew, its numbers from 1 again, has another name.
+CREATE TABLE identity (name TEXT PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO identity VALUES (lower(hex(randomblob(16))));
+
 DROP VIEW measurement;
 CREATE TABLE rank_2 (
     run_id        INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
