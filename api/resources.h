@@ -28,6 +28,7 @@ int changes_get(struct request *q, struct reply *r, struct err *err);
 int compare_get(struct request *q, struct reply *r, struct err *err);
 int report_get(struct request *q, struct reply *r, struct err *err);
 int report_markdown(struct request *q, struct reply *r, struct err *err);
+int run_export(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
 // What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be

@@ -26,6 +26,8 @@ const struct route routes[] = {
     {"GET", "/v1/runs/{id}/matrix.csv", matrix_csv, NULL, "The measured matrices as CSV"},
     {"GET", "/v1/runs/{id}/matrix.ndjson", matrix_ndjson, NULL, "One JSON object a cell a line"},
     {"GET", "/v1/runs/{id}/log", log_get, NULL, "What the processes of the run printed"},
+    {"GET", "/v1/runs/{id}/export", run_export, "topology,log",
+     "The run whole, to import it elsewhere"},
     {"GET", "/v1/runs/{id}/report", report_get, NULL,
      "What there is to say about a run, by Accept"},
     {"GET", "/v1/runs/{id}/report.md", report_markdown, NULL, "The same to read"},

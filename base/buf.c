@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 void buf_free(struct buf *b)
 {
     free(b->data);
@@ -58,6 +60,22 @@ void buf_add(struct buf *b, const void *bytes, size_t n)
 void buf_str(struct buf *b, const char *s)
 {
     buf_add(b, s, strlen(s));
+}
+
+void buf_utf8(struct buf *b, const char *s)
+{
+    while (*s) {
+        size_t n = 1;
+        while (n < 4 && (s[n] & 0xc0) == 0x80)
+            n++;
+        while (n > 1 && !str_utf8_valid(s, n))
+            n--;
+        if (str_utf8_valid(s, n))
+            buf_add(b, s, n);
+        else
+            buf_char(b, '?');
+        s += n;
+    }
 }
 
 void buf_char(struct buf *b, char c)

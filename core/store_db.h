@@ -48,7 +48,7 @@ enum store_query {
 #define RUN_COLUMNS                                                                                \
     "id,seq,state,node,created_ms,started_ms,finished_ms,method,n_ranks,n_cells,class_hash,"       \
     "config_hash,error,error_member,error_text,spec,plan,conditions,phases,measured_ms,source,"    \
-    "label"
+    "label,topology_hash"
 
 struct store {
     sqlite3 *db;

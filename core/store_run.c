@@ -130,6 +130,7 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     r->measured_ms = sqlite3_column_int64(q, 19);
     r->imported = strcmp(sq_text(q, 20), "imported") == 0;
     COPY(r->label, 21);
+    COPY(r->topology_hash, 22);
     return 0;
 }
 

@@ -39,9 +39,10 @@ struct run {
     char method[40];      // of the measurement; "" until known
     int64_t n_ranks, n_cells;
     double phase_ms[PHASES];
-    struct progress progress; // while running; phase "" otherwise
-    char class_hash[65], config_hash[65];
-    char *plan_json;       // owned; NULL until planned
+    struct progress progress;             // while running; phase "" otherwise
+    char class_hash[65], config_hash[65]; // of the fingerprint then; "" if not known
+    char topology_hash[65];               // of hwloc's XML then; "": none kept
+    char *plan_json;                      // owned; NULL until planned
     char *conditions_json; // owned; array of texts: notes on what may spoil the numbers; NULL: none
 };
 

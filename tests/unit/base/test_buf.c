@@ -43,6 +43,16 @@ static void gives_away(void)
     CHECK(!b.data && b.len == 0, "and leaves an empty buffer");
 }
 
+static void mends_text(void)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    buf_utf8(&b, "a\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    CHECK_STR(buf_text(&b), "a\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "UTF-8 stays as it is");
+    buf_reset(&b);
+    buf_utf8(&b, "x\xff\xc3y\xe2\x82\xa9\xa9z\xe2\x82");
+    CHECK_STR(buf_text(&b), "x??y\xe2\x82\xa9?z??", "what is none becomes question marks");
+}
+
 static void fails_for_good(void)
 {
     struct buf b = BUF_INIT;
@@ -58,6 +68,7 @@ int main(void)
     appends();
     grows();
     gives_away();
+    mends_text();
     fails_for_good();
     return tap_done();
 }

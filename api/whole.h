@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One finished run whole, as exports and the feed of changes give it: all that another daemon needs
+// to answer about it as this one does (schema/json/run-1.json).
+//
+//     {"format":"numaprobe-run","version":1,"run":{…as GET /v1/runs/{id}…},
+//      "fingerprint":{"class":{…},"config":{…}} or null,
+//      "topology":{"hash":"…","xml":"…" or null} or null,
+//      "matrices":[…],"ranks":[…],"log":"…" or null}
+//
+// Without "id", "seq" and "created" of the run, which are this daemon's own, and "source", two
+// exports of one run are equal byte for byte, whichever daemon they come from.
+#pragma once
+#include "base/jsonw.h"
+#include "core/store.h"
+
+// Large parts that a reader may have already, or not want. Without one its text is null.
+enum whole_parts {
+    WHOLE_NONE = 0,
+    WHOLE_TOPOLOGY = 1, // hwloc's XML, 10 to 500 KB; the hash is always there
+    WHOLE_LOG = 2,      // what the processes printed, at most 1 MiB
+    WHOLE_ALL = WHOLE_TOPOLOGY | WHOLE_LOG,
+};
+
+// `run` is of this store and final: else ERR_CONFLICT on "state". Writes one value (an object, with
+// `key` as jsonw does); on failure it may be cut in the middle, so the caller drops it.
+int run_whole_write(struct store *s, const struct run *run, enum whole_parts parts, struct jsonw *w,
+                    const char *key, struct err *err);
