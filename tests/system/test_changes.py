@@ -67,6 +67,6 @@ def test_wrong_places(daemon):
     assert other.status == 409 and other.json["member"] == "database"
     beyond = daemon.get("/v1/changes?after=999999")
     assert beyond.status == 409 and beyond.json["member"] == "after" and "ends at" in beyond.json["detail"]
-    for name, value in (("after", "-1"), ("limit", "0"), ("limit", "101"), ("wait", "61"), ("log", "x")):
+    for name, value in (("after", "-1"), ("limit", "0"), ("limit", "101"), ("wait", "x"), ("log", "x")):
         answer = daemon.get(f"/v1/changes?{name}={value}")
         assert answer.status == 422 and answer.json["member"] == name, (name, answer.body)
