@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/print.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,48 @@ void print_ndjson(const struct json *array)
 {
     for (const struct json *v = json_first(array); v; v = json_next(v))
         print_json(v);
+}
+
+static void finite_range(const double *v, int n, double *lo, double *hi)
+{
+    *lo = INFINITY;
+    *hi = -INFINITY;
+    for (int i = 0; i < n; i++)
+        if (isfinite(v[i])) {
+            *lo = fmin(*lo, v[i]);
+            *hi = fmax(*hi, v[i]);
+        }
+}
+
+void print_sparkline(struct buf *out, const double *v, int n)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    enum { LEVELS = COUNT_OF(blocks) };
+    double lo, hi;
+    finite_range(v, n, &lo, &hi);
+    double span = fmax(hi - lo, PRINT_SPARK_SPAN * fmax(fabs(lo), fabs(hi)));
+    double bottom = lo - (span - (hi - lo)) / 2;
+    for (int i = 0; i < n; i++) {
+        int level = isfinite(v[i]) && span > 0 ? (int)((v[i] - bottom) / span * LEVELS) : 0;
+        buf_str(out, isfinite(v[i]) ? blocks[level < LEVELS ? level : LEVELS - 1] : " ");
+    }
+}
+
+// The first that is set decides, as in setlocale.
+static bool locale_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+bool print_unicode(const struct cli *c)
+{
+    return c->to_terminal && locale_is_utf8();
 }
 
 void print_bytes(char *out, size_t room, double bytes)

@@ -10,6 +10,7 @@ struct column {
 };
 
 enum { COLUMNS_MAX = 12 };
+#define PRINT_SPARK_SPAN 0.1
 
 struct grid {
     const struct column *columns;
@@ -31,5 +32,11 @@ void print_buf(const struct buf *b);       // to stdout, whole
 void print_json(const struct json *value); // one line
 // Each element of the array on a line of its own.
 void print_ndjson(const struct json *array);
+// One block character a value, "▁▂▃▅▇█", a space for NaN: lowest to highest, but never less than
+// PRINT_SPARK_SPAN of the highest, so that noise does not look like a mountain; values without a
+// difference lie in the middle. UTF-8: ask print_unicode first.
+void print_sparkline(struct buf *out, const double *v, int n);
+// May stdout get characters beyond ASCII? It is a terminal and the environment names UTF-8.
+bool print_unicode(const struct cli *c);
 // "1.5 GiB"
 void print_bytes(char *out, size_t room, double bytes);
