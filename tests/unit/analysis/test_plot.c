@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of made-up and published runs. With a folder as its argument the program writes them
+// there instead, to be looked at: test_analysis_plot DIR.
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/plot.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/shape.h"
+#include "tests/unit/analysis/published.h"
+#include "tests/unit/tap.h"
+
+enum { RANKS = 1024 };
+
+struct sample {
+    struct plot plot;
+    struct run run;
+    struct matrix list[2];
+    int n;
+    struct rank_info ranks[RANKS];
+    struct buf svg;
+};
+
+static void sample_fini(struct sample *s)
+{
+    for (int i = 0; i < s->n; i++)
+        matrix_fini(&s->list[i]);
+    buf_free(&s->svg);
+    *s = (struct sample){0};
+}
+
+static void places(struct sample *s, int ranks, int nodes)
+{
+    for (int i = 0; i < ranks; i++)
+        s->ranks[i] = (struct rank_info){.rank = i,
+                                         .cpu = i,
+                                         .cpu_node = (int64_t)i * nodes / ranks,
+                                         .mem_node = (int64_t)i * nodes / ranks};
+    s->plot.ranks = s->ranks;
+    s->plot.n_ranks = ranks;
+}
+
+static void begin(struct sample *s, enum benchmark_id benchmark)
+{
+    *s = (struct sample){.run = {.id = 17, .state = RUN_SUCCEEDED, .created_ms = 1795255200000}};
+    s->run.spec.benchmark = benchmark;
+    snprintf(s->run.node, sizeof s->run.node, "nid001234");
+    snprintf(s->run.method, sizeof s->run.method, "prp4-v1");
+    s->plot.run = &s->run;
+}
+
+static struct matrix *add(struct sample *s, const struct shape *shape, int rows, int cols)
+{
+    struct matrix *m = &s->list[s->n];
+    if (shape_make(m, shape, rows, cols, NULL) < 0)
+        abort();
+    s->n++;
+    return m;
+}
+
+static void set(struct matrix *m, int row, int col, double v, double half_percent)
+{
+    double *cell = matrix_at(m, row, col)->v;
+    cell[CELL_MEDIAN] = v;
+    cell[CELL_LO] = v * (1 - half_percent / 100);
+    cell[CELL_HI] = v * (1 + half_percent / 100);
+}
+
+// The same "noise" everywhere: -1…1, from the place alone.
+static double wobble(int a, int b)
+{
+    return (double)((unsigned)(a * 7919 + b * 104729 + a * b * 31) % 2001) / 1000 - 1;
+}
+
+static const char *draw(struct sample *s, const char *name)
+{
+    struct err err = {0};
+    buf_free(&s->svg);
+    if (plot_choose(&s->plot, s->list, s->n, name, &err) < 0 ||
+        plot_write_svg(&s->plot, &s->svg, &err) < 0)
+        printf("# %s\n", err.text);
+    return buf_text(&s->svg);
+}
+
+static void add_caches(struct sample *s)
+{
+    struct topo_cache caches[] = {{.level = 3, .bytes = 32 << 20},
+                                  {.level = 1, .bytes = 32 << 10},
+                                  {.level = 2, .bytes = 512 << 10},
+                                  {.level = 3, .bytes = 32 << 20}};
+    const struct topology t = {.n_caches = COUNT_OF(caches), .caches = caches};
+    plot_marks_from(&s->plot, &t);
+}
+
+static const struct shape latency_shape = {"concurrent", "latency", "ns", "rank", "working_set"};
+
+static void make_latency(struct sample *s, int ranks, int nodes, int64_t first, int sizes)
+{
+    begin(s, BENCHMARK_LATENCY);
+    struct matrix *m = add(s, &latency_shape, ranks, sizes);
+    places(s, ranks, nodes);
+    add_caches(s);
+    for (int c = 0; c < sizes; c++) {
+        double kib = (double)(first << c) / 1024;
+        double v = 1.2 + 3 / (1 + pow(32 / kib, 4)) + 10 / (1 + pow(512 / kib, 3)) +
+                   95 / (1 + pow(40000 / kib, 2));
+        m->col.values[c] = first << c;
+        for (int r = 0; r < ranks; r++)
+            set(m, r, c, v * (1 + 0.03 * wobble(r, c) + (kib > 1e5 ? 0.02 * (r % 5) : 0)), 1.5);
+    }
+}
+
+static bool make_published(struct sample *s, const char *mode)
+{
+    struct import i = {0};
+    begin(s, BENCHMARK_LATENCY);
+    if (published_load(&i, mode) < 0)
+        return false;
+    s->list[s->n++] = i.matrices[0];
+    for (int r = 0; r < i.n_ranks; r++)
+        s->ranks[r] = i.ranks[r];
+    s->plot.ranks = s->ranks;
+    s->plot.n_ranks = i.n_ranks;
+    i.n_matrices = 0;
+    import_fini(&i);
+    add_caches(s);
+    return true;
+}
+
+static void make_idle(struct sample *s, int nodes)
+{
+    static const struct shape shape = {"idle", "latency", "ns", "rank", "target"};
+    begin(s, BENCHMARK_MATRIX);
+    struct matrix *m = add(s, &shape, nodes, nodes);
+    places(s, nodes, nodes);
+    for (int r = 0; r < nodes; r++)
+        for (int c = 0; c < nodes; c++)
+            set(m, r, c,
+                (r == c           ? 96
+                 : r / 4 == c / 4 ? 112 + 4 * ((r ^ c) & 3)
+                                  : 205) +
+                    wobble(r, c),
+                1);
+}
+
+static void make_pairs(struct sample *s, int ranks, int nodes)
+{
+    static const struct shape shape = {"cas", "round_trip", "ns", "rank", "rank"};
+    begin(s, BENCHMARK_C2C);
+    struct matrix *m = add(s, &shape, ranks, ranks);
+    places(s, ranks, nodes);
+    for (int r = 0; r < ranks; r++)
+        for (int c = r + 1; c < ranks; c++)
+            set(m, r, c,
+                (r / 8 == c / 8                                 ? 48
+                 : s->ranks[r].cpu_node == s->ranks[c].cpu_node ? 190
+                                                                : 310) +
+                    5 * wobble(r, c),
+                1);
+}
+
+static void make_pingpong(struct sample *s, int pairs)
+{
+    static const struct shape shape = {"pingpong", "latency", "us", "pair", "message"};
+    begin(s, BENCHMARK_PINGPONG);
+    struct matrix *m = add(s, &shape, pairs, 24);
+    for (int r = 0; r < pairs; r++)
+        m->row.values[r] = axis_pair(0, r + 1);
+    for (int c = 0; c < m->col.n; c++) {
+        m->col.values[c] = c ? (int64_t)1 << (c - 1) : 0;
+        for (int r = 0; r < pairs; r++)
+            set(m, r, c, (0.3 + 0.2 * r + (double)m->col.values[c] / (9000 - 1500 * r)), 4);
+    }
+}
+
+static void make_threads(struct sample *s)
+{
+    static const struct shape shape = {"triad", "bandwidth", "MB/s", "threads", "target"};
+    begin(s, BENCHMARK_BANDWIDTH);
+    struct matrix *m = add(s, &shape, 7, 4);
+    for (int c = 0; c < 4; c++) {
+        m->col.values[c] = c;
+        for (int r = 0; r < m->row.n; r++) {
+            m->row.values[r] = 1 << r;
+            set(m, r, c, (c ? 38000 - 4000 * c : 92000) * (1 - exp(-(1 << r) / 8.0)), 2);
+        }
+    }
+}
+
+static void make_loaded(struct sample *s, int rows)
+{
+    static const struct shape shapes[] = {{"latency", "latency", "ns", "rank", "load"},
+                                          {"bandwidth", "bandwidth", "MB/s", "rank", "load"}};
+    begin(s, BENCHMARK_LOADED);
+    struct matrix *l = add(s, &shapes[0], rows, 11), *b = add(s, &shapes[1], rows, 11);
+    places(s, rows, rows > 2 ? 2 : rows);
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < 11; c++) {
+            double used = 0.97 * (1 - exp(-c / 3.5)) / (1 - exp(-10 / 3.5));
+            l->col.values[c] = b->col.values[c] = 10 * c;
+            set(b, r, c, 120000 * used * (1 - 0.1 * r), 1);
+            set(l, r, c, 98 + 6 * used / (1.02 - used) + 4 * r, 2);
+        }
+}
+
+static void make_access(struct sample *s, int ranks)
+{
+    static const struct shape shape = {"access", "access_time", "ns", "rank", "access"};
+    begin(s, BENCHMARK_FIRSTTOUCH);
+    struct matrix *m = add(s, &shape, ranks, AXIS_ACCESSES);
+    places(s, ranks, 4);
+    for (int r = 0; r < ranks; r++)
+        for (int c = 0; c < AXIS_ACCESSES; c++)
+            set(m, r, c, 5.2 * (1 + 0.6 * c) + 0.2 * wobble(r, c), 2);
+}
+
+static void make_nodes(struct sample *s)
+{
+    static const struct shape shape = {"triad", "bandwidth", "MB/s", "initiator", "target"};
+    begin(s, BENCHMARK_BANDWIDTH);
+    struct matrix *m = add(s, &shape, 2, 3);
+    for (int r = 0; r < 2; r++)
+        for (int c = 0; c < 3; c++) {
+            m->row.values[r] = r;
+            m->col.values[c] = c;
+            set(m, r, c, r == c ? 182300 : c == 2 ? 22100 : 61400, 1);
+        }
+}
+
+// --- Checks ------------------------------------------------------------------------------------
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        n++;
+    return n;
+}
+
+// One tag, from after its '<' to after its '>': quotes pair up and hold no '<'. NULL: it does not.
+static const char *pass_tag(const char *p, int *depth)
+{
+    bool closing = *p == '/', quoted = false;
+    for (; *p && (quoted || *p != '>'); p++) {
+        quoted ^= *p == '"';
+        if (*p == '<')
+            return NULL;
+    }
+    if (!*p)
+        return NULL;
+    *depth += closing ? -1 : p[-1] == '/' ? 0 : 1;
+    return *depth < 0 ? NULL : p + 1;
+}
+
+static bool is_xml(const char *text)
+{
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    int depth = 0;
+    for (const char *p = text; *p;) {
+        bool known = *p != '&';
+        for (size_t i = 0; i < COUNT_OF(entities); i++)
+            known |= strncmp(p, entities[i], strlen(entities[i])) == 0;
+        if (!known || ((unsigned char)*p < 0x20 && *p != '\n'))
+            return false;
+        p = *p == '<' ? pass_tag(p + 1, &depth) : p + 1;
+        if (!p)
+            return false;
+    }
+    return depth == 0 && str_utf8_valid(text, strlen(text));
+}
+
+static void check_text(const char *what, const char *svg)
+{
+    CHECK(is_xml(svg) && count(svg, "<svg ") == 1, "%s: well-formed", what);
+    CHECK(!strstr(svg, "nan") && !strstr(svg, "inf"), "%s: no coordinate that is no number", what);
+    CHECK(strlen(svg) <= PLOT_BYTES_MAX, "%s: %zu bytes", what, strlen(svg));
+}
+
+static void test_curve(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_latency(&s, 8, 4, 16 << 10, 12);
+    const char *svg = draw(&s, NULL);
+    check_text("8 ranks", svg);
+    CHECK(count(svg, "<circle ") == 8 * 12, "8 ranks: a dot a value");
+    CHECK(count(svg, "<path class=\"line ") == 8, "8 ranks: a line a rank");
+    CHECK(strstr(svg, ">rank 7, node 3</text>"), "8 ranks: its name and node beside it");
+    CHECK(strstr(svg, ">L1 32K</text>") && strstr(svg, ">L2 512K</text>") &&
+              count(svg, ">L3 32M</text>") == 1 && count(svg, "class=\"mark\"") == 3,
+          "8 ranks: each cache marked once");
+    CHECK(strstr(svg, "median latency (ns), less is better") && strstr(svg, "run 17") &&
+              strstr(svg, "2026-11-21 10:00 UTC") && strstr(svg, "prp4-v1"),
+          "8 ranks: what, which run, when, how");
+    CLEANUP_MEM char *first = strdup(svg);
+    CHECK_STR(draw(&s, "concurrent"), first, "the same matrix by its name, the same bytes");
+}
+
+static void test_bands(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_latency(&s, 128, 8, 16 << 10, 14);
+    const char *svg = draw(&s, NULL);
+    check_text("128 ranks", svg);
+    CHECK(count(svg, "<path class=\"band ") == 8 && count(svg, "<path class=\"line ") == 8,
+          "128 ranks: a band and a median a node");
+    CHECK(strstr(svg, ">node 7: 16 ranks</text>"), "128 ranks: the node's name");
+    sample_fini(&s);
+    make_latency(&s, 1024, 16, 1 << 10, 48);
+    svg = draw(&s, NULL);
+    check_text("1024 ranks x 48 sizes", svg);
+    CHECK(count(svg, "<path class=\"band ") == 1 && strstr(svg, ">all 1024 ranks</text>"),
+          "16 nodes are too many colours: one band");
+}
+
+static void test_one_value(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_latency(&s, 1, 1, 64 << 20, 1);
+    const char *svg = draw(&s, NULL);
+    check_text("one value", svg);
+    CHECK(count(svg, "<circle ") == 1 && strstr(svg, ">64M</text>"),
+          "one value: one dot, its size");
+    matrix_at(&s.list[0], 0, 0)->v[CELL_MEDIAN] = NAN;
+    svg = draw(&s, NULL);
+    check_text("no value", svg);
+    CHECK(count(svg, "<circle ") == 0 && strstr(svg, "1 of 1 cells have no value"),
+          "no value: says so");
+}
+
+static void test_gap(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_latency(&s, 2, 1, 1 << 20, 6);
+    cell_clear(matrix_at(&s.list[0], 1, 3));
+    const char *svg = draw(&s, NULL), *second;
+    CHECK(count(svg, "<circle ") == 11, "a missing value has no dot");
+    second = strstr(strstr(svg, "<path class=\"line ") + 1, "<path class=\"line ");
+    CHECK(second && count(second, "M") >= 2, "and the line is not drawn across it");
+    CHECK(strstr(svg, "1 of 12 cells have no value"), "and the reader is told");
+    sample_fini(&s);
+    make_idle(&s, 4);
+    cell_clear(matrix_at(&s.list[0], 2, 1));
+    svg = draw(&s, NULL);
+    check_text("heat map with a gap", svg);
+    CHECK(strstr(svg, "<path class=\"gap\" d=\"M1 2h1v1h-1z\"/>"), "a missing cell is grey");
+    CHECK(strstr(svg, "grey: 1 of 16 cells have no value"), "and the reader is told");
+}
+
+static void test_hostile(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_idle(&s, 2);
+    snprintf(s.run.node, sizeof s.run.node, "</title><script>\"'&\x01\x1b[2J\xff\xc3(");
+    const char *svg = draw(&s, NULL);
+    check_text("hostile names", svg);
+    CHECK(!strstr(svg, "<script"), "a node's name cannot become markup");
+    CHECK(strstr(svg, "&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;"), "it stays readable");
+}
+
+static void test_heat(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_idle(&s, 8);
+    const char *svg = draw(&s, NULL);
+    check_text("8 x 8", svg);
+    CHECK(count(svg, "class=\"light\"") + count(svg, "class=\"dark\"") == 64,
+          "8 x 8: each value is written");
+    CHECK(strstr(svg, "Latency, rank by target: idle"), "8 x 8: title");
+    sample_fini(&s);
+    make_nodes(&s);
+    svg = draw(&s, NULL);
+    CHECK(strstr(svg, "median bandwidth (GB/s), more is better") && strstr(svg, ">182.3</text>"),
+          "bandwidth: GB/s, and which end is good");
+    sample_fini(&s);
+    make_pairs(&s, 64, 8);
+    svg = draw(&s, NULL);
+    check_text("64 x 64", svg);
+    CHECK(count(svg, "class=\"light\"") == 0 && strstr(svg, "a pair is measured once"),
+          "64 x 64: no room for values");
+    CHECK(count(svg, "class=\"border\"") == 14, "64 x 64: the nodes are parted");
+}
+
+static void test_large_heat(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_pairs(&s, 512, 8);
+    check_text("512 x 512", draw(&s, NULL));
+    CHECK(strstr(buf_text(&s.svg), "a tile is the median of 2 x 2 cells"), "it says so");
+    sample_fini(&s);
+    make_pairs(&s, 256, 2);
+    for (int i = 0; i < 256 * 256; i++)
+        set(&s.list[0], i / 256, i % 256, 100 + 50 * wobble(i / 256, i), 1);
+    check_text("256 x 256 without two equal neighbours", draw(&s, NULL));
+}
+
+static void test_noise(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_idle(&s, 8);
+    for (int i = 0; i < 64; i++)
+        set(&s.list[0], i / 8, i % 8, 100 + 0.1 * wobble(i / 8, i % 8), 1);
+    CHECK(count(draw(&s, NULL), "<path fill=\"#") <= 3,
+          "a per mille of noise has one colour or so");
+}
+
+static void test_loaded(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_loaded(&s, 2);
+    const char *svg = draw(&s, NULL);
+    check_text("loaded", svg);
+    CHECK(strstr(svg, "Latency under load") && strstr(svg, "median bandwidth (GB/s)") &&
+              strstr(svg, "median latency (ns)"),
+          "loaded: latency over bandwidth");
+    CHECK(count(svg, "class=\"knee ") == 2 && strstr(svg, "knee at "), "loaded: a knee a rank");
+    svg = draw(&s, "bandwidth");
+    CHECK(strstr(svg, "Bandwidth by load: bandwidth") && !strstr(svg, "knee at "),
+          "its bandwidth alone: over the load");
+    sample_fini(&s);
+    make_loaded(&s, 1);
+    for (int c = 0; c < 11; c++)
+        set(&s.list[0], 0, c, 100, 1);
+    CHECK(count(draw(&s, NULL), "class=\"knee ") == 0, "a flat curve has no knee");
+}
+
+static void test_others(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_pingpong(&s, 3);
+    check_text("ping-pong", draw(&s, NULL));
+    CHECK(strstr(buf_text(&s.svg), ">pair 0-3</text>") && strstr(buf_text(&s.svg), ">0</text>"),
+          "ping-pong: pairs, and the empty message");
+    sample_fini(&s);
+    make_threads(&s);
+    check_text("threads", draw(&s, NULL));
+    CHECK(count(buf_text(&s.svg), "<path class=\"line ") == 4, "threads: a line a target");
+    sample_fini(&s);
+    make_access(&s, 16);
+    check_text("access", draw(&s, NULL));
+    CHECK(strstr(buf_text(&s.svg), ">crossed</text>"), "access: its names");
+}
+
+static void test_choice(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    struct err err = {0};
+    make_loaded(&s, 1);
+    CHECK(plot_choose(&s.plot, s.list, s.n, "x", &err) < 0 && err.code == ERR_NOT_FOUND &&
+              strstr(err.text, "latency, bandwidth"),
+          "no such matrix: says which there are");
+    CHECK(plot_choose(&s.plot, s.list, 0, NULL, &err) < 0 && err.code == ERR_NOT_FOUND,
+          "a run without matrices");
+}
+
+// --- To look at ----------------------------------------------------------------------------------
+
+static void save(struct sample *s, const char *folder, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.svg", folder, name);
+    const char *svg = draw(s, NULL);
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fputs(svg, f);
+        fclose(f);
+    }
+    sample_fini(s);
+}
+
+static int gallery(const char *folder)
+{
+    struct sample s = {0};
+    if (make_published(&s, "serial"))
+        save(&s, folder, "published-serial");
+    if (make_published(&s, "concurrent"))
+        save(&s, folder, "published-concurrent");
+    make_latency(&s, 8, 4, 16 << 10, 18);
+    save(&s, folder, "ranks-8");
+    make_latency(&s, 128, 8, 16 << 10, 18);
+    save(&s, folder, "ranks-128");
+    make_latency(&s, 1024, 16, 1 << 10, 24);
+    save(&s, folder, "ranks-1024");
+    make_latency(&s, 1, 1, 64 << 20, 1);
+    save(&s, folder, "one-value");
+    make_idle(&s, 8);
+    save(&s, folder, "idle-8");
+    make_pairs(&s, 12, 2);
+    save(&s, folder, "pairs-12");
+    make_pairs(&s, 64, 8);
+    save(&s, folder, "pairs-64");
+    make_pairs(&s, 512, 8);
+    save(&s, folder, "pairs-512");
+    make_pingpong(&s, 3);
+    save(&s, folder, "pingpong");
+    make_threads(&s);
+    save(&s, folder, "threads");
+    make_loaded(&s, 2);
+    save(&s, folder, "loaded");
+    make_access(&s, 16);
+    save(&s, folder, "access-16");
+    make_access(&s, 128);
+    save(&s, folder, "access-128");
+    make_nodes(&s);
+    save(&s, folder, "nodes");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        return gallery(argv[1]);
+    test_curve();
+    test_bands();
+    test_one_value();
+    test_gap();
+    test_hostile();
+    test_heat();
+    test_large_heat();
+    test_noise();
+    test_loaded();
+    test_others();
+    test_choice();
+    return tap_done();
+}
