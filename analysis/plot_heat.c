@@ -132,6 +132,13 @@ static struct rgb level_colour(int level)
     return ramp_at((level + 0.5) / LEVELS);
 }
 
+static const char *level_fill(int level, char *out, size_t room)
+{
+    struct rgb c = level_colour(level);
+    snprintf(out, room, "fill=\"#%02x%02x%02x\"", c.r & 0xff, c.g & 0xff, c.b & 0xff);
+    return out;
+}
+
 // --- Layout --------------------------------------------------------------------------------------
 
 static int64_t cpu_node(const struct plot *p, const struct axis *a, int i)
@@ -263,10 +270,8 @@ static void draw_tiles(const struct heat *h, struct buf *out)
             "<g shape-rendering=\"crispEdges\" transform=\"translate(%.4g %d)scale(%.6g %.6g)\">\n",
             h->left, TOP, h->tile_w, h->tile_h);
     for (int level = 0; level < LEVELS; level++) {
-        struct rgb c = level_colour(level);
-        snprintf(fill, sizeof fill, "fill=\"#%02x%02x%02x\"", c.r & 0xff, c.g & 0xff, c.b & 0xff);
         if (present[level])
-            draw_level(h, level, fill, out);
+            draw_level(h, level, level_fill(level, fill, sizeof fill), out);
     }
     if (present[LEVEL_MISSING])
         draw_level(h, LEVEL_MISSING, "class=\"gap\"", out);
@@ -377,20 +382,26 @@ static void draw_col_labels(const struct heat *h, struct buf *out)
              text);
 }
 
+// The colours themselves, from the lowest up: what the tiles have, nothing between.
+static void draw_ramp(double x, double height, struct buf *out)
+{
+    char fill[32];
+    buf_fmt(out,
+            "<g shape-rendering=\"crispEdges\" transform=\"translate(%.6g %.6g)scale(%d %.6g)\">\n",
+            x, TOP + height, BAR_WIDTH, -height / LEVELS);
+    for (int level = 0; level < LEVELS; level++)
+        buf_fmt(out, "<path %s d=\"M0 %dh1v1h-1z\"/>\n", level_fill(level, fill, sizeof fill),
+                level);
+    buf_str(out, "</g>\n");
+}
+
 static void draw_bar(const struct heat *h, struct buf *out)
 {
     double x = h->left + map_width(h) + BAR_GAP, height = bar_height(h);
     struct scale s = {h->colour.r, TOP + height, TOP};
     struct ticks t;
     char text[32];
-    buf_str(out, "<linearGradient id=\"ramp\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">");
-    for (int i = 0; i < STOPS; i++)
-        buf_fmt(out, "<stop offset=\"%.2f\" stop-color=\"#%02x%02x%02x\"/>",
-                (double)i / (STOPS - 1), ramp[i].r & 0xff, ramp[i].g & 0xff, ramp[i].b & 0xff);
-    buf_fmt(out,
-            "</linearGradient>\n<rect fill=\"url(#ramp)\" x=\"%.1f\" y=\"%d\" width=\"%d\" "
-            "height=\"%.1f\"/>\n",
-            x, TOP, BAR_WIDTH, height);
+    draw_ramp(x, height, out);
     ticks_round(&t, &s.r, 6);
     for (int i = 0; i < t.n; i++) {
         double y = scale_at(&s, t.at[i]);
