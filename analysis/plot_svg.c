@@ -145,20 +145,25 @@ void svg_line(struct buf *out, const char *class, double x1, double y1, double x
 
 #define HEADING_CHARACTER 6.6 // width of one in 12 px, about
 
-// "nid001234 · run 17 · 2026-11-21 10:14 UTC · latency · prp4-v1"
+// "nid001234 · run 17 · 2026-11-21 10:14 UTC · latency · method prp4-v1"
 static void heading(struct buf *out, const struct run *r)
 {
     char when[32] = "";
     if (*r->node)
         buf_fmt(out, "%s · ", r->node);
     buf_fmt(out, "run %" PRId64, r->id);
-    if (r->created_ms) {
-        clock_rfc3339(r->created_ms, when);
+    int64_t at = r->measured_ms ? r->measured_ms : r->created_ms;
+    if (at) {
+        clock_rfc3339(at, when);
         buf_fmt(out, " · %.10s %.5s UTC", when, when + 11);
     }
     buf_fmt(out, " · %s", benchmarks[r->spec.benchmark].name);
     if (*r->method)
         buf_fmt(out, " · method %s", r->method);
+    if (*r->label)
+        buf_fmt(out, " · %s", r->label);
+    if (r->imported)
+        buf_str(out, " · imported");
     if (r->state != RUN_SUCCEEDED)
         buf_fmt(out, " · %s", run_state_names[r->state]);
 }

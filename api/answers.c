@@ -183,11 +183,10 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
 
 // --- Report ------------------------------------------------------------------------------------
 
-// The topology is kept as it is now: it speaks for a run only while the machine is the same.
-static const struct topology *topology_of(const struct request *q, const struct side *s)
+const struct topology *answers_topology(const struct request *q, const struct run *run)
 {
     const struct machine *m = q->api->machine;
-    bool same = strcmp(s->run.class_hash, m->fingerprint.machine_class.hash) == 0;
+    bool same = strcmp(run->class_hash, m->fingerprint.machine_class.hash) == 0;
     return same ? &m->topology : NULL;
 }
 
@@ -202,7 +201,7 @@ static struct report *make_report(const struct request *q, struct side *s, struc
                 benchmarks[s->run.spec.benchmark].name);
         return NULL;
     }
-    return report_new(serial, concurrent, s->ranks, s->n_ranks, topology_of(q, s), err);
+    return report_new(serial, concurrent, s->ranks, s->n_ranks, answers_topology(q, &s->run), err);
 }
 
 int report_markdown(struct request *q, struct reply *r, struct err *err)

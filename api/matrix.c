@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured matrices in three forms: whole (JSON), for spreadsheets (CSV), for streams (NDJSON).
+// The measured matrices in four forms: whole (JSON), for spreadsheets (CSV), for streams (NDJSON),
+// one as a picture (SVG).
 #include <string.h>
 #include <strings.h>
 
+#include "analysis/plot.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
@@ -92,7 +94,25 @@ int matrix_ndjson(struct request *q, struct reply *r, struct err *err)
     return reply_text(r, "application/x-ndjson", &body, err);
 }
 
-// In order of our preference; the first that the client names wins, wildcards give JSON.
+int matrix_svg(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP(measured_fini) struct measured m = {0};
+    CLEANUP_MEM struct rank_info *ranks = NULL;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct plot p = {.run = &m.run};
+    if (load(q, &m, err) < 0 || store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
+        return -1;
+    p.ranks = ranks;
+    plot_marks_from(&p, answers_topology(q, &m.run));
+    if (plot_choose(&p, m.list, m.n, request_query(q, "matrix"), err) < 0 ||
+        plot_write_svg(&p, &body, err) < 0)
+        return -1;
+    r->store = true;
+    return reply_text(r, "image/svg+xml", &body, err);
+}
+
+// In order of our preference; the first that the client names wins, wildcards give JSON. Some
+// browsers name SVG whenever they open an address: who asks for a page gets the whole.
 static const struct {
     const char *type;
     handler_fn *handler;
@@ -102,6 +122,9 @@ static const struct {
     {"application/x-ndjson", matrix_ndjson},
     {"application/ndjson", matrix_ndjson},
     {"application/*", matrix_json},
+    {"text/html", matrix_json},
+    {"image/svg+xml", matrix_svg},
+    {"image/*", matrix_svg},
     {"text/*", matrix_csv},
     {"*/*", matrix_json},
 };
@@ -115,5 +138,5 @@ int matrix_get(struct request *q, struct reply *r, struct err *err)
         if (strcasestr(accept, forms[i].type))
             return forms[i].handler(q, r, err);
     return err_set(err, ERR_NOT_ACCEPTABLE, "Accept",
-                   "there are application/json, text/csv and application/x-ndjson");
+                   "there are application/json, text/csv, application/x-ndjson and image/svg+xml");
 }

@@ -25,11 +25,16 @@ int matrix_csv(struct request *q, struct reply *r, struct err *err);
 int matrix_json(struct request *q, struct reply *r, struct err *err);
 int matrix_ndjson(struct request *q, struct reply *r, struct err *err);
 int changes_get(struct request *q, struct reply *r, struct err *err);
+int matrix_svg(struct request *q, struct reply *r, struct err *err);
 int compare_get(struct request *q, struct reply *r, struct err *err);
 int report_get(struct request *q, struct reply *r, struct err *err);
 int report_markdown(struct request *q, struct reply *r, struct err *err);
 int run_export(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
+
+// The topology is kept as it is now: it speaks for a run only while the machine is the same. NULL:
+// it does not.
+const struct topology *answers_topology(const struct request *q, const struct run *run);
 
 // What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be
 // planned.

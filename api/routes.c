@@ -25,6 +25,7 @@ const struct route routes[] = {
     {"GET", "/v1/runs/{id}/matrix.json", matrix_json, NULL, "The measured matrices as JSON"},
     {"GET", "/v1/runs/{id}/matrix.csv", matrix_csv, NULL, "The measured matrices as CSV"},
     {"GET", "/v1/runs/{id}/matrix.ndjson", matrix_ndjson, NULL, "One JSON object a cell a line"},
+    {"GET", "/v1/runs/{id}/matrix.svg", matrix_svg, "matrix", "A measured matrix as a picture"},
     {"GET", "/v1/runs/{id}/log", log_get, NULL, "What the processes of the run printed"},
     {"GET", "/v1/runs/{id}/export", run_export, "topology,log",
      "The run whole, to import it elsewhere"},

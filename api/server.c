@@ -20,6 +20,7 @@
 #include "api/listen.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/str.h"
 
 // Limits of one listener: 256 connections × 32 KiB are 8 MiB at the worst. One address may take
 // three quarters, so that a second one always gets through. Half of the connections may wait.
@@ -119,14 +120,26 @@ static void add_number(struct MHD_Response *m, const char *name, int n)
         MHD_add_response_header(m, name, text);
 }
 
+// What a browser may do with a reply that it shows as a page of its own.
+static const struct {
+    const char *type, *policy;
+} page_policies[] = {
+    {"text/html",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    // A picture has its colours in itself and needs nothing else.
+    {"image/svg+xml",
+     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+     "frame-ancestors 'none'; sandbox"},
+};
+
 static void add_page_headers(struct MHD_Response *m, const struct reply *r)
 {
-    if (!r->type || strncmp(r->type, "text/html", 9) != 0)
-        return;
-    add_header(m, "Content-Security-Policy",
-               "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-               "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-    add_header(m, "Referrer-Policy", "no-referrer");
+    for (size_t i = 0; r->type && i < COUNT_OF(page_policies); i++)
+        if (str_starts(r->type, page_policies[i].type)) {
+            add_header(m, "Content-Security-Policy", page_policies[i].policy);
+            add_header(m, "Referrer-Policy", "no-referrer");
+        }
 }
 
 static void add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
