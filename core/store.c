@@ -42,6 +42,7 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_IDENTITY] = "SELECT name FROM identity",
     [Q_CHANGES] = "SELECT id FROM run WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     [Q_TOUCH] = "UPDATE counter SET value = value WHERE name = 'seq'",
+    [Q_CLOCK_STEPS] = "SELECT value FROM counter WHERE name = 'clock_steps'",
     [Q_RUNNING] = "SELECT id FROM run WHERE state = 'running' ORDER BY id LIMIT 1",
     [Q_DELETE] = "DELETE FROM run WHERE id = ?1",
     [Q_FINGERPRINT_PUT] = "INSERT OR IGNORE INTO fingerprint (hash,kind,json) VALUES (?1,?2,?3)",

@@ -20,6 +20,7 @@ enum store_query {
     Q_IDENTITY,
     Q_CHANGES,
     Q_TOUCH,
+    Q_CLOCK_STEPS,
     Q_RUNNING,
     Q_DELETE,
     Q_FINGERPRINT_PUT,

@@ -317,8 +317,10 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
 }
 
 // Only the conditions that are asked for, so that each finds its index. The limit has the highest
-// number: SQLite takes values for all parameters below it, used or not.
-static void list_sql(const struct run_filter *f, struct buf *sql)
+// number: SQLite takes values for all parameters below it, used or not. `steady`: the clock was
+// never set back, so that a stretch of time is a stretch of ids; then no filter reads more rows
+// than it gives.
+static void list_sql(const struct run_filter *f, bool steady, struct buf *sql)
 {
     const struct {
         bool asked;
@@ -326,8 +328,12 @@ static void list_sql(const struct run_filter *f, struct buf *sql)
     } conditions[] = {
         {f->state >= 0, "state = ?1"},
         {f->benchmark, "benchmark = ?2"},
-        {f->since_ms, "created_ms >= ?3"},
-        {f->until_ms, "created_ms < ?4"},
+        {f->since_ms, steady ? "id >= (SELECT id FROM run WHERE created_ms >= ?3 "
+                               "ORDER BY created_ms, id LIMIT 1)"
+                             : "created_ms >= ?3"},
+        {f->until_ms, steady ? "id <= (SELECT id FROM run WHERE created_ms < ?4 "
+                               "ORDER BY created_ms DESC, id DESC LIMIT 1)"
+                             : "created_ms < ?4"},
         {f->before_id, "id < ?5"},
         {f->node, "node = ?6"},
         {f->label, "label = ?7 AND label <> ''"},
@@ -346,7 +352,10 @@ static int list_prepare(struct store *s, const struct run_filter *f, sqlite3_stm
                         struct err *err)
 {
     CLEANUP_BUF struct buf sql = BUF_INIT;
-    list_sql(f, &sql);
+    int64_t steps = 0;
+    if (number(s->queries[Q_CLOCK_STEPS], &steps, err) < 0)
+        return -1;
+    list_sql(f, steps == 0, &sql);
     if (!buf_ok(&sql))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a statement");
     int rc = sqlite3_prepare_v2(s->db, buf_text(&sql), -1, q, NULL);

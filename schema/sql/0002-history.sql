@@ -18,6 +18,14 @@ CREATE INDEX run_state ON run (state, id);
 CREATE INDEX run_benchmark ON run (benchmark, id);
 CREATE INDEX run_node ON run (node, id);
 CREATE INDEX run_created ON run (created_ms, id);
+-- How often a run was older than one before it, because the clock was set back. While it is 0 a stretch of
+-- time is a stretch of ids, and the list of runs finds it at once.
+INSERT INTO counter
+SELECT 'clock_steps', count(*) FROM (SELECT created_ms < lag(created_ms) OVER (ORDER BY id) AS back FROM run)
+ WHERE back;
+CREATE TRIGGER run_inserted AFTER INSERT ON run WHEN new.created_ms < (SELECT max(created_ms) FROM run) BEGIN
+    UPDATE counter SET value = value + 1 WHERE name = 'clock_steps';
+END;
 CREATE INDEX run_label ON run (label, id) WHERE label <> '';
 CREATE INDEX run_without_metrics ON run (metrics_version, id) WHERE state = 'succeeded';
 

@@ -250,6 +250,57 @@ static void test_import(struct store *s)
           "metrics go with their run");
 }
 
+static int listed(struct store *s, int64_t since_ms, int64_t until_ms)
+{
+    struct err err;
+    struct run_filter f = {.state = -1, .since_ms = since_ms, .until_ms = until_ms};
+    int64_t first = ask(s, "SELECT count(*) FROM run"), last = 0;
+    bool more;
+    int n = 0;
+    for (f.limit = 1; n <= first; n++, f.before_id = last) {
+        last = 0;
+        if (store_run_list(s, &f, count, &last, &more, &err) < 0 || !last)
+            return n;
+    }
+    return -1;
+}
+
+static void put_at(struct store *s, int64_t created_ms)
+{
+    struct err err;
+    char text[160];
+    snprintf(text, sizeof text,
+             "INSERT INTO run (state,benchmark,node,created_ms,spec) VALUES "
+             "('queued','latency','n',%lld,'{\"benchmark\":\"latency\"}')",
+             (long long)created_ms);
+    CHECK(sq_exec(s->db, text, &err) == 0, "a run of %lld: %s", (long long)created_ms, err.text);
+}
+
+// The clock was set back between 300 and 150: filters of time are exact before and after that.
+static void test_time(void)
+{
+    struct err err = {0};
+    char there[64];
+    dir_make(there);
+    struct store *s = store_open(there, &err);
+    put_at(s, 100);
+    put_at(s, 200);
+    put_at(s, 200);
+    put_at(s, 300);
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK(ask(s, "SELECT value FROM counter WHERE name = 'clock_steps'") == turn, "steps");
+        CHECK(listed(s, 200, 0) == 3 && listed(s, 201, 0) == 1 && listed(s, 301, 0) == 0, "since");
+        CHECK(listed(s, 0, 200) == 1 + turn && listed(s, 0, 201) == 3 + turn &&
+                  listed(s, 0, 100) == 0,
+              "until");
+        CHECK(listed(s, 150, 300) == 2 + turn && listed(s, 1, 999) == 4 + turn, "between");
+        if (!turn)
+            put_at(s, 150);
+    }
+    store_close(s);
+    dir_remove(there);
+}
+
 static void check_pragma(struct store *s, const char *name, int64_t want)
 {
     struct err err;
@@ -330,6 +381,7 @@ int main(void)
     test_result(s);
     test_list_and_delete(s);
     test_import(s);
+    test_time();
     test_lock();
     test_full(s);
     store_close(s);
