@@ -19,5 +19,7 @@ struct changes {
     struct change list[CHANGES_MAX]; // class first, then config; each by weight, then name
 };
 
+// 0…100; -1: no weight was ever given to a fact of this name (it counts 30 then).
+int changes_weight(const char *name);
 void changes_find(struct changes *out, const struct fingerprint *a, const struct fingerprint *b);
 void changes_write_json(const struct changes *c, struct jsonw *w, const char *key);

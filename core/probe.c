@@ -19,7 +19,8 @@ static void topology_destroy(hwloc_topology_t *h)
         hwloc_topology_destroy(*h);
 }
 
-static int load(hwloc_topology_t *out, struct err *err)
+// `xml` NULL: what the environment says, else this machine.
+static int load(hwloc_topology_t *out, const char *xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
     if (hwloc_topology_init(&h) < 0)
@@ -28,6 +29,8 @@ static int load(hwloc_topology_t *out, struct err *err)
     hwloc_topology_set_io_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(h, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_icache_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (xml && hwloc_topology_set_xmlbuffer(h, xml, (int)strlen(xml) + 1) < 0)
+        return err_set(err, ERR_INTERNAL, "topology", "hwloc cannot read the stored topology");
     if (hwloc_topology_load(h) < 0)
         return err_sys(err, "hwloc cannot read the topology");
     *out = steal_ptr(&h);
@@ -223,24 +226,42 @@ static int keep_xml(hwloc_topology_t h, char **out, struct err *err)
     return *out ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the topology as XML");
 }
 
+static int read_arrays(hwloc_topology_t h, bool stored, struct topology *t, struct err *err)
+{
+    t->cpus = calloc((size_t)count(h, HWLOC_OBJ_PU) + 1, sizeof *t->cpus);
+    t->nodes = calloc((size_t)count(h, HWLOC_OBJ_NUMANODE) + 1, sizeof *t->nodes);
+    t->caches = calloc((size_t)count_caches(h) + 1, sizeof *t->caches);
+    if (!t->cpus || !t->nodes || !t->caches)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
+    read_caches(h, t);
+    if (!stored) // the kernel of today knows nothing of a stored machine
+        mark_cpuless(h);
+    read_cpus(h, t);
+    read_nodes(h, t);
+    read_identity(h, t);
+    return read_distances(h, t, err);
+}
+
 int probe_topology(struct topology *t, char **xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
-    if (load(&h, err) < 0)
-        return -1;
     struct topology got CLEANUP(topology_fini) = {0};
-    got.cpus = calloc((size_t)count(h, HWLOC_OBJ_PU) + 1, sizeof *got.cpus);
-    got.nodes = calloc((size_t)count(h, HWLOC_OBJ_NUMANODE) + 1, sizeof *got.nodes);
-    got.caches = calloc((size_t)count_caches(h) + 1, sizeof *got.caches);
-    if (!got.cpus || !got.nodes || !got.caches)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
-    read_caches(h, &got);
-    mark_cpuless(h);
-    read_cpus(h, &got);
-    read_nodes(h, &got);
-    read_identity(h, &got);
-    if (read_distances(h, &got, err) < 0 || keep_xml(h, xml, err) < 0)
+    if (load(&h, NULL, err) < 0 || read_arrays(h, false, &got, err) < 0 ||
+        keep_xml(h, xml, err) < 0)
         return -1;
+    *t = got;
+    got = (struct topology){0};
+    return 0;
+}
+
+int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
+{
+    hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
+    struct topology got CLEANUP(topology_fini) = {0};
+    if (load(&h, xml, err) < 0 || read_arrays(h, true, &got, err) < 0)
+        return -1;
+    got.this_system = false;
+    snprintf(got.source, sizeof got.source, "stored");
     *t = got;
     got = (struct topology){0};
     return 0;

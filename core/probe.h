@@ -5,4 +5,7 @@
 
 // *xml is hwloc's own, malloc'ed. Reads what hwloc's environment variables say, else this machine.
 int probe_topology(struct topology *t, char **xml, struct err *err);
+// The machine of another time from the XML that probe_topology gave then; t->this_system is false.
+// A node without CPUs may be told from its neighbour's: XML does not say which node was lent some.
+int probe_topology_stored(struct topology *t, const char *xml, struct err *err);
 const char *probe_library(void); // "2.9.0"

@@ -48,7 +48,7 @@ struct topology {
     int line_bytes;            // of the machine
     bool this_system;          // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
-    char source[24]; // "linux", "xml", "synthetic", "recorded"
+    char source[24]; // "linux", "xml", "synthetic", "recorded", "stored"
 };
 
 void topology_fini(struct topology *t);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/changes.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
@@ -416,6 +417,41 @@ static void documented(void)
     }
 }
 
+// A fact without a considered weight would be listed anywhere among what changed.
+static void suspicion(void)
+{
+    for (int i = 0; i < facts_count(); i++)
+        CHECK(changes_weight(facts_info(i)->name) >= 0, "%s: has a weight (analysis/changes.c)",
+              facts_info(i)->name);
+    CHECK(changes_weight("thp_enabled") > changes_weight("kernel") &&
+              changes_weight("kernel") > changes_weight("hwloc"),
+          "huge pages are more suspicious than the kernel, and that than a library");
+    CHECK(changes_weight("no such fact") < 0, "a fact of another version has none");
+}
+
+// What a run stored is read back as it was, whatever machine reads it.
+static void stored_topology(void)
+{
+    struct topology was CLEANUP(topology_fini) = {0};
+    struct topology now CLEANUP(topology_fini) = {0};
+    CLEANUP_MEM char *xml = NULL;
+    struct err err = {0};
+    setenv("HWLOC_SYNTHETIC", "package:2 numa:2 l3:2(size=33554432) l2:4(size=524288) pu:2", 1);
+    bool ok = probe_topology(&was, &xml, &err) == 0;
+    unsetenv("HWLOC_SYNTHETIC");
+    CHECK(ok && probe_topology_stored(&now, xml, &err) == 0, "stored XML is read: %s", err.text);
+    CHECK(!now.this_system && strcmp(now.source, "stored") == 0, "and is not this machine");
+    CHECK(now.n_cpus == was.n_cpus && now.n_caches == was.n_caches && now.n_nodes == was.n_nodes,
+          "as many CPUs, caches and nodes as there were");
+    bool same = true;
+    for (int i = 0; i < was.n_cpus && i < now.n_cpus; i++)
+        same = same && now.cpus[i].l3 == was.cpus[i].l3 && now.cpus[i].node == was.cpus[i].node &&
+               now.cpus[i].core == was.cpus[i].core;
+    CHECK(same, "each CPU with its cache, core and node");
+    struct topology bad = {0};
+    CHECK(probe_topology_stored(&bad, "<topology", &err) < 0 && !bad.cpus, "nonsense is refused");
+}
+
 int main(void)
 {
     two_sockets();
@@ -428,5 +464,7 @@ int main(void)
     recorded_facts();
     findings();
     documented();
+    suspicion();
+    stored_topology();
     return tap_done();
 }
