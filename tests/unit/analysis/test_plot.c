@@ -70,7 +70,8 @@ static void set(struct matrix *m, int row, int col, double v, double half_percen
 // The same "noise" everywhere: -1…1, from the place alone.
 static double wobble(int a, int b)
 {
-    return (double)((unsigned)(a * 7919 + b * 104729 + a * b * 31) % 2001) / 1000 - 1;
+    unsigned x = (unsigned)a, y = (unsigned)b;
+    return (double)((x * 7919 + y * 104729 + x * y * 31) % 2001) / 1000 - 1;
 }
 
 static const char *draw(struct sample *s, const char *name)
