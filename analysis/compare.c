@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// First what may be compared (refusals and notes), then rows and columns are aligned, then cells
-// are tested, then groups; verdicts last, when every p value is corrected.
+// First what may be compared and how rows and columns belong together (analysis/compare_align.c),
+// then cells are tested, then groups; verdicts last, when every p value is corrected.
 #include "analysis/compare.h"
 
 #include <math.h>
@@ -8,29 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare_align.h"
 #include "analysis/dist.h"
+#include "analysis/middle.h"
+#include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/str.h"
+#include "model/shape.h"
 
 const char *const verdict_names[VERDICTS] = {"same", "slower", "faster", "inconclusive"};
-const char *const compare_by_names[COMPARE_BYS] = {"overall", "size", "rank", "node"};
+
+// Groups, and the axis whose values make them; locality and node follow from ranks and nodes.
+static const struct {
+    const char *name, *axis;
+} bys[COMPARE_BYS] = {
+    [COMPARE_OVERALL] = {"overall", NULL},
+    [COMPARE_SIZE] = {"size", "working_set"},
+    [COMPARE_RANK] = {"rank", "rank"},
+    [COMPARE_NODE] = {"node", NULL},
+    [COMPARE_LOCALITY] = {"locality", NULL},
+    [COMPARE_TARGET] = {"target", "target"},
+    [COMPARE_INITIATOR] = {"initiator", "initiator"},
+    [COMPARE_THREADS] = {"threads", "threads"},
+    [COMPARE_PAIR] = {"pair", "pair"},
+    [COMPARE_MESSAGE] = {"message", "message"},
+    [COMPARE_ACCESS] = {"access", "access"},
+    [COMPARE_LOAD] = {"load", "load"},
+};
 
 // No clock is better than this: a cell whose samples are all equal is not infinitely sure.
 static const double error_floor = 0.0005;
-enum { GROUP_CELLS_MIN = 4 }; // fewer scattered single values say nothing
+enum {
+    GROUP_CELLS_MIN = 4, // fewer scattered single values say nothing
+    VISITS_ASSUMED = 3,  // of an interval of unknown origin: the default of latency runs
+};
 
 struct log_value {
     double log, var, df; // var NaN: one value only
 };
-
-__attribute__((format(printf, 2, 3))) static void note(struct comparison *c, const char *fmt, ...)
-{
-    if (c->n_notes == COMPARE_NOTES_MAX)
-        return;
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(c->notes[c->n_notes++], COMPARE_NOTE_ROOM, fmt, ap);
-    va_end(ap);
-}
 
 void comparison_fini(struct comparison *c)
 {
@@ -43,159 +58,37 @@ void comparison_fini(struct comparison *c)
     *c = (struct comparison){0};
 }
 
-static const struct rank_info *rank_of(const struct compare_side *s, int64_t rank)
+// ---- Cells --------------------------------------------------------------------------------------
+
+// Moments at which each cell was measured.
+static int64_t visits_of(const struct compare_side *s)
 {
-    for (int i = 0; s->ranks != NULL && i < s->n_ranks; i++)
-        if (s->ranks[i].rank == rank)
-            return &s->ranks[i];
-    return NULL;
+    if (!s->spec)
+        return VISITS_ASSUMED;
+    return spec_param(s->spec, "visits") ? s->spec->visits : 1;
 }
 
-static const char *pages_of(const struct compare_side *s)
+// How many standard errors of the median the stored interval is wide on one side. It is for a
+// repeat, so sqrt(2) wider than a confidence interval. With several visits it is at least Student's
+// t of their medians; read so, an interval that the samples made wider still errs on the safe side.
+// With one visit the samples alone made it, and at few samples it covers more than 95 %.
+static double interval_errors(double n, double visits)
 {
-    return s->ranks == NULL || s->n_ranks == 0 ? "" : s->ranks[0].pages_got;
+    return sqrt(2) * (visits > 1 ? stats_student((int)visits - 1) : 1.96 + 5 / n);
 }
 
-// One fact that must be the same on both sides; unknown on a side is a note.
-static int must_match(struct comparison *c, const char *what, const char *a, const char *b,
-                      bool anyway, struct err *err)
-{
-    a = a == NULL ? "" : a;
-    b = b == NULL ? "" : b;
-    if (strcmp(a, b) == 0)
-        return 0;
-    if (*a == '\0' || *b == '\0') {
-        note(c, "%s of %s is not known; the other has %s", what, *a ? "B" : "A", *a ? a : b);
-        return 0;
-    }
-    if (!anyway)
-        return err_set(err, ERR_CONFLICT, what, "the %s differs: A has %s, B has %s", what, a, b);
-    note(c, "the %s differs: A has %s, B has %s; differences may come from that alone", what, a, b);
-    return 0;
-}
-
-static int check_sides(struct comparison *c, const struct compare_side *a,
-                       const struct compare_side *b, bool anyway, struct err *err)
-{
-    const struct matrix *x = a->matrix, *y = b->matrix;
-    if (must_match(c, "quantity", x->quantity, y->quantity, false, err) < 0 ||
-        must_match(c, "unit", x->unit, y->unit, false, err) < 0 ||
-        must_match(c, "mode", x->name, y->name, anyway, err) < 0 ||
-        must_match(c, "method", a->method, b->method, anyway, err) < 0)
-        return -1;
-    return must_match(c, "page kind", pages_of(a), pages_of(b), anyway, err);
-}
-
-static bool same_place(const struct rank_info *p, const struct rank_info *q)
-{
-    return p != NULL && q != NULL && p->cpu >= 0 && p->cpu == q->cpu && p->mem_node == q->mem_node;
-}
-
-// The row of B for a rank of A: the rank at the same place if places are known, else the same
-// number.
-static int partner_row(const struct compare_side *a, const struct compare_side *b, int64_t rank,
-                       const bool *taken)
-{
-    const struct rank_info *here = rank_of(a, rank);
-    const struct axis *rows = &b->matrix->row;
-    for (int pass = 0; pass < 3; pass++)
-        for (int j = 0; j < rows->n; j++) {
-            if (taken[j])
-                continue;
-            bool place = same_place(here, rank_of(b, rows->values[j]));
-            bool number = rows->values[j] == rank;
-            if ((pass == 0 && place && number) || (pass == 1 && place) || (pass == 2 && number))
-                return j;
-        }
-    return -1;
-}
-
-static void note_pair(struct comparison *c, const struct compare_side *a,
-                      const struct compare_side *b, int64_t ra, int64_t rb)
-{
-    const struct rank_info *p = rank_of(a, ra), *q = rank_of(b, rb);
-    if (ra != rb && p != NULL)
-        note(c,
-             "rank %lld of A is compared with rank %lld of B: both on CPU %lld, memory node %lld",
-             (long long)ra, (long long)rb, (long long)p->cpu, (long long)p->mem_node);
-    else if (p != NULL && q != NULL && !same_place(p, q))
-        note(c,
-             "placement of rank %lld differs: CPU %lld, memory node %lld in A; CPU %lld, memory "
-             "node %lld in B",
-             (long long)ra, (long long)p->cpu, (long long)p->mem_node, (long long)q->cpu,
-             (long long)q->mem_node);
-}
-
-static void align_rows(struct comparison *c, const struct compare_side *a,
-                       const struct compare_side *b, bool *taken)
-{
-    const struct axis *x = &a->matrix->row, *y = &b->matrix->row;
-    for (int i = 0; i < x->n; i++) {
-        int j = partner_row(a, b, x->values[i], taken);
-        if (j < 0)
-            continue;
-        taken[j] = true;
-        note_pair(c, a, b, x->values[i], y->values[j]);
-        c->row_a[c->rows] = i;
-        c->row_b[c->rows++] = j;
-    }
-    if (c->rows < x->n || c->rows < y->n)
-        note(c, "the rank layout differs: A has %d ranks, B has %d, %d are in both", x->n, y->n,
-             c->rows);
-}
-
-static void align_cols(struct comparison *c, const struct axis *x, const struct axis *y)
-{
-    for (int i = 0; i < x->n; i++)
-        for (int j = 0; j < y->n; j++)
-            if (x->values[i] == y->values[j]) {
-                c->col_a[c->cols] = i;
-                c->col_b[c->cols++] = j;
-                break;
-            }
-    if (c->cols < x->n || c->cols < y->n)
-        note(c, "the sizes differ: A has %d, B has %d, %d are in both", x->n, y->n, c->cols);
-}
-
-static int align(struct comparison *c, const struct compare_side *a, const struct compare_side *b,
-                 struct err *err)
-{
-    const struct matrix *x = a->matrix, *y = b->matrix;
-    c->row_a = calloc(x->row.n + 1, sizeof *c->row_a);
-    c->row_b = calloc(x->row.n + 1, sizeof *c->row_b);
-    c->col_a = calloc(x->col.n + 1, sizeof *c->col_a);
-    c->col_b = calloc(x->col.n + 1, sizeof *c->col_b);
-    CLEANUP_MEM bool *taken = calloc(y->row.n + 1, sizeof *taken);
-    if (c->row_a == NULL || c->row_b == NULL || c->col_a == NULL || c->col_b == NULL ||
-        taken == NULL)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
-    align_rows(c, a, b, taken);
-    align_cols(c, &x->col, &y->col);
-    if (c->rows == 0 || c->cols == 0)
-        return err_set(err, ERR_CONFLICT, c->rows == 0 ? "ranks" : "sizes",
-                       "A and B have no %s in common", c->rows == 0 ? "rank" : "size");
-    return 0;
-}
-
-// How many standard errors of the median the stored interval is wide on one side. It is sqrt(2)
-// wider than a confidence interval, and at few samples covers more than 95 %.
-static double interval_errors(double n)
-{
-    return sqrt(2) * (1.96 + 5 / n);
-}
-
-static struct log_value log_of(const struct cell *cell)
+static struct log_value log_of(const struct cell *cell, int64_t visits)
 {
     double median = cell->v[CELL_MEDIAN], n = cell->v[CELL_N], sd = cell->v[CELL_SD];
-    double half = (cell->v[CELL_HI] - cell->v[CELL_LO]) / 2;
+    double half = (cell->v[CELL_HI] - cell->v[CELL_LO]) / 2, moments = fmin((double)visits, n);
     struct log_value v = {.log = median > 0 ? log(median) : NAN, .var = NAN, .df = NAN};
     if (isnan(n) || n < 2 || (isnan(sd) && isnan(half)))
         return v;
     double by_spread = isnan(sd) ? 0 : 1.2533 * sd / sqrt(n) / median;
-    double by_interval = isnan(half) ? 0 : half / interval_errors(n) / median;
+    double by_interval = isnan(half) ? 0 : half / interval_errors(n, moments) / median;
     double error = fmax(fmax(by_spread, by_interval), error_floor);
     v.var = error * error;
-    v.df = n - 1;
+    v.df = (isnan(half) || moments < 2 ? n : moments) - 1;
     return v;
 }
 
@@ -209,183 +102,337 @@ static void set_interval(struct difference *d, double log_ratio, double error, d
     d->p = d->known ? dist_t_two_sided(log_ratio / error, df) : NAN;
 }
 
-static const struct cell *cell_a(const struct comparison *c, const struct compare_side *a, int i,
-                                 int j)
+// Variance of a difference and its degrees of freedom (Welch, Satterthwaite).
+static struct log_value apart(struct log_value x, struct log_value y)
 {
-    return matrix_at(a->matrix, c->row_a[i], c->col_a[j]);
-}
-
-static const struct cell *cell_b(const struct comparison *c, const struct compare_side *b, int i,
-                                 int j)
-{
-    return matrix_at(b->matrix, c->row_b[i], c->col_b[j]);
-}
-
-static struct difference difference_of(const struct cell *a, const struct cell *b)
-{
-    struct log_value x = log_of(a), y = log_of(b);
-    struct difference d = {.a = a->v[CELL_MEDIAN], .b = b->v[CELL_MEDIAN], .cells = 1};
     double var = x.var + y.var;
-    double df = var * var / (x.var * x.var / x.df + y.var * y.var / y.df); // Welch, Satterthwaite
-    set_interval(&d, y.log - x.log, sqrt(var), df);
-    d.cells = !isnan(d.percent);
-    return d;
+    double df = var * var / (x.var * x.var / x.df + y.var * y.var / y.df);
+    return (struct log_value){y.log - x.log, var, df};
 }
 
-static int compare_cells(struct comparison *c, const struct compare_side *a,
-                         const struct compare_side *b, struct err *err)
+// A pair of ranks is stored once, and places may have changed sides.
+static const struct cell *cell_b(const struct comparison *c, const struct matrix *b, int i, int j)
 {
-    int n = c->rows * c->cols, single = 0;
-    CLEANUP_MEM double *p = calloc(n, sizeof *p);
-    CLEANUP_MEM int *scratch = calloc(n, sizeof *scratch);
-    c->cells = calloc(n, sizeof *c->cells);
+    int row = c->row_b[i], col = c->col_b[j];
+    return shape_has_cell(b, row, col) ? matrix_at(b, row, col) : matrix_at(b, col, row);
+}
+
+struct sides {
+    const struct compare_side *a, *b;
+    int64_t visits_a, visits_b;
+    struct log_value *apart; // of each cell; owned by compare()
+};
+
+static void compare_cell(struct comparison *c, const struct sides *s, int k)
+{
+    int i = k / c->cols, j = k % c->cols;
+    struct difference *d = &c->cells[k];
+    *d = (struct difference){
+        .exists = shape_has_cell(s->a->matrix, c->row_a[i], c->col_a[j]), .percent = NAN, .p = NAN};
+    s->apart[k] = (struct log_value){NAN, NAN, NAN};
+    if (!d->exists)
+        return;
+    const struct cell *a = matrix_at(s->a->matrix, c->row_a[i], c->col_a[j]);
+    const struct cell *b = cell_b(c, s->b->matrix, i, j);
+    s->apart[k] = apart(log_of(a, s->visits_a), log_of(b, s->visits_b));
+    d->a = a->v[CELL_MEDIAN];
+    d->b = b->v[CELL_MEDIAN];
+    set_interval(d, s->apart[k].log, sqrt(s->apart[k].var), s->apart[k].df);
+    d->cells = !isnan(d->percent);
+}
+
+static int compare_cells(struct comparison *c, const struct sides *s, struct err *err)
+{
+    int n = c->rows * c->cols, single = 0, exist = 0;
+    CLEANUP_MEM double *p = calloc((size_t)n, sizeof *p);
+    CLEANUP_MEM int *scratch = calloc((size_t)n, sizeof *scratch);
+    c->cells = calloc((size_t)n, sizeof *c->cells);
     if (p == NULL || scratch == NULL || c->cells == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
     for (int k = 0; k < n; k++) {
-        int i = k / c->cols, j = k % c->cols;
-        c->cells[k] = difference_of(cell_a(c, a, i, j), cell_b(c, b, i, j));
+        compare_cell(c, s, k);
         p[k] = c->cells[k].p;
-        single += !c->cells[k].known;
+        exist += c->cells[k].exists;
+        single += c->cells[k].exists && !c->cells[k].known;
     }
     dist_fdr(p, n, scratch);
     for (int k = 0; k < n; k++)
         c->cells[k].p = p[k];
-    c->single_values = 2 * single > n;
+    c->single_values = 2 * single > exist;
     if (single > 0)
-        note(c,
-             "%d of %d cells hold one value only: whether such a cell differs cannot be known; "
-             "groups of cells are compared instead",
-             single, n);
+        compare_note(c,
+                     "%d of %d cells hold one value only: whether such a cell differs cannot be "
+                     "known; groups of cells are compared instead",
+                     single, exist);
     return 0;
 }
 
 // A difference counts if it is significant and not surely below the threshold. `same` is a claim
 // too: the whole interval lies inside the threshold.
-static void judge(struct difference *d, const struct compare_options *o)
+static void judge(struct difference *d, bool more_is_better, const struct compare_options *o)
 {
-    double t = o->threshold_percent;
+    double t = o->threshold_percent, worse = more_is_better ? -d->percent : d->percent;
     d->verdict = VERDICT_INCONCLUSIVE;
     if (!d->known || isnan(d->percent))
         return;
     if (d->lo > -t && d->hi < t)
         d->verdict = VERDICT_SAME;
-    else if (d->p <= o->level && d->percent >= t / 2)
+    else if (d->p <= o->level && worse >= t / 2)
         d->verdict = VERDICT_SLOWER;
-    else if (d->p <= o->level && d->percent <= -t / 2)
+    else if (d->p <= o->level && worse <= -t / 2)
         d->verdict = VERDICT_FASTER;
 }
 
-static bool in_group(const struct comparison *c, const struct compare_side *a,
-                     const struct compare_group *g, int i, int j)
-{
-    int64_t rank = a->matrix->row.values[c->row_a[i]];
-    const struct rank_info *info = rank_of(a, rank);
-    switch (g->by) {
-    case COMPARE_SIZE:
-        return a->matrix->col.values[c->col_a[j]] == g->value;
-    case COMPARE_RANK:
-        return rank == g->value;
-    case COMPARE_NODE:
-        return info != NULL && info->mem_node == g->value;
-    default:
-        return true;
-    }
-}
+// ---- Groups -------------------------------------------------------------------------------------
 
 struct sums {
-    double a, b, d, dd, var;
+    double a, b, d, dd, var, var_df;
     int n, known;
 };
 
-static void sum_cell(struct sums *s, const struct difference *d, double va)
+// Groups of a comparison while cells are sorted into them: the groups of one `by` stand together.
+struct grouping {
+    struct comparison *c;
+    const struct sides *s;
+    int first[COMPARE_BYS], n[COMPARE_BYS];
+    int *row_of_col;              // between ranks: the row of the column's rank, else -1; owned
+    int64_t *row_node, *col_node; // of a rank or a node; -1: not known; owned
+    struct sums *sums;            // a group; owned
+};
+
+static void grouping_fini(struct grouping *g)
+{
+    free(g->row_of_col);
+    free(g->row_node);
+    free(g->col_node);
+    free(g->sums);
+}
+
+static const struct axis *rows_of(const struct grouping *g)
+{
+    return &g->s->a->matrix->row;
+}
+
+static const struct axis *cols_of(const struct grouping *g)
+{
+    return &g->s->a->matrix->col;
+}
+
+static bool is_of(enum compare_by by, const struct axis *a)
+{
+    return bys[by].axis && strcmp(a->name, bys[by].axis) == 0;
+}
+
+static bool between_ranks(const struct grouping *g)
+{
+    return is_of(COMPARE_RANK, rows_of(g)) && is_of(COMPARE_RANK, cols_of(g));
+}
+
+static int64_t node_of(const struct grouping *g, const struct axis *a, int64_t value)
+{
+    if (is_of(COMPARE_RANK, a))
+        return node_of_rank(g->s->a->ranks, g->s->a->n_ranks, value);
+    return is_of(COMPARE_TARGET, a) || is_of(COMPARE_INITIATOR, a) ? value : -1;
+}
+
+// 0 local, 1 remote, -1 not known or no question.
+static int locality_of(const struct grouping *g, int i, int j)
+{
+    int64_t p = g->row_node[i], q = g->col_node[j];
+    int first, second;
+    if (is_of(COMPARE_PAIR, rows_of(g))) {
+        const struct compare_side *a = g->s->a;
+        axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);
+        p = node_of_rank(a->ranks, a->n_ranks, first);
+        q = node_of_rank(a->ranks, a->n_ranks, second);
+    }
+    return p < 0 || q < 0 ? -1 : p != q;
+}
+
+static int find_group(const struct grouping *g, enum compare_by by, int64_t value)
+{
+    for (int k = 0; k < g->n[by]; k++)
+        if (g->c->groups[g->first[by] + k].value == value)
+            return g->first[by] + k;
+    return -1;
+}
+
+// The node of a cell as far as it has one: both ranks', or the rank's.
+static int64_t cell_node(const struct grouping *g, int i, int j)
+{
+    if (between_ranks(g))
+        return g->row_node[i] == g->col_node[j] ? g->row_node[i] : -1;
+    return is_of(COMPARE_RANK, rows_of(g)) ? g->row_node[i] : -1;
+}
+
+// The groups that cell (i, j) is in; at most two of a kind, -1 for none.
+static void groups_of_cell(const struct grouping *g, enum compare_by by, int i, int j, int two[2])
+{
+    two[0] = two[1] = -1;
+    if (!g->n[by])
+        return;
+    if (by == COMPARE_OVERALL)
+        two[0] = g->first[by];
+    else if (by == COMPARE_NODE)
+        two[0] = find_group(g, by, cell_node(g, i, j));
+    else if (by == COMPARE_LOCALITY)
+        two[0] = find_group(g, by, locality_of(g, i, j));
+    else if (is_of(by, rows_of(g)))
+        two[0] = g->first[by] + i;
+    else if (is_of(by, cols_of(g)))
+        two[0] = g->first[by] + j;
+    if (by == COMPARE_RANK && between_ranks(g) && g->row_of_col[j] >= 0)
+        two[1] = g->first[by] + g->row_of_col[j];
+}
+
+static void sum_cell(struct sums *s, const struct difference *d, const struct log_value *apart)
 {
     if (isnan(d->percent))
         return;
-    double ratio = log1p(d->percent / 100);
     s->a += log(d->a);
     s->b += log(d->b);
-    s->d += ratio;
-    s->dd += ratio * ratio;
+    s->d += apart->log;
+    s->dd += apart->log * apart->log;
     s->n++;
-    if (!isnan(va)) {
-        s->var += va;
-        s->known++;
-    }
+    if (isnan(apart->var))
+        return;
+    s->var += apart->var;
+    s->var_df += apart->var * apart->var / apart->df;
+    s->known++;
 }
 
 // Scatter of the cells tells the error even where each holds one value; the cells' own errors
-// guard against cells that agree by chance.
+// guard against cells that agree by chance, and speak alone where cells are few.
 static void finish_group(struct difference *d, const struct sums *s)
 {
     int n = s->n;
-    *d = (struct difference){.cells = n, .slower = d->slower, .faster = d->faster};
+    *d = (struct difference){.exists = true, .cells = n, .slower = d->slower, .faster = d->faster};
     double mean = n > 0 ? s->d / n : NAN;
     double scatter = n > 1 ? fmax(0, (s->dd - n * mean * mean) / (n - 1)) / n : NAN;
     double own = s->known == n && n > 0 ? s->var / n / n : 0;
-    bool enough = n >= GROUP_CELLS_MIN;
+    bool enough = n >= GROUP_CELLS_MIN || own > 0;
     double error = enough ? fmax(sqrt(fmax(scatter, own)), error_floor / sqrt(n)) : NAN;
-    set_interval(d, mean, error, n > 1 ? n - 1 : 1);
+    bool by_own = n < GROUP_CELLS_MIN && !(scatter > own);
+    set_interval(d, mean, error, by_own ? s->var * s->var / s->var_df : fmax(1, n - 1));
     d->a = exp(s->a / n);
     d->b = exp(s->b / n);
 }
 
-static void compare_group_cells(struct comparison *c, const struct compare_side *a,
-                                const struct compare_side *b, struct compare_group *g)
+static void add_group(struct grouping *g, enum compare_by by, int64_t value)
 {
-    struct sums s = {0};
-    for (int k = 0; k < c->rows * c->cols; k++) {
-        int i = k / c->cols, j = k % c->cols;
-        if (!in_group(c, a, g, i, j))
-            continue;
-        double var = log_of(cell_a(c, a, i, j)).var + log_of(cell_b(c, b, i, j)).var;
-        sum_cell(&s, &c->cells[k], var);
-        g->d.slower += c->cells[k].verdict == VERDICT_SLOWER;
-        g->d.faster += c->cells[k].verdict == VERDICT_FASTER;
+    g->c->groups[g->c->n_groups++] = (struct compare_group){.by = by, .value = value};
+    g->n[by]++;
+}
+
+// An axis of one value says nothing that overall does not; an axis across one value only repeats
+// the cells.
+static void add_axis(struct grouping *g, enum compare_by by)
+{
+    struct comparison *c = g->c;
+    bool across = is_of(by, rows_of(g));
+    const struct axis *a = across ? rows_of(g) : cols_of(g);
+    if (!is_of(by, a) || c->rows < 2 || c->cols < 2)
+        return;
+    for (int i = 0; i < (across ? c->rows : c->cols); i++)
+        add_group(g, by, a->values[across ? c->row_a[i] : c->col_a[i]]);
+}
+
+static void add_nodes(struct grouping *g)
+{
+    for (int i = 0; is_of(COMPARE_RANK, rows_of(g)) && i < g->c->rows; i++)
+        if (g->row_node[i] >= 0 && find_group(g, COMPARE_NODE, g->row_node[i]) < 0)
+            add_group(g, COMPARE_NODE, g->row_node[i]);
+}
+
+static void add_localities(struct grouping *g)
+{
+    bool seen[2] = {false};
+    for (int k = 0; k < g->c->rows * g->c->cols; k++) {
+        int at = locality_of(g, k / g->c->cols, k % g->c->cols);
+        if (g->c->cells[k].exists && at >= 0)
+            seen[at] = true;
     }
-    finish_group(&g->d, &s);
+    for (int at = 0; at < 2 && seen[0] && seen[1]; at++)
+        add_group(g, COMPARE_LOCALITY, at);
 }
 
-static void add_group(struct comparison *c, enum compare_by by, int64_t value)
+static void list_groups(struct grouping *g)
 {
-    for (int i = 0; i < c->n_groups; i++)
-        if (c->groups[i].by == by && c->groups[i].value == value)
-            return;
-    c->groups[c->n_groups++] = (struct compare_group){.by = by, .value = value};
-}
-
-static void list_groups(struct comparison *c, const struct compare_side *a)
-{
-    add_group(c, COMPARE_OVERALL, 0);
-    for (int j = 0; j < c->cols; j++)
-        add_group(c, COMPARE_SIZE, a->matrix->col.values[c->col_a[j]]);
-    for (int i = 0; i < c->rows; i++)
-        add_group(c, COMPARE_RANK, a->matrix->row.values[c->row_a[i]]);
-    for (int i = 0; i < c->rows; i++) {
-        const struct rank_info *r = rank_of(a, a->matrix->row.values[c->row_a[i]]);
-        if (r != NULL && r->mem_node >= 0)
-            add_group(c, COMPARE_NODE, r->mem_node);
+    for (int by = 0; by < COMPARE_BYS; by++) {
+        g->first[by] = g->c->n_groups;
+        if (by == COMPARE_OVERALL)
+            add_group(g, COMPARE_OVERALL, 0);
+        else if (by == COMPARE_NODE)
+            add_nodes(g);
+        else if (by == COMPARE_LOCALITY)
+            add_localities(g);
+        else
+            add_axis(g, (enum compare_by)by);
     }
 }
 
-static int compare_groups(struct comparison *c, const struct compare_side *a,
-                          const struct compare_side *b, const struct compare_options *o,
-                          struct err *err)
+static int grouping_init(struct grouping *g, struct err *err)
 {
-    int most = 1 + c->cols + 2 * c->rows;
+    struct comparison *c = g->c;
+    size_t most = 3 + 2 * (size_t)c->rows + (size_t)c->cols;
     c->groups = calloc(most, sizeof *c->groups);
-    CLEANUP_MEM double *p = calloc(most, sizeof *p);
-    CLEANUP_MEM int *scratch = calloc(most, sizeof *scratch);
-    if (c->groups == NULL || p == NULL || scratch == NULL)
+    g->sums = calloc(most, sizeof *g->sums);
+    g->row_of_col = calloc((size_t)c->cols, sizeof *g->row_of_col);
+    g->row_node = calloc((size_t)c->rows, sizeof *g->row_node);
+    g->col_node = calloc((size_t)c->cols, sizeof *g->col_node);
+    if (!c->groups || !g->sums || !g->row_of_col || !g->row_node || !g->col_node)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
-    list_groups(c, a);
+    for (int i = 0; i < c->rows; i++)
+        g->row_node[i] = node_of(g, rows_of(g), rows_of(g)->values[c->row_a[i]]);
+    for (int j = 0; j < c->cols; j++) {
+        int64_t value = cols_of(g)->values[c->col_a[j]];
+        g->col_node[j] = node_of(g, cols_of(g), value);
+        g->row_of_col[j] = -1;
+        for (int i = 0; between_ranks(g) && i < c->rows; i++)
+            if (rows_of(g)->values[c->row_a[i]] == value)
+                g->row_of_col[j] = i;
+    }
+    list_groups(g);
+    return 0;
+}
+
+static void sort_cell(struct grouping *g, int k)
+{
+    const struct difference *d = &g->c->cells[k];
+    for (int by = 0; by < COMPARE_BYS; by++) {
+        int two[2];
+        groups_of_cell(g, (enum compare_by)by, k / g->c->cols, k % g->c->cols, two);
+        for (int t = 0; t < 2; t++) {
+            if (two[t] < 0)
+                continue;
+            sum_cell(&g->sums[two[t]], d, &g->s->apart[k]);
+            g->c->groups[two[t]].d.slower += d->verdict == VERDICT_SLOWER;
+            g->c->groups[two[t]].d.faster += d->verdict == VERDICT_FASTER;
+        }
+    }
+}
+
+static int compare_groups(struct comparison *c, const struct sides *s,
+                          const struct compare_options *o, struct err *err)
+{
+    struct grouping g CLEANUP(grouping_fini) = {.c = c, .s = s};
+    if (grouping_init(&g, err) < 0)
+        return -1;
+    CLEANUP_MEM double *p = calloc((size_t)c->n_groups, sizeof *p);
+    CLEANUP_MEM int *scratch = calloc((size_t)c->n_groups, sizeof *scratch);
+    if (p == NULL || scratch == NULL)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
+    for (int k = 0; k < c->rows * c->cols; k++)
+        if (c->cells[k].exists)
+            sort_cell(&g, k);
     for (int i = 0; i < c->n_groups; i++) {
-        compare_group_cells(c, a, b, &c->groups[i]);
+        finish_group(&c->groups[i].d, &g.sums[i]);
         p[i] = c->groups[i].d.p;
     }
     dist_fdr(p, c->n_groups, scratch);
     for (int i = 0; i < c->n_groups; i++) {
         c->groups[i].d.p = p[i];
-        judge(&c->groups[i].d, o);
+        judge(&c->groups[i].d, c->more_is_better, o);
     }
     return 0;
 }
@@ -393,13 +440,20 @@ static int compare_groups(struct comparison *c, const struct compare_side *a,
 int compare(struct comparison *out, const struct compare_side *a, const struct compare_side *b,
             const struct compare_options *options, struct err *err)
 {
-    CLEANUP(comparison_fini) struct comparison c = {0};
-    if (check_sides(&c, a, b, options->anyway, err) < 0 || align(&c, a, b, err) < 0 ||
-        compare_cells(&c, a, b, err) < 0)
+    CLEANUP(comparison_fini)
+    struct comparison c = {.more_is_better = shape_more_is_better(a->matrix)};
+    struct sides s = {a, b, visits_of(a), visits_of(b), NULL};
+    if (compare_align(&c, a, b, options, err) < 0)
+        return -1;
+    CLEANUP_MEM struct log_value *room = calloc((size_t)c.rows * (size_t)c.cols, sizeof *room);
+    s.apart = room;
+    if (!room)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
+    if (compare_cells(&c, &s, err) < 0)
         return -1;
     for (int k = 0; k < c.rows * c.cols; k++)
-        judge(&c.cells[k], options);
-    if (compare_groups(&c, a, b, options, err) < 0)
+        judge(&c.cells[k], c.more_is_better, options);
+    if (compare_groups(&c, &s, options, err) < 0)
         return -1;
     *out = c;
     c = (struct comparison){0};
@@ -422,6 +476,25 @@ bool comparison_alarms(const struct comparison *c)
     return false;
 }
 
+// ---- JSON ---------------------------------------------------------------------------------------
+
+void compare_group_label(const struct compare_group *g, char *out, size_t room)
+{
+    int64_t value = g->value;
+    struct axis a = {.n = 1, .values = &value};
+    snprintf(a.name, sizeof a.name, "%s", bys[g->by].axis ? bys[g->by].axis : "");
+    if (g->by == COMPARE_OVERALL)
+        snprintf(out, room, "all");
+    else if (g->by == COMPARE_LOCALITY)
+        snprintf(out, room, "%s", value ? "remote" : "local");
+    else if (g->by == COMPARE_SIZE)
+        str_size_head((uint64_t)value, out, room);
+    else if (g->by == COMPARE_MESSAGE)
+        str_from_bytes((uint64_t)value, out, room);
+    else
+        axis_label(&a, 0, out, room);
+}
+
 static void write_difference(const struct difference *d, struct jsonw *w)
 {
     jsonw_fixed(w, "a", d->a, 3);
@@ -435,10 +508,13 @@ static void write_difference(const struct difference *d, struct jsonw *w)
 
 static void write_group(const struct compare_group *g, struct jsonw *w)
 {
+    char label[32];
+    compare_group_label(g, label, sizeof label);
     jsonw_object(w, NULL);
-    jsonw_text(w, "by", compare_by_names[g->by]);
+    jsonw_text(w, "by", bys[g->by].name);
     if (g->by != COMPARE_OVERALL)
         jsonw_i64(w, "value", g->value);
+    jsonw_text(w, "label", label);
     write_difference(&g->d, w);
     jsonw_i64(w, "cells", g->d.cells);
     jsonw_i64(w, "cells_slower", g->d.slower);
@@ -446,10 +522,21 @@ static void write_group(const struct compare_group *g, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_cell(const struct comparison *c, const struct matrix *m, int k, struct jsonw *w)
+{
+    bool same_name = strcmp(m->row.name, m->col.name) == 0;
+    jsonw_object(w, NULL);
+    jsonw_i64(w, m->row.name, m->row.values[c->row_a[k / c->cols]]);
+    jsonw_i64(w, same_name ? "other_rank" : m->col.name, m->col.values[c->col_a[k % c->cols]]);
+    write_difference(&c->cells[k], w);
+    jsonw_end(w);
+}
+
 void comparison_write_json(const struct comparison *c, const struct compare_side *a,
                            struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
+    jsonw_bool(w, "more_is_better", c->more_is_better);
     jsonw_bool(w, "single_values", c->single_values);
     jsonw_array(w, "notes");
     for (int i = 0; i < c->n_notes; i++)
@@ -460,13 +547,19 @@ void comparison_write_json(const struct comparison *c, const struct compare_side
         write_group(&c->groups[i], w);
     jsonw_end(w);
     jsonw_array(w, "cells");
-    for (int k = 0; k < c->rows * c->cols; k++) {
-        jsonw_object(w, NULL);
-        jsonw_i64(w, "rank", a->matrix->row.values[c->row_a[k / c->cols]]);
-        jsonw_i64(w, "working_set", a->matrix->col.values[c->col_a[k % c->cols]]);
-        write_difference(&c->cells[k], w);
-        jsonw_end(w);
-    }
+    for (int k = 0; k < c->rows * c->cols; k++)
+        if (c->cells[k].exists)
+            write_cell(c, a->matrix, k, w);
     jsonw_end(w);
+    jsonw_end(w);
+}
+
+void comparison_write_overall(const struct comparison *c, const struct compare_side *a,
+                              struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_text(w, "matrix", a->matrix->name);
+    jsonw_text(w, "unit", a->matrix->unit);
+    write_difference(&c->groups[0].d, w);
     jsonw_end(w);
 }

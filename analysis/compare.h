@@ -2,24 +2,28 @@
 // Is B slower than A? Cell by cell and for groups of cells. Pure; docs/ANSWERS.md tells how each
 // verdict is reached.
 //
-// A cell: difference of the logs of the medians. Its standard error comes from the samples' spread
-// (1.2533 sd / sqrt n, the median's under a normal law) or from the stored interval, whichever is
-// larger, so that neighbouring samples that resemble each other are not counted twice. Welch's t
-// test; all cells together are corrected by Benjamini and Hochberg. A group: mean of its cells'
-// differences; its error is the larger of the cells' own errors put together and of what the cells'
-// scatter says; groups are corrected among themselves.
+// A cell: difference of the logs of the medians. Its standard error comes from the stored interval,
+// whose width Student's t of the visits' medians makes (docs/METHOD.md), so that it has one degree
+// of freedom less than there were visits; never less than the samples' spread says (1.2533 sd /
+// sqrt n, the median's under a normal law). Welch's t test; all cells together are corrected by
+// Benjamini and Hochberg. A group: mean of its cells' differences; its error is the larger of the
+// cells' own errors put together and of what the cells' scatter says; groups are corrected among
+// themselves.
 #pragma once
 #include <stdbool.h>
 
 #include "model/fingerprint.h"
 #include "model/matrix.h"
 #include "model/record.h"
+#include "model/spec.h"
 
 enum verdict { VERDICT_SAME, VERDICT_SLOWER, VERDICT_FASTER, VERDICT_INCONCLUSIVE, VERDICTS };
 extern const char *const verdict_names[VERDICTS];
 
-// `p` is corrected. Differences are of B against A, in per cent of A; lo…hi covers 95 %.
+// `p` is corrected. Differences are of B against A, in per cent of A, whatever is better; lo…hi
+// covers 95 %. The verdict knows what is better: less bandwidth is slower.
 struct difference {
+    bool exists; // of pairs of ranks, each is measured once: half of the cells do not exist
     double a, b; // medians; for groups geometric means
     double percent, lo, hi;
     double p;           // NaN: cannot be known
@@ -29,19 +33,37 @@ struct difference {
     enum verdict verdict;
 };
 
-enum compare_by { COMPARE_OVERALL, COMPARE_SIZE, COMPARE_RANK, COMPARE_NODE, COMPARE_BYS };
-extern const char *const compare_by_names[COMPARE_BYS];
+// Groups that a comparison has follow from its axes.
+enum compare_by {
+    COMPARE_OVERALL,
+    COMPARE_SIZE,     // working set in bytes
+    COMPARE_RANK,     // of A; between ranks: all pairs that the rank is in
+    COMPARE_NODE,     // memory node of a rank; between ranks: both on it
+    COMPARE_LOCALITY, // 0: a node and its own memory, or two ranks of a node; 1: others
+    COMPARE_TARGET,
+    COMPARE_INITIATOR,
+    COMPARE_THREADS,
+    COMPARE_PAIR,    // axis_pair of A's ranks
+    COMPARE_MESSAGE, // bytes
+    COMPARE_ACCESS,
+    COMPARE_LOAD, // per cent
+    COMPARE_BYS
+};
 
 struct compare_group {
     enum compare_by by;
-    int64_t value; // size in bytes, rank of A, node; 0 for overall
+    int64_t value; // 0 for overall
     struct difference d;
 };
+// "32MB", "0-4", "remote", "crossed", "3": what people call the group; "all" for overall.
+void compare_group_label(const struct compare_group *g, char *out, size_t room);
 
 struct compare_side {
     const struct matrix *matrix;
     const char *method;            // NULL or "": not known
-    const struct rank_info *ranks; // one a row, in any order; NULL: not known
+    const struct spec *spec;       // what was asked for; NULL: not known
+    const char *launcher;          // "mpi", "processes"; NULL: not known
+    const struct rank_info *ranks; // in any order; NULL: not known
     int n_ranks;
     const struct fingerprint *fingerprint; // NULL: not known
 };
@@ -49,11 +71,11 @@ struct compare_side {
 struct compare_options {
     double threshold_percent; // differences that are surely smaller do not matter
     double level;             // false discovery rate of cells, and of groups
-    bool anyway;              // compare although methods, page kinds or modes differ; warns instead
+    bool anyway;              // compare although the two ask different questions; warns instead
 };
 #define COMPARE_DEFAULTS ((struct compare_options){.threshold_percent = 3, .level = 0.005})
 
-enum { COMPARE_NOTES_MAX = 24, COMPARE_NOTE_ROOM = 200 };
+enum { COMPARE_NOTES_MAX = 24, COMPARE_NOTE_ROOM = 240 };
 
 struct comparison {
     int rows, cols;               // aligned
@@ -62,6 +84,7 @@ struct comparison {
     struct difference *cells;     // rows × cols; owned
     struct compare_group *groups; // overall first; owned
     int n_groups;
+    bool more_is_better;
     bool single_values; // most cells hold one value only: cells cannot be judged, groups are
     int n_notes;        // what differs, what was aligned, what cannot be known
     char notes[COMPARE_NOTES_MAX][COMPARE_NOTE_ROOM];
@@ -74,3 +97,6 @@ void comparison_fini(struct comparison *c);
 bool comparison_alarms(const struct comparison *c); // any cell or group slower or faster
 void comparison_write_json(const struct comparison *c, const struct compare_side *a,
                            struct jsonw *w, const char *key);
+// {"matrix","unit","percent",…,"verdict"}: the comparison as a whole.
+void comparison_write_overall(const struct comparison *c, const struct compare_side *a,
+                              struct jsonw *w, const char *key);

@@ -144,7 +144,7 @@ double stats_precision(const struct stats *s)
 }
 
 // Two-sided 95 % points of Student's t with 1, 2, … degrees of freedom; beyond, nearly normal.
-static double student_t(int freedom)
+double stats_student(int freedom)
 {
     static const double points[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
                                     2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
@@ -180,7 +180,7 @@ int stats_between_visits(const double *series, const int *visit, int n, double *
         add_moment(&m, stats_quantile(part, to - from, 0.5));
     }
     if (m.n > 1)
-        *half = student_t(m.n - 1) * sqrt(m.squares / (m.n - 1)) * sqrt(2.0 / m.n);
+        *half = stats_student(m.n - 1) * sqrt(m.squares / (m.n - 1)) * sqrt(2.0 / m.n);
     return 0;
 }
 

@@ -52,6 +52,9 @@ int stats_of(struct stats *s, const double *series, int n, struct err *err);
 // independent samples than STATS_INDEPENDENT_MIN.
 double stats_precision(const struct stats *s);
 
+// Two-sided 95 % point of Student's t, as those intervals are made with it; freedom >= 1.
+double stats_student(int freedom);
+
 // Half-width of the interval that the differences between visits alone give for a repeat's median:
 // Student's t of the visits' medians. `visit` numbers the visit of each sample, ascending. 0 with
 // one visit. ERR_NO_MEMORY is the only error.

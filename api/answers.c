@@ -21,6 +21,7 @@ struct side {
     struct rank_info *ranks;
     struct json *class_json, *config_json; // the fingerprint's names and values are in them
     struct fingerprint *fingerprint;       // NULL: not known
+    struct json *plan;                     // NULL: not known
 };
 
 static void side_fini(struct side *s)
@@ -31,6 +32,7 @@ static void side_fini(struct side *s)
     free(s->fingerprint);
     json_free(s->class_json);
     json_free(s->config_json);
+    json_free(s->plan);
 }
 
 static int load_facts(const struct request *q, const char *hash, struct json **kept,
@@ -66,6 +68,8 @@ static int side_load(const struct request *q, const char *member, int64_t id, st
     if (store_matrices_get(q->api->store, id, &s->list, &s->n, err) < 0 ||
         store_ranks_get(q->api->store, id, &s->ranks, &s->n_ranks, err) < 0)
         return -1;
+    if (s->run.plan_json)
+        s->plan = json_parse(s->run.plan_json, strlen(s->run.plan_json), NULL);
     return load_fingerprint(q, s, err);
 }
 
@@ -113,14 +117,10 @@ static int choose_matrix(const struct request *q, const struct side *a, const st
             *ma = &a->list[i];
             *mb = named(b, a->list[i].name);
         }
-    if (!*mb)
-        return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
-                       "the two runs have no matrix%s%s in common", name ? " " : "",
-                       name ? name : "");
-    if (of_working_sets(*ma))
+    if (*mb)
         return 0;
-    return err_set(err, ERR_CONFLICT, "target",
-                   "only latency runs can be compared so far, by rank and working set");
+    return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
+                   "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
 }
 
 static void write_changes(const struct side *a, const struct side *b, struct jsonw *w)
@@ -137,11 +137,30 @@ static void write_changes(const struct side *a, const struct side *b, struct jso
 
 static struct compare_side compare_side_of(const struct side *s, const struct matrix *m)
 {
+    // What an import was asked for is a guess of ours, not a fact.
     return (struct compare_side){.matrix = m,
                                  .method = s->run.method,
+                                 .spec = s->run.imported ? NULL : &s->run.spec,
+                                 .launcher = json_get_text(s->plan, "launcher", NULL),
                                  .ranks = s->ranks,
                                  .n_ranks = s->n_ranks,
                                  .fingerprint = s->fingerprint};
+}
+
+// Every matrix that both runs have, in one line each.
+static void write_overalls(const struct side *a, const struct side *b,
+                           const struct compare_options *o, struct jsonw *w)
+{
+    jsonw_array(w, "matrices");
+    for (int i = 0; i < a->n; i++) {
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        const struct matrix *other = named(b, a->list[i].name);
+        const struct compare_side sa = compare_side_of(a, &a->list[i]);
+        const struct compare_side sb = compare_side_of(b, other);
+        if (other && compare(&c, &sa, &sb, o, NULL) == 0)
+            comparison_write_overall(&c, &sa, w, NULL);
+    }
+    jsonw_end(w);
 }
 
 static int send_comparison(const struct side *a, const struct side *b, const struct matrix *ma,
@@ -160,7 +179,8 @@ static int send_comparison(const struct side *a, const struct side *b, const str
     jsonw_text(&w, "matrix", ma->name);
     jsonw_text(&w, "unit", ma->unit);
     jsonw_fixed(&w, "threshold_percent", o->threshold_percent, 2);
-    jsonw_text(&w, "verdict", c.n_groups ? verdict_names[c.groups[0].d.verdict] : NULL);
+    jsonw_text(&w, "verdict", verdict_names[c.groups[0].d.verdict]);
+    write_overalls(a, b, o, &w);
     comparison_write_json(&c, &sa, &w, "comparison");
     write_changes(a, b, &w);
     jsonw_end(&w);

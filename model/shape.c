@@ -103,6 +103,11 @@ bool shape_has_cell(const struct matrix *m, int row, int col)
     return !pairs_of_ranks(m) || row < col;
 }
 
+bool shape_more_is_better(const struct matrix *m)
+{
+    return strcmp(m->quantity, "bandwidth") == 0;
+}
+
 bool shape_complete(const struct matrix *m)
 {
     for (int r = 0; r < m->row.n; r++)

@@ -34,3 +34,6 @@ int64_t shape_cells(const struct matrix *m); // how many exist
 // Does the head of `m` fit the spec and the plan? ERR_INVALID says what does not.
 int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p,
                 struct err *err);
+
+// Bandwidth: more of it is better. Of all other quantities less is.
+bool shape_more_is_better(const struct matrix *m);

@@ -72,6 +72,38 @@ void spec_variant(const struct spec *s, struct buf *out)
     add_variant(&spec_common, s, &defaults, out);
 }
 
+static int add_differences(const struct param_table *t, const struct spec *a, const struct spec *b,
+                           struct spec_difference *out, int n, int most)
+{
+    for (int i = 0; i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        struct spec_difference d = {.name = p->name};
+        param_get_text(p, a, d.a, sizeof d.a);
+        param_get_text(p, b, d.b, sizeof d.b);
+        if (p->effort || strcmp(d.a, d.b) == 0)
+            continue;
+        if (n < most)
+            out[n] = d;
+        n++;
+    }
+    return n;
+}
+
+int spec_difference(const struct spec *a, const struct spec *b, struct spec_difference *out,
+                    int most)
+{
+    if (a->benchmark == b->benchmark) {
+        int n = add_differences(&benchmarks[a->benchmark].params, a, b, out, 0, most);
+        return add_differences(&spec_common, a, b, out, n, most);
+    }
+    if (most > 0) {
+        out[0].name = "benchmark";
+        snprintf(out[0].a, sizeof out[0].a, "%s", benchmarks[a->benchmark].name);
+        snprintf(out[0].b, sizeof out[0].b, "%s", benchmarks[b->benchmark].name);
+    }
+    return 1;
+}
+
 static bool listed(const char *const *names, const char *name)
 {
     for (; names && *names; names++)

@@ -113,6 +113,16 @@ const char *spec_method(const struct spec *s);
 // does.
 void spec_variant(const struct spec *s, struct buf *out);
 
+// A parameter that makes two specs different questions, with the values of both as text.
+struct spec_difference {
+    const char *name; // of the parameter, or "benchmark"
+    char a[256], b[256];
+};
+// The parameters that are not effort and differ, in the tables' order; `out` gets at most `most`.
+// Returns how many there are. Of different benchmarks that alone is told.
+int spec_difference(const struct spec *a, const struct spec *b, struct spec_difference *out,
+                    int most);
+
 // Reads {"benchmark":"latency","size":"1-1024",…}: members of both tables, flat. "quick":true first
 // sets the quick values, whatever the order. Members named in `ignore` (NULL-terminated, may be
 // NULL) belong to somebody else. Then spec_check. ERR_INVALID names the member.

@@ -3,8 +3,10 @@
 #pragma once
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/dist.h"
+#include "analysis/stats.h"
 #include "model/matrix.h"
 
 __attribute__((unused)) static double sim_normal(unsigned long long *seed)
@@ -46,6 +48,8 @@ __attribute__((unused)) static int sim_matrix(struct matrix *m, int rows, int co
     double v[64];
     if (matrix_init(m, "concurrent", "latency", "ns", rows, cols, NULL) < 0)
         return -1;
+    strcpy(m->row.name, "rank");
+    strcpy(m->col.name, "working_set");
     for (int j = 0; j < cols; j++)
         m->col.values[j] = (int64_t)1 << (20 + j);
     for (int i = 0; i < rows; i++)
@@ -57,4 +61,23 @@ __attribute__((unused)) static int sim_matrix(struct matrix *m, int rows, int co
         sim_cell(&m->cells[k], v, n);
     }
     return 0;
+}
+
+// As numa_bench measures by default: three visits of six samples, each visit `drift` elsewhere, the
+// cell's summary by the bench's own function.
+enum { SIM_VISITS = 3, SIM_EACH = 6 };
+__attribute__((unused)) static int sim_visits(struct cell *c, double level, double spread,
+                                              double drift, unsigned long long *seed)
+{
+    double v[SIM_VISITS * SIM_EACH];
+    int visit[SIM_VISITS * SIM_EACH];
+    for (int i = 0, k = 0; i < SIM_VISITS; i++) {
+        double here = level * (1 + drift * sim_normal(seed));
+        for (int n = 0; n < SIM_EACH; n++, k++) {
+            v[k] = here * (1 + spread * sim_normal(seed));
+            visit[k] = i;
+        }
+    }
+    cell_clear(c);
+    return stats_cell(c, v, visit, SIM_VISITS * SIM_EACH, NULL);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/compare.h"
 
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "model/shape.h"
+
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
 
@@ -9,30 +13,79 @@ static const struct compare_options defaults = COMPARE_DEFAULTS;
 // Of `runs` simulated comparisons: how many alarm, how many call B slower overall; cells slower.
 struct tally {
     int alarms, slower, cells;
+    int parts; // groups besides overall that say slower
 };
+
+static void one_visit(struct spec *s)
+{
+    spec_init(s, BENCHMARK_LATENCY);
+    s->visits = 1;
+}
+
+static void count(struct tally *t, const struct matrix *a, const struct matrix *b,
+                  const struct spec *spec)
+{
+    struct comparison c = {0};
+    struct compare_side x = {.matrix = a, .spec = spec}, y = {.matrix = b, .spec = spec};
+    if (compare(&c, &x, &y, &defaults, NULL) == 0) {
+        t->alarms += comparison_alarms(&c);
+        t->slower += c.groups[0].d.verdict == VERDICT_SLOWER;
+        t->cells += c.groups[0].d.slower;
+        for (int i = 1; i < c.n_groups; i++)
+            t->parts += c.groups[i].d.verdict == VERDICT_SLOWER;
+    }
+    comparison_fini(&c);
+}
+
+static void tell(const struct tally *t, int runs)
+{
+    printf("# alarms %d, overall slower %d, sizes and ranks slower %.1f %%, cells %.1f %%\n",
+           t->alarms, t->slower, 100.0 * t->parts / (runs * 23.0),
+           100.0 * t->cells / (runs * 120.0));
+}
 
 static struct tally simulate(int runs, double spread, double shift, unsigned long long seed)
 {
     struct tally t = {0};
+    struct spec spec;
+    one_visit(&spec);
     printf("# seed %llu, %d comparisons of 8 x 15 cells, spread %.3f, shift %.3f\n", seed, runs,
            spread, shift);
     for (int i = 0; i < runs; i++) {
         struct matrix a = {0}, b = {0};
-        struct comparison c = {0};
         sim_matrix(&a, 8, 15, spread, 1, &seed);
         sim_matrix(&b, 8, 15, spread, shift, &seed);
-        struct compare_side x = {.matrix = &a}, y = {.matrix = &b};
-        if (compare(&c, &x, &y, &defaults, NULL) == 0) {
-            t.alarms += comparison_alarms(&c);
-            t.slower += c.groups[0].d.verdict == VERDICT_SLOWER;
-            t.cells += c.groups[0].d.slower;
-        }
-        comparison_fini(&c);
+        count(&t, &a, &b, &spec);
         matrix_fini(&a);
         matrix_fini(&b);
     }
-    printf("# alarms %d, overall slower %d, cells slower %.1f %%\n", t.alarms, t.slower,
-           100.0 * t.cells / (runs * 120.0));
+    tell(&t, runs);
+    return t;
+}
+
+// The same as runs are by default: three visits, `drift` apart; `mixed`: each cell drifts by its
+// own measure, from nothing to three times that.
+static struct tally simulate_visits(int runs, double spread, double drift, double shift, bool mixed,
+                                    unsigned long long seed)
+{
+    struct tally t = {0};
+    struct matrix m[2] = {0};
+    struct spec spec;
+    spec_init(&spec, BENCHMARK_LATENCY);
+    printf("# seed %llu, %d comparisons of 8 x 15 cells, 3 visits, spread %.3f, drift %.3f%s, "
+           "shift %.3f\n",
+           seed, runs, spread, drift, mixed ? " (mixed)" : "", shift);
+    sim_matrix(&m[0], 8, 15, 0.01, 1, &seed);
+    sim_matrix(&m[1], 8, 15, 0.01, 1, &seed);
+    for (int i = 0; i < runs; i++) {
+        for (int k = 0; k < 240; k++)
+            sim_visits(&m[k % 2].cells[k / 2], 100 * (k % 2 ? shift : 1), spread,
+                       mixed ? drift * 3 * (k / 2) / 119 : drift, &seed);
+        count(&t, &m[0], &m[1], &spec);
+    }
+    tell(&t, runs);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
     return t;
 }
 
@@ -44,12 +97,35 @@ static void test_false_alarms(void)
               "false alarms at most 1 %% at a spread of %.0f %%", 100 * spreads[i]);
 }
 
+static void test_false_alarms_of_visits(void)
+{
+    static const struct {
+        double spread, drift;
+        bool mixed;
+    } cases[] = {{0.01, 0, false}, {0.05, 0.10, false}, {0.01, 0.02, true}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK(simulate_visits(2000, cases[i].spread, cases[i].drift, 1, cases[i].mixed, 141 + i)
+                      .alarms <= 20,
+              "three visits: false alarms at most 1 %% at a spread of %.0f %% and a drift of "
+              "%.0f %%%s",
+              100 * cases[i].spread, 100 * cases[i].drift, cases[i].mixed ? ", mixed" : "");
+}
+
 static void test_power(void)
 {
-    struct tally t = simulate(500, 0.01, 1.03, 51);
-    CHECK(t.slower >= 475, "a shift of 3 %% is found in at least 95 %%");
-    CHECK(t.cells >= 0.9 * 500 * 120, "nine of ten cells say so by themselves");
-    t = simulate(500, 0.01, 1.01, 52);
+    struct tally t = simulate(200, 0.01, 1.03, 51);
+    CHECK(t.slower >= 190, "a shift of 3 %% is found in at least 95 %%");
+    CHECK(t.cells >= 0.9 * 200 * 120, "nine of ten cells say so by themselves");
+    t = simulate(200, 0.01, 1.01, 52);
+    CHECK(t.slower == 0, "a shift of 1 %% does not matter");
+    t = simulate_visits(200, 0.01, 0, 1.03, false, 151);
+    CHECK(t.slower >= 190, "three visits: a shift of 3 %% is found in at least 95 %%");
+    CHECK(t.parts >= 0.95 * 200 * 23, "and of each size and each rank by itself");
+    t = simulate_visits(200, 0.01, 0.01, 1.03, false, 152);
+    CHECK(t.slower >= 190, "with a drift of 1 %%, too");
+    t = simulate_visits(200, 0.01, 0, 1.06, false, 153);
+    CHECK(t.cells >= 0.5 * 200 * 120, "a shift of 6 %% is found in half of single cells at least");
+    t = simulate_visits(200, 0.01, 0.01, 1.01, false, 154);
     CHECK(t.slower == 0, "a shift of 1 %% does not matter");
 }
 
@@ -114,19 +190,257 @@ static void test_alignment(void)
     struct compare_side y = {.matrix = &b, .ranks = there, .n_ranks = 2};
     CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.row_b[0] == 1 && c.row_b[1] == 0,
           "ranks are matched by their CPU and memory node");
-    CHECK(c.n_notes == 2 && strstr(c.notes[0], "rank 0 of A is compared with rank 1 of B") != NULL,
+    CHECK(c.n_notes == 1 && strstr(c.notes[0], "rank 0 of A is compared with rank 1 of B") != NULL,
           "and it says so");
     comparison_fini(&c);
     matrix_fini(&a);
     matrix_fini(&b);
 }
 
+// ---- Matrices of other benchmarks ---------------------------------------------------------------
+
+static int shaped(struct matrix *m, enum benchmark_id id, const char *member, const char *value,
+                  const char *name, int rows, int cols, double level)
+{
+    struct spec s;
+    struct shape list[SHAPES_MAX];
+    unsigned long long seed = 7;
+    spec_init(&s, id);
+    if (member)
+        param_set_text(spec_param(&s, member), &s, value, NULL);
+    const struct shape *shape = shape_find(list, shape_list(&s, list), name);
+    if (!shape || shape_make(m, shape, rows, cols, NULL) < 0)
+        return -1;
+    for (int i = 0; i < rows * cols; i++)
+        if (shape_has_cell(m, i / cols, i % cols))
+            sim_visits(&m->cells[i], level, 0.005, 0, &seed);
+    return 0;
+}
+
+static const struct compare_group *group(const struct comparison *c, enum compare_by by,
+                                         int64_t value)
+{
+    for (int i = 0; i < c->n_groups; i++)
+        if (c->groups[i].by == by && c->groups[i].value == value)
+            return &c->groups[i];
+    return NULL;
+}
+
+static enum verdict verdict_of(const struct comparison *c, enum compare_by by, int64_t value)
+{
+    const struct compare_group *g = group(c, by, value);
+    return g ? g->d.verdict : VERDICTS;
+}
+
+static void test_bandwidth(void)
+{
+    struct matrix a = {0}, b = {0};
+    struct comparison c = {0};
+    struct spec spec;
+    spec_init(&spec, BENCHMARK_BANDWIDTH);
+    shaped(&a, BENCHMARK_BANDWIDTH, NULL, NULL, "triad", 2, 2, 20000);
+    shaped(&b, BENCHMARK_BANDWIDTH, NULL, NULL, "triad", 2, 2, 18000);
+    a.row.values[1] = a.col.values[1] = b.row.values[1] = b.col.values[1] = 1;
+    struct compare_side x = {.matrix = &a, .spec = &spec}, y = {.matrix = &b, .spec = &spec};
+    CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.more_is_better, "bandwidth compares");
+    CHECK(c.groups[0].d.percent < -9 && c.groups[0].d.verdict == VERDICT_SLOWER,
+          "10 %% less of it is slower (%.1f %%)", c.groups[0].d.percent);
+    CHECK(verdict_of(&c, COMPARE_LOCALITY, 0) == VERDICT_SLOWER &&
+              verdict_of(&c, COMPARE_LOCALITY, 1) == VERDICT_SLOWER &&
+              verdict_of(&c, COMPARE_INITIATOR, 1) == VERDICT_SLOWER &&
+              verdict_of(&c, COMPARE_TARGET, 0) == VERDICT_SLOWER,
+          "groups of two cells are judged by the cells' own errors");
+    comparison_fini(&c);
+    CHECK(compare(&c, &y, &x, &defaults, NULL) == 0 && c.groups[0].d.verdict == VERDICT_FASTER,
+          "and more of it is faster");
+    comparison_fini(&c);
+    matrix_fini(&a);
+    matrix_fini(&b);
+}
+
+// Ranks 0, 1 on node 0 and 2, 3 on node 1; in B numbered the other way round. The pair of CPUs 0
+// and 24 is slower there.
+static void test_pairs_of_ranks(void)
+{
+    struct matrix a = {0}, b = {0};
+    struct comparison c = {0};
+    struct spec spec;
+    static struct rank_info here[4], there[4];
+    for (int i = 0; i < 4; i++) {
+        here[i] = (struct rank_info){.rank = i, .cpu = 8 * i, .mem_node = i / 2};
+        there[i] = (struct rank_info){.rank = i, .cpu = 8 * (3 - i), .mem_node = (3 - i) / 2};
+    }
+    spec_init(&spec, BENCHMARK_C2C);
+    shaped(&a, BENCHMARK_C2C, NULL, NULL, "cas", 4, 4, 100);
+    shaped(&b, BENCHMARK_C2C, NULL, NULL, "cas", 4, 4, 100);
+    unsigned long long seed = 8;
+    sim_visits(matrix_at(&b, 0, 3), 150, 0.005, 0, &seed);
+    struct compare_side x = {.matrix = &a, .spec = &spec, .ranks = here, .n_ranks = 4};
+    struct compare_side y = {.matrix = &b, .spec = &spec, .ranks = there, .n_ranks = 4};
+    CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.groups[0].d.cells == 6,
+          "six pairs of four ranks take part (%d)", c.groups[0].d.cells);
+    CHECK(!c.cells[1 * 4 + 0].exists && c.cells[0 * 4 + 3].exists &&
+              c.cells[0 * 4 + 3].percent > 45 && fabs(c.cells[0 * 4 + 1].percent) < 1,
+          "the pair at the same places is found, whatever its numbers are");
+    CHECK(group(&c, COMPARE_RANK, 3)->d.cells == 3 && group(&c, COMPARE_NODE, 1)->d.cells == 1 &&
+              group(&c, COMPARE_LOCALITY, 1)->d.cells == 4,
+          "groups: pairs that a rank is in, on a node, between nodes");
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    struct jsonw w = jsonw_to(&out);
+    comparison_write_json(&c, &x, &w, NULL);
+    CLEANUP_JSON struct json *root = json_parse(buf_text(&out), out.len, NULL);
+    CHECK(json_count(json_get(root, "cells")) == 6 &&
+              json_get_i64(json_first(json_get(root, "cells")), "other_rank", -1) == 1,
+          "cells that do not exist are not told");
+    comparison_fini(&c);
+    matrix_fini(&a);
+    matrix_fini(&b);
+}
+
+// Every shape that a benchmark can make compares with itself, and each axis has its groups.
+static void test_every_shape(void)
+{
+    static const struct {
+        enum benchmark_id id;
+        const char *member, *value, *name;
+        enum compare_by rows, cols;
+    } cases[] = {
+        {BENCHMARK_MATRIX, NULL, NULL, "idle", COMPARE_RANK, COMPARE_TARGET},
+        {BENCHMARK_BANDWIDTH, "sweep", "threads", "copy", COMPARE_THREADS, COMPARE_TARGET},
+        {BENCHMARK_PINGPONG, NULL, NULL, "pingpong", COMPARE_PAIR, COMPARE_MESSAGE},
+        {BENCHMARK_PINGPONG, "pairs", "all", "bandwidth", COMPARE_RANK, COMPARE_RANK},
+        {BENCHMARK_FIRSTTOUCH, NULL, NULL, "access", COMPARE_RANK, COMPARE_ACCESS},
+        {BENCHMARK_LOADED, NULL, NULL, "latency", COMPARE_RANK, COMPARE_LOAD},
+        {BENCHMARK_LATENCY, NULL, NULL, "concurrent", COMPARE_RANK, COMPARE_SIZE},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct matrix m = {0};
+        struct comparison c = {0};
+        struct spec spec;
+        spec_init(&spec, cases[i].id);
+        shaped(&m, cases[i].id, cases[i].member, cases[i].value, cases[i].name, 3, 3, 50);
+        for (int k = 0; k < 3; k++) {
+            bool pair = cases[i].rows == COMPARE_PAIR;
+            m.row.values[k] = pair ? axis_pair(k, k + 1) : k;
+            m.col.values[k] = k;
+        }
+        struct compare_side x = {.matrix = &m, .spec = &spec};
+        CHECK(compare(&c, &x, &x, &defaults, NULL) == 0 && !comparison_alarms(&c) &&
+                  group(&c, cases[i].rows, m.row.values[1]) && group(&c, cases[i].cols, 1),
+              "%s: %s with itself, by %s and %s", benchmarks[cases[i].id].name, m.name, m.row.name,
+              m.col.name);
+        comparison_fini(&c);
+        matrix_fini(&m);
+    }
+}
+
+// ---- Other questions ----------------------------------------------------------------------------
+
+static int compare_specs(enum benchmark_id id, const char *name, const char *member,
+                         const char *value, bool anyway, struct comparison *c, struct err *err)
+{
+    struct matrix m = {0};
+    struct spec s, t;
+    struct compare_options o = defaults;
+    o.anyway = anyway;
+    spec_init(&s, id);
+    spec_init(&t, id);
+    param_set_text(spec_param(&t, member), &t, value, NULL);
+    shaped(&m, id, NULL, NULL, name, 2, 2, 50);
+    m.col.values[1] = 1;
+    struct compare_side x = {.matrix = &m, .spec = &s}, y = {.matrix = &m, .spec = &t};
+    int outcome = compare(c, &x, &y, &o, err);
+    matrix_fini(&m);
+    return outcome;
+}
+
+static void test_other_questions(void)
+{
+    static const struct {
+        enum benchmark_id id;
+        const char *name, *member, *value;
+        bool refused;
+    } cases[] = {
+        {BENCHMARK_LATENCY, "concurrent", "stride", "128", true},
+        {BENCHMARK_LATENCY, "concurrent", "locality", "1M", true},
+        {BENCHMARK_LATENCY, "concurrent", "load", "read", true},
+        {BENCHMARK_LATENCY, "concurrent", "numa", "1", true},
+        {BENCHMARK_LATENCY, "concurrent", "pages", "4k", true},
+        {BENCHMARK_LATENCY, "concurrent", "cpus", "0,1", true},
+        {BENCHMARK_LATENCY, "concurrent", "size", "1-64", false},
+        {BENCHMARK_LATENCY, "concurrent", "mode", "both", false},
+        {BENCHMARK_LATENCY, "concurrent", "visits", "5", false},
+        {BENCHMARK_LATENCY, "concurrent", "precision", "5", false},
+        {BENCHMARK_LATENCY, "concurrent", "note", "x", false},
+        {BENCHMARK_LATENCY, "concurrent", "launcher", "mpi", false},
+        {BENCHMARK_MATRIX, "idle", "size", "64", true},
+        {BENCHMARK_MATRIX, "idle", "targets", "0", false},
+        {BENCHMARK_C2C, "cas", "lines", "1", true},
+        {BENCHMARK_C2C, "cas", "definition", "cas", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct comparison c = {0};
+        struct err err = {0};
+        int outcome = compare_specs(cases[i].id, cases[i].name, cases[i].member, cases[i].value,
+                                    false, &c, &err);
+        CHECK((outcome < 0) == cases[i].refused && (outcome == 0 || err.code == ERR_CONFLICT),
+              "%s %s=%s is %s: %s", cases[i].name, cases[i].member, cases[i].value,
+              cases[i].refused ? "refused" : "no other question", err.text);
+        comparison_fini(&c);
+        if (outcome == 0)
+            continue;
+        CHECK(!strcmp(err.member, cases[i].member) && strstr(err.text, cases[i].value) != NULL,
+              "and named with its value");
+        CHECK(compare_specs(cases[i].id, cases[i].name, cases[i].member, cases[i].value, true, &c,
+                            &err) == 0 &&
+                  c.n_notes > 0 && strstr(c.notes[0], cases[i].member) != NULL,
+              "or a warning, if told to go on");
+        comparison_fini(&c);
+    }
+}
+
+// The same CPUs with memory elsewhere; the same question where the words differ only.
+static void test_placement(void)
+{
+    struct matrix m = {0};
+    struct comparison c = {0};
+    struct err err = {0};
+    struct spec s, t;
+    static struct rank_info here[2], there[2];
+    for (int i = 0; i < 2; i++)
+        here[i] = there[i] = (struct rank_info){.rank = i, .cpu = i};
+    spec_init(&s, BENCHMARK_LATENCY);
+    t = s;
+    snprintf(t.cpus, sizeof t.cpus, "0,1");
+    shaped(&m, BENCHMARK_LATENCY, NULL, NULL, "concurrent", 2, 2, 50);
+    m.col.values[1] = 1;
+    struct compare_side x = {.matrix = &m, .spec = &s, .ranks = here, .n_ranks = 2};
+    struct compare_side y = {.matrix = &m, .spec = &t, .ranks = there, .n_ranks = 2};
+    x.launcher = "mpi";
+    y.launcher = "processes";
+    CHECK(compare(&c, &x, &y, &defaults, &err) == 0 && c.n_notes == 1,
+          "other words for the same places are no difference");
+    CHECK(strstr(c.notes[0], "launcher") != NULL, "another launcher is worth a note");
+    comparison_fini(&c);
+    there[1].mem_node = 1;
+    CHECK(compare(&c, &x, &y, &defaults, &err) < 0 && !strcmp(err.member, "placement") &&
+              strstr(err.text, "memory of rank 1 is on node 0 in A, on node 1 in B") != NULL,
+          "memory on another node is refused: %s", err.text);
+    matrix_fini(&m);
+}
+
 int main(void)
 {
     test_false_alarms();
+    test_false_alarms_of_visits();
     test_power();
     test_single_values();
     test_refusals();
     test_alignment();
+    test_bandwidth();
+    test_pairs_of_ranks();
+    test_every_shape();
+    test_other_questions();
+    test_placement();
     return tap_done();
 }

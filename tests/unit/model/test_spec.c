@@ -173,9 +173,33 @@ static void variant(void)
     CHECK_STR(buf_text(&some), "pages=4k cpus=0,1", "what is asked for does");
 }
 
+static void difference(void)
+{
+    struct spec a, b;
+    struct spec_difference d[2];
+    spec_init(&a, BENCHMARK_LATENCY);
+    spec_init(&b, BENCHMARK_LATENCY);
+    b.visits = 7;
+    b.precision = 5;
+    snprintf(b.note, sizeof b.note, "again");
+    CHECK(spec_difference(&a, &b, d, 2) == 0, "effort and notes make no other question");
+    b.stride = 128;
+    b.hyperthreads = true;
+    b.locality = 1 << 20;
+    CHECK(spec_difference(&a, &b, d, 2) == 3, "three parameters differ");
+    CHECK(!strcmp(d[0].name, "stride") && !strcmp(d[0].a, "0") && !strcmp(d[0].b, "128") &&
+              !strcmp(d[1].name, "locality"),
+          "each with both values: %s %s %s", d[0].name, d[0].a, d[0].b);
+    spec_init(&b, BENCHMARK_MATRIX);
+    CHECK(spec_difference(&a, &b, d, 2) == 1 && !strcmp(d[0].name, "benchmark") &&
+              !strcmp(d[0].b, "matrix"),
+          "of different benchmarks that is all there is to say");
+}
+
 int main(void)
 {
     variant();
+    difference();
     every_benchmark();
     accepts();
     refuses();
