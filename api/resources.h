@@ -17,6 +17,7 @@ int availability_get(struct request *q, struct reply *r, struct err *err);
 int runs_list(struct request *q, struct reply *r, struct err *err);
 int runs_create(struct request *q, struct reply *r, struct err *err);
 int runs_show(struct request *q, struct reply *r, struct err *err);
+int runs_label(struct request *q, struct reply *r, struct err *err);
 int runs_cancel(struct request *q, struct reply *r, struct err *err);
 int runs_delete(struct request *q, struct reply *r, struct err *err);
 int runs_events(struct request *q, struct reply *r, struct err *err);

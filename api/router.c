@@ -42,7 +42,7 @@ static bool same_method(const char *of_route, const char *asked)
 }
 
 // Which methods a path has, as a set, gives the Allow header.
-enum { ALLOW_GET = 1, ALLOW_POST = 2, ALLOW_DELETE = 4 };
+enum { ALLOW_GET = 1, ALLOW_POST = 2, ALLOW_DELETE = 4, ALLOW_PUT = 8 };
 static const char *const allow_texts[] = {
     [ALLOW_GET] = "GET, HEAD",
     [ALLOW_POST] = "POST",
@@ -51,11 +51,22 @@ static const char *const allow_texts[] = {
     [ALLOW_GET | ALLOW_DELETE] = "GET, HEAD, DELETE",
     [ALLOW_POST | ALLOW_DELETE] = "POST, DELETE",
     [ALLOW_GET | ALLOW_POST | ALLOW_DELETE] = "GET, HEAD, POST, DELETE",
+    [ALLOW_PUT] = "PUT",
+    [ALLOW_GET | ALLOW_PUT] = "GET, HEAD, PUT",
+    [ALLOW_POST | ALLOW_PUT] = "POST, PUT",
+    [ALLOW_GET | ALLOW_POST | ALLOW_PUT] = "GET, HEAD, POST, PUT",
+    [ALLOW_DELETE | ALLOW_PUT] = "PUT, DELETE",
+    [ALLOW_GET | ALLOW_DELETE | ALLOW_PUT] = "GET, HEAD, PUT, DELETE",
+    [ALLOW_POST | ALLOW_DELETE | ALLOW_PUT] = "POST, PUT, DELETE",
+    [ALLOW_GET | ALLOW_POST | ALLOW_DELETE | ALLOW_PUT] = "GET, HEAD, POST, PUT, DELETE",
 };
 
 static unsigned method_bit(const char *method)
 {
-    return *method == 'G' ? ALLOW_GET : *method == 'P' ? ALLOW_POST : ALLOW_DELETE;
+    return *method == 'G'               ? ALLOW_GET
+           : *method == 'D'             ? ALLOW_DELETE
+           : strcmp(method, "PUT") == 0 ? ALLOW_PUT
+                                        : ALLOW_POST;
 }
 
 const struct route *route_find(const struct route *table, const char *method, const char *path,

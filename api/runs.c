@@ -131,6 +131,22 @@ int runs_cancel(struct request *q, struct reply *r, struct err *err)
     return send_run(q, r, q->arg, 202, err);
 }
 
+int runs_label(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
+    if (!root)
+        return -1;
+    for (const struct json *m = json_first(root); m; m = json_next(m))
+        if (!json_name(m) || strcmp(json_name(m), "label") != 0)
+            return err_set(err, ERR_INVALID, json_name(m), "is not known here; there is label");
+    const char *label = json_text(json_get(root, "label"));
+    if (!label)
+        return err_set(err, ERR_INVALID, "label", "must be a text; \"\" takes the label away");
+    if (run_label_check(label, err) < 0 || store_run_label(q->api->store, q->arg, label, err) < 0)
+        return -1;
+    return send_run(q, r, q->arg, 200, err);
+}
+
 int runs_delete(struct request *q, struct reply *r, struct err *err)
 {
     if (store_run_delete(q->api->store, q->arg, err) < 0)
@@ -191,6 +207,8 @@ static int read_filter(const struct request *q, struct run_filter *f, struct err
     const char *state = request_query(q, "state");
     f->state = state ? run_state_find(state) : -1;
     f->benchmark = request_query(q, "benchmark");
+    f->node = request_query(q, "node");
+    f->label = request_query(q, "label");
     if (state && f->state < 0)
         return err_set(err, ERR_INVALID, "state",
                        "must be queued, running, succeeded, failed, canceled or interrupted");

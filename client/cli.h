@@ -59,6 +59,7 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_show(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_matrix(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_log(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_label(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_delete(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err);

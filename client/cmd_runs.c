@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The history: runs, show, matrix, log, cancel, delete.
+// The history: runs, show, matrix, log, label, cancel, delete.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,10 @@
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
+#include "model/run.h"
 
 struct runs_flags {
-    char state[16], since[40];
+    char state[16], since[40], node[64], label[64];
     int64_t limit;
 };
 
@@ -31,6 +32,20 @@ static const struct param runs_params[] = {
      .def = "",
      .metavar = "TIME",
      .help = "Only runs asked for at or after this time (2026-01-31T00:00:00Z)."},
+    {.name = "node",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct runs_flags, node),
+     .room = sizeof((struct runs_flags *)0)->node,
+     .def = "",
+     .metavar = "NAME",
+     .help = "Only runs of this node."},
+    {.name = "label",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct runs_flags, label),
+     .room = sizeof((struct runs_flags *)0)->label,
+     .def = "",
+     .metavar = "TEXT",
+     .help = "Only runs with this label."},
     {.name = "limit",
      .kind = PARAM_INT,
      .offset = offsetof(struct runs_flags, limit),
@@ -69,6 +84,7 @@ static void add_run(struct grid *g, const struct json *r)
         grid_cell(g, "%.1f", seconds);
     else
         grid_cell(g, "%s", "");
+    grid_cell(g, "%s", json_get_text(r, "label", ""));
     grid_cell(g, "%s", json_get_text(spec, "note", ""));
 }
 
@@ -87,7 +103,11 @@ static void page_path(struct buf *path, const struct runs_flags *f, int64_t left
     buf_fmt(path, "/v1/runs?limit=%lld", (long long)(left > 200 ? 200 : left));
     const struct {
         const char *name, *value;
-    } filters[] = {{"state", f->state}, {"since", f->since}, {"cursor", cursor}};
+    } filters[] = {{"state", f->state},
+                   {"since", f->since},
+                   {"node", f->node},
+                   {"label", f->label},
+                   {"cursor", cursor}};
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         if (*filters[i].value) {
             buf_fmt(path, "&%s=", filters[i].name);
@@ -130,6 +150,7 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
         {"ranks", "RANKS", true},
         {"node", "NODE", false},
         {"seconds", "SECONDS", true},
+        {"label", "LABEL", false},
         {"note", "NOTE", false},
     };
     const struct runs_flags *f = i->options;
@@ -203,6 +224,27 @@ int cmd_log(struct cli *c, const struct invocation *i, struct err *err)
         if (rest || safe.len)
             printf("%s\n", buf_text(&safe));
     }
+    return 0;
+}
+
+int cmd_label(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const char *label = i->n > 1 ? i->operands[1] : "";
+    int64_t id;
+    char path[80];
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_JSON struct json *run = NULL;
+    if (result_find(c, i->operands, i->n, &id, err) < 0 || run_label_check(label, err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/v1/runs/%lld/label", (long long)id);
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "label", label);
+    jsonw_end(&w);
+    if (http_json(c, "PUT", path, buf_text(&body), &run, err) < 0)
+        return -1;
+    printf("run %lld has %s%s%s\n", (long long)id, *label ? "the label \"" : "no label", label,
+           *label ? "\"" : "");
     return 0;
 }
 

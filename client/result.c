@@ -80,6 +80,7 @@ void result_print_head(const struct json *run)
              json_get_text(run, "created", "?"), seconds);
     text_line("when", line);
     text_line("method", json_get_text(run, "method", ""));
+    text_line("label", json_get_text(run, "label", ""));
     text_line("note", json_get_text(spec, "note", ""));
     const char *label = "conditions";
     for (const struct json *k = json_first(json_get(run, "conditions")); k; k = json_next(k)) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 const char *const run_state_names[RUN_STATES] = {"queued", "running",  "succeeded",
                                                  "failed", "canceled", "interrupted"};
 
@@ -18,6 +20,20 @@ int run_state_find(const char *name)
 bool run_state_final(enum run_state s)
 {
     return s != RUN_QUEUED && s != RUN_RUNNING;
+}
+
+int run_label_check(const char *label, struct err *err)
+{
+    size_t n = strlen(label);
+    bool control = false;
+    for (const char *c = label; *c; c++)
+        control |= (unsigned char)*c < ' ' || *c == 0x7f;
+    if (n > RUN_LABEL_MAX || control || !str_utf8_valid(label, n) ||
+        (n && (label[0] == ' ' || label[n - 1] == ' ')))
+        return err_set(err, ERR_INVALID, "label",
+                       "must be at most %d bytes of printable text without blanks at its ends",
+                       RUN_LABEL_MAX);
+    return 0;
 }
 
 void run_fini(struct run *r)

@@ -21,6 +21,9 @@ enum run_state {
 enum { RUN_LABEL_MAX = 63 }; // bytes: a line in a table
 extern const char *const run_state_names[RUN_STATES];
 int run_state_find(const char *name); // -1: none
+// Printable UTF-8 of at most RUN_LABEL_MAX bytes, no blank at its ends; "" is none. ERR_INVALID
+// ("label").
+int run_label_check(const char *label, struct err *err);
 bool run_state_final(enum run_state s);
 
 struct run {
