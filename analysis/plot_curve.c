@@ -447,23 +447,31 @@ static bool whisker(const struct chart *c, const struct point *p)
     return isfinite(p->lo) && isfinite(p->hi) && at_y(c, p->lo) - at_y(c, p->hi) >= LEAST_WHISKER;
 }
 
+// "rank 0, node 0, working set 1M: 10.03 ns (9.98 to 10.11)"
+static void dot_text(const struct chart *c, const struct line *l, int x, char *out, size_t room)
+{
+    const struct point *p = &l->points[x];
+    int digits = value_digits(p->y);
+    char name[sizeof c->x_axis->name], at[32], interval[64] = "";
+    axis_words(c->x_axis, name, sizeof name);
+    axis_value(c->x_axis, x, at, sizeof at);
+    if (isfinite(p->lo) && isfinite(p->hi))
+        snprintf(interval, sizeof interval, " (%.*f to %.*f)", digits, p->lo, digits, p->hi);
+    snprintf(out, room, "%s, %s %s: %.*f %s%s", l->label, name, at, digits, p->y, c->y_by.unit,
+             interval);
+}
+
 static void draw_dot(const struct chart *c, const struct line *l, int x, struct buf *out)
 {
     const struct point *p = &l->points[x];
-    char at[32], text[3][32];
-    axis_value(c->x_axis, x, at, sizeof at);
-    value_text(p->y, text[0], sizeof text[0]);
-    value_text(p->lo, text[1], sizeof text[1]);
-    value_text(p->hi, text[2], sizeof text[2]);
+    char text[240];
+    dot_text(c, l, x, text, sizeof text);
     buf_fmt(out, "<circle class=\"f%d\" r=\"2.5\" cx=\"", l->colour);
     svg_number(out, at_x(c, p->x));
     buf_str(out, "\" cy=\"");
     svg_number(out, at_y(c, p->y));
     buf_str(out, "\"><title>");
-    svg_escape(out, l->label);
-    buf_fmt(out, ", %s %s: %s %s", c->x_axis->name, at, text[0], c->y_by.unit);
-    if (isfinite(p->lo) && isfinite(p->hi))
-        buf_fmt(out, " (%s to %s)", text[1], text[2]);
+    svg_escape(out, text);
     buf_str(out, "</title></circle>\n");
 }
 

@@ -49,6 +49,7 @@ bool range_known(const struct range *r);
 // Round values (1, 2, 5 by powers of ten) inside the range, about `wanted` of them.
 void ticks_round(struct ticks *t, const struct range *r, int wanted);
 // At least three digits that matter: "123.4", "12.3", "0.45", "1234".
+int value_digits(double v); // of them after the point
 void value_text(double v, char *out, size_t room);
 // What tick `v` is called.
 void tick_text(double v, char *out, size_t room);
@@ -63,6 +64,7 @@ struct measure measure_of(const struct matrix *m);
 double measured(const struct matrix *m, const struct measure *by, int row, int col,
                 enum cell_field field);
 
+void axis_words(const struct axis *a, char *out, size_t room); // "working set"
 void axis_title(const struct axis *a, char *out, size_t room); // "working set a rank (bytes)"
 void axis_value(const struct axis *a, int i, char *out, size_t room); // "64M", "3-17", "own"
 

@@ -63,12 +63,17 @@ void ticks_round(struct ticks *t, const struct range *r, int wanted)
         add_tick(t, r, k * step);
 }
 
+int value_digits(double v)
+{
+    return fabs(v) >= 999.95 ? 0 : fabs(v) >= 9.995 ? 1 : 2;
+}
+
 void value_text(double v, char *out, size_t room)
 {
-    if (!isfinite(v))
-        snprintf(out, room, "-");
+    if (isfinite(v))
+        snprintf(out, room, "%.*f", value_digits(v), v);
     else
-        snprintf(out, room, "%.*f", fabs(v) >= 999.95 ? 0 : fabs(v) >= 9.995 ? 1 : 2, v);
+        snprintf(out, room, "-");
 }
 
 void tick_text(double v, char *out, size_t room)
@@ -131,6 +136,14 @@ static const struct {
     {"access", "memory that is read"},
     {"load", "load (% of full)"},
 };
+
+void axis_words(const struct axis *a, char *out, size_t room)
+{
+    snprintf(out, room, "%s", a->name);
+    for (char *p = out; *p; p++)
+        if (*p == '_')
+            *p = ' ';
+}
 
 void axis_title(const struct axis *a, char *out, size_t room)
 {

@@ -103,37 +103,12 @@ function heatTable(m) {
     make("thead", {}, make("tr", {}, make("td"), ...heads)), make("tbody", {}, ...rows)));
 }
 
-function svg(tag, attributes, text) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-// Latency against working set or size of message, both axes logarithmic, one line a row.
-function plot(m) {
-  const W = 760, H = 300, left = 56, right = 14, top = 12, bottom = 34;
-  const all = m.cells.flat().map((c) => c.median).filter((v) => v > 0);
-  if (!all.length || m.cols.unit !== "bytes" || m.cols.values.length < 2) return make("span");
-  const x0 = Math.log2(Math.max(m.cols.values[0], 0.5)), x1 = Math.log2(m.cols.values.at(-1));
-  const y0 = Math.floor(Math.log2(Math.min(...all))), y1 = Math.ceil(Math.log2(Math.max(...all)) + 0.01);
-  const x = (v) => left + (Math.log2(Math.max(v, 0.5)) - x0) / (x1 - x0) * (W - left - right);
-  const y = (v) => H - bottom - (Math.log2(v) - y0) / (y1 - y0) * (H - top - bottom);
-  const out = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${m.quantity} against ${m.cols.name.replace("_", " ")}; the table above has the numbers` });
-  for (let e = y0; e <= y1; e++) {
-    out.append(svg("line", { class: "grid", x1: left, x2: W - right, y1: y(2 ** e), y2: y(2 ** e) }),
-      svg("text", { x: left - 6, y: y(2 ** e) + 4, "text-anchor": "end" }, `${2 ** e} ${m.unit}`));
-  }
-  const every = Math.ceil(m.cols.values.length / 9);
-  m.cols.values.forEach((v, j) => {
-    if (j % every === 0) out.append(svg("text", { x: x(v), y: H - 12, "text-anchor": "middle" }, bytes(v)));
-  });
-  m.cells.forEach((cells, i) => {
-    const points = cells.map((c, j) => c.median > 0 ? `${x(m.cols.values[j]).toFixed(1)},${y(c.median).toFixed(1)}` : null);
-    const hue = Math.round(i * 360 / m.cells.length + 210) % 360;
-    out.append(svg("polyline", { class: "curve", points: points.filter(Boolean).join(" "), stroke: `hsl(${hue} 70% 50%)` }));
-  });
-  return out;
+// The picture is the daemon's, the same that the command line saves; the numbers stand folded below it.
+function picture(id, m) {
+  const words = (name) => name.replace("_", " ");
+  return make("figure", {}, make("img", { src: `v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`,
+    alt: `${words(m.quantity)} in ${m.unit}, ${words(m.rows.name)} by ${words(m.cols.name)}; the table below has the numbers` }),
+  make("details", {}, make("summary", {}, "Numbers"), heatTable(m)));
 }
 
 async function showRun(id, focus) {
@@ -144,7 +119,7 @@ async function showRun(id, focus) {
   $("matrices").replaceChildren();
   if (run.finished) {
     const { matrices } = await ask(`v1/runs/${id}/matrix.json`);
-    for (const m of matrices) $("matrices").append(heatTable(m), plot(m));
+    for (const m of matrices) $("matrices").append(picture(id, m));
   }
   const links = [["JSON", "matrix.json"], ["CSV", "matrix.csv"], ["Log", "log"]].map(([text, path]) =>
     make("a", { href: `v1/runs/${id}/${path}` }, text));

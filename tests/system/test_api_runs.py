@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import xml.etree.ElementTree
 
 import pytest
 
@@ -87,6 +88,34 @@ def test_matrix_in_three_forms(daemon, done):
     assert [json.loads(line)["median"] for line in lines] == medians
     assert daemon.get(path + ".csv").body == daemon.get(path, Accept="text/csv").body
     assert daemon.get(path, Accept="image/png").status == 406
+
+
+def test_picture(daemon, done):
+    path = f"/v1/runs/{done['id']}/matrix"
+    answer = daemon.get(path + ".svg")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "image/svg+xml"
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'") and "script" not in policy
+    root = xml.etree.ElementTree.fromstring(answer.body)
+    svg = "{http://www.w3.org/2000/svg}"
+    assert root.tag == svg + "svg" and not root.findall(f".//{svg}script")
+    dots = root.findall(f".//{svg}circle")
+    assert len(dots) == 2 and dots[0].find(svg + "title").text.endswith("working set 1M: 10.0 ns (9.9 to 10.1)")
+    words = [text.text for text in root.iter(svg + "text")]
+    assert "Latency by working set: concurrent" in words and "median latency (ns), less is better" in words
+    assert any(f"run {done['id']} · " in word for word in words if word)
+    assert daemon.get(path, Accept="image/svg+xml").body == answer.body
+    assert daemon.get(path + ".svg?matrix=concurrent").body == answer.body
+    assert daemon.get(path, Accept="text/html,image/svg+xml,*/*;q=0.8").json["matrices"]
+    again = daemon.get(path + ".svg", If_None_Match=answer.headers["ETag"])
+    assert again.status == 304 and again.body == b""
+
+
+def test_picture_of_nothing(daemon, done):
+    wrong = daemon.get(f"/v1/runs/{done['id']}/matrix.svg?matrix=other")
+    assert wrong.status == 404 and wrong.json["member"] == "matrix" and "concurrent" in wrong.json["detail"]
+    assert daemon.get(f"/v1/runs/{done['id']}/matrix.svg?size=3").status == 400
+    assert daemon.get("/v1/runs/987654/matrix.svg").status == 404
 
 
 def test_log_is_text(daemon, done):
