@@ -14,9 +14,6 @@
 #include "model/shape.h"
 
 enum {
-    LEVELS = 64, // colours; an eye tells about as many apart
-    LEVEL_MISSING = LEVELS,
-    LEVEL_NONE, // a cell that does not exist
     TOP = 92,
     ROW_TEXT = 26, // height of a cell with its value in it
     LEAST_WIDTH = 480,
@@ -31,29 +28,11 @@ enum {
 #define LOG_FROM 10.0  // the scale is logarithmic when the largest is so many times the smallest
 #define LEAST_SPAN 0.1 // colours span at least this share of the largest: noise stays one colour
 
-struct rgb {
-    int r, g, b;
-};
-
 static const struct rgb ramp[] = {
     {43, 16, 85}, {47, 75, 154}, {31, 138, 154}, {88, 191, 106}, {246, 230, 90}};
 enum { STOPS = COUNT_OF(ramp) };
 
-struct heat {
-    const struct plot *p;
-    const struct matrix *m;
-    struct measure by;
-    int rows, cols;           // tiles
-    int row_cells, col_cells; // cells in a tile each way
-    double *values;           // of the tiles; owned
-    unsigned char *levels;    // owned
-    int missing;              // cells
-    bool texts;
-    double left, tile_w, tile_h;
-    struct scale colour; // value to 0…1
-};
-
-static void heat_fini(struct heat *h)
+void heat_fini(struct heat *h)
 {
     free(h->values);
     free(h->levels);
@@ -86,7 +65,7 @@ static int find_values(struct heat *h, struct err *err)
     for (size_t i = 0; i < n; i++) {
         bool exists = false;
         h->values[i] = tile_value(h, (int)i / h->cols, (int)i % h->cols, scratch, &exists);
-        h->levels[i] = exists ? LEVEL_MISSING : LEVEL_NONE;
+        h->levels[i] = exists ? HEAT_MISSING : HEAT_NONE;
     }
     for (int r = 0; r < h->m->row.n; r++)
         for (int c = 0; c < h->m->col.n; c++)
@@ -111,8 +90,8 @@ static void find_levels(struct heat *h)
     h->colour = (struct scale){r, 0, 1};
     for (int i = 0; i < n; i++)
         if (isfinite(h->values[i])) {
-            int level = (int)(scale_at(&h->colour, h->values[i]) * LEVELS);
-            h->levels[i] = (unsigned char)(level < LEVELS ? level : LEVELS - 1);
+            int level = (int)(scale_at(&h->colour, h->values[i]) * HEAT_LEVELS);
+            h->levels[i] = (unsigned char)(level < HEAT_LEVELS ? level : HEAT_LEVELS - 1);
         }
 }
 
@@ -127,14 +106,14 @@ static struct rgb ramp_at(double share)
                         (int)lround(a->b + t * (b->b - a->b))};
 }
 
-static struct rgb level_colour(int level)
+struct rgb heat_colour(int level)
 {
-    return ramp_at((level + 0.5) / LEVELS);
+    return ramp_at((level + 0.5) / HEAT_LEVELS);
 }
 
 static const char *level_fill(int level, char *out, size_t room)
 {
-    struct rgb c = level_colour(level);
+    struct rgb c = heat_colour(level);
     snprintf(out, room, "fill=\"#%02x%02x%02x\"", c.r & 0xff, c.g & 0xff, c.b & 0xff);
     return out;
 }
@@ -201,19 +180,18 @@ static void lay_out(struct heat *h)
     h->left = 44 + CHARACTER * (double)longest_label(h) + (h->texts ? 0 : 46);
 }
 
-static int heat_init(struct heat *h, const struct plot *p, struct err *err)
+int heat_init(struct heat *h, const struct plot *p, int most_rows, int most_cols, struct err *err)
 {
     const struct matrix *m = p->matrix;
     *h = (struct heat){.p = p, .m = m, .by = measure_of(m)};
-    h->row_cells = (m->row.n + PLOT_TILES_MAX - 1) / PLOT_TILES_MAX;
-    h->col_cells = (m->col.n + PLOT_TILES_MAX - 1) / PLOT_TILES_MAX;
+    h->row_cells = (m->row.n + most_rows - 1) / most_rows;
+    h->col_cells = (m->col.n + most_cols - 1) / most_cols;
     h->rows = (m->row.n + h->row_cells - 1) / h->row_cells;
     h->cols = (m->col.n + h->col_cells - 1) / h->col_cells;
     h->texts = m->row.n <= PLOT_TEXTS_MAX && m->col.n <= PLOT_TEXTS_MAX;
     if (find_values(h, err) < 0)
         return -1;
     find_levels(h);
-    lay_out(h);
     return 0;
 }
 
@@ -263,18 +241,18 @@ static void draw_level(const struct heat *h, int level, const char *fill, struct
 static void draw_tiles(const struct heat *h, struct buf *out)
 {
     char fill[32];
-    bool present[LEVEL_NONE + 1] = {false};
+    bool present[HEAT_NONE + 1] = {false};
     for (int i = 0; i < h->rows * h->cols; i++)
         present[h->levels[i]] = true;
     buf_fmt(out,
             "<g shape-rendering=\"crispEdges\" transform=\"translate(%.4g %d)scale(%.6g %.6g)\">\n",
             h->left, TOP, h->tile_w, h->tile_h);
-    for (int level = 0; level < LEVELS; level++) {
+    for (int level = 0; level < HEAT_LEVELS; level++) {
         if (present[level])
             draw_level(h, level, level_fill(level, fill, sizeof fill), out);
     }
-    if (present[LEVEL_MISSING])
-        draw_level(h, LEVEL_MISSING, "class=\"gap\"", out);
+    if (present[HEAT_MISSING])
+        draw_level(h, HEAT_MISSING, "class=\"gap\"", out);
     buf_str(out, "</g>\n");
 }
 
@@ -288,10 +266,10 @@ static void draw_texts(const struct heat *h, struct buf *out)
     char text[32];
     for (int i = 0; i < h->rows * h->cols; i++) {
         int row = i / h->cols, col = i % h->cols, level = h->levels[i];
-        if (level == LEVEL_NONE)
+        if (level == HEAT_NONE)
             continue;
         value_text(h->values[i], text, sizeof text);
-        bool dark = level == LEVEL_MISSING || is_bright(level_colour(level));
+        bool dark = level == HEAT_MISSING || is_bright(heat_colour(level));
         svg_text(out, h->left + (col + 0.5) * h->tile_w, TOP + (row + 0.5) * h->tile_h + 4,
                  ANCHOR_MIDDLE, dark ? "dark" : "light", text);
     }
@@ -388,8 +366,8 @@ static void draw_ramp(double x, double height, struct buf *out)
     char fill[32];
     buf_fmt(out,
             "<g shape-rendering=\"crispEdges\" transform=\"translate(%.6g %.6g)scale(%d %.6g)\">\n",
-            x, TOP + height, BAR_WIDTH, -height / LEVELS);
-    for (int level = 0; level < LEVELS; level++)
+            x, TOP + height, BAR_WIDTH, -height / HEAT_LEVELS);
+    for (int level = 0; level < HEAT_LEVELS; level++)
         buf_fmt(out, "<path %s d=\"M0 %dh1v1h-1z\"/>\n", level_fill(level, fill, sizeof fill),
                 level);
     buf_str(out, "</g>\n");
@@ -427,7 +405,7 @@ static void draw_notes(const struct heat *h, double height, struct buf *out)
     svg_text(out, 16, height - 12, ANCHOR_START, "small", buf_text(&text));
 }
 
-static void title_of(const struct matrix *m, char *out, size_t room)
+void heat_title(const struct matrix *m, char *out, size_t room)
 {
     snprintf(out, room, "%s, %s by %s: %s", m->quantity, m->row.name, m->col.name, m->name);
     svg_title_case(out);
@@ -437,9 +415,10 @@ int heat_write_svg(const struct plot *p, struct buf *out, struct err *err)
 {
     struct heat h CLEANUP(heat_fini) = {0};
     char title[120];
-    if (heat_init(&h, p, err) < 0)
+    if (heat_init(&h, p, PLOT_TILES_MAX, PLOT_TILES_MAX, err) < 0)
         return -1;
-    title_of(h.m, title, sizeof title);
+    lay_out(&h);
+    heat_title(h.m, title, sizeof title);
     double width = h.left + map_width(&h) + BAR_GAP + BAR_WIDTH + BAR_TEXTS;
     double below = fmax(map_height(&h) + 46, fmax(bar_height(&h), rows_height(&h)) + 10);
     double height = TOP + below + 22;

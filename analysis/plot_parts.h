@@ -68,6 +68,79 @@ void axis_words(const struct axis *a, char *out, size_t room); // "working set"
 void axis_title(const struct axis *a, char *out, size_t room); // "working set a rank (bytes)"
 void axis_value(const struct axis *a, int i, char *out, size_t room); // "64M", "3-17", "own"
 
+// --- plot_chart.c: lines -------------------------------------------------------------------------
+
+struct point {
+    double x, y, lo, hi; // of the measure; lo, hi NaN: no interval or band
+};
+
+struct line {
+    char label[64];
+    int colour, dash;
+    struct point *points; // n_x of the chart
+};
+
+struct chart {
+    const struct plot *p;
+    const struct axis *x_axis, *series;
+    bool series_in_cols;
+    bool grouped, by_node;
+    struct measure y_by, x_by;
+    int n_x, n_lines;
+    struct line lines[PLOT_LINES_MAX];
+    struct point *points; // of all lines; owned
+    int *group;           // of each row, when they are grouped; owned
+    struct scale x, y;
+    int missing;
+    bool whiskers;
+};
+
+struct box {
+    double left, right, top, bottom;
+};
+
+// For what curve_fits. The caller calls chart_fini, also on failure.
+int chart_init(struct chart *c, const struct plot *p, struct err *err);
+void chart_fini(struct chart *c);
+void chart_place(struct chart *c, struct box b); // where its ranges lie in the picture
+double chart_x_value(const struct chart *c, int series, int x); // of a row's value
+double chart_x(const struct chart *c, double v);
+double chart_y(const struct chart *c, double v); // what is beyond the range lies on its edge
+bool point_known(const struct point *p);
+void chart_title(const struct chart *c, char *out, size_t room);
+
+// --- plot_heat.c: tiles --------------------------------------------------------------------------
+
+enum {
+    HEAT_LEVELS = 64, // colours; an eye tells about as many apart
+    HEAT_MISSING = HEAT_LEVELS,
+    HEAT_NONE, // a cell that does not exist
+};
+
+struct rgb {
+    int r, g, b;
+};
+
+struct heat {
+    const struct plot *p;
+    const struct matrix *m;
+    struct measure by;
+    int rows, cols;           // tiles
+    int row_cells, col_cells; // cells in a tile each way
+    double *values;           // of the tiles; owned
+    unsigned char *levels;    // owned
+    int missing;              // cells
+    bool texts;
+    double left, tile_w, tile_h; // of the SVG
+    struct scale colour;         // value to 0…1
+};
+
+// At most so many tiles each way. The caller calls heat_fini, also on failure.
+int heat_init(struct heat *h, const struct plot *p, int most_rows, int most_cols, struct err *err);
+void heat_fini(struct heat *h);
+struct rgb heat_colour(int level);
+void heat_title(const struct matrix *m, char *out, size_t room);
+
 // --- The pictures ------------------------------------------------------------------------------
 
 int curve_write_svg(const struct plot *p, struct buf *out, struct err *err);
