@@ -19,6 +19,8 @@ enum {
     PLOT_TILES_MAX = 256, // each way; larger heat maps show the median of several cells in a tile
     PLOT_TEXTS_MAX = 24,  // rows and columns up to which the values stand in a heat map's cells
     PLOT_MARKS_MAX = 8,
+    PLOT_TEXT_WIDTH_MIN = 48, // axis, names and some twenty columns between
+    PLOT_TEXT_WIDTH_MAX = 160,
     // The largest: 256 x 256 tiles of at most 17 bytes ("M255 255h1v1h-1z") are 1.1 MB; lines have
     // at most 12 x 64 dots of 250 bytes and 13 paths of 1024 points of 16 bytes, 0.4 MB.
     PLOT_BYTES_MAX = 2 << 20,
@@ -46,5 +48,15 @@ void plot_marks_from(struct plot *p, const struct topology *t);
 // other members stay as they are. ERR_NOT_FOUND (member "matrix") says which there are.
 int plot_choose(struct plot *p, const struct matrix *list, int n, const char *name,
                 struct err *err);
+
+// For a terminal: a picture of characters.
+struct plot_text {
+    int width, height; // characters: of the whole, from PLOT_TEXT_WIDTH_MIN to …MAX; of the lines
+    bool unicode;      // else ASCII
+    bool colour;       // ANSI sequences
+};
+// Without the heading: `run` and the marks are not used. ERR_NO_MEMORY is the only error.
+int plot_write_text(const struct plot *p, const struct plot_text *how, struct buf *out,
+                    struct err *err);
 // ERR_NO_MEMORY is the only error; `out` may hold a part then.
 int plot_write_svg(const struct plot *p, struct buf *out, struct err *err);

@@ -444,6 +444,50 @@ static void test_others(void)
     CHECK(strstr(buf_text(&s.svg), ">crossed</text>"), "access: its names");
 }
 
+static const char *draw_text(struct sample *s, bool unicode, bool colour)
+{
+    const struct plot_text how = {80, 14, unicode, colour};
+    struct err err = {0};
+    buf_free(&s->svg);
+    if (plot_choose(&s->plot, s->list, s->n, NULL, &err) < 0 ||
+        plot_write_text(&s->plot, &how, &s->svg, &err) < 0)
+        printf("# %s\n", err.text);
+    return buf_text(&s->svg);
+}
+
+static bool is_ascii(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text >= 0x80 || (*text < 0x20 && *text != '\n'))
+            return false;
+    return true;
+}
+
+static void test_text(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_latency(&s, 8, 4, 16 << 10, 18);
+    CHECK(is_ascii(draw_text(&s, false, false)) && strstr(buf_text(&s.svg), "*") &&
+              strstr(buf_text(&s.svg), "16K") && count(buf_text(&s.svg), "\n") == 2 + 14 + 3,
+          "lines in ASCII");
+    const char *braille = draw_text(&s, true, false);
+    CHECK(str_utf8_valid(braille, strlen(braille)) && !strstr(braille, "\033") &&
+              strstr(braille, "⠊") && strstr(braille, "┤"),
+          "lines in Braille");
+    CHECK(strstr(draw_text(&s, true, true), "\033[34m"), "lines in colour");
+    sample_fini(&s);
+    make_idle(&s, 4);
+    cell_clear(matrix_at(&s.list[0], 2, 1));
+    CHECK(is_ascii(draw_text(&s, false, false)) && strstr(buf_text(&s.svg), "\n2 @@??..%%\n"),
+          "a heat map in ASCII, with a gap");
+    CHECK(strstr(draw_text(&s, true, false), "\n2 ██??··▓▓\n"), "in shades");
+    CHECK(strstr(draw_text(&s, false, true), "\033[48;5;"), "in colour");
+    sample_fini(&s);
+    make_pairs(&s, 128, 2);
+    CHECK(strstr(draw_text(&s, false, false), "a tile is the median of 4 x 4 cells"),
+          "a large one is made smaller");
+}
+
 static void test_choice(void)
 {
     struct sample s CLEANUP(sample_fini) = {0};
@@ -509,8 +553,31 @@ static int gallery(const char *folder)
     return 0;
 }
 
+// test_plot text: all of them out of characters.
+static int text_gallery(bool unicode)
+{
+    struct sample s = {0};
+    for (int i = 0; i < 8; i++) {
+        if (i == 0 && !make_published(&s, "concurrent"))
+            continue;
+        i == 1   ? make_latency(&s, 128, 4, 16 << 10, 18)
+        : i == 2 ? make_idle(&s, 8)
+        : i == 3 ? make_pairs(&s, 64, 8)
+        : i == 4 ? make_pingpong(&s, 3)
+        : i == 5 ? make_threads(&s)
+        : i == 6 ? make_loaded(&s, 2)
+        : i == 7 ? make_access(&s, 16)
+                 : (void)0;
+        puts(draw_text(&s, unicode, false));
+        sample_fini(&s);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 2 && (strcmp(argv[1], "text") == 0 || strcmp(argv[1], "ascii") == 0))
+        return text_gallery(strcmp(argv[1], "text") == 0);
     if (argc == 2)
         return gallery(argv[1]);
     test_curve();
@@ -523,6 +590,7 @@ int main(int argc, char **argv)
     test_noise();
     test_loaded();
     test_others();
+    test_text();
     test_choice();
     return tap_done();
 }
