@@ -66,7 +66,7 @@ int plot_choose(struct plot *p, const struct matrix *list, int n, const char *na
         }
         buf_fmt(&names, "%s%s", i ? ", " : "", list[i].name);
     }
-    return n ? err_set(err, ERR_NOT_FOUND, "matrix", "the run has no matrix of this name: %s",
+    return n ? err_set(err, ERR_NOT_FOUND, "matrix", "the run has no \"%.40s\"; it has %s", name,
                        buf_text(&names))
              : err_set(err, ERR_NOT_FOUND, "matrix", "the run has no matrix to draw");
 }

@@ -36,31 +36,42 @@ static void add_tick(struct ticks *t, const struct range *r, double at)
         t->at[t->n++] = at;
 }
 
-static void ticks_log(struct ticks *t, const struct range *r, int wanted)
+// 1, 2 and 5 of each power of ten, or the powers alone.
+static void ticks_log(struct ticks *t, const struct range *r, int every, bool all)
 {
     static const int steps[] = {1, 2, 5};
     int first = (int)floor(log10(r->lo)), last = (int)ceil(log10(r->hi));
-    bool all = (last - first) * 3 <= 2 * wanted; // 1, 2, 5 of each power; else the powers alone
-    int every = all || last - first <= wanted ? 1 : (last - first) / wanted + 1;
+    t->n = 0;
     for (int e = first; e <= last; e += every)
         for (size_t i = 0; i < (all ? COUNT_OF(steps) : 1); i++)
             add_tick(t, r, steps[i] * pow(10, e));
 }
 
-void ticks_round(struct ticks *t, const struct range *r, int wanted)
+static void ticks_even(struct ticks *t, const struct range *r, int wanted)
 {
     static const double steps[] = {1, 2, 5, 10};
-    t->n = 0;
-    if (r->log)
-        ticks_log(t, r, wanted);
-    if (t->n >= 3 || !(r->hi > r->lo))
-        return;
-    t->n = 0; // less than a power of ten on a logarithmic axis: even steps read better
     double raw = (r->hi - r->lo) / wanted, power = pow(10, floor(log10(raw))), step = power;
+    t->n = 0;
     for (size_t i = 0; i < COUNT_OF(steps) && step < raw; i++)
         step = steps[i] * power;
-    for (double k = ceil(r->lo / step - 1e-9); k * step <= r->hi * (1 + 1e-9); k++)
-        add_tick(t, r, k * step);
+    double first = ceil(r->lo / step - 1e-9);
+    for (int k = 0; k < TICKS_MAX; k++)
+        add_tick(t, r, (first + k) * step);
+}
+
+void ticks_round(struct ticks *t, const struct range *r, int wanted)
+{
+    t->n = 0;
+    if (!(r->hi > r->lo))
+        return;
+    if (r->log) {
+        double powers = log10(r->hi / r->lo);
+        ticks_log(t, r, powers <= wanted ? 1 : (int)ceil(powers / wanted), powers * 2 <= wanted);
+        if (t->n < 3)
+            ticks_log(t, r, 1, true);
+    }
+    if (t->n < 3) // less than a power of ten: even steps read better
+        ticks_even(t, r, wanted);
 }
 
 int value_digits(double v)

@@ -170,10 +170,11 @@ static void put_label(char *labels, int width, int *end, int at, const char *tex
 
 static void put_labels(const struct canvas *k, const struct chart *c, char *labels, int width)
 {
-    struct ticks t;
+    struct ticks t = {0};
     char text[32];
     int end = 0;
-    ticks_round(&t, &c->x.r, 6);
+    if (c->p->bandwidth)
+        ticks_round(&t, &c->x.r, 6);
     for (int i = 0; i < (c->p->bandwidth ? t.n : c->n_x); i++) {
         double v = c->p->bandwidth ? t.at[i] : chart_x_value(c, 0, i);
         if (c->p->bandwidth)

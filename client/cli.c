@@ -74,6 +74,12 @@ const struct command commands[] = {
      .summary = "the numbers of a run, for programs (-o json, ndjson, csv)",
      .n_max = 1,
      .run = cmd_matrix},
+    {.name = "plot",
+     .operands = "[ID|last]",
+     .summary = "a run as a picture: SVG into a file or a pipe, characters on a terminal",
+     .options = &plot_options,
+     .n_max = 1,
+     .run = cmd_plot},
     {.name = "log",
      .operands = "[ID|last]",
      .summary = "what the processes of a run printed",
@@ -236,7 +242,7 @@ static int parse_options(struct param_args *a, int argc, char **argv, int from, 
     return -1;
 }
 
-enum { OPTIONS_BYTES = 256 }; // the largest object of a command's own options has 120
+enum { OPTIONS_BYTES = 8192 }; // a file's name may have 4095 bytes
 
 static int run_command(struct cli *c, const struct command *k, int argc, char **argv,
                        struct err *err)

@@ -12,10 +12,12 @@
 
 enum output { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_CSV };
 
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
 struct cli {
     char url[256]; // "http://127.0.0.1:7780" or "unix:/run/numaprobe/numaprobed.sock"
     int output;    // enum output
-    int colour;    // 0 auto, 1 always, 2 never
+    int colour;    // enum colour
     int64_t timeout_s;
     bool to_terminal;  // stdout is one
     bool err_terminal; // stderr is one: progress bar
@@ -58,6 +60,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_runs(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_show(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_matrix(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_plot(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_log(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_label(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err);
@@ -68,4 +71,5 @@ int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
-extern const struct param_table run_options, runs_options, show_options, compare_options;
+extern const struct param_table run_options, runs_options, show_options, plot_options,
+    compare_options;

@@ -158,6 +158,13 @@ bool print_unicode(const struct cli *c)
     return c->to_terminal && locale_is_utf8();
 }
 
+bool print_colour(const struct cli *c)
+{
+    const char *no = getenv("NO_COLOR");
+    bool automatic = c->to_terminal && !(no && *no);
+    return c->colour == COLOUR_AUTO ? automatic : c->colour == COLOUR_ALWAYS;
+}
+
 void print_bytes(char *out, size_t room, double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -38,5 +38,7 @@ void print_ndjson(const struct json *array);
 void print_sparkline(struct buf *out, const double *v, int n);
 // May stdout get characters beyond ASCII? It is a terminal and the environment names UTF-8.
 bool print_unicode(const struct cli *c);
+// May stdout get colour? --colour decides; auto: a terminal, and NO_COLOR is not set.
+bool print_colour(const struct cli *c);
 // "1.5 GiB"
 void print_bytes(char *out, size_t room, double bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "client/print.h"
 #include "model/result_print.h"
 
-enum { MATRICES_MAX = 8 };
+enum { SPARK_ROWS = 16, SPARK_LEAST = 4 }; // curves shown, and the values that make one
 
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)
 {
@@ -89,13 +90,7 @@ void result_print_head(const struct json *run)
     }
 }
 
-struct result {
-    struct matrix matrices[MATRICES_MAX];
-    int n_matrices, n_ranks;
-    struct rank_info *ranks;
-};
-
-static void result_fini(struct result *r)
+void result_fini(struct result *r)
 {
     for (int i = 0; i < r->n_matrices; i++)
         matrix_fini(&r->matrices[i]);
@@ -112,9 +107,9 @@ static bool plain(const char *text)
 static int result_read(struct result *r, const struct json *answer, struct err *err)
 {
     for (const struct json *m = json_first(json_get(answer, "matrices")); m; m = json_next(m)) {
-        if (r->n_matrices == MATRICES_MAX)
+        if (r->n_matrices == RESULT_MATRICES_MAX)
             return err_set(err, ERR_UNREACHABLE, "url", "the answer has more than %d matrices",
-                           MATRICES_MAX);
+                           RESULT_MATRICES_MAX);
         struct matrix *to = &r->matrices[r->n_matrices];
         if (matrix_from_json(to, m, err) < 0)
             return err_prefix(err, "the answer of the server");
@@ -132,12 +127,61 @@ static int result_read(struct result *r, const struct json *answer, struct err *
                     : err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", json_count(ranks));
 }
 
-static void print_tables(const struct result *r)
+static int get_matrices(const struct cli *c, int64_t id, struct json **answer, struct err *err)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld/matrix", (long long)id);
+    return http_json(c, "GET", path, NULL, answer, err);
+}
+
+int result_fetch(const struct cli *c, int64_t id, struct result *r, struct err *err)
+{
+    CLEANUP_JSON struct json *answer = NULL;
+    struct result got CLEANUP(result_fini) = {0};
+    if (get_matrices(c, id, &answer, err) < 0 || result_read(&got, answer, err) < 0)
+        return -1;
+    *r = got;
+    got = (struct result){0};
+    return 0;
+}
+
+// The shape of each row over its sizes, where a terminal can show it.
+static void print_sparklines(const struct matrix *m)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    double *v = calloc((size_t)m->col.n + 1, sizeof *v);
+    char first[24], last[24], label[32];
+    str_from_bytes((uint64_t)m->col.values[0], first, sizeof first);
+    str_from_bytes((uint64_t)m->col.values[m->col.n - 1], last, sizeof last);
+    buf_fmt(&b, "\n%s, from %s to %s\n", m->name, first, last);
+    for (int row = 0; v && row < m->row.n; row++) {
+        for (int c = 0; c < m->col.n; c++)
+            v[c] = matrix_at(m, row, c)->v[CELL_MEDIAN];
+        axis_label(&m->row, row, label, sizeof label);
+        buf_fmt(&b, "%s %-5s ", m->row.name, label);
+        print_sparkline(&b, v, m->col.n);
+        if (isfinite(v[0]) && isfinite(v[m->col.n - 1]))
+            buf_fmt(&b, "  %.2f to %.2f %s", v[0], v[m->col.n - 1], m->unit);
+        buf_char(&b, '\n');
+    }
+    free(v);
+    print_buf(&b);
+}
+
+static bool has_sparklines(const struct matrix *m)
+{
+    return strcmp(m->col.unit, "bytes") == 0 && m->col.n >= SPARK_LEAST && m->row.n <= SPARK_ROWS;
+}
+
+static void print_tables(const struct cli *cli, const struct result *r)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
     result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
     result_notes_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
     print_buf(&b);
+    for (int i = 0; i < r->n_matrices && print_unicode(cli); i++)
+        if (has_sparklines(&r->matrices[i]))
+            print_sparklines(&r->matrices[i]);
 }
 
 static void print_lines(const struct result *r, bool csv)
@@ -153,10 +197,8 @@ static void print_lines(const struct result *r, bool csv)
 
 int result_print(const struct cli *c, int64_t id, struct err *err)
 {
-    char path[80];
-    snprintf(path, sizeof path, "/v1/runs/%lld/matrix", (long long)id);
     CLEANUP_JSON struct json *answer = NULL;
-    if (http_json(c, "GET", path, NULL, &answer, err) < 0)
+    if (get_matrices(c, id, &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON) {
         print_json(answer);
@@ -166,7 +208,7 @@ int result_print(const struct cli *c, int64_t id, struct err *err)
     if (result_read(&r, answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_TABLE)
-        print_tables(&r);
+        print_tables(c, &r);
     else
         print_lines(&r, c->output == OUTPUT_CSV);
     return 0;

@@ -3,6 +3,19 @@
 // reader should know before believing them.
 #pragma once
 #include "client/cli.h"
+#include "model/matrix.h"
+#include "model/record.h"
+
+enum { RESULT_MATRICES_MAX = 8 };
+
+struct result {
+    struct matrix matrices[RESULT_MATRICES_MAX]; // owned, as all
+    int n_matrices, n_ranks;
+    struct rank_info *ranks;
+};
+void result_fini(struct result *r);
+// Fetches /v1/runs/{id}/matrix; names are checked, so that they can be printed.
+int result_fetch(const struct cli *c, int64_t id, struct result *r, struct err *err);
 
 // Fetches /v1/runs/{id}/matrix and prints it in the form asked for.
 int result_print(const struct cli *c, int64_t id, struct err *err);

@@ -183,6 +183,55 @@ def test_bar_on_a_terminal(url, needs_fake_bench):
     os.close(master)
 
 
+def on_terminal(url, *args, **env):
+    """What a command writes to a terminal as its standard output."""
+    try:
+        master, slave = pty.openpty()
+    except OSError as e:
+        pytest.skip(f"no terminal to be had here: {e}")
+    p = subprocess.Popen([str(CLIENT), *args], stdout=slave, stderr=subprocess.PIPE,
+                         env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url, **env})
+    os.close(slave)
+    text = b""
+    while select.select([master], [], [], 20)[0]:
+        try:
+            data = os.read(master, 4096)
+        except OSError:
+            break
+        text += data
+    os.close(master)
+    assert p.wait() == 0, p.stderr.read()
+    p.stderr.close()
+    return text.decode()
+
+
+def test_plot(url, daemon, tmp_path, needs_fake_bench):
+    run_id = daemon.run(size="1-16", cpus="0", mode="both")["id"]
+    svg = daemon.get(f"/v1/runs/{run_id}/matrix.svg").body.decode()
+    assert run("plot", str(run_id), url=url).stdout == svg
+    to = tmp_path / "a b.svg"
+    done = run("plot", "last", "--matrix=serial", "--file", str(to), url=url)
+    assert done.returncode == 0 and done.stdout == "" and ": serial" in to.read_text()
+    text = run("plot", str(run_id), "--text", url=url).stdout
+    assert text.isascii() and "*" in text and "16M" in text and "<svg" not in text
+    for args, status in ((["--matrix=other"], 5), (["--matrix=a/b"], 2), (["--text", "--file=x"], 2),
+                         (["-o", "json"], 2), ([f"--file={tmp_path}/no/such"], 1), (["--text", "--matrix=other"], 5)):
+        done = run("plot", str(run_id), *args, url=url)
+        assert done.returncode == status and done.stderr and not done.stdout, args
+
+
+def test_plot_on_a_terminal(url, daemon, needs_fake_bench):
+    run_id = str(daemon.run(size="1-16", cpus="0")["id"])
+    colour = on_terminal(url, "plot", run_id, LANG="en_US.UTF-8")
+    assert "\x1b[34m" in colour and re.search("[\u2801-\u28ff]", colour) and "<svg" not in colour
+    assert "\x1b" not in on_terminal(url, "plot", run_id, LANG="en_US.UTF-8", NO_COLOR="1")
+    assert on_terminal(url, "plot", run_id, LANG="C", NO_COLOR="1").isascii()
+    assert on_terminal(url, "plot", run_id, "--file=-", LANG="C").startswith("<svg")
+    shown = on_terminal(url, "show", run_id, LANG="en_US.UTF-8")
+    assert re.search(r"rank 0 +[▁▂▃▄▅▆▇█]{5}  10\.00 to 50\.00 ns", shown)
+    assert on_terminal(url, "show", run_id, LANG="C").isascii()
+
+
 def test_a_closed_pipe_is_quiet(url):
     p = subprocess.Popen([str(CLIENT), "node"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url})
@@ -260,7 +309,7 @@ def liar():
 
 
 @pytest.mark.parametrize("lie", LIES)
-@pytest.mark.parametrize("args", [["show", "1"], ["runs"], ["topo"], ["node"], ["matrix", "1"], ["doctor"], ["log", "1"]])
+@pytest.mark.parametrize("args", [["show", "1"], ["runs"], ["topo"], ["node"], ["matrix", "1"], ["plot", "1", "--text"], ["doctor"], ["log", "1"]])
 def test_no_lie_crashes_or_reaches_the_terminal(liar, lie, args):
     kind, liar.body = LIES[lie]
     liar.headers_to_send = {"Content-Type": kind}

@@ -488,6 +488,27 @@ static void test_text(void)
           "a large one is made smaller");
 }
 
+// What no bench measures, but a stranger's file may hold.
+static void test_extremes(void)
+{
+    static const double odd[] = {1e300, -1e300, 0, 1e-300, INFINITY, -INFINITY, 5e-324, -1};
+    for (int kind = 0; kind < 4; kind++) {
+        struct sample s CLEANUP(sample_fini) = {0};
+        kind == 0   ? make_latency(&s, 4, 2, 1 << 10, 8)
+        : kind == 1 ? make_idle(&s, 6)
+        : kind == 2 ? make_loaded(&s, 2)
+                    : make_latency(&s, 40, 2, 1 << 10, 8);
+        for (int m = 0; m < s.n; m++)
+            for (int i = 0; i < s.list[m].row.n * s.list[m].col.n; i++)
+                for (int f = 0; f < CELL_FIELDS; f++)
+                    s.list[m].cells[i].v[f] = odd[(i * 5 + f + m) % (int)COUNT_OF(odd)];
+        s.list[0].col.values[0] = INT64_MIN;
+        s.list[0].col.values[1] = INT64_MAX;
+        CHECK(is_xml(draw(&s, NULL)) && !strstr(buf_text(&s.svg), "nan"), "odd numbers, %d", kind);
+        CHECK(strlen(draw_text(&s, true, false)) > 100, "odd numbers in characters, %d", kind);
+    }
+}
+
 static void test_choice(void)
 {
     struct sample s CLEANUP(sample_fini) = {0};
@@ -591,6 +612,7 @@ int main(int argc, char **argv)
     test_loaded();
     test_others();
     test_text();
+    test_extremes();
     test_choice();
     return tap_done();
 }
