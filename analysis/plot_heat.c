@@ -43,6 +43,10 @@ void heat_fini(struct heat *h)
 static double tile_value(const struct heat *h, int row, int col, double *scratch, bool *exists)
 {
     int n = 0;
+    if (h->row_cells == 1 && h->col_cells == 1) {
+        *exists = shape_has_cell(h->m, row, col);
+        return measured(h->m, &h->by, row, col, CELL_MEDIAN);
+    }
     for (int r = row * h->row_cells; r < (row + 1) * h->row_cells && r < h->m->row.n; r++)
         for (int c = col * h->col_cells; c < (col + 1) * h->col_cells && c < h->m->col.n; c++) {
             double v = measured(h->m, &h->by, r, c, CELL_MEDIAN);
@@ -220,39 +224,62 @@ static double bar_height(const struct heat *h)
 
 // --- Drawing -------------------------------------------------------------------------------------
 
-static void draw_level(const struct heat *h, int level, const char *fill, struct buf *out)
+// 0…999, much faster than printf: there may be a quarter of a million of them.
+static char *put_small(char *to, int n)
 {
-    bool begun = false;
-    for (int row = 0; row < h->rows; row++)
+    if (n >= 100)
+        *to++ = (char)('0' + n / 100 % 10);
+    if (n >= 10)
+        *to++ = (char)('0' + n / 10 % 10);
+    *to++ = (char)('0' + n % 10);
+    return to;
+}
+
+// Neighbours of one level, from `col` to before `end`: "M12 5h3v1h-3z".
+static void put_run(struct buf *out, int row, int col, int end)
+{
+    char text[24], *to = text;
+    *to++ = 'M';
+    to = put_small(to, col);
+    *to++ = ' ';
+    to = put_small(to, row);
+    *to++ = 'h';
+    to = put_small(to, end - col);
+    memcpy(to, "v1h-", 4);
+    to = put_small(to + 4, end - col);
+    *to++ = 'z';
+    buf_add(out, text, (size_t)(to - text));
+}
+
+static void find_paths(const struct heat *h, struct buf paths[HEAT_NONE])
+{
+    for (int row = 0; row < h->rows; row++) {
+        const unsigned char *levels = h->levels + (size_t)row * (size_t)h->cols;
         for (int col = 0, end; col < h->cols; col = end) {
-            const unsigned char *levels = h->levels + (size_t)row * (size_t)h->cols;
             for (end = col + 1; end < h->cols && levels[end] == levels[col]; end++)
                 ;
-            if (levels[col] != level)
-                continue;
-            if (!begun)
-                buf_fmt(out, "<path %s d=\"", fill);
-            begun = true;
-            buf_fmt(out, "M%d %dh%dv1h-%dz", col, row, end - col, end - col);
+            if (levels[col] < HEAT_NONE)
+                put_run(&paths[levels[col]], row, col, end);
         }
-    buf_str(out, begun ? "\"/>\n" : "");
+    }
 }
 
 static void draw_tiles(const struct heat *h, struct buf *out)
 {
     char fill[32];
-    bool present[HEAT_NONE + 1] = {false};
-    for (int i = 0; i < h->rows * h->cols; i++)
-        present[h->levels[i]] = true;
+    struct buf paths[HEAT_NONE] = {0};
+    find_paths(h, paths);
     buf_fmt(out,
             "<g shape-rendering=\"crispEdges\" transform=\"translate(%.4g %d)scale(%.6g %.6g)\">\n",
             h->left, TOP, h->tile_w, h->tile_h);
-    for (int level = 0; level < HEAT_LEVELS; level++) {
-        if (present[level])
-            draw_level(h, level, level_fill(level, fill, sizeof fill), out);
+    for (int level = 0; level < HEAT_NONE; level++) {
+        if (paths[level].len)
+            buf_fmt(out, "<path %s d=\"%s\"/>\n",
+                    level == HEAT_MISSING ? "class=\"gap\"" : level_fill(level, fill, sizeof fill),
+                    buf_text(&paths[level]));
+        out->failed |= paths[level].failed;
+        buf_free(&paths[level]);
     }
-    if (present[HEAT_MISSING])
-        draw_level(h, HEAT_MISSING, "class=\"gap\"", out);
     buf_str(out, "</g>\n");
 }
 
@@ -284,19 +311,20 @@ static bool node_changes(const struct heat *h, const struct axis *a, int i)
 static bool has_borders(const struct heat *h, const struct axis *a)
 {
     int changes = 0;
-    for (int i = 1; i < a->n; i++)
+    for (int i = 1; i < a->n && a->n <= PLOT_TILES_MAX; i++)
         changes += node_changes(h, a, i);
-    return a->n <= PLOT_TILES_MAX && changes < a->n - 1;
+    return changes > 0 && changes < a->n - 1;
 }
 
 static void draw_borders(const struct heat *h, struct buf *out)
 {
     double right = h->left + map_width(h), bottom = TOP + map_height(h);
     const struct axis *row = &h->m->row, *col = &h->m->col;
-    for (int r = 1; r < row->n && has_borders(h, row); r++)
+    bool rows = has_borders(h, row), cols = has_borders(h, col);
+    for (int r = 1; rows && r < row->n; r++)
         if (node_changes(h, row, r))
             svg_line(out, "border", h->left, TOP + r * h->tile_h, right, TOP + r * h->tile_h);
-    for (int c = 1; c < col->n && has_borders(h, col); c++)
+    for (int c = 1; cols && c < col->n; c++)
         if (node_changes(h, col, c))
             svg_line(out, "border", h->left + c * h->tile_w, TOP, h->left + c * h->tile_w, bottom);
 }
