@@ -81,11 +81,6 @@ static const struct matrix *named(const struct side *s, const char *name)
     return NULL;
 }
 
-static bool of_working_sets(const struct matrix *m)
-{
-    return strcmp(m->row.name, "rank") == 0 && strcmp(m->col.name, "working_set") == 0;
-}
-
 // --- Compare -----------------------------------------------------------------------------------
 
 static int id_from(const struct request *q, const char *name, int64_t *id, struct err *err)
