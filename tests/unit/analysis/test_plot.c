@@ -357,6 +357,14 @@ static void test_hostile(void)
     check_text("hostile names", svg);
     CHECK(!strstr(svg, "<script"), "a node's name cannot become markup");
     CHECK(strstr(svg, "&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;"), "it stays readable");
+    snprintf(s.run.label, sizeof s.run.label, "before <BIOS> & after");
+    s.run.imported = true;
+    s.run.measured_ms = s.run.created_ms - 86400000;
+    svg = draw(&s, NULL);
+    check_text("a label", svg);
+    CHECK(strstr(svg, " · 2026-11-20 10:00 UTC · ") &&
+              strstr(svg, " · before &lt;BIOS&gt; &amp; after · imported"),
+          "label, origin, and when it was measured");
 }
 
 static void test_heat(void)
