@@ -42,36 +42,78 @@ static bool is_step(const struct column *c, int n, int at)
     return true;
 }
 
-// The cache that explains the step best: the smallest capacity in (from, to], else at `from`.
-static void match_cache(struct curve_step *s, const struct topology *t)
+static int last_cache_of(const struct curve_machine *k, int64_t rank)
 {
+    for (int i = 0; k->ranks && i < k->n_ranks; i++)
+        if (k->ranks[i].rank == rank) {
+            const struct topo_cpu *c = topology_cpu(k->topology, (int)k->ranks[i].cpu);
+            return c ? c->l3 : -1;
+        }
+    return -1;
+}
+
+// Ranks behind the least crowded last-level cache that has any; 1 where that is not known.
+static int sharers_of(const struct matrix *m, const struct curve_machine *k, int *counts)
+{
+    int least = 0;
+    if (!k->topology || !k->together)
+        return 1;
+    for (int i = 0; i < m->row.n; i++) {
+        int cache = last_cache_of(k, m->row.values[i]);
+        if (cache < 0)
+            return 1;
+        counts[cache]++;
+    }
+    for (int i = 0; i < k->topology->n_caches; i++)
+        if (counts[i] && (!least || counts[i] < least))
+            least = counts[i];
+    return least ? least : 1;
+}
+
+static int last_level(const struct topology *t)
+{
+    int level = 0;
+    for (int i = 0; i < t->n_caches; i++)
+        level = t->caches[i].level > level ? t->caches[i].level : level;
+    return level;
+}
+
+// The cache that explains the step best: the smallest share in (from, to], else at `from`.
+static void match_cache(struct curve_step *s, const struct topology *t, int sharers)
+{
+    int64_t best = 0;
     for (int i = 0; t != NULL && i < t->n_caches; i++) {
-        int64_t bytes = t->caches[i].bytes;
+        int ranks = t->caches[i].level == last_level(t) ? sharers : 1;
+        int64_t bytes = t->caches[i].bytes / ranks;
         enum curve_match match = CURVE_UNKNOWN;
         if (bytes > s->from_bytes && bytes <= s->to_bytes)
             match = CURVE_CACHE_FULL;
         else if (bytes <= s->from_bytes && 2 * bytes > s->from_bytes)
             match = CURVE_CACHE_EXCEEDED;
-        bool better = match == CURVE_CACHE_FULL
-                          ? s->match != CURVE_CACHE_FULL
-                          : match != CURVE_UNKNOWN && s->match == CURVE_UNKNOWN;
-        if (!better)
+        bool first = match == CURVE_CACHE_FULL
+                         ? s->match != CURVE_CACHE_FULL
+                         : match != CURVE_UNKNOWN && s->match == CURVE_UNKNOWN;
+        if (!first && !(match == s->match && match != CURVE_UNKNOWN && bytes < best))
             continue;
+        best = bytes;
         s->match = match;
         s->level = t->caches[i].level;
-        s->cache_bytes = bytes;
+        s->cache_bytes = t->caches[i].bytes;
+        s->sharers = ranks;
     }
 }
 
-int curve_find(struct curve *out, const struct matrix *m, const struct topology *topology,
+int curve_find(struct curve *out, const struct matrix *m, const struct curve_machine *machine,
                struct err *err)
 {
-    int n = m->col.n;
-    CLEANUP_MEM struct column *columns = calloc(n + 1, sizeof *columns);
-    CLEANUP_MEM double *scratch = calloc(m->row.n + 1, sizeof *scratch);
-    if (columns == NULL || scratch == NULL)
+    int n = m->col.n, caches = machine->topology ? machine->topology->n_caches : 0;
+    CLEANUP_MEM struct column *columns = calloc((size_t)n + 1, sizeof *columns);
+    CLEANUP_MEM double *scratch = calloc((size_t)m->row.n + 1, sizeof *scratch);
+    CLEANUP_MEM int *counts = calloc((size_t)caches + 1, sizeof *counts);
+    if (columns == NULL || scratch == NULL || counts == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the curve");
     struct curve found = {0};
+    int sharers = sharers_of(m, machine, counts);
     for (int j = 0; j < n; j++)
         columns[j] = column_of(m, j, scratch);
     for (int j = 0; j + 1 < n && found.n < CURVE_STEPS_MAX; j++) {
@@ -83,7 +125,7 @@ int curve_find(struct curve *out, const struct matrix *m, const struct topology 
                                .from = columns[j].typical,
                                .to = columns[j + 1].typical};
         s.factor = s.to / s.from;
-        match_cache(&s, topology);
+        match_cache(&s, machine->topology, sharers);
         found.steps[found.n++] = s;
     }
     *out = found;

@@ -4,7 +4,10 @@
 // CURVE_FACTOR or more to the next size, every rank at the larger size is above every rank at the
 // smaller one, and nothing later is below or earlier above. Pure.
 #pragma once
+#include <stdbool.h>
+
 #include "model/matrix.h"
+#include "model/record.h"
 #include "model/topology.h"
 
 enum { CURVE_STEPS_MAX = 16 };
@@ -21,6 +24,7 @@ struct curve_step {
                             // its smaller size is the capacity already, nothing is left of it
     int level;              // of the cache
     int64_t cache_bytes;    // of one
+    int sharers;            // ranks that fill one together: each has cache_bytes / sharers of it
 };
 
 struct curve {
@@ -28,8 +32,18 @@ struct curve {
     struct curve_step steps[CURVE_STEPS_MAX];
 };
 
-// `topology` NULL: steps are found, not matched. ERR_NO_MEMORY is the only error.
-int curve_find(struct curve *out, const struct matrix *m, const struct topology *topology,
+// What may be matched to steps; all of it may be zero: steps are found, not matched.
+struct curve_machine {
+    const struct topology *topology; // of the run's own time; NULL: not known
+    const struct rank_info *ranks;   // NULL: not known
+    int n_ranks;
+    bool together; // all ranks at once: those behind one last-level cache share it
+};
+
+// A last-level cache that several ranks fill together runs out when each has reached its share: the
+// capacity over the number of ranks behind it (of the least crowded, because all ranks must climb).
+// ERR_NO_MEMORY is the only error.
+int curve_find(struct curve *out, const struct matrix *m, const struct curve_machine *machine,
                struct err *err);
 // First column after the last step; 0 without steps.
 int curve_plateau(const struct curve *c);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
+#include "core/probe.h"
 
 // A finished run with everything that is known about it.
 struct side {
@@ -22,6 +23,7 @@ struct side {
     struct json *class_json, *config_json; // the fingerprint's names and values are in them
     struct fingerprint *fingerprint;       // NULL: not known
     struct json *plan;                     // NULL: not known
+    struct topology topology;              // read back from the store; else empty
 };
 
 static void side_fini(struct side *s)
@@ -33,6 +35,7 @@ static void side_fini(struct side *s)
     json_free(s->class_json);
     json_free(s->config_json);
     json_free(s->plan);
+    topology_fini(&s->topology);
 }
 
 static int load_facts(const struct request *q, const char *hash, struct json **kept,
@@ -198,32 +201,68 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
 
 // --- Report ------------------------------------------------------------------------------------
 
-const struct topology *answers_topology(const struct request *q, const struct run *run)
+const struct topology *answers_topology(const struct request *q, const struct run *run,
+                                        struct topology *room)
 {
-    const struct machine *m = q->api->machine;
-    bool same = strcmp(run->class_hash, m->fingerprint.machine_class.hash) == 0;
-    return same ? &m->topology : NULL;
+    CLEANUP_MEM char *xml = NULL;
+    if (store_topology_xml(q->api->store, run->id, &xml, NULL) < 0)
+        return NULL;
+    if (strcmp(xml, q->api->machine->topology_xml) == 0)
+        return &q->api->machine->topology;
+    return probe_topology_stored(room, xml, NULL) < 0 ? NULL : room;
 }
 
-static struct report *make_report(const struct request *q, struct side *s, struct err *err)
+static struct report_source source_of(const struct request *q, struct side *s)
 {
-    if (side_load(q, "id", q->arg, s, err) < 0)
+    return (struct report_source){.benchmark = (enum benchmark_id)s->run.spec.benchmark,
+                                  .matrices = s->list,
+                                  .n = s->n,
+                                  .ranks = s->ranks,
+                                  .n_ranks = s->n_ranks,
+                                  .topology = answers_topology(q, &s->run, &s->topology)};
+}
+
+// Whether a pair of runs was asked the same but for the mode; what an import was asked is not
+// known.
+static int check_asked(const struct side *a, const struct side *b, struct err *err)
+{
+    struct spec_difference d[8];
+    if (a->run.imported || b->run.imported)
+        return 0;
+    int n = spec_difference(&a->run.spec, &b->run.spec, d, COUNT_OF(d));
+    for (int i = 0; i < n && i < (int)COUNT_OF(d); i++)
+        if (strcmp(d[i].name, "mode") != 0)
+            return err_set(
+                err, ERR_CONFLICT, "with",
+                "a pair differs in mode only; %s is %.60s in run %lld, %.60s in run %lld",
+                d[i].name, *d[i].a ? d[i].a : "none", (long long)a->run.id,
+                *d[i].b ? d[i].b : "none", (long long)b->run.id);
+    return 0;
+}
+
+// *with is the other run of a pair, 0 if there is none.
+static struct report *make_report(const struct request *q, int64_t *with, struct err *err)
+{
+    struct side s CLEANUP(side_fini) = {0};
+    struct side t CLEANUP(side_fini) = {0};
+    *with = 0;
+    if ((request_query(q, "with") && id_from(q, "with", with, err) < 0) ||
+        side_load(q, "id", q->arg, &s, err) < 0)
         return NULL;
-    const struct matrix *serial = named(s, "serial"), *concurrent = named(s, "concurrent");
-    if (!serial && !concurrent) {
-        err_set(err, ERR_CONFLICT, "benchmark",
-                "run %lld is of %s: reports are written of latency runs so far", (long long)q->arg,
-                benchmarks[s->run.spec.benchmark].name);
+    const struct report_source run = source_of(q, &s);
+    if (!*with)
+        return report_new(&run, NULL, err);
+    if (side_load(q, "with", *with, &t, err) < 0 || check_asked(&s, &t, err) < 0)
         return NULL;
-    }
-    return report_new(serial, concurrent, s->ranks, s->n_ranks, answers_topology(q, &s->run), err);
+    const struct report_source other = source_of(q, &t);
+    return report_new(&run, &other, err);
 }
 
 int report_markdown(struct request *q, struct reply *r, struct err *err)
 {
-    struct side s CLEANUP(side_fini) = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    struct report *report = make_report(q, &s, err);
+    int64_t with;
+    struct report *report = make_report(q, &with, err);
     if (!report)
         return -1;
     report_write_markdown(report, &body);
@@ -233,17 +272,19 @@ int report_markdown(struct request *q, struct reply *r, struct err *err)
 
 int report_get(struct request *q, struct reply *r, struct err *err)
 {
-    struct side s CLEANUP(side_fini) = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
+    int64_t with;
     const char *accept = request_header(q, "Accept");
     if (accept && strcasestr(accept, "text/markdown"))
         return report_markdown(q, r, err);
-    struct report *report = make_report(q, &s, err);
+    struct report *report = make_report(q, &with, err);
     if (!report)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
     jsonw_i64(&w, "run", q->arg);
+    if (with)
+        jsonw_i64(&w, "with", with);
     report_write_json(report, &w, "report");
     jsonw_end(&w);
     report_free(report);

@@ -103,7 +103,8 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
     if (load(q, &m, err) < 0 || store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
         return -1;
     p.ranks = ranks;
-    plot_marks_from(&p, answers_topology(q, &m.run));
+    struct topology stored CLEANUP(topology_fini) = {0};
+    plot_marks_from(&p, answers_topology(q, &m.run, &stored));
     if (plot_choose(&p, m.list, m.n, request_query(q, "matrix"), err) < 0 ||
         plot_write_svg(&p, &body, err) < 0)
         return -1;

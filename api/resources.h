@@ -33,9 +33,10 @@ int report_markdown(struct request *q, struct reply *r, struct err *err);
 int run_export(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
-// The topology is kept as it is now: it speaks for a run only while the machine is the same. NULL:
-// it does not.
-const struct topology *answers_topology(const struct request *q, const struct run *run);
+// The topology of the run's own time: this machine's, if nothing has changed, else read back into
+// *room, which the caller clears with topology_fini. NULL: none is stored (imports).
+const struct topology *answers_topology(const struct request *q, const struct run *run,
+                                        struct topology *room);
 
 // What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be
 // planned.

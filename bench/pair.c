@@ -6,9 +6,6 @@
 
 #include "base/cleanup.h"
 
-const char *const pair_class_names[PAIR_CLASSES] = {"siblings", "same L3", "same node",
-                                                    "same socket", "other socket"};
-
 enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b)
 {
     if (a->core >= 0 && a->core == b->core)

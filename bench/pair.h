@@ -3,16 +3,7 @@
 // tells the time, the second answers.
 #pragma once
 #include "bench/session.h"
-
-enum pair_class {
-    PAIR_SIBLINGS, // two threads of a core
-    PAIR_L3,       // the same last-level cache
-    PAIR_NODE,
-    PAIR_SOCKET,
-    PAIR_REMOTE, // another socket
-    PAIR_CLASSES
-};
-extern const char *const pair_class_names[PAIR_CLASSES];
+#include "model/topology.h"
 
 enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b);
 

@@ -34,6 +34,23 @@ const struct topo_node *topology_node(const struct topology *t, int os)
     return i < 0 ? NULL : &t->nodes[i];
 }
 
+const char *const pair_class_names[PAIR_CLASSES] = {"siblings", "same L3", "same node",
+                                                    "same socket", "other socket"};
+
+enum pair_class topology_pair_class(const struct topology *t, int cpu, int other)
+{
+    const struct topo_cpu *a = topology_cpu(t, cpu), *b = topology_cpu(t, other);
+    if (!a || !b)
+        return PAIR_CLASSES;
+    if (a->core == b->core)
+        return PAIR_SIBLINGS;
+    if (a->l3 >= 0 && a->l3 == b->l3)
+        return PAIR_L3;
+    if (a->node >= 0 && a->node == b->node)
+        return PAIR_NODE;
+    return a->package == b->package ? PAIR_SOCKET : PAIR_REMOTE;
+}
+
 static int llc_level(const struct topology *t)
 {
     int level = 0;

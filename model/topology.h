@@ -57,4 +57,18 @@ const struct topo_node *topology_node(const struct topology *t, int os); // NULL
 int topology_node_index(const struct topology *t, int os);               // -1: none
 int64_t topology_llc_bytes(const struct topology *t); // of one last-level cache; 0 unknown
 int64_t topology_llc_total(const struct topology *t); // all of that level together
+
+// What two CPUs share.
+enum pair_class {
+    PAIR_SIBLINGS, // two threads of a core
+    PAIR_L3,       // the same last-level cache
+    PAIR_NODE,
+    PAIR_SOCKET,
+    PAIR_REMOTE, // another socket
+    PAIR_CLASSES
+};
+extern const char *const pair_class_names[PAIR_CLASSES];
+// Of two OS numbers; PAIR_CLASSES where the topology lacks one of them.
+enum pair_class topology_pair_class(const struct topology *t, int cpu, int other);
+
 void topology_write_json(const struct topology *t, struct jsonw *w, const char *key);

@@ -26,7 +26,8 @@ static struct found *look(const struct import *i)
 {
     static struct found f;
     const struct matrix *m = &i->matrices[0];
-    curve_find(&f.curve, m, &milan, NULL);
+    const struct curve_machine machine = {.topology = &milan};
+    curve_find(&f.curve, m, &machine, NULL);
     groups_find(&f.groups, m, i->ranks, i->n_ranks, curve_plateau(&f.curve), NULL);
     anomaly_find(&f.anomalies, m, &f.groups, NULL);
     return &f;

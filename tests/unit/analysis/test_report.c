@@ -17,7 +17,17 @@ static void test_published(void)
     }
     static struct topo_cache l3[] = {{.level = 3, .bytes = 32 << 20}};
     const struct topology t = {.n_caches = 1, .caches = l3};
-    struct report *r = report_new(&s.matrices[0], &c.matrices[0], c.ranks, c.n_ranks, &t, NULL);
+    const struct report_source serial = {.matrices = s.matrices,
+                                         .n = s.n_matrices,
+                                         .ranks = s.ranks,
+                                         .n_ranks = s.n_ranks,
+                                         .topology = &t};
+    const struct report_source concurrent = {.matrices = c.matrices,
+                                             .n = c.n_matrices,
+                                             .ranks = c.ranks,
+                                             .n_ranks = c.n_ranks,
+                                             .topology = &t};
+    struct report *r = report_new(&serial, &concurrent, NULL);
     struct buf md = BUF_INIT, js = BUF_INIT;
     struct jsonw w = jsonw_to(&js);
     report_write_markdown(r, &md);
@@ -66,7 +76,8 @@ static void test_changes(void)
 int main(void)
 {
     struct err err = {0};
-    CHECK(report_new(NULL, NULL, NULL, 0, NULL, &err) == NULL && err.code == ERR_INVALID,
+    const struct report_source nothing = {0};
+    CHECK(report_new(&nothing, NULL, &err) == NULL && err.code == ERR_INVALID,
           "a report needs data");
     test_published();
     test_changes();

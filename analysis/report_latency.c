@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Latency over working set: the curve's steps, slow groups, odd cells; and of a serial and a
+// concurrent matrix together what company costs.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/anomaly.h"
+#include "analysis/contention.h"
+#include "analysis/curve.h"
+#include "analysis/groups.h"
+#include "analysis/report_section.h"
+#include "base/cleanup.h"
+
+#define MIB(bytes) ((double)(bytes) / 1048576)
+
+static const char *const match_names[] = {"unknown", "cache full", "cache exceeded"};
+static const char *const nodes_names[] = {"unknown", "alike", "differ"};
+static const char *const anomaly_names[] = {"inversion", "outlier"};
+
+struct one_mode {
+    const struct matrix *matrix; // NULL: this mode was not measured
+    struct curve curve;
+    struct groups groups;
+    struct anomalies anomalies;
+};
+
+static int find_mode(struct one_mode *mode, const struct report_source *s, const char *name,
+                     struct err *err)
+{
+    mode->matrix = s ? report_matrix(s, name) : NULL;
+    if (mode->matrix == NULL)
+        return 0;
+    const struct curve_machine machine = {.topology = s->topology,
+                                          .ranks = s->ranks,
+                                          .n_ranks = s->n_ranks,
+                                          .together = strcmp(name, "concurrent") == 0};
+    if (curve_find(&mode->curve, mode->matrix, &machine, err) < 0 ||
+        groups_find(&mode->groups, mode->matrix, s->ranks, s->n_ranks, curve_plateau(&mode->curve),
+                    err) < 0)
+        return -1;
+    return anomaly_find(&mode->anomalies, mode->matrix, &mode->groups, err);
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+static void write_steps(const struct curve *c, struct jsonw *w)
+{
+    jsonw_array(w, "steps");
+    for (int i = 0; i < c->n; i++) {
+        const struct curve_step *s = &c->steps[i];
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "from_bytes", s->from_bytes);
+        jsonw_i64(w, "to_bytes", s->to_bytes);
+        jsonw_fixed(w, "from_ns", s->from, 2);
+        jsonw_fixed(w, "to_ns", s->to, 2);
+        jsonw_fixed(w, "factor", s->factor, 3);
+        jsonw_text(w, "match", match_names[s->match]);
+        if (s->match != CURVE_UNKNOWN) {
+            jsonw_i64(w, "cache_level", s->level);
+            jsonw_i64(w, "cache_bytes", s->cache_bytes);
+            jsonw_i64(w, "ranks_sharing", s->sharers);
+        }
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_groups(const struct groups *g, struct jsonw *w)
+{
+    jsonw_object(w, "groups");
+    jsonw_bool(w, "known", g->known);
+    jsonw_fixed(w, "p", g->p, 4);
+    jsonw_i64(w, "from_bytes", g->from_bytes);
+    jsonw_array(w, "slow_ranks");
+    for (int i = 0; i < g->n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "rank", g->slow[i].rank);
+        jsonw_i64(w, "fast_rank", g->slow[i].fast_rank);
+        jsonw_i64(w, "node", g->slow[i].node);
+        jsonw_fixed(w, "typical_ratio", g->slow[i].typical, 3);
+        jsonw_fixed(w, "worst_ratio", g->slow[i].worst, 3);
+        jsonw_i64(w, "worst_bytes", g->slow[i].worst_bytes);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    jsonw_text(w, "nodes", nodes_names[g->nodes]);
+    jsonw_i64(w, "node_count", g->n_nodes);
+    jsonw_fixed(w, "node_spread_percent", g->node_spread_percent, 2);
+    jsonw_fixed(w, "within_percent", g->within_percent, 2);
+    jsonw_end(w);
+}
+
+static void write_anomalies(const struct anomalies *a, struct jsonw *w)
+{
+    jsonw_array(w, "anomalies");
+    for (int i = 0; i < a->n; i++) {
+        const struct anomaly *x = &a->list[i];
+        jsonw_object(w, NULL);
+        jsonw_text(w, "kind", anomaly_names[x->kind]);
+        jsonw_i64(w, "rank", x->rank);
+        if (x->other_rank >= 0)
+            jsonw_i64(w, "other_rank", x->other_rank);
+        jsonw_i64(w, "working_set", x->bytes);
+        jsonw_fixed(w, "ns", x->value, 2);
+        jsonw_fixed(w, "other_ns", x->other, 2);
+        jsonw_fixed(w, "percent", x->percent, 1);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_mode(const struct one_mode *m, struct jsonw *w, const char *key)
+{
+    if (m->matrix == NULL)
+        return;
+    jsonw_object(w, key);
+    write_steps(&m->curve, w);
+    write_groups(&m->groups, w);
+    write_anomalies(&m->anomalies, w);
+    jsonw_end(w);
+}
+
+static void write_contention(const struct contention *c, struct jsonw *w)
+{
+    jsonw_object(w, "contention");
+    jsonw_bool(w, "parts", c->parts);
+    if (c->parts)
+        jsonw_i64(w, "from_bytes", c->from_bytes);
+    jsonw_fixed(w, "typical_ratio_before", c->typical_before, 3);
+    jsonw_fixed(w, "typical_ratio_after", c->typical_after, 3);
+    jsonw_fixed(w, "worst_ratio", c->worst, 3);
+    jsonw_i64(w, "worst_rank", c->worst_rank);
+    jsonw_i64(w, "worst_bytes", c->worst_bytes);
+    jsonw_end(w);
+}
+
+// ---- Markdown -----------------------------------------------------------------------------------
+
+static void say_match(const struct curve_step *s, struct buf *out)
+{
+    char cache[80];
+    snprintf(cache, sizeof cache, "the %g MiB L%d cache", MIB(s->cache_bytes), s->level);
+    if (s->sharers > 1)
+        snprintf(cache + strlen(cache), sizeof cache - strlen(cache),
+                 ", shared by %d ranks (%g MiB each),", s->sharers,
+                 MIB(s->cache_bytes) / s->sharers);
+    if (s->match == CURVE_CACHE_FULL)
+        buf_fmt(out, ": %s runs out", cache);
+    else if (s->match == CURVE_CACHE_EXCEEDED)
+        buf_fmt(out, ": %s is exceeded, most loads go past it", cache);
+    else
+        buf_str(out, " (no recorded cache size matches)");
+    buf_str(out, ".\n");
+}
+
+static void say_steps(const struct curve *c, struct buf *out)
+{
+    if (c->n == 0)
+        buf_fmt(out, "- No step: nowhere do all ranks climb together by %.0f %% or more.\n",
+                100 * (CURVE_FACTOR - 1));
+    for (int i = 0; i < c->n; i++) {
+        const struct curve_step *s = &c->steps[i];
+        buf_fmt(out, "- From %g to %g MiB latency grows from %.1f to %.1f ns (× %.2f)",
+                MIB(s->from_bytes), MIB(s->to_bytes), s->from, s->to, s->factor);
+        say_match(s, out);
+    }
+}
+
+static void say_groups(const struct groups *g, struct buf *out)
+{
+    if (!g->known) {
+        buf_str(out, "- Groups of ranks cannot be judged: that takes recorded places, two ranks in "
+                     "a NUMA node and three sizes.\n");
+        return;
+    }
+    if (g->n == 0)
+        buf_fmt(out,
+                "- No slow group: from %g MiB on, ranks of one NUMA node are typically within "
+                "%.1f %% of one another.\n",
+                MIB(g->from_bytes), g->within_percent);
+    else
+        buf_fmt(out, "- %d slow rank%s from %g MiB on (p = %.4f):\n", g->n, g->n == 1 ? "" : "s",
+                MIB(g->from_bytes), g->p);
+    for (int i = 0; i < g->n; i++) {
+        const struct slow_rank *s = &g->slow[i];
+        buf_fmt(out,
+                "  - rank %lld is typically %.0f %% slower than rank %lld on the same node %lld, "
+                "at most %.0f %% (at %g MiB).\n",
+                (long long)s->rank, 100 * (s->typical - 1), (long long)s->fast_rank,
+                (long long)s->node, 100 * (s->worst - 1), MIB(s->worst_bytes));
+    }
+}
+
+static void say_nodes(const struct groups *g, struct buf *out)
+{
+    static const char *const words[] = {"cannot be told apart or called alike", "are alike",
+                                        "differ"};
+    if (g->n_nodes > 1)
+        buf_fmt(out,
+                "- The %d NUMA nodes %s: the one furthest from the mean (node %lld) is off by "
+                "%+.1f %%, against %.1f %% of spread inside a node.\n",
+                g->n_nodes, words[g->nodes], (long long)g->node_worst, g->node_spread_percent,
+                g->within_percent);
+}
+
+static void say_anomalies(const struct anomalies *a, struct buf *out)
+{
+    for (int i = 0; i < a->n; i++) {
+        const struct anomaly *x = &a->list[i];
+        buf_fmt(out, "- At %g MiB rank %lld takes %.1f ns, ", MIB(x->bytes), (long long)x->rank,
+                x->value);
+        if (x->kind == ANOMALY_INVERSION)
+            buf_fmt(out, "rank %lld %.1f ns: their usual order is inverted (%+.0f %%).\n",
+                    (long long)x->other_rank, x->other, x->percent);
+        else
+            buf_fmt(out, "where %.1f ns are typical (%+.0f %%).\n", x->other, x->percent);
+    }
+}
+
+static void say_mode(const struct one_mode *m, const char *title, struct buf *out)
+{
+    if (m->matrix == NULL)
+        return;
+    buf_fmt(out, "## %s\n\n", title);
+    say_steps(&m->curve, out);
+    say_groups(&m->groups, out);
+    say_nodes(&m->groups, out);
+    say_anomalies(&m->anomalies, out);
+    buf_char(out, '\n');
+}
+
+static void say_contention(const struct contention *c, struct buf *out)
+{
+    buf_str(out, "## All at once against one at a time\n\n");
+    if (c->parts)
+        buf_fmt(out,
+                "- The two modes part from %g MiB on: below, concurrent is typically %+.1f %% "
+                "against serial, from there on %+.1f %%.\n",
+                MIB(c->from_bytes), 100 * (c->typical_before - 1), 100 * (c->typical_after - 1));
+    else
+        buf_fmt(out, "- The two modes do not part: typically %+.1f %%.\n",
+                100 * (c->typical_before - 1));
+    buf_fmt(out, "- Largest difference: rank %lld at %g MiB, %.1f against %.1f ns (%+.0f %%).\n\n",
+            (long long)c->worst_rank, MIB(c->worst_bytes), c->worst_concurrent, c->worst_serial,
+            100 * (c->worst - 1));
+}
+
+// ---- A run, or a pair of runs -------------------------------------------------------------------
+
+static bool only(const struct report_source *s, const char *has, const char *lacks)
+{
+    return report_matrix(s, has) && !report_matrix(s, lacks);
+}
+
+// Two runs are a pair if each has what the other lacks, and their ranks were at the same places.
+static int check_pair(const struct report_source *a, const struct report_source *b, struct err *err)
+{
+    if (!(only(a, "serial", "concurrent") && only(b, "concurrent", "serial")) &&
+        !(only(b, "serial", "concurrent") && only(a, "concurrent", "serial")))
+        return err_set(err, ERR_CONFLICT, "with",
+                       "a pair is one run of serial alone and one of concurrent alone");
+    for (int i = 0; i < a->n_ranks; i++)
+        for (int j = 0; j < b->n_ranks; j++) {
+            const struct rank_info *p = &a->ranks[i], *q = &b->ranks[j];
+            bool moved = p->rank == q->rank && p->cpu >= 0 && q->cpu >= 0 &&
+                         (p->cpu != q->cpu || p->mem_node != q->mem_node);
+            if (moved)
+                return err_set(err, ERR_CONFLICT, "with",
+                               "rank %lld was on CPU %lld with memory on node %lld in one run, on "
+                               "CPU %lld with node %lld in the other",
+                               (long long)p->rank, (long long)p->cpu, (long long)p->mem_node,
+                               (long long)q->cpu, (long long)q->mem_node);
+        }
+    return 0;
+}
+
+struct modes {
+    struct one_mode serial, concurrent;
+};
+
+int report_latency(struct report_out *o, const struct report_source *a,
+                   const struct report_source *b, struct err *err)
+{
+    if (b && check_pair(a, b, err) < 0)
+        return -1;
+    const struct report_source *serial = !b || report_matrix(a, "serial") ? a : b;
+    const struct report_source *concurrent = !b || serial == b ? a : b;
+    CLEANUP_MEM struct modes *m = calloc(1, sizeof *m); // too large for a stack
+    if (!m)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+    if (find_mode(&m->serial, serial, "serial", err) < 0 ||
+        find_mode(&m->concurrent, concurrent, "concurrent", err) < 0)
+        return -1;
+    if (!m->serial.matrix && !m->concurrent.matrix)
+        return err_set(err, ERR_INVALID, "matrices",
+                       "a report needs a serial or a concurrent matrix");
+    struct contention c;
+    bool both = m->serial.matrix && m->concurrent.matrix;
+    if (both && contention_find(&c, m->serial.matrix, m->concurrent.matrix, err) < 0)
+        return -1;
+    write_mode(&m->serial, &o->w, "serial");
+    write_mode(&m->concurrent, &o->w, "concurrent");
+    say_mode(&m->serial, "One rank at a time (serial)", &o->markdown);
+    say_mode(&m->concurrent, "All ranks at once (concurrent)", &o->markdown);
+    if (both) {
+        write_contention(&c, &o->w);
+        say_contention(&c, &o->markdown);
+    }
+    return 0;
+}
