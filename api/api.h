@@ -2,6 +2,7 @@
 // The HTTP interface: what it needs and how to start it.
 #pragma once
 #include "base/err.h"
+#include "core/keeper.h"
 #include "core/loop.h"
 #include "core/machine.h"
 #include "core/runner.h"
@@ -12,6 +13,7 @@ struct api_services { // borrowed
     struct store *store;
     struct machine *machine;
     struct runner *runner;
+    struct keeper *keeper;
 };
 
 struct api_config {

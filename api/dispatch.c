@@ -6,7 +6,11 @@
 #include "base/log.h"
 #include "core/admission.h"
 
-enum { RETRY_BUSY_S = 10, RETRY_QUEUE_S = 60 }; // a probe of small sizes; a probe of large ones
+enum {
+    RETRY_BUSY_S = 10,   // a probe of small sizes
+    RETRY_QUEUE_S = 60,  // a probe of large ones
+    RETRY_DAMAGED_S = 1, // the database is set aside as soon as this is answered
+};
 
 static int try_route(struct request *q, struct reply *r, struct err *err)
 {
@@ -39,6 +43,8 @@ static void fail(struct request *q, struct reply *r, const struct err *err)
     bool refused = (err->code == ERR_BUSY || err->code == ERR_NO_MEMORY_NODE) && q->body.len > 0;
     if (refused || err->code == ERR_UNAVAILABLE)
         r->retry_after_s = RETRY_BUSY_S;
+    if (err->code == ERR_DAMAGED)
+        r->retry_after_s = RETRY_DAMAGED_S;
     if (err->code == ERR_QUEUE_FULL)
         r->retry_after_s = RETRY_QUEUE_S;
     if (err_info(err->code)->http >= 500)

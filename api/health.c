@@ -9,9 +9,6 @@
 #include "base/jsonw.h"
 #include "core/launch.h"
 
-// The largest matrix is 27 MB; stored, in the log of writes and in the file: twice that, and room.
-#define DISK_FREE_MIN_BYTES ((uint64_t)64 << 20)
-
 int health_alive(struct request *q, struct reply *r, struct err *err)
 {
     (void)q;
@@ -37,10 +34,10 @@ static int check_disk(const struct api_services *api, struct err *err)
     struct statvfs fs;
     if (statvfs(store_path(api->store), &fs) < 0)
         return err_sys(err, "cannot see how full the disk of the database is");
-    uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    if (free_bytes < DISK_FREE_MIN_BYTES)
-        return err_set(err, ERR_STORAGE, "", "%" PRIu64 " MiB free beside the database, below %d",
-                       free_bytes >> 20, (int)(DISK_FREE_MIN_BYTES >> 20));
+    int64_t free_bytes = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+    if (free_bytes < STORE_DISK_SPARE_BYTES)
+        return err_set(err, ERR_STORAGE, "", "%" PRId64 " MiB free beside the database, below %d",
+                       free_bytes >> 20, (int)(STORE_DISK_SPARE_BYTES >> 20));
     return 0;
 }
 
@@ -85,6 +82,7 @@ int health_ready(struct request *q, struct reply *r, struct err *err)
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
     int failed = run_checks(q->api, &w, err);
+    storage_write_findings(q->api, &w);
     jsonw_bool(&w, "ready", !failed);
     jsonw_bool(&w, "busy", runner_busy(q->api->runner));
     jsonw_i64(&w, "loop_wakeups", (int64_t)loop_wakeups(q->api->loop));

@@ -40,7 +40,7 @@ struct request {
     bool again;     // the handler is called again after its wait
 };
 
-enum reply_kind { REPLY_WHOLE, REPLY_WAIT, REPLY_STREAM };
+enum reply_kind { REPLY_WHOLE, REPLY_WAIT, REPLY_STREAM, REPLY_BACKUP };
 
 struct reply {
     enum reply_kind kind;

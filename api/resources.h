@@ -2,6 +2,7 @@
 // The handlers that api/routes.c lists, one file a resource.
 #pragma once
 #include "api/http.h"
+#include "base/jsonw.h"
 
 int page_index(struct request *q, struct reply *r, struct err *err);
 int page_script(struct request *q, struct reply *r, struct err *err);
@@ -30,6 +31,8 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err);
 int compare_get(struct request *q, struct reply *r, struct err *err);
 int report_get(struct request *q, struct reply *r, struct err *err);
 int report_markdown(struct request *q, struct reply *r, struct err *err);
+int storage_get(struct request *q, struct reply *r, struct err *err);
+int backup_get(struct request *q, struct reply *r, struct err *err);
 int run_export(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
@@ -37,6 +40,9 @@ int log_get(struct request *q, struct reply *r, struct err *err);
 // *room, which the caller clears with topology_fini. NULL: none is stored (imports).
 const struct topology *answers_topology(const struct request *q, const struct run *run,
                                         struct topology *room);
+
+// "findings":[…] of the database, into an open object.
+void storage_write_findings(const struct api_services *api, struct jsonw *w);
 
 // What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be
 // planned.

@@ -37,5 +37,7 @@ const struct route routes[] = {
      "Finished runs, whole, in the order of finishing: the feed for a collector"},
     {"GET", "/v1/compare", compare_get, "base,target,matrix,threshold,anyway",
      "Is one run slower than another, and what changed on the machine?"},
+    {"GET", "/v1/storage", storage_get, NULL, "How much is stored, what goes, what is wrong"},
+    {"GET", "/v1/backup", backup_get, NULL, "The database as a file, while the daemon works on"},
     {0},
 };

@@ -34,6 +34,7 @@ enum {
     BODY_DEADLINE_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
     BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
     STREAM_BLOCK = 4096,
+    RETRY_BACKUP_S = 30, // a gigabyte and its way to the client
 };
 
 struct listener {
@@ -66,9 +67,11 @@ struct call {
     struct reply r;
     struct waiter *waiter;
     struct stream *stream;
+    struct backup *backup;
+    struct loop_watch *hangup;   // of a client that waits for a backup
     struct loop_timer *deadline; // of a body
     size_t received;
-    bool begun, suspended, counted;
+    bool begun, suspended, counted, gone;
 };
 
 // ---- waiting ----
@@ -245,8 +248,69 @@ static enum MHD_Result start_waiting(struct call *c)
     return MHD_YES;
 }
 
+// ---- backups
+
+// A client that has gone while its copy is made: nobody looks at a suspended connection, so we do.
+static void on_hangup(void *ctx, uint32_t events)
+{
+    struct call *c = ctx;
+    (void)events;
+    loop_unwatch(c->hangup);
+    c->hangup = NULL;
+    backup_free(c->backup);
+    c->backup = NULL;
+    c->gone = true;
+    resume(c);
+}
+
+static int watch_hangup(struct call *c, struct err *err)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (!info)
+        return err_set(err, ERR_INTERNAL, "", "the connection has no descriptor");
+    c->hangup = loop_watch_fd(c->server->api.loop, info->connect_fd, EPOLLRDHUP, on_hangup, c, err);
+    return c->hangup ? 0 : -1;
+}
+
+static enum MHD_Result start_backup(struct call *c)
+{
+    struct err err;
+    if (strcmp(c->q.method, "HEAD") == 0) // nothing is copied to say how long it would be
+        return send_whole(c);
+    c->backup = keeper_backup(c->server->api.keeper, resume, c, &err);
+    if (!c->backup || watch_hangup(c, &err) < 0) {
+        c->r.retry_after_s = err.code == ERR_CONFLICT ? RETRY_BACKUP_S : 0;
+        return send_error(c, &err, false);
+    }
+    suspend(c);
+    return MHD_YES;
+}
+
+static enum MHD_Result send_backup(struct call *c)
+{
+    struct err err;
+    int64_t bytes = 0;
+    loop_unwatch(c->hangup);
+    c->hangup = NULL;
+    if (c->gone)
+        return MHD_NO;
+    int fd = backup_take(c->backup, &bytes, &err);
+    if (fd < 0)
+        return send_error(c, &err, false);
+    struct MHD_Response *m = MHD_create_response_from_fd64((uint64_t)bytes, fd);
+    if (!m) {
+        close(fd);
+        return MHD_NO;
+    }
+    add_header(m, "Content-Disposition", "attachment; filename=\"numaprobe.db\"");
+    return queue(c, m, 200, "");
+}
+
 static enum MHD_Result answer(struct call *c)
 {
+    if (c->backup || c->gone)
+        return send_backup(c);
     if (c->waiter) {
         waiter_free(c->waiter);
         c->waiter = NULL;
@@ -259,6 +323,8 @@ static enum MHD_Result answer(struct call *c)
         return start_waiting(c);
     if (c->r.kind == REPLY_STREAM)
         return send_stream(c);
+    if (c->r.kind == REPLY_BACKUP && !c->server->stopping)
+        return start_backup(c);
     return send_whole(c);
 }
 
@@ -421,6 +487,8 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ca
     unlink_call(c);
     waiter_free(c->waiter);
     stream_free(c->stream);
+    loop_unwatch(c->hangup);
+    backup_free(c->backup);
     loop_timer_free(c->deadline);
     uncount_waiter(c);
     reply_fini(&c->r);

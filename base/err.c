@@ -28,6 +28,7 @@ static const struct err_info infos[ERR_CODES] = {
     [ERR_FORBIDDEN] = {"forbidden", "Not allowed", 403, 4},
     [ERR_QUEUE_FULL] = {"queue-full", "Too many runs are waiting", 429, 6},
     [ERR_STORAGE] = {"storage", "The daemon cannot store this", 507, 1},
+    [ERR_DAMAGED] = {"damaged", "The database is damaged", 503, 1},
     [ERR_UNAVAILABLE] = {"unavailable", "Not available now", 503, 1},
     [ERR_UNREACHABLE] = {"unreachable", "The daemon does not answer", 502, 3},
     [ERR_NO_MEMORY_NODE] = {"memory-short", "The node has not enough free memory", 409, 6},

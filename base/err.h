@@ -27,6 +27,7 @@ enum err_code {
     ERR_FORBIDDEN,      // not allowed
     ERR_QUEUE_FULL,     // too many waiting
     ERR_STORAGE,        // database cannot store (disk full, I/O error)
+    ERR_DAMAGED,        // the database is damaged; it will be set aside
     ERR_UNAVAILABLE,    // cannot serve now
     ERR_UNREACHABLE,    // client: no answer from the daemon
     ERR_NO_MEMORY_NODE, // the target node cannot give the memory asked for

@@ -63,6 +63,7 @@ int cmd_matrix(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_plot(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_log(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_label(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_backup(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_delete(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err);
@@ -71,5 +72,5 @@ int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
-extern const struct param_table run_options, runs_options, show_options, plot_options,
-    compare_options;
+extern const struct param_table run_options, runs_options, show_options, plot_options;
+extern const struct param_table compare_options, backup_options;

@@ -180,6 +180,7 @@ static bool add_readiness(struct grid *g, struct cli *c)
         return false;
     CLEANUP_JSON struct json *j = json_parse(buf_text(&r.body), r.body.len, NULL);
     bool serious = false;
+    serious |= add_findings(g, j);
     for (const struct json *k = json_first(json_get(j, "checks")); k; k = json_next(k))
         if (!json_get_bool(k, "ok", true)) {
             add_finding(g, json_get_text(k, "name", ""), json_get_text(k, "text", ""), "", true);

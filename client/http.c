@@ -2,9 +2,11 @@
 #include "client/http.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -26,6 +28,8 @@ struct transfer {
     struct buf line, data;
     char event[32], id[32];
     bool stopped;
+    int fd; // http_download
+    int write_error;
 };
 
 static void transfer_end(struct transfer *t)
@@ -178,6 +182,44 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
         err->code = ERR_UNREACHABLE;
         return err_prefix(err, "the answer of %.100s", c->url);
     }
+    return 0;
+}
+
+// curl hands out whole blocks: write may take them in parts.
+static size_t take_file(char *data, size_t one, size_t n, void *ctx)
+{
+    struct transfer *t = ctx;
+    long status = 0;
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status != 200)
+        return take_body(data, one, n, ctx);
+    for (size_t done = 0; done < n * one;) {
+        ssize_t w = write(t->fd, data + done, n * one - done);
+        if (w < 0 && errno != EINTR) {
+            t->write_error = errno;
+            return 0;
+        }
+        done += w > 0 ? (size_t)w : 0;
+    }
+    return n * one;
+}
+
+int http_download(const struct cli *c, const char *path, int fd, struct http_reply *out,
+                  struct err *err)
+{
+    struct transfer t CLEANUP(transfer_end) = {.reply = out, .fd = fd};
+    if (transfer_begin(&t, c, "GET", path, err) < 0)
+        return -1;
+    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_file);
+    curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
+    curl_easy_setopt(t.curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    CURLcode rc = curl_easy_perform(t.curl);
+    errno = t.write_error;
+    if (rc == CURLE_WRITE_ERROR && errno)
+        return err_sys(err, "cannot write the file");
+    if (rc != CURLE_OK)
+        return transfer_error(c, rc, err);
+    curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &out->status);
     return 0;
 }
 

@@ -24,6 +24,11 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
 // The error of an answer that was no success (problem document, or the status alone).
 int http_problem(const struct http_reply *r, struct err *err);
 
+// Writes the body of a 200 to `fd` as it comes, however long that takes; another answer goes to
+// *out. ERR_SYSTEM: fd cannot be written to.
+int http_download(const struct cli *c, const char *path, int fd, struct http_reply *out,
+                  struct err *err);
+
 // Follows an event stream. fn gets each event's name, id and data; returns false to stop. Returns 0
 // when stopped or ended, -1 when the stream broke (ERR_UNREACHABLE) or was refused.
 typedef bool event_fn(void *ctx, const char *event, const char *id, const char *data, size_t len);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,17 @@
 #include "base/cleanup.h"
 
 // Offsets in the file header: https://www.sqlite.org/fileformat.html section 1.3
-enum { HEADER_SIZE = 100, AT_USER_VERSION = 60, AT_APPLICATION_ID = 68 };
+enum {
+    HEADER_SIZE = 100,
+    AT_PAGE_SIZE = 16,
+    AT_FORMATS = 18,
+    AT_FRACTIONS = 21,
+    AT_CHANGES = 24,
+    AT_PAGES = 28,
+    AT_USER_VERSION = 60,
+    AT_APPLICATION_ID = 68,
+    AT_PAGES_VALID_FOR = 92,
+};
 
 static int64_t latest(const struct embedded *steps)
 {
@@ -42,36 +53,81 @@ static int64_t big_endian(const unsigned char *p)
     return (int64_t)p[0] << 24 | (int64_t)p[1] << 16 | (int64_t)p[2] << 8 | p[3];
 }
 
+// Whether any program could have written this as the beginning of a database of `bytes` bytes.
+static int check_header(const unsigned char *head, int64_t n, int64_t bytes, bool has_log,
+                        const char *path, struct err *err)
+{
+    static const unsigned char fractions[] = {64, 32, 32};
+    if (n < HEADER_SIZE || memcmp(head, "SQLite format 3", 16) != 0)
+        return err_set(err, ERR_DAMAGED, "", "%s is not a database", path);
+    int64_t page = head[AT_PAGE_SIZE] << 8 | head[AT_PAGE_SIZE + 1];
+    if (page == 1)
+        page = 65536;
+    if (page < 512 || (page & (page - 1)) || head[AT_FORMATS] - 1u > 1 ||
+        head[AT_FORMATS + 1] - 1u > 1 || memcmp(head + AT_FRACTIONS, fractions, 3) != 0)
+        return err_set(err, ERR_DAMAGED, "", "%s begins with nonsense", path);
+    int64_t pages = big_endian(head + AT_PAGES);
+    bool known = memcmp(head + AT_CHANGES, head + AT_PAGES_VALID_FOR, 4) == 0;
+    if (known && !has_log && bytes < pages * page)
+        return err_set(err, ERR_DAMAGED, "",
+                       "%s is cut off: %" PRId64 " of %" PRId64 " bytes are there", path, bytes,
+                       pages * page);
+    return 0;
+}
+
+static bool has_log(const char *path)
+{
+    char log[600];
+    struct stat st;
+    snprintf(log, sizeof log, "%s-wal", path);
+    return stat(log, &st) == 0 && st.st_size > 0;
+}
+
 int migrate_check_file(const char *path, const struct embedded *steps, struct err *err)
 {
-    unsigned char head[HEADER_SIZE];
+    unsigned char head[HEADER_SIZE] = {0};
+    struct stat st;
     CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));
     ssize_t n = read(fd, head, sizeof head);
-    if (n < 0)
+    if (n < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));
     if (n == 0)
         return 0;
-    if (n < HEADER_SIZE || memcmp(head, "SQLite format 3", 16) != 0)
-        return err_set(err, ERR_STORAGE, "", "%s is not a database; it is left alone", path);
+    if (check_header(head, n, (int64_t)st.st_size, has_log(path), path, err) < 0)
+        return -1;
     return check_identity(path, big_endian(head + AT_APPLICATION_ID),
                           big_endian(head + AT_USER_VERSION), steps, err);
 }
 
+// The copy is on disk before anything is changed, and has its name only when it is whole.
+static int keep(const char *part, const char *copy, struct err *err)
+{
+    CLEANUP_FD int fd = open(part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fsync(fd) < 0 || rename(part, copy) < 0)
+        return err_set(err, ERR_STORAGE, "", "%s: %s", part, strerror(errno));
+    char dir[600];
+    snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(copy, '/') - copy), copy);
+    CLEANUP_FD int d = open(*dir ? dir : "/", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    return d < 0 || fsync(d) < 0 ? err_set(err, ERR_STORAGE, "", "%s: %s", dir, strerror(errno))
+                                 : 0;
+}
+
 static int backup(sqlite3 *db, const char *path, int64_t version, struct err *err)
 {
-    char copy[512];
+    char copy[600], part[620];
     snprintf(copy, sizeof copy, "%s.v%" PRId64 ".bak", path, version);
-    unlink(copy); // of an attempt that failed
+    snprintf(part, sizeof part, "%s.part", copy);
+    unlink(part); // of an attempt that failed
     sqlite3_stmt *q;
     int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
     if (rc != SQLITE_OK)
         return sq_fail(err, db, rc, "VACUUM INTO");
-    int done = sq_bind(q, err, "t", copy) < 0 ? -1 : sq_step(q, err);
+    int done = sq_bind(q, err, "t", part) < 0 ? -1 : sq_step(q, err);
     sqlite3_finalize(q);
-    if (done < 0) {
-        unlink(copy);
+    if (done < 0 || keep(part, copy, err) < 0) {
+        unlink(part);
         return err_prefix(err, "copy before the migration to %s", copy);
     }
     return 0;

@@ -13,11 +13,13 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/admission.h"
 #include "core/launch.h"
 #include "core/planner.h"
 #include "core/runner_job.h"
+#include "core/store_keep.h"
 
 enum {
     RETRY_MS = 30000,
@@ -278,7 +280,10 @@ static void add_findings(struct runner *r, struct job *j)
         conditions_add(&j->conditions, "ranks run as %s", j->account.text);
 }
 
-static int mark_started(struct runner *r, struct job *j, struct err *err)
+// Hands the row of the run to `put`.
+static int with_row(struct runner *r, struct job *j,
+                    int (*put)(struct store *s, const struct run_restore *row, struct err *err),
+                    struct err *err)
 {
     CLEANUP_BUF struct buf plan = BUF_INIT, conditions = BUF_INIT;
     CLEANUP_MEM struct fingerprint *f = calloc(1, sizeof *f);
@@ -291,8 +296,28 @@ static int mark_started(struct runner *r, struct job *j, struct err *err)
     conditions_write_json(&j->conditions, &conditions);
     if (!buf_ok(&plan) || !buf_ok(&conditions))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the plan");
-    return store_run_started(r->store, j->id, buf_text(&plan), buf_text(&conditions), f,
-                             r->machine->topology_xml, err);
+    const struct run_restore row = {.id = j->id,
+                                    .created_ms = j->created_ms,
+                                    .started_ms = j->started_ms,
+                                    .spec = &j->spec,
+                                    .node = r->machine->hostname,
+                                    .plan_json = buf_text(&plan),
+                                    .conditions_json = buf_text(&conditions),
+                                    .fingerprint = f,
+                                    .topology_xml = r->machine->topology_xml};
+    return put(r->store, &row, err);
+}
+
+static int put_started(struct store *s, const struct run_restore *row, struct err *err)
+{
+    return store_run_started(s, row->id, row->plan_json, row->conditions_json, row->fingerprint,
+                             row->topology_xml, err);
+}
+
+static int mark_started(struct runner *r, struct job *j, struct err *err)
+{
+    j->started_ms = clock_wall_ms();
+    return with_row(r, j, put_started, err);
 }
 
 static struct job *make_job(struct runner *r, int64_t id, struct err *err)
@@ -307,6 +332,7 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
     j->ctx = r;
     if (store_run_get(r->store, id, &run, err) == 0) {
         j->spec = run.spec;
+        j->created_ms = run.created_ms;
         if (check(r, &j->spec, &j->plan, true, err) == 0) {
             j->account = r->account;
             add_findings(r, j);
@@ -321,7 +347,8 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
 static void could_not_start(struct runner *r, int64_t id, const struct err *why)
 {
     struct err err;
-    if (why->code == ERR_STORAGE || finish_early(r, id, RUN_FAILED, why, &err) < 0) {
+    bool no_store = why->code == ERR_STORAGE || why->code == ERR_DAMAGED;
+    if (no_store || finish_early(r, id, RUN_FAILED, why, &err) < 0) {
         log_error("run.start", why);
         loop_timer_set(r->retry, RETRY_MS);
         return;
@@ -507,6 +534,25 @@ int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *er
     out->n_ranks = r->job->plan.n_ranks;
     snprintf(out->method, sizeof out->method, "%s", r->job->records.hello.method);
     return 0;
+}
+
+void runner_disturbed(struct runner *r, const char *what)
+{
+    struct conditions *c = r->job ? &r->job->conditions : NULL;
+    for (int i = 0; c && i < c->n; i++)
+        if (strstr(c->text[i], what))
+            return;
+    if (c)
+        conditions_add(c, "DISTURBED: %s", what);
+}
+
+void runner_store_replaced(struct runner *r)
+{
+    struct err err;
+    if (r->job && with_row(r, r->job, store_run_restore, &err) < 0)
+        log_error("run.restore", &err);
+    if (r->started)
+        loop_timer_set(r->kick, 0);
 }
 
 bool runner_busy(const struct runner *r)

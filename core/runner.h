@@ -53,6 +53,10 @@ int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *er
 int64_t runner_event_id(const struct runner *r,
                         int64_t run_id); // last event of that run; 0: none known
 bool runner_busy(const struct runner *r);
+// Something of ours took time or the disk: noted in the conditions of the run that is going on.
+void runner_disturbed(struct runner *r, const char *what);
+// The database is a fresh one: the run that is going on is put into it again.
+void runner_store_replaced(struct runner *r);
 const char *runner_account(
     const struct runner *r); // who ranks run as: "nobody", or "root" with why
 // Log of the run: the file while it runs, the stored text afterwards. free()

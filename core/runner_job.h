@@ -22,6 +22,7 @@ struct job {
     // Set by the runner before job_start; owned by the job.
     struct loop *loop;
     int64_t id;
+    int64_t created_ms, started_ms; // UTC
     struct spec spec;
     struct plan plan;
     struct account account;

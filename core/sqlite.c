@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -15,8 +16,8 @@ static const struct {
     {SQLITE_FULL, ERR_STORAGE, "the disk is full"},
     {SQLITE_IOERR, ERR_STORAGE, "the disk gave an I/O error"},
     {SQLITE_READONLY, ERR_STORAGE, "the database cannot be written to"},
-    {SQLITE_CORRUPT, ERR_STORAGE, "the database is damaged"},
-    {SQLITE_NOTADB, ERR_STORAGE, "the file is not a database"},
+    {SQLITE_CORRUPT, ERR_DAMAGED, "the database is damaged"},
+    {SQLITE_NOTADB, ERR_DAMAGED, "the file is not a database"},
     {SQLITE_CANTOPEN, ERR_STORAGE, "the database cannot be opened"},
     {SQLITE_PERM, ERR_STORAGE, "no permission for the database"},
     {SQLITE_BUSY, ERR_STORAGE, "another program has the database locked"},
@@ -24,9 +25,28 @@ static const struct {
     {SQLITE_NOMEM, ERR_NO_MEMORY, "no memory for the database"},
 };
 
+static struct {
+    sqlite3 *db;
+    void (*fn)(void *ctx);
+    void *ctx;
+} on_damage;
+
+void sq_on_damage(sqlite3 *db, void (*fn)(void *ctx), void *ctx)
+{
+    if (!fn && on_damage.db != db)
+        return;
+    on_damage.db = fn ? db : NULL;
+    on_damage.fn = fn;
+    on_damage.ctx = ctx;
+}
+
 int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what)
 {
     const char *detail = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    if (!db)
+        return err_set(err, ERR_STORAGE, "", "there is no database now (%s: %s)", what, detail);
+    if (((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB) && on_damage.db == db)
+        on_damage.fn(on_damage.ctx);
     for (size_t i = 0; i < COUNT_OF(meanings); i++)
         if (meanings[i].rc == (rc & 0xff))
             return err_set(err, meanings[i].code, "", "%s (%s: %s)", meanings[i].text, what,
@@ -53,6 +73,25 @@ int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
         *out = sqlite3_column_int64(q, 0);
     sqlite3_finalize(q);
     return row < 0 ? -1 : row > 0 ? 0 : err_set(err, ERR_INTERNAL, "", "%s: no answer", sql);
+}
+
+int sq_check(sqlite3 *db, struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, db, rc, "quick_check");
+    int row = sq_step(q, err);
+    if (row < 0)
+        return -1;
+    char text[160];
+    snprintf(text, sizeof text, "%s", row ? sq_text(q, 0) : "no answer");
+    for (char *c = text; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    return strcmp(text, "ok") == 0
+               ? 0
+               : err_set(err, ERR_DAMAGED, "", "the database is damaged (%s)", text);
 }
 
 static int bind_one(sqlite3_stmt *q, int at, char kind, va_list *ap)

@@ -7,9 +7,14 @@
 #include "base/err.h"
 
 // What SQLite said, as an error: ERR_STORAGE for what a person can mend (disk full, I/O, read-only,
-// corrupt, busy), ERR_NO_MEMORY, else ERR_INTERNAL. Returns -1.
+// busy, no database at all), ERR_DAMAGED, ERR_NO_MEMORY, else ERR_INTERNAL. Returns -1.
 int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what);
+// Called from sq_fail when statements of this connection find the database damaged (ERR_DAMAGED);
+// fn NULL: nobody any more. One connection of a process has it: the one that writes.
+void sq_on_damage(sqlite3 *db, void (*fn)(void *ctx), void *ctx);
 int sq_exec(sqlite3 *db, const char *sql, struct err *err);
+// PRAGMA quick_check: ERR_DAMAGED says what is wrong first.
+int sq_check(sqlite3 *db, struct err *err);
 // First column of the first row as a number.
 int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
 

@@ -22,6 +22,9 @@
 #include "core/store_db.h"
 #include "schema/schema.h"
 
+// quick_check reads about 300 MB/s: 50 ms of the 300 that a start may take.
+enum { CHECK_WHOLE_BYTES = 16 << 20 };
+
 static const char *const sql[STORE_QUERIES] = {
     [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec) "
                  "VALUES ('queued',?1,?2,?3,?4,?5)",
@@ -43,6 +46,10 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_CHANGES] = "SELECT id FROM run WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     [Q_TOUCH] = "UPDATE counter SET value = value WHERE name = 'seq'",
     [Q_CLOCK_STEPS] = "SELECT value FROM counter WHERE name = 'clock_steps'",
+    [Q_OLD] = "SELECT id, created_ms FROM run WHERE id > ?1 AND seq IS NOT NULL AND label = '' "
+              "AND NOT EXISTS (SELECT 1 FROM baseline_run WHERE run_id = run.id) "
+              "AND id < (SELECT id FROM run WHERE seq IS NOT NULL ORDER BY id DESC LIMIT 1) "
+              "ORDER BY id LIMIT 1",
     [Q_RUNNING] = "SELECT id FROM run WHERE state = 'running' ORDER BY id LIMIT 1",
     [Q_DELETE] = "DELETE FROM run WHERE id = ?1",
     [Q_FINGERPRINT_PUT] = "INSERT OR IGNORE INTO fingerprint (hash,kind,json) VALUES (?1,?2,?3)",
@@ -229,6 +236,78 @@ static int open_db(struct store *s, struct err *err)
     return exec_list(s, settings, COUNT_OF(settings), err);
 }
 
+// All of a small file; of a large one the ends of each table. The rest of it is checked by a
+// process of its own when the last daemon did not end well (core/keeper.c), and by every statement.
+static int check(struct store *s, struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    struct stat st;
+    bool small = stat(s->path, &st) == 0 && st.st_size <= CHECK_WHOLE_BYTES;
+    if (small)
+        return sq_check(s->db, err);
+    int rc = sqlite3_prepare_v2(s->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
+                                &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, s->db, rc, "schema");
+    int row;
+    while ((row = sq_step(q, err)) > 0) {
+        char text[200];
+        int64_t n;
+        snprintf(text, sizeof text, "SELECT count(*) FROM (SELECT * FROM \"%.60s\" LIMIT 9)",
+                 sq_text(q, 0));
+        if (sq_number(s->db, text, &n, err) < 0)
+            return -1;
+    }
+    return row;
+}
+
+// What was given so far, so that a fresh database can go on from there.
+static int read_numbers(struct store *s, struct err *err)
+{
+    return sq_number(s->db,
+                     "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'run'), 0)",
+                     &s->last_id, err) < 0 ||
+                   sq_number(s->db, "SELECT value FROM counter WHERE name = 'seq'", &s->last_seq,
+                             err) < 0
+               ? -1
+               : 0;
+}
+
+int store_db_open(struct store *s, struct err *err)
+{
+    char log[600];
+    snprintf(log, sizeof log, "%s-wal", s->path);
+    s->unclean = !file_empty(log);
+    if (migrate_check_file(s->path, schema_sql, err) < 0 || open_db(s, err) < 0 ||
+        check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
+        prepare_all(s, err) < 0 || read_numbers(s, err) < 0)
+        return -1;
+    return 0;
+}
+
+void store_db_close(struct store *s, bool checkpoint)
+{
+    for (int q = 0; q < STORE_QUERIES; q++) {
+        sqlite3_finalize(s->queries[q]);
+        s->queries[q] = NULL;
+    }
+    if (!s->db)
+        return;
+    sq_on_damage(s->db, NULL, NULL);
+    sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !checkpoint, NULL);
+    sqlite3_close(s->db);
+    s->db = NULL;
+}
+
+// Sets a damaged one aside, once.
+static int open_or_replace(struct store *s, struct err *err)
+{
+    if (store_db_open(s, err) == 0)
+        return 0;
+    struct err why = *err;
+    return why.code == ERR_DAMAGED ? store_set_aside(s, why.text, err) : -1;
+}
+
 struct store *store_open(const char *dir, struct err *err)
 {
     struct store *s = calloc(1, sizeof *s);
@@ -237,11 +316,11 @@ struct store *store_open(const char *dir, struct err *err)
         return NULL;
     }
     s->lock = -1;
-    snprintf(s->path, sizeof s->path, "%s/numaprobe.db", dir);
-    if (make_dirs(dir, err) == 0 && take_lock(s, dir, err) == 0 &&
-        migrate_check_file(s->path, schema_sql, err) == 0 && open_db(s, err) == 0 &&
-        migrate_run(s->db, s->path, schema_sql, err) == 0 && prepare_all(s, err) == 0)
+    snprintf(s->dir, sizeof s->dir, "%s", dir);
+    snprintf(s->path, sizeof s->path, "%s/numaprobe.db", s->dir);
+    if (make_dirs(dir, err) == 0 && take_lock(s, dir, err) == 0 && open_or_replace(s, err) == 0)
         return s;
+    store_db_close(s, false);
     store_close(s);
     return NULL;
 }
@@ -250,9 +329,8 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    for (int q = 0; q < STORE_QUERIES; q++)
-        sqlite3_finalize(s->queries[q]);
-    sqlite3_close(s->db);
+    store_db_close(s, true);
+    buf_free(&s->carry);
     if (s->lock >= 0)
         close(s->lock);
     free(s);
@@ -270,7 +348,13 @@ int store_begin(struct store *s, struct err *err)
 
 int store_end(struct store *s, int result, struct err *err)
 {
-    if (result == 0 && sq_exec(s->db, "COMMIT", err) == 0)
+    bool done = result == 0 && sq_exec(s->db, "COMMIT", err) == 0;
+    if (done && s->new_id)
+        s->last_id = s->new_id;
+    if (done && s->new_seq)
+        s->last_seq = s->new_seq;
+    s->new_id = s->new_seq = 0;
+    if (done)
         return 0;
     if (!sqlite3_get_autocommit(s->db)) // some errors have rolled back already
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);

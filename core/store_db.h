@@ -3,8 +3,10 @@
 #pragma once
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "core/sqlite.h"
 #include "core/store.h"
+#include "core/store_keep.h"
 
 enum store_query {
     Q_INSERT,
@@ -21,6 +23,7 @@ enum store_query {
     Q_CHANGES,
     Q_TOUCH,
     Q_CLOCK_STEPS,
+    Q_OLD,
     Q_RUNNING,
     Q_DELETE,
     Q_FINGERPRINT_PUT,
@@ -52,12 +55,22 @@ enum store_query {
     "label,topology_hash"
 
 struct store {
-    sqlite3 *db;
+    sqlite3 *db; // NULL: none could be opened after a damaged one was set aside
     int lock;
-    char path[512];
+    char dir[480], path[512];
+    int64_t last_id, last_seq; // given so far
+    int64_t new_id, new_seq;   // in the transaction that is open; 0: none
+    struct buf carry;          // what a fresh database takes over, as SQL
+    bool unclean, moved;       // moved: a damaged one was set aside, there is no fresh one yet
+    struct store_damage damage;
+    void (*on_damage)(void *ctx);
+    void *damage_ctx;
     sqlite3_stmt *queries[STORE_QUERIES];
 };
 
+int store_db_open(struct store *s, struct err *err); // all but the lock
+// `checkpoint`: a healthy database; the log of a damaged one stays as it is.
+void store_db_close(struct store *s, bool checkpoint);
 int store_begin(struct store *s, struct err *err);
 // Commits if `result` is 0, else rolls back; returns -1 if anything failed.
 int store_end(struct store *s, int result, struct err *err);

@@ -55,7 +55,7 @@ int store_insert(struct store *s, const struct spec *spec, const char *node, con
                 buf_text(&text)) < 0 ||
         sq_done(q, err) < 0)
         return -1;
-    *id = sqlite3_last_insert_rowid(s->db);
+    *id = s->new_id = sqlite3_last_insert_rowid(s->db);
     return 0;
 }
 
@@ -264,6 +264,7 @@ int store_finish(struct store *s, int64_t id, const struct run_result *r, struct
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over already", id);
     if (number(s->queries[Q_NEXT_SEQ], &seq, err) != 1 || put_final(s, id, r, seq, err) < 0)
         return -1;
+    s->new_seq = seq;
     if (store_result_put(s, id, r, err) < 0)
         return -1;
     return r->metrics.version ? store_metrics_put(s, id, &r->metrics, err) : 0;
@@ -312,7 +313,7 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
     int rc = sq_bind(q, err, "i", id) < 0 ? -1 : sq_done(q, err);
     if (store_end(s, rc, err) < 0)
         return -1;
-    sqlite3_exec(s->db, "PRAGMA incremental_vacuum(1000)", NULL, NULL, NULL); // the file shrinks
+    sqlite3_exec(s->db, "PRAGMA incremental_vacuum(64)", NULL, NULL, NULL); // the file shrinks
     return 0;
 }
 

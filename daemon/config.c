@@ -16,6 +16,9 @@
         .room = sizeof(((struct config *)NULL)->member), __VA_ARGS__                               \
     }
 
+// An empty database has 0.3 MB and a run up to 27: less would delete every run at once.
+#define KEEP_BYTES_MIN ((uint64_t)16 << 20)
+
 static const char default_file[] = "/etc/numaprobe/numaprobed.conf";
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
@@ -37,6 +40,29 @@ static const struct param params[] = {
     TEXT(job_user, .def = "", .metavar = "USER",
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
                  "else nobody."),
+    {.name = "keep_days",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct config, limits.keep_days),
+     .min = 0,
+     .max = 36500,
+     .def = "0",
+     .help = "Delete runs that were asked for longer ago, when a run ends; 0 keeps them. Labelled "
+             "runs and those in a baseline always stay."},
+    {.name = "keep_runs",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct config, limits.keep_runs),
+     .min = 0,
+     .max = 100000000,
+     .def = "0",
+     .help = "Delete the oldest runs of more than so many; 0 keeps them."},
+    {.name = "keep_bytes",
+     .kind = PARAM_BYTES,
+     .offset = offsetof(struct config, limits.keep_bytes),
+     .min = 0,
+     .max = (double)((uint64_t)1 << 50),
+     .def = "0",
+     .help = "Delete the oldest runs while the database uses more than this (2G), at least 16M; 0 "
+             "keeps them."},
     {.name = "log_level",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct config, log_level),
@@ -185,6 +211,8 @@ static int finish(struct config *c, struct err *err)
         return err_set(err, ERR_USAGE, "socket",
                        "the run directory's path is too long for a "
                        "socket; name one by --socket");
+    if (c->limits.keep_bytes && c->limits.keep_bytes < KEEP_BYTES_MIN)
+        return err_set(err, ERR_USAGE, "keep_bytes", "keep_bytes must be 0 or at least 16M");
     if (strcmp(c->socket, "none") == 0)
         c->socket[0] = '\0';
     return 0;

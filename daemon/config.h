@@ -4,6 +4,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/param.h"
+#include "core/store_keep.h"
 
 struct config {
     char listen[256];
@@ -12,6 +13,7 @@ struct config {
     char run_dir[200];
     char job_user[64];
     char file[256];
+    struct store_limits limits;
     int log_level; // index; config_log_level() gives the level
 };
 

@@ -16,6 +16,8 @@
 #include "api/router.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/keeper.h"
+#include "core/store_child.h"
 #include "core/supervisor.h"
 #include "daemon/config.h"
 
@@ -25,6 +27,7 @@ struct daemon {
     struct store *store;
     struct machine machine;
     struct runner *runner;
+    struct keeper *keeper;
     struct server *server;
     struct loop_watch *sigterm, *sigint, *sighup;
 };
@@ -103,7 +106,10 @@ static int open_core(struct daemon *d, struct err *err)
         return -1;
     struct runner_config runner = {c->run_dir, *c->job_user ? c->job_user : NULL};
     d->runner = runner_new(d->loop, d->store, &d->machine, &runner, err);
-    return d->runner ? 0 : -1;
+    if (!d->runner)
+        return -1;
+    d->keeper = keeper_new(d->loop, d->store, d->runner, &c->limits, err);
+    return d->keeper ? 0 : -1;
 }
 
 static int open_signals(struct daemon *d, struct err *err)
@@ -117,18 +123,33 @@ static int open_signals(struct daemon *d, struct err *err)
 
 static int open_api(struct daemon *d, struct err *err)
 {
-    struct api_services services = {d->loop, d->store, &d->machine, d->runner};
+    struct api_services services = {d->loop, d->store, &d->machine, d->runner, d->keeper};
     struct api_config config = {d->config.listen, d->config.socket};
     d->server = server_new(&services, &config, err);
     return d->server ? 0 : -1;
+}
+
+// A database whose damage shows only now must not keep the daemon from starting.
+static int start_runner(struct daemon *d, struct err *err)
+{
+    if (runner_start(d->runner, err) == 0)
+        return 0;
+    if (err->code != ERR_DAMAGED)
+        return -1;
+    struct err why = *err;
+    if (keeper_mend(d->keeper, why.text, err) < 0)
+        return -1;
+    return runner_start(d->runner, err);
 }
 
 static int serve(struct daemon *d, struct err *err)
 {
     // Orphans of a run whose supervisor was killed come to us instead of to process 1.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (open_core(d, err) < 0 || open_signals(d, err) < 0 || open_api(d, err) < 0 ||
-        runner_start(d->runner, err) < 0)
+    if (open_core(d, err) < 0 || open_signals(d, err) < 0 || open_api(d, err) < 0)
+        return -1;
+    keeper_start(d->keeper);
+    if (start_runner(d, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
               d->config.socket, NUMAPROBE_VERSION);
@@ -141,6 +162,7 @@ static int serve(struct daemon *d, struct err *err)
 static void close_all(struct daemon *d)
 {
     server_free(d->server);
+    keeper_free(d->keeper);
     loop_unwatch(d->sighup);
     loop_unwatch(d->sigint);
     loop_unwatch(d->sigterm);
@@ -173,6 +195,8 @@ int daemon_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
         return supervisor_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--database") == 0)
+        return store_child_main(argc, argv);
     struct daemon d = {0};
     struct err err = {0};
     enum config_wish wish;

@@ -64,7 +64,13 @@ SELECT run_id, rank,
        coalesce(info ->> '$.pages_checked', 0), coalesce(info ->> '$.pages_total', 0),
        coalesce(info ->> '$.mem_method', 'none'), coalesce(info ->> '$.pages_wanted', ''),
        coalesce(info ->> '$.pages_got', ''), info ->> '$.huge_share', coalesce(info ->> '$.seed', 0),
-       coalesce(info ->> '$.migrations', 0), coalesce(info ->> '$.arena_bytes', 0), 0,
+       coalesce(info ->> '$.migrations', 0), coalesce(info ->> '$.arena_bytes', 0),
+       (WITH RECURSIVE hex (at, value) AS (  -- "0x7f0000001000"
+            SELECT 3, 0
+             UNION ALL
+            SELECT at + 1, value * 16 + instr('123456789abcdef', substr(info ->> '$.address', at, 1))
+              FROM hex WHERE at <= length(info ->> '$.address'))
+        SELECT value FROM hex ORDER BY at DESC LIMIT 1),
        coalesce((SELECT json_group_array(json_array(n.value ->> '$.node', n.value ->> '$.pages',
                                                     coalesce(n.value ->> '$.process_kib', 0)))
                    FROM json_each(info, '$.nodes') AS n), '[]')

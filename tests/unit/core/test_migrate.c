@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/migrate.h"
-#include "core/store.h"
+#include "core/store_keep.h"
 #include "tests/unit/core/dir.h"
 
 #define STEP(n, text)                                                                              \
@@ -78,16 +78,22 @@ static void write_file(const char *bytes, size_t n)
 static void test_foreign(void)
 {
     struct err err = {0};
-    char text[64];
+    char text[64], aside[600] = "";
     unlink(path);
     CHECK(migrate_check_file(path, one, &err) == 0, "no file is fine");
     write_file("", 0);
     CHECK(migrate_check_file(path, one, &err) == 0, "an empty file is fine");
     write_file("my diary", 8);
-    CHECK(!store_open(dir, &err) && strstr(err.text, "not a database"), "no database: %s",
+    CHECK(migrate_check_file(path, one, &err) < 0 && err.code == ERR_DAMAGED, "no database: %s",
           err.text);
     CHECK(file_read_text(path, text, sizeof text) >= 0 && strcmp(text, "my diary") == 0,
           "and it is untouched");
+    struct store *s = store_open(dir, &err);
+    CHECK(s, "it makes room for one: %s", err.text);
+    snprintf(aside, sizeof aside, "%s", s ? store_damage(s)->file : "");
+    CHECK(file_read_text(aside, text, sizeof text) >= 0 && strcmp(text, "my diary") == 0,
+          "and is kept as %s", aside);
+    store_close(s);
     unlink(path);
     sqlite3 *db = open_db();
     sq_exec(db, "CREATE TABLE theirs (x)", &err);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A copy of the daemon's database. FILE is there whole or not at all: it is written beside under
+// another name, brought to disk, and then renamed.
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "client/http.h"
+#include "client/print.h"
+
+struct backup_flags {
+    bool force;
+};
+
+static const struct param backup_params[] = {
+    {.name = "force",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct backup_flags, force),
+     .def = "false",
+     .help = "Replace FILE if it is there."},
+};
+const struct param_table backup_options = {backup_params, COUNT_OF(backup_params)};
+
+// Whether what came begins as a database and is as long as that says.
+static int check_database(int fd, int64_t *bytes, struct err *err)
+{
+    enum { HEADER = 100, AT_PAGE_SIZE = 16, AT_PAGES = 28 }; // sqlite.org/fileformat.html, 1.3
+    unsigned char h[HEADER];
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return err_sys(err, "cannot look at the copy");
+    if (pread(fd, h, sizeof h, 0) != HEADER || memcmp(h, "SQLite format 3", 16) != 0)
+        return err_set(err, ERR_UNREACHABLE, "url", "what came is not a database");
+    int64_t page = h[AT_PAGE_SIZE] << 8 | h[AT_PAGE_SIZE + 1];
+    int64_t pages =
+        (int64_t)h[AT_PAGES] << 24 | h[AT_PAGES + 1] << 16 | h[AT_PAGES + 2] << 8 | h[AT_PAGES + 3];
+    if ((int64_t)st.st_size != pages * (page == 1 ? 65536 : page))
+        return err_set(err, ERR_UNREACHABLE, "url", "only a part of the database came");
+    *bytes = (int64_t)st.st_size;
+    return 0;
+}
+
+static int sync_folder(const char *path, struct err *err)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+             slash ? path : ".");
+    CLEANUP_FD int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || fsync(fd) < 0 ? err_sys(err, "%s", folder) : 0;
+}
+
+static int fetch(struct cli *c, const char *part, int64_t *bytes, struct err *err)
+{
+    CLEANUP_REPLY struct http_reply r = {0};
+    CLEANUP_FD int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_sys(err, "cannot make %s", part);
+    if (http_download(c, "/v1/backup", fd, &r, err) < 0)
+        return -1;
+    if (r.status != 200)
+        return http_problem(&r, err);
+    if (check_database(fd, bytes, err) < 0)
+        return -1;
+    return fsync(fd) < 0 ? err_sys(err, "cannot bring %s to disk", part) : 0;
+}
+
+int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct backup_flags *f = i->options;
+    const char *file = i->operands[0];
+    char part[PATH_MAX], size[32];
+    struct stat st;
+    int64_t bytes = 0;
+    if (!f->force && lstat(file, &st) == 0)
+        return err_set(err, ERR_USAGE, "", "%.180s is there already; --force replaces it", file);
+    if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
+        return err_set(err, ERR_USAGE, "", "the name of the file is too long");
+    if (fetch(c, part, &bytes, err) < 0) {
+        unlink(part);
+        return -1;
+    }
+    if (rename(part, file) < 0) {
+        err_sys(err, "cannot name it %s", file);
+        unlink(part);
+        return -1;
+    }
+    if (sync_folder(file, err) < 0)
+        return -1;
+    print_bytes(size, sizeof size, (double)bytes);
+    printf("%s: %s\n", file, size);
+    return 0;
+}

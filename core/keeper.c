@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+// Retention runs when a run is over, and at the start. While another run measures it does one step
+// for each run that ended, so that it keeps up and does not disturb; the rest waits.
+#include "core/keeper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "core/store_child.h"
+
+enum work { REST, SWEEP, SHRINK };
+
+struct keeper {
+    struct loop *loop;
+    struct store *store;
+    struct runner *runner;
+    struct store_limits limits;
+    struct loop_timer *next, *mend;
+    struct runner_watch *watch;
+    enum work work;
+    struct store_sweep sweep;
+    int64_t used_before;
+    bool owed;  // a run ended since the last step
+    bool again; // and the pass that goes on had begun before
+    int64_t last_ms, last_deleted, last_freed_bytes;
+    bool short_of, told_short;
+    char why[256]; // the damage that is to be mended; "": none
+    struct store_child check;
+    struct backup *backup;
+};
+
+struct backup {
+    struct keeper *keeper;
+    struct store_child child;
+    struct loop_timer *deadline;
+    void (*done)(void *ctx);
+    void *ctx;
+    char path[700];
+    int fd;
+    struct err how;
+};
+
+// ---- damage
+
+static const char copy_mark[] = "backup.", copy_end[] = ".tmp";
+
+static void tell(const struct keeper *k)
+{
+    const struct store_damage *d = store_damage(k->store);
+    if (d->when_ms)
+        log_event(LOG_LVL_ERROR, "store.damaged",
+                  "why=\"%s\" set_aside=\"%s\" queue_kept=%" PRId64
+                  " text=\"a fresh database was begun; docs/STORAGE.md tells how to get back what "
+                  "the other one holds\"",
+                  d->why, d->file, d->carried);
+}
+
+int keeper_mend(struct keeper *k, const char *why, struct err *err)
+{
+    store_child_stop(&k->check);
+    if (store_set_aside(k->store, why, err) < 0)
+        return -1;
+    k->why[0] = '\0';
+    k->work = REST;
+    tell(k);
+    runner_store_replaced(k->runner);
+    return 0;
+}
+
+static void on_mend(void *ctx, uint32_t events)
+{
+    struct keeper *k = ctx;
+    struct err err;
+    char why[sizeof k->why];
+    (void)events;
+    if (!*k->why)
+        return;
+    memcpy(why, k->why, sizeof why);
+    if (keeper_mend(k, why, &err) < 0) {
+        log_error("store.set_aside", &err);
+        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+    }
+}
+
+static void damaged(struct keeper *k, const char *why)
+{
+    if (*k->why)
+        return;
+    snprintf(k->why, sizeof k->why, "%s", why);
+    loop_timer_set(k->mend, 0);
+}
+
+static void on_damage(void *ctx)
+{
+    damaged(ctx, "a statement found the database damaged");
+}
+
+static void on_checked(void *ctx, const struct err *how)
+{
+    struct keeper *k = ctx;
+    if (how->code == ERR_DAMAGED)
+        damaged(k, how->text);
+    else if (how->code)
+        log_error("store.check", how);
+    else
+        log_event(LOG_LVL_INFO, "store.checked", "text=\"the database is whole\"");
+}
+
+static void start_check(struct keeper *k)
+{
+    struct err err;
+    log_event(LOG_LVL_INFO, "store.check",
+              "text=\"the last daemon did not close the database; all of it is checked\"");
+    if (store_child_start(&k->check, k->loop, STORE_CHECK, store_path(k->store), NULL, on_checked,
+                          k, &err) < 0)
+        log_error("store.check", &err);
+    else
+        runner_disturbed(k->runner, "the database was checked meanwhile");
+}
+
+// ---- retention
+
+static int64_t used(const struct keeper *k)
+{
+    struct store_usage u;
+    return store_usage(k->store, &u, NULL) < 0 ? 0 : u.used_bytes;
+}
+
+static void pass_is_over(struct keeper *k)
+{
+    k->work = k->again ? SWEEP : REST;
+    k->again = false;
+    k->short_of = k->sweep.short_of;
+    if (k->short_of && !k->told_short)
+        log_event(LOG_LVL_WARN, "retention",
+                  "text=\"a limit is passed, but all runs that are left are pinned\"");
+    k->told_short = k->short_of;
+    if (k->sweep.deleted) {
+        k->last_ms = clock_wall_ms();
+        k->last_deleted = k->sweep.deleted;
+        k->last_freed_bytes = k->used_before - used(k);
+        log_event(LOG_LVL_INFO, "retention", "deleted=%" PRId64 " freed_bytes=%" PRId64,
+                  k->last_deleted, k->last_freed_bytes);
+    }
+    k->sweep = (struct store_sweep){0};
+    k->used_before = k->work == SWEEP ? used(k) : 0;
+}
+
+// 1: there is more to do, 0: not now, -1.
+static int step(struct keeper *k, struct err *err)
+{
+    int more = 0;
+    if (k->work == SWEEP) {
+        more =
+            store_sweep_step(k->store, &k->limits, clock_wall_ms(), KEEPER_STEP_MS, &k->sweep, err);
+        k->work = more == 0 ? SHRINK : SWEEP;
+        return more < 0 ? -1 : 1;
+    }
+    if (k->work == SHRINK) {
+        more = store_shrink_step(k->store, KEEPER_STEP_PAGES, err);
+        if (more == 0)
+            pass_is_over(k);
+    }
+    return more < 0 ? -1 : k->work != REST;
+}
+
+static void on_next(void *ctx, uint32_t events)
+{
+    struct keeper *k = ctx;
+    struct err err;
+    (void)events;
+    if (runner_busy(k->runner) && !k->owed)
+        return; // its end wakes us
+    k->owed = false;
+    int more = step(k, &err);
+    if (more < 0)
+        log_error("retention", &err);
+    if (more != 0)
+        loop_timer_set(k->next, more < 0 ? KEEPER_RETRY_MS : 0);
+}
+
+static void begin(struct keeper *k)
+{
+    k->owed = true;
+    if (k->work == REST) {
+        k->work = SWEEP;
+        k->used_before = used(k);
+    } else {
+        k->again = true;
+    }
+    loop_timer_set(k->next, 0);
+}
+
+static void on_event(void *ctx, const struct run_event *e)
+{
+    if (e->final)
+        begin(ctx);
+}
+
+// ---- life
+
+static bool left_by_backup(const char *name)
+{
+    size_t n = strlen(name), end = sizeof copy_end - 1;
+    return str_starts(name, copy_mark) && n > end && strcmp(name + n - end, copy_end) == 0;
+}
+
+static void remove_copies(const struct keeper *k)
+{
+    char dir[600];
+    snprintf(dir, sizeof dir, "%s", store_path(k->store));
+    *strrchr(dir, '/') = '\0';
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (left_by_backup(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
+struct keeper *keeper_new(struct loop *l, struct store *s, struct runner *r,
+                          const struct store_limits *limits, struct err *err)
+{
+    struct keeper *k = calloc(1, sizeof *k);
+    if (!k) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the keeper");
+        return NULL;
+    }
+    *k = (struct keeper){.loop = l, .store = s, .runner = r, .limits = *limits};
+    k->next = loop_timer_new(l, on_next, k, err);
+    k->mend = k->next ? loop_timer_new(l, on_mend, k, err) : NULL;
+    k->watch = k->mend ? runner_watch_add(r, 0, on_event, k, err) : NULL;
+    if (k->watch)
+        return k;
+    keeper_free(k);
+    return NULL;
+}
+
+void keeper_free(struct keeper *k)
+{
+    if (!k)
+        return;
+    store_on_damage(k->store, NULL, NULL);
+    store_child_stop(&k->check);
+    runner_watch_remove(k->watch);
+    loop_timer_free(k->next);
+    loop_timer_free(k->mend);
+    free(k);
+}
+
+void keeper_start(struct keeper *k)
+{
+    store_on_damage(k->store, on_damage, k);
+    remove_copies(k);
+    tell(k);
+    if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
+        start_check(k);
+    begin(k);
+}
+
+void keeper_status(const struct keeper *k, struct keeper_status *out)
+{
+    *out = (struct keeper_status){.limits = k->limits,
+                                  .going_on = k->work != REST,
+                                  .short_of = k->short_of,
+                                  .last_ms = k->last_ms,
+                                  .last_deleted = k->last_deleted,
+                                  .last_freed_bytes = k->last_freed_bytes,
+                                  .checking = k->check.pid != 0,
+                                  .backing_up = k->backup != NULL};
+}
+
+int keeper_findings(const struct keeper *k, struct finding *out, int most)
+{
+    struct store_damaged_file files[1];
+    int n = 0, damaged_files = store_damaged_list(k->store, files, 1);
+    const struct store_damage *d = store_damage(k->store);
+    if (*k->why && n < most) {
+        out[n] = (struct finding){.name = "database_damaged", .serious = true};
+        snprintf(out[n].text, sizeof out[n].text, "the database is being set aside: %.150s",
+                 k->why);
+        n++;
+    }
+    if (damaged_files && n < most) {
+        out[n] = (struct finding){.name = "damaged_database_kept", .serious = true};
+        snprintf(out[n].text, sizeof out[n].text,
+                 "%d damaged database%s set aside, the last as %s%s%.70s; a fresh one was begun",
+                 damaged_files, damaged_files == 1 ? " was" : "s were", files[0].name,
+                 d->when_ms ? ": " : "", d->when_ms ? d->why : "");
+        snprintf(out[n].remedy, sizeof out[n].remedy,
+                 "look at the disk (dmesg, smartctl); get the runs back or remove the file as "
+                 "STORAGE.md says, \"Damaged\"");
+        n++;
+    }
+    if (k->short_of && n < most) {
+        out[n] = (struct finding){.name = "retention_short"};
+        snprintf(out[n].text, sizeof out[n].text,
+                 "a retention limit is passed, but all runs that are left are labelled, in a "
+                 "baseline, or not over");
+        snprintf(out[n].remedy, sizeof out[n].remedy, "numaprobe label ID (takes a label away)");
+        n++;
+    }
+    return n;
+}
+
+// ---- backup
+
+static void finish_backup(struct backup *b, const struct err *how)
+{
+    b->how = *how;
+    if (!how->code) {
+        b->fd = open(b->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (b->fd < 0)
+            err_sys(&b->how, "cannot open the copy of the database");
+    }
+    unlink(b->path);
+    loop_timer_set(b->deadline, -1);
+    if (b->how.code)
+        log_error("backup", &b->how);
+    b->done(b->ctx);
+}
+
+static void on_copied(void *ctx, const struct err *how)
+{
+    struct backup *b = ctx;
+    runner_disturbed(b->keeper->runner, "a backup of the database was made meanwhile");
+    if (how->code == ERR_DAMAGED)
+        damaged(b->keeper, how->text);
+    finish_backup(b, how);
+}
+
+static void on_deadline(void *ctx, uint32_t events)
+{
+    struct backup *b = ctx;
+    struct err how;
+    (void)events;
+    store_child_stop(&b->child);
+    err_set(&how, ERR_TIMEOUT, "", "the copy of the database was not ready after %d s",
+            KEEPER_BACKUP_MAX_S);
+    finish_backup(b, &how);
+}
+
+static int check_room(const struct keeper *k, struct err *err)
+{
+    struct store_usage u;
+    if (store_usage(k->store, &u, err) < 0)
+        return -1;
+    if (u.disk_free_bytes < u.used_bytes + STORE_DISK_SPARE_BYTES)
+        return err_set(err, ERR_STORAGE, "",
+                       "a backup needs room for a copy beside the database: %" PRId64
+                       " MiB and %" PRId64 " to spare; %" PRId64 " are free",
+                       u.used_bytes >> 20, STORE_DISK_SPARE_BYTES >> 20, u.disk_free_bytes >> 20);
+    return 0;
+}
+
+static int start_backup(struct backup *b, struct err *err)
+{
+    struct keeper *k = b->keeper;
+    snprintf(b->path, sizeof b->path, "%s", store_path(k->store));
+    char *slash = strrchr(b->path, '/');
+    snprintf(slash + 1, sizeof b->path - (size_t)(slash + 1 - b->path), "%s%d%s", copy_mark,
+             (int)getpid(), copy_end);
+    unlink(b->path);
+    b->deadline = loop_timer_new(k->loop, on_deadline, b, err);
+    if (!b->deadline)
+        return -1;
+    if (loop_timer_set(b->deadline, KEEPER_BACKUP_MAX_S * 1000) < 0)
+        return err_sys(err, "cannot set a timer");
+    return store_child_start(&b->child, k->loop, STORE_COPY, store_path(k->store), b->path,
+                             on_copied, b, err);
+}
+
+struct backup *keeper_backup(struct keeper *k, void (*done)(void *ctx), void *ctx, struct err *err)
+{
+    if (k->backup) {
+        err_set(err, ERR_CONFLICT, "", "a backup is going on already; one at a time");
+        return NULL;
+    }
+    if (check_room(k, err) < 0)
+        return NULL;
+    struct backup *b = calloc(1, sizeof *b);
+    if (!b) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a backup");
+        return NULL;
+    }
+    *b = (struct backup){.keeper = k, .done = done, .ctx = ctx, .fd = -1};
+    k->backup = b;
+    if (start_backup(b, err) < 0) {
+        backup_free(b);
+        return NULL;
+    }
+    runner_disturbed(k->runner, "a backup of the database was made meanwhile");
+    return b;
+}
+
+int backup_take(struct backup *b, int64_t *bytes, struct err *err)
+{
+    struct stat st;
+    if (b->how.code) {
+        *err = b->how;
+        return -1;
+    }
+    if (b->fd < 0 || fstat(b->fd, &st) < 0)
+        return err_set(err, ERR_UNAVAILABLE, "", "the copy of the database is not ready");
+    *bytes = (int64_t)st.st_size;
+    return steal_fd(&b->fd);
+}
+
+void backup_free(struct backup *b)
+{
+    if (!b)
+        return;
+    if (b->child.pid) {
+        store_child_stop(&b->child);
+        unlink(b->path);
+    }
+    fd_cleanup(&b->fd);
+    loop_timer_free(b->deadline);
+    b->keeper->backup = NULL;
+    free(b);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// A database of each released version comes forward with all that is in it, also when the process
+// is killed at any of its writes.
+#include "tests/unit/tap.h"
+
+#include <math.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "core/migrate.h"
+#include "core/store_db.h"
+#include "schema/schema.h"
+#include "tests/unit/core/dir.h"
+
+enum { RANKS = 3, SIZES = 4, RUNS = 3 };
+
+static char dir[64], path[128], copy[160];
+
+static void run_sql(sqlite3 *db, const char *sql)
+{
+    struct err err;
+    if (sq_exec(db, sql, &err) < 0) {
+        fprintf(stderr, "%s: %s\n", sql, err.text);
+        abort();
+    }
+}
+
+static int64_t ask(sqlite3 *db, const char *sql)
+{
+    struct err err;
+    int64_t n = -1;
+    return sq_number(db, sql, &n, &err) < 0 ? -1 : n;
+}
+
+static void make_rank(struct rank_info *r, int run, int rank)
+{
+    *r = (struct rank_info){.rank = rank,
+                            .pid = 4000 + rank,
+                            .cpu_wanted = 8 + rank,
+                            .cpu = rank == 2 ? -1 : 9 + rank,
+                            .cpu_node = 1,
+                            .mem_wanted = 1,
+                            .mem_node = 0,
+                            .mem_share = run == 2 ? NAN : 0.25 * rank,
+                            .pages_checked = 100 + rank,
+                            .pages_total = 200 + rank,
+                            .mem_method = "move_pages",
+                            .n_nodes = rank,
+                            .nodes = {{0, 512, 77}, {1, 12, 0}},
+                            .pages_wanted = "thp",
+                            .pages_got = "mixed",
+                            .huge_share = rank ? 0.5 : NAN,
+                            .address = 0x7fabcdef0000 + (uint64_t)rank * 4096,
+                            .seed = 12345678901,
+                            .migrations = rank,
+                            .arena_bytes = 1 << 20};
+}
+
+// As version 1 stored it: all of a rank as JSON in `info`.
+static void put_rank(sqlite3 *db, int run, int rank)
+{
+    struct rank_info r;
+    CLEANUP_BUF struct buf info = BUF_INIT, share = BUF_INIT;
+    make_rank(&r, run, rank);
+    struct jsonw w = jsonw_to(&info);
+    rank_write_json(&r, &w, NULL);
+    if (isfinite(r.mem_share))
+        buf_fmt(&share, "%g", r.mem_share);
+    else
+        buf_str(&share, "NULL");
+    char *sql = sqlite3_mprintf("INSERT INTO rank VALUES (%d,%d,%lld,%lld,%lld,%s,%Q)", run, rank,
+                                (long long)r.cpu, (long long)r.cpu_node, (long long)r.mem_node,
+                                buf_text(&share), buf_text(&info));
+    run_sql(db, sql);
+    sqlite3_free(sql);
+}
+
+static void put_run(sqlite3 *db, int run)
+{
+    char sql[900];
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO run (id,seq,state,benchmark,node,created_ms,started_ms,finished_ms,method,"
+        "n_ranks,n_cells,class_hash,config_hash,topology_hash,idempotency_key,spec,plan,"
+        "conditions,phases) VALUES (%d,%d,'succeeded','latency','node%d',%lld,%lld,%lld,"
+        "'prp4-v1',%d,%d,'c1','f1','t1','key-%d',"
+        "'{\"benchmark\":\"latency\",\"note\":\"run %d\"}','{\"ranks\":[]}','[\"a note\"]',"
+        "'{\"populate\":1.5}')",
+        run * 2, run, run, 1700000000000LL + run, 1700000001000LL + run, 1700000002000LL + run,
+        RANKS, RANKS * SIZES, run, run);
+    run_sql(db, sql);
+    snprintf(sql, sizeof sql,
+             "INSERT INTO matrix VALUES (%d,0,'concurrent','latency','ns',"
+             "'{\"name\":\"rank\",\"unit\":\"\",\"values\":[0,1,2]}',"
+             "'{\"name\":\"working_set\",\"unit\":\"bytes\",\"values\":[1024,2048,4096,8192]}');"
+             "INSERT INTO log VALUES (%d,'printed by %d\n')",
+             run * 2, run * 2, run);
+    run_sql(db, sql);
+    for (int i = 0; i < RANKS * SIZES; i++) {
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO cell VALUES (%d,0,%d,%d,11,1,%d,97000,99000,96000,97500,98500,99900,"
+                 "98200,400,%s,1)",
+                 run * 2, i / SIZES, i % SIZES, 98000 + 100 * run + i, i ? "9876" : "NULL");
+        run_sql(db, sql);
+    }
+    for (int i = 0; i < RANKS; i++)
+        put_rank(db, run * 2, i);
+}
+
+// What numaprobe 0.1 left behind after three runs, one that waits, and one deleted in between.
+static void make_version_1(void)
+{
+    const struct embedded first[] = {schema_sql[0], {0}};
+    struct err err;
+    sqlite3 *db = NULL;
+    sqlite3_open(path, &db);
+    run_sql(db, "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;"
+                "PRAGMA application_id=1853189473; PRAGMA journal_mode=WAL;"
+                "PRAGMA synchronous=OFF");
+    if (migrate_run(db, path, first, &err) < 0)
+        abort();
+    run_sql(db, "BEGIN");
+    run_sql(db, "INSERT INTO fingerprint VALUES ('c1','class','{\"hash\":\"c1\",\"facts\":{}}'),"
+                "('f1','config','{\"hash\":\"f1\",\"facts\":{\"thp\":\"never\"}}');"
+                "INSERT INTO topology VALUES ('t1','<topology/>');"
+                "UPDATE counter SET value = 4 WHERE name = 'seq'");
+    for (int i = 1; i <= RUNS; i++)
+        put_run(db, i);
+    run_sql(db,
+            "INSERT INTO run (id,state,benchmark,node,created_ms,spec) VALUES "
+            "(9,'queued','latency','node9',1700000009000,'{\"benchmark\":\"latency\"}');COMMIT");
+    sqlite3_close(db);
+}
+
+static bool same_rank(const struct rank_info *a, const struct rank_info *b)
+{
+    bool same = a->address == b->address && a->n_nodes == b->n_nodes;
+    for (int i = 0; i < RECORD_RANK_SLOTS; i++) {
+        const struct record_slot *s = &record_rank_slots[i];
+        const char *x = (const char *)a + s->offset, *y = (const char *)b + s->offset;
+        if (s->kind == SLOT_TEXT)
+            same = same && strcmp(x, y) == 0;
+        else if (s->kind == SLOT_SHARE && isnan(*(const double *)x))
+            same = same && isnan(*(const double *)y);
+        else
+            same = same && memcmp(x, y, 8) == 0;
+    }
+    for (int i = 0; i < a->n_nodes && same; i++)
+        same = a->nodes[i].node == b->nodes[i].node && a->nodes[i].pages == b->nodes[i].pages &&
+               a->nodes[i].process_kib == b->nodes[i].process_kib;
+    return same;
+}
+
+// True: run `run` has everything that put_run wrote.
+static bool run_is_whole(struct store *s, int run)
+{
+    struct err err;
+    struct run r CLEANUP(run_fini) = {0};
+    struct rank_info *ranks = NULL, want;
+    struct matrix *list = NULL;
+    CLEANUP_MEM char *log = NULL, *xml = NULL;
+    int n = 0, n_ranks = 0;
+    char text[32], node[16];
+    snprintf(text, sizeof text, "printed by %d\n", run);
+    snprintf(node, sizeof node, "node%d", run);
+    bool whole = store_run_get(s, run * 2, &r, &err) == 0 && r.seq == run &&
+                 r.state == RUN_SUCCEEDED && strcmp(r.node, node) == 0 &&
+                 r.measured_ms == 1700000001000LL + run && !r.imported && !*r.label &&
+                 r.finished_ms == 1700000002000LL + run && r.phase_ms[0] == 1.5 &&
+                 strcmp(r.conditions_json, "[\"a note\"]") == 0 &&
+                 strncmp(r.spec.note, "run ", 4) == 0 && strcmp(r.class_hash, "c1") == 0;
+    whole = whole && store_log_get(s, run * 2, &log, &err) == 0 && strcmp(log, text) == 0 &&
+            store_topology_xml(s, run * 2, &xml, &err) == 0 && strcmp(xml, "<topology/>") == 0;
+    whole = whole && store_matrices_get(s, run * 2, &list, &n, &err) == 0 && n == 1;
+    for (int i = 0; whole && i < RANKS * SIZES; i++)
+        whole = fabs(list[0].cells[i].v[CELL_MEDIAN] - (98000 + 100 * run + i) / 1000.0) < 1e-9 &&
+                list[0].cells[i].v[CELL_N] == 11 &&
+                isnan(list[0].cells[i].v[CELL_OVERLAP]) == (i == 0);
+    whole = whole && store_ranks_get(s, run * 2, &ranks, &n_ranks, &err) == 0 && n_ranks == RANKS;
+    for (int i = 0; whole && i < RANKS; i++) {
+        make_rank(&want, run * 2, i);
+        whole = same_rank(&want, &ranks[i]);
+    }
+    store_matrices_free(list, n);
+    free(ranks);
+    return whole;
+}
+
+static bool all_is_whole(struct store *s)
+{
+    struct err err;
+    int64_t id = 0;
+    bool whole = ask(s->db, "PRAGMA user_version") == 2 &&
+                 ask(s->db, "SELECT count(*) FROM run") == RUNS + 1 &&
+                 ask(s->db, "SELECT value FROM counter WHERE name = 'seq'") == 4 &&
+                 ask(s->db, "SELECT count(*) FROM cell") == RUNS * RANKS * SIZES &&
+                 ask(s->db, "SELECT sum(metrics_version) FROM run") == 0 &&
+                 ask(s->db, "SELECT value FROM counter WHERE name = 'clock_steps'") == 0 &&
+                 ask(s->db, "SELECT count(*) FROM pragma_foreign_key_check") == 0 &&
+                 store_run_next_queued(s, &id, &err) == 1 && id == 9 && sq_check(s->db, &err) == 0;
+    for (int run = 1; run <= RUNS; run++)
+        whole = run_is_whole(s, run) && whole;
+    return whole;
+}
+
+// The copy is a database of version 1 with all runs.
+static bool copy_is_good(void)
+{
+    sqlite3 *db = NULL;
+    struct err err;
+    bool good = sqlite3_open_v2(copy, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+                ask(db, "PRAGMA user_version") == 1 && sq_check(db, &err) == 0 &&
+                ask(db, "SELECT count(*) FROM run") == RUNS + 1 &&
+                ask(db, "SELECT count(*) FROM rank WHERE info LIKE '%move_pages%'") == RUNS * RANKS;
+    sqlite3_close(db);
+    return good;
+}
+
+static void start_over(void)
+{
+    const char *const all[] = {
+        "numaprobe.db",        "numaprobe.db-wal",         "numaprobe.db-shm",
+        "numaprobe.db.v1.bak", "numaprobe.db.v1.bak.part", "numaprobe.db.v1.bak.part-journal"};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        char full[160];
+        snprintf(full, sizeof full, "%s/%s", dir, all[i]);
+        unlink(full);
+    }
+    make_version_1();
+}
+
+static void test_upgrade(void)
+{
+    struct err err = {0};
+    start_over();
+    struct store *s = store_open(dir, &err);
+    CHECK(s, "opened: %s", err.text);
+    if (!s)
+        return;
+    for (int run = 1; run <= RUNS; run++)
+        CHECK(run_is_whole(s, run), "run %d has all that it had", run);
+    CHECK(all_is_whole(s), "so has the database");
+    CHECK(copy_is_good(), "a copy of version 1 is beside it");
+    CHECK(store_damage(s)->when_ms == 0, "nothing was taken for damage");
+    store_close(s);
+}
+
+// ---- killed at every write
+
+static int writes_left;
+
+// Half of a write is what a kill in the middle leaves.
+static ssize_t dying_pwrite(int fd, const void *data, size_t n, off_t at)
+{
+    if (--writes_left < 0) {
+        if (pwrite(fd, data, n / 2, at) < 0)
+            _exit(8);
+        _exit(9);
+    }
+    return pwrite(fd, data, n, at);
+}
+
+static int dying_truncate(int fd, off_t n)
+{
+    if (--writes_left < 0)
+        _exit(9);
+    return ftruncate(fd, n);
+}
+
+static int dying_unlink(const char *name)
+{
+    if (--writes_left < 0)
+        _exit(9);
+    return unlink(name);
+}
+
+static void arm(int writes)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    writes_left = writes;
+    const struct {
+        const char *name;
+        sqlite3_syscall_ptr fn;
+    } calls[] = {{"pwrite", (sqlite3_syscall_ptr)dying_pwrite},
+                 {"pwrite64", (sqlite3_syscall_ptr)dying_pwrite},
+                 {"ftruncate", (sqlite3_syscall_ptr)dying_truncate},
+                 {"unlink", (sqlite3_syscall_ptr)dying_unlink}};
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        if (vfs->xSetSystemCall(vfs, calls[i].name, calls[i].fn) != SQLITE_OK && i != 0 && i != 1)
+            _exit(7);
+}
+
+// How a process ended that upgrades and may do so many writes.
+static int upgrade_and_die(int writes)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct err err;
+        arm(writes);
+        struct store *s = store_open(dir, &err);
+        store_close(s);
+        _exit(s ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_kills(void)
+{
+    struct err err = {0};
+    int lost = 0, odd = 0, writes = 0, by_version[3] = {0}, how = 9;
+    for (; how == 9 && writes < 2000; writes++) {
+        start_over();
+        how = upgrade_and_die(writes);
+        odd += how != 9 && how != 0;
+        sqlite3 *db = NULL;
+        sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+        int64_t version = ask(db, "PRAGMA user_version");
+        odd += version != 1 && version != 2;
+        odd += ask(db, "SELECT count(*) FROM cell") != RUNS * RANKS * SIZES;
+        sqlite3_close(db);
+        by_version[version == 1 || version == 2 ? version : 0]++;
+        if (version == 2 && !copy_is_good())
+            odd++;
+        struct store *s = store_open(dir, &err);
+        if (!s || !all_is_whole(s) || store_damage(s)->when_ms || !copy_is_good()) {
+            printf("# killed at write %d: %s\n", writes, s ? "not whole" : err.text);
+            lost++;
+        }
+        store_close(s);
+    }
+    CHECK(how == 0 && writes > 20, "killed at each of %d writes", writes - 1);
+    CHECK(by_version[1] > 3 && by_version[2] > 3, "%d times before the step, %d times after",
+          by_version[1], by_version[2]);
+    CHECK(odd == 0, "what is left is version 1 or version 2, and whole");
+    CHECK(lost == 0, "the next start brings it forward with all that it had");
+}
+
+int main(void)
+{
+    dir_make(dir);
+    snprintf(path, sizeof path, "%s/numaprobe.db", dir);
+    snprintf(copy, sizeof copy, "%s.v1.bak", path);
+    test_upgrade();
+    test_kills();
+    dir_remove(dir);
+    return tap_done();
+}
