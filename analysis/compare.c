@@ -324,17 +324,15 @@ static void add_group(struct grouping *g, enum compare_by by, int64_t value)
     g->n[by]++;
 }
 
-// An axis of one value says nothing that overall does not; an axis across one value only repeats
-// the cells.
+// An axis of one value says nothing that overall does not.
 static void add_axis(struct grouping *g, enum compare_by by)
 {
-    struct comparison *c = g->c;
-    bool across = is_of(by, rows_of(g));
-    const struct axis *a = across ? rows_of(g) : cols_of(g);
-    if (!is_of(by, a) || c->rows < 2 || c->cols < 2)
-        return;
-    for (int i = 0; i < (across ? c->rows : c->cols); i++)
-        add_group(g, by, a->values[across ? c->row_a[i] : c->col_a[i]]);
+    bool down = is_of(by, rows_of(g));
+    const struct axis *a = down ? rows_of(g) : cols_of(g);
+    const int *aligned = down ? g->c->row_a : g->c->col_a;
+    int n = down ? g->c->rows : g->c->cols;
+    for (int i = 0; is_of(by, a) && n > 1 && i < n; i++)
+        add_group(g, by, a->values[aligned[i]]);
 }
 
 static void add_nodes(struct grouping *g)

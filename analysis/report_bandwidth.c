@@ -38,7 +38,10 @@ static void target_name(const struct matrix *m, int col, char *out, size_t room)
 {
     char label[32];
     axis_label(&m->col, col, label, sizeof label);
-    snprintf(out, room, m->col.values[col] < 0 ? "%s memory" : "memory of node %s", label);
+    if (m->col.values[col] < 0)
+        snprintf(out, room, "each on its own memory");
+    else
+        snprintf(out, room, "on memory of node %s", label);
 }
 
 // ---- All ranks of a node against each target ----------------------------------------------------
@@ -85,9 +88,11 @@ static void tell_initiator(struct report_out *o, const struct report_source *s, 
         jsonw_text(w, "kernel", usual->name);
         jsonw_fixed(w, "mbps", at(usual, row, own), 0);
         report_say(o,
-                   "Node %" PRId64 " and its own memory: best is %s with %.1f GB/s; %s gives "
-                   "%.1f GB/s.",
-                   node, best->name, at(best, row, own) / 1000, usual->name,
+                   "Node %" PRId64
+                   " and its own memory: best is %s with %.1f GB/s, %.0f %% of which "
+                   "%s gives (%.1f GB/s).",
+                   node, best->name, at(best, row, own) / 1000,
+                   100 * at(usual, row, own) / at(best, row, own), usual->name,
                    at(usual, row, own) / 1000);
     }
     tell_remote(o, usual, row);
@@ -133,16 +138,16 @@ static void tell_threads(struct report_out *o, const struct matrix *m, int col)
     jsonw_bool(w, "saturates", saturates);
     if (saturates)
         report_say(o,
-                   "%s, %s: %.1f GB/s with %" PRId64 " of %" PRId64 " threads is %.0f %% of the "
+                   "%s %s: %.1f GB/s with %" PRId64 " of %" PRId64 " threads is %.0f %% of the "
                    "most (%.1f GB/s): more threads bring nothing. %" PRId64 " alone has %.1f GB/s.",
-                   where, m->name, at(m, g.enough, col) / 1000, threads, last,
+                   m->name, where, at(m, g.enough, col) / 1000, threads, last,
                    100 * at(m, g.enough, col) / most, most / 1000, m->row.values[0],
                    g.first / 1000);
     else
         report_say(o,
-                   "%s, %s: grows to the last, %.1f GB/s with %" PRId64 " threads, × %.2f of "
+                   "%s %s: grows to the last, %.1f GB/s with %" PRId64 " threads, × %.2f of "
                    "%" PRId64 " thread%s (%.1f GB/s).",
-                   where, m->name, most / 1000, last, most / g.first, m->row.values[0],
+                   m->name, where, most / 1000, last, most / g.first, m->row.values[0],
                    m->row.values[0] == 1 ? "" : "s", g.first / 1000);
 }
 
@@ -162,9 +167,10 @@ static void tell_together(struct report_out *o, const struct report_source *s, i
     jsonw_text(w, "kernel", usual->name);
     jsonw_fixed(w, "mbps", at(usual, 0, col), 0);
     report_say(o,
-               "%" PRId64 " threads together, %s: best is %s with %.1f GB/s; %s gives %.1f GB/s.",
-               usual->row.values[0], where, best->name, at(best, 0, col) / 1000, usual->name,
-               at(usual, 0, col) / 1000);
+               "%" PRId64 " threads together, %s: best is %s with %.1f GB/s, %.0f %% of which %s "
+               "gives (%.1f GB/s).",
+               usual->row.values[0], where, best->name, at(best, 0, col) / 1000,
+               100 * at(usual, 0, col) / at(best, 0, col), usual->name, at(usual, 0, col) / 1000);
 }
 
 int report_bandwidth(struct report_out *o, const struct report_source *run,

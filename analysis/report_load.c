@@ -80,7 +80,10 @@ int report_firsttouch(struct report_out *o, const struct report_source *run,
     for (int j = 0; j < m->col.n; j++)
         if (tell_access(o, m, j, err) < 0)
             return -1;
-    if (report_nodes_of(run, &m->row).n == 1) {
+    if (m->row.n == 1) {
+        jsonw_i64(report_finding(o, "one_rank"), "ranks", 1);
+        report_say(o, "There is 1 rank: all of this memory is its own.");
+    } else if (report_nodes_of(run, &m->row).n == 1) {
         jsonw_i64(report_finding(o, "one_node"), "ranks", m->row.n);
         report_say(o,
                    "All %d ranks are on one node: none of this memory is remote, and differences "

@@ -48,6 +48,12 @@ void grid_cell(struct grid *g, const char *fmt, ...)
     g->n_rows += !g->failed;
 }
 
+void grid_value(struct grid *g, double v)
+{
+    double size = v < 0 ? -v : v;
+    grid_cell(g, "%.*f", size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3, v);
+}
+
 // Bytes of the character at `p` (valid UTF-8) that a terminal may obey instead of show: DEL, the
 // second set of control characters, marks that turn the direction of writing. 0: none.
 static size_t hidden_bytes(const unsigned char *p)
@@ -185,7 +191,14 @@ static int width(const char *text)
     return n;
 }
 
-static void write_table(const struct grid *g)
+static void write_cell(const struct column *c, const char *text, int pad, bool painted)
+{
+    const char *sgr = painted && c->paint ? c->paint(text) : NULL;
+    printf("%*s%s%s%s%s%s%*s", c->number ? pad : 0, "", sgr ? "\033[" : "", sgr ? sgr : "",
+           sgr ? "m" : "", text, sgr ? "\033[0m" : "", c->number ? 0 : pad, "");
+}
+
+static void write_table(const struct grid *g, bool colour)
 {
     int widths[COLUMNS_MAX];
     for (int c = 0; c < g->n_columns; c++) {
@@ -197,12 +210,9 @@ static void write_table(const struct grid *g)
     for (int i = -g->n_columns; i < g->n_rows; i++) {
         int c = (i + g->n_columns) % g->n_columns;
         const char *text = i < 0 ? g->columns[c].title : g->cells[i];
-        int pad = widths[c] - width(text);
         bool last = c == g->n_columns - 1;
-        if (g->columns[c].number)
-            printf("%*s%s", pad, "", text);
-        else
-            printf("%s%*s", text, last ? 0 : pad, "");
+        int pad = last && !g->columns[c].number ? 0 : widths[c] - width(text);
+        write_cell(&g->columns[c], text, pad, colour && i >= 0);
         fputs(last ? "\n" : "  ", stdout);
     }
 }
@@ -268,10 +278,12 @@ static void write_ndjson(const struct grid *g)
 void grid_print(const struct grid *g, const struct cli *c)
 {
     static void (*const writers[])(const struct grid *) = {
-        [OUTPUT_TABLE] = write_table,
         [OUTPUT_JSON] = write_json,
         [OUTPUT_NDJSON] = write_ndjson,
         [OUTPUT_CSV] = write_csv,
     };
-    writers[c->output](g);
+    if (c->output == OUTPUT_TABLE)
+        write_table(g, print_colour(c));
+    else
+        writers[c->output](g);
 }

@@ -7,7 +7,14 @@ struct column {
     const char *name;  // machine name: JSON member, CSV head
     const char *title; // for people
     bool number;       // right-aligned; bare in JSON
+    // How a cell of a table looks where colour is allowed: an SGR such as PRINT_RED, or NULL.
+    const char *(*paint)(const char *text);
 };
+
+#define PRINT_RED "31"
+#define PRINT_GREEN "32"
+#define PRINT_YELLOW "33"
+#define PRINT_BOLD "1"
 
 enum { COLUMNS_MAX = 12 };
 #define PRINT_SPARK_SPAN 0.1
@@ -24,6 +31,8 @@ void grid_fini(struct grid *g);
 #define CLEANUP_GRID CLEANUP(grid_fini)
 // Adds a cell to the row in the making; text NULL is "nothing".
 __attribute__((format(printf, 2, 3))) void grid_cell(struct grid *g, const char *fmt, ...);
+// Four significant digits, and no more places than the noise deserves: 1.234, 98.76, 20834.
+void grid_value(struct grid *g, double v);
 void grid_print(const struct grid *g, const struct cli *c);
 
 // Control bytes and broken UTF-8 become '?', so that no server writes to the terminal.

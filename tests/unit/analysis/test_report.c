@@ -2,8 +2,10 @@
 #include "analysis/report.h"
 
 #include "analysis/changes.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "model/import.h"
+#include "model/shape.h"
 #include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
@@ -73,6 +75,259 @@ static void test_changes(void)
     CHECK(c.list[1].a == NULL && c.list[2].weight < c.list[1].weight, "unknown is said to be so");
 }
 
+// ---- Other benchmarks ---------------------------------------------------------------------------
+
+// Four ranks, two a node; node 0 has CPUs 0 and 1 behind one L3, node 1 has CPUs 2 and 3.
+static struct rank_info ranks[4];
+static struct topo_cpu cpus[4];
+static int distance[4] = {10, 21, 21, 10};
+static struct topo_node nodes[2] = {{.os = 0}, {.os = 1}};
+static struct topo_cache caches[2] = {{.level = 3, .bytes = 32 << 20},
+                                      {.level = 3, .bytes = 32 << 20}};
+static const struct topology machine = {.n_cpus = 4,
+                                        .cpus = cpus,
+                                        .n_nodes = 2,
+                                        .nodes = nodes,
+                                        .n_caches = 2,
+                                        .caches = caches,
+                                        .distance = distance};
+
+static void build_machine(void)
+{
+    for (int i = 0; i < 4; i++) {
+        ranks[i] = (struct rank_info){.rank = i, .cpu = i, .cpu_node = i / 2, .mem_node = i / 2};
+        cpus[i] = (struct topo_cpu){.os = i, .core = i, .node = i / 2, .l3 = i / 2};
+    }
+}
+
+static int shaped(struct matrix *m, enum benchmark_id id, const char *pairs, const char *name,
+                  int rows, int cols)
+{
+    struct spec s;
+    struct shape list[SHAPES_MAX];
+    spec_init(&s, id);
+    if (pairs)
+        param_set_text(spec_param(&s, strchr(pairs, '-') ? "sweep" : "pairs"), &s,
+                       strchr(pairs, '-') ? strchr(pairs, '-') + 1 : pairs, NULL);
+    const struct shape *shape = shape_find(list, shape_list(&s, list), name);
+    return shape ? shape_make(m, shape, rows, cols, NULL) : -1;
+}
+
+static void put(struct matrix *m, int row, int col, double v)
+{
+    struct cell *c = matrix_at(m, row, col);
+    c->v[CELL_N] = 16;
+    c->v[CELL_DISTURBED] = 0;
+    c->v[CELL_MEDIAN] = v;
+    c->v[CELL_LO] = 0.99 * v;
+    c->v[CELL_HI] = 1.01 * v;
+}
+
+// Says each of `says` (ends with NULL) and none of `not`; JSON's findings are the same sentences.
+static void check_report(enum benchmark_id id, const struct matrix *list, int n,
+                         const char *const *says, const char *const * not )
+{
+    const struct report_source run = {.benchmark = id,
+                                      .matrices = list,
+                                      .n = n,
+                                      .ranks = ranks,
+                                      .n_ranks = 4,
+                                      .topology = &machine};
+    CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
+    struct jsonw w = jsonw_to(&js);
+    struct err err = {0};
+    struct report *r = report_new(&run, NULL, &err);
+    CHECK(r != NULL, "%s has a report %s", benchmarks[id].name, err.text);
+    if (!r)
+        return;
+    report_write_markdown(r, &md);
+    report_write_json(r, &w, NULL);
+    report_free(r);
+    if (getenv("SHOW") != NULL)
+        fputs(buf_text(&md), stderr);
+    for (; *says; says++)
+        CHECK(strstr(buf_text(&md), *says) != NULL, "says: %s", *says);
+    for (; not &&*not ; not ++)
+        CHECK(strstr(buf_text(&md), *not ) == NULL, "does not say: %s", *not );
+    CLEANUP_JSON struct json *root = json_parse(buf_text(&js), js.len, &err);
+    bool same = json_count(json_get(root, "findings")) > 0;
+    for (const struct json *f = json_first(json_get(root, "findings")); f; f = json_next(f))
+        same = same && strstr(buf_text(&md), json_get_text(f, "text", "?")) != NULL &&
+               json_get_text(f, "kind", NULL) != NULL && json_count(f) > 2;
+    CHECK(same, "JSON has the same sentences, each with its kind and numbers %s", err.text);
+}
+
+static void test_idle(void)
+{
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_MATRIX, NULL, "idle", 4, 2);
+    m.col.values[1] = 1;
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 2; j++)
+            put(&m, i, j, i / 2 == j ? 100 : 150);
+    static const char *const says[] = {"Node 0: own memory 100.0 ns, node 1's 150.0 ns (× 1.50)",
+                                       "the largest difference of 1 is 0.0 %", NULL};
+    static const char *const not [] = {"the other way round", "are typical", NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, says, not );
+    put(&m, 0, 1, 180);
+    put(&m, 1, 1, 180);
+    static const char *const odd[] = {
+        "From node 0 to node 1's memory it takes 180.0 ns, the other way round 150.0 ns (20 %",
+        NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, odd, NULL);
+    matrix_at(&m, 0, 1)->v[CELL_LO] = 100; // now it is not sure
+    static const char *const sure[] = {"the other way round", NULL};
+    static const char *const open[] = {"the largest difference of 1 is 20.0 %", NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, open, sure);
+    matrix_fini(&m);
+}
+
+static void test_bandwidth(void)
+{
+    struct matrix m[2] = {0};
+    shaped(&m[0], BENCHMARK_BANDWIDTH, NULL, "triad", 2, 2);
+    shaped(&m[1], BENCHMARK_BANDWIDTH, NULL, "read", 2, 2);
+    for (int k = 0; k < 2; k++) {
+        m[k].row.values[1] = m[k].col.values[1] = 1;
+        for (int i = 0; i < 4; i++)
+            put(&m[k], i / 2, i % 2, (i / 2 == i % 2 ? 40000 : 10000) * (1 + k));
+    }
+    static const char *const says[] = {
+        "Node 0 and its own memory: best is read with 80.0 GB/s, 50 % of which triad gives",
+        "Node 1, triad: node 0's memory gives 10.0 GB/s, 25 % of its own", NULL};
+    check_report(BENCHMARK_BANDWIDTH, m, 2, says, NULL);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+    struct matrix t = {0};
+    static const double grows[] = {10000, 20000, 30000, 30500};
+    shaped(&t, BENCHMARK_BANDWIDTH, "sweep-threads", "triad", 4, 1);
+    for (int i = 0; i < 4; i++) {
+        t.row.values[i] = i + 1;
+        put(&t, i, 0, grows[i]);
+    }
+    static const char *const full[] = {"30.0 GB/s with 3 of 4 threads is 98 % of the most", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &t, 1, full, NULL);
+    put(&t, 3, 0, 40000);
+    static const char *const more[] = {"grows to the last, 40.0 GB/s with 4 threads, × 4.00", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &t, 1, more, NULL);
+    matrix_fini(&t);
+}
+
+static void test_pairs(void)
+{
+    struct matrix m = {0}, p = {0};
+    shaped(&m, BENCHMARK_C2C, NULL, "cas", 4, 4);
+    for (int i = 0; i < 4; i++)
+        for (int j = i + 1; j < 4; j++)
+            put(&m, i, j, i / 2 == j / 2 ? 50 : 200 + i);
+    static const char *const says[] = {"cas, same L3: typically 50 ns, 50 to 50 over 2 pairs",
+                                       "cas, same socket: typically 200.5 ns", NULL};
+    static const char *const not [] = {"typical of their class", NULL};
+    check_report(BENCHMARK_C2C, &m, 1, says, not );
+    put(&m, 0, 3, 400);
+    static const char *const odd[] = {"ranks 0 and 3 have 400 ns", NULL};
+    check_report(BENCHMARK_C2C, &m, 1, odd, NULL);
+    shaped(&p, BENCHMARK_PINGPONG, NULL, "pingpong", 1, 2);
+    p.row.values[0] = axis_pair(0, 2);
+    p.col.values[1] = 1 << 20;
+    put(&p, 0, 0, 0.4);
+    put(&p, 0, 1, 100);
+    static const char *const talk[] = {
+        "Ranks 0 and 2 (same socket): a message of 0 bytes takes 0.40 µs, one of 1M 100 µs, which "
+        "is 10.5 GB/s",
+        NULL};
+    check_report(BENCHMARK_PINGPONG, &p, 1, talk, NULL);
+    matrix_fini(&m);
+    matrix_fini(&p);
+}
+
+static void test_touch_and_load(void)
+{
+    struct matrix m = {0}, l[2] = {0};
+    shaped(&m, BENCHMARK_FIRSTTOUCH, NULL, "access", 4, 3);
+    for (int i = 0; i < 4; i++) {
+        put(&m, i, ACCESS_OWN, 10);
+        put(&m, i, ACCESS_SHARED, i / 2 ? 15 : 10);
+        put(&m, i, ACCESS_CROSSED, i == 3 ? 20 : 10);
+    }
+    static const char *const says[] = {
+        "costs a rank typically 10.00 ns", "(shared) costs 12.50 ns, × 1.25",
+        "(crossed) costs 10.00 ns, × 1.00 of a rank's own; at most × 2.00 (rank 3)", NULL};
+    check_report(BENCHMARK_FIRSTTOUCH, &m, 1, says, NULL);
+    shaped(&l[0], BENCHMARK_LOADED, NULL, "latency", 1, 5);
+    shaped(&l[1], BENCHMARK_LOADED, NULL, "bandwidth", 1, 5);
+    static const double ns[] = {100, 102, 105, 110, 300}, mbps[] = {0, 5000, 10000, 15000, 20000};
+    for (int j = 0; j < 5; j++) {
+        l[0].col.values[j] = l[1].col.values[j] = 25 * j;
+        put(&l[0], 0, j, ns[j]);
+        put(&l[1], 0, j, mbps[j]);
+    }
+    static const char *const knee[] = {"100.0 ns idle, 300.0 ns at full load (20.0 GB/s, × 3.00); "
+                                       "the knee is at 75 % of load, 15.0 GB/s and 110.0 ns",
+                                       NULL};
+    check_report(BENCHMARK_LOADED, l, 2, knee, NULL);
+    put(&l[0], 0, 4, 112);
+    static const char *const flat[] = {"no knee to speak of", NULL};
+    check_report(BENCHMARK_LOADED, l, 2, flat, NULL);
+    matrix_fini(&m);
+    matrix_fini(&l[0]);
+    matrix_fini(&l[1]);
+}
+
+// ---- Latency: shared caches and pairs of runs ---------------------------------------------------
+
+static int curve(struct matrix *m, const char *mode, double fast, int64_t until)
+{
+    if (matrix_init(m, mode, "latency", "ns", 4, 6, NULL) < 0)
+        return -1;
+    strcpy(m->row.name, "rank");
+    strcpy(m->col.name, "working_set");
+    for (int j = 0; j < 6; j++) {
+        m->col.values[j] = (int64_t)4 << 20 << j;
+        for (int i = 0; i < 4; i++) {
+            m->row.values[i] = i;
+            put(m, i, j, m->col.values[j] < until ? fast : 10 * fast);
+        }
+    }
+    return 0;
+}
+
+// Two ranks behind each L3 of 32 MiB: together they run out of it at 16 MiB each, alone at 32.
+static void test_shared_cache(void)
+{
+    struct matrix c = {0}, s = {0};
+    curve(&c, "concurrent", 10, 16 << 20);
+    curve(&s, "serial", 10, 32 << 20);
+    struct report_source one = {
+        .matrices = &s, .n = 1, .ranks = ranks, .n_ranks = 4, .topology = &machine};
+    struct report_source all = one;
+    all.matrices = &c;
+    CLEANUP_BUF struct buf md = BUF_INIT;
+    struct report *r = report_new(&one, &all, NULL), *turned = report_new(&all, &one, NULL);
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "From 16 to 32 MiB latency grows from 10.0 to 100.0 ns (× 10.00): "
+                                "the 32 MiB L3 cache runs out"),
+          "alone a rank has the whole cache");
+    CHECK(strstr(buf_text(&md), "the 32 MiB L3 cache, shared by 2 ranks (16 MiB each), runs out"),
+          "together each has its share");
+    CLEANUP_BUF struct buf other = BUF_INIT;
+    report_write_markdown(turned, &other);
+    CHECK_STR(buf_text(&md), buf_text(&other), "which run is named first does not matter");
+    report_free(r);
+    report_free(turned);
+    struct err err = {0};
+    CHECK(!report_new(&one, &one, &err) && err.code == ERR_CONFLICT && !strcmp(err.member, "with"),
+          "two serial runs are no pair: %s", err.text);
+    static struct rank_info moved[4];
+    memcpy(moved, ranks, sizeof moved);
+    moved[2].cpu = 3;
+    all.ranks = moved;
+    CHECK(!report_new(&one, &all, &err) && strstr(err.text, "rank 2 was on CPU 2"),
+          "other places are no pair: %s", err.text);
+    matrix_fini(&c);
+    matrix_fini(&s);
+}
+
 int main(void)
 {
     struct err err = {0};
@@ -81,5 +336,11 @@ int main(void)
           "a report needs data");
     test_published();
     test_changes();
+    build_machine();
+    test_idle();
+    test_bandwidth();
+    test_pairs();
+    test_touch_and_load();
+    test_shared_cache();
     return tap_done();
 }
