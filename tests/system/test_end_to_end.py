@@ -201,12 +201,66 @@ def test_compare_refuses_by_name(finished, query, status, member):
     assert answer.status == status and (member is None or answer.json["member"] == member), answer.body
 
 
-def test_other_methods_and_benchmarks_are_not_compared(finished):
+def test_other_questions_are_not_compared(finished):
     daemon, run = finished
     classic = daemon.run(size="64K,1M,4M", method="classic")
     answer = daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}")
     assert answer.status == 409 and "method" in answer.json["detail"], answer.body
     assert daemon.get(f"/v1/compare?base={run['id']}&target={classic['id']}&anyway=true").status == 200
-    matrix = daemon.run(benchmark="matrix", **SMALL)
-    assert daemon.get(f"/v1/runs/{matrix['id']}/report").status == 409
-    assert daemon.get(f"/v1/compare?base={matrix['id']}&target={matrix['id']}").status == 409
+    other = daemon.run(size="64K,1M,4M", stride=128, quick=True)
+    answer = daemon.get(f"/v1/compare?base={run['id']}&target={other['id']}")
+    assert answer.status == 409 and answer.json["member"] == "stride", answer.body
+    assert "0 in A, 128 in B" in answer.json["detail"], answer.body
+    warned = daemon.get(f"/v1/compare?base={run['id']}&target={other['id']}&anyway=true").json
+    assert any("stride" in note for note in warned["comparison"]["notes"]), warned["comparison"]["notes"]
+    less = daemon.run(size="64K,4M", precision=5, quick=True, note="less effort, same question")
+    told = daemon.get(f"/v1/compare?base={run['id']}&target={less['id']}")
+    assert told.status == 200 and {c["working_set"] for c in told.json["comparison"]["cells"]} == {64 << 10, 4 << 20}
+
+
+def test_a_pair_of_runs_has_one_report(finished):
+    daemon, run = finished
+    pair = [daemon.run(size="64K,1M,4M", mode=mode, quick=True)["id"] for mode in ("serial", "concurrent")]
+    answer = daemon.get(f"/v1/runs/{pair[0]}/report?with={pair[1]}")
+    assert answer.status == 200 and answer.json["with"] == pair[1], answer.body
+    assert {"serial", "concurrent", "contention", "placement"} <= set(answer.json["report"])
+    turned = daemon.get(f"/v1/runs/{pair[1]}/report.md?with={pair[0]}").body
+    assert b"## All at once against one at a time" in turned
+    shown = numaprobe(daemon, "report", str(pair[0]), str(pair[1]))
+    assert shown.returncode == 0 and shown.stdout.encode() == turned, shown.stderr
+    for other, why in ((run["id"], "pair"), (pair[0], "pair")):
+        bad = daemon.get(f"/v1/runs/{pair[0]}/report?with={other}")
+        assert bad.status == 409 and bad.json["member"] == "with" and why in bad.json["detail"], bad.body
+    assert daemon.get(f"/v1/runs/{pair[0]}/report?with=x").status == 422
+    assert daemon.get(f"/v1/runs/{pair[0]}/report?with=999999").status == 404
+
+
+@pytest.mark.parametrize("benchmark,members,heading", [
+    ("matrix", {}, "Own memory"), ("bandwidth", {"size": "8M"}, "Bandwidth"),
+    ("bandwidth", {"size": "8M", "sweep": "threads", "kernel": "triad"}, "Bandwidth"),
+    ("pingpong", {"message_max": "1K"}, "Messages"), ("c2c", {}, "cache line"),
+    ("firsttouch", {"size": "8M"}, "touched it first"), ("loaded", {"size": "8M"}, "under load"),
+])
+def test_every_benchmark_compares_and_reports(finished, benchmark, members, heading):
+    daemon, _ = finished
+    run = daemon.run(benchmark=benchmark, quick=True, **members)
+    assert run["state"] == "succeeded", run
+    report = daemon.get(f"/v1/runs/{run['id']}/report")
+    assert report.status == 200 and report.json["report"]["findings"], report.body
+    text = daemon.get(f"/v1/runs/{run['id']}/report.md").body.decode()
+    assert heading in text and "## Placement" in text
+    for finding in report.json["report"]["findings"]:
+        assert finding["text"] in text and any(c.isdigit() for c in finding["text"]), finding
+    same = daemon.get(f"/v1/compare?base={run['id']}&target={run['id']}")
+    assert same.status == 200, same.body
+    matrices = {m["name"] for m in daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"]}
+    assert {m["matrix"] for m in same.json["matrices"]} == matrices
+    assert all(c["percent"] == 0 and c["verdict"] not in ("slower", "faster")
+               for c in same.json["comparison"]["cells"])
+    assert same.json["comparison"]["more_is_better"] == (benchmark == "bandwidth")
+    shown = numaprobe(daemon, "--colour=always", "compare", str(run["id"]), str(run["id"]))
+    assert shown.returncode in (0, 8) and same.json["matrix"] in shown.stdout, shown.stderr
+    assert "\x1b[33minconclusive" in shown.stdout or "same" in shown.stdout
+    assert "\x1b" not in numaprobe(daemon, "compare", str(run["id"]), str(run["id"])).stdout
+    other = daemon.get(f"/v1/compare?base={run['id']}&target=1")
+    assert other.status == 409, other.body
