@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Gets Apache Otava from PyPI into build/otava, for the test that sets our change points beside it. Its
+# analysis needs numpy and scipy alone, which Debian has (python3-scipy); what else it can do (databases,
+# clouds, chat) is left out. Safe to repeat; needs python3-venv and the network, once.
+set -eu
+
+VERSION=0.8.0
+cd "$(dirname "$0")/.."
+dir=build/otava
+
+# The exit status says whether it is there and works.
+works() {
+    [ -x "$dir/bin/python" ] && "$dir/bin/python" -c 'import otava.analysis' 2>/dev/null
+}
+
+works && exit 0
+rm -rf "$dir"
+mkdir -p build
+python=/usr/bin/python3 # the one that Debian's scipy belongs to
+[ -x "$python" ] || python=python3
+"$python" -m venv --system-site-packages "$dir"
+"$dir/bin/python" -m pip install -q --disable-pip-version-check --no-deps --timeout 20 --retries 1 \
+    "apache-otava==$VERSION"
+works
