@@ -52,20 +52,23 @@ double dist_t_two_sided(double t, double df)
     return beta_regularised(df / 2, 0.5, df / (df + t * t));
 }
 
+static double t_density(double t, double df)
+{
+    double front = log_gamma((df + 1) / 2) - log_gamma(df / 2) - log(df * M_PI) / 2;
+    return exp(front - (df + 1) / 2 * log1p(t * t / df));
+}
+
+// Newton from the left: the tail is convex, so no step goes too far.
 double dist_t_quantile(double p, double df)
 {
-    double lo = 0, hi = 1;
-    double tail = 2 * (1 - p);
-    while (dist_t_two_sided(hi, df) > tail && hi < 1e12)
-        hi *= 2;
-    while (hi - lo > 1e-9 * hi) {
-        double mid = (lo + hi) / 2;
-        if (dist_t_two_sided(mid, df) > tail)
-            lo = mid;
-        else
-            hi = mid;
+    double tail = 2 * (1 - p), t = 0;
+    for (int i = 0; i < 200; i++) {
+        double step = (dist_t_two_sided(t, df) - tail) / (2 * t_density(t, df));
+        t += step;
+        if (!(step > 1e-12 * t))
+            break;
     }
-    return (lo + hi) / 2;
+    return t;
 }
 
 static int by_p(const void *a, const void *b, void *p)
