@@ -62,19 +62,24 @@ static void group_name(const struct json *group, char *out, size_t room)
     snprintf(out, room, "%s %s", by, label);
 }
 
+// With its sign; a tenth of a per cent matters up to a hundred. What is not known stays empty.
+static void add_percent(struct grid *g, const struct json *difference, const char *member)
+{
+    double v;
+    if (json_number(json_get(difference, member), &v))
+        grid_cell(g, "%+.*f", v > -100 && v < 100 ? 1 : 0, v);
+    else
+        grid_cell(g, "%s", "");
+}
+
 static void add_verdict(struct grid *g, const char *what, const struct json *difference)
 {
     grid_cell(g, "%s", what);
     grid_value(g, json_get_number(difference, "a", 0));
     grid_value(g, json_get_number(difference, "b", 0));
-    grid_cell(g, "%+.1f", json_get_number(difference, "percent", 0));
-    if (json_is_number(json_get(difference, "lo_percent"))) {
-        grid_cell(g, "%+.1f", json_get_number(difference, "lo_percent", 0));
-        grid_cell(g, "%+.1f", json_get_number(difference, "hi_percent", 0));
-    } else {
-        grid_cell(g, "%s", "");
-        grid_cell(g, "%s", "");
-    }
+    add_percent(g, difference, "percent");
+    add_percent(g, difference, "lo_percent");
+    add_percent(g, difference, "hi_percent");
     grid_cell(g, "%s", json_get_text(difference, "verdict", "?"));
 }
 

@@ -252,7 +252,7 @@ static void write_objects(const struct grid *g, bool lines)
             double d;
             const char *text = g->cells[i + c];
             if (g->columns[c].number && str_to_double(text, &d))
-                jsonw_raw(&w, g->columns[c].name, text);
+                jsonw_raw(&w, g->columns[c].name, text + (*text == '+')); // JSON has no plus
             else
                 jsonw_text(&w, g->columns[c].name, *text ? text : NULL);
         }

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import pty
 import sqlite3
 import subprocess
 
@@ -199,6 +200,47 @@ def test_compare_refuses_by_name(finished, query, status, member):
     daemon, _ = finished
     answer = daemon.get("/v1/compare?" + query)
     assert answer.status == status and (member is None or answer.json["member"] == member), answer.body
+
+
+def on_a_terminal(daemon, words, **environment):
+    """What the command writes to a terminal."""
+    primary, secondary = pty.openpty()
+    shown = subprocess.Popen([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", *words],
+                             stdout=secondary, stderr=subprocess.DEVNULL,
+                             env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | environment)
+    os.close(secondary)
+    text = b""
+    try:
+        while chunk := os.read(primary, 65536):
+            text += chunk
+    except OSError:  # the other side is closed
+        pass
+    os.close(primary)
+    shown.wait(timeout=30)
+    return text.decode()
+
+
+def test_colour_is_for_terminals(finished):
+    daemon, run = finished
+    words = ["report", str(run["id"])]
+    assert "\x1b[1m## " in on_a_terminal(daemon, words)
+    assert "\x1b" not in on_a_terminal(daemon, words, NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal(daemon, ["--colour=never", *words])
+    assert "\x1b" not in numaprobe(daemon, *words).stdout
+    assert "\x1b[1m## " in numaprobe(daemon, "--colour=always", *words).stdout
+    for name in ("slower", "faster", "inconclusive", "same"):
+        shown = on_a_terminal(daemon, ["compare", str(run["id"]), str(run["id"])])
+        plain = sum(line.rstrip().endswith(name) for line in shown.splitlines())
+        assert plain == 0 or name == "same", shown
+
+
+def test_a_comparison_is_json_for_programs(finished):
+    daemon, run = finished
+    other = daemon.run(size="64K,1M,4M", quick=True)
+    lines = numaprobe(daemon, "-o", "ndjson", "compare", str(run["id"]), str(other["id"])).stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert rows[0]["what"] == "all" and isinstance(rows[0]["percent"], float)
+    assert {"64KB", "1MB", "4MB"} <= {row["what"] for row in rows}
 
 
 def test_other_questions_are_not_compared(finished):
