@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "core/admission.h"
 #include "core/launch.h"
@@ -316,8 +315,11 @@ static int put_started(struct store *s, const struct run_restore *row, struct er
 
 static int mark_started(struct runner *r, struct job *j, struct err *err)
 {
-    j->started_ms = clock_wall_ms();
-    return with_row(r, j, put_started, err);
+    struct run run CLEANUP(run_fini) = {0};
+    if (with_row(r, j, put_started, err) < 0 || store_run_get(r->store, j->id, &run, err) < 0)
+        return -1;
+    j->started_ms = run.started_ms;
+    return 0;
 }
 
 static struct job *make_job(struct runner *r, int64_t id, struct err *err)

@@ -282,6 +282,9 @@ int store_db_open(struct store *s, struct err *err)
         check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
         prepare_all(s, err) < 0 || read_numbers(s, err) < 0)
         return -1;
+    if (!s->opened)
+        store_queue_keep(s, 0);
+    s->opened = true;
     return 0;
 }
 
@@ -331,6 +334,8 @@ void store_close(struct store *s)
         return;
     store_db_close(s, true);
     buf_free(&s->carry);
+    while (s->n_queue)
+        store_queue_drop(s, s->queue[0].id);
     if (s->lock >= 0)
         close(s->lock);
     free(s);

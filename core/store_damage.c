@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "core/runner.h"
 #include "core/store_db.h"
 #include "core/store_keep.h"
 
@@ -55,29 +54,48 @@ static bool spec_is_good(const char *text)
     return o && spec_from_json(&spec, o, NULL, NULL) == 0;
 }
 
-// The queue as SQL, as far as it can be read; returns how many.
-static int64_t queue_out(sqlite3 *db, struct buf *out)
+static void queue_put(struct store *s, sqlite3_stmt *q)
+{
+    if (s->n_queue == STORE_QUEUE_KEPT || !spec_is_good(sq_text(q, 5)))
+        return;
+    char *line = sqlite3_mprintf(
+        "INSERT INTO run (id,state,benchmark,node,created_ms,idempotency_key,spec) VALUES "
+        "(%lld,'queued',%Q,%Q,%lld,%Q,%Q);",
+        (long long)sqlite3_column_int64(q, 0), sq_text(q, 1), sq_text(q, 2),
+        (long long)sqlite3_column_int64(q, 3), sqlite3_column_text(q, 4), sq_text(q, 5));
+    if (line)
+        s->queue[s->n_queue++] = (struct store_queued){sqlite3_column_int64(q, 0), line};
+}
+
+// Runs from this number on that wait, as far as they can be read.
+void store_queue_keep(struct store *s, int64_t from_id)
 {
     sqlite3_stmt *q = NULL;
-    int64_t n = 0;
-    sqlite3_prepare_v2(db,
+    sqlite3_prepare_v2(s->db,
                        "SELECT id,benchmark,node,created_ms,idempotency_key,spec FROM run "
-                       "WHERE state = 'queued' ORDER BY id",
+                       "WHERE state = 'queued' AND id >= ?1 ORDER BY id",
                        -1, &q, NULL);
-    while (q && n < RUNNER_QUEUE_MAX && sqlite3_step(q) == SQLITE_ROW) {
-        if (!spec_is_good(sq_text(q, 5)))
-            continue;
-        char *line = sqlite3_mprintf(
-            "INSERT INTO run (id,state,benchmark,node,created_ms,idempotency_key,spec) VALUES "
-            "(%lld,'queued',%Q,%Q,%lld,%Q,%Q);",
-            (long long)sqlite3_column_int64(q, 0), sq_text(q, 1), sq_text(q, 2),
-            (long long)sqlite3_column_int64(q, 3), sqlite3_column_text(q, 4), sq_text(q, 5));
-        buf_str(out, line ? line : "");
-        sqlite3_free(line);
-        n++;
-    }
+    if (q && sqlite3_bind_int64(q, 1, from_id) == SQLITE_OK)
+        while (sqlite3_step(q) == SQLITE_ROW)
+            queue_put(s, q);
     sqlite3_finalize(q);
-    return n;
+}
+
+void store_queue_drop(struct store *s, int64_t id)
+{
+    for (int i = 0; i < s->n_queue; i++)
+        if (s->queue[i].id == id) {
+            sqlite3_free(s->queue[i].sql);
+            s->n_queue--;
+            memmove(&s->queue[i], &s->queue[i + 1], (size_t)(s->n_queue - i) * sizeof s->queue[0]);
+            return;
+        }
+}
+
+static void queue_out(const struct store *s, struct buf *out)
+{
+    for (int i = 0; i < s->n_queue; i++)
+        buf_str(out, s->queue[i].sql);
 }
 
 // Numbers go on where they were: what we remember, else what can still be read.
@@ -199,7 +217,10 @@ static int put_aside(struct store *s, const char *why, struct err *err)
         sq_on_damage(s->db, NULL, NULL); // it will show again while the queue is read
     }
     if (s->db && !s->carry.len) {
-        d.carried = queue_out(s->db, &s->carry);
+        if (!s->opened)
+            store_queue_keep(s, 0);
+        d.carried = s->n_queue;
+        queue_out(s, &s->carry);
         numbers_out(s, &s->carry);
     }
     new_name(s, d.file, sizeof d.file);

@@ -54,6 +54,8 @@ enum store_query {
     "config_hash,error,error_member,error_text,spec,plan,conditions,phases,measured_ms,source,"    \
     "label,topology_hash"
 
+enum { STORE_QUEUE_KEPT = 64 }; // the runner lets 32 wait
+
 struct store {
     sqlite3 *db; // NULL: none could be opened after a damaged one was set aside
     int lock;
@@ -61,7 +63,13 @@ struct store {
     int64_t last_id, last_seq; // given so far
     int64_t new_id, new_seq;   // in the transaction that is open; 0: none
     struct buf carry;          // what a fresh database takes over, as SQL
-    bool unclean, moved;       // moved: a damaged one was set aside, there is no fresh one yet
+    bool opened;               // since then the queue is kept in memory too
+    struct store_queued {
+        int64_t id;
+        char *sql; // that puts it into a fresh database; sqlite3_free()
+    } queue[STORE_QUEUE_KEPT];
+    int n_queue;
+    bool unclean, moved; // moved: a damaged one was set aside, there is no fresh one yet
     struct store_damage damage;
     void (*on_damage)(void *ctx);
     void *damage_ctx;
@@ -71,6 +79,9 @@ struct store {
 int store_db_open(struct store *s, struct err *err); // all but the lock
 // `checkpoint`: a healthy database; the log of a damaged one stays as it is.
 void store_db_close(struct store *s, bool checkpoint);
+// What was acknowledged outlives the file: runs that wait are kept in memory as well.
+void store_queue_keep(struct store *s, int64_t from_id);
+void store_queue_drop(struct store *s, int64_t id);
 int store_begin(struct store *s, struct err *err);
 // Commits if `result` is 0, else rolls back; returns -1 if anything failed.
 int store_end(struct store *s, int result, struct err *err);

@@ -72,6 +72,8 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
     if (!known && (store_begin(s, err) < 0 ||
                    store_end(s, store_insert(s, spec, node, key, &found, err), err) < 0))
         return -1;
+    if (!known)
+        store_queue_keep(s, found);
     *id = found;
     *again = known;
     return 0;
@@ -218,7 +220,11 @@ int store_run_started(struct store *s, int64_t id, const char *plan_json,
 {
     if (store_begin(s, err) < 0)
         return -1;
-    return store_end(s, put_started(s, id, plan_json, conditions_json, f, topology_xml, err), err);
+    int rc = put_started(s, id, plan_json, conditions_json, f, topology_xml, err);
+    if (store_end(s, rc, err) < 0)
+        return -1;
+    store_queue_drop(s, id);
+    return 0;
 }
 
 static int64_t cells_of(const struct run_result *r)
@@ -274,7 +280,10 @@ int store_run_finished(struct store *s, int64_t id, const struct run_result *r, 
 {
     if (store_begin(s, err) < 0)
         return -1;
-    return store_end(s, store_finish(s, id, r, err), err);
+    if (store_end(s, store_finish(s, id, r, err), err) < 0)
+        return -1;
+    store_queue_drop(s, id);
+    return 0;
 }
 
 static int interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err)

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import build_dir, fake_bench_env
+from conftest import FAKE_BENCH, build_dir, fake_bench_env
 
 CLIENT = build_dir() / "client" / "numaprobe"
 
@@ -297,3 +297,156 @@ def test_stop_during_backup(large):
             pass
         assert large.stop() == 0
     assert [p for p in (large.home / "state").iterdir() if p.name.startswith("backup.")] == []
+
+
+# ---- damage
+
+def wait_for_damage(daemon):
+    """Told once, at the start or later."""
+    for line in daemon.log:
+        if "event=store.damaged" in line:
+            return line
+    return daemon.wait_for_line("event=store.damaged")
+
+
+def damaged_files(daemon):
+    return sorted(p.name for p in (daemon.home / "state").iterdir()
+                  if ".damaged-" in p.name and not p.name.endswith(("-wal", "-shm")))
+
+
+def overwrite(path, at, data):
+    with open(path, "r+b") as f:
+        f.seek(at)
+        f.write(data)
+
+
+def garbage_header(path):
+    overwrite(path, 0, b"\x07" * 200)
+
+
+def nonsense_in_header(path):
+    overwrite(path, 16, b"\xff" * 10)
+
+
+def cut_off(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def garbage_schema(path):
+    overwrite(path, 100, os.urandom(7000))
+
+
+def garbage_pages(path):
+    size = path.stat().st_size
+    for at in range(8192, size, 8192):
+        overwrite(path, at, b"\xee" * 64)
+
+
+@pytest.mark.parametrize("hurt", [garbage_header, nonsense_in_header, cut_off, garbage_schema, garbage_pages])
+def test_damaged_at_start(make_daemon, hurt):
+    daemon = make(make_daemon)
+    for _ in range(5):
+        daemon.run(size="1")
+    daemon.stop()
+    hurt(database(daemon))
+    left = database(daemon).read_bytes()
+    again = make(make_daemon, home=daemon.home)
+    line = wait_for_damage(again)
+    assert "error" in line
+    assert ids(again) == [] and again.run(size="1")["state"] == "succeeded"
+    [aside] = damaged_files(again)
+    assert (again.home / "state" / aside).read_bytes() == left  # kept as it was
+    told = storage(again)
+    assert told["damaged"] == [{"file": aside, "bytes": len(left)}]
+    assert told["findings"][0]["name"] == "damaged_database_kept" and aside in told["findings"][0]["text"]
+    ready = again.get("/readyz?verbose")
+    assert ready.status == 200 and ready.json["findings"] == told["findings"]
+    doctor = cli(again, "doctor")
+    assert doctor.returncode == 1 and aside in doctor.stdout and "STORAGE.md" in doctor.stdout
+    again.stop()
+    third = make(make_daemon, home=daemon.home)  # no loop: the fresh one is healthy, the other is still told of
+    assert damaged_files(third) == [aside] and len(ids(third)) == 1
+    assert storage(third)["findings"][0]["name"] == "damaged_database_kept"
+
+
+def test_what_is_not_damage_is_left_alone(make_daemon, numaprobed):
+    daemon = make(make_daemon)
+    daemon.run(size="1")
+    daemon.stop()
+    for sql in ("PRAGMA user_version=4000", "PRAGMA user_version=1; PRAGMA application_id=7"):
+        db = sqlite3.connect(database(daemon))
+        db.executescript(sql + "; PRAGMA wal_checkpoint(TRUNCATE)")
+        db.close()
+        before = database(daemon).read_bytes()
+        done = subprocess.run([str(numaprobed), "--listen=", f"--state-dir={daemon.home}/state",
+                               f"--run-dir={daemon.home}/run"], capture_output=True, text=True, timeout=20)
+        assert done.returncode == 1 and "left alone" in done.stderr, done
+        assert database(daemon).read_bytes() == before and damaged_files(daemon) == []
+
+
+def test_few_damaged_ones_are_kept(make_daemon):
+    home, sizes = None, []
+    for turn in range(5):
+        daemon = make(make_daemon, home=home)
+        home = daemon.home
+        for _ in range(1 + turn % 3):
+            daemon.run(size="1")
+        daemon.stop()
+        garbage_header(database(daemon))
+        with open(database(daemon), "ab") as f:
+            f.write(b"\0" * 8192 * (10 - turn))
+        sizes.append(database(daemon).stat().st_size)
+    daemon = make(make_daemon, home=home)
+    assert sorted(d["bytes"] for d in storage(daemon)["damaged"]) == sorted(sizes)[-3:]
+
+
+def hurt_while_open(daemon):
+    """What a dying disk does below a daemon that goes on: all but the first page is nonsense."""
+    db = sqlite3.connect(database(daemon))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # so that the file is read, not the log
+    db.close()
+    garbage_pages(database(daemon))
+
+
+def test_damage_that_shows_later(make_daemon):
+    daemon = make(make_daemon)
+    daemon.stop()
+    fill(daemon, 60)  # more than the daemon keeps in memory
+    daemon = make(make_daemon, home=daemon.home)
+    last = daemon.run(size="1")
+    hurt_while_open(daemon)
+    answers = [daemon.get(f"/v1/runs/{i}/matrix") for i in range(1, 60)]
+    hit = [a for a in answers if a.status == 503]
+    assert hit and hit[0].json["type"] == "/problems/damaged" and hit[0].headers["Retry-After"]
+    wait_for_damage(daemon)
+    assert len(damaged_files(daemon)) == 1
+    assert daemon.get("/healthz").status == 200 and daemon.get("/readyz").status == 200
+    run = daemon.run(size="1")
+    assert run["state"] == "succeeded" and run["id"] == last["id"] + 1 and run["seq"] == last["seq"] + 1
+    assert storage(daemon)["findings"][0]["serious"]
+
+
+def test_runs_survive_damage(make_daemon):
+    """A run that is going on and those that wait are in the fresh database, with their numbers."""
+    daemon = make(make_daemon)
+    daemon.stop()
+    fill(daemon, 60)
+    slow = daemon.home / "fake_bench-slow"
+    slow.symlink_to(FAKE_BENCH)
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(slow)}, home=daemon.home)
+    going, waiting = (daemon.post("/v1/runs", {"benchmark": "latency", "size": "1-1024", "note": note}).json["id"]
+                      for note in ("going", "waiting"))
+    while daemon.get(f"/v1/runs/{going}").json["state"] == "queued":
+        pass
+    before = daemon.get(f"/v1/runs/{going}").json
+    hurt_while_open(daemon)
+    for i in range(1, 60):
+        daemon.get(f"/v1/runs/{i}/matrix")
+    wait_for_damage(daemon)
+    now = daemon.get(f"/v1/runs/{going}").json
+    assert now["state"] == "running" and now["started"] == before["started"] and now["created"] == before["created"]
+    done = daemon.wait(going)
+    assert done["state"] == "succeeded" and done["spec"]["note"] == "going" and done["cells"] > 0
+    next_one = daemon.wait(waiting)
+    assert next_one["state"] == "succeeded" and next_one["spec"]["note"] == "waiting"
+    assert next_one["seq"] == done["seq"] + 1
