@@ -17,22 +17,28 @@
 static const double ODD = 0.25;
 enum { CLASS_PAIRS_MIN = 4, OUTLIERS_MAX = 16, CLASS_UNKNOWN = PAIR_CLASSES };
 
-static int64_t cpu_of(const struct report_source *s, int64_t rank)
+// Where a rank was, looked up once.
+struct place {
+    const struct topo_cpu *cpu; // NULL: not known
+    int64_t node;               // of the CPU; -1: not known
+};
+
+static struct place place_of(const struct report_source *s, int64_t rank)
 {
     for (int i = 0; s->ranks && i < s->n_ranks; i++)
         if (s->ranks[i].rank == rank)
-            return s->ranks[i].cpu;
-    return -1;
+            return (struct place){s->topology ? topology_cpu(s->topology, (int)s->ranks[i].cpu)
+                                              : NULL,
+                                  s->ranks[i].cpu_node};
+    return (struct place){NULL, -1};
 }
 
 // By the topology of the run's time; without one, nodes alone tell some.
-static int class_of(const struct report_source *s, int64_t first, int64_t second)
+static int class_of(const struct place *a, const struct place *b)
 {
-    int64_t a = cpu_of(s, first), b = cpu_of(s, second);
-    int64_t p = report_cpu_node(s, first), q = report_cpu_node(s, second);
-    if (s->topology && a >= 0 && b >= 0)
-        return topology_pair_class(s->topology, (int)a, (int)b);
-    return p >= 0 && p == q ? PAIR_NODE : CLASS_UNKNOWN;
+    if (a->cpu && b->cpu)
+        return topology_pair_class(a->cpu, b->cpu);
+    return a->node >= 0 && a->node == b->node ? PAIR_NODE : CLASS_UNKNOWN;
 }
 
 static const char *class_name(int class)
@@ -41,8 +47,8 @@ static const char *class_name(int class)
 }
 
 struct members {
-    const struct report_source *s;
     const struct matrix *m;
+    struct place *rows, *cols; // of the axes' ranks
     int class;
     int n;
     double *values; // room for all pairs
@@ -51,6 +57,8 @@ struct members {
 
 static void members_fini(struct members *x)
 {
+    free(x->rows);
+    free(x->cols);
     free(x->values);
     free(x->row);
     free(x->col);
@@ -60,13 +68,19 @@ static int members_init(struct members *x, const struct report_source *s, const 
                         struct err *err)
 {
     size_t most = (size_t)shape_cells(m) + 1;
-    *x = (struct members){.s = s, .m = m};
-    x->values = calloc(2 * most, sizeof *x->values);
+    *x = (struct members){.m = m};
+    x->rows = calloc((size_t)m->row.n, sizeof *x->rows);
+    x->cols = calloc((size_t)m->col.n, sizeof *x->cols);
+    x->values = calloc(most, sizeof *x->values);
     x->row = calloc(most, sizeof *x->row);
     x->col = calloc(most, sizeof *x->col);
-    if (x->values && x->row && x->col)
-        return 0;
-    return err_set(err, ERR_NO_MEMORY, "", "no memory for the pairs");
+    if (!x->rows || !x->cols || !x->values || !x->row || !x->col)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the pairs");
+    for (int i = 0; i < m->row.n; i++)
+        x->rows[i] = place_of(s, m->row.values[i]);
+    for (int j = 0; j < m->col.n; j++)
+        x->cols[j] = place_of(s, m->col.values[j]);
+    return 0;
 }
 
 static double value_at(const struct members *x, int k)
@@ -81,7 +95,7 @@ static void gather(struct members *x, int class)
     for (int i = 0; i < x->m->row.n; i++)
         for (int j = i + 1; j < x->m->col.n; j++) {
             if (!(matrix_at(x->m, i, j)->v[CELL_MEDIAN] > 0) ||
-                class_of(x->s, x->m->row.values[i], x->m->col.values[j]) != class)
+                class_of(&x->rows[i], &x->cols[j]) != class)
                 continue;
             x->row[x->n] = i;
             x->col[x->n++] = j;
@@ -178,6 +192,8 @@ static void tell_pair(struct report_out *o, const struct report_source *s, const
     int first, second, last = m->col.n - 1;
     char small[24], large[24];
     axis_unpair(m->row.values[row], &first, &second);
+    const struct place here = place_of(s, first), there = place_of(s, second);
+    const char *class = class_name(class_of(&here, &there));
     double quick = matrix_at(m, row, 0)->v[CELL_MEDIAN];
     double slow = matrix_at(m, row, last)->v[CELL_MEDIAN];
     double mbps = (double)m->col.values[last] / slow; // bytes a µs are MB/s
@@ -186,7 +202,7 @@ static void tell_pair(struct report_out *o, const struct report_source *s, const
     struct jsonw *w = report_finding(o, "pair");
     jsonw_i64(w, "rank", first);
     jsonw_i64(w, "other_rank", second);
-    jsonw_text(w, "class", class_name(class_of(s, first, second)));
+    jsonw_text(w, "class", class);
     jsonw_i64(w, "smallest_bytes", m->col.values[0]);
     jsonw_fixed(w, "smallest_us", quick, 3);
     jsonw_i64(w, "largest_bytes", m->col.values[last]);
@@ -195,8 +211,7 @@ static void tell_pair(struct report_out *o, const struct report_source *s, const
     report_say(o,
                "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %.4g µs, "
                "which is %.1f GB/s.",
-               first, second, class_name(class_of(s, first, second)), small, quick, large, slow,
-               mbps / 1000);
+               first, second, class, small, quick, large, slow, mbps / 1000);
 }
 
 int report_pingpong(struct report_out *o, const struct report_source *run,

@@ -37,9 +37,8 @@ const struct topo_node *topology_node(const struct topology *t, int os)
 const char *const pair_class_names[PAIR_CLASSES] = {"siblings", "same L3", "same node",
                                                     "same socket", "other socket"};
 
-enum pair_class topology_pair_class(const struct topology *t, int cpu, int other)
+enum pair_class topology_pair_class(const struct topo_cpu *a, const struct topo_cpu *b)
 {
-    const struct topo_cpu *a = topology_cpu(t, cpu), *b = topology_cpu(t, other);
     if (!a || !b)
         return PAIR_CLASSES;
     if (a->core == b->core)

@@ -68,7 +68,7 @@ enum pair_class {
     PAIR_CLASSES
 };
 extern const char *const pair_class_names[PAIR_CLASSES];
-// Of two OS numbers; PAIR_CLASSES where the topology lacks one of them.
-enum pair_class topology_pair_class(const struct topology *t, int cpu, int other);
+// PAIR_CLASSES where one of them is NULL.
+enum pair_class topology_pair_class(const struct topo_cpu *a, const struct topo_cpu *b);
 
 void topology_write_json(const struct topology *t, struct jsonw *w, const char *key);
