@@ -58,14 +58,25 @@ static double t_density(double t, double df)
     return exp(front - (df + 1) / 2 * log1p(t * t / df));
 }
 
-// Newton from the left: the tail is convex, so no step goes too far.
+// Where to begin: the normal quantile (Abramowitz and Stegun 26.2.23) and the first term of its
+// expansion in 1/df.
+static double t_guess(double tail, double df)
+{
+    double u = sqrt(-2 * log(tail / 2));
+    double z = u - (2.515517 + u * (0.802853 + u * 0.010328)) /
+                       (1 + u * (1.432788 + u * (0.189269 + u * 0.001308)));
+    return z + (z * z * z + z) / (4 * df);
+}
+
+// Newton: the tail is convex, so from the left no step goes too far, and from the right only the
+// first does.
 double dist_t_quantile(double p, double df)
 {
-    double tail = 2 * (1 - p), t = 0;
+    double tail = 2 * (1 - p), t = fmax(0, t_guess(tail, df));
     for (int i = 0; i < 200; i++) {
         double step = (dist_t_two_sided(t, df) - tail) / (2 * t_density(t, df));
-        t += step;
-        if (!(step > 1e-12 * t))
+        t = fmax(0, t + step);
+        if (!(fabs(step) > 1e-10 * t))
             break;
     }
     return t;
