@@ -63,6 +63,7 @@ struct compare_side {
     const char *method;            // NULL or "": not known
     const struct spec *spec;       // what was asked for; NULL: not known
     const char *launcher;          // "mpi", "processes"; NULL: not known
+    const char *node;              // host name; NULL: not known
     const struct rank_info *ranks; // in any order; NULL: not known
     int n_ranks;
     const struct fingerprint *fingerprint; // NULL: not known

@@ -341,12 +341,14 @@ static int check_specs(struct refusal *r, const struct compare_side *a,
     return 0;
 }
 
-// Who starts the ranks is no part of the question, but it may be the answer.
-static void note_launcher(struct comparison *c, const struct compare_side *a,
-                          const struct compare_side *b)
+// Who starts the ranks and on which machine is no part of the question, but it may be the answer.
+static void note_facts(struct comparison *c, const struct compare_side *a,
+                       const struct compare_side *b)
 {
     if (a->launcher && b->launcher && strcmp(a->launcher, b->launcher) != 0)
         compare_note(c, "the launcher differs: %s in A, %s in B", a->launcher, b->launcher);
+    if (a->node && b->node && strcmp(a->node, b->node) != 0)
+        compare_note(c, "two machines are compared: A is of node %s, B of %s", a->node, b->node);
 }
 
 static int check_sides(struct comparison *c, struct rank_map *m, const struct compare_side *a,
@@ -368,7 +370,7 @@ static int check_sides(struct comparison *c, struct rank_map *m, const struct co
         return -1;
     check_memory(&r, m, a, b);
     check_layout(&r, m, a);
-    note_launcher(c, a, b);
+    note_facts(c, a, b);
     if (!r.member)
         return 0;
     return err_set(err, ERR_CONFLICT, r.member, "%s", buf_text(&r.text));

@@ -140,6 +140,7 @@ static struct compare_side compare_side_of(const struct side *s, const struct ma
                                  .method = s->run.method,
                                  .spec = s->run.imported ? NULL : &s->run.spec,
                                  .launcher = json_get_text(s->plan, "launcher", NULL),
+                                 .node = *s->run.node ? s->run.node : NULL,
                                  .ranks = s->ranks,
                                  .n_ranks = s->n_ranks,
                                  .fingerprint = s->fingerprint};
@@ -222,10 +223,18 @@ static struct report_source source_of(const struct request *q, struct side *s)
                                   .topology = answers_topology(q, &s->run, &s->topology)};
 }
 
-// Whether a pair of runs was asked the same but for the mode; what an import was asked is not
-// known.
+// Whether a pair of runs is of one machine and was asked the same but for the mode; what an import
+// was asked is not known.
 static int check_asked(const struct side *a, const struct side *b, struct err *err)
 {
+    if (strcmp(a->run.node, b->run.node) != 0)
+        return err_set(err, ERR_CONFLICT, "with",
+                       "a pair is of one node; run %lld is of %s, run %lld of %s",
+                       (long long)a->run.id, a->run.node, (long long)b->run.id, b->run.node);
+    if (*a->run.method && *b->run.method && strcmp(a->run.method, b->run.method) != 0)
+        return err_set(err, ERR_CONFLICT, "with",
+                       "the method differs: %s in run %lld, %s in run %lld", a->run.method,
+                       (long long)a->run.id, b->run.method, (long long)b->run.id);
     struct spec_difference d[8];
     if (a->run.imported || b->run.imported)
         return 0;

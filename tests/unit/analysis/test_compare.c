@@ -418,9 +418,12 @@ static void test_placement(void)
     struct compare_side y = {.matrix = &m, .spec = &t, .ranks = there, .n_ranks = 2};
     x.launcher = "mpi";
     y.launcher = "processes";
-    CHECK(compare(&c, &x, &y, &defaults, &err) == 0 && c.n_notes == 1,
+    x.node = "n1";
+    y.node = "n2";
+    CHECK(compare(&c, &x, &y, &defaults, &err) == 0 && c.n_notes == 2,
           "other words for the same places are no difference");
     CHECK(strstr(c.notes[0], "launcher") != NULL, "another launcher is worth a note");
+    CHECK(strstr(c.notes[1], "A is of node n1, B of n2") != NULL, "and another machine");
     comparison_fini(&c);
     there[1].mem_node = 1;
     CHECK(compare(&c, &x, &y, &defaults, &err) < 0 && !strcmp(err.member, "placement") &&
