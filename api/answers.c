@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers from stored runs: is this one slower than that one, and what is there to say about this
 // one.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -249,20 +250,29 @@ static int check_asked(const struct side *a, const struct side *b, struct err *e
     return 0;
 }
 
-// *with is the other run of a pair, 0 if there is none.
-static struct report *make_report(const struct request *q, int64_t *with, struct err *err)
+struct told {
+    int64_t with;    // the other run of a pair, 0 if there is none
+    char title[160]; // "Run 17: latency on n42"
+};
+
+static struct report *make_report(const struct request *q, struct told *told, struct err *err)
 {
     struct side s CLEANUP(side_fini) = {0};
     struct side t CLEANUP(side_fini) = {0};
-    *with = 0;
-    if ((request_query(q, "with") && id_from(q, "with", with, err) < 0) ||
+    *told = (struct told){0};
+    if ((request_query(q, "with") && id_from(q, "with", &told->with, err) < 0) ||
         side_load(q, "id", q->arg, &s, err) < 0)
         return NULL;
+    const char *what = benchmarks[s.run.spec.benchmark].name;
+    snprintf(told->title, sizeof told->title, "Run %lld: %s on %s", (long long)q->arg, what,
+             s.run.node);
     const struct report_source run = source_of(q, &s);
-    if (!*with)
+    if (!told->with)
         return report_new(&run, NULL, err);
-    if (side_load(q, "with", *with, &t, err) < 0 || check_asked(&s, &t, err) < 0)
+    if (side_load(q, "with", told->with, &t, err) < 0 || check_asked(&s, &t, err) < 0)
         return NULL;
+    snprintf(told->title, sizeof told->title, "Runs %lld and %lld: %s on %s", (long long)q->arg,
+             (long long)told->with, what, s.run.node);
     const struct report_source other = source_of(q, &t);
     return report_new(&run, &other, err);
 }
@@ -270,10 +280,11 @@ static struct report *make_report(const struct request *q, int64_t *with, struct
 int report_markdown(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
-    int64_t with;
-    struct report *report = make_report(q, &with, err);
+    struct told told;
+    struct report *report = make_report(q, &told, err);
     if (!report)
         return -1;
+    buf_fmt(&body, "# %s\n\n", told.title);
     report_write_markdown(report, &body);
     report_free(report);
     return reply_text(r, "text/markdown; charset=utf-8", &body, err);
@@ -282,18 +293,18 @@ int report_markdown(struct request *q, struct reply *r, struct err *err)
 int report_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
-    int64_t with;
+    struct told told;
     const char *accept = request_header(q, "Accept");
     if (accept && strcasestr(accept, "text/markdown"))
         return report_markdown(q, r, err);
-    struct report *report = make_report(q, &with, err);
+    struct report *report = make_report(q, &told, err);
     if (!report)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
     jsonw_i64(&w, "run", q->arg);
-    if (with)
-        jsonw_i64(&w, "with", with);
+    if (told.with)
+        jsonw_i64(&w, "with", told.with);
     report_write_json(report, &w, "report");
     jsonw_end(&w);
     report_free(report);

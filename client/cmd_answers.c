@@ -218,7 +218,7 @@ static void print_report(const char *text, bool colour)
     for (const char *at = text; *at; at += *at == '\n') {
         CLEANUP_BUF struct buf line = BUF_INIT;
         size_t n = strcspn(at, "\n");
-        bool bold = colour && str_starts(at, "## ");
+        bool bold = colour && (str_starts(at, "# ") || str_starts(at, "## "));
         buf_add(&line, at, n);
         buf_str(&out, bold ? "\033[" PRINT_BOLD "m" : "");
         print_safe(&out, buf_text(&line));
