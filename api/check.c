@@ -118,11 +118,17 @@ int check_source(const struct request *q, struct err *err)
     return 0;
 }
 
-static bool is_json(const char *type)
+// "text/csv; charset=utf-8" is of the list "text/plain,text/csv".
+static bool type_listed(const char *type, const char *list)
 {
-    size_t n = strlen("application/json");
-    return type && strncasecmp(type, "application/json", n) == 0 &&
-           (!type[n] || type[n] == ';' || type[n] == ' ');
+    size_t n = type ? strcspn(type, "; \t") : 0;
+    while (n && *list) {
+        size_t word = strcspn(list, ",");
+        if (word == n && strncasecmp(type, list, n) == 0)
+            return true;
+        list += word + (list[word] == ',');
+    }
+    return false;
 }
 
 int check_body_headers(const struct request *q, struct err *err)
@@ -131,11 +137,11 @@ int check_body_headers(const struct request *q, struct err *err)
     uint64_t n = 0;
     if (length && !str_to_u64(length, &n))
         return err_set(err, ERR_BAD_REQUEST, "Content-Length", "is not a number");
-    if (n > HTTP_BODY_MAX)
-        return err_set(err, ERR_TOO_LARGE, "", "the body may have %d bytes, not %llu",
-                       HTTP_BODY_MAX, (unsigned long long)n);
+    if (n > q->body_max)
+        return err_set(err, ERR_TOO_LARGE, "", "the body may have %zu bytes, not %llu", q->body_max,
+                       (unsigned long long)n);
     bool body = n > 0 || request_header(q, "Transfer-Encoding");
-    if (body && !is_json(request_header(q, "Content-Type")))
-        return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be application/json");
+    if (body && !type_listed(request_header(q, "Content-Type"), q->body_types))
+        return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be %s", q->body_types);
     return 0;
 }

@@ -15,6 +15,11 @@
 
 enum {
     HTTP_BODY_MAX = 65536, // a request for a run with every text at its longest fits eight times
+    // A document to import: the largest run has 1024 ranks x 48 sizes in two modes, 98,304 cells of
+    // at most 210 bytes as JSON (20.6 MB), 1024 ranks of 600 (0.6), hwloc's XML of such a machine
+    // (1), a log (1 MiB). As text of numa_bench it is 1 MB. Parsed, it takes about 8 times its
+    // size.
+    HTTP_IMPORT_MAX = 24 << 20,
     HTTP_HEADERS_MAX = 64, // browsers send 20
     HTTP_QUERY_MAX = 16,   // the busiest route has 6; availability takes every parameter of a run
     HTTP_WAIT_MAX_S = 60,  // below the idle limit of common proxies
@@ -33,6 +38,8 @@ struct request {
     int n_query, n_headers;
     struct http_pair query[HTTP_QUERY_MAX];     // inside uri, decoded
     struct http_pair headers[HTTP_HEADERS_MAX]; // borrowed from the server
+    size_t body_max;                            // of its route
+    const char *body_types;                     // of its route
     const char *bound; // address that the listener is bound to; "" for unix
     struct buf body;
     int64_t arg;    // the {id} of the route

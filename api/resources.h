@@ -34,6 +34,7 @@ int report_markdown(struct request *q, struct reply *r, struct err *err);
 int storage_get(struct request *q, struct reply *r, struct err *err);
 int backup_get(struct request *q, struct reply *r, struct err *err);
 int run_export(struct request *q, struct reply *r, struct err *err);
+int imports_create(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
 // The topology of the run's own time: this machine's, if nothing has changed, else read back into

@@ -8,8 +8,10 @@ struct route {
     const char *method; // "GET" also answers HEAD
     const char *pattern;
     handler_fn *handler;
-    const char *query;   // names it accepts, comma-separated; NULL: none
-    const char *summary; // a sentence for openapi and --routes
+    const char *query;      // names it accepts, comma-separated; NULL: none
+    const char *summary;    // a sentence for openapi and --routes
+    size_t body_max;        // bytes; 0: HTTP_BODY_MAX
+    const char *body_types; // media types of a body, comma-separated; NULL: application/json
 };
 
 extern const struct route routes[]; // ends with method NULL

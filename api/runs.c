@@ -2,10 +2,10 @@
 // Runs: ask for one, look at them, cancel, delete.
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/resources.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "core/admission.h"
@@ -155,31 +155,12 @@ int runs_delete(struct request *q, struct reply *r, struct err *err)
     return 0;
 }
 
-// "2026-11-21T04:05:06Z", with or without a fraction, or only the day.
 static int read_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
 {
     const char *text = request_query(q, name);
-    struct tm tm = {0};
-    if (!text)
-        return 0;
-    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    int64_t fraction = 0;
-    if (end && *end == '.') {
-        int digits = (int)strspn(end + 1, "0123456789");
-        for (int i = 0; i < 3; i++)
-            fraction = fraction * 10 + (i < digits ? end[1 + i] - '0' : 0);
-        end += 1 + digits;
-    }
-    if (!end)
-        end = strptime(text, "%Y-%m-%d", &tm);
-    else if (*end == 'Z')
-        end++;
-    else
-        end = NULL;
-    if (!end || *end)
+    if (text && !clock_parse(text, ms))
         return err_set(err, ERR_INVALID, name,
-                       "must be a time in UTC such as 2026-11-21T04:05:06Z, or a day");
-    *ms = (int64_t)timegm(&tm) * 1000 + fraction;
+                       "must be a time such as 2026-11-21T04:05:06Z, or a day");
     return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "api/dispatch.h"
 #include "api/events.h"
 #include "api/listen.h"
+#include "api/router.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -32,6 +33,8 @@ enum {
     CONNECTION_MEMORY = 32768,  // 8 KiB of a cookie-laden browser's headers four times
     IDLE_TIMEOUT_S = 30,        // of an open connection between two requests
     BODY_DEADLINE_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
+    BODY_RATE = 256,            // bytes a ms: a larger body may take 94 s for 24 MiB
+    BODIES_MAX = 48 << 20,      // of all large bodies under way together: two imports
     BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
     STREAM_BLOCK = 4096,
     RETRY_BACKUP_S = 30, // a gigabyte and its way to the client
@@ -52,6 +55,7 @@ struct server {
     char *socket_path;  // owned; NULL: none
     uint64_t requests;  // numbers them
     uint32_t salt;      // tells the ids of two daemons apart
+    size_t bodies;      // bytes of large bodies under way
     int waiting;        // suspended for long: long polls and event streams
     struct call *calls; // all requests under way
     bool stopping;
@@ -71,7 +75,8 @@ struct call {
     struct loop_watch *hangup;   // of a client that waits for a backup
     struct loop_timer *deadline; // of a body
     size_t received;
-    bool begun, suspended, counted, gone;
+    size_t held; // of server->bodies
+    bool begun, suspended, counted, gone, crowded;
 };
 
 // ---- waiting ----
@@ -341,6 +346,17 @@ static enum MHD_Result collect_header(void *ctx, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
+// What a body may be is its route's to say. A path that leads nowhere is refused when the body is
+// in.
+static void find_limits(struct request *q)
+{
+    const char *allow;
+    int64_t arg;
+    const struct route *route = route_find(routes, q->method, q->path, &arg, &allow, NULL);
+    q->body_max = route && route->body_max ? route->body_max : HTTP_BODY_MAX;
+    q->body_types = route && route->body_types ? route->body_types : "application/json";
+}
+
 static int check_call(struct call *c, struct err *err)
 {
     struct request *q = &c->q;
@@ -350,6 +366,7 @@ static int check_call(struct call *c, struct err *err)
     MHD_get_connection_values(c->connection, MHD_HEADER_KIND, collect_header, q);
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
+    find_limits(q);
     if (check_source(q, err) < 0)
         return -1;
     return check_body_headers(q, err);
@@ -373,8 +390,9 @@ static int watch_body(struct call *c, struct err *err)
     c->deadline = loop_timer_new(c->server->api.loop, cut_off, c, err);
     if (!c->deadline)
         return -1;
-    return loop_timer_set(c->deadline, BODY_DEADLINE_MS) < 0 ? err_sys(err, "cannot set a timer")
-                                                             : 0;
+    int64_t large_ms = (int64_t)c->q.body_max / BODY_RATE;
+    int64_t ms = large_ms > BODY_DEADLINE_MS ? large_ms : BODY_DEADLINE_MS;
+    return loop_timer_set(c->deadline, ms) < 0 ? err_sys(err, "cannot set a timer") : 0;
 }
 
 static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Connection *connection,
@@ -396,9 +414,14 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
 static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
 {
     c->received += n;
-    if (c->received <= HTTP_BODY_MAX)
+    if (c->received > HTTP_BODY_MAX && c->received <= c->q.body_max) {
+        c->crowded |= c->server->bodies + n > BODIES_MAX;
+        c->held += c->crowded ? 0 : n;
+        c->server->bodies += c->crowded ? 0 : n;
+    }
+    if (c->received <= c->q.body_max && !c->crowded)
         buf_add(&c->q.body, data, n);
-    return c->received > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
+    return c->received > c->q.body_max + BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
 static enum MHD_Result finish(struct call *c)
@@ -406,8 +429,12 @@ static enum MHD_Result finish(struct call *c)
     struct err err;
     loop_timer_free(c->deadline);
     c->deadline = NULL;
-    if (c->received > HTTP_BODY_MAX) {
-        err_set(&err, ERR_TOO_LARGE, "", "the body may have %d bytes", HTTP_BODY_MAX);
+    if (c->received > c->q.body_max) {
+        err_set(&err, ERR_TOO_LARGE, "", "the body may have %zu bytes", c->q.body_max);
+        return send_error(c, &err, true);
+    }
+    if (c->crowded) {
+        err_set(&err, ERR_UNAVAILABLE, "", "other large bodies are under way; try again");
         return send_error(c, &err, true);
     }
     if (!buf_ok(&c->q.body)) {
@@ -493,6 +520,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ca
     uncount_waiter(c);
     reply_fini(&c->r);
     buf_free(&c->q.body);
+    c->server->bodies -= c->held;
     free(c->q.uri);
     free(c);
 }

@@ -40,3 +40,98 @@ void clock_rfc3339(int64_t wall_ms, char out[static 32])
     strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(out, 32, "%.20s.%03dZ", text, ms);
 }
+
+// `n` digits into *out, then the character `after` (0: none is wanted).
+static bool number(const char **at, int n, char after, int *out)
+{
+    const char *p = *at;
+    *out = 0;
+    for (int i = 0; i < n; i++, p++) {
+        if (*p < '0' || *p > '9')
+            return false;
+        *out = *out * 10 + (*p - '0');
+    }
+    if (after && *p++ != after)
+        return false;
+    *at = p;
+    return true;
+}
+
+static bool read_day(const char **at, struct tm *tm)
+{
+    int year, month, day;
+    if (!number(at, 4, '-', &year) || !number(at, 2, '-', &month) || !number(at, 2, 0, &day))
+        return false;
+    *tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
+    struct tm back = *tm;
+    timegm(&back); // the 30th of February becomes another day
+    return year >= 1970 && back.tm_mon == tm->tm_mon && back.tm_mday == day;
+}
+
+static bool read_hours(const char **at, struct tm *tm, int *ms)
+{
+    if (!number(at, 2, ':', &tm->tm_hour) || !number(at, 2, ':', &tm->tm_min) ||
+        !number(at, 2, 0, &tm->tm_sec) || tm->tm_hour > 23 || tm->tm_min > 59 || tm->tm_sec > 60)
+        return false;
+    *ms = 0;
+    if (**at != '.')
+        return true;
+    int scale = 100;
+    for (++*at; **at >= '0' && **at <= '9'; ++*at, scale /= 10)
+        *ms += (**at - '0') * scale;
+    return true;
+}
+
+// "Z", "+02:00", "-0530"; minutes east of UTC.
+static bool read_zone(const char **at, int *east)
+{
+    const char *p = *at;
+    int hours, minutes;
+    *east = 0;
+    if (*p == 'Z') {
+        *at = p + 1;
+        return true;
+    }
+    if (*p != '+' && *p != '-')
+        return false;
+    int sign = *p++ == '+' ? 1 : -1;
+    if (!number(&p, 2, 0, &hours))
+        return false;
+    p += *p == ':';
+    if (!number(&p, 2, 0, &minutes) || hours > 14 || minutes > 59)
+        return false;
+    *east = sign * (hours * 60 + minutes);
+    *at = p;
+    return true;
+}
+
+const char *clock_read(const char *text, int64_t *wall_ms, bool *zoned)
+{
+    struct tm tm;
+    const char *at = text;
+    if (!read_day(&at, &tm))
+        return NULL;
+    struct tm whole = tm;
+    const char *hours = at + 1;
+    int ms = 0, east = 0;
+    bool known = false;
+    if ((*at == 'T' || *at == ' ') && read_hours(&hours, &whole, &ms)) {
+        at = hours;
+        tm = whole;
+        known = read_zone(&at, &east);
+    }
+    *zoned = known;
+    *wall_ms = ((int64_t)timegm(&tm) - east * 60) * 1000 + ms;
+    return at;
+}
+
+bool clock_parse(const char *text, int64_t *wall_ms)
+{
+    bool zoned;
+    int64_t ms;
+    const char *end = clock_read(text, &ms, &zoned);
+    if (!end || *end || (end - text > 10 && (!zoned || text[10] != 'T')))
+        return false;
+    *wall_ms = ms;
+    return true;
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time. Durations come from the monotonic clock, never from the wall.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,3 +10,9 @@ int64_t clock_mono_ms(void);  // CLOCK_MONOTONIC: what timerfd and epoll count i
 int64_t clock_wall_ms(void);  // UTC, ms since 1970
 // 1700000000123 -> "2023-11-14T22:13:20.123Z" (RFC 3339 UTC, 24 characters)
 void clock_rfc3339(int64_t wall_ms, char out[static 32]);
+// Reads a time at the start of `text`: "2026-11-21", or with "T04:05:06" (a blank for the T will
+// do), a fraction, "Z" or "+02:00". *zoned: it said which zone; without, UTC is taken. Returns what
+// follows it, or NULL: none there, or no such day. From 1970 on.
+const char *clock_read(const char *text, int64_t *wall_ms, bool *zoned);
+// The whole text is a day, or a time with its zone (RFC 3339).
+bool clock_parse(const char *text, int64_t *wall_ms);

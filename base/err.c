@@ -84,6 +84,14 @@ int err_prefix(struct err *err, const char *fmt, ...)
     return -1;
 }
 
+enum err_code err_find(const char *slug)
+{
+    for (int c = 0; c < ERR_CODES; c++)
+        if (strcmp(err_info(c)->slug, slug) == 0)
+            return (enum err_code)c;
+    return *slug ? ERR_INTERNAL : ERR_NONE;
+}
+
 void mem_cleanup(void *pointer_to_pointer)
 {
     void **p = pointer_to_pointer;

@@ -50,6 +50,7 @@ struct err_info {
     int exit;          // exit status of the command line
 };
 const struct err_info *err_info(enum err_code code);
+enum err_code err_find(const char *slug); // "": ERR_NONE; unknown: ERR_INTERNAL
 
 // Both fill *err (which may be NULL) and return -1.
 __attribute__((format(printf, 4, 5))) int err_set(struct err *err, enum err_code code,

@@ -69,7 +69,15 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_METRICS_DONE] = "UPDATE run SET metrics_version = ?2 WHERE id = ?1",
     [Q_METRICS_MISSING] = "SELECT id FROM run WHERE state = 'succeeded' AND metrics_version < ?1 "
                           "ORDER BY metrics_version, id LIMIT 1",
-    [Q_IMPORTED] = "UPDATE run SET source = 'imported', measured_ms = ?2, label = ?3 WHERE id = ?1",
+    [Q_IMPORTED] = "UPDATE run SET source = 'imported', measured_ms = ?2, label = ?3, "
+                   "started_ms = ?4, plan = ?5, class_hash = ?6, config_hash = ?7, "
+                   "topology_hash = (SELECT hash FROM topology WHERE hash = ?8) WHERE id = ?1",
+    [Q_IMPORT_BY_KEY] = "SELECT id FROM run WHERE idempotency_key = ?1",
+    // Found by the index of created_ms: a full queue is a night of work, a stopped daemon may keep
+    // it for days.
+    [Q_IMPORT_TWIN] = "SELECT id FROM run WHERE created_ms BETWEEN ?2 - 604800000 AND ?2 "
+                      "AND node = ?1 AND started_ms = ?2 AND finished_ms = ?3 "
+                      "AND source = 'measured'",
     [Q_LABEL] = "UPDATE run SET label = ?2 WHERE id = ?1",
     [Q_TOPOLOGY_GET] = "SELECT t.xml FROM run JOIN topology AS t ON t.hash = run.topology_hash "
                        "WHERE run.id = ?1",

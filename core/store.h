@@ -56,18 +56,31 @@ struct run_result {       // borrowed pointers
     const struct rank_info *ranks;
     int n_ranks;
     const char *log;            // what the processes printed, capped by the caller
+    int64_t finished_ms;        // 0: now
     struct run_metrics metrics; // version 0: not computed
 };
 // Final state, matrices, ranks, log and seq in one transaction.
 int store_run_finished(struct store *s, int64_t id, const struct run_result *r, struct err *err);
-// A run measured elsewhere, whole in one transaction; `state` of the result is RUN_SUCCEEDED.
+// A run measured elsewhere; the state of the result is final.
 struct run_import {
     const struct spec *spec;
     const char *node, *label; // label "" for none
     int64_t measured_ms;
     const struct run_result *result;
+    // What an export brings along; 0 or NULL: not known.
+    const char *key; // of its content (whole_key): the same content is stored once
+    int64_t started_ms;
+    const char *plan_json;
+    const char *class_hash, *class_json, *config_hash, *config_json; // all four or none
+    const char *topology_hash, *topology_xml; // the hash alone counts if that topology is stored
 };
 int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err);
+// All or none, in one transaction. again[k]: run k was there already, imported (the same key) or
+// measured here (the same node and times); ids[k] is that one.
+int store_runs_import(struct store *s, const struct run_import *list, int n, int64_t *ids,
+                      bool *again, struct err *err);
+// The run that an import would find, as above: 1 found, 0 none, -1.
+int store_import_find(struct store *s, const struct run_import *i, int64_t *id, struct err *err);
 // "" takes the label away. Labelled runs are not deleted by retention.
 int store_run_label(struct store *s, int64_t id, const char *label, struct err *err);
 // Replaces what is stored of the run's metrics.

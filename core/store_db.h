@@ -38,6 +38,8 @@ enum store_query {
     Q_METRICS_DONE,
     Q_METRICS_MISSING,
     Q_IMPORTED,
+    Q_IMPORT_BY_KEY,
+    Q_IMPORT_TWIN,
     Q_LABEL,
     Q_TOPOLOGY_GET,
     Q_LOG_PUT,
@@ -88,6 +90,9 @@ int store_end(struct store *s, int result, struct err *err);
 int store_finish(struct store *s, int64_t id, const struct run_result *r, struct err *err);
 int store_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
                  int64_t *id, struct err *err);
+int store_facts_put(struct store *s, const char *hash, const char *kind, const char *json,
+                    struct err *err);
+int store_topology_put(struct store *s, const char *hash, const char *xml, struct err *err);
 int store_run_state(struct store *s, int64_t id, struct err *err); // enum run_state; ERR_NOT_FOUND
 int store_metrics_put(struct store *s, int64_t id, const struct run_metrics *m, struct err *err);
 int store_result_put(struct store *s, int64_t id, const struct run_result *r, struct err *err);

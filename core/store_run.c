@@ -79,14 +79,6 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
     return 0;
 }
 
-static enum err_code code_of_slug(const char *slug)
-{
-    for (int c = 0; c < ERR_CODES; c++)
-        if (strcmp(err_info(c)->slug, slug) == 0)
-            return c;
-    return *slug ? ERR_INTERNAL : ERR_NONE;
-}
-
 static int read_spec(struct spec *spec, const char *text, struct err *err)
 {
     CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
@@ -121,7 +113,7 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     r->n_cells = sqlite3_column_int64(q, 9);
     COPY(r->class_hash, 10);
     COPY(r->config_hash, 11);
-    r->error = code_of_slug(sq_text(q, 12));
+    r->error = err_find(sq_text(q, 12));
     COPY(r->error_member, 13);
     COPY(r->error_text, 14);
     if (read_spec(&r->spec, sq_text(q, 15), err) < 0)
@@ -177,16 +169,22 @@ int store_queue_length(struct store *s, int64_t *n, struct err *err)
     return number(s->queries[Q_QUEUE_LENGTH], n, err) < 0 ? -1 : 0;
 }
 
+int store_facts_put(struct store *s, const char *hash, const char *kind, const char *json,
+                    struct err *err)
+{
+    sqlite3_stmt *q = s->queries[Q_FINGERPRINT_PUT];
+    return sq_bind(q, err, "ttt", hash, kind, json) < 0 ? -1 : sq_done(q, err);
+}
+
 static int put_facts(struct store *s, const struct facts *f, const char *kind, struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
     facts_write_json(f, &w, NULL);
-    sqlite3_stmt *q = s->queries[Q_FINGERPRINT_PUT];
-    return sq_bind(q, err, "ttt", f->hash, kind, buf_text(&text)) < 0 ? -1 : sq_done(q, err);
+    return store_facts_put(s, f->hash, kind, buf_text(&text), err);
 }
 
-static int put_topology(struct store *s, const char *hash, const char *xml, struct err *err)
+int store_topology_put(struct store *s, const char *hash, const char *xml, struct err *err)
 {
     sqlite3_stmt *q = s->queries[Q_TOPOLOGY_PUT];
     return sq_bind(q, err, "tt", hash, xml) < 0 ? -1 : sq_done(q, err);
@@ -201,7 +199,7 @@ static int put_started(struct store *s, int64_t id, const char *plan, const char
         return -1;
     if (xml) {
         text_hash(xml, hash);
-        if (put_topology(s, hash, xml, err) < 0)
+        if (store_topology_put(s, hash, xml, err) < 0)
             return -1;
     }
     sqlite3_stmt *q = s->queries[Q_STARTED];
@@ -252,7 +250,8 @@ static int put_final(struct store *s, int64_t id, const struct run_result *r, in
     if (r->phase_ms)
         phases_write_json(r->phase_ms, &w, NULL);
     sqlite3_stmt *q = s->queries[Q_FINISHED];
-    if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq, clock_wall_ms(),
+    if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq,
+                r->finished_ms ? r->finished_ms : clock_wall_ms(),
                 r->error ? err_info(r->error)->slug : NULL, r->error_member, r->error_text,
                 r->method, (int64_t)r->n_ranks, cells_of(r), r->conditions_json,
                 r->phase_ms ? buf_text(&phases) : NULL) < 0)
@@ -452,24 +451,6 @@ int store_run_label(struct store *s, int64_t id, const char *label, struct err *
     sqlite3_stmt *q = s->queries[Q_LABEL];
     int rc = sq_bind(q, err, "it", id, label) < 0 ? -1 : sq_done(q, err);
     return store_end(s, rc, err);
-}
-
-static int put_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
-{
-    sqlite3_stmt *q = s->queries[Q_IMPORTED];
-    if (store_insert(s, i->spec, i->node, NULL, id, err) < 0 ||
-        sq_bind(q, err, "iit", *id, i->measured_ms, i->label) < 0 || sq_done(q, err) < 0)
-        return -1;
-    return store_finish(s, *id, i->result, err);
-}
-
-int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
-{
-    int64_t made = 0;
-    if (store_begin(s, err) < 0 || store_end(s, put_import(s, i, &made, err), err) < 0)
-        return -1;
-    *id = made;
-    return 0;
 }
 
 int store_identity(struct store *s, char **name, struct err *err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over the lines. Values are gathered in a flat grid first and become a matrix at the end,
-// when every row is known to be whole.
+// One pass over the lines. Values are gathered in a flat grid first and become a matrix at the end
+// of their table, when every row is known to be whole.
 #include "model/import.h"
 
 #include <ctype.h>
@@ -12,17 +12,19 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-enum { FIELDS_MAX = IMPORT_RANKS_MAX + 8, LINE_MAX_BYTES = 1 << 16 };
+enum { FIELDS_MAX = IMPORT_RANKS_MAX + 8 };
 
 struct lines {
     const char *at, *end;
     int number;
-    char text[LINE_MAX_BYTES]; // the line, cut into fields
+    char mode[12];              // said last before the table
+    char text[IMPORT_LINE_MAX]; // the line, cut into fields
     char *fields[FIELDS_MAX];
     int n;
 };
 
 struct grid {
+    char mode[12]; // as said before it; "" not said
     int rows, cols;
     int64_t sizes[IMPORT_SIZES_MAX];               // rows or columns, by format
     double v[IMPORT_RANKS_MAX * IMPORT_SIZES_MAX]; // rank × IMPORT_SIZES_MAX + size
@@ -190,27 +192,56 @@ static bool table_is_row(const struct lines *in)
     return isdigit((unsigned char)in->fields[0][0]);
 }
 
-// Lines without a bar in front are log lines and no business of ours.
-static int parse_table(struct lines *in, struct grid *g, struct err *err)
+static int grid_finish(const struct lines *in, struct grid *g, struct import *out, struct err *err);
+
+// "| MPI | CPU | MEMORY | LATENCY (ns) |" opens a table. The ratio of two modes follows from them.
+static int table_title(struct lines *in, struct import *out, bool *skip, struct err *err)
+{
+    const char *what = in->fields[in->n - 1];
+    snprintf(in->mode, sizeof in->mode, "%s", out->hints.mode);
+    *skip = str_starts(what, "LATENCY RATIO");
+    if (*skip || str_starts(what, "LATENCY (ns)"))
+        return 0;
+    return BAD(in, err, "is a table of \"%.40s\"; it must be of LATENCY (ns)", what);
+}
+
+static int table_line(struct lines *in, struct grid *g, struct import *out, struct err *err)
+{
+    if (strcmp(in->fields[0], "Ranks") == 0) {
+        if (g->cols > 0 && grid_finish(in, g, out, err) < 0)
+            return -1;
+        *g = (struct grid){0};
+        snprintf(g->mode, sizeof g->mode, "%s", in->mode);
+        return table_head(in, g, err);
+    }
+    if (!table_is_row(in))
+        return in->fields[0][0] == '-'
+                   ? 0
+                   : BAD(in, err, "the rank is \"%.40s\"; it must be a whole number",
+                         in->fields[0]);
+    if (g->cols == 0)
+        return BAD(in, err, "a row comes before the heading \"| Ranks | Cores | …\"");
+    return table_row(in, g, err);
+}
+
+// Lines without a bar in front are log lines; they may say what the table does not.
+static int parse_table(struct lines *in, struct grid *g, struct import *out, struct err *err)
 {
     int more;
+    bool skip = false;
     while ((more = next_line(in, err)) == 1) {
-        if (*trim(in->text) != '|')
+        char *text = trim(in->text);
+        if (*text != '|') {
+            hints_read(&out->hints, text);
             continue;
+        }
         if (split(in, '|', err) < 0)
             return -1;
-        if (strcmp(in->fields[0], "Ranks") == 0) {
-            if (g->cols > 0)
-                return BAD(in, err, "a second table begins; import them one by one");
-            if (table_head(in, g, err) < 0)
+        if (strcmp(in->fields[0], "MPI") == 0) {
+            if (table_title(in, out, &skip, err) < 0)
                 return -1;
-        } else if (table_is_row(in)) {
-            if (g->cols == 0)
-                return BAD(in, err, "a row comes before the heading \"| Ranks | Cores | …\"");
-            if (table_row(in, g, err) < 0)
-                return -1;
-        } else if (in->fields[0][0] != '-' && strcmp(in->fields[0], "MPI") != 0) {
-            return BAD(in, err, "the rank is \"%.40s\"; it must be a whole number", in->fields[0]);
+        } else if (!skip && table_line(in, g, out, err) < 0) {
+            return -1;
         }
     }
     return more;
@@ -234,11 +265,14 @@ static int csv_row(struct lines *in, struct grid *g, struct err *err)
     return 0;
 }
 
-static int parse_csv(struct lines *in, struct grid *g, struct err *err)
+static int parse_csv(struct lines *in, struct grid *g, struct import *out, struct err *err)
 {
     int more;
     while ((more = next_line(in, err)) == 1) {
-        if (*trim(in->text) == '\0')
+        char *text = trim(in->text);
+        if (*text == '#')
+            hints_read(&out->hints, text);
+        if (*text == '\0' || *text == '#')
             continue;
         if (split(in, ',', err) < 0)
             return -1;
@@ -307,13 +341,48 @@ static int parse_mapping(struct lines *in, struct grid *g, struct err *err)
 
 // ---- into nouns ---------------------------------------------------------------------------------
 
-static int grid_finish(const struct grid *g, const char *mode, struct import *out, struct err *err)
+static int same_axes(const struct lines *in, const struct grid *g, const struct import *out,
+                     struct err *err)
 {
-    struct matrix *m = &out->matrices[0];
-    if (matrix_init(m, mode == NULL ? "concurrent" : mode, "latency", "ns", g->rows, g->cols, err) <
-        0)
+    const struct matrix *first = &out->matrices[0];
+    bool same = first->row.n == g->rows && first->col.n == g->cols &&
+                memcmp(first->col.values, g->sizes, g->cols * sizeof g->sizes[0]) == 0;
+    for (int i = 0; same && i < g->rows; i++)
+        same = first->row.values[i] == g->ranks[i].rank;
+    if (!same)
+        return BAD(in, err, "another table ends here, of other ranks or sizes; import them apart");
+    bool known = *g->mode;
+    for (int i = 0; i < out->n_matrices; i++)
+        known &= *out->matrices[i].name && strcmp(out->matrices[i].name, g->mode) != 0;
+    if (!known)
+        return BAD(in, err, "another table ends here, %s; import them apart",
+                   *g->mode && *first->name ? "of the same mode"
+                                            : "and nothing says of which modes they are");
+    return 0;
+}
+
+static int keep_ranks(const struct grid *g, struct import *out, struct err *err)
+{
+    out->ranks = malloc(g->rows * sizeof *out->ranks);
+    if (out->ranks == NULL)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the ranks");
+    memcpy(out->ranks, g->ranks, g->rows * sizeof *out->ranks);
+    out->n_ranks = g->rows;
+    out->placed = g->placed;
+    return 0;
+}
+
+// A whole table into the next matrix; its name is the mode that was said, or "".
+static int grid_finish(const struct lines *in, struct grid *g, struct import *out, struct err *err)
+{
+    struct matrix *m = &out->matrices[out->n_matrices];
+    if (g->rows == 0)
+        return BAD(in, err, "the text ends without ranks");
+    if (out->n_matrices > 0 && same_axes(in, g, out, err) < 0)
         return -1;
-    out->n_matrices = 1;
+    if (matrix_init(m, g->mode, "latency", "ns", g->rows, g->cols, err) < 0)
+        return -1;
+    out->n_matrices++;
     snprintf(m->row.name, sizeof m->row.name, "rank");
     snprintf(m->col.name, sizeof m->col.name, "working_set");
     snprintf(m->col.unit, sizeof m->col.unit, "bytes");
@@ -323,14 +392,35 @@ static int grid_finish(const struct grid *g, const char *mode, struct import *ou
         for (int j = 0; j < g->cols; j++)
             matrix_at(m, i, j)->v[CELL_MEDIAN] = g->v[i * IMPORT_SIZES_MAX + j];
     }
-    if (!g->placed)
-        return 0;
-    out->ranks = malloc(g->rows * sizeof *out->ranks);
-    if (out->ranks == NULL)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the ranks");
-    memcpy(out->ranks, g->ranks, g->rows * sizeof *out->ranks);
-    out->n_ranks = g->rows;
+    return out->ranks == NULL ? keep_ranks(g, out, err) : 0;
+}
+
+// What the caller says beats log lines; a command line without --serial is concurrent.
+static int name_matrix(struct import *out, const char *mode, struct err *err)
+{
+    struct matrix *m = &out->matrices[0];
+    const struct hints *h = &out->hints;
+    if (mode != NULL && out->n_matrices > 1)
+        return err_set(err, ERR_INVALID, "mode", "the text says it of each of its %d tables",
+                       out->n_matrices);
+    out->mode_known = mode != NULL || *m->name || *h->mode || h->command;
+    if (mode != NULL)
+        snprintf(m->name, sizeof m->name, "%s", mode);
+    else if (!*m->name)
+        snprintf(m->name, sizeof m->name, "%s", *h->mode ? h->mode : "concurrent");
     return 0;
+}
+
+static int apply_mapping(struct lines *in, struct grid *g, const char *mapping, size_t len,
+                         const struct import *out, struct err *err)
+{
+    if (g->placed || out->n_matrices > 0)
+        return err_set(err, ERR_INVALID, "mapping",
+                       "belongs to a CSV; the table says itself where its ranks were");
+    in->at = mapping;
+    in->end = mapping + len;
+    in->number = 0;
+    return parse_mapping(in, g, err) < 0 ? err_prefix(err, "mapping") : 0;
 }
 
 static int import_grid(struct import *out, struct lines *in, const char *mapping, size_t len,
@@ -339,19 +429,19 @@ static int import_grid(struct import *out, struct lines *in, const char *mapping
     CLEANUP_MEM struct grid *g = calloc(1, sizeof *g);
     if (g == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the import");
-    int got = out->format == IMPORT_TABLE ? parse_table(in, g, err) : parse_csv(in, g, err);
+    int got =
+        out->format == IMPORT_TABLE ? parse_table(in, g, out, err) : parse_csv(in, g, out, err);
     if (got < 0)
         return -1;
-    if (g->rows == 0 || g->cols == 0)
-        return BAD(in, err, "the text ends without %s", g->cols == 0 ? "sizes" : "ranks");
-    if (mapping != NULL) {
-        in->at = mapping;
-        in->end = mapping + len;
-        in->number = 0;
-        if (parse_mapping(in, g, err) < 0)
-            return err_prefix(err, "mapping");
-    }
-    return grid_finish(g, mode, out, err);
+    if (g->cols == 0 && g->rows > 0)
+        return BAD(in, err, "the text ends without sizes");
+    if (g->cols == 0)
+        return BAD(in, err,
+                   "the text ends without a table of numa_bench (\"| Ranks | …\"), and it is "
+                   "neither CSV (\"size (MB),0,1,…\") nor JSON");
+    if (mapping != NULL && apply_mapping(in, g, mapping, len, out, err) < 0)
+        return -1;
+    return grid_finish(in, g, out, err) < 0 ? -1 : name_matrix(out, mode, err);
 }
 
 static int json_ranks(struct import *out, const struct json *list, struct err *err)
@@ -371,38 +461,57 @@ static int json_ranks(struct import *out, const struct json *list, struct err *e
     return 0;
 }
 
-static int import_json(struct import *out, const char *text, size_t len, struct err *err)
+static int json_matrices(struct import *out, const struct json *list, struct err *err)
 {
-    CLEANUP_JSON struct json *root = json_parse(text, len, err);
-    if (root == NULL)
-        return -1;
-    const struct json *list = json_get(root, "matrices");
-    if (list == NULL) {
-        if (matrix_from_json(&out->matrices[0], root, err) < 0)
-            return -1;
-        out->n_matrices = 1;
-        return 0;
-    }
     if (!json_is_array(list) || json_count(list) < 1 || json_count(list) > IMPORT_MATRICES_MAX)
         return err_set(err, ERR_INVALID, "matrices", "must be an array of 1 to %d matrices",
                        IMPORT_MATRICES_MAX);
     for (const struct json *m = json_first(list); m != NULL; m = json_next(m)) {
         if (matrix_from_json(&out->matrices[out->n_matrices], m, err) < 0)
-            return -1;
+            return err_prefix(err, "matrix %d", out->n_matrices);
         out->n_matrices++;
     }
-    snprintf(out->method, sizeof out->method, "%s", json_get_text(root, "method", ""));
-    return json_ranks(out, json_get(root, "ranks"), err);
+    return 0;
 }
 
+int import_from_json(struct import *out, const struct json *root, struct err *err)
+{
+    CLEANUP(import_fini) struct import made = {.format = IMPORT_JSON, .mode_known = true};
+    const struct json *list = json_get(root, "matrices");
+    if (list == NULL) {
+        if (matrix_from_json(&made.matrices[0], root, err) < 0)
+            return -1;
+        made.n_matrices = 1;
+    } else if (json_matrices(&made, list, err) < 0 ||
+               json_ranks(&made, json_get(root, "ranks"), err) < 0) {
+        return -1;
+    }
+    snprintf(made.hints.method, sizeof made.hints.method, "%s", json_get_text(root, "method", ""));
+    made.placed = made.ranks != NULL;
+    *out = made;
+    made = (struct import){0};
+    return 0;
+}
+
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
+size_t import_skip_mark(const char *text, size_t len)
+{
+    size_t n = strlen(byte_order_mark);
+    return len >= n && memcmp(text, byte_order_mark, n) == 0 ? n : 0;
+}
+
+// The first line that is neither empty nor a comment tells.
 static enum import_format recognise(const char *text, size_t len)
 {
-    size_t i = 0;
-    while (i < len && isspace((unsigned char)text[i]))
-        i++;
-    if (i < len && text[i] == '{')
+    const char *at = text, *end = text + len;
+    while (at < end && (isspace((unsigned char)*at) || *at == '#')) {
+        const char *stop = *at == '#' ? memchr(at, '\n', (size_t)(end - at)) : at;
+        at = stop == NULL ? end : stop + 1;
+    }
+    if (at < end && *at == '{')
         return IMPORT_JSON;
-    bool csv = len - i >= 4 && memcmp(text + i, "size", 4) == 0;
+    bool csv = end - at >= 4 && memcmp(at, "size", 4) == 0;
     return csv ? IMPORT_CSV : IMPORT_TABLE;
 }
 
@@ -414,8 +523,8 @@ void import_fini(struct import *i)
     *i = (struct import){0};
 }
 
-int import_parse(struct import *out, const char *text, size_t len, const char *mapping,
-                 size_t mapping_len, const char *mode, struct err *err)
+static int import_text(struct import *out, const char *text, size_t len, const char *mapping,
+                       size_t mapping_len, const char *mode, struct err *err)
 {
     CLEANUP(import_fini) struct import made = {.format = recognise(text, len)};
     CLEANUP_MEM struct lines *in = calloc(1, sizeof *in);
@@ -423,12 +532,19 @@ int import_parse(struct import *out, const char *text, size_t len, const char *m
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the import");
     in->at = text;
     in->end = text + len;
-    int failed = made.format == IMPORT_JSON
-                     ? import_json(&made, text, len, err)
-                     : import_grid(&made, in, mapping, mapping_len, mode, err);
-    if (failed < 0)
+    if (import_grid(&made, in, mapping, mapping_len, mode, err) < 0)
         return -1;
     *out = made;
     made = (struct import){0};
     return 0;
+}
+
+int import_parse(struct import *out, const char *text, size_t len, const char *mapping,
+                 size_t mapping_len, const char *mode, struct err *err)
+{
+    size_t mark = import_skip_mark(text, len);
+    if (recognise(text + mark, len - mark) != IMPORT_JSON)
+        return import_text(out, text + mark, len - mark, mapping, mapping_len, mode, err);
+    CLEANUP_JSON struct json *root = json_parse(text + mark, len - mark, err);
+    return root == NULL ? -1 : import_from_json(out, root, err);
 }

@@ -38,7 +38,7 @@ static const struct record_slot hello_slots[] = {
 
 const struct record_slot record_rank_slots[RECORD_RANK_SLOTS] = {
     INT(rank_info, rank, 0, 4095),
-    INT(rank_info, pid, 0, INT_BIG),
+    INT(rank_info, pid, -1, INT_BIG),
     INT(rank_info, cpu_wanted, -1, 65535),
     INT(rank_info, cpu, -1, 65535),
     INT(rank_info, cpu_node, -1, 65535),
@@ -52,7 +52,7 @@ const struct record_slot record_rank_slots[RECORD_RANK_SLOTS] = {
     TEXT(rank_info, pages_got),
     SHARE(rank_info, huge_share),
     INT(rank_info, seed, 0, INT_BIG),
-    INT(rank_info, migrations, 0, INT_BIG),
+    INT(rank_info, migrations, -1, INT_BIG),
     INT(rank_info, arena_bytes, 0, INT_BIG),
 };
 
@@ -89,8 +89,12 @@ static int read_slot(const struct record_slot *s, void *object, const struct jso
         memcpy(m, text, strlen(text) + 1);
         return 0;
     }
-    double d;
+    double d = NAN;
     int64_t i;
+    if (s->kind == SLOT_SHARE && json_is_null(value)) {
+        *(double *)(void *)m = d;
+        return 0;
+    }
     bool ok = s->kind == SLOT_I64 ? json_i64(value, &i) : json_number(value, &d);
     if (s->kind == SLOT_I64 && ok)
         d = (double)i;

@@ -36,6 +36,25 @@ int run_label_check(const char *label, struct err *err)
     return 0;
 }
 
+int run_node_check(const char *node, struct err *err)
+{
+    size_t n = strspn(node, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
+    if (n < 1 || node[n] || n >= sizeof((struct run *)NULL)->node)
+        return err_set(err, ERR_INVALID, "node",
+                       "must be a host name: at most 63 letters, digits, '.', '-' and '_'");
+    return 0;
+}
+
+int run_method_check(const char *method, struct err *err)
+{
+    size_t n = strspn(method, "abcdefghijklmnopqrstuvwxyz0123456789.-_");
+    if (method[n] || n >= sizeof((struct run *)NULL)->method)
+        return err_set(err, ERR_INVALID, "method",
+                       "must be a name such as prp4-v1: at most 39 lower-case letters, digits, "
+                       "'.', '-' and '_'");
+    return 0;
+}
+
 void run_fini(struct run *r)
 {
     free(r->plan_json);

@@ -24,6 +24,11 @@ int run_state_find(const char *name); // -1: none
 // Printable UTF-8 of at most RUN_LABEL_MAX bytes, no blank at its ends; "" is none. ERR_INVALID
 // ("label").
 int run_label_check(const char *label, struct err *err);
+// A host name: 1 to 63 letters, digits, '.', '-', '_'. ERR_INVALID ("node").
+int run_node_check(const char *node, struct err *err);
+// "prp4-v1": at most 39 lower-case letters, digits, '.', '-', '_'; "" is not known. ERR_INVALID
+// ("method").
+int run_method_check(const char *method, struct err *err);
 bool run_state_final(enum run_state s);
 
 struct run {

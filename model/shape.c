@@ -125,6 +125,15 @@ int64_t shape_cells(const struct matrix *m)
 
 // --- Axes --------------------------------------------------------------------------------------
 
+// Stands for the plan of a run that came from elsewhere without one.
+static const struct plan no_plan = {.n_ranks = SPEC_RANKS_MAX};
+enum { NODES_MAX = 65536, AXIS_MAX = 4096 }; // a check for duplicates costs the square
+
+static bool node_ok(int64_t v)
+{
+    return v >= 0 && v < NODES_MAX;
+}
+
 static bool rank_ok(int64_t v, const struct plan *p)
 {
     return v >= 0 && v < p->n_ranks;
@@ -132,6 +141,8 @@ static bool rank_ok(int64_t v, const struct plan *p)
 
 static bool target_ok(int64_t v, const struct plan *p)
 {
+    if (p == &no_plan)
+        return v == -1 || node_ok(v);
     for (int i = 0; i < p->n_targets; i++)
         if (p->targets[i] == v)
             return true;
@@ -140,6 +151,8 @@ static bool target_ok(int64_t v, const struct plan *p)
 
 static bool initiator_ok(int64_t v, const struct plan *p)
 {
+    if (p == &no_plan)
+        return node_ok(v);
     for (int i = 0; i < p->n_ranks; i++)
         if (p->ranks[i].cpu_node == v)
             return true;
@@ -155,7 +168,7 @@ static bool pair_ok(int64_t v, const struct plan *p)
 {
     int first, second;
     axis_unpair(v, &first, &second);
-    return v >= 0 && first < second && second < p->n_ranks;
+    return v == axis_pair(first, second) && first >= 0 && first < second && second < p->n_ranks;
 }
 
 static bool any_ok(int64_t v, const struct plan *p)
@@ -263,7 +276,9 @@ static int check_count(const struct matrix *m, const struct axis *a, const struc
                    m->row.n, m->col.n, wanted, a->name);
 }
 
-int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p, struct err *err)
+// The shape that the matrix claims to have, if the spec has it.
+static int find_shape(const struct matrix *m, const struct spec *s, struct shape *out,
+                      struct err *err)
 {
     struct shape list[SHAPES_MAX];
     const struct shape *shape = shape_find(list, shape_list(s, list), m->name);
@@ -272,8 +287,31 @@ int shape_check(const struct matrix *m, const struct spec *s, const struct plan 
     if (strcmp(m->quantity, shape->quantity) != 0 || strcmp(m->unit, shape->unit) != 0)
         return err_set(err, ERR_INVALID, "", "matrix %s is of \"%s\" in \"%s\", not %s in %s",
                        m->name, m->quantity, m->unit, shape->quantity, shape->unit);
-    if (check_axis(m, &m->row, shape->rows, p, err) < 0 ||
-        check_axis(m, &m->col, shape->cols, p, err) < 0 || check_count(m, &m->row, s, p, err) < 0)
+    *out = *shape;
+    return 0;
+}
+
+int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p, struct err *err)
+{
+    struct shape shape;
+    if (find_shape(m, s, &shape, err) < 0 || check_axis(m, &m->row, shape.rows, p, err) < 0 ||
+        check_axis(m, &m->col, shape.cols, p, err) < 0 || check_count(m, &m->row, s, p, err) < 0)
         return -1;
     return check_count(m, &m->col, s, p, err);
+}
+
+int shape_check_alone(const struct matrix *m, const struct spec *s, struct err *err)
+{
+    struct shape shape;
+    if (m->row.n > AXIS_MAX || m->col.n > AXIS_MAX)
+        return err_set(err, ERR_INVALID, "matrices", "matrix %s is %d x %d, at most %d x %d",
+                       m->name, m->row.n, m->col.n, AXIS_MAX, AXIS_MAX);
+    if (find_shape(m, s, &shape, err) < 0 ||
+        check_axis(m, &m->row, shape.rows, &no_plan, err) < 0 ||
+        check_axis(m, &m->col, shape.cols, &no_plan, err) < 0) {
+        if (err && !*err->member)
+            snprintf(err->member, sizeof err->member, "matrices");
+        return -1;
+    }
+    return 0;
 }

@@ -37,3 +37,5 @@ int shape_check(const struct matrix *m, const struct spec *s, const struct plan 
 
 // Bandwidth: more of it is better. Of all other quantities less is.
 bool shape_more_is_better(const struct matrix *m);
+// The same where no plan is known (imports): what its ranks and nodes may be cannot be told.
+int shape_check_alone(const struct matrix *m, const struct spec *s, struct err *err);

@@ -1,7 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run with everything about it, as text: what export writes and import reads
-// (schema/json/run-1.json). api/whole.h tells the form.
+// One run with everything about it: what export writes (api/whole.h tells the form) and import
+// restores. Pure.
 #pragma once
+#include "model/fingerprint.h"
+#include "model/matrix.h"
+#include "model/run.h"
 
 #define WHOLE_FORMAT "numaprobe-run"
 enum { WHOLE_VERSION = 1 }; // members may come; a change of meaning is a new version
+
+struct whole {
+    struct run run;                 // final; id and seq 0; created_ms where it was first stored
+    char *class_json, *config_json; // as facts_write_json; owned; NULL: not known
+    char *topology_xml;             // owned; NULL: not there, though run.topology_hash may be
+    char *log;                      // owned; NULL: none
+    int n_matrices;
+    struct matrix *matrices; // owned
+    int n_ranks;
+    struct rank_info *ranks; // owned
+};
+
+void whole_fini(struct whole *w);
+// Reads what run_whole_write wrote, and then whole_check. ERR_INVALID names the member; *out is
+// untouched then. Hashes are computed again: a text that was changed on the way is refused.
+int whole_from_json(struct whole *out, const struct json *object, struct err *err);
+// Are the numbers of such a run? Matrices fit the spec and are complete if it succeeded, values are
+// above 0, no rank, matrix or axis value is there twice. ERR_INVALID.
+int whole_check(const struct whole *w, struct err *err);
+// Names the content: node, when it was measured (if `dated`), how, ranks and numbers; not the label
+// or where it was stored. The same run read from another copy has the same key.
+int whole_key(const struct whole *w, bool dated, char key[static 65], struct err *err);

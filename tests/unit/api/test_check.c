@@ -10,7 +10,10 @@ struct check_case {
 
 static struct err run(const struct check_case *c, const char *bound)
 {
-    struct request q = {.method = c->method, .bound = bound};
+    struct request q = {.method = c->method,
+                        .bound = bound,
+                        .body_max = HTTP_BODY_MAX,
+                        .body_types = "application/json"};
     struct err err = {0};
     for (int i = 0; i < 4 && c->headers[i].name; i++)
         q.headers[q.n_headers++] = c->headers[i];

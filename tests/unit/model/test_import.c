@@ -36,7 +36,7 @@ static void test_csv(void)
 {
     struct import i = {0};
     const char *csv = "size (MB),0,1\r\n1,11.5,12.5\r\n2,13,14\r\n";
-    CHECK(parse(&i, csv, NULL, NULL) == 0 && i.format == IMPORT_CSV && i.ranks == NULL, "wide CSV");
+    CHECK(parse(&i, csv, NULL, NULL) == 0 && i.format == IMPORT_CSV && !i.placed, "wide CSV");
     CHECK(matrix_at(&i.matrices[0], 1, 0)->v[CELL_MEDIAN] == 12.5, "its values");
     import_fini(&i);
     CHECK(parse(&i, csv, "rank,cpu_id,cpu_numa,memory_numa\n1,9,0,0\n0,1,0,0\n", NULL) == 0 &&
@@ -59,7 +59,7 @@ static void test_json(void)
     jsonw_end(&w);
     CHECK(parse(&back, buf_text(&out), NULL, NULL) == 0 && back.n_matrices == 1, "our own JSON");
     CHECK(matrix_at(&back.matrices[0], 1, 1)->v[CELL_MEDIAN] == 156.56, "its values");
-    CHECK_STR(back.method, "prp4-v1", "its method");
+    CHECK_STR(back.hints.method, "prp4-v1", "its method");
     import_fini(&i);
     import_fini(&back);
     buf_free(&out);
@@ -70,7 +70,9 @@ static void test_errors(void)
     static const struct {
         const char *text, *mapping, *says;
     } cases[] = {
-        {"hello\nworld\n", NULL, "line 2: the text ends without sizes"},
+        {"hello\nworld\n", NULL,
+         "line 2: the text ends without a table of numa_bench (\"| Ranks | …\"), and it is neither "
+         "CSV (\"size (MB),0,1,…\") nor JSON"},
         {"size (MB),0,1\n1,2\n", NULL, "line 2: has 2 fields; the heading has 3"},
         {"size (MB),0,0\n1,2,3\n", NULL, "line 1: rank 0 is there twice"},
         {"size (MB),0\n2,1\n1,1\n", NULL,

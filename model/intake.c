@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/intake.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/import.h"
+#include "model/shape.h"
+
+static const char *const page_names[] = {
+    [PAGES_THP] = "thp", [PAGES_4K] = "4k", [PAGES_HUGE] = "huge"};
+static const char unknown_node[] = "unknown";
+// What numa_bench printed before it named its method in the output.
+static const char first_method[] = "classic-v1";
+
+void intake_fini(struct intake *i)
+{
+    for (int k = 0; k < i->n; k++)
+        whole_fini(&i->list[k]);
+    free(i->list);
+    free(i->keys);
+    *i = (struct intake){0};
+}
+
+// White space at the start.
+static size_t blanks(const char *text, size_t len)
+{
+    size_t n = 0;
+    while (n < len && isspace((unsigned char)text[n]))
+        n++;
+    return n;
+}
+
+static bool given(const char *text)
+{
+    return text != NULL && *text != '\0';
+}
+
+static int pages_of(const char *name)
+{
+    for (int p = 0; p < (int)COUNT_OF(page_names); p++)
+        if (strcmp(page_names[p], name) == 0)
+            return p;
+    return -1;
+}
+
+int intake_check(const struct intake_options *o, struct err *err)
+{
+    if (given(o->mode) && strcmp(o->mode, "concurrent") != 0 && strcmp(o->mode, "serial") != 0)
+        return err_set(err, ERR_INVALID, "mode", "must be concurrent or serial; got \"%.40s\"",
+                       o->mode);
+    if (given(o->pages) && pages_of(o->pages) < 0)
+        return err_set(err, ERR_INVALID, "pages", "must be thp, 4k or huge; got \"%.40s\"",
+                       o->pages);
+    if (given(o->node) && run_node_check(o->node, err) < 0)
+        return -1;
+    if (given(o->label) && run_label_check(o->label, err) < 0)
+        return -1;
+    return given(o->method) ? run_method_check(o->method, err) : 0;
+}
+
+// ---- what is not said ---------------------------------------------------------------------------
+
+// Sentences for the run's conditions.
+struct notes {
+    struct buf text;
+    struct jsonw w;
+};
+
+static void notes_fini(struct notes *n)
+{
+    buf_free(&n->text);
+}
+
+__attribute__((format(printf, 2, 3))) static void note(struct notes *n, const char *fmt, ...)
+{
+    char line[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    jsonw_text(&n->w, NULL, line);
+}
+
+static void decide_node(struct run *r, const struct hints *h, const struct intake_options *o,
+                        struct notes *n)
+{
+    bool said = *h->node && !h->several_nodes;
+    snprintf(r->node, sizeof r->node, "%s",
+             given(o->node) ? o->node
+             : said         ? h->node
+                            : unknown_node);
+    if (given(o->node))
+        return;
+    if (said)
+        note(n, "node: %s, from the lines around the table", h->node);
+    else
+        note(n, "node: not known%s",
+             h->several_nodes ? "; the lines around the table name several" : "");
+}
+
+static bool decide_date(struct run *r, const struct hints *h, const struct intake_options *o,
+                        struct notes *n)
+{
+    r->measured_ms = o->measured_ms ? o->measured_ms : h->date_ms ? h->date_ms : o->now_ms;
+    if (o->measured_ms)
+        return true;
+    if (h->date_ms)
+        note(n, "date: from the lines around the table%s",
+             h->zoned ? "" : ", which name no time zone; taken as UTC");
+    else
+        note(n, "date: not known; when it was imported stands for it");
+    return h->date_ms != 0;
+}
+
+static void decide_method(struct run *r, const struct hints *h, const struct intake_options *o,
+                          struct notes *n)
+{
+    bool said = *h->method && run_method_check(h->method, NULL) == 0;
+    snprintf(r->method, sizeof r->method, "%s",
+             given(o->method) ? o->method
+             : said           ? h->method
+                              : first_method);
+    if (!given(o->method) && !said)
+        note(n, "method: not said; taken as %s, that of the first numa_bench", first_method);
+}
+
+static void decide_pages(struct whole *w, const struct intake_options *o, struct notes *n)
+{
+    if (!given(o->pages) && (w->n_ranks == 0 || !*w->ranks[0].pages_got))
+        note(n, "pages: not known");
+    for (int i = 0; given(o->pages) && i < w->n_ranks; i++) {
+        snprintf(w->ranks[i].pages_wanted, sizeof w->ranks[i].pages_wanted, "%s", o->pages);
+        snprintf(w->ranks[i].pages_got, sizeof w->ranks[i].pages_got, "%s", o->pages);
+    }
+}
+
+// The mode in the file's name, such as lumig-8ranks-serial.txt; NULL: none, or both.
+static const char *mode_in_name(const char *file)
+{
+    if (!given(file))
+        return NULL;
+    bool serial = strcasestr(file, "serial") != NULL;
+    bool concurrent = strcasestr(file, "concurrent") != NULL;
+    return serial == concurrent ? NULL : serial ? "serial" : "concurrent";
+}
+
+static void note_mode(const struct import *i, const struct whole *w, const struct intake_options *o,
+                      struct notes *n)
+{
+    const char *mode = w->matrices[0].name;
+    if (given(o->mode) || i->format == IMPORT_JSON || w->n_matrices > 1)
+        return;
+    if (i->mode_known)
+        note(n, "mode: %s, from the lines around the table", mode);
+    else if (mode_in_name(o->file) != NULL)
+        note(n, "mode: %s, from the file's name", mode);
+    else
+        note(n, "mode: not said; taken as %s", mode);
+}
+
+static void note_cells(const struct whole *w, struct notes *n)
+{
+    const struct cell *c = matrix_at(&w->matrices[0], 0, 0);
+    if (!isfinite(c->v[CELL_LO]) && !isfinite(c->v[CELL_SD]))
+        note(n, "cells hold one value: how sure it is is not known");
+}
+
+// ---- what was asked for -------------------------------------------------------------------------
+
+// "1M-16G" where each size doubles, else all of them; the ends alone if that is too long.
+static void size_text(const struct axis *a, char *out, size_t room)
+{
+    CLEANUP_BUF struct buf list = BUF_INIT;
+    bool doubles = a->n > 1;
+    char one[24] = "", first[24];
+    str_from_bytes((uint64_t)a->values[0], first, sizeof first);
+    for (int i = 0; i < a->n; i++) {
+        str_from_bytes((uint64_t)a->values[i], one, sizeof one);
+        buf_fmt(&list, "%s%s", i ? "," : "", one);
+        doubles &= i == 0 || a->values[i] == 2 * a->values[i - 1];
+    }
+    if (doubles || list.len >= room)
+        snprintf(out, room, "%s-%s", first, one);
+    else
+        snprintf(out, room, "%s", buf_text(&list));
+}
+
+static void ids_text(const struct whole *w, bool of_cpus, char *out, size_t room)
+{
+    CLEANUP_BUF struct buf list = BUF_INIT;
+    for (int i = 0; i < w->n_ranks; i++)
+        buf_fmt(&list, "%s%lld", i ? "," : "",
+                (long long)(of_cpus ? w->ranks[i].cpu : w->ranks[i].mem_node));
+    if (list.len < room)
+        snprintf(out, room, "%s", buf_text(&list));
+}
+
+// Where ranks say where they were, they were asked to be there.
+static void placement_text(struct whole *w)
+{
+    bool local = true, shared = false;
+    for (int i = 0; i < w->n_ranks; i++) {
+        local &= w->ranks[i].mem_node == w->ranks[i].cpu_node;
+        for (int k = 0; k < i; k++)
+            shared |= w->ranks[i].cpu == w->ranks[k].cpu;
+    }
+    w->run.spec.oversubscribe = shared;
+    ids_text(w, true, w->run.spec.cpus, sizeof w->run.spec.cpus);
+    if (!local)
+        ids_text(w, false, w->run.spec.numa, sizeof w->run.spec.numa);
+}
+
+static int mode_of(const struct whole *w, struct err *err)
+{
+    for (int k = 0; k < w->n_matrices; k++)
+        if (strcmp(w->matrices[k].name, "concurrent") != 0 &&
+            strcmp(w->matrices[k].name, "serial") != 0)
+            return err_set(err, ERR_INVALID, "matrices",
+                           "\"%s\" alone does not tell what was measured: without their run, "
+                           "matrices of latency only can be imported (concurrent, serial). GET "
+                           "/v1/runs/{id}/export gives the whole run",
+                           w->matrices[k].name);
+    return w->n_matrices == 2                           ? MODE_BOTH
+           : strcmp(w->matrices[0].name, "serial") == 0 ? MODE_SERIAL
+                                                        : MODE_CONCURRENT;
+}
+
+static int make_spec(struct whole *w, bool placed, const struct intake_options *o, struct err *err)
+{
+    struct spec *s = &w->run.spec;
+    int mode = mode_of(w, err);
+    if (mode < 0)
+        return -1;
+    spec_init(s, BENCHMARK_LATENCY);
+    s->mode = mode;
+    s->method = strcmp(w->run.method, first_method) == 0 ? METHOD_CLASSIC : METHOD_PRP;
+    s->pages = given(o->pages) ? pages_of(o->pages) : PAGES_THP;
+    size_text(&w->matrices[0].col, s->size, sizeof s->size);
+    if (placed)
+        placement_text(w);
+    if (given(o->file)) {
+        CLEANUP_BUF struct buf name = BUF_INIT;
+        buf_utf8(&name, o->file);
+        snprintf(s->note, sizeof s->note, "%s", buf_text(&name));
+    }
+    return spec_check(s, err);
+}
+
+// ---- tables, CSV, matrices ----------------------------------------------------------------------
+
+// The import's matrices and ranks become the run's.
+static int take_numbers(struct whole *w, struct import *i, struct err *err)
+{
+    w->matrices = calloc((size_t)i->n_matrices, sizeof *w->matrices);
+    if (w->matrices == NULL)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
+    memcpy(w->matrices, i->matrices, (size_t)i->n_matrices * sizeof *w->matrices);
+    w->n_matrices = i->n_matrices;
+    i->n_matrices = 0;
+    w->ranks = steal_ptr(&i->ranks);
+    w->run.n_ranks = w->n_ranks = i->n_ranks;
+    return 0;
+}
+
+static int decide(struct whole *w, const struct import *i, const struct intake_options *o,
+                  bool *dated, struct err *err)
+{
+    struct notes n CLEANUP(notes_fini) = {.text = BUF_INIT};
+    n.w = jsonw_to(&n.text);
+    jsonw_array(&n.w, NULL);
+    decide_node(&w->run, &i->hints, o, &n);
+    *dated = decide_date(&w->run, &i->hints, o, &n);
+    decide_method(&w->run, &i->hints, o, &n);
+    decide_pages(w, o, &n);
+    note_mode(i, w, o, &n);
+    note_cells(w, &n);
+    jsonw_end(&n.w);
+    snprintf(w->run.label, sizeof w->run.label, "%s", given(o->label) ? o->label : "");
+    w->run.conditions_json = buf_steal(&n.text);
+    return w->run.conditions_json ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
+}
+
+// `spec`: of JSON that brings one; NULL: it is made of what is there.
+static int make_run(struct whole *out, bool *dated, struct import *i, const struct json *spec,
+                    const struct intake_options *o, struct err *err)
+{
+    struct whole w CLEANUP(whole_fini) = {.run = {.state = RUN_SUCCEEDED}};
+    if (take_numbers(&w, i, err) < 0 || decide(&w, i, o, dated, err) < 0)
+        return -1;
+    if ((spec != NULL ? spec_from_json(&w.run.spec, spec, NULL, err)
+                      : make_spec(&w, i->placed, o, err)) < 0 ||
+        whole_check(&w, err) < 0)
+        return -1;
+    *out = w;
+    w = (struct whole){0};
+    return 0;
+}
+
+static int read_table(struct whole *out, bool *dated, const char *text, size_t len,
+                      const struct intake_options *o, struct err *err)
+{
+    struct import i CLEANUP(import_fini) = {0};
+    size_t mapping_len = given(o->mapping) ? strlen(o->mapping) : 0;
+    if (import_parse(&i, text, len, mapping_len ? o->mapping : NULL, mapping_len,
+                     given(o->mode) ? o->mode : NULL, err) < 0)
+        return -1;
+    const char *mode = i.mode_known ? NULL : mode_in_name(o->file);
+    if (mode != NULL)
+        snprintf(i.matrices[0].name, sizeof i.matrices[0].name, "%s", mode);
+    return make_run(out, dated, &i, NULL, o, err);
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+// A whole run says all of that itself.
+static int refuse_options(const struct intake_options *o, struct err *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } all[] = {{"mapping", given(o->mapping)}, {"mode", given(o->mode)},
+               {"node", given(o->node)},       {"pages", given(o->pages)},
+               {"method", given(o->method)},   {"date", o->measured_ms != 0}};
+    for (size_t k = 0; k < COUNT_OF(all); k++)
+        if (all[k].given)
+            return err_set(err, ERR_INVALID, all[k].name,
+                           "cannot be given for an exported run, which says it itself");
+    return 0;
+}
+
+static int check_date(const struct whole *w, const struct intake_options *o, struct err *err)
+{
+    enum { DAY_MS = 86400000 }; // clocks of two nodes, and their zones
+    if (o->now_ms == 0 || w->run.measured_ms <= o->now_ms + DAY_MS)
+        return 0;
+    return err_set(err, ERR_INVALID, o->measured_ms ? "date" : "measured",
+                   "is in the future; is the clock right?");
+}
+
+static int read_json(struct whole *out, bool *dated, const struct json *root,
+                     const struct intake_options *o, struct err *err)
+{
+    struct import i CLEANUP(import_fini) = {0};
+    if (json_get(root, "format") != NULL) {
+        *dated = true;
+        if (refuse_options(o, err) < 0 || whole_from_json(out, root, err) < 0)
+            return -1;
+        if (given(o->label))
+            snprintf(out->run.label, sizeof out->run.label, "%s", o->label);
+        return 0;
+    }
+    if (given(o->mode) || given(o->mapping))
+        return err_set(err, ERR_INVALID, given(o->mode) ? "mode" : "mapping",
+                       "belongs to tables and CSV; JSON says it itself");
+    if (import_from_json(&i, root, err) < 0)
+        return -1;
+    return make_run(out, dated, &i, json_get(root, "spec"), o, err);
+}
+
+// ---- documents ----------------------------------------------------------------------------------
+
+static int make_room(struct intake *i, int n, struct err *err)
+{
+    struct whole *list = realloc(i->list, (size_t)n * sizeof *list);
+    if (list != NULL)
+        i->list = list;
+    char(*keys)[65] = realloc(i->keys, (size_t)n * sizeof *keys);
+    if (keys != NULL)
+        i->keys = keys;
+    return list && keys ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for %d runs", n);
+}
+
+// One more run: of `root`, or of the text where that is NULL.
+static int add_run(struct intake *i, const struct json *root, const char *text, size_t len,
+                   const struct intake_options *o, struct err *err)
+{
+    struct whole w CLEANUP(whole_fini) = {0};
+    bool dated = false;
+    if (i->n == INTAKE_RUNS_MAX)
+        return err_set(err, ERR_INVALID, "runs", "are more than %d; import them in parts",
+                       INTAKE_RUNS_MAX);
+    if ((root != NULL ? read_json(&w, &dated, root, o, err)
+                      : read_table(&w, &dated, text, len, o, err)) < 0 ||
+        check_date(&w, o, err) < 0)
+        return -1;
+    if ((i->n & (i->n - 1)) == 0 && make_room(i, i->n ? 2 * i->n : 1, err) < 0)
+        return -1;
+    if (whole_key(&w, dated, i->keys[i->n], err) < 0)
+        return -1;
+    i->list[i->n++] = w;
+    w = (struct whole){0};
+    return 0;
+}
+
+// Puts where it was before what was wrong: "line 3", "runs[2]".
+__attribute__((format(printf, 2, 3))) static int at(struct err *err, const char *fmt, ...)
+{
+    char where[64], member[64];
+    if (err == NULL)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(where, sizeof where, fmt, ap);
+    va_end(ap);
+    memcpy(member, err->member, sizeof member);
+    memcpy(err->member, where, sizeof where);
+    return *member ? err_prefix(err, "%s: %s", where, member) : err_prefix(err, "%s", where);
+}
+
+static int read_list(struct intake *made, const struct json *list, const struct intake_options *o,
+                     struct err *err)
+{
+    made->several = true;
+    if (!json_is_array(list) || json_first(list) == NULL)
+        return err_set(err, ERR_INVALID, "runs", "must be an array of exported runs");
+    for (const struct json *r = json_first(list); r != NULL; r = json_next(r))
+        if (add_run(made, r, NULL, 0, o, err) < 0)
+            return at(err, "runs[%d]", made->n);
+    return 0;
+}
+
+int intake_from_json(struct intake *out, const struct json *root, const struct intake_options *o,
+                     struct err *err)
+{
+    struct intake made CLEANUP(intake_fini) = {0};
+    const struct json *list = json_get(root, "runs");
+    if (!json_is_object(root))
+        return err_set(err, ERR_INVALID, "",
+                       "must be an object: an exported run, {\"runs\":[…]}, "
+                       "or one with \"matrices\"");
+    if ((list != NULL ? read_list(&made, list, o, err) : add_run(&made, root, NULL, 0, o, err)) < 0)
+        return -1;
+    *out = made;
+    made = (struct intake){0};
+    return 0;
+}
+
+static int read_lines(struct intake *made, const char *text, size_t len,
+                      const struct intake_options *o, struct err *err)
+{
+    const char *end = text + len;
+    int number = 0;
+    made->several = true;
+    for (const char *line = text; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        const char *next = stop == NULL ? end : stop + 1;
+        size_t n = (size_t)((stop == NULL ? end : stop) - line);
+        number++;
+        if (n > blanks(line, n)) {
+            CLEANUP_JSON struct json *root = json_parse(line, n, err);
+            if (root == NULL || add_run(made, root, NULL, 0, o, err) < 0)
+                return at(err, "line %d", number);
+        }
+        line = next;
+    }
+    return 0;
+}
+
+// JSON lines: the first line is a whole object, and another one follows.
+static bool is_lines(const char *text, size_t len)
+{
+    const char *stop = memchr(text, '\n', len);
+    if (stop == NULL)
+        return false;
+    size_t first = (size_t)(stop - text), rest = len - first;
+    while (first > 0 && isspace((unsigned char)text[first - 1]))
+        first--;
+    return first > 0 && text[first - 1] == '}' && rest > blanks(stop, rest);
+}
+
+int intake_read(struct intake *out, const char *text, size_t len, const struct intake_options *o,
+                struct err *err)
+{
+    struct intake made CLEANUP(intake_fini) = {0};
+    size_t mark = import_skip_mark(text, len), skip = mark + blanks(text + mark, len - mark);
+    bool json = skip < len && text[skip] == '{';
+    if (json && !is_lines(text + skip, len - skip)) {
+        CLEANUP_JSON struct json *root = json_parse(text + skip, len - skip, err);
+        return root == NULL ? -1 : intake_from_json(out, root, o, err);
+    }
+    if ((json ? read_lines(&made, text + mark, len - mark, o, err)
+              : add_run(&made, NULL, text, len, o, err)) < 0)
+        return -1;
+    *out = made;
+    made = (struct intake){0};
+    return 0;
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/whole.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "model/shape.h"
+
+// Of one run. A plan has a line of 60 bytes a rank, conditions at most a sentence a cell that
+// failed.
+enum { MATRICES_MAX = SHAPES_MAX, RANKS_MAX = SPEC_RANKS_MAX, CONDITIONS_MAX = 256 };
+
+void whole_fini(struct whole *w)
+{
+    for (int i = 0; i < w->n_matrices; i++)
+        matrix_fini(&w->matrices[i]);
+    free(w->matrices);
+    free(w->ranks);
+    free(w->class_json);
+    free(w->config_json);
+    free(w->topology_xml);
+    free(w->log);
+    run_fini(&w->run);
+    *w = (struct whole){0};
+}
+
+static int no_memory(struct err *err)
+{
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
+}
+
+// ---- the run ------------------------------------------------------------------------------------
+
+// A text, null or absent ("" then).
+static int read_text(const struct json *o, const char *member, char *out, size_t room,
+                     struct err *err)
+{
+    const struct json *v = json_get(o, member);
+    const char *text = v == NULL || json_is_null(v) ? "" : json_text(v);
+    if (text == NULL || strlen(text) >= room)
+        return err_set(err, ERR_INVALID, member, "must be a text of at most %zu bytes, or null",
+                       room - 1);
+    memcpy(out, text, strlen(text) + 1);
+    return 0;
+}
+
+static int read_time(const struct json *o, const char *member, int64_t *ms, struct err *err)
+{
+    const struct json *v = json_get(o, member);
+    *ms = 0;
+    if (v == NULL || json_is_null(v))
+        return 0;
+    if (json_text(v) == NULL || !clock_parse(json_text(v), ms))
+        return err_set(err, ERR_INVALID, member, "must be a time such as 2026-11-21T04:05:06Z");
+    return 0;
+}
+
+static int read_times(const struct json *o, struct run *r, struct err *err)
+{
+    const struct {
+        const char *member;
+        int64_t *ms;
+    } times[] = {{"created", &r->created_ms},
+                 {"started", &r->started_ms},
+                 {"finished", &r->finished_ms},
+                 {"measured", &r->measured_ms}};
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        if (read_time(o, times[i].member, times[i].ms, err) < 0)
+            return -1;
+    if (r->measured_ms == 0)
+        r->measured_ms = r->started_ms != 0 ? r->started_ms : r->created_ms;
+    if (r->measured_ms == 0)
+        return err_set(err, ERR_INVALID, "measured", "is missing: when the run was measured");
+    return 0;
+}
+
+static int read_error(const struct json *o, struct run *r, struct err *err)
+{
+    const struct json *e = json_get(o, "error");
+    if (e == NULL || json_is_null(e))
+        return 0;
+    r->error = err_find(json_get_text(e, "type", "unknown"));
+    return read_text(e, "member", r->error_member, sizeof r->error_member, err) < 0
+               ? -1
+               : read_text(e, "text", r->error_text, sizeof r->error_text, err);
+}
+
+static int keep_json(const struct json *v, char **out, struct err *err)
+{
+    struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    json_write(v, &w, NULL);
+    *out = buf_steal(&text);
+    return *out == NULL ? no_memory(err) : 0;
+}
+
+static int read_plan(const struct json *o, struct run *r, struct err *err)
+{
+    const struct json *plan = json_get(o, "plan"), *list = json_get(o, "conditions");
+    if (plan != NULL && !json_is_null(plan)) {
+        if (!json_is_object(plan))
+            return err_set(err, ERR_INVALID, "plan", "must be an object or null");
+        if (keep_json(plan, &r->plan_json, err) < 0)
+            return -1;
+    }
+    if (list == NULL || json_first(list) == NULL)
+        return 0;
+    bool fine = json_is_array(list) && json_count(list) <= CONDITIONS_MAX;
+    for (const struct json *t = json_first(list); fine && t != NULL; t = json_next(t))
+        fine = json_text(t) != NULL;
+    if (!fine)
+        return err_set(err, ERR_INVALID, "conditions", "must be an array of at most %d texts",
+                       CONDITIONS_MAX);
+    return keep_json(list, &r->conditions_json, err);
+}
+
+static int read_spec(const struct json *o, struct run *r, struct err *err)
+{
+    if (spec_from_json(&r->spec, json_get(o, "spec"), NULL, err) == 0)
+        return 0;
+    return err_prefix(err, "spec");
+}
+
+static int read_state(const struct json *o, struct run *r, struct err *err)
+{
+    int state = run_state_find(json_get_text(o, "state", ""));
+    if (state < 0 || !run_state_final((enum run_state)state))
+        return err_set(err, ERR_INVALID, "state",
+                       "must be succeeded, failed, canceled or interrupted");
+    r->state = (enum run_state)state;
+    return 0;
+}
+
+static int read_run(const struct json *o, struct run *r, struct err *err)
+{
+    if (!json_is_object(o))
+        return err_set(err, ERR_INVALID, "run", "must be an object");
+    if (read_state(o, r, err) < 0 || read_text(o, "node", r->node, sizeof r->node, err) < 0 ||
+        run_node_check(r->node, err) < 0 ||
+        read_text(o, "label", r->label, sizeof r->label, err) < 0 ||
+        run_label_check(r->label, err) < 0 ||
+        read_text(o, "method", r->method, sizeof r->method, err) < 0 ||
+        run_method_check(r->method, err) < 0)
+        return -1;
+    const struct json *phases = json_get(o, "phases_ms");
+    for (int i = 0; i < PHASES; i++)
+        r->phase_ms[i] = json_get_number(phases, phase_names[i], 0);
+    return read_times(o, r, err) < 0 || read_error(o, r, err) < 0 || read_spec(o, r, err) < 0
+               ? -1
+               : read_plan(o, r, err);
+}
+
+// ---- the machine --------------------------------------------------------------------------------
+
+static int read_facts(const struct json *o, const char *member, char **kept, char hash[65],
+                      struct err *err)
+{
+    CLEANUP_MEM struct facts *f = calloc(1, sizeof *f);
+    struct buf text = BUF_INIT;
+    if (f == NULL)
+        return no_memory(err);
+    if (facts_from_json(f, json_get(o, member), err) < 0)
+        return err_prefix(err, "%s", member);
+    char told[65];
+    memcpy(told, f->hash, sizeof told);
+    facts_seal(f);
+    if (strcmp(told, f->hash) != 0)
+        return err_set(err, ERR_INVALID, member, "its hash is not that of its facts");
+    struct jsonw w = jsonw_to(&text);
+    facts_write_json(f, &w, NULL);
+    *kept = buf_steal(&text);
+    memcpy(hash, f->hash, sizeof f->hash);
+    return *kept == NULL ? no_memory(err) : 0;
+}
+
+static int read_fingerprint(const struct json *object, struct whole *w, struct err *err)
+{
+    const struct json *o = json_get(object, "fingerprint");
+    if (o == NULL || json_is_null(o))
+        return 0;
+    return read_facts(o, "class", &w->class_json, w->run.class_hash, err) < 0 ||
+                   read_facts(o, "config", &w->config_json, w->run.config_hash, err) < 0
+               ? err_prefix(err, "fingerprint")
+               : 0;
+}
+
+static int read_topology(const struct json *object, struct whole *w, struct err *err)
+{
+    const struct json *o = json_get(object, "topology");
+    if (o == NULL || json_is_null(o))
+        return 0;
+    char *hash = w->run.topology_hash, found[65];
+    if (read_text(o, "hash", hash, sizeof w->run.topology_hash, err) < 0)
+        return err_prefix(err, "topology");
+    const char *xml = json_get_text(o, "xml", NULL);
+    if (xml == NULL)
+        return 0;
+    text_hash(xml, found);
+    if (strcmp(hash, found) != 0)
+        return err_set(err, ERR_INVALID, "topology", "its hash is not that of its XML");
+    w->topology_xml = strdup(xml);
+    return w->topology_xml == NULL ? no_memory(err) : 0;
+}
+
+// ---- the numbers --------------------------------------------------------------------------------
+
+static int read_list(const struct json *object, const char *member, int most, int *n,
+                     struct err *err)
+{
+    const struct json *list = json_get(object, member);
+    if (!json_is_array(list) || json_count(list) > most)
+        return err_set(err, ERR_INVALID, member, "must be an array of at most %d", most);
+    *n = json_count(list);
+    return 0;
+}
+
+static int read_matrices(const struct json *object, struct whole *w, struct err *err)
+{
+    int n;
+    if (read_list(object, "matrices", MATRICES_MAX, &n, err) < 0)
+        return -1;
+    w->matrices = calloc((size_t)n + 1, sizeof *w->matrices);
+    if (w->matrices == NULL)
+        return no_memory(err);
+    const struct json *m = json_first(json_get(object, "matrices"));
+    for (; m != NULL; m = json_next(m), w->n_matrices++)
+        if (matrix_from_json(&w->matrices[w->n_matrices], m, err) < 0)
+            return err_prefix(err, "matrices[%d]", w->n_matrices);
+    return 0;
+}
+
+static int read_ranks(const struct json *object, struct whole *w, struct err *err)
+{
+    int n;
+    if (read_list(object, "ranks", RANKS_MAX, &n, err) < 0)
+        return -1;
+    w->ranks = calloc((size_t)n + 1, sizeof *w->ranks);
+    if (w->ranks == NULL)
+        return no_memory(err);
+    const struct json *r = json_first(json_get(object, "ranks"));
+    for (; r != NULL; r = json_next(r), w->n_ranks++)
+        if (rank_from_json(&w->ranks[w->n_ranks], r, err) < 0)
+            return err_prefix(err, "ranks[%d]", w->n_ranks);
+    return 0;
+}
+
+static int read_log(const struct json *object, struct whole *w, struct err *err)
+{
+    const char *text = json_get_text(object, "log", NULL);
+    if (text == NULL)
+        return 0;
+    w->log = strdup(text);
+    return w->log == NULL ? no_memory(err) : 0;
+}
+
+int whole_from_json(struct whole *out, const struct json *object, struct err *err)
+{
+    struct whole got CLEANUP(whole_fini) = {0};
+    const char *format = json_get_text(object, "format", "");
+    if (strcmp(format, WHOLE_FORMAT) != 0)
+        return err_set(err, ERR_INVALID, "format", "must be \"%s\"", WHOLE_FORMAT);
+    if (json_get_i64(object, "version", 0) != WHOLE_VERSION)
+        return err_set(err, ERR_INVALID, "version",
+                       "must be %d; another version of numaprobe wrote this", WHOLE_VERSION);
+    if (read_run(json_get(object, "run"), &got.run, err) < 0 ||
+        read_fingerprint(object, &got, err) < 0 || read_topology(object, &got, err) < 0 ||
+        read_matrices(object, &got, err) < 0 || read_ranks(object, &got, err) < 0 ||
+        read_log(object, &got, err) < 0 || whole_check(&got, err) < 0)
+        return -1;
+    got.run.n_ranks = got.n_ranks;
+    *out = got;
+    got = (struct whole){0};
+    return 0;
+}
+
+// ---- checks -------------------------------------------------------------------------------------
+
+static int check_values(const struct matrix *m, struct err *err)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++)
+            if (matrix_at(m, r, c)->v[CELL_MEDIAN] <= 0) // of NaN too: false
+                return err_set(err, ERR_INVALID, "matrices",
+                               "matrix %s: the median in row %d, column %d must be above 0",
+                               m->name, r, c);
+    return 0;
+}
+
+static int check_matrices(const struct whole *w, struct err *err)
+{
+    for (int i = 0; i < w->n_matrices; i++) {
+        const struct matrix *m = &w->matrices[i];
+        for (int k = 0; k < i; k++)
+            if (strcmp(m->name, w->matrices[k].name) == 0)
+                return err_set(err, ERR_INVALID, "matrices", "matrix \"%s\" is there twice",
+                               m->name);
+        if (shape_check_alone(m, &w->run.spec, err) < 0 || check_values(m, err) < 0)
+            return -1;
+        if (w->run.state == RUN_SUCCEEDED && !shape_complete(m))
+            return err_set(err, ERR_INVALID, "matrices",
+                           "matrix %s of a run that succeeded lacks medians", m->name);
+    }
+    if (w->run.state == RUN_SUCCEEDED && w->n_matrices == 0)
+        return err_set(err, ERR_INVALID, "matrices", "a run that succeeded has at least one");
+    return 0;
+}
+
+int whole_check(const struct whole *w, struct err *err)
+{
+    for (int i = 0; i < w->n_ranks; i++)
+        for (int k = 0; k < i; k++)
+            if (w->ranks[i].rank == w->ranks[k].rank)
+                return err_set(err, ERR_INVALID, "ranks", "rank %" PRId64 " is there twice",
+                               w->ranks[i].rank);
+    return check_matrices(w, err);
+}
+
+int whole_key(const struct whole *w, bool dated, char key[static 65], struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw j = jsonw_to(&text);
+    jsonw_object(&j, NULL);
+    jsonw_text(&j, "node", w->run.node);
+    jsonw_time(&j, "measured", dated ? w->run.measured_ms : 0);
+    jsonw_text(&j, "state", run_state_names[w->run.state]);
+    jsonw_text(&j, "method", w->run.method);
+    jsonw_text(&j, "benchmark", benchmarks[w->run.spec.benchmark].name);
+    jsonw_array(&j, "matrices");
+    for (int i = 0; i < w->n_matrices; i++)
+        matrix_write_json(&w->matrices[i], &j, NULL);
+    jsonw_end(&j);
+    jsonw_array(&j, "ranks");
+    for (int i = 0; i < w->n_ranks; i++)
+        rank_write_json(&w->ranks[i], &j, NULL);
+    jsonw_end(&j);
+    jsonw_end(&j);
+    if (!buf_ok(&text))
+        return no_memory(err);
+    text_hash(buf_text(&text), key);
+    return 0;
+}
