@@ -103,6 +103,19 @@ const struct command commands[] = {
      .n_min = 1,
      .n_max = 2,
      .run = cmd_label},
+    {.name = "import",
+     .operands = "FILE|-...",
+     .summary = "store results that were measured elsewhere: tables, CSV, exports",
+     .options = &import_options,
+     .n_min = 1,
+     .n_max = OPERANDS_ANY,
+     .run = cmd_import},
+    {.name = "export",
+     .operands = "[ID|last...]",
+     .summary = "runs whole, to keep or to import elsewhere (-o json, ndjson, csv)",
+     .options = &export_options,
+     .n_max = OPERANDS_ANY,
+     .run = cmd_export},
     {.name = "cancel",
      .operands = "ID|last",
      .summary = "stop a run that waits or goes on",
@@ -258,7 +271,9 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     static struct spec spec;
     struct param_target targets[4] = {{&cli_options, c}};
     struct param_args args = {.targets = targets, .n_targets = 1};
-    char *operands[POSITIONALS_MAX];
+    CLEANUP_MEM char **operands = calloc((size_t)argc + 1, sizeof *operands);
+    if (!operands)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the command line");
     struct invocation invocation = {options, &spec, operands, 0};
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -295,11 +310,16 @@ static int command_index(struct cli *c, int argc, char **argv, struct err *err)
     return err_set(err, ERR_USAGE, "", "unknown option %s (see --help)", argv[at]);
 }
 
-static int report(const struct err *err)
+int cli_report(const char *about, const struct err *err)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
     buf_str(&b, "numaprobe: ");
-    if (*err->member && strcmp(err->member, "url") != 0) {
+    if (about) {
+        print_safe(&b, about);
+        buf_str(&b, ": ");
+    }
+    bool said = strncmp(err->text, err->member, strlen(err->member)) == 0; // "line 3: …"
+    if (*err->member && !said && strcmp(err->member, "url") != 0) {
         print_safe(&b, err->member);
         buf_str(&b, ": ");
     }
@@ -327,7 +347,7 @@ static int flush_output(int status)
     if (errno == EPIPE || (poll(&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP)))
         return status;
     err_set(&err, ERR_SYSTEM, "", "what was asked for could not be written to the output");
-    return report(&err);
+    return cli_report(NULL, &err);
 }
 
 int cli_main(int argc, char **argv)
@@ -337,14 +357,14 @@ int cli_main(int argc, char **argv)
     keep_standard_fds();
     signal(SIGPIPE, SIG_IGN);
     if (config_load(&c, &err) < 0)
-        return report(&err);
+        return cli_report(NULL, &err);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         return cmd_help(&c, &(struct invocation){0}, &err);
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         return cmd_version(&c, &(struct invocation){0}, &err);
     int at = command_index(&c, argc, argv, &err);
     if (at < 0)
-        return report(&err);
+        return cli_report(NULL, &err);
     if (at >= argc) {
         print_usage(stderr);
         return 2;
@@ -352,10 +372,10 @@ int cli_main(int argc, char **argv)
     const struct command *k = command_find(argv[at]);
     if (!k) {
         err_set(&err, ERR_USAGE, "", "there is no command \"%.40s\" (numaprobe help)", argv[at]);
-        return report(&err);
+        return cli_report(NULL, &err);
     }
     int status = run_command(&c, k, argc - at - 1, argv + at + 1, &err);
     if (status < 0)
-        status = report(&err);
+        status = cli_report(NULL, &err);
     return flush_output(status);
 }

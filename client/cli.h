@@ -23,7 +23,7 @@ struct cli {
     bool err_terminal; // stderr is one: progress bar
 };
 
-enum { POSITIONALS_MAX = 4 };
+enum { OPERANDS_ANY = 1 << 20 }; // as many as the shell passes on
 
 struct invocation {
     const void *options;     // object of the command's table
@@ -47,6 +47,9 @@ extern const struct command commands[]; // name NULL ends
 extern const struct param_table cli_options;
 const struct command *command_find(const char *name);
 
+// "numaprobe: <about>: <member>: <text>" on stderr; `about` may be NULL. Returns the exit status.
+int cli_report(const char *about, const struct err *err);
+
 int cli_main(int argc, char **argv);
 
 // Where defaults come from: /etc/numaprobe/numaprobe.conf, ~/.config/numaprobe/config,
@@ -68,9 +71,12 @@ int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_delete(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_report(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_import(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_export(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
 extern const struct param_table run_options, runs_options, show_options, plot_options;
 extern const struct param_table compare_options, backup_options;
+extern const struct param_table import_options, export_options;

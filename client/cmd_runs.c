@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The history: runs, show, matrix, log, label, cancel, delete.
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,15 +87,6 @@ static void add_run(struct grid *g, const struct json *r)
     grid_cell(g, "%s", json_get_text(spec, "note", ""));
 }
 
-static void escape_query(struct buf *out, const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-        if (isalnum(*p) || strchr("-._~", *p))
-            buf_char(out, (char)*p);
-        else
-            buf_fmt(out, "%%%02X", *p);
-}
-
 static void page_path(struct buf *path, const struct runs_flags *f, int64_t left,
                       const char *cursor)
 {
@@ -111,7 +101,7 @@ static void page_path(struct buf *path, const struct runs_flags *f, int64_t left
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         if (*filters[i].value) {
             buf_fmt(path, "&%s=", filters[i].name);
-            escape_query(path, filters[i].value);
+            http_escape(path, filters[i].value);
         }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/http.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -120,30 +121,55 @@ static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
     return err_set(err, ERR_UNREACHABLE, "url", "%.120s: %s", c->url, curl_easy_strerror(rc));
 }
 
+static int perform(struct transfer *t, const struct cli *c, struct err *err)
+{
+    curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(t->curl, CURLOPT_TIMEOUT, (long)c->timeout_s);
+    curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, t->headers);
+    CURLcode rc = curl_easy_perform(t->curl);
+    if (rc != CURLE_OK)
+        return transfer_error(c, rc, err);
+    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->reply->status);
+    return 0;
+}
+
 int http_call(const struct cli *c, const char *method, const char *path, const char *body,
               const char *header, struct http_reply *out, struct err *err)
 {
     struct transfer t CLEANUP(transfer_end) = {.reply = out};
     if (transfer_begin(&t, c, method, path, err) < 0)
         return -1;
-    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
-    curl_easy_setopt(t.curl, CURLOPT_TIMEOUT, (long)c->timeout_s);
-    if (body) {
+    if (body || strcmp(method, "POST") == 0) {
         t.headers = curl_slist_append(t.headers, "Content-Type: application/json");
-        curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, body);
-    } else if (strcmp(method, "POST") == 0) {
-        curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, "");
-        t.headers = curl_slist_append(t.headers, "Content-Type: application/json");
+        curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, body ? body : "");
     }
     if (header)
         t.headers = curl_slist_append(t.headers, header);
-    curl_easy_setopt(t.curl, CURLOPT_HTTPHEADER, t.headers);
-    CURLcode rc = curl_easy_perform(t.curl);
-    if (rc != CURLE_OK)
-        return transfer_error(c, rc, err);
-    curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &out->status);
-    return 0;
+    return perform(&t, c, err);
+}
+
+int http_post(const struct cli *c, const char *path, const char *type, const struct buf *body,
+              struct http_reply *out, struct err *err)
+{
+    struct transfer t CLEANUP(transfer_end) = {.reply = out};
+    char header[80];
+    if (transfer_begin(&t, c, "POST", path, err) < 0)
+        return -1;
+    snprintf(header, sizeof header, "Content-Type: %s", type);
+    t.headers = curl_slist_append(NULL, header);
+    curl_easy_setopt(t.curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
+    curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, buf_text(body));
+    return perform(&t, c, err);
+}
+
+void http_escape(struct buf *out, const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        if (isalnum(*p) || strchr("-._~", *p))
+            buf_char(out, (char)*p);
+        else
+            buf_fmt(out, "%%%02X", *p);
 }
 
 static enum err_code code_of(const char *type, long status)

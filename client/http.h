@@ -18,6 +18,10 @@ void http_reply_free(struct http_reply *r);
 // body NULL: none. `header` NULL or one more header line. ERR_UNREACHABLE says what was tried.
 int http_call(const struct cli *c, const char *method, const char *path, const char *body,
               const char *header, struct http_reply *out, struct err *err);
+// As http_call with POST, and a body of any media type; it may hold NUL bytes.
+int http_post(const struct cli *c, const char *path, const char *type, const struct buf *body,
+              struct http_reply *out, struct err *err);
+void http_escape(struct buf *out, const char *text); // for a query
 // As http_call; an answer that is no success becomes an error made of the problem document.
 int http_json(const struct cli *c, const char *method, const char *path, const char *body,
               struct json **out, struct err *err);

@@ -42,8 +42,8 @@ __attribute__((format(printf, 3, 4))) static int bad_line(int number, struct err
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    snprintf(member, sizeof member, "line %d", number);
-    return err_set(err, ERR_INVALID, member, "line %d: %s", number, text);
+    snprintf(member, sizeof member, "line %d", number > 0 ? number : 1); // 1: an empty text
+    return err_set(err, ERR_INVALID, member, "%s: %s", member, text);
 }
 
 // 1: a line is in text; 0: no more.
@@ -478,6 +478,8 @@ int import_from_json(struct import *out, const struct json *root, struct err *er
 {
     CLEANUP(import_fini) struct import made = {.format = IMPORT_JSON, .mode_known = true};
     const struct json *list = json_get(root, "matrices");
+    if (list == NULL && json_get(root, "cells") == NULL)
+        return err_set(err, ERR_INVALID, "matrices", "is missing");
     if (list == NULL) {
         if (matrix_from_json(&made.matrices[0], root, err) < 0)
             return -1;

@@ -15,6 +15,8 @@
 
 static const char *const page_names[] = {
     [PAGES_THP] = "thp", [PAGES_4K] = "4k", [PAGES_HUGE] = "huge"};
+// In the conditions of a run, and read back from there: such a run's key has no date.
+static const char no_date[] = "date: not known; when it was imported stands for it";
 static const char unknown_node[] = "unknown";
 // What numa_bench printed before it named its method in the output.
 static const char first_method[] = "classic-v1";
@@ -115,7 +117,7 @@ static bool decide_date(struct run *r, const struct hints *h, const struct intak
         note(n, "date: from the lines around the table%s",
              h->zoned ? "" : ", which name no time zone; taken as UTC");
     else
-        note(n, "date: not known; when it was imported stands for it");
+        note(n, "%s", no_date);
     return h->date_ms != 0;
 }
 
@@ -265,7 +267,8 @@ static int take_numbers(struct whole *w, struct import *i, struct err *err)
     w->n_matrices = i->n_matrices;
     i->n_matrices = 0;
     w->ranks = steal_ptr(&i->ranks);
-    w->run.n_ranks = w->n_ranks = i->n_ranks;
+    w->n_ranks = i->n_ranks;
+    whole_count(w);
     return 0;
 }
 
@@ -349,9 +352,9 @@ static int read_json(struct whole *out, bool *dated, const struct json *root,
 {
     struct import i CLEANUP(import_fini) = {0};
     if (json_get(root, "format") != NULL) {
-        *dated = true;
         if (refuse_options(o, err) < 0 || whole_from_json(out, root, err) < 0)
             return -1;
+        *dated = !out->run.conditions_json || !strstr(out->run.conditions_json, no_date);
         if (given(o->label))
             snprintf(out->run.label, sizeof out->run.label, "%s", o->label);
         return 0;

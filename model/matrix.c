@@ -234,6 +234,15 @@ void matrix_write_csv_head(const struct matrix *m, struct buf *out)
     buf_char(out, '\n');
 }
 
+void cell_write_csv(const struct cell *c, struct buf *out)
+{
+    for (int f = 0; f < CELL_FIELDS; f++)
+        if (isfinite(c->v[f]))
+            buf_fmt(out, ",%.*f", cell_fields[f].digits, c->v[f]);
+        else
+            buf_char(out, ',');
+}
+
 void matrix_write_csv(const struct matrix *m, struct buf *out)
 {
     for (int r = 0; r < m->row.n; r++)
@@ -243,11 +252,7 @@ void matrix_write_csv(const struct matrix *m, struct buf *out)
             axis_label(&m->col, c, col, sizeof col);
             buf_fmt(out, "%s,%s,%s", m->name, row, col);
             const struct cell *cell = matrix_at(m, r, c);
-            for (int f = 0; f < CELL_FIELDS; f++)
-                if (isfinite(cell->v[f]))
-                    buf_fmt(out, ",%.*f", cell_fields[f].digits, cell->v[f]);
-                else
-                    buf_char(out, ',');
+            cell_write_csv(cell, out);
             buf_char(out, '\n');
         }
 }

@@ -76,6 +76,7 @@ void matrix_fini(struct matrix *m);
 struct cell *matrix_at(const struct matrix *m, int row, int col);
 void cell_clear(struct cell *c); // all NaN
 
+void cell_write_csv(const struct cell *c, struct buf *out); // ",7,11.530,…": empty if not known
 void cell_write_members(const struct cell *c, struct jsonw *w); // into an open object
 int cell_read_members(struct cell *c, const struct json *object, struct err *err); // checks ranges
 

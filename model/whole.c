@@ -259,6 +259,14 @@ static int read_log(const struct json *object, struct whole *w, struct err *err)
     return w->log == NULL ? no_memory(err) : 0;
 }
 
+void whole_count(struct whole *w)
+{
+    w->run.n_ranks = w->n_ranks;
+    w->run.n_cells = 0;
+    for (int i = 0; i < w->n_matrices; i++)
+        w->run.n_cells += (int64_t)w->matrices[i].row.n * w->matrices[i].col.n;
+}
+
 int whole_from_json(struct whole *out, const struct json *object, struct err *err)
 {
     struct whole got CLEANUP(whole_fini) = {0};
@@ -273,7 +281,7 @@ int whole_from_json(struct whole *out, const struct json *object, struct err *er
         read_matrices(object, &got, err) < 0 || read_ranks(object, &got, err) < 0 ||
         read_log(object, &got, err) < 0 || whole_check(&got, err) < 0)
         return -1;
-    got.run.n_ranks = got.n_ranks;
+    whole_count(&got);
     *out = got;
     got = (struct whole){0};
     return 0;

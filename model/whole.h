@@ -24,6 +24,7 @@ void whole_fini(struct whole *w);
 // Reads what run_whole_write wrote, and then whole_check. ERR_INVALID names the member; *out is
 // untouched then. Hashes are computed again: a text that was changed on the way is refused.
 int whole_from_json(struct whole *out, const struct json *object, struct err *err);
+void whole_count(struct whole *w); // ranks and cells into the run
 // Are the numbers of such a run? Matrices fit the spec and are complete if it succeeded, values are
 // above 0, no rank, matrix or axis value is there twice. ERR_INVALID.
 int whole_check(const struct whole *w, struct err *err);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs whole, one after the other: never more than one is in memory. A topology is large and many
+// runs share it, so it goes out with the first run that has it.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/http.h"
+#include "client/print.h"
+#include "client/result.h"
+#include "model/matrix.h"
+#include "model/run.h"
+
+enum { PAGE = 200, TOPOLOGIES_MAX = 256 };
+
+struct export_flags {
+    bool all;
+    char since[40], until[40], node[64], file[512];
+};
+
+#define TEXT_FLAG(member, var, text)                                                               \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct export_flags, member),      \
+        .room = sizeof((struct export_flags *)0)->member, .def = "", .metavar = var, .help = text  \
+    }
+
+static const struct param export_params[] = {
+    {.name = "all",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct export_flags, all),
+     .def = "false",
+     .help = "All runs that are over."},
+    TEXT_FLAG(since, "TIME", "Those asked for, or imported, at or after this time (or day)."),
+    TEXT_FLAG(until, "TIME", "Those asked for, or imported, before this time (or day)."),
+    TEXT_FLAG(node, "NAME", "Those of this node."),
+    TEXT_FLAG(file, "PATH", "Write there instead of to the output, when all has come."),
+};
+const struct param_table export_options = {export_params, COUNT_OF(export_params)};
+
+struct exporting {
+    const struct cli *cli;
+    const struct export_flags *flags;
+    FILE *out;
+    int form; // enum output, never OUTPUT_TABLE
+    int64_t *ids;
+    size_t n, room;
+    char topologies[TOPOLOGIES_MAX][65]; // gone out already
+    int n_topologies;
+};
+
+static void exporting_fini(struct exporting *e)
+{
+    free(e->ids);
+}
+
+// ---- which ----
+
+static int add_id(struct exporting *e, int64_t id, struct err *err)
+{
+    if (e->n == e->room) {
+        size_t room = e->room ? 2 * e->room : 256;
+        int64_t *more = realloc(e->ids, room * sizeof *more);
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %zu runs", room);
+        e->ids = more;
+        e->room = room;
+    }
+    e->ids[e->n++] = id;
+    return 0;
+}
+
+static bool wanted(const struct exporting *e, const struct json *run)
+{
+    int state = run_state_find(json_get_text(run, "state", ""));
+    return state >= 0 && run_state_final((enum run_state)state) &&
+           (!*e->flags->node || strcmp(e->flags->node, json_get_text(run, "node", "")) == 0);
+}
+
+static int list_page(struct exporting *e, char *next, size_t room, struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    CLEANUP_JSON struct json *page = NULL;
+    const struct {
+        const char *name, *value;
+    } filters[] = {{"since", e->flags->since}, {"until", e->flags->until}, {"cursor", next}};
+    buf_fmt(&path, "/v1/runs?limit=%d", PAGE);
+    for (size_t i = 0; i < COUNT_OF(filters); i++)
+        if (*filters[i].value) {
+            buf_fmt(&path, "&%s=", filters[i].name);
+            http_escape(&path, filters[i].value);
+        }
+    if (http_json(e->cli, "GET", buf_text(&path), NULL, &page, err) < 0)
+        return -1;
+    for (const struct json *r = json_first(json_get(page, "runs")); r; r = json_next(r))
+        if (wanted(e, r) && add_id(e, json_get_i64(r, "id", 0), err) < 0)
+            return -1;
+    const char *more = json_get_text(page, "next", "");
+    if (*more && strcmp(more, next) == 0)
+        return err_set(err, ERR_UNREACHABLE, "url", "the server repeats a page");
+    snprintf(next, room, "%s", more);
+    return 0;
+}
+
+// The list is newest first; runs go out oldest first, so that an import gives them their order.
+static int list_ids(struct exporting *e, struct err *err)
+{
+    char next[200] = "";
+    do {
+        if (list_page(e, next, sizeof next, err) < 0)
+            return -1;
+    } while (*next);
+    for (size_t i = 0; i < e->n / 2; i++) {
+        int64_t kept = e->ids[i];
+        e->ids[i] = e->ids[e->n - 1 - i];
+        e->ids[e->n - 1 - i] = kept;
+    }
+    return 0;
+}
+
+static int choose(struct exporting *e, const struct invocation *i, struct err *err)
+{
+    const struct export_flags *f = e->flags;
+    bool range = f->all || *f->since || *f->until || *f->node;
+    if (i->n && range)
+        return err_set(err, ERR_USAGE, "",
+                       "give numbers of runs, or --all, --since, --until, "
+                       "--node; not both");
+    if (!i->n && !range)
+        return err_set(err, ERR_USAGE, "", "which runs? Give their numbers, \"last\", or --all");
+    for (int k = 0; k < i->n; k++) {
+        int64_t id;
+        if (result_find(e->cli, &i->operands[k], 1, &id, err) < 0 || add_id(e, id, err) < 0)
+            return -1;
+    }
+    return i->n ? 0 : list_ids(e, err);
+}
+
+// ---- one run ----
+
+static int get_run(const struct exporting *e, int64_t id, bool topology, struct json **out,
+                   struct err *err)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld/export?topology=%s", (long long)id,
+             topology ? "true" : "false");
+    return http_json(e->cli, "GET", path, NULL, out, err);
+}
+
+// True once for each topology.
+static bool first_of(struct exporting *e, const char *hash)
+{
+    for (int i = 0; i < e->n_topologies; i++)
+        if (strcmp(e->topologies[i], hash) == 0)
+            return false;
+    if (e->n_topologies < TOPOLOGIES_MAX)
+        snprintf(e->topologies[e->n_topologies++], sizeof e->topologies[0], "%.64s", hash);
+    return *hash;
+}
+
+static int fetch(struct exporting *e, int64_t id, struct json **out, struct err *err)
+{
+    CLEANUP_JSON struct json *run = NULL;
+    if (get_run(e, id, false, &run, err) < 0)
+        return -1;
+    const char *hash = json_get_text(json_get(run, "topology"), "hash", "");
+    if (e->form != OUTPUT_CSV && first_of(e, hash)) {
+        json_cleanup(&run);
+        if (get_run(e, id, true, &run, err) < 0)
+            return -1;
+    }
+    *out = steal_ptr(&run);
+    return 0;
+}
+
+static void write_text(struct exporting *e, const struct json *run)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (e->out == stdout) {
+        print_json(run);
+        return;
+    }
+    struct jsonw w = jsonw_to(&text);
+    json_write(run, &w, NULL);
+    buf_char(&text, '\n');
+    fwrite(buf_text(&text), 1, text.len, e->out);
+}
+
+static void csv_head(FILE *out)
+{
+    fputs("run,node,measured,benchmark,method,matrix,quantity,unit,row_axis,row,col_axis,col", out);
+    for (int f = 0; f < CELL_FIELDS; f++)
+        fprintf(out, ",%s", cell_fields[f].name);
+    putc('\n', out);
+}
+
+// What a server says must not become more columns, or commands of a terminal.
+static const char *plain(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if (*p < ' ' || *p > '~' || *p == ',' || *p == '"')
+            return "?";
+    return text;
+}
+
+static void csv_matrix(const struct matrix *m, const char *before, FILE *out)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            char row[32], col[32];
+            const struct cell *cell = matrix_at(m, r, c);
+            if (!isfinite(cell->v[CELL_MEDIAN]))
+                continue;
+            axis_label(&m->row, r, row, sizeof row);
+            axis_label(&m->col, c, col, sizeof col);
+            buf_fmt(&line, "%s,%s,%s,%s,%s,%s,%s,%s", before, plain(m->name), plain(m->quantity),
+                    plain(m->unit), plain(m->row.name), row, plain(m->col.name), col);
+            cell_write_csv(cell, &line);
+            buf_char(&line, '\n');
+        }
+    fwrite(buf_text(&line), 1, line.len, out);
+}
+
+static int write_csv(struct exporting *e, int64_t id, const struct json *whole, struct err *err)
+{
+    const struct json *run = json_get(whole, "run");
+    char before[256];
+    snprintf(before, sizeof before, "%lld,%s,%.24s,%s,%s", (long long)id,
+             plain(json_get_text(run, "node", "")), plain(json_get_text(run, "measured", "")),
+             plain(json_get_text(json_get(run, "spec"), "benchmark", "")),
+             plain(json_get_text(run, "method", "")));
+    for (const struct json *j = json_first(json_get(whole, "matrices")); j; j = json_next(j)) {
+        struct matrix m CLEANUP(matrix_fini) = {0};
+        if (matrix_from_json(&m, j, err) < 0)
+            return err_prefix(err, "the answer of %.100s", e->cli->url);
+        csv_matrix(&m, before, e->out);
+    }
+    return 0;
+}
+
+// ---- all ----
+
+static int write_runs(struct exporting *e, struct err *err)
+{
+    bool list = e->form == OUTPUT_JSON && e->n != 1;
+    if (e->form == OUTPUT_CSV)
+        csv_head(e->out);
+    if (list)
+        fputs("{\"runs\":[\n", e->out);
+    for (size_t i = 0; i < e->n; i++) {
+        CLEANUP_JSON struct json *run = NULL;
+        if (fetch(e, e->ids[i], &run, err) < 0)
+            return -1;
+        if (list && i)
+            putc(',', e->out);
+        if (e->form != OUTPUT_CSV)
+            write_text(e, run);
+        else if (write_csv(e, e->ids[i], run, err) < 0)
+            return -1;
+        if (ferror(e->out)) // of the output, whoever ends the program says so, or that nobody reads
+            return e->out == stdout ? 0 : err_sys(err, "the export cannot be written");
+    }
+    if (list)
+        fputs("]}\n", e->out);
+    return 0;
+}
+
+// Into a file beside it, which takes its name when all is in: an export is whole or not there.
+static int write_file(struct exporting *e, struct err *err)
+{
+    char part[sizeof e->flags->file + 8];
+    snprintf(part, sizeof part, "%s.part", e->flags->file);
+    e->out = fopen(part, "we");
+    if (!e->out)
+        return err_sys(err, "%.150s", part);
+    int rc = write_runs(e, err);
+    if (fclose(e->out) != 0 && rc == 0)
+        rc = err_sys(err, "%.150s", part);
+    if (rc == 0 && rename(part, e->flags->file) < 0)
+        rc = err_sys(err, "%.150s", e->flags->file);
+    if (rc < 0)
+        remove(part);
+    else
+        fprintf(stderr, "%zu run%s written to %s\n", e->n, e->n == 1 ? "" : "s", e->flags->file);
+    return rc;
+}
+
+int cmd_export(struct cli *c, const struct invocation *i, struct err *err)
+{
+    CLEANUP_MEM struct exporting *e = calloc(1, sizeof *e);
+    if (!e)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for an export");
+    *e = (struct exporting){.cli = c, .flags = i->options, .out = stdout, .form = c->output};
+    int rc = choose(e, i, err);
+    if (c->output == OUTPUT_TABLE)
+        e->form = e->n == 1 ? OUTPUT_JSON : OUTPUT_NDJSON;
+    if (rc == 0)
+        rc = *e->flags->file ? write_file(e, err) : write_runs(e, err);
+    exporting_fini(e);
+    return rc;
+}
