@@ -36,6 +36,7 @@ image|libopenmpi3|what the ranks are linked with
 test|python3-pytest|runs the tests against the real daemon
 test|python3-scipy|its statistics are an oracle for ours
 test|python3-venv|a place of its own for Apache Otava, the oracle of change points
+test|python3-jsonschema|holds exports to their schema
 test|sqlite3|reads the database as a person would
 test|clang-14|the second compiler, whose warnings count too
 test|clang-format-14|the code's layout is a test

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results from elsewhere become runs, and runs go out whole: formats, guesses, refusals, round trips."""
+import csv
+import io
+import json
+import os
+import subprocess
+import threading
+
+import jsonschema
+import pytest
+
+from conftest import FAKE_BENCH, ROOT, build_dir, fake_bench_env
+
+CLIENT = build_dir() / "client" / "numaprobe"
+RESULTS = ROOT.parent / "shared" / "results"
+OWN = {"id", "seq", "created", "source"}  # of a run: which daemon has it
+TABLE = """|  MPI  |        CPU     |              MEMORY    |  LATENCY (ns)   |
+| Ranks | Cores   | NUMA |     Address    | NUMA  | 1MB    | 2MB    |
+|-------|---------|------|----------------|-------|--------|--------|
+|  000  | 1       |   0  | 0x7f6156000000 |   0   | 17.51  | 95.33  |
+|  001  | 9       |   0  | 0x7fa087200000 |   1   | 14.04  | 74.10  |
+"""
+CSV = "size (MB),0,1\n1,11.5,12.5\n2,13.0,14.0\n"
+MAPPING = "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,0\n1,9,1,1\n"
+
+
+def post(daemon, text, query="", kind="text/plain"):
+    return daemon.request("POST", "/v1/imports" + query, text, {"Content-Type": kind})
+
+
+def count(daemon):
+    return len(daemon.get("/v1/runs?limit=200").json["runs"])
+
+
+def export(daemon, run):
+    answer = daemon.get(f"/v1/runs/{run}/export")
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def without_own(whole):
+    return {**whole, "run": {k: v for k, v in whole["run"].items() if k not in OWN}}
+
+
+def numaprobe(daemon, *args, **kw):
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
+           "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
+    return subprocess.run([str(CLIENT), *map(str, args)], capture_output=True, text=True, env=env,
+                          timeout=60, **kw)
+
+
+def check_schema(whole):
+    schema = json.loads((ROOT / "schema" / "json" / "run-1.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(whole)
+
+
+# ---- what comes in ----
+
+
+def test_table(daemon):
+    answer = post(daemon, "hostname: nid1\n" + TABLE, "?date=2025-03-14&label=spring&mode=serial")
+    assert answer.status == 201, answer.body
+    run = answer.json
+    assert answer.headers["Location"] == f"/v1/runs/{run['id']}"
+    assert (run["node"], run["label"], run["source"]) == ("nid1", "spring", "imported")
+    assert run["measured"] == "2025-03-14T00:00:00.000Z" and run["started"] is None
+    assert (run["ranks"], run["cells"], run["method"]) == (2, 4, "classic-v1")
+    assert run["spec"]["mode"] == "serial" and run["spec"]["size"] == "1M-2M"
+    assert "pages: not known" in run["conditions"]
+    assert not run["topology"] and not run["class"]
+    matrices = daemon.get(f"/v1/runs/{run['id']}/matrix").json
+    assert [m["name"] for m in matrices["matrices"]] == ["serial"]
+    assert matrices["matrices"][0]["cells"][1][1]["median"] == 74.1
+    assert [r["mem_node"] for r in matrices["ranks"]] == [0, 1]
+
+
+def test_csv_with_mapping(daemon):
+    answer = daemon.post("/v1/imports", {"text": CSV, "mapping": MAPPING, "node": "csv1", "pages": "4k"})
+    assert answer.status == 201, answer.body
+    whole = export(daemon, answer.json["id"])
+    assert [(r["cpu"], r["mem_node"], r["pages_got"]) for r in whole["ranks"]] == [(1, 0, "4k"), (9, 1, "4k")]
+    assert whole["run"]["spec"]["pages"] == "4k" and whole["run"]["spec"]["cpus"] == "1,9"
+
+
+def test_csv_without_mapping(daemon):
+    run = post(daemon, CSV, "?node=csv2", "text/csv").json
+    assert run["ranks"] == 2 and run["spec"]["cpus"] == ""
+    assert daemon.get(f"/v1/runs/{run['id']}/report").status == 200
+
+
+def test_matrix_json_as_it_is_given_out(daemon):
+    first = post(daemon, TABLE, "?node=m1").json["id"]
+    matrices = daemon.get(f"/v1/runs/{first}/matrix.json")
+    answer = post(daemon, matrices.body, "?node=m2&date=2025-01-01", "application/json")
+    assert answer.status == 201, answer.body
+    assert answer.json["spec"]["mode"] == "concurrent" and answer.json["method"] == "classic-v1"
+    both = daemon.get(f"/v1/compare?base={first}&target={answer.json['id']}").json
+    assert both["comparison"]["groups"] and both["verdict"] != "slower"
+
+
+def test_known_runs_are_stored_once(daemon):
+    first = post(daemon, TABLE, "?node=once&date=2025-03-14")
+    before = count(daemon)
+    again = post(daemon, "another line around it\n" + TABLE, "?node=once&date=2025-03-14&label=x")
+    assert (first.status, again.status) == (201, 200)
+    assert again.json["id"] == first.json["id"] and again.json["label"] is None
+    assert count(daemon) == before
+    assert post(daemon, TABLE, "?node=once&date=2025-03-15").status == 201, "another day, another run"
+    undated = post(daemon, TABLE, "?node=undated").json["id"]
+    assert post(daemon, TABLE, "?node=undated").json["id"] == undated
+    back = daemon.post("/v1/imports", export(daemon, undated))
+    assert (back.status, back.json["id"]) == (200, undated), "its own export too"
+
+
+def test_dry_run_stores_nothing(daemon):
+    before = count(daemon)
+    answer = post(daemon, TABLE, "?node=dry&dry_run=true")
+    assert answer.status == 200 and answer.json["dry_run"] is True
+    one = answer.json["runs"][0]
+    assert one["known_as"] is None and one["run"]["cells"] == 4 and one["run"]["node"] == "dry"
+    assert one["matrices"][0]["cols"]["values"] == [1 << 20, 1 << 21]
+    assert count(daemon) == before
+    made = post(daemon, TABLE, "?node=dry").json["id"]
+    assert post(daemon, TABLE, "?node=dry&dry_run=true").json["runs"][0]["known_as"] == made
+
+
+@pytest.mark.parametrize("text,query,member,says", [
+    (TABLE.replace("95.33", "-1"), "", "line 4", "above 0"),
+    (TABLE.replace("| 95.33  |", "|"), "", "line 4", "columns"),
+    (CSV.replace("14.0", "x"), "", "line 3", "rank 1"),
+    ("hello\n", "", "line 1", "neither"),
+    ("", "", "line 1", "neither"),
+    (TABLE, "?node=a%20b", "node", "host name"),
+    (TABLE, "?label=%07", "label", "printable"),
+    (TABLE, "?label=" + 64 * "x", "label", "63 bytes"),
+    (TABLE, "?date=yesterday", "date", "must be a time"),
+    (TABLE, "?date=2999-01-01", "date", "future"),
+    (TABLE, "?mode=both", "mode", "concurrent or serial"),
+    (TABLE, "?pages=2m", "pages", "thp, 4k or huge"),
+    (TABLE.encode() + b"\0\n", "", "line 6", "NUL"),
+])
+def test_refused_with_where_and_why(daemon, text, query, member, says):
+    before = count(daemon)
+    answer = post(daemon, text, query)
+    assert answer.status == 422, answer.body
+    assert answer.json["member"] == member and says in answer.json["detail"], answer.json
+    assert count(daemon) == before
+
+
+def test_envelope_is_strict(daemon):
+    assert daemon.post("/v1/imports", {"text": TABLE, "nod": "x"}).json["member"] == "nod"
+    assert daemon.post("/v1/imports", {"text": 3}).json["member"] == "text"
+    assert daemon.post("/v1/imports", {"text": TABLE, "mapping": MAPPING}).json["member"] == "mapping"
+    assert daemon.post("/v1/imports?mod=serial", {"text": TABLE}).status == 400
+    assert post(daemon, TABLE, kind="image/png").status == 415
+
+
+def test_all_or_none(daemon):
+    first = post(daemon, TABLE, "?node=whole&date=2025-02-01").json["id"]
+    good = export(daemon, first)
+    other = json.loads(json.dumps(good))
+    other["run"]["node"] = "whole2"
+    bad = json.loads(json.dumps(good))
+    bad["matrices"][0]["cells"][0][0]["median"] = 0
+    before = count(daemon)
+    answer = daemon.post("/v1/imports", {"runs": [other, bad]})
+    assert answer.status == 422 and answer.json["member"] == "runs[1]", answer.json
+    assert "above 0" in answer.json["detail"]
+    lines = "\n".join(json.dumps(w) for w in (other, bad))
+    answer = post(daemon, lines, kind="application/x-ndjson")
+    assert answer.status == 422 and answer.json["member"] == "line 2", answer.json
+    assert count(daemon) == before
+    answer = daemon.post("/v1/imports", {"runs": [other, good]})
+    assert answer.status == 201 and (answer.json["stored"], answer.json["known"]) == (1, 1)
+    assert [r["node"] for r in answer.json["runs"]] == ["whole2", "whole"]
+
+
+def test_changed_facts_are_refused(daemon):
+    whole = export(daemon, daemon.run(size="1", cpus="0")["id"])
+    whole["run"]["node"] = "forged"
+    whole["fingerprint"]["class"]["facts"]["cpu_model"] = "Another"
+    answer = daemon.post("/v1/imports", whole)
+    assert answer.status == 422 and "hash" in answer.json["detail"], answer.json
+
+
+def test_large_bodies_are_for_imports_only(daemon):
+    rows = "".join("%d,%s\n" % (1 << i, ",".join("%d.25" % (10 + r % 90) for r in range(1024))) for i in range(20))
+    text = "size (MB)," + ",".join(map(str, range(1024))) + "\n" + rows
+    assert len(text) > 100_000
+    answer = post(daemon, text, "?node=large", "text/csv")
+    assert answer.status == 201 and answer.json["cells"] == 20480
+    assert daemon.request("POST", "/v1/runs", text, {"Content-Type": "application/json"}).status == 413
+    assert daemon.raw(b"POST /v1/imports HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+                      b"Content-Length: 30000000\r\n\r\n")[0] == 413
+
+
+# ---- what goes out ----
+
+
+def test_export_is_what_the_schema_says(daemon):
+    run = daemon.run(size="1,2", cpus="0")
+    whole = export(daemon, run["id"])
+    check_schema(whole)
+    check_schema(export(daemon, post(daemon, CSV, "?node=schema").json["id"]))
+    assert whole["format"] == "numaprobe-run" and whole["topology"]["xml"].startswith("<?xml")
+    assert whole["run"]["topology"] == whole["topology"]["hash"]
+    lean = daemon.get(f"/v1/runs/{run['id']}/export?topology=false&log=false").json
+    assert lean["topology"] == {"hash": whole["topology"]["hash"], "xml": None} and lean["log"] is None
+
+
+def test_export_of_a_run_that_goes_on(make_daemon, tmp_path):
+    bench = tmp_path / "fake_bench-hang"
+    bench.write_bytes(FAKE_BENCH.read_bytes())
+    bench.chmod(0o755)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
+    answer = daemon.get(f"/v1/runs/{run}/export")
+    assert answer.status == 409 and answer.json["member"] == "state"
+    daemon.post(f"/v1/runs/{run}/cancel")
+    assert daemon.wait(run)["state"] == "canceled"
+    assert export(daemon, run)["run"]["state"] == "canceled"
+    assert daemon.get("/v1/runs/99999/export").status == 404
+
+
+def test_round_trip(daemon, make_daemon):
+    base, target = (daemon.run(size="1,2,4", cpus="0", min_samples=n)["id"] for n in (7, 8))
+    table = post(daemon, TABLE, "?node=trip").json["id"]
+    there = [export(daemon, run) for run in (base, target, table)]
+    other = make_daemon()
+    answer = other.post("/v1/imports", {"runs": there})
+    assert answer.status == 201 and answer.json["stored"] == 3, answer.body
+    ids = [run["id"] for run in answer.json["runs"]]
+    assert all(run["source"] == "imported" for run in answer.json["runs"])
+    here = [export(other, run) for run in ids]
+    assert [without_own(w) for w in here] == [without_own(w) for w in there]
+    before, after = (
+        d.get(f"/v1/compare?base={a}&target={b}").json for d, a, b in ((daemon, base, target), (other, *ids[:2])))
+    assert before["comparison"] == after["comparison"] and before["changes"] == after["changes"]
+    assert other.post("/v1/imports", {"runs": there}).json["known"] == 3
+    back = daemon.post("/v1/imports", {"runs": here})
+    assert back.status == 200, "a run that was measured here is known here"
+    assert [run["id"] for run in back.json["runs"]] == [base, target, table]
+    assert other.get(f"/v1/runs/{ids[0]}/report").status == 200
+
+
+# ---- the command line ----
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "a-serial.txt").write_text(TABLE)
+    (tmp_path / "b.csv").write_text(CSV)
+    (tmp_path / "map.csv").write_text(MAPPING)
+    (tmp_path / "bad.txt").write_text("nothing\n")
+    return tmp_path
+
+
+def test_cli_imports_files_one_by_one(make_daemon, files):
+    daemon = make_daemon()
+    done = numaprobe(daemon, "import", files / "a-serial.txt", files / "bad.txt", files / "no", files / "b.csv",
+                     "--node=n1", "-o", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(r["run"], r["mode"], r["stored"]) for r in rows] == [("1", "serial", "1"), ("2", "concurrent", "1")]
+    assert done.returncode != 0 and "2 of 4 files" in done.stderr
+    assert "bad.txt: line 1: " in done.stderr and "no: cannot be opened" in done.stderr
+    assert "pages: not known" in done.stderr
+    assert numaprobe(daemon, "import", files / "a-serial.txt", "--node=n1").returncode == 0
+    assert count(daemon) == 2
+
+
+def test_cli_mapping_date_standard_input(make_daemon, files):
+    daemon = make_daemon()
+    os.utime(files / "b.csv", (1741946400, 1741946400))
+    done = numaprobe(daemon, "import", files / "b.csv", f"--mapping={files}/map.csv", "--date=file", "--label=L")
+    assert done.returncode == 0, done.stderr
+    run = daemon.get("/v1/runs/1").json
+    assert (run["measured"], run["label"], run["spec"]["cpus"]) == ("2025-03-14T10:00:00.000Z", "L", "1,9")
+    done = numaprobe(daemon, "import", "-", "--dry-run", input=TABLE)
+    assert done.returncode == 0 and count(daemon) == 1
+    assert numaprobe(daemon, "import", files).returncode != 0
+    assert numaprobe(daemon, "import").returncode == 2
+    assert numaprobe(daemon, "import", files / "b.csv", "--date=soon").returncode == 2
+
+
+def test_cli_export_import(make_daemon, files):
+    a, b = make_daemon(fake_bench_env()), make_daemon()
+    a.run(size="1,2", cpus="0")
+    a.run(size="1,2", cpus="0")
+    assert numaprobe(a, "import", files / "a-serial.txt", files / "b.csv", "--node=n1").returncode == 0
+    out = files / "all.ndjson"
+    assert numaprobe(a, "export", "--all", "--file", out).returncode == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [w["run"]["id"] for w in lines] == [1, 2, 3, 4], "oldest first"
+    assert [bool(w["topology"] and w["topology"]["xml"]) for w in lines] == [True, False, False, False]
+    assert not out.with_suffix(".ndjson.part").exists()
+    done = numaprobe(b, "import", out)
+    assert done.returncode == 0, done.stderr
+    for run in range(1, 5):
+        assert without_own(export(b, run)) == without_own(export(a, run))
+    listed = json.loads(numaprobe(a, "export", "--all", "-o", "json").stdout)
+    assert [w["run"]["id"] for w in listed["runs"]] == [1, 2, 3, 4]
+    assert [json.loads(x)["run"]["id"] for x in numaprobe(a, "export", "--node=n1").stdout.splitlines()] == [3, 4]
+    check_schema(json.loads(numaprobe(a, "export", "3").stdout))
+    assert numaprobe(a, "export", "--since=2999-01-01").stdout == ""
+
+
+def test_cli_export_csv(make_daemon, files):
+    daemon = make_daemon()
+    numaprobe(daemon, "import", files / "a-serial.txt", "--node=n1", "--date=2025-03-14")
+    rows = list(csv.DictReader(io.StringIO(numaprobe(daemon, "export", "--all", "-o", "csv").stdout)))
+    assert len(rows) == 4
+    assert rows[3] == {**rows[3], "run": "1", "node": "n1", "measured": "2025-03-14T00:00:00.000Z",
+                       "benchmark": "latency", "matrix": "serial", "unit": "ns", "row_axis": "rank", "row": "1",
+                       "col_axis": "working_set", "col": "2097152", "median": "74.100", "mean": ""}
+
+
+def test_cli_export_says_what_it_needs(daemon):
+    assert numaprobe(daemon, "export").returncode == 2
+    assert numaprobe(daemon, "export", "1", "--all").returncode == 2
+    assert numaprobe(daemon, "export", "99999").returncode == 5
+    assert numaprobe(daemon, "export", "x").returncode == 2
+
+
+def test_many_lines_go_in_parts(make_daemon, files):
+    daemon = make_daemon()
+    numaprobe(daemon, "import", files / "b.csv", "--node=n1", "--date=2025-01-01")
+    whole = export(daemon, 1)
+    text = files / "many.ndjson"
+    with text.open("w") as f:
+        for k in range(1200):
+            whole["run"]["node"] = "n%d" % (k + 2)
+            f.write(json.dumps(whole) + "\n")
+    done = numaprobe(daemon, "import", text, "-o", "csv")
+    assert done.returncode == 0, done.stderr
+    assert [int(r["stored"]) for r in csv.DictReader(io.StringIO(done.stdout))] == [500, 500, 200]
+    out = numaprobe(daemon, "export", "--all").stdout
+    assert len(out.splitlines()) == 1201
+
+
+# ---- two imports and a probe at once ----
+
+
+def test_imports_at_once(daemon):
+    answers = []
+
+    def one(k):
+        answers.append(post(daemon, TABLE, f"?node=at-once-{k % 4}&date=2025-01-01").status)
+    threads = [threading.Thread(target=one, args=(k,)) for k in range(16)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(answers) == 12 * [200] + 4 * [201]
+
+
+# ---- the published results ----
+
+
+@pytest.mark.parametrize("mode", ["concurrent", "serial"])
+def test_published_tables(make_daemon, mode):
+    path = RESULTS / f"lumig-8ranks-{mode}.txt"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not there")
+    daemon = make_daemon()
+    done = numaprobe(daemon, "import", path, "--node=nid005021", "--date=2025-03-14")
+    assert done.returncode == 0, done.stderr
+    run = daemon.get("/v1/runs/1").json
+    assert (run["ranks"], run["cells"], run["spec"]["mode"]) == (8, 120, mode)
+    assert run["spec"]["size"] == "1M-16G" and run["spec"]["cpus"] == "1,9,17,25,33,41,49,57"
+    matrix = daemon.get("/v1/runs/1/matrix").json["matrices"][0]
+    assert matrix["cols"]["values"] == [1 << k for k in range(20, 35)]
+    report = daemon.get("/v1/runs/1/report").json["report"]
+    assert report
+    assert "run         1: succeeded" in numaprobe(daemon, "show").stdout
+
+
+@pytest.mark.parametrize("name,ranks", [("example1_lumig_7ranks_1_domain", 7), ("example2_lumig_14ranks_2_domains", 14)])
+def test_published_csv(make_daemon, name, ranks):
+    path = RESULTS / f"{name}_{ranks}ranks.csv"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not there")
+    daemon = make_daemon()
+    done = numaprobe(daemon, "import", path, f"--mapping={RESULTS}/{name}_mapping.csv", "--node=nid005021")
+    assert done.returncode == 0, done.stderr
+    whole = export(daemon, 1)
+    assert whole["run"]["ranks"] == ranks and whole["run"]["cells"] == 12 * ranks
+    assert {r["mem_node"] for r in whole["ranks"]} == set(range(1 + ranks // 14))
