@@ -250,6 +250,41 @@ static void test_import(struct store *s)
           "metrics go with their run");
 }
 
+static void test_imports_together(struct store *s)
+{
+    struct err err = {0};
+    struct spec spec;
+    struct rank_info twice[2] = {{.rank = 3}, {.rank = 3}};
+    struct run_result good = {.state = RUN_FAILED, .finished_ms = 1700000009000};
+    struct run_result bad = {.state = RUN_SUCCEEDED, .ranks = twice, .n_ranks = 2};
+    struct run_import list[] = {{&spec, "a1", "", 1700000000000, &good, .key = "k1"},
+                                {&spec, "a2", "", 1700000000000, &bad, .key = "k2"}};
+    int64_t ids[2], before = ask(s, "SELECT count(*) FROM run"), found = 0;
+    bool again[2];
+    make_spec(&spec, "together");
+    CHECK(store_runs_import(s, list, 2, ids, again, &err) < 0 &&
+              ask(s, "SELECT count(*) FROM run") == before,
+          "one cannot be stored, so none is: %s", err.text);
+    bad.n_ranks = 1;
+    CHECK(store_runs_import(s, list, 2, ids, again, &err) == 0 && !again[0] && !again[1],
+          "both are stored");
+    CHECK(store_runs_import(s, list, 2, ids, again, &err) == 0 && again[0] && again[1] &&
+              ask(s, "SELECT count(*) FROM run") == before + 2,
+          "once");
+    CHECK(store_import_find(s, &list[1], &found, &err) == 1 && found == ids[1], "found by its key");
+    struct run got CLEANUP(run_fini) = {0};
+    CHECK(store_run_get(s, ids[0], &got, &err) == 0 && got.state == RUN_FAILED &&
+              got.finished_ms == 1700000009000 && got.imported,
+          "a failed one too, with its times");
+    list[1].key = "k3";
+    CHECK(store_import_find(s, &list[1], &found, &err) == 0, "another content is not known");
+    for (int i = 0; i < 2; i++)
+        CHECK(store_run_delete(s, ids[i], &err) == 0, "deleted");
+    CHECK(store_runs_import(s, list, 1, ids, again, &err) == 0 && !again[0],
+          "what was deleted may come again");
+    CHECK(store_run_delete(s, ids[0], &err) == 0, "deleted");
+}
+
 static int listed(struct store *s, int64_t since_ms, int64_t until_ms)
 {
     struct err err;
@@ -381,6 +416,7 @@ int main(void)
     test_result(s);
     test_list_and_delete(s);
     test_import(s);
+    test_imports_together(s);
     test_time();
     test_lock();
     test_full(s);
