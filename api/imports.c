@@ -12,6 +12,9 @@
 #include "base/jsonw.h"
 #include "model/intake.h"
 
+// A larger one is a tenth of a second of work on a core where something may be measured.
+enum { QUIET_MAX = 1 << 20 };
+
 // What can be said beside a document: as query parameters, or as members beside "text".
 struct import_call {
     struct intake_options options;
@@ -282,6 +285,11 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     CLEANUP(call_fini) struct import_call call = {0};
     CLEANUP(intake_fini) struct intake in = {0};
     CLEANUP(batch_fini) struct batch batch = {0};
+    if (q->body.len > QUIET_MAX && runner_busy(q->api->runner))
+        return err_set(err, ERR_UNAVAILABLE, "",
+                       "a run is being measured, and so large a document would disturb it; try "
+                       "again when it is over, or send at most %d MiB at once",
+                       QUIET_MAX >> 20);
     if (read_call(q, &call, err) < 0 || read_runs(&call, &in, err) < 0 ||
         batch_make(&batch, &in, err) < 0)
         return -1;

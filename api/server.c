@@ -5,6 +5,7 @@
 // our epoll; before every wait of the loop each daemon runs once and says how long it may sleep.
 // A request that waits is a suspended connection: it costs memory and nothing else.
 #include <inttypes.h>
+#include <malloc.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -521,6 +522,8 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ca
     reply_fini(&c->r);
     buf_free(&c->q.body);
     c->server->bodies -= c->held;
+    if (c->held)
+        malloc_trim(0); // what was parsed lay in small pieces, which the library would keep
     free(c->q.uri);
     free(c);
 }

@@ -71,11 +71,10 @@ static int add_id(struct exporting *e, int64_t id, struct err *err)
     return 0;
 }
 
-static bool wanted(const struct exporting *e, const struct json *run)
+static bool is_over(const struct json *run)
 {
     int state = run_state_find(json_get_text(run, "state", ""));
-    return state >= 0 && run_state_final((enum run_state)state) &&
-           (!*e->flags->node || strcmp(e->flags->node, json_get_text(run, "node", "")) == 0);
+    return state >= 0 && run_state_final((enum run_state)state);
 }
 
 static int list_page(struct exporting *e, char *next, size_t room, struct err *err)
@@ -84,7 +83,10 @@ static int list_page(struct exporting *e, char *next, size_t room, struct err *e
     CLEANUP_JSON struct json *page = NULL;
     const struct {
         const char *name, *value;
-    } filters[] = {{"since", e->flags->since}, {"until", e->flags->until}, {"cursor", next}};
+    } filters[] = {{"since", e->flags->since},
+                   {"until", e->flags->until},
+                   {"node", e->flags->node},
+                   {"cursor", next}};
     buf_fmt(&path, "/v1/runs?limit=%d", PAGE);
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         if (*filters[i].value) {
@@ -94,7 +96,7 @@ static int list_page(struct exporting *e, char *next, size_t room, struct err *e
     if (http_json(e->cli, "GET", buf_text(&path), NULL, &page, err) < 0)
         return -1;
     for (const struct json *r = json_first(json_get(page, "runs")); r; r = json_next(r))
-        if (wanted(e, r) && add_id(e, json_get_i64(r, "id", 0), err) < 0)
+        if (is_over(r) && add_id(e, json_get_i64(r, "id", 0), err) < 0)
             return -1;
     const char *more = json_get_text(page, "next", "");
     if (*more && strcmp(more, next) == 0)

@@ -139,7 +139,8 @@ def test_dry_run_stores_nothing(daemon):
     (TABLE, "?mode=both", "mode", "concurrent or serial"),
     (TABLE, "?pages=2m", "pages", "thp, 4k or huge"),
     (TABLE.encode() + b"\0\n", "", "line 6", "NUL"),
-])
+], ids=["value", "columns", "csv", "no table", "empty", "node", "label", "long label", "date", "future", "mode",
+        "pages", "nul"])
 def test_refused_with_where_and_why(daemon, text, query, member, says):
     before = count(daemon)
     answer = post(daemon, text, query)
@@ -219,6 +220,12 @@ def test_export_of_a_run_that_goes_on(make_daemon, tmp_path):
     run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
     answer = daemon.get(f"/v1/runs/{run}/export")
     assert answer.status == 409 and answer.json["member"] == "state"
+    for _, _, state in daemon.events(run):  # it goes on for ever
+        if state["state"] == "running":
+            break
+    assert post(daemon, TABLE, "?node=meanwhile").status == 201
+    large = post(daemon, TABLE + "\n" * (1 << 20), "?node=meanwhile")
+    assert large.status == 503 and "disturb" in large.json["detail"] and large.headers["Retry-After"]
     daemon.post(f"/v1/runs/{run}/cancel")
     assert daemon.wait(run)["state"] == "canceled"
     assert export(daemon, run)["run"]["state"] == "canceled"
