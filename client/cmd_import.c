@@ -220,7 +220,9 @@ static void show_answer(struct importing *im, const struct source *s, const stru
     }
     for (const struct json *r = first; im->flags->dry_run && r; r = json_next(r)) {
         int64_t known = json_get_i64(r, "known_as", 0);
-        snprintf(which, sizeof which, known ? "%lld" : "", (long long)known);
+        *which = '\0';
+        if (known)
+            snprintf(which, sizeof which, "%lld", (long long)known);
         add_row(im, s, json_get(r, "run"), which, 0, known > 0);
         if (!json_next(first))
             say_conditions(s, json_get(r, "run"));
