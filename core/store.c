@@ -223,13 +223,20 @@ static bool file_empty(const char *path)
     return stat(path, &st) < 0 || st.st_size == 0;
 }
 
+// SQLite would make it readable for all; what is beside it (-wal, -shm) follows its mode. Closed
+// before SQLite opens it: closing a file gives up every lock that the process has on it, and then a
+// reader that leaves takes itself for the last one and deletes the log below us.
+static int make_file(const char *path, struct err *err)
+{
+    CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    return fd < 0 ? err_set(err, ERR_STORAGE, "state-dir", "%s: %s", path, strerror(errno)) : 0;
+}
+
 static int open_db(struct store *s, struct err *err)
 {
     bool fresh = file_empty(s->path);
-    // SQLite would make it readable for all; what is beside it (-wal, -shm) follows its mode.
-    CLEANUP_FD int fd = open(s->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (fd < 0)
-        return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", s->path, strerror(errno));
+    if (make_file(s->path, err) < 0)
+        return -1;
     int rc = sqlite3_open_v2(s->path, &s->db,
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                                  SQLITE_OPEN_PRIVATECACHE,

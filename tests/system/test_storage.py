@@ -85,9 +85,14 @@ def make(make_daemon, *args, home=None):
     return make_daemon(fake_bench_env(), args, home)
 
 
+def logged(daemon, pattern):
+    """The line with this, now or when it comes."""
+    return next((line for line in daemon.log if pattern in line), None) or daemon.wait_for_line(pattern)
+
+
 def wait_for_rest(daemon):
     """Retention tells when it has deleted; a pass that deletes nothing is over soon and says nothing."""
-    daemon.wait_for_line("event=retention deleted=")
+    logged(daemon, "event=retention deleted=")
 
 
 def database(daemon):
@@ -182,7 +187,7 @@ def test_all_pinned(make_daemon):
     daemon.stop()
     fill(daemon, 300, label="x")
     again = make(make_daemon, "--keep-bytes=16M", home=daemon.home)
-    again.wait_for_line("pinned")
+    logged(again, "pinned")
     last = again.run(size="1")["id"]
     assert [f["name"] for f in storage(again)["findings"]] == ["retention_short"]
     assert storage(again)["runs"] == 301 and ids(again)[0] == last  # the newest is never deleted
@@ -302,11 +307,7 @@ def test_stop_during_backup(large):
 # ---- damage
 
 def wait_for_damage(daemon):
-    """Told once, at the start or later."""
-    for line in daemon.log:
-        if "event=store.damaged" in line:
-            return line
-    return daemon.wait_for_line("event=store.damaged")
+    return logged(daemon, "event=store.damaged")
 
 
 def damaged_files(daemon):
@@ -450,3 +451,57 @@ def test_runs_survive_damage(make_daemon):
     next_one = daemon.wait(waiting)
     assert next_one["state"] == "succeeded" and next_one["spec"]["note"] == "waiting"
     assert next_one["seq"] == done["seq"] + 1
+
+
+def test_check_after_a_kill(make_daemon):
+    """Deep in a large file no start looks; after a kill a process of its own does, and finds it."""
+    daemon = make(make_daemon)
+    daemon.stop()
+    fill(daemon, 300)
+    daemon = make(make_daemon, home=daemon.home)
+    before = daemon.run(size="1")
+    db = sqlite3.connect(database(daemon))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    daemon.post("/v1/runs", {"benchmark": "latency", "size": "1"})  # so that something is in the log of writes
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.process.stderr.close()
+    size = database(daemon).stat().st_size
+    log = pathlib.Path(f"{database(daemon)}-wal").stat().st_size
+    assert size > 16 << 20 and log > 0, log
+    page = size // 2 // 8192 * 8192
+    overwrite(database(daemon), page, b"\xee" * 4096)
+    again = make(make_daemon, home=daemon.home)
+    wait_for_damage(again)
+    assert again.run(size="1")["id"] > before["id"]
+    assert len(damaged_files(again)) == 1
+
+
+def test_check_after_a_kill_finds_nothing(make_daemon):
+    daemon = make(make_daemon)
+    kept = [daemon.run(size="1")["id"] for _ in range(2)]
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.process.stderr.close()
+    again = make(make_daemon, home=daemon.home)
+    logged(again, "event=store.checked")
+    assert ids(again) == kept[::-1] and storage(again)["findings"] == [] and not storage(again)["checking"]
+
+
+def test_a_reader_that_leaves_takes_nothing(make_daemon):
+    """The daemon keeps its locks: else a shell that closes deletes the log, and what is in it is lost."""
+    daemon = make(make_daemon)
+    first = daemon.run(size="1")["id"]
+    for command in ("PRAGMA wal_checkpoint", "SELECT count(*) FROM run"):
+        db = sqlite3.connect(database(daemon))
+        db.execute(command).fetchall()
+        db.close()
+        assert pathlib.Path(f"{database(daemon)}-wal").exists()
+    second = daemon.run(size="1")["id"]
+    daemon.process.kill()
+    daemon.process.wait()
+    daemon.process.stderr.close()
+    again = make(make_daemon, home=daemon.home)
+    assert ids(again) == [second, first]
+    assert again.get(f"/v1/runs/{second}").json["state"] == "succeeded"
