@@ -201,6 +201,23 @@ static void print_findings(const struct grid *g)
     }
 }
 
+// One line, for people: how much is stored and what becomes of it.
+static void print_storage(struct cli *c)
+{
+    CLEANUP_JSON struct json *s = NULL;
+    char used[32], left[32];
+    if (http_json(c, "GET", "/v1/storage", NULL, &s, NULL) < 0)
+        return;
+    const struct json *r = json_get(s, "retention");
+    bool limited = json_get_i64(r, "keep_days", 0) || json_get_i64(r, "keep_runs", 0) ||
+                   json_get_i64(r, "keep_bytes", 0);
+    print_bytes(used, sizeof used, json_get_number(s, "file_bytes", 0));
+    print_bytes(left, sizeof left, json_get_number(s, "disk_free_bytes", 0));
+    printf("\nstored: %lld runs in %s, %s free on the disk; %s\n",
+           (long long)json_get_i64(s, "runs", 0), used, left,
+           limited ? "old ones go, labelled ones and baselines stay" : "nothing is ever deleted");
+}
+
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct column columns[] = {{"weight", "WEIGHT", false},
@@ -219,9 +236,11 @@ int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
         serious = add_readiness(&g, c);
         serious |= add_findings(&g, node);
     }
-    if (c->output == OUTPUT_TABLE)
+    if (c->output == OUTPUT_TABLE) {
         print_findings(&g);
-    else
+        if (node)
+            print_storage(c);
+    } else
         grid_print(&g, c);
     return serious ? 1 : 0;
 }

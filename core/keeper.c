@@ -108,6 +108,7 @@ static void on_damage(void *ctx)
 static void on_checked(void *ctx, const struct err *how)
 {
     struct keeper *k = ctx;
+    runner_disturbed(k->runner, "the database was checked meanwhile");
     if (how->code == ERR_DAMAGED)
         damaged(k, how->text);
     else if (how->code)

@@ -8,8 +8,8 @@
 #include "core/store_keep.h"
 
 enum {
-    KEEPER_STEP_MS = 4, // of deleting, then a commit: together below the 10 ms that the loop has
-    KEEPER_STEP_PAGES = 64,     // given back in a step: 512 KiB
+    KEEPER_STEP_MS = 2, // of deleting, then a commit: together below the 10 ms that the loop has
+    KEEPER_STEP_PAGES = 32,     // given back in a step: 256 KiB
     KEEPER_RETRY_MS = 30000,    // when a step could not be done
     KEEPER_BACKUP_MAX_S = 1800, // 10 GB at 6 MB/s, read and written on a disk that others use
     KEEPER_FINDINGS = 4,

@@ -99,7 +99,7 @@ static const char *const settings[] = {
     "PRAGMA cell_size_check=ON",
     "PRAGMA mmap_size=0",
     "PRAGMA journal_size_limit=16777216",
-    "PRAGMA wal_autocheckpoint=1000",
+    "PRAGMA wal_autocheckpoint=256", // 2 MiB: a checkpoint is a wait for the loop
 };
 
 void store_cell_column(enum cell_field f, char *out, size_t room)
@@ -258,6 +258,7 @@ static int check(struct store *s, struct err *err)
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
     struct stat st;
     bool small = stat(s->path, &st) == 0 && st.st_size <= CHECK_WHOLE_BYTES;
+    s->unclean = s->unclean && !small;
     if (small)
         return sq_check(s->db, err);
     int rc = sqlite3_prepare_v2(s->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,

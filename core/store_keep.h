@@ -58,8 +58,8 @@ void store_on_damage(struct store *s, void (*fn)(void *ctx), void *ctx);
 // -1: nothing was moved, or there is no database now (every function fails with ERR_STORAGE);
 // calling again tries again.
 int store_set_aside(struct store *s, const char *why, struct err *err);
-// Whether the last daemon ended without closing the database: only then can it have been hurt by
-// that.
+// Whether the last daemon ended without closing the database, and so much is in it that opening did
+// not check all of it.
 bool store_was_unclean(const struct store *s);
 
 struct store_damaged_file {
