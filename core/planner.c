@@ -193,14 +193,10 @@ static int choose_classes(struct plan *p, const struct topology *t, struct err *
     if (!list)
         return -1;
     const struct topo_cpu *first = n ? list[0] : NULL;
-    bool seen[5] = {false};
+    bool seen[NEARS] = {false};
     for (int i = 0; i < n; i++) {
         const struct topo_cpu *c = list[i];
-        int class = c->core == first->core                   ? 0
-                    : c->l3 >= 0 && c->l3 == first->l3       ? 1
-                    : c->node >= 0 && c->node == first->node ? 2
-                    : c->package == first->package           ? 3
-                                                             : 4;
+        enum cpu_near class = topology_near(c, first);
         if (i > 0 && seen[class])
             continue;
         seen[class] = i > 0;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several runs as one: the cell-wise median, with what the runs differ by as its interval. Pure.
+//
+// How much runs scatter is pooled over the cells of a matrix (in logs), since a few runs say little
+// about one cell. The interval of a cell reaches 1.96 sqrt(2) s sqrt(1 + 1.57 / k) to either side,
+// s the scatter and k the runs (1.57: the variance of a median against a mean's): wide enough for
+// the median and for one more run, as the interval of a cell is meant. It is never narrower than
+// the median of the runs' own intervals.
+#pragma once
+#include "model/matrix.h"
+
+enum { BASELINE_RUNS_MAX = 16 }; // a fortnight of nightly runs; 16 x 27 MB at the very worst
+
+// Matrix of run r: list[r]. All with the same name, quantity, unit and axes, else ERR_CONFLICT says
+// what differs. n >= 1; one run gives a copy.
+int baseline_middle(struct matrix *out, const struct matrix *const *list, int n, struct err *err);
