@@ -16,7 +16,8 @@ const struct metric_rule metric_rules[] = {
      "Load latency of memory, at the largest working set if that is beyond the caches; median over "
      "ranks"},
     {"latency.[serial.]local.dram.median_ns", "ns", "latency_local_memory_seconds",
-     "The same, over the ranks whose memory is on their own NUMA node"},
+     "Load latency of memory on the own NUMA node, at the largest working set if that is beyond "
+     "the caches; median over ranks"},
     {"latency.[serial.]{level}.median_ns", "ns", "latency_cache_seconds",
      "Load latency of a cache level, at the largest working set well inside it; median over ranks"},
     {"latency.[serial.]{initiator}.{target}.median_ns", "ns", "latency_node_seconds",
@@ -25,7 +26,8 @@ const struct metric_rule metric_rules[] = {
     {"contention.max_ratio", "", "contention_max_ratio",
      "Latency with all ranks at once over one rank alone: the worst rank and size"},
     {"contention.median_ratio", "", "contention_median_ratio",
-     "The same at the largest working set; median over ranks"},
+     "Latency with all ranks at once over one rank alone, at the largest working set; median over "
+     "ranks"},
     {"matrix.median_ns", "ns", "matrix_seconds",
      "Idle latency of memory; median over all pairs of NUMA nodes"},
     {"matrix.local.median_ns", "ns", "matrix_local_seconds",
@@ -44,16 +46,17 @@ const struct metric_rule metric_rules[] = {
     {"pingpong.latency.median_us", "us", "pingpong_latency_seconds",
      "MPI latency of the smallest message, half of the round trip; median over pairs of cores"},
     {"pingpong.latency.{class}.us", "us", "pingpong_latency_class_seconds",
-     "The same over pairs that share as much: siblings, same_l3, same_node, same_socket, "
-     "other_socket"},
+     "MPI latency of the smallest message; median over pairs of cores that share as much: "
+     "siblings, "
+     "same_l3, same_node, same_socket, other_socket"},
     {"pingpong.bandwidth.median.gbps", "GB/s", "pingpong_bandwidth_bytes_per_second",
      "MPI bandwidth at the largest message; median over pairs of cores"},
     {"pingpong.bandwidth.{class}.gbps", "GB/s", "pingpong_bandwidth_class_bytes_per_second",
-     "The same over pairs that share as much"},
+     "MPI bandwidth at the largest message; median over pairs of cores that share as much"},
     {"c2c.{definition}.median_ns", "ns", "c2c_seconds",
      "Round trip of a cache line between two cores; median over pairs"},
     {"c2c.{definition}.{class}.median_ns", "ns", "c2c_class_seconds",
-     "The same over pairs that share as much"},
+     "Round trip of a cache line; median over pairs of cores that share as much"},
     {"firsttouch.own.median_ns", "ns", "firsttouch_own_seconds",
      "Access to memory that the rank touched first itself; median over ranks"},
     {"firsttouch.shared.ratio", "", "firsttouch_shared_ratio",

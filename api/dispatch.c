@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/dispatch.h"
 
+#include <string.h>
+
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -14,7 +16,10 @@ enum {
 
 static int try_route(struct request *q, struct reply *r, struct err *err)
 {
-    const struct route *route = route_find(routes, q->method, q->path, &q->arg, &r->allow, err);
+    struct route_args args = {0};
+    const struct route *route = route_find(routes, q->method, q->path, &args, &r->allow, err);
+    q->arg = args.id;
+    memcpy(q->name, args.name, sizeof q->name);
     if (!route || route_check_query(route, q, err) < 0)
         return -1;
     return route->handler(q, r, err);

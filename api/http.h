@@ -22,6 +22,7 @@ enum {
     HTTP_IMPORT_MAX = 24 << 20,
     HTTP_HEADERS_MAX = 64, // browsers send 20
     HTTP_QUERY_MAX = 16,   // the busiest route has 6; availability takes every parameter of a run
+    ROUTE_NAME_MAX = 63,   // of a {name}; names of baselines are as long
     HTTP_WAIT_MAX_S = 60,  // below the idle limit of common proxies
 };
 
@@ -42,9 +43,10 @@ struct request {
     const char *body_types;                     // of its route
     const char *bound; // address that the listener is bound to; "" for unix
     struct buf body;
-    int64_t arg;    // the {id} of the route
-    int64_t run_id; // run that the first call made or found, kept over a wait
-    bool again;     // the handler is called again after its wait
+    int64_t arg;                   // the {id} of the route
+    char name[ROUTE_NAME_MAX + 1]; // its {name}
+    int64_t run_id;                // run that the first call made or found, kept over a wait
+    bool again;                    // the handler is called again after its wait
 };
 
 enum reply_kind { REPLY_WHOLE, REPLY_WAIT, REPLY_STREAM, REPLY_BACKUP };
@@ -75,6 +77,10 @@ const char *request_query(const struct request *q, const char *name); // NULL: n
 int request_split(struct request *q, struct err *err);
 // Seconds to wait from ?wait= or "Prefer: wait=", 0…HTTP_WAIT_MAX_S.
 int request_wait_s(const struct request *q, int64_t *seconds, struct err *err);
+// These leave *out as it is where the parameter is not given.
+int request_query_time(const struct request *q, const char *name, int64_t *ms, struct err *err);
+int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
+                      int64_t *out, struct err *err);
 int request_query_bool(const struct request *q, const char *name, bool *out, struct err *err);
 
 void reply_fini(struct reply *r);

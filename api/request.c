@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "api/http.h"
+#include "base/clock.h"
 #include "base/str.h"
 
 const char *request_header(const struct request *q, const char *name)
@@ -132,5 +133,28 @@ int request_query_bool(const struct request *q, const char *name, bool *out, str
     if (!yes && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
         return err_set(err, ERR_INVALID, name, "must be true or false, got \"%.40s\"", text);
     *out = yes;
+    return 0;
+}
+
+int request_query_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
+{
+    const char *text = request_query(q, name);
+    if (text && !clock_parse(text, ms))
+        return err_set(err, ERR_INVALID, name,
+                       "must be a time such as 2026-11-21T04:05:06Z, or a day");
+    return 0;
+}
+
+int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
+                      int64_t *out, struct err *err)
+{
+    const char *text = request_query(q, name);
+    int64_t got;
+    if (!text)
+        return 0;
+    if (!str_to_i64(text, &got) || got < least || got > most)
+        return err_set(err, ERR_INVALID, name, "must be a whole number from %lld to %lld",
+                       (long long)least, (long long)most);
+    *out = got;
     return 0;
 }

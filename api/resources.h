@@ -35,6 +35,13 @@ int storage_get(struct request *q, struct reply *r, struct err *err);
 int backup_get(struct request *q, struct reply *r, struct err *err);
 int run_export(struct request *q, struct reply *r, struct err *err);
 int imports_create(struct request *q, struct reply *r, struct err *err);
+int history_get(struct request *q, struct reply *r, struct err *err);
+int baselines_list(struct request *q, struct reply *r, struct err *err);
+int baselines_show(struct request *q, struct reply *r, struct err *err);
+int baselines_put(struct request *q, struct reply *r, struct err *err);
+int baselines_delete(struct request *q, struct reply *r, struct err *err);
+int check_get(struct request *q, struct reply *r, struct err *err);
+int metrics_get(struct request *q, struct reply *r, struct err *err);
 int log_get(struct request *q, struct reply *r, struct err *err);
 
 // The topology of the run's own time: this machine's, if nothing has changed, else read back into

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 
-static const char hole[] = "{id}";
+static const char id_hole[] = "{id}", name_hole[] = "{name}";
 
 // Digits to a positive number; leading zeros and anything above 2^53 are no ids of ours.
 static const char *read_id(const char *path, int64_t *arg)
@@ -20,17 +21,30 @@ static const char *read_id(const char *path, int64_t *arg)
     return path + n;
 }
 
-bool route_match(const char *pattern, const char *path, int64_t *arg)
+static const char *read_name(const char *path, char name[ROUTE_NAME_MAX + 1])
+{
+    size_t n = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    if (n < 1 || n > ROUTE_NAME_MAX)
+        return NULL;
+    memcpy(name, path, n);
+    name[n] = '\0';
+    return path + n;
+}
+
+bool route_match(const char *pattern, const char *path, struct route_args *args)
 {
     while (*pattern) {
-        if (str_starts(pattern, hole)) {
-            path = read_id(path, arg);
-            if (!path)
-                return false;
-            pattern += strlen(hole);
+        if (str_starts(pattern, id_hole)) {
+            path = read_id(path, &args->id);
+            pattern += strlen(id_hole);
+        } else if (str_starts(pattern, name_hole)) {
+            path = read_name(path, args->name);
+            pattern += strlen(name_hole);
         } else if (*pattern++ != *path++) {
             return false;
         }
+        if (!path)
+            return false;
     }
     return !*path;
 }
@@ -70,22 +84,22 @@ static unsigned method_bit(const char *method)
 }
 
 const struct route *route_find(const struct route *table, const char *method, const char *path,
-                               int64_t *arg, const char **allow, struct err *err)
+                               struct route_args *args, const char **allow, struct err *err)
 {
-    unsigned methods = 0;
+    unsigned found = 0;
     for (const struct route *r = table; r->method; r++) {
-        if (!route_match(r->pattern, path, arg))
+        if (!route_match(r->pattern, path, args))
             continue;
         if (same_method(r->method, method))
             return r;
-        methods |= method_bit(r->method);
+        found |= method_bit(r->method);
     }
-    if (!methods) {
+    if (!found) {
         err_set(err, ERR_NOT_FOUND, "",
                 "there is nothing at this path (GET /openapi.json lists what there is)");
         return NULL;
     }
-    *allow = allow_texts[methods];
+    *allow = allow_texts[found];
     err_set(err, ERR_METHOD, "", "this path answers %s only", *allow);
     return NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of routes and how a request finds its handler. Patterns are texts with one kind of
-// hole: {id}, a positive whole number.
+// The table of routes and how a request finds its handler. Patterns are texts with two kinds of
+// holes: {id}, a positive whole number, and {name}: letters, digits, . _ -
 #pragma once
 #include "api/http.h"
 
@@ -16,10 +16,15 @@ struct route {
 
 extern const struct route routes[]; // ends with method NULL
 
-// True if the path fits; *arg holds the {id}.
-bool route_match(const char *pattern, const char *path, int64_t *arg);
+struct route_args {
+    int64_t id;
+    char name[ROUTE_NAME_MAX + 1];
+};
+
+// True if the path fits; *args holds what was in its holes.
+bool route_match(const char *pattern, const char *path, struct route_args *args);
 // NULL + ERR_NOT_FOUND or ERR_METHOD; *allow (a static text, "GET, HEAD") is set for ERR_METHOD.
 const struct route *route_find(const struct route *table, const char *method, const char *path,
-                               int64_t *arg, const char **allow, struct err *err);
+                               struct route_args *args, const char **allow, struct err *err);
 // ERR_BAD_REQUEST names a query parameter that the route does not have.
 int route_check_query(const struct route *route, const struct request *q, struct err *err);

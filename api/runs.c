@@ -5,7 +5,6 @@
 
 #include "api/resources.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "core/admission.h"
@@ -155,15 +154,6 @@ int runs_delete(struct request *q, struct reply *r, struct err *err)
     return 0;
 }
 
-static int read_time(const struct request *q, const char *name, int64_t *ms, struct err *err)
-{
-    const char *text = request_query(q, name);
-    if (text && !clock_parse(text, ms))
-        return err_set(err, ERR_INVALID, name,
-                       "must be a time such as 2026-11-21T04:05:06Z, or a day");
-    return 0;
-}
-
 static int read_limit(const struct request *q, int *limit, struct err *err)
 {
     const char *text = request_query(q, "limit");
@@ -196,8 +186,8 @@ static int read_filter(const struct request *q, struct run_filter *f, struct err
     if (f->benchmark && !benchmark_find(f->benchmark))
         return err_set(err, ERR_INVALID, "benchmark",
                        "is not a benchmark (GET /v1/benchmarks lists them)");
-    if (read_time(q, "since", &f->since_ms, err) < 0 ||
-        read_time(q, "until", &f->until_ms, err) < 0 || read_limit(q, &f->limit, err) < 0)
+    if (request_query_time(q, "since", &f->since_ms, err) < 0 ||
+        request_query_time(q, "until", &f->until_ms, err) < 0 || read_limit(q, &f->limit, err) < 0)
         return -1;
     return read_cursor(q, &f->before_id, err);
 }

@@ -16,6 +16,7 @@
 
 #include "api/api.h"
 #include "api/check.h"
+#include "api/counts.h"
 #include "api/dispatch.h"
 #include "api/events.h"
 #include "api/listen.h"
@@ -187,6 +188,7 @@ static enum MHD_Result queue(struct call *c, struct MHD_Response *m, int status,
     if (!m)
         return MHD_NO;
     add_headers(m, c, etag);
+    counts_add(status);
     enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)status, m);
     MHD_destroy_response(m);
     return ok;

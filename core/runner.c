@@ -17,12 +17,16 @@
 #include "core/admission.h"
 #include "core/launch.h"
 #include "core/planner.h"
+#include "core/run_metrics.h"
 #include "core/runner_job.h"
 #include "core/store_keep.h"
 
 enum {
     RETRY_MS = 30000,
     FINDINGS_MAX = 24,
+    // A run of 120 cells takes 1 ms and the disk's answer; steps of 10 ms with as much rest
+    // between.
+    FILL_STEP_MS = 10,
     EVENTS_KEPT = 64, // runs whose event numbers are known: queue, current, and some that are over
 };
 
@@ -47,6 +51,9 @@ struct runner {
     struct job *job; // the run that is going on, or whose result waits for the disk
     bool over;       // the latter
     struct loop_timer *kick, *retry;
+    struct loop_timer *fill; // armed only while runs without metrics may be left
+    bool unfilled;           // such runs wait until nothing runs
+    int64_t finished[RUN_STATES];
     struct loop_watch *children;
     struct runner_watch *watches;
     int notifying;
@@ -153,6 +160,33 @@ static void add_placement(struct job *j)
     }
 }
 
+// Metrics are worth less than their run: without memory for them it is stored all the same, and
+// gets them later.
+static struct metrics_made *make_metrics(struct runner *r, const struct run_result *result)
+{
+    const struct metrics_input in = {.spec = &r->job->spec,
+                                     .method = result->method,
+                                     .matrices = result->matrices,
+                                     .n_matrices = result->n_matrices,
+                                     .ranks = result->ranks,
+                                     .n_ranks = result->n_ranks,
+                                     .topology = &r->machine->topology};
+    struct err err;
+    struct metrics_made *made = metrics_make(&in, &err);
+    if (!made)
+        log_error("run.metrics", &err);
+    return made;
+}
+
+static void set_numbers(struct run_result *result, const struct records *records)
+{
+    result->phase_ms = records->end.phase_ms;
+    result->matrices = records->matrices;
+    result->n_matrices = records->n_matrices;
+    result->ranks = records->ranks;
+    result->n_ranks = records->n_ranks;
+}
+
 static int store_job(struct runner *r, enum run_state *state, struct err *err)
 {
     struct job *j = r->job;
@@ -167,14 +201,16 @@ static int store_job(struct runner *r, enum run_state *state, struct err *err)
                                 .method = *j->records.hello.method ? j->records.hello.method : NULL,
                                 .conditions_json = buf_text(&conditions),
                                 .log = j->log};
+    struct metrics_made *made = NULL;
     if (*state == RUN_SUCCEEDED) {
-        result.phase_ms = j->records.end.phase_ms;
-        result.matrices = j->records.matrices;
-        result.n_matrices = j->records.n_matrices;
-        result.ranks = j->records.ranks;
-        result.n_ranks = j->records.n_ranks;
+        set_numbers(&result, &j->records);
+        made = make_metrics(r, &result);
+        result.metrics = metrics_made_view(made);
     }
-    if (store_run_finished(r->store, j->id, &result, err) < 0)
+    int rc = store_run_finished(r->store, j->id, &result, err);
+    r->unfilled |= *state == RUN_SUCCEEDED && !made;
+    metrics_made_free(made);
+    if (rc < 0)
         return -1;
     log_event(*state == RUN_SUCCEEDED ? LOG_LVL_INFO : LOG_LVL_WARN, "run.over",
               "id=%" PRId64 " state=%s text=\"%s\"", j->id, run_state_names[*state], why.text);
@@ -199,6 +235,7 @@ static bool settle(struct runner *r)
         return false;
     }
     int64_t id = r->job->id;
+    r->finished[state]++;
     job_free(r->job);
     r->job = NULL;
     r->over = false;
@@ -232,6 +269,7 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
         .state = state, .error = why->code, .error_member = why->member, .error_text = why->text};
     if (store_run_finished(r->store, id, &result, err) < 0)
         return -1;
+    r->finished[state]++;
     emit(r, id, EVENT_STATE, true);
     return 0;
 }
@@ -371,6 +409,8 @@ static void start_next(void *ctx, uint32_t events)
         log_error("queue", &err);
         loop_timer_set(r->retry, RETRY_MS);
     }
+    if (found == 0 && r->unfilled)
+        loop_timer_set(r->fill, 0);
     if (found <= 0)
         return;
     r->job = make_job(r, id, &err);
@@ -383,6 +423,50 @@ static void start_next(void *ctx, uint32_t events)
     emit(r, id, EVENT_STATE, false);
     if (job_start(r->job, &r->job->error) < 0)
         job_is_over(r); // job_free ends what did start
+}
+
+// 1: one was filled, 0: none is left, -1: not now. A run that cannot be read must not stop those
+// behind it: it counts as one without metrics.
+static int fill_one(struct runner *r, struct err *err)
+{
+    int64_t id;
+    int found = store_run_without_metrics(r->store, METRICS_VERSION, &id, err);
+    if (found <= 0 || metrics_fill(r->store, r->machine, id, err) == 0)
+        return found;
+    if (err->code == ERR_NO_MEMORY)
+        return -1;
+    log_error("run.metrics", err);
+    return store_run_no_metrics(r->store, METRICS_VERSION, id, err) < 0 ? -1 : 1;
+}
+
+static void fill_some(void *ctx, uint32_t events)
+{
+    struct runner *r = ctx;
+    struct err err = {0};
+    int64_t end = clock_mono_ms() + FILL_STEP_MS;
+    int more = 1;
+    (void)events;
+    if (r->job)
+        return; // goes on when it is over: start_next
+    while (more > 0 && clock_mono_ms() < end)
+        more = fill_one(r, &err);
+    r->unfilled = more != 0;
+    if (more < 0)
+        log_error("run.metrics", &err);
+    if (more)
+        loop_timer_set(r->fill, more > 0 ? FILL_STEP_MS : RETRY_MS);
+}
+
+void runner_fill_metrics(struct runner *r)
+{
+    r->unfilled = true;
+    if (r->started && !r->job)
+        loop_timer_set(r->fill, 0);
+}
+
+int64_t runner_finished(const struct runner *r, enum run_state state)
+{
+    return r->finished[state];
 }
 
 // Orphans of a killed supervisor come to us (the daemon is a subreaper) and are only buried here.
@@ -414,7 +498,8 @@ static int init(struct runner *r, const struct runner_config *c, struct err *err
     }
     r->kick = loop_timer_new(r->loop, start_next, r, err);
     r->retry = r->kick ? loop_timer_new(r->loop, start_next, r, err) : NULL;
-    r->children = r->retry ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
+    r->fill = r->retry ? loop_timer_new(r->loop, fill_some, r, err) : NULL;
+    r->children = r->fill ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
     return r->children ? 0 : -1;
 }
 
@@ -443,6 +528,7 @@ void runner_free(struct runner *r)
     loop_unwatch(r->children);
     loop_timer_free(r->kick);
     loop_timer_free(r->retry);
+    loop_timer_free(r->fill);
     for (struct runner_watch *w = r->watches; w; w = w->next)
         w->dead = true;
     drop_dead_watches(r);
@@ -459,6 +545,7 @@ int runner_start(struct runner *r, struct err *err)
     if (lost > 0)
         log_event(LOG_LVL_WARN, "runner.interrupted", "runs=%" PRId64, lost);
     r->started = true;
+    r->unfilled = true; // perhaps: one look will tell
     loop_timer_set(r->kick, 0);
     return 0;
 }

@@ -52,6 +52,10 @@ int runner_cancel(struct runner *r, int64_t id, struct err *err);
 int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *err);
 int64_t runner_event_id(const struct runner *r,
                         int64_t run_id); // last event of that run; 0: none known
+// Runs that are stored without today's metrics (imports, an upgraded database) get them a few at a
+// time, while nothing runs and nothing waits. To be called when there may be such runs.
+void runner_fill_metrics(struct runner *r);
+int64_t runner_finished(const struct runner *r, enum run_state state); // since the daemon's start
 bool runner_busy(const struct runner *r);
 // Something of ours took time or the disk: noted in the conditions of the run that is going on.
 void runner_disturbed(struct runner *r, const char *what);

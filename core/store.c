@@ -78,6 +78,33 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_IMPORT_TWIN] = "SELECT id FROM run WHERE created_ms BETWEEN ?2 - 604800000 AND ?2 "
                       "AND node = ?1 AND started_ms = ?2 AND finished_ms = ?3 "
                       "AND source = 'measured'",
+    [Q_SERIES_LIST] =
+        "SELECT s.id,s.metric,s.node,s.variant,s.unit,"
+        "(SELECT min(measured_ms) FROM metric WHERE series = s.id),"
+        "m.measured_ms,m.run_id,m.value_milli FROM series AS s JOIN metric AS m ON m.series = s.id "
+        "AND (m.measured_ms,m.run_id) = (SELECT measured_ms,run_id FROM metric WHERE series = s.id "
+        "ORDER BY measured_ms DESC, run_id DESC LIMIT 1) "
+        "WHERE s.metric = ifnull(?1,s.metric) AND s.node = ifnull(?2,s.node) "
+        "AND s.variant = ifnull(?3,s.variant) ORDER BY s.metric, s.node, s.variant LIMIT ?4",
+    [Q_SERIES_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM metric WHERE series = ?1 LIMIT ?2)",
+    [Q_HISTORY] = "SELECT measured_ms,run_id,value_milli,lo_milli,hi_milli FROM metric "
+                  "WHERE series = ?1 AND measured_ms >= ?2 AND measured_ms < ?3 "
+                  "ORDER BY measured_ms DESC, run_id DESC LIMIT ?4",
+    [Q_NEWEST] = "SELECT id,measured_ms FROM run WHERE benchmark = ?1 AND state = 'succeeded' "
+                 "AND source = 'measured' AND node = ?2 ORDER BY id DESC LIMIT 1",
+    [Q_METRICS_OF_RUN] =
+        "SELECT s.metric,s.variant,s.unit,m.value_milli,m.lo_milli,m.hi_milli "
+        "FROM run CROSS JOIN series AS s CROSS JOIN metric AS m ON m.series = s.id "
+        "AND m.measured_ms = run.measured_ms AND m.run_id = run.id "
+        "WHERE run.id = ?1 AND s.node = run.node ORDER BY s.id",
+    [Q_STATES] = "SELECT state, count(*) FROM run GROUP BY state",
+    [Q_BASELINES] = "SELECT b.name,b.created_ms,r.run_id FROM baseline AS b "
+                    "JOIN baseline_run AS r ON r.name = b.name WHERE b.name = ifnull(?1,b.name) "
+                    "ORDER BY b.name, r.run_id",
+    [Q_BASELINE_PUT] = "INSERT INTO baseline (name,created_ms) VALUES (?1,?2)",
+    [Q_BASELINE_RUN_PUT] = "INSERT INTO baseline_run (name,run_id) VALUES (?1,?2)",
+    [Q_BASELINE_DROP] = "DELETE FROM baseline WHERE name = ?1",
+    [Q_BASELINE_OF_RUN] = "SELECT name FROM baseline_run WHERE run_id = ?1 LIMIT 1",
     [Q_LABEL] = "UPDATE run SET label = ?2 WHERE id = ?1",
     [Q_TOPOLOGY_GET] = "SELECT t.xml FROM run JOIN topology AS t ON t.hash = run.topology_hash "
                        "WHERE run.id = ?1",

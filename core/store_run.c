@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "core/store_baseline.h"
 #include "core/store_db.h"
 
 static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
@@ -316,7 +317,7 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is %s; cancel it first", id,
                        run_state_names[state]);
     sqlite3_stmt *q = s->queries[Q_DELETE];
-    if (store_begin(s, err) < 0)
+    if (store_baseline_free_of(s, id, err) < 0 || store_begin(s, err) < 0)
         return -1;
     int rc = sq_bind(q, err, "i", id) < 0 ? -1 : sq_done(q, err);
     if (store_end(s, rc, err) < 0)

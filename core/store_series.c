@@ -32,15 +32,21 @@ static int put_one(struct store *s, const struct run *r, const char *variant,
     return sq_done(q, err);
 }
 
+static int mark(struct store *s, int version, int64_t id, struct err *err)
+{
+    sqlite3_stmt *q = s->queries[Q_METRICS_DONE];
+    return sq_bind(q, err, "ii", id, (int64_t)version) < 0 ? -1 : sq_done(q, err);
+}
+
 static int put(struct store *s, const struct run *r, const struct run_metrics *m, struct err *err)
 {
-    sqlite3_stmt *clear = s->queries[Q_METRIC_CLEAR], *done = s->queries[Q_METRICS_DONE];
+    sqlite3_stmt *clear = s->queries[Q_METRIC_CLEAR];
     if (sq_bind(clear, err, "iit", r->id, r->measured_ms, r->node) < 0 || sq_done(clear, err) < 0)
         return -1;
     for (int i = 0; i < m->n; i++)
         if (isfinite(m->list[i].value) && put_one(s, r, m->variant, &m->list[i], err) < 0)
             return -1;
-    return sq_bind(done, err, "ii", r->id, (int64_t)m->version) < 0 ? -1 : sq_done(done, err);
+    return mark(s, m->version, r->id, err);
 }
 
 int store_metrics_put(struct store *s, int64_t id, const struct run_metrics *m, struct err *err)
@@ -54,6 +60,11 @@ int store_run_metrics(struct store *s, int64_t id, const struct run_metrics *m, 
     if (store_begin(s, err) < 0)
         return -1;
     return store_end(s, store_metrics_put(s, id, m, err), err);
+}
+
+int store_run_no_metrics(struct store *s, int version, int64_t id, struct err *err)
+{
+    return store_begin(s, err) < 0 ? -1 : store_end(s, mark(s, version, id, err), err);
 }
 
 int store_run_without_metrics(struct store *s, int version, int64_t *id, struct err *err)

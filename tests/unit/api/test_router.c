@@ -14,6 +14,9 @@ static const struct route table[] = {
     {"POST", "/v1/runs", one, NULL, "c"},
     {"GET", "/v1/runs/{id}", one, NULL, "d"},
     {"GET", "/v1/runs/{id}/matrix.csv", one, NULL, "e"},
+    {"GET", "/v1/baselines/{name}", one, NULL, "f"},
+    {"PUT", "/v1/baselines/{name}", one, NULL, "g"},
+    {"DELETE", "/v1/baselines/{name}", one, NULL, "h"},
     {0},
 };
 
@@ -39,26 +42,46 @@ static void test_match(void)
         {"/v1/runs/{id}/log", "/v1/runs/5/lo", false, 0},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        int64_t arg = 0;
-        bool fits = route_match(cases[i].pattern, cases[i].path, &arg);
-        CHECK(fits == cases[i].fits && (!fits || arg == cases[i].arg), "%s against %s",
+        struct route_args args = {0};
+        bool fits = route_match(cases[i].pattern, cases[i].path, &args);
+        CHECK(fits == cases[i].fits && (!fits || args.id == cases[i].arg), "%s against %s",
               cases[i].path, cases[i].pattern);
     }
+}
+
+static void test_name(void)
+{
+    char long_path[100] = "/b/";
+    struct route_args args;
+    memset(long_path + 3, 'x', ROUTE_NAME_MAX);
+    CHECK(route_match("/b/{name}", long_path, &args) && strlen(args.name) == ROUTE_NAME_MAX,
+          "a name of %d characters", ROUTE_NAME_MAX);
+    long_path[3 + ROUTE_NAME_MAX] = 'x';
+    CHECK(!route_match("/b/{name}", long_path, &args), "one more is none");
+    static const char *const bad[] = {"/b/", "/b/a/c", "/b/a%20c", "/b/a c", "/b/\xc3\xa9"};
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK(!route_match("/b/{name}", bad[i], &args), "%s has no name", bad[i]);
 }
 
 static void test_find(void)
 {
     struct err err = {0};
     const char *allow = NULL;
-    int64_t arg = 0;
-    CHECK(route_find(table, "GET", "/v1/runs", &arg, &allow, &err) == &table[1], "GET finds GET");
-    CHECK(route_find(table, "HEAD", "/v1/runs", &arg, &allow, &err) == &table[1], "HEAD finds GET");
-    CHECK(route_find(table, "POST", "/v1/runs", &arg, &allow, &err) == &table[2], "POST its own");
-    CHECK(!route_find(table, "GET", "/nothing", &arg, &allow, &err) && err.code == ERR_NOT_FOUND,
+    struct route_args args = {0};
+    CHECK(route_find(table, "GET", "/v1/runs", &args, &allow, &err) == &table[1], "GET finds GET");
+    CHECK(route_find(table, "HEAD", "/v1/runs", &args, &allow, &err) == &table[1],
+          "HEAD finds GET");
+    CHECK(route_find(table, "POST", "/v1/runs", &args, &allow, &err) == &table[2], "POST its own");
+    CHECK(!route_find(table, "GET", "/nothing", &args, &allow, &err) && err.code == ERR_NOT_FOUND,
           "no such path is 404");
-    CHECK(!route_find(table, "DELETE", "/v1/runs", &arg, &allow, &err) && err.code == ERR_METHOD,
+    CHECK(!route_find(table, "DELETE", "/v1/runs", &args, &allow, &err) && err.code == ERR_METHOD,
           "no such method is 405");
     CHECK_STR(allow, "GET, HEAD, POST", "Allow lists what there is");
+    CHECK(route_find(table, "PUT", "/v1/baselines/a.B_9-", &args, &allow, &err) == &table[6],
+          "PUT its own");
+    CHECK_STR(args.name, "a.B_9-", "a name is handed on");
+    CHECK(!route_find(table, "POST", "/v1/baselines/a", &args, &allow, &err), "no POST there");
+    CHECK_STR(allow, "GET, HEAD, PUT, DELETE", "Allow knows PUT");
 }
 
 static void test_query(void)
@@ -75,6 +98,7 @@ static void test_query(void)
 int main(void)
 {
     test_match();
+    test_name();
     test_find();
     test_query();
     return tap_done();

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /v1/check. Monitoring asks every minute, runs come every hour: the verdict is kept until the
+// database has another version. Age alone is judged anew each time.
+#include "api/check_baseline.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "analysis/metrics.h"
+#include "api/reference.h"
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+#include "core/store_history.h"
+
+enum {
+    LOOKED_AT_MAX = 50,                // newest runs among which a comparable one is sought
+    VERDICTS_KEPT = BASELINES_MAX + 8, // all baselines for /metrics, and some asked for otherwise
+};
+
+const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+// --- The newest run ----------------------------------------------------------------------------
+
+struct search {
+    const char *variant;
+    int64_t id;
+};
+
+static void consider(void *ctx, const struct run *r)
+{
+    struct search *s = ctx;
+    CLEANUP_BUF struct buf variant = BUF_INIT;
+    const struct metrics_input in = {
+        .spec = &r->spec, .method = r->method, .imported = r->imported, .n_ranks = (int)r->n_ranks};
+    if (s->id)
+        return;
+    metrics_variant(&in, &variant);
+    if (strcmp(buf_text(&variant), s->variant) == 0)
+        s->id = r->id;
+}
+
+static int newest(const struct api_services *api, const struct reference *base, int64_t *id,
+                  struct err *err)
+{
+    struct search s = {.variant = buf_text(&base->variant)};
+    const struct run_filter f = {.state = RUN_SUCCEEDED,
+                                 .benchmark = benchmarks[base->first.run.spec.benchmark].name,
+                                 .node = api->machine->hostname,
+                                 .limit = LOOKED_AT_MAX};
+    bool more;
+    if (store_run_list(api->store, &f, consider, &s, &more, err) < 0)
+        return -1;
+    *id = s.id;
+    return 0;
+}
+
+// --- Comparing ---------------------------------------------------------------------------------
+
+static struct check_group group_of(const struct matrix *m, const struct compare_group *g)
+{
+    struct check_group out = {.by = g->by,
+                              .value = g->value,
+                              .percent = g->d.percent,
+                              .lo = g->d.lo,
+                              .hi = g->d.hi,
+                              .verdict = g->d.verdict};
+    snprintf(out.matrix, sizeof out.matrix, "%s", m->name);
+    snprintf(out.unit, sizeof out.unit, "%s", m->unit);
+    return out;
+}
+
+// Slower by much is worst, then slower, then what cannot be told.
+static double badness(const struct check_group *g)
+{
+    return g->verdict == VERDICT_SLOWER         ? 1 + fabs(g->percent)
+           : g->verdict == VERDICT_INCONCLUSIVE ? 0.5
+                                                : 0;
+}
+
+// The worst of all groups is one that is slower, or else what can be said of the whole: a size or a
+// rank that is inconclusive by itself says nothing.
+static void take(struct check_result *out, const struct matrix *m, const struct comparison *c)
+{
+    for (int i = 0; i < c->n_groups; i++) {
+        const struct check_group g = group_of(m, &c->groups[i]);
+        bool whole = g.by == COMPARE_OVERALL;
+        if (whole && (!out->compared || badness(&g) > badness(&out->overall)))
+            out->overall = g;
+        if ((whole && !out->compared) ||
+            ((whole || g.verdict == VERDICT_SLOWER) && badness(&g) > badness(&out->worst)))
+            out->worst = g;
+        out->compared |= whole;
+    }
+}
+
+static int compare_matrices(const struct reference *base, const struct stored_run *run,
+                            const struct past *past, const struct check_wish *wish,
+                            struct check_result *out, struct err *err)
+{
+    const struct compare_options options = {.threshold_percent = wish->warn,
+                                            .level = COMPARE_DEFAULTS.level};
+    for (int i = 0; i < base->n; i++) {
+        const struct matrix *m = stored_run_matrix(run, base->list[i].name);
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        if (!m)
+            return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has no matrix %s", run->run.id,
+                           base->list[i].name);
+        const struct compare_side a = {&base->list[i], base->first.run.method, base->first.ranks,
+                                       base->first.n_ranks, base->past.fingerprint};
+        const struct compare_side b = {m, run->run.method, run->ranks, run->n_ranks,
+                                       past->fingerprint};
+        if (compare(&c, &a, &b, &options, err) < 0)
+            return -1;
+        take(out, m, &c);
+    }
+    return 0;
+}
+
+static enum check_state judge(const struct check_result *r, const struct check_wish *wish)
+{
+    if (!r->compared)
+        return CHECK_UNKNOWN;
+    if (r->worst.verdict == VERDICT_SLOWER)
+        return fabs(r->worst.percent) >= wish->crit ? CHECK_CRITICAL : CHECK_WARNING;
+    return r->overall.verdict == VERDICT_INCONCLUSIVE ? CHECK_UNKNOWN : CHECK_OK;
+}
+
+static int check_run(const struct api_services *api, const struct reference *base,
+                     const struct check_wish *wish, int64_t id, struct check_result *out,
+                     struct err *err)
+{
+    struct stored_run run CLEANUP(stored_run_fini) = {0};
+    struct past past CLEANUP(past_fini) = {0};
+    CLEANUP_BUF struct buf changes = BUF_INIT;
+    struct jsonw w = jsonw_to(&changes);
+    if (stored_run_load(api->store, id, &run, err) < 0 || past_load(api, &run.run, &past, err) < 0)
+        return -1;
+    out->run = id;
+    out->measured_ms = run.run.measured_ms;
+    if (run.run.state != RUN_SUCCEEDED)
+        return err_set(err, ERR_CONFLICT, "run", "run %" PRId64 " is %s: it has no whole result",
+                       id, run_state_names[run.run.state]);
+    if (compare_matrices(base, &run, &past, wish, out, err) < 0 ||
+        past_write_changes(&base->past, &past, &w, NULL, err) < 0)
+        return -1;
+    out->changes = buf_steal(&changes);
+    return 0;
+}
+
+// What stands in the way of comparing is an answer here (UNKNOWN and why), not an error.
+static int make(const struct api_services *api, const struct baseline *b,
+                const struct check_wish *wish, struct check_result *out, struct err *err)
+{
+    struct reference base CLEANUP(reference_fini) = {0};
+    struct err why = {0};
+    int64_t id = wish->run;
+    snprintf(out->baseline, sizeof out->baseline, "%s", b->name);
+    if (reference_load(api, b, &base, err) < 0 || (!id && newest(api, &base, &id, err) < 0))
+        return -1;
+    snprintf(out->benchmark, sizeof out->benchmark, "%s",
+             benchmarks[base.first.run.spec.benchmark].name);
+    if (!id)
+        snprintf(out->why, sizeof out->why,
+                 "none of the newest %d runs of %s was measured as the baseline was", LOOKED_AT_MAX,
+                 out->benchmark);
+    else if (check_run(api, &base, wish, id, out, &why) < 0) {
+        if (why.code != ERR_CONFLICT || wish->run) {
+            *err = why;
+            return -1;
+        }
+        out->compared = false;
+        snprintf(out->why, sizeof out->why, "%s", why.text);
+    }
+    out->state = judge(out, wish);
+    return 0;
+}
+
+// --- The memory of verdicts --------------------------------------------------------------------
+
+static struct kept {
+    const struct store *store;
+    int64_t version;
+    struct check_wish wish;
+    struct check_result result;
+} kept[VERDICTS_KEPT];
+static int kept_next;
+
+static bool same_wish(const struct check_wish *a, const struct check_wish *b)
+{
+    return strcmp(a->baseline, b->baseline) == 0 && a->run == b->run && a->warn == b->warn &&
+           a->crit == b->crit;
+}
+
+static const struct check_result *find_kept(const struct store *s, const struct check_wish *wish)
+{
+    for (int i = 0; i < VERDICTS_KEPT; i++)
+        if (kept[i].store == s && kept[i].version == store_version(s) &&
+            same_wish(&kept[i].wish, wish))
+            return &kept[i].result;
+    return NULL;
+}
+
+static int choose_baseline(const struct api_services *api, const char *name, struct baseline *out,
+                           struct err *err)
+{
+    CLEANUP_MEM struct baseline *list = NULL;
+    int n;
+    if (*name)
+        return store_baseline_get(api->store, name, out, err);
+    if (store_baseline_list(api->store, &list, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (n == 1 || strcmp(list[i].name, "default") == 0) {
+            *out = list[i];
+            return 0;
+        }
+    return n ? err_set(err, ERR_INVALID, "baseline",
+                       "must be given: there are %d and none is named \"default\"", n)
+             : err_set(err, ERR_NOT_FOUND, "baseline",
+                       "there is no baseline yet (PUT /v1/baselines/default)");
+}
+
+int baseline_check(const struct api_services *api, const struct check_wish *wish,
+                   const struct check_result **out, struct err *err)
+{
+    struct baseline b;
+    struct check_result made = {0};
+    *out = find_kept(api->store, wish);
+    if (*out)
+        return 0;
+    int rc = choose_baseline(api, wish->baseline, &b, err);
+    if (rc == 0)
+        rc = make(api, &b, wish, &made, err);
+    if (rc < 0) {
+        free(made.changes);
+        return -1;
+    }
+    struct kept *k = &kept[kept_next];
+    kept_next = (kept_next + 1) % VERDICTS_KEPT;
+    free(k->result.changes);
+    *k = (struct kept){api->store, store_version(api->store), *wish, made};
+    *out = &k->result;
+    return 0;
+}
+
+// --- The answer --------------------------------------------------------------------------------
+
+struct answer {
+    const struct check_result *r;
+    const struct check_wish *wish;
+    enum check_state state;
+    int64_t age_s; // -1: no run
+    char text[512];
+};
+
+static void age_text(int64_t s, char *out, size_t room)
+{
+    static const struct {
+        int64_t s;
+        const char *name;
+    } units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
+    for (unsigned i = 0; i < COUNT_OF(units); i++)
+        if (s >= 2 * units[i].s) {
+            snprintf(out, room, "%lld %s", (long long)(s / units[i].s), units[i].name);
+            return;
+        }
+    snprintf(out, room, "%lld s", (long long)s);
+}
+
+static void group_text(const struct check_group *g, char *out, size_t room)
+{
+    char what[40] = "all";
+    if (g->by == COMPARE_SIZE)
+        str_size_head((uint64_t)g->value, what, sizeof what);
+    else if (g->by != COMPARE_OVERALL)
+        snprintf(what, sizeof what, "%s %lld", compare_by_names[g->by], (long long)g->value);
+    snprintf(out, room, "%s %s %+.1f %% (%+.1f to %+.1f)", g->matrix, what, g->percent, g->lo,
+             g->hi);
+}
+
+static void write_text(struct answer *a, bool old)
+{
+    const struct check_result *r = a->r;
+    char age[32], overall[120], worst[120];
+    age_text(a->age_s, age, sizeof age);
+    group_text(&r->overall, overall, sizeof overall);
+    group_text(&r->worst, worst, sizeof worst);
+    if (!r->compared)
+        snprintf(a->text, sizeof a->text, "baseline %s: %s", r->baseline, r->why);
+    else
+        snprintf(
+            a->text, sizeof a->text, "run %lld of %s (%s old%s) against baseline %s: %s; %s%s%s",
+            (long long)r->run, r->benchmark, age, old ? ", too old" : "", r->baseline,
+            verdict_names[r->worst.verdict == VERDICT_SLOWER ? VERDICT_SLOWER : r->overall.verdict],
+            overall, r->worst.by == COMPARE_OVERALL ? "" : "; worst: ",
+            r->worst.by == COMPARE_OVERALL ? "" : worst);
+}
+
+static struct answer answer_of(const struct check_result *r, const struct check_wish *wish)
+{
+    struct answer a = {.r = r, .wish = wish, .state = r->state, .age_s = -1};
+    if (r->run)
+        a.age_s = (clock_wall_ms() - r->measured_ms) / 1000;
+    if (a.age_s < 0 && r->run)
+        a.age_s = 0;
+    bool old = wish->max_age_s && a.age_s > wish->max_age_s;
+    if (old && a.state == CHECK_OK)
+        a.state = CHECK_WARNING;
+    write_text(&a, old);
+    return a;
+}
+
+// One line, a bar, performance data: what Nagios and its heirs read.
+static void write_line(const struct answer *a, struct buf *out)
+{
+    const struct check_wish *w = a->wish;
+    buf_fmt(out, "NUMAPROBE %s - %s", check_state_names[a->state], a->text);
+    if (!a->r->compared)
+        return;
+    buf_fmt(out, " | difference=%.2f%% worst=%.2f%%;%g;%g age=%llds;", a->r->overall.percent,
+            a->r->worst.percent, w->warn, w->crit, (long long)a->age_s);
+    if (w->max_age_s)
+        buf_fmt(out, "%lld", (long long)w->max_age_s);
+}
+
+static void write_group(const struct check_group *g, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    jsonw_text(w, "matrix", g->matrix);
+    jsonw_text(w, "by", compare_by_names[g->by]);
+    jsonw_i64(w, "value", g->value);
+    jsonw_fixed(w, "percent", g->percent, 2);
+    jsonw_fixed(w, "lo_percent", g->lo, 2);
+    jsonw_fixed(w, "hi_percent", g->hi, 2);
+    jsonw_text(w, "verdict", verdict_names[g->verdict]);
+    jsonw_end(w);
+}
+
+static void write_groups(const struct check_result *r, struct jsonw *w)
+{
+    if (!r->compared) {
+        jsonw_null(w, "overall");
+        jsonw_null(w, "worst");
+        return;
+    }
+    write_group(&r->overall, w, "overall");
+    write_group(&r->worst, w, "worst");
+}
+
+static void write_answer(const struct answer *a, struct jsonw *w)
+{
+    const struct check_result *r = a->r;
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    write_line(a, &line);
+    jsonw_object(w, NULL);
+    jsonw_text(w, "state", check_state_names[a->state]);
+    jsonw_i64(w, "code", a->state);
+    jsonw_text(w, "text", a->text);
+    jsonw_text(w, "line", buf_text(&line));
+    jsonw_text(w, "baseline", r->baseline);
+    jsonw_text(w, "benchmark", r->benchmark);
+    if (r->run)
+        jsonw_i64(w, "run", r->run);
+    else
+        jsonw_null(w, "run");
+    jsonw_time(w, "measured", r->run ? r->measured_ms : 0);
+    if (r->run)
+        jsonw_i64(w, "age_s", a->age_s);
+    else
+        jsonw_null(w, "age_s");
+    jsonw_fixed(w, "warn_percent", a->wish->warn, 2);
+    jsonw_fixed(w, "crit_percent", a->wish->crit, 2);
+    write_groups(r, w);
+    jsonw_raw(w, "changes", r->changes ? r->changes : "null");
+    jsonw_end(w);
+}
+
+static int read_percent(const struct request *q, const char *name, double *out, struct err *err)
+{
+    const char *text = request_query(q, name);
+    if (text && (!str_to_double(text, out) || *out < 0.1 || *out > 1000))
+        return err_set(err, ERR_INVALID, name, "must be per cent from 0.1 to 1000");
+    return 0;
+}
+
+static int read_wish(const struct request *q, struct check_wish *w, struct err *err)
+{
+    const char *name = request_query(q, "baseline"), *run = request_query(q, "run");
+    *w = CHECK_DEFAULTS;
+    if (name) {
+        if (baseline_name_check(name, err) < 0) {
+            snprintf(err->member, sizeof err->member, "baseline");
+            return -1;
+        }
+        snprintf(w->baseline, sizeof w->baseline, "%s", name);
+    }
+    if (run && strcmp(run, "latest") != 0 && (!str_to_i64(run, &w->run) || w->run < 1))
+        return err_set(err, ERR_INVALID, "run", "must be the number of a run, or latest");
+    if (read_percent(q, "warn", &w->warn, err) < 0)
+        return -1;
+    w->crit = fmax(w->crit, w->warn);
+    if (read_percent(q, "crit", &w->crit, err) < 0 ||
+        request_query_int(q, "max_age", 1, INT32_MAX, &w->max_age_s, err) < 0)
+        return -1;
+    return w->crit >= w->warn
+               ? 0
+               : err_set(err, ERR_INVALID, "crit", "must be at least warn (%g)", w->warn);
+}
+
+static int wants_line(const struct request *q, bool *line, struct err *err)
+{
+    const char *format = request_query(q, "format"), *accept = request_header(q, "Accept");
+    if (format && strcmp(format, "nagios") != 0 && strcmp(format, "json") != 0)
+        return err_set(err, ERR_INVALID, "format", "must be json or nagios");
+    *line = format ? *format == 'n' : accept && strcasestr(accept, "text/plain");
+    return 0;
+}
+
+int check_get(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    const struct check_result *result;
+    struct check_wish wish;
+    bool line = false;
+    if (wants_line(q, &line, err) < 0 || read_wish(q, &wish, err) < 0 ||
+        baseline_check(q->api, &wish, &result, err) < 0)
+        return -1;
+    const struct answer a = answer_of(result, &wish);
+    if (line) {
+        write_line(&a, &body);
+        buf_char(&body, '\n');
+        return reply_text(r, "text/plain; charset=utf-8", &body, err);
+    }
+    struct jsonw w = jsonw_to(&body);
+    write_answer(&a, &w);
+    return reply_json(r, 200, &body, err);
+}

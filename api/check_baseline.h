@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict of a run against a baseline, kept until something is stored.
+#pragma once
+#include "analysis/compare.h"
+#include "api/api.h"
+#include "core/store_baseline.h"
+
+enum check_state { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN, CHECK_STATES };
+extern const char *const check_state_names[CHECK_STATES]; // "OK" …
+
+struct check_wish {
+    char baseline[BASELINE_NAME_MAX + 1]; // "": the one named "default", or the only one
+    int64_t run;                          // 0: the newest that is comparable
+    double warn, crit;                    // per cent
+    int64_t max_age_s;                    // 0: any
+};
+#define CHECK_DEFAULTS ((struct check_wish){.warn = 3, .crit = 10})
+
+struct check_group {
+    char matrix[24], unit[8];
+    enum compare_by by;
+    int64_t value;
+    double percent, lo, hi;
+    enum verdict verdict;
+};
+
+struct check_result {
+    char baseline[BASELINE_NAME_MAX + 1], benchmark[24];
+    enum check_state state; // without regard to age
+    int64_t run, measured_ms;
+    bool compared; // else `why` tells what stood in the way
+    char why[256];
+    struct check_group overall, worst; // of the worst matrix, and of all groups
+    char *changes;                     // JSON, or NULL; owned by the memory of verdicts
+};
+
+// *out is borrowed until the next call. ERR_NOT_FOUND: no such baseline, or none at all.
+int baseline_check(const struct api_services *api, const struct check_wish *wish,
+                   const struct check_result **out, struct err *err);

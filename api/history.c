@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric over runs, with its change points; or what metrics there are.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/metrics.h"
+#include "analysis/series.h"
+#include "api/past.h"
+#include "api/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "core/store_history.h"
+
+enum {
+    POINTS_DEFAULT = 2200,     // 90 days of hourly runs are 2,160
+    POINTS_MAX = 10000,        // 130 bytes each in JSON: 1.3 MB
+    CHANGES_POINTS_MAX = 2000, // the newest are searched: 35 ms with nine changes, once (memo)
+    SERIES_MAX = 500,          // in one list, 200 bytes each
+    COUNTED_MAX = 100000,      // points counted for one list of series: 5 ms
+};
+
+// --- Series ------------------------------------------------------------------------------------
+
+struct listing {
+    struct jsonw w;
+    struct store *store;
+    int left; // points that may still be counted
+    int n;
+};
+
+static void list_one(void *ctx, const struct series_info *i)
+{
+    struct listing *l = ctx;
+    int n = 0;
+    bool counted = store_series_count(l->store, i->id, l->left + 1, &n, NULL) == 0 && n <= l->left;
+    l->left = counted ? l->left - n : 0;
+    l->n++;
+    jsonw_object(&l->w, NULL);
+    jsonw_text(&l->w, "metric", i->metric);
+    jsonw_text(&l->w, "node", i->node);
+    jsonw_text(&l->w, "variant", i->variant);
+    jsonw_text(&l->w, "unit", i->unit);
+    jsonw_text(&l->w, "better", metric_more_is_better(i->unit) ? "more" : "less");
+    if (counted)
+        jsonw_i64(&l->w, "count", n);
+    else
+        jsonw_null(&l->w, "count");
+    jsonw_time(&l->w, "first", i->first_ms);
+    jsonw_time(&l->w, "last", i->last_ms);
+    jsonw_i64(&l->w, "last_run", i->last_run);
+    jsonw_fixed(&l->w, "last_value", i->last_value, 3);
+    jsonw_end(&l->w);
+}
+
+static int write_series(const struct request *q, const struct series_filter *f, struct listing *l,
+                        struct err *err)
+{
+    bool more;
+    jsonw_array(&l->w, "series");
+    if (store_series_list(q->api->store, f, list_one, l, &more, err) < 0)
+        return -1;
+    jsonw_end(&l->w);
+    jsonw_bool(&l->w, "more_series", more);
+    return 0;
+}
+
+// --- The series asked for ----------------------------------------------------------------------
+
+struct chosen {
+    int64_t id, last_ms;
+    struct buf variant;
+    char unit[8];
+};
+
+static void chosen_fini(struct chosen *c)
+{
+    buf_free(&c->variant);
+}
+
+// The variant that was measured last.
+static void choose(void *ctx, const struct series_info *i)
+{
+    struct chosen *c = ctx;
+    if (c->id && i->last_ms <= c->last_ms)
+        return;
+    c->id = i->id;
+    c->last_ms = i->last_ms;
+    buf_reset(&c->variant);
+    buf_str(&c->variant, i->variant);
+    snprintf(c->unit, sizeof c->unit, "%s", i->unit);
+}
+
+static int find_series(const struct request *q, const struct series_filter *f, struct chosen *c,
+                       struct err *err)
+{
+    bool more;
+    if (!metric_rule_find(f->metric, NULL))
+        return err_set(err, ERR_INVALID, "metric",
+                       "is not a metric (GET /v1/history lists those there are)");
+    if (store_series_list(q->api->store, f, choose, c, &more, err) < 0)
+        return -1;
+    if (!c->id)
+        return err_set(err, ERR_NOT_FOUND, f->variant ? "variant" : "metric",
+                       "no run on node %.63s has this metric%s (GET /v1/history lists what there "
+                       "is)",
+                       f->node, f->variant ? " in this variant" : "");
+    return buf_ok(&c->variant) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a name");
+}
+
+// --- Change points -----------------------------------------------------------------------------
+
+// The last answers of series_changes, which is pure: the same values, the same changes. A dashboard
+// asks for the same few series again and again.
+enum { MEMO_ROOM = 16 };
+static struct memo {
+    uint64_t hash;
+    int n_values, n;
+    struct change_point *list; // owned
+} memo[MEMO_ROOM];
+static int memo_next;
+
+// FNV-1a over the bytes of the values.
+static uint64_t hash_of(const double *v, int n)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    const unsigned char *p = (const unsigned char *)v;
+    for (size_t i = 0; i < (size_t)n * sizeof *v; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
+// Borrowed until the next call.
+static const struct memo *changes_of(const double *v, int n, struct err *err)
+{
+    uint64_t hash = hash_of(v, n);
+    for (int i = 0; i < MEMO_ROOM; i++)
+        if (memo[i].n_values == n && memo[i].hash == hash && n)
+            return &memo[i];
+    struct memo *m = &memo[memo_next];
+    struct change_point *list = NULL;
+    int found = n ? series_changes(&list, v, n, &SERIES_DEFAULTS, err) : 0;
+    if (found < 0)
+        return NULL;
+    memo_next = (memo_next + 1) % MEMO_ROOM;
+    free(m->list);
+    *m = (struct memo){hash, n, found, list};
+    return m;
+}
+
+static int write_change(const struct request *q, const struct change_point *c,
+                        const struct history_point *points, struct jsonw *w, struct err *err)
+{
+    const struct history_point *after = &points[c->at], *before = after - 1;
+    jsonw_object(w, NULL);
+    jsonw_time(w, "at", after->measured_ms);
+    jsonw_i64(w, "run", after->run_id);
+    jsonw_i64(w, "run_before", before->run_id);
+    jsonw_fixed(w, "before", c->before, 3);
+    jsonw_fixed(w, "after", c->after, 3);
+    jsonw_fixed(w, "percent", c->percent, 2);
+    jsonw_fixed(w, "p", c->p, 4);
+    if (past_write_changes_of(q->api, before->run_id, after->run_id, w, "changes", err) < 0)
+        return -1;
+    jsonw_end(w);
+    return 0;
+}
+
+static int write_changes(const struct request *q, const struct history_point *points, int n,
+                         struct jsonw *w, struct err *err)
+{
+    int from = n > CHANGES_POINTS_MAX ? n - CHANGES_POINTS_MAX : 0;
+    CLEANUP_MEM double *v = calloc((size_t)(n - from) + 1, sizeof *v);
+    if (!v)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a series");
+    for (int i = from; i < n; i++)
+        v[i - from] = points[i].value;
+    const struct memo *found = changes_of(v, n - from, err);
+    if (!found)
+        return -1;
+    jsonw_i64(w, "searched", n - from);
+    jsonw_array(w, "change_points");
+    for (int i = 0; i < found->n; i++)
+        if (write_change(q, &found->list[i], points + from, w, err) < 0)
+            return -1;
+    jsonw_end(w);
+    return 0;
+}
+
+// --- The answer --------------------------------------------------------------------------------
+
+static void write_points(const struct history_point *points, int n, struct jsonw *w)
+{
+    jsonw_array(w, "points");
+    for (int i = 0; i < n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "run", points[i].run_id);
+        jsonw_time(w, "measured", points[i].measured_ms);
+        jsonw_fixed(w, "value", points[i].value, 3);
+        jsonw_fixed(w, "lo", points[i].lo, 3);
+        jsonw_fixed(w, "hi", points[i].hi, 3);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+struct window {
+    int64_t since_ms, until_ms, limit;
+};
+
+static int read_window(const struct request *q, struct window *win, struct err *err)
+{
+    *win = (struct window){.limit = POINTS_DEFAULT};
+    if (request_query_time(q, "since", &win->since_ms, err) < 0 ||
+        request_query_time(q, "until", &win->until_ms, err) < 0)
+        return -1;
+    return request_query_int(q, "limit", 1, POINTS_MAX, &win->limit, err);
+}
+
+static void write_head(const struct series_filter *f, const struct chosen *c, struct jsonw *w)
+{
+    const struct metric_rule *rule = metric_rule_find(f->metric, NULL);
+    jsonw_text(w, "metric", f->metric);
+    jsonw_text(w, "help", rule->help);
+    jsonw_text(w, "node", f->node);
+    jsonw_text(w, "variant", buf_text(&c->variant));
+    jsonw_text(w, "unit", c->unit);
+    jsonw_text(w, "better", metric_more_is_better(c->unit) ? "more" : "less");
+}
+
+static int send_history(const struct request *q, const struct series_filter *f,
+                        const struct window *win, struct reply *r, struct err *err)
+{
+    struct chosen c CLEANUP(chosen_fini) = {0};
+    CLEANUP_MEM struct history_point *points = NULL;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
+    struct series_filter variants = *f;
+    bool more;
+    int n;
+    variants.variant = NULL;
+    if (find_series(q, f, &c, err) < 0 ||
+        store_history(q->api->store, c.id, win->since_ms, win->until_ms, (int)win->limit, &points,
+                      &n, &more, err) < 0)
+        return -1;
+    jsonw_object(&l.w, NULL);
+    write_head(f, &c, &l.w);
+    write_points(points, n, &l.w);
+    jsonw_bool(&l.w, "more", more);
+    if (write_changes(q, points, n, &l.w, err) < 0 || write_series(q, &variants, &l, err) < 0)
+        return -1;
+    jsonw_end(&l.w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+static int send_list(const struct request *q, const struct series_filter *f, struct reply *r,
+                     struct err *err)
+{
+    static const char *const of_points[] = {"since", "until", "limit"};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
+    for (unsigned i = 0; i < COUNT_OF(of_points); i++)
+        if (request_query(q, of_points[i]))
+            return err_set(err, ERR_INVALID, of_points[i],
+                           "goes with metric=; without it the series are listed");
+    jsonw_object(&l.w, NULL);
+    if (write_series(q, f, &l, err) < 0)
+        return -1;
+    jsonw_end(&l.w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+int history_get(struct request *q, struct reply *r, struct err *err)
+{
+    struct series_filter f = {.metric = request_query(q, "metric"),
+                              .node = request_query(q, "node"),
+                              .variant = request_query(q, "variant"),
+                              .limit = SERIES_MAX};
+    struct window win;
+    if (!f.metric)
+        return send_list(q, &f, r, err);
+    if (!f.node)
+        f.node = q->api->machine->hostname;
+    return read_window(q, &win, err) < 0 ? -1 : send_history(q, &f, &win, r, err);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run_metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+struct metrics_made *metrics_make(const struct metrics_input *in, struct err *err)
+{
+    struct metrics_made *m = calloc(1, sizeof *m);
+    if (!m) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
+        return NULL;
+    }
+    metrics_variant(in, &m->variant);
+    if (metrics_find(&m->list, in, err) == 0 && buf_ok(&m->variant))
+        return m;
+    metrics_made_free(m);
+    return NULL;
+}
+
+void metrics_made_free(struct metrics_made *m)
+{
+    if (!m)
+        return;
+    buf_free(&m->variant);
+    free(m);
+}
+
+struct run_metrics metrics_made_view(const struct metrics_made *m)
+{
+    return m ? (struct run_metrics){.version = METRICS_VERSION,
+                                    .variant = buf_text(&m->variant),
+                                    .list = m->list.list,
+                                    .n = m->list.n}
+             : (struct run_metrics){0};
+}
+
+struct metrics_input metrics_input_of(const struct stored_run *r, const struct topology *t)
+{
+    return (struct metrics_input){.spec = &r->run.spec,
+                                  .method = r->run.method,
+                                  .imported = r->run.imported,
+                                  .matrices = r->list,
+                                  .n_matrices = r->n,
+                                  .ranks = r->ranks,
+                                  .n_ranks = r->n_ranks,
+                                  .topology = t};
+}
+
+int metrics_fill(struct store *s, const struct machine *m, int64_t id, struct err *err)
+{
+    struct stored_run r CLEANUP(stored_run_fini) = {0};
+    if (stored_run_load(s, id, &r, err) < 0)
+        return -1;
+    bool same = strcmp(r.run.class_hash, m->fingerprint.machine_class.hash) == 0;
+    const struct metrics_input in = metrics_input_of(&r, same ? &m->topology : NULL);
+    struct metrics_made *made = metrics_make(&in, err);
+    const struct run_metrics view = metrics_made_view(made);
+    int rc = made ? store_run_metrics(s, id, &view, err) : -1;
+    metrics_made_free(made);
+    return rc;
+}

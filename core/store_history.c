@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/store_history.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "core/store_db.h"
+
+static double from_milli(sqlite3_stmt *q, int column)
+{
+    return sqlite3_column_type(q, column) == SQLITE_NULL
+               ? NAN
+               : (double)sqlite3_column_int64(q, column) / 1000;
+}
+
+static struct series_info series_at(sqlite3_stmt *q)
+{
+    return (struct series_info){.id = sqlite3_column_int64(q, 0),
+                                .metric = sq_text(q, 1),
+                                .node = sq_text(q, 2),
+                                .variant = sq_text(q, 3),
+                                .unit = sq_text(q, 4),
+                                .first_ms = sqlite3_column_int64(q, 5),
+                                .last_ms = sqlite3_column_int64(q, 6),
+                                .last_run = sqlite3_column_int64(q, 7),
+                                .last_value = from_milli(q, 8)};
+}
+
+int store_series_list(struct store *s, const struct series_filter *f,
+                      void (*fn)(void *ctx, const struct series_info *i), void *ctx, bool *more,
+                      struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_SERIES_LIST];
+    if (sq_bind(q, err, "ttti", f->metric, f->node, f->variant, (int64_t)f->limit + 1) < 0)
+        return -1;
+    int row, n = 0;
+    while ((row = sq_step(q, err)) > 0 && n++ < f->limit) {
+        const struct series_info i = series_at(q);
+        fn(ctx, &i);
+    }
+    if (row < 0)
+        return -1;
+    *more = row > 0;
+    return 0;
+}
+
+int store_series_count(struct store *s, int64_t series, int most, int *n, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_SERIES_COUNT];
+    if (sq_bind(q, err, "ii", series, (int64_t)most) < 0 || sq_step(q, err) < 0)
+        return -1;
+    *n = sqlite3_column_int(q, 0);
+    return 0;
+}
+
+static struct history_point point_at(sqlite3_stmt *q)
+{
+    return (struct history_point){.run_id = sqlite3_column_int64(q, 1),
+                                  .measured_ms = sqlite3_column_int64(q, 0),
+                                  .value = from_milli(q, 2),
+                                  .lo = from_milli(q, 3),
+                                  .hi = from_milli(q, 4)};
+}
+
+static void reverse(struct history_point *list, int n)
+{
+    for (int i = 0; i < n / 2; i++) {
+        struct history_point kept = list[i];
+        list[i] = list[n - 1 - i];
+        list[n - 1 - i] = kept;
+    }
+}
+
+int store_history(struct store *s, int64_t series, int64_t since_ms, int64_t until_ms, int limit,
+                  struct history_point **out, int *n, bool *more, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_HISTORY];
+    CLEANUP_MEM struct history_point *list = calloc((size_t)limit, sizeof *list);
+    if (!list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a history");
+    if (sq_bind(q, err, "iiii", series, since_ms, until_ms ? until_ms : INT64_MAX,
+                (int64_t)limit + 1) < 0)
+        return -1;
+    int row, got = 0;
+    while ((row = sq_step(q, err)) > 0 && got < limit)
+        list[got++] = point_at(q);
+    if (row < 0)
+        return -1;
+    reverse(list, got);
+    *out = steal_ptr(&list);
+    *n = got;
+    *more = row > 0;
+    return 0;
+}
+
+int store_run_newest(struct store *s, const char *benchmark, const char *node, int64_t *id,
+                     int64_t *measured_ms, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_NEWEST];
+    if (sq_bind(q, err, "tt", benchmark, node) < 0)
+        return -1;
+    int row = sq_step(q, err);
+    if (row > 0) {
+        *id = sqlite3_column_int64(q, 0);
+        *measured_ms = sqlite3_column_int64(q, 1);
+    }
+    return row;
+}
+
+int store_run_metrics_get(struct store *s, int64_t id,
+                          void (*fn)(void *ctx, const struct metric *m, const char *variant),
+                          void *ctx, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_METRICS_OF_RUN];
+    int row;
+    if (sq_bind(q, err, "i", id) < 0)
+        return -1;
+    while ((row = sq_step(q, err)) > 0) {
+        struct metric m = {
+            .value = from_milli(q, 3), .lo = from_milli(q, 4), .hi = from_milli(q, 5)};
+        snprintf(m.name, sizeof m.name, "%s", sq_text(q, 0));
+        snprintf(m.unit, sizeof m.unit, "%s", sq_text(q, 2));
+        fn(ctx, &m, sq_text(q, 1));
+    }
+    return row;
+}
+
+int store_run_states(struct store *s, int64_t count[RUN_STATES], struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_STATES];
+    int row;
+    memset(count, 0, RUN_STATES * sizeof *count);
+    while ((row = sq_step(q, err)) > 0) {
+        int state = run_state_find(sq_text(q, 0));
+        if (state >= 0)
+            count[state] = sqlite3_column_int64(q, 1);
+    }
+    return row;
+}
+
+int64_t store_version(const struct store *s)
+{
+    return sqlite3_total_changes64(s->db);
+}
