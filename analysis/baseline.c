@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/dist.h"
 #include "analysis/middle.h"
 
 static bool same_axis(const struct axis *a, const struct axis *b)
@@ -120,4 +121,38 @@ int baseline_middle(struct matrix *out, const struct matrix *const *list, int n,
         fill(&m, list, n);
     *out = m;
     return 0;
+}
+
+// Mean of the logs of the cells that all runs know.
+static double mean_log(const struct matrix *const *list, int n, int run)
+{
+    double sum = 0;
+    int known = 0, cells = list[0]->row.n * list[0]->col.n;
+    for (int c = 0; c < cells; c++) {
+        bool all = true;
+        for (int r = 0; r < n; r++)
+            all = all && list[r]->cells[c].v[CELL_MEDIAN] > 0;
+        if (all) {
+            sum += log(list[run]->cells[c].v[CELL_MEDIAN]);
+            known++;
+        }
+    }
+    return known ? sum / known : NAN;
+}
+
+double baseline_noise(const struct matrix *const *list, int n)
+{
+    double mean = 0, squares = 0;
+    if (n < 3 || n > BASELINE_RUNS_MAX)
+        return 0;
+    for (int r = 0; r < n; r++)
+        mean += mean_log(list, n, r) / n;
+    for (int r = 0; r < n; r++) {
+        double d = mean_log(list, n, r) - mean;
+        squares += d * d;
+    }
+    if (!isfinite(squares))
+        return 0;
+    double error = sqrt(squares / (n - 1) * (1 + 1.57 / n));
+    return 100 * expm1(dist_t_quantile(0.975, n - 1) * error);
 }

@@ -63,14 +63,15 @@ static int newest(const struct api_services *api, const struct reference *base, 
 
 // --- Comparing ---------------------------------------------------------------------------------
 
-static struct check_group group_of(const struct matrix *m, const struct compare_group *g)
+static struct check_group group_of(const struct matrix *m, enum compare_by by, int64_t value,
+                                   const struct difference *d)
 {
-    struct check_group out = {.by = g->by,
-                              .value = g->value,
-                              .percent = g->d.percent,
-                              .lo = g->d.lo,
-                              .hi = g->d.hi,
-                              .verdict = g->d.verdict};
+    struct check_group out = {.by = by,
+                              .value = value,
+                              .percent = d->percent,
+                              .lo = d->lo,
+                              .hi = d->hi,
+                              .verdict = d->verdict};
     snprintf(out.matrix, sizeof out.matrix, "%s", m->name);
     snprintf(out.unit, sizeof out.unit, "%s", m->unit);
     return out;
@@ -84,13 +85,29 @@ static double badness(const struct check_group *g)
                                                 : 0;
 }
 
+// A run of one size on a few cores has too few cells for a group: its worst cell speaks for it.
+static struct check_group whole_of(const struct matrix *m, const struct comparison *c)
+{
+    struct check_group whole = group_of(m, COMPARE_OVERALL, 0, &c->groups[0].d);
+    if (isfinite(whole.lo) || c->single_values)
+        return whole;
+    whole.verdict = VERDICT_SAME;
+    for (int i = 0; i < c->rows * c->cols; i++) {
+        const struct check_group cell = group_of(m, COMPARE_OVERALL, 0, &c->cells[i]);
+        if (i == 0 || badness(&cell) > badness(&whole))
+            whole = cell;
+    }
+    return whole;
+}
+
 // The worst of all groups is one that is slower, or else what can be said of the whole: a size or a
 // rank that is inconclusive by itself says nothing.
 static void take(struct check_result *out, const struct matrix *m, const struct comparison *c)
 {
     for (int i = 0; i < c->n_groups; i++) {
-        const struct check_group g = group_of(m, &c->groups[i]);
-        bool whole = g.by == COMPARE_OVERALL;
+        const struct compare_group *k = &c->groups[i];
+        bool whole = k->by == COMPARE_OVERALL;
+        const struct check_group g = whole ? whole_of(m, c) : group_of(m, k->by, k->value, &k->d);
         if (whole && (!out->compared || badness(&g) > badness(&out->overall)))
             out->overall = g;
         if ((whole && !out->compared) ||
@@ -281,8 +298,9 @@ static void group_text(const struct check_group *g, char *out, size_t room)
         str_size_head((uint64_t)g->value, what, sizeof what);
     else if (g->by != COMPARE_OVERALL)
         snprintf(what, sizeof what, "%s %lld", compare_by_names[g->by], (long long)g->value);
-    snprintf(out, room, "%s %s %+.1f %% (%+.1f to %+.1f)", g->matrix, what, g->percent, g->lo,
-             g->hi);
+    int n = snprintf(out, room, "%s %s %+.1f %%", g->matrix, what, g->percent);
+    if (isfinite(g->lo) && n > 0 && (size_t)n < room)
+        snprintf(out + n, room - (size_t)n, " (%+.1f to %+.1f)", g->lo, g->hi);
 }
 
 static void write_text(struct answer *a, bool old)

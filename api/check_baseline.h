@@ -30,6 +30,7 @@ struct check_result {
     int64_t run, measured_ms;
     bool compared; // else `why` tells what stood in the way
     char why[256];
+    double noise_percent;              // differences below are what the baseline's runs have too
     struct check_group overall, worst; // of the worst matrix, and of all groups
     char *changes;                     // JSON, or NULL; owned by the memory of verdicts
 };

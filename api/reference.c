@@ -2,6 +2,7 @@
 #include "api/reference.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static int64_t cells_of(const struct stored_run *r)
     return n;
 }
 
-static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct matrix *out,
+static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct reference *r,
                             struct err *err)
 {
     const struct matrix *list[BASELINE_RUNS_MAX];
@@ -58,7 +59,8 @@ static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct
             return err_set(err, ERR_CONFLICT, "runs", "run %" PRId64 " has no matrix %s",
                            runs[i].run.id, runs[0].list[at].name);
     }
-    return baseline_middle(out, list, n, err);
+    r->noise_percent = fmax(r->noise_percent, baseline_noise(list, n));
+    return baseline_middle(&r->list[at], list, n, err);
 }
 
 static int put_together(struct reference *r, const struct stored_run *runs, int n, struct err *err)
@@ -67,7 +69,7 @@ static int put_together(struct reference *r, const struct stored_run *runs, int 
     if (!r->list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a baseline");
     for (; r->n < runs[0].n; r->n++)
-        if (middle_of_matrix(runs, n, r->n, &r->list[r->n], err) < 0)
+        if (middle_of_matrix(runs, n, r->n, r, err) < 0)
             return -1;
     return 0;
 }

@@ -10,8 +10,9 @@ struct reference {
     struct stored_run first; // what it was asked for, where its ranks ran
     struct matrix *list;     // the middle of all runs; owned
     int n;
-    struct buf variant; // owned
-    struct past past;   // of the last run
+    struct buf variant;   // owned
+    double noise_percent; // baseline_noise, of the matrix where it is largest
+    struct past past;     // of the last run
 };
 
 // All runs succeeded, of one benchmark, method and variant, with the same axes; else ERR_CONFLICT

@@ -116,6 +116,25 @@ const struct command commands[] = {
      .options = &export_options,
      .n_max = OPERANDS_ANY,
      .run = cmd_export},
+    {.name = "history",
+     .operands = "[METRIC]",
+     .summary = "a metric over runs and since when it changed, or which metrics there are",
+     .options = &history_options,
+     .n_max = 1,
+     .run = cmd_history},
+    {.name = "baseline",
+     .operands = "set NAME ID... | list | show NAME | delete NAME",
+     .summary = "runs under a name, to check others against",
+     .n_min = 1,
+     .n_max = BASELINE_OPERANDS_MAX,
+     .run = cmd_baseline},
+    {.name = "check",
+     .operands = "[BASELINE]",
+     .summary = "is the newest run as good as the baseline? speaks Nagios",
+     .options = &check_options,
+     .plugin = true,
+     .n_max = 1,
+     .run = cmd_check},
     {.name = "cancel",
      .operands = "ID|last",
      .summary = "stop a run that waits or goes on",
@@ -328,6 +347,17 @@ int cli_report(const char *about, const struct err *err)
     return err_info(err->code)->exit;
 }
 
+// What watches takes the first line of the output and this status for "cannot be told"; 1 or 2
+// would be an alarm.
+static int report_as_plugin(const struct err *err)
+{
+    enum { PLUGIN_UNKNOWN = 3 };
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    print_safe(&b, err->text);
+    printf("NUMAPROBE UNKNOWN - %s%s%s\n", err->member, *err->member ? ": " : "", buf_text(&b));
+    return PLUGIN_UNKNOWN;
+}
+
 // A closed stdout or stderr would be the number that the next socket gets, and be printed into.
 static void keep_standard_fds(void)
 {
@@ -376,6 +406,6 @@ int cli_main(int argc, char **argv)
     }
     int status = run_command(&c, k, argc - at - 1, argv + at + 1, &err);
     if (status < 0)
-        status = cli_report(NULL, &err);
+        status = k->plugin ? report_as_plugin(&err) : cli_report(NULL, &err);
     return flush_output(status);
 }

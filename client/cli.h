@@ -23,7 +23,8 @@ struct cli {
     bool err_terminal; // stderr is one: progress bar
 };
 
-enum { OPERANDS_ANY = 1 << 20 }; // as many as the shell passes on
+enum { OPERANDS_ANY = 1 << 20 };     // as many as the shell passes on
+enum { BASELINE_OPERANDS_MAX = 18 }; // set NAME and 16 runs
 
 struct invocation {
     const void *options;     // object of the command's table
@@ -37,6 +38,7 @@ struct command {
     const char *operands; // "ID", "[ID|last]" or ""
     const char *summary;
     const struct param_table *options; // besides the global ones; NULL: none
+    bool plugin;                       // of Nagios: failures are a line on stdout and exit status 3
     bool has_spec;    // options of a run too: the first operand may name the benchmark
     int n_min, n_max; // operands
     // options: the object that the table describes, filled. Returns the exit status or -1 + err.
@@ -73,6 +75,9 @@ int cmd_compare(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_report(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_import(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_export(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_history(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_check(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
@@ -80,3 +85,4 @@ int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
 extern const struct param_table run_options, runs_options, show_options, plot_options;
 extern const struct param_table compare_options, backup_options;
 extern const struct param_table import_options, export_options;
+extern const struct param_table history_options, check_options;

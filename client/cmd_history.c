@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric over runs: a table, a small picture, and since when it is another.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/http.h"
+#include "client/print.h"
+
+enum { SPARK_MAX = 60 }; // characters: a line of a terminal with its ends
+
+struct history_flags {
+    char node[64], variant[512], since[40], until[40];
+    int64_t limit;
+};
+
+#define FLAG(member, metavar_, help_)                                                              \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct history_flags, member),     \
+        .room = sizeof((struct history_flags *)0)->member, .def = "", .metavar = metavar_,         \
+        .help = help_                                                                              \
+    }
+static const struct param history_params[] = {
+    FLAG(node, "NAME", "Runs of this node; with a metric, the daemon's own otherwise."),
+    FLAG(variant, "TEXT", "Measured in this way; the newest run's way otherwise."),
+    FLAG(since, "TIME", "Measured at or after this time (2026-01-31, 2026-01-31T06:00:00Z)."),
+    FLAG(until, "TIME", "Measured before this time."),
+    {.name = "limit",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct history_flags, limit),
+     .min = 1,
+     .max = 10000,
+     .def = "20",
+     .help = "At most so many lines in the table, the newest; all are in the picture and in other "
+             "forms of output."},
+};
+const struct param_table history_options = {history_params, COUNT_OF(history_params)};
+
+static void add_query(struct buf *path, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    buf_fmt(path, "%c%s=", strchr(buf_text(path), '?') ? '&' : '?', name);
+    http_escape(path, value);
+}
+
+// --- Which metrics -----------------------------------------------------------------------------
+
+static void print_series(const struct cli *c, const struct json *answer)
+{
+    static const struct column columns[] = {
+        {"metric", "metric", false},  {"node", "node", false},
+        {"last_value", "last", true}, {"unit", "", false},
+        {"count", "runs", true},      {"first", "from", false},
+        {"last", "to", false},        {"variant", "measured with", false},
+    };
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    const struct json *list = json_get(answer, "series");
+    for (const struct json *s = json_first(list); s; s = json_next(s)) {
+        int64_t count = json_get_i64(s, "count", -1);
+        grid_cell(&g, "%s", json_get_text(s, "metric", "?"));
+        grid_cell(&g, "%s", json_get_text(s, "node", "?"));
+        grid_cell(&g, "%.6g", json_get_number(s, "last_value", NAN));
+        grid_cell(&g, "%s", json_get_text(s, "unit", ""));
+        if (count >= 0)
+            grid_cell(&g, "%lld", (long long)count);
+        else
+            grid_cell(&g, "%s", "many");
+        grid_cell(&g, "%.10s", json_get_text(s, "first", "?"));
+        grid_cell(&g, "%.10s", json_get_text(s, "last", "?"));
+        grid_cell(&g, "%s", json_get_text(s, "variant", ""));
+    }
+    if (c->output == OUTPUT_TABLE && !json_first(list))
+        puts("no run with metrics yet (numaprobe run)");
+    else
+        grid_print(&g, c);
+    if (c->output == OUTPUT_TABLE && json_get_bool(answer, "more_series", false))
+        puts("there are more; narrow it by --node");
+}
+
+// --- One metric --------------------------------------------------------------------------------
+
+static void add_point(struct grid *g, const struct json *p)
+{
+    static const char *const numbers[] = {"value", "lo", "hi"};
+    grid_cell(g, "%lld", (long long)json_get_i64(p, "run", 0));
+    grid_cell(g, "%.19s", json_get_text(p, "measured", "?"));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        double v = json_get_number(p, numbers[i], NAN);
+        if (isfinite(v))
+            grid_cell(g, "%.3f", v);
+        else
+            grid_cell(g, "%s", "");
+    }
+}
+
+static void print_points(const struct cli *c, const struct json *answer, int64_t limit)
+{
+    static const struct column columns[] = {
+        {"run", "run", true},     {"measured", "measured", false},
+        {"value", "value", true}, {"lo", "from", true},
+        {"hi", "to", true},
+    };
+    CLEANUP_GRID struct grid g;
+    const struct json *points = json_get(answer, "points");
+    int64_t skip = c->output == OUTPUT_TABLE ? json_count(points) - limit : 0;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (const struct json *p = json_first(points); p; p = json_next(p), skip--)
+        if (skip <= 0)
+            add_point(&g, p);
+    grid_print(&g, c);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// More points than characters: each character is the median of its share, in place.
+static int thin_out(double *v, int n)
+{
+    if (n <= SPARK_MAX)
+        return n;
+    for (int i = 0; i < SPARK_MAX; i++) {
+        int from = (int)((int64_t)i * n / SPARK_MAX), to = (int)((int64_t)(i + 1) * n / SPARK_MAX);
+        qsort(v + from, (size_t)(to - from), sizeof *v, by_value);
+        v[i] = v[from + (to - from) / 2];
+    }
+    return SPARK_MAX;
+}
+
+static void print_picture(const struct cli *c, const struct json *answer)
+{
+    const struct json *points = json_get(answer, "points");
+    int n = 0, room = json_count(points);
+    CLEANUP_MEM double *v = calloc((size_t)room + 1, sizeof *v);
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    if (!v || room < 2 || !print_unicode(c))
+        return;
+    for (const struct json *p = json_first(points); p; p = json_next(p))
+        v[n++] = json_get_number(p, "value", NAN);
+    print_sparkline(&line, v, thin_out(v, n));
+    printf("\n%s\n", buf_text(&line));
+}
+
+static void print_cause(const struct json *change)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    print_safe(&line, json_get_text(change, "name", "?"));
+    buf_str(&line, ": ");
+    print_safe(&line, json_get_text(change, "a", "not known"));
+    buf_str(&line, " -> ");
+    print_safe(&line, json_get_text(change, "b", "not known"));
+    printf("    %s\n", buf_text(&line));
+}
+
+static void print_changes(const struct json *answer)
+{
+    const struct json *list = json_get(answer, "change_points");
+    if (!json_first(list))
+        puts("\nno change that is more than chance");
+    for (const struct json *p = json_first(list); p; p = json_next(p)) {
+        const struct json *changes = json_get(p, "changes");
+        printf("\n%+.1f %% since %.19s (run %lld): %.6g -> %.6g %s\n",
+               json_get_number(p, "percent", NAN), json_get_text(p, "at", "?"),
+               (long long)json_get_i64(p, "run", 0), json_get_number(p, "before", NAN),
+               json_get_number(p, "after", NAN), json_get_text(answer, "unit", ""));
+        if (!json_first(changes))
+            puts(json_is_array(changes) ? "    nothing that is known of the machine changed with it"
+                                        : "    what the machine was is not known on both sides");
+        for (const struct json *k = json_first(changes); k; k = json_next(k))
+            print_cause(k);
+    }
+}
+
+static void print_history(const struct cli *c, const struct json *answer, int64_t limit)
+{
+    CLEANUP_BUF struct buf head = BUF_INIT;
+    if (c->output == OUTPUT_TABLE) {
+        print_safe(&head, json_get_text(answer, "help", ""));
+        buf_str(&head, "\nnode ");
+        print_safe(&head, json_get_text(answer, "node", "?"));
+        buf_str(&head, *json_get_text(answer, "variant", "") ? ", " : "");
+        print_safe(&head, json_get_text(answer, "variant", ""));
+        printf("%s; %s\n\n", buf_text(&head),
+               *json_get_text(answer, "unit", "") ? json_get_text(answer, "unit", "") : "ratio");
+    }
+    print_points(c, answer, limit);
+    if (c->output != OUTPUT_TABLE)
+        return;
+    print_picture(c, answer);
+    print_changes(answer);
+}
+
+int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct history_flags *f = i->options;
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    CLEANUP_JSON struct json *answer = NULL;
+    buf_str(&path, "/v1/history");
+    add_query(&path, "metric", i->n ? i->operands[0] : "");
+    add_query(&path, "node", f->node);
+    add_query(&path, "variant", f->variant);
+    add_query(&path, "since", f->since);
+    add_query(&path, "until", f->until);
+    if (!buf_ok(&path))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+    if (http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        print_json(answer);
+    else if (i->n)
+        print_history(c, answer, f->limit);
+    else
+        print_series(c, answer);
+    return 0;
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics from made-up matrices with known answers; the table of rules against docs/METRICS.md.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/metrics.h"
+#include "base/cleanup.h"
+#include "model/shape.h"
+#include "tests/unit/tap.h"
+
+enum { MIB = 1 << 20, RANKS = 4 };
+
+// Two nodes of two cores without siblings; an L3 of 32 MiB a node.
+static struct topo_cpu cpus[] = {
+    {.os = 0, .core = 0, .package = 0, .node = 0, .l3 = 4},
+    {.os = 1, .core = 1, .package = 0, .node = 0, .l3 = 4},
+    {.os = 2, .core = 2, .package = 1, .node = 1, .l3 = 5},
+    {.os = 3, .core = 3, .package = 1, .node = 1, .l3 = 5},
+};
+static struct topo_cache caches[] = {
+    {1, 32 << 10, 64, 1, 0}, {1, 32 << 10, 64, 1, 1}, {2, MIB, 64, 1, 0},
+    {2, MIB, 64, 1, 1},      {3, 32 * MIB, 64, 2, 0}, {3, 32 * MIB, 64, 2, 2},
+};
+static const struct topology machine = {
+    .n_cpus = 4, .cpus = cpus, .n_caches = 6, .caches = caches, .line_bytes = 64};
+
+static struct rank_info ranks[RANKS];
+
+static void place(int remote_rank)
+{
+    for (int i = 0; i < RANKS; i++)
+        ranks[i] = (struct rank_info){.rank = i,
+                                      .cpu = i,
+                                      .cpu_node = i / 2,
+                                      .mem_node = i == remote_rank ? 1 - i / 2 : i / 2};
+}
+
+static void set(struct matrix *m, int row, int col, double v)
+{
+    struct cell *c = matrix_at(m, row, col);
+    c->v[CELL_N] = 16;
+    c->v[CELL_MEDIAN] = v;
+    c->v[CELL_LO] = v * 0.99;
+    c->v[CELL_HI] = v * 1.01;
+}
+
+// Matrix i of the spec's; cells are base + 10 row + col.
+static void make(struct matrix *m, const struct spec *s, int i, int rows, int cols, double base)
+{
+    struct shape list[SHAPES_MAX];
+    shape_list(s, list);
+    shape_make(m, &list[i], rows, cols, NULL);
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < cols; c++)
+            set(m, r, c, base + 10 * r + c);
+}
+
+static const struct metric *find(const struct metrics *m, const char *name)
+{
+    for (int i = 0; i < m->n; i++)
+        if (strcmp(m->list[i].name, name) == 0)
+            return &m->list[i];
+    return NULL;
+}
+
+static double value(const struct metrics *m, const char *name)
+{
+    const struct metric *k = find(m, name);
+    return k ? k->value : NAN;
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) < 1e-9 * fabs(b);
+}
+
+static struct metrics *run(const struct spec *s, const struct matrix *list, int n, bool known)
+{
+    static struct metrics out;
+    const struct metrics_input in = {.spec = s,
+                                     .matrices = list,
+                                     .n_matrices = n,
+                                     .ranks = known ? ranks : NULL,
+                                     .n_ranks = known ? RANKS : 0,
+                                     .topology = known ? &machine : NULL};
+    CHECK(metrics_find(&out, &in, NULL) == 0, "metrics of %s", benchmarks[s->benchmark].name);
+    for (int i = 0; i < out.n; i++) {
+        const struct metric_rule *rule = metric_rule_find(out.list[i].name, NULL);
+        CHECK(rule && strcmp(rule->unit, out.list[i].unit) == 0 && out.list[i].value > 0,
+              "%s is in the table", out.list[i].name);
+        for (int k = 0; k < i; k++)
+            CHECK(strcmp(out.list[i].name, out.list[k].name) != 0, "and comes once");
+    }
+    return &out;
+}
+
+static void test_latency(void)
+{
+    static const int64_t sizes[] = {16 << 10, 8 * MIB, 16 * MIB, 512 * MIB};
+    struct matrix m[2];
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    s.mode = MODE_BOTH;
+    place(3);
+    make(&m[0], &s, 0, RANKS, 4, 100);
+    make(&m[1], &s, 1, RANKS, 4, 50);
+    for (int i = 0; i < 2; i++)
+        for (int c = 0; c < 4; c++)
+            m[i].col.values[c] = sizes[c];
+    const struct metrics *got = run(&s, m, 2, true);
+    CHECK(near(value(got, "latency.largest.median_ns"), 118), "median of 103, 113, 123, 133");
+    CHECK(near(value(got, "latency.dram.median_ns"), 118), "which is memory: 16 times the L3");
+    CHECK(near(value(got, "latency.local.dram.median_ns"), 113), "local: without rank 3");
+    CHECK(near(value(got, "latency.n0.n0.median_ns"), 108), "pairs of nodes");
+    CHECK(near(value(got, "latency.n1.n0.median_ns"), 133), "initiator first");
+    CHECK(!find(got, "latency.n0.n1.median_ns"), "not the other way round");
+    CHECK(near(value(got, "latency.l1.median_ns"), 115), "16 KiB are half of the L1");
+    CHECK(!find(got, "latency.l2.median_ns"), "nothing lies inside the L2");
+    CHECK(near(value(got, "latency.l3.median_ns"), 116), "two ranks share an L3: 8 MiB each");
+    CHECK(near(value(got, "latency.serial.l3.median_ns"), 67), "one alone has 16");
+    CHECK(near(value(got, "latency.serial.dram.median_ns"), 68), "modes do not mix");
+    CHECK(near(value(got, "contention.max_ratio"), 103.0 / 53) ||
+              value(got, "contention.max_ratio") >= 103.0 / 53,
+          "contention");
+    CHECK(near(value(got, "contention.median_ratio"), (113.0 / 63 + 123.0 / 73) / 2),
+          "rank by rank");
+    const struct metric *local = find(got, "latency.local.dram.median_ns");
+    CHECK(local && near(local->lo, 113 * 0.99) && near(local->hi, 113 * 1.01), "with an interval");
+    m[0].col.values[3] = 32 * MIB;
+    got = run(&s, m, 1, true);
+    CHECK(!find(got, "latency.dram.median_ns") && find(got, "latency.largest.median_ns"),
+          "2 x 32 MiB in an L3 of 32 are no memory");
+    m[0].col.values[3] = 64 * MIB;
+    CHECK(find(run(&s, m, 1, true), "latency.dram.median_ns"), "2 x 64 MiB are");
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
+// Without topology and ranks the curve must tell: a step, and a plateau far beyond it.
+static void test_import(void)
+{
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    make(&m, &s, 0, 3, 6, 100);
+    for (int c = 0; c < 6; c++)
+        m.col.values[c] = (int64_t)8 * MIB << c;
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 6; c++)
+            set(&m, r, c, c < 2 ? 20 + r : 100 + r);
+    const struct metrics *got = run(&s, &m, 1, false);
+    CHECK(near(value(got, "latency.dram.median_ns"), 101), "the plateau after the last step");
+    CHECK(!find(got, "latency.local.dram.median_ns"), "whose memory it was is not known");
+    for (int r = 0; r < 3; r++)
+        set(&m, r, 0, 100 + r), set(&m, r, 1, 100 + r);
+    CHECK(!find(run(&s, &m, 1, false), "latency.dram.median_ns"), "a flat curve does not tell");
+    matrix_at(&m, 1, 5)->v[CELL_LO] = NAN;
+    const struct metric *k = find(run(&s, &m, 1, false), "latency.largest.median_ns");
+    CHECK(k && isnan(k->lo) && isfinite(k->hi), "an end that one rank does not know is not known");
+    matrix_at(&m, 1, 5)->v[CELL_MEDIAN] = NAN;
+    k = find(run(&s, &m, 1, false), "latency.largest.median_ns");
+    CHECK(k && near(k->value, 101) && near(k->lo, 101 * 0.99), "a hole is left out");
+    matrix_fini(&m);
+}
+
+static void test_matrix(void)
+{
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_MATRIX);
+    place(-1);
+    make(&m, &s, 0, RANKS, 2, 100);
+    m.col.values[1] = 1;
+    const struct metrics *got = run(&s, &m, 1, true);
+    CHECK(near(value(got, "matrix.n0.n0.median_ns"), 105), "two ranks a node: their median");
+    CHECK(near(value(got, "matrix.n0.n1.median_ns"), 106), "to the other node");
+    CHECK(near(value(got, "matrix.local.median_ns"), 115.5), "of 100, 110, 121, 131");
+    CHECK(near(value(got, "matrix.remote.median_ns"), 115.5), "of 101, 111, 120, 130");
+    CHECK(near(value(got, "matrix.remote.ratio"), 1), "their ratio");
+    got = run(&s, &m, 1, false);
+    CHECK(got->n == 1 && find(got, "matrix.median_ns"), "without ranks only all together");
+    matrix_fini(&m);
+}
+
+static void test_bandwidth(void)
+{
+    struct matrix m[6];
+    struct spec s;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    for (int i = 0; i < 6; i++) {
+        make(&m[i], &s, i, 2, 2, 20000);
+        m[i].row.values[1] = m[i].col.values[1] = 1;
+    }
+    const struct metrics *got = run(&s, m, 6, true);
+    CHECK(near(value(got, "bandwidth.triad.peak.gbps"), 20.011), "the largest, in GB/s");
+    CHECK(near(value(got, "bandwidth.triad.n1.n0.gbps"), 20.010), "pairs of nodes");
+    CHECK(!find(got, "bandwidth.triad.single.gbps"), "no threads counted here");
+    for (int i = 0; i < 6; i++)
+        matrix_fini(&m[i]);
+    s.sweep = SWEEP_THREADS;
+    make(&m[0], &s, 0, 2, 2, 20000);
+    m[0].row.values[0] = 1;
+    m[0].row.values[1] = 2;
+    got = run(&s, m, 1, true);
+    CHECK(near(value(got, "bandwidth.copy.single.gbps"), 20.001), "one thread, the better target");
+    CHECK(!find(got, "bandwidth.copy.n1.n0.gbps"), "threads are no nodes");
+    matrix_fini(&m[0]);
+}
+
+static void test_pairs(void)
+{
+    struct matrix m[2];
+    struct spec s;
+    spec_init(&s, BENCHMARK_C2C);
+    place(-1);
+    make(&m[0], &s, 0, RANKS, RANKS, 100);
+    make(&m[1], &s, 1, RANKS, RANKS, 200);
+    const struct metrics *got = run(&s, m, 2, true);
+    CHECK(near(value(got, "c2c.cas.same_l3.median_ns"), 112), "0-1 and 2-3: 101, 123");
+    CHECK(near(value(got, "c2c.cas.other_socket.median_ns"), 107.5), "102, 103, 112, 113");
+    CHECK(near(value(got, "c2c.load.median_ns"), 207.5), "all six, the other definition");
+    CHECK(!find(got, "c2c.cas.siblings.median_ns"), "no siblings, no metric");
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+    spec_init(&s, BENCHMARK_PINGPONG);
+    make(&m[0], &s, 0, 2, 2, 1);
+    m[0].row.values[0] = axis_pair(0, 1);
+    m[0].row.values[1] = axis_pair(0, 2);
+    m[0].col.values[1] = 12000;
+    got = run(&s, m, 1, true);
+    CHECK(near(value(got, "pingpong.latency.same_l3.us"), 1), "the smallest message");
+    CHECK(near(value(got, "pingpong.latency.other_socket.us"), 11), "by what the two share");
+    CHECK(near(value(got, "pingpong.bandwidth.same_l3.gbps"), 6), "12,000 bytes in 2 us");
+    const struct metric *k = find(got, "pingpong.bandwidth.other_socket.gbps");
+    CHECK(k && near(k->value, 1) && k->lo < 1 && k->hi > 1, "its interval is the right way up");
+    matrix_fini(&m[0]);
+}
+
+static void test_touch_and_load(void)
+{
+    static const double latency[] = {100, 101, 103, 108, 130, 220};
+    static const double width[] = {1, 10000, 20000, 30000, 39000, 41000};
+    struct matrix m[2];
+    struct spec s;
+    spec_init(&s, BENCHMARK_FIRSTTOUCH);
+    make(&m[0], &s, 0, 3, AXIS_ACCESSES, 1);
+    for (int r = 0; r < 3; r++) {
+        set(&m[0], r, ACCESS_OWN, 1);
+        set(&m[0], r, ACCESS_SHARED, 2 + r);
+        set(&m[0], r, ACCESS_CROSSED, 1.5);
+    }
+    const struct metrics *got = run(&s, m, 1, true);
+    CHECK(near(value(got, "firsttouch.shared.ratio"), 3), "median of 2, 3, 4");
+    CHECK(near(value(got, "firsttouch.crossed.ratio"), 1.5), "crossed");
+    matrix_fini(&m[0]);
+    spec_init(&s, BENCHMARK_LOADED);
+    make(&m[0], &s, 0, 1, 6, 1);
+    make(&m[1], &s, 1, 1, 6, 1);
+    for (int c = 0; c < 6; c++) {
+        m[0].col.values[c] = m[1].col.values[c] = 20 * c;
+        set(&m[0], 0, c, latency[c]);
+        set(&m[1], 0, c, width[c]);
+    }
+    got = run(&s, m, 2, true);
+    CHECK(near(value(got, "loaded.idle_ns"), 100), "idle");
+    CHECK(near(value(got, "loaded.full_ns"), 220), "full");
+    CHECK(near(value(got, "loaded.full_gbps"), 41), "what is moved");
+    CHECK(near(value(got, "loaded.knee_gbps"), 39), "where it bends");
+    CHECK(near(value(got, "loaded.knee_ns"), 130), "and at what price");
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
+static void check_variant(struct metrics_input *in, const char *want, const char *what)
+{
+    CLEANUP_BUF struct buf got = BUF_INIT;
+    metrics_variant(in, &got);
+    CHECK(strcmp(buf_text(&got), want) == 0, "%s: \"%s\"", what, buf_text(&got));
+}
+
+static void test_variant(void)
+{
+    struct spec s;
+    struct metrics_input in = {.spec = &s, .method = "prp4-v1", .n_ranks = 8};
+    spec_init(&s, BENCHMARK_LATENCY);
+    check_variant(&in, "n_ranks=8", "the machine chose how many");
+    s.mode = MODE_SERIAL;
+    check_variant(&in, "n_ranks=8", "the mode is in the names");
+    snprintf(s.cpus, sizeof s.cpus, "1,9");
+    check_variant(&in, "cpus=1,9", "CPUs that were asked for count themselves");
+    in.method = "prp3-v0";
+    check_variant(&in, "cpus=1,9 by=prp3-v0", "another method is another line");
+    s.method = METHOD_CLASSIC;
+    in.method = "classic-v1";
+    check_variant(&in, "method=classic cpus=1,9", "a method that was asked for is told once");
+    in.imported = true;
+    check_variant(&in, "method=classic cpus=1,9 imported=true", "imports stand apart");
+    spec_init(&s, BENCHMARK_MATRIX);
+    s.quick = true;
+    s.precision = 5;
+    check_variant(&(struct metrics_input){.spec = &s}, "", "effort makes no variant");
+}
+
+static void test_rules(void)
+{
+    struct metric_labels labels;
+    const struct metric_rule *r = metric_rule_find("latency.serial.n0.n12.median_ns", &labels);
+    CHECK(r && labels.n == 3, "a name with three holes");
+    CHECK_STR(labels.list[0].value, "serial", "mode");
+    CHECK_STR(labels.list[1].name, "initiator", "initiator");
+    CHECK_STR(labels.list[2].value, "12", "a node is a number");
+    r = metric_rule_find("latency.l3.median_ns", &labels);
+    CHECK(r && labels.n == 2, "a cache level");
+    CHECK_STR(labels.list[1].value, "l3", "keeps its letter");
+    static const char *const bad[] = {"",
+                                      "latency",
+                                      "latency.n0.median_ns",
+                                      "latency.dram.median_ns.x",
+                                      "bandwidth..peak.gbps",
+                                      "x",
+                                      "latency.n.n0.median_ns"};
+    for (unsigned i = 0; i < COUNT_OF(bad); i++)
+        CHECK(!metric_rule_find(bad[i], NULL), "\"%s\" is no metric", bad[i]);
+    CHECK(metric_base_factor("ns") == 1e-9 && metric_base_factor("GB/s") == 1e9, "base units");
+    CHECK(metric_more_is_better("GB/s") && !metric_more_is_better("ns"), "what is better");
+}
+
+// docs/METRICS.md has each rule's line, and no other.
+static void test_document(void)
+{
+    CLEANUP_MEM char *text = calloc(1, 1 << 20);
+    FILE *f = fopen("docs/METRICS.md", "r");
+    CHECK(f && text && fread(text, 1, (1 << 20) - 1, f) > 0, "docs/METRICS.md can be read");
+    if (f)
+        fclose(f);
+    int rules = 0, lines = 0;
+    for (const struct metric_rule *r = metric_rules; r->pattern; r++, rules++) {
+        char want[512];
+        snprintf(want, sizeof want, "| `%s` | %s | `numaprobe_%s` | %s |\n", r->pattern,
+                 *r->unit ? r->unit : "ratio", r->family, r->help);
+        CHECK(text && strstr(text, want), "docs/METRICS.md has: %s", want);
+    }
+    for (const char *at = text; at && (at = strstr(at, "\n| `")); at++)
+        lines++;
+    CHECK(lines == rules, "docs/METRICS.md has %d lines for %d rules", lines, rules);
+}
+
+int main(void)
+{
+    test_latency();
+    test_import();
+    test_matrix();
+    test_bandwidth();
+    test_pairs();
+    test_touch_and_load();
+    test_variant();
+    test_rules();
+    test_document();
+    return tap_done();
+}
