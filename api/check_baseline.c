@@ -140,10 +140,18 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
     return 0;
 }
 
+// Slower, but no more than the baseline's own runs are from each other.
+static bool within_noise(const struct check_result *r)
+{
+    return r->worst.verdict == VERDICT_SLOWER && fabs(r->worst.percent) < r->noise_percent;
+}
+
 static enum check_state judge(const struct check_result *r, const struct check_wish *wish)
 {
     if (!r->compared)
         return CHECK_UNKNOWN;
+    if (within_noise(r))
+        return CHECK_OK;
     if (r->worst.verdict == VERDICT_SLOWER)
         return fabs(r->worst.percent) >= wish->crit ? CHECK_CRITICAL : CHECK_WARNING;
     return r->overall.verdict == VERDICT_INCONCLUSIVE ? CHECK_UNKNOWN : CHECK_OK;
@@ -183,6 +191,7 @@ static int make(const struct api_services *api, const struct baseline *b,
         return -1;
     snprintf(out->benchmark, sizeof out->benchmark, "%s",
              benchmarks[base.first.run.spec.benchmark].name);
+    out->noise_percent = base.noise_percent;
     if (!id)
         snprintf(out->why, sizeof out->why,
                  "none of the newest %d runs of %s was measured as the baseline was", LOOKED_AT_MAX,
@@ -303,6 +312,13 @@ static void group_text(const struct check_group *g, char *out, size_t room)
         snprintf(out + n, room - (size_t)n, " (%+.1f to %+.1f)", g->lo, g->hi);
 }
 
+static const char *verdict_text(const struct check_result *r)
+{
+    return within_noise(r)                      ? "no more than its runs differ by"
+           : r->worst.verdict == VERDICT_SLOWER ? verdict_names[VERDICT_SLOWER]
+                                                : verdict_names[r->overall.verdict];
+}
+
 static void write_text(struct answer *a, bool old)
 {
     const struct check_result *r = a->r;
@@ -313,12 +329,11 @@ static void write_text(struct answer *a, bool old)
     if (!r->compared)
         snprintf(a->text, sizeof a->text, "baseline %s: %s", r->baseline, r->why);
     else
-        snprintf(
-            a->text, sizeof a->text, "run %lld of %s (%s old%s) against baseline %s: %s; %s%s%s",
-            (long long)r->run, r->benchmark, age, old ? ", too old" : "", r->baseline,
-            verdict_names[r->worst.verdict == VERDICT_SLOWER ? VERDICT_SLOWER : r->overall.verdict],
-            overall, r->worst.by == COMPARE_OVERALL ? "" : "; worst: ",
-            r->worst.by == COMPARE_OVERALL ? "" : worst);
+        snprintf(a->text, sizeof a->text,
+                 "run %lld of %s (%s old%s) against baseline %s: %s; %s%s%s", (long long)r->run,
+                 r->benchmark, age, old ? ", too old" : "", r->baseline, verdict_text(r), overall,
+                 r->worst.by == COMPARE_OVERALL ? "" : "; worst: ",
+                 r->worst.by == COMPARE_OVERALL ? "" : worst);
 }
 
 static struct answer answer_of(const struct check_result *r, const struct check_wish *wish)
@@ -395,6 +410,7 @@ static void write_answer(const struct answer *a, struct jsonw *w)
         jsonw_null(w, "age_s");
     jsonw_fixed(w, "warn_percent", a->wish->warn, 2);
     jsonw_fixed(w, "crit_percent", a->wish->crit, 2);
+    jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
     write_groups(r, w);
     jsonw_raw(w, "changes", r->changes ? r->changes : "null");
     jsonw_end(w);
