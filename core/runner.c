@@ -53,6 +53,7 @@ struct runner {
     struct loop_timer *kick, *retry;
     struct loop_timer *fill; // armed only while runs without metrics may be left
     bool unfilled;           // such runs wait until nothing runs
+    int64_t filled;          // of the present backlog
     int64_t finished[RUN_STATES];
     struct loop_watch *children;
     struct runner_watch *watches;
@@ -448,9 +449,15 @@ static void fill_some(void *ctx, uint32_t events)
     (void)events;
     if (r->job)
         return; // goes on when it is over: start_next
-    while (more > 0 && clock_mono_ms() < end)
+    while (more > 0 && clock_mono_ms() < end) {
         more = fill_one(r, &err);
+        r->filled += more > 0;
+    }
     r->unfilled = more != 0;
+    if (!more && r->filled) {
+        log_event(LOG_LVL_INFO, "metrics.filled", "runs=%" PRId64, r->filled);
+        r->filled = 0;
+    }
     if (more < 0)
         log_error("run.metrics", &err);
     if (more)

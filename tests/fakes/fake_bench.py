@@ -53,6 +53,7 @@ early-end          the same before it says hello, as a bench that cannot begin
 exit [N]           exits with status N (7) in the middle
 signal [N]         dies by signal N (11) in the middle
 placement          a good run on the wrong CPU and node
+scaled [F]         a good run F times as slow (1.2)
 half               a good run with half of rank 0's pages elsewhere
 noise              a good run that prints NUL, escape sequences and invalid UTF-8
 """
@@ -150,6 +151,7 @@ class Fake:
 
     def cell(self, matrix, row, col):
         v = (10 + row + 10 * col) * (0.5 if matrix == "serial" else 1)
+        v *= float(self.argument or "1.2") if self.name == "scaled" else 1
         v = {"nan": float("nan"), "huge": 1e300}.get(self.name, v)
         self.cells += 1
         self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=1, median=v, lo=v - 0.125,

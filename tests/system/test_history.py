@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics over runs, baselines and the verdict against them, for Nagios and for Prometheus."""
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import FAKE_BENCH, ROOT, build_dir
+
+pytestmark = pytest.mark.usefixtures("needs_fake_bench")
+PROMTOOL = shutil.which("promtool")
+DRAM = "latency.local.dram.median_ns"
+SPEC = {"cpus": "0", "size": "1-512"}
+
+
+class Bench:
+    """A fake bench whose behaviour changes from run to run."""
+
+    def __init__(self, folder):
+        folder.chmod(0o755)
+        self.path = folder / "fake_bench"
+        shutil.copy(FAKE_BENCH, self.path)
+        self.path.chmod(0o755)
+        self.env = {"NUMAPROBE_BENCH": str(self.path), "NUMAPROBE_PYTHON": sys.executable}
+
+    def behave(self, text):
+        file = self.path.with_suffix(".behaviour")
+        file.write_text(text)
+        file.chmod(0o644)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture
+def own(make_daemon, bench):
+    """A daemon of its own with an empty history."""
+    bench.behave("good")
+    return make_daemon(bench.env)
+
+
+def succeed(daemon, **spec):
+    run = daemon.run(**{**SPEC, **spec})
+    assert run["state"] == "succeeded", run
+    return run["id"]
+
+
+def history(daemon, query):
+    answer = daemon.get("/v1/history?" + query)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def baseline(daemon, name, *runs):
+    return daemon.request("PUT", f"/v1/baselines/{name}", {"runs": list(runs)})
+
+
+def cli(daemon, *words):
+    return subprocess.run(
+        [str(build_dir() / "client" / "numaprobe"), *words], capture_output=True, text=True, timeout=60,
+        env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"})
+
+
+# --- History -------------------------------------------------------------------------------------
+
+def test_a_run_leaves_its_metrics(own):
+    run = succeed(own, mode="both")
+    # The fake's cells are 10 + 10 * column, half of it in serial mode: the tenth size is 512 MiB.
+    answer = history(own, f"metric={DRAM}")
+    assert [p["run"] for p in answer["points"]] == [run]
+    point = answer["points"][0]
+    assert (point["value"], point["lo"], point["hi"]) == (100, 99.875, 100.125)
+    assert answer["unit"] == "ns" and answer["better"] == "less" and answer["change_points"] == []
+    names = {s["metric"]: s for s in own.get("/v1/history").json["series"]}
+    assert names["latency.serial.local.dram.median_ns"]["last_value"] == 50
+    assert names["contention.median_ratio"]["last_value"] == 2
+    assert names[DRAM]["count"] == 1 and names[DRAM]["last_run"] == run
+
+
+def test_another_way_of_measuring_is_another_series(own):
+    first = succeed(own)
+    second = succeed(own, pages="4k")
+    newest = history(own, f"metric={DRAM}")
+    assert [p["run"] for p in newest["points"]] == [second]
+    assert "pages=4k" in newest["variant"] and len(newest["series"]) == 2
+    other = next(s["variant"] for s in newest["series"] if s["variant"] != newest["variant"])
+    query = f"metric={DRAM}&variant=" + other.replace(" ", "%20").replace("=", "%3D")
+    assert [p["run"] for p in history(own, query)["points"]] == [first]
+    effort = succeed(own, precision=5, quick=True, note="rough")
+    assert [p["run"] for p in history(own, query)["points"]] == [first, effort]
+    assert history(own, query + "&limit=1")["more"] is True
+    assert history(own, query + "&until=2001-01-01")["points"] == []
+
+
+@pytest.mark.parametrize("query, status, member", [
+    ("metric=nonsense", 422, "metric"), (f"metric={DRAM}", 404, "metric"), ("limit=3", 422, "limit"),
+    (f"metric={DRAM}&limit=0", 422, "limit"), (f"metric={DRAM}&since=soon", 422, "since"),
+    ("nonsense=1", 400, "nonsense")])
+def test_wrong_questions(daemon, query, status, member):
+    answer = daemon.get("/v1/history?" + query)
+    assert answer.status == status and answer.json["member"] == member, answer.body
+
+
+def test_a_change_is_found_with_what_changed(own, bench):
+    for factor in (1, 1.2):
+        bench.behave(f"scaled {factor}")
+        for _ in range(7):
+            first_after = succeed(own)
+    answer = history(own, f"metric={DRAM}")
+    change, = answer["change_points"]
+    assert change["run"] == first_after - 6 and change["run_before"] == first_after - 7
+    assert change["percent"] == 20 and change["before"] == 100 and change["after"] == 120
+    assert change["changes"] == []  # the same machine, set up as before
+    text = cli(own, "history", DRAM).stdout
+    assert re.search(rf"\+20\.0 % since \S+ \(run {change['run']}\): 100 -> 120 ns", text), text
+    assert "nothing that is known of the machine changed" in text
+    rows = cli(own, "history", DRAM, "-o", "csv").stdout.splitlines()
+    assert len(rows) == 15 and rows[1].endswith(",100.000,99.875,100.125")
+
+
+def test_runs_without_metrics_are_filled_in(own):
+    runs = [succeed(own) for _ in range(3)]
+    before = history(own, f"metric={DRAM}")
+    restart_with(own, "DELETE FROM metric", "UPDATE run SET metrics_version = 0")
+    assert "runs=3" in own.wait_for_line("event=metrics.filled")
+    assert history(own, f"metric={DRAM}")["points"] == before["points"]
+    assert [p["run"] for p in before["points"]] == runs
+    # And then it sleeps: nothing but the question itself wakes it.
+    def wakeups():
+        return own.get("/readyz?verbose").json["loop_wakeups"]
+    first = wakeups()
+    price = wakeups() - first
+    assert wakeups() - first <= 2 * price + 4
+
+
+# --- Baselines -----------------------------------------------------------------------------------
+
+def test_baselines(own, bench):
+    one, two = succeed(own), succeed(own)
+    made = baseline(own, "default", two, one)
+    assert made.status == 200 and made.json["runs"] == [one, two]
+    assert made.json["benchmark"] == "latency"
+    assert own.get("/v1/baselines").json["baselines"] == [made.json]
+    assert own.get("/v1/baselines/default").json == made.json
+    kept = own.request("DELETE", f"/v1/runs/{one}")
+    assert kept.status == 409 and '"default"' in kept.json["detail"]
+    assert own.request("PUT", "/v1/baselines/single", {"run": two}).json["runs"] == [two]
+    assert own.request("DELETE", "/v1/baselines/default").status == 204
+    assert own.request("DELETE", "/v1/baselines/default").status == 404
+    assert own.request("DELETE", f"/v1/runs/{one}").status == 204
+    bench.behave("exit 3")
+    failed = own.run(**SPEC)["id"]
+    bench.behave("good")
+    other = succeed(own, pages="4k")
+    short = succeed(own, size="1-4")
+    for runs, status, word in [([two, failed], 409, "failed"), ([two, other], 409, "another way"),
+                               ([two, short], 409, "another way"), ([999], 404, "999")]:
+        answer = baseline(own, "x", *runs)
+        assert answer.status == status and word in answer.json["detail"], answer.body
+    for body in ({}, {"runs": []}, {"run": two, "runs": [two]}, {"runs": [two, two]}, {"runs": ["2"]},
+                 {"runs": 2}, {"run": two, "name": "x"}, {"runs": list(range(1, 18))}):
+        assert own.request("PUT", "/v1/baselines/x", body).status == 422, body
+    assert own.get("/v1/baselines/x").status == 404
+    assert own.request("PUT", "/v1/baselines/a%20b", {"run": two}).status == 404
+    assert own.request("POST", "/v1/baselines/x", {"run": two}).headers["Allow"] == \
+        "GET, HEAD, PUT, DELETE"
+
+
+def test_check(own, bench):
+    assert own.get("/v1/check").status == 404
+    runs = [succeed(own) for _ in range(3)]
+    assert baseline(own, "night", *runs).status == 200
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["code"], answer["run"]) == ("OK", 0, runs[-1]), answer
+    assert answer["overall"]["verdict"] == "same" and answer["changes"] == []
+    bench.behave("scaled 1.06")
+    slower = succeed(own)
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["run"]) == ("WARNING", slower), answer
+    assert answer["worst"]["verdict"] == "slower" and abs(answer["worst"]["percent"] - 6) < 0.2
+    assert own.get("/v1/check?crit=5").json["state"] == "CRITICAL"
+    assert own.get("/v1/check?warn=20").json["state"] == "OK"
+    assert own.get(f"/v1/check?run={runs[0]}").json["state"] == "OK"
+    assert own.get("/v1/check?baseline=night&max_age=100000").json["state"] == "WARNING"
+    for query, status, member in [("baseline=x", 404, "baseline"), ("run=x", 422, "run"),
+                                  ("warn=0", 422, "warn"), ("warn=5&crit=4", 422, "crit"),
+                                  ("max_age=0", 422, "max_age"), ("format=xml", 422, "format"),
+                                  ("run=999", 404, None), ("baseline=a%2Fb", 422, "baseline")]:
+        wrong = own.get("/v1/check?" + query)
+        assert wrong.status == status and wrong.json.get("member") == member, (query, wrong.body)
+
+
+def restart_with(daemon, *statements):
+    """Stops the daemon, changes its database behind its back, starts it again."""
+    assert daemon.stop() == 0
+    with sqlite3.connect(daemon.home / "state" / "numaprobe.db") as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+    daemon.log.clear()
+    daemon.start()
+
+
+def test_check_of_an_old_run_and_of_nothing(own):
+    assert baseline(own, "default", succeed(own)).status == 200
+    restart_with(own, "UPDATE metric SET measured_ms = measured_ms - 172800000",
+                 "UPDATE run SET measured_ms = measured_ms - 172800000")
+    answer = own.get("/v1/check?max_age=86400").json
+    assert answer["state"] == "WARNING" and "2 d old, too old" in answer["text"], answer
+    assert own.get("/v1/check").json["state"] == "OK"
+    other = succeed(own, pages="4k")
+    assert baseline(own, "small", other).status == 200
+    assert own.request("DELETE", "/v1/baselines/default").status == 204
+    assert own.get("/v1/check").json["run"] == other  # of the only one left
+    assert baseline(own, "again", other).status == 200
+    assert own.get("/v1/check").status == 422  # two, and none is named default
+    restart_with(own, "UPDATE run SET node = 'elsewhere'")
+    succeed(own)
+    answer = own.get("/v1/check?baseline=small").json
+    assert answer["state"] == "UNKNOWN" and answer["run"] is None and answer["worst"] is None
+    assert "none of the newest" in own.get("/v1/check?baseline=small&format=nagios").body.decode()
+
+
+def test_check_speaks_nagios(own, bench):
+    gone = cli(own, "check")
+    assert gone.returncode == 3 and gone.stdout.startswith("NUMAPROBE UNKNOWN - ")
+    runs = [succeed(own) for _ in range(3)]
+    assert cli(own, "baseline", "set", "default", *map(str, runs)).returncode == 0
+    fine = cli(own, "check")
+    assert fine.returncode == 0 and fine.stderr == ""
+    line = re.fullmatch(r"NUMAPROBE OK - [^|]+ \| difference=-?\d+\.\d+% worst=-?\d+\.\d+%;3;10 "
+                        r"age=\d+s;\n", fine.stdout)
+    assert line, fine.stdout
+    bench.behave("scaled 1.5")
+    succeed(own)
+    bad = cli(own, "check", "default")
+    assert bad.returncode == 2 and bad.stdout.startswith("NUMAPROBE CRITICAL - "), bad
+    assert cli(own, "check", "--crit=90").returncode == 1
+    assert cli(own, "check", "nobody").returncode == 3
+    assert cli(own, "check", "--bogus").returncode == 3
+    assert json.loads(cli(own, "check", "-o", "json").stdout)["code"] == 2
+    text = own.get("/v1/check", Accept="text/plain")
+    assert text.headers["Content-Type"].startswith("text/plain") and \
+        text.body.decode().startswith("NUMAPROBE CRITICAL")
+    assert own.get("/v1/check?format=nagios").body.count(b"\n") == 1
+    shown = cli(own, "baseline", "list").stdout
+    assert "default" in shown and " ".join(map(str, runs)) in shown
+    assert cli(own, "baseline", "delete", "default").returncode == 0
+    assert cli(own, "baseline", "show", "default").returncode == 5
+    assert cli(own, "baseline", "put", "x").returncode == 2
+    own.stop()
+    dead = cli(own, "check")
+    assert dead.returncode == 3 and dead.stdout.startswith("NUMAPROBE UNKNOWN - "), dead
+
+
+def test_a_verdict_is_kept(own):
+    assert baseline(own, "default", succeed(own)).status == 200
+    own.get("/v1/check")
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        assert own.get("/v1/check").status == 200
+        times.append(time.perf_counter() - start)
+    assert sorted(times)[10] < 0.05, times  # a connection each; on a quiet machine below 1 ms
+
+
+# --- Prometheus ----------------------------------------------------------------------------------
+
+SAMPLE = re.compile(r'([a-z_0-9]+)(\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\})? (\S+)')
+
+
+def parse(text, counter_tail):
+    """{family: type}, [(name, labels, value)]; fails on anything that the format does not have."""
+    types, samples, current = {}, [], None
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, current, kind = line.split(" ")
+            assert current not in types, f"{current} comes twice"
+            types[current] = kind
+        elif line.startswith("#"):
+            assert line == "# EOF" or line.split(" ")[1] in ("HELP", "UNIT"), line
+        else:
+            found = SAMPLE.fullmatch(line)
+            assert found, line
+            tail = counter_tail if types[current] == "counter" else ""
+            assert found.group(1) == current + tail, f"{line} stands below {current}"
+            samples.append((found.group(1), found.group(2) or "", float(found.group(3))))
+    assert len({(n, labels) for n, labels, _ in samples}) == len(samples), "a sample comes twice"
+    return types, samples
+
+
+@pytest.fixture
+def scraped(own, bench):
+    run = succeed(own, mode="both")
+    assert baseline(own, "default", run).status == 200
+    bench.behave("exit 3")
+    own.run(**SPEC)
+    return own
+
+
+def test_metrics_in_both_forms(scraped):
+    plain = scraped.get("/metrics")
+    assert plain.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    types, samples = parse(plain.body.decode(), "")
+    values = {name + labels: value for name, labels, value in samples}
+    key = '{mode="concurrent",variant="size=1-512 cpus=0"}'
+    assert values["numaprobe_latency_local_memory_seconds" + key] == 1e-7
+    assert values['numaprobe_latency_node_seconds{mode="serial",initiator="0",target="0",'
+                  'variant="size=1-512 cpus=0"}'] == 5e-8
+    assert values['numaprobe_runs{state="succeeded"}'] == 1
+    assert values['numaprobe_runs_finished_total{state="failed"}'] == 1
+    assert values['numaprobe_check_state{baseline="default"}'] == 0
+    assert 0 <= values['numaprobe_run_age_seconds{benchmark="latency"}'] < 600
+    assert abs(values["process_start_time_seconds"] - time.time()) < 600
+    assert values["process_open_fds"] > 3 and values["process_resident_memory_bytes"] > 1 << 20
+    assert values['numaprobe_http_responses_total{code="200"}'] >= 1
+    opened = scraped.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+    assert opened.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    text = opened.body.decode()
+    assert text.endswith("# EOF\n") and "# UNIT numaprobe_run_age_seconds seconds\n" in text
+    again, _ = parse(text, "_total")
+    assert {t.removesuffix("_total") for t in types} == set(again)
+
+
+def test_a_scrape_starts_nothing(scraped):
+    before = scraped.get("/v1/runs").json["runs"]
+    for _ in range(5):
+        assert scraped.get("/metrics").status == 200
+    assert scraped.get("/v1/runs").json["runs"] == before
+
+
+def test_an_empty_daemon_has_metrics(own):
+    types, samples = parse(own.get("/metrics").body.decode(), "")
+    assert ("numaprobe_queue_length", "", 0) in samples and "numaprobe_run_age_seconds" not in types
+
+
+@pytest.mark.skipif(not PROMTOOL, reason="promtool is not installed (Debian: prometheus)")
+def test_promtool_finds_no_fault(scraped):
+    done = subprocess.run([PROMTOOL, "check", "metrics"], input=scraped.get("/metrics").body,
+                          capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.skipif(not PROMTOOL, reason="promtool is not installed (Debian: prometheus)")
+@pytest.mark.parametrize("words", [["check", "rules", "numaprobe.rules.yml"],
+                                   ["test", "rules", "numaprobe.rules.test.yml"]])
+def test_alert_rules(words):
+    done = subprocess.run([PROMTOOL, *words], cwd=ROOT / "docs" / "monitoring", capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
+
+
+def expressions():
+    board = json.loads((ROOT / "docs/monitoring/numaprobe-dashboard.json").read_text())
+    assert len({p["id"] for p in board["panels"]}) == len(board["panels"])
+    yield from (t["expr"] for p in board["panels"] for t in p["targets"])
+    yield board["templating"]["list"][1]["query"]
+    rules = (ROOT / "docs/monitoring/numaprobe.rules.yml").read_text()
+    yield from re.findall(r"(?<=expr: )[^|\n].*|(?<=expr: \|\n)(?:          .*\n)+", rules)
+
+
+def test_dashboard_and_rules_use_metrics_that_exist(scraped):
+    _, samples = parse(scraped.get("/metrics").body.decode(), "")
+    table = (ROOT / "docs/METRICS.md").read_text()
+    known = {name for name, _, _ in samples} | set(re.findall(r"(?<=\| `)numaprobe_\w+", table))
+    used = {name for e in expressions() for name in re.findall(r"\b(?:numaprobe|process)_\w+", e)}
+    assert len(used) >= 12 and used <= known, used - known
