@@ -476,6 +476,11 @@ bool comparison_alarms(const struct comparison *c)
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
+const char *compare_by_name(enum compare_by by)
+{
+    return bys[by].name;
+}
+
 void compare_group_label(const struct compare_group *g, char *out, size_t room)
 {
     int64_t value = g->value;

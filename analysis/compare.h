@@ -55,6 +55,7 @@ struct compare_group {
     int64_t value; // 0 for overall
     struct difference d;
 };
+const char *compare_by_name(enum compare_by by); // "overall", "size" …
 // "32MB", "0-4", "remote", "crossed", "3": what people call the group; "all" for overall.
 void compare_group_label(const struct compare_group *g, char *out, size_t room);
 

@@ -137,8 +137,9 @@ static int sharers(const struct finder *f, const struct matrix *m, bool at_once,
 static bool plateau_beyond_caches(const struct matrix *m, struct err *err)
 {
     CLEANUP_MEM struct curve *c = calloc(1, sizeof *c);
+    const struct curve_machine unknown = {0};
     int64_t largest = m->col.values[m->col.n - 1];
-    return c && curve_find(c, m, NULL, err) == 0 && c->n && largest >= beyond_bytes_min &&
+    return c && curve_find(c, m, &unknown, err) == 0 && c->n && largest >= beyond_bytes_min &&
            largest >= CACHES_BEYOND * c->steps[c->n - 1].from_bytes;
 }
 

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "analysis/changes.h"
 #include "analysis/compare.h"
 #include "analysis/report.h"
+#include "api/past.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
-#include "core/probe.h"
+#include "core/stored_run.h"
 
 // A finished run with everything that is known about it.
 struct side {
@@ -21,10 +21,9 @@ struct side {
     struct matrix *list;
     int n, n_ranks;
     struct rank_info *ranks;
-    struct json *class_json, *config_json; // the fingerprint's names and values are in them
-    struct fingerprint *fingerprint;       // NULL: not known
-    struct json *plan;                     // NULL: not known
-    struct topology topology;              // read back from the store; else empty
+    struct past past;         // what the machine was
+    struct json *plan;        // NULL: not known
+    struct topology topology; // read back from the store; else empty
 };
 
 static void side_fini(struct side *s)
@@ -32,33 +31,9 @@ static void side_fini(struct side *s)
     run_fini(&s->run);
     store_matrices_free(s->list, s->n);
     free(s->ranks);
-    free(s->fingerprint);
-    json_free(s->class_json);
-    json_free(s->config_json);
+    past_fini(&s->past);
     json_free(s->plan);
     topology_fini(&s->topology);
-}
-
-static int load_facts(const struct request *q, const char *hash, struct json **kept,
-                      struct facts *out, struct err *err)
-{
-    CLEANUP_MEM char *text = NULL;
-    if (store_fingerprint_json(q->api->store, hash, &text, err) < 0)
-        return -1;
-    *kept = json_parse(text, strlen(text), err);
-    return *kept ? facts_from_json(out, *kept, err) : -1;
-}
-
-static int load_fingerprint(const struct request *q, struct side *s, struct err *err)
-{
-    if (!*s->run.class_hash || !*s->run.config_hash)
-        return 0;
-    s->fingerprint = calloc(1, sizeof *s->fingerprint);
-    if (!s->fingerprint)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for a fingerprint");
-    if (load_facts(q, s->run.class_hash, &s->class_json, &s->fingerprint->machine_class, err) < 0)
-        return -1;
-    return load_facts(q, s->run.config_hash, &s->config_json, &s->fingerprint->config, err);
 }
 
 static int side_load(const struct request *q, const char *member, int64_t id, struct side *s,
@@ -74,7 +49,7 @@ static int side_load(const struct request *q, const char *member, int64_t id, st
         return -1;
     if (s->run.plan_json)
         s->plan = json_parse(s->run.plan_json, strlen(s->run.plan_json), NULL);
-    return load_fingerprint(q, s, err);
+    return past_load(q->api, &s->run, &s->past, err);
 }
 
 static const struct matrix *named(const struct side *s, const char *name)
@@ -122,18 +97,6 @@ static int choose_matrix(const struct request *q, const struct side *a, const st
                    "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
 }
 
-static void write_changes(const struct side *a, const struct side *b, struct jsonw *w)
-{
-    struct changes *c = calloc(1, sizeof *c);
-    if (c && a->fingerprint && b->fingerprint) {
-        changes_find(c, a->fingerprint, b->fingerprint);
-        changes_write_json(c, w, "changes");
-    } else {
-        jsonw_null(w, "changes");
-    }
-    free(c);
-}
-
 static struct compare_side compare_side_of(const struct side *s, const struct matrix *m)
 {
     // What an import was asked for is a guess of ours, not a fact.
@@ -144,7 +107,7 @@ static struct compare_side compare_side_of(const struct side *s, const struct ma
                                  .node = *s->run.node ? s->run.node : NULL,
                                  .ranks = s->ranks,
                                  .n_ranks = s->n_ranks,
-                                 .fingerprint = s->fingerprint};
+                                 .fingerprint = s->past.fingerprint};
 }
 
 // Every matrix that both runs have, in one line each.
@@ -182,7 +145,8 @@ static int send_comparison(const struct side *a, const struct side *b, const str
     jsonw_text(&w, "verdict", verdict_names[c.groups[0].d.verdict]);
     write_overalls(a, b, o, &w);
     comparison_write_json(&c, &sa, &w, "comparison");
-    write_changes(a, b, &w);
+    if (past_write_changes(&a->past, &b->past, &w, "changes", err) < 0)
+        return -1;
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }
@@ -206,12 +170,7 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
 const struct topology *answers_topology(const struct request *q, const struct run *run,
                                         struct topology *room)
 {
-    CLEANUP_MEM char *xml = NULL;
-    if (store_topology_xml(q->api->store, run->id, &xml, NULL) < 0)
-        return NULL;
-    if (strcmp(xml, q->api->machine->topology_xml) == 0)
-        return &q->api->machine->topology;
-    return probe_topology_stored(room, xml, NULL) < 0 ? NULL : room;
+    return stored_run_topology(q->api->store, q->api->machine, run->id, room);
 }
 
 static struct report_source source_of(const struct request *q, struct side *s)

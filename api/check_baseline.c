@@ -3,6 +3,7 @@
 // database has another version. Age alone is judged anew each time.
 #include "api/check_baseline.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "core/store_history.h"
+#include "model/shape.h"
 
 enum {
     LOOKED_AT_MAX = 50,                // newest runs among which a comparable one is sought
@@ -29,9 +31,20 @@ const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL"
 // --- The newest run ----------------------------------------------------------------------------
 
 struct search {
-    const char *variant;
+    const struct reference *base;
     int64_t id;
 };
+
+// The mode is not part of a variant: a run of one rank at a time has no matrix of all at once.
+static bool has_all(const struct run *r, const struct reference *base)
+{
+    struct shape list[SHAPES_MAX];
+    int n = shape_list(&r->spec, list);
+    for (int i = 0; i < base->n; i++)
+        if (!shape_find(list, n, base->list[i].name))
+            return false;
+    return true;
+}
 
 static void consider(void *ctx, const struct run *r)
 {
@@ -42,14 +55,14 @@ static void consider(void *ctx, const struct run *r)
     if (s->id)
         return;
     metrics_variant(&in, &variant);
-    if (strcmp(buf_text(&variant), s->variant) == 0)
+    if (strcmp(buf_text(&variant), buf_text(&s->base->variant)) == 0 && has_all(r, s->base))
         s->id = r->id;
 }
 
 static int newest(const struct api_services *api, const struct reference *base, int64_t *id,
                   struct err *err)
 {
-    struct search s = {.variant = buf_text(&base->variant)};
+    struct search s = {.base = base};
     const struct run_filter f = {.state = RUN_SUCCEEDED,
                                  .benchmark = benchmarks[base->first.run.spec.benchmark].name,
                                  .node = api->machine->hostname,
@@ -94,7 +107,9 @@ static struct check_group whole_of(const struct matrix *m, const struct comparis
     whole.verdict = VERDICT_SAME;
     for (int i = 0; i < c->rows * c->cols; i++) {
         const struct check_group cell = group_of(m, COMPARE_OVERALL, 0, &c->cells[i]);
-        if (i == 0 || badness(&cell) > badness(&whole))
+        if (!c->cells[i].exists)
+            continue;
+        if (!isfinite(whole.lo) || badness(&cell) > badness(&whole))
             whole = cell;
     }
     return whole;
@@ -117,6 +132,17 @@ static void take(struct check_result *out, const struct matrix *m, const struct 
     }
 }
 
+static struct compare_side side_of(const struct matrix *m, const struct stored_run *r,
+                                   const struct past *past)
+{
+    return (struct compare_side){.matrix = m,
+                                 .method = r->run.method,
+                                 .spec = r->run.imported ? NULL : &r->run.spec,
+                                 .ranks = r->ranks,
+                                 .n_ranks = r->n_ranks,
+                                 .fingerprint = past->fingerprint};
+}
+
 static int compare_matrices(const struct reference *base, const struct stored_run *run,
                             const struct past *past, const struct check_wish *wish,
                             struct check_result *out, struct err *err)
@@ -129,10 +155,8 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
         if (!m)
             return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has no matrix %s", run->run.id,
                            base->list[i].name);
-        const struct compare_side a = {&base->list[i], base->first.run.method, base->first.ranks,
-                                       base->first.n_ranks, base->past.fingerprint};
-        const struct compare_side b = {m, run->run.method, run->ranks, run->n_ranks,
-                                       past->fingerprint};
+        const struct compare_side a = side_of(&base->list[i], &base->first, &base->past);
+        const struct compare_side b = side_of(m, run, past);
         if (compare(&c, &a, &b, &options, err) < 0)
             return -1;
         take(out, m, &c);
@@ -302,11 +326,12 @@ static void age_text(int64_t s, char *out, size_t room)
 
 static void group_text(const struct check_group *g, char *out, size_t room)
 {
-    char what[40] = "all";
-    if (g->by == COMPARE_SIZE)
-        str_size_head((uint64_t)g->value, what, sizeof what);
-    else if (g->by != COMPARE_OVERALL)
-        snprintf(what, sizeof what, "%s %lld", compare_by_names[g->by], (long long)g->value);
+    char label[32], what[48];
+    compare_group_label(&(struct compare_group){.by = g->by, .value = g->value}, label,
+                        sizeof label);
+    // A number alone does not say of what.
+    snprintf(what, sizeof what, "%s%s%s", isdigit(*label) ? compare_by_name(g->by) : "",
+             isdigit(*label) ? " " : "", label);
     int n = snprintf(out, room, "%s %s %+.1f %%", g->matrix, what, g->percent);
     if (isfinite(g->lo) && n > 0 && (size_t)n < room)
         snprintf(out + n, room - (size_t)n, " (%+.1f to %+.1f)", g->lo, g->hi);
@@ -365,10 +390,13 @@ static void write_line(const struct answer *a, struct buf *out)
 
 static void write_group(const struct check_group *g, struct jsonw *w, const char *key)
 {
+    char label[32];
+    compare_group_label(&(struct compare_group){.by = g->by, .value = g->value}, label,
+                        sizeof label);
     jsonw_object(w, key);
     jsonw_text(w, "matrix", g->matrix);
-    jsonw_text(w, "by", compare_by_names[g->by]);
-    jsonw_i64(w, "value", g->value);
+    jsonw_text(w, "by", compare_by_name(g->by));
+    jsonw_text(w, "label", label);
     jsonw_fixed(w, "percent", g->percent, 2);
     jsonw_fixed(w, "lo_percent", g->lo, 2);
     jsonw_fixed(w, "hi_percent", g->hi, 2);

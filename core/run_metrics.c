@@ -2,7 +2,6 @@
 #include "core/run_metrics.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -52,10 +51,10 @@ struct metrics_input metrics_input_of(const struct stored_run *r, const struct t
 int metrics_fill(struct store *s, const struct machine *m, int64_t id, struct err *err)
 {
     struct stored_run r CLEANUP(stored_run_fini) = {0};
+    struct topology room CLEANUP(topology_fini) = {0};
     if (stored_run_load(s, id, &r, err) < 0)
         return -1;
-    bool same = strcmp(r.run.class_hash, m->fingerprint.machine_class.hash) == 0;
-    const struct metrics_input in = metrics_input_of(&r, same ? &m->topology : NULL);
+    const struct metrics_input in = metrics_input_of(&r, stored_run_topology(s, m, id, &room));
     struct metrics_made *made = metrics_make(&in, err);
     const struct run_metrics view = metrics_made_view(made);
     int rc = made ? store_run_metrics(s, id, &view, err) : -1;

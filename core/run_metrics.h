@@ -18,8 +18,7 @@ struct metrics_made *metrics_make(const struct metrics_input *in, struct err *er
 void metrics_made_free(struct metrics_made *m);
 struct run_metrics metrics_made_view(const struct metrics_made *m); // borrowed; NULL: version 0
 
-// Computes and stores those of one stored run. The machine's topology speaks for it only if the run
-// was taken on the same kind of machine.
+// Computes and stores those of one stored run, with the topology of its own time.
 int metrics_fill(struct store *s, const struct machine *m, int64_t id, struct err *err);
 struct metrics_input metrics_input_of(const struct stored_run *r,
                                       const struct topology *t); // borrows both; t may be NULL

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "core/probe.h"
 #include "core/run_metrics.h"
 
 void stored_run_fini(struct stored_run *r)
@@ -39,4 +40,15 @@ void stored_run_variant(const struct stored_run *r, struct buf *out)
 {
     const struct metrics_input in = metrics_input_of(r, NULL);
     metrics_variant(&in, out);
+}
+
+const struct topology *stored_run_topology(struct store *s, const struct machine *m, int64_t id,
+                                           struct topology *room)
+{
+    CLEANUP_MEM char *xml = NULL;
+    if (store_topology_xml(s, id, &xml, NULL) < 0)
+        return NULL;
+    if (m->topology_xml && strcmp(xml, m->topology_xml) == 0)
+        return &m->topology;
+    return probe_topology_stored(room, xml, NULL) < 0 ? NULL : room;
 }

@@ -2,6 +2,7 @@
 // A stored run with everything that was measured.
 #pragma once
 #include "base/buf.h"
+#include "core/machine.h"
 #include "core/store.h"
 
 struct stored_run {
@@ -15,3 +16,7 @@ int stored_run_load(struct store *s, int64_t id, struct stored_run *out, struct 
 void stored_run_fini(struct stored_run *r);
 const struct matrix *stored_run_matrix(const struct stored_run *r, const char *name); // NULL: none
 void stored_run_variant(const struct stored_run *r, struct buf *out); // metrics_variant
+// The topology of the run's own time: this machine's, if nothing has changed, else read back into
+// *room, which the caller clears with topology_fini. NULL: none is stored (imports).
+const struct topology *stored_run_topology(struct store *s, const struct machine *m, int64_t id,
+                                           struct topology *room);
