@@ -229,6 +229,21 @@ def test_check_of_an_old_run_and_of_nothing(own):
     assert "none of the newest" in own.get("/v1/check?baseline=small&format=nagios").body.decode()
 
 
+def test_check_takes_a_run_that_has_what_the_baseline_has(own):
+    both = succeed(own, mode="both")
+    assert baseline(own, "concurrent", succeed(own)).status == 200
+    succeed(own, mode="serial")
+    newer = succeed(own, mode="both")
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["run"]) == ("OK", newer), answer  # it has the matrix, too
+    assert baseline(own, "both", both).status == 200
+    succeed(own)
+    answer = own.get("/v1/check?baseline=both").json
+    assert (answer["state"], answer["run"]) == ("OK", newer), answer
+    serial = succeed(own, mode="serial")
+    assert own.get(f"/v1/check?baseline=concurrent&run={serial}").status == 409
+
+
 def test_check_speaks_nagios(own, bench):
     gone = cli(own, "check")
     assert gone.returncode == 3 and gone.stdout.startswith("NUMAPROBE UNKNOWN - ")
