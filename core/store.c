@@ -321,6 +321,7 @@ int store_db_open(struct store *s, struct err *err)
     char log[600];
     snprintf(log, sizeof log, "%s-wal", s->path);
     s->unclean = !file_empty(log);
+    s->openings++;
     if (migrate_check_file(s->path, schema_sql, err) < 0 || open_db(s, err) < 0 ||
         check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
         prepare_all(s, err) < 0 || read_numbers(s, err) < 0)

@@ -73,6 +73,7 @@ struct store {
     sqlite3 *db; // NULL: none could be opened after a damaged one was set aside
     int lock;
     char dir[480], path[512];
+    int64_t openings;          // of a database: a fresh one counts its changes anew
     int64_t last_id, last_seq; // given so far
     int64_t new_id, new_seq;   // in the transaction that is open; 0: none
     struct buf carry;          // what a fresh database takes over, as SQL
