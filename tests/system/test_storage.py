@@ -142,13 +142,14 @@ def test_keep_days_at_start(make_daemon):
 
 
 def fill(daemon, runs, cells=2000, label=""):
-    """Rows as large runs leave them; the daemon is stopped."""
+    """Rows as large runs leave them, with metrics of a later day, so that nothing is filled in; the daemon is stopped."""
     sizes = json.dumps({"name": "working_set", "unit": "bytes", "values": list(range(1, cells + 1))})
     with sqlite3.connect(database(daemon)) as db:
         seq = db.execute("SELECT value FROM counter WHERE name = 'seq'").fetchone()[0]
         for i in range(runs):
-            run = db.execute("INSERT INTO run (seq, state, benchmark, node, created_ms, label, spec) VALUES "
-                             "(?, 'succeeded', 'latency', 'n', ?, ?, '{\"benchmark\":\"latency\"}')",
+            run = db.execute("INSERT INTO run (seq, state, benchmark, node, created_ms, label, metrics_version, "
+                             "spec) VALUES (?, 'succeeded', 'latency', 'n', ?, ?, 1000000, "
+                             "'{\"benchmark\":\"latency\"}')",
                              (seq + i + 1, 1700000000000 + i, label)).lastrowid
             db.execute("INSERT INTO matrix VALUES (?, 0, 'concurrent', 'latency', 'ns', ?, ?)",
                        (run, '{"name":"rank","unit":"","values":[0]}', sizes))
