@@ -51,7 +51,6 @@ more|debootstrap|the Debian base for that image (--all)
 more|qemu-system-x86|machines with several NUMA nodes (--all)
 more|linux-image-amd64|a kernel for them
 more|busybox-static|their first program
-more|prometheus|promtool checks /metrics and the alert rules (those checks are skipped without)
 more|kmod|the modules that they need
 TABLE
 }
