@@ -297,5 +297,6 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
         return send_dry_run(q, r, &in, &batch, err);
     if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)
         return -1;
+    runner_fill_metrics(q->api->runner);
     return send_runs(q, r, &batch, in.several, err);
 }

@@ -354,8 +354,8 @@ static enum MHD_Result collect_header(void *ctx, enum MHD_ValueKind kind, const 
 static void find_limits(struct request *q)
 {
     const char *allow;
-    int64_t arg;
-    const struct route *route = route_find(routes, q->method, q->path, &arg, &allow, NULL);
+    struct route_args args;
+    const struct route *route = route_find(routes, q->method, q->path, &args, &allow, NULL);
     q->body_max = route && route->body_max ? route->body_max : HTTP_BODY_MAX;
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }

@@ -311,12 +311,3 @@ int http_events(const struct cli *c, const char *path, const char *last_id, even
         return err_set(err, ERR_UNAVAILABLE, "", "the event stream was refused (%ld)", status);
     return transfer_error(c, rc, err);
 }
-
-void http_escape(struct buf *out, const char *text)
-{
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-        if (isalnum(*p) || strchr("-._~", *p))
-            buf_char(out, (char)*p);
-        else
-            buf_fmt(out, "%%%02X", *p);
-}

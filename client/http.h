@@ -32,8 +32,6 @@ int http_problem(const struct http_reply *r, struct err *err);
 // *out. ERR_SYSTEM: fd cannot be written to.
 int http_download(const struct cli *c, const char *path, int fd, struct http_reply *out,
                   struct err *err);
-// Appends a value for a query.
-void http_escape(struct buf *out, const char *text);
 
 // Follows an event stream. fn gets each event's name, id and data; returns false to stop. Returns 0
 // when stopped or ended, -1 when the stream broke (ERR_UNREACHABLE) or was refused.

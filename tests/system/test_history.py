@@ -141,6 +141,18 @@ def test_runs_without_metrics_are_filled_in(own):
     assert wakeups() - first <= 2 * price + 4
 
 
+def test_imports_have_a_history(own):
+    table = "size (MB),0,1\n" + "".join(f"{1 << i},{v},{v + 1}\n" for i, v in enumerate([10] * 4 + [100] * 6))
+    made = own.request("POST", "/v1/imports?node=elsewhere&date=2025-03-14", table,
+                       {"Content-Type": "text/csv"})
+    assert made.status == 201, made.body
+    own.wait_for_line("event=metrics.filled")
+    answer = history(own, "metric=latency.dram.median_ns&node=elsewhere")
+    point, = answer["points"]
+    assert (point["value"], point["lo"], point["measured"][:10]) == (100.5, None, "2025-03-14")
+    assert "imported=true" in answer["variant"]
+
+
 # --- Baselines -----------------------------------------------------------------------------------
 
 def test_baselines(own, bench):
