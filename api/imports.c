@@ -298,5 +298,8 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)
         return -1;
     runner_fill_metrics(q->api->runner);
+    for (int i = 0; i < batch.n; i++)
+        if (!batch.again[i])
+            runner_tell(q->api->runner, batch.ids[i]);
     return send_runs(q, r, &batch, in.several, err);
 }

@@ -11,7 +11,7 @@
 #include "model/run.h"
 
 struct runs_flags {
-    char state[16], since[40], node[64], label[64];
+    char state[16], benchmark[24], since[40], node[64], label[64];
     int64_t limit;
 };
 
@@ -24,6 +24,13 @@ static const struct param runs_params[] = {
      .metavar = "STATE",
      .help =
          "Only runs in this state: queued, running, succeeded, failed, canceled or interrupted."},
+    {.name = "benchmark",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct runs_flags, benchmark),
+     .room = sizeof((struct runs_flags *)0)->benchmark,
+     .def = "",
+     .metavar = "NAME",
+     .help = "Only runs of this benchmark."},
     {.name = "since",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct runs_flags, since),
@@ -93,11 +100,8 @@ static void page_path(struct buf *path, const struct runs_flags *f, int64_t left
     buf_fmt(path, "/v1/runs?limit=%lld", (long long)(left > 200 ? 200 : left));
     const struct {
         const char *name, *value;
-    } filters[] = {{"state", f->state},
-                   {"since", f->since},
-                   {"node", f->node},
-                   {"label", f->label},
-                   {"cursor", cursor}};
+    } filters[] = {{"state", f->state}, {"benchmark", f->benchmark}, {"since", f->since},
+                   {"node", f->node},   {"label", f->label},         {"cursor", cursor}};
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         if (*filters[i].value) {
             buf_fmt(path, "&%s=", filters[i].name);

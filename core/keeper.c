@@ -212,8 +212,16 @@ static void on_event(void *ctx, const struct run_event *e)
 
 static bool left_by_backup(const char *name)
 {
-    size_t n = strlen(name), end = sizeof copy_end - 1;
-    return str_starts(name, copy_mark) && n > end && strcmp(name + n - end, copy_end) == 0;
+    return str_starts(name, copy_mark) && strstr(name, copy_end); // with -journal and the like
+}
+
+// SQLite's journal of a copy whose maker was killed stays beside it.
+static void remove_copy(const char *path)
+{
+    char journal[720];
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    unlink(path);
+    unlink(journal);
 }
 
 static void remove_copies(const struct keeper *k)
@@ -324,7 +332,7 @@ static void finish_backup(struct backup *b, const struct err *how)
         if (b->fd < 0)
             err_sys(&b->how, "cannot open the copy of the database");
     }
-    unlink(b->path);
+    remove_copy(b->path);
     loop_timer_set(b->deadline, -1);
     if (b->how.code)
         log_error("backup", &b->how);
@@ -371,7 +379,7 @@ static int start_backup(struct backup *b, struct err *err)
     char *slash = strrchr(b->path, '/');
     snprintf(slash + 1, sizeof b->path - (size_t)(slash + 1 - b->path), "%s%d%s", copy_mark,
              (int)getpid(), copy_end);
-    unlink(b->path);
+    remove_copy(b->path);
     b->deadline = loop_timer_new(k->loop, on_deadline, b, err);
     if (!b->deadline)
         return -1;
@@ -423,7 +431,7 @@ void backup_free(struct backup *b)
         return;
     if (b->child.pid) {
         store_child_stop(&b->child);
-        unlink(b->path);
+        remove_copy(b->path);
     }
     fd_cleanup(&b->fd);
     loop_timer_free(b->deadline);

@@ -60,6 +60,17 @@ def test_waiting_for_the_next(daemon):
     assert [w["run"]["id"] for w in got[0]["runs"]] == [run["id"]]
 
 
+def test_imports_are_told_too(daemon):
+    start, got = end(daemon), []
+    waiting = threading.Thread(target=lambda: got.append(feed(daemon, start, wait=60)))
+    waiting.start()
+    answer = daemon.request("POST", "/v1/imports?node=other&date=2026-01-01T00:00:00Z",
+                            "size (MB),0,1\n1,10.5,11.5\n2,12.5,13.5\n", {"Content-Type": "text/csv"})
+    assert answer.status == 201, answer.body
+    waiting.join(30)
+    assert [w["run"]["id"] for w in got[0]["runs"]] == [answer.json["id"]]
+
+
 def test_wrong_places(daemon):
     page = feed(daemon, 0, limit=1)
     assert feed(daemon, 0, database=page["database"])["database"] == page["database"]
