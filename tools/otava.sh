@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Gets Apache Otava from PyPI into build/otava, for the test that sets our change points beside it. Its
 # analysis needs numpy and scipy alone, which Debian has (python3-scipy); what else it can do (databases,
-# clouds, chat) is left out. Safe to repeat; needs python3-venv and the network, once.
+# clouds, chat) is left out. Its published example series come with its source, into build/otava/source. Safe
+# to repeat; needs python3-venv and the network, once.
 set -eu
 
 VERSION=0.8.0
@@ -11,7 +12,8 @@ dir=build/otava
 
 # The exit status says whether it is there and works.
 works() {
-    [ -x "$dir/bin/python" ] && "$dir/bin/python" -c 'import otava.analysis' 2>/dev/null
+    [ -f "$dir/source/examples/csv/data/local_sample.csv" ] && [ -x "$dir/bin/python" ] &&
+        "$dir/bin/python" -c 'import otava.analysis' 2>/dev/null
 }
 
 works && exit 0
@@ -22,4 +24,8 @@ python=/usr/bin/python3 # the one that Debian's scipy belongs to
 "$python" -m venv --system-site-packages "$dir"
 "$dir/bin/python" -m pip install -q --disable-pip-version-check --no-deps --timeout 20 --retries 1 \
     "apache-otava==$VERSION"
+"$dir/bin/python" -m pip download -q --disable-pip-version-check --no-deps --no-binary apache-otava --timeout 20 \
+    --retries 1 --dest "$dir" "apache-otava==$VERSION"
+mkdir "$dir/source"
+tar -xzf "$dir/apache_otava-$VERSION.tar.gz" --strip-components=1 -C "$dir/source"
 works

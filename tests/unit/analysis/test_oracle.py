@@ -2,9 +2,11 @@
 """Our statistics against scipy, our change points against Apache Otava. Both are oracles only: where they
 cannot be imported, the test is skipped and says so. NUMAPROBE_ORACLE names the program to ask,
 NUMAPROBE_OTAVA the directory that tools/otava.sh made."""
+import csv
 import glob
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -126,3 +128,34 @@ def test_example_shapes_against_otava():
             assert mine == []
         else:
             assert close(mine, theirs), (name, mine, theirs)
+
+
+def published():
+    """Otava's example series, from the source that tools/otava.sh unpacked: those of its guide and the long
+    ones of its own tests."""
+    source = os.path.join(os.environ.get("NUMAPROBE_OTAVA", "/nonexistent"), "source")
+    path = os.path.join(source, "examples/csv/data/local_sample.csv")
+    if not os.path.exists(path):
+        pytest.skip("apache-otava's examples are not there; tools/otava.sh gets them")
+    with open(path, encoding="utf-8") as f:
+        rows = list(csv.DictReader(f))
+    series = [[float(row[metric]) for row in rows] for metric in ("metric1", "metric2")]
+    with open(os.path.join(source, "tests/analysis_test.py"), encoding="utf-8") as f:
+        lists = re.findall(r"series = \[([-0-9., \n]+)\]", f.read())
+    long = [[float(x) for x in text.replace(",", " ").split()] for text in lists]
+    return series, [v for v in long if len(v) >= 20]
+
+
+def test_published_series_against_otava():
+    analysis = otava()
+    guide, long = published()
+    assert len(guide[0]) == 10 and long
+    # Ten runs are too few for us, who want five on each side: measured twice as often, they are enough.
+    twice = [[x for x in v for _ in range(2)] for v in guide]
+    cases = twice + long
+    theirs = [otava_points(analysis, v) for v in cases]
+    assert theirs[0] == [] and theirs[1] == [12] and all(theirs[2:])
+    for v, mine, other in zip(cases, ask(f"series {len(v)} " + " ".join(map(repr, v)) for v in cases), theirs,
+                              strict=True):
+        assert close(mine, other), (v, mine, other)
+    assert ask(f"series {len(v)} " + " ".join(map(repr, v)) for v in guide) == [[], []]
