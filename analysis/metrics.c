@@ -21,9 +21,9 @@ enum { CACHES_BEYOND = 4 };
 // Without a topology, a plateau below this may be a cache's.
 static const int64_t beyond_bytes_min = (int64_t)64 << 20;
 
-static const char *const near_words[NEARS] = {
-    [NEAR_CORE] = "siblings",      [NEAR_CACHE] = "same_l3",        [NEAR_NODE] = "same_node",
-    [NEAR_SOCKET] = "same_socket", [NEAR_NOTHING] = "other_socket",
+static const char *const near_words[PAIR_CLASSES] = {
+    [PAIR_SIBLINGS] = "siblings",  [PAIR_L3] = "same_l3",          [PAIR_NODE] = "same_node",
+    [PAIR_SOCKET] = "same_socket", [PAIR_REMOTE] = "other_socket",
 };
 
 struct finder {
@@ -406,19 +406,20 @@ static void find_bandwidth(struct finder *f)
 
 // --- Pairs of ranks ----------------------------------------------------------------------------
 
-// What two ranks share; NEARS: not known.
-static enum cpu_near near_of(const struct finder *f, int64_t a, int64_t b)
+// What two ranks share; PAIR_CLASSES: not known.
+static enum pair_class near_of(const struct finder *f, int64_t a, int64_t b)
 {
     const struct topo_cpu *x = cpu_of_rank(f, a), *y = cpu_of_rank(f, b);
-    return x && y ? topology_near(x, y) : NEARS;
+    return topology_pair_class(x, y);
 }
 
-// Cells of rank against rank; `near` NEARS: all.
-static void pool_near(struct finder *f, const struct matrix *m, enum cpu_near near)
+// Cells of rank against rank; `near` PAIR_CLASSES: all.
+static void pool_near(struct finder *f, const struct matrix *m, enum pair_class near)
 {
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++)
-            if (r < c && (near == NEARS || near_of(f, m->row.values[r], m->col.values[c]) == near))
+            if (r < c &&
+                (near == PAIR_CLASSES || near_of(f, m->row.values[r], m->col.values[c]) == near))
                 pool_cell(f, matrix_at(m, r, c));
 }
 
@@ -428,36 +429,36 @@ static void find_c2c(struct finder *f)
         const struct matrix *m = &f->in->matrices[i];
         if (!has_axes(m, "rank", "rank"))
             continue;
-        pool_near(f, m, NEARS);
+        pool_near(f, m, PAIR_CLASSES);
         DRAIN_AND_PUT(f, 1, "c2c.%s.median_ns", m->name);
-        for (int near = 0; near < NEARS; near++) {
-            pool_near(f, m, (enum cpu_near)near);
+        for (int near = 0; near < PAIR_CLASSES; near++) {
+            pool_near(f, m, (enum pair_class)near);
             DRAIN_AND_PUT(f, 1, "c2c.%s.%s.median_ns", m->name, near_words[near]);
         }
     }
 }
 
-static void pool_pairs(struct finder *f, const struct matrix *m, int col, enum cpu_near near)
+static void pool_pairs(struct finder *f, const struct matrix *m, int col, enum pair_class near)
 {
     for (int r = 0; r < m->row.n; r++) {
         int first, second;
         axis_unpair(m->row.values[r], &first, &second);
-        if (near == NEARS || near_of(f, first, second) == near)
+        if (near == PAIR_CLASSES || near_of(f, first, second) == near)
             pool_cell(f, matrix_at(m, r, col));
     }
 }
 
-static void put_latency_near(struct finder *f, enum cpu_near near)
+static void put_latency_near(struct finder *f, enum pair_class near)
 {
-    if (near == NEARS)
+    if (near == PAIR_CLASSES)
         DRAIN_AND_PUT(f, 1, "pingpong.latency.median_us");
     else
         DRAIN_AND_PUT(f, 1, "pingpong.latency.%s.us", near_words[near]);
 }
 
-static void put_bandwidth_near(struct finder *f, enum cpu_near near, const double v[3])
+static void put_bandwidth_near(struct finder *f, enum pair_class near, const double v[3])
 {
-    if (near == NEARS)
+    if (near == PAIR_CLASSES)
         put(f, v, "pingpong.bandwidth.median.gbps");
     else
         put(f, v, "pingpong.bandwidth.%s.gbps", near_words[near]);
@@ -465,7 +466,7 @@ static void put_bandwidth_near(struct finder *f, enum cpu_near near, const doubl
 
 // Half of a round trip by size of the message: the smallest gives the latency, the largest (bytes
 // in microseconds are MB/s) the bandwidth; a longer time is less of it.
-static void find_messages(struct finder *f, const struct matrix *m, enum cpu_near near)
+static void find_messages(struct finder *f, const struct matrix *m, enum pair_class near)
 {
     int last = m->col.n - 1;
     double bytes = (double)m->col.values[last], t[3];
@@ -482,8 +483,8 @@ static void find_pingpong(struct finder *f)
 {
     const struct matrix *pairs = named(f->in, "pingpong");
     const struct matrix *latency = named(f->in, "latency"), *width = named(f->in, "bandwidth");
-    for (int i = 0; i <= NEARS; i++) {
-        enum cpu_near near = i == 0 ? NEARS : (enum cpu_near)(i - 1);
+    for (int i = 0; i <= PAIR_CLASSES; i++) {
+        enum pair_class near = i == 0 ? PAIR_CLASSES : (enum pair_class)(i - 1);
         double v[3];
         if (has_axes(pairs, "pair", "message"))
             find_messages(f, pairs, near);

@@ -9,16 +9,7 @@ static void write_findings(const struct topology *t, struct jsonw *w)
 {
     struct finding list[FINDINGS_MAX];
     int n = machine_findings(t, "", list, FINDINGS_MAX);
-    jsonw_array(w, "findings");
-    for (int i = 0; i < n; i++) {
-        jsonw_object(w, NULL);
-        jsonw_text(w, "name", list[i].name);
-        jsonw_text(w, "text", list[i].text);
-        jsonw_text(w, "remedy", *list[i].remedy ? list[i].remedy : NULL);
-        jsonw_bool(w, "serious", list[i].serious);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
+    findings_write_json(list, n, w, "findings");
 }
 
 int node_get(struct request *q, struct reply *r, struct err *err)

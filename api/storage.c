@@ -57,16 +57,7 @@ void storage_write_findings(const struct api_services *api, struct jsonw *w)
 {
     struct finding found[KEEPER_FINDINGS];
     int n = keeper_findings(api->keeper, found, KEEPER_FINDINGS);
-    jsonw_array(w, "findings");
-    for (int i = 0; i < n; i++) {
-        jsonw_object(w, NULL);
-        jsonw_text(w, "name", found[i].name);
-        jsonw_text(w, "text", found[i].text);
-        jsonw_text(w, "remedy", *found[i].remedy ? found[i].remedy : NULL);
-        jsonw_bool(w, "serious", found[i].serious);
-        jsonw_end(w);
-    }
-    jsonw_end(w);
+    findings_write_json(found, n, w, "findings");
 }
 
 int storage_get(struct request *q, struct reply *r, struct err *err)

@@ -225,3 +225,17 @@ int machine_findings(const struct topology *t, const char *root, struct finding 
     }
     return n;
 }
+
+void findings_write_json(const struct finding *list, int n, struct jsonw *w, const char *key)
+{
+    jsonw_array(w, key);
+    for (int i = 0; i < n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "name", list[i].name);
+        jsonw_text(w, "text", list[i].text);
+        jsonw_text(w, "remedy", *list[i].remedy ? list[i].remedy : NULL);
+        jsonw_bool(w, "serious", list[i].serious);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}

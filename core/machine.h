@@ -32,3 +32,5 @@ struct finding {
     bool serious;
 };
 int machine_findings(const struct topology *t, const char *root, struct finding *out, int most);
+// An array of {"name","text","remedy","serious"}.
+void findings_write_json(const struct finding *list, int n, struct jsonw *w, const char *key);

@@ -193,10 +193,10 @@ static int choose_classes(struct plan *p, const struct topology *t, struct err *
     if (!list)
         return -1;
     const struct topo_cpu *first = n ? list[0] : NULL;
-    bool seen[NEARS] = {false};
+    bool seen[PAIR_CLASSES] = {false};
     for (int i = 0; i < n; i++) {
         const struct topo_cpu *c = list[i];
-        enum cpu_near class = topology_near(c, first);
+        enum pair_class class = topology_pair_class(c, first);
         if (i > 0 && seen[class])
             continue;
         seen[class] = i > 0;

@@ -59,17 +59,6 @@ static int llc_level(const struct topology *t)
     return level;
 }
 
-enum cpu_near topology_near(const struct topo_cpu *a, const struct topo_cpu *b)
-{
-    if (a->core == b->core)
-        return NEAR_CORE;
-    if (a->l3 >= 0 && a->l3 == b->l3)
-        return NEAR_CACHE;
-    if (a->node >= 0 && a->node == b->node)
-        return NEAR_NODE;
-    return a->package == b->package ? NEAR_SOCKET : NEAR_NOTHING;
-}
-
 int64_t topology_cache_bytes(const struct topology *t, int level)
 {
     int64_t least = 0;

@@ -51,10 +51,6 @@ struct topology {
     char source[24]; // "linux", "xml", "synthetic", "recorded", "stored"
 };
 
-// What two CPUs share, the nearest first.
-enum cpu_near { NEAR_CORE, NEAR_CACHE, NEAR_NODE, NEAR_SOCKET, NEAR_NOTHING, NEARS };
-enum cpu_near topology_near(const struct topo_cpu *a, const struct topo_cpu *b);
-
 void topology_fini(struct topology *t);
 const struct topo_cpu *topology_cpu(const struct topology *t, int os);   // NULL: none
 const struct topo_node *topology_node(const struct topology *t, int os); // NULL: none
@@ -64,7 +60,7 @@ int64_t topology_cache_bytes(const struct topology *t,
 int64_t topology_llc_bytes(const struct topology *t); // of one last-level cache; 0 unknown
 int64_t topology_llc_total(const struct topology *t); // all of that level together
 
-// What two CPUs share.
+// What two CPUs share, the nearest first.
 enum pair_class {
     PAIR_SIBLINGS, // two threads of a core
     PAIR_L3,       // the same last-level cache
