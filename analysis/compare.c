@@ -39,8 +39,10 @@ static const struct {
 // No clock is better than this: a cell whose samples are all equal is not infinitely sure.
 static const double error_floor = 0.0005;
 enum {
-    GROUP_CELLS_MIN = 4, // fewer scattered single values say nothing
-    VISITS_ASSUMED = 3,  // of an interval of unknown origin: the default of latency runs
+    GROUP_CELLS_MIN = 4,  // fewer scattered single values say nothing
+    SHARED_CELLS_MIN = 8, // fewer do not tell what they have in common
+    PRIOR_DF_MAX = 100,   // Student's t is normal by then
+    VISITS_ASSUMED = 3,   // of an interval of unknown origin: the default of latency runs
 };
 
 struct log_value {
@@ -92,6 +94,38 @@ static struct log_value log_of(const struct cell *cell, int64_t visits)
     return v;
 }
 
+// Two degrees of freedom a cell say little about its error. What the errors of all cells of a side
+// have in common says more: each variance is drawn towards their typical one, the more, the less
+// they differ beyond what chance explains, and gains the degrees of freedom that this is worth
+// (Smyth, 2004: a scaled inverse chi square as prior, fitted to the logs of the variances). Where
+// cells really differ, hardly anything is gained.
+static void share_errors(struct log_value *cells, int n)
+{
+    double sum = 0, squares = 0, noise = 0;
+    int known = 0;
+    for (int k = 0; k < n; k++) {
+        if (isnan(cells[k].var))
+            continue;
+        double half = cells[k].df / 2, e = log(cells[k].var) - dist_digamma(half) + log(half);
+        sum += e;
+        squares += e * e;
+        noise += dist_trigamma(half);
+        known++;
+    }
+    if (known < SHARED_CELLS_MIN)
+        return;
+    double mean = sum / known, beyond = (squares - sum * mean) / (known - 1) - noise / known;
+    double half = beyond > 0 ? dist_trigamma_inverse(beyond) : INFINITY;
+    double prior_df = fmin(2 * half, PRIOR_DF_MAX);
+    double prior = exp(mean + dist_digamma(prior_df / 2) - log(prior_df / 2));
+    for (int k = 0; k < n; k++)
+        if (!isnan(cells[k].var)) {
+            double df = cells[k].df + prior_df;
+            cells[k].var = (prior_df * prior + cells[k].df * cells[k].var) / df;
+            cells[k].df = df;
+        }
+}
+
 static void set_interval(struct difference *d, double log_ratio, double error, double df)
 {
     double reach = isnan(error) ? NAN : dist_t_quantile(0.975, df) * error;
@@ -123,22 +157,43 @@ struct sides {
     struct log_value *apart; // of each cell; owned by compare()
 };
 
-static void compare_cell(struct comparison *c, const struct sides *s, int k)
+// The logs of both sides of every cell.
+static void read_cells(struct comparison *c, const struct sides *s, struct log_value *x,
+                       struct log_value *y)
 {
-    int i = k / c->cols, j = k % c->cols;
-    struct difference *d = &c->cells[k];
-    *d = (struct difference){
-        .exists = shape_has_cell(s->a->matrix, c->row_a[i], c->col_a[j]), .percent = NAN, .p = NAN};
-    s->apart[k] = (struct log_value){NAN, NAN, NAN};
-    if (!d->exists)
-        return;
-    const struct cell *a = matrix_at(s->a->matrix, c->row_a[i], c->col_a[j]);
-    const struct cell *b = cell_b(c, s->b->matrix, i, j);
-    s->apart[k] = apart(log_of(a, s->visits_a), log_of(b, s->visits_b));
-    d->a = a->v[CELL_MEDIAN];
-    d->b = b->v[CELL_MEDIAN];
-    set_interval(d, s->apart[k].log, sqrt(s->apart[k].var), s->apart[k].df);
-    d->cells = !isnan(d->percent);
+    for (int k = 0; k < c->rows * c->cols; k++) {
+        int i = k / c->cols, j = k % c->cols;
+        struct difference *d = &c->cells[k];
+        *d = (struct difference){.exists = shape_has_cell(s->a->matrix, c->row_a[i], c->col_a[j])};
+        x[k] = y[k] = (struct log_value){NAN, NAN, NAN};
+        if (!d->exists)
+            continue;
+        const struct cell *a = matrix_at(s->a->matrix, c->row_a[i], c->col_a[j]);
+        const struct cell *b = cell_b(c, s->b->matrix, i, j);
+        x[k] = log_of(a, s->visits_a);
+        y[k] = log_of(b, s->visits_b);
+        d->a = a->v[CELL_MEDIAN];
+        d->b = b->v[CELL_MEDIAN];
+    }
+}
+
+static int set_cells(struct comparison *c, const struct sides *s, struct err *err)
+{
+    int n = c->rows * c->cols;
+    CLEANUP_MEM struct log_value *both = calloc(2 * (size_t)n, sizeof *both);
+    if (!both)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
+    struct log_value *x = both, *y = both + n;
+    read_cells(c, s, x, y);
+    share_errors(x, n);
+    share_errors(y, n);
+    for (int k = 0; k < n; k++) {
+        struct difference *d = &c->cells[k];
+        s->apart[k] = apart(x[k], y[k]);
+        set_interval(d, s->apart[k].log, sqrt(s->apart[k].var), s->apart[k].df);
+        d->cells = d->exists && !isnan(d->percent);
+    }
+    return 0;
 }
 
 static int compare_cells(struct comparison *c, const struct sides *s, struct err *err)
@@ -149,8 +204,9 @@ static int compare_cells(struct comparison *c, const struct sides *s, struct err
     c->cells = calloc((size_t)n, sizeof *c->cells);
     if (p == NULL || scratch == NULL || c->cells == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
+    if (set_cells(c, s, err) < 0)
+        return -1;
     for (int k = 0; k < n; k++) {
-        compare_cell(c, s, k);
         p[k] = c->cells[k].p;
         exist += c->cells[k].exists;
         single += c->cells[k].exists && !c->cells[k].known;
@@ -168,14 +224,15 @@ static int compare_cells(struct comparison *c, const struct sides *s, struct err
 }
 
 // A difference counts if it is significant and not surely below the threshold. `same` is a claim
-// too: the whole interval lies inside the threshold.
+// too: the whole interval lies inside the threshold, by a tenth of it, so that however sure we are,
+// a difference as large as the threshold is not the same.
 static void judge(struct difference *d, bool more_is_better, const struct compare_options *o)
 {
     double t = o->threshold_percent, worse = more_is_better ? -d->percent : d->percent;
     d->verdict = VERDICT_INCONCLUSIVE;
     if (!d->known || isnan(d->percent))
         return;
-    if (d->lo > -t && d->hi < t)
+    if (d->lo > -0.9 * t && d->hi < 0.9 * t)
         d->verdict = VERDICT_SAME;
     else if (d->p <= o->level && worse >= t / 2)
         d->verdict = VERDICT_SLOWER;

@@ -101,3 +101,40 @@ void dist_fdr(double *p, int n, int *scratch)
         p[scratch[k]] = least;
     }
 }
+
+// Both by recurrence to where the asymptotic series is exact to 1e-12 (Abramowitz and
+// Stegun 6.3.18, 6.4.12).
+double dist_digamma(double x)
+{
+    double sum = 0;
+    for (; x < 10; x++)
+        sum -= 1 / x;
+    double y = 1 / (x * x);
+    return sum + log(x) - 0.5 / x - y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y / 240)));
+}
+
+double dist_trigamma(double x)
+{
+    double sum = 0;
+    for (; x < 10; x++)
+        sum += 1 / (x * x);
+    double y = 1 / (x * x);
+    return sum + 1 / x + y / 2 +
+           y / x * (1.0 / 6 - y * (1.0 / 30 - y * (1.0 / 42 - y * (1.0 / 30 - y * 5 / 66))));
+}
+
+// Bisection: trigamma falls from infinity to 0, between 1/x and 1/x + 1/x^2.
+double dist_trigamma_inverse(double y)
+{
+    double low = 1 / (y + 1), high = 1 / y + 1;
+    while (dist_trigamma(low) < y)
+        low /= 2;
+    for (int i = 0; i < 100 && high - low > 1e-12 * high; i++) {
+        double x = (low + high) / 2;
+        if (dist_trigamma(x) > y)
+            low = x;
+        else
+            high = x;
+    }
+    return (low + high) / 2;
+}

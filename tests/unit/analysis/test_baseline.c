@@ -106,7 +106,7 @@ static int alarms(double shift, unsigned long long *seed)
 
 static void test_simulated(void)
 {
-    enum { TIMES = 300 };
+    enum { TIMES = 3000 };
     unsigned long long seed = 20261121;
     int same = 0, slower = 0;
     printf("# seed %llu\n", seed);
