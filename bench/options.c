@@ -81,6 +81,24 @@ static const struct param own[] = {
 };
 const struct param_table options_own = {own, COUNT_OF(own)};
 
+static bool mode_given(const struct options *o)
+{
+    for (int i = 1; i < o->argc; i++)
+        if (str_starts(o->argv[i], "--mode"))
+            return true;
+    return false;
+}
+
+// Named as it is typed: --load-rate for the member load_rate.
+static int prefix_option(struct err *err)
+{
+    char option[sizeof err->member];
+    snprintf(option, sizeof option, "%s", err->member);
+    for (char *p = option; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    return err_prefix(err, "--%s", option);
+}
+
 static int settle(struct options *o, struct err *err)
 {
     if (o->csv && o->json)
@@ -88,15 +106,13 @@ static int settle(struct options *o, struct err *err)
     o->format = o->csv ? FORMAT_CSV : o->json ? FORMAT_JSON : FORMAT_TABLE;
     if (o->serial && o->spec.benchmark != BENCHMARK_LATENCY)
         return err_set(err, ERR_USAGE, "serial", "--serial belongs to the latency benchmark");
+    if (o->serial && mode_given(o) && o->spec.mode != MODE_SERIAL)
+        return err_set(err, ERR_USAGE, "serial", "--serial contradicts another --mode");
     if (o->serial)
         o->spec.mode = MODE_SERIAL;
     if (*o->bind && !o->ranks)
         return err_set(err, ERR_USAGE, "bind", "--bind needs --np: a launcher binds its own ranks");
-    if (spec_check(&o->spec, err) == 0)
-        return 0;
-    char member[sizeof err->member];
-    snprintf(member, sizeof member, "%s", err->member);
-    return err_prefix(err, "--%s", member);
+    return spec_check(&o->spec, err) < 0 ? prefix_option(err) : 0;
 }
 
 static int no_benchmark(const char *word, struct err *err)

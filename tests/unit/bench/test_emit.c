@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "bench/print.h"
 #include "model/result_print.h"
 #include "tests/unit/tap.h"
@@ -227,6 +228,14 @@ static void bad_options(void)
     CHECK(o.spec.mode == MODE_SERIAL, "--serial is --mode=serial");
     char *both[] = {(char[]){"numa_bench"}, (char[]){"--csv"}, (char[]){"--json"}};
     CHECK(options_parse(&o, 3, both, &err) < 0, "--csv with --json is refused");
+    char *modes[] = {(char[]){"numa_bench"}, (char[]){"--mode=both"}, (char[]){"--serial"}};
+    CHECK(options_parse(&o, 3, modes, &err) < 0 && strstr(err.text, "--serial contradicts"),
+          "--serial with --mode=both is refused: %s", err.text);
+    char *plain[] = {(char[]){"numa_bench"}, (char[]){"--mode=concurrent"}, (char[]){"--serial"}};
+    CHECK(options_parse(&o, 3, plain, &err) < 0, "and with --mode=concurrent");
+    char *rate[] = {(char[]){"numa_bench"}, (char[]){"--load-rate=5"}};
+    CHECK(options_parse(&o, 2, rate, &err) < 0 && str_starts(err.text, "--load-rate: "),
+          "an option is named as it is typed: %s", err.text);
     char *foreign[] = {(char[]){"numa_bench"}, (char[]){"c2c"}, (char[]){"--serial"}};
     CHECK(options_parse(&o, 3, foreign, &err) < 0, "--serial of c2c is refused");
     char *quick[] = {(char[]){"numa_bench"}, (char[]){"--cell-ms=77"}, (char[]){"--quick"}};
