@@ -124,6 +124,19 @@ static int no_benchmark(const char *word, struct err *err)
     return err_set(err, ERR_USAGE, "", "\"%.40s\" is not a benchmark (there are: %s)", word, names);
 }
 
+// From the defaults on: what the words from *next say.
+static int read_words(struct options *o, const struct benchmark *b, bool quick, int *next,
+                      struct err *err)
+{
+    const struct param_target targets[] = {{&b->params, &o->spec}, {&options_own, o}};
+    struct param_args args = {.targets = targets, .n_targets = COUNT_OF(targets)};
+    spec_init(&o->spec, (enum benchmark_id)(b - benchmarks));
+    param_defaults(&options_own, o);
+    if (quick)
+        spec_quick(&o->spec);
+    return param_parse_args(&args, o->argc, o->argv, next, err);
+}
+
 static int parse(struct options *o, int argc, char **argv, struct err *err)
 {
     int next = 1;
@@ -134,14 +147,11 @@ static int parse(struct options *o, int argc, char **argv, struct err *err)
     }
     if (!b)
         return no_benchmark(argv[1], err);
-    spec_init(&o->spec, (enum benchmark_id)(b - benchmarks));
-    param_defaults(&options_own, o);
-    for (int i = next; i < argc; i++)
-        if (strcmp(argv[i], "--quick") == 0)
-            spec_quick(&o->spec); // first, so that what is given holds
-    const struct param_target targets[] = {{&b->params, &o->spec}, {&options_own, o}};
-    struct param_args args = {.targets = targets, .n_targets = COUNT_OF(targets)};
-    if (param_parse_args(&args, argc, argv, &next, err) < 0)
+    // Twice: the first time tells whether --quick is asked for, in whatever form and place; its
+    // values come before what is given.
+    int again = next;
+    if (read_words(o, b, false, &next, err) < 0 ||
+        (o->quick && read_words(o, b, true, &again, err) < 0))
         return -1;
     if (next < argc)
         return err_set(err, ERR_USAGE, "", "\"%.40s\" is no option (see --help)", argv[next]);

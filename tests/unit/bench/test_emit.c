@@ -242,6 +242,12 @@ static void bad_options(void)
     o = parsed(3, quick);
     CHECK(o.spec.precision == 5 && o.spec.visits == 1 && o.spec.cell_ms == 77,
           "--quick sets defaults; what is given holds, whatever the order");
+    char *word[] = {(char[]){"numa_bench"}, (char[]){"--quick=true"}};
+    o = parsed(2, word);
+    CHECK(o.spec.visits == 1 && o.spec.quick, "--quick=true is --quick");
+    char *no[] = {(char[]){"numa_bench"}, (char[]){"--quick"}, (char[]){"--no-quick"}};
+    o = parsed(3, no);
+    CHECK(o.spec.visits == 3 && !o.spec.quick, "--no-quick takes it back");
 }
 
 int main(void)
