@@ -265,9 +265,6 @@ static int choose_benchmark(struct spec *spec, int *argc, char ***argv, struct e
         ++*argv;
     }
     spec_init(spec, (enum benchmark_id)(b - benchmarks));
-    for (int i = 0; i < *argc; i++)
-        if (strcmp((*argv)[i], "--quick") == 0)
-            spec_quick(spec); // first, so that what is given holds
     return 0;
 }
 
@@ -312,6 +309,12 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     args.most = k->has_spec ? 0 : k->n_max;
     if (parse_options(&args, argc, argv, 0, err) < 0)
         return -1;
+    if (k->has_spec && spec.quick) { // its values first, so that what is given holds
+        spec_init(&spec, (enum benchmark_id)spec.benchmark);
+        spec_quick(&spec);
+        if (parse_options(&args, argc, argv, 0, err) < 0)
+            return -1;
+    }
     invocation.n = args.n;
     if (invocation.n < k->n_min)
         return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);

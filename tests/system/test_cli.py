@@ -110,6 +110,13 @@ def test_run_prints_plan_and_table(url, daemon, needs_fake_bench):
     assert {r["working_set_bytes"] for r in wide} == {str(1 << 20), str(2 << 20)}
 
 
+def test_quick_in_every_form(url):
+    for form, wanted in [("--quick", True), ("--quick=true", True), ("--quick=false", False)]:
+        done = run("run", "--dry-run", "--size=4M", form, url=url)
+        assert done.returncode == 0, done.stderr
+        assert ("--visits=1" in done.stdout + done.stderr) == wanted, form
+
+
 def test_dry_run_changes_nothing(url, daemon):
     before = len(daemon.get("/v1/runs").json["runs"])
     done = run("run", "--dry-run", "--size=4M", url=url)
