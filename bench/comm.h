@@ -19,6 +19,7 @@ struct comm {
 struct comm_start {
     int ranks;          // 0: somebody else has started us, or there is one
     const char *bind;   // "CPU:NODE,CPU:NODE,…" one a rank, -1 for anywhere; "": as we are
+    bool oversubscribe; // ranks may share a CPU
     bool single_thread; // this process will have one thread: MPI's messages cost a third less then
 };
 

@@ -2,7 +2,9 @@
 // The launcher without MPI: the process that was started forks the ranks, waits for them, and ends
 // as the first that failed does, taking the others with it, as mpirun would. The board is memory
 // that they inherit.
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,39 +19,92 @@
 #include "bench/life.h"
 #include "bench/place.h"
 
+struct binding {
+    int cpu, node; // -1: as it is
+};
+
 static int bad_bind(const char *bind, struct err *err)
 {
     return err_set(err, ERR_USAGE, "bind",
-                   "--bind: must be CPU:NODE for each rank, such as 0:0,8:1; got \"%.80s\"", bind);
+                   "--bind: must be CPU:NODE for each rank and no more, such as 0:0,8:1 (-1 for "
+                   "anywhere); got \"%.80s\"",
+                   bind);
 }
 
-// The n-th CPU:NODE of the list.
-static int binding(const char *bind, int n, int *cpu, int *node, struct err *err)
+// A number from -1 on, with what has to follow it.
+static bool read_number(const char **at, char end, int *out)
+{
+    char *after;
+    if (**at != '-' && !isdigit((unsigned char)**at))
+        return false;
+    errno = 0;
+    long n = strtol(*at, &after, 10);
+    if (errno || n < -1 || n > INT_MAX || *after != end)
+        return false;
+    *out = (int)n;
+    *at = after + (end != '\0');
+    return true;
+}
+
+static bool read_bindings(const char *bind, struct binding *list, int n)
 {
     const char *at = bind;
-    for (int i = 0; i < n; i++) {
-        at = strchr(at, ',');
-        if (!at++)
-            return bad_bind(bind, err);
-    }
-    int used = 0;
-    if (sscanf(at, "%d:%d%n", cpu, node, &used) != 2 || (at[used] && at[used] != ','))
-        return bad_bind(bind, err);
+    for (int i = 0; i < n; i++)
+        if (!read_number(&at, ':', &list[i].cpu) ||
+            !read_number(&at, i == n - 1 ? '\0' : ',', &list[i].node))
+            return false;
+    return true;
+}
+
+static int crowded(struct err *err, const char *member, const char *what, int n)
+{
+    return err_set(err, ERR_USAGE, member,
+                   "--%s: %s %d: ranks would take turns there; --oversubscribe if that is meant",
+                   member, what, n);
+}
+
+// Ranks that share a CPU measure each other's time slices: only where that is asked for.
+static int check_room(const struct comm_start *start, const struct binding *list, struct err *err)
+{
+    struct place all;
+    if (start->oversubscribe)
+        return 0;
+    place_wanted(&all);
+    if (!*start->bind && start->ranks > all.cpus)
+        return crowded(err, "np", "more ranks than CPUs, which are", all.cpus);
+    for (int i = 0; *start->bind && i < start->ranks; i++)
+        for (int k = 0; k < i && list[i].cpu >= 0; k++)
+            if (list[k].cpu == list[i].cpu)
+                return crowded(err, "bind", "two ranks on CPU", list[i].cpu);
     return 0;
 }
 
-static int bind_rank(struct comm *c, struct err *err)
+static int find_bindings(const struct comm_start *start, struct binding *list, struct err *err)
 {
-    int cpu, node;
-    if (!*c->start->bind)
-        return 0;
-    if (binding(c->start->bind, c->rank, &cpu, &node, err) < 0)
-        return -1;
-    return place_process(cpu, node, err);
+    for (int i = 0; i < start->ranks; i++)
+        list[i] = (struct binding){-1, -1};
+    if (*start->bind && !read_bindings(start->bind, list, start->ranks))
+        return bad_bind(start->bind, err);
+    return check_room(start, list, err);
+}
+
+// A process that has been waited for has no number any more: it may be anybody's by now.
+static void forget(pid_t *pids, int n, pid_t pid)
+{
+    for (int i = 0; i < n; i++)
+        if (pids[i] == pid)
+            pids[i] = -1;
+}
+
+static void kill_all(const pid_t *pids, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (pids[i] > 0)
+            kill(pids[i], SIGKILL);
 }
 
 // Kills the rest when one has failed; the exit status is the first failure's.
-static int wait_for_ranks(const pid_t *pids, int n)
+static int wait_for_ranks(pid_t *pids, int n)
 {
     int status, worst = 0, left = n;
     while (left > 0) {
@@ -59,6 +114,7 @@ static int wait_for_ranks(const pid_t *pids, int n)
         if (pid < 0)
             break;
         left--;
+        forget(pids, n, pid);
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         if (!code || worst)
             continue;
@@ -66,8 +122,7 @@ static int wait_for_ranks(const pid_t *pids, int n)
         if (WIFSIGNALED(status))
             fprintf(stderr, "numa_bench: process %d was killed by signal %d\n", (int)pid,
                     WTERMSIG(status));
-        for (int i = 0; i < n; i++)
-            kill(pids[i], SIGKILL);
+        kill_all(pids, n);
     }
     return worst;
 }
@@ -86,8 +141,7 @@ static int fork_ranks(struct comm *c, pid_t *pids, struct err *err)
         pids[r] = fork();
         if (pids[r] < 0) {
             err_sys(err, "cannot start rank %d", r);
-            for (int i = 0; i < r; i++)
-                kill(pids[i], SIGKILL);
+            kill_all(pids, r);
             return -1;
         }
         if (pids[r] == 0) {
@@ -99,26 +153,40 @@ static int fork_ranks(struct comm *c, pid_t *pids, struct err *err)
     return 0;
 }
 
-static int processes_open(struct comm *c, struct err *err)
+// In the process that was started: ends here, or comes back as an error. In a rank: 1.
+static int start_ranks(struct comm *c, struct err *err)
 {
-    c->size = c->start->ranks;
-    size_t bytes = board_bytes(c->size);
-    void *board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pid_t *pids = calloc((size_t)c->size, sizeof *pids);
-    if (board == MAP_FAILED || !pids) {
-        free(pids);
+    CLEANUP_MEM pid_t *pids = calloc((size_t)c->size, sizeof *pids);
+    if (!pids)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", c->size);
-    }
-    c->board = board;
     fflush(NULL);
     int child = fork_ranks(c, pids, err);
     if (child == 0)
-        run_ranks(c, pids, c->size);
-    free(pids);
-    if (child < 0)
+        run_ranks(c, steal_ptr(&pids), c->size);
+    return child;
+}
+
+static int bind_rank(const struct comm *c, const struct binding *b, struct err *err)
+{
+    return *c->start->bind ? place_process(b->cpu, b->node, err) : 0;
+}
+
+static int processes_open(struct comm *c, struct err *err)
+{
+    c->size = c->start->ranks;
+    CLEANUP_MEM struct binding *list = calloc((size_t)c->size, sizeof *list);
+    if (!list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", c->size);
+    if (find_bindings(c->start, list, err) < 0)
+        return -1;
+    c->board =
+        mmap(NULL, board_bytes(c->size), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c->board == MAP_FAILED)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", c->size);
+    if (start_ranks(c, err) < 0)
         return -1;
     // All fail or none, as with any other step.
-    int outcome = bind_rank(c, err);
+    int outcome = bind_rank(c, &list[c->rank], err);
     if (outcome < 0)
         board_fault(c->board, c->rank, err);
     outcome = board_meet(c->board, c->size, err);

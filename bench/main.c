@@ -47,7 +47,7 @@ static int measure(const struct options *o, struct emit *e)
     struct comm comm;
     struct err err = {0};
     bool messages = o->spec.benchmark == BENCHMARK_PINGPONG; // which populates no arena by threads
-    const struct comm_start start = {(int)o->ranks, o->bind, messages};
+    const struct comm_start start = {(int)o->ranks, o->bind, o->oversubscribe, messages};
     if (comm_open(&comm, &start, &err) < 0)
         return report(e, comm.rank ? comm.rank : comm_rank_hint(), &err);
     int status = 0;

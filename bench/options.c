@@ -36,6 +36,11 @@ static const struct param own[] = {
      .def = "",
      .metavar = "LIST",
      .help = "With --np: CPU:NODE of each rank, 0:0,8:1; -1 leaves it as it is."},
+    {.name = "oversubscribe",
+     .kind = PARAM_BOOL,
+     .offset = AT(oversubscribe),
+     .def = "false",
+     .help = "With --np: allow several ranks on one CPU."},
     {.name = "csv",
      .kind = PARAM_BOOL,
      .offset = AT(csv),
@@ -112,6 +117,8 @@ static int settle(struct options *o, struct err *err)
         o->spec.mode = MODE_SERIAL;
     if (*o->bind && !o->ranks)
         return err_set(err, ERR_USAGE, "bind", "--bind needs --np: a launcher binds its own ranks");
+    if (o->oversubscribe && !o->ranks)
+        return err_set(err, ERR_USAGE, "oversubscribe", "--oversubscribe needs --np");
     return spec_check(&o->spec, err) < 0 ? prefix_option(err) : 0;
 }
 

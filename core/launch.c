@@ -351,6 +351,8 @@ static void add_processes(struct words *w, const struct launch_paths *paths, con
         buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, p->ranks[i].mem_node);
     words_fmt(w, "--np=%d", p->n_ranks);
     words_fmt(w, "--bind=%s", buf_text(&bind));
+    if (s->oversubscribe)
+        words_add(w, "--oversubscribe");
 }
 
 static void add_environment(struct words *w, const char *dir, const char *nonce, bool as_root)

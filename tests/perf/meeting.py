@@ -37,6 +37,7 @@ def one_round(options, method, late):
         cpus = sorted(os.sched_getaffinity(0))[:2]
         cpus = [cpus[-1]] * 2 if options.share_cpu else cpus
         bench = subprocess.Popen([options.bench, "latency", "--np=2", f"--method={method}",
+                                  "--oversubscribe",
                                   f"--bind={cpus[0]}:-1,{cpus[1]}:-1", f"--size={options.size}",
                                   f"--channel={fifo}"])
         medians = {}

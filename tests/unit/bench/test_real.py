@@ -150,7 +150,8 @@ def every_benchmark(bench, start, launcher):
 
 
 def processes(bench, *options):
-    return subprocess.run([bench, options[0], "--np=2", *options[1:]], capture_output=True,
+    few = [] if len(os.sched_getaffinity(0)) > 1 else ["--oversubscribe"]
+    return subprocess.run([bench, options[0], "--np=2", *few, *options[1:]], capture_output=True,
                           text=True, timeout=60, env={"PATH": os.environ["PATH"]})
 
 
@@ -162,10 +163,19 @@ def without_mpi(bench):
     ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
     check([r["cpu_wanted"] for r in ranks] == cpus[:2], "ranks are where --bind says", done.stderr)
     for options, word in [(["--bind=0:0"], "--bind"), (["--bind=0:0,9999:0"], "9999"),
-                          (["--bind=0:77,0:0"], "77")]:
+                          (["--bind=0:0,1:0,2:0"], "no more"), (["--bind=-2:0,0:0"], "got"),
+                          (["--bind=4294967296:0,1:0"], "got"), (["--bind=0:0,0:0"], "oversubscribe"),
+                          (["--bind=0:0,1:0,"], "got"), (["--bind=0: 0,1:0"], "got"),
+                          (["--bind=0:0,1"], "got"), (["--np=1000"], "oversubscribe"),
+                          (["--oversubscribe", "--np=0"], "needs --np"),
+                          (["--oversubscribe", "--bind=0:77,0:0"], "77")]:
         done = processes(bench, "latency", "--size=64K", *FAST, *options)
         check(done.returncode == 2 and word in done.stderr and done.stderr.count("numa_bench") == 1,
-              f"{options[0]} is refused, once", done.stderr)
+              f"{' '.join(options)} is refused, once", done.stderr)
+    done = processes(bench, "latency", "--size=64K", "--json", *FAST, "--oversubscribe",
+                     f"--bind={cpus[0]}:-1,{cpus[0]}:-1")
+    check(done.returncode == 0 and "cpu_wanted" in done.stdout, "two ranks on one CPU, if asked for",
+          done.stderr)
     done = processes(bench, "pingpong")
     check(done.returncode == 2 and "mpirun" in done.stderr, "pingpong needs MPI", done.stderr)
     victim = subprocess.Popen([bench, "--np=2", "--size=64K", "--cell-ms=60000", "--precision=0.05",

@@ -85,6 +85,12 @@ static void test_processes(void)
           "its ranks and places");
     CHECK(has_word(l.argv, "--targets=0-1,4"), "the targets that the plan has found");
     CHECK(!has_word(l.argv, "-np"), "no mpirun");
+    CHECK(!has_word(l.argv, "--oversubscribe"), "a CPU a rank");
+    launch_fini(&l);
+    s.oversubscribe = true;
+    CHECK(launch_make(&l, &paths, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0 &&
+              has_word(l.argv, "--oversubscribe"),
+          "unless they may share one");
     launch_fini(&l);
 }
 
