@@ -61,6 +61,23 @@ static int make_matrices(const struct sweep *w, struct matrix *m, struct err *er
     return 0;
 }
 
+// A loader on a rank's CPU would take turns with it instead of loading the memory.
+static int check_load_cpus(const struct session *s, struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    if (s->spec->load == LOAD_NONE || !*s->spec->load_cpus)
+        return 0; // load_start asks for them
+    if (str_to_ids(s->spec->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < session_ranks(s); r++)
+            if (s->board->slot[r].info.cpu_wanted == ids[i])
+                return err_set(err, ERR_USAGE, "load_cpus", "--load-cpus: CPU %d has rank %d",
+                               ids[i], r);
+    return 0;
+}
+
 static int begin(struct sweep *w, struct err *err)
 {
     struct session *s = w->s;
@@ -68,7 +85,8 @@ static int begin(struct sweep *w, struct err *err)
     int ranks = session_ranks(s), n = session_chief(s) ? w->n_matrices : 0;
     uint64_t bytes = arena_round(w->sizes[w->n_sizes - 1], (enum pages)s->spec->pages);
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks + 1, sizeof *d);
-    int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
+    int outcome =
+        d ? check_load_cpus(s, err) : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
         d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted, .bytes = bytes};
     if (d && s->spec->load != LOAD_NONE)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/load.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -158,7 +159,10 @@ struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, i
     l->kind = kind;
     l->bytes = bytes;
     l->mb_per_s = mb_per_s;
-    if (set_up(l, cpus, err) < 0 || pthread_create(&l->runner, NULL, hand_over, l) != 0) {
+    int failed = set_up(l, cpus, err);
+    if (failed == 0 && (errno = pthread_create(&l->runner, NULL, hand_over, l)) != 0)
+        failed = err_sys(err, "cannot start a thread for the load");
+    if (failed) {
         load_free(l);
         return NULL;
     }

@@ -6,6 +6,7 @@ usage: test_real.py NUMA_BENCH
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -202,8 +203,14 @@ def loads(bench):
     done = subprocess.run([bench, "--size=1M", "--json", "--load=read", f"--load-cpus={cpus[-1]}",
                            "--load-rate=500", *FAST], capture_output=True, text=True, timeout=60,
                           env={"PATH": os.environ["PATH"]})
-    check(done.returncode == 0 and "load: 1 CPUs moved" in done.stdout, "a background load is told of",
-          done.stdout[-300:], done.stderr)
+    told = re.search(r"load: 1 CPUs moved (\d+) MB/s", done.stdout)
+    check(done.returncode == 0 and told and 0 < int(told[1]) <= 510,
+          "a background load is told of, and is not above its rate", done.stdout[-300:], done.stderr)
+    done = subprocess.run([bench, "--size=1M", "--np=1", f"--bind={cpus[-1]}:-1", "--load=read",
+                           f"--load-cpus={cpus[-1]}", *FAST], capture_output=True, text=True,
+                          timeout=60, env={"PATH": os.environ["PATH"]})
+    check(done.returncode == 2 and f"CPU {cpus[-1]} has rank 0" in done.stderr,
+          "a load on the rank's own CPU is refused", done.stderr)
 
 
 def refusals(bench):
