@@ -13,9 +13,10 @@
 void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, uint64_t locality,
                 uint64_t seed)
 {
-    uint64_t block = (locality && locality < bytes ? locality : bytes) / stride;
-    *c = (struct chain){.base = base, .stride = stride, .block = block};
-    c->links = bytes / stride / block * block;
+    uint64_t links = bytes / stride, most = locality / stride;
+    uint64_t blocks = most && most < links ? (links + most - 1) / most : 1;
+    uint64_t block = links / blocks;
+    *c = (struct chain){.base = base, .stride = stride, .block = block, .links = block * blocks};
     perm_init(&c->order, block, seed);
 }
 

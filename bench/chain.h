@@ -15,9 +15,9 @@ struct chain {
 };
 
 // The order in which links are followed, one cycle by construction: a random cycle through each
-// block of `locality` bytes (0, or not below `bytes`: all is one block), block after block in
-// address order, and from the last to the first. What is left of a last, partial block is not used.
-// Writes nothing.
+// block of at most `locality` bytes (0, or not below `bytes`: all is one block), block after block
+// in address order, and from the last to the first. Blocks are equal, the fewest that will do, so
+// that the chain has all of `bytes` but fewer links than blocks. Writes nothing.
 void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, uint64_t locality,
                 uint64_t seed);
 

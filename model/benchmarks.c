@@ -111,7 +111,8 @@ static const struct param latency_params[] = {
      .min = 0,
      .max = 1099511627776.0,
      .def = "0",
-     .help = "Shuffle only within blocks of so many bytes, block after block: memory without most "
+     .help = "Shuffle only within blocks of at most so many bytes, block after block: memory "
+             "without most "
              "TLB misses, and another question; 0 is the whole working set."},
     {.name = "load",
      .kind = PARAM_ENUM,

@@ -101,6 +101,8 @@ static void localities(void *memory)
         chain_plan(&c, memory, (3 << 20) + 12345, 64, blocks[i], 7);
         memset(memory, 0, 4 << 20);
         chain_write(&c, 0, c.links);
+        CHECK(c.block * 64 <= blocks[i] && c.links + c.links / c.block > ((3 << 20) + 12345) / 64,
+              "blocks of at most %d bytes have the whole working set", (int)blocks[i]);
         CHECK(c.links % c.block == 0 && lap(&c) == c.links, "one cycle in blocks of %d bytes",
               (int)blocks[i]);
         for (uint64_t a = 0; a < c.links; a++)
@@ -110,6 +112,10 @@ static void localities(void *memory)
               "the order is as foretold");
     }
     struct chain c;
+    chain_plan(&c, memory, 4 << 20, 64, 3 << 20, 7);
+    CHECK(c.block == 32768 && c.links == 65536, "4 MiB within 3 MiB: two blocks, nothing left out");
+    chain_plan(&c, memory, 4 << 20, 64, 1 << 20, 7);
+    CHECK(c.block == 16384 && c.links == 65536, "what divides the whole is the block");
     chain_plan(&c, memory, 1 << 20, 64, 2 << 20, 7);
     CHECK(c.block == c.links, "a block larger than the whole is the whole");
 }
