@@ -351,6 +351,8 @@ const struct param_table spec_common = {common_params, COUNT_OF(common_params)};
 
 // --- What the tables cannot say ----------------------------------------------------------------
 
+enum { TOUCH_LEAST = 4096 };
+
 static int contradiction(struct err *err, const char *member, const char *why)
 {
     return err_set(err, ERR_INVALID, member, "contradicts %s", why);
@@ -460,7 +462,12 @@ static int check_pingpong(const struct spec *s, struct err *err)
 
 static int check_firsttouch(const struct spec *s, struct err *err)
 {
-    return check_one_size(s, err) < 0 ? -1 : check_own_placement(s, err);
+    if (check_one_size(s, err) < 0)
+        return -1;
+    // Pages are what is touched first.
+    if (spec_bytes_per_rank(s, TOUCH_LEAST) < TOUCH_LEAST)
+        return err_set(err, ERR_INVALID, "size", "must be 4K at least: whole pages are touched");
+    return check_own_placement(s, err);
 }
 
 static int check_loaded(const struct spec *s, struct err *err)

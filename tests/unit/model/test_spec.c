@@ -78,6 +78,7 @@ static void refuses(void)
         {"{\"benchmark\":\"c2c\",\"lines\":0}", "lines"},
         {"{\"benchmark\":\"c2c\",\"size\":\"1\"}", "size"},
         {"{\"benchmark\":\"firsttouch\",\"numa\":\"auto\"}", "numa"},
+        {"{\"benchmark\":\"firsttouch\",\"size\":\"2K\"}", "size"},
         {"{\"benchmark\":\"loaded\",\"load\":\"none\"}", "load"},
         {"{\"benchmark\":\"loaded\",\"steps\":0}", "steps"},
         {"{\"benchmark\":\"latency\",\"quick\":\"very\"}", "quick"},
