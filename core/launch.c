@@ -291,7 +291,7 @@ static void add_params(struct words *w, const struct spec *s, const struct plan 
 {
     const struct param_table *t = &benchmarks[s->benchmark].params;
     for (int i = 0; i < t->n; i++) {
-        char value[512], name[64];
+        char value[SPEC_TEXT_MAX], name[64];
         value_of(&t->params[i], s, plan, value, sizeof value);
         snprintf(name, sizeof name, "%s", t->params[i].name);
         for (char *p = name; *p; p++)

@@ -20,8 +20,8 @@ struct plan {
     struct plan_rank *ranks; // owned
     int n_targets;           // nodes that each rank measures, where the benchmark has targets
     int targets[SPEC_TARGETS_MAX];
-    char load_cpus[256];      // that make a load beside the ranks; "": none
-    bool processes;           // numa_bench starts its ranks itself, without mpirun
+    char load_cpus[SPEC_TEXT_MAX]; // that make a load beside the ranks; "": none
+    bool processes;                // numa_bench starts its ranks itself, without mpirun
     int64_t bytes_per_rank;   // of each rank on its node: largest working set, with its rounding
     int64_t bytes_per_target; // on each target at once, of all ranks together
     int n_notes;

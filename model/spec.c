@@ -55,7 +55,7 @@ static void add_variant(const struct param_table *t, const struct spec *s,
                         const struct spec *defaults, struct buf *out)
 {
     for (int i = 0; i < t->n; i++) {
-        char value[256], plain[256];
+        char value[SPEC_TEXT_MAX], plain[SPEC_TEXT_MAX];
         const struct param *p = &t->params[i];
         param_get_text(p, s, value, sizeof value);
         param_get_text(p, defaults, plain, sizeof plain);
@@ -77,13 +77,16 @@ static int add_differences(const struct param_table *t, const struct spec *a, co
 {
     for (int i = 0; i < t->n; i++) {
         const struct param *p = &t->params[i];
-        struct spec_difference d = {.name = p->name};
-        param_get_text(p, a, d.a, sizeof d.a);
-        param_get_text(p, b, d.b, sizeof d.b);
-        if (p->effort || strcmp(d.a, d.b) == 0)
+        char of_a[SPEC_TEXT_MAX], of_b[SPEC_TEXT_MAX];
+        param_get_text(p, a, of_a, sizeof of_a);
+        param_get_text(p, b, of_b, sizeof of_b);
+        if (p->effort || strcmp(of_a, of_b) == 0)
             continue;
-        if (n < most)
-            out[n] = d;
+        if (n < most) {
+            out[n].name = p->name;
+            snprintf(out[n].a, sizeof out[n].a, "%s", of_a);
+            snprintf(out[n].b, sizeof out[n].b, "%s", of_b);
+        }
         n++;
     }
     return n;

@@ -37,6 +37,7 @@ enum {
     SPEC_TARGETS_MAX = 64, // nodes with memory
     SPEC_PAIRS_MAX = 64,   // pairs of ranks that are listed
     SPEC_MESSAGE_MAX = 1 << 26,
+    SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs of four digits with their commas
 };
 
 struct spec {
@@ -67,10 +68,10 @@ struct spec {
     int64_t visits;      // moments of the run at which a cell is measured
     int64_t seed;        // of the permutations; rank r uses seed + r
     // Load on other cores.
-    int load;            // enum load_kind
-    char load_cpus[256]; // "": those without a rank (the planner's choice)
-    int64_t load_rate;   // MB/s a core; 0: as fast as it goes
-    int64_t steps;       // of the loaded benchmark, from idle to full
+    int load;                      // enum load_kind
+    char load_cpus[SPEC_TEXT_MAX]; // "": those without a rank (the planner's choice)
+    int64_t load_rate;             // MB/s a core; 0: as fast as it goes
+    int64_t steps;                 // of the loaded benchmark, from idle to full
     // Bandwidth.
     int kernel; // 0: all, otherwise 1 + enum stream_kernel of bench/stream.h
     int sweep;  // enum bandwidth_sweep
@@ -115,8 +116,8 @@ void spec_variant(const struct spec *s, struct buf *out);
 
 // A parameter that makes two specs different questions, with the values of both as text.
 struct spec_difference {
-    const char *name; // of the parameter, or "benchmark"
-    char a[256], b[256];
+    const char *name;    // of the parameter, or "benchmark"
+    char a[256], b[256]; // cut if longer
 };
 // The parameters that are not effort and differ, in the tables' order; `out` gets at most `most`.
 // Returns how many there are. Of different benchmarks that alone is told.

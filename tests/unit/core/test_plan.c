@@ -83,6 +83,21 @@ static void memory(struct topology *t)
               "a node without memory is not what a first touch takes from: %s", a.list[i].text);
 }
 
+// Every second CPU of 512, which no range shortens: the list is whole.
+static void many_loaders(void)
+{
+    static const char request[] = "{\"benchmark\":\"latency\",\"ranks\":1,\"load\":\"read\"}";
+    struct topology t CLEANUP(topology_fini) = synthetic("node:1 core:256 pu:2");
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    CHECK(make(&p, &t, request, &err) == 0 &&
+              str_to_ids(p.load_cpus, false, 1024, "", &ids, &n, &err) == 0 && n == 255 &&
+              ids[0] == 2 && ids[254] == 510,
+          "255 loaders, %d in the list: ... %s", n, p.load_cpus + strlen(p.load_cpus) / 10 * 9);
+}
+
 int main(void)
 {
     struct topology t CLEANUP(topology_fini) = synthetic(machine);
@@ -111,5 +126,6 @@ int main(void)
     refuse(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"read\",\"load_cpus\":\"99\"}",
            "load_cpus", "not there");
     memory(&t);
+    many_loaders();
     return tap_done();
 }
