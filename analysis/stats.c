@@ -200,17 +200,20 @@ int stats_cell(struct cell *c, const double *series, const int *visit, int n, st
         sum += sorted[i];
     for (int i = 0; i < n; i++)
         squares += (sorted[i] - sum / n) * (sorted[i] - sum / n);
+    bool alone = n < 2; // says nothing about its own spread
     const double v[CELL_FIELDS] = {
         [CELL_N] = n,
         [CELL_MEDIAN] = s.median,
-        [CELL_LO] = lo < 0 && sorted[0] >= 0 ? 0 : lo, // times are not negative
-        [CELL_HI] = hi,
+        [CELL_LO] = alone                      ? NAN
+                    : lo < 0 && sorted[0] >= 0 ? 0
+                                               : lo, // times are not negative
+        [CELL_HI] = alone ? NAN : hi,
         [CELL_MIN] = sorted[0],
         [CELL_P10] = stats_quantile(sorted, n, 0.10),
         [CELL_P90] = stats_quantile(sorted, n, 0.90),
         [CELL_P99] = stats_quantile(sorted, n, 0.99),
         [CELL_MEAN] = sum / n,
-        [CELL_SD] = n > 1 ? sqrt(squares / (n - 1)) : 0,
+        [CELL_SD] = alone ? NAN : sqrt(squares / (n - 1)),
         [CELL_DISTURBED] = c->v[CELL_DISTURBED],
         [CELL_OVERLAP] = c->v[CELL_OVERLAP],
         [CELL_TIGHT] = c->v[CELL_TIGHT],

@@ -62,5 +62,6 @@ int stats_between_visits(const double *series, const int *visit, int n, double *
                          struct err *err);
 
 // Fills every field of `c` but disturbed, overlap and tight. lo and hi are the wider of what the
-// samples and what the visits say; `visit` may be NULL: one visit.
+// samples and what the visits say; `visit` may be NULL: one visit. Of one sample lo, hi and sd are
+// NaN: how sure it is cannot be known.
 int stats_cell(struct cell *c, const double *series, const int *visit, int n, struct err *err);

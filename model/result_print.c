@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "model/result_table.h"
 
-enum { LABEL_WIDTH = 18, COLUMN_WIDTH = 10, NODE_COLUMNS = 64 };
+enum { LABEL_WIDTH = 18, COLUMN_WIDTH = 10, STREAM_WIDTH = 12, NODE_COLUMNS = 64 };
 
 struct result {
     const struct matrix *list;
@@ -50,12 +50,17 @@ static void row_label(const struct result *r, const struct matrix *m, int row, c
         axis_label(&m->row, row, out, room);
 }
 
-static void value(double v, int digits, struct buf *out)
+static void wide_value(double v, int width, int digits, struct buf *out)
 {
     if (isfinite(v))
-        buf_fmt(out, " %*.*f", COLUMN_WIDTH, digits, v);
+        buf_fmt(out, " %*.*f", width, digits, v);
     else
-        buf_fmt(out, " %*s", COLUMN_WIDTH, "-");
+        buf_fmt(out, " %*s", width, "-");
+}
+
+static void value(double v, int digits, struct buf *out)
+{
+    wide_value(v, COLUMN_WIDTH, digits, out);
 }
 
 static int digits_of(const struct matrix *m)
@@ -148,8 +153,11 @@ static void stream_lines(const struct result *r, struct buf *out)
     buf_fmt(out, "%-10s %12s %12s %12s %12s\n", "Function", "Median MB/s", "Low", "High", "p99");
     for (int i = 0; i < r->n; i++) {
         const double *v = r->list[i].cells[0].v;
-        buf_fmt(out, "%-10s %12.1f %12.1f %12.1f %12.1f\n", r->list[i].name, v[CELL_MEDIAN],
-                v[CELL_LO], v[CELL_HI], v[CELL_P99]);
+        static const enum cell_field fields[] = {CELL_MEDIAN, CELL_LO, CELL_HI, CELL_P99};
+        buf_fmt(out, "%-10s", r->list[i].name);
+        for (size_t k = 0; k < COUNT_OF(fields); k++)
+            wide_value(v[fields[k]], STREAM_WIDTH, 1, out);
+        buf_char(out, '\n');
     }
 }
 

@@ -49,7 +49,8 @@ def as_json(bench):
     for matrix in result["matrices"]:
         check(matrix["cols"]["values"] == [65536, 1048576] and matrix["rows"]["values"] == [0, 1],
               f"{matrix['name']}: its axes")
-        check(all(0 <= c["lo"] <= c["median"] <= c["hi"] and c["median"] > 0.2 and
+        check(all(0 <= (c["lo"] or 0) <= c["median"] <= (c["hi"] or c["median"]) and
+                  c["median"] > 0.2 and (c["lo"] is None) == (c["n"] == 1) and
                   c["min"] <= c["p10"] <= c["median"] <= c["p90"] <= c["p99"] and
                   c["n"] >= 1 for c in cells(matrix)),
               f"{matrix['name']}: every cell is in order", cells(matrix))

@@ -176,8 +176,26 @@ static void printed(int benchmark, const char *const *wanted)
         matrix_fini(&m[i]);
 }
 
+// One row and one column, and one sample: no interval to print.
+static void lone_bandwidth(void)
+{
+    const struct shape shape = {"triad", "bandwidth", "MB/s", "threads", "target"};
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct err err = {0};
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    if (shape_make(&m, &shape, 1, 1, &err) < 0)
+        abort();
+    m.cells[0].v[CELL_MEDIAN] = m.cells[0].v[CELL_P99] = 12345.67;
+    result_tables_write(&m, 1, NULL, 0, &out);
+    CHECK_STR(buf_text(&out),
+              "Function    Median MB/s          Low         High          p99\n"
+              "triad           12345.7            -            -      12345.7\n",
+              "one sample of one cell");
+}
+
 static void prints(void)
 {
+    lone_bandwidth();
     printed(BENCHMARK_LATENCY,
             (const char *const[]){"| Ranks | Cores ", "512MB", "|  002  |", NULL});
     printed(BENCHMARK_MATRIX, (const char *const[]){"Measuring idle latencies (in ns)", "Numa node",
