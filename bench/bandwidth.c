@@ -227,9 +227,8 @@ static int sum_up(struct pass_work *w, struct err *err)
 {
     struct slot *slot = w->b->s->slot;
     for (int k = 0; k < STREAM_KERNELS && w->team.index == 0; k++) {
-        int clean;
         if (wanted(w->b, (enum stream_kernel)k) &&
-            cell_sum_up(&w->sums[k], w->b->s->spec, &slot->cells[k], &clean, err) < 0)
+            cell_sum_up(&w->sums[k], w->b->s->spec, &slot->cells[k], &slot->cleans[k], err) < 0)
             return -1;
     }
     return 0;
@@ -237,11 +236,16 @@ static int sum_up(struct pass_work *w, struct err *err)
 
 static int tell(struct band *b, const struct team_of *team, int row, int col, struct err *err)
 {
-    const struct cell *cells = b->s->board->slot[team->first].cells;
-    for (int i = 0, k = 0; k < STREAM_KERNELS; k++)
-        if (wanted(b, (enum stream_kernel)k) &&
-            session_tell_cell(b->s, b->shapes[i++].name, row, col, &cells[k], err) < 0)
+    const struct slot *slot = &b->s->board->slot[team->first];
+    for (int i = 0, k = 0; k < STREAM_KERNELS; k++) {
+        if (!wanted(b, (enum stream_kernel)k))
+            continue;
+        const struct shape *shape = &b->shapes[i++];
+        session_judge(b->s, slot->cleans[k], 0, "%s: %s %d, target %d", shape->name, shape->rows,
+                      b->rows[row], target_of(b, col));
+        if (session_tell_cell(b->s, shape->name, row, col, &slot->cells[k], err) < 0)
             return -1;
+    }
     return session_progress(b->s, PHASE_MEASURE, ++b->done / (double)(b->n_rows * b->n_cols), err);
 }
 

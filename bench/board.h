@@ -16,7 +16,7 @@
 
 enum tally { TALLY_WARM, TALLY_DONE, TALLY_LEVEL, TALLIES };
 
-enum { SLOT_CELLS = 8, SLOT_FLAGS = 1024 };
+enum { SLOT_CELLS = 8, SLOT_FLAGS = 10000 };
 
 struct slot {
     struct rank_info info;
@@ -26,6 +26,7 @@ struct slot {
     struct cell cell;              // just measured
     struct cell cells[SLOT_CELLS]; // the same, of benchmarks that measure several at a time
     int clean;                     // samples of the cell that nothing disturbed
+    int cleans[SLOT_CELLS];        // of the cells
     double stolen_share;           // of the measuring time, by the host
     struct spans spans;            // when it was chasing
     // One pass of a team, or of the far side of a pair.

@@ -14,6 +14,8 @@
 #include "bench/sampler.h"
 #include "bench/share.h"
 
+_Static_assert((int)SPEC_SAMPLES_MAX <= (int)SLOT_FLAGS, "a flag a sample");
+
 struct handover {
     struct session *s;
     int (*pairs)[2]; // owned
@@ -146,8 +148,10 @@ static int measure(struct handover *h, const int *ends, int shape, struct err *e
 static int tell(struct handover *h, const int *ends, int shape, struct err *err)
 {
     struct session *s = h->s;
-    if (session_tell_cell(s, h->shapes[shape].name, ends[0], ends[1], &s->board->slot[ends[0]].cell,
-                          err) < 0)
+    const struct slot *slot = &s->board->slot[ends[0]];
+    session_judge(s, slot->clean, 0, "%s: ranks %d and %d", h->shapes[shape].name, ends[0],
+                  ends[1]);
+    if (session_tell_cell(s, h->shapes[shape].name, ends[0], ends[1], &slot->cell, err) < 0)
         return -1;
     double share = ++h->done / ((double)h->n_pairs * h->n_shapes);
     return session_progress(s, PHASE_MEASURE, share, err);
@@ -169,7 +173,7 @@ static int run(struct handover *h, struct err *err)
 int handover_run(struct session *s, struct err *err)
 {
     struct handover h = {.s = s, .lines = {.fd = -1}};
-    h.samples = (int)(s->spec->min_samples < SLOT_FLAGS ? s->spec->min_samples : SLOT_FLAGS);
+    h.samples = (int)s->spec->min_samples;
     h.n_shapes = shape_list(s->spec, h.shapes);
     int outcome = run(&h, err);
     share_fini(&h.lines);

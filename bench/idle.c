@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix benchmark: one rank at a time, on each target node, while all others sleep.
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -70,10 +69,7 @@ static int tell(struct idle *w, int rank, int col, struct err *err)
     struct session *s = w->s;
     const struct slot *slot = &s->board->slot[rank];
     double share = ++w->done / (double)s->total;
-    if (slot->clean < s->spec->min_samples &&
-        session_note(s, err, "rank %d on node %d had fewer than %" PRId64 " undisturbed samples",
-                     rank, s->targets[col], s->spec->min_samples) < 0)
-        return -1;
+    session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", rank, s->targets[col]);
     if (session_tell_cell(s, w->shape.name, rank, col, &slot->cell, err) < 0)
         return -1;
     return session_progress(s, PHASE_MEASURE, share, err);

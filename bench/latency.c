@@ -7,7 +7,6 @@
 //   - rank 0 writes when everybody is at a meeting (tell)
 //   - what drifts is seen: each size is visited at several moments, with other orders on other
 //     pages, and the visits' differences are part of the interval (run)
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -16,8 +15,6 @@
 #include "bench/chaser.h"
 #include "bench/company.h"
 #include "bench/load.h"
-
-enum { STOLEN_PERCENT = 1 }; // of the measuring time: worth a note
 
 struct sweep {
     struct session *s;
@@ -205,15 +202,7 @@ static int tell_cell(struct sweep *w, int matrix, int rank, int col, struct err 
     const char *name = w->shapes[matrix].name;
     char size[24];
     str_size_head(w->sizes[col], size, sizeof size);
-    if (slot->clean < s->spec->min_samples &&
-        session_note(s, err, "%s: rank %d at %s had fewer than %" PRId64 " undisturbed samples%s",
-                     name, rank, size, s->spec->min_samples,
-                     slot->clean == 0 ? ": the number is a disturbed one's" : "") < 0)
-        return -1;
-    if (slot->stolen_share * 100 > STOLEN_PERCENT &&
-        session_note(s, err, "%s: the host took the CPU from rank %d for %.1f %% of the time at %s",
-                     name, rank, 100 * slot->stolen_share, size) < 0)
-        return -1;
+    session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
     return session_tell_cell(s, name, rank, col, &slot->cell, err);
 }
 

@@ -22,7 +22,7 @@ struct loaded {
     struct chaser chaser;             // owned; of a chaser
     struct worker worker;             // of a loader
     double full_mb_per_s;             // of this loader
-    uint64_t levels;                  // so far, calibration included
+    uint64_t levels;                  // so far
     struct matrix latency, bandwidth; // the chief's, for the knee; owned
 };
 
@@ -191,7 +191,10 @@ static int tell(struct loaded *w, int level, struct err *err)
     struct session *s = w->s;
     for (int i = 0; i < w->n_chasers; i++) {
         struct cell bandwidth = moved(w, w->chasers[i]);
-        const struct cell *latency = &s->board->slot[w->chasers[i]].cell;
+        const struct slot *slot = &s->board->slot[w->chasers[i]];
+        const struct cell *latency = &slot->cell;
+        session_judge(s, slot->clean, slot->stolen_share, "rank %d at %lld %% of the load",
+                      w->chasers[i], (long long)percent(w, level));
         *matrix_at(&w->latency, i, level) = *latency;
         *matrix_at(&w->bandwidth, i, level) = bandwidth;
         if (session_tell_cell(s, w->shapes[0].name, i, level, latency, err) < 0 ||

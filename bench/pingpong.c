@@ -245,6 +245,8 @@ static int tell(struct pingpong *p, int pair, int size, struct cell *peak, struc
 {
     const int *ends = p->pairs[pair];
     const struct cell *c = &p->s->board->slot[ends[0]].cell;
+    session_judge(p->s, p->s->board->slot[ends[0]].clean, 0, "pair %d-%d, %" PRIu64 " bytes",
+                  ends[0], ends[1], p->sizes[size]);
     if (!p->all)
         return session_tell_cell(p->s, p->shapes[0].name, pair, size, c, err) < 0
                    ? -1

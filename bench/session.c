@@ -19,6 +19,8 @@ enum {
     POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs
 };
 
+static const double STOLEN_SHARE = 0.01; // of the measuring time: worth a note
+
 bool session_chief(const struct session *s)
 {
     return s->emit != NULL;
@@ -262,6 +264,48 @@ int session_note(struct session *s, struct err *err, const char *fmt, ...)
     return emit_note(s->emit, err, "%s", text);
 }
 
+void session_judge(struct session *s, int clean, double stolen_share, const char *fmt, ...)
+{
+    struct doubts *d = &s->doubts;
+    char cell[sizeof d->first_few];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(cell, sizeof cell, fmt, ap);
+    va_end(ap);
+    d->cells++;
+    if ((clean < s->spec->min_samples || !clean) && !d->few++)
+        memcpy(d->first_few, cell, sizeof cell);
+    d->none += !clean;
+    if (stolen_share <= STOLEN_SHARE)
+        return;
+    d->stolen++;
+    if (stolen_share <= d->worst)
+        return;
+    d->worst = stolen_share;
+    memcpy(d->worst_stolen, cell, sizeof cell);
+}
+
+static int tell_doubts(struct session *s, struct err *err)
+{
+    const struct doubts *d = &s->doubts;
+    char some[48] = "no undisturbed sample", none[80] = "";
+    if (d->few > d->none)
+        snprintf(some, sizeof some, "fewer than %lld undisturbed samples",
+                 (long long)s->spec->min_samples);
+    if (d->none)
+        snprintf(none, sizeof none, "; where there was none (%d) the number is a disturbed one's",
+                 d->none);
+    if (d->few && session_note(s, err, "%d of %d cells had %s (%s%s)%s", d->few, d->cells, some,
+                               d->first_few, d->few > 1 ? " and others" : "", none) < 0)
+        return -1;
+    if (!d->stolen)
+        return 0;
+    return session_note(
+        s, err,
+        "the host took the CPU for more than %.0f %% of the time in %d of %d cells: %.1f %% (%s)",
+        100 * STOLEN_SHARE, d->stolen, d->cells, 100 * d->worst, d->worst_stolen);
+}
+
 // --- The whole ---------------------------------------------------------------------------------
 
 static benchmark_fn *const runs[BENCHMARKS] = {
@@ -277,7 +321,7 @@ static int finish(struct session *s, struct err *err)
         s->slot->info.migrations = 1; // between samples
     if (session_meet(s, 0, err) < 0)
         return -1;
-    int outcome = 0;
+    int outcome = session_chief(s) ? tell_doubts(s, err) : 0;
     for (int r = 0; session_chief(s) && outcome == 0 && r < s->comm->size; r++)
         if (*s->board->slot[r].note)
             outcome = emit_note(s->emit, err, "rank %d: %s", r, s->board->slot[r].note);

@@ -16,6 +16,14 @@
 #include "bench/place.h"
 #include "model/shape.h"
 
+// What the chief saw in its cells that a reader should know: told at the end, a note each, however
+// many cells there are.
+struct doubts {
+    int cells, few, none, stolen;
+    double worst; // share stolen
+    char first_few[80], worst_stolen[80];
+};
+
 struct session {
     struct comm *comm; // borrowed, like all pointers here
     struct board *board;
@@ -29,6 +37,7 @@ struct session {
     uint64_t llc_sum;    // bytes of all last-level caches that the ranks' CPUs have
     int64_t told, total; // steps, for the progress
     uint64_t begun_ns;   // when measuring began
+    struct doubts doubts;
 };
 
 // Runs the benchmark that the options ask for, from the first meeting to the last word.
@@ -58,6 +67,10 @@ void session_verify(struct session *s, const void *memory, uint64_t bytes, int n
 // The chief's words, which fail like everybody's steps. Others: 0.
 int session_tell_cell(struct session *s, const char *matrix, int row, int col, const struct cell *c,
                       struct err *err);
+// Judges a cell that was measured, the chief alone: how many of its samples nothing disturbed, what
+// share of its time the host took; the words say which cell it is.
+__attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int clean,
+                                                         double stolen_share, const char *fmt, ...);
 // `share` of all work is done, 0…1: the time left follows from the time it took.
 int session_progress(struct session *s, enum phase phase, double share, struct err *err);
 __attribute__((format(printf, 3, 4))) int session_note(struct session *s, struct err *err,

@@ -49,7 +49,7 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
 #define P_MIN_SAMPLES(default_)                                                                    \
     {                                                                                              \
         .name = "min_samples", .effort = true, .kind = PARAM_INT, .offset = AT(min_samples),       \
-        .min = 7, .max = 10000, .def = default_, .help = "Samples a cell, at least."               \
+        .min = 7, .max = SPEC_SAMPLES_MAX, .def = default_, .help = "Samples a cell, at least."    \
     }
 #define P_SAMPLE_US(default_, help_)                                                               \
     {                                                                                              \

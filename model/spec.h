@@ -37,6 +37,7 @@ enum {
     SPEC_TARGETS_MAX = 64, // nodes with memory
     SPEC_PAIRS_MAX = 64,   // pairs of ranks that are listed
     SPEC_MESSAGE_MAX = 1 << 26,
+    SPEC_SAMPLES_MAX = 10000,           // that may be asked for of a cell
     SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs of four digits with their commas
 };
 

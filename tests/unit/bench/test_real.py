@@ -178,6 +178,19 @@ def without_mpi(bench):
                      f"--bind={cpus[0]}:-1,{cpus[0]}:-1")
     check(done.returncode == 0 and "cpu_wanted" in done.stdout, "two ranks on one CPU, if asked for",
           done.stderr)
+    # Both on one CPU: every sample of 20 ms has a switch in it.
+    for name in ("latency", "firsttouch"):
+        done = processes(bench, name, "--size=1M", "--json", "--visits=1", "--sample-us=20000",
+                         "--cell-ms=60", "--min-samples=7", "--oversubscribe",
+                         f"--bind={cpus[0]}:-1,{cpus[0]}:-1")
+        notes = json.loads(done.stdout)["notes"] if done.returncode == 0 else []
+        few = [n for n in notes if re.search("cells had (fewer than 7|no) undisturbed sample", n)]
+        check(len(few) == 1, f"{name}: disturbed cells are told of, in one note", notes, done.stderr)
+    done = processes(bench, "c2c", "--definition=cas", "--repetitions=20", "--min-samples=3000",
+                     "--json")
+    cell = json.loads(done.stdout)["matrices"][0]["cells"][0][1] if done.returncode == 0 else {}
+    check(cell.get("n", 0) + (cell.get("disturbed") or 0) == 3000, "c2c: as many samples as asked for",
+          cell, done.stderr)
     done = processes(bench, "pingpong")
     check(done.returncode == 2 and "mpirun" in done.stderr, "pingpong needs MPI", done.stderr)
     victim = subprocess.Popen([bench, "--np=2", "--size=64K", "--cell-ms=60000", "--precision=0.05",
