@@ -77,7 +77,10 @@ static int answer(const struct options *o, int rank)
         printf("numa_bench " NUMAPROBE_VERSION " (method %s)\n", spec_method(&o->spec));
     else
         options_help(o, stdout);
-    return fflush(stdout) == 0 ? 0 : 1;
+    if (fflush(stdout) == 0 && !ferror(stdout)) // a first part may have failed, the last not
+        return 0;
+    fputs("numa_bench: cannot write to the standard output\n", stderr);
+    return 1;
 }
 
 int main(int argc, char **argv)

@@ -74,5 +74,5 @@ int main(void)
             options();
         else
             fputs(line, stdout);
-    return fflush(stdout) == 0 && !ferror(stdin) ? 0 : 1;
+    return fflush(stdout) == 0 && !ferror(stdout) && !ferror(stdin) ? 0 : 1;
 }

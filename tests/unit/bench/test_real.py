@@ -227,6 +227,15 @@ def loads(bench):
           "a load on the rank's own CPU is refused", done.stderr)
 
 
+def full_disk(bench):
+    for options in (["--help"], ["--version"], ["--size=64K", "--csv", *FAST], ["--size=64K", *FAST]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([bench, *options], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=30, env={"PATH": os.environ["PATH"]})
+        check(done.returncode == 1 and done.stderr.startswith("numa_bench: cannot "),
+              f"{options[0]} onto a full disk is a failure", done.returncode, done.stderr)
+
+
 def refusals(bench):
     for options, word in [(["--size=0"], "size"), (["--size=9223372036854775808"], "size"),
                           (["matrix", "--targets=63"], "node 63"), (["c2c"], "two"),
@@ -262,6 +271,7 @@ def main(bench):
     every_benchmark(bench, mpirun, "mpi")
     without_mpi(bench)
     loads(bench)
+    full_disk(bench)
     refusals(bench)
     print(f"1..{count}")
     return failed != 0
