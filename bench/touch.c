@@ -24,7 +24,8 @@ struct touch {
     struct cell_sum sums[AXIS_ACCESSES]; // owned
     uint64_t bytes, lines, step;
     const uint64_t *array; // read now
-    uint64_t at, sum;      // line; of what was read, so that it is
+    uint64_t at, sum;      // line; of what was read
+    uint64_t reads;        // that are in the sum
     uint64_t visits;
 };
 
@@ -55,6 +56,13 @@ static void read_lines(struct touch *t, int n)
         t->at += t->step;
         t->at -= t->at >= t->lines ? t->lines : 0;
     }
+    t->reads += (uint64_t)n;
+}
+
+// Every word of a rank's array: what is read tells whose it is.
+static uint64_t word_of(int rank)
+{
+    return 0x0101010101010101u * (uint64_t)(1 + rank % 255);
 }
 
 static void linger(void *context)
@@ -124,7 +132,7 @@ static int touch_own(struct touch *t, struct err *err)
     uint64_t begun = clock_mono_ns();
     if (share_make(&t->own, t->bytes, err) < 0)
         return -1;
-    memset(t->own.base, 1, t->bytes);
+    memset(t->own.base, (int)(word_of(t->s->comm->rank) & 255), t->bytes);
     slot->phase_ms[PHASE_POPULATE] += session_ms_since(begun);
     slot->share_fd = t->own.fd;
     slot->info.arena_bytes = (int64_t)t->bytes;
@@ -178,13 +186,29 @@ static int notes(struct touch *t, struct err *err)
                         "and crossed should take the same time");
 }
 
+static int owner_of(const struct touch *t, int access)
+{
+    int rank = t->s->comm->rank, next = (rank + 1) % session_ranks(t->s);
+    return access == ACCESS_OWN ? rank : access == ACCESS_SHARED ? 0 : next;
+}
+
 static int visit(struct touch *t, int access, struct err *err)
 {
-    const struct share *shares[AXIS_ACCESSES] = {&t->own, &t->shared, &t->crossed};
+    const struct share *shares[AXIS_ACCESSES] = {
+        [ACCESS_OWN] = &t->own, [ACCESS_SHARED] = &t->shared, [ACCESS_CROSSED] = &t->crossed};
     struct work work = {warm, linger, take, t, &t->sampler};
     t->array = (const uint64_t *)(const void *)shares[access]->base;
     t->at = t->step * (uint64_t)t->s->comm->rank % t->lines;
-    return company_measure(t->s, &work, ++t->visits, &t->sums[access], err);
+    t->sum = t->reads = 0;
+    if (company_measure(t->s, &work, ++t->visits, &t->sums[access], err) < 0)
+        return -1;
+    bool theirs = t->sum == t->reads * word_of(owner_of(t, access));
+    return session_meet(t->s,
+                        theirs ? 0
+                               : err_set(err, ERR_INTERNAL, "",
+                                         "rank %d read something else than rank %d's array",
+                                         t->s->comm->rank, owner_of(t, access)),
+                        err);
 }
 
 static int tell(struct touch *t, int access, struct err *err)
