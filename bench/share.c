@@ -12,6 +12,7 @@ static int map(struct share *s, int fd, uint64_t bytes, struct err *err)
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base == MAP_FAILED)
         return err_sys(err, "cannot map %" PRIu64 " KiB of shared memory", bytes >> 10);
+    madvise(base, bytes, MADV_NOHUGEPAGE); // whatever shmem_enabled says: results say 4 KiB
     s->base = base;
     s->bytes = bytes;
     return 0;

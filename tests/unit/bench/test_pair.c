@@ -45,12 +45,30 @@ static void lists(struct session *s)
     CHECK(pair_list(s, "all", &none, &n, &err) < 0, "one rank: %s", err.text);
 }
 
+// Of the mapping that begins at `base`: does the kernel have the flag?
+static bool has_flag(const void *base, const char *flag)
+{
+    char line[512], head[24];
+    bool inside = false, found = false;
+    FILE *f = fopen("/proc/self/smaps", "re");
+    snprintf(head, sizeof head, "%lx-", (unsigned long)(uintptr_t)base);
+    while (f && fgets(line, sizeof line, f)) {
+        inside = strncmp(line, head, strlen(head)) == 0 || (inside && !strchr(line, '-'));
+        found |= inside && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static void shared(void)
 {
     struct share ours CLEANUP(share_fini) = {.fd = -1};
     struct err err = {0};
     int status = 1;
     CHECK(share_make(&ours, 8192, &err) == 0, "memory to share %s", err.text);
+    CHECK(has_flag(ours.base, " sh") && has_flag(ours.base, " nh"),
+          "shared, and never in huge pages");
     pid_t pid = fork();
     if (pid == 0) {
         struct share theirs;
