@@ -184,7 +184,7 @@ static int run_samples(const struct exchange *x, struct sample *samples, int *n,
     int batch;
     struct slot *slot = x->p->s->slot;
     int64_t total = repetitions(x->p, x->bytes);
-    if (intact(x, err) < 0 || agree_batch(x, &batch, err) < 0)
+    if (agree_batch(x, &batch, err) < 0)
         return -1;
     int64_t samples_wanted = total / batch < SAMPLES_LEAST ? SAMPLES_LEAST : total / batch;
     *n = (int)(samples_wanted < SLOT_FLAGS ? samples_wanted : SLOT_FLAGS);
@@ -193,7 +193,7 @@ static int run_samples(const struct exchange *x, struct sample *samples, int *n,
             return -1;
         slot->flags[i] = (unsigned char)samples[i].verdict.flags;
     }
-    return intact(x, err);
+    return 0;
 }
 
 static int sum_up(const struct exchange *x, struct sample *samples, int n, bool as_bandwidth,
@@ -223,12 +223,13 @@ static int measure(struct pingpong *p, int pair, int size, struct err *err)
     uint64_t begin = clock_mono_ns();
     if (!samples)
         outcome = err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
-    if (session_meet(s, outcome, err) < 0)
+    // What only one side sees must be known to both before anybody waits for a message again.
+    if (session_meet(s, outcome, err) < 0 || session_meet(s, ours ? intact(&x, err) : 0, err) < 0)
         return -1;
     outcome = ours ? run_samples(&x, samples, &n, err) : 0;
-    s->slot->phase_ms[PHASE_MEASURE] += ours ? session_ms_since(begin) : 0;
-    if (session_meet(s, outcome, err) < 0)
+    if (session_meet(s, outcome, err) < 0 || session_meet(s, ours ? intact(&x, err) : 0, err) < 0)
         return -1;
+    s->slot->phase_ms[PHASE_MEASURE] += ours ? session_ms_since(begin) : 0;
     outcome = rank == ends[0] ? sum_up(&x, samples, n, p->all && size > 0, err) : 0;
     return session_meet(s, outcome, err);
 }

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole benchmarks with ranks that are threads and messages of ours: what they compute from what
+// they time, and what a chaser does with what was asked for.
+#include "bench/session.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "bench/chaser.h"
+#include "tests/unit/tap.h"
+
+enum { RANKS = 2, WAY_NS = 50000, MESSAGE_MAX = 16 };
+
+// One message at a time, from each rank to the other; each way takes WAY_NS.
+static struct mailbox {
+    atomic_bool full;
+    unsigned char bytes[MESSAGE_MAX];
+} mailboxes[RANKS];
+static int damaged; // size of the messages that arrive with a wrong byte
+
+static int fake_send(const struct comm *c, int to, const void *bytes, size_t n, struct err *err)
+{
+    struct mailbox *m = &mailboxes[to];
+    (void)c, (void)err;
+    while (atomic_load(&m->full))
+        sched_yield();
+    memcpy(m->bytes, bytes, n);
+    if (n && n == (size_t)damaged)
+        m->bytes[n - 1] ^= 1;
+    atomic_store(&m->full, true);
+    return 0;
+}
+
+static int fake_receive(const struct comm *c, int from, void *bytes, size_t n, struct err *err)
+{
+    struct mailbox *m = &mailboxes[c->rank];
+    (void)from, (void)err;
+    while (!atomic_load(&m->full))
+        sched_yield();
+    for (uint64_t begun = clock_mono_ns(); clock_mono_ns() - begun < WAY_NS;)
+        ;
+    memcpy(bytes, m->bytes, n);
+    atomic_store(&m->full, false);
+    return 0;
+}
+
+static const struct comm_ops fake = {"fake", NULL, NULL, fake_send, fake_receive};
+
+struct rank {
+    pthread_t thread;
+    struct comm comm;
+    const struct options *options;
+    struct emit emit;
+    int outcome;
+    struct err err;
+};
+
+static void *run(void *context)
+{
+    struct rank *r = context;
+    r->outcome = session_run(&r->comm, r->options, r->comm.rank ? NULL : &r->emit, &r->err);
+    return NULL;
+}
+
+static void run_all(struct rank *ranks, const struct options *o)
+{
+    struct board *board = calloc(1, board_bytes(RANKS));
+    if (!board || emit_open(&ranks[0].emit, o, &ranks[0].err) < 0)
+        abort();
+    for (int i = 0; i < RANKS; i++) {
+        ranks[i].comm = (struct comm){.ops = &fake, .rank = i, .size = RANKS, .board = board};
+        ranks[i].options = o;
+        atomic_store(&mailboxes[i].full, false);
+        pthread_create(&ranks[i].thread, NULL, run, &ranks[i]);
+    }
+    for (int i = 0; i < RANKS; i++)
+        pthread_join(ranks[i].thread, NULL);
+    emit_fini(&ranks[0].emit);
+    free(board);
+}
+
+// The smallest of all cells' smallest samples: what a busy machine cannot make larger.
+static double least_of(const char *path, int *cells)
+{
+    char line[RECORD_LINE_MAX];
+    double least = INFINITY;
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        struct record r = {0};
+        if (record_parse(&r, line, strcspn(line, "\n"), NULL) < 0)
+            continue;
+        if (r.kind == RECORD_CELL) {
+            ++*cells;
+            least = fmin(least, r.cell.cell.v[CELL_MIN]);
+        }
+        record_fini(&r);
+    }
+    if (f)
+        fclose(f);
+    return least;
+}
+
+static void pingpong(void)
+{
+    char path[] = "/tmp/numaprobe-session-XXXXXX";
+    struct options o = {0};
+    struct rank ranks[RANKS] = {0};
+    int fd = mkstemp(path), cells = 0;
+    spec_init(&o.spec, BENCHMARK_PINGPONG);
+    o.spec.message_max = MESSAGE_MAX;
+    o.spec.repetitions = 20;
+    snprintf(o.spec.pairs, sizeof o.spec.pairs, "0-1");
+    snprintf(o.channel, sizeof o.channel, "%s", path);
+    run_all(ranks, &o);
+    double least_us = least_of(path, &cells);
+    CHECK(ranks[0].outcome == 0 && ranks[1].outcome == 0 && cells == 6, "%d sizes are measured %s",
+          cells, ranks[0].err.text);
+    CHECK(least_us >= WAY_NS / 1e3 && least_us < 1.8 * WAY_NS / 1e3,
+          "half of the round trip: %.1f us for a way of %d", least_us, WAY_NS / 1000);
+    damaged = 4;
+    run_all(ranks, &o);
+    CHECK(ranks[0].outcome < 0 && ranks[1].outcome < 0 &&
+              strstr(ranks[1].err.text, "of a message of 4 arrived damaged"),
+          "a damaged byte ends it in all ranks: %s", ranks[0].err.text);
+    close(fd);
+    unlink(path);
+}
+
+static uint64_t lap(const struct chain *c)
+{
+    char *at = c->base;
+    uint64_t hops = 0;
+    do {
+        memcpy(&at, (void *)at, sizeof at);
+        hops++;
+    } while (at != c->base && hops <= c->links);
+    return hops;
+}
+
+static void chaser(void)
+{
+    enum { MIB = 1 << 20 };
+    struct board *board = calloc(1, board_bytes(1));
+    struct arena a = {.base = aligned_alloc(4096, 4 * MIB), .bytes = 4 * MIB};
+    struct comm comm = {.size = 1, .board = board};
+    struct spec spec;
+    struct err err = {0};
+    struct chaser c = {0};
+    spec_init(&spec, BENCHMARK_LATENCY);
+    spec.stride = 256;
+    spec.locality = 65536;
+    struct session s = {.comm = &comm, .board = board, .spec = &spec, .cache = {64, 8 * MIB}};
+    if (!board || !a.base)
+        abort();
+    s.slot = &board->slot[0];
+    CHECK(chaser_init(&c, &s, MIB, 2, &err) == 0, "a chaser %s", err.text);
+    chaser_build(&c, &a, MIB, 0, 2);
+    CHECK(c.chain.stride == 256 && c.chain.links == 4096 && c.chain.block == 256 &&
+              lap(&c.chain) == 4096,
+          "a chain with the stride and locality asked for");
+    char *begun = c.sampler.at;
+    chaser_warm(&c);
+    CHECK(chain_expect(&c.chain, chain_index(&c.chain, begun), 8192) ==
+              chain_index(&c.chain, c.sampler.at),
+          "warming up is a lap at least");
+    struct chain first = c.chain;
+    chaser_build(&c, &a, MIB, 1, 2);
+    CHECK(c.chain.base == a.base + 2 * MIB && first.base == a.base,
+          "another visit is on another part of the arena");
+    CHECK(chain_expect(&first, 0, 1) != chain_expect(&c.chain, 0, 1) ||
+              chain_expect(&first, 1, 1) != chain_expect(&c.chain, 1, 1),
+          "and in another order");
+    chaser_fini(&c);
+    spec.stride = 32;
+    CHECK(chaser_init(&c, &s, MIB, 1, &err) < 0 && strstr(err.text, "cache line"),
+          "links that share a line are refused: %s", err.text);
+    spec.stride = 4096;
+    CHECK(chaser_init(&c, &s, 16384, 1, &err) < 0 && strstr(err.text, "8 links"),
+          "too few links are refused: %s", err.text);
+    free(a.base);
+    free(board);
+}
+
+int main(void)
+{
+    chaser();
+    pingpong();
+    return tap_done();
+}
