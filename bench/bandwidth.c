@@ -168,9 +168,8 @@ static int record(struct pass_work *w, enum stream_kernel k, struct err *err)
         got.verdict.flags |= slot->pass_verdict.flags;
         got.verdict.off_share = fmax(got.verdict.off_share, slot->pass_verdict.off_share);
     }
-    double bytes =
-        (double)stream_kernels[k].arrays * sizeof(double) * (double)w->arrays.n * (double)w->team.n;
-    got.hop_ns = 1000 * bytes / (double)(got.to - got.from); // MB/s
+    double elements = (double)w->arrays.n * (double)w->team.n;
+    got.hop_ns = stream_mb_per_s(k, elements, (double)(got.to - got.from));
     return cell_sum_add(&w->sums[k], &got, err);
 }
 

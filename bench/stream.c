@@ -96,6 +96,11 @@ double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t f
     return 0;
 }
 
+double stream_mb_per_s(enum stream_kernel k, double elements, double ns)
+{
+    return 1000 * elements * stream_kernels[k].arrays * sizeof(double) / ns;
+}
+
 void stream_begin(double want[3])
 {
     want[0] = 1;

@@ -35,6 +35,9 @@ void stream_fill(const struct stream_arrays *s, size_t first, size_t last); // a
 // Returns the sum for STREAM_READ, else 0: use it, so that nothing is optimised away.
 double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last);
 
+// MB/s (10^6 bytes) of a pass over `elements` of each array in `ns`, bytes counted as STREAM does.
+double stream_mb_per_s(enum stream_kernel k, double elements, double ns);
+
 // What every element of a, b and c has after stream_fill, and after one more pass of a kernel.
 void stream_begin(double want[3]);
 void stream_expect(double want[3], enum stream_kernel k);

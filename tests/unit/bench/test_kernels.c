@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "bench/c2c.h"
 #include "bench/stream.h"
 #include "bench/team.h"
@@ -113,16 +114,30 @@ static void kernels(void)
     CHECK(written, "the non-temporal write writes");
 }
 
+// As stream.c of McCalpin counts: 2, 2, 3, 3 words an element; a read and a write have one.
+static void rates(void)
+{
+    static const double words[STREAM_KERNELS] = {2, 2, 3, 3, 1, 1};
+    for (int k = 0; k < STREAM_KERNELS; k++)
+        CHECK(stream_mb_per_s((enum stream_kernel)k, 1e6, 1e6) == words[k] * 8000,
+              "%s of a million elements in a millisecond: %.0f MB/s", stream_kernels[k].name,
+              stream_mb_per_s((enum stream_kernel)k, 1e6, 1e6));
+}
+
 struct handover {
     struct team *team;
     struct c2c_pair pair;
+    double took_ns; // of the ping side, all samples
 };
 
 static void hand_over(void *ctx, int index)
 {
     struct handover *h = ctx;
     team_meet(h->team);
+    uint64_t begun = clock_mono_ns();
     (index ? c2c_pong : c2c_ping)(&h->pair);
+    if (!index)
+        h->took_ns = (double)(clock_mono_ns() - begun);
 }
 
 static void handovers(void)
@@ -142,8 +157,12 @@ static void handovers(void)
         team_run(h.team, hand_over, &h);
         h.pair = (struct c2c_pair){lines, (enum c2c_method)m, 8000, 3, many};
         team_run(h.team, hand_over, &h);
+        double took = h.took_ns;
         CHECK(few[0] > 0 && few[2] > 0 && many[2] > 0, "%s: each sample has a time",
               c2c_method_names[m]);
+        double told = 8000 * (many[0] + many[1] + many[2]);
+        CHECK(told <= took && told > took / 2, "%s: round trips add up to %.0f of %.0f ns",
+              c2c_method_names[m], told, took);
         CHECK(atomic_load(&lines[0].value) == 0 && atomic_load(&lines[1].value) == 0,
               "%s: lines end as they began", c2c_method_names[m]);
     }
@@ -155,6 +174,7 @@ int main(void)
     teams();
     slices();
     kernels();
+    rates();
     handovers();
     return tap_done();
 }
