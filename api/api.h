@@ -20,6 +20,11 @@ struct api_config {
     const char *listen; // "127.0.0.1:7780,[::1]:7780"; "" for none. Loopback only.
     const char *socket; // path of a unix socket; "" for none. A stale one is removed: the caller
                         // holds the store's lock, so nobody else serves it.
+    // Sockets that listen already, handed over by systemd: TCP ones are served in the place of
+    // `listen`, unix ones in the place of `socket`. They are the server's, and their paths are not:
+    // who made them removes them.
+    const int *passed;
+    int n_passed;
 };
 
 struct server;
@@ -27,3 +32,4 @@ struct server *server_new(const struct api_services *s, const struct api_config 
                           struct err *err);
 void server_free(struct server *s); // answers who waits, then closes; NULL is fine
 const char *server_addresses(const struct server *s); // "127.0.0.1:7780,…", with real ports
+const char *server_socket(const struct server *s);    // path of the unix socket; "" for none

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,12 @@ static bool is_loopback(const struct sockaddr_storage *a)
     return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
 }
 
+static uint16_t port_of(const struct sockaddr_storage *a)
+{
+    return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+                                          : ((const struct sockaddr_in *)a)->sin_port);
+}
+
 static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_storage *a,
                       struct err *err)
 {
@@ -64,6 +71,16 @@ static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_st
                    "must be an IP address or localhost (IPv6 in brackets), got \"%.50s\"", host);
 }
 
+static int check_loopback(const struct sockaddr_storage *a, const char *host, struct err *err)
+{
+    if (is_loopback(a))
+        return 0;
+    return err_set(err, ERR_INVALID, "listen",
+                   "%s is not a loopback address; there is no access control yet, so use "
+                   "127.0.0.1, [::1] or the unix socket, and ssh -L from elsewhere",
+                   host);
+}
+
 static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const char *text,
                            struct err *err)
 {
@@ -84,11 +101,8 @@ int listen_tcp(struct listen_socket *out, const char *address, struct err *err)
     if (split_address(address, host, sizeof host, &port, err) < 0 ||
         parse_host(host, sizeof host, port, &a, err) < 0)
         return -1;
-    if (!is_loopback(&a))
-        return err_set(err, ERR_INVALID, "listen",
-                       "%s is not a loopback address; there is no access control yet, so use "
-                       "127.0.0.1, [::1] or the unix socket, and ssh -L from elsewhere",
-                       host);
+    if (check_loopback(&a, host, err) < 0)
+        return -1;
     CLEANUP_FD int fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int one = 1;
     socklen_t n =
@@ -100,10 +114,8 @@ int listen_tcp(struct listen_socket *out, const char *address, struct err *err)
         return -1;
     if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
         return err_sys(err, "cannot read the address of %s", address);
-    port = ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
-                                         : ((struct sockaddr_in *)&a)->sin_port);
     snprintf(out->host, sizeof out->host, "%s", host);
-    snprintf(out->text, sizeof out->text, "%s:%u", host, port);
+    snprintf(out->text, sizeof out->text, "%s:%u", host, port_of(&a));
     out->fd = steal_fd(&fd);
     return 0;
 }
@@ -127,8 +139,50 @@ int listen_unix(struct listen_socket *out, const char *path, struct err *err)
     umask(before);
     if (rc < 0)
         return -1;
-    snprintf(out->text, sizeof out->text, "unix");
+    snprintf(out->text, sizeof out->text, "%s", path);
     out->host[0] = '\0';
     out->fd = steal_fd(&fd);
+    return 0;
+}
+
+static bool has_option(int fd, int option, int value)
+{
+    int got = 0;
+    socklen_t n = sizeof got;
+    return getsockopt(fd, SOL_SOCKET, option, &got, &n) == 0 && got == value;
+}
+
+static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *a, struct err *err)
+{
+    char ip[INET6_ADDRSTRLEN];
+    bool v6 = a->ss_family == AF_INET6;
+    const void *address = v6 ? (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr
+                             : (const void *)&((const struct sockaddr_in *)a)->sin_addr;
+    if (!inet_ntop(a->ss_family, address, ip, sizeof ip))
+        return err_sys(err, "cannot write the address of a socket");
+    snprintf(out->host, sizeof out->host, v6 ? "[%s]" : "%s", ip);
+    snprintf(out->text, sizeof out->text, "%s:%u", out->host, port_of(a));
+    return check_loopback(a, out->host, err);
+}
+
+int listen_passed(struct listen_socket *out, int fd, struct err *err)
+{
+    struct sockaddr_storage a = {0};
+    struct listen_socket got = {.fd = fd};
+    socklen_t n = sizeof a;
+    if (!has_option(fd, SO_ACCEPTCONN, 1) || !has_option(fd, SO_TYPE, SOCK_STREAM))
+        return err_set(err, ERR_INVALID, "listen",
+                       "descriptor %d that was handed over is not a listening stream socket", fd);
+    if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        return err_sys(err, "cannot read the address of descriptor %d", fd);
+    if (a.ss_family == AF_UNIX)
+        snprintf(got.text, sizeof got.text, "%.*s", (int)sizeof((struct sockaddr_un *)0)->sun_path,
+                 ((struct sockaddr_un *)&a)->sun_path);
+    else if (passed_tcp(&got, &a, err) < 0)
+        return -1;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return err_sys(err, "cannot set up descriptor %d", fd);
+    *out = got;
     return 0;
 }

@@ -589,6 +589,10 @@ static struct MHD_Daemon *start_mhd(struct listener *l)
 static int add_listener(struct server *s, const struct listen_socket *socket, struct err *err)
 {
     struct listener *l = &s->listeners[s->n];
+    if (s->n == LISTENERS_MAX) {
+        close(socket->fd);
+        return err_set(err, ERR_INVALID, "listen", "more than %d sockets", s->n);
+    }
     *l = (struct listener){.server = s, .socket = *socket};
     l->mhd = start_mhd(l);
     if (!l->mhd) {
@@ -634,11 +638,31 @@ static int add_unix(struct server *s, const char *path, struct err *err)
     return add_listener(s, &socket, err);
 }
 
+// What systemd listens on already. One kind of sockets is settled by them; of the other kind the
+// configuration says.
+static int add_passed(struct server *s, const struct api_config *c, bool *tcp, bool *local,
+                      struct err *err)
+{
+    for (int i = 0; i < c->n_passed; i++) {
+        struct listen_socket socket;
+        if (listen_passed(&socket, c->passed[i], err) < 0 || add_listener(s, &socket, err) < 0)
+            return -1;
+        if (*socket.host)
+            *tcp = true;
+        else
+            *local = true;
+    }
+    return 0;
+}
+
 static int start(struct server *s, const struct api_config *c, struct err *err)
 {
+    bool tcp = false, local = false;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
-    if (add_tcp(s, c->listen, err) < 0 || add_unix(s, c->socket, err) < 0)
+    if (add_passed(s, c, &tcp, &local, err) < 0)
+        return -1;
+    if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
         return -1;
     if (!s->n)
         return err_set(err, ERR_INVALID, "listen", "there is neither an address nor a socket");
@@ -667,6 +691,14 @@ struct server *server_new(const struct api_services *api, const struct api_confi
 const char *server_addresses(const struct server *s)
 {
     return buf_text(&s->addresses);
+}
+
+const char *server_socket(const struct server *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!*s->listeners[i].socket.host)
+            return s->listeners[i].socket.text;
+    return "";
 }
 
 // The library must not be stopped while a connection is suspended: answer those that wait first.

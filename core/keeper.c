@@ -277,6 +277,12 @@ void keeper_start(struct keeper *k)
     begin(k);
 }
 
+void keeper_set_limits(struct keeper *k, const struct store_limits *limits)
+{
+    k->limits = *limits;
+    begin(k);
+}
+
 void keeper_status(const struct keeper *k, struct keeper_status *out)
 {
     *out = (struct keeper_status){.limits = k->limits,

@@ -25,6 +25,9 @@ void keeper_start(struct keeper *k);
 // Sets a database aside at once that was found damaged; otherwise the loop does it.
 int keeper_mend(struct keeper *k, const char *why, struct err *err);
 
+// Limits other than before: the next pass begins at once.
+void keeper_set_limits(struct keeper *k, const struct store_limits *limits);
+
 struct keeper_status {
     struct store_limits limits;
     bool going_on, short_of; // short_of: a limit is passed, but only by pinned runs

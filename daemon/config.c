@@ -17,13 +17,15 @@
     }
 
 // An empty database has 0.3 MB and a run up to 27: less would delete every run at once.
+enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
 static const char default_file[] = "/etc/numaprobe/numaprobed.conf";
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
 
-// A default of "" is worked out from who we are, below.
+// A default of "" is worked out from who we are, below. What is `live` follows the file when it is
+// read again: daemon.c puts it into effect.
 static const struct param params[] = {
     TEXT(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
          .help = "Addresses to serve, ADDRESS:PORT, loopback only; port 0 picks a free one; empty "
@@ -41,6 +43,7 @@ static const struct param params[] = {
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
                  "else nobody."),
     {.name = "keep_days",
+     .live = true,
      .kind = PARAM_INT,
      .offset = offsetof(struct config, limits.keep_days),
      .min = 0,
@@ -49,6 +52,7 @@ static const struct param params[] = {
      .help = "Delete runs that were asked for longer ago, when a run ends; 0 keeps them. Labelled "
              "runs and those in a baseline always stay."},
     {.name = "keep_runs",
+     .live = true,
      .kind = PARAM_INT,
      .offset = offsetof(struct config, limits.keep_runs),
      .min = 0,
@@ -56,6 +60,7 @@ static const struct param params[] = {
      .def = "0",
      .help = "Delete the oldest runs of more than so many; 0 keeps them."},
     {.name = "keep_bytes",
+     .live = true,
      .kind = PARAM_BYTES,
      .offset = offsetof(struct config, limits.keep_bytes),
      .min = 0,
@@ -64,6 +69,7 @@ static const struct param params[] = {
      .help = "Delete the oldest runs while the database uses more than this (2G), at least 16M; 0 "
              "keeps them."},
     {.name = "log_level",
+     .live = true,
      .kind = PARAM_ENUM,
      .offset = offsetof(struct config, log_level),
      .choices = level_names,
@@ -170,6 +176,9 @@ static int read_file(struct config *c, struct err *err)
         return err_sys(err, "cannot read %s", path);
     for (int number = 1; fgets(line, sizeof line, f); number++) {
         snprintf(where, sizeof where, "%s:%d", path, number);
+        if (!strchr(line, '\n') && !feof(f))
+            return err_set(err, ERR_USAGE, where, "%s: the line is longer than %zu bytes", where,
+                           sizeof line - 2);
         if (read_line(c, line, where, err) < 0)
             return -1;
     }
@@ -236,6 +245,28 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
             return -1;
     }
     *c = got;
+    return 0;
+}
+
+int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
+                  struct err *err)
+{
+    struct config now;
+    enum config_wish wish;
+    if (config_read(&now, argc, argv, &wish, err) < 0)
+        return -1;
+    for (int i = 0; i < config_table.n; i++) {
+        const struct param *p = &params[i];
+        char before[TEXT_MAX], after[TEXT_MAX];
+        param_get_text(p, c, before, sizeof before);
+        param_get_text(p, &now, after, sizeof after);
+        if (strcmp(before, after) == 0)
+            continue;
+        if (!p->live)
+            pending(ctx, p->name, before, after);
+        else if (param_set_text(p, c, after, err) < 0)
+            return -1;
+    }
     return 0;
 }
 

@@ -23,4 +23,10 @@ extern const struct param_table config_table;
 
 // Errors name the option, the variable, or the file and its line.
 int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err);
+
+// Reads everything again as config_read did, into a configuration that is in use: settings that are
+// live are changed, others only told of (`pending`). On failure nothing has changed.
+typedef void config_pending(void *ctx, const char *name, const char *in_use, const char *wanted);
+int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
+                  struct err *err);
 int config_log_level(const struct config *c); // enum log_level

@@ -3,13 +3,12 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -20,33 +19,23 @@
 #include "core/store_child.h"
 #include "core/supervisor.h"
 #include "daemon/config.h"
+#include "daemon/service.h"
 
 struct daemon {
     struct config config;
+    int argc, pending; // pending: changed settings that need a restart
+    char **argv;
     struct loop *loop;
+    struct service *service;
     struct store *store;
     struct machine machine;
     struct runner *runner;
     struct keeper *keeper;
     struct server *server;
     struct loop_watch *sigterm, *sigint, *sighup;
+    struct runner_watch *runs;
+    int64_t running; // the run that systemd was told of; 0: none
 };
-
-// Tells systemd, if it started us; by hand, so that no library is needed for one datagram.
-static void notify(const char *text)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof a.sun_path)
-        return;
-    memcpy(a.sun_path, path, strlen(path));
-    if (*path == '@')
-        a.sun_path[0] = '\0';
-    CLEANUP_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-    if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&a, n) < 0)
-        log_event(LOG_LVL_WARN, "notify", "text=\"systemd cannot be told: %s\"", strerror(errno));
-}
 
 // mkdir -p. What is there already keeps its mode.
 static int make_dirs(const char *path, mode_t mode, struct err *err)
@@ -73,31 +62,76 @@ static void on_stop(void *ctx, uint32_t signo)
     loop_stop(d->loop);
 }
 
-// Reads the log level again; everything else needs a restart.
+static void use_log_level(const struct config *c)
+{
+    log_init((enum log_level)config_log_level(c), getenv("JOURNAL_STREAM") != NULL);
+}
+
+// Puts into effect what is live in the table of daemon/config.c.
+static void use_config(struct daemon *d)
+{
+    use_log_level(&d->config);
+    keeper_set_limits(d->keeper, &d->config.limits);
+}
+
+// What people see in systemctl status.
+static void tell_state(struct daemon *d)
+{
+    char rest[64] = "";
+    if (d->pending)
+        snprintf(rest, sizeof rest, "; settings changed that need a restart: %d", d->pending);
+    if (d->running)
+        service_status(d->service, "Run %" PRId64 " is going on%s", d->running, rest);
+    else
+        service_status(d->service, "Ready%s", rest);
+}
+
+static void on_pending(void *ctx, const char *name, const char *in_use, const char *wanted)
+{
+    struct daemon *d = ctx;
+    d->pending++;
+    log_event(LOG_LVL_WARN, "reload",
+              "setting=%s in_use=\"%s\" wanted=\"%s\" text=\"needs a restart\"", name, in_use,
+              wanted);
+}
+
 static void on_reload(void *ctx, uint32_t signo)
 {
     struct daemon *d = ctx;
-    struct config now;
     struct err err;
-    enum config_wish wish;
-    char option[sizeof d->config.file + 10];
-    char program[] = "numaprobed";
-    char *argv[] = {program, option, NULL};
     (void)signo;
-    snprintf(option, sizeof option, "--config=%s", d->config.file);
-    if (config_read(&now, *d->config.file ? 2 : 1, argv, &wish, &err) < 0) {
+    service_reloading(d->service);
+    d->pending = 0;
+    if (config_reload(&d->config, d->argc, d->argv, on_pending, d, &err) < 0) {
         log_error("reload", &err);
-        return;
+        service_status(d->service, "The new configuration is refused, the old one kept: %s",
+                       err.text);
+    } else {
+        use_config(d);
+        log_event(LOG_LVL_INFO, "reload", "text=\"the configuration was read again\"");
+        tell_state(d);
     }
-    log_init((enum log_level)config_log_level(&now), getenv("JOURNAL_STREAM") != NULL);
-    log_event(LOG_LVL_INFO, "reload", "text=\"log level read again\"");
+    service_ready(d->service);
+}
+
+static void on_run_event(void *ctx, const struct run_event *e)
+{
+    struct daemon *d = ctx;
+    int64_t before = d->running;
+    if (e->kind == EVENT_STATE && !e->final && !before && runner_busy(d->runner))
+        d->running = e->run_id;
+    else if (e->final && e->run_id == before)
+        d->running = 0;
+    if (d->running != before)
+        tell_state(d);
 }
 
 static int open_core(struct daemon *d, struct err *err)
 {
     const struct config *c = &d->config;
     d->loop = loop_new(err);
-    if (!d->loop)
+    d->service = d->loop ? service_new(d->loop, err) : NULL;
+    if (!d->service)
         return -1;
     if (make_dirs(c->state_dir, 0750, err) < 0 || make_dirs(c->run_dir, 0711, err) < 0)
         return -1;
@@ -124,9 +158,11 @@ static int open_signals(struct daemon *d, struct err *err)
 static int open_api(struct daemon *d, struct err *err)
 {
     struct api_services services = {d->loop, d->store, &d->machine, d->runner, d->keeper};
-    struct api_config config = {d->config.listen, d->config.socket};
+    struct api_config config = {.listen = d->config.listen, .socket = d->config.socket};
+    config.n_passed = service_fds(d->service, &config.passed);
     d->server = server_new(&services, &config, err);
-    return d->server ? 0 : -1;
+    d->runs = d->server ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;
+    return d->runs ? 0 : -1;
 }
 
 // A database whose damage shows only now must not keep the daemon from starting.
@@ -152,16 +188,18 @@ static int serve(struct daemon *d, struct err *err)
     if (start_runner(d, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
-              d->config.socket, NUMAPROBE_VERSION);
-    notify("READY=1\nSTATUS=Ready");
+              server_socket(d->server), NUMAPROBE_VERSION);
+    tell_state(d);
+    service_ready(d->service);
     int rc = loop_run(d->loop, err);
-    notify("STOPPING=1");
+    service_stopping(d->service);
     return rc;
 }
 
 static void close_all(struct daemon *d)
 {
     server_free(d->server);
+    runner_watch_remove(d->runs);
     keeper_free(d->keeper);
     loop_unwatch(d->sighup);
     loop_unwatch(d->sigint);
@@ -170,6 +208,7 @@ static void close_all(struct daemon *d)
         runner_free(d->runner);
     machine_fini(&d->machine);
     store_close(d->store);
+    service_free(d->service);
     loop_free(d->loop);
 }
 
@@ -197,7 +236,7 @@ int daemon_main(int argc, char **argv)
         return supervisor_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--database") == 0)
         return store_child_main(argc, argv);
-    struct daemon d = {0};
+    struct daemon d = {.argc = argc, .argv = argv};
     struct err err = {0};
     enum config_wish wish;
     if (config_read(&d.config, argc, argv, &wish, &err) < 0) {
@@ -210,7 +249,7 @@ int daemon_main(int argc, char **argv)
         return print_routes();
     if (wish == CONFIG_VERSION)
         return puts("numaprobed " NUMAPROBE_VERSION) < 0;
-    log_init((enum log_level)config_log_level(&d.config), getenv("JOURNAL_STREAM") != NULL);
+    use_log_level(&d.config);
     int rc = serve(&d, &err);
     if (rc < 0)
         log_error("failed", &err);

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a service: we play systemd. A datagram socket hears what it says, sockets are handed
+over, the configuration is read again. Everything waits for a message, an answer or a log line."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import FAKE_BENCH, Daemon, UnixConnection, fake_bench_env
+
+# Hands sockets over as systemd does: numbers from 3 on, and the number of the process that they are for.
+HAND_OVER = """
+import os, sys
+fds = [int(n) for n in sys.argv[1].split(",")]
+high = [os.dup2(fd, 100 + i, inheritable=False) for i, fd in enumerate(fds)]
+for fd in fds:
+    os.close(fd)
+for i, fd in enumerate(high):
+    os.dup2(fd, 3 + i, inheritable=True)
+os.environ.update(LISTEN_FDS=str(len(fds)), LISTEN_PID=sys.argv[2] if sys.argv[2] != "0" else str(os.getpid()))
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+class Systemd:
+    """The socket that a service reports to."""
+
+    def __init__(self, address):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(address)
+        self.name = "@" + address[1:] if address[0] == "\0" else address
+        self.heard = []
+
+    def wait_for(self, line, timeout=20):
+        """Waits for a message that has this line; returns its lines. What came before is in `heard`."""
+        end = time.monotonic() + timeout
+        while True:
+            self.socket.settimeout(max(end - time.monotonic(), 0.001))
+            try:
+                said = self.socket.recv(4096).decode()
+            except TimeoutError:
+                pytest.fail(f"{line!r} was not said; heard {self.heard}")
+            self.heard.append(said)
+            if re.search(f"^{line}", said, re.M):
+                return said.splitlines()
+
+    def rest(self):
+        """What else was said, once nobody is left to say more."""
+        self.socket.setblocking(False)
+        try:
+            while True:
+                self.heard.append(self.socket.recv(4096).decode())
+        except BlockingIOError:
+            return self.heard
+
+
+@pytest.fixture
+def systemd(tmp_path):
+    s = Systemd(str(tmp_path / "notify"))
+    yield s
+    s.socket.close()
+
+
+@pytest.fixture
+def service(numaprobed, tmp_path, systemd):
+    """service(env, args, sockets) starts a daemon that was told of `systemd`."""
+    started = []
+
+    def start(env=None, args=(), sockets=(), pid=0, wait=True):
+        d = Daemon(numaprobed, tmp_path, {"NOTIFY_SOCKET": systemd.name, **fake_bench_env(), **(env or {})}, args)
+        started.append(d)
+        if not sockets:
+            return d.start() if wait else d
+        d.home.chmod(0o755)
+        d.process = subprocess.Popen(
+            [sys.executable, "-c", HAND_OVER, ",".join(str(s.fileno()) for s in sockets), str(pid), str(numaprobed),
+             f"--state-dir={d.home}/state", f"--run-dir={d.home}/run", *args],
+            env=d.env, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, pass_fds=[s.fileno() for s in sockets])
+        if wait:
+            os.set_blocking(d.process.stderr.fileno(), False)
+            line = d.wait_for_line("event=ready")
+            d.socket = re.search(r"socket=(\S*)", line).group(1)
+            port = re.search(r"listen=127\.0\.0\.1:(\d+)", line)
+            d.port = int(port.group(1)) if port else None
+        return d
+
+    yield start
+    for d in started:
+        d.stop()
+
+
+def tcp_socket(address="127.0.0.1"):
+    s = socket.create_server((address, 0), backlog=16)
+    return s
+
+
+def unix_socket(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(str(path))
+    s.listen(16)
+    return s
+
+
+# --- telling
+
+def test_ready_is_said_when_it_serves(service, systemd):
+    d = service(wait=False)
+    d.home.chmod(0o755)
+    d.process = subprocess.Popen([str(d.program), "--listen=", f"--socket={d.home}/s", f"--state-dir={d.home}/state",
+                                  f"--run-dir={d.home}/run"], env=d.env, stderr=subprocess.PIPE)
+    systemd.wait_for("READY=1")
+    connection = UnixConnection(d.home / "s")
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().status == 200
+    assert "STATUS=Ready" in "\n".join(systemd.heard)
+    d.process.send_signal(signal.SIGTERM)
+    assert "STATUS=Stopping" in systemd.wait_for("STOPPING=1")
+    d.process.communicate(timeout=20)
+    assert not [m for m in systemd.rest() if "WATCHDOG" in m], "nobody asked for signs of life"
+
+
+def test_abstract_socket(service, tmp_path):
+    abstract = Systemd(f"\0numaprobe-test-{os.getpid()}")
+    service(env={"NOTIFY_SOCKET": abstract.name})
+    abstract.wait_for("READY=1")
+    abstract.socket.close()
+
+
+def test_status_follows_the_runs(service, systemd):
+    d = service()
+    run = d.run(size="256K")
+    systemd.wait_for(f"STATUS=Run {run['id']} is going on")
+    systemd.wait_for("STATUS=Ready")
+
+
+def test_without_systemd_nothing_is_said(make_daemon):
+    d = make_daemon(fake_bench_env())
+    assert d.stop() == 0
+    assert not [line for line in d.log if "event=notify" in line]
+
+
+@pytest.mark.parametrize("name, value", [
+    ("NOTIFY_SOCKET", "relative/path"), ("NOTIFY_SOCKET", "/" + "x" * 200), ("WATCHDOG_USEC", "soon"),
+    ("WATCHDOG_USEC", "99999999999999"), ("LISTEN_FDS", "-1"), ("LISTEN_FDS", "9"), ("LISTEN_PID", "me")])
+def test_wrong_variables_are_named(service, name, value):
+    d = service(env={name: value}, wait=False)
+    with pytest.raises(pytest.fail.Exception):
+        d.start()
+    assert d.process.wait(20) == 2
+    assert any(f"member={name}" in line and "event=failed" in line for line in d.log), d.log
+
+
+# --- watchdog
+
+def test_watchdog_beats_at_half_the_time(service, systemd):
+    d = service(env={"WATCHDOG_USEC": "400000"})
+    systemd.wait_for("READY=1")
+    systemd.wait_for("WATCHDOG=1")
+    begun = time.monotonic()
+    for _ in range(5):
+        systemd.wait_for("WATCHDOG=1", timeout=5)
+    assert 0.9 < time.monotonic() - begun < 3, "five beats of 200 ms"
+    d.process.send_signal(signal.SIGSTOP)
+    systemd.rest()
+    systemd.socket.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        systemd.socket.recv(4096)  # a daemon that hangs says nothing
+    d.process.send_signal(signal.SIGCONT)
+    systemd.wait_for("WATCHDOG=1")
+
+
+@pytest.mark.parametrize("env", [{"WATCHDOG_USEC": "200000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "0"}, {}])
+def test_no_watchdog_of_others(service, systemd, env):
+    d = service(env=env)
+    systemd.wait_for("READY=1")
+    systemd.socket.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        systemd.socket.recv(4096)
+    assert d.stop() == 0
+
+
+# --- sockets handed over
+
+def test_both_kinds_of_sockets(service, tmp_path):
+    tcp, unix = tcp_socket(), unix_socket(tmp_path / "handed")
+    early = socket.create_connection(tcp.getsockname())
+    early.settimeout(20)
+    early.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    for _ in range(2):  # the second finds the sockets as the first left them
+        d = service(sockets=[tcp, unix])
+        assert d.port == tcp.getsockname()[1] and d.socket == str(tmp_path / "handed")
+        assert d.get("/v1/node").status == 200
+        assert d.request("GET", "/v1/node", unix=True).status == 200
+        assert not (tmp_path / "run" / "numaprobed.sock").exists()
+        if early:
+            assert early.recv(4096).startswith(b"HTTP/1.1 200")
+            early = early.close()
+        assert d.stop() == 0, d.log
+        assert (tmp_path / "handed").exists(), "the path is systemd's"
+    tcp.close()
+    unix.close()
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_the_other_kind_is_the_configurations(service, tmp_path, kind):
+    s = tcp_socket() if kind == "tcp" else unix_socket(tmp_path / "handed")
+    d = service(sockets=[s], args=["--listen=127.0.0.1:0"])
+    assert (d.port == s.getsockname()[1]) == (kind == "tcp")
+    assert (d.socket == str(tmp_path / "handed")) == (kind == "unix")
+    assert d.get("/healthz").status == d.request("GET", "/healthz", unix=True).status == 200
+    s.close()
+
+
+def test_sockets_meant_for_another(service):
+    with tcp_socket() as s:
+        d = service(sockets=[s], pid=1, args=["--listen=127.0.0.1:0"])
+        assert d.port != s.getsockname()[1]
+
+
+def not_listening():
+    s = socket.socket()
+    s.bind(("127.0.0.1", 0))
+    return s
+
+
+@pytest.mark.parametrize("make, words", [
+    (not_listening, "not a listening stream socket"),
+    (lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), "not a listening stream socket"),
+    (lambda: open("/dev/null"), "not a listening stream socket"),
+    (lambda: tcp_socket("0.0.0.0"), "0.0.0.0 is not a loopback address")])
+def test_sockets_that_cannot_be_served(service, make, words):
+    with make() as s:
+        d = service(sockets=[s], wait=False)
+        _, said = d.process.communicate(timeout=20)
+        assert d.process.returncode == 2 and words in said.decode(), said
+
+
+def test_children_get_none_of_it(service, systemd, tmp_path):
+    """Ranks must hold no socket of ours open, and report to nobody in our name."""
+    hang = tmp_path / "fake_bench-hang"
+    hang.symlink_to(FAKE_BENCH)
+    unix = unix_socket(tmp_path / "handed")
+    mine = os.readlink(f"/proc/self/fd/{unix.fileno()}")
+    d = service(sockets=[unix], args=["--listen=127.0.0.1:0"],
+                env={"NUMAPROBE_BENCH": str(hang), "WATCHDOG_USEC": "60000000"})
+    assert mine in open_files(d.process.pid)
+    assert d.post("/v1/runs", {"benchmark": "latency", "size": "256K"}).status == 202
+    assert next(e for e, _, _ in d.events(1) if e == "progress")  # the ranks are there
+    children = descendants(d.process.pid)
+    assert len(children) >= 3  # supervisor, mpirun, a rank
+    for pid in children:
+        assert mine not in open_files(pid)
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            assert not re.search(rb"NOTIFY_|WATCHDOG_|LISTEN_", f.read())
+    d.post("/v1/runs/1/cancel")
+    unix.close()
+
+
+def open_files(pid):
+    return {os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")}
+
+
+def descendants(pid):
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/children") as f:
+            for child in f.read().split():
+                found += [int(child), *descendants(int(child))]
+    return found
+
+
+# --- the configuration, read again
+
+@pytest.fixture
+def configured(service, tmp_path):
+    """A daemon with a configuration file; reload(text) writes it and returns what was logged then."""
+    file = tmp_path / "numaprobed.conf"
+
+    def start(text, args=(), **more):
+        file.write_text(text)
+        d = service(args=[f"--config={file}", *args], **more)
+
+        def reload(text, until):
+            file.write_text(text)
+            d.log.clear()
+            d.process.send_signal(signal.SIGHUP)
+            d.wait_for_line(until)
+            return "\n".join(d.log)
+
+        d.reload = reload
+        return d
+
+    return start
+
+
+READ_AGAIN = 'event=reload text="the configuration was read again"'
+
+
+def test_reload_of_what_is_live(configured, systemd):
+    d = configured("keep_runs = 7\nlog_level = info\n")
+    assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
+    d.reload("keep-runs = 9\nkeep_days = 30\nkeep_bytes = 1G\nlog_level = debug\n", READ_AGAIN)
+    limits = d.get("/v1/storage").json["retention"]
+    assert (limits["keep_runs"], limits["keep_days"], limits["keep_bytes"]) == (9, 30, 1 << 30)
+    d.wait_for_line("event=request .*path=/v1/storage")  # only logged at this level
+    (at,) = [line for line in systemd.wait_for("RELOADING=1") if line.startswith("MONOTONIC_USEC=")]
+    assert abs(int(at.split("=")[1]) - time.monotonic_ns() // 1000) < 60e6
+    systemd.wait_for("READY=1")
+    assert "STATUS=Ready" in systemd.heard[-2]
+
+
+def test_reload_says_what_needs_a_restart(configured, systemd):
+    d = configured("log_level = warn\n", args=["--log-level=info"])
+    said = d.reload("socket = none\nlisten = 127.0.0.1:1\njob_user = nobody\nkeep_runs = 3\n", READ_AGAIN)
+    assert re.search(r'level=warn|warn event=reload setting=socket in_use="\S+" wanted="" text="needs a restart"', said)
+    assert 'setting=job_user in_use="" wanted="nobody"' in said
+    assert "setting=listen" not in said  # an option wins over the file, before and after
+    assert "setting=keep_runs" not in said
+    assert d.request("GET", "/healthz", unix=True).status == 200
+    systemd.wait_for("RELOADING=1")
+    systemd.wait_for("STATUS=Ready; settings changed that need a restart: 2")
+
+
+def test_options_win_again_after_a_reload(configured):
+    d = configured("keep_runs = 7\n", args=["--keep-runs=5"], env={"NUMAPROBED_KEEP_DAYS": "11"})
+    d.reload("keep_runs = 8\nkeep_days = 12\nkeep_bytes = 1G\n", READ_AGAIN)
+    limits = d.get("/v1/storage").json["retention"]
+    assert (limits["keep_runs"], limits["keep_days"], limits["keep_bytes"]) == (5, 11, 1 << 30)
+
+
+@pytest.mark.parametrize("text, words", [
+    ("keep_runs = 3\nkeep_days = many\n", r'numaprobed.conf:2: keep_days: must be a whole number, got \"many\"'),
+    ("keep_runs = 3\nnonsense\n", r"numaprobed.conf:2: must be"),
+    ("keep_runs = 3\ncolour = red\n", r"numaprobed.conf:2: there is no setting \"colour\""),
+    ("keep_runs = 3\nkeep_bytes = 1M\n", "keep_bytes must be 0 or at least 16M"),
+    ("keep_runs = 3\n# " + "x" * 600 + "\n", "numaprobed.conf:2: the line is longer than 510 bytes"),
+])
+def test_a_wrong_file_changes_nothing(configured, systemd, text, words):
+    d = configured("keep_runs = 7\n")
+    words = words.replace('\\"', '"')
+    said = d.reload(text, "error event=reload")
+    assert words in said
+    assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
+    systemd.wait_for("RELOADING=1")
+    systemd.wait_for("STATUS=The new configuration is refused, the old one kept: .*" + re.escape(words))
+    systemd.wait_for("READY=1")
+
+
+def test_a_file_that_is_gone_changes_nothing(configured, tmp_path):
+    d = configured("keep_runs = 7\n")
+    (tmp_path / "numaprobed.conf").unlink()
+    d.process.send_signal(signal.SIGHUP)
+    assert "cannot read" in d.wait_for_line("error event=reload")
+    assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
