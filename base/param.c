@@ -238,13 +238,14 @@ void param_write_catalogue(const struct param *p, struct jsonw *w)
     jsonw_end(w);
 }
 
-static void print_wrapped(FILE *out, const char *text, int indent, int width)
+// Lines after the first begin with `lead` and blanks up to `indent`.
+static void print_wrapped(FILE *out, const char *text, const char *lead, int indent, int width)
 {
     int column = indent;
     while (*text) {
         int word = (int)strcspn(text, " ");
         if (column > indent && column + 1 + word > width) {
-            fprintf(out, "\n%*s", indent, "");
+            fprintf(out, "\n%-*s", indent, lead);
             column = indent;
         } else if (column > indent) {
             fputc(' ', out);
@@ -283,7 +284,7 @@ void param_print_help(const struct param_table *t, FILE *out)
         bool show = *p->def && p->kind != PARAM_BOOL;
         snprintf(whole, sizeof whole, "%s%s%s%s%s%s", p->help, show ? " [" : "", show ? p->def : "",
                  show && p->unit ? " " : "", show && p->unit ? p->unit : "", show ? "]" : "");
-        print_wrapped(out, whole, 28, 100);
+        print_wrapped(out, whole, "", 28, 100);
     }
 }
 
@@ -412,4 +413,26 @@ int param_parse_args(struct param_args *a, int argc, char **argv, int *next, str
             return -1;
     *next = w.at;
     return 0;
+}
+
+void param_print_file(const struct param_table *t, const void *object, const void *defaults,
+                      FILE *out)
+{
+    for (int i = 0; i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        char now[512], def[512], whole[900], choices[200] = "";
+        for (int k = 0; p->kind == PARAM_ENUM && p->choices[k]; k++) {
+            size_t used = strlen(choices);
+            snprintf(choices + used, sizeof choices - used, "%s%s", k ? ", " : " One of ",
+                     p->choices[k]);
+        }
+        param_get_text(p, object, now, sizeof now);
+        param_get_text(p, defaults, def, sizeof def);
+        snprintf(whole, sizeof whole, "%s%s%s%s", p->help, choices, *choices ? "." : "",
+                 p->live ? " A reload is enough." : "");
+        fputs("\n# ", out);
+        print_wrapped(out, whole, "# ", 2, 100);
+        fprintf(out, "%s%s =%s%s\n", strcmp(now, def) == 0 ? "#" : "", p->name, *now ? " " : "",
+                now);
+    }
 }

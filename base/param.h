@@ -59,6 +59,11 @@ void param_write_catalogue(const struct param *p, struct jsonw *w);
 // Two columns, wrapped at 100.
 void param_print_help(const struct param_table *t, FILE *out);
 
+// As a file of "name = value" lines under their help; values that are the defaults' are commented
+// out.
+void param_print_file(const struct param_table *t, const void *object, const void *defaults,
+                      FILE *out);
+
 // A table and the object that it describes.
 struct param_target {
     const struct param_table *table;

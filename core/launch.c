@@ -29,7 +29,8 @@ struct setting {
 };
 
 // One node, no network, shared memory in files of the run's directory instead of /dev/shm, where
-// they would outlive a killed rank.
+// they would outlive a killed rank. No patcher: it writes into program code for the sake of network
+// cards, and where that is forbidden (MemoryDenyWriteExecute in the systemd unit) the rank crashes.
 static const struct setting settings_4[] = {
     {"plm", "isolated"},
     {"pml", "ob1"},
@@ -37,6 +38,7 @@ static const struct setting settings_4[] = {
     {"btl_vader_backing_directory", NULL},
     {"btl_vader_single_copy_mechanism", "none"},
     {"shmem", "mmap"},
+    {"patcher", "^overwrite"},
     {"orte_tmpdir_base", NULL},
     {"oob_tcp_if_include", "lo"},
 };
@@ -48,6 +50,7 @@ static const struct setting settings_5[] = {
     {"btl_sm_backing_directory", NULL},
     {"smsc", "^cma,knem,xpmem"},
     {"shmem", "mmap"},
+    {"patcher", "^overwrite"},
 };
 static const struct setting prte_settings_5[] = {
     {"plm", "ssh"},

@@ -92,9 +92,12 @@ static int other_option(void *ctx, const char *option, const char *value, struct
         snprintf(line->config->file, sizeof line->config->file, "%s", value);
         return 1;
     }
-    static const char *const words[] = {
-        [CONFIG_HELP] = "help", [CONFIG_VERSION] = "version", [CONFIG_ROUTES] = "routes"};
-    for (int i = CONFIG_HELP; i <= CONFIG_ROUTES; i++)
+    static const char *const words[] = {[CONFIG_HELP] = "help",
+                                        [CONFIG_VERSION] = "version",
+                                        [CONFIG_ROUTES] = "routes",
+                                        [CONFIG_PRINT] = "print-config",
+                                        [CONFIG_CHECK] = "check-config"};
+    for (int i = CONFIG_HELP; i <= CONFIG_CHECK; i++)
         if (strcmp(option, words[i]) == 0 && !value) {
             *line->wish = (enum config_wish)i;
             return 1;
@@ -235,14 +238,20 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
     // Once for --config and errors of usage, then again over the file and the environment.
     if (read_args(&got, argc, argv, wish, err) < 0)
         return -1;
-    if (*wish == CONFIG_RUN) {
+    if (*wish == CONFIG_RUN || *wish >= CONFIG_PRINT) {
+        struct config asked;
         char file[sizeof got.file];
         memcpy(file, got.file, sizeof file);
         param_defaults(&config_table, &got);
         memcpy(got.file, file, sizeof file);
         if (read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
-            read_args(&got, argc, argv, wish, err) < 0 || finish(&got, err) < 0)
+            read_args(&got, argc, argv, wish, err) < 0)
             return -1;
+        asked = got;
+        if (finish(&got, err) < 0)
+            return -1;
+        if (*wish != CONFIG_RUN)
+            got = asked;
     }
     *c = got;
     return 0;
@@ -268,6 +277,15 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
             return -1;
     }
     return 0;
+}
+
+void config_print(const struct config *c, FILE *out)
+{
+    struct config defaults = {0};
+    param_defaults(&config_table, &defaults);
+    fprintf(out, "# Configuration of numaprobed; numaprobed.conf(5) tells more. Lines are\n"
+                 "# name = value. Options and NUMAPROBED_* variables win over this file.\n");
+    param_print_file(&config_table, c, &defaults, out);
 }
 
 int config_log_level(const struct config *c)

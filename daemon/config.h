@@ -17,11 +17,20 @@ struct config {
     int log_level; // index; config_log_level() gives the level
 };
 
-enum config_wish { CONFIG_RUN, CONFIG_HELP, CONFIG_VERSION, CONFIG_ROUTES };
+enum config_wish {
+    CONFIG_RUN,
+    CONFIG_HELP,
+    CONFIG_VERSION,
+    CONFIG_ROUTES,
+    CONFIG_PRINT,
+    CONFIG_CHECK
+};
 
 extern const struct param_table config_table;
 
 // Errors name the option, the variable, or the file and its line.
+// With the wishes CONFIG_PRINT and CONFIG_CHECK everything is checked, and *c has what was asked
+// for, with nothing worked out.
 int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err);
 
 // Reads everything again as config_read did, into a configuration that is in use: settings that are
@@ -29,4 +38,6 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
 typedef void config_pending(void *ctx, const char *name, const char *in_use, const char *wanted);
 int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
                   struct err *err);
+// As a configuration file: what was asked for, and the defaults as comments.
+void config_print(const struct config *c, FILE *out);
 int config_log_level(const struct config *c); // enum log_level

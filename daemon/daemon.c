@@ -218,6 +218,8 @@ static int print_help(void)
            "Options (each also as NUMAPROBED_<NAME> and in the configuration file):\n");
     param_print_help(&config_table, stdout);
     printf("  --config=FILE             Configuration [/etc/numaprobe/numaprobed.conf]\n"
+           "  --check-config            Check the configuration and exit.\n"
+           "  --print-config            Check the configuration, print it as a file and exit.\n"
            "  --version                 Print the version and exit.\n"
            "  --help                    Print this and exit.\n");
     return 0;
@@ -247,6 +249,12 @@ int daemon_main(int argc, char **argv)
         return print_help();
     if (wish == CONFIG_ROUTES)
         return print_routes();
+    if (wish == CONFIG_PRINT) {
+        config_print(&d.config, stdout);
+        return fflush(stdout) != 0;
+    }
+    if (wish == CONFIG_CHECK)
+        return 0;
     if (wish == CONFIG_VERSION)
         return puts("numaprobed " NUMAPROBE_VERSION) < 0;
     use_log_level(&d.config);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes numa_bench(1): copies its template from stdin to stdout and puts the parameter tables
-// where the template says @OPTIONS@, so that the manual cannot say anything else than --help.
+// Writes numa_bench(1) and numaprobed.conf(5): copies a template from stdin to stdout and puts the
+// parameter tables where it says @OPTIONS@ or @SETTINGS@, so that the manual cannot say anything
+// else than --help.
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/options.h"
+#include "daemon/config.h"
 
 // A minus that is one, and no line that begins like a request.
 static void text(const char *s)
@@ -66,12 +68,45 @@ static void options(void)
     table(&options_own);
 }
 
+static void setting(const struct param *p)
+{
+    printf(".TP\n.BI \"");
+    text(p->name);
+    printf(" = \"");
+    if (p->kind == PARAM_ENUM)
+        for (int i = 0; p->choices[i]; i++) {
+            fputs(i ? "|" : " ", stdout);
+            text(p->choices[i]);
+        }
+    else
+        printf(" %s", p->metavar               ? p->metavar
+                      : p->kind == PARAM_BOOL  ? "true|false"
+                      : p->kind == PARAM_BYTES ? "SIZE"
+                                               : "N");
+    putchar('\n');
+    text(p->help);
+    if (*p->def) {
+        fputs(" Default ", stdout);
+        text(p->def);
+        printf("%s%s.", p->unit ? " " : "", p->unit ? p->unit : "");
+    }
+    puts(p->live ? "\nTakes effect on a reload." : "");
+}
+
+static void settings(void)
+{
+    for (int i = 0; i < config_table.n; i++)
+        setting(&config_table.params[i]);
+}
+
 int main(void)
 {
     char line[1024];
     while (fgets(line, sizeof line, stdin))
         if (strcmp(line, "@OPTIONS@\n") == 0)
             options();
+        else if (strcmp(line, "@SETTINGS@\n") == 0)
+            settings();
         else
             fputs(line, stdout);
     return fflush(stdout) == 0 && !ferror(stdout) && !ferror(stdin) ? 0 : 1;

@@ -44,7 +44,11 @@ test|libclang-rt-14-dev|sanitizers of the second compiler
 test|procps|tests look for processes left behind
 test|shellcheck|reads the shell scripts
 test|bzip2|unpacks recorded machines
-more|systemd|systemd-analyze checks the unit (skipped without)
+more|systemd|checks the unit, and runs it (--all; skipped without)
+more|debhelper|builds the Debian package (--all)
+more|dpkg-dev|builds the Debian package (--all)
+more|lintian|reads the Debian package (--all)
+more|rpm|builds the RPM (--all)
 more|git|tells files of the project from others (every file without)
 more|buildah|builds the container image (--all)
 more|debootstrap|the Debian base for that image (--all)

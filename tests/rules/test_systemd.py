@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""TAP: the unit is one that systemd understands in full, and hardened as far as mpirun allows.
+"""TAP: the units are ones that systemd understands in full, and hardened as far as mpirun allows.
+tests/booted boots them.
 
-usage: test_systemd.py UNIT DAEMON
+usage: test_systemd.py UNIT SOCKET DAEMON
 """
 import os
 import re
@@ -25,9 +26,9 @@ def check(good, what, details=""):
         print("#", line)
 
 
-def verify(folder, text):
+def verify(folder, text, name="numaprobed.service"):
     """What systemd-analyze has to say; it exits with 0 for unknown keys, so words count."""
-    path = os.path.join(folder, "numaprobed.service")
+    path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True,
@@ -45,7 +46,7 @@ def exposure(folder, text):
                            f"--threshold={MOST_EXPOSED}", path], capture_output=True, text=True)
 
 
-def main(unit, daemon):
+def main(unit, socket, daemon):
     if not shutil.which("systemd-analyze"):
         print("1..0 # SKIP systemd-analyze is not installed")
         return 0
@@ -53,10 +54,17 @@ def main(unit, daemon):
         text = f.read()
     check(re.search(r"^ExecStart=/\S+/numaprobed$", text, re.M), "ExecStart is an absolute path")
     # As installed the program is elsewhere; verify wants one that is there.
-    text = re.sub(r"^ExecStart=\S+", "ExecStart=" + daemon, text, flags=re.M)
+    text = re.sub(r"^(Exec\w+)=\S+/numaprobed", r"\1=" + daemon, text, flags=re.M)
+    text = re.sub(r"^Documentation=.*\n", "", text, flags=re.M)  # and the manual that is installed
+    beat = int(re.search(r"^WatchdogSec=(\d+)$", text, re.M)[1]) / 2
+    check(60 / beat <= 2, "the watchdog wakes an idle daemon at most twice a minute", str(beat))
     with tempfile.TemporaryDirectory() as folder:
         said = verify(folder, text)
         check(said == "", "systemd-analyze verify has nothing to say", said)
+        with open(socket, encoding="utf-8") as f:
+            listening = re.sub(r"^Documentation=.*\n", "", f.read(), flags=re.M)
+        said = verify(folder, listening, "numaprobed.socket")
+        check(said == "", "nor of the socket", said)
         said = verify(folder, text.replace("UMask=", "UnMask="))
         check("UnMask" in said, "verify catches a key that systemd does not know", said)
         done = exposure(folder, text)
@@ -70,4 +78,4 @@ def main(unit, daemon):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))

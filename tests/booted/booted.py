@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""TAP: boots the systemd of this machine as process 1 of its own namespaces, with numaprobe installed, and
+lets guest.py look at the units from inside.
+
+The root is this machine's own, under an overlay in memory: nothing is written here, and no image is built.
+Controllers of cgroup v2 are those of the machine.
+
+usage: booted.py BUILD_DIR [OUTDIR]     (needs root, systemd, overlayfs)
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SYSTEMD = "/lib/systemd/systemd"
+LIMIT_S = 240
+
+# What a container has no use for, and what would sweep the /tmp that we see.
+MASKED = ["systemd-tmpfiles-clean.timer", "systemd-udevd.service", "systemd-udev-trigger.service",
+          "systemd-timesyncd.service", "systemd-networkd.service", "systemd-resolved.service", "systemd-binfmt.service",
+          "kmod-static-nodes.service", "dbus.service", "dbus.socket", "systemd-logind.service", "apparmor.service",
+          "getty.target", "cron.service", "systemd-tmpfiles-setup.service", "remote-fs.target"]
+
+TARGET = """[Unit]
+Requires=basic.target guest.service
+After=basic.target
+AllowIsolate=yes
+"""
+
+GUEST = """[Unit]
+After=basic.target
+SuccessAction=exit-force
+FailureAction=exit-force
+[Service]
+Type=oneshot
+StandardOutput=file:/mnt/tap
+StandardError=file:/mnt/errors
+Environment=HOME=/root PYTHONDONTWRITEBYTECODE=1
+ExecStart=/usr/bin/python3 /mnt/guest.py
+"""
+
+# Run in namespaces of its own: all of it goes away with its last process.
+BOOT = """set -eu
+work=$1
+mount -t tmpfs -o mode=755 layer "$work/layer"
+mkdir "$work/layer/upper" "$work/layer/work"
+cp -a "$work/stage/." "$work/layer/upper"
+mount -t overlay -o "lowerdir=/,upperdir=$work/layer/upper,workdir=$work/layer/work" root "$work/root"
+cd "$work/root"
+rm -f .dockerenv
+mkdir -p oldroot mnt
+mount --bind . .
+cd .
+mount --bind "$work/out" mnt
+pivot_root . oldroot
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tmpfs -o mode=755 dev /dev
+for node in null zero full random urandom tty; do
+    : >"/dev/$node"
+    mount --bind "/oldroot/dev/$node" "/dev/$node"
+done
+mkdir -p /dev/shm /dev/pts
+mount -t tmpfs -o mode=1777 shm /dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666 pts /dev/pts
+ln -s pts/ptmx /dev/ptmx
+ln -s /proc/self/fd /dev/fd
+: >/dev/console
+mount -t tmpfs -o mode=755 run /run
+mkdir /run/lock
+ip link set lo up
+mount -t cgroup2 cgroup /sys/fs/cgroup
+umount -l /oldroot
+hostname booted
+exec env -i container=numaprobe PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    /lib/systemd/systemd --system --unit=booted.target --show-status=0 --log-target=journal
+"""
+
+
+def missing():
+    """Why nothing can be booted here; empty: it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    for tool in (SYSTEMD, "unshare", "pivot_root", "ip", "mpirun", "numactl", "meson"):
+        if not (os.path.exists(tool) or shutil.which(tool)):
+            return f"no {tool}"
+    with open("/proc/filesystems", encoding="ascii") as f:
+        names = f.read().split()
+    return next((f"no {name}" for name in ("overlay", "cgroup2") if name not in names), "")
+
+
+def prepare(work, build):
+    for name in ("stage", "layer", "root", "out"):
+        (work / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", str(work / "stage")],
+                   check=True, stdout=subprocess.DEVNULL)
+    units = work / "stage/etc/systemd/system"
+    units.mkdir(parents=True)
+    for name in MASKED:
+        (units / name).symlink_to("/dev/null")
+    (work / "stage/etc/fstab").write_text("")
+    (units / "booted.target").write_text(TARGET)
+    (units / "guest.service").write_text(GUEST)
+    shutil.copy(HERE / "guest.py", work / "out/guest.py")
+
+
+def boot(build, work):
+    """Returns what the guest wrote, and its exit status."""
+    prepare(work, build)
+    done = subprocess.run(["timeout", "-k", "5", str(LIMIT_S), "unshare", "--mount", "--pid", "--fork", "--uts", "--ipc",
+                           "--net", "--cgroup", "--propagation", "private", "--kill-child=KILL", "sh", "-c", BOOT, "boot",
+                           str(work)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    tap, errors = (work / "out/tap"), (work / "out/errors")
+    said = done.stdout + done.stderr + (errors.read_text() if errors.exists() else "")
+    return tap.read_text() if tap.exists() else "", said, done.returncode
+
+
+def main(build):
+    why = missing()
+    if why:
+        print(f"1..0 # SKIP {why}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="numaprobe-booted.", dir="/var/tmp") as folder:
+        work = pathlib.Path(folder)
+        work.chmod(0o755)
+        tap, said, status = boot(build, work)
+    print(tap, end="")
+    for line in said.splitlines()[-40:] if status else ():
+        print("#", line)
+    if "1.." not in tap:
+        print("not ok 1 - the guest came to its end\n1..1")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,281 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""TAP, inside the booted system: the units as an administrator uses them, with real mpirun and numactl.
+
+Waits on systemctl, on runs and on the journal; where only a state can be looked at, it is looked at until it
+is there.
+"""
+import json
+import os
+import pwd
+import re
+import signal
+import subprocess
+import sys
+import time
+
+UNIT, SOCKET = "numaprobed.service", "numaprobed.socket"
+DROP_IN = f"/run/systemd/system/{UNIT}.d/test.conf"
+CONFIG = "/etc/numaprobe/numaprobed.conf"
+MOST_EXPOSED = 1.5
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+QUICK = ["--size=256K", "--cell-ms=20", "--min-samples=7"]
+
+
+def sh(*argv, good=True, timeout=100):
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout, env={**os.environ, "PATH": PATH})
+    assert not good or done.returncode == 0, (argv, done.returncode, done.stdout[-2000:], done.stderr[-2000:], journal()[-3000:])
+    return done
+
+
+def journal():
+    return subprocess.run(["journalctl", "-q", "-o", "cat", "-u", UNIT, "-u", SOCKET], capture_output=True, text=True).stdout
+
+
+def until(what, timeout=30):
+    """Looks until what() gives something."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        got = what()
+        if got:
+            return got
+        time.sleep(0.05)
+    raise AssertionError(f"it did not come about: {what.__name__}\n{journal()[-3000:]}")
+
+
+def show(name, unit=UNIT):
+    return sh("systemctl", "show", "-P", name, unit).stdout.strip()
+
+
+def active(unit=UNIT):
+    return show("ActiveState", unit) == "active"
+
+
+def main_pid():
+    return int(show("MainPID"))
+
+
+def status_of(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def processes(name):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if status_of(pid)["Name"] == name:
+                found.append(int(pid))
+        except (OSError, KeyError):
+            pass
+    return found
+
+
+def probe(*options):
+    """A run by the command line over the unix socket; what the daemon then knows of it."""
+    done = sh("numaprobe", "-o", "json", "run", *options, good=False)
+    run = get("/v1/runs?limit=1")["runs"][0]
+    if done.returncode != 0 or run["state"] != "succeeded":
+        printed = sh("numaprobe", "log", str(run["id"]), good=False).stdout
+        raise AssertionError((options, run["state"], done.stderr, printed[-2000:]))
+    return run
+
+
+def started_run(*options):
+    said = sh("numaprobe", "-o", "json", "run", "--detach", *options).stdout
+    return json.loads(said)["id"]
+
+
+def get(path):
+    return json.loads(sh("curl", "-fsS", "--unix-socket", "/run/numaprobe/numaprobed.sock", "http://localhost" + path).stdout)
+
+
+# --- the checks, in order
+
+def test_sysusers_makes_the_account():
+    sh("systemd-sysusers")
+    assert pwd.getpwnam("numaprobe").pw_dir == "/var/lib/numaprobe"
+    sh("systemd-tmpfiles", "--create", "numaprobe.conf")
+    assert os.stat("/run/numaprobe").st_uid == pwd.getpwnam("numaprobe").pw_uid
+
+
+def test_it_starts_and_says_that_it_is_ready():
+    sh("systemctl", "start", UNIT)
+    assert active() and show("StatusText") == "Ready", show("StatusText")
+    assert get("/readyz?verbose")
+
+
+def test_it_is_enabled_by_a_command():
+    sh("systemctl", "enable", UNIT, SOCKET)
+    assert sh("systemctl", "is-enabled", UNIT).stdout.strip() == "enabled"
+    sh("systemctl", "disable", UNIT, SOCKET)
+
+
+def test_little_is_exposed():
+    said = json.loads(sh("systemd-analyze", "security", "--json=short", "--no-pager", UNIT).stdout)
+    overall = sh("systemd-analyze", "security", "--no-pager", UNIT).stdout.splitlines()[-1]
+    figure = float(re.search(r"level for \S+ (\d+\.\d+)", overall).group(1))
+    assert figure <= MOST_EXPOSED, (figure, [s for s in said if s.get("exposure")])
+    print(f"# exposure {figure}")
+
+
+def test_mpirun_and_numactl_work_inside():
+    run = probe("--launcher=mpi", *QUICK)
+    assert run["spec"]["launcher"] == "mpi", run
+    ranks = get(f"/v1/runs/{run['id']}/matrix")["ranks"]
+    assert ranks
+    for r in ranks:
+        assert r["cpu"] == r["cpu_wanted"] and r["mem_share"] == 1 and r["mem_node"] >= 0, r
+        assert r["pages_checked"] > 0 and r["mem_method"] == "move_pages", r
+
+
+def test_every_launcher_and_kind_of_page():
+    for options in (["pingpong", "--quick"], ["c2c", "--quick"], ["latency", "--pages=thp", *QUICK],
+                    ["bandwidth", "--quick", "--size=8M"], ["firsttouch", "--quick", "--size=4M", "--launcher=processes"]):
+        probe(*options)
+
+
+def test_ranks_have_no_privilege():
+    run = started_run("--launcher=mpi", "--size=1M", "--cell-ms=60000")
+    until(lambda: processes("numa_bench"))
+    uid = str(pwd.getpwnam("numaprobe").pw_uid)
+    assert processes("mpirun")
+    for pid in processes("numa_bench") + processes("mpirun") + [main_pid()]:
+        s = status_of(pid)
+        assert s["Uid"].split() == [uid] * 4, (s["Name"], s["Uid"])
+        assert int(s["CapEff"], 16) == int(s["CapPrm"], 16) == int(s["CapBnd"], 16) == 0, (s["Name"], s["CapBnd"])
+        assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s["Name"]
+        with open(f"/proc/{pid}/cgroup", encoding="ascii") as f:
+            assert UNIT in f.read()
+    assert f"Run {run} is going on" in show("StatusText")
+    sh("numaprobe", "cancel", str(run))
+    until(lambda: show("StatusText") == "Ready")
+
+
+def test_the_system_is_read_only_inside():
+    pid = main_pid()
+    enter = ["nsenter", "-t", str(pid), "-m", "setpriv", "--reuid=numaprobe", "--regid=numaprobe", "--clear-groups"]
+    for path in ("/etc/x", "/usr/x", "/opt/x", "/srv/x", "/var/x", "/proc/sys/kernel/hostname", "/sys/kernel/mm/ksm/run"):
+        assert sh(*enter, "sh", "-c", f"echo 1 >{path}", good=False).returncode != 0, path
+    sh("nsenter", "-t", str(pid), "-m", "sh", "-c", "! echo 1 >/etc/x")  # not even root
+    sh(*enter, "sh", "-c", "echo 1 >/var/lib/numaprobe/x && rm /var/lib/numaprobe/x")
+
+
+def left_behind():
+    return [name for folder in ("/dev/shm", "/run/numaprobe") for name in os.listdir(folder)
+            if name != "numaprobed.sock"] + processes("numa_bench") + processes("mpirun")
+
+
+def test_nothing_is_left_behind():
+    until(lambda: not left_behind())
+
+
+def test_a_reload_is_told_apart_from_a_wrong_file():
+    os.makedirs(os.path.dirname(CONFIG), exist_ok=True)
+    write(CONFIG, "keep_runs = 77\n")
+    sh("systemctl", "reload", UNIT)
+    until(lambda: get("/v1/storage")["retention"]["keep_runs"] == 77)
+    pid = main_pid()
+    write(CONFIG, "keep_runs = lots\n")
+    assert sh("systemctl", "reload", UNIT, good=False).returncode != 0
+    until(lambda: "numaprobed.conf:1: keep_runs: must be a whole number" in journal())
+    os.kill(pid, signal.SIGHUP)
+    until(lambda: "the old one kept" in show("StatusText"))
+    assert active() and main_pid() == pid
+    assert get("/v1/storage")["retention"]["keep_runs"] == 77
+    write(CONFIG, "")
+    sh("systemctl", "reload", UNIT)
+    until(lambda: show("StatusText") == "Ready")
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+def restarted(pid):
+    return until(lambda: active() and main_pid() not in (0, pid), 60)
+
+
+def test_it_comes_back_when_it_is_killed():
+    run = started_run("--launcher=mpi", "--size=1M", "--cell-ms=60000")
+    until(lambda: processes("numa_bench"))
+    pid = main_pid()
+    os.kill(pid, signal.SIGKILL)
+    restarted(pid)
+    assert get(f"/v1/runs/{run}")["state"] == "interrupted"
+    until(lambda: not left_behind())
+    assert int(show("NRestarts")) == 1
+
+
+def test_it_comes_back_when_it_hangs():
+    write(DROP_IN, "[Service]\nWatchdogSec=2\n")
+    sh("systemctl", "daemon-reload")
+    sh("systemctl", "restart", UNIT)
+    pid = main_pid()
+    time.sleep(4)  # twice as long as it may be silent
+    assert main_pid() == pid, "it says that it is alive"
+    os.kill(pid, signal.SIGSTOP)
+    restarted(pid)
+    assert "Watchdog timeout" in journal() or "watchdog" in journal()
+    os.unlink(DROP_IN)
+    sh("systemctl", "daemon-reload")
+
+
+def test_it_stops_at_once_and_keeps_what_it_has():
+    runs = len(get("/v1/runs?limit=100")["runs"])
+    begun = time.monotonic()
+    sh("systemctl", "stop", UNIT)
+    assert time.monotonic() - begun < 5 and show("Result") == "success" and not active()
+    sh("systemctl", "start", UNIT)
+    assert len(get("/v1/runs?limit=100")["runs"]) == runs > 3
+    sh("systemctl", "stop", UNIT)
+
+
+def test_it_starts_when_somebody_asks():
+    sh("systemctl", "start", SOCKET)
+    assert not active() and active(SOCKET)
+    made = os.stat("/run/numaprobe/numaprobed.sock")
+    assert pwd.getpwuid(made.st_uid).pw_name == "numaprobe" and made.st_mode & 0o777 == 0o660
+    for ask in (["curl", "-fsS", "http://127.0.0.1:7780/v1/node"], ["numaprobe", "node"]):
+        assert not active()
+        sh(*ask)
+        assert active()
+        probe(*QUICK)
+        sh("systemctl", "stop", UNIT)  # the socket listens on
+        assert os.path.exists("/run/numaprobe/numaprobed.sock")
+    sh("systemctl", "stop", SOCKET)
+    assert not os.path.exists("/run/numaprobe/numaprobed.sock")
+
+
+def test_strangers_cannot_use_the_socket():
+    sh("systemctl", "start", UNIT)
+    stranger = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "curl", "-sS"]
+    done = sh(*stranger, "--unix-socket", "/run/numaprobe/numaprobed.sock", "http://localhost/v1/node", good=False)
+    assert done.returncode == 7, done.stdout
+    sh("setpriv", "--reuid=nobody", "--regid=nogroup", "--groups=numaprobe", "curl", "-fsS", "--unix-socket",
+       "/run/numaprobe/numaprobed.sock", "http://localhost/v1/node")
+
+
+def main():
+    checks = [(name, f) for name, f in globals().items() if name.startswith("test_")]
+    failed = 0
+    for number, (name, check) in enumerate(checks, 1):
+        what = name.removeprefix("test_").replace("_", " ")
+        begun = time.monotonic()
+        try:
+            check()
+            print(f"ok {number} - {what}")
+        except Exception as e:  # the next ones still tell something
+            failed += 1
+            print(f"not ok {number} - {what}")
+            for line in f"{type(e).__name__}: {e}".replace("\\n", "\n").splitlines()[:40]:
+                print("#", line)
+        print(f"# {time.monotonic() - begun:.1f} s", flush=True)
+    print(f"1..{len(checks)}")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
