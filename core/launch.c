@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +211,13 @@ static int missing(struct err *err, const char *program, const char *package)
                    program, package);
 }
 
+// What numactl and libnuma ask first; a call of its own, because the library tells no reasons.
+static bool policies_denied(void)
+{
+    return syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, 0) < 0 &&
+           (errno == EPERM || errno == ENOSYS);
+}
+
 int launch_find(struct launch_paths *paths, struct err *err)
 {
     struct launch_paths p = {0};
@@ -218,7 +226,9 @@ int launch_find(struct launch_paths *paths, struct err *err)
     if (!executable(p.mpirun))
         p.mpirun[0] = '\0';
     find_in_path("numactl", p.numactl, sizeof p.numactl);
+    find_in_path("taskset", p.taskset, sizeof p.taskset);
     find_in_path("setpriv", p.setpriv, sizeof p.setpriv);
+    p.policies_denied = policies_denied();
     if (!find_by_env("NUMAPROBE_BENCH", p.bench, sizeof p.bench))
         find_bench(p.bench, sizeof p.bench);
     if (!executable(p.bench))
@@ -230,16 +240,45 @@ int launch_find(struct launch_paths *paths, struct err *err)
     return 0;
 }
 
+// Memory then lies where it is first touched, on the CPU's own node: right as long as nothing else
+// was asked for. A number of another node's memory would be wrong and look right.
+static int do_without_policies(struct plan *p, struct err *err)
+{
+    static const char why[] = "memory policies are denied here (docker allows them by --cap-add "
+                              "SYS_NICE)";
+    for (int i = 0; i < p->n_ranks; i++) {
+        const struct plan_rank *r = &p->ranks[i];
+        if (r->mem_node >= 0 && r->mem_node != r->cpu_node)
+            return err_set(err, ERR_UNAVAILABLE, "numa",
+                           "memory of node %d cannot be given to CPU %d: %s", r->mem_node, r->cpu,
+                           why);
+        for (int k = 0; k < p->n_targets; k++)
+            if (p->targets[k] != r->cpu_node)
+                return err_set(err, ERR_UNAVAILABLE, "targets",
+                               "memory of node %d cannot be given to CPU %d: %s", p->targets[k],
+                               r->cpu, why);
+    }
+    if (p->n_notes < PLAN_NOTES_MAX)
+        snprintf(p->notes[p->n_notes++], sizeof p->notes[0],
+                 "%s: memory lies where it is first touched", why);
+    return 0;
+}
+
 int launch_choose(struct plan *p, const struct launch_paths *paths, const struct spec *s,
                   struct err *err)
 {
-    bool complete = *paths->mpirun && *paths->numactl;
+    const char *binder = paths->policies_denied ? paths->taskset : paths->numactl;
+    bool complete = *paths->mpirun && *binder;
     bool needs_mpi = s->launcher == LAUNCHER_MPI || s->benchmark == BENCHMARK_PINGPONG;
+    if (paths->policies_denied && do_without_policies(p, err) < 0)
+        return -1;
     p->processes = s->launcher == LAUNCHER_PROCESSES || (!complete && !needs_mpi);
     if (p->processes || complete)
         return 0;
-    return *paths->mpirun ? missing(err, "numactl", "numactl")
-                          : missing(err, "mpirun", "openmpi-bin");
+    if (!*paths->mpirun)
+        return missing(err, "mpirun", "openmpi-bin");
+    return paths->policies_denied ? missing(err, "taskset", "util-linux")
+                                  : missing(err, "numactl", "numactl");
 }
 
 static void add_settings(struct words *w, const char *option, const struct setting *list, size_t n,
@@ -312,6 +351,12 @@ static void add_rank(struct words *w, const struct launch_paths *paths, const st
         words_add(w, paths->setpriv);
         words_add(w, "--pdeathsig");
         words_add(w, "KILL");
+    }
+    if (paths->policies_denied) {
+        words_add(w, paths->taskset);
+        words_add(w, "--cpu-list");
+        words_fmt(w, "%d", r->cpu);
+        return;
     }
     words_add(w, paths->numactl);
     words_fmt(w, "--physcpubind=%d", r->cpu);

@@ -12,8 +12,10 @@
 
 struct launch_paths { // absolute
     char mpirun[256], numactl[256], setpriv[256],
-        bench[256]; // "" if the machine has none, but bench
-    int mpi_major;  // of Open MPI: 4, 5 …; names of its settings differ
+        bench[256];       // "" if the machine has none, but bench
+    int mpi_major;        // of Open MPI: 4, 5 …; names of its settings differ
+    char taskset[256];    // binds to a CPU where numactl cannot
+    bool policies_denied; // the kernel or a container's filter refuses memory policies
 };
 
 struct launch {
@@ -27,7 +29,9 @@ struct launch {
 int launch_find(struct launch_paths *paths, struct err *err);
 
 // Settles who starts the ranks: what the spec asks for, MPI if it leaves the choice and all of it
-// is there. ERR_UNAVAILABLE names what is missing and the package that has it.
+// is there. Where memory policies are denied, ranks are bound to CPUs alone and the plan says so.
+// ERR_UNAVAILABLE names what is missing and the package that has it, or the memory that would have
+// to be bound.
 int launch_choose(struct plan *p, const struct launch_paths *paths, const struct spec *s,
                   struct err *err);
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, Daemon, UnixConnection, fake_bench_env
+from conftest import FAKE_BENCH, ROOT, Daemon, UnixConnection, fake_bench_env
 
 # Hands sockets over as systemd does: numbers from 3 on, and the number of the process that they are for.
 HAND_OVER = """
@@ -357,3 +357,43 @@ def test_a_file_that_is_gone_changes_nothing(configured, tmp_path):
     d.process.send_signal(signal.SIGHUP)
     assert "cannot read" in d.wait_for_line("error event=reload")
     assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
+
+
+# --- where a container's filter refuses calls
+
+POLICIES = "mbind,set_mempolicy,get_mempolicy"
+
+
+@pytest.fixture
+def filtered(make_daemon, numaprobed, tmp_path):
+    """filtered(calls) starts a daemon whose real measuring processes are refused these calls."""
+    def start(calls):
+        wrapper = tmp_path / "numaprobed"
+        wrapper.write_text(f"#!/bin/sh\nexec {sys.executable} {ROOT}/tests/fakes/without_calls.py {calls} "
+                           f'{numaprobed} "$@"\n')
+        wrapper.chmod(0o755)
+        d = Daemon(wrapper, tmp_path)
+        return d.start()
+    yield start
+
+
+SMALL = {"benchmark": "latency", "size": "256K", "cell_ms": 20, "min_samples": 7}
+
+
+@pytest.mark.parametrize("launcher", ["auto", "mpi", "processes"])
+@pytest.mark.parametrize("calls, methods", [
+    ("move_pages", {"get_mempolicy"}), ("mbind,move_pages", {"get_mempolicy"}),
+    (POLICIES + ",move_pages", {"numa_maps"}), (POLICIES, {"move_pages"})])
+def test_placement_falls_back_and_says_so(filtered, calls, methods, launcher):
+    d = filtered(calls)
+    try:
+        run = d.run(**{**SMALL, "launcher": launcher})
+        assert run["state"] == "succeeded", (run, d.get(f"/v1/runs/{run['id']}/log").body)
+        for rank in d.get(f"/v1/runs/{run['id']}/matrix").json["ranks"]:
+            assert rank["mem_method"] in methods and rank["pages_checked"] > 0, rank
+            assert rank["cpu"] == rank["cpu_wanted"], "CPUs are bound all the same"
+        denied = "set_mempolicy" in calls
+        notes = "\n".join(run["plan"]["notes"])
+        assert ("memory policies are denied here" in notes) == denied, notes
+    finally:
+        d.stop()

@@ -126,6 +126,41 @@ static void test_choice(void)
     }
 }
 
+// As in a container that refuses set_mempolicy: CPUs are bound, other nodes' memory is not
+// promised.
+static void test_denied_policies(void)
+{
+    struct launch_paths p = paths;
+    struct launch l;
+    struct err err = {0};
+    struct spec s;
+    struct plan_rank ranks[] = {{0, 0, 0}, {5, 1, -1}};
+    struct plan plan = {.n_ranks = 2, .ranks = ranks};
+    p.policies_denied = true;
+    spec_init(&s, BENCHMARK_LATENCY);
+    s.launcher = LAUNCHER_MPI;
+    CHECK(launch_choose(&plan, &p, &s, &err) < 0 && strstr(err.text, "taskset"), "%s", err.text);
+    snprintf(p.taskset, sizeof p.taskset, "/usr/bin/taskset");
+    plan.n_notes = 0;
+    CHECK(launch_choose(&plan, &p, &s, &err) == 0 && !plan.processes && plan.n_notes == 1 &&
+              strstr(plan.notes[0], "SYS_NICE"),
+          "own memory needs no policy: %s", plan.notes[0]);
+    CHECK(launch_make(&l, &p, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0, "a launch");
+    CHECK(has_word(l.argv, "/usr/bin/taskset") && has_word(l.argv, "5") &&
+              !has_prefix(l.argv, "--membind") && !has_prefix(l.argv, "--physcpubind"),
+          "bound by taskset");
+    launch_fini(&l);
+    ranks[1].mem_node = 0;
+    CHECK(launch_choose(&plan, &p, &s, &err) < 0 && err.code == ERR_UNAVAILABLE &&
+              strcmp(err.member, "numa") == 0 &&
+              strstr(err.text, "node 0 cannot be given to CPU 5"),
+          "%s", err.text);
+    ranks[1].mem_node = 1;
+    plan.n_targets = 1; // node 0, of both ranks
+    CHECK(launch_choose(&plan, &p, &s, &err) < 0 && strcmp(err.member, "targets") == 0, "%s",
+          err.text);
+}
+
 static void test_environment(void)
 {
     struct launch l;
@@ -186,6 +221,7 @@ int main(void)
     test_words();
     test_processes();
     test_choice();
+    test_denied_policies();
     test_environment();
     test_variants();
     test_find();
