@@ -6,7 +6,7 @@ lets guest.py look at the units from inside.
 The root is this machine's own, under an overlay in memory: nothing is written here, and no image is built.
 Controllers of cgroup v2 are those of the machine.
 
-usage: booted.py BUILD_DIR [OUTDIR]     (needs root, systemd, overlayfs)
+usage: booted.py BUILD_DIR|PACKAGE.deb     (needs root, systemd, overlayfs)
 """
 import os
 import pathlib
@@ -93,11 +93,21 @@ def missing():
     return next((f"no {name}" for name in ("overlay", "cgroup2") if name not in names), "")
 
 
-def prepare(work, build):
+def install(source, stage):
+    if not source.endswith(".deb"):
+        subprocess.run(["meson", "install", "-C", source, "--no-rebuild", "--quiet", "--destdir", stage],
+                       check=True, stdout=subprocess.DEVNULL)
+        return
+    subprocess.run(["dpkg-deb", "-x", source, stage], check=True)
+    if os.path.islink("/lib"):  # it would cover the link
+        shutil.copytree(stage / "lib", stage / "usr/lib", dirs_exist_ok=True)
+        shutil.rmtree(stage / "lib")
+
+
+def prepare(work, source):
     for name in ("stage", "layer", "root", "out"):
         (work / name).mkdir(mode=0o755, parents=True, exist_ok=True)
-    subprocess.run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", str(work / "stage")],
-                   check=True, stdout=subprocess.DEVNULL)
+    install(source, work / "stage")
     units = work / "stage/etc/systemd/system"
     units.mkdir(parents=True)
     for name in MASKED:
@@ -108,9 +118,9 @@ def prepare(work, build):
     shutil.copy(HERE / "guest.py", work / "out/guest.py")
 
 
-def boot(build, work):
-    """Returns what the guest wrote, and its exit status."""
-    prepare(work, build)
+def boot(source, work):
+    """Returns what the guest wrote, what else was said, and the exit status."""
+    prepare(work, source)
     done = subprocess.run(["timeout", "-k", "5", str(LIMIT_S), "unshare", "--mount", "--pid", "--fork", "--uts", "--ipc",
                            "--net", "--cgroup", "--propagation", "private", "--kill-child=KILL", "sh", "-c", BOOT, "boot",
                            str(work)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -119,7 +129,7 @@ def boot(build, work):
     return tap.read_text() if tap.exists() else "", said, done.returncode
 
 
-def main(build):
+def main(source):
     why = missing()
     if why:
         print(f"1..0 # SKIP {why}")
@@ -127,7 +137,7 @@ def main(build):
     with tempfile.TemporaryDirectory(prefix="numaprobe-booted.", dir="/var/tmp") as folder:
         work = pathlib.Path(folder)
         work.chmod(0o755)
-        tap, said, status = boot(build, work)
+        tap, said, status = boot(source, work)
     print(tap, end="")
     for line in said.splitlines()[-40:] if status else ():
         print("#", line)

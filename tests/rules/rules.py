@@ -310,9 +310,28 @@ def routes_documented(files):
     return wrong
 
 
+VERSIONS = {  # where the version stands besides meson.build
+    "tools/packaging/debian/changelog": r"^numaprobe \(([^)]+)\)",
+    "tools/packaging/numaprobe.spec": r"^Version:\s*(\S+)",
+}
+
+
+def package_versions(files):
+    """The packages have the version of meson.build."""
+    if "meson.build" not in files:
+        return []
+    version = re.search(r"^  version: '([^']+)'", files["meson.build"], re.M)[1]
+    wrong = []
+    for path, pattern in VERSIONS.items():
+        found = re.search(pattern, files.get(path, ""), re.M)
+        if not found or found[1] != version:
+            wrong.append(f"{path}: {found and found[1]} is not meson.build's {version}")
+    return wrong
+
+
 RULES = [include_directions, include_roots, one_door, denied_calls, function_lines,
          licence_headers, white_space, forbidden_words, dockerfile,
-         routes_documented]
+         routes_documented, package_versions]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

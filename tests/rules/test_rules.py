@@ -44,6 +44,13 @@ components: {parameters: {wait: {name: wait, in: query}}}
 """
 
 
+VERSIONS = {
+    "meson.build": SPDX + "project('x', 'c',\n  version: '1.2.3',\n",
+    "tools/packaging/debian/changelog": "numaprobe (1.2.3) unstable; urgency=medium\n",
+    "tools/packaging/numaprobe.spec": SPDX + "Version:        1.2.3\n",
+}
+
+
 def routes(table, contract):
     return {"api/routes.c": SPDX + table, "api/openapi.yaml": contract}
 
@@ -91,6 +98,10 @@ BAD = {
         ("another query parameter", routes(ROUTES.replace("wait", "wart"), CONTRACT)),
         ("no table", routes("", "")),
     ],
+    rules.package_versions: [
+        ("a package of another version", {**VERSIONS, "tools/packaging/numaprobe.spec": "Version: 1.2.2\n"}),
+        ("a package without one", {**VERSIONS, "tools/packaging/debian/changelog": ""}),
+    ],
 }
 GOOD = {
     "base/a.h": SPDX,
@@ -102,6 +113,7 @@ GOOD = {
     "Dockerfile": DOCKERFILE,
     "README.md": "fine\n",
     **routes(ROUTES, CONTRACT),
+    **VERSIONS,
 }
 
 count = failures = 0

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages as an administrator meets them: built from this tree, read by lintian, installed over this
+machine's own root (under an overlay in memory, in namespaces: nothing is written here), booted, removed.
+Each test is skipped, visibly, where its tools are missing."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSION = re.search(r"^  version: '([\d.]+)'", (ROOT / "meson.build").read_text(), re.M).group(1)
+
+
+def needs(*tools):
+    gone = [t for t in tools if not shutil.which(t)]
+    return pytest.mark.skipif(bool(gone), reason="missing: " + " ".join(gone))
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+@pytest.fixture(scope="module")
+def deb(tmp_path_factory):
+    """The Debian package; its other files lie beside it."""
+    out = tmp_path_factory.mktemp("deb")
+    done = subprocess.run([ROOT / "tools/package-deb", "--no-lintian", "--output", out], capture_output=True, text=True,
+                          env={**os.environ, "DEB_BUILD_OPTIONS": "parallel=2"})
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    path = pathlib.Path(done.stdout.splitlines()[-1])
+    assert path.exists() and path.name.startswith(f"numaprobe_{VERSION}_")
+    return path
+
+
+def contents(deb):
+    listed = subprocess.run(["dpkg-deb", "-c", deb], capture_output=True, text=True, check=True).stdout
+    return {line.split()[5][1:]: line.split()[0] for line in listed.splitlines()}
+
+
+@needs("dpkg-buildpackage", "dh")
+def test_what_is_in_it(deb):
+    files = contents(deb)
+    for path in ["/usr/sbin/numaprobed", "/usr/bin/numaprobe", "/usr/bin/numa_bench", "/usr/libexec/numaprobe/numa_bench_mpi.so",
+                 "/lib/systemd/system/numaprobed.service", "/lib/systemd/system/numaprobed.socket",
+                 "/usr/lib/sysusers.d/numaprobe.conf", "/usr/lib/tmpfiles.d/numaprobe.conf", "/etc/numaprobe/numaprobed.conf",
+                 "/usr/share/man/man1/numaprobe.1.gz", "/usr/share/man/man8/numaprobed.8.gz",
+                 "/usr/share/man/man5/numaprobed.conf.5.gz", "/usr/share/bash-completion/completions/numaprobe",
+                 "/usr/share/zsh/vendor-completions/_numaprobe", "/usr/share/fish/vendor_completions.d/numaprobe.fish"]:
+        assert path in files, sorted(files)
+    assert not [p for p, mode in files.items() if "s" in mode or mode[8] == "w" and mode[0] != "l"], "no set-id, none for all to write"
+    control = subprocess.run(["dpkg-deb", "-I", deb, "conffiles"], capture_output=True, text=True, check=True).stdout
+    assert control.split() == ["/etc/numaprobe/numaprobed.conf"]
+
+
+@needs("dpkg-buildpackage", "dh", "lintian")
+def test_lintian_has_nothing_to_say(deb):
+    (changes,) = deb.parent.glob("*.changes")
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", changes], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+
+
+# Over our own root: what it depends on is there, and so are dpkg and its records.
+OVERLAY = """set -eu
+mount -t tmpfs layer "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" root "$1/root"
+mount --bind /proc "$1/root/proc"
+mount --rbind /dev "$1/root/dev"
+mount -t tmpfs run "$1/root/run"
+cp "$2" "$1/root/run/numaprobe.deb"
+printf '%s' "$3" >"$1/root/run/script"
+exec chroot "$1/root" /bin/sh -eu /run/script
+"""
+
+LIFE = r"""
+say() { printf '\n== %s\n' "$*"; }
+rm -rf /etc/numaprobe /var/lib/numaprobe
+export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin
+say install
+dpkg -i /run/numaprobe.deb
+dpkg --verify numaprobe
+getent passwd numaprobe | grep '^numaprobe:.*:/var/lib/numaprobe:.*nologin$'
+test -L /etc/systemd/system/multi-user.target.wants/numaprobed.service
+! test -e /etc/systemd/system/sockets.target.wants/numaprobed.socket
+numaprobed --check-config
+numaprobed --version
+numa_bench --np=1 --size=256K --cell-ms=20 --csv >/dev/null
+man -w numaprobed.conf run_numa.sh numa_bench numaprobed numaprobe 2>/dev/null || echo "(no man)"
+bash -c '. /usr/share/bash-completion/completions/numaprobe && complete -p numaprobe'
+say "an administrator's configuration survives an upgrade"
+echo 'keep_runs = 5' >>/etc/numaprobe/numaprobed.conf
+mkdir -p /var/lib/numaprobe && touch /var/lib/numaprobe/numaprobe.db
+dpkg -i --force-confdef --force-confold /run/numaprobe.deb
+grep -q '^keep_runs = 5$' /etc/numaprobe/numaprobed.conf
+numaprobed --print-config | grep -q '^keep_runs = 5$'
+say "remove leaves the configuration and the runs"
+dpkg -L numaprobe | sort >/run/listed
+dpkg -r numaprobe
+grep -q '^keep_runs = 5$' /etc/numaprobe/numaprobed.conf
+test -e /var/lib/numaprobe/numaprobe.db
+! test -e /usr/sbin/numaprobed
+say "purge leaves nothing"
+dpkg -P numaprobe
+while read -r path; do
+    test -d "$path" || ! test -e "$path" || { echo "left: $path"; exit 1; }
+done </run/listed
+for path in /etc/numaprobe /var/lib/numaprobe /usr/libexec/numaprobe /usr/share/doc/numaprobe \
+    /etc/systemd/system/multi-user.target.wants/numaprobed.service /var/lib/systemd/deb-systemd-helper-enabled/numaprobed.service.dsh-also; do
+    ! test -e "$path" || { echo "left: $path"; exit 1; }
+done
+echo all is well
+"""
+
+
+@needs("dpkg-buildpackage", "dh", "unshare", "chroot")
+@needs_root
+def test_install_upgrade_remove_purge(deb, tmp_path):
+    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", OVERLAY, "overlay", tmp_path, deb, LIFE],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("all is well\n"), done.stdout[-3000:] + done.stderr[-2000:]
+
+
+@needs("dpkg-buildpackage", "dh")
+@needs_root
+def test_booted(deb):
+    """What tests/booted asks of a build holds for the package."""
+    done = subprocess.run([sys.executable, ROOT / "tests/booted/booted.py", deb], capture_output=True, text=True)
+    if "# SKIP" in done.stdout:
+        pytest.skip(done.stdout)
+    assert done.returncode == 0 and "\nok " in done.stdout and "not ok" not in done.stdout, done.stdout + done.stderr
+
+
+@needs("rpmbuild", "rpm")
+def test_rpm(tmp_path):
+    """The libraries have other names there, so --nodeps; Open MPI is where this machine has it."""
+    done = subprocess.run([ROOT / "tools/package-rpm", "--output", tmp_path, "--nodeps", "--define", "mpi_home /usr"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    (made,) = tmp_path.glob("RPMS/*/numaprobe-*.rpm")
+    ask = ["rpm", "-qp", "--queryformat"]
+    files = subprocess.run(["rpm", "-qpl", made], capture_output=True, text=True, check=True).stdout.split()
+    assert {"/usr/sbin/numaprobed", "/usr/bin/numaprobe", "/etc/numaprobe/numaprobed.conf",
+            "/usr/lib/systemd/system/numaprobed.service"} <= set(files), files
+    config = subprocess.run(["rpm", "-qp", "--configfiles", made], capture_output=True, text=True, check=True).stdout.split()
+    assert config == ["/etc/numaprobe/numaprobed.conf"]
+    assert subprocess.run([*ask, "%{VERSION} %{LICENSE}", made], capture_output=True, text=True).stdout == f"{VERSION} Apache-2.0"
