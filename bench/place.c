@@ -64,7 +64,7 @@ static int policy_node(void)
 static bool policy_is_default(void)
 {
     int mode = MPOL_DEFAULT;
-    return get_mempolicy(&mode, NULL, 0, NULL, 0) < 0 || mode == MPOL_DEFAULT || mode == 4;
+    return get_mempolicy(&mode, NULL, 0, NULL, 0) < 0 || mode == MPOL_DEFAULT || mode == MPOL_LOCAL;
 }
 
 void place_wanted(struct place *p)
@@ -333,11 +333,13 @@ static void report_counts(const struct counts *c, struct rank_info *info)
     info->pages_checked = c->known;
 }
 
-void place_verify(const void *memory, uint64_t bytes, struct rank_info *info)
+_Static_assert(COUNT_OF(methods) == PLACE_METHODS, "all of them");
+
+void place_verify_from(int first, const void *memory, uint64_t bytes, struct rank_info *info)
 {
     struct sample s = sample_of(memory, bytes);
     info->pages_total = (int64_t)s.total;
-    for (size_t i = 0; i < COUNT_OF(methods); i++) {
+    for (int i = first; i < PLACE_METHODS; i++) {
         struct counts c = {0};
         if (!methods[i].count(&s, &c))
             continue;
@@ -350,6 +352,11 @@ void place_verify(const void *memory, uint64_t bytes, struct rank_info *info)
     info->pages_checked = 0;
     info->n_nodes = 0;
     snprintf(info->mem_method, sizeof info->mem_method, "none");
+}
+
+void place_verify(const void *memory, uint64_t bytes, struct rank_info *info)
+{
+    place_verify_from(0, memory, bytes, info);
 }
 
 bool place_usage(struct rank_info *info)

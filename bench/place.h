@@ -41,6 +41,7 @@ void *place_map_huge(const struct place *p, uint64_t bytes);
 bool place_bind(const struct place *p, void *memory, uint64_t bytes);
 
 enum {
+    PLACE_METHODS = 3, // move_pages, get_mempolicy, numa_maps
     PLACE_EXHAUSTIVE_PAGES =
         262144, // all pages up to 1 GiB of 4 KiB; of more, this many spread evenly
 };
@@ -48,6 +49,8 @@ enum {
 // Asks where pages of touched memory are; fills info's mem_node, mem_share, pages_checked,
 // pages_total, mem_method and nodes. Falls back from move_pages over get_mempolicy to numa_maps.
 void place_verify(const void *memory, uint64_t bytes, struct rank_info *info);
+// The same without the first ways of asking, as where the kernel refuses them: 0…PLACE_METHODS.
+void place_verify_from(int first, const void *memory, uint64_t bytes, struct rank_info *info);
 
 // Memory of this process by node, from /proc/self/numa_maps, into info's nodes (process_kib), where
 // more than is there. False: not readable.

@@ -41,6 +41,39 @@ static void arena(enum pages pages, const char *unwanted)
     CHECK(!a.base, "given back");
 }
 
+// Whichever way the kernel lets us ask, the answer is the same.
+static void ways_to_ask(void)
+{
+    struct err err = {0};
+    struct place p;
+    struct arena a = {0};
+    bool bound;
+    place_wanted(&p);
+    if (arena_map(&a, 4 << 20, PAGES_4K, &p, &bound, &err) < 0 || arena_populate(&a, 1, &err) < 0)
+        abort();
+    struct rank_info first = {.mem_wanted = -1};
+    place_verify(a.base, a.bytes, &first);
+    for (int way = 1; way < PLACE_METHODS; way++) {
+        struct rank_info got = {.mem_wanted = -1};
+        place_verify_from(way, a.base, a.bytes, &got);
+        if (strcmp(got.mem_method, "none") == 0) {
+            SKIP("this machine does not tell by other ways");
+            continue;
+        }
+        CHECK(got.mem_node == first.mem_node && got.pages_checked == first.pages_checked &&
+                  got.mem_share == first.mem_share && got.n_nodes == first.n_nodes,
+              "%s says what %s says: %lld pages", got.mem_method, first.mem_method,
+              (long long)got.pages_checked);
+    }
+    struct rank_info wrong = {.mem_wanted = first.mem_node + 1}, none = {.mem_wanted = -1};
+    place_verify(a.base, a.bytes, &wrong);
+    CHECK(wrong.mem_share == 0 || first.n_nodes > 1, "none of it is on a node that it is not on");
+    place_verify_from(PLACE_METHODS, a.base, a.bytes, &none);
+    CHECK(none.mem_share == 0 && none.pages_checked == 0 && strcmp(none.mem_method, "none") == 0,
+          "who cannot ask claims nothing");
+    arena_fini(&a);
+}
+
 static void one_cpu(void)
 {
     cpu_set_t before, one;
@@ -63,6 +96,7 @@ int main(void)
     struct rank_info u = {0};
     arena(PAGES_4K, "thp");
     arena(PAGES_THP, "huge");
+    ways_to_ask();
     one_cpu();
     if (place_usage(&u)) {
         int64_t sum = 0;
