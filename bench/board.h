@@ -20,6 +20,7 @@ enum { SLOT_CELLS = 8, SLOT_FLAGS = 10000 };
 
 struct slot {
     struct rank_info info;
+    uint64_t question; // a hash of the rank's options
     uint64_t llc_bytes;
     struct cpu_place cpu_place;
     double phase_ms[PHASES];

@@ -244,6 +244,9 @@ def refusals(bench):
         done = mpirun(bench, *options, ranks=1)
         check(done.returncode in (1, 2) and word in done.stderr and
               done.stderr.count("numa_bench:") == 1, f"{' '.join(options)} is refused", done.stderr)
+    done = mpirun(bench, "--size=64K", *FAST, ":", "-np", "1", bench, "--size=1M", *FAST, ranks=1)
+    check(done.returncode == 2 and done.stderr.count("other options than rank 0") == 1,
+          "ranks with different options are refused, once", done.stderr)
     done = mpirun(bench, "--size=60T")
     check(done.returncode == 1 and done.stderr.count("numa_bench: size: the ranks need") == 1,
           "memory that is not there is refused, once", done.stderr)
