@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Build:  docker build -t numaprobe .
-# Run:    docker run -d --name numaprobe --cap-add SYS_NICE --shm-size 1g -p 127.0.0.1:7780:7780 \
+# Run:    docker run -d --name numaprobe --network host --read-only --tmpfs /tmp --tmpfs /run/numaprobe:uid=780,mode=0711 \
+#             --cap-drop ALL --cap-add SYS_NICE --security-opt no-new-privileges --shm-size 1g \
 #             -v numaprobe:/var/lib/numaprobe numaprobe
+# --network host: it listens on the machine's loopback; -v /run/numaprobe:/run/numaprobe instead shares the unix socket.
 # --cap-add SYS_NICE: Docker's own seccomp filter forbids mbind and move_pages without it, and those are what
-# placing memory and proving where it is are made of. --shm-size: Open MPI keeps 4 MiB of shared memory a rank;
+# placing memory and proving where it is are made of. Without, CPUs are bound all the same, runs have a note that
+# memory is not, and measuring another node's memory is refused. --shm-size: Open MPI keeps 4 MiB of shared memory a rank;
 # Docker's default of 64 MiB is enough for 15 ranks. A --cpuset-cpus or a memory limit of the container is
 # respected: it measures what it was given.
 ARG DEBIAN=bookworm-slim
@@ -24,7 +27,7 @@ LABEL org.opencontainers.image.title="numaprobe" \
 COPY tools/packages.sh /usr/share/numaprobe/
 RUN . /usr/share/numaprobe/packages.sh && packages_install /tmp/apt.log run image && \
     rm -rf /var/lib/apt/lists/* /tmp/apt.log && \
-    useradd --system --home-dir /var/lib/numaprobe --shell /usr/sbin/nologin numaprobe && \
+    useradd --system --uid 780 --home-dir /var/lib/numaprobe --shell /usr/sbin/nologin numaprobe && \
     install -d -o numaprobe -g numaprobe -m 0750 /var/lib/numaprobe && \
     install -d -o numaprobe -g numaprobe -m 0711 /run/numaprobe
 COPY --from=build /image/ /
@@ -34,4 +37,4 @@ VOLUME /var/lib/numaprobe
 EXPOSE 7780
 HEALTHCHECK --interval=30s --timeout=5s --start-period=5s --retries=3 CMD ["numaprobe", "node"]
 ENTRYPOINT ["numaprobed"]
-CMD ["--listen=0.0.0.0:7780"]
+CMD ["--listen=127.0.0.1:7780"]

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # TAP: builds the container image without an engine (buildah, chroot isolation), starts the daemon in it,
-# and asks it. Needs root, buildah and debootstrap; a Debian base is made, not fetched.
+# and asks it; then again as an engine would that is strict: the root read-only, no capability, and Docker's
+# filter of memory policies. Needs root, buildah and debootstrap; a Debian base is made, not fetched.
 # usage: build.sh SOURCE_ROOT
 set -eu
 source=$1
@@ -72,4 +73,58 @@ result=0
 build_ah run --env "NUMAPROBE_URL=http://$address" "$container" -- numaprobe run --size=256K >"$work/log" 2>&1 || result=1
 tap "$result" "it probes"
 [ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
+kill -TERM "$daemon"
+wait "$daemon" || true
+daemon=
+
+# strict CALLS COMMAND... : in the image as with --read-only --cap-drop ALL --security-opt no-new-privileges, and
+# a filter that refuses these calls ("none": no call that there is).
+strict() {
+    calls=$1
+    shift
+    # shellcheck disable=SC2016 # for the inner shell
+    unshare --mount --pid --fork --kill-child=KILL --propagation private sh -eu -c '
+        root=$1 state=$2 filter=$3 calls=$4
+        shift 4
+        mount --bind "$root" "$root"
+        mount -o remount,bind,ro "$root"
+        mount -t proc proc "$root/proc"
+        mount --rbind /sys "$root/sys"
+        mount --rbind /dev "$root/dev"
+        mount -t tmpfs tmp "$root/tmp"
+        mount -t tmpfs -o uid=780,mode=0711 run "$root/run/numaprobe"
+        mount --bind "$state" "$root/var/lib/numaprobe"
+        [ "$calls" = none ] || set -- "$filter" "$calls" "$@"
+        exec env -i PATH="$PATH" STATE_DIRECTORY=/var/lib/numaprobe RUNTIME_DIRECTORY=/run/numaprobe "$@"
+    ' strict "$mounted" "$work/state" "$source/tests/fakes/without_calls.py" "$calls" \
+        chroot "$mounted" setpriv --reuid=780 --regid=numaprobe --clear-groups --no-new-privs --bounding-set=-all "$@"
+}
+
+# in_strict CALLS : a daemon that measures; what it thinks of the run is in $work/log
+# shellcheck disable=SC2016 # for the shell in the image
+in_strict() {
+    strict "$1" sh -eu -c '
+        numaprobed --listen= 2>/tmp/daemon &
+        until [ -S /run/numaprobe/numaprobed.sock ]; do kill -0 $! || { cat /tmp/daemon; exit 1; }; done
+        ! touch /etc/x 2>/dev/null
+        numaprobe --url=unix:/run/numaprobe/numaprobed.sock -o json run --launcher=mpi --size=256K ||
+            numaprobe --url=unix:/run/numaprobe/numaprobed.sock log 1
+        kill $!
+        wait
+    ' >"$work/log" 2>&1
+}
+
+mounted=$(build_ah mount "$container")
+install -d -o 780 -m 0750 "$work/state"
+denied='memory policies are denied here'
+result=0
+in_strict none && grep -q '"move_pages"' "$work/log" && ! grep -q "$denied" "$work/log" || result=1
+tap "$result" "with a read-only root and no capability it probes, and places memory"
+[ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
+result=0
+rm -rf "$work/state" && install -d -o 780 -m 0750 "$work/state"
+in_strict mbind,set_mempolicy,get_mempolicy,move_pages && grep -q '"numa_maps"' "$work/log" && grep -q "$denied" "$work/log" || result=1
+tap "$result" "without SYS_NICE it probes, and says that memory is not bound"
+[ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
+build_ah umount "$container" >/dev/null
 echo "1..$number"
