@@ -312,3 +312,11 @@ def test_sixteen_nodes(tmp_path):
     ], mib=640, timeout=500), 1)
     assert placed(local) == [(i, i) for i in range(16)]
     check_all(everything, cpus, nodes, [0, 15])
+
+
+def test_unit_in_a_booted_system(tmp_path):
+    """What tests/booted asks, on four nodes and with every controller of cgroup v2."""
+    booted = HERE.parent / "booted" / "booted.py"
+    code, text = vm.run(["/usr/bin/env", "NUMAPROBE_BOOTED_S=850", "/usr/bin/python3", str(booted), str(BUILD)],
+                        "flat4", 768, 900)
+    assert code == 0 and "not ok" not in text and "ok 15 - " in text, text[-8000:]
