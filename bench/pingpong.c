@@ -5,6 +5,7 @@
 // received are two buffers, as in IMB: a sender that has just received into the same one would find
 // its lines in the other core's cache, which costs up to five times as much at 256 KiB.
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ struct pingpong {
     uint64_t sizes[SIZES_MAX];
     struct shape shapes[SHAPES_MAX];
     unsigned char *out, *in; // of the largest message each; owned
-    int done;
+    double spent, whole;     // expected time of the sizes that are done, and of all
 };
 
 static void find_sizes(struct pingpong *p)
@@ -236,10 +237,28 @@ static int measure(struct pingpong *p, int pair, int size, struct err *err)
 
 // --- Telling -----------------------------------------------------------------------------------
 
-static int progress(struct pingpong *p, struct err *err)
+// What a size takes, roughly: sizes differ by a hundred times, and the time left must not count
+// them alike. A message of a microsecond and 4 GB/s is no machine in particular; only the shape
+// matters.
+static double expected_ns(const struct pingpong *p, uint64_t bytes)
 {
-    double share = ++p->done / ((double)p->n_pairs * p->n_sizes);
-    return session_progress(p->s, PHASE_MEASURE, share, err);
+    static const double message_ns = 1000, bytes_per_ns = 4;
+    double trip_ns = 2 * (message_ns + (double)bytes / bytes_per_ns);
+    double batch = fmax(1, BATCH_NS / trip_ns);
+    double timed = fmax((double)repetitions(p, bytes), SAMPLES_LEAST * batch);
+    return (WARM_TRIPS + timed * (1 + 1 / batch)) * trip_ns;
+}
+
+static void expect(struct pingpong *p)
+{
+    for (int i = 0; i < p->n_sizes; i++)
+        p->whole += p->n_pairs * expected_ns(p, p->sizes[i]);
+}
+
+static int progress(struct pingpong *p, int size, struct err *err)
+{
+    p->spent += expected_ns(p, p->sizes[size]);
+    return session_progress(p->s, PHASE_MEASURE, p->spent / p->whole, err);
 }
 
 static int tell(struct pingpong *p, int pair, int size, struct cell *peak, struct err *err)
@@ -251,17 +270,17 @@ static int tell(struct pingpong *p, int pair, int size, struct cell *peak, struc
     if (!p->all)
         return session_tell_cell(p->s, p->shapes[0].name, pair, size, c, err) < 0
                    ? -1
-                   : progress(p, err);
+                   : progress(p, size, err);
     if (size == 0)
         return session_tell_cell(p->s, p->shapes[0].name, ends[0], ends[1], c, err) < 0
                    ? -1
-                   : progress(p, err);
+                   : progress(p, size, err);
     if (size == 1 || c->v[CELL_MEDIAN] > peak->v[CELL_MEDIAN])
         *peak = *c;
     if (size == p->n_sizes - 1 &&
         session_tell_cell(p->s, p->shapes[1].name, ends[0], ends[1], peak, err) < 0)
         return -1;
-    return progress(p, err);
+    return progress(p, size, err);
 }
 
 static int say_class(struct pingpong *p, int pair, struct err *err)
@@ -287,6 +306,7 @@ static int run(struct pingpong *p, struct err *err)
     if (session_meet(s, outcome, err) < 0)
         return -1;
     find_sizes(p);
+    expect(p);
     memset(p->out, 0, s->spec->message_max + 1); // on our own node, by first touch
     memset(p->in, 0, s->spec->message_max + 1);
     p->n_shapes = shape_list(s->spec, p->shapes);
