@@ -47,10 +47,26 @@ static int check_headers(const struct request *q, struct err *err)
     return 0;
 }
 
+// The library ends a text at a NUL and joins folded lines without a trace: "Host: a", " b" reads
+// as "ab". What it does tell is how long the head was, and every client writes "Name: value": more
+// bytes than that are bytes that somebody else may have read in another way.
+static int check_nothing_hidden(const struct request *q, struct err *err)
+{
+    static const char frame[] = "  HTTP/1.1\r\n\r\n", each[] = ": \r\n";
+    size_t most = strlen(q->method) + strlen(q->uri ? q->uri : "") + sizeof frame - 1;
+    for (int i = 0; i < q->n_headers; i++)
+        most += strlen(q->headers[i].name) + strlen(q->headers[i].value) + sizeof each - 1;
+    if (q->head_bytes > most)
+        return err_set(err, ERR_BAD_REQUEST, "",
+                       "the headers are folded, padded with blanks, or hide a NUL");
+    return 0;
+}
+
 int check_framing(const struct request *q, struct err *err)
 {
     const char *coding = request_header(q, "Transfer-Encoding");
-    if (check_method(q->method, err) < 0 || check_headers(q, err) < 0)
+    if (check_method(q->method, err) < 0 || check_headers(q, err) < 0 ||
+        check_nothing_hidden(q, err) < 0)
         return -1;
     if (coding && request_header(q, "Content-Length"))
         return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding",

@@ -39,9 +39,10 @@ struct request {
     int n_query, n_headers;
     struct http_pair query[HTTP_QUERY_MAX];     // inside uri, decoded
     struct http_pair headers[HTTP_HEADERS_MAX]; // borrowed from the server
-    size_t body_max;                            // of its route
-    const char *body_types;                     // of its route
-    const char *bound; // address that the listener is bound to; "" for unix
+    size_t head_bytes;      // request line and headers as they came; 0: not known (tests)
+    size_t body_max;        // of its route
+    const char *body_types; // of its route
+    const char *bound;      // address that the listener is bound to; "" for unix
     struct buf body;
     int64_t arg;                   // the {id} of the route
     char name[ROUTE_NAME_MAX + 1]; // its {name}

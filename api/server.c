@@ -19,6 +19,7 @@
 #include "api/counts.h"
 #include "api/dispatch.h"
 #include "api/events.h"
+#include "api/line.h"
 #include "api/listen.h"
 #include "api/router.h"
 #include "base/cleanup.h"
@@ -33,9 +34,7 @@ enum {
     CONNECTIONS_PER_IP = 192,
     WAITERS_MAX = CONNECTIONS_MAX / 2,
     CONNECTION_MEMORY = 32768,  // 8 KiB of a cookie-laden browser's headers four times
-    IDLE_TIMEOUT_S = 30,        // of an open connection between two requests
-    BODY_DEADLINE_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
-    BODY_RATE = 256,            // bytes a ms: a larger body may take 94 s for 24 MiB
+    IDLE_TIMEOUT_S = 30,        // of silence; how long each step may take at all says line.h
     BODIES_MAX = 48 << 20,      // of all large bodies under way together: two imports
     BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
     STREAM_BLOCK = 4096,
@@ -60,6 +59,7 @@ struct server {
     size_t bodies;      // bytes of large bodies under way
     int waiting;        // suspended for long: long polls and event streams
     struct call *calls; // all requests under way
+    struct lines lines; // all connections
     bool stopping;
 };
 
@@ -69,13 +69,13 @@ struct call {
     struct server *server;
     struct listener *listener;
     struct MHD_Connection *connection;
+    struct line *line; // of the connection; NULL: there was no memory for it
     struct request q;
     struct reply r;
     struct waiter *waiter;
     struct stream *stream;
     struct backup *backup;
-    struct loop_watch *hangup;   // of a client that waits for a backup
-    struct loop_timer *deadline; // of a body
+    struct loop_watch *hangup; // of a client that waits for a backup
     size_t received;
     size_t held; // of server->bodies
     bool begun, suspended, counted, gone, crowded;
@@ -92,9 +92,11 @@ static void resume(void *ctx)
     MHD_resume_connection(c->connection);
 }
 
+// Who waits for us is not late.
 static void suspend(struct call *c)
 {
     c->suspended = true;
+    line_allow(c->line, -1);
     MHD_suspend_connection(c->connection);
 }
 
@@ -168,6 +170,11 @@ static void add_headers(struct MHD_Response *m, const struct call *c, const char
     add_page_headers(m, r);
 }
 
+static uint64_t reply_bytes(const struct reply *r)
+{
+    return r->file ? r->file->size : r->body.len;
+}
+
 static struct MHD_Response *body_response(struct reply *r, bool without)
 {
     if (r->file && !without)
@@ -202,6 +209,7 @@ static enum MHD_Result send_whole(struct call *c)
     int status = same ? 304 : c->r.status;
     log_event(LOG_LVL_DEBUG, "request", "id=%s method=%s path=%s status=%d", c->q.id, c->q.method,
               c->q.path, status);
+    line_allow(c->line, line_time(LINE_ANSWER_MS, reply_bytes(&c->r)));
     return queue(c, body_response(&c->r, same), status, etag);
 }
 
@@ -237,6 +245,7 @@ static enum MHD_Result send_stream(struct call *c)
         uncount_waiter(c);
         return send_error(c, &err, false);
     }
+    line_allow(c->line, -1); // it lasts as long as its run; heartbeats find who has gone
     return queue(
         c, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL),
         200, "");
@@ -312,6 +321,7 @@ static enum MHD_Result send_backup(struct call *c)
         return MHD_NO;
     }
     add_header(m, "Content-Disposition", "attachment; filename=\"numaprobe.db\"");
+    line_allow(c->line, line_time(LINE_ANSWER_MS, (uint64_t)bytes));
     return queue(c, m, 200, "");
 }
 
@@ -367,6 +377,9 @@ static int check_call(struct call *c, struct err *err)
     if (n > HTTP_HEADERS_MAX)
         return err_set(err, ERR_BAD_REQUEST, "", "more than %d headers", HTTP_HEADERS_MAX);
     MHD_get_connection_values(c->connection, MHD_HEADER_KIND, collect_header, q);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    q->head_bytes = info ? info->header_size : SIZE_MAX;
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
     find_limits(q);
@@ -375,27 +388,10 @@ static int check_call(struct call *c, struct err *err)
     return check_body_headers(q, err);
 }
 
-// A body that drips in is cut off: the library knows only how long a line was silent.
-static void cut_off(void *ctx, uint32_t events)
+static void allow_body(struct call *c)
 {
-    struct call *c = ctx;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    (void)events;
-    if (info)
-        shutdown(info->connect_fd, SHUT_RDWR);
-}
-
-static int watch_body(struct call *c, struct err *err)
-{
-    if (!request_header(&c->q, "Content-Length") && !request_header(&c->q, "Transfer-Encoding"))
-        return 0;
-    c->deadline = loop_timer_new(c->server->api.loop, cut_off, c, err);
-    if (!c->deadline)
-        return -1;
-    int64_t large_ms = (int64_t)c->q.body_max / BODY_RATE;
-    int64_t ms = large_ms > BODY_DEADLINE_MS ? large_ms : BODY_DEADLINE_MS;
-    return loop_timer_set(c->deadline, ms) < 0 ? err_sys(err, "cannot set a timer") : 0;
+    if (request_header(&c->q, "Content-Length") || request_header(&c->q, "Transfer-Encoding"))
+        line_allow(c->line, line_time(LINE_BODY_MS, c->q.body_max));
 }
 
 static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Connection *connection,
@@ -405,12 +401,18 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
     c->begun = true;
     c->listener = l;
     c->connection = connection;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    c->line = info ? info->socket_context : NULL;
+    if (!c->line || c->line->cut)
+        return MHD_NO;
     c->q.method = method;
     c->q.bound = l->socket.host;
     c->q.api = &c->server->api;
     c->q.path = c->q.uri;
-    if (check_call(c, &err) < 0 || watch_body(c, &err) < 0)
+    if (check_call(c, &err) < 0)
         return send_error(c, &err, true); // before the body: the library then closes
+    allow_body(c);
     return MHD_YES;
 }
 
@@ -430,8 +432,6 @@ static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
 static enum MHD_Result finish(struct call *c)
 {
     struct err err;
-    loop_timer_free(c->deadline);
-    c->deadline = NULL;
     if (c->received > c->q.body_max) {
         err_set(&err, ERR_TOO_LARGE, "", "the body may have %zu bytes", c->q.body_max);
         return send_error(c, &err, true);
@@ -515,11 +515,11 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ca
         return;
     *call = NULL;
     unlink_call(c);
+    line_allow(c->line, LINE_KEPT_MS);
     waiter_free(c->waiter);
     stream_free(c->stream);
     loop_unwatch(c->hangup);
     backup_free(c->backup);
-    loop_timer_free(c->deadline);
     uncount_waiter(c);
     reply_fini(&c->r);
     buf_free(&c->q.body);
@@ -528,6 +528,20 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ca
         malloc_trim(0); // what was parsed lay in small pieces, which the library would keep
     free(c->q.uri);
     free(c);
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct listener *l = ctx;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *socket_context = line_new(&l->server->lines, l, info->connect_fd, *l->socket.host == '\0');
+        return;
+    }
+    line_free(*socket_context);
+    *socket_context = NULL;
 }
 
 // ---- life ----
@@ -582,7 +596,7 @@ static struct MHD_Daemon *start_mhd(struct listener *l)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
         keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_uri, l, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_END);
+        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_END);
 }
 
 // Takes over the socket.
@@ -660,7 +674,7 @@ static int start(struct server *s, const struct api_config *c, struct err *err)
     bool tcp = false, local = false;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
-    if (add_passed(s, c, &tcp, &local, err) < 0)
+    if (lines_init(&s->lines, s->api.loop, err) < 0 || add_passed(s, c, &tcp, &local, err) < 0)
         return -1;
     if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
         return -1;
@@ -721,6 +735,7 @@ void server_free(struct server *s)
         loop_unwatch(s->listeners[i].watch);
         MHD_stop_daemon(s->listeners[i].mhd);
     }
+    lines_fini(&s->lines);
     if (s->socket_path)
         unlink(s->socket_path);
     free(s->socket_path);

@@ -24,7 +24,39 @@ static const struct json *view(const cJSON *v)
     return (const struct json *)(const void *)v;
 }
 
-// Depth, control characters and \u0000 in one pass over the text.
+static size_t digits(const char *text, size_t len, size_t at)
+{
+    while (at < len && text[at] >= '0' && text[at] <= '9')
+        at++;
+    return at;
+}
+
+// Bytes of the number that begins here, by JSON's grammar; 0: "010", "1.", "-.5" and "1e" are none.
+static size_t number_length(const char *text, size_t len)
+{
+    size_t at = len && *text == '-', from = at;
+    at = digits(text, len, at);
+    if (at == from || (text[from] == '0' && at > from + 1))
+        return 0;
+    if (at < len && text[at] == '.') {
+        from = ++at;
+        at = digits(text, len, at);
+        if (at == from)
+            return 0;
+    }
+    if (at < len && (text[at] == 'e' || text[at] == 'E')) {
+        at++;
+        at += at < len && (text[at] == '+' || text[at] == '-');
+        from = at;
+        at = digits(text, len, at);
+        if (at == from)
+            return 0;
+    }
+    return at;
+}
+
+// Depth, control characters, \u0000, numbers and what is no ASCII outside of texts (a byte order
+// mark), in one pass over the text.
 static int scan(const char *text, size_t len, struct err *err)
 {
     int depth = 0;
@@ -33,7 +65,14 @@ static int scan(const char *text, size_t len, struct err *err)
         unsigned char c = (unsigned char)text[i];
         if (c < 0x20 && (in_string || !strchr("\t\n\r", c) || !c))
             return err_set(err, ERR_BAD_REQUEST, "", "control character at byte %zu", i);
-        if (in_string && c == '\\') {
+        if (!in_string && c >= 0x80)
+            return err_set(err, ERR_BAD_REQUEST, "", "not JSON at byte %zu", i);
+        if (!in_string && (c == '-' || (c >= '0' && c <= '9'))) {
+            size_t n = number_length(text + i, len - i);
+            if (!n)
+                return err_set(err, ERR_BAD_REQUEST, "", "not a number of JSON at byte %zu", i);
+            i += n - 1;
+        } else if (in_string && c == '\\') {
             if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
                 return err_set(err, ERR_BAD_REQUEST, "", "NUL in a string at byte %zu", i);
             i++;

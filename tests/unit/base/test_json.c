@@ -25,6 +25,13 @@ static void refuses(void)
         {"[1e999]", "a number out of range"},
         {"[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "17 levels"},
         {"{'a':1}", "single quotes"},
+        {"[010]", "a leading zero"},
+        {"[-01]", "a leading zero behind a minus"},
+        {"[1.]", "a point without digits"},
+        {"[-.5]", "a point without digits before it"},
+        {"[1e]", "an exponent without digits"},
+        {"[-]", "a minus alone"},
+        {"\xef\xbb\xbf{}", "a byte order mark"},
     };
     struct err err;
     for (size_t k = 0; k < COUNT_OF(bad); k++) {
@@ -55,6 +62,8 @@ static void reads(void)
     CLEANUP_JSON struct json *j = parse("{\"t\":\"x\\n\",\"i\":-7,\"d\":1.5,\"b\":true,\"n\":null,"
                                         "\"l\":[1,2,3],\"big\":9007199254740993,\"T\":2}\n ");
     CHECK(j, "white space after the value is fine");
+    CLEANUP_JSON struct json *numbers = parse("[0,-0,0.5,1e5,1E+5,1.25e-3,10]");
+    CHECK(json_count(numbers) == 7, "numbers as JSON spells them");
     CHECK_STR(json_get_text(j, "t", ""), "x\n", "texts");
     CHECK(json_get_i64(j, "i", 0) == -7 && json_get_number(j, "d", 0) == 1.5, "numbers");
     CHECK(json_get_i64(j, "d", 99) == 99, "1.5 is no integer");

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that two programs could read in two ways, and connections that want to stay for ever."""
+import contextlib
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import pytest
+
+from conftest import FAKE_BENCH, UnixConnection, fake_bench_env, read_answer
+
+HOST = b"Host: localhost\r\n"
+JSON = b"Content-Type: application/json\r\n"
+GOOD = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
+
+
+def get(headers, target=b"/healthz", method=b"GET"):
+    return method + b" " + target + b" HTTP/1.1\r\n" + headers + b"\r\n"
+
+
+def post(headers, body=b"{}"):
+    return get(HOST + JSON + headers, b"/v1/runs", b"POST") + body
+
+
+AMBIGUOUS = {
+    "two lengths": post(b"Content-Length: 2\r\nContent-Length: 3\r\n"),
+    "the same length twice": post(b"Content-Length: 2\r\nContent-Length: 2\r\n"),
+    "a list of lengths": post(b"Content-Length: 2, 2\r\n"),
+    "a signed length": post(b"Content-Length: +2\r\n"),
+    "length and chunks": post(b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"),
+    "chunks and length": post(b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", b"0\r\n\r\n"),
+    "two codings": post(b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"),
+    "gzip": post(b"Transfer-Encoding: gzip, chunked\r\n"),
+    "identity": post(b"Transfer-Encoding: identity\r\n"),
+    "two hosts": get(HOST + HOST),
+    "two hosts that differ": get(HOST + b"Host: evil.test\r\n"),
+    "no host": get(b""),
+    "two origins": post(b"Origin: http://localhost\r\nOrigin: http://evil.test\r\nContent-Length: 2\r\n"),
+    "two authorizations": get(HOST + b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"),
+    "a folded header": get(HOST + b"X: a\r\n b\r\n"),
+    "a header folded by a tab": get(HOST + b"X: a\r\n\tb\r\n"),
+    "a folded host": get(b"Host: local\r\n host\r\n"),
+    "a folded length": post(b"Content-Length: \r\n 2\r\n"),
+    "a first line that is folded": get(b" X: y\r\n" + HOST),
+    "NUL in a value": get(HOST + b"X: a\0b\r\n"),
+    "NUL at the end of a value": get(HOST + b"X: a\0\r\n"),
+    "NUL in a name": get(HOST + b"X\0Y: a\r\n"),
+    "NUL in a length": post(b"Content-Length: 2\x000\r\n"),
+    "NUL in the path": get(HOST, b"/healthz\0/../v1/runs"),
+    "NUL in the path, escaped": get(HOST, b"/healthz%00"),
+    "slash, escaped": get(HOST, b"/v1%2fruns"),
+    "slash, escaped large": get(HOST, b"/v1%2Fruns"),
+    "backslash, escaped": get(HOST, b"/v1%5cruns"),
+    "blank before the colon": post(b"Content-Length : 2\r\n"),
+    "a control character": get(HOST + b"X: a\x01b\r\n"),
+    "CONNECT": get(HOST, b"localhost:80", b"CONNECT"),
+    "TRACE": get(HOST, method=b"TRACE"),
+    "an odd method": get(HOST, method=b"BREW"),
+    "lower case": get(HOST, method=b"get"),
+    "PRI": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "an absolute target": get(HOST, b"http://localhost/healthz"),
+    "a star": get(HOST, b"*", b"OPTIONS"),
+}
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+@pytest.mark.parametrize("unix", [False, True], ids=["tcp", "unix"])
+def test_ambiguous_is_refused_and_closed(daemon, name, unix):
+    """What follows is not read: behind a proxy it would be somebody else's request."""
+    with connection(daemon, unix) as s:
+        s.sendall(AMBIGUOUS[name] + GOOD)
+        data = b""
+        with contextlib.suppress(ConnectionResetError):
+            while more := s.recv(65536):
+                data += more
+    assert data.split()[1] in (b"400", b"505"), data
+    assert b"HTTP/1.1 2" not in data, data
+    assert b'"status":"ok"' not in data
+
+
+PLAIN = {
+    "nothing but a host": get(HOST),
+    "no blank after the colon": get(b"Host:localhost\r\nAccept:*/*\r\n"),
+    "an empty value": get(HOST + b"X: \r\n"),
+    "HTTP/1.0": b"GET /healthz HTTP/1.0\r\n" + HOST + b"\r\n",
+    "with a query": get(HOST + b"Accept: */*\r\n", b"/readyz?verbose"),
+    "as browsers do": get(HOST + b"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n"
+                          b"Accept-Language: en\r\nAccept-Encoding: gzip, deflate\r\nCookie: a=b; c=\"d\"\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_is_served(daemon, name):
+    assert daemon.raw(PLAIN[name])[0] == 200
+
+
+def test_one_connection_may_ask_often(daemon):
+    with connection(daemon, False) as s:
+        s.sendall(GOOD * 3)
+        data = b""
+        while data.count(b'"status":"ok"') < 3:
+            more = s.recv(65536)
+            assert more, data
+            data += more
+
+
+STRICT = {
+    "deep": b'{"note":' + b"[" * 17 + b"]" * 17 + b"}",
+    "twice": b'{"benchmark":"latency","benchmark":"matrix"}',
+    "twice, spelled in two ways": b'{"benchmark":"latency","b\\u0065nchmark":"matrix"}',
+    "no UTF-8": b'{"note":"\xc0\xaf"}',
+    "half a surrogate": b'{"note":"\\ud800"}',
+    "a surrogate as bytes": b'{"note":"\xed\xa0\x80"}',
+    "NUL": b'{"note":"a\\u0000b"}',
+    "something after it": b'{"benchmark":"latency"} {}',
+    "a comment": b'{"benchmark":"latency"/**/}',
+    "a trailing comma": b'{"benchmark":"latency",}',
+    "NaN": b'{"benchmark":"latency","min_samples":NaN}',
+    "too large a number": b'{"benchmark":"latency","min_samples":1e999}',
+    "a leading zero": b'{"benchmark":"latency","min_samples":010}',
+    "a byte order mark": b'\xef\xbb\xbf{"benchmark":"latency"}',
+    "a raw newline in a text": b'{"note":"a\nb"}',
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_json_is_strict(daemon, name):
+    answer = daemon.request("POST", "/v1/runs", STRICT[name], {"Content-Type": "application/json"})
+    assert answer.status == 400, (answer.status, answer.body)
+
+
+@pytest.mark.parametrize("number", ["9007199254740993", "1.5", "1e400", "-1", "18446744073709551617"])
+def test_integers_are_exact(daemon, number):
+    body = '{"benchmark":"latency","size":"1","dry_run":true,"min_samples":%s}' % number
+    answer = daemon.request("POST", "/v1/runs", body, {"Content-Type": "application/json"})
+    assert answer.status in (400, 422) and answer.status != 200, answer.body
+
+
+def test_the_largest_body(daemon):
+    spec = '{"benchmark":"latency","size":"1","dry_run":true'
+    fits = spec + " " * (65536 - len(spec) - 1) + "}"
+    assert daemon.post("/v1/runs", fits).status == 200
+    assert daemon.post("/v1/runs", fits + " ").status == 413
+
+
+# ---- connections ----
+
+@pytest.fixture
+def open_home():
+    """A home that other accounts can look into."""
+    home = tempfile.mkdtemp(prefix="np-open.", dir="/tmp")
+    os.chmod(home, 0o755)
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def connection(daemon, unix=False, address="127.0.0.1"):
+    if unix:
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(daemon.socket)
+    else:
+        s = socket.socket()
+        s.bind((address, 0))
+        s.connect(("127.0.0.1", daemon.port))
+    s.settimeout(60)
+    return s
+
+
+def descriptors(daemon):
+    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+
+@contextlib.contextmanager
+def dripping(sockets, data):
+    """Sends a byte of `data` on every socket twice a second until each is cut; yields {socket: s}."""
+    began, cut, stop = time.monotonic(), {}, threading.Event()
+
+    def drip():
+        at = 0
+        while not stop.wait(0.5) and len(cut) < len(sockets):
+            for s in sockets:
+                if s in cut:
+                    continue
+                try:
+                    s.send(data[at % len(data):at % len(data) + 1], socket.MSG_DONTWAIT)
+                    gone = s.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) == b""
+                except BlockingIOError:
+                    gone = False
+                except OSError:
+                    gone = True
+                if gone:
+                    cut[s] = time.monotonic() - began
+            at += 1
+    thread = threading.Thread(target=drip)
+    thread.start()
+    try:
+        yield cut, thread
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_drippers_are_cut_and_harm_nobody(make_daemon):
+    """300 clients that send a byte now and then, more than the daemon serves: good requests over the unix
+    socket go on, and all drippers are gone after the deadline of headers."""
+    daemon = make_daemon(fake_bench_env())
+    before = descriptors(daemon)
+    sockets = [connection(daemon) for _ in range(300)]
+    with dripping(sockets, b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 1000) as (cut, thread):
+        slowest = 0
+        while thread.is_alive():
+            asked = time.monotonic()
+            assert daemon.request("GET", "/healthz", unix=True).status == 200
+            slowest = max(slowest, time.monotonic() - asked)
+            thread.join(0.02)
+    assert len(cut) == 300
+    assert max(cut.values()) < 14, "10 s for the headers; connections wait in the backlog no longer"
+    assert slowest < 1
+    for s in sockets:
+        s.close()
+    assert daemon.get("/healthz").status == 200
+    assert descriptors(daemon) <= before + 2
+
+
+def test_silence_is_cut_too(make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    began = time.monotonic()
+    with connection(daemon) as s:
+        assert s.recv(1) == b""
+    assert 9 < time.monotonic() - began < 14
+
+
+def test_a_kept_connection_has_a_deadline(make_daemon):
+    """Between two requests 30 s, dripping or not."""
+    daemon = make_daemon(fake_bench_env())
+    with connection(daemon) as s:
+        s.sendall(GOOD)
+        assert read_answer(s)[0] == 200
+        with dripping([s], b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 1000) as (cut, thread):
+            thread.join(40)
+        assert 28 < cut[s] < 36
+
+
+def test_a_slow_body_and_a_slow_reader_are_cut(make_daemon):
+    """30 s for a body; 20 s for an answer that nobody reads, though a byte is taken now and then."""
+    daemon = make_daemon(fake_bench_env())
+    body, reader = connection(daemon), connection(daemon)
+    body.sendall(post(b"Content-Length: 1000\r\n", b""))
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    began, ended = time.monotonic(), None
+    asks = get(HOST, b"/openapi.json") * 200  # 200 answers of 60 kB do not fit into any buffer
+    reader.settimeout(0.2)
+    with dripping([body], b" ") as (cut, thread):
+        sent = 0
+        while ended is None and time.monotonic() - began < 60:
+            try:
+                if sent < len(asks):
+                    sent += reader.send(asks[sent:], socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                pass
+            except OSError:
+                ended = time.monotonic() - began
+            try:
+                if reader.recv(1) == b"":
+                    ended = time.monotonic() - began
+            except TimeoutError:
+                pass
+            except OSError:
+                ended = time.monotonic() - began
+            select.select([], [], [], 0.5)
+            if read_all_cut(daemon, reader):
+                ended = time.monotonic() - began
+        thread.join(45)
+    assert 28 < cut[body] < 36
+    assert 15 < ended < 40
+
+
+def read_all_cut(daemon, s):
+    """Has the daemon let go of this connection? Its end is no longer among the kernel's."""
+    port = s.getsockname()[1]
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f.readlines()[1:]]
+    mine = f":{daemon.port:04X}"
+    theirs = f":{port:04X}"
+    return not any(r[1].endswith(mine) and r[2].endswith(theirs) and r[3] == "01" for r in rows)
+
+
+def test_one_address_cannot_have_all(make_daemon):
+    """192 of 256 connections for one address: the next one is served at once."""
+    daemon = make_daemon(fake_bench_env())
+    crowd = [connection(daemon) for _ in range(250)]
+    with connection(daemon, address="127.0.0.2") as s:
+        s.settimeout(5)
+        s.sendall(GOOD)
+        assert read_answer(s)[0] == 200
+    for s in crowd:
+        s.close()
+
+
+def test_one_account_cannot_have_the_socket(make_daemon, open_home):
+    """64 of the unix socket's 256 connections for one account that is neither root nor the daemon's."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to be somebody else")
+    daemon = make_daemon(fake_bench_env(), home=open_home)
+    os.chmod(daemon.socket, 0o666)
+    script = ("import socket,sys\n"
+              "held=[]\n"
+              "for i in range(250):\n"
+              "    s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); held.append(s)\n"
+              "print('all', flush=True); sys.stdin.read()\n")
+    crowd = subprocess.Popen([sys.executable, "-c", script, daemon.socket], user="nobody", group="nogroup",
+                             extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert crowd.stdout.readline() == "all\n"
+        c = UnixConnection(daemon.socket)
+        c.timeout = 5
+        c.request("GET", "/healthz")
+        assert c.getresponse().status == 200
+    finally:
+        crowd.stdin.close()
+        crowd.wait(20)
+
+
+def test_long_poll_is_not_cut(make_daemon, tmp_path):
+    """Who waits for a run is not late, however long it takes."""
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
+    began = time.monotonic()
+    answer = daemon.get(f"/v1/runs/{run}?wait=13")
+    assert answer.status == 200 and answer.json["state"] == "running", answer.body
+    assert time.monotonic() - began > 12
+    assert daemon.post(f"/v1/runs/{run}/cancel").status == 202
