@@ -2,9 +2,8 @@
 // What can be asked for, and whether it would be admitted now.
 #include "api/resources.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/jsonw.h"
-#include "core/admission.h"
-#include "core/planner.h"
 
 int benchmarks_get(struct request *q, struct reply *r, struct err *err)
 {
@@ -14,17 +13,6 @@ int benchmarks_get(struct request *q, struct reply *r, struct err *err)
     spec_write_catalogue(&w);
     r->store = true;
     return reply_json(r, 200, &body, err);
-}
-
-int availability_check(const struct api_services *api, const struct spec *s, struct admission *a,
-                       struct err *err)
-{
-    struct plan plan = {0};
-    if (plan_make(&plan, s, &api->machine->topology, err) < 0)
-        return -1;
-    admission_check(a, &plan, &api->machine->topology, "");
-    plan_fini(&plan);
-    return 0;
 }
 
 // ?size=1-1024&ranks=one-per-numa: parameters of a run by their names.
@@ -54,18 +42,27 @@ int availability_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct spec spec;
-    struct admission admission = {0};
+    struct admission now;
     int64_t waiting = 0;
+    uint64_t begin_ns = clock_mono_ns();
     if (spec_from_query(&spec, q, err) < 0 ||
-        availability_check(q->api, &spec, &admission, err) < 0 ||
-        store_queue_length(q->api->store, &waiting, err) < 0)
+        runner_available(q->api->runner, &spec, &now, err) < 0)
+        return -1;
+    double took_ms = (double)(clock_mono_ns() - begin_ns) / 1e6;
+    if (store_queue_length(q->api->store, &waiting, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
-    jsonw_bool(&w, "available", admission.n == 0 && waiting < RUNNER_QUEUE_MAX);
+    jsonw_bool(&w, "available", now.n == 0 && waiting < RUNNER_QUEUE_MAX);
     jsonw_bool(&w, "busy", runner_busy(q->api->runner));
     jsonw_i64(&w, "queued", waiting);
-    admission_write_json(&admission, &w, "blockers");
+    admission_write_json(now.list, now.n, &w, "blockers");
+    admission_write_json(now.warnings, now.n_warnings, &w, "warnings");
+    if (now.retry_after_s)
+        jsonw_i64(&w, "retry_after_s", now.retry_after_s);
+    else
+        jsonw_null(&w, "retry_after_s");
+    jsonw_fixed(&w, "took_ms", took_ms, 3);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }

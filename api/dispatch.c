@@ -6,7 +6,6 @@
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "core/admission.h"
 
 enum {
     RETRY_BUSY_S = 10,   // a probe of small sizes
@@ -26,27 +25,21 @@ static int try_route(struct request *q, struct reply *r, struct err *err)
 }
 
 // The list of what is in the way, for a run that was refused; NULL if it cannot be told.
-static const char *blockers_of(const struct request *q, struct buf *out)
+static const char *blockers_of(const struct admission *why, struct buf *out)
 {
-    struct json *root = json_parse(buf_text(&q->body), q->body.len, NULL);
-    static const char *const ignore[] = {"dry_run", NULL};
-    struct spec spec;
-    struct admission admission = {0};
-    bool known = root && spec_from_json(&spec, root, ignore, NULL) == 0 &&
-                 availability_check(q->api, &spec, &admission, NULL) == 0;
-    json_free(root);
-    if (!known || !admission.n)
-        return NULL;
     struct jsonw w = jsonw_to(out);
-    admission_write_json(&admission, &w, NULL);
+    admission_write_json(why->list, why->n, &w, NULL);
     return buf_ok(out) ? buf_text(out) : NULL;
 }
 
 static void fail(struct request *q, struct reply *r, const struct err *err)
 {
     CLEANUP_BUF struct buf blockers = BUF_INIT;
-    bool refused = (err->code == ERR_BUSY || err->code == ERR_NO_MEMORY_NODE) && q->body.len > 0;
-    if (refused || err->code == ERR_UNAVAILABLE)
+    const struct admission *why = runner_refusal(q->api->runner);
+    bool refused = (err->code == ERR_BUSY || err->code == ERR_NO_MEMORY_NODE) && why->n > 0;
+    if (refused)
+        r->retry_after_s = why->retry_after_s;
+    if (err->code == ERR_UNAVAILABLE)
         r->retry_after_s = RETRY_BUSY_S;
     if (err->code == ERR_DAMAGED)
         r->retry_after_s = RETRY_DAMAGED_S;
@@ -54,7 +47,7 @@ static void fail(struct request *q, struct reply *r, const struct err *err)
         r->retry_after_s = RETRY_QUEUE_S;
     if (err_info(err->code)->http >= 500)
         log_error("request.failed", err);
-    reply_problem(r, q, err, refused ? blockers_of(q, &blockers) : NULL);
+    reply_problem(r, q, err, refused ? blockers_of(why, &blockers) : NULL);
 }
 
 void dispatch(struct request *q, struct reply *r)

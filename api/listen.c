@@ -186,3 +186,12 @@ int listen_passed(struct listen_socket *out, int fd, struct err *err)
     *out = got;
     return 0;
 }
+
+int64_t listen_peer_uid(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && n == sizeof peer
+               ? (int64_t)peer.uid
+               : -1;
+}

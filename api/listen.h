@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listening sockets of our own: close-on-exec, non-blocking, loopback or unix only.
 #pragma once
+#include <stdint.h>
+
 #include <stddef.h>
 
 #include "base/err.h"
@@ -19,3 +21,5 @@ int listen_unix(struct listen_socket *out, const char *path, struct err *err);
 // A unix socket has no host, and its path in `text`. ERR_INVALID: it is no listening stream socket,
 // or beyond loopback; it is the caller's then.
 int listen_passed(struct listen_socket *out, int fd, struct err *err);
+// Of the process at the other end of a connection of the unix socket; -1: not known.
+int64_t listen_peer_uid(int fd);

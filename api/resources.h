@@ -51,9 +51,3 @@ const struct topology *answers_topology(const struct request *q, const struct ru
 
 // "findings":[…] of the database, into an open object.
 void storage_write_findings(const struct api_services *api, struct jsonw *w);
-
-// What stands in the way of this spec now; used in problems too. ERR_INVALID if it cannot be
-// planned.
-struct admission;
-int availability_check(const struct api_services *api, const struct spec *s, struct admission *a,
-                       struct err *err);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "api/resources.h"
+#include "api/scope.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
-#include "core/admission.h"
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
 
@@ -65,10 +65,9 @@ static int send_dry_run(struct request *q, struct reply *r, const struct spec *s
     CLEANUP(plan_fini) struct plan plan = {0};
     CLEANUP_BUF struct buf command = BUF_INIT;
     CLEANUP_BUF struct buf body = BUF_INIT;
-    struct admission admission = {0};
-    if (runner_dry_run(q->api->runner, s, &plan, &command, err) < 0)
+    struct admission now;
+    if (runner_dry_run(q->api->runner, s, &plan, &command, &now, err) < 0)
         return -1;
-    admission_check(&admission, &plan, &q->api->machine->topology, "");
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
     jsonw_bool(&w, "dry_run", true);
@@ -76,8 +75,9 @@ static int send_dry_run(struct request *q, struct reply *r, const struct spec *s
     plan_write_json(&plan, &w, "plan");
     jsonw_text(&w, "command", buf_text(&command));
     jsonw_object(&w, "admission");
-    jsonw_bool(&w, "admitted", admission.n == 0);
-    admission_write_json(&admission, &w, "blockers");
+    jsonw_bool(&w, "admitted", now.n == 0);
+    admission_write_json(now.list, now.n, &w, "blockers");
+    admission_write_json(now.warnings, now.n_warnings, &w, "warnings");
     jsonw_end(&w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
@@ -110,6 +110,8 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
     int64_t seconds; // a wrong wait must be found before the run is made
     if (!q->run_id) {
         if (request_wait_s(q, &seconds, err) < 0 || read_spec(q, &spec, &dry_run, err) < 0)
+            return -1;
+        if (spec.force && scope_check(q, SCOPE_ADMIN, "force", err) < 0)
             return -1;
         if (dry_run)
             return send_dry_run(q, r, &spec, err);

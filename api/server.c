@@ -370,6 +370,13 @@ static void find_limits(struct request *q)
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }
 
+static int64_t peer_uid(struct call *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info && !*c->q.bound ? listen_peer_uid(info->connect_fd) : -1;
+}
+
 static int check_call(struct call *c, struct err *err)
 {
     struct request *q = &c->q;
@@ -383,6 +390,7 @@ static int check_call(struct call *c, struct err *err)
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
     find_limits(q);
+    q->peer_uid = peer_uid(c);
     if (check_source(q, err) < 0)
         return -1;
     return check_body_headers(q, err);

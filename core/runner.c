@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/admission.h"
 #include "core/launch.h"
 #include "core/planner.h"
 #include "core/run_metrics.h"
@@ -28,6 +27,7 @@ enum {
     // A run of 120 cells takes 1 ms and the disk's answer; steps of 10 ms with as much rest
     // between.
     FILL_STEP_MS = 10,
+    WAIT_LOOK_MS = 2000, // while a run waits for the node to be free; a look takes 3 ms
     EVENTS_KEPT = 64, // runs whose event numbers are known: queue, current, and some that are over
 };
 
@@ -38,6 +38,14 @@ struct runner_watch {
     void *ctx;
     bool dead;
     struct runner_watch *next;
+};
+
+// A run that waits for the node to be free.
+struct wait {
+    int64_t run_id;
+    int64_t until_ms; // monotonic: the wall may jump
+    enum admission_kind kind;
+    char text[200];
 };
 
 struct runner {
@@ -52,6 +60,12 @@ struct runner {
     struct job *job; // the run that is going on, or whose result waits for the disk
     bool over;       // the latter
     struct loop_timer *kick, *retry;
+    struct admitter *admitter;
+    struct admission admission; // of the run that was looked at last
+    struct loop_timer *recheck; // armed only while a run waits for the node
+    struct loop_timer *look;    // armed only while one is going on
+    struct wait waits[RUNNER_QUEUE_MAX];
+    int n_waits;
     struct loop_timer *fill; // armed only while runs without metrics may be left
     bool unfilled;           // such runs wait until nothing runs
     int64_t filled;          // of the present backlog
@@ -246,9 +260,21 @@ static bool settle(struct runner *r)
     return true;
 }
 
+static void add_suffered(struct runner *r)
+{
+    struct blocker list[4];
+    int n = admitter_suffered(r->admitter, list, COUNT_OF(list));
+    for (int i = 0; i < n; i++)
+        conditions_add(&r->job->conditions, "%s: while it ran, %s",
+                       admission_kinds[list[i].kind].name, list[i].text);
+}
+
 static void job_is_over(void *ctx)
 {
     struct runner *r = ctx;
+    loop_timer_set(r->look, -1);
+    add_suffered(r);
+    admitter_end(r->admitter);
     for (int i = 0; i < r->job->records.n_notes; i++)
         conditions_add(&r->job->conditions, "%s", r->job->records.notes[i]);
     if (r->job->records.n_ranks == r->job->plan.n_ranks)
@@ -289,18 +315,20 @@ static int need_paths(struct runner *r, struct err *err)
     return account_find(&r->account, *r->job_user ? r->job_user : NULL, r->run_dir, &r->paths, err);
 }
 
-static int check(struct runner *r, const struct spec *s, struct plan *p, bool room, struct err *err)
+static int admit(struct runner *r, const struct spec *s, const struct plan *p, struct err *err)
+{
+    if (admitter_check(r->admitter, p, s->force, &r->admission, err) < 0)
+        return -1;
+    return admission_error(&r->admission, err);
+}
+
+// `now`: the node must be free. What r->admission holds afterwards is of this run, or empty.
+static int check(struct runner *r, const struct spec *s, struct plan *p, bool now, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
-    if (plan_make(&got, s, &r->machine->topology, err) < 0)
-        return -1;
-    if (room) {
-        struct admission a;
-        admission_check(&a, &got, &r->machine->topology, "");
-        if (admission_error(&a, err) < 0)
-            return -1;
-    }
-    if (need_paths(r, err) < 0 || launch_choose(&got, &r->paths, s, err) < 0)
+    r->admission = (struct admission){0};
+    if (plan_make(&got, s, &r->machine->topology, err) < 0 || (now && admit(r, s, &got, err) < 0) ||
+        need_paths(r, err) < 0 || launch_choose(&got, &r->paths, s, err) < 0)
         return -1;
     if (p) {
         *p = got;
@@ -309,12 +337,36 @@ static int check(struct runner *r, const struct spec *s, struct plan *p, bool ro
     return 0;
 }
 
+// As check, but what will pass is no error of a run that can wait.
+static int check_or_wait(struct runner *r, const struct spec *s, struct plan *p, struct err *err)
+{
+    struct admission why;
+    // While a run is going on, what the node does is its doing; the next is looked at at its start.
+    if (check(r, s, p, !r->job, err) == 0)
+        return 0;
+    why = r->admission;
+    if (!s->queue_s || !admission_may_pass(&why) || check(r, s, p, false, err) < 0)
+        return -1;
+    r->admission = why;
+    return 0;
+}
+
+static void add_warnings(struct runner *r, struct job *j)
+{
+    for (int i = 0; i < r->admission.n_warnings; i++) {
+        const struct blocker *b = &r->admission.warnings[i];
+        conditions_add(&j->conditions, "%s%s: %s", b->forced ? "FORCED, " : "",
+                       admission_kinds[b->kind].name, b->text);
+    }
+}
+
 static void add_findings(struct runner *r, struct job *j)
 {
     struct finding found[FINDINGS_MAX];
     int n = machine_findings(&r->machine->topology, "", found, FINDINGS_MAX);
     for (int i = 0; i < n; i++)
         conditions_add(&j->conditions, "%s: %s", found[i].name, found[i].text);
+    add_warnings(r, j);
     if (j->account.root)
         conditions_add(&j->conditions, "ranks run as %s", j->account.text);
 }
@@ -362,6 +414,16 @@ static int mark_started(struct runner *r, struct job *j, struct err *err)
     return 0;
 }
 
+static int begin(struct runner *r, struct job *j, struct err *err)
+{
+    if (admitter_begin(r->admitter, &j->plan, j->spec.force, err) < 0)
+        return -1;
+    if (mark_started(r, j, err) == 0)
+        return 0;
+    admitter_end(r->admitter);
+    return -1;
+}
+
 static struct job *make_job(struct runner *r, int64_t id, struct err *err)
 {
     struct job *j = job_new(r->loop, err);
@@ -378,7 +440,7 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
         if (check(r, &j->spec, &j->plan, true, err) == 0) {
             j->account = r->account;
             add_findings(r, j);
-            if (job_prepare(j, r->run_dir, &r->paths, err) == 0 && mark_started(r, j, err) == 0)
+            if (job_prepare(j, r->run_dir, &r->paths, err) == 0 && begin(r, j, err) == 0)
                 return j;
         }
     }
@@ -390,7 +452,8 @@ static void could_not_start(struct runner *r, int64_t id, const struct err *why)
 {
     struct err err;
     bool no_store = why->code == ERR_STORAGE || why->code == ERR_DAMAGED;
-    if (no_store || finish_early(r, id, RUN_FAILED, why, &err) < 0) {
+    enum run_state state = why->code == ERR_TIMEOUT ? RUN_CANCELED : RUN_FAILED;
+    if (no_store || finish_early(r, id, state, why, &err) < 0) {
         log_error("run.start", why);
         loop_timer_set(r->retry, RETRY_MS);
         return;
@@ -398,33 +461,140 @@ static void could_not_start(struct runner *r, int64_t id, const struct err *why)
     loop_timer_set(r->kick, 0);
 }
 
+// --- waiting for the node
+
+static struct wait *wait_find(struct runner *r, int64_t id)
+{
+    for (int i = 0; i < r->n_waits; i++)
+        if (r->waits[i].run_id == id)
+            return &r->waits[i];
+    return NULL;
+}
+
+static void wait_forget(struct runner *r, int64_t id)
+{
+    struct wait *w = wait_find(r, id);
+    if (w)
+        *w = r->waits[--r->n_waits];
+}
+
+// From now, or after a restart what is left of the time by the wall.
+static struct wait *wait_add(struct runner *r, const struct run *run)
+{
+    int64_t left = run->created_ms + run->spec.queue_s * 1000 - clock_wall_ms();
+    int64_t most = run->spec.queue_s * 1000;
+    if (r->n_waits == RUNNER_QUEUE_MAX)
+        return NULL;
+    struct wait *w = &r->waits[r->n_waits++];
+    *w = (struct wait){.run_id = run->id, .kind = ADMISSION_KINDS};
+    w->until_ms = clock_mono_ms() + (left < 0 ? 0 : left < most ? left : most);
+    return w;
+}
+
+// True: the run that could not start for `why` stays in the queue. *next_ms: when to look again.
+static bool goes_on_waiting(struct runner *r, int64_t id, struct err *why, int64_t *next_ms)
+{
+    struct run run CLEANUP(run_fini) = {0};
+    int64_t now_ms = clock_mono_ms();
+    const struct blocker *b = &r->admission.list[0];
+    if (!admission_may_pass(&r->admission) || store_run_get(r->store, id, &run, NULL) < 0 ||
+        !run.spec.queue_s)
+        return false;
+    struct wait *w = wait_find(r, id);
+    w = w ? w : wait_add(r, &run);
+    if (!w)
+        return false;
+    snprintf(w->text, sizeof w->text, "%s", b->text);
+    if (now_ms >= w->until_ms) {
+        err_set(why, ERR_TIMEOUT, "queue_s", "the node was not free within %" PRId64 " s: %s",
+                run.spec.queue_s, b->text);
+        return false;
+    }
+    if (w->kind != b->kind) {
+        w->kind = b->kind;
+        emit(r, id, EVENT_STATE, false);
+        w = wait_find(r, id); // who was told may have canceled it
+    }
+    if (w && w->until_ms - now_ms < *next_ms)
+        *next_ms = w->until_ms - now_ms;
+    return true;
+}
+
+static void look_at_others(void *ctx, uint32_t events)
+{
+    struct runner *r = ctx;
+    struct blocker b;
+    struct err why = {0};
+    (void)events;
+    if (!r->job || r->over)
+        return;
+    loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    if (!admitter_disturbs(r->admitter, &b))
+        return;
+    loop_timer_set(r->look, -1);
+    if (admitter_action(r->admitter, ADMIT_DISTURBING) == POLICY_WARN) {
+        conditions_add(&r->job->conditions, "disturbing: %s", b.text);
+        return;
+    }
+    err_set(&why, ERR_BUSY, "", "stopped, because it disturbed others: %s (limit %.0f %%)", b.text,
+            b.limit);
+    log_event(LOG_LVL_WARN, "run.disturbs", "id=%" PRId64 " text=\"%s\"", r->job->id, b.text);
+    job_stop(r->job, &why);
+}
+
+// --- the queue
+
+static void start(struct runner *r)
+{
+    int64_t id = r->job->id;
+    wait_forget(r, id);
+    log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
+              r->job->plan.n_ranks, r->job->account.name);
+    emit(r, id, EVENT_STATE, false);
+    if (admitter_action(r->admitter, ADMIT_DISTURBING) != POLICY_IGNORE)
+        loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    if (job_start(r->job, &r->job->error) < 0)
+        job_is_over(r); // job_free ends what did start
+}
+
+// The first run of the queue that may start. Those before it that wait for the node go on waiting:
+// they want other CPUs, or more memory.
+static int next_job(struct runner *r, int64_t *next_ms, struct err *err)
+{
+    int64_t id = 0;
+    for (int found; (found = store_run_next_queued(r->store, id, &id, err)) != 0;) {
+        if (found < 0)
+            return -1;
+        r->job = make_job(r, id, err);
+        if (r->job)
+            return 1;
+        if (goes_on_waiting(r, id, err, next_ms))
+            continue;
+        wait_forget(r, id);
+        could_not_start(r, id, err);
+        return 1;
+    }
+    return 0;
+}
+
 static void start_next(void *ctx, uint32_t events)
 {
     struct runner *r = ctx;
     struct err err = {0};
-    int64_t id;
+    int64_t next_ms = WAIT_LOOK_MS;
     (void)events;
     if (!settle(r) || r->job)
         return;
-    int found = store_run_next_queued(r->store, &id, &err);
+    int found = next_job(r, &next_ms, &err);
+    loop_timer_set(r->recheck, !r->job && r->n_waits ? next_ms : -1);
     if (found < 0) {
         log_error("queue", &err);
         loop_timer_set(r->retry, RETRY_MS);
     }
     if (found == 0 && r->unfilled)
         loop_timer_set(r->fill, 0);
-    if (found <= 0)
-        return;
-    r->job = make_job(r, id, &err);
-    if (!r->job) {
-        could_not_start(r, id, &err);
-        return;
-    }
-    log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
-              r->job->plan.n_ranks, r->job->account.name);
-    emit(r, id, EVENT_STATE, false);
-    if (job_start(r->job, &r->job->error) < 0)
-        job_is_over(r); // job_free ends what did start
+    if (r->job)
+        start(r);
 }
 
 // 1: one was filled, 0: none is left, -1: not now. A run that cannot be read must not stop those
@@ -488,13 +658,27 @@ static void bury(void *ctx, uint32_t events)
 
 // --- life of the runner
 
+static int make_admitter(struct runner *r, const struct policy *given, struct err *err)
+{
+    struct policy policy;
+    policy_defaults(&policy);
+    r->admitter = admitter_new(given ? given : &policy, &r->machine->topology, "", err);
+    return r->admitter ? 0 : -1;
+}
+
+void runner_policy(struct runner *r, const struct policy *p)
+{
+    admitter_policy(r->admitter, p);
+}
+
 static int init(struct runner *r, const struct runner_config *c, struct err *err)
 {
     const char *user = c->job_user;
     snprintf(r->run_dir, sizeof r->run_dir, "%s", c->run_dir);
     snprintf(r->job_user, sizeof r->job_user, "%s", user ? user : "");
     if (run_dir_base_make(c->run_dir, err) < 0 ||
-        account_find(&r->account, user, c->run_dir, NULL, err) < 0)
+        account_find(&r->account, user, c->run_dir, NULL, err) < 0 ||
+        make_admitter(r, c->policy, err) < 0)
         return -1;
     struct err later;
     if (need_paths(r, &later) < 0) {
@@ -507,7 +691,9 @@ static int init(struct runner *r, const struct runner_config *c, struct err *err
     r->kick = loop_timer_new(r->loop, start_next, r, err);
     r->retry = r->kick ? loop_timer_new(r->loop, start_next, r, err) : NULL;
     r->fill = r->retry ? loop_timer_new(r->loop, fill_some, r, err) : NULL;
-    r->children = r->fill ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
+    r->recheck = r->fill ? loop_timer_new(r->loop, start_next, r, err) : NULL;
+    r->look = r->recheck ? loop_timer_new(r->loop, look_at_others, r, err) : NULL;
+    r->children = r->look ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
     return r->children ? 0 : -1;
 }
 
@@ -537,6 +723,9 @@ void runner_free(struct runner *r)
     loop_timer_free(r->kick);
     loop_timer_free(r->retry);
     loop_timer_free(r->fill);
+    loop_timer_free(r->recheck);
+    loop_timer_free(r->look);
+    admitter_free(r->admitter);
     for (struct runner_watch *w = r->watches; w; w = w->next)
         w->dead = true;
     drop_dead_watches(r);
@@ -561,20 +750,35 @@ int runner_start(struct runner *r, struct err *err)
 // --- requests
 
 int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
-                   struct err *err)
+                   struct admission *a, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
     struct launch l CLEANUP(launch_fini) = {0};
     char dir[400];
-    if (check(r, s, &got, true, err) < 0)
+    if (check_or_wait(r, s, &got, err) < 0)
         return -1;
     snprintf(dir, sizeof dir, "%s/RUN", r->run_dir);
     if (launch_make(&l, &r->paths, &got, s, dir, "NONCE", r->account.root, err) < 0)
         return -1;
     launch_write_line(&l, command);
+    *a = r->admission;
     *p = got;
     got = (struct plan){0};
     return 0;
+}
+
+int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err)
+{
+    struct plan plan CLEANUP(plan_fini) = {0};
+    *a = (struct admission){0};
+    if (plan_make(&plan, s, &r->machine->topology, err) < 0)
+        return -1;
+    return r->job ? 0 : admitter_check(r->admitter, &plan, s->force, a, err);
+}
+
+const struct admission *runner_refusal(const struct runner *r)
+{
+    return &r->admission;
 }
 
 int runner_submit(struct runner *r, const struct spec *s, const char *key, int64_t *id, bool *again,
@@ -582,14 +786,13 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
 {
     int64_t waiting = 0;
     settle(r);
+    r->admission = (struct admission){0};
     int known = key ? store_run_find(r->store, s, key, id, err) : 0;
     if (known != 0) {
         *again = known > 0;
         return known > 0 ? 0 : -1;
     }
-    // While a run has its memory, free memory says nothing about the next; it is checked at its
-    // start.
-    if (check(r, s, NULL, !r->job, err) < 0 || store_queue_length(r->store, &waiting, err) < 0)
+    if (check_or_wait(r, s, NULL, err) < 0 || store_queue_length(r->store, &waiting, err) < 0)
         return -1;
     if (waiting >= RUNNER_QUEUE_MAX)
         return err_set(err, ERR_QUEUE_FULL, "", "%d runs are waiting already; try again later",
@@ -616,6 +819,7 @@ int runner_cancel(struct runner *r, int64_t id, struct err *err)
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over (%s)", id,
                        run_state_names[run.state]);
     struct err why = {.text = "canceled before it started"};
+    wait_forget(r, id);
     return finish_early(r, id, RUN_CANCELED, &why, err);
 }
 
@@ -625,6 +829,11 @@ int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *er
         settle(r);
     if (store_run_get(r->store, id, out, err) < 0)
         return -1;
+    const struct wait *w = wait_find(r, id);
+    if (w) {
+        snprintf(out->waiting, sizeof out->waiting, "%s", w->text);
+        out->wait_until_ms = clock_wall_ms() + w->until_ms - clock_mono_ms();
+    }
     if (out->state != RUN_RUNNING || !r->job || r->job->id != id)
         return 0;
     out->progress = r->job->records.progress;

@@ -3,6 +3,7 @@
 // records, stores the result, tells who waits. One run at a time.
 #pragma once
 #include "base/err.h"
+#include "core/admission.h"
 #include "core/loop.h"
 #include "core/machine.h"
 #include "core/store.h"
@@ -15,6 +16,7 @@ enum {
 struct runner_config {
     const char *run_dir;  // directory for run directories; made 0711; one per daemon
     const char *job_user; // account for ranks when we are root; NULL: "numaprobe", else "nobody"
+    const struct policy *policy; // of admission; NULL: the defaults. Copied
 };
 
 enum { RUNNER_ANY_RUN = 0 }; // in the place of a run's id: events of all
@@ -38,12 +40,20 @@ void runner_free(struct runner *r); // kills what runs; the row stays 'running' 
 // Marks lost runs, sweeps stale directories and processes of a former daemon, starts the queue.
 int runner_start(struct runner *r, struct err *err);
 
-// Checks (plan, memory, programs), stores, wakes the queue. On return the run is on disk.
+// Checks (plan, admission, programs), stores, wakes the queue. On return the run is on disk. A run
+// with queue_s is taken although the node is not free, and waits.
 int runner_submit(struct runner *r, const struct spec *s, const char *key, int64_t *id, bool *again,
                   struct err *err);
-// What would happen: the plan and the command line. Same checks and errors as submit.
+// What would happen: the plan, the command line, and what is in the way now. Same checks and errors
+// as submit.
 int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
-                   struct err *err);
+                   struct admission *a, struct err *err);
+// Would it be admitted now? While a run is going on nothing is in the way: the next one waits for
+// its end and is looked at then. ERR_INVALID if it cannot be planned.
+int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err);
+// Why the last submit or dry run was refused; n is 0 if it was for something else.
+const struct admission *runner_refusal(const struct runner *r);
+void runner_policy(struct runner *r, const struct policy *p); // from now on
 // A queued run is canceled at once; a running one gets SIGTERM, and SIGKILL after 1 s. ERR_CONFLICT
 // when it is over already.
 int runner_cancel(struct runner *r, int64_t id, struct err *err);

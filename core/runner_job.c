@@ -288,6 +288,13 @@ void job_cancel(struct job *j)
     stop(j);
 }
 
+void job_stop(struct job *j, const struct err *why)
+{
+    if (j->error.code == ERR_NONE)
+        j->error = *why;
+    stop(j);
+}
+
 static enum run_state failed(struct err *why, enum err_code code, const char *text)
 {
     err_set(why, code, "", "%s", text);

@@ -50,6 +50,7 @@ void job_free(struct job *j); // ends what runs and waits for it; NULL is fine
 int job_prepare(struct job *j, const char *base, const struct launch_paths *paths, struct err *err);
 int job_start(struct job *j, struct err *err);
 void job_cancel(struct job *j);
-char *job_log_read(const struct job *j); // so far; malloc'ed, NULL without memory
+void job_stop(struct job *j, const struct err *why); // it fails with this
+char *job_log_read(const struct job *j);             // so far; malloc'ed, NULL without memory
 // When it is over: how it ended. ERR_NONE is success.
 enum run_state job_outcome(struct job *j, struct err *why);

@@ -30,7 +30,8 @@ static const char *const sql[STORE_QUERIES] = {
                  "VALUES ('queued',?1,?2,?3,?4,?5)",
     [Q_BY_KEY] = "SELECT id, spec FROM run WHERE idempotency_key = ?1",
     [Q_GET] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1",
-    [Q_NEXT] = "SELECT id FROM run WHERE state = 'queued' ORDER BY id LIMIT 1",
+    [Q_NEXT] = "SELECT id FROM run WHERE state = 'queued' AND id > ?1 "
+               "ORDER BY id LIMIT 1",
     [Q_QUEUE_LENGTH] = "SELECT count(*) FROM run WHERE state = 'queued'",
     [Q_STATE] = "SELECT state FROM run WHERE id = ?1",
     [Q_STARTED] = "UPDATE run SET state = 'running', started_ms = ?2, plan = ?3, conditions = ?4, "

@@ -29,7 +29,8 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
 int store_run_find(struct store *s, const struct spec *spec, const char *key, int64_t *id,
                    struct err *err);
 int store_run_get(struct store *s, int64_t id, struct run *out, struct err *err); // ERR_NOT_FOUND
-int store_run_next_queued(struct store *s, int64_t *id, struct err *err); // 0: none, 1: found, -1
+// The first that waits behind run `after` (0: of all): 0 none, 1 found, -1.
+int store_run_next_queued(struct store *s, int64_t after, int64_t *id, struct err *err);
 int store_queue_length(struct store *s, int64_t *n, struct err *err);
 // queued -> running, with plan, conditions and fingerprint of that moment.
 int store_run_started(struct store *s, int64_t id, const char *plan_json,

@@ -160,8 +160,10 @@ static int number(sqlite3_stmt *q, int64_t *out, struct err *err)
     return row;
 }
 
-int store_run_next_queued(struct store *s, int64_t *id, struct err *err)
+int store_run_next_queued(struct store *s, int64_t after, int64_t *id, struct err *err)
 {
+    if (sq_bind(s->queries[Q_NEXT], err, "i", after) < 0)
+        return -1;
     return number(s->queries[Q_NEXT], id, err);
 }
 

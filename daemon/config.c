@@ -109,9 +109,11 @@ static int read_args(struct config *c, int argc, char **argv, enum config_wish *
                      struct err *err)
 {
     struct command_line line = {c, wish};
-    const struct param_target target = {&config_table, c};
-    struct param_args args = {
-        .targets = &target, .n_targets = 1, .other = other_option, .context = &line};
+    const struct param_target targets[] = {{&config_table, c}, {&policy_table, &c->policy}};
+    struct param_args args = {.targets = targets,
+                              .n_targets = COUNT_OF(targets),
+                              .other = other_option,
+                              .context = &line};
     int next = 1;
     if (param_parse_args(&args, argc, argv, &next, err) < 0)
         return -1;
@@ -120,18 +122,25 @@ static int read_args(struct config *c, int argc, char **argv, enum config_wish *
     return 0;
 }
 
-static int read_env(struct config *c, struct err *err)
+static int read_env_of(const struct param_table *t, void *object, struct err *err)
 {
-    for (int i = 0; i < config_table.n; i++) {
+    for (int i = 0; i < t->n; i++) {
         char name[64];
-        int n = snprintf(name, sizeof name, "NUMAPROBED_%s", params[i].name);
+        int n = snprintf(name, sizeof name, "NUMAPROBED_%s", t->params[i].name);
         for (int k = 0; k < n; k++)
             name[k] = (char)toupper((unsigned char)name[k]);
         const char *value = getenv(name);
-        if (value && param_set_text(&params[i], c, value, err) < 0)
+        if (value && param_set_text(&t->params[i], object, value, err) < 0)
             return err_prefix(err, "%s", name);
     }
     return 0;
+}
+
+static int read_env(struct config *c, struct err *err)
+{
+    return read_env_of(&config_table, c, err) < 0 || read_env_of(&policy_table, &c->policy, err) < 0
+               ? -1
+               : 0;
 }
 
 static char *trim(char *s)
@@ -153,13 +162,17 @@ static int read_line(struct config *c, char *line, const char *where, struct err
         return err_set(err, ERR_USAGE, where, "%s: must be \"name = value\"", where);
     *equals = '\0';
     char *name = trim(text);
-    const struct param *p = param_find(&config_table, name);
-    if (!p)
-        p = param_find_option(&config_table, name);
+    void *object = c;
+    const struct param *p = param_find_option(&config_table, name);
+    if (!p) {
+        p = param_find_option(&policy_table, name);
+        object = &c->policy;
+    }
     if (!p)
         return err_set(err, ERR_USAGE, where, "%s: there is no setting \"%.40s\"", where, name);
-    return param_set_text(p, c, trim(equals + 1), err) < 0 ? err_prefix(err, "%s: %s", where, name)
-                                                           : 0;
+    return param_set_text(p, object, trim(equals + 1), err) < 0
+               ? err_prefix(err, "%s: %s", where, name)
+               : 0;
 }
 
 static void file_cleanup(FILE **f)
@@ -227,7 +240,7 @@ static int finish(struct config *c, struct err *err)
         return err_set(err, ERR_USAGE, "keep_bytes", "keep_bytes must be 0 or at least 16M");
     if (strcmp(c->socket, "none") == 0)
         c->socket[0] = '\0';
-    return 0;
+    return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;
 }
 
 int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err)
@@ -235,6 +248,7 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
     struct config got = {0};
     *wish = CONFIG_RUN;
     param_defaults(&config_table, &got);
+    param_defaults(&policy_table, &got.policy);
     // Once for --config and errors of usage, then again over the file and the environment.
     if (read_args(&got, argc, argv, wish, err) < 0)
         return -1;
@@ -243,6 +257,7 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
         char file[sizeof got.file];
         memcpy(file, got.file, sizeof file);
         param_defaults(&config_table, &got);
+        param_defaults(&policy_table, &got.policy);
         memcpy(got.file, file, sizeof file);
         if (read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
             read_args(&got, argc, argv, wish, err) < 0)
@@ -276,6 +291,7 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
         else if (param_set_text(p, c, after, err) < 0)
             return -1;
     }
+    c->policy = now.policy; // every setting of it is live
     return 0;
 }
 
@@ -283,12 +299,22 @@ void config_print(const struct config *c, FILE *out)
 {
     struct config defaults = {0};
     param_defaults(&config_table, &defaults);
+    param_defaults(&policy_table, &defaults.policy);
     fprintf(out, "# Configuration of numaprobed; numaprobed.conf(5) tells more. Lines are\n"
                  "# name = value. Options and NUMAPROBED_* variables win over this file.\n");
     param_print_file(&config_table, c, &defaults, out);
+    param_print_file(&policy_table, &c->policy, &defaults.policy, out);
 }
 
 int config_log_level(const struct config *c)
 {
     return levels[c->log_level];
+}
+
+void config_print_help(FILE *out)
+{
+    param_print_help(&config_table, out);
+    fputs("\nWhat may stand in the way of a run (docs/ADMISSION.md):\n", out);
+    param_print_help(&policy_table, out);
+    fputc('\n', out);
 }

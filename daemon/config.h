@@ -4,6 +4,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/param.h"
+#include "core/policy.h"
 #include "core/store_keep.h"
 
 struct config {
@@ -14,7 +15,8 @@ struct config {
     char job_user[64];
     char file[256];
     struct store_limits limits;
-    int log_level; // index; config_log_level() gives the level
+    struct policy policy; // finished
+    int log_level;        // index; config_log_level() gives the level
 };
 
 enum config_wish {
@@ -26,7 +28,9 @@ enum config_wish {
     CONFIG_CHECK
 };
 
+// Of struct config, and policy_table of its policy.
 extern const struct param_table config_table;
+void config_print_help(FILE *out);
 
 // Errors name the option, the variable, or the file and its line.
 // With the wishes CONFIG_PRINT and CONFIG_CHECK everything is checked, and *c has what was asked

@@ -72,6 +72,7 @@ static void use_config(struct daemon *d)
 {
     use_log_level(&d->config);
     keeper_set_limits(d->keeper, &d->config.limits);
+    runner_policy(d->runner, &d->config.policy);
 }
 
 // What people see in systemctl status.
@@ -138,7 +139,7 @@ static int open_core(struct daemon *d, struct err *err)
     d->store = store_open(c->state_dir, err);
     if (!d->store || machine_read(&d->machine, "", err) < 0)
         return -1;
-    struct runner_config runner = {c->run_dir, *c->job_user ? c->job_user : NULL};
+    struct runner_config runner = {c->run_dir, *c->job_user ? c->job_user : NULL, &c->policy};
     d->runner = runner_new(d->loop, d->store, &d->machine, &runner, err);
     if (!d->runner)
         return -1;
@@ -216,7 +217,7 @@ static int print_help(void)
 {
     printf("usage: numaprobed [options]\n\nServes measurements of this node's memory over HTTP.\n\n"
            "Options (each also as NUMAPROBED_<NAME> and in the configuration file):\n");
-    param_print_help(&config_table, stdout);
+    config_print_help(stdout);
     printf("  --config=FILE             Configuration [/etc/numaprobe/numaprobed.conf]\n"
            "  --check-config            Check the configuration and exit.\n"
            "  --print-config            Check the configuration, print it as a file and exit.\n"

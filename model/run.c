@@ -102,6 +102,18 @@ static void write_progress(const struct run *r, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_waiting(const struct run *r, struct jsonw *w)
+{
+    if (r->state != RUN_QUEUED || !*r->waiting) {
+        jsonw_null(w, "waiting");
+        return;
+    }
+    jsonw_object(w, "waiting");
+    jsonw_text(w, "text", r->waiting);
+    jsonw_time(w, "until", r->wait_until_ms);
+    jsonw_end(w);
+}
+
 void run_write_json(const struct run *r, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -120,6 +132,7 @@ void run_write_json(const struct run *r, struct jsonw *w, const char *key)
     write_times(r, w);
     write_error(r, w);
     write_progress(r, w);
+    write_waiting(r, w);
     jsonw_text(w, "class", *r->class_hash ? r->class_hash : NULL);
     jsonw_text(w, "config", *r->config_hash ? r->config_hash : NULL);
     jsonw_text(w, "topology", *r->topology_hash ? r->topology_hash : NULL);

@@ -48,6 +48,8 @@ struct run {
     int64_t n_ranks, n_cells;
     double phase_ms[PHASES];
     struct progress progress;             // while running; phase "" otherwise
+    char waiting[200];                    // while queued: why it waits; "" otherwise
+    int64_t wait_until_ms;                // then, UTC: until when; 0: without
     char class_hash[65], config_hash[65]; // of the fingerprint then; "" if not known
     char topology_hash[65];               // of hwloc's XML then; "": none kept
     char *plan_json;                      // owned; NULL until planned

@@ -52,6 +52,8 @@ struct spec {
     int launcher;       // enum launcher
     bool quick;         // the benchmark's quick defaults (spec_quick)
     int64_t timeout_s;  // deadline of the whole run
+    int64_t queue_s;    // wait so long for the node to be free; 0: refuse at once
+    bool force;         // start although something stands in the way
     char note[200];     // free text kept with the run
     // Memory.
     char size[256];    // working sets, see str_to_sizes; "auto" where the benchmark allows it

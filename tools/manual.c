@@ -97,6 +97,8 @@ static void settings(void)
 {
     for (int i = 0; i < config_table.n; i++)
         setting(&config_table.params[i]);
+    for (int i = 0; i < policy_table.n; i++)
+        setting(&policy_table.params[i]);
 }
 
 int main(void)

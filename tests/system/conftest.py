@@ -59,7 +59,9 @@ class Daemon:
 
     def __init__(self, program, home, env=None, args=()):
         self.program, self.home, self.args = program, pathlib.Path(home), list(args)
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(home), **(env or {})}
+        # Tests run beside each other: what others do is in nobody's way but where that is the test.
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "NUMAPROBED_ADMISSION": "ignore",
+                    "NUMAPROBED_HOST_LOCK": "none", **(env or {})}
         self.process = self.port = None
         self.log = []
 

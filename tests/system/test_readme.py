@@ -63,7 +63,8 @@ def serving():
     bench = os.path.join(folder, "numa_bench")  # ranks of root's daemon cannot look into /root
     shutil.copy(os.path.join(BUILD, "bench/numa_bench"), bench)
     shutil.copy(os.path.join(BUILD, "bench/numa_bench_mpi.so"), folder)
-    env = dict(os.environ, NUMAPROBE_BENCH=bench, HOME=folder,
+    env = dict(os.environ, NUMAPROBE_BENCH=bench, HOME=folder, NUMAPROBED_ADMISSION="ignore",
+               NUMAPROBED_HOST_LOCK="none",
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                PATH=os.pathsep.join([os.path.join(BUILD, d) for d in ("client", "daemon", "bench")]
                                     + [os.environ["PATH"]]))

@@ -8,12 +8,12 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
-#include "core/admission.h"
 #include "core/facts.h"
 #include "core/machine.h"
 #include "core/planner.h"
 #include "core/probe.h"
 #include "tests/unit/core/dir.h"
+#include "tests/unit/core/memory_only.h"
 #include "tests/unit/core/recorded.h"
 #include "tests/unit/tap.h"
 
@@ -291,10 +291,10 @@ static void admission(void)
     struct err err = {0};
     plan(&p, &t, "", "one-per-numa", "0", &err);
     p.bytes_per_rank = 400 << 20;
-    admission_check(&a, &p, &t, root);
+    memory_only(&a, &p, &t, root);
     CHECK(a.n == 0 && admission_error(&a, &err) == 0, "2 x (400 + 64) MiB fit into 80 %% of 1280");
     p.bytes_per_rank = 500 << 20;
-    admission_check(&a, &p, &t, root);
+    memory_only(&a, &p, &t, root);
     CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
               strstr(err.text, "node 0"),
           "2 x (500 + 64) do not: %s", err.text);
@@ -302,12 +302,12 @@ static void admission(void)
     dir_write(root, "proc/self/cgroup", "0::/a\n");
     dir_write(root, "sys/fs/cgroup/a/memory.max", "209715200\n");
     dir_write(root, "sys/fs/cgroup/a/memory.current", "0\n");
-    admission_check(&a, &p, &t, root);
-    CHECK(a.n == 1 && !strcmp(a.list[0].kind, "cgroup_memory"),
+    memory_only(&a, &p, &t, root);
+    CHECK(a.n == 1 && a.list[0].kind == ADMIT_CGROUP_MEMORY,
           "a control group's limit stops a run that is too large for it");
     t.this_system = false;
-    admission_check(&a, &p, &t, root);
-    CHECK(!strcmp(a.list[0].kind, "topology_not_live"), "a recorded machine cannot be probed");
+    memory_only(&a, &p, &t, root);
+    CHECK(a.list[0].kind == ADMIT_NOT_LIVE, "a recorded machine cannot be probed");
     dir_remove(root);
 }
 

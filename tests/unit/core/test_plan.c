@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "core/admission.h"
 #include "core/probe.h"
+#include "tests/unit/core/memory_only.h"
 #include "tests/unit/tap.h"
 
 // Two sockets, each a node with two L3 of two cores with two threads: CPU 4n is the first of L3 n.
@@ -66,17 +66,17 @@ static void memory(struct topology *t)
     struct err err = {0};
     if (make(&p, t, "{\"benchmark\":\"matrix\",\"size\":\"64G\"}", &err) < 0)
         abort();
-    admission_check(&a, &p, t, "");
+    memory_only(&a, &p, t, "");
     bool told = false;
     for (int i = 0; i < a.n; i++)
-        told |= strcmp(a.list[i].kind, "memory") == 0;
+        told |= a.list[i].kind == ADMIT_MEMORY;
     CHECK(told, "a target that cannot hold the arrays is a blocker");
     plan_fini(&p);
     if (make(&p, t, "{\"benchmark\":\"firsttouch\",\"size\":\"64G\"}", &err) < 0)
         abort();
     int64_t was = t->nodes[1].memory_bytes;
     t->nodes[1].memory_bytes = 0;
-    admission_check(&a, &p, t, "");
+    memory_only(&a, &p, t, "");
     t->nodes[1].memory_bytes = was;
     for (int i = 0; i < a.n; i++)
         CHECK(!strstr(a.list[i].text, "node 1;"),

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/admission.h"
 #include "core/planner.h"
 #include "core/runner.h"
 #include "core/store_db.h"
@@ -32,18 +31,95 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     return p->ranks ? 0 : -1;
 }
 
-void admission_check(struct admission *a, const struct plan *p, const struct topology *t,
-                     const char *root)
+// A node that is free, or not, as a test says.
+struct admitter {
+    int begun, ended;
+};
+static struct admitter admitter;
+static struct {
+    bool disturbs;
+    enum policy_action when_disturbing;
+    int refusals; // so many checks refuse, then none
+} node = {.when_disturbing = POLICY_REFUSE};
+
+struct admitter *admitter_new(const struct policy *p, const struct topology *t, const char *root,
+                              struct err *err)
 {
-    (void)p;
-    (void)t;
-    (void)root;
-    *a = (struct admission){.n = no_room};
+    (void)p, (void)t, (void)root, (void)err;
+    admitter = (struct admitter){0};
+    return &admitter;
+}
+
+void admitter_free(struct admitter *a)
+{
+    (void)a;
+}
+
+void admitter_policy(struct admitter *a, const struct policy *p)
+{
+    (void)a, (void)p;
+}
+
+int admitter_check(struct admitter *a, const struct plan *p, bool force, struct admission *out,
+                   struct err *err)
+{
+    (void)a, (void)p, (void)err;
+    *out = (struct admission){.n = no_room || (node.refusals > 0 && !force)};
+    out->list[0] = (struct blocker){.kind = no_room ? ADMIT_MEMORY : ADMIT_BUSY};
+    snprintf(out->list[0].text, sizeof out->list[0].text, "CPU 0 is busy");
+    node.refusals -= node.refusals > 0;
+    if (force) {
+        out->n_warnings = 1;
+        out->warnings[0] = out->list[0];
+        out->warnings[0].forced = true;
+    }
+    return 0;
+}
+
+int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct err *err)
+{
+    (void)p, (void)force, (void)err;
+    a->begun++;
+    return 0;
+}
+
+void admitter_end(struct admitter *a)
+{
+    a->ended++;
+}
+
+bool admitter_disturbs(struct admitter *a, struct blocker *b)
+{
+    (void)a;
+    *b = (struct blocker){.kind = ADMIT_DISTURBING, .measured = 60, .limit = 25};
+    snprintf(b->text, sizeof b->text, "user.slice waited");
+    return node.disturbs;
+}
+
+int admitter_suffered(struct admitter *a, struct blocker *list, int most)
+{
+    (void)a, (void)most;
+    list[0] = (struct blocker){.kind = ADMIT_STEAL};
+    snprintf(list[0].text, sizeof list[0].text, "the hypervisor took 7 %%");
+    return 1;
+}
+
+enum policy_action admitter_action(const struct admitter *a, enum admission_kind kind)
+{
+    (void)a;
+    return kind == ADMIT_DISTURBING ? node.when_disturbing : POLICY_REFUSE;
+}
+
+bool admission_may_pass(const struct admission *a)
+{
+    return a->n > 0;
 }
 
 int admission_error(const struct admission *a, struct err *err)
 {
-    return a->n ? err_set(err, ERR_NO_MEMORY_NODE, "", "node 0 is full") : 0;
+    return !a->n ? 0
+                 : err_set(err, no_room ? ERR_NO_MEMORY_NODE : ERR_BUSY, "", "%s",
+                           no_room ? "node 0 is full" : a->list[0].text);
 }
 
 int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
@@ -77,7 +153,7 @@ struct bed {
     struct runner *runner;
     int64_t wait_for, last_event;
     int states, progresses;
-    bool in_order, cancel_at_progress, kill_at_progress, stop_at_progress, got_final;
+    bool in_order, cancel_at_progress, kill_at_progress, stop_at_progress, stop_at_state, got_final;
     int64_t canceled_ms, final_ms;
 };
 
@@ -118,6 +194,8 @@ static void on_event(void *ctx, const struct run_event *e)
     b->in_order = b->in_order && e->event_id == b->last_event + 1;
     b->last_event = e->event_id;
     b->states += e->kind == EVENT_STATE;
+    if (e->kind == EVENT_STATE && b->stop_at_state)
+        loop_stop(b->loop);
     if (e->kind == EVENT_PROGRESS)
         on_progress(b);
     if (e->final) {
@@ -400,16 +478,124 @@ static void test_supervisor_killed(struct bed *b)
     }
 }
 
+static bool wait_for_node(struct bed *b, struct spec *s, int refusals)
+{
+    struct err err = {0};
+    bool again;
+    node.refusals = refusals;
+    int rc = runner_submit(b->runner, s, NULL, &b->wait_for, &again, &err);
+    b->last_event = rc < 0 ? 0 : runner_event_id(b->runner, b->wait_for);
+    b->got_final = false;
+    return rc == 0;
+}
+
+static void test_busy_node(struct bed *b)
+{
+    struct err err = {0};
+    struct spec s;
+    int64_t id;
+    bool again;
+    behave("good");
+    quick_spec(&s);
+    node.refusals = 1;
+    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 && err.code == ERR_BUSY &&
+              runner_refusal(b->runner)->n == 1,
+          "a node that is not free refuses: %s", err.text);
+    struct run r = {0};
+    s.queue_s = 60;
+    CHECK(wait_for_node(b, &s, 3), "but a run may wait");
+    b->stop_at_state = true;
+    wait_final(b);
+    b->stop_at_state = false;
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_QUEUED &&
+              !strcmp(r.waiting, "CPU 0 is busy") && r.wait_until_ms > clock_wall_ms() + 50000,
+          "it is queued and says why: %s", r.waiting);
+    run_fini(&r);
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_SUCCEEDED &&
+              !*r.waiting,
+          "and starts when the node is free");
+    run_fini(&r);
+    s.queue_s = 1;
+    CHECK(wait_for_node(b, &s, 1 << 20), "one waits for a second");
+    int64_t begin_ms = clock_mono_ms();
+    wait_final(b);
+    int64_t took_ms = clock_mono_ms() - begin_ms;
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_CANCELED &&
+              r.error == ERR_TIMEOUT && strstr(r.error_text, "within 1 s: CPU 0 is busy") &&
+              took_ms >= 900 && took_ms < 5000,
+          "it is canceled then: %s", r.error_text);
+    run_fini(&r);
+    node.refusals = 0;
+}
+
+static void test_overtaking(struct bed *b)
+{
+    struct err err = {0};
+    struct spec s;
+    struct run r = {0};
+    int64_t patient;
+    behave("good");
+    quick_spec(&s);
+    s.queue_s = 600;
+    CHECK(wait_for_node(b, &s, 1 << 20), "one waits");
+    patient = b->wait_for;
+    s.queue_s = 0;
+    s.force = true;
+    CHECK(wait_for_node(b, &s, 1 << 20), "one is forced");
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_SUCCEEDED &&
+              strstr(r.conditions_json, "FORCED, busy_cpus: CPU 0 is busy") &&
+              strstr(r.conditions_json, "steal: while it ran, the hypervisor took 7 %"),
+          "it does not wait for the first, and keeps what was overruled: %s", r.conditions_json);
+    run_fini(&r);
+    CHECK(runner_run_get(b->runner, patient, &r, &err) == 0 && r.state == RUN_QUEUED &&
+              runner_cancel(b->runner, patient, &err) == 0,
+          "which waits on");
+    run_fini(&r);
+    CHECK(admitter.begun == admitter.ended, "each run that began ended");
+    node.refusals = 0;
+}
+
+static void test_disturbing(struct bed *b)
+{
+    struct err err = {0};
+    struct spec s;
+    struct run r = {0};
+    behave("hang");
+    quick_spec(&s);
+    node.disturbs = true;
+    CHECK(wait_for_node(b, &s, 0), "a run that makes others wait");
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_FAILED &&
+              r.error == ERR_BUSY &&
+              strstr(r.error_text, "disturbed others: user.slice waited (limit 25 %)"),
+          "is stopped: %s", r.error_text);
+    run_fini(&r);
+    check_nothing_left("after a run that was stopped");
+    node.when_disturbing = POLICY_WARN;
+    s.timeout_s = 3;
+    CHECK(wait_for_node(b, &s, 0), "where it is only noted");
+    wait_final(b);
+    CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.error == ERR_TIMEOUT &&
+              strstr(r.conditions_json, "disturbing: user.slice waited"),
+          "it goes on, and keeps it: %s", r.conditions_json);
+    run_fini(&r);
+    node.when_disturbing = POLICY_REFUSE;
+    node.disturbs = false;
+}
+
 static void test_requests(struct bed *b)
 {
     struct err err = {0};
     struct spec s;
     struct plan p = {0};
     CLEANUP_BUF struct buf line = BUF_INIT;
+    struct admission now;
     int64_t id, first;
     bool again;
     quick_spec(&s);
-    CHECK(runner_dry_run(b->runner, &s, &p, &line, &err) == 0 && p.n_ranks == 2 &&
+    CHECK(runner_dry_run(b->runner, &s, &p, &line, &now, &err) == 0 && p.n_ranks == 2 &&
               strstr(buf_text(&line), "--physcpubind=0") && strstr(buf_text(&line), "--size=1-4"),
           "dry run: %s", buf_text(&line));
     plan_fini(&p);
@@ -463,7 +649,7 @@ static void test_restart(struct bed *b)
     run_fini(&r);
     CHECK(store_queue_length(b->store, &n, &err) == 0 && n == RUNNER_QUEUE_MAX,
           "the queue is there");
-    store_run_next_queued(b->store, &id, &err);
+    store_run_next_queued(b->store, 0, &id, &err);
     b->wait_for = id + RUNNER_QUEUE_MAX - 1;
     wait_final(b);
     CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_SUCCEEDED,
@@ -549,6 +735,9 @@ int main(int argc, char **argv)
     test_cancel(&b, "hang-hard");
     test_floods(&b);
     test_supervisor_killed(&b);
+    test_busy_node(&b);
+    test_overtaking(&b);
+    test_disturbing(&b);
     test_requests(&b);
     test_restart(&b);
     bed_close(&b);

@@ -62,7 +62,7 @@ static void test_insert(struct store *s)
           "the same key with another spec is a conflict");
     CHECK_STR(err.member, "Idempotency-Key", "and names the key");
     CHECK(store_queue_length(s, &n, &err) == 0 && n == 1, "one waits");
-    CHECK(store_run_next_queued(s, &other, &err) == 1 && other == id, "and is the next");
+    CHECK(store_run_next_queued(s, 0, &other, &err) == 1 && other == id, "and is the next");
     struct run r = {0};
     CHECK(store_run_get(s, id, &r, &err) == 0 && r.state == RUN_QUEUED && r.seq == 0, "read back");
     CHECK_STR(r.spec.note, "first", "with its spec");

@@ -198,7 +198,8 @@ static bool all_is_whole(struct store *s)
                  ask(s->db, "SELECT sum(metrics_version) FROM run") == 0 &&
                  ask(s->db, "SELECT value FROM counter WHERE name = 'clock_steps'") == 0 &&
                  ask(s->db, "SELECT count(*) FROM pragma_foreign_key_check") == 0 &&
-                 store_run_next_queued(s, &id, &err) == 1 && id == 9 && sq_check(s->db, &err) == 0;
+                 store_run_next_queued(s, 0, &id, &err) == 1 && id == 9 &&
+                 sq_check(s->db, &err) == 0;
     for (int run = 1; run <= RUNS; run++)
         whole = run_is_whole(s, run) && whole;
     return whole;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/batch_jobs.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+#define CGROUP "/sys/fs/cgroup/"
+
+// The same job may show in several places, and in each controller of cgroups v1: it is told by its
+// number, or by its name where that is all there is.
+static const struct {
+    const char *manager, *pattern;
+    bool pod;
+} signs[] = {
+    {"Slurm", CGROUP "system.slice/*slurmstepd.scope/job_[0-9]*", false},
+    {"Slurm", CGROUP "*/slurm*/uid_*/job_[0-9]*", false},
+    {"Slurm", "/var/spool/slurmd/job[0-9]*", false},
+    {"Slurm", "/var/spool/slurmd/*_[0-9]*.[0-9]*", false},
+    {"Slurm", "/var/spool/slurm/d/job[0-9]*", false},
+    {"Slurm", "/var/spool/slurm/d/*_[0-9]*.[0-9]*", false},
+    {"Slurm", "/var/lib/slurm/slurmd/job[0-9]*", false},
+    {"Slurm", "/var/lib/slurm/slurmd/*_[0-9]*.[0-9]*", false},
+    {"PBS", CGROUP "pbs_jobs.service/jobid/[0-9]*", false},
+    {"PBS", CGROUP "*/pbs_jobs.service/jobid/[0-9]*", false},
+    {"PBS", "/var/spool/pbs/mom_priv/jobs/[0-9]*.JB", false},
+    {"Torque", CGROUP "*/torque/[0-9]*", false},
+    {"Torque", "/var/spool/torque/mom_priv/jobs/[0-9]*.JB", false},
+    {"LSF", CGROUP "*/lsf/*/job.[0-9]*", false},
+    {"Kubernetes", CGROUP "kubepods.slice/kubepods-pod*.slice", true},
+    {"Kubernetes", CGROUP "kubepods.slice/kubepods-*.slice/kubepods-*-pod*.slice", true},
+    {"Kubernetes", CGROUP "kubepods/pod*", true},
+    {"Kubernetes", CGROUP "kubepods/*/pod*", true},
+    {"Kubernetes", CGROUP "*/kubepods.slice/kubepods-pod*.slice", true},
+    {"Kubernetes", CGROUP "*/kubepods.slice/kubepods-*.slice/kubepods-*-pod*.slice", true},
+    {"Kubernetes", CGROUP "*/kubepods/pod*", true},
+    {"Kubernetes", CGROUP "*/kubepods/*/pod*", true},
+};
+
+// "job_12", "job00012", "n1_12.0", "12.server.JB": 12.
+static void short_name(const char *base, bool pod, char *out, size_t room)
+{
+    const char *from = strrchr(base, '_');
+    if (pod) {
+        snprintf(out, room, "%s", base);
+        return;
+    }
+    from = from ? from + 1 : base + strcspn(base, "0123456789");
+    from += strspn(from, "0");
+    snprintf(out, room, "%.*s", (int)strspn(from, "0123456789"), from);
+}
+
+// A whole component of one of our own control groups.
+static bool ours(const char *own, const char *base)
+{
+    size_t n = strlen(base);
+    for (const char *at = own; (at = strstr(at, base)); at += n)
+        if (at > own && at[-1] == '/' && (at[n] == '/' || at[n] == '\n' || !at[n]))
+            return true;
+    return false;
+}
+
+static bool known(const struct batch_job *list, int n, const struct batch_job *job)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].manager, job->manager) == 0 && strcmp(list[i].name, job->name) == 0)
+            return true;
+    return false;
+}
+
+int batch_jobs_find(const char *root, struct batch_job *out, int most)
+{
+    char pattern[1200], own[4096] = "";
+    int n = 0;
+    snprintf(pattern, sizeof pattern, "%s/proc/self/cgroup", root);
+    file_read_text(pattern, own, sizeof own);
+    for (size_t i = 0; i < COUNT_OF(signs); i++) {
+        glob_t found;
+        snprintf(pattern, sizeof pattern, "%s%s", root, signs[i].pattern);
+        if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+            continue;
+        for (size_t k = 0; k < found.gl_pathc && n < most; k++) {
+            const char *base = strrchr(found.gl_pathv[k], '/') + 1;
+            struct batch_job job = {.manager = signs[i].manager, .pod = signs[i].pod};
+            short_name(base, job.pod, job.name, sizeof job.name);
+            if (*job.name && !ours(own, base) && !known(out, n, &job))
+                out[n++] = job;
+        }
+        globfree(&found);
+    }
+    return n;
+}

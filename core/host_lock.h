@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run at a time on a host, whatever the daemons and their state directories: a file that is
+// locked (flock) while a run is going on. It is never written, so a file that root made will do for
+// everybody; the kernel lets go of it when the daemon dies.
+#pragma once
+#include <stdbool.h>
+
+// Locks and returns the descriptor; -1: somebody else has it, HOST_LOCK_NONE: there is no such file
+// and none can be made, so nobody else is seen.
+enum { HOST_LOCK_TAKEN = -1, HOST_LOCK_NONE = -2 };
+int host_lock_take(const char *path);

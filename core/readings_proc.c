@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/readings_proc.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+enum { PATH_ROOM = 1200, THREADS_MAX = 64 };
+
+static void dir_cleanup(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+struct task {
+    char name[16];
+    char state;
+    int cpu;
+    double used_s, started_s; // CPU time; after boot
+};
+
+// "N (name) S ppid … utime(14) stime(15) … starttime(22) … processor(39)": the name may hold
+// anything, so look from its end.
+static bool read_stat(struct task *t, const char *path)
+{
+    char text[1024];
+    unsigned long long utime, stime, start;
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    if (file_read_text(path, text, sizeof text) < 0)
+        return false;
+    char *open = strchr(text, '('), *close = strrchr(text, ')');
+    if (!open || !close ||
+        sscanf(close + 1,
+               " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d "
+               "%llu %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
+               &t->state, &utime, &stime, &start, &t->cpu) != 5)
+        return false;
+    *close = '\0';
+    snprintf(t->name, sizeof t->name, "%s", open + 1);
+    t->used_s = (double)(utime + stime) / ticks;
+    t->started_s = (double)start / ticks;
+    return true;
+}
+
+static double uptime(const char *root)
+{
+    char path[PATH_ROOM], text[64];
+    double s = 0;
+    snprintf(path, sizeof path, "%s/proc/uptime", root);
+    if (file_read_text(path, text, sizeof text) == 0)
+        sscanf(text, "%lf", &s);
+    return s;
+}
+
+bool busy_tasks_visible(const char *root)
+{
+    char path[PATH_ROOM];
+    snprintf(path, sizeof path, "%s/proc/1/stat", root);
+    return access(path, R_OK) == 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    return *(const int *)b - *(const int *)a;
+}
+
+// Numbers of processes, the newest first. free()
+static int *list(const char *dir, int most, int *n)
+{
+    CLEANUP(dir_cleanup) DIR *d = opendir(dir);
+    int *pids = NULL, room = 0;
+    *n = 0;
+    for (struct dirent *e; d && *n < most && (e = readdir(d));) {
+        int64_t pid;
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || !str_to_i64(e->d_name, &pid))
+            continue;
+        if (*n == room) {
+            room = room ? 2 * room : 512;
+            int *more = realloc(pids, (size_t)room * sizeof *pids);
+            if (!more)
+                break;
+            pids = more;
+        }
+        pids[(*n)++] = (int)pid;
+    }
+    if (*n)
+        qsort(pids, (size_t)*n, sizeof *pids, newest_first);
+    return pids;
+}
+
+// The state of a process is that of its first thread; others may run while it waits for them.
+static bool runs(struct task *t, const char *root, int pid)
+{
+    char dir[PATH_ROOM], path[PATH_ROOM + 32];
+    int n = 0;
+    if (t->state == 'R')
+        return true;
+    snprintf(dir, sizeof dir, "%s/proc/%d/task", root, pid);
+    CLEANUP_MEM int *threads = list(dir, THREADS_MAX, &n);
+    for (int i = 0; i < n; i++) {
+        struct task thread;
+        snprintf(path, sizeof path, "%s/%d/stat", dir, threads[i]);
+        if (read_stat(&thread, path) && thread.state == 'R') {
+            t->cpu = thread.cpu;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool computes(struct busy_task *b, const char *root, int pid, double now_s)
+{
+    char path[PATH_ROOM];
+    struct task t;
+    struct stat st;
+    snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
+    if (!read_stat(&t, path))
+        return false;
+    double life_s = now_s - t.started_s;
+    double share = life_s > 0 ? 100 * t.used_s / life_s : 0;
+    // What lives for less than a tick or two has no share that means anything.
+    if (t.used_s < 0.1 || share < BUSY_SHARE || !runs(&t, root, pid))
+        return false;
+    *b = (struct busy_task){.pid = pid, .cpu = t.cpu, .share = share};
+    b->uid = stat(path, &st) == 0 ? st.st_uid : 0;
+    snprintf(b->name, sizeof b->name, "%s", t.name);
+    for (char *c = b->name; *c; c++)
+        *c = *c < ' ' || *c > '~' ? '?' : *c; // people name processes as they like
+    return true;
+}
+
+int busy_tasks_find(const char *root, struct busy_task *out, int most)
+{
+    char dir[PATH_ROOM];
+    uint64_t end = clock_mono_ns() + BUSY_TIME_US * UINT64_C(1000);
+    double now_s = uptime(root);
+    int found = 0, n = 0;
+    snprintf(dir, sizeof dir, "%s/proc", root);
+    CLEANUP_MEM int *pids = list(dir, 1 << 22, &n);
+    for (int i = 0; i < n && found < most && clock_mono_ns() < end; i++)
+        if (pids[i] != getpid())
+            found += computes(&out[found], root, pids[i], now_s);
+    return found;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission of a plan by its memory alone: the node's load and whatever else changes is
+// test_admission's.
+#pragma once
+#include "core/admission.h"
+
+__attribute__((unused)) static void memory_only(struct admission *a, const struct plan *p,
+                                                const struct topology *t, const char *root)
+{
+    struct policy policy;
+    policy_defaults(&policy);
+    const struct admission_input in = {.policy = &policy, .plan = p, .topology = t, .root = root};
+    admission_judge(a, &in);
+}
