@@ -61,6 +61,7 @@ int config_load(struct cli *c, struct err *err);
 // Commands, one file each or a few that belong together.
 int cmd_topo(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_node(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_avail(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_run(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_runs(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_show(struct cli *c, const struct invocation *i, struct err *err);

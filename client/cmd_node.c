@@ -189,6 +189,33 @@ static bool add_readiness(struct grid *g, struct cli *c)
     return serious;
 }
 
+static bool has_finding(const struct grid *g, const char *name)
+{
+    for (int i = 0; i < g->n_rows; i += g->n_columns)
+        if (strcmp(g->cells[i + 1], name) == 0)
+            return true;
+    return false;
+}
+
+static void add_blocker(struct grid *g, const struct json *b, const char *remedy)
+{
+    const char *kind = json_get_text(b, "kind", "");
+    if (!has_finding(g, kind))
+        add_finding(g, kind, json_get_text(b, "text", ""), remedy, false);
+}
+
+// What would keep a run from starting now passes, so it is no serious finding.
+static void add_blockers(struct grid *g, struct cli *c)
+{
+    CLEANUP_JSON struct json *now = NULL;
+    if (http_json(c, "GET", "/v1/availability", NULL, &now, NULL) < 0)
+        return;
+    for (const struct json *b = json_first(json_get(now, "blockers")); b; b = json_next(b))
+        add_blocker(g, b, "numaprobe run --queue-s=3600");
+    for (const struct json *b = json_first(json_get(now, "warnings")); b; b = json_next(b))
+        add_blocker(g, b, "");
+}
+
 static void print_findings(const struct grid *g)
 {
     if (!g->n_rows)
@@ -235,6 +262,7 @@ int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
     } else {
         serious = add_readiness(&g, c);
         serious |= add_findings(&g, node);
+        add_blockers(&g, c);
     }
     if (c->output == OUTPUT_TABLE) {
         print_findings(&g);

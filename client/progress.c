@@ -28,6 +28,11 @@ void progress_show(struct progress_bar *p, const struct json *run)
     const struct json *now = json_get(run, "progress");
     CLEANUP_BUF struct buf phase = BUF_INIT;
     print_safe(&phase, json_get_text(now, "phase", json_get_text(run, "state", "?")));
+    const char *waits = json_get_text(json_get(run, "waiting"), "text", NULL);
+    if (waits) {
+        buf_str(&phase, ", waiting for the node: ");
+        print_safe(&phase, waits);
+    }
     double total = json_get_number(now, "total", 0), done = json_get_number(now, "done", 0);
     double share = total > 0 && done >= 0 && done <= total ? done / total : 0;
     if (p->cli->err_terminal)

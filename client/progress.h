@@ -5,7 +5,7 @@
 
 struct progress_bar {
     const struct cli *cli;
-    char phase[32];
+    char phase[280]; // with what it waits for
     bool drawn;
 };
 

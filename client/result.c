@@ -68,6 +68,7 @@ void result_print_head(const struct json *run)
     text_line("run", line);
     if (json_get_text(error, "text", NULL))
         text_line("why", json_get_text(error, "text", ""));
+    text_line("waiting", json_get_text(json_get(run, "waiting"), "text", ""));
     what_line(spec, line, sizeof line);
     text_line("what", line);
     snprintf(line, sizeof line, "%s, %lld ranks (%s), memory %s", json_get_text(run, "node", "?"),

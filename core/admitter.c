@@ -34,8 +34,7 @@ struct admitter {
     char root[256];
     struct readings now, earlier;
     bool have_now, have_earlier;
-    bool other_instance; // at the time of `now`
-    int lock;            // while a run is going on; negative: not held
+    int lock; // while a run is going on; negative: not held
     bool running;
     int64_t ended_ms; // of the last run; -1: none yet
     struct own_share load, pressure;
@@ -163,7 +162,6 @@ static int look(struct admitter *a, const struct plan *p, int64_t now_ms, struct
     }
     a->now = got;
     a->have_now = true;
-    a->other_instance = other_instance(a);
     return 0;
 }
 
@@ -190,7 +188,7 @@ int admitter_check(struct admitter *a, const struct plan *p, bool force, struct 
         in.earlier = counts(a) ? &a->earlier : NULL;
         in.own_load = own_now(&a->load, LOAD_MS, now_ms);
         in.own_pressure = own_now(&a->pressure, PRESSURE_MS, now_ms);
-        in.other_instance = a->other_instance;
+        in.other_instance = other_instance(a);
         set_local_time(&in);
     }
     admission_judge(out, &in);

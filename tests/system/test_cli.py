@@ -55,7 +55,7 @@ def test_help_names_every_command_and_option():
         assert done.returncode == 0 and run(command, "--help").stdout == done.stdout
         assert re.search(rf"^\.It Cm {command}\b", page, re.M), f"{command} is not in the manual"
         for option in re.findall(r"^  --([a-z-]+)", done.stdout, re.M):
-            assert f"-{option}" in page or command == "run" and f"--{option}" in bench_page, \
+            assert f"-{option}" in page or command in ("run", "avail") and f"--{option}" in bench_page, \
                 f"--{option} of {command} is not in the manual"
     one = run("run", "pingpong", "--help").stdout
     assert "--pairs" in one and "--sweep" not in one

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe avail: would a run start now, and what is in its way.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "client/http.h"
+#include "client/print.h"
+
+enum { EXIT_BUSY = 6 };
+
+// What differs from the benchmark's defaults: the daemon has the same table.
+static void add_query(struct buf *path, const struct param_table *t, const struct spec *s,
+                      const struct spec *defaults)
+{
+    for (int i = 0; i < t->n; i++) {
+        char value[256], plain[256];
+        param_get_text(&t->params[i], s, value, sizeof value);
+        param_get_text(&t->params[i], defaults, plain, sizeof plain);
+        if (strcmp(value, plain) == 0)
+            continue;
+        buf_fmt(path, "&%s=", t->params[i].name);
+        http_escape(path, value);
+    }
+}
+
+static void add_rows(struct grid *g, const struct json *list, const char *weight)
+{
+    for (const struct json *b = json_first(list); b; b = json_next(b)) {
+        grid_cell(g, "%s", weight);
+        grid_cell(g, "%s", json_get_text(b, "kind", ""));
+        grid_cell(g, "%.10g", json_get_number(b, "measured", 0));
+        grid_cell(g, "%.10g", json_get_number(b, "limit", 0));
+        grid_cell(g, "%s", json_get_text(b, "unit", ""));
+        grid_cell(g, "%s", json_get_text(b, "text", ""));
+    }
+}
+
+static void print_answer(const struct json *answer, bool available)
+{
+    int64_t retry_s = json_get_i64(answer, "retry_after_s", 0);
+    if (!available && retry_s > 0)
+        printf("The node is not free; ask again in %lld s.\n", (long long)retry_s);
+    else if (!available)
+        puts("A run would be refused.");
+    else if (json_get_bool(answer, "busy", false))
+        puts("A run is going on; another would wait for its end.");
+    else
+        puts("A run would start now.");
+}
+
+int cmd_avail(struct cli *c, const struct invocation *i, struct err *err)
+{
+    static const struct column columns[] = {
+        {"weight", "WEIGHT", false}, {"kind", "KIND", false}, {"measured", "MEASURED", true},
+        {"limit", "LIMIT", true},    {"unit", "UNIT", false}, {"text", "TEXT", false}};
+    const struct benchmark *b = &benchmarks[i->spec->benchmark];
+    struct spec defaults;
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    CLEANUP_JSON struct json *answer = NULL;
+    spec_init(&defaults, (enum benchmark_id)i->spec->benchmark);
+    buf_fmt(&path, "/v1/availability?benchmark=%s", b->name);
+    add_query(&path, &b->params, i->spec, &defaults);
+    add_query(&path, &spec_common, i->spec, &defaults);
+    if (http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
+        return -1;
+    bool available = json_get_bool(answer, "available", false);
+    if (c->output == OUTPUT_JSON) {
+        print_json(answer);
+        return available ? 0 : EXIT_BUSY;
+    }
+    struct grid g CLEANUP(grid_fini);
+    grid_init(&g, columns, COUNT_OF(columns));
+    add_rows(&g, json_get(answer, "blockers"), "refuses");
+    add_rows(&g, json_get(answer, "warnings"), "noted");
+    if (c->output == OUTPUT_TABLE)
+        print_answer(answer, available);
+    if (c->output == OUTPUT_TABLE && g.n_rows)
+        putchar('\n');
+    if (c->output != OUTPUT_TABLE || g.n_rows)
+        grid_print(&g, c);
+    return available ? 0 : EXIT_BUSY;
+}

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Admission as a user meets it. The node is never free here: hours in which it is closed are sure to be in the way,
+whatever else the machine does."""
+import datetime
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from conftest import build_dir, fake_bench_env
+
+SPEC = {"benchmark": "latency", "size": "1-4"}
+
+
+def closed_hours():
+    """An hour of the day that is half a day away."""
+    now = datetime.datetime.now()
+    begin = (now + datetime.timedelta(hours=12)).hour
+    return f"{begin:02}:00-{begin:02}:30"
+
+
+def closed(make_daemon, *args, hours=None, home=None):
+    """A daemon whose node is closed and, but for that, always free."""
+    ignore = [f"--admit-{kind}=ignore" for kind in (
+        "busy-cpus load cpu-pressure memory-pressure batch-job kubernetes-pods cpu-quota throttled steal swap "
+        "disturbing frequency-capped").split()]
+    return make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse"},
+                       [*ignore, *([] if hours == "" else [f"--hours={closed_hours()}"]), *args], home)
+
+
+def test_a_closed_node_refuses_and_says_when(make_daemon):
+    daemon = closed(make_daemon)
+    answer = daemon.post("/v1/runs", SPEC)
+    assert answer.status == 409 and answer.json["type"] == "/problems/busy", answer.body
+    (blocker,) = answer.json["blockers"]
+    assert blocker["kind"] == "outside_hours" and blocker["unit"] == "min" and blocker["limit"] == 0
+    assert 11 * 60 < blocker["measured"] <= 12 * 60
+    assert int(answer.headers["Retry-After"]) == blocker["measured"] * 60
+    now = daemon.get("/v1/availability").json
+    assert now["available"] is False and now["blockers"][0]["kind"] == "outside_hours"
+    assert now["retry_after_s"] > 0 and now["took_ms"] < 1000
+    assert daemon.post("/v1/runs", {**SPEC, "dry_run": True}).status == 409
+    assert daemon.get("/v1/runs").json["runs"] == []
+
+
+def test_what_is_only_noted_stays_with_the_run(make_daemon):
+    daemon = closed(make_daemon, "--admit-outside-hours=warn")
+    assert daemon.get("/v1/availability").json["warnings"][0]["kind"] == "outside_hours"
+    run = daemon.run(size="1-4")
+    assert run["state"] == "succeeded"
+    assert any(c.startswith("outside_hours: ") for c in run["conditions"]), run["conditions"]
+
+
+def test_a_run_waits_and_is_canceled_when_its_time_is_over(make_daemon):
+    daemon = closed(make_daemon)
+    dry = daemon.post("/v1/runs", {**SPEC, "queue_s": 2, "dry_run": True})
+    assert dry.status == 200 and dry.json["admission"]["admitted"] is False and dry.json["admission"]["blockers"]
+    answer = daemon.post("/v1/runs", {**SPEC, "queue_s": 2})
+    assert answer.status == 202
+    events = list(daemon.events(answer.json["id"]))
+    assert any(run["waiting"] and "runs may start at" in run["waiting"]["text"] for _, _, run in events)
+    run = daemon.wait(answer.json["id"])
+    assert run["state"] == "canceled" and run["error"]["type"] == "timeout" and run["waiting"] is None
+    assert "not free within 2 s: runs may start at" in run["error"]["text"]
+
+
+def test_a_run_that_waits_starts_when_the_node_is_free(make_daemon, tmp_path):
+    config = tmp_path / "numaprobed.conf"
+    config.write_text(f"hours = {closed_hours()}\nadmission = refuse\n")
+    daemon = closed(make_daemon, f"--config={config}", hours="")  # of the command line they would win over the file
+    run_id = daemon.post("/v1/runs", {**SPEC, "queue_s": 600}).json["id"]
+    seen = []
+    for _, _, run in daemon.events(run_id):
+        seen.append(run["state"])
+        if run["waiting"] and config.read_text().startswith("hours"):
+            config.write_text("admission = refuse\n")
+            daemon.process.send_signal(1)  # SIGHUP
+    assert seen[0] == "queued" and seen[-1] == "succeeded"
+
+
+def test_a_run_that_waits_outlives_the_daemon(make_daemon):
+    daemon = closed(make_daemon)
+    run_id = daemon.post("/v1/runs", {**SPEC, "queue_s": 600}).json["id"]
+    assert daemon.stop() == 0
+    daemon = closed(make_daemon, home=daemon.home)
+    run = daemon.get(f"/v1/runs/{run_id}").json
+    assert run["state"] == "queued" and run["spec"]["queue_s"] == 600
+    assert daemon.post(f"/v1/runs/{run_id}/cancel").json["state"] == "canceled"
+
+
+def test_force_is_for_administrators(make_daemon):
+    daemon = closed(make_daemon)
+    refused = daemon.post("/v1/runs", {**SPEC, "force": True})
+    assert refused.status == 403 and refused.json["member"] == "force"
+    answer = daemon.request("POST", "/v1/runs", {**SPEC, "force": True}, unix=True)
+    assert answer.status == 202, answer.body
+    run = daemon.wait(answer.json["id"])
+    assert run["state"] == "succeeded" and run["spec"]["force"] is True
+    assert any(c.startswith("FORCED, outside_hours: ") for c in run["conditions"]), run["conditions"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+def test_another_account_may_not_force(make_daemon, request):
+    folder = tempfile.mkdtemp()
+    request.addfinalizer(lambda: shutil.rmtree(folder))
+    os.chmod(folder, 0o755)
+    daemon = closed(make_daemon, f"--socket={folder}/socket")
+    os.chmod(daemon.socket, 0o666)
+    body = json.dumps({**SPEC, "force": True})
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",
+                           "%{http_code}", "--unix-socket", daemon.socket, "-H", "Content-Type: application/json",
+                           "-d", body, "http://localhost/v1/runs"], capture_output=True, text=True)
+    assert done.stdout == "403", done
+
+
+def test_daemons_of_one_host_take_turns(make_daemon, tmp_path):
+    lock = tmp_path / "lock"
+    lock.touch()
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse",
+                          "NUMAPROBED_HOST_LOCK": str(lock)},
+                         ["--admit-busy-cpus=ignore", "--admit-load=ignore", "--admit-cpu-pressure=ignore",
+                          "--admit-memory-pressure=ignore", "--admit-steal=ignore", "--admit-swap=ignore",
+                          "--admit-disturbing=ignore"])
+    with open(lock) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        answer = daemon.post("/v1/runs", SPEC)
+        assert answer.status == 409 and [b["kind"] for b in answer.json["blockers"]] == ["other_instance"]
+    assert daemon.run(size="1-4")["state"] == "succeeded"
+    with open(lock) as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it was given back
+
+
+def numaprobe(daemon, *args):
+    return subprocess.run([build_dir() / "client" / "numaprobe", *args], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}", "HOME": "/nonexistent"})
+
+
+def test_command_line(make_daemon):
+    daemon = closed(make_daemon)
+    avail = numaprobe(daemon, "avail", "--size=1-4")
+    assert avail.returncode == 6 and "not free; ask again in" in avail.stdout and "outside_hours" in avail.stdout
+    answer = numaprobe(daemon, "avail", "-o", "json")
+    assert answer.returncode == 6 and json.loads(answer.stdout)["blockers"]
+    run = numaprobe(daemon, "run", "--size=1-4")
+    assert run.returncode == 6 and "in the way: runs may start at" in run.stderr
+    waited = numaprobe(daemon, "run", "--size=1-4", "--queue-s=1")
+    assert waited.returncode == 1 and "waiting for the node: runs may start at" in waited.stderr
+    assert "not free within 1 s" in waited.stderr
+    assert "outside_hours" in numaprobe(daemon, "doctor").stdout
+    free = make_daemon(fake_bench_env())
+    avail = numaprobe(free, "avail")
+    assert avail.returncode == 0 and avail.stdout == "A run would start now.\n"
+
+
+@pytest.mark.parametrize("arg,words", [
+    ("--admit-load=perhaps", "refuse, warn or ignore"), ("--admit-load=refuse:x", "admit_load"),
+    ("--hours=always", "20:00-06:00"), ("--host-lock=here", "absolute"), ("--admission=no", "ignore, warn, refuse"),
+    ("--admit-nothing=warn", "--admit-nothing")])
+def test_wrong_settings_are_named(numaprobed, tmp_path, arg, words):
+    done = subprocess.run([numaprobed, f"--state-dir={tmp_path}/s", f"--run-dir={tmp_path}/r", arg],
+                          capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and words in done.stderr, done.stderr
