@@ -297,7 +297,7 @@ static void check_jobs(struct judge *j, enum admission_kind kind, bool pods)
     for (int i = 0; i < r->n_jobs; i++)
         if (r->jobs[i].pod == pods && n++ == 0)
             first = &r->jobs[i];
-    if (n > limit_of(j, kind))
+    if (first && n > limit_of(j, kind))
         found(j, kind, n, limit_of(j, kind), "%d %s%s of %s on this node, such as %s", n,
               pods ? "pod" : "job", n == 1 ? "" : "s", first->manager, first->name);
 }

@@ -20,6 +20,14 @@ static struct topology topology;
 static struct plan plan; // CPUs 0 and 1; 4 is the sibling of 0, 5 of 1
 static struct policy policy;
 
+// As on a node that runs other people's jobs: by default, findings are only noted.
+static void production(void)
+{
+    policy_defaults(&policy);
+    policy.strongest = POLICY_REFUSE;
+    policy_finish(&policy, NULL);
+}
+
 static void put(const char *path, const char *text)
 {
     dir_write(root, path, text);
@@ -354,7 +362,7 @@ static void test_clocks(void)
     snprintf(policy.text[ADMIT_FREQUENCY], sizeof policy.text[0], "refuse:40");
     CHECK(policy_finish(&policy, NULL) == 0, "with a limit of 40 %%");
     free_now(l, "50 % is enough");
-    policy_defaults(&policy);
+    production();
 }
 
 static void test_times(void)
@@ -374,11 +382,14 @@ static void test_times(void)
     CHECK(l->a.retry_after_s == 41, "ask again when the minute is over");
     l->idle_ms = 60000;
     free_now(l, "a minute after it");
-    policy_defaults(&policy);
+    production();
 }
 
 static void test_policy(void)
 {
+    policy_defaults(&policy);
+    CHECK(policy.strongest == POLICY_WARN, "by default findings are noted");
+    production();
     struct err err;
     idle();
     struct look *l = fresh();
@@ -400,19 +411,19 @@ static void test_policy(void)
     policy.strongest = POLICY_IGNORE;
     policy_finish(&policy, &err);
     free_now(l, "--admission=ignore");
-    policy_defaults(&policy);
+    production();
     snprintf(policy.text[ADMIT_LOAD], sizeof policy.text[0], "refuse:2");
     policy_finish(&policy, &err);
     free_now(l, "a limit of two tasks a CPU");
     static const char *const wrong[] = {"perhaps", "refuse:", "refuse:-1",
                                         "warn:1x", "",        "refuse 1"};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
-        policy_defaults(&policy);
+        production();
         snprintf(policy.text[ADMIT_LOAD], sizeof policy.text[0], "%s", wrong[i]);
         CHECK(policy_finish(&policy, &err) < 0 && !strcmp(err.member, "admit_load"),
               "\"%s\" is refused: %s", wrong[i], err.text);
     }
-    policy_defaults(&policy);
+    production();
     l->other_instance = true;
     idle();
     blocked(l, ADMIT_INSTANCE, 1, "another daemon measures");
@@ -645,7 +656,7 @@ int main(void)
         return 1;
     }
     topology.this_system = true;
-    policy_defaults(&policy);
+    production();
     dir_make(root);
     test_busy();
     test_window();
