@@ -14,7 +14,12 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-enum { BACKLOG = 128 }; // as many as wait for one round of the loop, and half the connection limit
+// More than all connections that the limits allow: a crowd waits here for one round of the loop. A
+// full backlog is worse than a wait: connecting without blocking to a unix socket then fails with
+// EAGAIN.
+enum {
+    BACKLOG = 1024
+}; // Linux cuts it at net.core.somaxconn, 4096 unless set; 1024 x ~1 KiB of kernel
 
 static int split_address(const char *address, char *host, size_t room, uint16_t *port,
                          struct err *err)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -325,6 +326,24 @@ def test_one_account_cannot_have_the_socket(make_daemon, open_home):
     finally:
         crowd.stdin.close()
         crowd.wait(20)
+
+
+def test_a_crowd_waits_for_a_busy_daemon(make_daemon):
+    """While the daemon is held, more come than it serves at once: who does not block is not turned away either."""
+    daemon = make_daemon(fake_bench_env())
+    os.kill(daemon.process.pid, signal.SIGSTOP)
+    crowd = []
+    try:
+        for _ in range(600):
+            s = socket.socket(socket.AF_UNIX)
+            s.setblocking(False)
+            crowd.append(s)
+            s.connect(daemon.socket)  # EAGAIN here is a client turned away
+    finally:
+        os.kill(daemon.process.pid, signal.SIGCONT)
+        for s in crowd:
+            s.close()
+    assert daemon.get("/healthz").status == 200
 
 
 def test_long_poll_is_not_cut(make_daemon, tmp_path):
