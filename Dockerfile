@@ -32,7 +32,7 @@ RUN . /usr/share/numaprobe/packages.sh && packages_install /tmp/apt.log run imag
     install -d -o numaprobe -g numaprobe -m 0711 /run/numaprobe
 COPY --from=build /image/ /
 USER numaprobe
-ENV STATE_DIRECTORY=/var/lib/numaprobe RUNTIME_DIRECTORY=/run/numaprobe NUMAPROBE_URL=http://127.0.0.1:7780
+ENV STATE_DIRECTORY=/var/lib/numaprobe RUNTIME_DIRECTORY=/run/numaprobe NUMAPROBE_URL=unix:/run/numaprobe/numaprobed.sock
 VOLUME /var/lib/numaprobe
 EXPOSE 7780
 HEALTHCHECK --interval=30s --timeout=5s --start-period=5s --retries=3 CMD ["numaprobe", "node"]

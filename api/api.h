@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP interface: what it needs and how to start it.
 #pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "core/keeper.h"
 #include "core/loop.h"
 #include "core/machine.h"
 #include "core/runner.h"
 #include "core/store.h"
+#include "core/tokens.h"
+
+// Who may do what without a token.
+struct api_access {
+    struct tokens *tokens;        // borrowed
+    enum scope anonymous;         // of everybody on loopback and on the unix socket
+    gid_t run_group, admin_group; // whose members may on the unix socket; (gid_t)-1: none
+    bool socket_open;        // everybody may connect to the unix socket, and is asked who he is
+    bool insecure_plaintext; // serve others than loopback without TLS
+    bool insecure_anonymous; // let them read without a token
+};
 
 struct api_services { // borrowed
     struct loop *loop;
@@ -14,10 +28,12 @@ struct api_services { // borrowed
     struct machine *machine;
     struct runner *runner;
     struct keeper *keeper;
+    struct api_access access;
 };
 
 struct api_config {
-    const char *listen; // "127.0.0.1:7780,[::1]:7780"; "" for none. Loopback only.
+    const char *listen; // "127.0.0.1:7780,[::1]:7780"; "" for none
+    const char *names;  // hosts that the daemon is asked as, besides loopback; comma-separated
     const char *socket; // path of a unix socket; "" for none. A stale one is removed: the caller
                         // holds the store's lock, so nobody else serves it.
     // Sockets that listen already, handed over by systemd: TCP ones are served in the place of

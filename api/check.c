@@ -76,6 +76,18 @@ int check_framing(const struct request *q, struct err *err)
     return 0;
 }
 
+// The first n bytes of `word` are one of the comma-separated list, in any case.
+static bool word_listed(const char *word, size_t n, const char *list)
+{
+    while (n && *list) {
+        size_t one = strcspn(list, ",");
+        if (one == n && strncasecmp(word, list, n) == 0)
+            return true;
+        list += one + (list[one] == ',');
+    }
+    return false;
+}
+
 // "localhost:7780" -> "localhost"; "[::1]:7780" -> "[::1]". The port is not compared: it is another
 // one at the near end of an ssh tunnel.
 static int host_name(const char *host, char *name, size_t room)
@@ -105,15 +117,21 @@ static int check_host(const struct request *q, const char *host, struct err *err
     for (unsigned i = 0; i < COUNT_OF(ours); i++)
         if (strcasecmp(name, ours[i]) == 0)
             return 0;
-    if (strcasecmp(name, q->bound) == 0)
+    if (strcasecmp(name, q->bound) == 0 || (q->names && word_listed(name, strlen(name), q->names)))
         return 0;
-    return err_set(err, ERR_MISDIRECTED, "Host",
-                   "is not a name of this daemon; use localhost or the address it listens on");
+    return err_set(
+        err, ERR_MISDIRECTED, "Host",
+        "is not a name of this daemon; use localhost, the address it listens on, or --host-names");
 }
 
-static bool changes_state(const char *method)
+// Somebody followed a link from another site: what he gets stands in a window of its own, and the
+// other site sees nothing of it. Frames say "iframe".
+static bool is_link(const struct request *q)
 {
-    return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
+    const char *mode = request_header(q, "Sec-Fetch-Mode");
+    const char *place = request_header(q, "Sec-Fetch-Dest");
+    return strcmp(q->method, "GET") == 0 && mode && strcmp(mode, "navigate") == 0 && place &&
+           strcmp(place, "document") == 0;
 }
 
 int check_source(const struct request *q, struct err *err)
@@ -123,28 +141,19 @@ int check_source(const struct request *q, struct err *err)
     const char *site = request_header(q, "Sec-Fetch-Site");
     if (*q->bound && check_host(q, host, err) < 0) // on the unix socket any name will do
         return -1;
-    if (!changes_state(q->method))
-        return 0;
     if (origin && (!host || !str_starts(origin, "http://") ||
                    strcasecmp(origin + strlen("http://"), host) != 0))
-        return err_set(err, ERR_FORBIDDEN, "Origin", "web pages of other sites may change nothing");
-    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0)
+        return err_set(err, ERR_FORBIDDEN, "Origin", "web pages of other sites get nothing here");
+    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 && !is_link(q))
         return err_set(err, ERR_FORBIDDEN, "Sec-Fetch-Site",
-                       "web pages of other sites may change nothing");
+                       "web pages of other sites get nothing here");
     return 0;
 }
 
 // "text/csv; charset=utf-8" is of the list "text/plain,text/csv".
 static bool type_listed(const char *type, const char *list)
 {
-    size_t n = type ? strcspn(type, "; \t") : 0;
-    while (n && *list) {
-        size_t word = strcspn(list, ",");
-        if (word == n && strncasecmp(type, list, n) == 0)
-            return true;
-        list += word + (list[word] == ',');
-    }
-    return false;
+    return type && word_listed(type, strcspn(type, "; \t"), list);
 }
 
 int check_body_headers(const struct request *q, struct err *err)

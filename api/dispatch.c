@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/access.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -19,7 +20,7 @@ static int try_route(struct request *q, struct reply *r, struct err *err)
     const struct route *route = route_find(routes, q->method, q->path, &args, &r->allow, err);
     q->arg = args.id;
     memcpy(q->name, args.name, sizeof q->name);
-    if (!route || route_check_query(route, q, err) < 0)
+    if (!route || access_check(q, route->scope, err) < 0 || route_check_query(route, q, err) < 0)
         return -1;
     return route->handler(q, r, err);
 }
@@ -48,6 +49,14 @@ static void fail(struct request *q, struct reply *r, const struct err *err)
     if (err_info(err->code)->http >= 500)
         log_error("request.failed", err);
     reply_problem(r, q, err, refused ? blockers_of(why, &blockers) : NULL);
+}
+
+int dispatch_allows(const struct request *q, struct err *err)
+{
+    const char *allow;
+    struct route_args args = {0};
+    const struct route *route = route_find(routes, q->method, q->path, &args, &allow, NULL);
+    return route ? access_check(q, route->scope, err) : 0; // what is not there is said later
 }
 
 void dispatch(struct request *q, struct reply *r)

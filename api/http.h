@@ -43,7 +43,9 @@ struct request {
     size_t body_max;        // of its route
     const char *body_types; // of its route
     const char *bound;      // address that the listener is bound to; "" for unix
-    int64_t peer_uid;       // of a client on the unix socket; -1: not known
+    const char *names;      // hosts that are us as well, comma-separated; NULL: none
+    enum scope granted;     // what the client may do
+    bool token;             // it said so by a token
     struct buf body;
     int64_t arg;                   // the {id} of the route
     char name[ROUTE_NAME_MAX + 1]; // its {name}

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "core/loop.h"
+#include "model/token.h"
 
 // 10 s for the headers, 30 s for the body and 20 s for the answer: no exchange that neither waits
 // for a run nor moves more than 5 MiB takes longer than a minute.
@@ -31,6 +32,7 @@ struct line {
     bool local;           // a unix socket, with uid and pid
     bool cut;
     uid_t uid;
+    enum scope scope;    // of what comes without a token
     int64_t deadline_ms; // on the monotonic clock; INT64_MAX: none
 };
 

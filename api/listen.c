@@ -76,13 +76,14 @@ static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_st
                    "must be an IP address or localhost (IPv6 in brackets), got \"%.50s\"", host);
 }
 
-static int check_loopback(const struct sockaddr_storage *a, const char *host, struct err *err)
+static int check_loopback(const struct sockaddr_storage *a, const char *host, bool beyond,
+                          struct err *err)
 {
-    if (is_loopback(a))
+    if (is_loopback(a) || beyond)
         return 0;
     return err_set(err, ERR_INVALID, "listen",
-                   "%s is not a loopback address; there is no access control yet, so use "
-                   "127.0.0.1, [::1] or the unix socket, and ssh -L from elsewhere",
+                   "%s is not a loopback address: tokens and results would travel in clear. "
+                   "Use 127.0.0.1 and ssh -L or a proxy with TLS, or say --insecure-plaintext",
                    host);
 }
 
@@ -98,7 +99,7 @@ static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const 
     return 0;
 }
 
-int listen_tcp(struct listen_socket *out, const char *address, struct err *err)
+int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err)
 {
     struct sockaddr_storage a;
     char host[56];
@@ -106,7 +107,7 @@ int listen_tcp(struct listen_socket *out, const char *address, struct err *err)
     if (split_address(address, host, sizeof host, &port, err) < 0 ||
         parse_host(host, sizeof host, port, &a, err) < 0)
         return -1;
-    if (check_loopback(&a, host, err) < 0)
+    if (check_loopback(&a, host, beyond, err) < 0)
         return -1;
     CLEANUP_FD int fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int one = 1;
@@ -121,11 +122,12 @@ int listen_tcp(struct listen_socket *out, const char *address, struct err *err)
         return err_sys(err, "cannot read the address of %s", address);
     snprintf(out->host, sizeof out->host, "%s", host);
     snprintf(out->text, sizeof out->text, "%s:%u", host, port_of(&a));
+    out->loopback = is_loopback(&a);
     out->fd = steal_fd(&fd);
     return 0;
 }
 
-int listen_unix(struct listen_socket *out, const char *path, struct err *err)
+int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     struct stat st;
@@ -139,13 +141,14 @@ int listen_unix(struct listen_socket *out, const char *path, struct err *err)
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_sys(err, "cannot make a unix socket");
-    mode_t before = umask(0117); // the socket is born with mode 0660
+    mode_t before = umask(open ? 0111 : 0117); // the socket is born with its mode
     int rc = bind_and_listen(fd, (struct sockaddr *)&a, sizeof a, path, err);
     umask(before);
     if (rc < 0)
         return -1;
     snprintf(out->text, sizeof out->text, "%s", path);
     out->host[0] = '\0';
+    out->loopback = true;
     out->fd = steal_fd(&fd);
     return 0;
 }
@@ -157,7 +160,8 @@ static bool has_option(int fd, int option, int value)
     return getsockopt(fd, SOL_SOCKET, option, &got, &n) == 0 && got == value;
 }
 
-static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *a, struct err *err)
+static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *a, bool beyond,
+                      struct err *err)
 {
     char ip[INET6_ADDRSTRLEN];
     bool v6 = a->ss_family == AF_INET6;
@@ -167,13 +171,14 @@ static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *
         return err_sys(err, "cannot write the address of a socket");
     snprintf(out->host, sizeof out->host, v6 ? "[%s]" : "%s", ip);
     snprintf(out->text, sizeof out->text, "%s:%u", out->host, port_of(a));
-    return check_loopback(a, out->host, err);
+    out->loopback = is_loopback(a);
+    return check_loopback(a, out->host, beyond, err);
 }
 
-int listen_passed(struct listen_socket *out, int fd, struct err *err)
+int listen_passed(struct listen_socket *out, int fd, bool beyond, struct err *err)
 {
     struct sockaddr_storage a = {0};
-    struct listen_socket got = {.fd = fd};
+    struct listen_socket got = {.fd = fd, .loopback = true};
     socklen_t n = sizeof a;
     if (!has_option(fd, SO_ACCEPTCONN, 1) || !has_option(fd, SO_TYPE, SOCK_STREAM))
         return err_set(err, ERR_INVALID, "listen",
@@ -183,20 +188,11 @@ int listen_passed(struct listen_socket *out, int fd, struct err *err)
     if (a.ss_family == AF_UNIX)
         snprintf(got.text, sizeof got.text, "%.*s", (int)sizeof((struct sockaddr_un *)0)->sun_path,
                  ((struct sockaddr_un *)&a)->sun_path);
-    else if (passed_tcp(&got, &a, err) < 0)
+    else if (passed_tcp(&got, &a, beyond, err) < 0)
         return -1;
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
         return err_sys(err, "cannot set up descriptor %d", fd);
     *out = got;
     return 0;
-}
-
-int64_t listen_peer_uid(int fd)
-{
-    struct ucred peer;
-    socklen_t n = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && n == sizeof peer
-               ? (int64_t)peer.uid
-               : -1;
 }

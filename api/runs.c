@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/resources.h"
-#include "api/scope.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
@@ -111,7 +111,7 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
     if (!q->run_id) {
         if (request_wait_s(q, &seconds, err) < 0 || read_spec(q, &spec, &dry_run, err) < 0)
             return -1;
-        if (spec.force && scope_check(q, SCOPE_ADMIN, "force", err) < 0)
+        if (spec.force && access_check_member(q, SCOPE_ADMIN, "force", err) < 0)
             return -1;
         if (dry_run)
             return send_dry_run(q, r, &spec, err);

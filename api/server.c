@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/access.h"
 #include "api/api.h"
 #include "api/check.h"
 #include "api/counts.h"
@@ -53,6 +54,7 @@ struct server {
     int n;
     struct listener listeners[LISTENERS_MAX];
     struct buf addresses;
+    const char *names;  // borrowed, of the configuration
     char *socket_path;  // owned; NULL: none
     uint64_t requests;  // numbers them
     uint32_t salt;      // tells the ids of two daemons apart
@@ -147,11 +149,14 @@ static const struct {
 
 static void add_page_headers(struct MHD_Response *m, const struct reply *r)
 {
+    const char *policy = "default-src 'none'; frame-ancestors 'none'; sandbox";
     for (size_t i = 0; r->type && i < COUNT_OF(page_policies); i++)
         if (str_starts(r->type, page_policies[i].type)) {
-            add_header(m, "Content-Security-Policy", page_policies[i].policy);
+            policy = page_policies[i].policy;
             add_header(m, "Referrer-Policy", "no-referrer");
         }
+    add_header(m, "Content-Security-Policy", policy);
+    add_header(m, "Cross-Origin-Resource-Policy", "same-origin");
 }
 
 static void add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
@@ -164,6 +169,7 @@ static void add_headers(struct MHD_Response *m, const struct call *c, const char
     add_header(m, "ETag", etag);
     add_header(m, "Vary", r->store ? "Accept" : NULL);
     add_header(m, "Allow", r->allow);
+    add_header(m, "WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL);
     add_header(m, "Location", r->location);
     add_header(m, "Connection", r->close ? "close" : NULL);
     add_number(m, "Retry-After", r->retry_after_s);
@@ -370,13 +376,6 @@ static void find_limits(struct request *q)
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }
 
-static int64_t peer_uid(struct call *c)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return info && !*c->q.bound ? listen_peer_uid(info->connect_fd) : -1;
-}
-
 static int check_call(struct call *c, struct err *err)
 {
     struct request *q = &c->q;
@@ -390,8 +389,7 @@ static int check_call(struct call *c, struct err *err)
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
     find_limits(q);
-    q->peer_uid = peer_uid(c);
-    if (check_source(q, err) < 0)
+    if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0)
         return -1;
     return check_body_headers(q, err);
 }
@@ -416,6 +414,8 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
         return MHD_NO;
     c->q.method = method;
     c->q.bound = l->socket.host;
+    c->q.names = c->server->names;
+    c->q.granted = c->line->scope;
     c->q.api = &c->server->api;
     c->q.path = c->q.uri;
     if (check_call(c, &err) < 0)
@@ -538,6 +538,16 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **ca
     free(c);
 }
 
+static enum scope scope_of(const struct listener *l, int fd)
+{
+    const struct api_access *a = &l->server->api.access;
+    if (!*l->socket.host)
+        return access_of_account(a, fd);
+    if (l->socket.loopback)
+        return a->anonymous;
+    return a->insecure_anonymous && a->anonymous >= SCOPE_READ ? SCOPE_READ : SCOPE_NONE;
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -545,7 +555,11 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *socket_context = line_new(&l->server->lines, l, info->connect_fd, *l->socket.host == '\0');
+        struct line *line =
+            line_new(&l->server->lines, l, info->connect_fd, *l->socket.host == '\0');
+        if (line)
+            line->scope = scope_of(l, info->connect_fd);
+        *socket_context = line;
         return;
     }
     line_free(*socket_context);
@@ -639,7 +653,8 @@ static int add_tcp(struct server *s, const char *list, struct err *err)
         list += n + (list[n] == ',');
         if (s->n == LISTENERS_MAX - 1)
             return err_set(err, ERR_INVALID, "listen", "more than %d addresses", s->n);
-        if (listen_tcp(&socket, one, err) < 0 || add_listener(s, &socket, err) < 0)
+        if (listen_tcp(&socket, one, s->api.access.insecure_plaintext, err) < 0 ||
+            add_listener(s, &socket, err) < 0)
             return -1;
     }
     return 0;
@@ -653,7 +668,7 @@ static int add_unix(struct server *s, const char *path, struct err *err)
     s->socket_path = strdup(path);
     if (!s->socket_path)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
-    if (listen_unix(&socket, path, err) < 0) {
+    if (listen_unix(&socket, path, s->api.access.socket_open, err) < 0) {
         free(steal_ptr(&s->socket_path)); // not ours: it must not be removed
         return -1;
     }
@@ -667,7 +682,8 @@ static int add_passed(struct server *s, const struct api_config *c, bool *tcp, b
 {
     for (int i = 0; i < c->n_passed; i++) {
         struct listen_socket socket;
-        if (listen_passed(&socket, c->passed[i], err) < 0 || add_listener(s, &socket, err) < 0)
+        if (listen_passed(&socket, c->passed[i], s->api.access.insecure_plaintext, err) < 0 ||
+            add_listener(s, &socket, err) < 0)
             return -1;
         if (*socket.host)
             *tcp = true;
@@ -703,6 +719,7 @@ struct server *server_new(const struct api_services *api, const struct api_confi
         return NULL;
     }
     s->api = *api;
+    s->names = c->names;
     if (start(s, c, err) < 0) {
         server_free(s);
         return NULL;

@@ -25,6 +25,7 @@ static const struct err_info infos[ERR_CODES] = {
     [ERR_TOO_LARGE] = {"too-large", "The request body is too large", 413, 2},
     [ERR_MEDIA_TYPE] = {"media-type", "The body is of a media type that is not taken here", 415, 2},
     [ERR_MISDIRECTED] = {"misdirected", "This is not the host you asked for", 421, 4},
+    [ERR_UNAUTHORIZED] = {"unauthorized", "Not without a token", 401, 4},
     [ERR_FORBIDDEN] = {"forbidden", "Not allowed", 403, 4},
     [ERR_QUEUE_FULL] = {"queue-full", "Too many runs are waiting", 429, 6},
     [ERR_STORAGE] = {"storage", "The daemon cannot store this", 507, 1},

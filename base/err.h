@@ -24,6 +24,7 @@ enum err_code {
     ERR_TOO_LARGE,      // body larger than the limit
     ERR_MEDIA_TYPE,     // body is not application/json
     ERR_MISDIRECTED,    // Host header is not ours
+    ERR_UNAUTHORIZED,   // not without a token
     ERR_FORBIDDEN,      // not allowed
     ERR_QUEUE_FULL,     // too many waiting
     ERR_STORAGE,        // database cannot store (disk full, I/O error)

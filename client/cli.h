@@ -16,8 +16,10 @@ enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 struct cli {
     char url[256]; // "http://127.0.0.1:7780" or "unix:/run/numaprobe/numaprobed.sock"
-    int output;    // enum output
-    int colour;    // enum colour
+    char token_file[256];
+    char cacert[256], cert[256], key[256]; // files of TLS
+    int output;                            // enum output
+    int colour;                            // enum colour
     int64_t timeout_s;
     bool to_terminal;  // stdout is one
     bool err_terminal; // stderr is one: progress bar
@@ -58,6 +60,11 @@ int cli_main(int argc, char **argv);
 // NUMAPROBE_<NAME>.
 int config_load(struct cli *c, struct err *err);
 
+// The token to send, "" for none. ERR_USAGE: its file may be read by others, or it would travel in
+// clear.
+enum { TOKEN_ROOM = 256 };
+int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err);
+
 // Commands, one file each or a few that belong together.
 int cmd_topo(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_node(struct cli *c, const struct invocation *i, struct err *err);
@@ -79,6 +86,7 @@ int cmd_export(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_history(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_check(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_token(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_help(struct cli *c, const struct invocation *i, struct err *err);
@@ -86,4 +94,4 @@ int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
 extern const struct param_table run_options, runs_options, show_options, plot_options;
 extern const struct param_table compare_options, backup_options;
 extern const struct param_table import_options, export_options;
-extern const struct param_table history_options, check_options;
+extern const struct param_table history_options, check_options, token_options;

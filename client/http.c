@@ -84,6 +84,26 @@ static void set_address(CURL *curl, const char *base, const char *path)
     curl_easy_setopt(curl, CURLOPT_URL, url);
 }
 
+static int set_trust(CURL *curl, const struct cli *c, struct err *err)
+{
+    char token[TOKEN_ROOM];
+    if (token_find(c, token, err) < 0)
+        return -1;
+    if (*token) {
+        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, token);
+        explicit_bzero(token, sizeof token);
+    }
+    if (*c->cacert)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, c->cacert);
+    if (*c->cert)
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, c->cert);
+    if (*c->key)
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, c->key);
+    curl_easy_setopt(curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    return 0;
+}
+
 static int transfer_begin(struct transfer *t, const struct cli *c, const char *method,
                           const char *path, struct err *err)
 {
@@ -102,7 +122,7 @@ static int transfer_begin(struct transfer *t, const struct cli *c, const char *m
     curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, check_interrupt);
     curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
-    return 0;
+    return set_trust(t->curl, c, err);
 }
 
 static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)

@@ -21,6 +21,7 @@ enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
 static const char default_file[] = "/etc/numaprobe/numaprobed.conf";
+static const char *const scopes[] = {"none", "read", "run", "admin", NULL}; // as enum scope
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
 
@@ -28,8 +29,7 @@ static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_
 // read again: daemon.c puts it into effect.
 static const struct param params[] = {
     TEXT(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
-         .help = "Addresses to serve, ADDRESS:PORT, loopback only; port 0 picks a free one; empty "
-                 "for none."),
+         .help = "Addresses to serve, ADDRESS:PORT; port 0 picks a free one; empty for none."),
     TEXT(socket, .def = "", .metavar = "PATH",
          .help = "Unix socket to serve. Default: numaprobed.sock in the run directory; \"none\" "
                  "for none."),
@@ -42,6 +42,35 @@ static const struct param params[] = {
     TEXT(job_user, .def = "", .metavar = "USER",
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
                  "else nobody."),
+    TEXT(host_names, .def = "", .metavar = "LIST",
+         .help = "Host names that clients may ask for besides localhost, 127.0.0.1, [::1] and the "
+                 "address: those of a proxy. A page of another name gets nothing."),
+    {.name = "anonymous",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct config, anonymous),
+     .choices = scopes,
+     .def = "read",
+     .help = "What anybody on this machine may do without a token: none, read, run or admin. Above "
+             "read is for development."},
+    TEXT(token_file, .def = "", .metavar = "FILE",
+         .help = "Where hashes of tokens are kept, mode 0600. Default: tokens in the state "
+                 "directory."),
+    TEXT(run_group, .def = "", .metavar = "GROUP",
+         .help = "Members may measure over the unix socket. With this or --admin-group everybody "
+                 "may connect to it; without, the daemon's own group only, and may measure."),
+    TEXT(admin_group, .def = "", .metavar = "GROUP",
+         .help = "Members may do everything over the unix socket, as root and the daemon's account "
+                 "may."),
+    {.name = "insecure_plaintext",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct config, insecure_plaintext),
+     .def = "false",
+     .help = "Serve addresses beyond loopback without TLS. Tokens are needed there."},
+    {.name = "insecure_anonymous",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct config, insecure_anonymous),
+     .def = "false",
+     .help = "Beyond loopback too, anybody may read without a token."},
     {.name = "keep_days",
      .live = true,
      .kind = PARAM_INT,
@@ -238,6 +267,9 @@ static int finish(struct config *c, struct err *err)
                        "socket; name one by --socket");
     if (c->limits.keep_bytes && c->limits.keep_bytes < KEEP_BYTES_MIN)
         return err_set(err, ERR_USAGE, "keep_bytes", "keep_bytes must be 0 or at least 16M");
+    room = sizeof c->token_file;
+    if (!*c->token_file && snprintf(c->token_file, room, "%s/tokens", c->state_dir) >= (int)room)
+        return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");
     if (strcmp(c->socket, "none") == 0)
         c->socket[0] = '\0';
     return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;

@@ -13,6 +13,12 @@ struct config {
     char state_dir[200];
     char run_dir[200];
     char job_user[64];
+    char host_names[512];
+    char token_file[256];
+    char run_group[64];
+    char admin_group[64];
+    int anonymous; // enum scope
+    bool insecure_plaintext, insecure_anonymous;
     char file[256];
     struct store_limits limits;
     struct policy policy; // finished

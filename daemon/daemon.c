@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ struct daemon {
     struct machine machine;
     struct runner *runner;
     struct keeper *keeper;
+    struct tokens *tokens;
     struct server *server;
     struct loop_watch *sigterm, *sigint, *sighup;
     struct runner_watch *runs;
@@ -156,10 +158,39 @@ static int open_signals(struct daemon *d, struct err *err)
     return d->sighup ? 0 : -1;
 }
 
+static int find_group(const char *member, const char *name, gid_t *out, struct err *err)
+{
+    const struct group *g = *name ? getgrnam(name) : NULL;
+    if (*name && !g)
+        return err_set(err, ERR_INVALID, member, "%s: there is no group \"%s\"", member, name);
+    if (g)
+        *out = g->gr_gid;
+    return 0;
+}
+
+static int open_access(struct daemon *d, struct api_access *access, struct err *err)
+{
+    const struct config *c = &d->config;
+    *access = (struct api_access){.anonymous = (enum scope)c->anonymous,
+                                  .run_group = getegid(),
+                                  .admin_group = (gid_t)-1,
+                                  .socket_open = *c->run_group || *c->admin_group,
+                                  .insecure_plaintext = c->insecure_plaintext,
+                                  .insecure_anonymous = c->insecure_anonymous};
+    d->tokens = access->tokens = tokens_open(c->token_file, err);
+    if (!d->tokens || find_group("run_group", c->run_group, &access->run_group, err) < 0)
+        return -1;
+    return find_group("admin_group", c->admin_group, &access->admin_group, err);
+}
+
 static int open_api(struct daemon *d, struct err *err)
 {
-    struct api_services services = {d->loop, d->store, &d->machine, d->runner, d->keeper};
-    struct api_config config = {.listen = d->config.listen, .socket = d->config.socket};
+    const struct config *c = &d->config;
+    struct api_access access;
+    if (open_access(d, &access, err) < 0)
+        return -1;
+    struct api_services services = {d->loop, d->store, &d->machine, d->runner, d->keeper, access};
+    struct api_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
     config.n_passed = service_fds(d->service, &config.passed);
     d->server = server_new(&services, &config, err);
     d->runs = d->server ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;
@@ -201,6 +232,7 @@ static void close_all(struct daemon *d)
 {
     server_free(d->server);
     runner_watch_remove(d->runs);
+    tokens_free(d->tokens);
     keeper_free(d->keeper);
     loop_unwatch(d->sighup);
     loop_unwatch(d->sigint);

@@ -11,8 +11,13 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-async function ask(path, options) {
+// A token is kept in this page alone, and is gone with it.
+let token = "";
+
+async function ask(path, options = {}) {
+  if (token) options.headers = { ...options.headers, Authorization: "Bearer " + token };
   const answer = await fetch(path, options);
+  if (answer.status === 401 || answer.status === 403) $("token-line").hidden = false;
   const body = answer.status === 204 ? null : await answer.json();
   if (!answer.ok) throw new Error((body.member ? body.member + ": " : "") + body.detail);
   return body;
@@ -171,6 +176,11 @@ $("start").addEventListener("submit", async (event) => {
   } catch (error) {
     complain(error);
   }
+});
+
+$("token").addEventListener("change", (event) => {
+  token = event.target.value.trim();
+  $("start-error").textContent = "";
 });
 
 async function begin() {

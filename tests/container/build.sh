@@ -70,7 +70,7 @@ result=0
 build_ah run --env "NUMAPROBE_URL=http://$address" "$container" -- numaprobe node >"$work/log" 2>&1 || result=1
 tap "$result" "its health check passes"
 result=0
-build_ah run --env "NUMAPROBE_URL=http://$address" "$container" -- numaprobe run --size=256K >"$work/log" 2>&1 || result=1
+build_ah run "$container" -- numaprobe run --size=256K >"$work/log" 2>&1 || result=1
 tap "$result" "it probes"
 [ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
 kill -TERM "$daemon"

@@ -265,7 +265,7 @@ def dockerfile(files):
     return wrong
 
 
-ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*(NULL|"([^"]*)"),')
+ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+),')
 ROUTES_C, OPENAPI = "api/routes.c", "api/openapi.yaml"
 
 
@@ -293,9 +293,12 @@ def routes_documented(files):
     if ROUTES_C not in files:
         return []
     import yaml  # what the build needs as well
-    contract = documented(yaml.safe_load(files.get(OPENAPI, "")) or {})
+    described = yaml.safe_load(files.get(OPENAPI, "")) or {}
+    contract = documented(described)
+    contract_security = {(method, path): described["paths"][path][method.lower()].get("security")
+                         for method, path in contract}
     table = {(method, path): (query, set(query.split(",")) - {""})
-             for method, path, _, query in ROUTE.findall(files[ROUTES_C])}
+             for method, path, _, query, _ in ROUTE.findall(files[ROUTES_C])}
     wrong = [f"{OPENAPI}: {' '.join(call)} is not in {ROUTES_C}"
              for call in sorted(set(contract) - set(table))]
     wrong += [f"{ROUTES_C}: {' '.join(call)} is not in {OPENAPI}"
@@ -305,6 +308,13 @@ def routes_documented(files):
         if query != "*" and names != contract[call]:
             wrong.append(f"{' '.join(call)}: query {sorted(names)} in {ROUTES_C}, "
                          f"{sorted(contract[call])} in {OPENAPI}")
+    for method, path, _, _, scope in ROUTE.findall(files[ROUTES_C]):
+        needs = [] if scope == "NONE" else [{"token": [scope.lower()]}]
+        said = contract_security.get((method, path), needs)
+        if said != needs:
+            wrong.append(f"{method} {path}: scope {scope} in {ROUTES_C}, security {said} in {OPENAPI}")
+        if scope in ("NONE", "READ") and method != "GET":
+            wrong.append(f"{method} {path}: what changes something needs the scope RUN or ADMIN")
     if not table:
         wrong.append(f"{ROUTES_C}: no route was found")
     return wrong
@@ -329,9 +339,29 @@ def package_versions(files):
     return wrong
 
 
+THREATS = "docs/THREATS.md"
+
+
+def threats_have_tests(files):
+    """Each row of the table of threats names tests that exist, as `file::function`."""
+    wrong = []
+    rows = [line for line in files.get(THREATS, "").splitlines() if re.match(r"\| \d+ \|", line)]
+    for row in rows:
+        tests = re.findall(r"`(tests/[\w./]+)::(\w+)`", row.split("|")[-2])
+        number = row.split("|")[1].strip()
+        if not tests:
+            wrong.append(f"{THREATS}: row {number} names no test")
+        for path, name in tests:
+            if not re.search(rf"^(def|int|static \w+( \w+)*) \*?{name}\(", files.get(path, ""), re.M):
+                wrong.append(f"{THREATS}: row {number}: there is no {path}::{name}")
+    if THREATS in files and not rows:
+        wrong.append(f"{THREATS}: no row was found")
+    return wrong
+
+
 RULES = [include_directions, include_roots, one_door, denied_calls, function_lines,
          licence_headers, white_space, forbidden_words, dockerfile,
-         routes_documented, package_versions]
+         routes_documented, package_versions, threats_have_tests]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

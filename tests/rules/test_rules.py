@@ -28,9 +28,9 @@ ENTRYPOINT ["true"]
 """
 
 ROUTES = """const struct route routes[] = {
-    {"GET", "/a", a_get, "wait", "A"},
+    {"GET", "/a", a_get, "wait", SCOPE_READ, "A"},
     {"POST", "/a", a_post, NULL,
-     "A"},
+     SCOPE_RUN, "A"},
     {0},
 };
 """
@@ -39,7 +39,8 @@ paths:
   /a:
     get:
       parameters: [{$ref: "#/components/parameters/wait"}, {name: other, in: header}]
-    post: {}
+      security: [{token: [read]}]
+    post: {security: [{token: [run]}]}
 components: {parameters: {wait: {name: wait, in: query}}}
 """
 
@@ -93,14 +94,23 @@ BAD = {
         ("a shell in between", {"Dockerfile": DOCKERFILE.replace('["true"]', "true")}),
     ],
     rules.routes_documented: [
-        ("a call that nobody documented", routes(ROUTES, CONTRACT.replace("    post: {}\n", ""))),
+        ("a call that nobody documented", routes(ROUTES, CONTRACT.replace("    post: {security: [{token: [run]}]}\n", ""))),
         ("a call that nobody serves", routes(ROUTES.replace("POST", "PUT"), CONTRACT)),
         ("another query parameter", routes(ROUTES.replace("wait", "wart"), CONTRACT)),
+        ("another scope", routes(ROUTES.replace("SCOPE_RUN", "SCOPE_ADMIN"), CONTRACT)),
+        ("a change that anybody may make", routes(ROUTES.replace("SCOPE_RUN", "SCOPE_NONE"),
+                                                  CONTRACT.replace("[{token: [run]}]", "[]"))),
         ("no table", routes("", "")),
     ],
     rules.package_versions: [
         ("a package of another version", {**VERSIONS, "tools/packaging/numaprobe.spec": "Version: 1.2.2\n"}),
         ("a package without one", {**VERSIONS, "tools/packaging/debian/changelog": ""}),
+    ],
+    rules.threats_have_tests: [
+        ("a threat without a test", {"docs/THREATS.md": "| 1 | L: x | y | by hand |\n"}),
+        ("a test that is not there", {"docs/THREATS.md": "| 1 | L: x | y | `tests/a.py::test_b` |\n",
+                                      "tests/a.py": "def test_a():\n"}),
+        ("an empty table", {"docs/THREATS.md": "nothing\n"}),
     ],
 }
 GOOD = {
@@ -112,6 +122,8 @@ GOOD = {
     "bench/a.c": SPDX + "#include <numa.h>\n#include <numaif.h>\n",
     "Dockerfile": DOCKERFILE,
     "README.md": "fine\n",
+    "docs/THREATS.md": "| 1 | L: x | y | `tests/a.py::test_a` |\n",
+    "tests/a.py": SPDX.replace("//", "#") + "def test_a():\n    pass\n",
     **routes(ROUTES, CONTRACT),
     **VERSIONS,
 }

@@ -93,7 +93,7 @@ def test_a_run_that_waits_outlives_the_daemon(make_daemon):
 
 
 def test_force_is_for_administrators(make_daemon):
-    daemon = closed(make_daemon)
+    daemon = closed(make_daemon, "--anonymous=run")
     refused = daemon.post("/v1/runs", {**SPEC, "force": True})
     assert refused.status == 403 and refused.json["member"] == "force"
     answer = daemon.request("POST", "/v1/runs", {**SPEC, "force": True}, unix=True)
@@ -108,7 +108,7 @@ def test_another_account_may_not_force(make_daemon, request):
     folder = tempfile.mkdtemp()
     request.addfinalizer(lambda: shutil.rmtree(folder))
     os.chmod(folder, 0o755)
-    daemon = closed(make_daemon, f"--socket={folder}/socket")
+    daemon = closed(make_daemon, f"--socket={folder}/socket", "--anonymous=run")
     os.chmod(daemon.socket, 0o666)
     body = json.dumps({**SPEC, "force": True})
     done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "curl", "-s", "-o", "/dev/null", "-w",

@@ -74,7 +74,9 @@ def serving():
          f"--socket={folder}/api.sock", f"--state-dir={folder}/state", f"--run-dir={folder}/run"],
         env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        env["NUMAPROBE_URL"] = "http://" + wait_ready(process.stderr)
+        env["URL"] = "http://" + wait_ready(process.stderr)
+        env["SOCKET"] = f"{folder}/api.sock"
+        env["NUMAPROBE_URL"] = "unix:" + env["SOCKET"]
         with open(log, "wb") as sink:  # keeps the pipe empty
             drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=sink)
         env["FOLDER"] = folder

@@ -62,7 +62,7 @@ def main(build, requests):
     os.chmod(home, 0o755)
     log = open(os.environ["OUT"] + "/daemon.log", "wb")
     daemon = subprocess.Popen(
-        [f"{build}/daemon/numaprobed", "--config=/dev/null", "--listen=127.0.0.1:0",
+        [f"{build}/daemon/numaprobed", "--config=/dev/null", "--anonymous=admin", "--listen=127.0.0.1:0",
          "--admission=ignore", f"--state-dir={home}/state", f"--run-dir={home}/run"], stderr=subprocess.PIPE)
     port = None
     for line in daemon.stderr:

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may do what: by the account at the other end of the unix socket, by token, or as anybody.
+#pragma once
+#include <sys/types.h>
+
+#include "api/http.h"
+#include "core/tokens.h"
+
+// What the other end of a unix socket may do by the account that the kernel names: everything if
+// it is root or the daemon's own, what its groups may, else what anybody may.
+enum scope access_of_account(const struct api_access *a, int fd);
+// Adds to q->granted what the token says that came with the request. ERR_UNAUTHORIZED: a token that
+// is none; it does not fall back to what anybody may.
+int access_identify(struct request *q, struct err *err);
+// ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough.
+int access_check(const struct request *q, enum scope needed, struct err *err);
+// Of one member of a request that is allowed otherwise: ERR_FORBIDDEN.
+int access_check_member(const struct request *q, enum scope needed, const char *member,
+                        struct err *err);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The token that goes with every request: from the environment or from a file of our own. Never
+// from the command line, which everybody on the machine can read.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/cli.h"
+
+static int check(const char *token, struct err *err)
+{
+    size_t n = strlen(token);
+    for (const char *p = token; *p; p++)
+        if (*p <= ' ' || *p >= 0x7f)
+            n = 0;
+    if (n < 1 || n >= TOKEN_ROOM)
+        return err_set(err, ERR_USAGE, "", "the token must be one word of at most %d bytes",
+                       TOKEN_ROOM - 1);
+    return 0;
+}
+
+static int read_file(const char *path, char *out, struct err *err)
+{
+    struct stat st;
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_mode & 077)
+        return err_set(err, ERR_USAGE, "", "%.150s may be used by others: chmod 0600 it", path);
+    ssize_t n = read(fd, out, TOKEN_ROOM - 1);
+    if (n < 0)
+        return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
+    out[n] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    return check(out, err);
+}
+
+// Where what is sent can be read on the way.
+static bool in_clear(const char *url)
+{
+    static const char *const near[] = {"http://localhost", "http://127.", "http://[::1]"};
+    if (!str_starts(url, "http://"))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(near); i++) {
+        size_t n = strlen(near[i]);
+        const char *rest = url + n;
+        if (str_starts(url, near[i]) && (i == 1 ? !rest[strspn(rest, "0123456789.:/")]
+                                                : !*rest || *rest == ':' || *rest == '/'))
+            return false;
+    }
+    return true;
+}
+
+int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err)
+{
+    const char *given = getenv("NUMAPROBE_TOKEN");
+    *token = '\0';
+    if ((!given || !*given) && !*c->token_file)
+        return 0;
+    if (given && *given) {
+        if (check(given, err) < 0)
+            return err_prefix(err, "NUMAPROBE_TOKEN");
+        memcpy(token, given, strlen(given) + 1);
+    } else if (read_file(c->token_file, token, err) < 0) {
+        return -1;
+    }
+    if (in_clear(c->url))
+        return err_set(err, ERR_USAGE, "",
+                       "%.100s: a token is not sent in clear over a network; use https://, or "
+                       "ssh -L",
+                       c->url);
+    return 0;
+}

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may do what: by account, by token, as anybody; and what is refused to stand open."""
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+
+import pytest
+import yaml
+
+from conftest import ROOT, Daemon, build_dir, fake_bench_env
+
+CLIENT = build_dir() / "client" / "numaprobe"
+READER = ["--anonymous=read"]
+RANK = {"none": 0, "read": 1, "run": 2, "admin": 3}
+
+
+def cli(*args, daemon=None, env=None, **kw):
+    full = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **(env or {})}
+    if daemon:
+        full.setdefault("NUMAPROBE_URL", "unix:" + daemon.socket)
+    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=full, timeout=60, **kw)
+
+
+@pytest.fixture(scope="module")
+def guarded(numaprobed):
+    """A daemon as it comes: anybody may read, no more. Others can reach its socket's folder."""
+    home = tempfile.mkdtemp(prefix="np-access.", dir="/tmp")
+    d = Daemon(numaprobed, home, fake_bench_env(), READER).start()
+    yield d
+    assert d.stop() == 0, "\n".join(d.log)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def tokens(guarded):
+    """{scope: token}, made as an administrator makes them."""
+    made = {}
+    for scope in ("read", "run", "admin"):
+        done = cli("token", "create", "of-" + scope, "--scope=" + scope, daemon=guarded)
+        assert done.returncode == 0, done.stderr
+        made[scope] = done.stdout.strip()
+        assert re.fullmatch(r"np_[0-9a-f]{64}", made[scope])
+    return made
+
+
+def bearer(token):
+    return {"Authorization": "Bearer " + token}
+
+
+def operations():
+    contract = yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text())
+    for path, item in contract["paths"].items():
+        for method in set(item) & {"get", "post", "put", "delete"}:
+            security = item[method]["security"]
+            yield method.upper(), path, security[0]["token"][0] if security else "none"
+
+
+@pytest.mark.parametrize("method,path,scope", sorted(operations()))
+def test_every_route_wants_its_scope(guarded, tokens, method, path, scope):
+    """Nothing, then a token of each scope: 401 and 403 below the route's, something else from it on."""
+    place = path.replace("{id}", "999999").replace("{name}", "nobody")
+    body = "{}" if method in ("POST", "PUT") else None
+    anonymous = guarded.request(method, place, body)
+    assert (anonymous.status == 401) == (RANK[scope] > RANK["read"]), anonymous.body
+    if anonymous.status == 401:
+        assert anonymous.headers["WWW-Authenticate"].startswith("Bearer")
+        assert anonymous.json["type"] == "/problems/unauthorized"
+    for name, token in tokens.items():
+        if path == "/v1/backup" and name == "admin":
+            continue  # a whole database is not needed here
+        answer = guarded.request(method, place, body, bearer(token))
+        assert (answer.status == 403) == (RANK[name] < RANK[scope]), (name, answer.status, answer.body)
+        assert answer.status != 401
+
+
+@pytest.mark.parametrize("value", ["Bearer wrong", "Bearer ", "Bearer", "Basic cm9vdDo=", "np_", "Bearer np_" + "0" * 64,
+                                   "Bearer np_" + "0" * 3000])
+def test_a_wrong_token_opens_nothing(guarded, tokens, value):
+    """Not even what anybody may do: somebody who shows a token wants to know that it is none."""
+    for path in ("/v1/runs", "/healthz"):
+        assert guarded.request("GET", path, headers={"Authorization": value}).status == 401
+
+
+def test_the_body_of_a_stranger_is_not_read(guarded):
+    """24 MiB of an import are refused when the headers are in."""
+    status, head, _ = guarded.raw(b"POST /v1/imports HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+                                  b"Content-Length: 25000000\r\n\r\n")
+    assert status == 401 and b"Connection: close" in head
+
+
+def test_tokens_are_kept_as_hashes(guarded, tokens):
+    path = guarded.home / "state" / "tokens"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    kept = path.read_text()
+    listed = guarded.request("GET", "/v1/tokens", headers=bearer(tokens["admin"]))
+    assert {t["name"] for t in listed.json["tokens"]} >= {"of-read", "of-run", "of-admin"}
+    import hashlib
+    for token in tokens.values():
+        assert hashlib.sha256(token.encode()).hexdigest() in kept
+        for place in [kept, listed.body.decode(), "\n".join(guarded.log)]:
+            assert token not in place
+        for file in (guarded.home / "state").iterdir():
+            assert token.encode() not in file.read_bytes(), file
+    again = cli("token", "create", "of-run", daemon=guarded)
+    assert again.returncode == 1 and "already" in again.stderr
+    assert path.read_text() == kept
+
+
+def test_a_revoked_token_opens_nothing(guarded):
+    token = cli("token", "create", "short", "--scope=run", daemon=guarded).stdout.strip()
+    assert guarded.request("POST", "/v1/runs", {}, bearer(token)).status == 422
+    assert "short" in cli("token", "list", daemon=guarded).stdout
+    assert cli("token", "revoke", "short", daemon=guarded).returncode == 0
+    assert guarded.request("POST", "/v1/runs", {}, bearer(token)).status == 401
+    assert guarded.request("GET", "/v1/runs", headers=bearer(token)).status == 401
+    assert "short" not in cli("token", "list", daemon=guarded).stdout
+    assert cli("token", "revoke", "short", daemon=guarded).returncode == 5
+
+
+@pytest.mark.parametrize("wish,member", [({"name": "a b", "scope": "read"}, "name"), ({"name": "x" * 64, "scope": "read"}, "name"),
+                                         ({"name": "../x", "scope": "read"}, "name"), ({"name": "x"}, "scope"),
+                                         ({"name": "x", "scope": "none"}, "scope"), ({"name": "x", "scope": "root"}, "scope"),
+                                         ({"name": "x", "scope": "read", "hash": "0"}, "hash")])
+def test_a_wrong_wish_is_named(guarded, tokens, wish, member):
+    answer = guarded.request("POST", "/v1/tokens", wish, bearer(tokens["admin"]))
+    assert answer.status == 422 and answer.json["member"] == member
+
+
+def test_a_file_that_others_may_read_opens_nothing(make_daemon):
+    daemon = make_daemon(fake_bench_env(), args=READER)
+    token = cli("token", "create", "x", "--scope=admin", daemon=daemon).stdout.strip()
+    path = daemon.home / "state" / "tokens"
+    assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 422
+    path.chmod(0o640)
+    assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 401
+    daemon.stop()
+    assert any("chmod 0600" in line for line in daemon.log)
+    path.chmod(0o600)
+    daemon.log.clear()
+    daemon.start()
+    assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 422, "tokens outlive a restart"
+
+
+def refused(numaprobed, home, *args):
+    """What the daemon says when it does not start."""
+    done = subprocess.run([str(numaprobed), "--config=/dev/null", "--listen=127.0.0.1:0", f"--state-dir={home}/state",
+                           f"--run-dir={home}/run", *args], capture_output=True, text=True, timeout=20,
+                          env={"PATH": os.environ["PATH"], "HOME": str(home)})
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_a_token_file_that_cannot_be_trusted(numaprobed, tmp_path):
+    path = tmp_path / "tokens"
+    option = f"--token-file={path}"
+    path.write_text("")
+    path.chmod(0o644)
+    assert "chmod 0600" in refused(numaprobed, tmp_path, option)
+    path.chmod(0o600)
+    path.write_text("x root 00 2026-01-01T00:00:00Z\n")
+    assert "tokens:1" in refused(numaprobed, tmp_path, option)
+    path.unlink()
+    other = tmp_path / "other"
+    other.write_text("")
+    other.chmod(0o600)
+    path.symlink_to(other)
+    assert "is a link" in refused(numaprobed, tmp_path, option)
+    path.unlink()
+    path.mkdir()
+    assert "is not a file" in refused(numaprobed, tmp_path, option)
+
+
+# ---- accounts
+
+ASK = """
+import http.client, json, socket, sys
+class C(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX); self.sock.connect(sys.argv[1])
+for method, path in json.loads(sys.argv[2]):
+    try:
+        c = C("localhost")
+        try:
+            c.request(method, path, "{}" if method == "POST" else None, {"Content-Type": "application/json"})
+        except BrokenPipeError:
+            pass  # refused before the body: the answer is there to read
+        print(c.getresponse().status)
+    except PermissionError:
+        print("refused")
+"""
+WISHES = [["GET", "/v1/runs"], ["POST", "/v1/runs"], ["DELETE", "/v1/runs/999999"]]
+
+
+def as_somebody(daemon, group="nogroup", extra=()):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to be somebody else")
+    done = subprocess.run(["/usr/bin/python3", "-c", ASK, daemon.socket, json.dumps(WISHES)], user="nobody", group=group,
+                          extra_groups=list(extra), capture_output=True, text=True, timeout=60, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_the_daemons_own_account_may_do_everything(guarded):
+    for method, path in WISHES:
+        status = guarded.request(method, path, "{}" if method == "POST" else None, unix=True).status
+        assert status not in (401, 403)
+
+
+def test_other_accounts_do_not_reach_the_socket(guarded):
+    assert as_somebody(guarded) == ["refused"] * 3
+
+
+@pytest.mark.parametrize("option,group,extra,statuses", [
+    ("--run-group=games", "nogroup", [], ["200", "401", "401"]),
+    ("--run-group=games", "games", [], ["200", "422", "401"]),
+    ("--run-group=games", "nogroup", ["games"], ["200", "422", "401"]),
+    ("--admin-group=games", "nogroup", ["games"], ["200", "422", "404"]),
+    ("--run-group=nogroup", "nogroup", [], ["200", "401", "401"]),  # what nobody is mapped to is no group
+])
+def test_members_of_a_group(make_daemon, option, group, extra, statuses):
+    home = tempfile.mkdtemp(prefix="np-group.", dir="/tmp")
+    daemon = make_daemon(fake_bench_env(), args=[*READER, option], home=home)
+    try:
+        assert as_somebody(daemon, group, extra) == statuses
+    finally:
+        daemon.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_there_must_be_such_a_group(numaprobed, tmp_path):
+    assert "run_group" in refused(numaprobed, tmp_path, "--run-group=no-such-group")
+
+
+def test_nobody_without_a_token(make_daemon):
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=none"])
+    assert daemon.get("/healthz").status == 200
+    for path in ("/", "/metrics", "/v1/node", "/v1/runs", "/openapi.json"):
+        assert daemon.get(path).status == 401
+    assert daemon.request("GET", "/v1/runs", unix=True).status == 200
+
+
+def test_ranks_are_never_root(make_daemon):
+    """A daemon that is root gives them another account."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    daemon = make_daemon(fake_bench_env())
+    account = daemon.get("/v1/node").json["job_account"]
+    assert account and account != "root"
+
+
+# ---- beyond loopback
+
+def outside():
+    """An address of this machine that is not loopback, or None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+            return s.getsockname()[0]
+        except OSError:
+            return None
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.7:7780"])
+def test_beyond_loopback_is_refused(numaprobed, tmp_path, address):
+    said = refused(numaprobed, tmp_path, "--listen=" + address)
+    assert "--insecure-plaintext" in said and "not a loopback" in said
+    assert "--insecure-plaintext" in refused(numaprobed, tmp_path, "--listen=" + address, "--insecure-anonymous")
+
+
+@pytest.mark.parametrize("options,reading", [([], 401), (["--insecure-anonymous"], 200),
+                                             (["--insecure-anonymous", "--anonymous=admin"], 200)])
+def test_told_once_it_wants_tokens_told_twice_it_lets_read(make_daemon, options, reading):
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=read", *options, "--insecure-plaintext",
+                                                 "--listen=127.0.0.1:0,0.0.0.0:0"])
+    port = int(re.search(r"0\.0\.0\.0:(\d+)", daemon.log[-1] if "0.0.0.0" in daemon.log[-1] else "\n".join(daemon.log))[1])
+    inside = daemon.port
+    daemon.port = port  # by loopback, but at the address that everybody reaches
+    assert daemon.get("/v1/runs").status == reading
+    assert daemon.post("/v1/runs", {}).status == 401
+    token = cli("token", "create", "far", "--scope=run", daemon=daemon).stdout.strip()
+    assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 422
+    daemon.port = inside
+    assert daemon.get("/v1/runs").status == 200
+
+
+def test_host_names(make_daemon):
+    daemon = make_daemon(fake_bench_env(), args=["--host-names=node1,probe.example"])
+    for host, status in {"node1": 200, "PROBE.example:443": 200, "probe.example.evil.test": 421, "example": 421,
+                         "evil.test": 421, "localhost": 200}.items():
+        assert daemon.request("GET", "/healthz", headers={"Host": host}).status == status, host
+
+
+# ---- what every answer says to browsers
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/v1/runs", "/healthz", "/metrics", "/nothing", "/v1/tokens"])
+def test_answers_are_closed_to_other_sites(guarded, path):
+    headers = guarded.get(path).headers
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert not [h for h in headers if h.lower().startswith("access-control-") or h.lower() == "set-cookie"]
+
+
+def test_no_preflight_is_answered(guarded):
+    answer = guarded.request("OPTIONS", "/v1/runs", headers={
+        "Origin": "http://evil.test", "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type"})
+    assert answer.status in (403, 405)
+    assert not [h for h in answer.headers if h.lower().startswith("access-control-")]
+
+
+# ---- the command line keeps its token
+
+def test_the_client_sends_a_token(guarded, tokens, tmp_path):
+    url = f"http://127.0.0.1:{guarded.port}"
+    assert cli("token", "list", env={"NUMAPROBE_URL": url}).returncode == 4
+    assert cli("token", "list", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": tokens["run"]}).returncode == 4
+    assert cli("token", "list", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": tokens["admin"]}).returncode == 0
+    file = tmp_path / "token"
+    file.write_text(tokens["admin"] + "\n")
+    file.chmod(0o600)
+    assert cli("token", "list", f"--token-file={file}", env={"NUMAPROBE_URL": url}).returncode == 0
+    file.chmod(0o640)
+    done = cli("token", "list", f"--token-file={file}", env={"NUMAPROBE_URL": url})
+    assert done.returncode == 2 and "chmod 0600" in done.stderr
+    assert cli("token", "list", "--token=x").returncode == 2, "everybody could read it there"
+
+
+@pytest.mark.parametrize("url,sent", [("http://192.0.2.1:1", False), ("http://localhost.evil.test:1", False),
+                                      ("http://127.0.0.1.evil.test:1", False), ("http://127.0.0.1@evil.test", False),
+                                      ("http://127.0.0.1:1", True), ("http://[::1]:1", True), ("https://127.0.0.1:1", True)])
+def test_a_token_does_not_travel_in_clear(url, sent):
+    done = cli("runs", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": "np_x"})
+    assert ("in clear" not in done.stderr) == sent, done.stderr
+    assert done.returncode == (3 if sent else 2)
