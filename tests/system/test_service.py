@@ -246,7 +246,7 @@ def test_children_get_none_of_it(service, systemd, tmp_path):
     hang.symlink_to(FAKE_BENCH)
     unix = unix_socket(tmp_path / "handed")
     mine = os.readlink(f"/proc/self/fd/{unix.fileno()}")
-    d = service(sockets=[unix], args=["--listen=127.0.0.1:0"],
+    d = service(sockets=[unix], args=["--listen=127.0.0.1:0", "--anonymous=run"],
                 env={"NUMAPROBE_BENCH": str(hang), "WATCHDOG_USEC": "60000000"})
     assert mine in open_files(d.process.pid)
     assert d.post("/v1/runs", {"benchmark": "latency", "size": "256K"}).status == 202
