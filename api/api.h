@@ -34,6 +34,7 @@ struct api_services { // borrowed
 struct api_config {
     const char *listen; // "127.0.0.1:7780,[::1]:7780"; "" for none
     const char *names;  // hosts that the daemon is asked as, besides loopback; comma-separated
+    const char *tls_certificate, *tls_key, *tls_client_ca; // files in PEM; "" for none
     const char *socket; // path of a unix socket; "" for none. A stale one is removed: the caller
                         // holds the store's lock, so nobody else serves it.
     // Sockets that listen already, handed over by systemd: TCP ones are served in the place of

@@ -141,8 +141,9 @@ int check_source(const struct request *q, struct err *err)
     const char *site = request_header(q, "Sec-Fetch-Site");
     if (*q->bound && check_host(q, host, err) < 0) // on the unix socket any name will do
         return -1;
-    if (origin && (!host || !str_starts(origin, "http://") ||
-                   strcasecmp(origin + strlen("http://"), host) != 0))
+    const char *scheme = q->tls ? "https://" : "http://";
+    if (origin &&
+        (!host || !str_starts(origin, scheme) || strcasecmp(origin + strlen(scheme), host) != 0))
         return err_set(err, ERR_FORBIDDEN, "Origin", "web pages of other sites get nothing here");
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 && !is_link(q))
         return err_set(err, ERR_FORBIDDEN, "Sec-Fetch-Site",

@@ -44,6 +44,7 @@ struct request {
     const char *body_types; // of its route
     const char *bound;      // address that the listener is bound to; "" for unix
     const char *names;      // hosts that are us as well, comma-separated; NULL: none
+    bool tls;               // it came by TLS
     enum scope granted;     // what the client may do
     bool token;             // it said so by a token
     struct buf body;

@@ -81,10 +81,11 @@ static int check_loopback(const struct sockaddr_storage *a, const char *host, bo
 {
     if (is_loopback(a) || beyond)
         return 0;
-    return err_set(err, ERR_INVALID, "listen",
-                   "%s is not a loopback address: tokens and results would travel in clear. "
-                   "Use 127.0.0.1 and ssh -L or a proxy with TLS, or say --insecure-plaintext",
-                   host);
+    return err_set(
+        err, ERR_INVALID, "listen",
+        "%s is not a loopback address: tokens and results would travel in clear. "
+        "Write https:// before it, or use 127.0.0.1 and ssh -L, or say --insecure-plaintext",
+        host);
 }
 
 static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const char *text,
@@ -101,13 +102,16 @@ static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const 
 
 int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err)
 {
+    static const char https[] = "https://";
     struct sockaddr_storage a;
     char host[56];
     uint16_t port = 0;
+    bool tls = str_starts(address, https);
+    address += tls ? strlen(https) : 0;
     if (split_address(address, host, sizeof host, &port, err) < 0 ||
         parse_host(host, sizeof host, port, &a, err) < 0)
         return -1;
-    if (check_loopback(&a, host, beyond, err) < 0)
+    if (check_loopback(&a, host, beyond || tls, err) < 0)
         return -1;
     CLEANUP_FD int fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int one = 1;
@@ -121,7 +125,8 @@ int listen_tcp(struct listen_socket *out, const char *address, bool beyond, stru
     if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
         return err_sys(err, "cannot read the address of %s", address);
     snprintf(out->host, sizeof out->host, "%s", host);
-    snprintf(out->text, sizeof out->text, "%s:%u", host, port_of(&a));
+    snprintf(out->text, sizeof out->text, "%s%s:%u", tls ? https : "", host, port_of(&a));
+    out->tls = tls;
     out->loopback = is_loopback(&a);
     out->fd = steal_fd(&fd);
     return 0;
@@ -149,6 +154,7 @@ int listen_unix(struct listen_socket *out, const char *path, bool open, struct e
     snprintf(out->text, sizeof out->text, "%s", path);
     out->host[0] = '\0';
     out->loopback = true;
+    out->tls = false;
     out->fd = steal_fd(&fd);
     return 0;
 }

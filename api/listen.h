@@ -10,11 +10,11 @@ struct listen_socket {
     int fd;         // owned
     char text[112]; // "127.0.0.1:7780", with the real port; of a unix socket its path
     char host[56];  // "127.0.0.1", "[::1]": as in a Host header
-    bool loopback;
+    bool loopback, tls;
 };
 
-// "127.0.0.1:7780", "[::1]:0", "localhost:7780". Beyond loopback ERR_INVALID (member "listen")
-// unless `beyond`.
+// "127.0.0.1:7780", "[::1]:0", "localhost:7780", each with "https://" before it for TLS. Beyond
+// loopback ERR_INVALID (member "listen") unless `beyond` or TLS.
 int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err);
 // Mode 0666 if `open`, else 0660. A socket that is there already is removed first.
 int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err);

@@ -23,6 +23,7 @@
 #include "api/line.h"
 #include "api/listen.h"
 #include "api/router.h"
+#include "api/tls.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -62,6 +63,7 @@ struct server {
     int waiting;        // suspended for long: long polls and event streams
     struct call *calls; // all requests under way
     struct lines lines; // all connections
+    struct tls_files tls;
     bool stopping;
 };
 
@@ -376,6 +378,18 @@ static void find_limits(struct request *q)
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }
 
+// With tls_client_ca a client of TLS must be known by its certificate; what it may do, tokens say.
+static int check_certificate(struct call *c, struct err *err)
+{
+    if (!c->listener->socket.tls || !c->server->tls.client_ca.len)
+        return 0;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (info && tls_is_known(info->tls_session))
+        return 0;
+    return err_set(err, ERR_UNAUTHORIZED, "", "this daemon wants a certificate of its clients");
+}
+
 static int check_call(struct call *c, struct err *err)
 {
     struct request *q = &c->q;
@@ -389,6 +403,8 @@ static int check_call(struct call *c, struct err *err)
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
     find_limits(q);
+    if (check_certificate(c, err) < 0)
+        return -1;
     if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0)
         return -1;
     return check_body_headers(q, err);
@@ -415,6 +431,7 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
     c->q.method = method;
     c->q.bound = l->socket.host;
     c->q.names = c->server->names;
+    c->q.tls = l->socket.tls;
     c->q.granted = c->line->scope;
     c->q.api = &c->server->api;
     c->q.path = c->q.uri;
@@ -608,17 +625,30 @@ static int64_t run_all(void *ctx)
     return least;
 }
 
+static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
 static struct MHD_Daemon *start_mhd(struct listener *l)
 {
+    struct tls_files *t = &l->server->tls;
+    // What ends the list comes sooner without TLS, or without certificates of clients.
+    struct MHD_OptionItem tls[] = {
+        {l->socket.tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, t->certificate.data},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, t->key.data},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
+        {t->client_ca.len ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, t->client_ca.data},
+        {MHD_OPTION_END, 0, NULL},
+    };
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL, MHD_OPTION_LISTEN_SOCKET,
-        l->socket.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_PER_IP,
+        MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+            (l->socket.tls ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
+        MHD_OPTION_LISTEN_SOCKET, l->socket.fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_PER_IP,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
         keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_uri, l, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_END);
+        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_ARRAY, tls,
+        MHD_OPTION_END);
 }
 
 // Takes over the socket.
@@ -653,6 +683,8 @@ static int add_tcp(struct server *s, const char *list, struct err *err)
         list += n + (list[n] == ',');
         if (s->n == LISTENERS_MAX - 1)
             return err_set(err, ERR_INVALID, "listen", "more than %d addresses", s->n);
+        if (!s->tls.certificate.len && str_starts(one, "https:"))
+            return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
         if (listen_tcp(&socket, one, s->api.access.insecure_plaintext, err) < 0 ||
             add_listener(s, &socket, err) < 0)
             return -1;
@@ -696,6 +728,8 @@ static int add_passed(struct server *s, const struct api_config *c, bool *tcp, b
 static int start(struct server *s, const struct api_config *c, struct err *err)
 {
     bool tcp = false, local = false;
+    if (tls_read(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err) < 0)
+        return -1;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
     if (lines_init(&s->lines, s->api.loop, err) < 0 || add_passed(s, c, &tcp, &local, err) < 0)
@@ -761,6 +795,7 @@ void server_free(struct server *s)
         MHD_stop_daemon(s->listeners[i].mhd);
     }
     lines_fini(&s->lines);
+    tls_files_free(&s->tls);
     if (s->socket_path)
         unlink(s->socket_path);
     free(s->socket_path);

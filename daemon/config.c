@@ -29,7 +29,8 @@ static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_
 // read again: daemon.c puts it into effect.
 static const struct param params[] = {
     TEXT(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
-         .help = "Addresses to serve, ADDRESS:PORT; port 0 picks a free one; empty for none."),
+         .help = "Addresses to serve, ADDRESS:PORT, with https:// before it for TLS; port 0 picks "
+                 "a free one; empty for none."),
     TEXT(socket, .def = "", .metavar = "PATH",
          .help = "Unix socket to serve. Default: numaprobed.sock in the run directory; \"none\" "
                  "for none."),
@@ -55,6 +56,13 @@ static const struct param params[] = {
     TEXT(token_file, .def = "", .metavar = "FILE",
          .help = "Where hashes of tokens are kept, mode 0600. Default: tokens in the state "
                  "directory."),
+    TEXT(tls_certificate, .def = "", .metavar = "FILE",
+         .help = "Certificate for addresses that are written https://ADDRESS:PORT, with those that "
+                 "signed it, in PEM."),
+    TEXT(tls_key, .def = "", .metavar = "FILE",
+         .help = "Its key, in PEM; others must not be able to read it."),
+    TEXT(tls_client_ca, .def = "", .metavar = "FILE",
+         .help = "Clients of TLS must show a certificate signed by one of these."),
     TEXT(run_group, .def = "", .metavar = "GROUP",
          .help = "Members may measure over the unix socket. With this or --admin-group everybody "
                  "may connect to it; without, the daemon's own group only, and may measure."),

@@ -15,6 +15,7 @@ struct config {
     char job_user[64];
     char host_names[512];
     char token_file[256];
+    char tls_certificate[256], tls_key[256], tls_client_ca[256];
     char run_group[64];
     char admin_group[64];
     int anonymous; // enum scope

@@ -191,6 +191,9 @@ static int open_api(struct daemon *d, struct err *err)
         return -1;
     struct api_services services = {d->loop, d->store, &d->machine, d->runner, d->keeper, access};
     struct api_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
+    config.tls_certificate = c->tls_certificate;
+    config.tls_key = c->tls_key;
+    config.tls_client_ca = c->tls_client_ca;
     config.n_passed = service_fds(d->service, &config.passed);
     d->server = server_new(&services, &config, err);
     d->runs = d->server ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;

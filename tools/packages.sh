@@ -20,6 +20,7 @@ build|libhwloc-dev|reads the topology: nodes, cores, caches
 build|libnuma-dev|memory policy, and where a page really is
 build|libsqlite3-dev|keeps the runs
 build|libmicrohttpd-dev|the HTTP server
+build|libgnutls28-dev|certificates of clients
 build|libcurl4-openssl-dev|the command line's HTTP client
 build|libopenmpi-dev|one process a core that start together
 run|openmpi-bin|mpirun starts the ranks
@@ -31,6 +32,7 @@ image|libhwloc15|the topology
 image|libnuma1|memory policy
 image|libsqlite3-0|keeps the runs
 image|libmicrohttpd12|the HTTP server
+image|libgnutls30|certificates of clients
 image|libcurl4|the command line's HTTP client
 image|libopenmpi3|what the ranks are linked with
 test|python3-pytest|runs the tests against the real daemon

@@ -24,6 +24,7 @@ MAY_INCLUDE = {
 DOORS = {
     r"sqlite3\.h": {"core"},
     r"microhttpd\.h": {"api"},
+    r"gnutls/.*\.h": {"api"},
     r"mpi\.h": {"bench"},
     r"hwloc(/.*)?\.h": {"core"},
     r"numa(if)?\.h": {"core", "bench"},

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS of the listeners that are written https://…: its files, and whose certificate a client shows.
+#pragma once
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct tls_files { // in PEM; empty: not given
+    struct buf certificate, key, client_ca;
+};
+
+// Paths; "" for none. ERR_INVALID: a certificate without a key, a key that everybody may read, or
+// what is no PEM file.
+int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
+             struct err *err);
+void tls_files_free(struct tls_files *t);
+// The client of this gnutls session has shown a certificate of one whom we trust.
+bool tls_is_known(void *session);

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS: certificates of the daemon and of clients, by the command line and by Python's own TLS."""
+import http.client
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+
+from conftest import fake_bench_env
+from test_access import cli, refused
+
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory):
+    """An authority, the daemon's certificate, a client's, and one that somebody else signed."""
+    folder = tmp_path_factory.mktemp("pki")
+    for ca in ("ca", "other"):
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj", f"/CN={ca}",
+                "-keyout", folder / f"{ca}.key", "-out", folder / f"{ca}.pem")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    for name, ca in (("daemon", "ca"), ("client", "ca"), ("stranger", "other")):
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
+        openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / f"{ca}.pem", "-CAkey", folder / f"{ca}.key",
+                "-CAcreateserial", "-days", 2, "-extfile", folder / "names", "-out", folder / f"{name}.pem")
+    for key in folder.glob("*.key"):
+        key.chmod(0o600)
+    return folder
+
+
+def files(pki):
+    return [f"--tls-certificate={pki}/daemon.pem", f"--tls-key={pki}/daemon.key"]
+
+
+def secure(make_daemon, pki, *args):
+    """A daemon with a plain address and one with TLS; the latter's port is `tls`."""
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=read", "--listen=127.0.0.1:0,https://127.0.0.1:0", *files(pki), *args])
+    daemon.tls = int(re.search(r"https://127\.0\.0\.1:(\d+)", "\n".join(daemon.log))[1])
+    return daemon
+
+
+def context(pki, client=None):
+    c = ssl.create_default_context(cafile=f"{pki}/ca.pem")
+    if client:
+        c.load_cert_chain(f"{pki}/{client}.pem", f"{pki}/{client}.key")
+    return c
+
+
+def ask(daemon, context, method="GET", path="/v1/runs", body=None, **headers):
+    c = http.client.HTTPSConnection("localhost", daemon.tls, timeout=20, context=context)
+    c.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+    answer = c.getresponse()
+    return answer.status, answer.read()
+
+
+def test_it_serves(make_daemon, pki):
+    daemon = secure(make_daemon, pki)
+    assert ask(daemon, context(pki))[0] == 200
+    assert daemon.get("/v1/runs").status == 200
+    origin = f"https://localhost:{daemon.tls}"
+    assert ask(daemon, context(pki), "POST", body="{}", Content_Type="application/json", Origin=origin)[0] == 401
+    assert ask(daemon, context(pki), "POST", body="{}", Content_Type="application/json",
+               Origin=origin.replace("https", "http"))[0] == 403
+    with pytest.raises(ssl.SSLCertVerificationError):
+        ask(daemon, ssl.create_default_context())
+    url = f"https://127.0.0.1:{daemon.tls}"
+    assert cli("runs", f"--cacert={pki}/ca.pem", env={"NUMAPROBE_URL": url}).returncode == 0
+    assert cli("runs", env={"NUMAPROBE_URL": url}).returncode == 3
+    made = cli("token", "create", "x", "--scope=admin", daemon=daemon)
+    assert made.returncode == 0, (made.stderr, daemon.log)
+    token = made.stdout.strip()
+    assert cli("token", "list", f"--cacert={pki}/ca.pem", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": token}).returncode == 0
+
+
+def test_large_answers_and_waiting_go_through(make_daemon, pki):
+    daemon = secure(make_daemon, pki, "--anonymous=run")
+    status, body = ask(daemon, context(pki), path="/openapi.json")
+    assert status == 200 and len(body) > 40000
+    status, body = ask(daemon, context(pki), "POST", "/v1/runs?wait=60", '{"benchmark":"latency","size":"1","cpus":"0"}',
+                       Content_Type="application/json")
+    assert status == 202 and b'"state":"succeeded"' in body
+
+
+def test_old_versions_and_plain_text_are_refused(make_daemon, pki):
+    daemon = secure(make_daemon, pki)
+    old = context(pki)
+    old.maximum_version = ssl.TLSVersion.TLSv1_1
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises((ssl.SSLError, ConnectionResetError)):
+        ask(daemon, old)
+    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=20) as s:
+        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try:
+            assert b"HTTP/1.1 200" not in s.recv(4096)
+        except ConnectionResetError:
+            pass
+
+
+def test_a_handshake_has_a_deadline(make_daemon, pki):
+    daemon = secure(make_daemon, pki)
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", daemon.tls), timeout=30) as s:
+        s.sendall(b"\x16\x03\x01")  # the beginning of a client's hello
+        try:
+            assert s.recv(1) == b""
+        except ConnectionResetError:
+            pass
+    assert 9 < time.monotonic() - began < 14
+
+
+def test_clients_show_certificates(make_daemon, pki):
+    daemon = secure(make_daemon, pki, f"--tls-client-ca={pki}/ca.pem")
+    assert ask(daemon, context(pki, "client"))[0] == 200
+    assert ask(daemon, context(pki))[0] == 401, "none"
+    try:
+        assert ask(daemon, context(pki, "stranger"))[0] == 401, "one that somebody else signed"
+    except (ssl.SSLError, ConnectionResetError, http.client.RemoteDisconnected):
+        pass  # the library ended the handshake
+    url = f"https://127.0.0.1:{daemon.tls}"
+    mine = [f"--cacert={pki}/ca.pem", f"--cert={pki}/client.pem", f"--key={pki}/client.key"]
+    assert cli("runs", *mine, env={"NUMAPROBE_URL": url}).returncode == 0
+    assert cli("runs", mine[0], env={"NUMAPROBE_URL": url}).returncode == 4
+    assert ask(daemon, context(pki, "client"), "POST", body="{}", Content_Type="application/json")[0] == 401, "no token"
+
+
+def test_beyond_loopback_with_tls(make_daemon, pki):
+    """Needs no other word; without a token it tells that it is alive, and no more."""
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=read", "--listen=127.0.0.1:0,https://0.0.0.0:0", *files(pki)])
+    daemon.tls = int(re.search(r"https://0\.0\.0\.0:(\d+)", "\n".join(daemon.log))[1])
+    assert ask(daemon, context(pki), path="/healthz")[0] == 200
+    assert ask(daemon, context(pki))[0] == 401
+    token = cli("token", "create", "far", daemon=daemon).stdout.strip()
+    assert ask(daemon, context(pki), Authorization="Bearer " + token)[0] == 200
+
+
+def test_wrong_files_are_named(numaprobed, pki, tmp_path):
+    https = "--listen=https://127.0.0.1:0"
+    assert "tls_certificate" in refused(numaprobed, tmp_path, https)
+    assert "belong together" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem")
+    assert "needs a tls_certificate" in refused(numaprobed, tmp_path, f"--tls-client-ca={pki}/ca.pem")
+    assert "tls_key" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", "--tls-key=/nonexistent")
+    assert "not in PEM" in refused(numaprobed, tmp_path, https, "--tls-certificate=/etc/hostname", f"--tls-key={pki}/daemon.key")
+    assert refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", f"--tls-key={pki}/client.key")
+    loose = tmp_path / "loose.key"
+    shutil.copy(pki / "daemon.key", loose)
+    os.chmod(loose, 0o644)
+    assert "others cannot use" in refused(numaprobed, tmp_path, https, f"--tls-certificate={pki}/daemon.pem", f"--tls-key={loose}")
