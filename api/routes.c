@@ -3,9 +3,9 @@
 #include "api/router.h"
 
 const struct route routes[] = {
-    {"GET", "/", page_index, NULL, SCOPE_READ, "The dashboard"},
-    {"GET", "/app.js", page_script, NULL, SCOPE_READ, "The dashboard's script"},
-    {"GET", "/style.css", page_style, NULL, SCOPE_READ, "The dashboard's style sheet"},
+    {"GET", "/", page_index, NULL, SCOPE_NONE, "The dashboard"},
+    {"GET", "/app.js", page_script, NULL, SCOPE_NONE, "The dashboard's script"},
+    {"GET", "/style.css", page_style, NULL, SCOPE_NONE, "The dashboard's style sheet"},
     {"GET", "/healthz", health_alive, NULL, SCOPE_NONE, "Is the daemon alive?"},
     {"GET", "/readyz", health_ready, "verbose", SCOPE_READ, "Can it accept and store runs?"},
     {"GET", "/openapi.json", openapi_get, NULL, SCOPE_READ, "This contract"},

@@ -39,6 +39,14 @@ static int check_file(const char *path, const struct stat *st, struct err *err)
     return 0;
 }
 
+static int find(const struct token *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
 static int read_lines(struct tokens *t, char *text, struct err *err)
 {
     int n = 0, number = 1;
@@ -51,6 +59,9 @@ static int read_lines(struct tokens *t, char *text, struct err *err)
             return err_set(err, ERR_INVALID, "token_file", "more than %d tokens", TOKENS_MAX);
         if (token_read_line(&t->list[n], line, err) < 0)
             return err_prefix(err, "%.100s:%d", t->path, number);
+        if (find(t->list, n, t->list[n].name) >= 0) // revoking it would leave the other
+            return err_set(err, ERR_INVALID, "token_file", "%.100s:%d: a second \"%s\"", t->path,
+                           number, t->list[n].name);
         n++;
     }
     t->n = n;
@@ -127,15 +138,16 @@ enum scope tokens_scope(struct tokens *t, const char *text)
 {
     struct err err;
     char hash[TOKEN_HASH_SIZE];
-    int found = SCOPE_NONE;
+    enum scope found = SCOPE_NONE;
     if (refresh(t, &err) < 0) {
         log_error("tokens", &err);
         return SCOPE_NONE; // a file that cannot be trusted opens nothing
     }
     token_hash(text, hash);
     for (int i = 0; i < t->n; i++)
-        found |= token_same_hash(hash, t->list[i].hash) ? (int)t->list[i].scope : 0;
-    return (enum scope)found;
+        if (token_same_hash(hash, t->list[i].hash) && t->list[i].scope > found)
+            found = t->list[i].scope;
+    return found;
 }
 
 int tokens_list(struct tokens *t, const struct token **list, int *n, struct err *err)
@@ -189,14 +201,6 @@ static int save(struct tokens *t, struct err *err)
     return read_all(t, err);
 }
 
-static int find(const struct tokens *t, const char *name)
-{
-    for (int i = 0; i < t->n; i++)
-        if (strcmp(t->list[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 int tokens_create(struct tokens *t, const char *name, enum scope scope, struct token *made,
                   char text[TOKEN_TEXT_SIZE], struct err *err)
 {
@@ -204,7 +208,7 @@ int tokens_create(struct tokens *t, const char *name, enum scope scope, struct t
     struct token token = {.scope = scope, .created_ms = clock_wall_ms()};
     if (token_check_name(name, err) < 0 || refresh(t, err) < 0)
         return -1;
-    if (find(t, name) >= 0)
+    if (find(t->list, t->n, name) >= 0)
         return err_set(err, ERR_CONFLICT, "name",
                        "there is a token \"%s\" already; revoke it first", name);
     if (t->n == TOKENS_MAX)
@@ -229,7 +233,7 @@ int tokens_revoke(struct tokens *t, const char *name, struct err *err)
 {
     if (refresh(t, err) < 0)
         return -1;
-    int at = find(t, name);
+    int at = find(t->list, t->n, name);
     if (at < 0)
         return err_set(err, ERR_NOT_FOUND, "name", "there is no token \"%.63s\"", name);
     memmove(&t->list[at], &t->list[at + 1], sizeof t->list[0] * (size_t)(t->n - at - 1));

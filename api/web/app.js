@@ -14,13 +14,20 @@ function make(tag, attributes, ...children) {
 // A token is kept in this page alone, and is gone with it.
 let token = "";
 
-async function ask(path, options = {}) {
+// What is asked for by the page itself (pictures, event streams, links) carries no token: all of it goes through here.
+async function call(path, options = {}) {
   if (token) options.headers = { ...options.headers, Authorization: "Bearer " + token };
   const answer = await fetch(path, options);
   if (answer.status === 401 || answer.status === 403) $("token-line").hidden = false;
-  const body = answer.status === 204 ? null : await answer.json();
-  if (!answer.ok) throw new Error((body.member ? body.member + ": " : "") + body.detail);
-  return body;
+  if (!answer.ok) {
+    const problem = await answer.json();
+    throw new Error((problem.member ? problem.member + ": " : "") + problem.detail);
+  }
+  return answer;
+}
+
+async function ask(path, options) {
+  return (await call(path, options)).json();
 }
 
 function bytes(n) {
@@ -109,11 +116,28 @@ function heatTable(m) {
 }
 
 // The picture is the daemon's, the same that the command line saves; the numbers stand folded below it.
-function picture(id, m) {
+async function picture(id, m) {
   const words = (name) => name.replace("_", " ");
-  return make("figure", {}, make("img", { src: `v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`,
+  const svg = await (await call(`v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`)).text();
+  return make("figure", {}, make("img", { src: "data:image/svg+xml," + encodeURIComponent(svg),
     alt: `${words(m.quantity)} in ${m.unit}, ${words(m.rows.name)} by ${words(m.cols.name)}; the table below has the numbers` }),
   make("details", {}, make("summary", {}, "Numbers"), heatTable(m)));
+}
+
+function link(id, text, path) {
+  const a = make("a", { href: `v1/runs/${id}/${path}` }, text);
+  a.addEventListener("click", async (event) => {
+    if (!token) return; // the browser does it by itself
+    event.preventDefault();
+    try {
+      const file = URL.createObjectURL(await (await call(a.getAttribute("href"))).blob());
+      make("a", { href: file, download: `run-${id}-${path}` }).click();
+      setTimeout(() => URL.revokeObjectURL(file), 60000);
+    } catch (error) {
+      complain(error);
+    }
+  });
+  return a;
 }
 
 async function showRun(id, focus) {
@@ -124,10 +148,9 @@ async function showRun(id, focus) {
   $("matrices").replaceChildren();
   if (run.finished) {
     const { matrices } = await ask(`v1/runs/${id}/matrix.json`);
-    for (const m of matrices) $("matrices").append(picture(id, m));
+    for (const m of matrices) $("matrices").append(await picture(id, m));
   }
-  const links = [["JSON", "matrix.json"], ["CSV", "matrix.csv"], ["Log", "log"]].map(([text, path]) =>
-    make("a", { href: `v1/runs/${id}/${path}` }, text));
+  const links = [["JSON", "matrix.json"], ["CSV", "matrix.csv"], ["Log", "log"]].map(([text, path]) => link(id, text, path));
   $("run-links").replaceChildren(...(run.finished ? links : []));
   if (focus) $("h-run").focus();
 }
@@ -143,21 +166,47 @@ function showProgress(run) {
 
 let following = null;
 
-function follow(id) {
-  if (following) following.close();
-  const events = following = new EventSource(`v1/runs/${id}/events`);
-  const on = (event) => {
-    const run = JSON.parse(event.data);
-    showProgress(run);
-    if (event.type === "state") showRuns().catch(complain);
-    if (!["queued", "running"].includes(run.state)) {
-      events.close();
-      $("live").hidden = true;
-      showRun(id, false).catch(complain);
+function showEvent(text) {
+  const [, name, data] = /^event: (.*)\n(?:.*\n)*?data: (.*)$/m.exec(text) || [];
+  if (!data) return null; // a comment that keeps the connection alive
+  const run = JSON.parse(data);
+  showProgress(run);
+  if (name === "state") showRuns().catch(complain);
+  return ["queued", "running"].includes(run.state) ? null : run;
+}
+
+// Returns the run when it is over; null where the stream broke off before.
+async function stream(id, signal) {
+  const answer = await call(`v1/runs/${id}/events`, { signal });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return null;
+    const events = (rest + value).split("\n\n");
+    rest = events.pop();
+    for (const text of events) {
+      const run = showEvent(text);
+      if (run) return run;
     }
-  };
-  events.addEventListener("state", on);
-  events.addEventListener("progress", on);
+  }
+}
+
+// Until the run is over, or another one is followed. EventSource would not send a token.
+async function follow(id) {
+  if (following) following.abort();
+  const mine = following = new AbortController();
+  let run = null;
+  while (!run && !mine.signal.aborted) {
+    try {
+      run = await stream(id, mine.signal);
+    } catch (error) {
+      if (!(error instanceof TypeError)) break; // a TypeError is the network; anything else was said
+    }
+    if (!run) await new Promise((again) => setTimeout(again, 2000));
+  }
+  if (mine.signal.aborted) return;
+  $("live").hidden = true;
+  await showRun(id, false).catch(complain);
 }
 
 function complain(error) {
@@ -180,10 +229,11 @@ $("start").addEventListener("submit", async (event) => {
 
 $("token").addEventListener("change", (event) => {
   token = event.target.value.trim();
-  $("start-error").textContent = "";
+  begin().catch(complain);
 });
 
 async function begin() {
+  $("start-error").textContent = "";
   await showNode();
   const runs = await showRuns();
   const going = runs.find((r) => r.state === "running") || runs.find((r) => r.state === "queued");

@@ -156,6 +156,17 @@ def refused(numaprobed, home, *args):
     return done.stderr
 
 
+def test_a_token_of_two_lines_is_of_the_larger_scope(make_daemon):
+    """read and run do not make admin, whatever the file says."""
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=none"])
+    token = cli("token", "create", "x", "--scope=read", daemon=daemon).stdout.strip()
+    path = daemon.home / "state" / "tokens"
+    line = path.read_text()
+    path.write_text(line + line.replace("x read", "y run"))
+    assert daemon.request("POST", "/v1/runs", {}, bearer(token)).status == 422
+    assert daemon.request("GET", "/v1/tokens", None, bearer(token)).status == 403
+
+
 def test_a_token_file_that_cannot_be_trusted(numaprobed, tmp_path):
     path = tmp_path / "tokens"
     option = f"--token-file={path}"
@@ -165,6 +176,9 @@ def test_a_token_file_that_cannot_be_trusted(numaprobed, tmp_path):
     path.chmod(0o600)
     path.write_text("x root 00 2026-01-01T00:00:00Z\n")
     assert "tokens:1" in refused(numaprobed, tmp_path, option)
+    line = "x read " + "0" * 64 + " 2026-01-01T00:00:00Z\n"
+    path.write_text(line + line.replace("read", "run"))
+    assert 'tokens:2: a second "x"' in refused(numaprobed, tmp_path, option)
     path.unlink()
     other = tmp_path / "other"
     other.write_text("")
@@ -239,8 +253,9 @@ def test_there_must_be_such_a_group(numaprobed, tmp_path):
 
 def test_nobody_without_a_token(make_daemon):
     daemon = make_daemon(fake_bench_env(), args=["--anonymous=none"])
-    assert daemon.get("/healthz").status == 200
-    for path in ("/", "/metrics", "/v1/node", "/v1/runs", "/openapi.json"):
+    for path in ("/healthz", "/", "/app.js", "/style.css"):  # where a token is asked for, and nothing of this node
+        assert daemon.get(path).status == 200
+    for path in ("/metrics", "/v1/node", "/v1/runs", "/openapi.json"):
         assert daemon.get(path).status == 401
     assert daemon.request("GET", "/v1/runs", unix=True).status == 200
 

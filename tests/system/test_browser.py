@@ -177,3 +177,64 @@ def test_rebinding(victim, evil, tmp_path):
                             f"--user-data-dir={tmp_path}/other", f"http://rebind.test:{victim.port}/v1/runs"],
                            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL).stdout
     assert "/problems/misdirected" in shown and "latency" not in shown
+
+
+# ---- the dashboard of a daemon that wants a token
+
+# Types the token as a person does, starts a run, waits until its picture is there, and tells what is on the page.
+DRIVER = """(async () => {
+  const $ = (id) => document.getElementById(id), until = async (what) => {
+    while (!what()) await new Promise((r) => setTimeout(r, 50)); };
+  await until(() => !$("token-line").hidden);
+  const before = $("runs").textContent;
+  $("token").value = "%s";
+  $("token").dispatchEvent(new Event("change"));
+  await until(() => $("node-name").textContent);
+  document.querySelector("[name=size]").value = "1";
+  document.querySelector("[name=ranks]").value = "all-cores";
+  $("start").requestSubmit();
+  await until(() => document.querySelector("#matrices img") && document.querySelector("#matrices img").naturalWidth);
+  await fetch("/result", { method: "POST", body: JSON.stringify({ before, runs: $("runs").textContent, head: $("h-run").textContent,
+    live: $("live").hidden, error: $("start-error").textContent }) });
+})();"""
+
+
+class Front(Handler):
+    """The daemon's pages with a driver beside them, as a proxy would put it."""
+    def do_GET(self):
+        self.forward(None)
+
+    def do_POST(self):
+        if self.path == "/result":
+            return super().do_POST()
+        return self.forward(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def forward(self, body):
+        if self.path == "/driver.js":
+            return self.give(200, "text/javascript", self.server.page.encode())
+        daemon = self.server.daemon
+        headers = {n: self.headers[n] for n in ("Authorization", "Content-Type") if self.headers[n]}
+        answer = daemon.request(self.command, self.path, body and json.loads(body), headers)
+        text = answer.body if isinstance(answer.body, bytes) else answer.body.encode()
+        if self.path == "/":
+            text = text.replace(b"</body>", b'<script src="driver.js"></script></body>')
+        return self.give(answer.status, answer.headers["Content-Type"], text, answer.headers.get("Content-Security-Policy"))
+
+    def give(self, status, kind, text, policy=None):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(text)))
+        if policy:
+            self.send_header("Content-Security-Policy", policy)
+        self.end_headers()
+        self.wfile.write(text)
+
+
+def test_the_dashboard_takes_a_token(make_daemon, evil, tmp_path):
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=none"])
+    made = daemon.request("POST", "/v1/tokens", {"name": "x", "scope": "run"}, unix=True)
+    evil.RequestHandlerClass, evil.daemon = Front, daemon
+    evil.page = DRIVER % made.json["token"]
+    seen = visit(evil, f"http://127.0.0.1:{evil.server_port}/", tmp_path / "profile")
+    assert seen["before"] == "" and "latency" in seen["runs"]
+    assert seen["head"] == "Run 1: succeeded" and seen["live"] and seen["error"] == ""
