@@ -47,15 +47,15 @@ int access_identify(struct request *q, struct err *err)
     if (!sent)
         return 0;
     size_t n = sizeof bearer - 1;
-    enum scope scope = SCOPE_NONE;
+    const struct token *token = NULL;
     if (strncasecmp(sent, bearer, n) == 0 && q->api->access.tokens)
-        scope = tokens_scope(q->api->access.tokens, sent + n);
-    if (scope == SCOPE_NONE)
+        token = tokens_find(q->api->access.tokens, sent + n);
+    if (!token)
         return err_set(
             err, ERR_UNAUTHORIZED, "Authorization",
             "is not a token of this daemon (numaprobe token list shows which there are)");
-    q->token = true;
-    q->granted = scope;
+    memcpy(q->token, token->name, sizeof q->token);
+    q->granted = token->scope;
     return 0;
 }
 
@@ -63,7 +63,7 @@ int access_check(const struct request *q, enum scope needed, struct err *err)
 {
     if (q->granted >= needed)
         return 0;
-    if (q->token)
+    if (*q->token)
         return err_set(err, ERR_FORBIDDEN, "Authorization",
                        "this needs a token of scope %s, not %s", scope_name(needed),
                        scope_name(q->granted));

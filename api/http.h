@@ -39,14 +39,14 @@ struct request {
     int n_query, n_headers;
     struct http_pair query[HTTP_QUERY_MAX];     // inside uri, decoded
     struct http_pair headers[HTTP_HEADERS_MAX]; // borrowed from the server
-    size_t head_bytes;      // request line and headers as they came; 0: not known (tests)
-    size_t body_max;        // of its route
-    const char *body_types; // of its route
-    const char *bound;      // address that the listener is bound to; "" for unix
-    const char *names;      // hosts that are us as well, comma-separated; NULL: none
-    bool tls;               // it came by TLS
-    enum scope granted;     // what the client may do
-    bool token;             // it said so by a token
+    size_t head_bytes;              // request line and headers as they came; 0: not known (tests)
+    size_t body_max;                // of its route
+    const char *body_types;         // of its route
+    const char *bound;              // address that the listener is bound to; "" for unix
+    const char *names;              // hosts that are us as well, comma-separated; NULL: none
+    bool tls;                       // it came by TLS
+    enum scope granted;             // what the client may do
+    char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
     struct buf body;
     int64_t arg;                   // the {id} of the route
     char name[ROUTE_NAME_MAX + 1]; // its {name}

@@ -16,6 +16,7 @@
 
 #include "api/access.h"
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/check.h"
 #include "api/counts.h"
 #include "api/dispatch.h"
@@ -25,6 +26,7 @@
 #include "api/router.h"
 #include "api/tls.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -63,6 +65,7 @@ struct server {
     int waiting;        // suspended for long: long polls and event streams
     struct call *calls; // all requests under way
     struct lines lines; // all connections
+    struct audit audit;
     struct tls_files tls;
     bool stopping;
 };
@@ -215,8 +218,7 @@ static enum MHD_Result send_whole(struct call *c)
     reply_etag(&c->r, etag, sizeof etag);
     bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
     int status = same ? 304 : c->r.status;
-    log_event(LOG_LVL_DEBUG, "request", "id=%s method=%s path=%s status=%d", c->q.id, c->q.method,
-              c->q.path, status);
+    audit_request(&c->server->audit, &c->q, c->line, status, clock_mono_ms());
     line_allow(c->line, line_time(LINE_ANSWER_MS, reply_bytes(&c->r)));
     return queue(c, body_response(&c->r, same), status, etag);
 }

@@ -17,6 +17,11 @@ void log_init(enum log_level most, int journal)
     for_journal = journal;
 }
 
+bool log_wants(enum log_level level)
+{
+    return level <= threshold;
+}
+
 static const char *level_name(enum log_level level)
 {
     return level <= LOG_LVL_ERROR  ? "error"
@@ -44,7 +49,7 @@ static void emit(enum log_level level, const char *event, const char *text)
 
 void log_event(enum log_level level, const char *event, const char *fmt, ...)
 {
-    if (level > threshold)
+    if (!log_wants(level))
         return;
     char text[900];
     va_list ap;

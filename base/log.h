@@ -4,6 +4,8 @@
 //     log_event(LOG_LVL_INFO, "run.started", "id=%lld ranks=%d", (long long)id, n);
 //     log_error("store.commit", &err);
 #pragma once
+#include <stdbool.h>
+
 #include "base/err.h"
 
 enum log_level { LOG_LVL_ERROR = 3, LOG_LVL_WARN = 4, LOG_LVL_INFO = 6, LOG_LVL_DEBUG = 7 };
@@ -12,4 +14,5 @@ enum log_level { LOG_LVL_ERROR = 3, LOG_LVL_WARN = 4, LOG_LVL_INFO = 6, LOG_LVL_
 void log_init(enum log_level most, int journal);
 __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event,
                                                      const char *fmt, ...);
+bool log_wants(enum log_level level); // it is not below the level that is written
 void log_error(const char *event, const struct err *err);

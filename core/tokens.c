@@ -134,19 +134,19 @@ void tokens_free(struct tokens *t)
 }
 
 // All are compared, whichever it is.
-enum scope tokens_scope(struct tokens *t, const char *text)
+const struct token *tokens_find(struct tokens *t, const char *text)
 {
     struct err err;
     char hash[TOKEN_HASH_SIZE];
-    enum scope found = SCOPE_NONE;
+    const struct token *found = NULL;
     if (refresh(t, &err) < 0) {
         log_error("tokens", &err);
-        return SCOPE_NONE; // a file that cannot be trusted opens nothing
+        return NULL; // a file that cannot be trusted opens nothing
     }
     token_hash(text, hash);
     for (int i = 0; i < t->n; i++)
-        if (token_same_hash(hash, t->list[i].hash) && t->list[i].scope > found)
-            found = t->list[i].scope;
+        if (token_same_hash(hash, t->list[i].hash) && (!found || t->list[i].scope > found->scope))
+            found = &t->list[i];
     return found;
 }
 

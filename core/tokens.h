@@ -13,8 +13,8 @@ struct tokens;
 struct tokens *tokens_open(const char *path, struct err *err);
 void tokens_free(struct tokens *t); // NULL is fine
 
-// The scope of a token as it was sent; SCOPE_NONE: there is no such token.
-enum scope tokens_scope(struct tokens *t, const char *text);
+// The token that was sent as `text`, borrowed until the next call; NULL: there is none.
+const struct token *tokens_find(struct tokens *t, const char *text);
 int tokens_list(struct tokens *t, const struct token **list, int *n, struct err *err); // borrowed
 // *text is what the caller must keep: it is never seen again. On disk when this returns.
 int tokens_create(struct tokens *t, const char *name, enum scope scope, struct token *made,

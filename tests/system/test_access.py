@@ -269,6 +269,23 @@ def test_ranks_are_never_root(make_daemon):
     assert account and account != "root"
 
 
+def test_the_log_says_who(make_daemon):
+    daemon = make_daemon(fake_bench_env(), args=READER)
+    token = cli("token", "create", "night-job", "--scope=run", daemon=daemon).stdout.strip()
+    daemon.wait_for_line(rf"event=request .*from=uid:{os.geteuid()} token=- method=POST path=/v1/tokens status=201")
+    daemon.request("POST", "/v1/runs", {}, bearer(token))
+    daemon.wait_for_line(r"event=request .*from=127\.0\.0\.1 token=night-job method=POST path=/v1/runs status=422")
+    daemon.post("/v1/runs", {})
+    daemon.wait_for_line(r"event=refused .*from=127\.0\.0\.1 token=- method=POST path=/v1/runs status=401 left_out=0")
+    daemon.get("/v1/runs")  # a look is nothing for the log
+    for _ in range(200):
+        daemon.request("GET", "/v1/runs", headers=bearer("guess"))
+    daemon.stop()
+    refused = [line for line in daemon.log if "event=refused" in line]
+    assert 20 <= len(refused) < 60, "a guesser does not fill the log"
+    assert not any("guess" in line or token in line or "method=GET" in line and "status=200" in line for line in daemon.log)
+
+
 # ---- beyond loopback
 
 def outside():
