@@ -388,6 +388,10 @@ int cli_report(const char *about, const struct err *err)
     }
     print_safe(&b, err->text);
     fprintf(stderr, "%s\n", buf_text(&b));
+    if (err->code == ERR_UNAUTHORIZED)
+        fputs("Name a file with a token by --token-file, or ask at the unix socket of the daemon: "
+              "--url=unix:/run/numaprobe/numaprobed.sock\n",
+              stderr);
     return err_info(err->code)->exit;
 }
 

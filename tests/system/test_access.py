@@ -352,7 +352,8 @@ def test_no_preflight_is_answered(guarded):
 
 def test_the_client_sends_a_token(guarded, tokens, tmp_path):
     url = f"http://127.0.0.1:{guarded.port}"
-    assert cli("token", "list", env={"NUMAPROBE_URL": url}).returncode == 4
+    done = cli("token", "list", env={"NUMAPROBE_URL": url})
+    assert done.returncode == 4 and "--token-file" in done.stderr and "--url=unix:" in done.stderr
     assert cli("token", "list", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": tokens["run"]}).returncode == 4
     assert cli("token", "list", env={"NUMAPROBE_URL": url, "NUMAPROBE_TOKEN": tokens["admin"]}).returncode == 0
     file = tmp_path / "token"
