@@ -76,6 +76,7 @@ int admitter_check(struct admitter *a, const struct plan *p, bool force, struct 
 // since the check, and other_instance refuses.
 int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct err *err);
 void admitter_end(struct admitter *a);
+int admitter_lock(const struct admitter *a); // of the host, between; borrowed; -1: none is held
 // While it is going on, every ADMITTER_LOOK_MS: does it make others wait? True: *b says how.
 enum { ADMITTER_LOOK_MS = 2000 };
 bool admitter_disturbs(struct admitter *a, struct blocker *b);

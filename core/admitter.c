@@ -220,6 +220,11 @@ int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct 
     return 0;
 }
 
+int admitter_lock(const struct admitter *a)
+{
+    return a->lock >= 0 ? a->lock : -1;
+}
+
 void admitter_end(struct admitter *a)
 {
     int64_t now_ms = clock_mono_ms();

@@ -14,8 +14,13 @@ static int open_lock(const char *path)
 {
     enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
     int fd = open(path, FLAGS);
-    if (fd < 0 && errno == ENOENT)
+    if (fd < 0 && errno == ENOENT) {
         fd = open(path, FLAGS | O_CREAT | O_EXCL, 0644);
+        // Whatever the umask. Only what we made: a file that was there may be a hard link to
+        // something of ours that others must not read.
+        if (fd >= 0)
+            fchmod(fd, 0644);
+    }
     if (fd < 0 && errno == EEXIST)
         fd = open(path, FLAGS);
     return fd;
@@ -27,7 +32,6 @@ int host_lock_take(const char *path)
     CLEANUP_FD int fd = open_lock(path);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return HOST_LOCK_NONE;
-    fchmod(fd, 0644); // whatever the umask; of a file that is not ours it fails, and may
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? HOST_LOCK_TAKEN : HOST_LOCK_NONE;
     return steal_fd(&fd);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run at a time on a host, whatever the daemons and their state directories: a file that is
 // locked (flock) while a run is going on. It is never written, so a file that root made will do for
-// everybody; the kernel lets go of it when the daemon dies.
+// everybody. A run's supervisor holds it too, so it stays locked until the run is gone, whatever
+// becomes of the daemon.
 #pragma once
 #include <stdbool.h>
 

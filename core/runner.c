@@ -418,6 +418,7 @@ static int begin(struct runner *r, struct job *j, struct err *err)
 {
     if (admitter_begin(r->admitter, &j->plan, j->spec.force, err) < 0)
         return -1;
+    j->lock = admitter_lock(r->admitter);
     if (mark_started(r, j, err) == 0)
         return 0;
     admitter_end(r->admitter);

@@ -53,7 +53,7 @@ struct job *job_new(struct loop *l, struct err *err)
         return NULL;
     }
     j->loop = l;
-    j->dir.fifo = -1;
+    j->dir.fifo = j->lock = -1;
     j->supervised = (struct supervised){.pidfd = -1, .control = -1};
     return j;
 }
@@ -274,8 +274,8 @@ static int watch(struct job *j, struct err *err)
 
 int job_start(struct job *j, struct err *err)
 {
-    struct supervisor_job job = {j->dir.path, j->spec.timeout_s, j->account.uid, j->account.gid,
-                                 &j->launch};
+    struct supervisor_job job = {j->dir.path,    j->spec.timeout_s, j->account.uid,
+                                 j->account.gid, &j->launch,        j->lock};
     if (supervisor_spawn(&j->supervised, &job, err) < 0)
         return -1;
     j->running = true;

@@ -28,6 +28,7 @@ struct job {
     struct account account;
     struct conditions conditions;
     struct run_dir dir; // path "" until made
+    int lock;           // of the host, for the supervisor; borrowed; -1: none
     void (*on_progress)(void *ctx);
     void (*on_over)(void *ctx); // may free the job
     void *ctx;

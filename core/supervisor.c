@@ -45,7 +45,12 @@ static int make_job_file(const struct launch *l, struct err *err)
     return steal_fd(&fd);
 }
 
-static int spawn(pid_t *pid, char **argv, int control, int job)
+// What the child gets at SUPERVISOR_CONTROL_FD and those after it; -1: nothing.
+struct inheritance {
+    int control, job, lock;
+};
+
+static int spawn(pid_t *pid, char **argv, const struct inheritance *fds)
 {
     char *envp[] = {NULL};
     sigset_t none, all;
@@ -61,15 +66,17 @@ static int spawn(pid_t *pid, char **argv, int control, int job)
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&fa, control, SUPERVISOR_CONTROL_FD);
-    posix_spawn_file_actions_adddup2(&fa, job, SUPERVISOR_JOB_FD);
+    posix_spawn_file_actions_adddup2(&fa, fds->control, SUPERVISOR_CONTROL_FD);
+    posix_spawn_file_actions_adddup2(&fa, fds->job, SUPERVISOR_JOB_FD);
+    if (fds->lock >= 0)
+        posix_spawn_file_actions_adddup2(&fa, fds->lock, SUPERVISOR_LOCK_FD);
     int rc = posix_spawn(pid, "/proc/self/exe", &fa, &attr, argv, envp);
     posix_spawn_file_actions_destroy(&fa);
     posix_spawnattr_destroy(&attr);
     return rc;
 }
 
-static int spawn_for(pid_t *pid, const struct supervisor_job *job, int control, int words)
+static int spawn_for(pid_t *pid, const struct supervisor_job *job, const struct inheritance *fds)
 {
     char program[] = "numaprobed", option[] = "--supervise", deadline[24], uid[16], gid[16];
     snprintf(deadline, sizeof deadline, "%lld", (long long)job->deadline_s);
@@ -77,35 +84,33 @@ static int spawn_for(pid_t *pid, const struct supervisor_job *job, int control, 
     snprintf(gid, sizeof gid, "%u", (unsigned)job->gid);
     char *dir = strdup(job->dir);
     char *argv[] = {program, option, dir, deadline, uid, gid, NULL};
-    int rc = dir ? spawn(pid, argv, control, words) : ENOMEM;
+    int rc = dir ? spawn(pid, argv, fds) : ENOMEM;
     free(dir);
     return rc;
 }
 
-// Away from the numbers that the child's descriptors get, so that no dup2 overwrites another.
-static int above(int *fd)
+// A copy away from the numbers that the child's descriptors get, so that no dup2 overwrites
+// another.
+static int copy_above(int fd)
 {
-    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, SUPERVISOR_JOB_FD + 1);
-    if (moved >= 0) {
-        close(*fd);
-        *fd = moved;
-    }
-    return moved;
+    return fcntl(fd, F_DUPFD_CLOEXEC, SUPERVISOR_LOCK_FD + 1);
 }
 
 int supervisor_spawn(struct supervised *out, const struct supervisor_job *job, struct err *err)
 {
     int pair[2];
-    CLEANUP_FD int words = make_job_file(job->launch, err);
-    if (words < 0)
+    CLEANUP_FD int file = make_job_file(job->launch, err);
+    if (file < 0)
         return -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    if (above(&theirs) < 0 || above(&words) < 0)
+    CLEANUP_FD int control = copy_above(theirs), words = copy_above(file);
+    CLEANUP_FD int lock = job->lock >= 0 ? copy_above(job->lock) : -1;
+    if (control < 0 || words < 0 || (job->lock >= 0 && lock < 0))
         return err_sys(err, "descriptors for the supervisor");
     pid_t pid;
-    errno = spawn_for(&pid, job, theirs, words);
+    errno = spawn_for(&pid, job, &(struct inheritance){control, words, lock});
     if (errno)
         return err_sys(err, "starting the supervisor");
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

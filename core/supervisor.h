@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that owns a run's processes. numaprobed starts itself again as
 //   numaprobed --supervise <dir> <deadline_s> <uid> <gid>
-// with a control socket on descriptor 3 and mpirun's argv and environment in a sealed memory file
-// on descriptor 4. It becomes a subreaper and a session leader, drops to the job account in its
-// child, starts mpirun, and kills everything below it when the deadline passes, when told to, or
-// when the socket closes because the daemon is gone. What the processes print goes to <dir>/log, at
-// most SUPERVISOR_LOG_MAX bytes.
+// with a control socket on descriptor 3, mpirun's argv and environment in a sealed memory file on
+// descriptor 4, and the lock of the host on descriptor 5, if there is one. It becomes a subreaper
+// and a session leader, drops to the job account in its child, starts mpirun, and kills everything
+// below it when the deadline passes, when told to, or when the socket closes because the daemon is
+// gone. What the processes print goes to <dir>/log, at most SUPERVISOR_LOG_MAX bytes.
 //
 // The end, in this order: nothing is left below it; it reports; the daemon reads what is left in
 // the FIFO and the log, and closes the socket; the supervisor removes the directory, and exits.
@@ -32,6 +32,7 @@ struct supervisor_job {
     uid_t uid;
     gid_t gid;
     const struct launch *launch;
+    int lock; // of the host, held until the run is gone; borrowed; -1: none
 };
 
 // How mpirun ended, as the supervisor reports it in one line of JSON on the control socket.

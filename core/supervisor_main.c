@@ -334,6 +334,7 @@ static int prepare(struct supervisor *s, int *log_in)
 {
     fcntl(SUPERVISOR_CONTROL_FD, F_SETFD, FD_CLOEXEC);
     fcntl(SUPERVISOR_JOB_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(SUPERVISOR_LOCK_FD, F_SETFD, FD_CLOEXEC); // if it is there
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)

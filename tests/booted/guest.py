@@ -97,6 +97,8 @@ def test_sysusers_makes_the_account():
     assert pwd.getpwnam("numaprobe").pw_dir == "/var/lib/numaprobe"
     sh("systemd-tmpfiles", "--create", "numaprobe.conf")
     assert os.stat("/run/numaprobe").st_uid == pwd.getpwnam("numaprobe").pw_uid
+    lock = os.lstat("/run/lock/numaprobe.lock")
+    assert (lock.st_uid, lock.st_mode) == (0, 0o100644), lock
 
 
 def test_it_starts_and_says_that_it_is_ready():

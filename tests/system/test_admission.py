@@ -5,13 +5,15 @@ import datetime
 import fcntl
 import json
 import os
+import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
 import pytest
 
-from conftest import build_dir, fake_bench_env
+from conftest import FAKE_BENCH, build_dir, fake_bench_env
 
 SPEC = {"benchmark": "latency", "size": "1-4"}
 
@@ -132,6 +134,35 @@ def test_daemons_of_one_host_take_turns(make_daemon, tmp_path):
     assert daemon.run(size="1-4")["state"] == "succeeded"
     with open(lock) as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it was given back
+
+
+def supervisor_of(daemon):
+    for pid in pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split():
+        if "--supervise" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+            return int(pid)
+    raise AssertionError("no supervisor")
+
+
+def test_the_host_stays_locked_until_the_run_is_gone(make_daemon, tmp_path):
+    """Killed, a daemon leaves its run to the supervisor: whoever looks meanwhile finds the host taken."""
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    tmp_path.chmod(0o755)
+    lock = tmp_path / "lock"
+    lock.touch()
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench), "NUMAPROBED_HOST_LOCK": str(lock)})
+    run_id = daemon.post("/v1/runs", SPEC).json["id"]
+    next(e for e in daemon.events(run_id) if e[2]["state"] == "running")
+    supervisor = supervisor_of(daemon)
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        daemon.process.kill()
+        daemon.process.wait(timeout=20)
+        with open(lock) as wanted, pytest.raises(BlockingIOError):
+            fcntl.flock(wanted, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    subprocess.run(["flock", "--timeout=20", lock, "true"], check=True)
 
 
 def numaprobe(daemon, *args):

@@ -487,6 +487,17 @@ static void test_lock(void)
     close(mine);
     CHECK(symlink(path, link) == 0 && host_lock_take(link) == HOST_LOCK_NONE,
           "a link is not followed");
+    struct stat st;
+    char secret[110];
+    snprintf(secret, sizeof secret, "%s/secret", root);
+    put("secret", "");
+    chmod(secret, 0600);
+    unlink(link);
+    CHECK(linkat(AT_FDCWD, secret, AT_FDCWD, link, 0) == 0,
+          "somebody makes the lock a second name of a secret of ours");
+    mine = host_lock_take(link);
+    CHECK(mine >= 0 && stat(secret, &st) == 0 && (st.st_mode & 0777) == 0600, "it stays secret");
+    close(mine);
     CHECK(host_lock_take("/nonexistent/lock") == HOST_LOCK_NONE, "without a place for it");
 }
 

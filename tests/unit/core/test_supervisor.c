@@ -14,13 +14,16 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/host_lock.h"
 #include "core/runner_dir.h"
 #include "core/supervisor.h"
+#include "core/supervisor_job.h"
 #include "core/supervisor_proc.h"
 #include "tests/unit/core/dir.h"
 
 static char base[64];
 static struct account account;
+static int lock = -1; // what trials hand on
 
 // --- the program under supervision: test_supervisor MODE FIFO
 
@@ -65,7 +68,8 @@ static int program(const char *mode, const char *fifo)
         char text[64] = "";
         int fd = open("/proc/self/oom_score_adj", O_RDONLY);
         ssize_t n = read(fd, text, sizeof text - 1);
-        printf("uid=%d core=%d oom=%.*s", (int)getuid(), 0, (int)(n > 0 ? n : 0), text);
+        printf("uid=%d lock=%d oom=%.*s", (int)getuid(), fcntl(SUPERVISOR_LOCK_FD, F_GETFD) != -1,
+               (int)(n > 0 ? n : 0), text);
         return getenv("PATH") == NULL && getenv("SECRET") ? 0 : 3;
     }
     if (strcmp(mode, "tree") == 0 && fork() == 0)
@@ -97,7 +101,8 @@ static void trial_start(struct trial *t, const char *mode, int64_t deadline_s)
     char *words = strdup(mode);
     char *argv[] = {self, words, fifo, NULL}, *envp[] = {entry, secret, NULL};
     t->launch = (struct launch){argv, envp};
-    struct supervisor_job job = {t->dir.path, deadline_s, account.uid, account.gid, &t->launch};
+    struct supervisor_job job = {t->dir.path, deadline_s, account.uid,
+                                 account.gid, &t->launch, lock};
     if (supervisor_spawn(&t->s, &job, &err) < 0)
         printf("# %s\n", err.text);
     free(words);
@@ -168,8 +173,8 @@ static void test_ends(void)
     trial_start(&t, "who", 10);
     r = report_of(&t);
     read_log(&t, log, sizeof log);
-    snprintf(want, sizeof want, "uid=%d core=0 oom=1000", (int)account.uid);
-    CHECK(r.status == 0 && strstr(log, want), "the account, its environment: %s", log);
+    snprintf(want, sizeof want, "uid=%d lock=0 oom=1000", (int)account.uid);
+    CHECK(r.status == 0 && strstr(log, want), "its account, its environment: %s", log);
     trial_end(&t, "who");
 }
 
@@ -202,11 +207,32 @@ static void test_not_started(void)
     struct err err;
     if (run_dir_make(&t.dir, base, 1, &account, &err) < 0)
         abort();
-    struct supervisor_job job = {t.dir.path, 10, account.uid, account.gid, &l};
+    struct supervisor_job job = {t.dir.path, 10, account.uid, account.gid, &l, -1};
     CHECK(supervisor_spawn(&t.s, &job, &err) == 0, "spawned");
     struct supervisor_report r = report_of(&t);
     CHECK(r.how == SUP_NOT_STARTED && r.status == ENOENT, "exec's failure comes back");
     trial_end(&t, "not started");
+}
+
+// The daemon is gone or has forgotten it, the run is not: nobody else may measure yet.
+static void test_lock(void)
+{
+    struct trial t;
+    char path[100], log[256];
+    snprintf(path, sizeof path, "%s/lock", base);
+    lock = host_lock_take(path);
+    CHECK(lock >= 0, "the lock of the host");
+    trial_start(&t, "who", 10);
+    report_of(&t);
+    read_log(&t, log, sizeof log);
+    CHECK(strstr(log, "lock=0"), "which the ranks do not get: %s", log);
+    close(lock);
+    lock = -1;
+    CHECK(host_lock_take(path) == HOST_LOCK_TAKEN, "the supervisor holds it");
+    trial_end(&t, "lock");
+    int next = host_lock_take(path);
+    CHECK(next >= 0, "until it is gone");
+    close(next);
 }
 
 // A daemon of our own that is killed; its supervisor becomes our child, for we are a subreaper.
@@ -347,6 +373,7 @@ int main(int argc, char **argv)
           "an account that is not there");
     account_find(&account, NULL, base, &paths, &err);
     test_ends();
+    test_lock();
     test_not_started();
     test_stop();
     test_daemon_killed();
