@@ -25,8 +25,7 @@ static int check_storage(const struct api_services *api, struct err *err)
 static int check_bench(const struct api_services *api, struct err *err)
 {
     struct launch_paths paths;
-    (void)api;
-    return launch_find(&paths, err);
+    return launch_find(&paths, err) < 0 ? -1 : runner_ready(api->runner, err);
 }
 
 static int check_disk(const struct api_services *api, struct err *err)

@@ -304,15 +304,30 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
 
 // --- starting
 
+static int find_account(struct runner *r, struct launch_paths *paths, struct err *err)
+{
+    return account_find(&r->account, *r->job_user ? r->job_user : NULL, r->run_dir, paths, err);
+}
+
+// The programs, and an account that can run them.
 static int need_paths(struct runner *r, struct err *err)
 {
+    struct launch_paths found;
     if (r->have_paths)
         return 0;
-    if (launch_find(&r->paths, err) < 0)
+    if (launch_find(&found, err) < 0 || find_account(r, &found, err) < 0)
         return -1;
+    r->paths = found;
     r->have_paths = true;
-    // Only now is it known whether the account can run them.
-    return account_find(&r->account, *r->job_user ? r->job_user : NULL, r->run_dir, &r->paths, err);
+    if (r->account.root)
+        log_event(LOG_LVL_WARN, "runner.root",
+                  "text=\"measuring processes run as root, as told by --job-user\"");
+    return 0;
+}
+
+int runner_ready(struct runner *r, struct err *err)
+{
+    return need_paths(r, err);
 }
 
 static int admit(struct runner *r, const struct spec *s, const struct plan *p, struct err *err)
@@ -677,18 +692,15 @@ static int init(struct runner *r, const struct runner_config *c, struct err *err
     const char *user = c->job_user;
     snprintf(r->run_dir, sizeof r->run_dir, "%s", c->run_dir);
     snprintf(r->job_user, sizeof r->job_user, "%s", user ? user : "");
-    if (run_dir_base_make(c->run_dir, err) < 0 ||
-        account_find(&r->account, user, c->run_dir, NULL, err) < 0 ||
-        make_admitter(r, c->policy, err) < 0)
-        return -1;
     struct err later;
-    if (need_paths(r, &later) < 0) {
-        if (later.code == ERR_USAGE) {
-            *err = later;
-            return -1;
-        }
-        log_error("runner.programs", &later); // tried again with each run
+    if (run_dir_base_make(c->run_dir, err) < 0 || make_admitter(r, c->policy, err) < 0)
+        return -1;
+    if (find_account(r, NULL, &later) < 0 && later.code == ERR_USAGE) {
+        *err = later;
+        return -1;
     }
+    if (need_paths(r, &later) < 0)
+        log_error("runner.programs", &later); // tried again with each run
     r->kick = loop_timer_new(r->loop, start_next, r, err);
     r->retry = r->kick ? loop_timer_new(r->loop, start_next, r, err) : NULL;
     r->fill = r->retry ? loop_timer_new(r->loop, fill_some, r, err) : NULL;
@@ -727,6 +739,7 @@ void runner_free(struct runner *r)
     loop_timer_free(r->recheck);
     loop_timer_free(r->look);
     admitter_free(r->admitter);
+    account_forget_copy(&r->paths, r->run_dir);
     for (struct runner_watch *w = r->watches; w; w = w->next)
         w->dead = true;
     drop_dead_watches(r);

@@ -15,7 +15,8 @@ enum {
 
 struct runner_config {
     const char *run_dir;  // directory for run directories; made 0711; one per daemon
-    const char *job_user; // account for ranks when we are root; NULL: "numaprobe", else "nobody"
+    const char *job_user; // account for ranks when we are root, which only this makes root; NULL:
+                          // as in core/account.h
     const struct policy *policy; // of admission; NULL: the defaults. Copied
 };
 
@@ -71,8 +72,9 @@ bool runner_busy(const struct runner *r);
 void runner_disturbed(struct runner *r, const char *what);
 // The database is a fresh one: the run that is going on is put into it again.
 void runner_store_replaced(struct runner *r);
-const char *runner_account(
-    const struct runner *r); // who ranks run as: "nobody", or "root" with why
+const char *runner_account(const struct runner *r); // who ranks run as, as struct account tells
+// The programs are there, and an account that can run them. ERR_UNAVAILABLE
+int runner_ready(struct runner *r, struct err *err);
 // Log of the run: the file while it runs, the stored text afterwards. free()
 int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err);
 

@@ -4,94 +4,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/supervisor_proc.h"
-
-// Runs in a forked child that has become the account: what it can reach is tried, not guessed.
-static int try_access(uid_t uid, gid_t gid, const char *run_dir, const struct launch_paths *p)
-{
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
-        return 1;
-    if (access(run_dir, X_OK) < 0)
-        return 2;
-    if (p && access(p->bench, R_OK | X_OK) < 0)
-        return 3;
-    if (p && (access(p->mpirun, X_OK) < 0 || access(p->numactl, X_OK) < 0))
-        return 4;
-    return 0;
-}
-
-static int reach(uid_t uid, gid_t gid, const char *run_dir, const struct launch_paths *p)
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(try_access(uid, gid, run_dir, p));
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-        return 1;
-    return WEXITSTATUS(status);
-}
-
-static const char *const reach_texts[] = {"", "cannot become it", "cannot reach the run directory",
-                                          "cannot reach numa_bench",
-                                          "cannot reach mpirun or numactl"};
-
-static void be_ourselves(struct account *a)
-{
-    *a = (struct account){.uid = geteuid(), .gid = getegid(), .root = geteuid() == 0};
-    const struct passwd *pw = getpwuid(a->uid);
-    if (pw)
-        snprintf(a->name, sizeof a->name, "%s", pw->pw_name);
-    else
-        snprintf(a->name, sizeof a->name, "%u", (unsigned)a->uid);
-    snprintf(a->text, sizeof a->text, "%s", a->name);
-}
-
-static bool try_account(struct account *a, const char *name, const char *run_dir,
-                        const struct launch_paths *paths, char *why, size_t room)
-{
-    const struct passwd *pw = getpwnam(name);
-    if (!pw)
-        return false;
-    struct account got = {.uid = pw->pw_uid, .gid = pw->pw_gid, .root = pw->pw_uid == 0};
-    snprintf(got.name, sizeof got.name, "%s", name);
-    snprintf(got.text, sizeof got.text, "%s", name);
-    int rc = got.root ? 0 : reach(got.uid, got.gid, run_dir, paths);
-    if (rc) {
-        snprintf(why, room, "%s %s", name, reach_texts[rc < (int)COUNT_OF(reach_texts) ? rc : 1]);
-        return false;
-    }
-    *a = got;
-    return true;
-}
-
-int account_find(struct account *a, const char *user, const char *run_dir,
-                 const struct launch_paths *paths, struct err *err)
-{
-    char why[120] = "there is no account numaprobe or nobody";
-    be_ourselves(a);
-    if (geteuid() != 0)
-        return 0;
-    if (user && !getpwnam(user))
-        return err_set(err, ERR_USAGE, "job-user", "there is no account \"%s\"", user);
-    const char *const names[] = {user ? user : "numaprobe", user ? NULL : "nobody"};
-    for (size_t i = 0; i < COUNT_OF(names) && names[i]; i++)
-        if (try_account(a, names[i], run_dir, paths, why, sizeof why))
-            return 0;
-    snprintf(a->text, sizeof a->text, "root (%s)", why);
-    return 0;
-}
 
 int run_dir_base_make(const char *base, struct err *err)
 {

@@ -42,7 +42,7 @@ static const struct param params[] = {
                  "for root, else $XDG_RUNTIME_DIR/numaprobe."),
     TEXT(job_user, .def = "", .metavar = "USER",
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
-                 "else nobody."),
+                 "else nobody; never root, unless it is named here."),
     TEXT(host_names, .def = "", .metavar = "LIST",
          .help = "Host names that clients may ask for besides localhost, 127.0.0.1, [::1] and the "
                  "address: those of a proxy. A page of another name gets nothing."),

@@ -9,10 +9,12 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -24,6 +26,17 @@ FINAL = {"succeeded", "failed", "canceled", "interrupted"}
 
 def build_dir():
     return pathlib.Path(os.environ.get("NUMAPROBE_BUILD", ROOT / "build" / "dev"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def open_to_ranks(tmp_path_factory):
+    """Folders of tests lie where the account of the ranks can enter. Not in pytest's own place: each session that starts
+    closes that again, and they run beside each other."""
+    base = tempfile.mkdtemp(prefix="numaprobe-tests.", dir="/tmp")
+    os.chmod(base, 0o711)
+    tmp_path_factory._basetemp = pathlib.Path(base)  # what --basetemp sets
+    yield
+    shutil.rmtree(base, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import tempfile
 import pytest
 import yaml
 
-from conftest import ROOT, Daemon, build_dir, fake_bench_env
+from conftest import FAKE_BENCH, ROOT, Daemon, build_dir, fake_bench_env
 
 CLIENT = build_dir() / "client" / "numaprobe"
 READER = ["--anonymous=read"]
@@ -265,8 +265,46 @@ def test_ranks_are_never_root(make_daemon):
     if os.geteuid() != 0:
         pytest.skip("needs root")
     daemon = make_daemon(fake_bench_env())
-    account = daemon.get("/v1/node").json["job_account"]
-    assert account and account != "root"
+    assert daemon.get("/v1/node").json["job_account"] in ("numaprobe", "nobody")
+    run = daemon.run(size="1-4")
+    assert run["state"] == "succeeded" and not any("ranks run as" in c for c in run["conditions"]), run
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_rather_no_ranks_than_ranks_of_root(make_daemon, tmp_path):
+    """An account that cannot do it is no reason to fall back to root: it says so, and serves what needs no ranks."""
+    tmp_path.chmod(0o700)
+    daemon = make_daemon(fake_bench_env(), [f"--run-dir={tmp_path}/run"])
+    answer = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1-4"})
+    assert answer.status == 503 and "do not run as root" in answer.json["detail"], answer.body
+    assert "--job-user=root" in answer.json["detail"] and "run directory" in answer.json["detail"]
+    assert daemon.get("/v1/node").json["job_account"].startswith("none (")
+    checks = {c["name"]: c for c in daemon.get("/readyz?verbose").json["checks"]}
+    assert not checks["programs"]["ok"] and "do not run as root" in checks["programs"]["text"]
+    tmp_path.chmod(0o711)  # mended without a restart
+    run = daemon.run(size="1-4")
+    assert run["state"] == "succeeded"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_ranks_of_root_when_told(make_daemon, tmp_path):
+    daemon = make_daemon(fake_bench_env(), ["--job-user=root"])
+    assert any("event=runner.root" in line for line in daemon.log), daemon.log
+    run = daemon.run(size="1-4")
+    assert run["state"] == "succeeded" and any("ranks run as root" in c for c in run["conditions"]), run["conditions"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_bench_out_of_reach_is_copied(make_daemon, tmp_path):
+    """A clone below /root, where no other account comes."""
+    bench = tmp_path / "closed" / "numa_bench"
+    bench.parent.mkdir(mode=0o700)
+    shutil.copy(FAKE_BENCH, bench)
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    assert daemon.run(size="1-4")["state"] == "succeeded"
+    assert any("event=runner.bench_copied" in line and str(bench) in line for line in daemon.log), daemon.log
+    assert (daemon.home / "run" / "numa_bench").exists()
+    assert daemon.stop() == 0 and not (daemon.home / "run" / "numa_bench").exists()
 
 
 def test_the_log_says_who(make_daemon):
