@@ -56,6 +56,27 @@ static int ranks_on(const struct plan *p, int node)
     return n;
 }
 
+// CPUs that make a load beside the ranks. free(*ids)
+static int loaders(const struct plan *p, int **ids)
+{
+    int n = 0;
+    *ids = NULL;
+    if (*p->load_cpus)
+        str_to_ids(p->load_cpus, true, TOPOLOGY_CPUS_MAX, "", ids, &n, NULL);
+    return n;
+}
+
+static int loaders_on(const struct judge *j, int node)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int all = loaders(j->in->plan, &ids), n = 0;
+    for (int i = 0; i < all; i++) {
+        const struct topo_cpu *cpu = topology_cpu(j->in->topology, ids[i]);
+        n += cpu && cpu->node == node;
+    }
+    return n;
+}
+
 static int64_t target_bytes(const struct plan *p, int node)
 {
     for (int i = 0; i < p->n_targets; i++)
@@ -72,19 +93,30 @@ static long long mib(double bytes)
 static void check_node(struct judge *j, const struct topo_node *of)
 {
     const struct plan *p = j->in->plan;
-    int node = of->os, n = ranks_on(p, node);
+    int node = of->os, n = ranks_on(p, node), n_loaders = loaders_on(j, node);
     int64_t available = memory_node_available_bytes(j->in->root, node);
     int64_t shared = target_bytes(p, node);
-    if ((!n && !shared) || available < 0 || of->memory_bytes == 0) // first touch: it is elsewhere
+    if ((!n && !shared && !n_loaders) || available < 0 ||
+        of->memory_bytes == 0) // first touch: it is elsewhere
         return;
-    double want = (double)n * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) + (double)shared;
+    double want = (double)n * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) + (double)shared +
+                  (double)n_loaders * (double)p->bytes_per_loader;
     double limit = (double)available * ADMISSION_MEMORY_SHARE;
     if (want > limit)
         found(j, ADMIT_MEMORY, want, limit,
-              "%d ranks of %lld MiB%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of "
+              "%d ranks of %lld MiB%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of "
               "what is available). Use a smaller size, fewer ranks or another node",
               n, mib((double)p->bytes_per_rank), shared ? " and the arrays measured there" : "",
-              mib(want), node, mib(limit), (int)(ADMISSION_MEMORY_SHARE * 100));
+              n_loaders ? " and those that make the load" : "", mib(want), node, mib(limit),
+              (int)(ADMISSION_MEMORY_SHARE * 100));
+}
+
+int64_t admission_plan_bytes(const struct plan *p)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int64_t bytes = p->n_ranks * (p->bytes_per_rank + RANK_OVERHEAD_BYTES);
+    return bytes + (p->n_targets ? p->bytes_per_target : 0) +
+           loaders(p, &ids) * p->bytes_per_loader;
 }
 
 static void check_memory(struct judge *j)
@@ -93,9 +125,7 @@ static void check_memory(struct judge *j)
     for (int i = 0; i < j->in->topology->n_nodes; i++)
         check_node(j, &j->in->topology->nodes[i]);
     int64_t room = memory_cgroup_room_bytes(j->in->root);
-    double want = (double)p->n_ranks * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) +
-                  (double)(p->n_targets ? p->bytes_per_target : 0);
-    double limit = (double)room * ADMISSION_MEMORY_SHARE;
+    double want = (double)admission_plan_bytes(p), limit = (double)room * ADMISSION_MEMORY_SHARE;
     if (room >= 0 && want > limit)
         found(j, ADMIT_CGROUP_MEMORY, want, limit,
               "the run needs %lld MiB; the daemon's control group leaves %lld MiB. Raise "
@@ -163,9 +193,7 @@ static void mark_cpus(const struct judge *j, bool *set)
     const struct topology *t = j->in->topology;
     const struct plan *p = j->in->plan;
     CLEANUP_MEM int *load = NULL;
-    int n = 0;
-    if (*p->load_cpus)
-        str_to_ids(p->load_cpus, true, TOPOLOGY_CPUS_MAX, "", &load, &n, NULL);
+    int n = loaders(p, &load);
     for (int i = 0; i < p->n_ranks + n; i++) {
         int cpu = i < p->n_ranks ? p->ranks[i].cpu : load[i - p->n_ranks];
         const struct topo_cpu *of = topology_cpu(t, cpu);

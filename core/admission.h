@@ -54,6 +54,9 @@ void admission_judge(struct admission *a, const struct admission_input *in);
 // spoiled its numbers.
 void admission_judge_run(struct admission *a, const struct admission_input *in);
 
+// What a run takes of memory, on all nodes together, at most.
+int64_t admission_plan_bytes(const struct plan *p);
+
 int admission_error(const struct admission *a,
                     struct err *err); // 0 if n == 0; else ERR_BUSY/ERR_NO_MEMORY_NODE
 // Waiting may help: nothing that is in the way is there to stay.

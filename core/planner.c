@@ -434,7 +434,9 @@ static void count_bytes(struct plan *p, const struct spec *s, const struct topol
     if (s->benchmark == BENCHMARK_PINGPONG)
         one = 2 * s->message_max; // sent and received
     if (s->benchmark == BENCHMARK_LATENCY && s->method == METHOD_CLASSIC)
-        one *= 2; // the list of indices
+        one *= 2;                                                        // the list of indices
+    uint64_t loader = *p->load_cpus ? auto_bytes(t) : 0, huge = 2 << 20; // its pages are huge
+    p->bytes_per_loader = (int64_t)((loader + huge - 1) / huge * huge);
     if (p->n_targets)
         p->bytes_per_target = (int64_t)one;
     else if (s->benchmark == BENCHMARK_BANDWIDTH)

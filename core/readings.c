@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "core/batch_jobs.h"
 #include "core/readings_proc.h"
+#include "core/run_group.h"
 #include "model/topology.h"
 
 enum {
@@ -340,12 +341,13 @@ static void add_siblings(struct group_readings *r, const char *dir, const char *
     CLEANUP(dir_cleanup) DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));)
         if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
+            !str_starts(e->d_name, RUN_GROUP_PREFIX) &&
             !(strlen(e->d_name) == n && strncmp(e->d_name, ours, n) == 0))
             add_group(r, dir, e->d_name);
 }
 
 // Groups beside each on the way from the top to ours: what is below those is others' work. Our own
-// group and what is below it is the daemon and its run.
+// group, what is below it, and that of our run beside it, is the daemon and its run.
 static void read_groups(struct group_readings *r, const char *root, const char *mount)
 {
     char path[PATH_ROOM], line[900];

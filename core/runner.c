@@ -60,6 +60,7 @@ struct runner {
     struct job *job; // the run that is going on, or whose result waits for the disk
     bool over;       // the latter
     struct loop_timer *kick, *retry;
+    struct run_groups groups;
     struct admitter *admitter;
     struct admission admission; // of the run that was looked at last
     struct loop_timer *recheck; // armed only while a run waits for the node
@@ -375,6 +376,16 @@ static void add_warnings(struct runner *r, struct job *j)
     }
 }
 
+static void add_group(struct runner *r, struct job *j)
+{
+    char why[200];
+    if (!run_group_make(&r->groups, j->id, admission_plan_bytes(&j->plan), j->group, why))
+        conditions_add(&j->conditions, "no control group of its own: %s", why);
+    else if (!r->groups.memory)
+        conditions_add(&j->conditions, "its control group cannot limit its memory: the controller "
+                                       "is not there");
+}
+
 static void add_findings(struct runner *r, struct job *j)
 {
     struct finding found[FINDINGS_MAX];
@@ -382,6 +393,7 @@ static void add_findings(struct runner *r, struct job *j)
     for (int i = 0; i < n; i++)
         conditions_add(&j->conditions, "%s: %s", found[i].name, found[i].text);
     add_warnings(r, j);
+    add_group(r, j);
     if (j->account.root)
         conditions_add(&j->conditions, "ranks run as %s", j->account.text);
 }
@@ -699,6 +711,7 @@ static int init(struct runner *r, const struct runner_config *c, struct err *err
         *err = later;
         return -1;
     }
+    run_groups_open(&r->groups, "");
     if (need_paths(r, &later) < 0)
         log_error("runner.programs", &later); // tried again with each run
     r->kick = loop_timer_new(r->loop, start_next, r, err);

@@ -22,6 +22,7 @@
 enum {
     PROGRESS_EVERY_MS = 100,
     STOP_PATIENCE_MS = 5000,      // the supervisor needs a second; this is for one that is stuck
+    GROUP_PATIENCE_MS = 2000,     // until a control group that was killed is empty
     DEADLINE_PATIENCE_MS = 10000, // the supervisor keeps the deadline itself
     READ_MAX = 65536,
 };
@@ -73,15 +74,19 @@ static void forget_watches(struct job *j)
 static void sweep(struct job *j)
 {
     int killed = proc_kill_below(SIGKILL, 0) + proc_kill_nonce(j->dir.nonce);
+    run_group_kill(j->group, GROUP_PATIENCE_MS);
     log_event(LOG_LVL_WARN, "run.swept", "id=%" PRId64 " killed=%d", j->id, killed);
 }
 
-static void remove_dir(struct job *j)
+// Of a run that is over, or never began.
+static void remove_traces(struct job *j)
 {
     struct err err;
     if (*j->dir.path && tree_remove(j->dir.path, &err) < 0)
         log_error("run.cleanup", &err);
     *j->dir.path = 0;
+    run_group_remove(j->group);
+    *j->group = 0;
 }
 
 void job_free(struct job *j)
@@ -91,7 +96,7 @@ void job_free(struct job *j)
     forget_watches(j);
     if (j->running && !supervisor_reap(&j->supervised, STOP_PATIENCE_MS))
         sweep(j);
-    remove_dir(j);
+    remove_traces(j);
     if (j->dir.fifo >= 0)
         close(j->dir.fifo);
     launch_fini(&j->launch);
@@ -246,7 +251,7 @@ static void on_gone(void *ctx, uint32_t events)
     if (!j->have_report)
         sweep(j);
     collect(j);
-    remove_dir(j);
+    remove_traces(j);
     j->on_over(j->ctx);
 }
 
@@ -274,8 +279,8 @@ static int watch(struct job *j, struct err *err)
 
 int job_start(struct job *j, struct err *err)
 {
-    struct supervisor_job job = {j->dir.path,    j->spec.timeout_s, j->account.uid,
-                                 j->account.gid, &j->launch,        j->lock};
+    struct supervisor_job job = {j->dir.path, j->spec.timeout_s, j->account.uid, j->account.gid,
+                                 &j->launch,  j->group,          j->lock};
     if (supervisor_spawn(&j->supervised, &job, err) < 0)
         return -1;
     j->running = true;

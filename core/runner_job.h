@@ -2,6 +2,7 @@
 // One run from its directory to the moment when nothing of it is left but its result in memory.
 #pragma once
 #include "core/loop.h"
+#include "core/run_group.h"
 #include "core/runner_dir.h"
 #include "core/runner_records.h"
 #include "core/store.h"
@@ -27,8 +28,9 @@ struct job {
     struct plan plan;
     struct account account;
     struct conditions conditions;
-    struct run_dir dir; // path "" until made
-    int lock;           // of the host, for the supervisor; borrowed; -1: none
+    struct run_dir dir;              // path "" until made
+    char group[RUN_GROUP_PATH_ROOM]; // control group; "": none
+    int lock;                        // of the host, for the supervisor; borrowed; -1: none
     void (*on_progress)(void *ctx);
     void (*on_over)(void *ctx); // may free the job
     void *ctx;

@@ -83,9 +83,11 @@ static int spawn_for(pid_t *pid, const struct supervisor_job *job, const struct 
     snprintf(uid, sizeof uid, "%u", (unsigned)job->uid);
     snprintf(gid, sizeof gid, "%u", (unsigned)job->gid);
     char *dir = strdup(job->dir);
-    char *argv[] = {program, option, dir, deadline, uid, gid, NULL};
-    int rc = dir ? spawn(pid, argv, fds) : ENOMEM;
+    char *group = strdup(job->group);
+    char *argv[] = {program, option, dir, deadline, uid, gid, group, NULL};
+    int rc = dir && group ? spawn(pid, argv, fds) : ENOMEM;
     free(dir);
+    free(group);
     return rc;
 }
 

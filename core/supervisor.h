@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that owns a run's processes. numaprobed starts itself again as
-//   numaprobed --supervise <dir> <deadline_s> <uid> <gid>
+//   numaprobed --supervise <dir> <deadline_s> <uid> <gid> <group>
 // with a control socket on descriptor 3, mpirun's argv and environment in a sealed memory file on
 // descriptor 4, and the lock of the host on descriptor 5, if there is one. It becomes a subreaper
 // and a session leader, drops to the job account in its child, starts mpirun, and kills everything
@@ -32,7 +32,8 @@ struct supervisor_job {
     uid_t uid;
     gid_t gid;
     const struct launch *launch;
-    int lock; // of the host, held until the run is gone; borrowed; -1: none
+    const char *group; // control group of the run, removed at the end; "": none
+    int lock;          // of the host, held until the run is gone; borrowed; -1: none
 };
 
 // How mpirun ended, as the supervisor reports it in one line of JSON on the control socket.

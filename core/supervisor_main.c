@@ -26,12 +26,14 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/run_group.h"
 #include "core/supervisor.h"
 #include "core/supervisor_job.h"
 #include "core/supervisor_proc.h"
 
 enum {
     GRACE_MS = 1000,         // from SIGTERM to SIGKILL; mpirun needs it to end its ranks
+    GROUP_MS = 2000,         // until the group of a run is empty, whose processes all were buried
     FILE_SIZE_MAX = 1 << 28, // of any file a rank writes: shared-memory segments have 4 MiB
     DESCRIPTORS_MAX = 16384, // mpirun has about five a rank
 };
@@ -39,7 +41,7 @@ enum {
 enum source { ON_CONTROL, ON_SIGNAL, ON_DEADLINE, ON_GRACE, ON_LOG, SOURCES };
 
 struct supervisor {
-    const char *dir;
+    const char *dir, *group;
     int64_t deadline_s;
     uid_t uid;
     gid_t gid;
@@ -71,6 +73,7 @@ static void arm(int timer, int64_t ms)
 static void kill_all(struct supervisor *s)
 {
     s->report.killed += proc_kill_below(SIGKILL, 0);
+    run_group_kill(s->group, 0); // at once, also what is being forked
     s->killing = true;
 }
 
@@ -226,6 +229,8 @@ static void become_mpirun(const struct supervisor *s, char **argv, char **envp, 
     // When memory runs out, ranks go first, not somebody's production job.
     write_text("/proc/self/oom_score_adj", "1000");
     limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
+    if (*s->group && !run_group_enter(s->group))
+        return;
     if (drop_account(s) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return;
     umask(077);
@@ -355,12 +360,13 @@ static void say_goodbye(struct supervisor *s)
 static bool read_args(struct supervisor *s, int argc, char **argv)
 {
     int64_t uid, gid;
-    if (argc != 6 || *argv[2] != '/' || !str_to_i64(argv[3], &s->deadline_s) ||
+    if (argc != 7 || *argv[2] != '/' || !str_to_i64(argv[3], &s->deadline_s) ||
         !str_to_i64(argv[4], &uid) || !str_to_i64(argv[5], &gid) || s->deadline_s < 1)
         return false;
     s->dir = argv[2];
     s->uid = (uid_t)uid;
     s->gid = (gid_t)gid;
+    s->group = argv[6];
     return true;
 }
 
@@ -381,6 +387,8 @@ int supervisor_main(int argc, char **argv)
     if (log_in >= 0)
         close(log_in);
     watch_until_empty(&s);
+    run_group_kill(s.group, GROUP_MS);
+    run_group_remove(s.group);
     say_goodbye(&s);
     struct err err;
     if (tree_remove(s.dir, &err) < 0)

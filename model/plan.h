@@ -22,6 +22,7 @@ struct plan {
     int targets[SPEC_TARGETS_MAX];
     char load_cpus[SPEC_TEXT_MAX]; // that make a load beside the ranks; "": none
     bool processes;                // numa_bench starts its ranks itself, without mpirun
+    int64_t bytes_per_loader;      // of each of load_cpus, on its own node
     int64_t bytes_per_rank;   // of each rank on its node: largest working set, with its rounding
     int64_t bytes_per_target; // on each target at once, of all ranks together
     int n_notes;
@@ -30,5 +31,5 @@ struct plan {
 
 void plan_fini(struct plan *p);
 // {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"load_cpus":"",
-//  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"notes":[…]}
+//  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

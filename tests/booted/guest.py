@@ -154,6 +154,32 @@ def test_ranks_have_no_privilege():
     until(lambda: show("StatusText") == "Ready")
 
 
+def test_a_run_has_a_group_of_its_own():
+    run = started_run("--launcher=mpi", "--size=1M", "--cell-ms=60000")
+    ranks = until(lambda: processes("numa_bench"))
+    with open(f"/proc/{ranks[0]}/cgroup", encoding="ascii") as f:
+        path = re.search(r"^0::(.*)$", f.read(), re.M).group(1)
+    assert path.endswith(f"/{UNIT}/numaprobe-run-{run}"), path
+    folder = "/sys/fs/cgroup" + path
+    members = open(f"{folder}/cgroup.procs", encoding="ascii").read().split()
+    assert {str(p) for p in ranks + processes("mpirun")} <= set(members)
+    assert open(f"/proc/{ranks[0]}/oom_score_adj", encoding="ascii").read().strip() == "1000"
+    controllers = open(f"{folder}/cgroup.controllers", encoding="ascii").read().split()
+    print(f"# controllers: {' '.join(controllers) or 'none'}")
+    if "memory" in controllers:
+        assert 512 << 20 < int(open(f"{folder}/memory.max", encoding="ascii").read()) < 8 << 30
+        assert open(f"{folder}/memory.swap.max", encoding="ascii").read().strip() == "0"
+    if "cpu" in controllers:
+        assert open(f"{folder}/cpu.weight", encoding="ascii").read().strip() == "10"
+    said = [c for c in get(f"/v1/runs/{run}")["conditions"] if "control group" in c]
+    assert said == [] if "memory" in controllers else len(said) == 1 and "cannot limit its memory" in said[0], said
+    assert not any(b["kind"] == "disturbing" for b in get("/v1/availability")["warnings"])
+    sh("numaprobe", "cancel", str(run))
+    until(lambda: get(f"/v1/runs/{run}")["state"] == "canceled")
+    until(lambda: not os.path.exists(folder))
+    assert not processes("numa_bench")
+
+
 def test_the_system_is_read_only_inside():
     pid = main_pid()
     enter = ["nsenter", "-t", str(pid), "-m", "setpriv", "--reuid=numaprobe", "--regid=numaprobe", "--clear-groups"]
@@ -163,9 +189,14 @@ def test_the_system_is_read_only_inside():
     sh(*enter, "sh", "-c", "echo 1 >/var/lib/numaprobe/x && rm /var/lib/numaprobe/x")
 
 
+def groups_of_runs():
+    folder = f"/sys/fs/cgroup/system.slice/{UNIT}"
+    return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("numaprobe-run-")]
+
+
 def left_behind():
     return [name for folder in ("/dev/shm", "/run/numaprobe") for name in os.listdir(folder)
-            if name != "numaprobed.sock"] + processes("numa_bench") + processes("mpirun")
+            if name != "numaprobed.sock"] + processes("numa_bench") + processes("mpirun") + groups_of_runs()
 
 
 def test_nothing_is_left_behind():
@@ -209,6 +240,16 @@ def test_it_comes_back_when_it_is_killed():
     assert get(f"/v1/runs/{run}")["state"] == "interrupted"
     until(lambda: not left_behind())
     assert int(show("NRestarts")) == 1
+
+
+def test_the_group_goes_with_a_supervisor_that_is_killed():
+    run = started_run("--launcher=mpi", "--size=1M", "--cell-ms=60000")
+    until(lambda: processes("numa_bench"))
+    assert groups_of_runs() == [f"numaprobe-run-{run}"]
+    (supervisor,) = processes("exe")  # as it was started: /proc/self/exe
+    os.kill(supervisor, signal.SIGKILL)
+    until(lambda: get(f"/v1/runs/{run}")["state"] == "interrupted")
+    until(lambda: not left_behind())
 
 
 def test_it_comes_back_when_it_hangs():

@@ -566,12 +566,16 @@ static void test_disturbing(void)
     put_group("system.slice", 0, 0);
     put_group("system.slice/db.service", 90, 0);
     put_group("system.slice/numaprobed.service", 0, 0);
+    put("proc/self/cgroup", "0::/system.slice/numaprobed.service/numaprobed\n");
+    put_group("system.slice/numaprobed.service/numaprobed", 0, 0);
+    put_group("system.slice/numaprobed.service/numaprobe-run-1", 0, 0);
     struct admitter *a = admitter();
     CHECK(admitter_begin(a, &plan, false, &err) == 0, "a run begins");
     for (int i = 0; i < 2; i++) {
         long us = spend_us();
         put_group("system.slice", 0, ours += us);
         put_group("system.slice/numaprobed.service", 0, ours);
+        put_group("system.slice/numaprobed.service/numaprobe-run-1", 0, ours);
         put_group("system.slice/db.service", 90, database += us);
         CHECK(!admitter_disturbs(a, &b),
               "our own waiting, and what always waits, is nobody's pain");

@@ -298,6 +298,17 @@ static void admission(void)
     CHECK(a.n == 1 && admission_error(&a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
               strstr(err.text, "node 0"),
           "2 x (500 + 64) do not: %s", err.text);
+    p.bytes_per_rank = 400 << 20;
+    p.bytes_per_loader = 200 << 20;
+    snprintf(p.load_cpus, sizeof p.load_cpus, "1");
+    memory_only(&a, &p, &t, root);
+    CHECK(a.n == 1 && strstr(a.list[0].text, "node 0") && strstr(a.list[0].text, "make the load"),
+          "nor do they with 200 MiB that make a load there: %s", a.list[0].text);
+    CHECK(admission_plan_bytes(&p) == ((int64_t)2 * 464 + 200) << 20, "all together");
+    snprintf(p.load_cpus, sizeof p.load_cpus, "3");
+    memory_only(&a, &p, &t, root);
+    CHECK(a.n == 1 && strstr(a.list[0].text, "node 1"), "on node 1: %s", a.list[0].text);
+    *p.load_cpus = '\0';
     p.bytes_per_rank = 100 << 20;
     dir_write(root, "proc/self/cgroup", "0::/a\n");
     dir_write(root, "sys/fs/cgroup/a/memory.max", "209715200\n");

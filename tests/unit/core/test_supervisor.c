@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "core/host_lock.h"
 #include "core/runner_dir.h"
 #include "core/supervisor.h"
@@ -24,6 +25,7 @@
 static char base[64];
 static struct account account;
 static int lock = -1; // what trials hand on
+static const char *group = "";
 
 // --- the program under supervision: test_supervisor MODE FIFO
 
@@ -101,8 +103,8 @@ static void trial_start(struct trial *t, const char *mode, int64_t deadline_s)
     char *words = strdup(mode);
     char *argv[] = {self, words, fifo, NULL}, *envp[] = {entry, secret, NULL};
     t->launch = (struct launch){argv, envp};
-    struct supervisor_job job = {t->dir.path, deadline_s, account.uid,
-                                 account.gid, &t->launch, lock};
+    struct supervisor_job job = {t->dir.path, deadline_s, account.uid, account.gid,
+                                 &t->launch,  group,      lock};
     if (supervisor_spawn(&t->s, &job, &err) < 0)
         printf("# %s\n", err.text);
     free(words);
@@ -207,7 +209,7 @@ static void test_not_started(void)
     struct err err;
     if (run_dir_make(&t.dir, base, 1, &account, &err) < 0)
         abort();
-    struct supervisor_job job = {t.dir.path, 10, account.uid, account.gid, &l, -1};
+    struct supervisor_job job = {t.dir.path, 10, account.uid, account.gid, &l, "", -1};
     CHECK(supervisor_spawn(&t.s, &job, &err) == 0, "spawned");
     struct supervisor_report r = report_of(&t);
     CHECK(r.how == SUP_NOT_STARTED && r.status == ENOENT, "exec's failure comes back");
@@ -233,6 +235,43 @@ static void test_lock(void)
     int next = host_lock_take(path);
     CHECK(next >= 0, "until it is gone");
     close(next);
+}
+
+static void read_of(const char *folder, const char *file, char *out, size_t room)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    *out = '\0';
+    file_read_text(path, out, room);
+}
+
+// A group that is a folder: what the kernel would be told stands in its files.
+static void test_group(void)
+{
+    struct trial t;
+    char folder[100], text[64];
+    snprintf(folder, sizeof folder, "%s/group", base);
+    dir_write(base, "group/cgroup.procs", "");
+    dir_write(base, "group/cgroup.kill", "");
+    group = folder;
+    trial_start(&t, "tree", 60);
+    CHECK(trial_ready(&t), "a run in a group");
+    read_of(folder, "cgroup.procs", text, sizeof text);
+    CHECK_STR(text, "0", "mpirun went in by itself, so all below it is there");
+    read_of(folder, "cgroup.kill", text, sizeof text);
+    CHECK_STR(text, "", "and it lives");
+    supervisor_stop(&t.s);
+    CHECK(report_of(&t).how == SUP_STOPPED, "stopped");
+    read_of(folder, "cgroup.kill", text, sizeof text);
+    CHECK_STR(text, "1", "the group is killed as a whole");
+    trial_end(&t, "group");
+    snprintf(folder, sizeof folder, "%s/empty", base);
+    mkdir(folder, 0700);
+    trial_start(&t, "exit", 10);
+    CHECK(report_of(&t).how == SUP_NOT_STARTED, "without its group a run does not start");
+    trial_end(&t, "no group");
+    CHECK(gone(folder), "the group is removed");
+    group = "";
 }
 
 // A daemon of our own that is killed; its supervisor becomes our child, for we are a subreaper.
@@ -374,6 +413,7 @@ int main(int argc, char **argv)
     account_find(&account, NULL, base, &paths, &err);
     test_ends();
     test_lock();
+    test_group();
     test_not_started();
     test_stop();
     test_daemon_killed();
