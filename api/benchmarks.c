@@ -58,6 +58,10 @@ int availability_get(struct request *q, struct reply *r, struct err *err)
     jsonw_i64(&w, "queued", waiting);
     admission_write_json(now.list, now.n, &w, "blockers");
     admission_write_json(now.warnings, now.n_warnings, &w, "warnings");
+    jsonw_array(&w, "notes");
+    for (int i = 0; i < now.n_notes; i++)
+        jsonw_text(&w, NULL, now.notes[i]);
+    jsonw_end(&w);
     if (now.retry_after_s)
         jsonw_i64(&w, "retry_after_s", now.retry_after_s);
     else

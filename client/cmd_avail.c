@@ -49,6 +49,16 @@ static void print_answer(const struct json *answer, bool available)
         puts("A run would start now.");
 }
 
+static void print_notes(const struct json *notes)
+{
+    for (const struct json *n = json_first(notes); n; n = json_next(n)) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        const char *text = json_text(n);
+        print_safe(&line, text ? text : "");
+        printf("Note: %s.\n", buf_text(&line));
+    }
+}
+
 int cmd_avail(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct column columns[] = {
@@ -75,6 +85,8 @@ int cmd_avail(struct cli *c, const struct invocation *i, struct err *err)
     add_rows(&g, json_get(answer, "warnings"), "noted");
     if (c->output == OUTPUT_TABLE)
         print_answer(answer, available);
+    if (c->output == OUTPUT_TABLE)
+        print_notes(json_get(answer, "notes"));
     if (c->output == OUTPUT_TABLE && g.n_rows)
         putchar('\n');
     if (c->output != OUTPUT_TABLE || g.n_rows)

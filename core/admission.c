@@ -399,6 +399,26 @@ static void check_soon(struct judge *j)
         j->out->retry_after_s = (int)(limit - since) + 1;
 }
 
+__attribute__((format(printf, 2, 3))) static void note(struct judge *j, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(j->out->notes[j->out->n_notes++], sizeof j->out->notes[0], fmt, ap);
+    va_end(ap);
+}
+
+// How busy CPUs were between two readings tells of everybody; the processes of one moment do not.
+static void note_what_is_hidden(struct judge *j)
+{
+    if (!j->in->now->sees_others && !j->in->earlier)
+        note(j, "processes of other accounts are hidden from the daemon (ProtectProc= or a "
+                "container): only the load tells of them; asked again within a minute it "
+                "knows how busy the CPUs were");
+    if (j->in->no_lock)
+        note(j, "other daemons of this host cannot be seen: %.100s cannot be opened",
+             j->in->policy->host_lock);
+}
+
 static void check_instance(struct judge *j)
 {
     if (j->in->other_instance)
@@ -430,6 +450,7 @@ static void check_node_now(struct judge *j)
     check_lasting(j);
     check_soon(j);
     check_hours(j); // last: it may know better when to ask again
+    note_what_is_hidden(j);
 }
 
 void admission_judge(struct admission *a, const struct admission_input *in)

@@ -14,13 +14,15 @@ struct blocker {
     bool forced; // it would refuse, and was overruled
 };
 
-enum { ADMISSION_BLOCKERS_MAX = 24 };
+enum { ADMISSION_BLOCKERS_MAX = 24, ADMISSION_NOTES_MAX = 2 };
 
 struct admission {
     int n; // 0: admitted
     struct blocker list[ADMISSION_BLOCKERS_MAX];
     int n_warnings;
     struct blocker warnings[ADMISSION_BLOCKERS_MAX];
+    int n_notes; // what could not be looked at: nobody there is not the same as nobody seen
+    char notes[ADMISSION_NOTES_MAX][200];
     int retry_after_s; // when to ask again; 0: waiting does not help
 };
 
@@ -46,6 +48,7 @@ struct admission_input {
     double own_load, own_pressure;  // what our last run left in the averages of 60 s and 10 s, at
                                     // most
     bool other_instance, force;
+    bool no_lock;    // there is none, so no other instance can be seen
     int64_t idle_ms; // since our last run; -1: there was none
     int day, minute; // local time; 0 is Monday
 };

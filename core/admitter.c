@@ -117,12 +117,14 @@ static int take_lock(const struct admitter *a)
     return host_lock_take(path);
 }
 
-static bool other_instance(const struct admitter *a)
+static void look_at_lock(const struct admitter *a, struct admission_input *in)
 {
-    if (a->policy.rule[ADMIT_INSTANCE].action == POLICY_IGNORE)
-        return false;
+    if (a->policy.rule[ADMIT_INSTANCE].action == POLICY_IGNORE ||
+        strcmp(a->policy.host_lock, "none") == 0)
+        return;
     CLEANUP_FD int lock = take_lock(a);
-    return lock == HOST_LOCK_TAKEN;
+    in->other_instance = lock == HOST_LOCK_TAKEN;
+    in->no_lock = lock == HOST_LOCK_NONE;
 }
 
 static int *cpus_of(const struct plan *p)
@@ -188,7 +190,7 @@ int admitter_check(struct admitter *a, const struct plan *p, bool force, struct 
         in.earlier = counts(a) ? &a->earlier : NULL;
         in.own_load = own_now(&a->load, LOAD_MS, now_ms);
         in.own_pressure = own_now(&a->pressure, PRESSURE_MS, now_ms);
-        in.other_instance = other_instance(a);
+        look_at_lock(a, &in);
         set_local_time(&in);
     }
     admission_judge(out, &in);

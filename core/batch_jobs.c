@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
+#include "core/readings_proc.h"
 
 #define CGROUP "/sys/fs/cgroup/"
 
@@ -72,25 +74,107 @@ static bool known(const struct batch_job *list, int n, const struct batch_job *j
     return false;
 }
 
-int batch_jobs_find(const char *root, struct batch_job *out, int most)
+struct found {
+    struct batch_job *list;
+    int n, most;
+    char own[4096]; // our control groups
+};
+
+static void add(struct found *f, const struct batch_job *job)
 {
-    char pattern[1200], own[4096] = "";
+    if (*job->name && f->n < f->most && !known(f->list, f->n, job))
+        f->list[f->n++] = *job;
+}
+
+static bool has_manager(const struct found *f, const char *manager)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->list[i].manager, manager) == 0)
+            return true;
+    return false;
+}
+
+// --- by processes
+
+// Slurm's step daemon calls itself "slurmstepd: [12.0]".
+static void add_step(struct found *f, const char *root, int pid)
+{
+    char path[1200], text[256], base[80];
+    struct batch_job job = {.manager = "Slurm"};
+    snprintf(path, sizeof path, "%s/proc/%d/cmdline", root, pid);
+    if (file_read_text(path, text, sizeof text) < 0 || !str_starts(text, "slurmstepd: ["))
+        return;
+    const char *number = strchr(text, '[') + 1;
+    snprintf(job.name, sizeof job.name, "%.*s", (int)strspn(number, "0123456789"), number);
+    snprintf(base, sizeof base, "job_%s", job.name);
+    if (!ours(f->own, base))
+        add(f, &job);
+}
+
+static void find_steps(struct found *f, const char *root)
+{
+    uint64_t end = clock_mono_ns() + JOBS_TIME_US * UINT64_C(1000);
     int n = 0;
-    snprintf(pattern, sizeof pattern, "%s/proc/self/cgroup", root);
-    file_read_text(pattern, own, sizeof own);
+    CLEANUP_MEM int *pids = process_list(root, &n);
+    for (int i = 0; i < n && clock_mono_ns() < end; i++) {
+        char path[1200], name[32];
+        snprintf(path, sizeof path, "%s/proc/%d/comm", root, pids[i]);
+        if (file_read_text(path, name, sizeof name) == 0 && str_starts(name, "slurmstepd"))
+            add_step(f, root, pids[i]);
+    }
+}
+
+// The daemon that starts jobs waits as long as it has none: a child of it is one. Its lock file
+// holds its number.
+static void find_children(struct found *f, const char *root, const char *manager, const char *lock)
+{
+    char path[1200], text[64];
+    struct batch_job job = {.manager = manager};
+    int64_t pid;
+    snprintf(path, sizeof path, "%s%s", root, lock);
+    if (has_manager(f, manager) || file_read_text(path, text, sizeof text) < 0)
+        return;
+    text[strcspn(text, " \n")] = '\0';
+    if (!str_to_i64(text, &pid) || pid < 1)
+        return;
+    snprintf(path, sizeof path, "%s/proc/%lld/task/%lld/children", root, (long long)pid,
+             (long long)pid);
+    if (file_read_text(path, text, sizeof text) < 0 || !*text)
+        return;
+    snprintf(job.name, sizeof job.name, "process %.*s", (int)strspn(text, "0123456789"), text);
+    add(f, &job);
+}
+
+// --- by what they leave
+
+static void find_signs(struct found *f, const char *root)
+{
+    char pattern[1200];
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
         glob_t found;
         snprintf(pattern, sizeof pattern, "%s%s", root, signs[i].pattern);
         if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
             continue;
-        for (size_t k = 0; k < found.gl_pathc && n < most; k++) {
+        for (size_t k = 0; k < found.gl_pathc; k++) {
             const char *base = strrchr(found.gl_pathv[k], '/') + 1;
             struct batch_job job = {.manager = signs[i].manager, .pod = signs[i].pod};
             short_name(base, job.pod, job.name, sizeof job.name);
-            if (*job.name && !ours(own, base) && !known(out, n, &job))
-                out[n++] = job;
+            if (!ours(f->own, base))
+                add(f, &job);
         }
         globfree(&found);
     }
-    return n;
+}
+
+int batch_jobs_find(const char *root, struct batch_job *out, int most)
+{
+    struct found f = {.list = out, .most = most};
+    char path[1200];
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    file_read_text(path, f.own, sizeof f.own);
+    find_signs(&f, root);
+    find_steps(&f, root);
+    find_children(&f, root, "PBS", "/var/spool/pbs/mom_priv/mom.lock");
+    find_children(&f, root, "Torque", "/var/spool/torque/mom_priv/mom.lock");
+    return f.n;
 }

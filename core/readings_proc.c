@@ -12,7 +12,10 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-enum { PATH_ROOM = 1200, THREADS_MAX = 64 };
+enum { PATH_ROOM = 1200, THREADS_MAX = 64, PROCESSES_MAX = 1 << 22 }; // 2^22: the kernel's most
+
+// PROC_PID_INIT_INO of the kernel; namespaces made later have smaller numbers.
+#define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
 static void dir_cleanup(DIR **d)
 {
@@ -62,9 +65,14 @@ static double uptime(const char *root)
 
 bool busy_tasks_visible(const char *root)
 {
-    char path[PATH_ROOM];
+    char path[PATH_ROOM], space[64];
     snprintf(path, sizeof path, "%s/proc/1/stat", root);
-    return access(path, R_OK) == 0;
+    if (access(path, R_OK) < 0)
+        return false;
+    snprintf(path, sizeof path, "%s/proc/self/ns/pid", root);
+    ssize_t n = readlink(path, space, sizeof space - 1);
+    space[n > 0 ? n : 0] = '\0';
+    return n <= 0 || strcmp(space, FIRST_PID_NAMESPACE) == 0;
 }
 
 static int newest_first(const void *a, const void *b)
@@ -94,6 +102,13 @@ static int *list(const char *dir, int most, int *n)
     if (*n)
         qsort(pids, (size_t)*n, sizeof *pids, newest_first);
     return pids;
+}
+
+int *process_list(const char *root, int *n)
+{
+    char dir[PATH_ROOM];
+    snprintf(dir, sizeof dir, "%s/proc", root);
+    return list(dir, PROCESSES_MAX, n);
 }
 
 // The state of a process is that of its first thread; others may run while it waits for them.
@@ -139,12 +154,10 @@ static bool computes(struct busy_task *b, const char *root, int pid, double now_
 
 int busy_tasks_find(const char *root, struct busy_task *out, int most)
 {
-    char dir[PATH_ROOM];
     uint64_t end = clock_mono_ns() + BUSY_TIME_US * UINT64_C(1000);
     double now_s = uptime(root);
     int found = 0, n = 0;
-    snprintf(dir, sizeof dir, "%s/proc", root);
-    CLEANUP_MEM int *pids = list(dir, 1 << 22, &n);
+    CLEANUP_MEM int *pids = process_list(root, &n);
     for (int i = 0; i < n && found < most && clock_mono_ns() < end; i++)
         if (pids[i] != getpid())
             found += computes(&out[found], root, pids[i], now_s);

@@ -8,5 +8,8 @@
 
 enum { BUSY_SHARE = 25, BUSY_TIME_US = 2000 };
 
-bool busy_tasks_visible(const char *root); // those of other accounts too
+// Those of other accounts too: not with hidepid (ProtectProc=), not in a PID namespace.
+bool busy_tasks_visible(const char *root);
 int busy_tasks_find(const char *root, struct busy_task *out, int most);
+// Numbers of the processes, the newest first. free(); NULL if there are none.
+int *process_list(const char *root, int *n);

@@ -324,6 +324,179 @@ static void test_jobs(void)
     blocked(fresh(), ADMIT_BATCH_JOB, 1, "another whose number begins alike");
 }
 
+static void test_job_processes(void)
+{
+    struct look *l = fresh();
+    idle();
+    put("proc/800/comm", "slurmstepd\n");
+    put("proc/800/cmdline", "slurmd");
+    free_now(l, "what only has the name");
+    put("proc/800/cmdline", "slurmstepd: [12.batch]");
+    blocked(l, ADMIT_BATCH_JOB, 1, "the process of a step of Slurm");
+    CHECK(strstr(l->a.list[0].text, "Slurm on this node, such as 12"), "with its number");
+    put("proc/801/comm", "slurmstepd\n");
+    put("proc/801/cmdline", "slurmstepd: [12.0]");
+    put("var/spool/slurmd/job00012/slurm_script", "");
+    blocked(l, ADMIT_BATCH_JOB, 1, "two steps and a folder are one job");
+    idle();
+    put("proc/800/comm", "slurmstepd\n");
+    put("proc/800/cmdline", "slurmstepd: [12.0]");
+    put("proc/self/cgroup", "0::/system.slice/slurmstepd.scope/job_12/step_0/user/task_0\n");
+    free_now(l, "a step that we are in ourselves");
+    static const struct {
+        const char *lock, *manager;
+    } moms[] = {{"var/spool/pbs/mom_priv/mom.lock", "PBS"},
+                {"var/spool/torque/mom_priv/mom.lock", "Torque"}};
+    for (size_t i = 0; i < COUNT_OF(moms); i++) {
+        idle();
+        put(moms[i].lock, "600\n");
+        put("proc/600/task/600/children", "");
+        free_now(l, "pbs_mom without a job");
+        put("proc/600/task/600/children", "4711 4712 ");
+        blocked(l, ADMIT_BATCH_JOB, 1, "children of pbs_mom");
+        CHECK(strstr(l->a.list[0].text, moms[i].manager) &&
+                  strstr(l->a.list[0].text, "process 4711"),
+              "%s", l->a.list[0].text);
+    }
+}
+
+// What was said when nobody was seen.
+static void test_notes(void)
+{
+    char path[100];
+    struct look *l = fresh();
+    idle();
+    judge(l);
+    CHECK(l->a.n_notes == 0, "everything can be seen");
+    snprintf(path, sizeof path, "%s/proc/1/stat", root);
+    unlink(path);
+    judge(l);
+    CHECK(l->a.n_notes == 1 && strstr(l->a.notes[0], "hidden"), "hidepid: %s", l->a.notes[0]);
+    remember(l);
+    judge(l);
+    CHECK(l->a.n_notes == 0, "the CPUs' times tell of everybody");
+    idle();
+    l = fresh();
+    put("proc/self/ns/x", "");
+    snprintf(path, sizeof path, "%s/proc/self/ns/pid", root);
+    CHECK(symlink("pid:[4026531836]", path) == 0, "the first PID namespace");
+    judge(l);
+    CHECK(l->a.n_notes == 0, "has everybody");
+    unlink(path);
+    CHECK(symlink("pid:[4026532000]", path) == 0, "a container's");
+    judge(l);
+    CHECK(l->a.n_notes == 1, "has not");
+}
+
+// --- each kind
+
+static void spoil_busy(struct look *l)
+{
+    (void)l;
+    put("proc/loadavg", "0.05 0.10 0.12 2/412 9123\n");
+    put_process(900, 0, "xhpl", 'R', 90000, 10000, 1);
+}
+
+static void spoil_instance(struct look *l)
+{
+    l->other_instance = true;
+}
+
+static void spoil_steal(struct look *l)
+{
+    remember(l);
+    put_stat(1, 0, 800, 1000);
+}
+
+static void spoil_swap(struct look *l)
+{
+    remember(l);
+    put("proc/vmstat", "pswpin 100\npswpout 2000\n");
+}
+
+static void spoil_soon(struct look *l)
+{
+    l->idle_ms = 1000;
+}
+
+static void spoil_source(struct look *l)
+{
+    (void)l;
+    topology.this_system = false;
+}
+
+static void spoil_node(struct look *l)
+{
+    (void)l;
+    put("sys/devices/system/node/node0/meminfo",
+        "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: 80000 kB\n");
+}
+
+static void spoil_group(struct look *l)
+{
+    (void)l;
+    put("sys/fs/cgroup/system.slice/numaprobed.service/memory.current", "0\n");
+    put("sys/fs/cgroup/system.slice/numaprobed.service/memory.max", "100000000\n");
+}
+
+// What stands in the way of a run on an otherwise idle node: one thing a kind. A kind without a
+// line here fails.
+static const struct {
+    const char *path, *text; // of the machine, or
+    void (*spoil)(struct look *l);
+    const char *rule, *hours; // where the default does not refuse
+    bool elsewhere;           // it is looked for during a run: test_disturbing
+} spoilers[ADMISSION_KINDS] = {
+    [ADMIT_BUSY] = {.spoil = spoil_busy},
+    [ADMIT_LOAD] = {"proc/loadavg", "8.00 0.10 0.12 1/412 9123\n"},
+    [ADMIT_CPU_PRESSURE] = {"proc/pressure/cpu", "some avg10=42.00 avg60=0.10 total=1\n"},
+    [ADMIT_MEMORY_PRESSURE] = {"proc/pressure/memory", "some avg10=6.00 avg60=0.10 total=1\n"},
+    [ADMIT_BATCH_JOB] = {"var/spool/slurmd/n1_12.0", ""},
+    [ADMIT_PODS] = {"sys/fs/cgroup/kubepods.slice/kubepods-podab.slice/x", ""},
+    [ADMIT_INSTANCE] = {.spoil = spoil_instance},
+    [ADMIT_CPU_QUOTA] = {"sys/fs/cgroup/system.slice/cpu.max", "150000 100000\n"},
+    [ADMIT_FREQUENCY] = {"sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1500000\n",
+                         .rule = "refuse:90"},
+    [ADMIT_THROTTLED] = {"sys/class/thermal/cooling_device0/cur_state", "3\n"},
+    [ADMIT_STEAL] = {.spoil = spoil_steal},
+    [ADMIT_SWAP] = {.spoil = spoil_swap},
+    [ADMIT_HOURS] = {.spoil = NULL, .hours = "Tue 10:00-11:00"},
+    [ADMIT_TOO_SOON] = {.spoil = spoil_soon, .rule = "refuse:60"},
+    [ADMIT_DISTURBING] = {.elsewhere = true},
+    [ADMIT_NOT_LIVE] = {.spoil = spoil_source},
+    [ADMIT_MEMORY] = {.spoil = spoil_node},
+    [ADMIT_CGROUP_MEMORY] = {.spoil = spoil_group},
+    [ADMIT_CPUSET] = {"proc/self/status", "Cpus_allowed_list:\t0,2-7\nMems_allowed_list:\t0-1\n"},
+    [ADMIT_MEMS] = {"proc/self/status", "Cpus_allowed_list:\t0-7\nMems_allowed_list:\t1\n"},
+};
+
+static void test_each_kind(void)
+{
+    for (int kind = 0; kind < ADMISSION_KINDS; kind++) {
+        const char *name = admission_kinds[kind].name;
+        struct look *l = fresh();
+        if (spoilers[kind].elsewhere)
+            continue;
+        production();
+        idle();
+        free_now(l, name);
+        if (spoilers[kind].rule)
+            snprintf(policy.text[kind], sizeof policy.text[0], "%s", spoilers[kind].rule);
+        if (spoilers[kind].hours)
+            snprintf(policy.hours_text, sizeof policy.hours_text, "%s", spoilers[kind].hours);
+        CHECK(policy_finish(&policy, NULL) == 0, "%s: the policy", name);
+        if (spoilers[kind].path)
+            put(spoilers[kind].path, spoilers[kind].text);
+        if (spoilers[kind].spoil)
+            spoilers[kind].spoil(l);
+        judge(l);
+        topology.this_system = true;
+        CHECK(l->a.n == 1 && (int)l->a.list[0].kind == kind, "%s alone stands in the way: %s", name,
+              l->a.list[0].text);
+    }
+    production();
+}
+
 static void test_limits(void)
 {
     idle();
@@ -678,6 +851,9 @@ int main(void)
     test_hidden();
     test_averages();
     test_jobs();
+    test_job_processes();
+    test_notes();
+    test_each_kind();
     test_limits();
     test_clocks();
     test_times();
