@@ -254,14 +254,12 @@ int probe_topology(struct topology *t, char **xml, struct err *err)
     return 0;
 }
 
-int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
+int probe_topology_xml(struct topology *t, const char *xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
     struct topology got CLEANUP(topology_fini) = {0};
     if (load(&h, xml, err) < 0 || read_arrays(h, true, &got, err) < 0)
         return -1;
-    got.this_system = false;
-    snprintf(got.source, sizeof got.source, "stored");
     *t = got;
     got = (struct topology){0};
     return 0;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The XML of a topology may come from anybody who may import a run, and hwloc ends the program that
+// gives it certain nonsense (it aborts, or reads where nothing is). So it is read by a child, which
+// leaves plain arrays in memory that we share with it; we believe them only as far as they make
+// sense.
+#include "core/probe.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { READ_MS = 1000 }; // 500 KB, of the largest machines, take 30 ms
+
+struct shared {
+    bool done;
+    struct err err;
+    struct topology t; // without its arrays
+    bool distances;
+    struct topo_cpu cpus[TOPOLOGY_CPUS_MAX];
+    struct topo_node nodes[TOPOLOGY_NODES_MAX];
+    struct topo_cache caches[TOPOLOGY_CACHES_MAX];
+    int distance[TOPOLOGY_NODES_MAX * TOPOLOGY_NODES_MAX];
+};
+
+static int nonsense(struct err *err)
+{
+    return err_set(err, ERR_INVALID, "topology", "hwloc cannot read the stored topology");
+}
+
+// ---- the child
+
+static bool fits(const struct topology *t)
+{
+    return t->n_cpus <= TOPOLOGY_CPUS_MAX && t->n_nodes <= TOPOLOGY_NODES_MAX &&
+           t->n_caches <= TOPOLOGY_CACHES_MAX;
+}
+
+static int hand_over(struct shared *s, const struct topology *t, struct err *err)
+{
+    if (!fits(t))
+        return nonsense(err);
+    size_t n = (size_t)t->n_nodes;
+    s->t = *t;
+    s->distances = t->distance != NULL;
+    memcpy(s->cpus, t->cpus, sizeof *t->cpus * (size_t)t->n_cpus);
+    memcpy(s->nodes, t->nodes, sizeof *t->nodes * n);
+    memcpy(s->caches, t->caches, sizeof *t->caches * (size_t)t->n_caches);
+    if (t->distance)
+        memcpy(s->distance, t->distance, sizeof *t->distance * n * n);
+    return 0;
+}
+
+static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
+{
+    struct topology t = {0};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_DUMPABLE, 0); // its end is no news
+    if (getppid() == parent && probe_topology_xml(&t, xml, &s->err) == 0)
+        s->done = hand_over(s, &t, &s->err) == 0;
+    _exit(0);
+}
+
+// ---- the daemon's side
+
+// Waits for its end, and makes one if that does not come.
+static void await_end(pid_t pid)
+{
+    CLEANUP_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    if (fd < 0 || poll(&end, 1, READ_MS) != 1)
+        kill(pid, SIGKILL); // ours and not buried: the number is still its own
+    waitpid(pid, NULL, 0);
+}
+
+static bool sensible_cpus(const struct shared *s)
+{
+    const struct topology *t = &s->t;
+    for (int i = 0; i < t->n_cpus; i++) {
+        const struct topo_cpu *c = &s->cpus[i];
+        if (c->os < 0 || (i && c->os <= c[-1].os) || c->core < 0 || c->thread < 0 ||
+            c->package < 0 || c->node < -1 || c->l3 < -1 || c->l3 >= t->n_caches)
+            return false;
+    }
+    return t->n_cpus > 0;
+}
+
+static bool sensible(const struct shared *s)
+{
+    const struct topology *t = &s->t;
+    if (!memchr(t->cpu_model, '\0', sizeof t->cpu_model))
+        return false;
+    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || !fits(t) || !sensible_cpus(s))
+        return false;
+    for (int i = 0; i < t->n_nodes; i++)
+        if (s->nodes[i].os < 0 || (i && s->nodes[i].os <= s->nodes[i - 1].os) ||
+            s->nodes[i].memory_bytes < 0 ||
+            !memchr(s->nodes[i].kind, '\0', sizeof s->nodes[i].kind))
+            return false;
+    for (int i = 0; i < t->n_caches; i++)
+        if (s->caches[i].bytes < 0 || s->caches[i].line_bytes < 0 || s->caches[i].n_cpus < 0)
+            return false;
+    return t->n_nodes > 0;
+}
+
+static void *copy(const void *from, size_t bytes)
+{
+    void *to = malloc(bytes ? bytes : 1);
+    return to && bytes ? memcpy(to, from, bytes) : to;
+}
+
+static int take_over(struct topology *out, const struct shared *s, struct err *err)
+{
+    struct topology t CLEANUP(topology_fini) = s->t;
+    size_t n = (size_t)t.n_nodes;
+    t.cpus = copy(s->cpus, sizeof *s->cpus * (size_t)t.n_cpus);
+    t.nodes = copy(s->nodes, sizeof *s->nodes * n);
+    t.caches = copy(s->caches, sizeof *s->caches * (size_t)t.n_caches);
+    t.distance = s->distances ? copy(s->distance, sizeof *s->distance * n * n) : NULL;
+    if (!t.cpus || !t.nodes || !t.caches || (s->distances && !t.distance))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
+    t.this_system = false;
+    snprintf(t.source, sizeof t.source, "stored");
+    *out = t;
+    t = (struct topology){0};
+    return 0;
+}
+
+static int read_by_child(struct topology *t, struct shared *s, const char *xml, struct err *err)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return err_sys(err, "no process can be made to read the topology");
+    if (pid == 0)
+        child(s, xml, parent);
+    await_end(pid);
+    if (s->err.code != ERR_NONE) {
+        if (err)
+            *err = s->err;
+        return -1;
+    }
+    return s->done && sensible(s) ? take_over(t, s, err) : nonsense(err);
+}
+
+int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
+{
+    struct shared *s =
+        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s == MAP_FAILED)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
+    int rc = read_by_child(t, s, xml, err);
+    munmap(s, sizeof *s);
+    return rc;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/fuzz.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/core/dir.h"
+
+const struct fuzz_target fuzz_targets[] = {
+    {"request", fuzz_request_begin, fuzz_request, 20000},
+    {"http", NULL, fuzz_http, 50000},
+    {"api", fuzz_api_begin, fuzz_api, 1500},
+    {"records", fuzz_records_begin, fuzz_records, 10000},
+    {"config", fuzz_config_begin, fuzz_config, 5000},
+    {"tokens", fuzz_tokens_begin, fuzz_tokens, 5000},
+    {"import", NULL, fuzz_import, 5000},
+    {"client", fuzz_client_begin, fuzz_client, 10000},
+    {"client_config", fuzz_client_config_begin, fuzz_client_config, 5000},
+    {"topology", NULL, fuzz_topology, 1000},
+    {"readings", fuzz_readings_begin, fuzz_readings, 1000},
+    {0},
+};
+
+const struct fuzz_target *fuzz_find(const char *name)
+{
+    for (const struct fuzz_target *t = fuzz_targets; t->name; t++)
+        if (strcmp(t->name, name) == 0)
+            return t;
+    return NULL;
+}
+
+static char dir[256];
+
+static void remove_dir(void)
+{
+    dir_remove(dir);
+}
+
+void fuzz_begin(const struct fuzz_target *t)
+{
+    const char *below = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    snprintf(dir, sizeof dir, "%s/numaprobe-fuzz-XXXXXX", below);
+    fuzz_hold(mkdtemp(dir) != NULL);
+    atexit(remove_dir);
+    if (t->begin)
+        t->begin(dir);
+}
+
+_Noreturn void fuzz_broken(const char *promise, const char *file, int line)
+{
+    fprintf(stderr, "%s:%d: broken: %s\n", file, line, promise);
+    abort();
+}
+
+char *fuzz_text(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    fuzz_hold(text != NULL);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    return text;
+}
+
+void fuzz_write(const char *path, const void *data, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    fuzz_hold(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    close(fd);
+}
