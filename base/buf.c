@@ -27,6 +27,13 @@ void buf_reset(struct buf *b)
         b->data[0] = '\0';
 }
 
+static bool any_failed;
+
+bool buf_any_failed(void)
+{
+    return any_failed;
+}
+
 static bool buf_reserve(struct buf *b, size_t extra)
 {
     if (b->failed)
@@ -39,7 +46,7 @@ static bool buf_reserve(struct buf *b, size_t extra)
         room *= 2;
     char *data = room >= need ? realloc(b->data, room) : NULL;
     if (!data) {
-        b->failed = true;
+        b->failed = any_failed = true;
         return false;
     }
     b->data = data;

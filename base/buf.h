@@ -17,6 +17,9 @@ struct buf {
 
 void buf_free(struct buf *b); // frees and resets; also a cleanup function
 bool buf_ok(const struct buf *b);
+// Some buffer of this program could not grow, at any time: a command that prints one answer asks at
+// its end.
+bool buf_any_failed(void);
 void buf_reset(struct buf *b); // empty, keeps the memory
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_str(struct buf *b, const char *s);

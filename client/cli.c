@@ -401,8 +401,10 @@ static int report_as_plugin(const struct err *err)
 {
     enum { PLUGIN_UNKNOWN = 3 };
     CLEANUP_BUF struct buf b = BUF_INIT;
+    print_safe(&b, err->member);
+    buf_str(&b, *err->member ? ": " : "");
     print_safe(&b, err->text);
-    printf("NUMAPROBE UNKNOWN - %s%s%s\n", err->member, *err->member ? ": " : "", buf_text(&b));
+    printf("NUMAPROBE UNKNOWN - %s\n", buf_text(&b));
     return PLUGIN_UNKNOWN;
 }
 
@@ -420,6 +422,10 @@ static int flush_output(int status)
 {
     struct err err = {0};
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (print_lost() && status == 0) {
+        err_set(&err, ERR_NO_MEMORY, "", "no memory for all of the output");
+        status = cli_report(NULL, &err);
+    }
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
     if (errno == EPIPE || (poll(&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP)))

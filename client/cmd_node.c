@@ -137,9 +137,11 @@ int cmd_node(struct cli *c, const struct invocation *i, struct err *err)
     if (c->output == OUTPUT_TABLE) {
         CLEANUP_BUF struct buf b = BUF_INIT;
         print_safe(&b, json_get_text(node, "node", "?"));
-        buf_fmt(&b, ": class %.12s, config %.12s; ranks run as ",
-                json_get_text(json_get(f, "class"), "hash", "?"),
-                json_get_text(json_get(f, "config"), "hash", "?"));
+        char hashes[80];
+        snprintf(hashes, sizeof hashes, ": class %.12s, config %.12s; ranks run as ",
+                 json_get_text(json_get(f, "class"), "hash", "?"),
+                 json_get_text(json_get(f, "config"), "hash", "?"));
+        print_safe(&b, hashes);
         print_safe(&b, json_get_text(node, "job_account", "?"));
         printf("%s\n\n", buf_text(&b));
     }

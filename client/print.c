@@ -11,6 +11,9 @@
 #include "base/jsonw.h"
 #include "base/str.h"
 
+// Set for good: what was printed is not all that there was to say.
+static bool lost;
+
 void grid_init(struct grid *g, const struct column *columns, int n)
 {
     *g = (struct grid){.columns = columns, .n_columns = n};
@@ -31,7 +34,7 @@ void grid_cell(struct grid *g, const char *fmt, ...)
         int room = g->room ? g->room * 2 : 64;
         char **cells = realloc(g->cells, (size_t)room * sizeof *cells);
         if (!cells) {
-            g->failed = true;
+            g->failed = lost = true;
             return;
         }
         g->cells = cells;
@@ -98,6 +101,11 @@ static void escape_hidden(struct buf *out, const char *json)
         buf_fmt(out, "\\u%04x", code);
         p += n;
     }
+}
+
+bool print_lost(void)
+{
+    return lost || buf_any_failed();
 }
 
 void print_buf(const struct buf *b)
@@ -179,7 +187,8 @@ void print_bytes(char *out, size_t room, double bytes)
         bytes /= 1024;
         i++;
     }
-    snprintf(out, room, bytes < 10 && bytes != (int)bytes ? "%.1f %s" : "%.0f %s", bytes, units[i]);
+    snprintf(out, room, bytes < 10 && bytes != floor(bytes) ? "%.1f %s" : "%.0f %s", bytes,
+             units[i]);
 }
 
 // Characters, not bytes: continuation bytes do not count.
@@ -282,6 +291,8 @@ void grid_print(const struct grid *g, const struct cli *c)
         [OUTPUT_NDJSON] = write_ndjson,
         [OUTPUT_CSV] = write_csv,
     };
+    if (g->failed) // cells would stand in the columns of others
+        return;
     if (c->output == OUTPUT_TABLE)
         write_table(g, print_colour(c));
     else

@@ -116,7 +116,7 @@ static int result_read(struct result *r, const struct json *answer, struct err *
             return err_prefix(err, "the answer of the server");
         r->n_matrices++;
         if (!plain(to->name) || !plain(to->unit) || !plain(to->quantity) || !plain(to->row.name) ||
-            !plain(to->col.name))
+            !plain(to->col.name) || !plain(to->row.unit) || !plain(to->col.unit))
             return err_set(err, ERR_UNREACHABLE, "url", "the answer names a matrix strangely");
     }
     const struct json *ranks = json_get(answer, "ranks");

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every allocation and every system call of eleven scenarios fails once, one at a time.
+
+The claim: nothing ends by a signal, nothing hangs, what was acknowledged is there, and nothing says that it went well
+which did not. NUMAPROBE_FAULTS=all tries each call of each kind; a number, so many of each scenario, of a seed that is
+told (NUMAPROBE_SEED repeats it). tests/fakes/fail_nth.c does the work.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from conftest import FINAL, Daemon, build_dir, fake_bench_env
+from faults import KINDS, Faults
+
+SAMPLE = os.environ.get("NUMAPROBE_FAULTS", "25")
+SEED = int(os.environ.get("NUMAPROBE_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+FAKES = build_dir() / "tests" / "fakes"
+MPIRUN = pathlib.Path(__file__).resolve().parents[1] / "fakes" / "fake_mpirun.py"
+
+pytestmark = pytest.mark.skipif(not (FAKES / "fail_nth.so").exists(),
+                                reason="calls cannot be made to fail beside a sanitizer")
+
+
+def sample(counts, leave_out=()):
+    """[(kind, n)] of the calls that a run without faults has counted."""
+    every = [(kind, n) for kind in KINDS if kind not in leave_out for n in range(1, counts[kind] + 1)]
+    if SAMPLE == "all":
+        return every
+    # A kind with few calls is as good as one with thousands.
+    chance, chosen = random.Random(SEED), []
+    kinds = [k for k in KINDS if counts[k] and k not in leave_out]
+    while kinds and len(chosen) < min(int(SAMPLE), len(every)):
+        kind = kinds[len(chosen) % len(kinds)]
+        chosen.append((kind, chance.randint(1, counts[kind])))
+    return chosen
+
+
+class Tally:
+    """What came of it, for people who read the log."""
+
+    def __init__(self, scenario):
+        self.scenario, self.tried, self.struck = scenario, 0, 0
+
+    def add(self, struck):
+        self.tried += 1
+        self.struck += bool(struck)
+
+    def done(self, calls):
+        print(f"{self.scenario}: {self.tried} of {calls} calls, {self.struck} struck, seed {SEED}")
+        assert self.struck > 0
+
+
+def wrong(kind, n, what):
+    return f"call {n} of kind {kind} fails: {what} (NUMAPROBE_SEED={SEED})"
+
+
+# ---- the daemon
+
+class FaultyDaemon(Daemon):
+    """One whose own calls fail (or those of the supervisor, by `program`)."""
+
+    def __init__(self, home, program="--listen"):
+        home.mkdir(exist_ok=True)
+        exe = home / "numaprobed"
+        if not exe.exists():
+            shutil.copy(FAKES / "numaprobed_faulty", exe)
+        self.faults = Faults(f"{exe}.faults", program)
+        super().__init__(exe, home, {**fake_bench_env(), "NUMAPROBE_MPIRUN": str(MPIRUN)})
+
+    def ended(self):
+        return self.process.poll()
+
+    def start_or_end(self):
+        """True: it serves. Else it has ended, and not by a signal."""
+        self.home.chmod(0o755)
+        self.log = []
+        self.process = subprocess.Popen(
+            [str(self.program), "--listen=127.0.0.1:0", f"--state-dir={self.home}/state",
+             f"--run-dir={self.home}/run", "--anonymous=admin"],
+            env=self.env, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        for line in self.process.stderr:
+            line = line.decode(errors="replace")
+            self.log.append(line)
+            if "event=ready" in line:
+                self.port = int(line.split("listen=127.0.0.1:")[1].split()[0].split(",")[0])
+                os.set_blocking(self.process.stderr.fileno(), False)
+                return True
+        self.process.wait(20)
+        return False
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    daemon = FaultyDaemon(tmp_path / "d").start()
+    daemon.run(size="1-2", ranks="one-per-numa")
+    yield daemon
+    assert daemon.stop() == 0, "\n".join(daemon.log)
+    daemon.faults.close()
+
+
+def ask(daemon, *request, **more):
+    """The answer, or None if the connection was cut."""
+    try:
+        return daemon.request(*request, **more)
+    except (OSError, ValueError) as e:  # refused, cut, cut in the middle
+        assert "timed out" not in str(e), f"{request} hangs"
+        return None
+    except Exception as e:  # http.client's own
+        assert type(e).__module__ == "http.client", repr(e)
+        return None
+
+
+def each_fault(daemon, scenario, act, check, leave_out=()):
+    """act() with each fault; check(answer, kind, n) afterwards, without one."""
+    daemon.faults.arm()
+    act()
+    daemon.faults.disarm()
+    counts, tally = daemon.faults.counts(), Tally(scenario)
+    for kind, n in sample(counts, leave_out):
+        daemon.faults.arm(kind, n)
+        answer = act()
+        tally.add(daemon.faults.disarm())
+        assert daemon.ended() is None, wrong(kind, n, f"the daemon ended: {daemon.ended()}")
+        assert ask(daemon, "GET", "/healthz").status == 200, wrong(kind, n, "it does not serve on")
+        check(answer, kind, n)
+    tally.done(sum(counts.values()))
+
+
+READS = ["/v1/node", "/v1/topology", "/v1/runs", "/v1/runs/1", "/v1/runs/1/matrix", "/v1/runs/1/report",
+         "/v1/runs/1/matrix.svg", "/v1/runs/1/export", "/v1/history", "/v1/compare?base=1&target=1", "/v1/storage",
+         "/v1/changes", "/v1/availability", "/v1/baselines", "/metrics", "/readyz?verbose"]
+
+
+def test_reads(faulty):
+    """1. Reading: what is answered with 200 is whole and the same as ever."""
+    volatile = {"/metrics", "/v1/storage", "/v1/availability", "/readyz?verbose", "/v1/node"}
+    whole = {path: faulty.get(path).body for path in READS}
+
+    def act():
+        return {path: ask(faulty, "GET", path) for path in READS}
+
+    def check(answers, kind, n):
+        for path, answer in answers.items():
+            if not answer or answer.status >= 400:
+                assert not answer or answer.status in (500, 503), wrong(kind, n, f"{path}: {answer.status}")
+                continue
+            if path in volatile:
+                assert len(answer.body) > 20, wrong(kind, n, f"{path} is cut")
+            else:
+                assert answer.body == whole[path], wrong(kind, n, f"{path} is another")
+    each_fault(faulty, "reads", act, check)
+
+
+def submit_and_wait(daemon):
+    answer = ask(daemon, "POST", "/v1/runs", {"benchmark": "latency", "size": "1-2", "ranks": "one-per-numa"})
+    end = time.monotonic() + 30
+    while answer and answer.status == 202 and time.monotonic() < end:
+        run = ask(daemon, "GET", f"/v1/runs/{answer.json['id']}?wait=5")
+        if run and run.status == 200 and run.json["state"] in FINAL:
+            break
+    return answer
+
+
+def check_run(daemon, answer, kind, n):
+    if not answer or answer.status != 202:
+        return
+    run = ask(daemon, "GET", f"/v1/runs/{answer.json['id']}?wait=30")
+    assert run.status == 200, wrong(kind, n, "an acknowledged run is lost")
+    assert run.json["state"] in FINAL, wrong(kind, n, f"stuck: {run.body}")
+    if run.json["state"] == "succeeded":
+        matrix = daemon.get(f"/v1/runs/{answer.json['id']}/matrix").json["matrices"][0]
+        numbers = [cell["median"] for row in matrix["cells"] for cell in row]
+        assert len(numbers) == 2 and all(numbers), wrong(kind, n, "a success without its numbers")
+    else:
+        assert run.json["error"]["text"], wrong(kind, n, "it failed and does not say why")
+
+
+def check_nothing_left(daemon):
+    left = [d for d in (daemon.home / "run").iterdir() if d.is_dir()]
+    assert not left, f"left behind: {left}"
+
+
+def test_run(faulty):
+    """2. A run, from asking to its end: never lost, never stuck, never a success that is none."""
+    each_fault(faulty, "run", lambda: submit_and_wait(faulty), lambda *a: check_run(faulty, *a))
+
+
+def test_supervisor(tmp_path):
+    """3. The same, with the fault in the process that owns the run's processes."""
+    daemon = FaultyDaemon(tmp_path / "d", "--supervise").start()
+
+    def check(answer, kind, n):
+        check_run(daemon, answer, kind, n)
+        check_nothing_left(daemon)
+    each_fault(daemon, "supervisor", lambda: submit_and_wait(daemon), check)
+    assert daemon.stop() == 0
+
+
+def test_import(faulty):
+    """4. An import: what was acknowledged is there."""
+    serial = iter(range(1, 1 << 20))
+
+    def act():
+        table = f"size (MB),0,1\n1,10.{next(serial)},10.25\n2,11.5,11.25\n"
+        return ask(faulty, "POST", "/v1/imports?node=elsewhere", table, {"Content-Type": "text/csv"})
+
+    def check(answer, kind, n):
+        if answer and answer.status < 300:
+            run = faulty.get(f"/v1/runs/{answer.json['id']}/matrix")
+            assert run.status == 200 and "10.25" in str(run.body), wrong(kind, n, "the import is lost")
+        else:
+            assert not answer or answer.status in (500, 503), wrong(kind, n, answer.status)
+    each_fault(faulty, "import", act, check)
+
+
+def test_changes_of_state(faulty):
+    """5. Labels, baselines, tokens: what was acknowledged holds, what was refused changed nothing that was there."""
+    serial = iter(range(1, 1 << 20))
+
+    def act():
+        name = f"x{next(serial)}"
+        return name, [ask(faulty, "PUT", "/v1/runs/1/label", {"label": name}),
+                      ask(faulty, "PUT", f"/v1/baselines/{name}", {"runs": [1]}),
+                      ask(faulty, "POST", "/v1/tokens", {"name": name, "scope": "read"})]
+
+    def check(answer, kind, n):
+        name, (label, baseline, token) = answer
+        if label and label.status == 200:
+            assert faulty.get("/v1/runs/1").json["label"] == name, wrong(kind, n, "the label is lost")
+        if baseline and baseline.status < 300:
+            assert faulty.get(f"/v1/baselines/{name}").status == 200, wrong(kind, n, "the baseline is lost")
+        if token and token.status < 300:
+            known = faulty.get("/v1/node", Authorization="Bearer " + token.json["token"]).status
+            assert known == 200, wrong(kind, n, "the token is none")
+        ask(faulty, "DELETE", f"/v1/baselines/{name}")
+        ask(faulty, "DELETE", f"/v1/tokens/{name}")
+    each_fault(faulty, "changes of state", act, check)
+
+
+def whole_database(path):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return db.execute("PRAGMA integrity_check").fetchone()[0] == "ok" and \
+            db.execute("SELECT count(*) FROM run").fetchone()[0] >= 1
+
+
+@pytest.mark.parametrize("program", ["--listen", "--database"])
+def test_backup(tmp_path, program):
+    """6. A copy of the database, with the fault in the daemon and in the child that copies."""
+    daemon = FaultyDaemon(tmp_path / "d", program).start()
+    daemon.run(size="1-2", ranks="one-per-numa")
+
+    def check(answer, kind, n):
+        if answer and answer.status == 200 and len(answer.body) == int(answer.headers["Content-Length"]):
+            copy = tmp_path / f"{kind}-{n}.db"
+            copy.write_bytes(answer.body)
+            assert whole_database(copy), wrong(kind, n, "the copy is none")
+            copy.unlink()
+    each_fault(daemon, f"backup ({program})", lambda: ask(daemon, "GET", "/v1/backup"), check)
+    assert daemon.stop() == 0
+
+
+def check_serves(daemon, runs):
+    assert ask(daemon, "GET", "/healthz").status == 200
+    assert len(daemon.get("/v1/runs").json["runs"]) == runs
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_start(tmp_path, fresh):
+    """7, 8. Starting, with nothing and with a history: it serves, or ends with a status and a line that says why; the
+    next start is as if nothing had been."""
+    home = tmp_path / "d"
+    daemon = FaultyDaemon(home)
+    runs = 0
+    if not fresh:
+        daemon.start()
+        daemon.run(size="1-2", ranks="one-per-numa")
+        daemon.stop()
+        runs = 1
+    forget = (lambda: shutil.rmtree(home / "state", ignore_errors=True)) if fresh else lambda: None
+    forget()
+    daemon.faults.arm()
+    assert daemon.start_or_end()
+    daemon.faults.disarm()
+    counts, tally = daemon.faults.counts(), Tally("start " + ("fresh" if fresh else "again"))
+    assert daemon.stop() == 0
+    for kind, n in sample(counts):
+        forget()
+        daemon.faults.arm(kind, n)
+        serves = daemon.start_or_end()
+        tally.add(daemon.faults.disarm())
+        if serves:
+            if ask(daemon, "GET", "/healthz") is None:  # the fault waited for the first connection
+                pass
+            assert len(daemon.get("/v1/runs").json["runs"]) == runs, wrong(kind, n, "runs are lost")
+            assert daemon.stop() == 0, wrong(kind, n, "".join(map(str, daemon.log)))
+            continue
+        status = daemon.process.returncode
+        assert status > 0, wrong(kind, n, f"status {status}\n" + "".join(daemon.log))
+        assert any(line.strip() for line in daemon.log), wrong(kind, n, "it ends and does not say why")
+        assert daemon.start_or_end(), wrong(kind, n, "the next start fails:\n" + "".join(daemon.log))
+        check_serves(daemon, runs)
+        assert daemon.stop() == 0
+    tally.done(sum(counts.values()))
+
+
+# ---- programs that end
+
+class Program:
+    """A command with fail_nth.so before it."""
+
+    def __init__(self, tmp_path, argv, env=None):
+        self.argv = [str(a) for a in argv]
+        self.faults = Faults(tmp_path / "faults")
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LD_PRELOAD": str(FAKES / "fail_nth.so"),
+                    "FAULTS": self.faults.path, **(env or {})}
+
+    def run(self, kind="memory", n=0):
+        self.faults.arm(kind, n)
+        done = subprocess.run(self.argv, env=self.env, capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+        return done, self.faults.disarm()
+
+    def each_fault(self, scenario, check):
+        good, _ = self.run()
+        assert good.returncode == 0, good.stderr
+        check(good, "none", 0)
+        counts, tally = self.faults.counts(), Tally(scenario)
+        for kind, n in sample(counts):
+            done, struck = self.run(kind, n)
+            tally.add(struck)
+            assert done.returncode >= 0, wrong(kind, n, signal.Signals(-done.returncode).name)
+            if done.returncode:
+                assert done.stderr.strip(), wrong(kind, n, f"status {done.returncode} and no word why")
+            else:
+                check(done, kind, n)
+        tally.done(sum(counts.values()))
+
+
+@pytest.fixture(scope="module")
+def served(numaprobed, tmp_path_factory):
+    """A daemon without faults, with a run."""
+    d = Daemon(numaprobed, tmp_path_factory.mktemp("served"), {**fake_bench_env(), "NUMAPROBE_MPIRUN": str(MPIRUN)})
+    d.start()
+    d.run(size="1-2", ranks="one-per-numa")
+    yield d
+    assert d.stop() == 0
+
+
+def client(tmp_path, daemon, *words):
+    return Program(tmp_path, [build_dir() / "client" / "numaprobe", f"--url=http://127.0.0.1:{daemon.port}", *words])
+
+
+@pytest.mark.parametrize("words", [["runs"], ["show", "1"], ["report", "1"], ["topo", "-o", "csv"],
+                                   ["export", "1"], ["matrix", "1", "-o", "ndjson"]], ids=lambda w: w[0])
+def test_client_reads(tmp_path, served, words):
+    """9. The command line: status 0 means that all of it was printed."""
+    program = client(tmp_path, served, *words)
+    good = program.run()[0].stdout
+
+    def check(done, kind, n):
+        assert done.stdout == good, wrong(kind, n, f"status 0 and not all of it:\n{done.stdout.decode()}")
+    program.each_fault("client " + words[0], check)
+
+
+def test_client_files(tmp_path, served):
+    """10. Files that the command line writes: status 0 means that they are whole."""
+    kept = tmp_path / "kept"
+
+    def written(words, is_whole):
+        def check(_, kind, n):
+            assert is_whole(kept), wrong(kind, n, f"{words[0]} wrote something else")
+            kept.unlink()
+        client(tmp_path, served, *words).each_fault("client " + words[0], check)
+        kept.unlink(missing_ok=True)
+    whole = served.get("/v1/runs/1/export").json
+    written(["export", "1", f"--file={kept}"], lambda f: json.loads(f.read_text())["matrices"] == whole["matrices"])
+    picture = served.get("/v1/runs/1/matrix.svg").body
+    written(["plot", "1", f"--file={kept}"], lambda f: f.read_bytes() == picture)
+    written(["backup", kept, "--force"], whole_database)
+
+
+def test_bench(tmp_path):
+    """11. numa_bench without MPI: status 0 means a whole table of numbers."""
+    program = Program(tmp_path, [build_dir() / "bench" / "numa_bench", "--np=1", "--size=32K", "--json",
+                                 "--quick"])
+
+    def check(done, kind, n):
+        answer = json.loads(done.stdout)
+        cells = [c for m in answer["matrices"] for row in m["cells"] for c in row]
+        assert cells and all(c["median"] > 0 for c in cells), wrong(kind, n, done.stdout)
+    program.each_fault("numa_bench", check)
