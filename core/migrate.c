@@ -23,6 +23,7 @@ enum {
     AT_USER_VERSION = 60,
     AT_APPLICATION_ID = 68,
     AT_PAGES_VALID_FOR = 92,
+    FIRST_PAGE_BYTES = 8192, // our page_size, see core/store.c
 };
 
 static int64_t latest(const struct embedded *steps)
@@ -75,12 +76,19 @@ static int check_header(const unsigned char *head, int64_t n, int64_t bytes, boo
     return 0;
 }
 
-static bool has_log(const char *path)
+static bool has_beside(const char *path, const char *suffix)
 {
-    char log[600];
+    char beside[600];
     struct stat st;
-    snprintf(log, sizeof log, "%s-wal", path);
-    return stat(log, &st) == 0 && st.st_size > 0;
+    snprintf(beside, sizeof beside, "%s%s", path, suffix);
+    return stat(beside, &st) == 0 && st.st_size > 0;
+}
+
+// A daemon was killed while it made the file: SQLite rolls that back, and then the file is empty.
+// Later there is never a journal, only a log.
+static bool half_made(const char *path, int64_t bytes)
+{
+    return bytes <= FIRST_PAGE_BYTES && has_beside(path, "-journal");
 }
 
 int migrate_check_file(const char *path, const struct embedded *steps, struct err *err)
@@ -93,9 +101,9 @@ int migrate_check_file(const char *path, const struct embedded *steps, struct er
     ssize_t n = read(fd, head, sizeof head);
     if (n < 0 || fstat(fd, &st) < 0)
         return err_set(err, ERR_STORAGE, "", "%s: %s", path, strerror(errno));
-    if (n == 0)
+    if (n == 0 || half_made(path, (int64_t)st.st_size))
         return 0;
-    if (check_header(head, n, (int64_t)st.st_size, has_log(path), path, err) < 0)
+    if (check_header(head, n, (int64_t)st.st_size, has_beside(path, "-wal"), path, err) < 0)
         return -1;
     return check_identity(path, big_endian(head + AT_APPLICATION_ID),
                           big_endian(head + AT_USER_VERSION), steps, err);

@@ -113,9 +113,13 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_LOG_GET] = "SELECT text FROM log WHERE run_id = ?1",
 };
 
+// One transaction: a kill between two would leave a database that says it is nobody's.
 static const char *const before_first_table[] = {
-    "PRAGMA page_size=8192", "PRAGMA auto_vacuum=INCREMENTAL",
+    "BEGIN",
+    "PRAGMA page_size=8192",
+    "PRAGMA auto_vacuum=INCREMENTAL",
     "PRAGMA application_id=1853189473", // STORE_APPLICATION_ID
+    "COMMIT",
 };
 _Static_assert(STORE_APPLICATION_ID == 1853189473, "the pragma above says the same");
 
@@ -262,7 +266,7 @@ static int make_file(const char *path, struct err *err)
 
 static int open_db(struct store *s, struct err *err)
 {
-    bool fresh = file_empty(s->path);
+    int64_t pages;
     if (make_file(s->path, err) < 0)
         return -1;
     int rc = sqlite3_open_v2(s->path, &s->db,
@@ -274,7 +278,10 @@ static int open_db(struct store *s, struct err *err)
     sqlite3_busy_timeout(s->db, 5000);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    if (fresh && exec_list(s, before_first_table, COUNT_OF(before_first_table), err) < 0)
+    // Asked of SQLite, which first rolls back what a kill has left of the first pages.
+    if (sq_number(s->db, "PRAGMA page_count", &pages, err) < 0)
+        return -1;
+    if (!pages && exec_list(s, before_first_table, COUNT_OF(before_first_table), err) < 0)
         return -1;
     return exec_list(s, settings, COUNT_OF(settings), err);
 }

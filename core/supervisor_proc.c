@@ -116,28 +116,50 @@ int proc_kill_below(int signo, pid_t except)
     return n;
 }
 
+// The words of /proc/N/<name>, each with its NUL, at most `room` bytes with a last NUL.
 // Environments are at most a few pages here: ours are built from nothing.
-static bool has_entry(pid_t pid, const char *entry)
+static size_t read_words(pid_t pid, const char *name, char *text, size_t room)
 {
-    char path[64], text[32768];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t have = 0;
-    for (ssize_t n; fd >= 0 && have < sizeof text - 1 &&
-                    (n = read(fd, text + have, sizeof text - 1 - have)) > 0;)
+    for (ssize_t n; fd >= 0 && have < room - 1 && (n = read(fd, text + have, room - 1 - have)) > 0;)
         have += (size_t)n;
     text[have] = 0;
+    return have;
+}
+
+// The run's supervisor itself: its directory is among its arguments, its environment is empty.
+static bool supervises(pid_t pid, const char *nonce)
+{
+    char text[2048], tail[80];
+    size_t have = read_words(pid, "cmdline", text, sizeof text);
+    size_t option = strlen(text) + 1;
+    size_t dir = option < have ? option + strlen(text + option) + 1 : have;
+    if (dir >= have || strcmp(text + option, "--supervise") != 0)
+        return false;
+    int n = snprintf(tail, sizeof tail, "-%s", nonce);
+    size_t len = strlen(text + dir);
+    return len > (size_t)n && strcmp(text + dir + len - (size_t)n, tail) == 0;
+}
+
+static bool belongs_to(pid_t pid, const char *nonce)
+{
+    char text[32768], entry[80];
+    size_t have = read_words(pid, "environ", text, sizeof text);
+    snprintf(entry, sizeof entry, "NUMAPROBE_NONCE=%s", nonce);
     for (size_t at = 0; at < have; at += strlen(text + at) + 1)
         if (strcmp(text + at, entry) == 0)
             return true;
-    return false;
+    return supervises(pid, nonce);
 }
 
 // By pidfd: the number may belong to somebody else by the time of the signal.
-static bool kill_and_wait(pid_t pid, const char *entry)
+static bool kill_and_wait(pid_t pid, const char *nonce)
 {
     CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0 || !has_entry(pid, entry) ||
+    if (pidfd < 0 || !belongs_to(pid, nonce) ||
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
         return false;
     struct pollfd gone = {.fd = pidfd, .events = POLLIN};
@@ -147,14 +169,12 @@ static bool kill_and_wait(pid_t pid, const char *entry)
 
 int proc_kill_nonce(const char *nonce)
 {
-    char entry[80];
     int total = 0;
-    snprintf(entry, sizeof entry, "NUMAPROBE_NONCE=%s", nonce);
     for (int round = 0, n = 1; n > 0 && round < 10; round++) {
         DIR *proc CLEANUP(dir_cleanup) = opendir("/proc");
         n = 0;
         for (pid_t pid; proc && (pid = next_pid(proc));)
-            if (pid != getpid() && has_entry(pid, entry) && kill_and_wait(pid, entry))
+            if (pid != getpid() && belongs_to(pid, nonce) && kill_and_wait(pid, nonce))
                 n++;
         total += n;
     }
