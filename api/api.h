@@ -29,6 +29,7 @@ struct api_services { // borrowed
     struct runner *runner;
     struct keeper *keeper;
     struct api_access access;
+    struct run_bodies *bodies; // the server's own
 };
 
 struct api_config {

@@ -14,12 +14,20 @@ enum {
     RETRY_DAMAGED_S = 1, // the database is set aside as soon as this is answered
 };
 
-static int try_route(struct request *q, struct reply *r, struct err *err)
+const struct route *route_of(struct request *q, const char **allow, struct err *err)
 {
     struct route_args args = {0};
-    const struct route *route = route_find(routes, q->method, q->path, &args, &r->allow, err);
+    if (q->route)
+        return q->route;
+    q->route = route_find(routes, q->method, q->path, &args, allow, err);
     q->arg = args.id;
     memcpy(q->name, args.name, sizeof q->name);
+    return q->route;
+}
+
+static int try_route(struct request *q, struct reply *r, struct err *err)
+{
+    const struct route *route = route_of(q, &r->allow, err);
     if (!route || access_check(q, route->scope, err) < 0 || route_check_query(route, q, err) < 0)
         return -1;
     return route->handler(q, r, err);
@@ -51,11 +59,10 @@ static void fail(struct request *q, struct reply *r, const struct err *err)
     reply_problem(r, q, err, refused ? blockers_of(why, &blockers) : NULL);
 }
 
-int dispatch_allows(const struct request *q, struct err *err)
+int dispatch_allows(struct request *q, struct err *err)
 {
     const char *allow;
-    struct route_args args = {0};
-    const struct route *route = route_find(routes, q->method, q->path, &args, &allow, NULL);
+    const struct route *route = route_of(q, &allow, NULL);
     return route ? access_check(q, route->scope, err) : 0; // what is not there is said later
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 #include "api/router.h"
 
+// The route of a request, found once: fills its route, arg and name. NULL as route_find.
+const struct route *route_of(struct request *q, const char **allow, struct err *err);
 // May this client do what the route is for? Asked before a body is read; dispatch() asks again.
-int dispatch_allows(const struct request *q, struct err *err);
+int dispatch_allows(struct request *q, struct err *err);
 // Fills the reply; on failure with a problem document.
 void dispatch(struct request *q, struct reply *r);

@@ -48,6 +48,7 @@ struct request {
     enum scope granted;             // what the client may do
     char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
     struct buf body;
+    const struct route *route;     // found once by route_of; NULL: not yet, or there is none
     int64_t arg;                   // the {id} of the route
     char name[ROUTE_NAME_MAX + 1]; // its {name}
     int64_t run_id;                // run that the first call made or found, kept over a wait

@@ -34,15 +34,14 @@ static const char *read_name(const char *path, char name[ROUTE_NAME_MAX + 1])
 bool route_match(const char *pattern, const char *path, struct route_args *args)
 {
     while (*pattern) {
-        if (str_starts(pattern, id_hole)) {
-            path = read_id(path, &args->id);
-            pattern += strlen(id_hole);
-        } else if (str_starts(pattern, name_hole)) {
-            path = read_name(path, args->name);
-            pattern += strlen(name_hole);
-        } else if (*pattern++ != *path++) {
-            return false;
+        if (*pattern != '{') {
+            if (*pattern++ != *path++)
+                return false;
+            continue;
         }
+        bool id = str_starts(pattern, id_hole);
+        path = id ? read_id(path, &args->id) : read_name(path, args->name);
+        pattern += strlen(id ? id_hole : name_hole);
         if (!path)
             return false;
     }

@@ -5,6 +5,7 @@
 
 #include "api/access.h"
 #include "api/resources.h"
+#include "api/run_bodies.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
@@ -15,10 +16,14 @@ static int send_run(struct request *q, struct reply *r, int64_t id, int status, 
 {
     CLEANUP(run_fini) struct run run = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
+    if (run_bodies_get(q->api->bodies, id, &body))
+        return reply_json(r, status, &body, err);
     if (runner_run_get(q->api->runner, id, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     run_write_json(&run, &w, NULL);
+    if (run_state_final(run.state) && buf_ok(&body))
+        run_bodies_put(q->api->bodies, id, &body);
     return reply_json(r, status, &body, err);
 }
 
@@ -29,7 +34,7 @@ static int wait_for_run(struct request *q, struct reply *r, int64_t id, struct e
     int64_t seconds;
     if (request_wait_s(q, &seconds, err) < 0)
         return -1;
-    if (!seconds || q->again)
+    if (!seconds || q->again || run_bodies_has(q->api->bodies, id)) // what is kept is over
         return 0;
     if (runner_run_get(q->api->runner, id, &run, err) < 0)
         return -1;

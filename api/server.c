@@ -24,6 +24,7 @@
 #include "api/line.h"
 #include "api/listen.h"
 #include "api/router.h"
+#include "api/run_bodies.h"
 #include "api/tls.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -374,8 +375,7 @@ static enum MHD_Result collect_header(void *ctx, enum MHD_ValueKind kind, const 
 static void find_limits(struct request *q)
 {
     const char *allow;
-    struct route_args args;
-    const struct route *route = route_find(routes, q->method, q->path, &args, &allow, NULL);
+    const struct route *route = route_of(q, &allow, NULL);
     q->body_max = route && route->body_max ? route->body_max : HTTP_BODY_MAX;
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }
@@ -756,7 +756,8 @@ struct server *server_new(const struct api_services *api, const struct api_confi
     }
     s->api = *api;
     s->names = c->names;
-    if (start(s, c, err) < 0) {
+    s->api.bodies = run_bodies_new(api->store, err);
+    if (!s->api.bodies || start(s, c, err) < 0) {
         server_free(s);
         return NULL;
     }
@@ -798,6 +799,7 @@ void server_free(struct server *s)
     }
     lines_fini(&s->lines);
     tls_files_free(&s->tls);
+    run_bodies_free(s->api.bodies);
     if (s->socket_path)
         unlink(s->socket_path);
     free(s->socket_path);

@@ -23,6 +23,9 @@ static void topology_destroy(hwloc_topology_t *h)
 static int load(hwloc_topology_t *out, const char *xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
+    // Its plugins look for GPUs and displays, which are filtered out below, and read XML, which it
+    // can without: they would cost a megabyte that stays, and whatever else lies in that directory.
+    setenv("HWLOC_PLUGINS_PATH", "", true);
     if (hwloc_topology_init(&h) < 0)
         return err_sys(err, "hwloc cannot start");
     hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);

@@ -189,7 +189,12 @@ static int open_api(struct daemon *d, struct err *err)
     struct api_access access;
     if (open_access(d, &access, err) < 0)
         return -1;
-    struct api_services services = {d->loop, d->store, &d->machine, d->runner, d->keeper, access};
+    struct api_services services = {.loop = d->loop,
+                                    .store = d->store,
+                                    .machine = &d->machine,
+                                    .runner = d->runner,
+                                    .keeper = d->keeper,
+                                    .access = access};
     struct api_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
     config.tls_certificate = c->tls_certificate;
     config.tls_key = c->tls_key;

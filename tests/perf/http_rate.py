@@ -6,6 +6,7 @@ daemon costs. Needs wrk. The servers take turns, round by round, so that a busy 
 usage: http_rate.py BUILD [--rounds=5] [--seconds=3] [--idle=60]
 """
 import argparse
+import os
 import pathlib
 import re
 import statistics
@@ -20,26 +21,35 @@ from conftest import Daemon  # noqa: E402
 UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
 
 
+def cpu_s(pid):
+    """Seconds that a process had a CPU, all its threads together."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wrk(url, seconds):
     out = subprocess.run(["wrk", "-t1", "-c16", f"-d{seconds}s", "--latency", url],
                          capture_output=True, text=True, check=True).stdout
     if "Non-2xx" in out:
         raise SystemExit(f"{url}: errors\n{out}")
     p99, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", out).groups()
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1)), float(p99) * UNITS[unit]
+    count = int(re.search(r"(\d+) requests in", out).group(1))
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", out).group(1)), float(p99) * UNITS[unit], count
 
 
 def compare(urls, rounds, seconds):
+    """urls: {name: (pid, url)}. CPU a request is what a busy machine changes least."""
     got = {name: [] for name in urls}
     for _ in range(rounds):
-        for name, url in urls.items():
-            got[name].append(wrk(url, seconds))
-    bare = statistics.median(rate for rate, _ in got["bare hello"])
-    print(f"{'':24}{'requests/s':>12}{'p99 ms':>9}{'of bare':>9}")
-    for name, values in got.items():
-        rate = statistics.median(v[0] for v in values)
-        p99 = statistics.median(v[1] for v in values)
-        print(f"{name:24}{rate:12.0f}{p99:9.2f}{rate / bare:8.0%}")
+        for name, (pid, url) in urls.items():
+            before = cpu_s(pid)
+            rate, p99, count = wrk(url, seconds)
+            got[name].append((rate, p99, (cpu_s(pid) - before) / count * 1e6))
+    middle = {name: [statistics.median(v) for v in zip(*values)] for name, values in got.items()}
+    bare = middle["bare hello"]
+    print(f"{'':24}{'requests/s':>12}{'p99 ms':>9}{'of bare':>9}{'CPU us':>9}{'of bare':>9}")
+    for name, (rate, p99, cpu) in middle.items():
+        print(f"{name:24}{rate:12.0f}{p99:9.2f}{rate / bare[0]:9.0%}{cpu:9.1f}{bare[2] / cpu:9.0%}")
 
 
 def memory(pid):
@@ -83,11 +93,12 @@ def main():
         port = int(bare.stdout.readline())
         try:
             idle(daemon, args.idle)
-            urls = {"bare hello": f"http://127.0.0.1:{port}/",
-                    "/healthz": f"http://127.0.0.1:{daemon.port}/healthz"}
+            pid = daemon.process.pid
+            urls = {"bare hello": (bare.pid, f"http://127.0.0.1:{port}/"),
+                    "/healthz": (pid, f"http://127.0.0.1:{daemon.port}/healthz")}
             run = stored_run(daemon)
             if run:
-                urls["GET " + run] = f"http://127.0.0.1:{daemon.port}{run}"
+                urls["GET " + run] = pid, f"http://127.0.0.1:{daemon.port}{run}"
             else:
                 print("no run could be made: only /healthz is compared")
             compare(urls, args.rounds, args.seconds)

@@ -61,6 +61,24 @@ def test_conditional_get(daemon, done):
     assert daemon.get(path, If_None_Match='"other"').status == 200
 
 
+def test_an_answer_is_never_older_than_the_run(daemon, done):
+    """Answers are kept for a crowd of readers; whatever changes a run, the next answer has it."""
+    path = f"/v1/runs/{done['id']}"
+    for label in ("first", "second", ""):
+        before = daemon.get(path)
+        assert daemon.get(path).body == before.body  # this one was kept
+        assert daemon.request("PUT", path + "/label", {"label": label}).status == 200
+        after = daemon.get(path, If_None_Match=before.headers["ETag"])
+        assert after.status == 200 and after.json["label"] == (label or None)
+        assert daemon.get(path + "?wait=5").body == after.body
+    victim = daemon.run(size="1", cpus="0")["id"]
+    for _ in range(2):
+        assert daemon.get(f"/v1/runs/{victim}").status == 200
+    assert daemon.request("DELETE", f"/v1/runs/{victim}").status == 204
+    assert daemon.get(f"/v1/runs/{victim}").status == 404
+    assert daemon.get(path + "?wait=never").status == 422, "a wrong wait is wrong for a run that is over too"
+
+
 def test_list_filters_and_cursor(daemon, done):
     for _ in range(3):
         daemon.run(size="1", cpus="0")

@@ -38,6 +38,19 @@ static void test_etag(void)
     CHECK(reply_matches(one, one) && !reply_matches(one, two), "a tag matches itself");
     CHECK(reply_matches("\"x\", \"y\"", "\"y\""), "a list is looked through");
     CHECK(reply_matches("*", one) && !reply_matches(NULL, one), "star and nothing");
+    buf_reset(&r.body);
+    for (int i = 0; i < 100; i++)
+        buf_char(&r.body, 'x');
+    reply_etag(&r, one, sizeof one);
+    int same = 0;
+    for (int i = 0; i < 100; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            r.body.data[i] ^= (char)(1 << bit);
+            reply_etag(&r, two, sizeof two);
+            same += strcmp(one, two) == 0;
+            r.body.data[i] ^= (char)(1 << bit);
+        }
+    CHECK(same == 0, "every bit of the body is in the tag");
     r.store = false;
     reply_etag(&r, one, sizeof one);
     CHECK(!*one && !reply_matches("*", one), "what must not be kept has no tag");
