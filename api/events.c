@@ -57,7 +57,8 @@ static int waiter_start(struct waiter *w, const struct api_services *api, int64_
     w->watch = runner_watch_add(api->runner, run_id, waiter_event, w, err);
     if (!w->watch)
         return -1;
-    return loop_timer_set(w->timer, ms) < 0 ? err_sys(err, "cannot set a timer") : 0;
+    loop_timer_set(w->timer, ms);
+    return 0;
 }
 
 struct waiter *waiter_new(const struct api_services *api, int64_t run_id, int64_t ms,
@@ -127,7 +128,8 @@ static int stream_start(struct stream *s, struct err *err)
     s->watch = runner_watch_add(s->api->runner, s->run_id, stream_event, s, err);
     if (!s->watch)
         return -1;
-    return loop_timer_set(s->heartbeat, HEARTBEAT_MS) < 0 ? err_sys(err, "cannot set a timer") : 0;
+    loop_timer_set(s->heartbeat, HEARTBEAT_MS);
+    return 0;
 }
 
 struct stream *stream_new(const struct api_services *api, int64_t run_id, int64_t after,

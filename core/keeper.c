@@ -389,8 +389,7 @@ static int start_backup(struct backup *b, struct err *err)
     b->deadline = loop_timer_new(k->loop, on_deadline, b, err);
     if (!b->deadline)
         return -1;
-    if (loop_timer_set(b->deadline, KEEPER_BACKUP_MAX_S * 1000) < 0)
-        return err_sys(err, "cannot set a timer");
+    loop_timer_set(b->deadline, KEEPER_BACKUP_MAX_S * 1000);
     return store_child_start(&b->child, k->loop, STORE_COPY, store_path(k->store), b->path,
                              on_copied, b, err);
 }

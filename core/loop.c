@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every source of events is a descriptor in one epoll set. A watch that is removed while a round of
-// events is being handed out may still stand later in that round, so it is only marked dead then
-// and freed after the round.
+// Descriptors are in one epoll set; timers in a heap by deadline, and the first one says how long
+// epoll may wait. A watch that is removed while a round of events is being handed out may still
+// stand later in that round, so it is only marked dead then and freed after the round.
 #include "core/loop.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum { EVENTS_A_ROUND = 64 };
 
@@ -25,6 +25,8 @@ struct loop {
     int64_t (*prepare)(void *ctx);
     void *prepare_ctx;
     struct loop_watch *dead;
+    struct loop_timer **heap; // armed ones; no deadline is before that of heap[(i - 1) / 2]
+    int n_armed, n_timers, room;
 };
 
 struct loop_watch {
@@ -41,10 +43,11 @@ struct loop_watch {
 };
 
 struct loop_timer {
-    int fd;
-    struct loop_watch *watch;
+    struct loop *loop;
     loop_fn *fn;
     void *ctx;
+    int64_t deadline_ms;
+    int at; // in the heap; -1: not armed
 };
 
 struct loop *loop_new(struct err *err)
@@ -77,6 +80,7 @@ void loop_free(struct loop *l)
     if (!l)
         return;
     free_dead(l);
+    free(l->heap);
     close(l->epoll);
     free(l);
 }
@@ -115,13 +119,60 @@ void loop_unwatch(struct loop_watch *w)
     w->loop->dead = w;
 }
 
-static void timer_ready(void *ctx, uint32_t events)
+static void heap_place(struct loop *l, struct loop_timer *t, int at)
 {
-    struct loop_timer *t = ctx;
-    uint64_t expirations;
-    // A timer that was set anew in this very round has nothing to read any more.
-    if (read(t->fd, &expirations, sizeof expirations) == sizeof expirations)
-        t->fn(t->ctx, events);
+    l->heap[at] = t;
+    t->at = at;
+}
+
+static void heap_up(struct loop *l, struct loop_timer *t, int at)
+{
+    while (at > 0 && t->deadline_ms < l->heap[(at - 1) / 2]->deadline_ms) {
+        heap_place(l, l->heap[(at - 1) / 2], at);
+        at = (at - 1) / 2;
+    }
+    heap_place(l, t, at);
+}
+
+static void heap_down(struct loop *l, struct loop_timer *t, int at)
+{
+    for (int child; (child = 2 * at + 1) < l->n_armed; at = child) {
+        if (child + 1 < l->n_armed && l->heap[child + 1]->deadline_ms < l->heap[child]->deadline_ms)
+            child++;
+        if (t->deadline_ms <= l->heap[child]->deadline_ms)
+            break;
+        heap_place(l, l->heap[child], at);
+    }
+    heap_place(l, t, at);
+}
+
+static void disarm(struct loop_timer *t)
+{
+    struct loop *l = t->loop;
+    int at = t->at;
+    if (at < 0)
+        return;
+    t->at = -1;
+    struct loop_timer *last = l->heap[--l->n_armed];
+    if (last == t)
+        return;
+    heap_down(l, last, at);
+    heap_up(l, last, last->at);
+}
+
+// Room for every timer that there is, so that arming one cannot fail.
+static int reserve(struct loop *l, struct err *err)
+{
+    if (l->n_timers == l->room) {
+        int room = l->room ? 2 * l->room : 32;
+        struct loop_timer **heap = realloc(l->heap, (size_t)room * sizeof(struct loop_timer *));
+        if (!heap)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for a timer");
+        l->heap = heap;
+        l->room = room;
+    }
+    l->n_timers++;
+    return 0;
 }
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx, struct err *err)
@@ -131,38 +182,46 @@ struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx, struct
         err_set(err, ERR_NO_MEMORY, "", "no memory for a timer");
         return NULL;
     }
-    *t = (struct loop_timer){.fn = fn, .ctx = ctx};
-    t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (t->fd < 0)
-        err_sys(err, "timerfd_create");
-    else
-        t->watch = loop_watch_fd(l, t->fd, EPOLLIN, timer_ready, t, err);
-    if (t->watch)
-        return t;
-    loop_timer_free(t);
-    return NULL;
+    if (reserve(l, err) < 0) {
+        free(t);
+        return NULL;
+    }
+    *t = (struct loop_timer){.loop = l, .fn = fn, .ctx = ctx, .at = -1};
+    return t;
 }
 
-int loop_timer_set(struct loop_timer *t, int64_t delay_ms)
+void loop_timer_set(struct loop_timer *t, int64_t delay_ms)
 {
-    struct itimerspec when = {0};
-    if (delay_ms >= 0) {
-        when.it_value.tv_sec = delay_ms / 1000;
-        when.it_value.tv_nsec = delay_ms % 1000 * 1000000;
-        if (delay_ms == 0)
-            when.it_value.tv_nsec = 1; // all zeros would disarm
-    }
-    return timerfd_settime(t->fd, 0, &when, NULL);
+    disarm(t);
+    if (delay_ms < 0)
+        return;
+    // The clock has cut off part of a millisecond, by which a delay would be too short.
+    t->deadline_ms = clock_mono_ms() + delay_ms + (delay_ms > 0);
+    heap_up(t->loop, t, t->loop->n_armed++);
 }
 
 void loop_timer_free(struct loop_timer *t)
 {
     if (!t)
         return;
-    loop_unwatch(t->watch);
-    if (t->fd >= 0)
-        close(t->fd);
+    disarm(t);
+    t->loop->n_timers--;
     free(t);
+}
+
+// As many at most as are armed now: one that arms itself anew for at once does not keep the loop.
+static void fire_timers(struct loop *l)
+{
+    if (!l->n_armed)
+        return;
+    int64_t now = clock_mono_ms();
+    for (int left = l->n_armed; left > 0 && l->n_armed; left--) {
+        struct loop_timer *t = l->heap[0];
+        if (t->deadline_ms > now)
+            return;
+        disarm(t);
+        t->fn(t->ctx, 0);
+    }
 }
 
 static void signal_ready(void *ctx, uint32_t events)
@@ -223,6 +282,11 @@ static void dispatch(struct loop *l, const struct epoll_event *events, int n)
 static int longest_wait(struct loop *l)
 {
     int64_t ms = l->prepare ? l->prepare(l->prepare_ctx) : -1;
+    if (l->n_armed) {
+        int64_t left = l->heap[0]->deadline_ms - clock_mono_ms();
+        left = left < 0 ? 0 : left;
+        ms = ms < 0 || left < ms ? left : ms;
+    }
     return ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
@@ -239,6 +303,7 @@ int loop_run(struct loop *l, struct err *err)
         if (n < 0 && errno != EINTR)
             return err_sys(err, "epoll_wait");
         dispatch(l, events, n > 0 ? n : 0);
+        fire_timers(l);
     }
     return 0;
 }

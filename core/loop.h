@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one loop: epoll over descriptors. Signals come by signalfd, children by pidfd, timers by
-// timerfd. Callbacks run on the loop's thread and may add or remove anything, themselves included.
+// The one loop: epoll over descriptors, and timers. Signals come by signalfd, children by pidfd. A
+// timer is no descriptor: five thousand clients that wait have one each. Callbacks run on the
+// loop's thread and may add or remove anything, themselves included.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ struct loop_watch *loop_watch_fd(struct loop *l, int fd, uint32_t events, loop_f
 void loop_unwatch(struct loop_watch *w); // NULL is fine; safe inside callbacks
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx, struct err *err);
-int loop_timer_set(struct loop_timer *t, int64_t delay_ms); // once; < 0 disarms
+void loop_timer_set(struct loop_timer *t, int64_t delay_ms); // fires once; < 0 disarms
 void loop_timer_free(struct loop_timer *t);
 
 // Blocks the signal in this thread and delivers it as a callback (events = signal number).

@@ -102,18 +102,109 @@ static void test_timer(void)
     f.timer = loop_timer_new(f.loop, free_and_stop, &f, &err);
     struct loop_timer *never = loop_timer_new(f.loop, count_and_disarm, &f, &err);
     int64_t start = clock_mono_ms();
-    CHECK(loop_timer_set(never, 5) == 0 && loop_timer_set(never, -1) == 0, "armed, disarmed");
-    CHECK(loop_timer_set(f.timer, 30) == 0 && loop_run(f.loop, &err) == 0, "timer ran");
+    loop_timer_set(never, 5);
+    loop_timer_set(never, -1);
+    loop_timer_set(f.timer, 30);
+    CHECK(loop_run(f.loop, &err) == 0, "timer ran");
     CHECK(clock_mono_ms() - start >= 30, "not before its time");
     CHECK(f.calls == 1 && f.other == 0 && !f.timer,
           "a timer may free itself; a disarmed one rests");
     CHECK(loop_wakeups(f.loop) == 1, "waiting wakes nothing up");
     struct loop_timer *now = loop_timer_new(f.loop, stop, &f, &err);
-    CHECK(loop_timer_set(now, 0) == 0 && loop_run(f.loop, &err) == 0 && f.calls == 2,
-          "0 ms fires at once");
+    loop_timer_set(now, 0);
+    CHECK(loop_run(f.loop, &err) == 0 && f.calls == 2, "0 ms fires at once");
     loop_timer_free(now);
     loop_timer_free(never);
     loop_timer_free(NULL);
+    loop_free(f.loop);
+}
+
+enum { MANY = 500 };
+
+struct many {
+    struct loop *loop;
+    struct one {
+        struct many *all;
+        struct loop_timer *timer;
+        int64_t due_ms, due_at_most_ms; // the clock may tick while one is set
+        int times;
+    } list[MANY];
+    int fired, early, left;
+    int64_t last_due_ms;
+};
+
+// Some free another one, some arm another one anew, as connections that end do.
+static void one_fires(void *ctx, uint32_t events)
+{
+    struct one *o = ctx, *other = &o->all->list[(o - o->all->list + 7) % MANY];
+    const int64_t now = clock_mono_ms();
+    (void)events;
+    o->all->early += now < o->due_ms || o->due_at_most_ms < o->all->last_due_ms;
+    o->all->last_due_ms = o->due_ms;
+    o->all->fired++;
+    o->all->left -= ++o->times == 1;
+    if (other->timer && !other->times && o->due_ms % 3 == 0) {
+        loop_timer_free(other->timer);
+        other->timer = NULL;
+        o->all->left--;
+    }
+    if (o->all->left == 0)
+        loop_stop(o->all->loop);
+}
+
+static void test_many_timers(void)
+{
+    static struct many m;
+    struct err err;
+    unsigned seed = 1;
+    m.loop = loop_new(&err);
+    m.left = MANY;
+    for (int i = 0; i < MANY; i++) {
+        m.list[i].all = &m;
+        m.list[i].timer = loop_timer_new(m.loop, one_fires, &m.list[i], &err);
+        for (int again = 0; again < 3; again++) {
+            seed = seed * 1103515245 + 12345;
+            int delay = (int)(seed >> 16) % 50;
+            m.list[i].due_ms = clock_mono_ms() + delay + (delay > 0);
+            loop_timer_set(m.list[i].timer, delay);
+            m.list[i].due_at_most_ms = clock_mono_ms() + delay + (delay > 0);
+        }
+    }
+    CHECK(loop_run(m.loop, &err) == 0 && m.left == 0, "all fire or are freed");
+    int twice = 0, freed = 0;
+    for (int i = 0; i < MANY; i++) {
+        twice += m.list[i].times > 1;
+        freed += !m.list[i].timer;
+        loop_timer_free(m.list[i].timer);
+    }
+    CHECK(m.fired + freed == MANY && freed > 0 && twice == 0, "each once, %d freed before", freed);
+    CHECK(m.early == 0, "none before its time, and in order");
+    loop_free(m.loop);
+}
+
+static void again_at_once(void *ctx, uint32_t events)
+{
+    struct fixture *f = ctx;
+    (void)events;
+    if (f->other++ < 1000)
+        loop_timer_set(f->timer, 0);
+}
+
+// A timer that arms itself for at once again and again lets descriptors have their turn.
+static void test_greedy_timer(void)
+{
+    struct err err;
+    int p[2];
+    struct fixture f = {.loop = loop_new(&err)};
+    f.timer = loop_timer_new(f.loop, again_at_once, &f, &err);
+    loop_timer_set(f.timer, 0);
+    CHECK(pipe(p) == 0 && write(p[1], "x", 1) == 1, "a pipe");
+    struct loop_watch *w = loop_watch_fd(f.loop, p[0], EPOLLIN, stop, &f, &err);
+    CHECK(loop_run(f.loop, &err) == 0 && f.calls == 1 && f.other < 1000, "the pipe has its turn");
+    loop_unwatch(w);
+    loop_timer_free(f.timer);
+    close(p[0]);
+    close(p[1]);
     loop_free(f.loop);
 }
 
@@ -163,6 +254,8 @@ int main(void)
     test_fd();
     test_removal();
     test_timer();
+    test_many_timers();
+    test_greedy_timer();
     test_signal_and_child();
     test_prepare();
     return tap_done();
