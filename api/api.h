@@ -32,7 +32,14 @@ struct api_services { // borrowed
     struct run_bodies *bodies; // the server's own
 };
 
+// How many connections a listener serves at once. One address may take three quarters, so that a
+// second one always gets through; one account a quarter of the unix socket's, which is a listener
+// of its own; and half as many may wait for runs. Each costs CONNECTION_MEMORY of server.c at the
+// worst: 16 KiB, 4 MiB by default and 256 MiB at the most.
+enum { CONNECTIONS_MIN = 16, CONNECTIONS_MAX = 16384 };
+
 struct api_config {
+    int connections;    // CONNECTIONS_MIN…CONNECTIONS_MAX
     const char *listen; // "127.0.0.1:7780,[::1]:7780"; "" for none
     const char *names;  // hosts that the daemon is asked as, besides loopback; comma-separated
     const char *tls_certificate, *tls_key, *tls_client_ca; // files in PEM; "" for none

@@ -29,9 +29,9 @@ static void on_deadline(void *ctx, uint32_t events)
     arm(all, next, now);
 }
 
-int lines_init(struct lines *all, struct loop *loop, struct err *err)
+int lines_init(struct lines *all, struct loop *loop, int per_account, struct err *err)
 {
-    *all = (struct lines){.loop = loop, .armed_ms = INT64_MAX};
+    *all = (struct lines){.loop = loop, .armed_ms = INT64_MAX, .per_account = per_account};
     all->timer = loop_timer_new(loop, on_deadline, all, err);
     return all->timer ? 0 : -1;
 }
@@ -91,9 +91,11 @@ struct line *line_new(struct lines *all, const void *listener, int fd, bool loca
     if (l->next)
         l->next->prev = l;
     all->first = l;
+    if (++all->n > all->most)
+        all->most = all->n;
     if (local)
         find_account(l);
-    if (local && l->uid != 0 && l->uid != geteuid() && of_the_same(l) > LINES_PER_UID)
+    if (local && l->uid != 0 && l->uid != geteuid() && of_the_same(l) > all->per_account)
         line_cut(l);
     line_allow(l, LINE_HEAD_MS);
     return l;
@@ -103,6 +105,7 @@ void line_free(struct line *l)
 {
     if (!l)
         return;
+    l->all->n--;
     if (l->prev)
         l->prev->next = l->next;
     else

@@ -20,8 +20,6 @@ enum {
     LINE_BODY_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
     LINE_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
     LINE_RATE = 256,        // bytes a ms of what is larger: 24 MiB may take 94 s more
-    // One account on the unix socket may take a quarter of its 256 connections.
-    LINES_PER_UID = 64,
 };
 
 struct line {
@@ -41,9 +39,11 @@ struct lines {
     struct loop_timer *timer;
     struct line *first;
     int64_t armed_ms;
+    int per_account; // of one listener
+    int n, most;     // there are; there were since somebody set it back
 };
 
-int lines_init(struct lines *all, struct loop *loop, struct err *err);
+int lines_init(struct lines *all, struct loop *loop, int per_account, struct err *err);
 void lines_fini(struct lines *all);
 
 // A connection that was accepted: it has LINE_HEAD_MS. Cut at once if its account has too many.

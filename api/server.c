@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,14 +32,15 @@
 #include "base/log.h"
 #include "base/str.h"
 
-// Limits of one listener: 256 connections × 32 KiB are 8 MiB at the worst. One address may take
-// three quarters, so that a second one always gets through. Half of the connections may wait.
+// How many connections there may be is the configuration's to say (api.h).
 enum {
     LISTENERS_MAX = 8,
-    CONNECTIONS_MAX = 256,
-    CONNECTIONS_PER_IP = 192,
-    WAITERS_MAX = CONNECTIONS_MAX / 2,
-    CONNECTION_MEMORY = 32768,  // 8 KiB of a cookie-laden browser's headers four times
+    // Headers as they came and as the library lists them: 8 KiB of a cookie-laden browser twice.
+    CONNECTION_MEMORY = 16384,
+    // Waiters are told so many a round, about 3 ms, and other requests have their turn between.
+    WAKE_BATCH = 128,
+    DESCRIPTORS_SPARE = 256,    // besides connections: database, a run, a backup, the library's
+    CROWD = 64,                 // so many connections at once: 1 MiB that came and may go again
     IDLE_TIMEOUT_S = 30,        // of silence; how long each step may take at all says line.h
     BODIES_MAX = 48 << 20,      // of all large bodies under way together: two imports
     BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
@@ -58,14 +60,16 @@ struct server {
     int n;
     struct listener listeners[LISTENERS_MAX];
     struct buf addresses;
-    const char *names;  // borrowed, of the configuration
-    char *socket_path;  // owned; NULL: none
-    uint64_t requests;  // numbers them
-    uint32_t salt;      // tells the ids of two daemons apart
-    size_t bodies;      // bytes of large bodies under way
-    int waiting;        // suspended for long: long polls and event streams
-    struct call *calls; // all requests under way
-    struct lines lines; // all connections
+    const char *names;                 // borrowed, of the configuration
+    char *socket_path;                 // owned; NULL: none
+    uint64_t requests;                 // numbers them
+    uint32_t salt;                     // tells the ids of two daemons apart
+    size_t bodies;                     // bytes of large bodies under way
+    int connections;                   // of a listener
+    int waiting;                       // suspended for long: long polls and event streams
+    struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
+    struct call *calls;                // all requests under way
+    struct lines lines;                // all connections
     struct audit audit;
     struct tls_files tls;
     bool stopping;
@@ -74,6 +78,7 @@ struct server {
 // One request with its reply, from its first line until the reply is sent.
 struct call {
     struct call *next, *prev; // of server->calls
+    struct call *next_waking; // of server->waking
     struct server *server;
     struct listener *listener;
     struct MHD_Connection *connection;
@@ -91,13 +96,27 @@ struct call {
 
 // ---- waiting ----
 
+// Nothing ends a suspended connection but this, so the call is there when its turn comes.
 static void resume(void *ctx)
 {
     struct call *c = ctx;
     if (!c->suspended)
         return;
     c->suspended = false;
-    MHD_resume_connection(c->connection);
+    c->next_waking = NULL;
+    *c->server->waking_end = c;
+    c->server->waking_end = &c->next_waking;
+}
+
+static void wake_some(struct server *s)
+{
+    for (int i = 0; s->waking && i < WAKE_BATCH; i++) {
+        struct call *c = s->waking;
+        s->waking = c->next_waking;
+        if (!s->waking)
+            s->waking_end = &s->waking;
+        MHD_resume_connection(c->connection);
+    }
 }
 
 // Who waits for us is not late.
@@ -110,7 +129,7 @@ static void suspend(struct call *c)
 
 static int count_waiter(struct call *c, struct err *err)
 {
-    if (c->server->stopping || c->server->waiting >= WAITERS_MAX)
+    if (c->server->stopping || c->server->waiting >= c->server->connections / 2)
         return err_set(err, ERR_UNAVAILABLE, "", "%d clients wait already; try again, or poll",
                        c->server->waiting);
     c->server->waiting++;
@@ -567,6 +586,15 @@ static enum scope scope_of(const struct listener *l, int fd)
     return a->insecure_anonymous && a->anonymous >= SCOPE_READ ? SCOPE_READ : SCOPE_NONE;
 }
 
+// When a crowd has gone, what it was served from goes back too: the library would keep it.
+static void give_back(struct lines *all)
+{
+    if (all->most < CROWD || all->n > all->most / 4)
+        return;
+    all->most = all->n;
+    malloc_trim(0);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -583,6 +611,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     }
     line_free(*socket_context);
     *socket_context = NULL;
+    give_back(&l->server->lines);
 }
 
 // ---- life ----
@@ -616,7 +645,8 @@ static void on_ready(void *ctx, uint32_t events)
 static int64_t run_all(void *ctx)
 {
     struct server *s = ctx;
-    int64_t least = -1;
+    wake_some(s);
+    int64_t least = s->waking ? 0 : -1;
     for (int i = 0; i < s->n; i++) {
         MHD_UNSIGNED_LONG_LONG ms;
         MHD_run(s->listeners[i].mhd);
@@ -632,6 +662,7 @@ static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 static struct MHD_Daemon *start_mhd(struct listener *l)
 {
     struct tls_files *t = &l->server->tls;
+    const int n = l->server->connections;
     // What ends the list comes sooner without TLS, or without certificates of clients.
     struct MHD_OptionItem tls[] = {
         {l->socket.tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, t->certificate.data},
@@ -644,13 +675,12 @@ static struct MHD_Daemon *start_mhd(struct listener *l)
         MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
             (l->socket.tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
-        MHD_OPTION_LISTEN_SOCKET, l->socket.fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CONNECTIONS_PER_IP,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_uri, l, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_ARRAY, tls,
-        MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, l->socket.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)(n - n / 4), MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 // Takes over the socket.
@@ -727,6 +757,27 @@ static int add_passed(struct server *s, const struct api_config *c, bool *tcp, b
     return 0;
 }
 
+// A full house must leave descriptors to the database and to runs.
+static int have_descriptors(const struct server *s, struct err *err)
+{
+    const rlim_t need = (rlim_t)s->n * (rlim_t)s->connections + DESCRIPTORS_SPARE;
+    struct rlimit now;
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+        return err_sys(err, "cannot see how many descriptors there may be");
+    if (now.rlim_cur >= need)
+        return 0;
+    if (now.rlim_max < need)
+        return err_set(
+            err, ERR_INVALID, "connections",
+            "connections = %d on %d sockets need %llu descriptors and the limit is %llu: "
+            "ask for fewer, or raise it (LimitNOFILE=, ulimit -Hn)",
+            s->connections, s->n, (unsigned long long)need, (unsigned long long)now.rlim_max);
+    now.rlim_cur = need;
+    return setrlimit(RLIMIT_NOFILE, &now) < 0
+               ? err_sys(err, "cannot have %llu descriptors", (unsigned long long)need)
+               : 0;
+}
+
 static int start(struct server *s, const struct api_config *c, struct err *err)
 {
     bool tcp = false, local = false;
@@ -734,7 +785,8 @@ static int start(struct server *s, const struct api_config *c, struct err *err)
         return -1;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
-    if (lines_init(&s->lines, s->api.loop, err) < 0 || add_passed(s, c, &tcp, &local, err) < 0)
+    if (lines_init(&s->lines, s->api.loop, s->connections / 4, err) < 0 ||
+        add_passed(s, c, &tcp, &local, err) < 0)
         return -1;
     if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
         return -1;
@@ -742,6 +794,8 @@ static int start(struct server *s, const struct api_config *c, struct err *err)
         return err_set(err, ERR_INVALID, "listen", "there is neither an address nor a socket");
     if (!buf_ok(&s->addresses))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
+    if (have_descriptors(s, err) < 0)
+        return -1;
     loop_set_prepare(s->api.loop, run_all, s);
     return 0;
 }
@@ -756,6 +810,8 @@ struct server *server_new(const struct api_services *api, const struct api_confi
     }
     s->api = *api;
     s->names = c->names;
+    s->connections = c->connections;
+    s->waking_end = &s->waking;
     s->api.bodies = run_bodies_new(api->store, err);
     if (!s->api.bodies || start(s, c, err) < 0) {
         server_free(s);
@@ -782,7 +838,9 @@ static void wake_all(struct server *s)
 {
     for (struct call *c = s->calls; c; c = c->next)
         resume(c);
-    run_all(s);
+    do
+        run_all(s);
+    while (s->waking);
     run_all(s); // the first round takes them back, the second sends what is left
 }
 

@@ -36,8 +36,8 @@ struct runner_watch {
     int64_t run_id;
     event_fn *fn;
     void *ctx;
-    bool dead;
-    struct runner_watch *next;
+    bool dead; // removed while events are handed out
+    struct runner_watch *next, *prev;
 };
 
 // A run that waits for the node to be free.
@@ -101,16 +101,23 @@ int64_t runner_event_id(const struct runner *r, int64_t run_id)
     return 0;
 }
 
+static void drop_watch(struct runner_watch *w)
+{
+    if (w->prev)
+        w->prev->next = w->next;
+    else
+        w->runner->watches = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    free(w);
+}
+
 static void drop_dead_watches(struct runner *r)
 {
-    for (struct runner_watch **p = &r->watches; *p;) {
-        struct runner_watch *w = *p;
-        if (w->dead) {
-            *p = w->next;
-            free(w);
-        } else {
-            p = &w->next;
-        }
+    for (struct runner_watch *w = r->watches, *next; w; w = next) {
+        next = w->next;
+        if (w->dead)
+            drop_watch(w);
     }
 }
 
@@ -138,7 +145,10 @@ struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn
         err_set(err, ERR_NO_MEMORY, "", "no memory for a watch");
         return NULL;
     }
-    *w = (struct runner_watch){r, run_id, fn, ctx, false, r->watches};
+    *w = (struct runner_watch){
+        .runner = r, .run_id = run_id, .fn = fn, .ctx = ctx, .next = r->watches};
+    if (w->next)
+        w->next->prev = w;
     r->watches = w;
     return w;
 }
@@ -149,7 +159,7 @@ void runner_watch_remove(struct runner_watch *w)
         return;
     w->dead = true;
     if (w->runner->notifying == 0)
-        drop_dead_watches(w->runner);
+        drop_watch(w);
 }
 
 // --- finishing

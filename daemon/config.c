@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/api.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 
@@ -34,6 +35,14 @@ static const struct param params[] = {
     TEXT(socket, .def = "", .metavar = "PATH",
          .help = "Unix socket to serve. Default: numaprobed.sock in the run directory; \"none\" "
                  "for none."),
+    {.name = "connections",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct config, connections),
+     .min = CONNECTIONS_MIN,
+     .max = CONNECTIONS_MAX,
+     .def = "256",
+     .help = "How many connections each address, and the socket, serves at once; half as many may "
+             "wait for runs. 16 KiB of memory each at the worst."},
     TEXT(state_dir, .def = "", .metavar = "DIR",
          .help = "Where the database lives. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
                  "root, else ~/.local/state/numaprobe."),

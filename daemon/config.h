@@ -10,6 +10,7 @@
 struct config {
     char listen[256];
     char socket[108];
+    int64_t connections; // of a listener
     char state_dir[200];
     char run_dir[200];
     char job_user[64];

@@ -196,6 +196,7 @@ static int open_api(struct daemon *d, struct err *err)
                                     .keeper = d->keeper,
                                     .access = access};
     struct api_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
+    config.connections = (int)c->connections;
     config.tls_certificate = c->tls_certificate;
     config.tls_key = c->tls_key;
     config.tls_client_ca = c->tls_client_ca;
