@@ -21,6 +21,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKE_BENCH = ROOT / "tests" / "fakes" / "fake_bench.py"
+SANITIZER = r"(Address|Leak|Thread|Memory)Sanitizer:|: runtime error: "
 FINAL = {"succeeded", "failed", "canceled", "interrupted"}
 
 
@@ -111,6 +112,8 @@ class Daemon:
             os.set_blocking(self.process.stderr.fileno(), True)
             _, err = self.process.communicate(timeout=20)
             self.log += err.decode(errors="replace").splitlines()
+            # A daemon (or supervisor: it writes here too) in a sanitizer build tells of a fault only here.
+            assert not any(re.search(SANITIZER, line) for line in self.log), "\n".join(self.log)
         return self.process.returncode
 
     def request(self, method, path, body=None, headers=None, unix=False):
