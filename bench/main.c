@@ -19,6 +19,14 @@ int __lsan_is_turned_off(void)
     return comm_uses_mpi();
 }
 
+// The same for races and lock orders: those of Open MPI, libnuma and their threads, which the
+// checker cannot see into, are theirs. What our own threads do to each other is all watched.
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "ignore_noninstrumented_modules=1";
+}
+
 // The end record of a deadline, made beforehand: a signal handler cannot.
 static void arm_deadline(const struct options *o, int rank, int fd)
 {

@@ -32,6 +32,7 @@ struct setting {
 // One node, no network, shared memory in files of the run's directory instead of /dev/shm, where
 // they would outlive a killed rank. No patcher: it writes into program code for the sake of network
 // cards, and where that is forbidden (MemoryDenyWriteExecute in the systemd unit) the rank crashes.
+// No UCX either, which does the same, to madvise() and mmap() among others, when a thread begins.
 static const struct setting settings_4[] = {
     {"plm", "isolated"},
     {"pml", "ob1"},
@@ -40,6 +41,7 @@ static const struct setting settings_4[] = {
     {"btl_vader_single_copy_mechanism", "none"},
     {"shmem", "mmap"},
     {"patcher", "^overwrite"},
+    {"osc", "^ucx"},
     {"orte_tmpdir_base", NULL},
     {"oob_tcp_if_include", "lo"},
 };
@@ -52,6 +54,7 @@ static const struct setting settings_5[] = {
     {"smsc", "^cma,knem,xpmem"},
     {"shmem", "mmap"},
     {"patcher", "^overwrite"},
+    {"osc", "^ucx"},
 };
 static const struct setting prte_settings_5[] = {
     {"plm", "ssh"},

@@ -86,8 +86,8 @@ def make(make_daemon, *args, home=None):
 
 
 def logged(daemon, pattern):
-    """The line with this, now or when it comes."""
-    return next((line for line in daemon.log if pattern in line), None) or daemon.wait_for_line(pattern)
+    """The line with this, now or when it comes (late in a sanitizer build)."""
+    return next((line for line in daemon.log if pattern in line), None) or daemon.wait_for_line(pattern, timeout=80)
 
 
 def wait_for_rest(daemon):

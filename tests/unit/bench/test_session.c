@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole benchmarks with ranks that are threads and messages of ours: what they compute from what
 // they time, and what a chaser does with what was asked for.
+#include "bench/place.h"
 #include "bench/session.h"
 
 #include <math.h>
@@ -73,6 +74,8 @@ static void run_all(struct rank *ranks, const struct options *o)
     struct board *board = calloc(1, board_bytes(RANKS));
     if (!board || emit_open(&ranks[0].emit, o, &ranks[0].err) < 0)
         abort();
+    // Ranks are processes; as threads they would fill libnuma's table of nodes together.
+    place_wanted(&(struct place){0});
     for (int i = 0; i < RANKS; i++) {
         ranks[i].comm = (struct comm){.ops = &fake, .rank = i, .size = RANKS, .board = board};
         ranks[i].options = o;
