@@ -91,7 +91,7 @@ class Daemon:
         self.socket = re.search(r"socket=(\S*)", line).group(1)
         return self
 
-    def wait_for_line(self, pattern, timeout=20):
+    def wait_for_line(self, pattern, timeout=60):
         """Waits for a log line; fails with the whole log."""
         end, rest = time.monotonic() + timeout, b""
         while time.monotonic() < end:
