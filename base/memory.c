@@ -91,17 +91,17 @@ static int64_t node_number(const char *root, int node, const char *key)
     return from_kib(find_number(open_at(NODES "/node%d/meminfo", root, node), key));
 }
 
-// Those of the machine, not those that we are allowed.
-static int nodes_with_memory(const char *root)
+// Those of the machine, not those that we are allowed; more than one is all that matters.
+static bool several_have_memory(const char *root)
 {
     char path[1200];
     int n = 0, node;
     snprintf(path, sizeof path, NODES, root);
     CLEANUP(dir_cleanup) DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));)
+    for (struct dirent *e; d && n < 2 && (e = readdir(d));)
         if (sscanf(e->d_name, "node%d", &node) == 1)
             n += node_number(root, node, "MemTotal") > 0;
-    return n;
+    return n > 1;
 }
 
 int64_t memory_available_bytes(const char *root)
@@ -109,14 +109,22 @@ int64_t memory_available_bytes(const char *root)
     return machine_number(root, "MemAvailable");
 }
 
-// Half, because dropping the rest makes trouble. What waits to be written cannot be dropped.
-static int64_t droppable(const char *root, int node)
+static int64_t number_of(const char *text, const char *key)
 {
-    int64_t cache = or_zero(node_number(root, node, "Active(file)")) +
-                    or_zero(node_number(root, node, "Inactive(file)"));
-    int64_t busy =
-        or_zero(node_number(root, node, "Dirty")) + or_zero(node_number(root, node, "Writeback"));
-    int64_t slabs = or_zero(node_number(root, node, "SReclaimable"));
+    int64_t value;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (number_after(line, key, &value))
+            return from_kib(value);
+    return MEMORY_UNKNOWN;
+}
+
+// Half, because dropping the rest makes trouble. What waits to be written cannot be dropped.
+static int64_t droppable(const char *meminfo)
+{
+    int64_t cache =
+        or_zero(number_of(meminfo, "Active(file)")) + or_zero(number_of(meminfo, "Inactive(file)"));
+    int64_t busy = or_zero(number_of(meminfo, "Dirty")) + or_zero(number_of(meminfo, "Writeback"));
+    int64_t slabs = or_zero(number_of(meminfo, "SReclaimable"));
     return (or_zero(cache - busy) + slabs) / 2;
 }
 
@@ -124,10 +132,14 @@ static int64_t droppable(const char *root, int node)
 // and not always in the node's meminfo.
 int64_t memory_node_available_bytes(const char *root, int node)
 {
-    if (nodes_with_memory(root) < 2)
+    char path[1200], meminfo[8192]; // a node's has 1.5 KiB
+    if (!several_have_memory(root))
         return memory_available_bytes(root);
-    int64_t free_bytes = node_number(root, node, "MemFree");
-    return free_bytes < 0 ? MEMORY_UNKNOWN : free_bytes + droppable(root, node);
+    snprintf(path, sizeof path, NODES "/node%d/meminfo", root, node);
+    if (file_read_text(path, meminfo, sizeof meminfo) < 0)
+        return MEMORY_UNKNOWN;
+    int64_t free_bytes = number_of(meminfo, "MemFree");
+    return free_bytes < 0 ? MEMORY_UNKNOWN : free_bytes + droppable(meminfo);
 }
 
 int64_t memory_node_huge_bytes(const char *root, int node)

@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/str.h"
-#include "core/readings_proc.h"
 
 #define CGROUP "/sys/fs/cgroup/"
 
@@ -111,19 +109,6 @@ static void add_step(struct found *f, const char *root, int pid)
         add(f, &job);
 }
 
-static void find_steps(struct found *f, const char *root)
-{
-    uint64_t end = clock_mono_ns() + JOBS_TIME_US * UINT64_C(1000);
-    int n = 0;
-    CLEANUP_MEM int *pids = process_list(root, &n);
-    for (int i = 0; i < n && clock_mono_ns() < end; i++) {
-        char path[1200], name[32];
-        snprintf(path, sizeof path, "%s/proc/%d/comm", root, pids[i]);
-        if (file_read_text(path, name, sizeof name) == 0 && str_starts(name, "slurmstepd"))
-            add_step(f, root, pids[i]);
-    }
-}
-
 // The daemon that starts jobs waits as long as it has none: a child of it is one. Its lock file
 // holds its number.
 static void find_children(struct found *f, const char *root, const char *manager, const char *lock)
@@ -166,14 +151,16 @@ static void find_signs(struct found *f, const char *root)
     }
 }
 
-int batch_jobs_find(const char *root, struct batch_job *out, int most)
+int batch_jobs_find(const char *root, const struct processes_found *p, struct batch_job *out,
+                    int most)
 {
     struct found f = {.list = out, .most = most};
     char path[1200];
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     file_read_text(path, f.own, sizeof f.own);
     find_signs(&f, root);
-    find_steps(&f, root);
+    for (int i = 0; i < p->n_steps; i++)
+        add_step(&f, root, p->steps[i]);
     find_children(&f, root, "PBS", "/var/spool/pbs/mom_priv/mom.lock");
     find_children(&f, root, "Torque", "/var/spool/torque/mom_priv/mom.lock");
     return f.n;

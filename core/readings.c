@@ -99,6 +99,23 @@ static int64_t pressure_total(const char *text)
 
 // --- CPUs
 
+// "12 1 2 3 4 5 6 7 8 …": the CPU, and its eight times; -1: it is no such line. By hand: with 512
+// of them sscanf takes a millisecond.
+static long read_times(const char *at, uint64_t t[static 8])
+{
+    char *end;
+    if (*at < '0' || *at > '9')
+        return -1;
+    long cpu = strtol(at, &end, 10);
+    for (int i = 0; i < 8; i++) {
+        at = end;
+        t[i] = strtoull(at, &end, 10);
+        if (end == at)
+            return -1;
+    }
+    return cpu;
+}
+
 static int read_cpus(struct readings *r, const char *root, struct err *err)
 {
     char path[PATH_ROOM], line[512];
@@ -108,17 +125,13 @@ static int read_cpus(struct readings *r, const char *root, struct err *err)
     if (!r->cpu)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the CPUs");
     while (f && fgets(line, sizeof line, f) && str_starts(line, "cpu")) {
-        uint64_t t[8];
-        int cpu;
-        if (sscanf(line,
-                   "cpu%d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64,
-                   &cpu, &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) != 9 ||
-            cpu < 0 || cpu >= TOPOLOGY_CPUS_MAX)
+        uint64_t t[8] = {0};
+        long cpu = read_times(line + strlen("cpu"), t);
+        if (cpu < 0 || cpu >= TOPOLOGY_CPUS_MAX)
             continue; // "cpu " is the sum
         uint64_t busy = t[0] + t[1] + t[2] + t[5] + t[6], idle = t[3] + t[4], steal = t[7];
         r->cpu[cpu] = (struct cpu_time){busy, busy + idle + steal, steal};
-        r->n_cpus = cpu >= r->n_cpus ? cpu + 1 : r->n_cpus;
+        r->n_cpus = cpu >= r->n_cpus ? (int)cpu + 1 : r->n_cpus;
     }
     return 0;
 }
@@ -278,6 +291,16 @@ static void read_quota(struct readings *r, const char *root)
     }
 }
 
+static void read_processes(struct readings *r, const char *root)
+{
+    struct processes_found p;
+    processes_find(&p, root, r->runnable != 0);
+    r->sees_others = busy_tasks_visible(root);
+    r->n_busy = p.n_busy;
+    memcpy(r->busy, p.busy, sizeof r->busy);
+    r->n_jobs = batch_jobs_find(root, &p, r->jobs, READINGS_JOBS_MAX);
+}
+
 int readings_take(struct readings *r, const char *root, int64_t at_ms, const int *cpus, int n_cpus,
                   struct err *err)
 {
@@ -293,10 +316,7 @@ int readings_take(struct readings *r, const char *root, int64_t at_ms, const int
     read_cooling(&got, root);
     read_allowed(&got, root);
     read_quota(&got, root);
-    got.n_jobs = batch_jobs_find(root, got.jobs, READINGS_JOBS_MAX);
-    got.sees_others = busy_tasks_visible(root);
-    if (got.runnable != 0)
-        got.n_busy = busy_tasks_find(root, got.busy, READINGS_BUSY_MAX);
+    read_processes(&got, root);
     *r = got;
     got = (struct readings){0};
     return 0;

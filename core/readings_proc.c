@@ -104,13 +104,6 @@ static int *list(const char *dir, int most, int *n)
     return pids;
 }
 
-int *process_list(const char *root, int *n)
-{
-    char dir[PATH_ROOM];
-    snprintf(dir, sizeof dir, "%s/proc", root);
-    return list(dir, PROCESSES_MAX, n);
-}
-
 // The state of a process is that of its first thread; others may run while it waits for them.
 static bool runs(struct task *t, const char *root, int pid)
 {
@@ -131,35 +124,41 @@ static bool runs(struct task *t, const char *root, int pid)
     return false;
 }
 
-static bool computes(struct busy_task *b, const char *root, int pid, double now_s)
+static bool computes(struct busy_task *b, struct task *t, const char *root, int pid, double now_s)
 {
     char path[PATH_ROOM];
-    struct task t;
     struct stat st;
-    snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
-    if (!read_stat(&t, path))
-        return false;
-    double life_s = now_s - t.started_s;
-    double share = life_s > 0 ? 100 * t.used_s / life_s : 0;
+    double life_s = now_s - t->started_s;
+    double share = life_s > 0 ? 100 * t->used_s / life_s : 0;
     // What lives for less than a tick or two has no share that means anything.
-    if (t.used_s < 0.1 || share < BUSY_SHARE || !runs(&t, root, pid))
+    if (t->used_s < 0.1 || share < BUSY_SHARE || !runs(t, root, pid))
         return false;
-    *b = (struct busy_task){.pid = pid, .cpu = t.cpu, .share = share};
+    *b = (struct busy_task){.pid = pid, .cpu = t->cpu, .share = share};
+    snprintf(path, sizeof path, "%s/proc/%d", root, pid);
     b->uid = stat(path, &st) == 0 ? st.st_uid : 0;
-    snprintf(b->name, sizeof b->name, "%s", t.name);
+    snprintf(b->name, sizeof b->name, "%s", t->name);
     for (char *c = b->name; *c; c++)
         *c = *c < ' ' || *c > '~' ? '?' : *c; // people name processes as they like
     return true;
 }
 
-int busy_tasks_find(const char *root, struct busy_task *out, int most)
+void processes_find(struct processes_found *out, const char *root, bool any_busy)
 {
-    uint64_t end = clock_mono_ns() + BUSY_TIME_US * UINT64_C(1000);
+    char path[PATH_ROOM];
+    uint64_t end = clock_mono_ns() + PROCESSES_TIME_US * UINT64_C(1000);
     double now_s = uptime(root);
-    int found = 0, n = 0;
-    CLEANUP_MEM int *pids = process_list(root, &n);
-    for (int i = 0; i < n && found < most && clock_mono_ns() < end; i++)
-        if (pids[i] != getpid())
-            found += computes(&out[found], root, pids[i], now_s);
-    return found;
+    int n = 0;
+    *out = (struct processes_found){0};
+    snprintf(path, sizeof path, "%s/proc", root);
+    CLEANUP_MEM int *pids = list(path, PROCESSES_MAX, &n);
+    for (int i = 0; i < n && clock_mono_ns() < end; i++) {
+        struct task t;
+        snprintf(path, sizeof path, "%s/proc/%d/stat", root, pids[i]);
+        if (pids[i] == getpid() || !read_stat(&t, path))
+            continue;
+        if (strcmp(t.name, "slurmstepd") == 0 && out->n_steps < STEPS_MAX)
+            out->steps[out->n_steps++] = pids[i];
+        if (any_busy && out->n_busy < READINGS_BUSY_MAX)
+            out->n_busy += computes(&out->busy[out->n_busy], &t, root, pids[i], now_s);
+    }
 }

@@ -328,18 +328,18 @@ static void test_job_processes(void)
 {
     struct look *l = fresh();
     idle();
-    put("proc/800/comm", "slurmstepd\n");
+    put_process(800, 0, "slurmstepd", 'S', 5, 60000, 2);
     put("proc/800/cmdline", "slurmd");
     free_now(l, "what only has the name");
     put("proc/800/cmdline", "slurmstepd: [12.batch]");
     blocked(l, ADMIT_BATCH_JOB, 1, "the process of a step of Slurm");
     CHECK(strstr(l->a.list[0].text, "Slurm on this node, such as 12"), "with its number");
-    put("proc/801/comm", "slurmstepd\n");
+    put_process(801, 0, "slurmstepd", 'S', 5, 60000, 2);
     put("proc/801/cmdline", "slurmstepd: [12.0]");
     put("var/spool/slurmd/job00012/slurm_script", "");
     blocked(l, ADMIT_BATCH_JOB, 1, "two steps and a folder are one job");
     idle();
-    put("proc/800/comm", "slurmstepd\n");
+    put_process(800, 0, "slurmstepd", 'S', 5, 60000, 2);
     put("proc/800/cmdline", "slurmstepd: [12.0]");
     put("proc/self/cgroup", "0::/system.slice/slurmstepd.scope/job_12/step_0/user/task_0\n");
     free_now(l, "a step that we are in ourselves");
