@@ -37,8 +37,8 @@ enum {
     LISTENERS_MAX = 8,
     // Headers as they came and as the library lists them: 8 KiB of a cookie-laden browser twice.
     CONNECTION_MEMORY = 16384,
-    // Waiters are told so many a round, about 3 ms, and other requests have their turn between.
-    WAKE_BATCH = 128,
+    // Waiters are told so many a round, about 2 ms, and other requests have their turn between.
+    WAKE_BATCH = 64,
     DESCRIPTORS_SPARE = 256,    // besides connections: database, a run, a backup, the library's
     CROWD = 64,                 // so many connections at once: 1 MiB that came and may go again
     IDLE_TIMEOUT_S = 30,        // of silence; how long each step may take at all says line.h
@@ -88,7 +88,7 @@ struct call {
     struct waiter *waiter;
     struct stream *stream;
     struct backup *backup;
-    struct loop_watch *hangup; // of a client that waits for a backup
+    struct loop_watch *hangup; // of a client that waits
     size_t received;
     size_t held; // of server->bodies
     bool begun, suspended, counted, gone, crowded;
@@ -250,54 +250,8 @@ static enum MHD_Result send_error(struct call *c, const struct err *err, bool cl
     return send_whole(c);
 }
 
-// ---- event streams ----
+// ---- clients that go while they wait: nobody looks at a suspended connection, so we do ----
 
-static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
-{
-    struct call *c = ctx;
-    (void)pos;
-    ssize_t n = stream_read(c->stream, out, room);
-    if (n > 0)
-        return n;
-    if (n < 0 || c->server->stopping)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    suspend(c);
-    return 0;
-}
-
-static enum MHD_Result send_stream(struct call *c)
-{
-    struct err err;
-    if (count_waiter(c, &err) < 0)
-        return send_error(c, &err, false);
-    c->stream = stream_new(&c->server->api, c->r.run_id, c->r.after, resume, c, &err);
-    if (!c->stream) {
-        uncount_waiter(c);
-        return send_error(c, &err, false);
-    }
-    line_allow(c->line, -1); // it lasts as long as its run; heartbeats find who has gone
-    return queue(
-        c, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL),
-        200, "");
-}
-
-static enum MHD_Result start_waiting(struct call *c)
-{
-    struct err err;
-    if (count_waiter(c, &err) < 0)
-        return send_error(c, &err, false);
-    c->waiter = waiter_new(&c->server->api, c->r.run_id, c->r.wait_ms, resume, c, &err);
-    if (!c->waiter) {
-        uncount_waiter(c);
-        return send_error(c, &err, false);
-    }
-    suspend(c);
-    return MHD_YES;
-}
-
-// ---- backups
-
-// A client that has gone while its copy is made: nobody looks at a suspended connection, so we do.
 static void on_hangup(void *ctx, uint32_t events)
 {
     struct call *c = ctx;
@@ -319,6 +273,69 @@ static int watch_hangup(struct call *c, struct err *err)
     c->hangup = loop_watch_fd(c->server->api.loop, info->connect_fd, EPOLLRDHUP, on_hangup, c, err);
     return c->hangup ? 0 : -1;
 }
+
+// ---- event streams ----
+
+static ssize_t read_stream(void *ctx, uint64_t pos, char *out, size_t room)
+{
+    struct call *c = ctx;
+    (void)pos;
+    if (c->gone)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    ssize_t n = stream_read(c->stream, out, room);
+    if (n > 0)
+        return n;
+    if (n < 0 || c->server->stopping)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    suspend(c);
+    return 0;
+}
+
+// Takes one of the places of those who wait; false: `err` says why not.
+static bool may_wait(struct call *c, struct err *err)
+{
+    if (count_waiter(c, err) < 0)
+        return false;
+    if (watch_hangup(c, err) == 0)
+        return true;
+    uncount_waiter(c);
+    return false;
+}
+
+static enum MHD_Result cannot_wait(struct call *c, const struct err *err)
+{
+    loop_unwatch(steal_ptr(&c->hangup));
+    uncount_waiter(c);
+    return send_error(c, err, false);
+}
+
+static enum MHD_Result send_stream(struct call *c)
+{
+    struct err err;
+    if (!may_wait(c, &err))
+        return send_error(c, &err, false);
+    c->stream = stream_new(&c->server->api, c->r.run_id, c->r.after, resume, c, &err);
+    if (!c->stream)
+        return cannot_wait(c, &err);
+    line_allow(c->line, -1); // it lasts as long as its run; heartbeats find who has gone
+    return queue(
+        c, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL),
+        200, "");
+}
+
+static enum MHD_Result start_waiting(struct call *c)
+{
+    struct err err;
+    if (!may_wait(c, &err))
+        return send_error(c, &err, false);
+    c->waiter = waiter_new(&c->server->api, c->r.run_id, c->r.wait_ms, resume, c, &err);
+    if (!c->waiter)
+        return cannot_wait(c, &err);
+    suspend(c);
+    return MHD_YES;
+}
+
+// ---- backups
 
 static enum MHD_Result start_backup(struct call *c)
 {
@@ -360,8 +377,8 @@ static enum MHD_Result answer(struct call *c)
     if (c->backup || c->gone)
         return send_backup(c);
     if (c->waiter) {
-        waiter_free(c->waiter);
-        c->waiter = NULL;
+        waiter_free(steal_ptr(&c->waiter));
+        loop_unwatch(steal_ptr(&c->hangup));
         uncount_waiter(c);
         c->q.again = true;
     }

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections that wait: suspended ones are where HTTP libraries have their bugs."""
+import http.client
+import os
+import resource
+import select
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import FAKE_BENCH, fake_bench_env, read_answer
+
+pytestmark = pytest.mark.usefixtures("needs_fake_bench")
+SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
+GOOD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def waiting_for(run, rest=b"?wait=60"):
+    return b"GET /v1/runs/%d%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (run, rest)
+
+
+@pytest.fixture
+def held(make_daemon, tmp_path):
+    """make(connections=…): a daemon and a queued run behind one that goes on until it is canceled."""
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
+
+    def make(*args):
+        daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)}, args=args)
+        daemon.first = daemon.post("/v1/runs", SPEC).json["id"]
+        return daemon, daemon.post("/v1/runs", SPEC).json["id"]
+    return make
+
+
+def ask(daemon, data):
+    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=20)
+    s.sendall(data)
+    return s
+
+
+def cancel(daemon, run):
+    assert daemon.post(f"/v1/runs/{run}/cancel").status == 202
+
+
+def descriptors(daemon):
+    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+
+def until(what, timeout=20):
+    end = time.monotonic() + timeout
+    while not what():
+        assert time.monotonic() < end, "it did not happen in time"
+        select.select([], [], [], 0.02)
+
+
+def test_all_are_told(held):
+    """600 of one run at once, on connections that are used further, while others are served."""
+    daemon, run = held("--connections=2048")
+    crowd = [ask(daemon, waiting_for(run)) for _ in range(600)]
+    assert daemon.get("/healthz").status == 200
+    cancel(daemon, run)
+    other = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=20)
+    for s in crowd:
+        status, _, body = read_answer(s)
+        assert status == 200 and b'"state":"canceled"' in body
+        other.request("GET", "/healthz")
+        assert other.getresponse().read()
+        s.sendall(GOOD)
+    assert all(read_answer(s)[0] == 200 for s in crowd)
+
+
+def test_what_comes_behind_a_wait_is_answered(held):
+    """A request that is sent while its connection waits, in the same packet or later."""
+    daemon, run = held()
+    together = ask(daemon, waiting_for(run) + GOOD)
+    later = ask(daemon, waiting_for(run))
+    daemon.get("/healthz")  # behind both
+    later.sendall(GOOD[:20])
+    daemon.get("/healthz")
+    later.sendall(GOOD[20:])
+    cancel(daemon, run)
+    for s in (together, later):
+        data = b""
+        while b'"status":"ok"' not in data:
+            more = s.recv(65536)
+            assert more, data
+            data += more
+        assert data.index(b'"canceled"') < data.index(b'"status":"ok"')
+
+
+@pytest.mark.parametrize("path", [b"?wait=60", b"/events"], ids=["wait", "events"])
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+def test_who_goes_leaves_nothing(held, path, reset):
+    """Places of those who have gone are free at once, not when their time is over."""
+    daemon, run = held("--connections=64")
+    before = descriptors(daemon)
+    for _ in range(3):  # 32 may wait
+        crowd = [ask(daemon, waiting_for(run, path)) for _ in range(32)]
+        daemon.get("/healthz")
+        assert daemon.get(f"/v1/runs/{run}?wait=1").status == 503
+        for s in crowd:
+            if reset:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            s.close()
+        until(lambda: descriptors(daemon) <= before + 2)
+    assert daemon.get(f"/v1/runs/{run}?wait=1").json["state"] == "queued"
+    cancel(daemon, run)
+
+
+def test_time_is_over_for_some(held):
+    """Short waits end in their order while long ones go on."""
+    daemon, run = held()
+    crowd = [(s, ask(daemon, waiting_for(run, b"?wait=%d" % s))) for s in (2, 1, 60, 3)]
+    ended = []
+    for seconds, s in sorted(crowd, key=lambda one: one[0])[:3]:
+        assert b'"queued"' in read_answer(s)[2]
+        ended.append(seconds)
+        others = [o for n, o in crowd if n not in ended]
+        assert not select.select(others, [], [], 0)[0]
+    cancel(daemon, run)
+    assert b'"canceled"' in read_answer(crowd[2][1])[2]
+
+
+def test_stop_while_many_wait(held):
+    """All are answered, and the daemon ends well."""
+    daemon, run = held("--connections=1024")
+    crowd = [ask(daemon, waiting_for(run)) for _ in range(300)]
+    crowd += [ask(daemon, waiting_for(run, b"/events")) for _ in range(100)]
+    daemon.get("/healthz")
+    assert daemon.stop() == 0, "\n".join(daemon.log)
+    assert all(read_answer(s)[0] == 200 for s in crowd)
+
+
+def test_descriptors_are_enough_or_it_says_so(numaprobed, tmp_path):
+    few = subprocess.run([str(numaprobed), "--listen=127.0.0.1:0", "--connections=2000", f"--state-dir={tmp_path}/s",
+                          f"--run-dir={tmp_path}/r"], capture_output=True, text=True, timeout=20, check=False,
+                         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600)))
+    assert few.returncode != 0
+    assert "connections = 2000 on 2 sockets need 4256 descriptors and the limit is 600" in few.stderr
