@@ -53,9 +53,10 @@ def compare(urls, rounds, seconds):
 
 
 def memory(pid):
+    """KiB: resident, its own for good, and pages of files that nobody else maps at the moment."""
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-    kib = lambda name: sum(int(n) for n in re.findall(rf"^{name}:\s+(\d+)", text, re.M))
-    return kib("Rss"), kib("Private_Clean") + kib("Private_Dirty")
+    return tuple(int(re.search(rf"^{name}:\s+(\d+)", text, re.M).group(1))
+                 for name in ("Rss", "Private_Dirty", "Private_Clean"))
 
 
 def switches(pid):
@@ -63,14 +64,17 @@ def switches(pid):
     return sum(int(n) for n in re.findall(r"voluntary_ctxt_switches:\s+(\d+)", text))
 
 
+def written(pid):
+    return int(re.search(r"^wchar: (\d+)", pathlib.Path(f"/proc/{pid}/io").read_text(), re.M).group(1))
+
+
 def idle(daemon, seconds):
     pid = daemon.process.pid
     time.sleep(1)  # connections of the load close
-    before = switches(pid)
+    before = switches(pid), written(pid)
     time.sleep(seconds)
-    rss, private = memory(pid)
-    print(f"idle for {seconds} s: RSS {rss} KiB, private {private} KiB, "
-          f"wake-ups {switches(pid) - before}")
+    print("idle for %d s: RSS %d KiB, private %d KiB (and %d clean)" % (seconds, *memory(pid)), end="")
+    print(f", wake-ups {switches(pid) - before[0]}, bytes written {written(pid) - before[1]}")
 
 
 def stored_run(daemon):

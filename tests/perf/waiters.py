@@ -123,7 +123,7 @@ def main():
             for _ in range(args.rounds):
                 one_round(daemon, args.waiters)
             time.sleep(1)
-            print("afterwards: RSS %d KiB, private %d KiB" % memory(daemon.process.pid))
+            print("afterwards: RSS %d KiB, private %d KiB" % memory(daemon.process.pid)[:2])
         finally:
             daemon.stop()
 
