@@ -52,6 +52,7 @@ static const char *const sql[STORE_QUERIES] = {
               "AND id < (SELECT id FROM run WHERE seq IS NOT NULL ORDER BY id DESC LIMIT 1) "
               "ORDER BY id LIMIT 1",
     [Q_RUNNING] = "SELECT id FROM run WHERE state = 'running' ORDER BY id LIMIT 1",
+    [Q_DELETE_CELLS] = "DELETE FROM cell WHERE run_id = ?1",
     [Q_DELETE] = "DELETE FROM run WHERE id = ?1",
     [Q_FINGERPRINT_PUT] = "INSERT OR IGNORE INTO fingerprint (hash,kind,json) VALUES (?1,?2,?3)",
     [Q_FINGERPRINT_GET] = "SELECT json FROM fingerprint WHERE hash = ?1",

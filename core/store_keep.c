@@ -89,12 +89,6 @@ static int too_much(struct store *s, const struct store_limits *l, const struct 
     return l->keep_bytes && (uint64_t)used > l->keep_bytes;
 }
 
-static int delete_old(struct store *s, int64_t id, struct err *err)
-{
-    sqlite3_stmt *q = s->queries[Q_DELETE];
-    return sq_bind(q, err, "i", id) < 0 ? -1 : sq_done(q, err);
-}
-
 // Inside a transaction. 1: time is up, 0: the pass is over, -1.
 static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, int64_t budget_ms,
                  struct store_sweep *w, struct err *err)
@@ -109,7 +103,7 @@ static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, 
         w->short_of = !found && much;
         if (!found || (!much && !too_old(l, created_ms, now_ms)))
             return 0;
-        if (delete_old(s, id, err) < 0)
+        if (store_run_remove(s, id, err) < 0)
             return -1;
         w->after_id = id;
         w->deleted++;

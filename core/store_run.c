@@ -310,6 +310,14 @@ int store_run_interrupt_all(struct store *s, const char *text, int64_t *n, struc
     return 0;
 }
 
+int store_run_remove(struct store *s, int64_t id, struct err *err)
+{
+    sqlite3_stmt *cells = s->queries[Q_DELETE_CELLS], *run = s->queries[Q_DELETE];
+    if (sq_bind(cells, err, "i", id) < 0 || sq_done(cells, err) < 0)
+        return -1;
+    return sq_bind(run, err, "i", id) < 0 ? -1 : sq_done(run, err);
+}
+
 int store_run_delete(struct store *s, int64_t id, struct err *err)
 {
     int state = store_run_state(s, id, err);
@@ -318,10 +326,9 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
     if (!run_state_final((enum run_state)state))
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is %s; cancel it first", id,
                        run_state_names[state]);
-    sqlite3_stmt *q = s->queries[Q_DELETE];
     if (store_baseline_free_of(s, id, err) < 0 || store_begin(s, err) < 0)
         return -1;
-    int rc = sq_bind(q, err, "i", id) < 0 ? -1 : sq_done(q, err);
+    int rc = store_run_remove(s, id, err);
     if (store_end(s, rc, err) < 0)
         return -1;
     sqlite3_exec(s->db, "PRAGMA incremental_vacuum(64)", NULL, NULL, NULL); // the file shrinks

@@ -69,6 +69,7 @@ static void shared(void)
     CHECK(share_make(&ours, 8192, &err) == 0, "memory to share %s", err.text);
     CHECK(has_flag(ours.base, " sh") && has_flag(ours.base, " nh"),
           "shared, and never in huge pages");
+    fflush(stdout); // or the child would say it again
     pid_t pid = fork();
     if (pid == 0) {
         struct share theirs;
