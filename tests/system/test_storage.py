@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -141,16 +142,16 @@ def test_keep_days_at_start(make_daemon):
     assert again.get(f"/v1/runs/{old}").status == 404
 
 
-def fill(daemon, runs, cells=2000, label=""):
-    """Rows as large runs leave them, with metrics of a later day, so that nothing is filled in; the daemon is stopped."""
+def add_runs(file, runs, cells):
+    """Rows as large runs leave them, with metrics of a later day, so that nothing is filled in."""
     sizes = json.dumps({"name": "working_set", "unit": "bytes", "values": list(range(1, cells + 1))})
-    with sqlite3.connect(database(daemon)) as db:
+    with sqlite3.connect(file) as db:
         seq = db.execute("SELECT value FROM counter WHERE name = 'seq'").fetchone()[0]
         for i in range(runs):
-            run = db.execute("INSERT INTO run (seq, state, benchmark, node, created_ms, label, metrics_version, "
-                             "spec) VALUES (?, 'succeeded', 'latency', 'n', ?, ?, 1000000, "
+            run = db.execute("INSERT INTO run (seq, state, benchmark, node, created_ms, metrics_version, spec) "
+                             "VALUES (?, 'succeeded', 'latency', 'n', ?, 1000000, "
                              "'{\"benchmark\":\"latency\"}')",
-                             (seq + i + 1, 1700000000000 + i, label)).lastrowid
+                             (seq + i + 1, 1700000000000 + i)).lastrowid
             db.execute("INSERT INTO matrix VALUES (?, 0, 'concurrent', 'latency', 'ns', ?, ?)",
                        (run, '{"name":"rank","unit":"","values":[0]}', sizes))
             db.execute("WITH RECURSIVE c (col) AS (SELECT 0 UNION ALL SELECT col + 1 FROM c WHERE col < ? - 1) "
@@ -160,7 +161,23 @@ def fill(daemon, runs, cells=2000, label=""):
     db.close()
 
 
-def test_keep_bytes_shrinks_the_file(make_daemon):
+@pytest.fixture(scope="module")
+def fill(tmp_path_factory):
+    """fill(daemon, runs, cells): the daemon has never run a job, and is stopped. The rows are made once and copied."""
+    made = {}
+
+    def put(daemon, runs, cells=2000):
+        if (runs, cells) not in made:
+            made[runs, cells] = tmp_path_factory.mktemp("filled") / "numaprobe.db"
+            shutil.copy(database(daemon), made[runs, cells])
+            add_runs(made[runs, cells], runs, cells)
+        assert not pathlib.Path(f"{database(daemon)}-wal").exists()
+        shutil.copy(made[runs, cells], database(daemon))
+
+    return put
+
+
+def test_keep_bytes_shrinks_the_file(make_daemon, fill):
     daemon = make(make_daemon)
     daemon.stop()
     fill(daemon, 300)
@@ -183,10 +200,13 @@ def test_limits_refused(numaprobed, option):
     assert done.returncode == 2 and option[2:].split("=")[0].replace("-", "_") in done.stderr.replace("-", "_")
 
 
-def test_all_pinned(make_daemon):
+def test_all_pinned(make_daemon, fill):
     daemon = make(make_daemon)
     daemon.stop()
-    fill(daemon, 300, label="x")
+    fill(daemon, 300)
+    with sqlite3.connect(database(daemon)) as db:
+        db.execute("UPDATE run SET label = 'x'")
+    db.close()
     again = make(make_daemon, "--keep-bytes=16M", home=daemon.home)
     logged(again, "pinned")
     last = again.run(size="1")["id"]
@@ -249,7 +269,7 @@ def test_backup_command_is_careful(make_daemon, tmp_path):
 
 
 @pytest.fixture
-def large(make_daemon):
+def large(make_daemon, fill):
     """A database whose copy takes long enough to meet it."""
     daemon = make(make_daemon)
     daemon.stop()
@@ -411,7 +431,7 @@ def hurt_while_open(daemon):
     garbage_pages(database(daemon))
 
 
-def test_damage_that_shows_later(make_daemon):
+def test_damage_that_shows_later(make_daemon, fill):
     daemon = make(make_daemon)
     daemon.stop()
     fill(daemon, 60)  # more than the daemon keeps in memory
@@ -429,7 +449,7 @@ def test_damage_that_shows_later(make_daemon):
     assert storage(daemon)["findings"][0]["serious"]
 
 
-def test_runs_survive_damage(make_daemon):
+def test_runs_survive_damage(make_daemon, fill):
     """A run that is going on and those that wait are in the fresh database, with their numbers."""
     daemon = make(make_daemon)
     daemon.stop()
@@ -455,7 +475,7 @@ def test_runs_survive_damage(make_daemon):
     assert next_one["seq"] == done["seq"] + 1
 
 
-def test_check_after_a_kill(make_daemon):
+def test_check_after_a_kill(make_daemon, fill):
     """Deep in a large file no start looks; after a kill a process of its own does, and finds it."""
     daemon = make(make_daemon)
     daemon.stop()
@@ -480,7 +500,7 @@ def test_check_after_a_kill(make_daemon):
     assert len(damaged_files(again)) == 1
 
 
-def test_check_after_a_kill_finds_nothing(make_daemon):
+def test_check_after_a_kill_finds_nothing(make_daemon, fill):
     daemon = make(make_daemon)
     daemon.stop()
     fill(daemon, 300)
