@@ -183,7 +183,7 @@ int report_idle(struct report_out *o, const struct report_source *run,
     tell_asymmetries(o, &x);
     tell_odd_nodes(o, &x);
     if (!x.nodes.n) {
-        report_finding(o, "unknown");
+        jsonw_i64(report_finding(o, "unknown"), "ranks", x.m->row.n);
         report_say(o, "Where the %d ranks ran is not recorded, so nothing is near or far.",
                    x.m->row.n);
     }

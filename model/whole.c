@@ -109,7 +109,7 @@ static int read_plan(const struct json *o, struct run *r, struct err *err)
         if (keep_json(plan, &r->plan_json, err) < 0)
             return -1;
     }
-    if (list == NULL || json_first(list) == NULL)
+    if (list == NULL || json_is_null(list))
         return 0;
     bool fine = json_is_array(list) && json_count(list) <= CONDITIONS_MAX;
     for (const struct json *t = json_first(list); fine && t != NULL; t = json_next(t))
@@ -117,7 +117,7 @@ static int read_plan(const struct json *o, struct run *r, struct err *err)
     if (!fine)
         return err_set(err, ERR_INVALID, "conditions", "must be an array of at most %d texts",
                        CONDITIONS_MAX);
-    return keep_json(list, &r->conditions_json, err);
+    return json_count(list) == 0 ? 0 : keep_json(list, &r->conditions_json, err);
 }
 
 static int read_spec(const struct json *o, struct run *r, struct err *err)

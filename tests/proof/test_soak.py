@@ -242,6 +242,16 @@ class Soak:
             s.close()
         self.finish(run_id, "succeeded")
 
+    def post_mortem(self):
+        """What a request that got no answer leaves to look at: is it the daemon, its loop, the connection, the run?"""
+        mine = f":{self.daemon.port:04X} "
+        lines = [line for line in pathlib.Path("/proc/net/tcp").read_text().splitlines() if mine in line]
+        told = [self.daemon.request("GET", path, unix=True).body.decode(errors="replace")
+                for path in ("/healthz", "/v1/runs?limit=3")]
+        self.daemon.stop()
+        return "\n".join(["no answer", *told, *lines, f"children {self.children()}" if self.proc.exists() else "gone",
+                          *self.daemon.log[-30:]])
+
     FAULTS = (kill_mpirun, full_disk, bad_requests, cancel, cut_connections, kill_supervisor)
 
     def fault(self, number):
@@ -271,8 +281,7 @@ def soak(make_daemon):
         daemon.stop()
 
 
-@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
-def test_nothing_grows(soak, tell):
+def go_on(soak, tell):
     begin = time.monotonic()
     for number in range(len(soak.FAULTS)):
         soak.fault(number)
@@ -304,3 +313,11 @@ def test_nothing_grows(soak, tell):
     database = soak.daemon.args[0].split("=")[1] + "/numaprobe.db"
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@pytest.mark.skipif(not shutil.which("mpirun"), reason="no mpirun on this machine")
+def test_nothing_grows(soak, tell):
+    try:
+        go_on(soak, tell)
+    except TimeoutError:
+        pytest.fail(soak.post_mortem())

@@ -395,3 +395,56 @@ def test_published_csv(make_daemon, name, ranks):
     whole = export(daemon, 1)
     assert whole["run"]["ranks"] == ranks and whole["run"]["cells"] == 12 * ranks
     assert {r["mem_node"] for r in whole["ranks"]} == set(range(1 + ranks // 14))
+
+
+def changed(whole, path, value):
+    """A copy of an export with one member replaced."""
+    whole = json.loads(json.dumps(whole))
+    *way, last = path
+    at = whole
+    for step in way:
+        at = at[step]
+    at[last] = value
+    return whole
+
+
+@pytest.fixture(scope="module")
+def exported(daemon):
+    return export(daemon, daemon.run(size="1-2")["id"])
+
+
+@pytest.mark.parametrize("path,value,member,says", [
+    (["run"], 7, "run", "must be an object"),
+    (["run", "state"], "running", "state", "must be succeeded"),
+    (["run", "node"], 7, "node", "must be a text"),
+    (["run", "node"], "x" * 300, "node", "must be a text"),
+    (["run", "label"], "two\nlines", "label", ""),
+    (["run", "created"], "yesterday", "created", "must be a time such as"),
+    (["run", "plan"], [], "plan", "must be an object or null"),
+    (["run", "conditions"], "none", "conditions", "must be an array"),
+    (["run", "conditions"], ["a", 7], "conditions", "must be an array"),
+    (["run", "spec", "size"], "none", "size", "spec: "),
+    (["run", "error"], {"type": "timeout", "text": "x" * 2000}, "text", "must be a text"),
+    (["fingerprint", "class", "hash"], "0" * 64, "class", "fingerprint: its hash is not that of its facts"),
+    (["fingerprint", "config"], 7, "facts", "fingerprint: config: "),
+    (["topology"], {"hash": "0" * 64, "xml": "<topology/>"}, "topology", "its hash is not that of its XML"),
+    (["topology"], {"hash": 7}, "hash", "topology: must be a text"),
+    (["matrices"], {}, "matrices", "must be an array"),
+    (["matrices"], [], "matrices", "at least one"),
+    (["ranks"], 7, "ranks", "must be an array"),
+    (["ranks", 0], 7, "rank", "ranks[0]: "),
+    (["matrices", 0, "cells", 0, 0, "median"], 0, "matrices", "must be above 0"),
+])
+def test_changed_export_is_refused(daemon, exported, path, value, member, says):
+    before = count(daemon)
+    answer = daemon.post("/v1/imports", changed(exported, path, value))
+    assert answer.status == 422, answer.body
+    assert answer.json["member"] == member and says in answer.json["detail"], answer.json
+    assert count(daemon) == before
+
+
+@pytest.mark.parametrize("which", ["matrices", "ranks"])
+def test_an_export_with_something_twice_is_refused(daemon, exported, which):
+    twice = changed(exported, [which], exported[which] + exported[which][:1])
+    answer = daemon.post("/v1/imports", twice)
+    assert answer.status == 422 and answer.json["member"] == which and "is there twice" in answer.json["detail"], answer.json

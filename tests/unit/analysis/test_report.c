@@ -182,6 +182,51 @@ static void test_idle(void)
     matrix_fini(&m);
 }
 
+// Four nodes of a rank each, the last without memory of its own.
+static void test_idle_of_four(void)
+{
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_MATRIX, NULL, "idle", 4, 4);
+    for (int i = 0; i < 4; i++) {
+        ranks[i].cpu_node = m.col.values[i] = i;
+        for (int j = 0; j < 4; j++)
+            put(&m, i, j, i == j ? 100 : i / 2 == j / 2 ? 130 : 200);
+    }
+    static const char *const says[] = {
+        "Node 0: own memory 100.0 ns, nearest node 1 130.0 ns (× 1.30), farthest node 2 200.0 ns "
+        "(× 2.00).",
+        "No node is surely unlike the others: own memory takes typically 100.0 ns, and the 4 nodes "
+        "are within 0.0 % of that.",
+        NULL};
+    static const char *const not [] = {"are typical of the nodes", NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, says, not );
+    put(&m, 1, 1, 120);
+    static const char *const odd[] = {"Node 1 reaches its own memory in 120.0 ns, where 100.0 ns "
+                                      "are typical of the nodes (+20 %).",
+                                      NULL};
+    static const char *const alike[] = {"No node is surely unlike", NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, odd, alike);
+    for (int i = 0; i < 4; i++)
+        matrix_at(&m, i, 3)->v[CELL_MEDIAN] = NAN;
+    static const char *const none[] = {
+        "Node 3 has no memory of its own here; what is remote is in its row.", NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, none, NULL);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            if (i != j)
+                matrix_at(&m, i, j)->v[CELL_MEDIAN] = NAN;
+    static const char *const alone[] = {"Node 0: own memory 100.0 ns; no other was measured.",
+                                        NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, alone, NULL);
+    for (int i = 0; i < 4; i++)
+        ranks[i].cpu_node = -1;
+    static const char *const lost[] = {
+        "Where the 4 ranks ran is not recorded, so nothing is near or far.", NULL};
+    check_report(BENCHMARK_MATRIX, &m, 1, lost, NULL);
+    build_machine();
+    matrix_fini(&m);
+}
+
 static void test_bandwidth(void)
 {
     struct matrix m[2] = {0};
@@ -211,6 +256,19 @@ static void test_bandwidth(void)
     static const char *const more[] = {"grows to the last, 40.0 GB/s with 4 threads, × 4.00", NULL};
     check_report(BENCHMARK_BANDWIDTH, &t, 1, more, NULL);
     matrix_fini(&t);
+    struct matrix all[2] = {0};
+    shaped(&all[0], BENCHMARK_BANDWIDTH, "sweep-threads", "triad", 1, 1);
+    shaped(&all[1], BENCHMARK_BANDWIDTH, "sweep-threads", "read", 1, 1);
+    for (int k = 0; k < 2; k++) {
+        all[k].row.values[0] = 4;
+        put(&all[k], 0, 0, 20000 * (1 + k));
+    }
+    static const char *const together[] = {
+        "4 threads together, ",
+        "best is read with 40.0 GB/s, 50 % of which triad gives (20.0 GB/s)", NULL};
+    check_report(BENCHMARK_BANDWIDTH, all, 2, together, NULL);
+    matrix_fini(&all[0]);
+    matrix_fini(&all[1]);
 }
 
 static void test_pairs(void)
@@ -338,6 +396,7 @@ int main(void)
     test_changes();
     build_machine();
     test_idle();
+    test_idle_of_four();
     test_bandwidth();
     test_pairs();
     test_touch_and_load();

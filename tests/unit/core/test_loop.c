@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,6 +250,32 @@ static void test_prepare(void)
     loop_free(f.loop);
 }
 
+// Without a descriptor to be had, each constructor refuses with the call that failed, and keeps
+// none.
+static void test_no_descriptors(void)
+{
+    struct err err = {0};
+    struct fixture f = {.loop = loop_new(&err)};
+    struct rlimit was, none;
+    getrlimit(RLIMIT_NOFILE, &was);
+    none = (struct rlimit){3, was.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    CHECK(!loop_new(&err) && err.code == ERR_SYSTEM && strstr(err.text, "epoll_create1"), "%s",
+          err.text);
+    CHECK(!loop_timer_new(f.loop, stop, &f, &err) && strstr(err.text, "timerfd_create"), "%s",
+          err.text);
+    CHECK(!loop_watch_signal(f.loop, SIGUSR2, stop, &f, &err) && strstr(err.text, "signalfd"), "%s",
+          err.text);
+    CHECK(!loop_watch_signal(f.loop, 9999, stop, &f, &err), "there is no such signal: %s",
+          err.text);
+    setrlimit(RLIMIT_NOFILE, &was);
+    f.timer = loop_timer_new(f.loop, stop, &f, &err);
+    CHECK(f.timer && loop_timer_set(f.timer, 0) == 0 && loop_run(f.loop, &err) == 0 && f.calls == 1,
+          "and goes on when there are some");
+    loop_timer_free(f.timer);
+    loop_free(f.loop);
+}
+
 int main(void)
 {
     test_fd();
@@ -258,5 +285,6 @@ int main(void)
     test_greedy_timer();
     test_signal_and_child();
     test_prepare();
+    test_no_descriptors();
     return tap_done();
 }
