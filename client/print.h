@@ -37,7 +37,7 @@ void grid_print(const struct grid *g, const struct cli *c);
 
 // Control bytes and broken UTF-8 become '?', so that no server writes to the terminal.
 void print_safe(struct buf *out, const char *text);
-void print_buf(const struct buf *b);       // to stdout, whole
+void print_buf(const struct buf *b); // to stdout, whole
 // There was no memory for something that should have been printed: the command has failed.
 bool print_lost(void);
 void print_json(const struct json *value); // one line

@@ -8,9 +8,9 @@
 // Sends `signo` to everything below this process (which must be a subreaper for that to be all) but
 // zombies and `except` (0: nobody); returns how many.
 int proc_kill_below(int signo, pid_t except);
-// SIGKILL to every process with NUMAPROBE_NONCE=<nonce> in its environment, and to the supervisor of
-// that run, which a SIGSTOP may have kept from hearing that its daemon is gone; waits until they are
-// gone (at most about 2 s each). Returns how many.
+// SIGKILL to every process with NUMAPROBE_NONCE=<nonce> in its environment, and to the supervisor
+// of that run, which a SIGSTOP may have kept from hearing that its daemon is gone; waits until they
+// are gone (at most about 2 s each). Returns how many.
 int proc_kill_nonce(const char *nonce);
 
 // Removes a directory and all in it. Follows no link, stays on whatever is below. Gone is fine.

@@ -65,6 +65,7 @@ static void keep_run(void)
 
 static void end_api(void)
 {
+    run_bodies_free(fixture.api.bodies);
     tokens_free(fixture.api.access.tokens);
     keeper_free(fixture.api.keeper);
     runner_free(fixture.api.runner);
@@ -96,9 +97,10 @@ void fuzz_api_begin(const char *dir)
     a->runner = runner_new(a->loop, a->store, a->machine, &runner, &err);
     a->keeper = a->runner ? keeper_new(a->loop, a->store, a->runner, &limits, &err) : NULL;
     a->access.tokens = tokens_open(tokens, &err);
-    if (!a->keeper || !a->access.tokens)
+    a->bodies = run_bodies_new(a->store, &err);
+    if (!a->keeper || !a->access.tokens || !a->bodies)
         fprintf(stderr, "%s\n", err.text);
-    fuzz_hold(a->keeper && a->access.tokens);
+    fuzz_hold(a->keeper && a->access.tokens && a->bodies);
     atexit(end_api);
     keep_run();
 }

@@ -198,8 +198,8 @@ def licence_headers(files):
 def white_space(files):
     wrong = []
     for path, text in files.items():
-        if path.startswith("tests/") and "/data/" in path:
-            continue  # recordings stay as they were recorded
+        if path.startswith("tests/fuzz/corpus/") or path.startswith("tests/") and "/data/" in path:
+            continue  # recordings stay as they were recorded, and inputs of a fuzzer as it found them
         for number, line in enumerate(text.split("\n"), 1):
             if line != line.rstrip(" \t\r"):
                 wrong.append(f"{path}:{number}: white space at the end")
