@@ -8,6 +8,7 @@
 #include "api/access.h"
 #include "api/check.h"
 #include "api/dispatch.h"
+#include "api/run_bodies.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"

@@ -262,16 +262,15 @@ static void test_no_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &none);
     CHECK(!loop_new(&err) && err.code == ERR_SYSTEM && strstr(err.text, "epoll_create1"), "%s",
           err.text);
-    CHECK(!loop_timer_new(f.loop, stop, &f, &err) && strstr(err.text, "timerfd_create"), "%s",
-          err.text);
     CHECK(!loop_watch_signal(f.loop, SIGUSR2, stop, &f, &err) && strstr(err.text, "signalfd"), "%s",
           err.text);
     CHECK(!loop_watch_signal(f.loop, 9999, stop, &f, &err), "there is no such signal: %s",
           err.text);
-    setrlimit(RLIMIT_NOFILE, &was);
     f.timer = loop_timer_new(f.loop, stop, &f, &err);
-    CHECK(f.timer && loop_timer_set(f.timer, 0) == 0 && loop_run(f.loop, &err) == 0 && f.calls == 1,
-          "and goes on when there are some");
+    CHECK(f.timer, "a timer needs none");
+    loop_timer_set(f.timer, 0);
+    CHECK(loop_run(f.loop, &err) == 0 && f.calls == 1, "and it goes on");
+    setrlimit(RLIMIT_NOFILE, &was);
     loop_timer_free(f.timer);
     loop_free(f.loop);
 }
