@@ -68,11 +68,17 @@ static void tell(const struct keeper *k)
 int keeper_mend(struct keeper *k, const char *why, struct err *err)
 {
     store_child_stop(&k->check);
-    if (store_set_aside(k->store, why, err) < 0)
+    int rc = store_set_aside(k->store, why, err);
+    if (rc < 0)
         return -1;
     k->why[0] = '\0';
     k->work = REST;
-    tell(k);
+    if (rc > 0)
+        log_event(LOG_LVL_ERROR, "store.rewritten",
+                  "text=\"the database's files were deleted or replaced; all that they held was "
+                  "written anew\"");
+    else
+        tell(k);
     runner_store_replaced(k->runner);
     return 0;
 }

@@ -45,6 +45,8 @@ int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what)
     const char *detail = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     if (!db)
         return err_set(err, ERR_STORAGE, "", "there is no database now (%s: %s)", what, detail);
+    if (rc == SQLITE_IOERR_SHORT_READ) // only of the log: it was truncated
+        return sq_damaged(err, db, "the database's log was truncated");
     if (((rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB) && on_damage.db == db)
         on_damage.fn(on_damage.ctx);
     for (size_t i = 0; i < COUNT_OF(meanings); i++)
@@ -52,6 +54,13 @@ int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what)
             return err_set(err, meanings[i].code, "", "%s (%s: %s)", meanings[i].text, what,
                            detail);
     return err_set(err, ERR_INTERNAL, "", "database: %s: %s", what, detail);
+}
+
+int sq_damaged(struct err *err, sqlite3 *db, const char *text)
+{
+    if (on_damage.db == db && on_damage.fn)
+        on_damage.fn(on_damage.ctx);
+    return err_set(err, ERR_DAMAGED, "", "%s", text);
 }
 
 int sq_exec(sqlite3 *db, const char *sql, struct err *err)

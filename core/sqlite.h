@@ -9,8 +9,10 @@
 // What SQLite said, as an error: ERR_STORAGE for what a person can mend (disk full, I/O, read-only,
 // busy, no database at all), ERR_DAMAGED, ERR_NO_MEMORY, else ERR_INTERNAL. Returns -1.
 int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what);
-// Called from sq_fail when statements of this connection find the database damaged (ERR_DAMAGED);
-// fn NULL: nobody any more. One connection of a process has it: the one that writes.
+// ERR_DAMAGED for what no statement shows. Returns -1.
+int sq_damaged(struct err *err, sqlite3 *db, const char *text);
+// Called from sq_fail and sq_damaged when statements of this connection find the database damaged
+// (ERR_DAMAGED); fn NULL: nobody any more. One connection of a process has it: the one that writes.
 void sq_on_damage(sqlite3 *db, void (*fn)(void *ctx), void *ctx);
 int sq_exec(sqlite3 *db, const char *sql, struct err *err);
 // PRAGMA quick_check: ERR_DAMAGED says what is wrong first.

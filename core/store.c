@@ -205,7 +205,7 @@ static int prepare_all(struct store *s, struct err *err)
     return prepare_cells(s, err) < 0 ? -1 : prepare_ranks(s, err);
 }
 
-static int make_dirs(const char *dir, struct err *err)
+int store_dirs_make(const char *dir, struct err *err)
 {
     char path[512];
     if ((size_t)snprintf(path, sizeof path, "%s", dir) >= sizeof path - 32)
@@ -338,6 +338,7 @@ int store_db_open(struct store *s, struct err *err)
     if (!s->opened)
         store_queue_keep(s, 0);
     s->opened = true;
+    store_files_note(s);
     return 0;
 }
 
@@ -361,7 +362,7 @@ static int open_or_replace(struct store *s, struct err *err)
     if (store_db_open(s, err) == 0)
         return 0;
     struct err why = *err;
-    return why.code == ERR_DAMAGED ? store_set_aside(s, why.text, err) : -1;
+    return why.code == ERR_DAMAGED && store_set_aside(s, why.text, err) >= 0 ? 0 : -1;
 }
 
 struct store *store_open(const char *dir, struct err *err)
@@ -374,7 +375,8 @@ struct store *store_open(const char *dir, struct err *err)
     s->lock = -1;
     snprintf(s->dir, sizeof s->dir, "%s", dir);
     snprintf(s->path, sizeof s->path, "%s/numaprobe.db", s->dir);
-    if (make_dirs(dir, err) == 0 && take_lock(s, dir, err) == 0 && open_or_replace(s, err) == 0)
+    if (store_dirs_make(dir, err) == 0 && take_lock(s, dir, err) == 0 &&
+        open_or_replace(s, err) == 0)
         return s;
     store_db_close(s, false);
     store_close(s);
@@ -401,12 +403,16 @@ const char *store_path(const struct store *s)
 
 int store_begin(struct store *s, struct err *err)
 {
+    if (s->db && store_files_check(s, err) < 0)
+        return -1;
     return sq_exec(s->db, "BEGIN IMMEDIATE", err);
 }
 
 int store_end(struct store *s, int result, struct err *err)
 {
     bool done = result == 0 && sq_exec(s->db, "COMMIT", err) == 0;
+    if (done)
+        store_files_note(s);
     if (done && s->new_id)
         s->last_id = s->new_id;
     if (done && s->new_seq)

@@ -145,7 +145,7 @@ static int move_away(const struct store *s, const char *to, struct err *err)
         char from[600], full[620];
         snprintf(from, sizeof from, "%s%s", s->path, parts[i]);
         snprintf(full, sizeof full, "%s%s", to, parts[i]);
-        if (rename(from, full) < 0 && (errno != ENOENT || !*parts[i]))
+        if (rename(from, full) < 0 && errno != ENOENT)
             return err_set(err, ERR_STORAGE, "state-dir",
                            "the database is damaged and cannot be set aside: %s: %s", from,
                            strerror(errno));
@@ -235,8 +235,30 @@ static int put_aside(struct store *s, const char *why, struct err *err)
     return 0;
 }
 
+int store_damage_move(struct store *s, struct err *err)
+{
+    char to[600];
+    new_name(s, to, sizeof to);
+    return rename(s->path, to) < 0 ? err_sys(err, "renaming %s", s->path) : 0;
+}
+
+static int write_again(struct store *s, struct err *err)
+{
+    sq_on_damage(s->db, NULL, NULL);
+    int rc = store_files_rewrite(s, err);
+    if (s->db)
+        store_on_damage(s, s->on_damage, s->damage_ctx);
+    return rc;
+}
+
 int store_set_aside(struct store *s, const char *why, struct err *err)
 {
+    if (!s->moved && s->db && store_files_look(s) == FILES_MOVED) {
+        if (write_again(s, err) == 0)
+            return 1;
+        if (s->db && err->code != ERR_DAMAGED)
+            return -1; // as long as they are open, nothing is lost
+    }
     if (!s->moved && put_aside(s, why, err) < 0)
         return -1;
     if (!s->db && store_db_open(s, err) < 0) {

@@ -2,6 +2,7 @@
 // Inside the store only: what its files share.
 #pragma once
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "core/sqlite.h"
@@ -70,6 +71,13 @@ enum store_query {
 
 enum { STORE_QUEUE_KEPT = 64 }; // the runner lets 32 wait
 
+// A file as it was when we looked; all 0: it was not there.
+struct store_file {
+    dev_t dev;
+    ino_t ino;
+    int64_t bytes;
+};
+
 struct store {
     sqlite3 *db; // NULL: none could be opened after a damaged one was set aside
     int lock;
@@ -84,7 +92,8 @@ struct store {
         char *sql; // that puts it into a fresh database; sqlite3_free()
     } queue[STORE_QUEUE_KEPT];
     int n_queue;
-    bool unclean, moved; // moved: a damaged one was set aside, there is no fresh one yet
+    bool unclean, moved;         // moved: a damaged one was set aside, there is no fresh one yet
+    struct store_file file, log; // the open database and its -wal, after the last commit
     struct store_damage damage;
     void (*on_damage)(void *ctx);
     void *damage_ctx;
@@ -94,6 +103,17 @@ struct store {
 int store_db_open(struct store *s, struct err *err); // all but the lock
 // `checkpoint`: a healthy database; the log of a damaged one stays as it is.
 void store_db_close(struct store *s, bool checkpoint);
+int store_dirs_make(const char *dir, struct err *err);
+// What is at the database's name gets that of a damaged one.
+int store_damage_move(struct store *s, struct err *err);
+
+enum store_files { FILES_SAME, FILES_MOVED, FILES_CUT };
+void store_files_note(struct store *s); // after each commit
+enum store_files store_files_look(const struct store *s);
+int store_files_check(struct store *s, struct err *err); // ERR_DAMAGED unless they are the same
+// After FILES_MOVED: what is still open is written anew and opened. -1 with s->db NULL: the copy is
+// whole, but could not be put in place.
+int store_files_rewrite(struct store *s, struct err *err);
 // What was acknowledged outlives the file: runs that wait are kept in memory as well.
 void store_queue_keep(struct store *s, int64_t from_id);
 void store_queue_drop(struct store *s, int64_t id);

@@ -57,6 +57,8 @@ const struct store_damage *store_damage(const struct store *s);
 void store_on_damage(struct store *s, void (*fn)(void *ctx), void *ctx);
 // -1: nothing was moved, or there is no database now (every function fails with ERR_STORAGE);
 // calling again tries again.
+// 1: nothing was damaged, its files were deleted or replaced below us: what they held was written
+// anew from the open ones, and all of it is there.
 int store_set_aside(struct store *s, const char *why, struct err *err);
 // Whether the last daemon ended without closing the database, and so much is in it that opening did
 // not check all of it.

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two daemons on one state directory, what a killed one leaves at its socket, and clocks that jump years.
+
+NUMAPROBE_RESTARTS: kills and starts with a stale socket (200).
+"""
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from conftest import (Daemon, UnixConnection, assert_whole, count, dead_copy, fakes_env, open_directory, tool)
+
+RESTARTS = count("NUMAPROBE_RESTARTS", 200)
+
+
+def spawn(program, home, *more):
+    return subprocess.Popen(
+        [str(program), "--config=/dev/null", "--listen=", f"--socket={home}/numaprobed.sock", f"--state-dir={home}/state",
+         f"--run-dir={home}/run", "--anonymous=admin", "--admission=ignore", "--host-lock=none", *more],
+        env={"PATH": os.environ["PATH"], **fakes_env()}, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def ready_or_over(process, timeout=20):
+    """Its log up to "ready", or to its end."""
+    text = b""
+    while b"event=ready" not in text:
+        assert select.select([process.stderr], [], [], timeout)[0], text.decode()
+        more = os.read(process.stderr.fileno(), 65536)
+        if not more:
+            break
+        text += more
+    return text.decode(errors="replace")
+
+
+def end(process, signo=signal.SIGTERM):
+    process.send_signal(signo)
+    process.communicate(timeout=20)
+    return process.returncode
+
+
+def ask(home, method, path, body=None):
+    c = UnixConnection(home / "numaprobed.sock")
+    try:
+        c.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
+        a = c.getresponse()
+        return a.status, json.loads(a.read())
+    finally:
+        c.close()
+
+
+@pytest.fixture
+def home():
+    with open_directory("instances") as path:
+        yield path
+
+
+def test_many_at_once(numaprobed, home, tell):
+    """Of 20 that are started together one works, and the others say which; the socket is the winner's."""
+    for _ in range(3):
+        started = [spawn(numaprobed, home) for _ in range(20)]
+        logs = [ready_or_over(p) for p in started]
+        winners = [p for p, log in zip(started, logs) if "event=ready" in log]
+        assert len(winners) == 1, logs
+        for p, log in zip(started, logs):
+            if p is not winners[0]:
+                assert p.wait(20) != 0 and "another numaprobed (process " in log, log
+                p.stderr.close()
+        assert ask(home, "GET", "/healthz")[0] == 200
+        assert ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})[0] == 202
+        assert end(winners[0]) == 0
+    tell("60 started, 3 worked")
+
+
+def test_second_takes_nothing(numaprobed, home):
+    """The second one that is refused has not touched the socket, nor the first one's runs."""
+    first = spawn(numaprobed, home)
+    assert "event=ready" in ready_or_over(first)
+    status, run = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
+    assert status == 202
+    for _ in range(5):
+        second = spawn(numaprobed, home)
+        log = ready_or_over(second)
+        assert f"process {first.pid}" in log and second.wait(20) != 0, log
+        second.stderr.close()
+        assert ask(home, "GET", "/healthz")[0] == 200
+    assert ask(home, "GET", f"/v1/runs/{run['id']}?wait=20")[1]["state"] == "succeeded"
+    assert end(first) == 0
+
+
+def test_stale_socket(numaprobed, home, tell):
+    """Killed and started again, as fast as it goes: the socket file of a dead daemon is in nobody's way."""
+    acknowledged = []
+    for _ in range(RESTARTS):
+        daemon = spawn(numaprobed, home)
+        assert "event=ready" in ready_or_over(daemon)
+        status, got = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
+        assert status in (202, 429), got
+        if status == 202:
+            acknowledged.append(got["id"])
+        assert end(daemon, signal.SIGKILL) == -signal.SIGKILL
+        assert (home / "numaprobed.sock").is_socket()
+        with pytest.raises(ConnectionRefusedError), socket.socket(socket.AF_UNIX) as s:
+            s.connect(str(home / "numaprobed.sock"))
+    with dead_copy(home / "state") as db:
+        assert_whole(db)
+        assert {r[0] for r in db.execute("SELECT id FROM run")} >= set(acknowledged)
+    tell(f"{RESTARTS} kills and starts, {len(acknowledged)} runs acknowledged, none lost")
+
+
+YEARS = ["+0", "+12y", "-9y", "+60y", "+0", "-3y", "+1y"]
+
+
+@pytest.mark.skipif(tool("faketime") is not None, reason=str(tool("faketime")))
+def test_clock_jumps(numaprobed, home, tell):
+    """The wall clock goes years ahead and back below a daemon: runs go on, end, and keep their order."""
+    library = subprocess.run(["faketime", "-f", "+0", "/usr/bin/env"], capture_output=True, text=True).stdout
+    library = re.search("LD_PRELOAD=(.*)", library).group(1)
+    clock = home / "clock"
+    clock.write_text("+0\n")
+    daemon = Daemon(numaprobed, home, {
+        **fakes_env(), "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1"}).start()
+    years, seqs = set(), []
+    for jump in YEARS:
+        other = clock.with_name("clock.new")
+        other.write_text(jump + "\n")
+        asked = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "queue_s": 60}).json
+        other.rename(clock)  # while it waits or goes on
+        run = daemon.wait(asked["id"])
+        assert run["state"] == "succeeded", run
+        later = daemon.run(size="1")
+        assert later["state"] == "succeeded", later
+        years.add(later["created"][:4])
+        seqs += [run["seq"], later["seq"]]
+        assert daemon.get("/readyz").status == 200
+        assert daemon.get("/v1/runs?limit=50").json["runs"][0]["id"] == later["id"], "by number, not by the clock"
+    assert len(years) >= 4, f"the clock did not jump: {years}"
+    assert seqs == sorted(set(seqs))
+    changes = [c["run"]["seq"] if "run" in c else c["seq"] for c in daemon.get("/v1/changes?after=0&limit=50").json["runs"]]
+    assert changes == seqs
+    assert daemon.stop() == 0, "\n".join(daemon.log)
+    with dead_copy(home / "state") as db:
+        assert_whole(db)
+    tell(f"{len(YEARS)} jumps, years {sorted(years)}")
