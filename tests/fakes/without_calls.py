@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command with a seccomp filter that refuses system calls with EPERM, as container engines do.
 
-usage: without_calls.py CALL[,CALL…] COMMAND...     (mbind, set_mempolicy, get_mempolicy, move_pages, capset)
+usage: without_calls.py CALL[=0][,CALL…] COMMAND...
+calls: mbind, set_mempolicy, get_mempolicy, move_pages, capset, fsync, fdatasync; =0: nothing is done, and all seems well
 """
 import ctypes
 import os
@@ -11,11 +12,13 @@ import sys
 
 # By audit architecture: the kernel's numbers of the calls.
 NUMBERS = {
-    "x86_64": (0xC000003E, {"mbind": 237, "set_mempolicy": 238, "get_mempolicy": 239, "move_pages": 279, "capset": 126}),
-    "aarch64": (0xC00000B7, {"mbind": 235, "get_mempolicy": 236, "set_mempolicy": 237, "move_pages": 239, "capset": 91}),
+    "x86_64": (0xC000003E, {"mbind": 237, "set_mempolicy": 238, "get_mempolicy": 239, "move_pages": 279, "capset": 126,
+                           "fsync": 74, "fdatasync": 75}),
+    "aarch64": (0xC00000B7, {"mbind": 235, "get_mempolicy": 236, "set_mempolicy": 237, "move_pages": 239, "capset": 91,
+                            "fsync": 82, "fdatasync": 83}),
 }
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
-ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000  # REFUSE: with errno 1, EPERM
+ALLOW, REFUSE, PRETEND, KILL = 0x7FFF0000, 0x00050001, 0x00050000, 0x80000000  # REFUSE: errno 1, EPERM; PRETEND: 0
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 38, 22, 2
 
 
@@ -24,7 +27,8 @@ def program(calls):
     audit, numbers = NUMBERS[os.uname().machine]
     steps = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, audit), (RETURN, 0, 0, KILL), (LOAD, 0, 0, 0)]
     for call in calls:
-        steps += [(EQUAL, 0, 1, numbers[call]), (RETURN, 0, 0, REFUSE)]
+        name, _, pretend = call.partition("=")
+        steps += [(EQUAL, 0, 1, numbers[name]), (RETURN, 0, 0, PRETEND if pretend else REFUSE)]
     steps.append((RETURN, 0, 0, ALLOW))
     return b"".join(struct.pack("HBBI", *s) for s in steps), len(steps)
 

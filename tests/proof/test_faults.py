@@ -61,7 +61,7 @@ class Faulty:
 
     def heal(self, lost=False):
         """The fault is over: writes go, runs end, and after a kill all that was acknowledged is there."""
-        for _ in range(200):
+        for _ in range(60):
             if not set(self.write()) & REFUSED:
                 break
         else:
@@ -121,10 +121,10 @@ def home():
 
 @pytest.fixture
 def small(home):
-    """A file system of a few hundred KiB."""
+    """A small file system, with the 64 MiB to spare that a ready daemon wants."""
     state = home / "small"
     state.mkdir()
-    if not try_command("mount", "-t", "tmpfs", "-o", "size=700k,mode=755", "numaprobe-test", str(state)):
+    if not try_command("mount", "-t", "tmpfs", "-o", "size=96m,mode=755", "numaprobe-test", str(state)):
         pytest.skip("cannot mount a small file system here: not root")
     yield state
     subprocess.run(["umount", "-l", str(state)], check=True)
@@ -135,7 +135,7 @@ def test_full(numaprobed, home, small):
     big = small / "somebody's file"
     with open(big, "wb", buffering=0) as other, contextlib.suppress(OSError):
         while True:
-            other.write(b"x" * 4096)
+            other.write(b"x" * 65536)
     seen = set()
     for _ in range(40):
         seen |= set(f.write())

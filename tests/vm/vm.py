@@ -72,13 +72,13 @@ def kernel_version():
     return max(have, key=lambda v: [int(n) for n in re.findall(r"\d+", v)], default=None)
 
 
-def write_initramfs(work, version):
+def write_initramfs(work, version, modules=()):
     root = os.path.join(work, "initramfs")
     os.makedirs(f"{root}/bin")
     os.makedirs(f"{root}/mods")
     shutil.copy("/bin/busybox", f"{root}/bin/busybox")
     order = []
-    for module in MODULES:
+    for module in [*MODULES, *modules]:
         out = subprocess.run(["/sbin/modprobe", "-S", version, "--show-depends", module], check=True,
                              capture_output=True, text=True).stdout
         for path in re.findall(r"^insmod (\S+)", out, re.M):
@@ -140,8 +140,8 @@ def hmat_arguments(cpus):
     return args
 
 
-def run(command, topology="flat4", mib=512, timeout=240, out=None):
-    """Runs command (argv) in the guest. Returns (exit status, console text)."""
+def run(command, topology="flat4", mib=512, timeout=240, out=None, modules=(), more=()):
+    """Runs command (argv) in the guest, with more modules and arguments of QEMU. Returns (exit status, console text)."""
     version = kernel_version()
     with tempfile.TemporaryDirectory(prefix="numaprobe-vm.") as work:
         out = os.path.realpath(out or work + "/out")
@@ -155,14 +155,14 @@ def run(command, topology="flat4", mib=512, timeout=240, out=None):
             os.unlink(status)
         share = "security_model=none,multidevs=remap"
         qemu = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max",
-                "-kernel", f"/boot/vmlinuz-{version}", "-initrd", write_initramfs(work, version),
+                "-kernel", f"/boot/vmlinuz-{version}", "-initrd", write_initramfs(work, version, modules),
                 "-append", "console=ttyS0 quiet panic=-1 random.trust_cpu=on",
                 "-fsdev", f"local,id=f0,path=/,readonly=on,{share}",
                 "-device", "virtio-9p-pci,fsdev=f0,mount_tag=hostroot",
                 "-fsdev", f"local,id=f1,path={out},{share}",
                 "-device", "virtio-9p-pci,fsdev=f1,mount_tag=out",
                 "-nic", "none", "-display", "none", "-serial", "stdio", "-monitor", "none",
-                "-no-reboot", "-nodefaults"] + numa_arguments(topology, mib)
+                "-no-reboot", "-nodefaults"] + numa_arguments(topology, mib) + [*more]
         try:
             done = subprocess.run(qemu, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
             text = (done.stdout + done.stderr).decode("utf-8", "replace")
