@@ -348,13 +348,25 @@ static int admit(struct runner *r, const struct spec *s, const struct plan *p, s
     return admission_error(&r->admission, err);
 }
 
+// While a run is going on, what is known of the machine stays as it was when that was planned.
+static int look_at_machine(struct runner *r, struct err *err)
+{
+    int changed = r->job ? 0 : machine_refresh(r->machine, "", err);
+    if (changed > 0)
+        log_event(LOG_LVL_WARN, "machine.changed",
+                  "cpus=%d text=\"CPUs or memory came or went; the machine was read again\"",
+                  r->machine->topology.n_cpus);
+    return changed;
+}
+
 // `now`: the node must be free. What r->admission holds afterwards is of this run, or empty.
 static int check(struct runner *r, const struct spec *s, struct plan *p, bool now, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
     r->admission = (struct admission){0};
-    if (plan_make(&got, s, &r->machine->topology, err) < 0 || (now && admit(r, s, &got, err) < 0) ||
-        need_paths(r, err) < 0 || launch_choose(&got, &r->paths, s, err) < 0)
+    if (look_at_machine(r, err) < 0 || plan_make(&got, s, &r->machine->topology, err) < 0 ||
+        (now && admit(r, s, &got, err) < 0) || need_paths(r, err) < 0 ||
+        launch_choose(&got, &r->paths, s, err) < 0)
         return -1;
     if (p) {
         *p = got;
@@ -808,7 +820,7 @@ int runner_available(struct runner *r, const struct spec *s, struct admission *a
 {
     struct plan plan CLEANUP(plan_fini) = {0};
     *a = (struct admission){0};
-    if (plan_make(&plan, s, &r->machine->topology, err) < 0)
+    if (look_at_machine(r, err) < 0 || plan_make(&plan, s, &r->machine->topology, err) < 0)
         return -1;
     return r->job ? 0 : admitter_check(r->admitter, &plan, s->force, a, err);
 }

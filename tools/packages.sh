@@ -45,6 +45,8 @@ test|clang-format-14|the code's layout is a test
 test|libclang-rt-14-dev|sanitizers of the second compiler
 test|procps|tests look for processes left behind
 test|shellcheck|reads the shell scripts
+test|strace|disks that fail, and kills at a chosen system call (skipped without)
+test|faketime|clocks that jump years (skipped without)
 test|bzip2|unpacks recorded machines
 more|systemd|checks the unit, and runs it (--all; skipped without)
 more|debhelper|builds the Debian package (--all)
@@ -58,6 +60,7 @@ more|debootstrap|the Debian base for that image (--all)
 more|qemu-system-x86|machines with several NUMA nodes (--all)
 more|linux-image-amd64|a kernel for them
 more|busybox-static|their first program
+more|e2fsprogs|file systems for power cuts
 more|kmod|the modules that they need
 TABLE
 }

@@ -5,7 +5,7 @@
 usage: guest.py BUILD_DIR REQUESTS.json   requests: [[method, path, body or null], …]; a POST to
 /v1/runs is waited for, and the run and its matrix are kept too. The method BENCH runs numa_bench
 by hand: path is the benchmark, body {"args": […]} and, if need be, "mpirun": […], "group": {file:
-text} of a control group to run in, "files": {path: text} to write before.
+text} of a control group to run in, "files": {path: text} to write before. The method WRITE writes body to path.
 """
 import http.client
 import json
@@ -57,6 +57,12 @@ def bench(build, benchmark, body):
             "body": json.loads(done.stdout) if done.stdout.startswith("{") else done.stdout}
 
 
+def write(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+    return {"status": 0}
+
+
 def main(build, requests):
     home = tempfile.mkdtemp(prefix="guest.")
     os.chmod(home, 0o755)
@@ -75,8 +81,9 @@ def main(build, requests):
     answers = []
     for method, path, body in requests:
         begun = time.monotonic()
-        answer = bench(build, path, body) if method == "BENCH" else ask(port, method, path, body)
-        if method != "BENCH" and answer["status"] == 202:
+        answer = (bench(build, path, body) if method == "BENCH" else write(path, body) if method == "WRITE"
+                  else ask(port, method, path, body))
+        if method not in ("BENCH", "WRITE") and answer["status"] == 202:
             answer["run"] = wait_for(port, answer["body"]["id"])
             answer["matrix"] = ask(port, "GET", f"/v1/runs/{answer['body']['id']}/matrix")["body"]
             log = http.client.HTTPConnection("127.0.0.1", port)

@@ -314,6 +314,35 @@ def test_sixteen_nodes(tmp_path):
     check_all(everything, cpus, nodes, [0, 15])
 
 
+def test_cpus_come_and_go(tmp_path):
+    """Taken off-line below a daemon, and back: plans follow, and a run on what is gone is refused, not failed."""
+    def switch(cpu, on):
+        return ["WRITE", f"/sys/devices/system/cpu/cpu{cpu}/online", str(int(on))]
+
+    one = {**FAST, "size": "1M"}
+    answers = in_guest(tmp_path, "flat4", [
+        ["POST", "/v1/runs", {**one, "cpus": "6,7"}],
+        switch(7, False),
+        ["POST", "/v1/runs", {**one, "cpus": "6,7"}],
+        ["POST", "/v1/runs", {**one, "ranks": "all-cores", "dry_run": True}],
+        ["POST", "/v1/runs", {**one, "ranks": "one-per-numa"}],
+        switch(6, False),  # now node 3 has memory and no CPU
+        ["POST", "/v1/runs", {**one, "ranks": "one-per-numa"}],
+        ["GET", "/v1/topology", None],
+        switch(6, True), switch(7, True),
+        ["POST", "/v1/runs", {**one, "cpus": "6,7"}],
+        ["GET", "/readyz", None],
+    ])
+    before, _, gone, all_cores, three, _, two, topology, _, _, back, ready = answers
+    assert placed(before) == placed(back) == [(6, 3), (7, 3)]
+    assert "7" in problem(gone, "cpus")
+    assert [cpu for cpu, _ in plan(all_cores)[0]] == [0, 1, 2, 3, 4, 5, 6]
+    assert placed(three) == [(0, 0), (2, 1), (4, 2), (6, 3)]
+    assert placed(two) == [(0, 0), (2, 1), (4, 2)]
+    assert [len(n["cpus"]) for n in topology["body"]["nodes"]] == [2, 2, 2, 0]
+    assert ready["status"] == 200
+
+
 def test_unit_in_a_booted_system(tmp_path):
     """What tests/booted asks, on four nodes and with every controller of cgroup v2."""
     booted = HERE.parent / "booted" / "booted.py"
