@@ -343,6 +343,16 @@ def test_cpus_come_and_go(tmp_path):
     assert ready["status"] == 200
 
 
+def test_a_run_that_takes_too_much_memory_dies_alone(tmp_path):
+    code, text = vm.run(["/usr/bin/python3", str(HERE / "groups.py"), str(BUILD)], "cpu-only", 768, 300, str(tmp_path / "out"))
+    assert code == 0, text
+    facts = json.loads((tmp_path / "out" / "facts.json").read_text())
+    assert 512 << 20 < int(facts["memory.max"]) < 1 << 30 and facts["memory.oom.group"] == "1", facts
+    assert facts["cpu.weight"] == "10" and facts["oom_score_adj"] == "1000" and facts["daemon_in"], facts
+    assert not any("control group" in c for c in facts["conditions"]), facts
+    assert facts["state"] == "failed" and facts["removed"] and facts["alive"] and facts["exit"] == 0, facts
+
+
 def test_unit_in_a_booted_system(tmp_path):
     """What tests/booted asks, on four nodes and with every controller of cgroup v2."""
     booted = HERE.parent / "booted" / "booted.py"
