@@ -63,6 +63,10 @@ static int post(const struct cli *c, const struct spec *s, const struct run_flag
             print_safe(&line, json_get_text(b, "text", ""));
             fprintf(stderr, "numaprobe: in the way: %s\n", buf_text(&line));
         }
+        if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s)
+            fputs("numaprobe: --queue-s=600 waits for the node; admission = warn of numaprobed "
+                  "measures all the same and notes it\n",
+                  stderr);
         return http_problem(&r, err);
     }
     *out = json_parse(buf_text(&r.body), r.body.len, err);

@@ -93,10 +93,9 @@ static const struct param params[] = {
      .offset = offsetof(struct policy, strongest),
      .choices = policy_action_names,
      .live = true,
-     .def = "warn",
-     .help = "The most that any --admit-… does: warn only notes what it finds, ignore does not "
-             "look; refuse is for nodes that run other people's jobs. Too little memory always "
-             "refuses."},
+     .def = "refuse",
+     .help = "The most that any --admit-… does: warn only notes what it finds, for a machine of "
+             "your own; ignore does not look. Too little memory always refuses."},
     {.name = "host_lock",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct policy, host_lock),

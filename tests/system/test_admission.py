@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import FAKE_BENCH, build_dir, fake_bench_env
+from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env
 
 SPEC = {"benchmark": "latency", "size": "1-4"}
 
@@ -32,6 +32,16 @@ def closed(make_daemon, *args, hours=None, home=None):
         "disturbing frequency-capped").split()]
     return make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse"},
                        [*ignore, *([] if hours == "" else [f"--hours={closed_hours()}"]), *args], home)
+
+
+def test_by_default_a_node_that_is_not_free_refuses(numaprobed, tmp_path_factory):
+    daemon = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed"), fake_bench_env(), [f"--hours={closed_hours()}"])
+    del daemon.env["NUMAPROBED_ADMISSION"]
+    try:
+        answer = daemon.start().post("/v1/runs", SPEC)
+        assert answer.status == 409 and "outside_hours" in [b["kind"] for b in answer.json["blockers"]], answer.body
+    finally:
+        daemon.stop()
 
 
 def test_a_closed_node_refuses_and_says_when(make_daemon):
@@ -178,6 +188,7 @@ def test_command_line(make_daemon):
     assert answer.returncode == 6 and json.loads(answer.stdout)["blockers"]
     run = numaprobe(daemon, "run", "--size=1-4")
     assert run.returncode == 6 and "in the way: runs may start at" in run.stderr
+    assert "--queue-s=600 waits" in run.stderr and "admission = warn" in run.stderr
     waited = numaprobe(daemon, "run", "--size=1-4", "--queue-s=1")
     assert waited.returncode == 1 and "waiting for the node: runs may start at" in waited.stderr
     assert "not free within 1 s" in waited.stderr

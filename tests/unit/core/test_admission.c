@@ -20,7 +20,6 @@ static struct topology topology;
 static struct plan plan; // CPUs 0 and 1; 4 is the sibling of 0, 5 of 1
 static struct policy policy;
 
-// As on a node that runs other people's jobs: by default, findings are only noted.
 static void production(void)
 {
     policy_defaults(&policy);
@@ -561,7 +560,7 @@ static void test_times(void)
 static void test_policy(void)
 {
     policy_defaults(&policy);
-    CHECK(policy.strongest == POLICY_WARN, "by default findings are noted");
+    CHECK(policy.strongest == POLICY_REFUSE, "by default a node that is not free refuses");
     production();
     struct err err;
     idle();
