@@ -171,13 +171,14 @@ def test_interrupt_says_what_happens_to_the_run(make_daemon, tmp_path, needs_fak
         assert daemon.wait(last["id"])["state"] == "canceled"
 
 
-def test_bar_on_a_terminal(url, needs_fake_bench):
+def written_to_terminal(url, stream, *args, **env):
+    """What a command writes to a terminal as its "stdout" or "stderr"."""
     try:
         master, slave = pty.openpty()
     except OSError as e:
         pytest.skip(f"no terminal to be had here: {e}")
-    p = subprocess.Popen([str(CLIENT), "run", "--size=1M,2M"], stdout=subprocess.DEVNULL, stderr=slave,
-                         env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url})
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, stream: slave}
+    p = subprocess.Popen([str(CLIENT), *args], env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url, **env}, **streams)
     os.close(slave)
     text = b""
     while select.select([master], [], [], 20)[0]:
@@ -186,30 +187,19 @@ def test_bar_on_a_terminal(url, needs_fake_bench):
         except OSError:
             break
         text += data
-    assert p.wait() == 0 and b"\r\x1b[K[" in text and b"%" in text
     os.close(master)
+    _, said = p.communicate()
+    assert p.returncode == 0, said or text
+    return text.decode()
 
 
 def on_terminal(url, *args, **env):
-    """What a command writes to a terminal as its standard output."""
-    try:
-        master, slave = pty.openpty()
-    except OSError as e:
-        pytest.skip(f"no terminal to be had here: {e}")
-    p = subprocess.Popen([str(CLIENT), *args], stdout=slave, stderr=subprocess.PIPE,
-                         env={"PATH": os.environ["PATH"], "NUMAPROBE_URL": url, **env})
-    os.close(slave)
-    text = b""
-    while select.select([master], [], [], 20)[0]:
-        try:
-            data = os.read(master, 4096)
-        except OSError:
-            break
-        text += data
-    os.close(master)
-    assert p.wait() == 0, p.stderr.read()
-    p.stderr.close()
-    return text.decode()
+    return written_to_terminal(url, "stdout", *args, **env)
+
+
+def test_bar_on_a_terminal(url, needs_fake_bench):
+    text = written_to_terminal(url, "stderr", "run", "--size=1M,2M")
+    assert "\r\x1b[K[" in text and "%" in text
 
 
 def test_plot(url, daemon, tmp_path, needs_fake_bench):

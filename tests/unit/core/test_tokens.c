@@ -13,6 +13,12 @@
 
 static char dir[64], path[100];
 
+static enum scope scope_of(struct tokens *t, const char *text)
+{
+    const struct token *one = tokens_find(t, text);
+    return one ? one->scope : SCOPE_NONE;
+}
+
 static void put(const char *text, mode_t mode)
 {
     dir_write(dir, "tokens", text);
@@ -70,7 +76,7 @@ static void test_made_and_revoked(void)
     struct tokens *t = tokens_open(path, &err);
     CHECK(t && tokens_list(t, &list, &n, &err) == 0 && n == 0, "no file, no tokens");
     CHECK(tokens_create(t, "me", SCOPE_RUN, &made, text, &err) == 0 &&
-              tokens_scope(t, text) == SCOPE_RUN,
+              scope_of(t, text) == SCOPE_RUN,
           "made, and it opens what it may");
     CHECK(tokens_create(t, "me", SCOPE_ADMIN, &made, other, &err) < 0 && err.code == ERR_CONFLICT,
           "not twice: %s", err.text);
@@ -78,13 +84,13 @@ static void test_made_and_revoked(void)
           "a bad name: %s", err.text);
     CHECK(tokens_revoke(t, "nobody", &err) < 0 && err.code == ERR_NOT_FOUND, "%s", err.text);
     chmod(path, 0644);
-    CHECK(tokens_scope(t, text) == SCOPE_NONE, "readable by others: it opens nothing from then on");
+    CHECK(scope_of(t, text) == SCOPE_NONE, "readable by others: it opens nothing from then on");
     CHECK(tokens_list(t, &list, &n, &err) < 0 && tokens_revoke(t, "me", &err) < 0 &&
               tokens_create(t, "new", SCOPE_READ, &made, other, &err) < 0,
           "and nothing is made or revoked: %s", err.text);
     chmod(path, 0600);
-    CHECK(tokens_scope(t, text) == SCOPE_RUN, "until it is private again");
-    CHECK(tokens_revoke(t, "me", &err) == 0 && tokens_scope(t, text) == SCOPE_NONE, "revoked");
+    CHECK(scope_of(t, text) == SCOPE_RUN, "until it is private again");
+    CHECK(tokens_revoke(t, "me", &err) == 0 && scope_of(t, text) == SCOPE_NONE, "revoked");
     tokens_free(t);
 }
 
@@ -108,13 +114,13 @@ static void test_what_does_not_reach_the_disk(void)
     setrlimit(RLIMIT_FSIZE, &none);
     int create = tokens_create(t, "lost", SCOPE_ADMIN, &made, other, &err);
     struct err why = err;
-    int scope = tokens_scope(t, other);
+    int scope = scope_of(t, other);
     int revoke = tokens_revoke(t, "kept", &err);
     setrlimit(RLIMIT_FSIZE, &was);
     CHECK(create < 0 && why.code == ERR_STORAGE && scope == SCOPE_NONE,
           "one that was not written opens nothing: %s", why.text);
-    CHECK(revoke < 0 && tokens_scope(t, text) == SCOPE_READ &&
-              tokens_list(t, &list, &n, &err) == 0 && n == 2,
+    CHECK(revoke < 0 && scope_of(t, text) == SCOPE_READ && tokens_list(t, &list, &n, &err) == 0 &&
+              n == 2,
           "and the file is as it was");
     tokens_free(t);
 }
