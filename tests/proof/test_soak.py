@@ -99,8 +99,15 @@ class Soak:
     def children(self):
         return (self.proc / "task" / self.proc.name / "children").read_text().split()
 
+    def drain_log(self):
+        """A daemon whose log nobody reads waits for the reader, when the pipe is full."""
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(self.daemon.process.stderr.fileno(), 65536):
+                self.daemon.log = self.daemon.log[-100:] + data.decode(errors="replace").splitlines()
+
     def quiet(self, descriptors=None):
         """Waits until the last run's supervisor and the connections that we closed are gone; what is there then."""
+        self.drain_log()
         end = time.monotonic() + 5
         for pid in self.children():
             with contextlib.suppress(ProcessLookupError):
@@ -246,6 +253,7 @@ class Soak:
         """What a request that got no answer leaves to look at: is it the daemon, its loop, the connection, the run?"""
         mine = f":{self.daemon.port:04X} "
         lines = [line for line in pathlib.Path("/proc/net/tcp").read_text().splitlines() if mine in line]
+        self.drain_log()
         told = [self.daemon.request("GET", path, unix=True).body.decode(errors="replace")
                 for path in ("/healthz", "/v1/runs?limit=3")]
         self.daemon.stop()
