@@ -27,7 +27,9 @@ class Bench:
         self.path = folder / "fake_bench"
         shutil.copy(FAKE_BENCH, self.path)
         self.path.chmod(0o755)
-        self.env = {"NUMAPROBE_BENCH": str(self.path), "NUMAPROBE_PYTHON": sys.executable}
+        # Hundreds of runs of which the numbers count, not how they were started.
+        self.env = {"NUMAPROBE_BENCH": str(self.path), "NUMAPROBE_PYTHON": sys.executable,
+                    "NUMAPROBE_MPIRUN": str(FAKE_BENCH.with_name("fake_mpirun.py"))}
 
     def behave(self, text):
         file = self.path.with_suffix(".behaviour")
