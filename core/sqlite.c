@@ -21,6 +21,7 @@ static const struct {
     {SQLITE_CANTOPEN, ERR_STORAGE, "the database cannot be opened"},
     {SQLITE_PERM, ERR_STORAGE, "no permission for the database"},
     {SQLITE_BUSY, ERR_STORAGE, "another program has the database locked"},
+    {SQLITE_PROTOCOL, ERR_STORAGE, "the database cannot be locked"},
     {SQLITE_LOCKED, ERR_STORAGE, "the database is locked"},
     {SQLITE_NOMEM, ERR_NO_MEMORY, "no memory for the database"},
 };

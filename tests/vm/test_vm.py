@@ -334,7 +334,11 @@ def test_cpus_come_and_go(tmp_path):
         ["GET", "/readyz", None],
     ])
     before, _, gone, all_cores, three, _, two, topology, _, _, back, ready = answers
-    assert placed(before) == placed(back) == [(6, 3), (7, 3)]
+    assert placed(before) == [(6, 3), (7, 3)]
+    if back["status"] == 409:  # a kernel that does not give a process its CPUs back: said, with what helps
+        assert back["body"]["blockers"][0]["kind"] == "cpuset" and "restart the" in back["body"]["detail"], back
+    else:
+        assert placed(back) == [(6, 3), (7, 3)]
     assert "7" in problem(gone, "cpus")
     assert [cpu for cpu, _ in plan(all_cores)[0]] == [0, 1, 2, 3, 4, 5, 6]
     assert placed(three) == [(0, 0), (2, 1), (4, 2), (6, 3)]
