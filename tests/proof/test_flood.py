@@ -15,6 +15,7 @@ import resource
 import select
 import socket
 import statistics
+import threading
 import time
 
 import pytest
@@ -45,6 +46,19 @@ def descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, need), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def drained(daemon):
+    """Its log is read away: a full pipe would hold the daemon, as it holds whoever writes to one."""
+    def read():
+        os.set_blocking(daemon.process.stderr.fileno(), True)
+        try:
+            while os.read(daemon.process.stderr.fileno(), 65536):
+                pass
+        except (OSError, ValueError):
+            pass  # closed by who stops the daemon
+    threading.Thread(target=read, daemon=True).start()
+    return daemon
 
 
 def until(what, timeout=30):
@@ -134,7 +148,7 @@ def press(port, out, seconds):
 def test_connections_that_do_nothing(make_daemon, connections, capsys):
     """By default most are turned away; with room for all of them each is held until its deadline. Good
     requests on the unix socket never fail, and afterwards everything is as it was."""
-    daemon = make_daemon(system.fake_bench_env(), args=[f"--connections={connections}"])
+    daemon = drained(make_daemon(system.fake_bench_env(), args=[f"--connections={connections}"]))
     for _ in range(20):
         daemon.request("GET", "/healthz", unix=True)
     files, memory = open_files(daemon), private_kib(daemon)
@@ -238,7 +252,7 @@ def held(make_daemon, tmp_path):
     bench.symlink_to(system.FAKE_BENCH)
     for folder in (tmp_path, *list(tmp_path.parents)[:2]):
         folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
-    return make_daemon({**system.fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    return drained(make_daemon({**system.fake_bench_env(), "NUMAPROBE_BENCH": str(bench)}))
 
 
 def supervisors(daemon):
@@ -290,7 +304,7 @@ def test_many_keys(held):
 
 def test_many_keys_while_runs_end(make_daemon):
     """The same with runs that end: no two of them overlap, and each that was acknowledged is run."""
-    daemon = make_daemon(system.fake_bench_env())
+    daemon = drained(make_daemon(system.fake_bench_env()))
     answers = Crowd(daemon.socket, [post(f"key-{i}") for i in range(POSTS)]).all(lambda: check_bounds(daemon))
     taken = [document["id"] for status, _, document in answers if status == 202]
     assert {status for status, _, _ in answers} <= {202, 429}
