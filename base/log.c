@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,14 @@ static const char *level_name(enum log_level level)
                                    : "debug";
 }
 
+// Who reads the log may stop reading (a pager, a journal in trouble): the daemon goes on. A pipe
+// that polls writable has room for a line.
+static bool can_write(void)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&p, 1, 0) != 0;
+}
+
 // A line is written with one write(2) so that lines of two processes never mix.
 static void emit(enum log_level level, const char *event, const char *text)
 {
@@ -49,9 +58,19 @@ static void emit(enum log_level level, const char *event, const char *text)
 
 void log_event(enum log_level level, const char *event, const char *fmt, ...)
 {
+    static unsigned lost;
+    char text[900];
     if (!log_wants(level))
         return;
-    char text[900];
+    if (!can_write()) {
+        lost++;
+        return;
+    }
+    if (lost) {
+        snprintf(text, sizeof text, "lines=%u text=\"nobody read them\"", lost);
+        lost = 0;
+        emit(LOG_LVL_WARN, "log.lost", text);
+    }
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);

@@ -397,3 +397,13 @@ def test_placement_falls_back_and_says_so(filtered, calls, methods, launcher):
         assert ("memory policies are denied here" in notes) == denied, notes
     finally:
         d.stop()
+
+
+def test_a_log_that_nobody_reads_stops_nothing(make_daemon):
+    """The pipe is full after 64 KiB; requests go on, and what was left out is counted when somebody reads again."""
+    daemon = make_daemon(fake_bench_env(), args=["--log-level=debug"])
+    for _ in range(2000):
+        assert daemon.get("/healthz").status == 200
+    os.read(daemon.process.stderr.fileno(), 65536)
+    daemon.get("/healthz")
+    assert re.search(r"lines=\d{3,}", daemon.wait_for_line("event=log.lost"))
