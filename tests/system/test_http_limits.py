@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests that two programs could read in two ways, and connections that want to stay for ever."""
+import concurrent.futures
 import contextlib
 import os
 import select
@@ -177,6 +178,21 @@ def descriptors(daemon):
     return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
 
 
+SLOW = []
+
+
+def at_once(what):
+    """What takes half a minute, because deadlines do: all of it goes on at once, on one daemon."""
+    SLOW.append(what)
+    return what
+
+
+@pytest.fixture(scope="module")
+def slow(daemon):
+    with concurrent.futures.ThreadPoolExecutor(len(SLOW)) as pool:
+        yield {what.__name__: pool.submit(what, daemon) for what in SLOW}
+
+
 @contextlib.contextmanager
 def dripping(sockets, data):
     """Sends a byte of `data` on every socket twice a second until each is cut; yields {socket: s}."""
@@ -229,17 +245,16 @@ def test_drippers_are_cut_and_harm_nobody(make_daemon):
     assert descriptors(daemon) <= before + 2
 
 
-def test_silence_is_cut_too(make_daemon):
-    daemon = make_daemon(fake_bench_env())
+@at_once
+def silence(daemon):
     began = time.monotonic()
     with connection(daemon) as s:
         assert s.recv(1) == b""
     assert 9 < time.monotonic() - began < 14
 
 
-def test_a_kept_connection_has_a_deadline(make_daemon):
-    """Between two requests 30 s, dripping or not."""
-    daemon = make_daemon(fake_bench_env())
+@at_once
+def kept(daemon):
     with connection(daemon) as s:
         s.sendall(GOOD)
         assert read_answer(s)[0] == 200
@@ -248,9 +263,8 @@ def test_a_kept_connection_has_a_deadline(make_daemon):
         assert 28 < cut[s] < 36
 
 
-def test_a_slow_body_and_a_slow_reader_are_cut(make_daemon):
-    """30 s for a body; 20 s for an answer that nobody reads, though a byte is taken now and then."""
-    daemon = make_daemon(fake_bench_env())
+@at_once
+def slow_body_and_reader(daemon):
     body, reader = connection(daemon), connection(daemon)
     body.sendall(post(b"Content-Length: 1000\r\n", b""))
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -280,6 +294,20 @@ def test_a_slow_body_and_a_slow_reader_are_cut(make_daemon):
         thread.join(45)
     assert 28 < cut[body] < 36
     assert 15 < ended < 40
+
+
+def test_silence_is_cut_too(slow):
+    slow["silence"].result()
+
+
+def test_a_kept_connection_has_a_deadline(slow):
+    """Between two requests 30 s, dripping or not."""
+    slow["kept"].result()
+
+
+def test_a_slow_body_and_a_slow_reader_are_cut(slow):
+    """30 s for a body; 20 s for an answer that nobody reads, though a byte is taken now and then."""
+    slow["slow_body_and_reader"].result()
 
 
 def read_all_cut(daemon, s):
