@@ -20,6 +20,7 @@ enum {
     AT_FRACTIONS = 21,
     AT_CHANGES = 24,
     AT_PAGES = 28,
+    AT_SCHEMA_COOKIE = 40, // rises with each table that is made
     AT_USER_VERSION = 60,
     AT_APPLICATION_ID = 68,
     AT_PAGES_VALID_FOR = 92,
@@ -105,6 +106,10 @@ int migrate_check_file(const char *path, const struct embedded *steps, struct er
         return 0;
     if (check_header(head, n, (int64_t)st.st_size, has_beside(path, "-wal"), path, err) < 0)
         return -1;
+    // Begun, and ended before anything was in it; migrate_run looks what a log holds.
+    if (big_endian(head + AT_SCHEMA_COOKIE) == 0 && big_endian(head + AT_APPLICATION_ID) == 0 &&
+        big_endian(head + AT_USER_VERSION) == 0)
+        return 0;
     return check_identity(path, big_endian(head + AT_APPLICATION_ID),
                           big_endian(head + AT_USER_VERSION), steps, err);
 }
@@ -157,10 +162,15 @@ static int apply(sqlite3 *db, const struct embedded *step, int64_t version, stru
 
 int migrate_run(sqlite3 *db, const char *path, const struct embedded *steps, struct err *err)
 {
-    int64_t version, application;
+    int64_t version, application, things;
     if (sq_number(db, "PRAGMA user_version", &version, err) < 0 ||
         sq_number(db, "PRAGMA application_id", &application, err) < 0 ||
-        check_identity(path, application, version, steps, err) < 0)
+        sq_number(db, "SELECT count(*) FROM sqlite_schema", &things, err) < 0)
+        return -1;
+    bool empty = !version && !application && !things;
+    if (!empty && check_identity(path, application, version, steps, err) < 0)
+        return -1;
+    if (empty && sq_exec(db, "PRAGMA application_id=" STORE_APPLICATION_TEXT, err) < 0)
         return -1;
     if (version > 0 && version < latest(steps) && backup(db, path, version, err) < 0)
         return -1;

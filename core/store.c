@@ -119,10 +119,10 @@ static const char *const before_first_table[] = {
     "BEGIN",
     "PRAGMA page_size=8192",
     "PRAGMA auto_vacuum=INCREMENTAL",
-    "PRAGMA application_id=1853189473", // STORE_APPLICATION_ID
+    "PRAGMA application_id=" STORE_APPLICATION_TEXT,
     "COMMIT",
 };
-_Static_assert(STORE_APPLICATION_ID == 1853189473, "the pragma above says the same");
+_Static_assert(STORE_APPLICATION_ID == 1853189473, "STORE_APPLICATION_TEXT is the same number");
 
 static const char *const settings[] = {
     "PRAGMA journal_mode=WAL",

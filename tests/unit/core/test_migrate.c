@@ -107,12 +107,33 @@ static void test_foreign(void)
           "newer: %s", err.text);
 }
 
+// The first start was killed, or a call failed, between making the file and the first table.
+static void test_begun(void)
+{
+    struct err err = {0};
+    unlink(path);
+    sqlite3 *db = open_db();
+    sq_exec(db, "PRAGMA page_size=8192", &err);
+    sq_exec(db, "PRAGMA auto_vacuum=INCREMENTAL", &err);
+    CHECK(sq_exec(db, "PRAGMA journal_mode=WAL", &err) == 0, "a file with nothing in it");
+    sqlite3_close(db);
+    CHECK(access(path, F_OK) == 0 && migrate_check_file(path, one, &err) == 0,
+          "is no other program's: %s", err.text);
+    struct store *s = store_open(dir, &err);
+    CHECK(s, "and the next start goes on with it: %s", err.text);
+    store_close(s);
+    s = store_open(dir, &err);
+    CHECK(s, "and the one after that: %s", err.text);
+    store_close(s);
+}
+
 int main(void)
 {
     dir_make(dir);
     snprintf(path, sizeof path, "%s/numaprobe.db", dir);
     test_steps();
     test_foreign();
+    test_begun();
     dir_remove(dir);
     return tap_done();
 }
