@@ -21,7 +21,7 @@ enum {
     // it is read and stored.
     HTTP_IMPORT_MAX = 24 << 20,
     HTTP_HEADERS_MAX = 64, // browsers send 20
-    HTTP_QUERY_MAX = 16,   // the busiest route has 6; availability takes every parameter of a run
+    HTTP_QUERY_MAX = 40,   // availability takes every parameter of a run: latency has 27
     ROUTE_NAME_MAX = 63,   // of a {name}; names of baselines are as long
     HTTP_WAIT_MAX_S = 60,  // below the idle limit of common proxies
 };

@@ -79,6 +79,8 @@ static int read_member(struct import_call *c, const struct json *v, struct err *
                        "pages, method, file, date, dry_run");
     if (!json_text(v))
         return err_set(err, ERR_INVALID, name, "must be a text");
+    if (m && *slot_of(c, m))
+        return err_set(err, ERR_INVALID, name, "is in the query already; say it once");
     if (m)
         *slot_of(c, m) = json_text(v);
     return 0;

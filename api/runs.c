@@ -103,8 +103,6 @@ static int check_key(const char *key, struct err *err)
 static int submit(struct request *q, const struct spec *s, bool *again, struct err *err)
 {
     const char *key = request_header(q, "Idempotency-Key");
-    if (check_key(key, err) < 0)
-        return -1;
     return runner_submit(q->api->runner, s, key, &q->run_id, again, err);
 }
 
@@ -114,7 +112,8 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
     struct spec spec;
     int64_t seconds; // a wrong wait must be found before the run is made
     if (!q->run_id) {
-        if (request_wait_s(q, &seconds, err) < 0 || read_spec(q, &spec, &dry_run, err) < 0)
+        if (check_key(request_header(q, "Idempotency-Key"), err) < 0 ||
+            request_wait_s(q, &seconds, err) < 0 || read_spec(q, &spec, &dry_run, err) < 0)
             return -1;
         if (spec.force && access_check_member(q, SCOPE_ADMIN, "force", err) < 0)
             return -1;

@@ -37,7 +37,7 @@ image|libcurl4|the command line's HTTP client
 image|libopenmpi3|what the ranks are linked with
 test|python3-pytest|runs the tests against the real daemon
 test|python3-scipy|its statistics are an oracle for ours
-test|python3-venv|a place of its own for Apache Otava, the oracle of change points
+test|python3-venv|a place of their own for Apache Otava (change points) and schemathesis (the API)
 test|python3-jsonschema|holds exports to their schema
 test|sqlite3|reads the database as a person would
 test|clang-14|the second compiler, whose warnings count too

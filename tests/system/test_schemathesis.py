@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon against its own description, by requests that schemathesis makes of it.
+
+NUMAPROBE_EXAMPLES: how many a route (50; the long form takes 1000). Needs build/schemathesis (tools/schemathesis.sh).
+"""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import ROOT, Daemon, fake_bench_env
+
+PROGRAM = ROOT / "build" / "schemathesis" / "bin" / "schemathesis"
+EXAMPLES = os.environ.get("NUMAPROBE_EXAMPLES", "50")
+# A value may fit the description and yet not this node, or the other values: then 404, 409 or 422 is right.
+EXCLUDED = ["--exclude-checks=positive_data_acceptance"]
+SEED = os.environ.get("NUMAPROBE_SEED", "1")
+
+
+# TRACE and methods that nobody knows are no requests here: 400 and the end of the connection, not 405.
+SETTINGS = """
+[phases.coverage]
+unexpected-methods = ["GET", "PUT", "POST", "DELETE", "PATCH"]
+"""
+
+
+@pytest.fixture
+def strict(numaprobed, tmp_path):
+    """One that wants a token for everything, and the token that may do everything."""
+    home = tmp_path / "d"
+    home.mkdir()
+    d = Daemon(numaprobed, home, fake_bench_env(), ["--anonymous=none"]).start()
+    token = d.request("POST", "/v1/tokens", {"name": "all", "scope": "admin"}, unix=True).json["token"]
+    yield d, {"Authorization": f"Bearer {token}"}
+    assert d.stop() == 0, "\n".join(d.log)
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="tools/schemathesis.sh could not get schemathesis")
+def test_description(strict, tmp_path):
+    """What it answers is what it says it answers; what it says it refuses, it refuses."""
+    daemon, rights = strict
+    asked = daemon.request("POST", "/v1/runs?wait=60", {"benchmark": "latency", "size": "1-2", "ranks": "one-per-numa"},
+                           rights)
+    assert asked.json["state"] == "succeeded", asked.body
+    daemon.request("PUT", "/v1/baselines/x", {"runs": [1]}, rights)
+    description = tmp_path / "openapi.json"
+    document = daemon.request("GET", "/openapi.json", headers=rights).json
+    # An event stream lasts as long as its run, which may wait in the queue.
+    document["paths"].pop("/v1/runs/{id}/events")
+    description.write_text(json.dumps(document))
+    (tmp_path / "schemathesis.toml").write_text(SETTINGS)
+    done = subprocess.run(
+        [str(PROGRAM), "run", str(description), "--url", f"http://127.0.0.1:{daemon.port}",
+         "--header", "Authorization: " + rights["Authorization"], "--phases=examples,coverage,fuzzing",
+         "--max-examples", EXAMPLES, "--seed", SEED, "--no-color", "--request-timeout=30", *EXCLUDED],
+        cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=3000)
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert daemon.get("/healthz").status == 200
