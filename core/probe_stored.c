@@ -21,7 +21,7 @@
 enum { READ_MS = 1000 }; // 500 KB, of the largest machines, take 30 ms
 
 struct shared {
-    bool done;
+    enum { NOT_DONE, DONE, REFUSED } state; // written last: the child may be ended at any time
     struct err err;
     struct topology t; // without its arrays
     bool distances;
@@ -64,8 +64,10 @@ static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
     struct topology t = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 0); // its end is no news
-    if (getppid() == parent && probe_topology_xml(&t, xml, &s->err) == 0)
-        s->done = hand_over(s, &t, &s->err) == 0;
+    if (getppid() == parent) {
+        bool ok = probe_topology_xml(&t, xml, &s->err) == 0 && hand_over(s, &t, &s->err) == 0;
+        __atomic_store_n(&s->state, ok ? DONE : REFUSED, __ATOMIC_RELEASE);
+    }
     _exit(0);
 }
 
@@ -142,12 +144,10 @@ static int read_by_child(struct topology *t, struct shared *s, const char *xml, 
     if (pid == 0)
         child(s, xml, parent);
     await_end(pid);
-    if (s->err.code != ERR_NONE) {
-        if (err)
-            *err = s->err;
-        return -1;
-    }
-    return s->done && sensible(s) ? take_over(t, s, err) : nonsense(err);
+    if (s->state == REFUSED && s->err.code > ERR_NONE && s->err.code < ERR_CODES)
+        return err_set(err, s->err.code, "topology", "%.*s", (int)sizeof s->err.text - 1,
+                       s->err.text);
+    return s->state == DONE && sensible(s) ? take_over(t, s, err) : nonsense(err);
 }
 
 int probe_topology_stored(struct topology *t, const char *xml, struct err *err)

@@ -156,11 +156,14 @@ static void change(void)
                                         "9007199254740993",
                                         "18446744073709551616",
                                         ","};
+    static const char *const numbers[] = {
+        "-1", "0", "1e300", "-1e300", "0.5", "9007199254740993", "18446744073709551616", "1e-400"};
+    const char *number = numbers[draw(sizeof numbers / sizeof *numbers)];
     size_t at = draw((uint32_t)input_size + 1), length = 1 + draw(draw(8) ? 8 : 512);
     const char *word = words[draw(sizeof words / sizeof *words)];
     int other = (int)draw((uint32_t)n_files);
     size_t from = draw((uint32_t)files[other].size + 1);
-    switch (draw(5)) {
+    switch (draw(7)) {
     case 0:
         if (at < input_size)
             input[at] ^= (uint8_t)(1 << draw(8));
@@ -174,6 +177,20 @@ static void change(void)
         break;
     case 3:
         insert(at, (const uint8_t *)word, *word ? strlen(word) : 1);
+        break;
+    case 4: // at the beginning of a text
+        for (; at < input_size && input[at] != '"'; at++)
+            continue;
+        insert(at + (at < input_size), (const uint8_t *)word, strlen(word));
+        break;
+    case 5: // another number
+        for (; at < input_size && (input[at] < '0' || input[at] > '9'); at++)
+            continue;
+        for (length = 0; at + length < input_size && input[at + length] &&
+                         strchr("0123456789.", input[at + length]);)
+            length++;
+        cut(at, length);
+        insert(at, (const uint8_t *)number, strlen(number));
         break;
     default:
         if (length > files[other].size - from)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results from elsewhere become runs, and runs go out whole: formats, guesses, refusals, round trips."""
 import csv
+import hashlib
 import io
 import json
 import os
@@ -183,6 +184,24 @@ def test_changed_facts_are_refused(daemon):
     whole["fingerprint"]["class"]["facts"]["cpu_model"] = "Another"
     answer = daemon.post("/v1/imports", whole)
     assert answer.status == 422 and "hash" in answer.json["detail"], answer.json
+
+
+def test_topology_that_brings_hwloc_down(make_daemon):
+    """Its XML may be anybody's: a process of its own reads it, now and after each start."""
+    daemon = make_daemon(fake_bench_env())
+    whole = export(daemon, daemon.run(size="1", cpus="0")["id"])
+    xml = (ROOT / "tests/fuzz/corpus/topology/brings-hwloc-down.xml").read_text()
+    whole["topology"] = {"hash": hashlib.sha256(xml.encode()).hexdigest(), "xml": xml}
+    whole["run"]["node"] = "elsewhere"
+    whole["run"]["topology"] = whole["topology"]["hash"]
+    answer = daemon.post("/v1/imports", whole)
+    assert answer.status == 201, answer.body
+    report = daemon.get(f"/v1/runs/{answer.json['id']}/report")
+    assert report.status == 200, report.body
+    assert daemon.process.poll() is None
+    assert daemon.stop() == 0
+    daemon.log = []
+    assert daemon.start().get("/healthz").status == 200
 
 
 def test_large_bodies_are_for_imports_only(daemon):
