@@ -27,11 +27,9 @@ unexpected-methods = ["GET", "PUT", "POST", "DELETE", "PATCH"]
 
 
 @pytest.fixture
-def strict(numaprobed, tmp_path):
+def strict(numaprobed, tmp_path_factory):
     """One that wants a token for everything, and the token that may do everything."""
-    home = tmp_path / "d"
-    home.mkdir()
-    d = Daemon(numaprobed, home, fake_bench_env(), ["--anonymous=none"]).start()
+    d = Daemon(numaprobed, tmp_path_factory.mktemp("strict"), fake_bench_env(), ["--anonymous=none"]).start()
     token = d.request("POST", "/v1/tokens", {"name": "all", "scope": "admin"}, unix=True).json["token"]
     yield d, {"Authorization": f"Bearer {token}"}
     assert d.stop() == 0, "\n".join(d.log)

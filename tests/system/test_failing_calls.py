@@ -2,7 +2,7 @@
 """Every allocation and every system call of eleven scenarios fails once, one at a time.
 
 The claim: nothing ends by a signal, nothing hangs, what was acknowledged is there, and nothing says that it went well
-which did not. NUMAPROBE_FAULTS=all tries each call of each kind; a number, so many of each scenario, of a seed that is
+which did not. NUMAPROBE_FAILING_CALLS=all tries each call of each kind; a number, so many of each scenario, of a seed that is
 told (NUMAPROBE_SEED repeats it). tests/fakes/fail_nth.c does the work.
 """
 import contextlib
@@ -21,7 +21,7 @@ import pytest
 from conftest import FINAL, Daemon, build_dir, fake_bench_env
 from faults import KINDS, Faults
 
-SAMPLE = os.environ.get("NUMAPROBE_FAULTS", "5")
+SAMPLE = os.environ.get("NUMAPROBE_FAILING_CALLS", "5")
 SEED = int(os.environ.get("NUMAPROBE_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
 FAKES = build_dir() / "tests" / "fakes"
 MPIRUN = pathlib.Path(__file__).resolve().parents[1] / "fakes" / "fake_mpirun.py"
@@ -69,7 +69,6 @@ class FaultyDaemon(Daemon):
     """One whose own calls fail (or those of the supervisor, by `program`)."""
 
     def __init__(self, home, program="--listen"):
-        home.mkdir(exist_ok=True)
         exe = home / "numaprobed"
         if not exe.exists():
             shutil.copy(FAKES / "numaprobed_faulty", exe)
@@ -99,11 +98,11 @@ class FaultyDaemon(Daemon):
 
 
 @pytest.fixture
-def make_faulty(tmp_path):
-    made = []
+def make_faulty(tmp_path_factory):
+    made, home = [], tmp_path_factory.mktemp("faulty")
 
     def make(program="--listen"):
-        made.append(FaultyDaemon(tmp_path / "d", program))
+        made.append(FaultyDaemon(home, program))
         return made[-1]
     yield make
     for daemon in made:
