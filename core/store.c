@@ -119,7 +119,7 @@ static const char *const before_first_table[] = {
     "BEGIN",
     "PRAGMA page_size=8192",
     "PRAGMA auto_vacuum=INCREMENTAL",
-    "PRAGMA application_id=" STORE_APPLICATION_TEXT,
+    ("PRAGMA application_id=" STORE_APPLICATION_TEXT),
     "COMMIT",
 };
 _Static_assert(STORE_APPLICATION_ID == 1853189473, "STORE_APPLICATION_TEXT is the same number");
