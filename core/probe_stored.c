@@ -5,6 +5,7 @@
 // sense.
 #include "core/probe.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,7 +64,9 @@ static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
 {
     struct topology t = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0); // its end is no news
+    prctl(PR_SET_DUMPABLE, 0); // its end is no news, nor what hwloc prints about a stranger's XML
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDERR_FILENO);
     if (getppid() == parent) {
         bool ok = probe_topology_xml(&t, xml, &s->err) == 0 && hand_over(s, &t, &s->err) == 0;
         __atomic_store_n(&s->state, ok ? DONE : REFUSED, __ATOMIC_RELEASE);

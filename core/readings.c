@@ -136,6 +136,13 @@ static int read_cpus(struct readings *r, const char *root, struct err *err)
     return 0;
 }
 
+// Counters are believed as they are; two that are nonsense make no overflow.
+static int64_t sum(int64_t a, int64_t b)
+{
+    int64_t both;
+    return __builtin_add_overflow(a, b, &both) ? INT64_MAX : both;
+}
+
 static void read_swap(struct readings *r, const char *root)
 {
     char path[PATH_ROOM], line[128];
@@ -147,7 +154,7 @@ static void read_swap(struct readings *r, const char *root)
         found += sscanf(line, "pswpin %" SCNd64, &in) == 1;
         found += sscanf(line, "pswpout %" SCNd64, &out) == 1;
     }
-    r->swapped_pages = found == 2 ? in + out : READING_UNKNOWN;
+    r->swapped_pages = found == 2 ? sum(in, out) : READING_UNKNOWN;
 }
 
 static int64_t number(const char *root, int cpu, const char *file)
@@ -171,7 +178,7 @@ static void read_throttling(struct readings *r, const char *root, const int *cpu
             return; // this machine does not count
         if (r->throttle_events < 0)
             r->throttle_events = 0;
-        r->throttle_events += core + (package > 0 ? package : 0);
+        r->throttle_events = sum(r->throttle_events, sum(core, package > 0 ? package : 0));
     }
 }
 

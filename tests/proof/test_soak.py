@@ -304,7 +304,8 @@ def go_on(soak, tell):
             soak.fault(faults)
             faults += 1
         now = soak.quiet(rest["descriptors"])
-        assert now == rest, (number, now, rest)
+        assert all(now[what] <= rest[what] for what in rest), (number, now, rest)
+        rest = now  # the first may have seen a connection go that was still there
         samples.append((time.monotonic(), soak.private_kib()))
     seconds = samples[-1][0] - samples[0][0]
     growth = slope(samples) * seconds
