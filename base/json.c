@@ -124,6 +124,24 @@ static int refuse_duplicates(const cJSON *v, struct err *err)
     return cJSON_IsObject(v) ? refuse_same_names(v, err) : 0;
 }
 
+// cJSON says "no" to a text and to a lack of memory alike; the first is the sender's mistake.
+static bool no_memory;
+
+static void *allocate(size_t n)
+{
+    void *p = malloc(n);
+    no_memory |= !p;
+    return p;
+}
+
+static cJSON *parse(const char *text, size_t len, const char **end)
+{
+    cJSON_Hooks hooks = {allocate, free};
+    cJSON_InitHooks(&hooks);
+    no_memory = false;
+    return cJSON_ParseWithLengthOpts(text, len, end, 0);
+}
+
 struct json *json_parse(const char *text, size_t len, struct err *err)
 {
     if (!str_utf8_valid(text, len)) {
@@ -133,8 +151,12 @@ struct json *json_parse(const char *text, size_t len, struct err *err)
     if (scan(text, len, err) < 0)
         return NULL;
     const char *end = text;
-    cJSON *root = cJSON_ParseWithLengthOpts(text, len, &end, 0);
+    cJSON *root = parse(text, len, &end);
     size_t at = (size_t)(end - text);
+    if (!root && no_memory) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for JSON of %zu bytes", len);
+        return NULL;
+    }
     if (!root) {
         err_set(err, ERR_BAD_REQUEST, "", "not JSON at byte %zu", at);
         return NULL;

@@ -13,7 +13,8 @@ struct json; // a value; owned by the root that json_parse gave
 
 enum { JSON_DEPTH_MAX = 16 }; // deepest thing we read is a run with matrices: 6
 
-// ERR_BAD_REQUEST says what is wrong and at which byte. The caller frees with json_free.
+// ERR_BAD_REQUEST says what is wrong and at which byte; ERR_NO_MEMORY. The caller frees with
+// json_free.
 struct json *json_parse(const char *text, size_t len, struct err *err);
 void json_free(struct json *root); // NULL is fine
 void json_cleanup(struct json **root);

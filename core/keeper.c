@@ -36,6 +36,7 @@ struct keeper {
     bool short_of, told_short;
     char why[256]; // the damage that is to be mended; "": none
     struct store_child check;
+    bool suspected; // by one process; the check that goes on decides
     struct backup *backup;
 };
 
@@ -72,6 +73,7 @@ int keeper_mend(struct keeper *k, const char *why, struct err *err)
     if (rc < 0)
         return -1;
     k->why[0] = '\0';
+    k->suspected = false;
     k->work = REST;
     if (rc > 0)
         log_event(LOG_LVL_ERROR, "store.rewritten",
@@ -111,10 +113,29 @@ static void on_damage(void *ctx)
     damaged(ctx, "a statement found the database damaged");
 }
 
+static void start_check(struct keeper *k, const char *because);
+
+// One process could not read it, perhaps because a single read failed. A database that holds all
+// runs is not set aside for that: another process looks first.
+static void suspect(struct keeper *k)
+{
+    if (k->suspected || *k->why)
+        return;
+    k->suspected = true;
+    if (!k->check.pid)
+        start_check(k, "a process found the database damaged; all of it is checked");
+}
+
 static void on_checked(void *ctx, const struct err *how)
 {
     struct keeper *k = ctx;
+    bool second = k->suspected;
     runner_disturbed(k->runner, "the database was checked meanwhile");
+    if (how->code == ERR_DAMAGED && !second) {
+        suspect(k);
+        return;
+    }
+    k->suspected = false;
     if (how->code == ERR_DAMAGED)
         damaged(k, how->text);
     else if (how->code)
@@ -123,16 +144,17 @@ static void on_checked(void *ctx, const struct err *how)
         log_event(LOG_LVL_INFO, "store.checked", "text=\"the database is whole\"");
 }
 
-static void start_check(struct keeper *k)
+static void start_check(struct keeper *k, const char *because)
 {
     struct err err;
-    log_event(LOG_LVL_INFO, "store.check",
-              "text=\"the last daemon did not close the database; all of it is checked\"");
+    log_event(LOG_LVL_INFO, "store.check", "text=\"%s\"", because);
     if (store_child_start(&k->check, k->loop, STORE_CHECK, store_path(k->store), NULL, on_checked,
-                          k, &err) < 0)
+                          k, &err) < 0) {
+        k->suspected = false;
         log_error("store.check", &err);
-    else
+    } else {
         runner_disturbed(k->runner, "the database was checked meanwhile");
+    }
 }
 
 // ---- retention
@@ -279,7 +301,7 @@ void keeper_start(struct keeper *k)
     remove_copies(k);
     tell(k);
     if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
-        start_check(k);
+        start_check(k, "the last daemon did not close the database; all of it is checked");
     begin(k);
 }
 
@@ -356,7 +378,7 @@ static void on_copied(void *ctx, const struct err *how)
     struct backup *b = ctx;
     runner_disturbed(b->keeper->runner, "a backup of the database was made meanwhile");
     if (how->code == ERR_DAMAGED)
-        damaged(b->keeper, how->text);
+        suspect(b->keeper);
     finish_backup(b, how);
 }
 

@@ -356,11 +356,16 @@ void store_db_close(struct store *s, bool checkpoint)
     s->db = NULL;
 }
 
-// Sets a damaged one aside, once.
+// Sets a damaged one aside, once. A single read that fails looks like damage: it is read twice.
 static int open_or_replace(struct store *s, struct err *err)
 {
     if (store_db_open(s, err) == 0)
         return 0;
+    if (err->code == ERR_DAMAGED) {
+        store_db_close(s, false);
+        if (store_db_open(s, err) == 0)
+            return 0;
+    }
     struct err why = *err;
     return why.code == ERR_DAMAGED && store_set_aside(s, why.text, err) >= 0 ? 0 : -1;
 }

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 
 import pytest
@@ -86,14 +87,18 @@ class FaultyDaemon(Daemon):
             [str(self.program), "--listen=127.0.0.1:0", f"--state-dir={self.home}/state",
              f"--run-dir={self.home}/run", "--anonymous=admin"],
             env=self.env, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        hangs = threading.Timer(60, self.process.kill)
+        hangs.start()
         for line in self.process.stderr:
             line = line.decode(errors="replace")
             self.log.append(line)
             if "event=ready" in line:
+                hangs.cancel()
                 self.port = int(line.split("listen=127.0.0.1:")[1].split()[0].split(",")[0])
                 os.set_blocking(self.process.stderr.fileno(), False)
                 return True
         self.process.wait(20)
+        hangs.cancel()
         return False
 
 
@@ -277,6 +282,7 @@ def test_backup(make_faulty, tmp_path, program):
             copy.write_bytes(answer.body)
             assert whole_database(copy), wrong(kind, n, "the copy is none")
             copy.unlink()
+        assert daemon.get("/v1/runs/1").status == 200, wrong(kind, n, "the history was set aside for one call")
     each_fault(daemon, f"backup ({program})", lambda: ask(daemon, "GET", "/v1/backup"), check)
     assert daemon.stop() == 0
 
