@@ -80,9 +80,16 @@ void place_wanted(struct place *p)
         p->mem_node = own;
 }
 
+// Asked of the kernel itself: numa_node_of_cpu() writes to memory that it did not get.
 int place_node_of_cpu(int cpu)
 {
-    return numa_available() >= 0 && cpu >= 0 ? numa_node_of_cpu(cpu) : -1;
+    char path[80];
+    for (int node = 0; numa_available() >= 0 && cpu >= 0 && node <= numa_max_node(); node++) {
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpu%d", node, cpu);
+        if (access(path, F_OK) == 0)
+            return node;
+    }
+    return -1;
 }
 
 int place_node_count(void)

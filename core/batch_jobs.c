@@ -2,7 +2,9 @@
 #include "core/batch_jobs.h"
 
 #include <ctype.h>
-#include <glob.h>
+#include <dirent.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +12,8 @@
 #include "base/str.h"
 
 #define CGROUP "/sys/fs/cgroup/"
+
+enum { SIGN_PATH = 1200 };
 
 // The same job may show in several places, and in each controller of cgroups v1: it is told by its
 // number, or by its name where that is all there is.
@@ -132,22 +136,54 @@ static void find_children(struct found *f, const char *root, const char *manager
 
 // --- by what they leave
 
+// One thing of that name below a folder that matches a sign's last part.
+static void add_sign(struct found *f, size_t sign, const char *base)
+{
+    struct batch_job job = {.manager = signs[sign].manager, .pod = signs[sign].pod};
+    short_name(base, job.pod, job.name, sizeof job.name);
+    if (!ours(f->own, base))
+        add(f, &job);
+}
+
+static void close_dir(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+// What matches `pattern` below `path`, which has room for SIGN_PATH. By hand: the C library's
+// glob() frees twice where memory runs out.
+static void find_sign(struct found *f, size_t sign, char *path, const char *pattern)
+{
+    size_t used = strlen(path), n = strcspn(pattern, "/");
+    char part[NAME_MAX + 1];
+    snprintf(part, sizeof part, "%.*s", (int)n, pattern);
+    if (pattern[n] && !part[strcspn(part, "*[")]) {
+        snprintf(path + used, SIGN_PATH - used, "/%s", part);
+        find_sign(f, sign, path, pattern + n + 1);
+        path[used] = '\0';
+        return;
+    }
+    CLEANUP(close_dir) DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (fnmatch(part, e->d_name, FNM_PERIOD) != 0)
+            continue;
+        if (!pattern[n]) {
+            add_sign(f, sign, e->d_name);
+        } else if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN) {
+            snprintf(path + used, SIGN_PATH - used, "/%s", e->d_name);
+            find_sign(f, sign, path, pattern + n + 1);
+            path[used] = '\0';
+        }
+    }
+}
+
 static void find_signs(struct found *f, const char *root)
 {
-    char pattern[1200];
+    char path[SIGN_PATH];
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
-        glob_t found;
-        snprintf(pattern, sizeof pattern, "%s%s", root, signs[i].pattern);
-        if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
-            continue;
-        for (size_t k = 0; k < found.gl_pathc; k++) {
-            const char *base = strrchr(found.gl_pathv[k], '/') + 1;
-            struct batch_job job = {.manager = signs[i].manager, .pod = signs[i].pod};
-            short_name(base, job.pod, job.name, sizeof job.name);
-            if (!ours(f->own, base))
-                add(f, &job);
-        }
-        globfree(&found);
+        snprintf(path, sizeof path, "%s", root);
+        find_sign(f, i, path, signs[i].pattern + 1);
     }
 }
 
