@@ -107,7 +107,7 @@ int store_dirs_make(const char *dir, struct err *err);
 // What is at the database's name gets that of a damaged one.
 int store_damage_move(struct store *s, struct err *err);
 
-enum store_files { FILES_SAME, FILES_MOVED, FILES_CUT };
+enum store_files { FILES_SAME, FILES_MOVED, FILES_CUT, FILES_UNKNOWN };
 void store_files_note(struct store *s); // after each commit
 enum store_files store_files_look(const struct store *s);
 int store_files_check(struct store *s, struct err *err); // ERR_DAMAGED unless they are the same

@@ -15,14 +15,23 @@
 
 enum { LEAST_BYTES = 8192 }; // the first page is there from the beginning
 
-static struct store_file look(const char *path, const char *suffix)
+// All zero: it is not there. *unknown (if not NULL) is set when the system did not say.
+static struct store_file look_at(const char *path, const char *suffix, bool *unknown)
 {
     char full[600];
     struct stat st;
     snprintf(full, sizeof full, "%s%s", path, suffix);
-    if (lstat(full, &st) < 0)
+    if (lstat(full, &st) < 0) {
+        if (unknown && errno != ENOENT && errno != ENOTDIR)
+            *unknown = true;
         return (struct store_file){0};
+    }
     return (struct store_file){st.st_dev, st.st_ino, (int64_t)st.st_size};
+}
+
+static struct store_file look(const char *path, const char *suffix)
+{
+    return look_at(path, suffix, NULL);
 }
 
 static bool same(const struct store_file *a, const struct store_file *b)
@@ -38,9 +47,13 @@ void store_files_note(struct store *s)
 
 enum store_files store_files_look(const struct store *s)
 {
-    struct store_file file = look(s->path, ""), log = look(s->path, "-wal");
+    bool unknown = false;
+    struct store_file file = look_at(s->path, "", &unknown);
+    struct store_file log = look_at(s->path, "-wal", &unknown);
     if (!s->file.ino)
         return FILES_SAME; // not noted yet
+    if (unknown)
+        return FILES_UNKNOWN;
     if (!same(&file, &s->file) || (s->log.ino && !same(&log, &s->log)))
         return FILES_MOVED;
     return file.bytes < LEAST_BYTES || log.bytes < s->log.bytes ? FILES_CUT : FILES_SAME;
@@ -53,6 +66,8 @@ int store_files_check(struct store *s, struct err *err)
         [FILES_CUT] = "the database's files were truncated",
     };
     enum store_files found = store_files_look(s);
+    if (found == FILES_UNKNOWN)
+        return err_set(err, ERR_STORAGE, "", "the database's files cannot be looked at");
     // A shell that checkpoints empties the log as well, and then nothing is missing: SQLite knows.
     if (found == FILES_CUT && look(s->path, "").bytes >= LEAST_BYTES &&
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==

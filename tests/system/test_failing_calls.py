@@ -2,8 +2,8 @@
 """Every allocation and every system call of eleven scenarios fails once, one at a time.
 
 The claim: nothing ends by a signal, nothing hangs, what was acknowledged is there, and nothing says that it went well
-which did not. NUMAPROBE_FAILING_CALLS=all tries each call of each kind; a number, so many of each scenario, of a seed that is
-told (NUMAPROBE_SEED repeats it). tests/fakes/fail_nth.c does the work.
+which did not. NUMAPROBE_FAILING_CALLS=all tries each call of each kind; a number, so many of each scenario, chosen by
+NUMAPROBE_SEED (1). tests/fakes/fail_nth.c does the work.
 """
 import contextlib
 import json
@@ -23,7 +23,7 @@ from conftest import FINAL, Daemon, build_dir, fake_bench_env
 from faults import KINDS, Faults
 
 SAMPLE = os.environ.get("NUMAPROBE_FAILING_CALLS", "5")
-SEED = int(os.environ.get("NUMAPROBE_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 30)
+SEED = int(os.environ.get("NUMAPROBE_SEED", "1"))
 FAKES = build_dir() / "tests" / "fakes"
 MPIRUN = pathlib.Path(__file__).resolve().parents[1] / "fakes" / "fake_mpirun.py"
 
