@@ -21,6 +21,11 @@ int64_t clock_mono_ms(void)
     return (int64_t)(read_ns(CLOCK_MONOTONIC) / 1000000u);
 }
 
+uint64_t clock_cpu_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t clock_wall_ms(void)
 {
     return (int64_t)(read_ns(CLOCK_REALTIME) / 1000000u);

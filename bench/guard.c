@@ -5,17 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void read_counts(struct guard_mark *m)
 {
@@ -29,14 +21,14 @@ static void read_counts(struct guard_mark *m)
 void guard_begin(struct guard_mark *m)
 {
     read_counts(m);
-    m->cpu_ns = thread_cpu_ns();
+    m->cpu_ns = clock_cpu_ns();
     m->wall_ns = clock_mono_ns();
 }
 
 void guard_end(struct guard_mark *m)
 {
     m->wall_ns = clock_mono_ns();
-    m->cpu_ns = thread_cpu_ns();
+    m->cpu_ns = clock_cpu_ns();
     read_counts(m);
 }
 

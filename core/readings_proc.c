@@ -145,13 +145,13 @@ static bool computes(struct busy_task *b, struct task *t, const char *root, int 
 void processes_find(struct processes_found *out, const char *root, bool any_busy)
 {
     char path[PATH_ROOM];
-    uint64_t end = clock_mono_ns() + PROCESSES_TIME_US * UINT64_C(1000);
+    uint64_t end = clock_cpu_ns() + PROCESSES_TIME_US * UINT64_C(1000);
     double now_s = uptime(root);
     int n = 0;
     *out = (struct processes_found){0};
     snprintf(path, sizeof path, "%s/proc", root);
     CLEANUP_MEM int *pids = list(path, PROCESSES_MAX, &n);
-    for (int i = 0; i < n && clock_mono_ns() < end; i++) {
+    for (int i = 0; i < n && clock_cpu_ns() < end; i++) {
         struct task t;
         snprintf(path, sizeof path, "%s/proc/%d/stat", root, pids[i]);
         if (pids[i] == getpid() || !read_stat(&t, path))

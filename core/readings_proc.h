@@ -2,8 +2,9 @@
 // Processes that compute right now, and those that stand for a job. A process computes if it is
 // running (or a thread of it is) and has used at least BUSY_SHARE % of its life on CPUs: a shell
 // that happens to run does not. Looks at the newest processes first and for at most
-// PROCESSES_TIME_US, so that a node with ten thousand of them does not hold up the daemon; what was
-// started last is what was not there before.
+// PROCESSES_TIME_US of CPU time, so that a node with ten thousand of them does not hold up the
+// daemon (by the clock, a busy node would be looked at least); what was started last is what was
+// not there before.
 #pragma once
 #include "core/readings.h"
 
