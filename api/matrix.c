@@ -6,6 +6,7 @@
 
 #include "analysis/plot.h"
 #include "api/resources.h"
+#include "api/whole.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 
@@ -32,19 +33,6 @@ static int load(const struct request *q, struct measured *m, struct err *err)
     return store_matrices_get(q->api->store, q->arg, &m->list, &m->n, err);
 }
 
-static int write_ranks(const struct request *q, struct jsonw *w, struct err *err)
-{
-    CLEANUP_MEM struct rank_info *ranks = NULL;
-    int n = 0;
-    if (store_ranks_get(q->api->store, q->arg, &ranks, &n, err) < 0)
-        return -1;
-    jsonw_array(w, "ranks");
-    for (int i = 0; i < n; i++)
-        rank_write_json(&ranks[i], w, NULL);
-    jsonw_end(w);
-    return 0;
-}
-
 int matrix_json(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
@@ -60,7 +48,7 @@ int matrix_json(struct request *q, struct reply *r, struct err *err)
     for (int i = 0; i < m.n; i++)
         matrix_write_json(&m.list[i], &w, NULL);
     jsonw_end(&w);
-    if (write_ranks(q, &w, err) < 0)
+    if (ranks_write(q->api->store, q->arg, &w, err) < 0)
         return -1;
     jsonw_end(&w);
     r->store = true;

@@ -63,7 +63,7 @@ static int write_matrices(struct store *s, int64_t id, struct jsonw *w, struct e
     return 0;
 }
 
-static int write_ranks(struct store *s, int64_t id, struct jsonw *w, struct err *err)
+int ranks_write(struct store *s, int64_t id, struct jsonw *w, struct err *err)
 {
     CLEANUP_MEM struct rank_info *ranks = NULL;
     int n = 0;
@@ -100,7 +100,7 @@ int run_whole_write(struct store *s, const struct run *run, enum whole_parts par
     run_write_json(run, w, "run");
     if (write_fingerprint(s, run, w, err) < 0 ||
         write_topology(s, run, parts & WHOLE_TOPOLOGY, w, err) < 0 ||
-        write_matrices(s, run->id, w, err) < 0 || write_ranks(s, run->id, w, err) < 0)
+        write_matrices(s, run->id, w, err) < 0 || ranks_write(s, run->id, w, err) < 0)
         return -1;
     if (!(parts & WHOLE_LOG))
         jsonw_null(w, "log");

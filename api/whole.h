@@ -21,6 +21,8 @@ enum whole_parts {
     WHOLE_ALL = WHOLE_TOPOLOGY | WHOLE_LOG,
 };
 
+// A member "ranks" with what each rank of a run says of itself.
+int ranks_write(struct store *s, int64_t id, struct jsonw *w, struct err *err);
 // `run` is of this store and final: else ERR_CONFLICT on "state". Writes one value (an object, with
 // `key` as jsonw does); on failure it may be cut in the middle, so the caller drops it.
 int run_whole_write(struct store *s, const struct run *run, enum whole_parts parts, struct jsonw *w,

@@ -2,6 +2,8 @@
 // Ownership by scope: a local marked CLEANUP(f) is released when its scope ends; steal_* hands it
 // on.
 #pragma once
+#include <dirent.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
@@ -29,7 +31,22 @@ static inline void fd_cleanup(int *fd)
     *fd = -1;
 }
 
+static inline void file_cleanup(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+
+static inline void dir_cleanup(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
 void mem_cleanup(void *pointer_to_pointer); // free(*p); p is any `T **`
 
 #define CLEANUP_FD CLEANUP(fd_cleanup)
+#define CLEANUP_FILE                                                                               \
+    CLEANUP(file_cleanup) // of what was read: a failure to write shows here too late
+#define CLEANUP_DIR CLEANUP(dir_cleanup)
 #define CLEANUP_MEM CLEANUP(mem_cleanup)

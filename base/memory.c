@@ -12,18 +12,6 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-static void file_cleanup(FILE **f)
-{
-    if (*f)
-        fclose(*f);
-}
-
-static void dir_cleanup(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 __attribute__((format(printf, 1, 2))) static FILE *open_at(const char *fmt, ...)
 {
     char path[1200];
@@ -53,7 +41,7 @@ static bool number_after(const char *line, const char *key, int64_t *value)
 // The first number that the file has after the key; closes it.
 static int64_t find_number(FILE *given, const char *key)
 {
-    CLEANUP(file_cleanup) FILE *f = given;
+    CLEANUP_FILE FILE *f = given;
     char line[512];
     int64_t value;
     while (f && fgets(line, sizeof line, f))
@@ -97,7 +85,7 @@ static bool several_have_memory(const char *root)
     char path[1200];
     int n = 0, node;
     snprintf(path, sizeof path, NODES, root);
-    CLEANUP(dir_cleanup) DIR *d = opendir(path);
+    CLEANUP_DIR DIR *d = opendir(path);
     for (struct dirent *e; d && n < 2 && (e = readdir(d));)
         if (sscanf(e->d_name, "node%d", &node) == 1)
             n += node_number(root, node, "MemTotal") > 0;
@@ -248,7 +236,7 @@ static int64_t line_room(const char *root, char *line)
 
 int64_t memory_cgroup_room_bytes(const char *root)
 {
-    CLEANUP(file_cleanup) FILE *f = open_at("%s/proc/self/cgroup", root);
+    CLEANUP_FILE FILE *f = open_at("%s/proc/self/cgroup", root);
     char line[900];
     int64_t room = MEMORY_UNKNOWN;
     while (f && fgets(line, sizeof line, f))

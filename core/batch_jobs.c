@@ -145,12 +145,6 @@ static void add_sign(struct found *f, size_t sign, const char *base)
         add(f, &job);
 }
 
-static void close_dir(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 // What matches `pattern` below `path`, which has room for SIGN_PATH. By hand: the C library's
 // glob() frees twice where memory runs out.
 static void find_sign(struct found *f, size_t sign, char *path, const char *pattern)
@@ -164,7 +158,7 @@ static void find_sign(struct found *f, size_t sign, char *path, const char *patt
         path[used] = '\0';
         return;
     }
-    CLEANUP(close_dir) DIR *d = opendir(path);
+    CLEANUP_DIR DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (fnmatch(part, e->d_name, FNM_PERIOD) != 0)
             continue;

@@ -24,18 +24,6 @@ enum {
     COOLING_MAX = 64,
 };
 
-static void file_cleanup(FILE **f)
-{
-    if (*f)
-        fclose(*f);
-}
-
-static void dir_cleanup(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 __attribute__((format(printf, 3, 4))) static bool read_text(char *out, size_t room, const char *fmt,
                                                             ...)
 {
@@ -120,7 +108,7 @@ static int read_cpus(struct readings *r, const char *root, struct err *err)
 {
     char path[PATH_ROOM], line[512];
     snprintf(path, sizeof path, "%s/proc/stat", root);
-    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = fopen(path, "re");
     r->cpu = calloc(TOPOLOGY_CPUS_MAX, sizeof *r->cpu); // pages that are not touched cost nothing
     if (!r->cpu)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the CPUs");
@@ -149,7 +137,7 @@ static void read_swap(struct readings *r, const char *root)
     int64_t in = 0, out = 0;
     int found = 0;
     snprintf(path, sizeof path, "%s/proc/vmstat", root);
-    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = fopen(path, "re");
     while (f && found < 2 && fgets(line, sizeof line, f)) {
         found += sscanf(line, "pswpin %" SCNd64, &in) == 1;
         found += sscanf(line, "pswpout %" SCNd64, &out) == 1;
@@ -235,7 +223,7 @@ static void read_allowed(struct readings *r, const char *root)
     char path[PATH_ROOM], line[8192];
     r->cpus.n = r->mems.n = READING_UNKNOWN;
     snprintf(path, sizeof path, "%s/proc/self/status", root);
-    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
         read_set(&r->cpus, line, "Cpus_allowed_list:");
         read_set(&r->mems, line, "Mems_allowed_list:");
@@ -282,7 +270,7 @@ static void read_quota(struct readings *r, const char *root)
     char path[PATH_ROOM], line[900];
     r->quota_cpus = READING_UNKNOWN;
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':');
@@ -365,7 +353,7 @@ static void add_group(struct group_readings *r, const char *dir, const char *nam
 
 static void add_siblings(struct group_readings *r, const char *dir, const char *ours, size_t n)
 {
-    CLEANUP(dir_cleanup) DIR *d = opendir(dir);
+    CLEANUP_DIR DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));)
         if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
             !str_starts(e->d_name, RUN_GROUP_PREFIX) &&
@@ -379,7 +367,7 @@ static void read_groups(struct group_readings *r, const char *root, const char *
 {
     char path[PATH_ROOM], line[900];
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = fopen(path, "re");
     bool found = false;
     while (f && !found && fgets(line, sizeof line, f))
         found = str_starts(line, "0::/");

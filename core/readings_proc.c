@@ -17,12 +17,6 @@ enum { PATH_ROOM = 1200, THREADS_MAX = 64, PROCESSES_MAX = 1 << 22 }; // 2^22: t
 // PROC_PID_INIT_INO of the kernel; namespaces made later have smaller numbers.
 #define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
-static void dir_cleanup(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 struct task {
     char name[16];
     char state;
@@ -83,7 +77,7 @@ static int newest_first(const void *a, const void *b)
 // Numbers of processes, the newest first. free()
 static int *list(const char *dir, int most, int *n)
 {
-    CLEANUP(dir_cleanup) DIR *d = opendir(dir);
+    CLEANUP_DIR DIR *d = opendir(dir);
     int *pids = NULL, room = 0;
     *n = 0;
     for (struct dirent *e; d && *n < most && (e = readdir(d));) {

@@ -27,12 +27,6 @@ enum {
     SPARE_MIB = 512,
 };
 
-static void dir_cleanup(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 static bool write_file(const char *dir, const char *name, const char *text)
 {
     char path[RUN_GROUP_PATH_ROOM + 64];
@@ -97,7 +91,7 @@ static bool writable(const char *dir)
 
 static void sweep(const char *base)
 {
-    CLEANUP(dir_cleanup) DIR *d = opendir(base);
+    CLEANUP_DIR DIR *d = opendir(base);
     for (struct dirent *e; d && (e = readdir(d));) {
         char path[RUN_GROUP_PATH_ROOM + 260];
         if (!str_starts(e->d_name, RUN_GROUP_PREFIX))

@@ -31,12 +31,6 @@ static void processes_fini(struct processes *p)
     free(p->list);
 }
 
-static void dir_cleanup(DIR **d)
-{
-    if (*d)
-        closedir(*d);
-}
-
 // The next process of /proc; 0: no more.
 static pid_t next_pid(DIR *proc)
 {
@@ -65,7 +59,7 @@ static bool read_process(struct process *p, pid_t pid)
 
 static void read_all(struct processes *all)
 {
-    DIR *proc CLEANUP(dir_cleanup) = opendir("/proc");
+    CLEANUP_DIR DIR *proc = opendir("/proc");
     for (pid_t pid; proc && (pid = next_pid(proc));) {
         struct process p;
         if (!read_process(&p, pid))
@@ -171,7 +165,7 @@ int proc_kill_nonce(const char *nonce)
 {
     int total = 0;
     for (int round = 0, n = 1; n > 0 && round < 10; round++) {
-        DIR *proc CLEANUP(dir_cleanup) = opendir("/proc");
+        CLEANUP_DIR DIR *proc = opendir("/proc");
         n = 0;
         for (pid_t pid; proc && (pid = next_pid(proc));)
             if (pid != getpid() && belongs_to(pid, nonce) && kill_and_wait(pid, nonce))
@@ -188,7 +182,7 @@ static int remove_inside(int parent, const char *name)
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    DIR *d CLEANUP(dir_cleanup) = fdopendir(fd);
+    CLEANUP_DIR DIR *d = fdopendir(fd);
     if (!d) {
         close(fd);
         return -1;

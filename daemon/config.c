@@ -222,16 +222,10 @@ static int read_line(struct config *c, char *line, const char *where, struct err
                : 0;
 }
 
-static void file_cleanup(FILE **f)
-{
-    if (*f)
-        fclose(*f);
-}
-
 static int read_file(struct config *c, struct err *err)
 {
     const char *path = *c->file ? c->file : default_file;
-    CLEANUP(file_cleanup) FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = fopen(path, "re");
     char line[512], where[300];
     if (!f && errno == ENOENT && !*c->file)
         return 0;
