@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """TAP: the closing line of ./check counts what was asserted, and never makes a failure disappear."""
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
 
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/count-tests.py")
-spec = importlib.util.spec_from_file_location("count_tests", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+from tooltest import load, report
+
+tool = load("count-tests.py")
 
 CASES = [
     ("TAP lines", {"result": "OK", "stdout": "ok 1 - a\nok 2 # SKIP no\n1..2\n"}, (1, 0, 1)),
@@ -33,7 +30,7 @@ def closing_line(entries, *arguments):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as log:
         log.writelines(json.dumps(dict(e, name="t")) + "\n" for e in entries)
         log.flush()
-        done = subprocess.run([sys.executable, TOOL, *arguments, log.name], capture_output=True,
+        done = subprocess.run([sys.executable, tool.__file__, *arguments, log.name], capture_output=True,
                               text=True)
     return done.returncode, done.stdout.splitlines()[-1]
 
@@ -48,10 +45,7 @@ def main():
          == (1, "1 passed, 1 failed, 1 skipped")),
         ("nothing ran: status 1", closing_line([])[0] == 1),
     ]
-    for number, (what, held) in enumerate(results, 1):
-        print("ok" if held else "not ok", number, "-", what)
-    print(f"1..{len(results)}")
-    return not all(held for _, held in results)
+    return report(results)
 
 
 if __name__ == "__main__":

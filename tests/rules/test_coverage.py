@@ -2,19 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """TAP: tools/coverage.py counts lines as gcov saw them, and a room below the floor fails."""
 import contextlib
-import importlib.util
 import io
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
-TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tools/coverage.py")
-spec = importlib.util.spec_from_file_location("coverage", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+from tooltest import load, report
+
+tool = load("coverage.py")
 
 ROOT = pathlib.Path("/p")
 
@@ -84,10 +81,7 @@ def main():
     if shutil.which("gcc") and shutil.which("gcov"):
         with tempfile.TemporaryDirectory() as folder:
             results += real(pathlib.Path(folder).resolve())
-    for number, (what, held) in enumerate(results, 1):
-        print("ok" if held else "not ok", number, "-", what)
-    print(f"1..{len(results)}")
-    return not all(held for _, held in results)
+    return report(results)
 
 
 if __name__ == "__main__":
