@@ -4,6 +4,7 @@
 // it says so.
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "api/access.h"
 #include "api/check.h"
@@ -84,6 +85,7 @@ void fuzz_api_begin(const char *dir)
     struct err err = {0};
     snprintf(run_dir, sizeof run_dir, "%s/run", dir);
     snprintf(tokens, sizeof tokens, "%s/tokens", dir);
+    fuzz_hold(chmod(dir, 0711) == 0); // the ranks' account must reach it, or no run is taken
     policy_defaults(&policy);
     policy.strongest = POLICY_IGNORE;
     snprintf(policy.host_lock, sizeof policy.host_lock, "none");
