@@ -134,7 +134,7 @@ def test_power_cuts(numaprobed, tell):
     with open_directory("power") as work:
         code, text = vm.run(
             ["/usr/bin/python3", str(HERE / "power_guest.py"), str(numaprobed), str(SECONDS), "/dev/vda", "/dev/vdb=unsynced"],
-            "flat4", 256, 240, str(work / "out"), ["virtio_blk", "ext4"],
+            "flat4", 384, 240, str(work / "out"), ["virtio_blk", "ext4"],
             disk_arguments(work, "synced", 0) + disk_arguments(work, "unsynced", 1))
         assert code == 0, text[-4000:]
         found, entries = cut_all(work, "synced", rng, POINTS)
