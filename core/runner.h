@@ -22,7 +22,7 @@ struct runner_config {
 
 enum { RUNNER_ANY_RUN = 0 }; // in the place of a run's id: events of all
 
-enum event_kind { EVENT_STATE, EVENT_PROGRESS, EVENT_NOTE };
+enum event_kind { EVENT_STATE, EVENT_PROGRESS };
 struct run_event {
     int64_t run_id;
     int64_t event_id; // rises by one for each event of the run, from 1

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives stored runs the metrics that they lack, a few at a time, while nothing else is to be done.
+#pragma once
+#include "core/loop.h"
+#include "core/machine.h"
+#include "core/store.h"
+
+struct filler {
+    struct store *store;           // borrowed, as the next
+    const struct machine *machine; // topology of runs that came without one
+    struct loop_timer *timer;      // armed only while runs without metrics may be left
+    bool due;                      // such runs may be there
+    int64_t filled;                // of the present backlog
+};
+
+int filler_init(struct filler *f, struct loop *l, struct store *s, const struct machine *m,
+                struct err *err);
+void filler_fini(struct filler *f);
+void filler_go(struct filler *f);    // nothing runs and nothing waits: goes on if it is due
+void filler_pause(struct filler *f); // a run begins
