@@ -35,6 +35,7 @@ struct admitter {
     struct readings now, earlier;
     bool have_now, have_earlier;
     int lock; // while a run is going on; negative: not held
+    char lock_path[400];
     bool running;
     int64_t ended_ms; // of the last run; -1: none yet
     struct own_share load, pressure;
@@ -107,22 +108,25 @@ enum policy_action admitter_action(const struct admitter *a, enum admission_kind
     return a->policy.rule[kind].action;
 }
 
-// Taken and given back at once: only to see whether somebody has it.
-static int take_lock(const struct admitter *a)
+static void lock_path(const struct admitter *a, char *out, size_t room)
 {
-    char path[400];
-    if (strcmp(a->policy.host_lock, "none") == 0)
-        return HOST_LOCK_NONE;
-    snprintf(path, sizeof path, "%s%s", a->root, a->policy.host_lock);
-    return host_lock_take(path);
+    snprintf(out, room, "%s%s", a->root, a->policy.host_lock);
 }
 
+static int take_lock(const struct admitter *a, const char *path)
+{
+    return strcmp(a->policy.host_lock, "none") == 0 ? HOST_LOCK_NONE : host_lock_take(path);
+}
+
+// Taken and given back at once: only to see whether somebody has it.
 static void look_at_lock(const struct admitter *a, struct admission_input *in)
 {
     if (a->policy.rule[ADMIT_INSTANCE].action == POLICY_IGNORE ||
         strcmp(a->policy.host_lock, "none") == 0)
         return;
-    CLEANUP_FD int lock = take_lock(a);
+    char path[sizeof a->lock_path];
+    lock_path(a, path, sizeof path);
+    CLEANUP_FD int lock = take_lock(a, path);
     in->other_instance = lock == HOST_LOCK_TAKEN;
     in->no_lock = lock == HOST_LOCK_NONE;
 }
@@ -203,7 +207,8 @@ int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct 
 {
     int64_t now_ms = clock_mono_ms();
     forget_run(a);
-    a->lock = take_lock(a);
+    lock_path(a, a->lock_path, sizeof a->lock_path);
+    a->lock = take_lock(a, a->lock_path);
     if (a->lock == HOST_LOCK_TAKEN && !force && admitter_action(a, ADMIT_INSTANCE) == POLICY_REFUSE)
         return err_set(err, ERR_BUSY, "", "another numaprobed measures on this host (it holds %s)",
                        a->policy.host_lock);
@@ -320,13 +325,25 @@ bool admitter_disturbs(struct admitter *a, struct blocker *b)
     return again;
 }
 
+// Who deletes the lock's file lets others lock a new one.
+static bool lost_lock(const struct admitter *a, struct blocker *b)
+{
+    if (a->lock < 0 || host_lock_is_named(a->lock, a->lock_path))
+        return false;
+    *b = (struct blocker){.kind = ADMIT_INSTANCE, .measured = 1};
+    snprintf(b->text, sizeof b->text,
+             "%s was deleted or replaced: another numaprobed may have measured as well",
+             a->lock_path);
+    return true;
+}
+
 int admitter_suffered(struct admitter *a, struct blocker *list, int most)
 {
     struct readings now CLEANUP(readings_fini) = {0};
-    int n = 0;
+    int n = most && lost_lock(a, &list[0]);
     if (!a->running || !a->have_begin ||
         readings_take(&now, a->root, clock_mono_ms(), a->cpus, a->n_cpus, NULL) < 0)
-        return 0;
+        return n;
     struct admission found;
     const struct admission_input in = {.policy = &a->policy,
                                        .topology = a->topology,

@@ -36,3 +36,10 @@ int host_lock_take(const char *path)
         return errno == EWOULDBLOCK ? HOST_LOCK_TAKEN : HOST_LOCK_NONE;
     return steal_fd(&fd);
 }
+
+bool host_lock_is_named(int lock, const char *path)
+{
+    struct stat ours, named;
+    return fstat(lock, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+           ours.st_ino == named.st_ino;
+}

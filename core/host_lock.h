@@ -10,3 +10,5 @@
 // and none can be made, so nobody else is seen.
 enum { HOST_LOCK_TAKEN = -1, HOST_LOCK_NONE = -2 };
 int host_lock_take(const char *path);
+// Whether `path` still names what was locked. If not, somebody else may have it under that name.
+bool host_lock_is_named(int lock, const char *path);

@@ -66,6 +66,14 @@ static void tell(const struct keeper *k)
                   d->why, d->file, d->carried);
 }
 
+static void tell_lock(const struct keeper *k)
+{
+    if (!store_dir_is_locked(k->store))
+        log_event(LOG_LVL_WARN, "store.lock",
+                  "text=\"the state directory cannot be locked, only the file lock in it: as long "
+                  "as that file stays, a second daemon is refused\"");
+}
+
 int keeper_mend(struct keeper *k, const char *why, struct err *err)
 {
     store_child_stop(&k->check);
@@ -299,6 +307,7 @@ void keeper_start(struct keeper *k)
 {
     store_on_damage(k->store, on_damage, k);
     remove_copies(k);
+    tell_lock(k);
     tell(k);
     if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
         start_check(k, "the last daemon did not close the database; all of it is checked");

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -223,25 +222,6 @@ int store_dirs_make(const char *dir, struct err *err)
     }
 }
 
-static int take_lock(struct store *s, const char *dir, struct err *err)
-{
-    char path[512], holder[32] = "";
-    snprintf(path, sizeof path, "%s/lock", dir);
-    CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (fd < 0)
-        return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        file_read_text(path, holder, sizeof holder);
-        return err_set(err, ERR_CONFLICT, "state-dir",
-                       "another numaprobed (process %s) works with %s",
-                       *holder ? holder : "unknown", dir);
-    }
-    if (ftruncate(fd, 0) == 0)
-        dprintf(fd, "%d\n", (int)getpid());
-    s->lock = steal_fd(&fd);
-    return 0;
-}
-
 static int exec_list(struct store *s, const char *const *list, size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -377,10 +357,10 @@ struct store *store_open(const char *dir, struct err *err)
         err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
         return NULL;
     }
-    s->lock = -1;
+    s->lock = s->dir_lock = -1;
     snprintf(s->dir, sizeof s->dir, "%s", dir);
     snprintf(s->path, sizeof s->path, "%s/numaprobe.db", s->dir);
-    if (store_dirs_make(dir, err) == 0 && take_lock(s, dir, err) == 0 &&
+    if (store_dirs_make(dir, err) == 0 && store_lock_take(s, err) == 0 &&
         open_or_replace(s, err) == 0)
         return s;
     store_db_close(s, false);
@@ -396,8 +376,7 @@ void store_close(struct store *s)
     buf_free(&s->carry);
     while (s->n_queue)
         store_queue_drop(s, s->queue[0].id);
-    if (s->lock >= 0)
-        close(s->lock);
+    store_lock_drop(s);
     free(s);
 }
 

@@ -13,9 +13,12 @@
 
 struct store;
 
-// Opens or creates `dir`/numaprobe.db, locks `dir`/lock (flock: a second daemon is refused by
-// name), migrates forward; a newer schema is refused untouched.
+// Opens or creates `dir`/numaprobe.db, locks `dir` and `dir`/lock (flock: a second daemon is
+// refused by name), migrates forward; a newer schema is refused untouched.
 struct store *store_open(const char *dir, struct err *err);
+// Whether `dir` itself is locked. If not (its file system knows no such locks), only the file is:
+// whoever deletes it lets a second daemon in.
+bool store_dir_is_locked(const struct store *s);
 void store_close(struct store *s);                     // NULL is fine; checkpoints
 bool store_writable(struct store *s, struct err *err); // a write transaction, rolled back
 const char *store_path(const struct store *s);

@@ -79,8 +79,8 @@ struct store_file {
 };
 
 struct store {
-    sqlite3 *db; // NULL: none could be opened after a damaged one was set aside
-    int lock;
+    sqlite3 *db;        // NULL: none could be opened after a damaged one was set aside
+    int lock, dir_lock; // -1: not held
     char dir[480], path[512];
     int64_t openings;          // of a database: a fresh one counts its changes anew
     int64_t last_id, last_seq; // given so far
@@ -100,10 +100,14 @@ struct store {
     sqlite3_stmt *queries[STORE_QUERIES];
 };
 
-int store_db_open(struct store *s, struct err *err); // all but the lock
+int store_db_open(struct store *s, struct err *err); // all but the locks
 // `checkpoint`: a healthy database; the log of a damaged one stays as it is.
 void store_db_close(struct store *s, bool checkpoint);
 int store_dirs_make(const char *dir, struct err *err);
+// The locks of the state directory, by the names that it and its file `lock` have now; those that
+// are held already stay as they are. ERR_CONFLICT: another daemon works with it.
+int store_lock_take(struct store *s, struct err *err);
+void store_lock_drop(struct store *s);
 // What is at the database's name gets that of a damaged one.
 int store_damage_move(struct store *s, struct err *err);
 

@@ -111,7 +111,8 @@ int store_files_rewrite(struct store *s, struct err *err)
     char copy[600];
     struct store_file file = look(s->path, "");
     snprintf(copy, sizeof copy, "%s.new", s->path);
-    if (store_dirs_make(s->dir, err) < 0)
+    // Where the directory is another one now, a second daemon may be at work in it.
+    if (store_dirs_make(s->dir, err) < 0 || store_lock_take(s, err) < 0)
         return -1;
     unlink(copy); // of an attempt that failed
     if (!sqlite3_get_autocommit(s->db))

@@ -15,14 +15,14 @@ import sys
 
 import pytest
 
-from conftest import (Daemon, UnixConnection, assert_whole, count, dead_copy, fakes_env, open_directory, tool)
+from conftest import (Daemon, UnixConnection, assert_whole, count, dead_copy, fakes_env, open_directory, strangers, tool)
 
 RESTARTS = count("NUMAPROBE_RESTARTS", 200)
 
 
-def spawn(program, home, *more):
+def spawn(program, home, *more, under=()):
     return subprocess.Popen(
-        [str(program), "--config=/dev/null", "--listen=", f"--socket={home}/numaprobed.sock", f"--state-dir={home}/state",
+        [*under, str(program), "--config=/dev/null", "--listen=", f"--socket={home}/numaprobed.sock", f"--state-dir={home}/state",
          f"--run-dir={home}/run", "--anonymous=admin", "--admission=ignore", "--host-lock=none", *more],
         env={"PATH": os.environ["PATH"], **fakes_env()}, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
@@ -92,6 +92,61 @@ def test_second_takes_nothing(numaprobed, home):
         assert ask(home, "GET", "/healthz")[0] == 200
     assert ask(home, "GET", f"/v1/runs/{run['id']}?wait=20")[1]["state"] == "succeeded"
     assert end(first) == 0
+
+
+@pytest.mark.parametrize("change", ["deleted", "replaced"])
+def test_lock_file_gone(numaprobed, home, change):
+    """Somebody tidies up and takes the lock's file away: a second daemon is refused all the same."""
+    first = spawn(numaprobed, home)
+    assert "event=ready" in ready_or_over(first)
+    lock = home / "state" / "lock"
+    lock.unlink()
+    if change == "replaced":
+        lock.write_text("1\n")
+    for _ in range(2):
+        second = spawn(numaprobed, home, f"--socket={home}/second.sock")
+        log = ready_or_over(second)
+        assert second.wait(20) != 0 and "another numaprobed (process " in log and str(home / "state") in log, log
+        second.stderr.close()
+    status, run = ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})
+    assert status == 202 and ask(home, "GET", f"/v1/runs/{run['id']}?wait=20")[1]["state"] == "succeeded"
+    assert end(first) == 0
+    third = spawn(numaprobed, home)
+    assert "event=ready" in ready_or_over(third) and lock.read_text() == f"{third.pid}\n"
+    assert end(third) == 0
+
+
+def test_directory_gone(numaprobed, home):
+    """The directory itself is renamed, and a second daemon begins one of that name: the first one, which comes to write
+    its files anew, leaves those of the second alone."""
+    first = spawn(numaprobed, home)
+    assert "event=ready" in ready_or_over(first)
+    (home / "state").rename(home / "elsewhere")
+    second = spawn(numaprobed, home, f"--socket={home}/second.sock", f"--run-dir={home}/run2")
+    assert "event=ready" in ready_or_over(second)
+    for _ in range(3):
+        assert ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})[0] in (503, 507)
+    assert first.poll() is None and ask(home, "GET", "/healthz")[0] == 200
+    assert strangers(home / "state") == [], "the second one's database is where it was"
+    assert end(second) == 0
+    assert end(first) == 0
+
+
+@pytest.mark.skipif(tool("strace") is not None, reason=str(tool("strace")))
+def test_directories_without_locks(numaprobed, home):
+    """A file system that locks no directories: the daemon says so and works, and the file refuses a second one."""
+    under = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", "inject=flock:error=EOPNOTSUPP:when=2"]
+    first = spawn(numaprobed, home, under=under)
+    log = ready_or_over(first)
+    assert "event=ready" in log and "event=store.lock" in log, log
+    worker = int((home / "state" / "lock").read_text())
+    second = spawn(numaprobed, home)
+    log = ready_or_over(second)
+    assert second.wait(20) != 0 and f"process {worker}" in log and "event=store.lock" not in log, log
+    second.stderr.close()
+    os.kill(worker, signal.SIGTERM)
+    first.communicate(timeout=20)
+    assert first.returncode == 0
 
 
 def test_stale_socket(numaprobed, home, tell):

@@ -711,6 +711,28 @@ static void test_admitter(void)
     admitter_free(one);
 }
 
+// Somebody deletes the lock's file, and another daemon locks a new one: the run tells of it.
+static void test_lock_deleted(void)
+{
+    struct err err;
+    struct blocker told[4];
+    char path[100];
+    idle();
+    put("run/lock/x", "");
+    snprintf(path, sizeof path, "%s%s", root, policy.host_lock);
+    struct admitter *a = admitter();
+    CHECK(admitter_begin(a, &plan, false, &err) == 0 && admitter_suffered(a, told, 4) == 0,
+          "a run begins, with nothing to tell");
+    CHECK(unlink(path) == 0 && admitter_suffered(a, told, 4) == 1 &&
+              told[0].kind == ADMIT_INSTANCE && strstr(told[0].text, "deleted"),
+          "its lock is gone: %s", told[0].text);
+    CLEANUP_FD int other = host_lock_take(path);
+    CHECK(other >= 0 && admitter_suffered(a, told, 4) == 1, "somebody else has that name");
+    admitter_end(a);
+    CHECK(admitter_suffered(a, told, 4) == 0, "after the run it is nobody's business");
+    admitter_free(a);
+}
+
 static void put_group(const char *group, double usual, long total)
 {
     char path[100], text[200];
@@ -860,6 +882,7 @@ int main(void)
     test_hours();
     test_lock();
     test_admitter();
+    test_lock_deleted();
     test_disturbing();
     test_crowd();
     test_suffered();

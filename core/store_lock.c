@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One daemon works with a state directory. Two locks say so: that of the file `lock`, which names
+// the process, and that of the directory itself, which nobody can take away by deleting a file.
+// Some file systems lock no directories; there the file has to do.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "core/store_db.h"
+
+enum taken { TAKEN_NOW, TAKEN_BEFORE, TAKEN_BY_ANOTHER, TAKEN_NOT };
+
+static bool is_same(int a, int b)
+{
+    struct stat one, other;
+    return a >= 0 && b >= 0 && fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// *fd takes the place of what we hold, unless that is the same file.
+static enum taken take(int *held, int *fd)
+{
+    if (is_same(*held, *fd))
+        return TAKEN_BEFORE;
+    if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) < 0)
+        return *fd >= 0 && errno == EWOULDBLOCK ? TAKEN_BY_ANOTHER : TAKEN_NOT;
+    if (*held >= 0)
+        close(*held);
+    *held = steal_fd(fd);
+    return TAKEN_NOW;
+}
+
+static int refused(const struct store *s, const char *path, struct err *err)
+{
+    char holder[32] = "";
+    file_read_text(path, holder, sizeof holder);
+    return err_set(err, ERR_CONFLICT, "state-dir", "another numaprobed (process %s) works with %s",
+                   *holder ? holder : "unknown", s->dir);
+}
+
+static int take_file(struct store *s, const char *path, struct err *err)
+{
+    CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (fd < 0)
+        return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", path, strerror(errno));
+    switch (take(&s->lock, &fd)) {
+    case TAKEN_BY_ANOTHER:
+        return refused(s, path, err);
+    case TAKEN_NOT:
+        return err_set(err, ERR_STORAGE, "state-dir", "%s cannot be locked: %s", path,
+                       strerror(errno));
+    default:
+        return 0;
+    }
+}
+
+// After both: until then the file may name the one that works.
+static void sign(const struct store *s)
+{
+    if (ftruncate(s->lock, 0) == 0)
+        dprintf(s->lock, "%d\n", (int)getpid());
+}
+
+int store_lock_take(struct store *s, struct err *err)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/lock", s->dir);
+    if (take_file(s, path, err) < 0)
+        return -1;
+    CLEANUP_FD int dir = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (take(&s->dir_lock, &dir) == TAKEN_BY_ANOTHER)
+        return refused(s, path, err);
+    sign(s);
+    return 0;
+}
+
+void store_lock_drop(struct store *s)
+{
+    fd_cleanup(&s->lock);
+    fd_cleanup(&s->dir_lock);
+}
+
+bool store_dir_is_locked(const struct store *s)
+{
+    return s->dir_lock >= 0;
+}
