@@ -19,6 +19,8 @@
 #include "core/store_child.h"
 
 enum work { REST, SWEEP, SHRINK };
+// Of damage: seen by a statement of ours, then what a process that read all of it says.
+enum verdict { OPEN, CONFIRMED, REFUTED };
 
 struct keeper {
     struct loop *loop;
@@ -34,7 +36,10 @@ struct keeper {
     bool again; // and the pass that goes on had begun before
     int64_t last_ms, last_deleted, last_freed_bytes;
     bool short_of, told_short;
-    char why[256]; // the damage that is to be mended; "": none
+    char why[256]; // the damage that was seen; "": none
+    enum verdict verdict;
+    int n_refuted; // since refuted_ms
+    int64_t refuted_ms;
     struct store_child check;
     bool suspected; // by one process; the check that goes on decides
     struct backup *backup;
@@ -82,6 +87,7 @@ int keeper_mend(struct keeper *k, const char *why, struct err *err)
         return -1;
     k->why[0] = '\0';
     k->suspected = false;
+    k->n_refuted = 0;
     k->work = REST;
     if (rc > 0)
         log_event(LOG_LVL_ERROR, "store.rewritten",
@@ -93,35 +99,109 @@ int keeper_mend(struct keeper *k, const char *why, struct err *err)
     return 0;
 }
 
-static void on_mend(void *ctx, uint32_t events)
+// The database is whole, so what our connection has read of it is not.
+static int go_on(struct keeper *k, struct err *err)
 {
-    struct keeper *k = ctx;
-    struct err err;
-    char why[sizeof k->why];
-    (void)events;
-    if (!*k->why)
-        return;
-    memcpy(why, k->why, sizeof why);
-    if (keeper_mend(k, why, &err) < 0) {
-        log_error("store.set_aside", &err);
-        loop_timer_set(k->mend, KEEPER_RETRY_MS);
-    }
+    if (store_reopen(k->store, err) < 0)
+        return -1;
+    k->why[0] = '\0';
+    log_event(LOG_LVL_WARN, "store.reopened",
+              "text=\"a statement found the database damaged, but all of it was checked and is "
+              "whole; nothing was lost. If this comes again, look at the memory and the disk\"");
+    runner_store_replaced(k->runner);
+    if (k->work != REST)
+        loop_timer_set(k->next, 0);
+    return 0;
 }
 
-static void damaged(struct keeper *k, const char *why)
+static void damaged(struct keeper *k, enum verdict verdict, const char *why)
 {
     if (*k->why)
         return;
     snprintf(k->why, sizeof k->why, "%s", why);
+    k->verdict = verdict;
     loop_timer_set(k->mend, 0);
 }
 
 static void on_damage(void *ctx)
 {
-    damaged(ctx, "a statement found the database damaged");
+    damaged(ctx, OPEN, "a statement found the database damaged");
 }
 
-static void start_check(struct keeper *k, const char *because);
+static int start_check(struct keeper *k, enum store_work work, const char *because);
+
+static void look_again(struct keeper *k)
+{
+    store_doubt(k->store);
+    store_child_stop(&k->check);
+    k->suspected = false;
+    if (start_check(k, STORE_VERIFY,
+                    "a statement found the database damaged; all of it is checked") < 0)
+        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+}
+
+static bool again_and_again(struct keeper *k)
+{
+    int64_t now_ms = clock_mono_ms();
+    if (!k->n_refuted || now_ms - k->refuted_ms > KEEPER_REFUTED_MS) {
+        k->n_refuted = 0;
+        k->refuted_ms = now_ms;
+    }
+    return ++k->n_refuted > KEEPER_REFUTED_MOST;
+}
+
+static void decide(struct keeper *k, const struct err *how)
+{
+    if (how->code && how->code != ERR_DAMAGED) { // nobody has looked
+        log_error("store.check", how);
+        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+        return;
+    }
+    k->verdict = how->code ? CONFIRMED : REFUTED;
+    if (how->code) {
+        snprintf(k->why, sizeof k->why, "%s", how->text);
+    } else if (again_and_again(k)) {
+        k->verdict = CONFIRMED;
+        snprintf(k->why, sizeof k->why,
+                 "statements found the database damaged %d times in %d minutes, though checks did "
+                 "not",
+                 k->n_refuted, KEEPER_REFUTED_MS / 60000);
+    }
+    loop_timer_set(k->mend, 0);
+}
+
+static int mend(struct keeper *k, struct err *err)
+{
+    char why[sizeof k->why];
+    if (k->verdict == REFUTED) {
+        if (go_on(k, err) == 0)
+            return 0;
+        if (err->code != ERR_DAMAGED)
+            return -1;
+        k->verdict = CONFIRMED; // by a second connection
+        snprintf(k->why, sizeof k->why, "%s", err->text);
+    }
+    memcpy(why, k->why, sizeof why);
+    return keeper_mend(k, why, err);
+}
+
+static void on_mend(void *ctx, uint32_t events)
+{
+    struct keeper *k = ctx;
+    struct err err;
+    (void)events;
+    if (!*k->why)
+        return;
+    // Also after a check: it may have read another file, which somebody put in the place of ours.
+    if (k->verdict != CONFIRMED && store_damage_is_plain(k->store))
+        k->verdict = CONFIRMED;
+    if (k->verdict == OPEN) {
+        look_again(k);
+    } else if (mend(k, &err) < 0) {
+        log_error("store.set_aside", &err);
+        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+    }
+}
 
 // One process could not read it, perhaps because a single read failed. A database that holds all
 // runs is not set aside for that: another process looks first.
@@ -131,7 +211,7 @@ static void suspect(struct keeper *k)
         return;
     k->suspected = true;
     if (!k->check.pid)
-        start_check(k, "a process found the database damaged; all of it is checked");
+        start_check(k, STORE_CHECK, "a process found the database damaged; all of it is checked");
 }
 
 static void on_checked(void *ctx, const struct err *how)
@@ -139,30 +219,35 @@ static void on_checked(void *ctx, const struct err *how)
     struct keeper *k = ctx;
     bool second = k->suspected;
     runner_disturbed(k->runner, "the database was checked meanwhile");
+    if (*k->why) {
+        decide(k, how);
+        return;
+    }
     if (how->code == ERR_DAMAGED && !second) {
         suspect(k);
         return;
     }
     k->suspected = false;
     if (how->code == ERR_DAMAGED)
-        damaged(k, how->text);
+        damaged(k, CONFIRMED, how->text);
     else if (how->code)
         log_error("store.check", how);
     else
         log_event(LOG_LVL_INFO, "store.checked", "text=\"the database is whole\"");
 }
 
-static void start_check(struct keeper *k, const char *because)
+static int start_check(struct keeper *k, enum store_work work, const char *because)
 {
     struct err err;
     log_event(LOG_LVL_INFO, "store.check", "text=\"%s\"", because);
-    if (store_child_start(&k->check, k->loop, STORE_CHECK, store_path(k->store), NULL, on_checked,
-                          k, &err) < 0) {
+    if (store_child_start(&k->check, k->loop, work, store_path(k->store), NULL, on_checked, k,
+                          &err) < 0) {
         k->suspected = false;
         log_error("store.check", &err);
-    } else {
-        runner_disturbed(k->runner, "the database was checked meanwhile");
+        return -1;
     }
+    runner_disturbed(k->runner, "the database was checked meanwhile");
+    return 0;
 }
 
 // ---- retention
@@ -218,6 +303,8 @@ static void on_next(void *ctx, uint32_t events)
     (void)events;
     if (runner_busy(k->runner) && !k->owed)
         return; // its end wakes us
+    if (*k->why)
+        return; // so does what becomes of the damage
     k->owed = false;
     int more = step(k, &err);
     if (more < 0)
@@ -310,7 +397,8 @@ void keeper_start(struct keeper *k)
     tell_lock(k);
     tell(k);
     if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
-        start_check(k, "the last daemon did not close the database; all of it is checked");
+        start_check(k, STORE_CHECK,
+                    "the last daemon did not close the database; all of it is checked");
     begin(k);
 }
 
@@ -339,8 +427,8 @@ int keeper_findings(const struct keeper *k, struct finding *out, int most)
     const struct store_damage *d = store_damage(k->store);
     if (*k->why && n < most) {
         out[n] = (struct finding){.name = "database_damaged", .serious = true};
-        snprintf(out[n].text, sizeof out[n].text, "the database is being set aside: %.150s",
-                 k->why);
+        snprintf(out[n].text, sizeof out[n].text, "the database is being %s: %.150s",
+                 k->verdict == CONFIRMED ? "set aside" : "checked", k->why);
         n++;
     }
     if (damaged_files && n < most) {

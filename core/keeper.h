@@ -9,8 +9,12 @@
 
 enum {
     KEEPER_STEP_MS = 2, // of deleting, then a commit: together below the 10 ms that the loop has
-    KEEPER_STEP_PAGES = 32,     // given back in a step: 256 KiB
-    KEEPER_RETRY_MS = 30000,    // when a step could not be done
+    KEEPER_STEP_PAGES = 32,  // given back in a step: 256 KiB
+    KEEPER_RETRY_MS = 30000, // when a step could not be done
+    // Damage that a statement of ours shows and a check does not find: so often in such a time, and
+    // it is damage all the same.
+    KEEPER_REFUTED_MOST = 3,
+    KEEPER_REFUTED_MS = 600000,
     KEEPER_BACKUP_MAX_S = 1800, // 10 GB at 6 MB/s, read and written on a disk that others use
     KEEPER_FINDINGS = 4,
 };

@@ -85,12 +85,13 @@ int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
     return row < 0 ? -1 : row > 0 ? 0 : err_set(err, ERR_INTERNAL, "", "%s: no answer", sql);
 }
 
-int sq_check(sqlite3 *db, struct err *err)
+int sq_check(sqlite3 *db, bool thorough, struct err *err)
 {
+    const char *sql = thorough ? "PRAGMA integrity_check(1)" : "PRAGMA quick_check(1)";
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &q, NULL);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &q, NULL);
     if (rc != SQLITE_OK)
-        return sq_fail(err, db, rc, "quick_check");
+        return sq_fail(err, db, rc, sql);
     int row = sq_step(q, err);
     if (row < 0)
         return -1;

@@ -2,6 +2,7 @@
 // Inside the store only: SQLite with our error values. The one door to sqlite3.h.
 #pragma once
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -15,8 +16,9 @@ int sq_damaged(struct err *err, sqlite3 *db, const char *text);
 // (ERR_DAMAGED); fn NULL: nobody any more. One connection of a process has it: the one that writes.
 void sq_on_damage(sqlite3 *db, void (*fn)(void *ctx), void *ctx);
 int sq_exec(sqlite3 *db, const char *sql, struct err *err);
-// PRAGMA quick_check: ERR_DAMAGED says what is wrong first.
-int sq_check(sqlite3 *db, struct err *err);
+// PRAGMA quick_check, or integrity_check, which also holds indexes against tables and takes several
+// times as long: ERR_DAMAGED says what is wrong first.
+int sq_check(sqlite3 *db, bool thorough, struct err *err);
 // First column of the first row as a number.
 int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
 

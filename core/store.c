@@ -276,7 +276,7 @@ static int check(struct store *s, struct err *err)
     bool small = stat(s->path, &st) == 0 && st.st_size <= CHECK_WHOLE_BYTES;
     s->unclean = s->unclean && !small;
     if (small)
-        return sq_check(s->db, err);
+        return sq_check(s->db, false, err);
     int rc = sqlite3_prepare_v2(s->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1,
                                 &q, NULL);
     if (rc != SQLITE_OK)
@@ -322,8 +322,31 @@ int store_db_open(struct store *s, struct err *err)
     return 0;
 }
 
+// A single read that fails looks like damage: it is read twice.
+static int open_twice(struct store *s, struct err *err)
+{
+    if (store_db_open(s, err) == 0)
+        return 0;
+    if (err->code != ERR_DAMAGED)
+        return -1;
+    store_db_close(s, false);
+    return store_db_open(s, err);
+}
+
+int store_reopen(struct store *s, struct err *err)
+{
+    store_db_close(s, false);
+    if (open_twice(s, err) < 0) {
+        store_db_close(s, false);
+        return -1;
+    }
+    store_on_damage(s, s->on_damage, s->damage_ctx);
+    return 0;
+}
+
 void store_db_close(struct store *s, bool checkpoint)
 {
+    s->doubted = false;
     for (int q = 0; q < STORE_QUERIES; q++) {
         sqlite3_finalize(s->queries[q]);
         s->queries[q] = NULL;
@@ -336,16 +359,11 @@ void store_db_close(struct store *s, bool checkpoint)
     s->db = NULL;
 }
 
-// Sets a damaged one aside, once. A single read that fails looks like damage: it is read twice.
+// Sets a damaged one aside, once.
 static int open_or_replace(struct store *s, struct err *err)
 {
-    if (store_db_open(s, err) == 0)
+    if (open_twice(s, err) == 0)
         return 0;
-    if (err->code == ERR_DAMAGED) {
-        store_db_close(s, false);
-        if (store_db_open(s, err) == 0)
-            return 0;
-    }
     struct err why = *err;
     return why.code == ERR_DAMAGED && store_set_aside(s, why.text, err) >= 0 ? 0 : -1;
 }
@@ -387,6 +405,10 @@ const char *store_path(const struct store *s)
 
 int store_begin(struct store *s, struct err *err)
 {
+    if (s->doubted)
+        return err_set(err, ERR_DAMAGED, "",
+                       "a statement found the database damaged; until all of it is checked nothing "
+                       "is written");
     if (s->db && store_files_check(s, err) < 0)
         return -1;
     return sq_exec(s->db, "BEGIN IMMEDIATE", err);

@@ -20,7 +20,8 @@
 #include "base/cleanup.h"
 #include "core/sqlite.h"
 
-static const char *const verbs[] = {[STORE_CHECK] = "check", [STORE_COPY] = "copy"};
+static const char *const verbs[] = {
+    [STORE_CHECK] = "check", [STORE_VERIFY] = "verify", [STORE_COPY] = "copy"};
 
 // ---- the daemon's side
 
@@ -153,7 +154,7 @@ static int copy(sqlite3 *db, const char *to, struct err *err)
     return sq_bind(q, err, "t", to) < 0 ? -1 : sq_step(q, err);
 }
 
-static int work(const char *verb, const char *database, const char *to, struct err *err)
+static int work(enum store_work what, const char *database, const char *to, struct err *err)
 {
     CLEANUP(close_db) sqlite3 *db = NULL;
     int rc = sqlite3_open_v2(database, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
@@ -162,7 +163,16 @@ static int work(const char *verb, const char *database, const char *to, struct e
     // The daemon alone does checkpoints (docs/STORAGE.md), also when it is gone.
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_busy_timeout(db, 5000);
-    return to ? copy(db, to, err) : strcmp(verb, verbs[STORE_CHECK]) == 0 ? sq_check(db, err) : -1;
+    return what == STORE_COPY ? copy(db, to, err) : sq_check(db, what == STORE_VERIFY, err);
+}
+
+// -1: it is none.
+static int work_of(int argc, char **argv)
+{
+    for (int i = 0; argc >= 4 && i < (int)COUNT_OF(verbs); i++)
+        if (strcmp(argv[2], verbs[i]) == 0 && argc == (i == STORE_COPY ? 5 : 4))
+            return i;
+    return -1;
 }
 
 int store_child_main(int argc, char **argv)
@@ -171,11 +181,10 @@ int store_child_main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     umask(077);
     be_humble();
-    bool copying = argc == 5 && strcmp(argv[2], verbs[STORE_COPY]) == 0;
-    bool checking = argc == 4 && strcmp(argv[2], verbs[STORE_CHECK]) == 0;
-    if (!copying && !checking)
+    int what = work_of(argc, argv);
+    if (what < 0)
         return 2;
-    int rc = work(argv[2], argv[3], copying ? argv[4] : NULL, &err);
+    int rc = work((enum store_work)what, argv[3], argv[4], &err);
     dprintf(STDOUT_FILENO, "%d %s\n", rc < 0 ? (int)err.code : ERR_NONE, rc < 0 ? err.text : "ok");
     return rc < 0;
 }

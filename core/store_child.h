@@ -3,6 +3,7 @@
 // it, on a connection that neither writes nor checkpoints, at the lowest priority. numaprobed
 // starts itself again as
 //   numaprobed --database check <database>
+//   numaprobed --database verify <database>
 //   numaprobed --database copy <database> <new file>
 // and hears on a pipe how it went: one line, the number of an err_code and a text.
 #pragma once
@@ -22,7 +23,7 @@ struct store_child {
     void *ctx;
 };
 
-enum store_work { STORE_CHECK, STORE_COPY };
+enum store_work { STORE_CHECK, STORE_VERIFY, STORE_COPY }; // STORE_VERIFY: indexes too
 
 // `done` is called once, from the loop, unless it is stopped before. `to` only for STORE_COPY.
 int store_child_start(struct store_child *c, struct loop *l, enum store_work work,

@@ -45,6 +45,17 @@ void store_on_damage(struct store *s, void (*fn)(void *ctx), void *ctx)
     sq_on_damage(s->db, fn ? seen : NULL, s);
 }
 
+bool store_damage_is_plain(struct store *s)
+{
+    struct err err;
+    return s->db && store_files_check(s, &err) < 0 && err.code == ERR_DAMAGED;
+}
+
+void store_doubt(struct store *s)
+{
+    s->doubted = true;
+}
+
 // ---- what is taken over
 
 static bool spec_is_good(const char *text)
@@ -216,7 +227,7 @@ static int put_aside(struct store *s, const char *why, struct err *err)
             sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
         sq_on_damage(s->db, NULL, NULL); // it will show again while the queue is read
     }
-    if (s->db && !s->carry.len) {
+    if ((s->db || s->opened) && !s->carry.len) {
         if (!s->opened)
             store_queue_keep(s, 0);
         d.carried = s->n_queue;

@@ -92,6 +92,7 @@ struct store {
         char *sql; // that puts it into a fresh database; sqlite3_free()
     } queue[STORE_QUEUE_KEPT];
     int n_queue;
+    bool doubted;                // nothing is written
     bool unclean, moved;         // moved: a damaged one was set aside, there is no fresh one yet
     struct store_file file, log; // the open database and its -wal, after the last commit
     struct store_damage damage;

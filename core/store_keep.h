@@ -46,7 +46,9 @@ int store_shrink_step(struct store *s, int pages, struct err *err);
 // fresh one takes its place: with the runs that wait in the queue, as far as they can be read, and
 // with the numbers of runs going on. store_open does this for damage that it finds; for damage that
 // shows later `on_damage` is called (from within any function of the store), and the owner calls
-// store_set_aside when no other function of the store is on the stack.
+// store_set_aside when no other function of the store is on the stack: at once when the damage is
+// plain, else after a second look, meanwhile store_doubt. One read that gave something else than
+// what is on the disk is no damage, and store_reopen mends it.
 struct store_damage {
     int64_t when_ms; // 0: none since the start
     char file[600];  // where the damaged database is now
@@ -55,6 +57,14 @@ struct store_damage {
 };
 const struct store_damage *store_damage(const struct store *s);
 void store_on_damage(struct store *s, void (*fn)(void *ctx), void *ctx);
+// From outside it is to be seen: the files are gone, or others, or cut.
+bool store_damage_is_plain(struct store *s);
+// Nothing is written (ERR_DAMAGED) until it was set aside or opened anew.
+void store_doubt(struct store *s);
+// The same database by a fresh connection, which has nothing of what the old one had read. -1:
+// there is no database now; calling again tries again, and for ERR_DAMAGED there is
+// store_set_aside.
+int store_reopen(struct store *s, struct err *err);
 // -1: nothing was moved, or there is no database now (every function fails with ERR_STORAGE);
 // calling again tries again.
 // 1: nothing was damaged, its files were deleted or replaced below us: what they held was written

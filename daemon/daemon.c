@@ -211,6 +211,10 @@ static int start_runner(struct daemon *d, struct err *err)
 {
     if (runner_start(d->runner, err) == 0)
         return 0;
+    // By what one connection has read: a fresh one looks again.
+    if (err->code == ERR_DAMAGED && store_reopen(d->store, err) == 0 &&
+        runner_start(d->runner, err) == 0)
+        return 0;
     if (err->code != ERR_DAMAGED)
         return -1;
     struct err why = *err;

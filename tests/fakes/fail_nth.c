@@ -33,7 +33,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// In the order of KINDS in faults.py.
+// In the order of KINDS in faults.py, then of its LIES: those do not fail, what they give is wrong.
 enum kind {
     MEMORY,
     MMAP,
@@ -59,6 +59,7 @@ enum kind {
     SIGNALS,
     RANDOM,
     OTHER,
+    GARBLE,
     KINDS
 };
 
@@ -201,8 +202,6 @@ WRAP(MMAP, void *, MAP_FAILED, ENOMEM, mmap64,
      (void *at, size_t n, int prot, int flags, int fd, off64_t offset),
      (at, n, prot, flags, fd, offset))
 WRAP(READ, ssize_t, -1, EIO, read, (int fd, void *to, size_t n), (fd, to, n))
-WRAP(READ, ssize_t, -1, EIO, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at))
-WRAP(READ, ssize_t, -1, EIO, pread64, (int fd, void *to, size_t n, off64_t at), (fd, to, n, at))
 WRAP(WRITE, ssize_t, -1, ENOSPC, pwrite, (int fd, const void *from, size_t n, off_t at),
      (fd, from, n, at))
 WRAP(WRITE, ssize_t, -1, ENOSPC, pwrite64, (int fd, const void *from, size_t n, off64_t at),
@@ -270,6 +269,24 @@ WRAP(OTHER, int, -1, EPERM, fchown, (int fd, uid_t u, gid_t g), (fd, u, g))
 WRAP(OTHER, int, -1, EBADF, dup2, (int from, int to), (from, to))
 WRAP(OTHER, char *, NULL, ENOENT, realpath, (const char *path, char *out), (path, out))
 WRAP(OTHER, ssize_t, -1, EIO, readlink, (const char *path, char *out, size_t n), (path, out, n))
+
+// A page that is read wrong: all zero, while on the disk it is as it was.
+static ssize_t garbled(void *to, ssize_t n)
+{
+    if (n >= 4096 && strikes(GARBLE, 0))
+        memset(to, 0, (size_t)n);
+    return n;
+}
+
+ssize_t pread(int fd, void *to, size_t n, off_t at)
+{
+    return strikes(READ, EIO) ? -1 : garbled(to, REAL(pread)(fd, to, n, at));
+}
+
+ssize_t pread64(int fd, void *to, size_t n, off64_t at)
+{
+    return strikes(READ, EIO) ? -1 : garbled(to, REAL(pread64)(fd, to, n, at));
+}
 
 // A line of the log may be lost: it is how a test hears that the daemon is ready.
 ssize_t write(int fd, const void *from, size_t n)

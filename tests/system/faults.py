@@ -6,8 +6,10 @@ import struct
 # In the order of enum kind.
 KINDS = ["memory", "mmap", "open", "read", "write", "send", "recv", "sync", "truncate", "rename", "unlink", "mkdir",
          "stat", "lock", "flush", "pipe", "spawn", "socket", "epoll", "wait", "timer", "signals", "random", "other"]
+# Calls that give something wrong instead of failing: only for tests that ask for them.
+LIES = ["garble"]
 HEAD = struct.Struct("=IIQII")
-COUNTS = struct.Struct(f"={len(KINDS)}Q")
+COUNTS = struct.Struct(f"={len(KINDS + LIES)}Q")
 
 
 class Faults:
@@ -23,7 +25,7 @@ class Faults:
     def arm(self, kind="memory", n=0):
         """From now on calls are counted, and the n-th of this kind fails; 0: none."""
         self.memory[HEAD.size:HEAD.size + COUNTS.size] = bytes(COUNTS.size)
-        HEAD.pack_into(self.memory, 0, 1, KINDS.index(kind), n, 0, 0)
+        HEAD.pack_into(self.memory, 0, 1, (KINDS + LIES).index(kind), n, 0, 0)
 
     def disarm(self):
         """Whether it struck."""
@@ -32,7 +34,7 @@ class Faults:
         return bool(fired)
 
     def counts(self):
-        return dict(zip(KINDS, COUNTS.unpack_from(self.memory, HEAD.size)))
+        return dict(zip(KINDS + LIES, COUNTS.unpack_from(self.memory, HEAD.size)))
 
     def close(self):
         self.memory.close()

@@ -287,6 +287,59 @@ def test_backup(make_faulty, tmp_path, program):
     assert daemon.stop() == 0
 
 
+def fill_by_import(daemon):
+    """Runs of more pages than the daemon keeps in memory; {path of a matrix: what it answers}."""
+    sizes, cpus = range(1, 49), range(256)
+    for run in range(9):
+        table = "size (MB)," + ",".join(map(str, cpus)) + "\n" + "".join(
+            f"{s}," + ",".join(f"{100 * run + s}.{c:03}" for c in cpus) + "\n" for s in sizes)
+        answer = daemon.request("POST", "/v1/imports?node=elsewhere", table, {"Content-Type": "text/csv"})
+        assert answer.status == 201, answer.body
+    paths = [f"/v1/runs/{run['id']}/matrix" for run in daemon.get("/v1/runs?limit=50").json["runs"]]
+    return {path: daemon.get(path).body for path in paths}
+
+
+def read_wrong_once(daemon, paths):
+    """One page comes wrong from the disk, and is kept like that: the answers to all who want it."""
+    daemon.faults.arm("garble", 1)
+    answers = [ask(daemon, "GET", path) for path in paths]
+    assert daemon.faults.disarm(), "no page was read"
+    hit = [a for a in answers if a.status != 200]
+    assert hit and all(a.status == 503 and a.json["type"] == "/problems/damaged" for a in hit), hit
+    assert all(a.headers["Retry-After"] for a in hit)
+
+
+def set_aside(daemon):
+    return [p.name for p in (daemon.home / "state").iterdir() if ".damaged-" in p.name]
+
+
+def reopened(daemon):
+    """Waits until it has a fresh connection, once more."""
+    before = sum("event=store.reopened" in line for line in daemon.log)
+    while sum("event=store.reopened" in line for line in daemon.log) == before:
+        daemon.wait_for_line("event=store.reopened", timeout=80)
+
+
+def test_a_page_read_wrong(make_faulty):
+    """What one connection takes for damage is looked at by another process before anything is renamed; when that finds
+    all of it whole, the daemon goes on with a fresh connection."""
+    daemon = make_faulty().start()
+    whole = fill_by_import(daemon)
+    for _ in range(3):
+        read_wrong_once(daemon, whole)
+        reopened(daemon)
+        assert set_aside(daemon) == []
+        assert {path: daemon.get(path).body for path in whole} == whole
+        assert daemon.run(size="1-2", ranks="one-per-numa")["state"] == "succeeded"
+        assert daemon.get("/readyz?verbose").json["findings"] == []
+    # Again and again in a few minutes it is damage, whatever the checks say: else nobody could work with it.
+    read_wrong_once(daemon, whole)
+    line = daemon.wait_for_line("event=store.damaged", timeout=80)
+    assert "4 times in 10 minutes" in line and len(set_aside(daemon)) >= 1
+    assert daemon.run(size="1-2", ranks="one-per-numa")["state"] == "succeeded"
+    assert daemon.stop() == 0
+
+
 def check_serves(daemon, runs):
     assert ask(daemon, "GET", "/healthz").status == 200
     assert len(daemon.get("/v1/runs").json["runs"]) == runs
