@@ -54,6 +54,7 @@ struct job *job_new(struct loop *l, struct err *err)
         return NULL;
     }
     j->loop = l;
+    err_set(&j->silence, ERR_UNAVAILABLE, "", "the run's supervisor ended without a word");
     j->dir.fifo = j->lock = -1;
     j->supervised = (struct supervised){.pidfd = -1, .control = -1};
     return j;
@@ -226,16 +227,16 @@ static void on_control(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
-    int rc = supervisor_read_report(&j->supervised, &j->report, NULL);
+    int rc = supervisor_read_report(&j->supervised, &j->report, &j->silence);
     if (rc == 0)
         return;
-    loop_unwatch(j->control); // on -1 the pidfd tells the rest
+    loop_unwatch(j->control);
     j->control = NULL;
-    if (rc < 0)
-        return;
-    j->have_report = true;
+    j->have_report = rc > 0;
     collect(j);
-    supervisor_release(&j->supervised); // now it removes the directory
+    // Now it removes the directory. Without a report too, or it would wait for us as we for its
+    // end.
+    supervisor_release(&j->supervised);
     loop_timer_set(j->backstop, STOP_PATIENCE_MS);
 }
 
@@ -243,8 +244,8 @@ static void on_gone(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
-    if (!j->have_report && supervisor_read_report(&j->supervised, &j->report, NULL) == 1)
-        j->have_report = true;
+    if (j->control)
+        j->have_report = supervisor_read_report(&j->supervised, &j->report, &j->silence) == 1;
     forget_watches(j);
     supervisor_reap(&j->supervised, 0);
     j->running = false;
@@ -350,7 +351,7 @@ enum run_state job_outcome(struct job *j, struct err *why)
         return RUN_FAILED;
     }
     if (!j->have_report) {
-        err_set(why, ERR_UNAVAILABLE, "", "the run's supervisor was killed");
+        *why = j->silence;
         return RUN_INTERRUPTED;
     }
     if (j->records.have_end && !j->records.end.ok) { // the bench knows best

@@ -43,8 +43,9 @@ struct job {
     int64_t last_progress_ms;
     bool running, canceled, have_report;
     struct supervisor_report report;
-    struct err error; // of the records
-    char *log;        // what the processes printed; owned; set when it is over
+    struct err silence; // why there is none
+    struct err error;   // of the records
+    char *log;          // what the processes printed; owned; set when it is over
 };
 
 struct job *job_new(struct loop *l, struct err *err);

@@ -138,8 +138,10 @@ int supervisor_read_report(struct supervised *s, struct supervisor_report *out, 
     ssize_t n = recv(s->control, line, sizeof line - 1, MSG_DONTWAIT | MSG_PEEK);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
-    if (n <= 0)
-        return err_set(err, ERR_UNAVAILABLE, "", "the run's supervisor is gone");
+    if (n < 0)
+        return err_sys(err, "cannot hear how the run ended");
+    if (n == 0)
+        return err_set(err, ERR_UNAVAILABLE, "", "the run's supervisor was killed");
     line[n] = 0;
     int how, status, killed;
     if (!strchr(line, '\n'))

@@ -46,7 +46,8 @@ struct supervisor_report {
 
 int supervisor_spawn(struct supervised *out, const struct supervisor_job *job, struct err *err);
 void supervisor_stop(struct supervised *s); // asks it to end the run
-// Does not block. 1: *out is set, 0: not yet, -1: the supervisor is gone without a report.
+// Does not block. 1: *out is set, 0: not yet, -1: there will be no report; the supervisor is gone,
+// or waits for supervisor_release.
 int supervisor_read_report(struct supervised *s, struct supervisor_report *out, struct err *err);
 // Closes our end: the report was read and so was the directory (or: the run shall end now).
 void supervisor_release(struct supervised *s);

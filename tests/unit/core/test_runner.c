@@ -4,8 +4,10 @@
 #include "tests/unit/tap.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
@@ -20,6 +22,16 @@
 #include "tests/unit/core/dir.h"
 
 static bool no_room;
+static int deaf; // so many times recv fails
+
+ssize_t recv(int fd, void *to, size_t n, int flags)
+{
+    if (deaf == 0)
+        return recvfrom(fd, to, n, flags, NULL, NULL);
+    deaf--;
+    errno = ECONNRESET;
+    return -1;
+}
 
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
 {
@@ -491,6 +503,19 @@ static void test_supervisor_killed(struct bed *b)
     }
 }
 
+// A supervisor whose report cannot be read must not wait for the daemon as that waits for it.
+static void test_report_unread(struct bed *b)
+{
+    struct run r = {0};
+    deaf = 1;
+    run_once(b, "good", &r);
+    CHECK(deaf == 0 && b->got_final && r.state == RUN_INTERRUPTED &&
+              strstr(r.error_text, "cannot hear how the run ended"),
+          "report unread: %s %s", run_state_names[r.state], r.error_text);
+    run_fini(&r);
+    check_nothing_left("report unread");
+}
+
 static bool wait_for_node(struct bed *b, struct spec *s, int refusals)
 {
     struct err err = {0};
@@ -748,6 +773,7 @@ int main(int argc, char **argv)
     test_cancel(&b, "hang-hard");
     test_floods(&b);
     test_supervisor_killed(&b);
+    test_report_unread(&b);
     test_busy_node(&b);
     test_overtaking(&b);
     test_disturbing(&b);
