@@ -22,7 +22,8 @@
 
 enum {
     RETRY_MS = 30000,
-    WAIT_LOOK_MS = 2000, // while a run waits for the node to be free; a look takes 3 ms
+    RETRY_FIRST_MS = 250, // what failed for a moment; doubled until RETRY_MS
+    WAIT_LOOK_MS = 2000,  // while a run waits for the node to be free; a look takes 3 ms
 };
 
 struct runner {
@@ -34,6 +35,7 @@ struct runner {
     struct job *job;            // the run that is going on, or whose result waits for the disk
     bool over;                  // the latter
     struct loop_timer *next;    // armed while a run may start, or a result waits for the disk
+    int64_t retry_ms;           // the next retry comes after so much
     struct loop_timer *recheck; // armed only while a run waits for the node
     struct loop_timer *look;    // armed only while one is going on
     struct waits waits;
@@ -73,6 +75,12 @@ static bool try_again_later(const struct err *err)
     return err->code != ERR_CONFLICT && err->code != ERR_NOT_FOUND;
 }
 
+static void retry_later(struct runner *r)
+{
+    loop_timer_set(r->next, r->retry_ms);
+    r->retry_ms = 2 * r->retry_ms < RETRY_MS ? 2 * r->retry_ms : RETRY_MS;
+}
+
 // False: the result still waits.
 static bool settle(struct runner *r)
 {
@@ -85,7 +93,7 @@ static bool settle(struct runner *r)
     r->filler.due |= no_metrics;
     if (rc < 0 && try_again_later(&err)) {
         log_error("run.store", &err);
-        loop_timer_set(r->next, RETRY_MS);
+        retry_later(r);
         return false;
     }
     int64_t id = r->job->id;
@@ -207,7 +215,7 @@ static void could_not_start(struct runner *r, int64_t id, const struct err *why)
     enum run_state state = why->code == ERR_TIMEOUT ? RUN_CANCELED : RUN_FAILED;
     if (no_store || finish_early(r, id, state, why, &err) < 0) {
         log_error("run.start", why);
-        loop_timer_set(r->next, RETRY_MS);
+        retry_later(r);
         return;
     }
     loop_timer_set(r->next, 0);
@@ -267,9 +275,11 @@ static void start_next(void *ctx, uint32_t events)
         return;
     int found = next_job(r, &next_ms, &err);
     loop_timer_set(r->recheck, !r->job && r->waits.n ? next_ms : -1);
+    if (r->job || found == 0)
+        r->retry_ms = RETRY_FIRST_MS;
     if (found < 0) {
         log_error("queue", &err);
-        loop_timer_set(r->next, RETRY_MS);
+        retry_later(r);
     }
     if (found == 0)
         filler_go(&r->filler);
@@ -322,6 +332,7 @@ struct runner *runner_new(struct loop *l, struct store *s, struct machine *m,
     }
     r->loop = l;
     r->store = s;
+    r->retry_ms = RETRY_FIRST_MS;
     if (init(r, m, c, err) == 0)
         return r;
     runner_free(r);
