@@ -2,6 +2,7 @@
 #include "core/sqlite.h"
 
 #include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,49 @@ void sq_on_damage(sqlite3 *db, void (*fn)(void *ctx), void *ctx)
     on_damage.db = fn ? db : NULL;
     on_damage.fn = fn;
     on_damage.ctx = ctx;
+}
+
+// A log that cannot be locked is tried a hundred times, with pauses of 10 s in all, for each
+// statement, and meanwhile nobody is served. Readers need microseconds: 170 ms are enough.
+enum { NAP_MAX_US = 2000, BUSY_STEP_MS = 5 };
+
+static sqlite3_vfs own_vfs;
+static int (*vfs_sleep)(sqlite3_vfs *vfs, int us);
+
+static int nap(sqlite3_vfs *vfs, int us)
+{
+    return vfs_sleep(vfs, us < NAP_MAX_US ? us : NAP_MAX_US);
+}
+
+static int wait_busy(void *ctx, int times)
+{
+    (void)ctx;
+    poll(NULL, 0, BUSY_STEP_MS);
+    return times < SQ_BUSY_MS / BUSY_STEP_MS;
+}
+
+// The usual one, which naps shorter. NULL without memory: opening then says so.
+static const char *vfs_name(void)
+{
+    sqlite3_vfs *usual = own_vfs.zName ? NULL : sqlite3_vfs_find(NULL);
+    if (usual) {
+        vfs_sleep = usual->xSleep;
+        own_vfs = *usual;
+        own_vfs.pNext = NULL;
+        own_vfs.zName = "numaprobe";
+        own_vfs.xSleep = nap;
+        sqlite3_vfs_register(&own_vfs, 0);
+    }
+    return own_vfs.zName;
+}
+
+int sq_open(sqlite3 **out, const char *path, int flags, struct err *err)
+{
+    int rc = sqlite3_open_v2(path, out, flags | SQLITE_OPEN_EXRESCODE, vfs_name());
+    if (rc != SQLITE_OK)
+        return sq_fail(err, *out, rc, path);
+    sqlite3_busy_handler(*out, wait_busy, NULL);
+    return 0;
 }
 
 int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what)

@@ -250,13 +250,9 @@ static int open_db(struct store *s, struct err *err)
     int64_t pages;
     if (make_file(s->path, err) < 0)
         return -1;
-    int rc = sqlite3_open_v2(s->path, &s->db,
-                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
-                                 SQLITE_OPEN_PRIVATECACHE,
-                             NULL);
-    if (rc != SQLITE_OK)
-        return sq_fail(err, s->db, rc, s->path);
-    sqlite3_busy_timeout(s->db, 5000);
+    if (sq_open(&s->db, s->path,
+                SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, err) < 0)
+        return -1;
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
     // Asked of SQLite, which first rolls back what a kill has left of the first pages.

@@ -157,12 +157,10 @@ static int copy(sqlite3 *db, const char *to, struct err *err)
 static int work(enum store_work what, const char *database, const char *to, struct err *err)
 {
     CLEANUP(close_db) sqlite3 *db = NULL;
-    int rc = sqlite3_open_v2(database, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
-    if (rc != SQLITE_OK)
-        return sq_fail(err, db, rc, database);
+    if (sq_open(&db, database, SQLITE_OPEN_READONLY, err) < 0)
+        return -1;
     // The daemon alone does checkpoints (docs/STORAGE.md), also when it is gone.
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    sqlite3_busy_timeout(db, 5000);
     return what == STORE_COPY ? copy(db, to, err) : sq_check(db, what == STORE_VERIFY, err);
 }
 

@@ -357,7 +357,6 @@ static void test_settings(struct store *s)
     check_pragma(s, "foreign_keys", 1);
     check_pragma(s, "trusted_schema", 0);
     check_pragma(s, "mmap_size", 0);
-    check_pragma(s, "busy_timeout", 5000);
     CHECK(store_writable(s, &err), "writable");
     int64_t found = 0;
     for (int f = 0; f < CELL_FIELDS; f++) {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a statement waits: for another program, as long as it was told; for locks that cannot be
+// had at all, hardly. The calls that SQLite makes for it are ours here.
+#include "tests/unit/tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "core/sqlite.h"
+#include "tests/unit/core/dir.h"
+
+static char dir[64], path[96];
+static bool no_locks;
+static sqlite3 *other; // it gives up its lock when it was waited for often enough
+static int patience, polls;
+
+static int fcntl_here(int fd, int what, void *arg)
+{
+    if (no_locks && what == F_SETLK) {
+        errno = ENOLCK;
+        return -1;
+    }
+    return (int)syscall(SYS_fcntl, fd, what, arg);
+}
+
+#define OURS(name)                                                                                 \
+    int name(int fd, int what, ...)                                                                \
+    {                                                                                              \
+        va_list ap;                                                                                \
+        va_start(ap, what);                                                                        \
+        void *arg = va_arg(ap, void *);                                                            \
+        va_end(ap);                                                                                \
+        return fcntl_here(fd, what, arg);                                                          \
+    }
+int fcntl64(int fd, int what, ...);
+OURS(fcntl64)
+
+int poll(struct pollfd *fds, nfds_t n, int ms)
+{
+    (void)fds, (void)n, (void)ms;
+    if (++polls == patience)
+        sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL);
+    return 0;
+}
+
+static void test_busy(sqlite3 *db)
+{
+    struct err err = {0};
+    CHECK(sqlite3_open(path, &other) == SQLITE_OK &&
+              sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK,
+          "another program has it locked");
+    patience = 100;
+    CHECK(sq_exec(db, "INSERT INTO t VALUES (2)", &err) == 0 && polls == patience,
+          "it was waited for");
+    sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    polls = 0;
+    patience = -1;
+    CHECK(sq_exec(db, "INSERT INTO t VALUES (3)", &err) < 0 && err.code == ERR_STORAGE &&
+              strstr(err.text, "another program"),
+          "not for ever: %s", err.text);
+    CHECK(polls >= 900 && polls <= 1100, "5 s in steps of 5 ms: %d", polls);
+    sqlite3_close(other);
+}
+
+static void test_no_locks(sqlite3 *db)
+{
+    struct err err = {0};
+    int64_t n = 0, begun = clock_mono_ms();
+    no_locks = true;
+    CHECK(sq_number(db, "SELECT count(*) FROM t", &n, &err) < 0 && err.code == ERR_STORAGE,
+          "no locks: %s", err.text);
+    int64_t ms = clock_mono_ms() - begun;
+    CHECK(ms < 4000, "known soon, not after 10 s: %lld ms", (long long)ms);
+    no_locks = false;
+    CHECK(sq_number(db, "SELECT count(*) FROM t", &n, &err) == 0 && n == 2, "it was for a moment");
+}
+
+int main(void)
+{
+    struct err err = {0};
+    sqlite3 *db = NULL;
+    dir_make(dir);
+    snprintf(path, sizeof path, "%s/t.db", dir);
+    CHECK(sq_open(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &err) == 0 &&
+              sq_exec(db, "PRAGMA journal_mode=WAL", &err) == 0 &&
+              sq_exec(db, "CREATE TABLE t (n INTEGER) STRICT", &err) == 0 &&
+              sq_exec(db, "INSERT INTO t VALUES (1)", &err) == 0,
+          "a database");
+    test_busy(db);
+    test_no_locks(db);
+    sqlite3_close(db);
+    dir_remove(dir);
+    return tap_done();
+}
