@@ -2,8 +2,8 @@
 """Every allocation and every system call of eleven scenarios fails once, one at a time.
 
 The claim: nothing ends by a signal, nothing hangs, what was acknowledged is there, and nothing says that it went well
-which did not. NUMAPROBE_FAILING_CALLS=all tries each call of each kind; a number, so many of each scenario, chosen by
-NUMAPROBE_SEED (1). tests/fakes/fail_nth.c does the work.
+which did not. NUMAPROBE_FAILING_CALLS is a number: so many of each scenario, chosen by NUMAPROBE_SEED (1); or "all":
+each call of each kind; or a share of all: "2/8" is every eighth, from the second; or one call: "lock:8". tests/fakes/fail_nth.c does the work.
 """
 import contextlib
 import json
@@ -24,6 +24,7 @@ from faults import KINDS, Faults
 
 SAMPLE = os.environ.get("NUMAPROBE_FAILING_CALLS", "5")
 SEED = int(os.environ.get("NUMAPROBE_SEED", "1"))
+SLOW_S, WRONG_MAX = 5, 20
 FAKES = build_dir() / "tests" / "fakes"
 MPIRUN = pathlib.Path(__file__).resolve().parents[1] / "fakes" / "fake_mpirun.py"
 
@@ -34,8 +35,13 @@ pytestmark = pytest.mark.skipif(not (FAKES / "fail_nth.so").exists(),
 def sample(counts, leave_out=()):
     """[(kind, n)] of the calls that a run without faults has counted."""
     every = [(kind, n) for kind in KINDS if kind not in leave_out for n in range(1, counts[kind] + 1)]
-    if SAMPLE == "all":
-        return every
+    if ":" in SAMPLE:
+        kind, n = SAMPLE.split(":")
+        return [(kind, int(n))]
+    if SAMPLE == "all" or "/" in SAMPLE:
+        part, parts = map(int, SAMPLE.split("/")) if "/" in SAMPLE else (1, 1)
+        assert 1 <= part <= parts, f"NUMAPROBE_FAILING_CALLS={SAMPLE}: there is no such share"
+        return every[part - 1::parts]
     # A kind with few calls is as good as one with thousands.
     chance, chosen = random.Random(SEED), []
     kinds = [k for k in KINDS if counts[k] and k not in leave_out]
@@ -45,23 +51,26 @@ def sample(counts, leave_out=()):
     return chosen
 
 
-class Tally:
-    """What came of it, for people who read the log."""
-
-    def __init__(self, scenario):
-        self.scenario, self.tried, self.struck = scenario, 0, 0
-
-    def add(self, struck):
-        self.tried += 1
-        self.struck += bool(struck)
-
-    def done(self, calls):
-        print(f"{self.scenario}: {self.tried} of {calls} calls, {self.struck} struck, seed {SEED}")
-        assert self.struck > 0
-
-
-def wrong(kind, n, what):
-    return f"call {n} of kind {kind} fails: {what} (NUMAPROBE_SEED={SEED})"
+def each_case(scenario, counts, one, leave_out=()):
+    """one(kind, n) lets this call fail and returns whether it came to that. One that goes wrong does not end the rest."""
+    cases, struck, wrong = sample(counts, leave_out), 0, []
+    for kind, n in cases:
+        begun = time.monotonic()
+        try:
+            struck += bool(one(kind, n))
+        except Exception as e:  # pylint: disable=broad-except
+            struck += 1
+            wrong.append(f"{scenario}: call {n} of kind {kind} fails: {type(e).__name__}: {e}")
+            print(wrong[-1], flush=True)
+        seconds = time.monotonic() - begun
+        if seconds > SLOW_S:
+            print(f"{scenario}: call {n} of kind {kind} fails: {seconds:.0f} s", flush=True)
+        if len(wrong) == WRONG_MAX:
+            break
+    print(f"{scenario}: {len(cases)} of {sum(counts.values())} calls, {struck} struck, {len(wrong)} wrong, seed {SEED}",
+          flush=True)
+    assert not wrong, "\n".join(wrong)
+    assert struck > 0 or not cases
 
 
 # ---- the daemon
@@ -78,6 +87,12 @@ class FaultyDaemon(Daemon):
 
     def ended(self):
         return self.process.poll()
+
+    def end(self):
+        """After a case that went wrong it may still be there."""
+        if self.process and self.ended() is None:
+            self.process.kill()
+            self.process.wait()
 
     def start_or_end(self):
         """True: it serves. Else it has ended, and not by a signal."""
@@ -111,9 +126,7 @@ def make_faulty(tmp_path_factory):
         return made[-1]
     yield make
     for daemon in made:
-        if daemon.process and daemon.ended() is None:
-            daemon.process.kill()
-            daemon.process.wait()
+        daemon.end()
         daemon.faults.close()
 
 
@@ -138,19 +151,22 @@ def ask(daemon, *request, **more):
 
 
 def each_fault(daemon, scenario, act, check, leave_out=()):
-    """act() with each fault; check(answer, kind, n) afterwards, without one."""
+    """act() with each fault; check(answer) afterwards, without one."""
     daemon.faults.arm()
     act()
     daemon.faults.disarm()
-    counts, tally = daemon.faults.counts(), Tally(scenario)
-    for kind, n in sample(counts, leave_out):
+
+    def one(kind, n):
+        if daemon.ended() is not None:
+            daemon.start()  # after a case that went wrong
         daemon.faults.arm(kind, n)
         answer = act()
-        tally.add(daemon.faults.disarm())
-        assert daemon.ended() is None, wrong(kind, n, f"the daemon ended: {daemon.ended()}")
-        assert ask(daemon, "GET", "/healthz").status == 200, wrong(kind, n, "it does not serve on")
-        check(answer, kind, n)
-    tally.done(sum(counts.values()))
+        struck = daemon.faults.disarm()
+        assert daemon.ended() is None, f"the daemon ended: {daemon.ended()}"
+        assert ask(daemon, "GET", "/healthz").status == 200, "it does not serve on"
+        check(answer)
+        return struck
+    each_case(scenario, daemon.faults.counts(), one, leave_out)
 
 
 READS = ["/v1/node", "/v1/topology", "/v1/runs", "/v1/runs/1", "/v1/runs/1/matrix", "/v1/runs/1/report",
@@ -166,15 +182,15 @@ def test_reads(faulty):
     def act():
         return {path: ask(faulty, "GET", path) for path in READS}
 
-    def check(answers, kind, n):
+    def check(answers):
         for path, answer in answers.items():
             if not answer or answer.status >= 400:
-                assert not answer or answer.status in (500, 503, 507), wrong(kind, n, f"{path}: {answer.status}")
+                assert not answer or answer.status in (500, 503, 507), f"{path}: {answer.status}"
                 continue
             if path in volatile:
-                assert len(answer.body) > 20, wrong(kind, n, f"{path} is cut")
+                assert len(answer.body) > 20, f"{path} is cut"
             else:
-                assert answer.body == whole[path], wrong(kind, n, f"{path} is another")
+                assert answer.body == whole[path], f"{path} is another"
     each_fault(faulty, "reads", act, check)
 
 
@@ -188,18 +204,18 @@ def submit_and_wait(daemon):
     return answer
 
 
-def check_run(daemon, answer, kind, n):
+def check_run(daemon, answer):
     if not answer or answer.status != 202:
         return
     run = ask(daemon, "GET", f"/v1/runs/{answer.json['id']}?wait=30")
-    assert run.status == 200, wrong(kind, n, "an acknowledged run is lost")
-    assert run.json["state"] in FINAL, wrong(kind, n, f"stuck: {run.body}")
+    assert run.status == 200, "an acknowledged run is lost"
+    assert run.json["state"] in FINAL, f"stuck: {run.body}"
     if run.json["state"] == "succeeded":
         matrix = daemon.get(f"/v1/runs/{answer.json['id']}/matrix").json["matrices"][0]
         numbers = [cell["median"] for row in matrix["cells"] for cell in row]
-        assert len(numbers) == 2 and all(numbers), wrong(kind, n, "a success without its numbers")
+        assert len(numbers) == 2 and all(numbers), "a success without its numbers"
     else:
-        assert run.json["error"]["text"], wrong(kind, n, "it failed and does not say why")
+        assert run.json["error"]["text"], "it failed and does not say why"
 
 
 def check_nothing_left(daemon):
@@ -209,15 +225,15 @@ def check_nothing_left(daemon):
 
 def test_run(faulty):
     """2. A run, from asking to its end: never lost, never stuck, never a success that is none."""
-    each_fault(faulty, "run", lambda: submit_and_wait(faulty), lambda *a: check_run(faulty, *a))
+    each_fault(faulty, "run", lambda: submit_and_wait(faulty), lambda answer: check_run(faulty, answer))
 
 
 def test_supervisor(make_faulty):
     """3. The same, with the fault in the process that owns the run's processes."""
     daemon = make_faulty("--supervise").start()
 
-    def check(answer, kind, n):
-        check_run(daemon, answer, kind, n)
+    def check(answer):
+        check_run(daemon, answer)
         check_nothing_left(daemon)
     each_fault(daemon, "supervisor", lambda: submit_and_wait(daemon), check)
     assert daemon.stop() == 0
@@ -231,12 +247,12 @@ def test_import(faulty):
         table = f"size (MB),0,1\n1,10.{next(serial)},10.25\n2,11.5,11.25\n"
         return ask(faulty, "POST", "/v1/imports?node=elsewhere", table, {"Content-Type": "text/csv"})
 
-    def check(answer, kind, n):
+    def check(answer):
         if answer and answer.status < 300:
             run = faulty.get(f"/v1/runs/{answer.json['id']}/matrix")
-            assert run.status == 200 and "10.25" in str(run.body), wrong(kind, n, "the import is lost")
+            assert run.status == 200 and "10.25" in str(run.body), "the import is lost"
         else:
-            assert not answer or answer.status in (500, 503, 507), wrong(kind, n, answer.status)
+            assert not answer or answer.status in (500, 503, 507), answer.status
     each_fault(faulty, "import", act, check)
 
 
@@ -250,15 +266,15 @@ def test_changes_of_state(faulty):
                       ask(faulty, "PUT", f"/v1/baselines/{name}", {"runs": [1]}),
                       ask(faulty, "POST", "/v1/tokens", {"name": name, "scope": "read"})]
 
-    def check(answer, kind, n):
+    def check(answer):
         name, (label, baseline, token) = answer
         if label and label.status == 200:
-            assert faulty.get("/v1/runs/1").json["label"] == name, wrong(kind, n, "the label is lost")
+            assert faulty.get("/v1/runs/1").json["label"] == name, "the label is lost"
         if baseline and baseline.status < 300:
-            assert faulty.get(f"/v1/baselines/{name}").status == 200, wrong(kind, n, "the baseline is lost")
+            assert faulty.get(f"/v1/baselines/{name}").status == 200, "the baseline is lost"
         if token and token.status < 300:
             known = faulty.get("/v1/node", Authorization="Bearer " + token.json["token"]).status
-            assert known == 200, wrong(kind, n, "the token is none")
+            assert known == 200, "the token is none"
         ask(faulty, "DELETE", f"/v1/baselines/{name}")
         ask(faulty, "DELETE", f"/v1/tokens/{name}")
     each_fault(faulty, "changes of state", act, check)
@@ -276,13 +292,13 @@ def test_backup(make_faulty, tmp_path, program):
     daemon = make_faulty(program).start()
     daemon.run(size="1-2", ranks="one-per-numa")
 
-    def check(answer, kind, n):
+    def check(answer):
         if answer and answer.status == 200 and len(answer.body) == int(answer.headers["Content-Length"]):
-            copy = tmp_path / f"{kind}-{n}.db"
+            copy = tmp_path / "copy.db"
             copy.write_bytes(answer.body)
-            assert whole_database(copy), wrong(kind, n, "the copy is none")
+            assert whole_database(copy), "the copy is none"
             copy.unlink()
-        assert daemon.get("/v1/runs/1").status == 200, wrong(kind, n, "the history was set aside for one call")
+        assert daemon.get("/v1/runs/1").status == 200, "the history was set aside for one call"
     each_fault(daemon, f"backup ({program})", lambda: ask(daemon, "GET", "/v1/backup"), check)
     assert daemon.stop() == 0
 
@@ -340,11 +356,6 @@ def test_a_page_read_wrong(make_faulty):
     assert daemon.stop() == 0
 
 
-def check_serves(daemon, runs):
-    assert ask(daemon, "GET", "/healthz").status == 200
-    assert len(daemon.get("/v1/runs").json["runs"]) == runs
-
-
 @pytest.mark.parametrize("fresh", [True, False])
 def test_start(make_faulty, fresh):
     """7, 8. Starting, with nothing and with a history: it serves, or ends with a status and a line that says why; the
@@ -362,26 +373,26 @@ def test_start(make_faulty, fresh):
     daemon.faults.arm()
     assert daemon.start_or_end()
     daemon.faults.disarm()
-    counts, tally = daemon.faults.counts(), Tally("start " + ("fresh" if fresh else "again"))
+    counts = daemon.faults.counts()
     assert daemon.stop() == 0
-    for kind, n in sample(counts):
+
+    def one(kind, n):
+        daemon.end()
         forget()
         daemon.faults.arm(kind, n)
         serves = daemon.start_or_end()
-        tally.add(daemon.faults.disarm())
+        struck = daemon.faults.disarm()
         if serves:
-            if ask(daemon, "GET", "/healthz") is None:  # the fault waited for the first connection
-                pass
-            assert len(daemon.get("/v1/runs").json["runs"]) == runs, wrong(kind, n, "runs are lost")
-            assert daemon.stop() == 0, wrong(kind, n, "".join(map(str, daemon.log)))
-            continue
-        status = daemon.process.returncode
-        assert status > 0, wrong(kind, n, f"status {status}\n" + "".join(daemon.log))
-        assert any(line.strip() for line in daemon.log), wrong(kind, n, "it ends and does not say why")
-        assert daemon.start_or_end(), wrong(kind, n, "the next start fails:\n" + "".join(daemon.log))
-        check_serves(daemon, runs)
-        assert daemon.stop() == 0
-    tally.done(sum(counts.values()))
+            ask(daemon, "GET", "/healthz")  # if the fault waited for the first connection
+        else:
+            status = daemon.process.returncode
+            assert status > 0, f"status {status}\n" + "".join(daemon.log)
+            assert any(line.strip() for line in daemon.log), "it ends and does not say why"
+            assert daemon.start_or_end(), "the next start fails:\n" + "".join(daemon.log)
+        assert len(daemon.get("/v1/runs").json["runs"]) == runs, "runs are lost"
+        assert daemon.stop() == 0, "".join(map(str, daemon.log))
+        return struck
+    each_case("start " + ("fresh" if fresh else "again"), counts, one)
 
 
 # ---- programs that end
@@ -403,17 +414,17 @@ class Program:
     def each_fault(self, scenario, check):
         good, _ = self.run()
         assert good.returncode == 0, good.stderr
-        check(good, "none", 0)
-        counts, tally = self.faults.counts(), Tally(scenario)
-        for kind, n in sample(counts):
+        check(good)
+
+        def one(kind, n):
             done, struck = self.run(kind, n)
-            tally.add(struck)
-            assert done.returncode >= 0, wrong(kind, n, signal.Signals(-done.returncode).name)
+            assert done.returncode >= 0, signal.Signals(-done.returncode).name
             if done.returncode:
-                assert done.stderr.strip(), wrong(kind, n, f"status {done.returncode} and no word why")
+                assert done.stderr.strip(), f"status {done.returncode} and no word why"
             else:
-                check(done, kind, n)
-        tally.done(sum(counts.values()))
+                check(done)
+            return struck
+        each_case(scenario, self.faults.counts(), one)
 
 
 @pytest.fixture(scope="module")
@@ -437,8 +448,8 @@ def test_client_reads(tmp_path, served, words):
     program = client(tmp_path, served, *words)
     good = program.run()[0].stdout
 
-    def check(done, kind, n):
-        assert done.stdout == good, wrong(kind, n, f"status 0 and not all of it:\n{done.stdout.decode()}")
+    def check(done):
+        assert done.stdout == good, f"status 0 and not all of it:\n{done.stdout.decode()}"
     program.each_fault("client " + words[0], check)
 
 
@@ -447,8 +458,8 @@ def test_client_files(tmp_path, served):
     kept = tmp_path / "kept"
 
     def written(words, is_whole):
-        def check(_, kind, n):
-            assert is_whole(kept), wrong(kind, n, f"{words[0]} wrote something else")
+        def check(_):
+            assert is_whole(kept), f"{words[0]} wrote something else"
             kept.unlink()
         client(tmp_path, served, *words).each_fault("client " + words[0], check)
         kept.unlink(missing_ok=True)
@@ -464,8 +475,8 @@ def test_bench(tmp_path):
     program = Program(tmp_path, [build_dir() / "bench" / "numa_bench", "--np=1", "--size=32K", "--json",
                                  "--quick"])
 
-    def check(done, kind, n):
+    def check(done):
         answer = json.loads(done.stdout)
         cells = [c for m in answer["matrices"] for row in m["cells"] for c in row]
-        assert cells and all(c["median"] > 0 for c in cells), wrong(kind, n, done.stdout)
+        assert cells and all(c["median"] > 0 for c in cells), done.stdout
     program.each_fault("numa_bench", check)
