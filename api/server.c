@@ -4,6 +4,11 @@
 // Each listener is one daemon of the library in external epoll mode. Its epoll descriptor lies in
 // our epoll; before every wait of the loop each daemon runs once and says how long it may sleep.
 // A request that waits is a suspended connection: it costs memory and nothing else.
+//
+// Connections are taken in here, not by the library: after one that could not be had (no
+// descriptor, no memory) it takes in no other one until some connection ends, and a stream of
+// events may last for hours.
+#include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <microhttpd.h>
@@ -45,14 +50,19 @@ enum {
     BODIES_MAX = 48 << 20,      // of all large bodies under way together: two imports
     BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
     STREAM_BLOCK = 4096,
-    RETRY_BACKUP_S = 30, // a gigabyte and its way to the client
+    RETRY_BACKUP_S = 30,   // a gigabyte and its way to the client
+    ACCEPT_BATCH = 64,     // taken in a round, before those that are there have their turn
+    ACCEPT_PAUSE_MS = 100, // when one cannot be taken in: the others wait in the backlog
 };
 
 struct listener {
     struct server *server;
     struct MHD_Daemon *mhd;
-    struct listen_socket socket; // owned by mhd once that runs
-    struct loop_watch *watch;
+    struct listen_socket socket; // owned
+    int n;                       // connections
+    struct loop_watch *watch;    // of mhd
+    struct loop_watch *incoming; // of the socket; NULL while none is taken in
+    struct loop_timer *pause;
 };
 
 struct server {
@@ -612,11 +622,57 @@ static void give_back(struct lines *all)
     malloc_trim(0);
 }
 
+static void hold_back(struct listener *l)
+{
+    loop_unwatch(l->incoming);
+    l->incoming = NULL;
+}
+
+static void on_incoming(void *ctx, uint32_t events)
+{
+    struct listener *l = ctx;
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH && l->n < l->server->connections; i++) {
+        struct sockaddr_storage from;
+        socklen_t n = sizeof from;
+        int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            MHD_add_connection(l->mhd, fd, (struct sockaddr *)&from, n); // closes it if it fails
+            continue;
+        }
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+            return;
+        log_event(LOG_LVL_WARN, "http.accept", "listen=%s text=\"%s\"", l->socket.text,
+                  strerror(errno));
+        hold_back(l);
+        loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
+        return;
+    }
+    if (l->n >= l->server->connections)
+        hold_back(l); // until one ends
+}
+
+static void take_in(struct listener *l)
+{
+    if (l->incoming || l->n >= l->server->connections || l->server->stopping)
+        return;
+    l->incoming = loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
+    if (!l->incoming)
+        loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
+}
+
+static void pause_over(void *ctx, uint32_t events)
+{
+    (void)events;
+    take_in(ctx);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
     struct listener *l = ctx;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        l->n++;
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct line *line =
@@ -629,6 +685,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     line_free(*socket_context);
     *socket_context = NULL;
     give_back(&l->server->lines);
+    l->n--;
+    take_in(l);
 }
 
 // ---- life ----
@@ -690,14 +748,14 @@ static struct MHD_Daemon *start_mhd(struct listener *l)
     };
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
-            (l->socket.tls ? MHD_USE_TLS : 0),
+            MHD_USE_NO_LISTEN_SOCKET | (l->socket.tls ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
-        MHD_OPTION_LISTEN_SOCKET, l->socket.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)(n - n / 4), MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-        MHD_OPTION_URI_LOG_CALLBACK, on_uri, l, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)n, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)(n - n / 4), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, on_uri, l,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 // Takes over the socket.
@@ -716,10 +774,13 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
     }
     s->n++;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
-    l->watch = loop_watch_fd(s->api.loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
     if (*socket->host)
         buf_fmt(&s->addresses, "%s%s", s->addresses.len ? "," : "", socket->text);
-    return l->watch ? 0 : -1;
+    l->watch = loop_watch_fd(s->api.loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
+    l->pause = l->watch ? loop_timer_new(s->api.loop, pause_over, l, err) : NULL;
+    l->incoming =
+        l->pause ? loop_watch_fd(s->api.loop, socket->fd, EPOLLIN, on_incoming, l, err) : NULL;
+    return l->incoming ? 0 : -1;
 }
 
 static int add_tcp(struct server *s, const char *list, struct err *err)
@@ -869,8 +930,12 @@ void server_free(struct server *s)
     loop_set_prepare(s->api.loop, NULL, NULL);
     wake_all(s);
     for (int i = 0; i < s->n; i++) {
-        loop_unwatch(s->listeners[i].watch);
-        MHD_stop_daemon(s->listeners[i].mhd);
+        struct listener *l = &s->listeners[i];
+        loop_unwatch(l->watch);
+        hold_back(l);
+        loop_timer_free(l->pause);
+        MHD_stop_daemon(l->mhd);
+        close(l->socket.fd);
     }
     lines_fini(&s->lines);
     tls_files_free(&s->tls);

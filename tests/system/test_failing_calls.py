@@ -6,10 +6,12 @@ which did not. NUMAPROBE_FAILING_CALLS is a number: so many of each scenario, ch
 each call of each kind; or a share of all: "2/8" is every eighth, from the second; or one call: "lock:8". tests/fakes/fail_nth.c does the work.
 """
 import contextlib
+import http.client
 import json
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import sqlite3
@@ -190,7 +192,7 @@ def test_reads(faulty):
             if path in volatile:
                 assert len(answer.body) > 20, f"{path} is cut"
             else:
-                assert answer.body == whole[path], f"{path} is another"
+                assert answer.body == whole[path], f"{path} is another:\n{answer.body}\n{whole[path]}"
     each_fault(faulty, "reads", act, check)
 
 
@@ -280,10 +282,34 @@ def test_changes_of_state(faulty):
     each_fault(faulty, "changes of state", act, check)
 
 
+@pytest.mark.parametrize("others", [0, 1], ids=["alone", "beside another"])
+def test_accept(faulty, others):
+    """A connection that cannot be taken in is taken in a moment later, also while others stay open."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(others):
+            connection = stack.enter_context(contextlib.closing(http.client.HTTPConnection("127.0.0.1", faulty.port)))
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().read()
+        for _ in range(5):
+            faulty.faults.arm("socket", 1)
+            begun = time.monotonic()
+            assert ask(faulty, "GET", "/healthz").status == 200
+            assert faulty.faults.disarm() and time.monotonic() - begun < 5
+
+
 def whole_database(path):
     with contextlib.closing(sqlite3.connect(path)) as db:
         found = db.execute("PRAGMA integrity_check").fetchone(), db.execute("SELECT count(*) FROM run").fetchone()
         return found == (("ok",), (1,)) or print(path, found)
+
+
+def wait_for_children(daemon):
+    """A check of the database that the last fault brought about must not meet the next one too."""
+    pid = daemon.process.pid
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(ProcessLookupError):
+            with open(os.pidfd_open(int(child))) as gone:
+                assert select.select([gone], [], [], 20)[0], "a child hangs"
 
 
 @pytest.mark.parametrize("program", ["--listen", "--database"])
@@ -298,6 +324,7 @@ def test_backup(make_faulty, tmp_path, program):
             copy.write_bytes(answer.body)
             assert whole_database(copy), "the copy is none"
             copy.unlink()
+        wait_for_children(daemon)
         assert daemon.get("/v1/runs/1").status == 200, "the history was set aside for one call"
     each_fault(daemon, f"backup ({program})", lambda: ask(daemon, "GET", "/v1/backup"), check)
     assert daemon.stop() == 0
