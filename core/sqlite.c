@@ -4,6 +4,7 @@
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,6 +86,21 @@ int sq_open(sqlite3 **out, const char *path, int flags, struct err *err)
     return 0;
 }
 
+// A lock of the log that could not be given back bars the way to us as well, for good: SQLite's
+// account of the locks of this process has it still. Between transactions none is ours, so all are
+// given back.
+static bool unstick(sqlite3 *db, int rc)
+{
+    sqlite3_file *file = NULL;
+    if ((rc & 0xff) != SQLITE_PROTOCOL || sqlite3_txn_state(db, NULL) != SQLITE_TXN_NONE)
+        return false;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
+        !file->pMethods || file->pMethods->iVersion < 2)
+        return false;
+    return file->pMethods->xShmLock(file, 0, SQLITE_SHM_NLOCK,
+                                    SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE) == SQLITE_OK;
+}
+
 int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what)
 {
     const char *detail = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
@@ -113,6 +129,8 @@ int sq_exec(sqlite3 *db, const char *sql, struct err *err)
     char what[64];
     snprintf(what, sizeof what, "%s", sql);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (unstick(db, rc))
+        rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     return rc == SQLITE_OK ? 0 : sq_fail(err, db, rc, what);
 }
 
@@ -180,6 +198,8 @@ void sq_finalize_cleanup(sqlite3_stmt **q)
 int sq_step(sqlite3_stmt *q, struct err *err)
 {
     int rc = sqlite3_step(q);
+    if (unstick(sqlite3_db_handle(q), rc))
+        rc = sqlite3_step(q);
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return rc == SQLITE_ROW;
     return sq_fail(err, sqlite3_db_handle(q), rc, "step");
@@ -197,6 +217,12 @@ const char *sq_text(sqlite3_stmt *q, int column)
 {
     const char *s = (const char *)sqlite3_column_text(q, column);
     return s ? s : "";
+}
+
+int sq_row_whole(sqlite3_stmt *q, struct err *err)
+{
+    sqlite3 *db = sqlite3_db_handle(q);
+    return (sqlite3_errcode(db) & 0xff) != SQLITE_NOMEM ? 0 : sq_fail(err, db, SQLITE_NOMEM, "row");
 }
 
 void sq_reset(sqlite3_stmt *q)

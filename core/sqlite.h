@@ -30,9 +30,10 @@ int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
 // Binds from parameter 1 on, by kind: i int64_t, t const char * (NULL: NULL; must live until the
 // step), d double (NaN: NULL), z int64_t (0: NULL).
 int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...);
-int sq_step(sqlite3_stmt *q, struct err *err);    // 1: a row, 0: done, -1
-int sq_done(sqlite3_stmt *q, struct err *err);    // steps once, expects no row, resets
-const char *sq_text(sqlite3_stmt *q, int column); // never NULL
+int sq_step(sqlite3_stmt *q, struct err *err);      // 1: a row, 0: done, -1
+int sq_done(sqlite3_stmt *q, struct err *err);      // steps once, expects no row, resets
+const char *sq_text(sqlite3_stmt *q, int column);   // never NULL: "" without memory, so ask
+int sq_row_whole(sqlite3_stmt *q, struct err *err); // -1: a column of the row had no memory
 void sq_reset(sqlite3_stmt *q);
 void sq_reset_cleanup(sqlite3_stmt **q);
 #define CLEANUP_RESET CLEANUP(sq_reset_cleanup)
