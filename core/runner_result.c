@@ -79,6 +79,8 @@ int job_store(struct job *j, struct store *s, const struct machine *m, enum run_
     CLEANUP_BUF struct buf conditions = BUF_INIT;
     conditions_write_json(&j->conditions, &conditions);
     *state = job_outcome(j, &why);
+    if (!buf_ok(&conditions))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
     struct run_result result = {.state = *state,
                                 .error = why.code,
                                 .error_member = why.member,

@@ -86,16 +86,20 @@ static int read_spec(struct spec *spec, const char *text, struct err *err)
     return o ? spec_from_json(spec, o, NULL, err) : -1;
 }
 
-static void read_phases(struct run *r, const char *text)
+static int read_phases(struct run *r, const char *text, struct err *err)
 {
-    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), NULL);
+    CLEANUP_JSON struct json *o = *text ? json_parse(text, strlen(text), err) : NULL;
     for (int i = 0; i < PHASES; i++)
         r->phase_ms[i] = json_get_number(o, phase_names[i], 0);
+    return o || !*text ? 0 : -1;
 }
 
-static char *copy_text(sqlite3_stmt *q, int column)
+static int copy_text(sqlite3_stmt *q, int column, char **out, struct err *err)
 {
-    return sqlite3_column_type(q, column) == SQLITE_NULL ? NULL : strdup(sq_text(q, column));
+    if (sqlite3_column_type(q, column) == SQLITE_NULL)
+        return 0;
+    *out = strdup(sq_text(q, column));
+    return *out ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
 }
 
 #define COPY(field, column) snprintf(field, sizeof(field), "%s", sq_text(q, column))
@@ -119,14 +123,15 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     COPY(r->error_text, 14);
     if (read_spec(&r->spec, sq_text(q, 15), err) < 0)
         return err_prefix(err, "stored spec of run %" PRId64, r->id);
-    r->plan_json = copy_text(q, 16);
-    r->conditions_json = copy_text(q, 17);
-    read_phases(r, sq_text(q, 18));
+    if (copy_text(q, 16, &r->plan_json, err) < 0 || copy_text(q, 17, &r->conditions_json, err) < 0)
+        return -1;
+    if (read_phases(r, sq_text(q, 18), err) < 0)
+        return err_prefix(err, "stored phases of run %" PRId64, r->id);
     r->measured_ms = sqlite3_column_int64(q, 19);
     r->imported = strcmp(sq_text(q, 20), "imported") == 0;
     COPY(r->label, 21);
     COPY(r->topology_hash, 22);
-    return 0;
+    return sq_row_whole(q, err);
 }
 
 static int not_found(int64_t id, struct err *err)
@@ -252,6 +257,8 @@ static int put_final(struct store *s, int64_t id, const struct run_result *r, in
     struct jsonw w = jsonw_to(&phases);
     if (r->phase_ms)
         phases_write_json(r->phase_ms, &w, NULL);
+    if (!buf_ok(&phases))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the phases of a run");
     sqlite3_stmt *q = s->queries[Q_FINISHED];
     if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq,
                 r->finished_ms ? r->finished_ms : clock_wall_ms(),
