@@ -17,7 +17,8 @@ int node_get(struct request *q, struct reply *r, struct err *err)
     const struct machine *m = q->api->machine;
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct fingerprint now = {0};
-    if (fingerprint_read(&now, &m->topology, "", err) < 0)
+    if (runner_look_at_machine(q->api->runner, err) < 0 ||
+        fingerprint_read(&now, &m->topology, "", err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);

@@ -141,7 +141,7 @@ static void check_live(struct judge *j)
               j->in->topology->source);
 }
 
-// --- what is allowed to us; the plan knows the limits of the daemon's start
+// --- what is allowed to us: it may have changed since the plan was made
 
 static void check_cpuset(struct judge *j)
 {
@@ -152,8 +152,8 @@ static void check_cpuset(struct judge *j)
             first = p->ranks[i].cpu;
     if (missing)
         found(j, ADMIT_CPUSET, missing, 0,
-              "%d of the CPUs, such as %d, are no longer in the daemon's cpuset; restart the "
-              "daemon or name other cpus",
+              "%d of the CPUs, such as %d, were taken out of the daemon's cpuset a moment ago; "
+              "ask again, or name other cpus",
               missing, first);
 }
 
@@ -169,8 +169,8 @@ static void check_mems(struct judge *j)
         missing += !id_set_has(&j->in->now->mems, p->targets[i]);
     if (missing)
         found(j, ADMIT_MEMS, missing, 0,
-              "nodes of the plan, such as %d, are no longer in the daemon's cpuset (mems); restart "
-              "the daemon or choose other nodes",
+              "nodes of the plan, such as %d, were taken out of the daemon's cpuset (mems) a "
+              "moment ago; ask again, or choose other nodes",
               last);
 }
 

@@ -12,16 +12,20 @@ struct machine {
     char *topology_xml; // hwloc's own XML; owned
     struct fingerprint fingerprint;
     char hostname[64];
-    char online[256]; // which CPUs and nodes there were, as the kernel lists them
+    char
+        *seen; // what comes and goes, as the kernel told it then; owned; NULL: it could not be read
 };
 
+// CPUs and nodes are `allowed` that the kernel lets this process use (cpuset and affinity).
 // Reads the topology by hwloc (its environment variables HWLOC_XMLFILE, HWLOC_SYNTHETIC,
 // HWLOC_FSROOT work: then topology.this_system is false and probing real memory is refused by
 // admission), and the fingerprint. `root` is "" or a directory that holds proc/ and sys/ (tests).
 int machine_read(struct machine *m, const char *root, struct err *err);
-// CPUs and memory come and go (hot-unplug, chcpu). 1: they have, and the machine was read again; 0:
-// it is as it was. -1: *m is unchanged. Three small files of /sys: about 20 us.
-int machine_refresh(struct machine *m, const char *root, struct err *err);
+// CPUs and memory come and go (hot-unplug, chcpu, chmem), and what of them this process may use
+// (cpusets). 1: they have, and the machine was read again; what it was is in *was, for the caller
+// to machine_fini, unless that is NULL. 0: it is as it was, or cannot be looked at now. -1: *m and
+// *was are unchanged. Four small files and one for each node: about 50 us on two nodes.
+int machine_refresh(struct machine *m, struct machine *was, const char *root, struct err *err);
 void machine_fini(struct machine *m);
 
 // Fresh facts only (before every run: the configuration may have changed). Sealed.

@@ -28,7 +28,10 @@ static int load(hwloc_topology_t *out, const char *xml, struct err *err)
     setenv("HWLOC_PLUGINS_PATH", "", true);
     if (hwloc_topology_init(&h) < 0)
         return err_sys(err, "hwloc cannot start");
-    hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    // Else hwloc moves us to each CPU in turn, beside whatever runs there, and binds us afterwards
+    // to the CPUs that are on-line then: one that comes back later would be none of ours.
+    hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED |
+                                    HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING);
     hwloc_topology_set_io_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(h, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_icache_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);

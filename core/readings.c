@@ -218,15 +218,15 @@ static void read_set(struct id_set *s, char *line, const char *name)
     }
 }
 
-static void read_allowed(struct readings *r, const char *root)
+void readings_allowed(struct id_set *cpus, struct id_set *mems, const char *root)
 {
     char path[PATH_ROOM], line[8192];
-    r->cpus.n = r->mems.n = READING_UNKNOWN;
+    *cpus = *mems = (struct id_set){.n = READING_UNKNOWN};
     snprintf(path, sizeof path, "%s/proc/self/status", root);
     CLEANUP_FILE FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof line, f)) {
-        read_set(&r->cpus, line, "Cpus_allowed_list:");
-        read_set(&r->mems, line, "Mems_allowed_list:");
+        read_set(cpus, line, "Cpus_allowed_list:");
+        read_set(mems, line, "Mems_allowed_list:");
     }
 }
 
@@ -309,7 +309,7 @@ int readings_take(struct readings *r, const char *root, int64_t at_ms, const int
     read_swap(&got, root);
     read_throttling(&got, root, cpus, n_cpus);
     read_cooling(&got, root);
-    read_allowed(&got, root);
+    readings_allowed(&got.cpus, &got.mems, root);
     read_quota(&got, root);
     read_processes(&got, root);
     *r = got;

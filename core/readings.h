@@ -29,6 +29,8 @@ struct id_set { // OS numbers; n is READING_UNKNOWN if the kernel does not say
     int n;
 };
 bool id_set_has(const struct id_set *s, int id); // of an unknown set: everything
+// The CPUs and nodes that the kernel lets this process use. The caller frees the ids.
+void readings_allowed(struct id_set *cpus, struct id_set *mems, const char *root);
 
 struct busy_task {
     pid_t pid;

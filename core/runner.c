@@ -17,6 +17,7 @@
 #include "core/runner_events.h"
 #include "core/runner_fill.h"
 #include "core/runner_gate.h"
+#include "core/runner_machine.h"
 #include "core/runner_result.h"
 #include "core/runner_waits.h"
 
@@ -68,6 +69,22 @@ struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn
     return run_events_watch(&r->events, run_id, fn, ctx, err);
 }
 
+// --- the machine as it is now
+
+int runner_look_at_machine(struct runner *r, struct err *err)
+{
+    struct machine was CLEANUP(machine_fini) = {0}, *now = r->gate.machine;
+    int changed = machine_refresh(now, &was, "", err);
+    if (changed <= 0)
+        return changed;
+    log_event(LOG_LVL_WARN, "machine.changed",
+              "cpus=%d nodes=%d text=\"CPUs or memory came or went; the machine was read again\"",
+              now->topology.n_cpus, now->topology.n_nodes);
+    if (r->job && !r->over)
+        job_machine_changed(r->job, &was, now);
+    return 0;
+}
+
 // --- finishing
 
 static bool try_again_later(const struct err *err)
@@ -109,7 +126,11 @@ static bool settle(struct runner *r)
 static void job_is_over(void *ctx)
 {
     struct runner *r = ctx;
+    struct err err;
     loop_timer_set(r->look, -1);
+    if (runner_look_at_machine(r, &err) < 0)
+        conditions_add(&r->job->conditions, "whether CPUs and memory stayed is not known: %s",
+                       err.text);
     job_note_end(r->job, r->gate.admitter);
     admitter_end(r->gate.admitter);
     r->over = true;
@@ -137,16 +158,20 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
 
 // --- the run that is going on
 
-static void look_at_others(void *ctx, uint32_t events)
+static void look_around(void *ctx, uint32_t events)
 {
     struct runner *r = ctx;
     struct blocker b;
     struct err why = {0};
     (void)events;
-    if (!admitter_disturbs(r->gate.admitter, &b)) {
-        loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    if (!r->job || r->over)
         return;
-    }
+    loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    if (runner_look_at_machine(r, &why) < 0)
+        log_error("machine.read", &why); // another look will tell
+    if (!admitter_disturbs(r->gate.admitter, &b))
+        return;
+    loop_timer_set(r->look, -1);
     if (admitter_action(r->gate.admitter, ADMIT_DISTURBING) == POLICY_WARN) {
         conditions_add(&r->job->conditions, "disturbing: %s", b.text);
         return;
@@ -165,8 +190,7 @@ static void start(struct runner *r)
     log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
               r->job->plan.n_ranks, r->job->account.name);
     tell_state(r, id);
-    if (admitter_action(r->gate.admitter, ADMIT_DISTURBING) != POLICY_IGNORE)
-        loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    loop_timer_set(r->look, ADMITTER_LOOK_MS);
     if (job_start(r->job, &r->job->error) < 0)
         job_is_over(r); // job_free ends what did start
 }
@@ -195,7 +219,8 @@ void runner_store_replaced(struct runner *r)
 
 static struct job *make_job(struct runner *r, int64_t id, struct err *err)
 {
-    struct job *j = job_new(r->loop, err);
+    r->gate.admission = (struct admission){0};
+    struct job *j = runner_look_at_machine(r, err) == 0 ? job_new(r->loop, err) : NULL;
     if (!j)
         return NULL;
     j->id = id;
@@ -317,7 +342,7 @@ static int init(struct runner *r, struct machine *m, const struct runner_config 
         return -1;
     r->next = loop_timer_new(r->loop, start_next, r, err);
     r->recheck = r->next ? loop_timer_new(r->loop, start_next, r, err) : NULL;
-    r->look = r->recheck ? loop_timer_new(r->loop, look_at_others, r, err) : NULL;
+    r->look = r->recheck ? loop_timer_new(r->loop, look_around, r, err) : NULL;
     r->children = r->look ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
     return r->children ? 0 : -1;
 }
@@ -376,7 +401,8 @@ int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struc
                    struct admission *a, struct err *err)
 {
     // While a run is going on, what the node does is its doing; the next is looked at at its start.
-    if (gate_dry_run(&r->gate, s, !r->job, p, command, err) < 0)
+    if (runner_look_at_machine(r, err) < 0 ||
+        gate_dry_run(&r->gate, s, !r->job, p, command, err) < 0)
         return -1;
     *a = r->gate.admission;
     return 0;
@@ -384,6 +410,9 @@ int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struc
 
 int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err)
 {
+    *a = (struct admission){0};
+    if (runner_look_at_machine(r, err) < 0)
+        return -1;
     return gate_available(&r->gate, s, !r->job, a, err);
 }
 
@@ -403,7 +432,8 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
         *again = known > 0;
         return known > 0 ? 0 : -1;
     }
-    if (gate_check_or_wait(&r->gate, s, NULL, !r->job, err) < 0 ||
+    if (runner_look_at_machine(r, err) < 0 ||
+        gate_check_or_wait(&r->gate, s, NULL, !r->job, err) < 0 ||
         store_queue_length(r->store, &waiting, err) < 0)
         return -1;
     if (waiting >= RUNNER_QUEUE_MAX)

@@ -54,6 +54,10 @@ int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struc
 int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err);
 // Why the last submit or dry run was refused; n is 0 if it was for something else.
 const struct admission *runner_refusal(const struct runner *r);
+// CPUs and memory that came or went: the struct machine given to runner_new is read again. A run
+// that is going on and has lost some of its CPUs, or a node's memory, is stopped and fails with
+// that. -1: they changed and cannot be read; all stays as it was. About 50 us if nothing changed.
+int runner_look_at_machine(struct runner *r, struct err *err);
 void runner_policy(struct runner *r, const struct policy *p); // from now on
 // A queued run is canceled at once; a running one gets SIGTERM, and SIGKILL after 1 s. ERR_CONFLICT
 // when it is over already.

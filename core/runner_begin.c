@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runner_begin.h"
+#include "core/runner_machine.h"
 
 #include <stdlib.h>
 
@@ -44,7 +45,7 @@ static int with_row(struct job *j, struct store *s, const struct machine *m,
     CLEANUP_MEM struct fingerprint *f = calloc(1, sizeof *f);
     if (!f)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the fingerprint");
-    if (fingerprint_read(f, &m->topology, "", err) < 0)
+    if (fingerprint_read(f, &job_machine(j, m)->topology, "", err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&plan);
     plan_write_json(&j->plan, &w, NULL);
@@ -59,7 +60,7 @@ static int with_row(struct job *j, struct store *s, const struct machine *m,
                                     .plan_json = buf_text(&plan),
                                     .conditions_json = buf_text(&conditions),
                                     .fingerprint = f,
-                                    .topology_xml = m->topology_xml};
+                                    .topology_xml = job_machine(j, m)->topology_xml};
     return put(s, &row, err);
 }
 

@@ -51,19 +51,6 @@ void gate_fini(struct gate *g)
     account_forget_copy(&g->paths, g->run_dir);
 }
 
-static int make_plan(struct gate *g, const struct spec *s, bool now, struct plan *p,
-                     struct err *err)
-{
-    int changed = now ? machine_refresh(g->machine, "", err) : 0;
-    if (changed < 0)
-        return -1;
-    if (changed > 0)
-        log_event(LOG_LVL_WARN, "machine.changed",
-                  "cpus=%d text=\"CPUs or memory came or went; the machine was read again\"",
-                  g->machine->topology.n_cpus);
-    return plan_make(p, s, &g->machine->topology, err);
-}
-
 static int admit(struct gate *g, const struct spec *s, const struct plan *p, struct err *err)
 {
     if (admitter_check(g->admitter, p, s->force, &g->admission, err) < 0)
@@ -75,7 +62,7 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
 {
     struct plan got CLEANUP(plan_fini) = {0};
     g->admission = (struct admission){0};
-    if (make_plan(g, s, now, &got, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
+    if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
         gate_ready(g, err) < 0 || launch_choose(&got, &g->paths, s, err) < 0)
         return -1;
     if (plan) {
@@ -120,7 +107,7 @@ int gate_available(struct gate *g, const struct spec *s, bool now, struct admiss
 {
     struct plan plan CLEANUP(plan_fini) = {0};
     *a = (struct admission){0};
-    if (make_plan(g, s, now, &plan, err) < 0)
+    if (plan_make(&plan, s, &g->machine->topology, err) < 0)
         return -1;
     return now ? admitter_check(g->admitter, &plan, s->force, a, err) : 0;
 }

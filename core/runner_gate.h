@@ -9,7 +9,7 @@
 #include "core/runner.h"
 
 struct gate {
-    struct machine *machine;   // borrowed; read again when it has changed
+    struct machine *machine;   // borrowed
     struct admitter *admitter; // owned
     char run_dir[300], job_user[64];
     struct account account;
@@ -25,8 +25,7 @@ void gate_fini(struct gate *g); // all 0 is fine
 // ERR_UNAVAILABLE.
 int gate_ready(struct gate *g, struct err *err);
 
-// `now`: no run is going on, so the machine is looked at anew and the node must be free. Else what
-// is known of the machine stays as that run was planned with it. `plan` may be NULL.
+// `now`: no run is going on, so the node must be free. `plan` may be NULL.
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err);
 // As gate_check, but what will pass is no error of a run that can wait.
 int gate_check_or_wait(struct gate *g, const struct spec *s, struct plan *plan, bool now,

@@ -103,6 +103,7 @@ void job_free(struct job *j)
     launch_fini(&j->launch);
     records_fini(&j->records);
     plan_fini(&j->plan);
+    machine_fini(&j->planned);
     free(j->log);
     free(j);
 }

@@ -26,6 +26,7 @@ struct job {
     int64_t created_ms, started_ms; // UTC
     struct spec spec;
     struct plan plan;
+    struct machine planned; // the machine it was planned on, if that has changed since; else empty
     struct account account;
     struct conditions conditions;
     struct run_dir dir;              // path "" until made

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runner_result.h"
+#include "core/runner_machine.h"
 
 #include <inttypes.h>
 
@@ -91,7 +92,7 @@ int job_store(struct job *j, struct store *s, const struct machine *m, enum run_
     struct metrics_made *made = NULL;
     if (*state == RUN_SUCCEEDED) {
         set_numbers(&result, &j->records);
-        made = make_metrics(&j->spec, &m->topology, &result);
+        made = make_metrics(&j->spec, &job_machine(j, m)->topology, &result);
         result.metrics = metrics_made_view(made);
     }
     *no_metrics = *state == RUN_SUCCEEDED && !made;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded and invented machines: what the probe sees, and what the planner makes of it.
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -273,6 +274,213 @@ static void without_cpus(void)
     t.distance[1 * 3 + 0] = 0; // not known is not near
     expect(&t, "", "one-per-numa", "local", "0@1/2 2@2/2");
     dir_remove(root);
+}
+
+// A machine of four CPUs and three nodes, the last of them of memory alone.
+static void write_machine(char *root)
+{
+    dir_make(root);
+    write_cpus(root, 4);
+    dir_write(root, "sys/devices/system/node/online", "0-2\n");
+    dir_write(root, "sys/devices/system/node/has_memory", "0-2\n");
+    write_node(root, 0, "3\n", "10 20 17\n");
+    write_node(root, 1, "c\n", "20 10 28\n");
+    write_node(root, 2, "0\n", "17 28 10\n");
+    dir_write(root, "proc/self/status", "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0-2\n");
+    setenv("HWLOC_FSROOT", root, 1);
+    setenv("HWLOC_COMPONENTS", "linux,stop", 1);
+    setenv("HWLOC_THISSYSTEM", "1", 1);
+}
+
+static void forget_machine(const char *root)
+{
+    unsetenv("HWLOC_FSROOT");
+    unsetenv("HWLOC_COMPONENTS");
+    unsetenv("HWLOC_THISSYSTEM");
+    dir_remove(root);
+}
+
+static void write_memory(const char *root, int node, long long kib)
+{
+    char path[100], text[100];
+    snprintf(path, sizeof path, "sys/devices/system/node/node%d/meminfo", node);
+    snprintf(text, sizeof text, "Node %d MemTotal: %lld kB\nNode %d MemFree: %d kB\n", node, kib,
+             node, rand());
+    dir_write(root, path, text);
+}
+
+static bool refreshed(struct machine *m, const char *root, int want)
+{
+    struct err err = {0};
+    int got = machine_refresh(m, NULL, root, &err);
+    if (got != want)
+        printf("# %d: %s\n", got, err.text);
+    return got == want && machine_refresh(m, NULL, root, &err) == 0; // and no more
+}
+
+static void memory_comes_and_goes(void)
+{
+    char root[64];
+    struct machine m = {0};
+    struct err err = {0};
+    write_machine(root);
+    CHECK(machine_read(&m, root, &err) == 0 && m.topology.n_nodes == 3, "%s", err.text);
+    CHECK(refreshed(&m, root, 0), "nothing changed");
+    write_memory(root, 2, 1048576);
+    CHECK(refreshed(&m, root, 0), "memory that is used is not gone");
+    write_memory(root, 2, 524288);
+    CHECK(refreshed(&m, root, 1) && topology_node(&m.topology, 2)->memory_bytes == 512 << 20,
+          "a part of a node's memory");
+    expect(&m.topology, "0", "all-cores", "2", "0@0/2");
+    write_memory(root, 2, 0);
+    dir_write(root, "sys/devices/system/node/has_memory", "0-1\n");
+    CHECK(refreshed(&m, root, 1) && topology_node(&m.topology, 2)->memory_bytes == 0,
+          "all of it: the node is there, and has none");
+    struct plan p = {0};
+    CHECK(plan(&p, &m.topology, "0", "all-cores", "2", &err) < 0 && !strcmp(err.member, "numa") &&
+              !strcmp(err.text, "node 2 has no memory; nodes with memory are 0-1"),
+          "is refused by name: %s", err.text);
+    write_memory(root, 2, 1048576);
+    dir_write(root, "sys/devices/system/node/has_memory", "0-2\n");
+    CHECK(refreshed(&m, root, 1) && topology_node(&m.topology, 2)->memory_bytes == 1 << 30,
+          "and back");
+    expect(&m.topology, "0", "all-cores", "2", "0@0/2");
+    machine_fini(&m);
+    forget_machine(root);
+}
+
+static void cpus_come_and_go(void)
+{
+    char root[64];
+    struct machine m = {0}, was = {0};
+    struct err err = {0};
+    write_machine(root);
+    CHECK(machine_read(&m, root, &err) == 0 && m.topology.n_cpus == 4, "%s", err.text);
+    dir_write(root, "sys/devices/system/cpu/online", "0-2\n");
+    write_node(root, 1, "4\n", "20 10 28\n");
+    CHECK(machine_refresh(&m, &was, root, &err) == 1 && m.topology.n_cpus == 3, "one less");
+    CHECK(was.topology.n_cpus == 4 && was.topology_xml && strcmp(was.topology_xml, m.topology_xml),
+          "what it was is handed out");
+    machine_fini(&was);
+    dir_write(root, "sys/devices/system/cpu/online", "0-3\n");
+    write_node(root, 1, "c\n", "20 10 28\n");
+    CHECK(refreshed(&m, root, 1) && topology_cpu(&m.topology, 3), "and back");
+    // What a cpuset takes, and gives back.
+    dir_write(root, "proc/self/status", "Cpus_allowed_list:\t0,2-3\nMems_allowed_list:\t0,2\n");
+    CHECK(refreshed(&m, root, 1) && !topology_cpu(&m.topology, 1)->allowed &&
+              topology_cpu(&m.topology, 2)->allowed && !topology_node(&m.topology, 1)->allowed,
+          "what the kernel does not let us use");
+    expect(&m.topology, "", "all-cores", "0", "0@0/0 2@1/0 3@1/0");
+    dir_write(root, "proc/self/status", "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0-2\n");
+    CHECK(refreshed(&m, root, 1) && topology_cpu(&m.topology, 1)->allowed &&
+              topology_node(&m.topology, 1)->allowed,
+          "needs no restart to be ours again");
+    machine_fini(&m);
+    forget_machine(root);
+}
+
+// Files that cannot be read for a moment, or never were there.
+static void refresh_without_files(void)
+{
+    char root[64], path[160];
+    struct machine m = {0};
+    struct err err = {0};
+    write_machine(root);
+    CHECK(machine_read(&m, root, &err) == 0, "%s", err.text);
+    snprintf(path, sizeof path, "%s/sys/devices/system/node/node1/meminfo", root);
+    CHECK(unlink(path) == 0 && refreshed(&m, root, 0) && m.topology.n_nodes == 3,
+          "what cannot be read has not changed");
+    write_memory(root, 1, 1048576);
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/online", root);
+    CHECK(unlink(path) == 0 && mkdir(path, 0755) == 0 && refreshed(&m, root, 0), "nor a directory");
+    CHECK(rmdir(path) == 0, "it goes");
+    dir_write(root, "sys/devices/system/cpu/online", "0-3\n");
+    m.topology.this_system = false;
+    dir_write(root, "sys/devices/system/cpu/online", "0-1\n");
+    CHECK(refreshed(&m, root, 0), "a recorded machine stays as it is");
+    machine_fini(&m);
+    forget_machine(root);
+    dir_make(root);
+    dir_write(root, "sys/devices/system/cpu/online", "0-3\n");
+    CHECK(machine_read(&m, root, &err) == 0 && m.topology.this_system && refreshed(&m, root, 0),
+          "a kernel without NUMA has no files of nodes");
+    dir_write(root, "sys/devices/system/cpu/online", "0-2\n");
+    CHECK(refreshed(&m, root, 1), "and its CPUs come and go all the same");
+    machine_fini(&m);
+    dir_remove(root);
+}
+
+// hwloc binds us to one CPU after the other if it may, and afterwards to those that are on-line.
+static void reading_binds_nobody(void)
+{
+    struct machine m = {0};
+    struct err err = {0};
+    cpu_set_t before, one, after;
+    sched_getaffinity(0, sizeof before, &before);
+    CHECK(machine_read(&m, "", &err) == 0, "%s", err.text);
+    CPU_ZERO(&one);
+    CPU_SET(m.topology.cpus[0].os, &one);
+    machine_fini(&m);
+    if (sched_setaffinity(0, sizeof one, &one) < 0) {
+        printf("# not allowed here\n");
+        return;
+    }
+    CHECK(machine_read(&m, "", &err) == 0, "%s", err.text);
+    sched_getaffinity(0, sizeof after, &after);
+    CHECK(CPU_EQUAL(&one, &after), "reading the machine leaves our CPUs alone");
+    for (int i = 0; i < m.topology.n_cpus; i++)
+        CHECK(m.topology.cpus[i].allowed == (i == 0), "a CPU we are not bound to is not for us");
+    machine_fini(&m);
+    sched_setaffinity(0, sizeof before, &before);
+}
+
+// What a plan was made of, and what has become of it.
+static void plans_that_lost_something(void)
+{
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("Package:2 [NUMANode(memory=8589934592)] Core:2 PU:1");
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(plan(&p, &t, "1", "all-cores", "1", &err) == 0, "CPU 1 with memory of node 1");
+    p.n_targets = 1;
+    p.targets[0] = 0;
+    snprintf(p.load_cpus, sizeof p.load_cpus, "3");
+    CHECK(plan_check_there(&p, &t, &err) == 0, "all is there: %s", err.text);
+    t.cpus[2].allowed = false;
+    CHECK(plan_check_there(&p, &t, &err) == 0, "what it does not use may go");
+    static const struct {
+        int cpu, node; // that goes; -1: none
+        bool taken;    // out of the cpuset
+        const char *member, *says;
+    } cases[] = {
+        {1, -1, false, "cpus", "CPU 1 went off-line while the run was going on"},
+        {1, -1, true, "cpus", "CPU 1 was taken out of the cpuset"},
+        {3, -1, false, "load_cpus", "CPU 3 went off-line"},
+        {-1, 1, false, "numa", "the memory of node 1 went off-line while the run was going on"},
+        {-1, 1, true, "numa", "the memory of node 1 was taken out of the mems"},
+        {-1, 0, false, "targets", "the memory of node 0 went off-line"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct topo_cpu cpus[4];
+        struct topo_node nodes[2];
+        struct topology now = t;
+        memcpy(cpus, t.cpus, sizeof cpus);
+        memcpy(nodes, t.nodes, sizeof nodes);
+        now.cpus = cpus;
+        now.nodes = nodes;
+        if (cases[i].cpu >= 0 && cases[i].taken)
+            cpus[cases[i].cpu].allowed = false;
+        else if (cases[i].cpu >= 0)
+            cpus[cases[i].cpu].os = 100;
+        else if (cases[i].taken)
+            nodes[cases[i].node].allowed = false;
+        else
+            nodes[cases[i].node].memory_bytes = 0;
+        CHECK(plan_check_there(&p, &now, &err) < 0 && err.code == ERR_UNAVAILABLE &&
+                  strstr(err.text, cases[i].says),
+              "%s", err.text);
+        CHECK_STR(err.member, cases[i].member, "and names the member");
+    }
 }
 
 static void admission(void)
@@ -550,6 +758,11 @@ int main(void)
     recorded_machines();
     this_machine();
     without_cpus();
+    memory_comes_and_goes();
+    cpus_come_and_go();
+    refresh_without_files();
+    reading_binds_nobody();
+    plans_that_lost_something();
     admission();
     recorded_facts();
     findings();

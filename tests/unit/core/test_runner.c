@@ -168,8 +168,45 @@ int machine_findings(const struct topology *t, const char *root, struct finding 
     return 1;
 }
 
+// What is there by now, as a test says. The runner was given one with everything.
+enum change { NOTHING, CPU_GONE, MEMORY_GONE, MEMORY_SHRUNK, CANNOT_READ };
+static enum change change;
+
+static void make_machine(struct machine *m, enum change with)
+{
+    struct topology *t = &m->topology;
+    *m = (struct machine){.hostname = "node1", .topology_xml = strdup(with ? "<now/>" : "<then/>")};
+    *t = (struct topology){.n_cpus = 2, .n_nodes = 1};
+    t->cpus = calloc(2, sizeof *t->cpus);
+    t->nodes = calloc(1, sizeof *t->nodes);
+    t->cpus[0] = (struct topo_cpu){.allowed = with != CPU_GONE};
+    t->cpus[1] = (struct topo_cpu){.os = 1, .core = 1, .allowed = true};
+    t->nodes[0] = (struct topo_node){.memory_bytes = 1 << 30, .n_cpus = 2, .allowed = true};
+    t->nodes[0].memory_bytes >>= with == MEMORY_SHRUNK ? 1 : with == MEMORY_GONE ? 31 : 0;
+}
+
+void machine_fini(struct machine *m)
+{
+    topology_fini(&m->topology);
+    free(m->topology_xml);
+    *m = (struct machine){0};
+}
+
+int machine_refresh(struct machine *m, struct machine *was, const char *root, struct err *err)
+{
+    static enum change seen;
+    (void)root;
+    if (change == CANNOT_READ)
+        return err_set(err, ERR_SYSTEM, "", "no /sys");
+    if (change == seen)
+        return 0;
+    *was = *m;
+    make_machine(m, seen = change);
+    return 1;
+}
+
 static char dir[64], run_dir[96];
-static struct machine machine = {.hostname = "node1"};
+static struct machine machine;
 
 struct bed {
     struct loop *loop;
@@ -623,6 +660,82 @@ static void test_disturbing(struct bed *b)
     node.disturbs = false;
 }
 
+static void begin_and_change(struct bed *b, const char *behaviour, enum change what)
+{
+    struct err err;
+    behave(behaviour);
+    CHECK(submit(b) > 0, "a run");
+    b->stop_at_state = true;
+    loop_run(b->loop, &err);
+    b->stop_at_state = false;
+    change = what;
+}
+
+// CPUs and memory that go while a run measures on them.
+static void test_machine_changes(struct bed *b)
+{
+    static const struct {
+        enum change change;
+        const char *behaviour, *member, *says;
+    } cases[] = {
+        // While it measures: it is stopped, long before its time is over.
+        {CPU_GONE, "hang", "cpus", "CPU 0 was taken out of the cpuset of the daemon while"},
+        {MEMORY_GONE, "hang", "numa", "the memory of node 0 went off-line while"},
+        // Just before its end: what it found does not count.
+        {MEMORY_GONE, "good", "numa", "the memory of node 0 went off-line while"},
+    };
+    struct err err = {0};
+    struct run r = {0};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        begin_and_change(b, cases[i].behaviour, cases[i].change);
+        int64_t begun_ms = clock_mono_ms();
+        wait_final(b);
+        CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_FAILED &&
+                  r.error == ERR_UNAVAILABLE && !strcmp(r.error_member, cases[i].member) &&
+                  strstr(r.error_text, cases[i].says) && clock_mono_ms() - begun_ms < 10000,
+              "fails and says why: %s", r.error_text);
+        CLEANUP_MEM char *xml = NULL;
+        CHECK(store_topology_xml(b->store, b->wait_for, &xml, &err) == 0 &&
+                  strcmp(xml, "<then/>") == 0,
+              "what it was planned on is kept");
+        run_fini(&r);
+        check_nothing_left("after a run that lost its place");
+        change = NOTHING;
+    }
+}
+
+// What touches a run less than that is noted with it.
+static void test_machine_notes(struct bed *b)
+{
+    static const struct {
+        enum change change;
+        const char *says;
+    } cases[] = {
+        {MEMORY_SHRUNK, "DISTURBED: node 0 had 1024 MiB of memory, and 512 MiB since"},
+        {CANNOT_READ, "whether CPUs and memory stayed is not known: no /sys"},
+    };
+    struct err err = {0};
+    struct run r = {0};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        begin_and_change(b, "good", cases[i].change);
+        wait_final(b);
+        CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_SUCCEEDED &&
+                  strstr(r.conditions_json, cases[i].says),
+              "noted: %s", r.conditions_json);
+        run_fini(&r);
+        change = NOTHING;
+    }
+    change = CANNOT_READ;
+    struct spec s;
+    int64_t id;
+    bool again;
+    quick_spec(&s);
+    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 && err.code == ERR_SYSTEM,
+          "nothing is planned on a machine that cannot be read: %s", err.text);
+    change = NOTHING;
+    CHECK(runner_look_at_machine(b->runner, &err) == 0, "it is as it was");
+}
+
 static void test_requests(struct bed *b)
 {
     struct err err = {0};
@@ -756,6 +869,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
         return supervisor_main(argc, argv);
     set_up();
+    make_machine(&machine, NOTHING);
     setvbuf(stdout, NULL, _IOLBF, 0);
     CHECK(bed_open(&b), "a runner");
     if (!b.runner)
@@ -777,6 +891,8 @@ int main(int argc, char **argv)
     test_busy_node(&b);
     test_overtaking(&b);
     test_disturbing(&b);
+    test_machine_changes(&b);
+    test_machine_notes(&b);
     test_requests(&b);
     test_restart(&b);
     bed_close(&b);
