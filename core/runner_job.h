@@ -2,6 +2,7 @@
 // One run from its directory to the moment when nothing of it is left but its result in memory.
 #pragma once
 #include "core/loop.h"
+#include "core/machine.h"
 #include "core/run_group.h"
 #include "core/runner_dir.h"
 #include "core/runner_records.h"
