@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the server only: what its files share. The one door to libmicrohttpd.
+//
+// A listener is one daemon of the library; a line (line.h) is one of its connections; a call is one
+// request on a line, from its first byte until its reply is sent.
+#pragma once
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/audit.h"
+#include "api/events.h"
+#include "api/http.h"
+#include "api/line.h"
+#include "api/listen.h"
+#include "api/tls.h"
+#include "base/buf.h"
+
+enum { LISTENERS_MAX = 8 };
+
+struct listener {
+    struct server *server;
+    struct MHD_Daemon *mhd;
+    struct listen_socket socket; // owned
+    int n;                       // connections
+    struct loop_watch *watch;    // of mhd
+    struct loop_watch *incoming; // of the socket; NULL while none is taken in
+    struct loop_timer *pause;
+};
+
+struct server {
+    struct api_services api;
+    int n;
+    struct listener listeners[LISTENERS_MAX];
+    struct buf addresses;
+    const char *names;                 // borrowed, of the configuration
+    char *socket_path;                 // owned; NULL: none
+    uint64_t requests;                 // numbers them
+    uint32_t salt;                     // tells the ids of two daemons apart
+    size_t bodies;                     // bytes of large bodies under way
+    int connections;                   // of a listener
+    int waiting;                       // suspended for long: long polls and event streams
+    struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
+    struct call *calls;                // all requests under way
+    struct lines lines;                // all connections
+    struct audit audit;
+    struct tls_files tls;
+    bool stopping;
+};
+
+struct call {
+    struct call *next, *prev; // of server->calls
+    struct call *next_waking; // of server->waking
+    struct server *server;
+    struct listener *listener;
+    struct MHD_Connection *connection;
+    struct line *line; // of the connection; NULL: no memory for it, and the call ends at once
+    struct request q;
+    struct reply r;
+    struct waiter *waiter;
+    struct stream *stream;
+    struct backup *backup;
+    struct loop_watch *hangup; // of a client that waits
+    size_t received;
+    size_t held; // of server->bodies
+    bool begun, suspended, counted, gone, crowded;
+};
+
+// server_listen.c: opens all sockets of the configuration and serves them. After an error
+// listeners_stop() closes those that were.
+int listeners_start(struct server *s, const struct api_config *c, struct err *err);
+void listeners_stop(struct server *s); // no call may be suspended
+
+// server_call.c: what the library tells of requests. `listener` is the struct listener.
+void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *data,
+                               size_t *size, void **call);
+void call_on_completed(void *listener, struct MHD_Connection *connection, void **call,
+                       enum MHD_RequestTerminationCode why);
+
+// server_answer.c: of a request that is whole; again when its wait is over. Sends the reply, or
+// suspends the call until there is one.
+enum MHD_Result call_answer(struct call *c);
+
+// server_reply.c: what is sent. MHD_NO closes the connection.
+enum MHD_Result call_send(struct call *c); // c->r; 304 if the client has it
+enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close);
+// Takes over m, which may be NULL.
+enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag);
+
+// server_wait.c: calls that are suspended.
+void call_suspend(struct call *c); // for as long as it takes
+void call_resume(void *call);      // soon; a call that is not suspended stays as it is
+// Nobody looks at a suspended connection, so we do: if its client goes, the call is resumed and
+// `gone`.
+int call_watch_hangup(struct call *c, struct err *err);
+// Takes one of the places of those who wait for long, and watches the client. ERR_UNAVAILABLE: none
+// is left.
+int call_begin_wait(struct call *c, struct err *err);
+void call_end_wait(struct call *c);      // gives back what the two above took, if they did
+void server_wake_some(struct server *s); // of those that call_resume() noted

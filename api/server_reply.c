@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+
+#include "api/counts.h"
+#include "api/server_parts.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+static void add_header(struct MHD_Response *m, const char *name, const char *value)
+{
+    if (value && *value)
+        MHD_add_response_header(m, name, value);
+}
+
+// What a browser may do with a reply that it shows as a page of its own.
+static const struct {
+    const char *type, *policy;
+} page_policies[] = {
+    {"text/html",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    // A picture has its colours in itself and needs nothing else.
+    {"image/svg+xml",
+     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+     "frame-ancestors 'none'; sandbox"},
+};
+
+static void add_page_headers(struct MHD_Response *m, const struct reply *r)
+{
+    const char *policy = "default-src 'none'; frame-ancestors 'none'; sandbox";
+    for (size_t i = 0; r->type && i < COUNT_OF(page_policies); i++)
+        if (str_starts(r->type, page_policies[i].type)) {
+            policy = page_policies[i].policy;
+            add_header(m, "Referrer-Policy", "no-referrer");
+        }
+    add_header(m, "Content-Security-Policy", policy);
+    add_header(m, "Cross-Origin-Resource-Policy", "same-origin");
+}
+
+static void add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
+{
+    const struct reply *r = &c->r;
+    char retry_after[16] = "";
+    if (r->retry_after_s > 0)
+        snprintf(retry_after, sizeof retry_after, "%d", r->retry_after_s);
+    add_header(m, "Content-Type", r->status == 204 ? NULL : r->type);
+    add_header(m, "X-Request-Id", c->q.id);
+    add_header(m, "X-Content-Type-Options", "nosniff");
+    add_header(m, "Cache-Control", *etag ? "no-cache" : "no-store");
+    add_header(m, "ETag", etag);
+    add_header(m, "Vary", r->store ? "Accept" : NULL);
+    add_header(m, "Allow", r->allow);
+    add_header(m, "WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL);
+    add_header(m, "Location", r->location);
+    add_header(m, "Connection", r->close ? "close" : NULL);
+    add_header(m, "Retry-After", retry_after);
+    add_page_headers(m, r);
+}
+
+static uint64_t reply_bytes(const struct reply *r)
+{
+    return r->file ? r->file->size : r->body.len;
+}
+
+static struct MHD_Response *body_response(struct reply *r, bool without)
+{
+    if (r->file && !without)
+        return MHD_create_response_from_buffer(r->file->size, (void *)(uintptr_t)r->file->data,
+                                               MHD_RESPMEM_PERSISTENT);
+    size_t n = without ? 0 : r->body.len;
+    if (!n)
+        return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *m =
+        MHD_create_response_from_buffer(n, r->body.data, MHD_RESPMEM_MUST_FREE);
+    if (m)
+        r->body = BUF_INIT; // the library frees it
+    return m;
+}
+
+enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag)
+{
+    if (!m)
+        return MHD_NO;
+    add_headers(m, c, etag);
+    counts_add(status);
+    enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)status, m);
+    MHD_destroy_response(m);
+    return ok;
+}
+
+enum MHD_Result call_send(struct call *c)
+{
+    char etag[24];
+    reply_etag(&c->r, etag, sizeof etag);
+    bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
+    int status = same ? 304 : c->r.status;
+    audit_request(&c->server->audit, &c->q, c->line, status, clock_mono_ms());
+    line_allow(c->line, line_time(LINE_ANSWER_MS, reply_bytes(&c->r)));
+    return call_queue(c, body_response(&c->r, same), status, etag);
+}
+
+enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close)
+{
+    reply_problem(&c->r, &c->q, err, NULL);
+    c->r.close = close;
+    return call_send(c);
+}

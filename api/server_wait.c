@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/epoll.h>
+
+#include "api/server_parts.h"
+#include "base/cleanup.h"
+
+// Waiters are told so many a round, about 2 ms, and other requests have their turn between.
+enum { WAKE_BATCH = 64 };
+
+// Nothing ends a suspended connection but this, so the call is there when its turn comes.
+void call_resume(void *call)
+{
+    struct call *c = call;
+    if (!c->suspended)
+        return;
+    c->suspended = false;
+    c->next_waking = NULL;
+    *c->server->waking_end = c;
+    c->server->waking_end = &c->next_waking;
+}
+
+void server_wake_some(struct server *s)
+{
+    for (int i = 0; s->waking && i < WAKE_BATCH; i++) {
+        struct call *c = s->waking;
+        s->waking = c->next_waking;
+        if (!s->waking)
+            s->waking_end = &s->waking;
+        MHD_resume_connection(c->connection);
+    }
+}
+
+// Who waits for us is not late.
+void call_suspend(struct call *c)
+{
+    c->suspended = true;
+    line_allow(c->line, -1);
+    MHD_suspend_connection(c->connection);
+}
+
+static void on_hangup(void *ctx, uint32_t events)
+{
+    struct call *c = ctx;
+    (void)events;
+    loop_unwatch(steal_ptr(&c->hangup));
+    backup_free(steal_ptr(&c->backup));
+    c->gone = true;
+    call_resume(c);
+}
+
+int call_watch_hangup(struct call *c, struct err *err)
+{
+    c->hangup = loop_watch_fd(c->server->api.loop, c->line->fd, EPOLLRDHUP, on_hangup, c, err);
+    return c->hangup ? 0 : -1;
+}
+
+int call_begin_wait(struct call *c, struct err *err)
+{
+    struct server *s = c->server;
+    if (s->stopping || s->waiting >= s->connections / 2)
+        return err_set(err, ERR_UNAVAILABLE, "", "%d clients wait already; try again, or poll",
+                       s->waiting);
+    if (call_watch_hangup(c, err) < 0)
+        return -1;
+    s->waiting++;
+    c->counted = true;
+    return 0;
+}
+
+void call_end_wait(struct call *c)
+{
+    loop_unwatch(steal_ptr(&c->hangup));
+    c->server->waiting -= c->counted;
+    c->counted = false;
+}
