@@ -3,7 +3,8 @@
 """TAP: boots the systemd of this machine as process 1 of its own namespaces, with numaprobe installed, and
 lets guest.py look at the units from inside.
 
-The root is this machine's own, under an overlay in memory: nothing is written here, and no image is built.
+The root is this machine's own, under an overlay in memory: nothing is written here, and no image is built. Of the
+kernel's settings vm.nr_hugepages is raised for one test and put back.
 Controllers of cgroup v2 are those of the machine.
 
 usage: booted.py BUILD_DIR|PACKAGE.deb     (needs root, systemd, overlayfs)

@@ -5,6 +5,7 @@
 Waits on systemctl, on runs and on the journal; where only a state can be looked at, it is looked at until it
 is there.
 """
+import contextlib
 import json
 import os
 import pwd
@@ -20,6 +21,10 @@ CONFIG = "/etc/numaprobe/numaprobed.conf"
 MOST_EXPOSED = 1.5
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 QUICK = ["--size=256K", "--cell-ms=20", "--min-samples=7"]
+
+
+class Skip(Exception):
+    """What the machine has not."""
 
 
 def sh(*argv, good=True, timeout=100):
@@ -138,6 +143,37 @@ def test_every_launcher_and_kind_of_page():
     for options in (["pingpong", "--quick"], ["c2c", "--quick"], ["latency", "--pages=thp", *QUICK],
                     ["bandwidth", "--quick", "--size=8M"], ["firsttouch", "--quick", "--size=4M", "--launcher=processes"]):
         probe(*options)
+
+
+@contextlib.contextmanager
+def huge_pages(wanted):
+    """So many more for the time of a test: the machine's own setting, which no namespace has to itself."""
+    knob = "/proc/sys/vm/nr_hugepages"
+    try:
+        with open(knob, encoding="ascii") as f:
+            before = int(f.read())
+        with open(knob, "w", encoding="ascii") as f:
+            f.write(str(before + wanted))
+    except OSError as e:
+        raise Skip(f"no huge pages can be reserved: {e}") from e
+    try:
+        with open(knob, encoding="ascii") as f:
+            got = int(f.read()) - before
+        if got < wanted:
+            raise Skip(f"the kernel reserves {got} of {wanted} huge pages")
+        yield
+    finally:
+        with open(knob, "w", encoding="ascii") as f:
+            f.write(str(before))
+
+
+def test_explicit_huge_pages():
+    """Nothing of the unit forbids them; they have to be reserved."""
+    with huge_pages(8 * os.cpu_count()):
+        for launcher in ("mpi", "processes"):
+            run = probe("latency", "--pages=huge", f"--launcher={launcher}", *QUICK)
+            ranks = get(f"/v1/runs/{run['id']}/matrix")["ranks"]
+            assert ranks and all(r["pages_got"] == "huge" for r in ranks), ranks
 
 
 def test_ranks_have_no_privilege():
@@ -313,6 +349,8 @@ def main():
         try:
             check()
             print(f"ok {number} - {what}")
+        except Skip as e:
+            print(f"ok {number} - {what} # SKIP {e}")
         except Exception as e:  # the next ones still tell something
             failed += 1
             print(f"not ok {number} - {what}")
