@@ -333,7 +333,7 @@ def test_backup(make_faulty, tmp_path, program):
 def fill_by_import(daemon):
     """Runs of more pages than the daemon keeps in memory; {path of a matrix: what it answers}."""
     sizes, cpus = range(1, 49), range(256)
-    for run in range(9):
+    for run in range(14):
         table = "size (MB)," + ",".join(map(str, cpus)) + "\n" + "".join(
             f"{s}," + ",".join(f"{100 * run + s}.{c:03}" for c in cpus) + "\n" for s in sizes)
         answer = daemon.request("POST", "/v1/imports?node=elsewhere", table, {"Content-Type": "text/csv"})
