@@ -442,6 +442,8 @@ def test_damage_that_shows_later(make_daemon, fill):
     hit = [a for a in answers if a.status == 503]
     assert hit and hit[0].json["type"] == "/problems/damaged" and hit[0].headers["Retry-After"]
     wait_for_damage(daemon)
+    events = [line.split("event=")[1].split()[0] for line in daemon.log if "event=store." in line]
+    assert events == ["store.check", "store.damaged"], "a second look, which finds it too"
     assert len(damaged_files(daemon)) == 1
     assert daemon.get("/healthz").status == 200 and daemon.get("/readyz").status == 200
     run = daemon.run(size="1")
