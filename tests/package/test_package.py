@@ -23,16 +23,20 @@ def needs(*tools):
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
-@pytest.fixture(scope="module")
-def deb(tmp_path_factory):
-    """The Debian package; its other files lie beside it."""
-    out = tmp_path_factory.mktemp("deb")
-    done = subprocess.run([ROOT / "tools/package-deb", "--no-lintian", "--output", out], capture_output=True, text=True,
-                          env={**os.environ, "DEB_BUILD_OPTIONS": "parallel=2"})
+def build_deb(root, out, umask=0o022, **env):
+    done = subprocess.run([root / "tools/package-deb", "--no-lintian", "--output", out], capture_output=True, text=True,
+                          umask=umask, env={**os.environ, **env})
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     path = pathlib.Path(done.stdout.splitlines()[-1])
     assert path.exists() and path.name.startswith(f"numaprobe_{VERSION}_")
     return path
+
+
+@pytest.fixture(scope="module")
+def deb(tmp_path_factory):
+    """The Debian package; its other files lie beside it."""
+    out = tmp_path_factory.mktemp("deb")
+    return build_deb(ROOT, out, DEB_BUILD_OPTIONS="parallel=2")
 
 
 def contents(deb):
@@ -60,6 +64,31 @@ def test_lintian_has_nothing_to_say(deb):
     (changes,) = deb.parent.glob("*.changes")
     done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", changes], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+
+
+def copy_of_tree(to):
+    """The project as somebody else has it: elsewhere, of another day, its files for nobody else to read."""
+    to.mkdir(mode=0o700, parents=True)
+    subprocess.run(["sh", "-eu", "-c", '. "$1/tools/packaging/tree.sh"; package_tree "$1" "$2"', "sh", ROOT, to], check=True)
+    for path in to.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & 0o700)
+            os.utime(path, (1500000000, 1500000000))
+    return to
+
+
+@needs("dpkg-buildpackage", "dh")
+def test_built_again_it_is_the_same(deb, tmp_path):
+    """Byte for byte, in another directory, time zone, language, with another umask and other dates of the files."""
+    elsewhere = tmp_path / "another-directory" / "with-a-longer-name"
+    elsewhere.mkdir(parents=True)
+    source = copy_of_tree(tmp_path / "source")
+    again = build_deb(source, tmp_path / "out", umask=0o077, TMPDIR=str(elsewhere), TZ="Asia/Tokyo", LC_ALL="C.UTF-8",
+                      HOME=str(tmp_path), DEB_BUILD_OPTIONS="parallel=1")
+    made = [p for p in deb.parent.iterdir() if p.suffix in (".deb", ".xz", ".dsc")]
+    assert len(made) >= 3, made
+    for one in made:
+        assert one.read_bytes() == (again.parent / one.name).read_bytes(), f"{one} is not {again.parent / one.name}"
 
 
 # Over our own root: what it depends on is there, and so are dpkg and its records.
