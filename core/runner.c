@@ -197,13 +197,8 @@ static void start(struct runner *r)
 
 void runner_disturbed(struct runner *r, const char *what)
 {
-    if (!r->job)
-        return;
-    struct conditions *c = &r->job->conditions;
-    for (int i = 0; i < c->n; i++)
-        if (strstr(c->text[i], what))
-            return;
-    conditions_add(c, "DISTURBED: %s", what);
+    if (r->job)
+        job_disturbed(r->job, what);
 }
 
 void runner_store_replaced(struct runner *r)

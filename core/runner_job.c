@@ -289,6 +289,15 @@ int job_start(struct job *j, struct err *err)
     return watch(j, err);
 }
 
+void job_disturbed(struct job *j, const char *what)
+{
+    const struct conditions *c = &j->conditions;
+    for (int i = 0; i < c->n; i++)
+        if (strstr(c->text[i], what))
+            return;
+    conditions_add(&j->conditions, "DISTURBED: %s", what);
+}
+
 void job_cancel(struct job *j)
 {
     j->canceled = true;

@@ -55,6 +55,7 @@ void job_free(struct job *j); // ends what runs and waits for it; NULL is fine
 // Makes the directory and the command line; nothing runs yet.
 int job_prepare(struct job *j, const char *base, const struct launch_paths *paths, struct err *err);
 int job_start(struct job *j, struct err *err);
+void job_disturbed(struct job *j, const char *what); // noted once
 void job_cancel(struct job *j);
 void job_stop(struct job *j, const struct err *why); // it fails with this
 char *job_log_read(const struct job *j);             // so far; malloc'ed, NULL without memory

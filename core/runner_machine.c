@@ -2,6 +2,7 @@
 #include "core/runner_machine.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "core/planner.h"
@@ -30,26 +31,26 @@ static bool uses(const struct plan *p, int node)
 // A part of a node's memory that goes takes along, to another node, what lay there.
 static void note_memory(struct job *j, const struct topology *was, const struct topology *now)
 {
+    char what[80];
     for (int i = 0; i < was->n_nodes; i++) {
         int os = was->nodes[i].os;
-        int64_t before = was->nodes[i].memory_bytes, left = memory_of(now, os);
-        if (left < before && uses(&j->plan, os))
-            conditions_add(&j->conditions,
-                           "DISTURBED: node %d had %" PRId64 " MiB of memory, and %" PRId64
-                           " MiB since part of it was taken away while the run was going on",
-                           os, before >> 20, left >> 20);
+        snprintf(what, sizeof what, "part of the memory of node %d was taken away", os);
+        if (memory_of(now, os) < was->nodes[i].memory_bytes && uses(&j->plan, os))
+            job_disturbed(j, what);
     }
 }
 
 void job_machine_changed(struct job *j, struct machine *was, const struct machine *now)
 {
     struct err why = {0};
-    note_memory(j, &was->topology, &now->topology);
+    bool there = plan_check_there(&j->plan, &now->topology, &why) == 0;
+    if (there)
+        note_memory(j, &was->topology, &now->topology);
     if (!j->planned.topology.cpus) { // the first change
         j->planned = *was;
         *was = (struct machine){0};
     }
-    if (plan_check_there(&j->plan, &now->topology, &why) == 0)
+    if (there)
         return;
     log_event(LOG_LVL_WARN, "run.machine_gone", "id=%" PRId64 " text=\"%s\"", j->id, why.text);
     if (j->running)

@@ -18,7 +18,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 SYSTEMD = "/lib/systemd/systemd"
-LIMIT_S = int(os.environ.get("NUMAPROBE_BOOTED_S", "240"))  # an emulated machine takes longer
+LIMIT_S = int(os.environ.get("NUMAPROBE_BOOTED_S", "240"))
+SLOW = int(os.environ.get("NUMAPROBE_BOOTED_SLOW", "1"))  # an emulated machine takes so many times as long
+OUT = os.environ.get("NUMAPROBE_BOOTED_OUT")  # where what the guest says can be read while it is at it
 
 # What a container has no use for, and what would sweep the /tmp that we see.
 MASKED = ["systemd-tmpfiles-clean.timer", "systemd-udevd.service", "systemd-udev-trigger.service",
@@ -40,7 +42,7 @@ FailureAction=exit-force
 Type=oneshot
 StandardOutput=file:/mnt/tap
 StandardError=file:/mnt/errors
-Environment=HOME=/root PYTHONDONTWRITEBYTECODE=1
+Environment=HOME=/root PYTHONDONTWRITEBYTECODE=1 SLOW=@SLOW@
 ExecStart=/usr/bin/python3 /mnt/guest.py
 """
 
@@ -106,8 +108,10 @@ def install(source, stage):
 
 
 def prepare(work, source):
-    for name in ("stage", "layer", "root", "out"):
+    for name in ("stage", "layer", "root", *([] if OUT else ["out"])):
         (work / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+    if OUT:
+        (work / "out").symlink_to(OUT)
     install(source, work / "stage")
     units = work / "stage/etc/systemd/system"
     units.mkdir(parents=True)
@@ -115,7 +119,7 @@ def prepare(work, source):
         (units / name).symlink_to("/dev/null")
     (work / "stage/etc/fstab").write_text("")
     (units / "booted.target").write_text(TARGET)
-    (units / "guest.service").write_text(GUEST)
+    (units / "guest.service").write_text(GUEST.replace("@SLOW@", str(SLOW)))
     shutil.copy(HERE / "guest.py", work / "out/guest.py")
 
 

@@ -334,17 +334,68 @@ def test_cpus_come_and_go(tmp_path):
         ["GET", "/readyz", None],
     ])
     before, _, gone, all_cores, three, _, two, topology, _, _, back, ready = answers
-    assert placed(before) == [(6, 3), (7, 3)]
-    if back["status"] == 409:  # a kernel that does not give a process its CPUs back: said, with what helps
-        assert back["body"]["blockers"][0]["kind"] == "cpuset" and "restart the" in back["body"]["detail"], back
-    else:
-        assert placed(back) == [(6, 3), (7, 3)]
+    assert placed(before) == placed(back) == [(6, 3), (7, 3)]
     assert "7" in problem(gone, "cpus")
     assert [cpu for cpu, _ in plan(all_cores)[0]] == [0, 1, 2, 3, 4, 5, 6]
     assert placed(three) == [(0, 0), (2, 1), (4, 2), (6, 3)]
     assert placed(two) == [(0, 0), (2, 1), (4, 2)]
     assert [len(n["cpus"]) for n in topology["body"]["nodes"]] == [2, 2, 2, 0]
     assert ready["status"] == 200
+
+
+def test_memory_comes_and_goes(tmp_path):
+    """Off-line and pulled out below a daemon, and back, before runs, while one measures and while one waits: what has no
+    memory is refused by name, a run that loses its memory fails and says so, and nothing that was taken is lost."""
+    one = {**FAST, "size": "1M", "cpus": "0,2", "numa": "2", "launcher": "processes"}
+    long, has = {**one, "cell_ms": 60000, "precision": 1, "min_samples": 10000}, "/sys/devices/system/node/has_memory"
+    mpi, elsewhere = {**one, "launcher": "mpi"}, {**one, "numa": "auto"}
+    gone, back = [["UNTIL", has, "^0-1$"], ["GET", "/v1/topology", None], ["POST", "/v1/runs", one]], [
+        ["UNTIL", has, "^0-2$"], ["UNTIL", "/v1/topology", '"memory_bytes": 805306368, "allowed": true'],
+        ["POST", "/v1/runs", one]]
+    offline, online = ["MEMORY", "2", "offline"], ["MEMORY", "2", "online_movable"]
+    out, into = ["PLUG", "device_del", {"id": "dimm"}], ["PLUG", "device_add", {
+        "driver": "pc-dimm", "id": "dimm", "memdev": "dimm-memory", "node": 2}]
+    answers = in_guest(tmp_path, "dimm", [
+        ["POST", "/v1/runs", mpi],
+        ["MEMORY", "2/0", "offline"], ["GET", "/v1/topology", None], ["POST", "/v1/runs", one],
+        offline, *gone, dry("matrix", targets="0,2"), ["GET", "/v1/node", None], ["POST", "/v1/runs", elsewhere],
+        online, *back,
+        ["DURING", "", {"run": long, "behind": one, "steps": [offline]}],
+        *gone, online, *back,
+        out, *gone, into, *back,
+        ["DURING", "", {"run": long, "behind": elsewhere, "steps": [out]}],
+        *gone, into, *back,
+        ["GET", "/v1/runs?limit=100", None], ["GET", "/readyz", None],
+    ], timeout=600)  # twelve runs of 4 to 9 s, one of 40 s and 20 s for the rest, measured on two cores with a load of 14
+    (before, _, part, of_part), lost, (targets, node, auto), again, first, second, third, (all_runs, ready) = split(
+        answers, 4, 4, 3, 4, 1 + 3 + 4, 4 + 4, 1 + 3 + 4)
+    assert placed(before) == placed(of_part) == [(0, 2), (2, 2)]
+    assert part["body"]["nodes"][2]["memory_bytes"] == (768 - 128) << 20, part
+    missing_memory(lost[-2:])
+    assert "node 2 has no memory" in problem(targets, "targets")
+    assert node["status"] == 200 and placed(auto) == [(0, 0), (2, 1)]
+    assert placed(again[-1]) == [(0, 2), (2, 2)]
+    for during in (first[0], third[0]):
+        assert during["run"]["state"] == "failed", during
+        assert during["run"]["error"]["member"] == "numa", during["run"]
+        assert "the memory of node 2 went off-line while the run was going on" in during["run"]["error"]["text"], during
+    waited = first[0]["behind"]
+    assert waited["state"] == "failed" and "node 2 has no memory" in waited["error"]["text"], waited
+    assert third[0]["behind"]["state"] == "succeeded", third[0]["behind"]
+    for lost in (first[2:4], second[2:4], third[2:4]):
+        missing_memory(lost)
+    for found in (first, second, third):
+        assert placed(found[-1]) == [(0, 2), (2, 2)]
+    taken = [a for a in answers if a["status"] == 202]
+    assert len(all_runs["body"]["runs"]) == len(taken) + 2 and ready["status"] == 200, all_runs
+
+
+def missing_memory(answers):
+    topology, refused_run = answers
+    assert [n["memory_bytes"] > 0 for n in topology["body"]["nodes"]][:2] == [True, True], topology
+    assert not any(n["memory_bytes"] for n in topology["body"]["nodes"][2:]), topology
+    detail = problem(refused_run, "numa")
+    assert detail.startswith("node 2 ") and detail.endswith("nodes with memory are 0-1"), detail
 
 
 def test_a_run_that_takes_too_much_memory_dies_alone(tmp_path):

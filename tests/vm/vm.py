@@ -27,12 +27,16 @@ DISTANCES = {(0, 1): 16, (0, 2): 21, (0, 3): 31, (1, 2): 31, (1, 3): 21, (2, 3):
 # cpus: CPUs of each node (0: a node without CPUs); memory in MiB comes from -m (0: without memory).
 TOPOLOGIES = {
     "flat4": {"cpus": [2, 2, 2, 2], "distances": DISTANCES},
+    "two": {"cpus": [1, 1]},
     "memory-only": {"cpus": [2, 2, 2, 0], "distances": {(0, 3): 17, (1, 3): 28, (2, 3): 28}},
     "cpu-only": {"cpus": [2, 2], "memory": [1, 0]},
     "nodes16": {"cpus": [1] * 16},
     "hmat": {"cpus": [2, 2, 0], "hmat": True},
     # A node without memory before one without CPUs. (Linux gives nodes with CPUs the lower numbers.)
     "gaps": {"cpus": [2, 2, 2, 0], "memory": [1, 0, 1, 1]},
+    # The last node has only a module of memory that can be pulled out: the guest has QEMU's own monitor at
+    # /dev/vport*. Its memory is movable, all of it can go off-line.
+    "dimm": {"cpus": [2, 2, 0], "memory": [1, 1, 0], "dimm": 2},
 }
 
 INIT = """#!/bin/busybox sh
@@ -124,7 +128,20 @@ def numa_arguments(topology, mib):
     sockets = sum(1 for c in t["cpus"] if c)
     smp = f"{first},sockets={sockets},cores={first // sockets},threads=1"
     machine = "q35,hmat=on" if t.get("hmat") else "q35"
-    return ["-machine", machine, "-smp", smp, "-m", f"{total}M"] + args
+    memory = f"{total}M"
+    if "dimm" in t:
+        memory += f",slots=1,maxmem={total + 2 * mib}M"
+        args += ["-object", f"memory-backend-ram,id=dimm-memory,size={mib}M",
+                 "-device", f"pc-dimm,id=dimm,memdev=dimm-memory,node={t['dimm']}"]
+    return ["-machine", machine, "-smp", smp, "-m", memory] + args
+
+
+def monitor_arguments(work):
+    """QEMU's monitor, by way of a socket to itself, at a port of the guest."""
+    path = os.path.join(work, "monitor")
+    return ["-chardev", f"socket,id=monitor,path={path},server=on,wait=off", "-mon", "chardev=monitor,mode=control",
+            "-chardev", f"socket,id=port,path={path}", "-device", "virtio-serial-pci",
+            "-device", "virtserialport,chardev=port,name=monitor"]
 
 
 def hmat_arguments(cpus):
@@ -143,6 +160,8 @@ def hmat_arguments(cpus):
 def run(command, topology="flat4", mib=512, timeout=240, out=None, modules=(), more=()):
     """Runs command (argv) in the guest, with more modules and arguments of QEMU. Returns (exit status, console text)."""
     version = kernel_version()
+    pluggable = "dimm" in TOPOLOGIES[topology]
+    modules = [*modules, "virtio_console"] if pluggable else modules
     with tempfile.TemporaryDirectory(prefix="numaprobe-vm.") as work:
         out = os.path.realpath(out or work + "/out")
         os.makedirs(out, exist_ok=True)
@@ -156,13 +175,14 @@ def run(command, topology="flat4", mib=512, timeout=240, out=None, modules=(), m
         share = "security_model=none,multidevs=remap"
         qemu = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max",
                 "-kernel", f"/boot/vmlinuz-{version}", "-initrd", write_initramfs(work, version, modules),
-                "-append", "console=ttyS0 quiet panic=-1 random.trust_cpu=on",
+                "-append", "console=ttyS0 quiet panic=-1 random.trust_cpu=on memhp_default_state=online_movable",
                 "-fsdev", f"local,id=f0,path=/,readonly=on,{share}",
                 "-device", "virtio-9p-pci,fsdev=f0,mount_tag=hostroot",
                 "-fsdev", f"local,id=f1,path={out},{share}",
                 "-device", "virtio-9p-pci,fsdev=f1,mount_tag=out",
                 "-nic", "none", "-display", "none", "-serial", "stdio", "-monitor", "none",
-                "-no-reboot", "-nodefaults"] + numa_arguments(topology, mib) + [*more]
+                "-no-reboot", "-nodefaults"] + numa_arguments(topology, mib) + [
+                    *(monitor_arguments(work) if pluggable else ()), *more]
         try:
             done = subprocess.run(qemu, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
             text = (done.stdout + done.stderr).decode("utf-8", "replace")

@@ -711,7 +711,7 @@ static void test_machine_notes(struct bed *b)
         enum change change;
         const char *says;
     } cases[] = {
-        {MEMORY_SHRUNK, "DISTURBED: node 0 had 1024 MiB of memory, and 512 MiB since"},
+        {MEMORY_SHRUNK, "DISTURBED: part of the memory of node 0 was taken away"},
         {CANNOT_READ, "whether CPUs and memory stayed is not known: no /sys"},
     };
     struct err err = {0};
