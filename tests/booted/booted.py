@@ -7,7 +7,7 @@ The root is this machine's own, under an overlay in memory: nothing is written h
 kernel's settings vm.nr_hugepages is raised for one test and put back.
 Controllers of cgroup v2 are those of the machine.
 
-usage: booted.py BUILD_DIR|PACKAGE.deb     (needs root, systemd, overlayfs)
+usage: booted.py BUILD_DIR|PACKAGE.deb|DESTDIR_OF_AN_INSTALLATION     (needs root, systemd, overlayfs)
 """
 import os
 import pathlib
@@ -20,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SYSTEMD = "/lib/systemd/systemd"
 LIMIT_S = int(os.environ.get("NUMAPROBE_BOOTED_S", "240"))
 SLOW = int(os.environ.get("NUMAPROBE_BOOTED_SLOW", "1"))  # an emulated machine takes so many times as long
+CHECKS = os.environ.get("NUMAPROBE_BOOTED_CHECKS", ".")  # those with such a name (a regular expression)
 OUT = os.environ.get("NUMAPROBE_BOOTED_OUT")  # where what the guest says can be read while it is at it
 
 # What a container has no use for, and what would sweep the /tmp that we see.
@@ -42,7 +43,7 @@ FailureAction=exit-force
 Type=oneshot
 StandardOutput=file:/mnt/tap
 StandardError=file:/mnt/errors
-Environment=HOME=/root PYTHONDONTWRITEBYTECODE=1 SLOW=@SLOW@
+Environment=HOME=/root PYTHONDONTWRITEBYTECODE=1 SLOW=@SLOW@ CHECKS=@CHECKS@
 ExecStart=/usr/bin/python3 /mnt/guest.py
 """
 
@@ -97,6 +98,9 @@ def missing():
 
 
 def install(source, stage):
+    if os.path.isdir(source) and not os.path.exists(f"{source}/build.ninja"):
+        subprocess.run(["cp", "-a", f"{source}/.", str(stage)], check=True)
+        return
     if not source.endswith(".deb"):
         subprocess.run(["meson", "install", "-C", source, "--no-rebuild", "--quiet", "--destdir", stage],
                        check=True, stdout=subprocess.DEVNULL)
@@ -119,7 +123,7 @@ def prepare(work, source):
         (units / name).symlink_to("/dev/null")
     (work / "stage/etc/fstab").write_text("")
     (units / "booted.target").write_text(TARGET)
-    (units / "guest.service").write_text(GUEST.replace("@SLOW@", str(SLOW)))
+    (units / "guest.service").write_text(GUEST.replace("@SLOW@", str(SLOW)).replace("@CHECKS@", CHECKS))
     shutil.copy(HERE / "guest.py", work / "out/guest.py")
 
 

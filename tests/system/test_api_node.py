@@ -134,6 +134,29 @@ def test_node(daemon):
     assert re.fullmatch(r"[0-9a-f]{64}", node["fingerprint"]["class"]["hash"])
 
 
+def test_cpus_that_are_taken_away_and_given_back(make_daemon):
+    """By whom ever: the next answer knows it, without a restart."""
+    daemon = make_daemon(args=["--admission=ignore"])
+    pid, every = daemon.process.pid, sorted(os.sched_getaffinity(0))
+    if len(every) < 2:
+        pytest.skip("one CPU cannot be taken away")
+    spec = {"benchmark": "latency", "size": "1M", "cpus": str(every[0]), "dry_run": True}
+
+    def allowed():
+        return [c["cpu"] for c in daemon.get("/v1/topology").json["cpus"] if c["allowed"]]
+
+    assert allowed() == every and daemon.post("/v1/runs", spec).status == 200
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), every[1:])
+    assert allowed() == every[1:]
+    refused = daemon.post("/v1/runs", spec)
+    assert refused.status == 422 and refused.json["member"] == "cpus", refused.json
+    assert f"CPU {every[0]} is outside the cpuset of the daemon" in refused.json["detail"]
+    os.sched_setaffinity(pid, every)
+    assert allowed() == every and daemon.post("/v1/runs", spec).status == 200
+    assert daemon.get("/v1/node").json["fingerprint"]["config"]["facts"]["cpus_allowed"]
+
+
 def test_synthetic_topology(make_daemon):
     daemon = make_daemon(env={"HWLOC_SYNTHETIC": SYNTHETIC})
     topology = daemon.get("/v1/topology").json
