@@ -320,10 +320,11 @@ def test_cpus_come_and_go(tmp_path):
     def switch(cpu, on):
         return ["WRITE", f"/sys/devices/system/cpu/cpu{cpu}/online", str(int(on))]
 
-    one = {**FAST, "size": "1M"}
+    one = {**FAST, "size": "1M", "launcher": "processes"}
+    long = {**one, "cpus": "6,7", "cell_ms": 60000, "precision": 1, "min_samples": 10000}
     answers = in_guest(tmp_path, "flat4", [
-        ["POST", "/v1/runs", {**one, "cpus": "6,7"}],
-        switch(7, False),
+        ["POST", "/v1/runs", {**one, "cpus": "6,7", "launcher": "mpi"}],
+        ["DURING", "", {"run": long, "behind": {**one, "cpus": "0"}, "steps": [switch(7, False)]}],
         ["POST", "/v1/runs", {**one, "cpus": "6,7"}],
         ["POST", "/v1/runs", {**one, "ranks": "all-cores", "dry_run": True}],
         ["POST", "/v1/runs", {**one, "ranks": "one-per-numa"}],
@@ -334,8 +335,11 @@ def test_cpus_come_and_go(tmp_path):
         ["POST", "/v1/runs", {**one, "cpus": "6,7"}],
         ["GET", "/readyz", None],
     ])
-    before, _, gone, all_cores, three, _, two, topology, _, _, back, ready = answers
+    before, during, gone, all_cores, three, _, two, topology, _, _, back, ready = answers
     assert placed(before) == placed(back) == [(6, 3), (7, 3)]
+    assert during["run"]["state"] == "failed" and during["run"]["error"]["member"] == "cpus", during["run"]
+    assert "CPU 7 went off-line while the run was going on" in during["run"]["error"]["text"], during["run"]
+    assert during["behind"]["state"] == "succeeded", during["behind"]
     assert "7" in problem(gone, "cpus")
     assert [cpu for cpu, _ in plan(all_cores)[0]] == [0, 1, 2, 3, 4, 5, 6]
     assert placed(three) == [(0, 0), (2, 1), (4, 2), (6, 3)]
