@@ -33,6 +33,7 @@
 
 enum {
     GRACE_MS = 1000,         // from SIGTERM to SIGKILL; mpirun needs it to end its ranks
+    KILL_AGAIN_MS = 500,     // what a look at /proc has missed is killed by the next one
     GROUP_MS = 2000,         // until the group of a run is empty, whose processes all were buried
     FILE_SIZE_MAX = 1 << 28, // of any file a rank writes: shared-memory segments have 4 MiB
     DESCRIPTORS_MAX = 16384, // mpirun has about five a rank
@@ -64,10 +65,10 @@ static void decide(struct supervisor *s, enum supervisor_end how, int status)
     s->report.status = status;
 }
 
-static void arm(int timer, int64_t ms)
+static int arm(int timer, int64_t ms)
 {
     struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000}};
-    timerfd_settime(timer, 0, &when, NULL);
+    return timerfd_settime(timer, 0, &when, NULL);
 }
 
 static void kill_all(struct supervisor *s)
@@ -82,12 +83,8 @@ static void end_run(struct supervisor *s, enum supervisor_end how)
     if (s->decided)
         return;
     decide(s, how, 0);
-    if (s->mpirun) {
-        kill(s->mpirun, SIGTERM);
-        arm(s->on[ON_GRACE].fd, GRACE_MS);
-    } else {
+    if (!s->mpirun || kill(s->mpirun, SIGTERM) < 0 || arm(s->on[ON_GRACE].fd, GRACE_MS) < 0)
         kill_all(s);
-    }
 }
 
 static void on_control(struct supervisor *s)
@@ -178,8 +175,11 @@ static void watch_until_empty(struct supervisor *s)
         [ON_GRACE] = on_grace,     [ON_LOG] = on_log,
     };
     while (any_child()) {
-        if (poll(s->on, SOURCES, -1) < 0 && errno != EINTR)
+        int n = poll(s->on, SOURCES, s->killing ? KILL_AGAIN_MS : -1);
+        if (n < 0 && errno != EINTR)
             return;
+        if (n == 0)
+            kill_all(s);
         for (int i = 0; i < SOURCES; i++)
             if (s->on[i].fd >= 0 && s->on[i].revents)
                 handlers[i](s);
@@ -307,7 +307,8 @@ static int open_signals(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return -1;
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -331,8 +332,7 @@ static int open_sources(struct supervisor *s, int *log_in)
             return -1;
         s->on[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     }
-    arm(s->on[ON_DEADLINE].fd, s->deadline_s * 1000);
-    return 0;
+    return arm(s->on[ON_DEADLINE].fd, s->deadline_s * 1000);
 }
 
 static int prepare(struct supervisor *s, int *log_in)
