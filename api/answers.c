@@ -111,8 +111,8 @@ static struct compare_side compare_side_of(const struct side *s, const struct ma
 }
 
 // Every matrix that both runs have, in one line each.
-static void write_overalls(const struct side *a, const struct side *b,
-                           const struct compare_options *o, struct jsonw *w)
+static int write_overalls(const struct side *a, const struct side *b,
+                          const struct compare_options *o, struct jsonw *w, struct err *err)
 {
     jsonw_array(w, "matrices");
     for (int i = 0; i < a->n; i++) {
@@ -120,10 +120,13 @@ static void write_overalls(const struct side *a, const struct side *b,
         const struct matrix *other = named(b, a->list[i].name);
         const struct compare_side sa = compare_side_of(a, &a->list[i]);
         const struct compare_side sb = compare_side_of(b, other);
-        if (other && compare(&c, &sa, &sb, o, NULL) == 0)
+        if (other && compare(&c, &sa, &sb, o, err) == 0)
             comparison_write_overall(&c, &sa, w, NULL);
+        else if (other && err->code == ERR_NO_MEMORY)
+            return -1; // else they cannot be compared
     }
     jsonw_end(w);
+    return 0;
 }
 
 static int send_comparison(const struct side *a, const struct side *b, const struct matrix *ma,
@@ -143,7 +146,8 @@ static int send_comparison(const struct side *a, const struct side *b, const str
     jsonw_text(&w, "unit", ma->unit);
     jsonw_fixed(&w, "threshold_percent", o->threshold_percent, 2);
     jsonw_text(&w, "verdict", verdict_names[c.groups[0].d.verdict]);
-    write_overalls(a, b, o, &w);
+    if (write_overalls(a, b, o, &w, err) < 0)
+        return -1;
     comparison_write_json(&c, &sa, &w, "comparison");
     if (past_write_changes(&a->past, &b->past, &w, "changes", err) < 0)
         return -1;
@@ -167,20 +171,25 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
 
 // --- Report ------------------------------------------------------------------------------------
 
-const struct topology *answers_topology(const struct request *q, const struct run *run,
-                                        struct topology *room)
+int answers_topology(const struct request *q, const struct run *run, struct topology *room,
+                     const struct topology **out, struct err *err)
 {
-    return stored_run_topology(q->api->store, q->api->machine, run->id, room);
+    return stored_run_topology(q->api->store, q->api->machine, run->id, room, out, err);
 }
 
-static struct report_source source_of(const struct request *q, struct side *s)
+static int source_of(const struct request *q, struct side *s, struct report_source *out,
+                     struct err *err)
 {
-    return (struct report_source){.benchmark = (enum benchmark_id)s->run.spec.benchmark,
+    const struct topology *topology;
+    if (answers_topology(q, &s->run, &s->topology, &topology, err) < 0)
+        return -1;
+    *out = (struct report_source){.benchmark = (enum benchmark_id)s->run.spec.benchmark,
                                   .matrices = s->list,
                                   .n = s->n,
                                   .ranks = s->ranks,
                                   .n_ranks = s->n_ranks,
-                                  .topology = answers_topology(q, &s->run, &s->topology)};
+                                  .topology = topology};
+    return 0;
 }
 
 // Whether a pair of runs is of one machine and was asked the same but for the mode; what an import
@@ -225,15 +234,16 @@ static struct report *make_report(const struct request *q, struct told *told, st
     const char *what = benchmarks[s.run.spec.benchmark].name;
     snprintf(told->title, sizeof told->title, "Run %lld: %s on %s", (long long)q->arg, what,
              s.run.node);
-    const struct report_source run = source_of(q, &s);
+    struct report_source run, other;
+    if (source_of(q, &s, &run, err) < 0)
+        return NULL;
     if (!told->with)
         return report_new(&run, NULL, err);
     if (side_load(q, "with", told->with, &t, err) < 0 || check_asked(&s, &t, err) < 0)
         return NULL;
     snprintf(told->title, sizeof told->title, "Runs %lld and %lld: %s on %s", (long long)q->arg,
              (long long)told->with, what, s.run.node);
-    const struct report_source other = source_of(q, &t);
-    return report_new(&run, &other, err);
+    return source_of(q, &t, &other, err) < 0 ? NULL : report_new(&run, &other, err);
 }
 
 int report_markdown(struct request *q, struct reply *r, struct err *err)

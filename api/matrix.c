@@ -92,7 +92,10 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
         return -1;
     p.ranks = ranks;
     struct topology stored CLEANUP(topology_fini) = {0};
-    plot_marks_from(&p, answers_topology(q, &m.run, &stored));
+    const struct topology *topology;
+    if (answers_topology(q, &m.run, &stored, &topology, err) < 0)
+        return -1;
+    plot_marks_from(&p, topology);
     if (plot_choose(&p, m.list, m.n, request_query(q, "matrix"), err) < 0 ||
         plot_write_svg(&p, &body, err) < 0)
         return -1;

@@ -5,6 +5,7 @@
 // sense.
 #include "core/probe.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -76,14 +77,16 @@ static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
 
 // ---- the daemon's side
 
-// Waits for its end, and makes one if that does not come.
-static void await_end(pid_t pid)
+// Waits for its end, and makes one if that does not come: false.
+static bool await_end(pid_t pid)
 {
     CLEANUP_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd end = {.fd = fd, .events = POLLIN};
-    if (fd < 0 || poll(&end, 1, READ_MS) != 1)
+    bool ended = fd >= 0 && poll(&end, 1, READ_MS) == 1;
+    if (!ended)
         kill(pid, SIGKILL); // ours and not buried: the number is still its own
     waitpid(pid, NULL, 0);
+    return ended;
 }
 
 static bool sensible_cpus(const struct shared *s)
@@ -143,10 +146,13 @@ static int read_by_child(struct topology *t, struct shared *s, const char *xml, 
 {
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
-        return err_sys(err, "no process can be made to read the topology");
+        return err_set(err, ERR_UNAVAILABLE, "", "no process can be made to read the topology: %s",
+                       strerror(errno));
     if (pid == 0)
         child(s, xml, parent);
-    await_end(pid);
+    if (!await_end(pid))
+        return err_set(err, ERR_TIMEOUT, "topology",
+                       "hwloc takes too long for the stored topology");
     if (s->state == REFUSED && s->err.code > ERR_NONE && s->err.code < ERR_CODES)
         return err_set(err, s->err.code, "topology", "%.*s", (int)sizeof s->err.text - 1,
                        s->err.text);
@@ -159,7 +165,15 @@ int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
         mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
-    int rc = read_by_child(t, s, xml, err);
+    struct err why = {0};
+    int rc = read_by_child(t, s, xml, &why);
+    if (rc < 0 && why.code != ERR_TIMEOUT) {
+        // hwloc does not tell what it lacked: once more, before it is the XML's fault.
+        s->state = NOT_DONE;
+        rc = read_by_child(t, s, xml, &why);
+    }
+    if (rc < 0 && err)
+        *err = why;
     munmap(s, sizeof *s);
     return rc;
 }

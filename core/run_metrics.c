@@ -52,9 +52,11 @@ int metrics_fill(struct store *s, const struct machine *m, int64_t id, struct er
 {
     struct stored_run r CLEANUP(stored_run_fini) = {0};
     struct topology room CLEANUP(topology_fini) = {0};
-    if (stored_run_load(s, id, &r, err) < 0)
+    const struct topology *topology;
+    if (stored_run_load(s, id, &r, err) < 0 ||
+        stored_run_topology(s, m, id, &room, &topology, err) < 0)
         return -1;
-    const struct metrics_input in = metrics_input_of(&r, stored_run_topology(s, m, id, &room));
+    const struct metrics_input in = metrics_input_of(&r, topology);
     struct metrics_made *made = metrics_make(&in, err);
     const struct run_metrics view = metrics_made_view(made);
     int rc = made ? store_run_metrics(s, id, &view, err) : -1;

@@ -121,7 +121,10 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     r->error = err_find(sq_text(q, 12));
     COPY(r->error_member, 13);
     COPY(r->error_text, 14);
-    if (read_spec(&r->spec, sq_text(q, 15), err) < 0)
+    const char *spec = sq_text(q, 15);
+    if (sq_row_whole(q, err) < 0)
+        return -1;
+    if (read_spec(&r->spec, spec, err) < 0)
         return err_prefix(err, "stored spec of run %" PRId64, r->id);
     if (copy_text(q, 16, &r->plan_json, err) < 0 || copy_text(q, 17, &r->conditions_json, err) < 0)
         return -1;
@@ -430,9 +433,12 @@ static int text_of(sqlite3_stmt *q, char **out, const char *missing, struct err 
 {
     int row = sq_step(q, err);
     char *copy = row > 0 ? strdup(sq_text(q, 0)) : row == 0 && missing ? strdup(missing) : NULL;
+    bool whole = row <= 0 || sq_row_whole(q, err) == 0;
     sq_reset(q);
-    if (row < 0)
+    if (row < 0 || !whole) {
+        free(copy);
         return -1;
+    }
     if (!copy)
         return row == 0 ? err_set(err, ERR_NOT_FOUND, "", "not stored")
                         : err_set(err, ERR_NO_MEMORY, "", "no memory for a text");

@@ -42,13 +42,24 @@ void stored_run_variant(const struct stored_run *r, struct buf *out)
     metrics_variant(&in, out);
 }
 
-const struct topology *stored_run_topology(struct store *s, const struct machine *m, int64_t id,
-                                           struct topology *room)
+int stored_run_topology(struct store *s, const struct machine *m, int64_t id, struct topology *room,
+                        const struct topology **out, struct err *err)
 {
     CLEANUP_MEM char *xml = NULL;
-    if (store_topology_xml(s, id, &xml, NULL) < 0)
-        return NULL;
-    if (m->topology_xml && strcmp(xml, m->topology_xml) == 0)
-        return &m->topology;
-    return probe_topology_stored(room, xml, NULL) < 0 ? NULL : room;
+    struct err why = {0};
+    *out = NULL;
+    if (store_topology_xml(s, id, &xml, &why) < 0) {
+        *err = why;
+        return why.code == ERR_NOT_FOUND ? 0 : -1;
+    }
+    if (m->topology_xml && strcmp(xml, m->topology_xml) == 0) {
+        *out = &m->topology;
+        return 0;
+    }
+    if (probe_topology_stored(room, xml, &why) == 0) {
+        *out = room;
+        return 0;
+    }
+    *err = why;
+    return why.code == ERR_NO_MEMORY || why.code == ERR_UNAVAILABLE ? -1 : 0;
 }

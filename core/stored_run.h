@@ -17,6 +17,7 @@ void stored_run_fini(struct stored_run *r);
 const struct matrix *stored_run_matrix(const struct stored_run *r, const char *name); // NULL: none
 void stored_run_variant(const struct stored_run *r, struct buf *out); // metrics_variant
 // The topology of the run's own time: this machine's, if nothing has changed, else read back into
-// *room, which the caller clears with topology_fini. NULL: none is stored (imports).
-const struct topology *stored_run_topology(struct store *s, const struct machine *m, int64_t id,
-                                           struct topology *room);
+// *room, which the caller clears with topology_fini. NULL: none is stored (imports), or what is
+// stored is none. -1: it could not be had now.
+int stored_run_topology(struct store *s, const struct machine *m, int64_t id, struct topology *room,
+                        const struct topology **out, struct err *err);
