@@ -113,7 +113,7 @@ int machine_read(struct machine *m, const char *root, struct err *err)
     struct machine got = {0};
     // Before the rest: what changes in between is a difference the next time.
     got.seen = look(root);
-    if (probe_topology(&got.topology, &got.topology_xml, err) < 0) {
+    if (probe_machine(&got.topology, &got.topology_xml, err) < 0) {
         machine_fini(&got);
         return -1;
     }

@@ -2,7 +2,7 @@
 // The XML of a topology may come from anybody who may import a run, and hwloc ends the program that
 // gives it certain nonsense (it aborts, or reads where nothing is). So it is read by a child, which
 // leaves plain arrays in memory that we share with it; we believe them only as far as they make
-// sense.
+// sense. This machine is read in the same way: hwloc ends the program as well when memory runs out.
 #include "core/probe.h"
 
 #include <errno.h>
@@ -20,7 +20,11 @@
 
 #include "base/cleanup.h"
 
-enum { READ_MS = 1000 }; // 500 KB, of the largest machines, take 30 ms
+enum {
+    READ_MS = 1000,       // 500 KB, of the largest machines, take 30 ms
+    READ_HERE_MS = 30000, // a start waits for it, on a busy node too
+    XML_MAX = 16 << 20,   // address space only, until it is written to
+};
 
 struct shared {
     enum { NOT_DONE, DONE, REFUSED } state; // written last: the child may be ended at any time
@@ -31,11 +35,12 @@ struct shared {
     struct topo_node nodes[TOPOLOGY_NODES_MAX];
     struct topo_cache caches[TOPOLOGY_CACHES_MAX];
     int distance[TOPOLOGY_NODES_MAX * TOPOLOGY_NODES_MAX];
+    char xml[XML_MAX]; // of this machine
 };
 
 static int nonsense(struct err *err)
 {
-    return err_set(err, ERR_INVALID, "topology", "hwloc cannot read the stored topology");
+    return err_set(err, ERR_INVALID, "topology", "hwloc cannot read the topology");
 }
 
 // ---- the child
@@ -61,15 +66,34 @@ static int hand_over(struct shared *s, const struct topology *t, struct err *err
     return 0;
 }
 
+static int read_here(struct shared *s, struct topology *t)
+{
+    char *xml; // goes with the process
+    if (probe_topology(t, &xml, &s->err) < 0)
+        return -1;
+    size_t n = strlen(xml);
+    if (n >= sizeof s->xml)
+        return err_set(&s->err, ERR_INTERNAL, "", "the topology has more than %d bytes", XML_MAX);
+    memcpy(s->xml, xml, n + 1);
+    return 0;
+}
+
+// Its end is no news, nor what hwloc prints about a stranger's XML.
+static int read_quietly(struct shared *s, struct topology *t, const char *xml)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDERR_FILENO);
+    return probe_topology_xml(t, xml, &s->err);
+}
+
 static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
 {
     struct topology t = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_DUMPABLE, 0); // its end is no news, nor what hwloc prints about a stranger's XML
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(nowhere, STDERR_FILENO);
     if (getppid() == parent) {
-        bool ok = probe_topology_xml(&t, xml, &s->err) == 0 && hand_over(s, &t, &s->err) == 0;
+        int rc = xml ? read_quietly(s, &t, xml) : read_here(s, &t);
+        bool ok = rc == 0 && hand_over(s, &t, &s->err) == 0;
         __atomic_store_n(&s->state, ok ? DONE : REFUSED, __ATOMIC_RELEASE);
     }
     _exit(0);
@@ -78,11 +102,11 @@ static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
 // ---- the daemon's side
 
 // Waits for its end, and makes one if that does not come: false.
-static bool await_end(pid_t pid)
+static bool await_end(pid_t pid, int ms)
 {
     CLEANUP_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     struct pollfd end = {.fd = fd, .events = POLLIN};
-    bool ended = fd >= 0 && poll(&end, 1, READ_MS) == 1;
+    bool ended = fd >= 0 && poll(&end, 1, ms) == 1;
     if (!ended)
         kill(pid, SIGKILL); // ours and not buried: the number is still its own
     waitpid(pid, NULL, 0);
@@ -135,8 +159,6 @@ static int take_over(struct topology *out, const struct shared *s, struct err *e
     t.distance = s->distances ? copy(s->distance, sizeof *s->distance * n * n) : NULL;
     if (!t.cpus || !t.nodes || !t.caches || (s->distances && !t.distance))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
-    t.this_system = false;
-    snprintf(t.source, sizeof t.source, "stored");
     *out = t;
     t = (struct topology){0};
     return 0;
@@ -150,19 +172,19 @@ static int read_by_child(struct topology *t, struct shared *s, const char *xml, 
                        strerror(errno));
     if (pid == 0)
         child(s, xml, parent);
-    if (!await_end(pid))
-        return err_set(err, ERR_TIMEOUT, "topology",
-                       "hwloc takes too long for the stored topology");
+    if (!await_end(pid, xml ? READ_MS : READ_HERE_MS))
+        return err_set(err, ERR_TIMEOUT, "topology", "hwloc takes too long for the topology");
     if (s->state == REFUSED && s->err.code > ERR_NONE && s->err.code < ERR_CODES)
         return err_set(err, s->err.code, "topology", "%.*s", (int)sizeof s->err.text - 1,
                        s->err.text);
     return s->state == DONE && sensible(s) ? take_over(t, s, err) : nonsense(err);
 }
 
-int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
+// xml NULL: of this machine, and *text gets its XML.
+static int read_topology(struct topology *t, const char *xml, char **text, struct err *err)
 {
-    struct shared *s =
-        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (s == MAP_FAILED)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
     struct err why = {0};
@@ -172,8 +194,26 @@ int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
         s->state = NOT_DONE;
         rc = read_by_child(t, s, xml, &why);
     }
+    if (rc == 0 && text && !(*text = strdup(s->xml))) {
+        topology_fini(t);
+        rc = err_set(&why, ERR_NO_MEMORY, "", "no memory for the topology as XML");
+    }
     if (rc < 0 && err)
         *err = why;
     munmap(s, sizeof *s);
     return rc;
+}
+
+int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
+{
+    if (read_topology(t, xml, NULL, err) < 0)
+        return -1;
+    t->this_system = false;
+    snprintf(t->source, sizeof t->source, "stored");
+    return 0;
+}
+
+int probe_machine(struct topology *t, char **xml, struct err *err)
+{
+    return read_topology(t, NULL, xml, err);
 }
