@@ -259,8 +259,6 @@ WRAP(TIMER, int, -1, EMFILE, timerfd_create, (int clock, int flags), (clock, fla
 WRAP(TIMER, int, -1, EINVAL, timerfd_settime,
      (int fd, int flags, const struct itimerspec *to, struct itimerspec *was), (fd, flags, to, was))
 WRAP(SIGNALS, int, -1, EMFILE, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags))
-WRAP(SIGNALS, int, -1, EINVAL, sigprocmask, (int how, const sigset_t *set, sigset_t *was),
-     (how, set, was))
 WRAP(RANDOM, ssize_t, -1, ENOSYS, getrandom, (void *to, size_t n, unsigned flags), (to, n, flags))
 WRAP(OTHER, int, -1, EPERM, chmod, (const char *path, mode_t mode), (path, mode))
 WRAP(OTHER, int, -1, EPERM, fchmod, (int fd, mode_t mode), (fd, mode))
