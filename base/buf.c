@@ -72,16 +72,12 @@ void buf_str(struct buf *b, const char *s)
 void buf_utf8(struct buf *b, const char *s)
 {
     while (*s) {
-        size_t n = 1;
-        while (n < 4 && (s[n] & 0xc0) == 0x80)
-            n++;
-        while (n > 1 && !str_utf8_valid(s, n))
-            n--;
-        if (str_utf8_valid(s, n))
+        size_t n = str_utf8_char(s);
+        if (n)
             buf_add(b, s, n);
         else
             buf_char(b, '?');
-        s += n;
+        s += n ? n : 1;
     }
 }
 

@@ -7,29 +7,41 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 
 struct jsonw jsonw_to(struct buf *out)
 {
     return (struct jsonw){.out = out, .first = true};
 }
 
+static void escape(struct buf *out, unsigned char c)
+{
+    if (c >= 0x80) // no UTF-8: of a text that was cut, or of firmware
+        buf_char(out, '?');
+    else if (c == '"' || c == '\\')
+        buf_fmt(out, "\\%c", c);
+    else if (c == '\n')
+        buf_str(out, "\\n");
+    else
+        buf_fmt(out, "\\u%04x", c);
+}
+
+static size_t plain(const char *s)
+{
+    unsigned char c = (unsigned char)*s;
+    return c >= 0x80 ? str_utf8_char(s) : c >= 0x20 && c != '"' && c != '\\' && c != 0x7f;
+}
+
 static void escaped(struct buf *out, const char *s)
 {
     buf_char(out, '"');
-    for (const char *run = s;; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
-            continue;
+    for (const char *run = s;; run = ++s) {
+        for (size_t n; (n = plain(s)) > 0;)
+            s += n;
         buf_add(out, run, (size_t)(s - run));
-        run = s + 1;
-        if (!c)
+        if (!*s)
             break;
-        if (c == '"' || c == '\\')
-            buf_fmt(out, "\\%c", c);
-        else if (c == '\n')
-            buf_str(out, "\\n");
-        else
-            buf_fmt(out, "\\u%04x", c);
+        escape(out, (unsigned char)*s);
     }
     buf_char(out, '"');
 }

@@ -79,6 +79,11 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
     return overlong || beyond ? 0 : n;
 }
 
+size_t str_utf8_char(const char *s)
+{
+    return utf8_sequence((const unsigned char *)s, 4); // the NUL continues nothing
+}
+
 bool str_utf8_valid(const char *s, size_t n)
 {
     const unsigned char *p = (const unsigned char *)s;

@@ -12,6 +12,8 @@ bool str_to_u64(const char *s, uint64_t *out);
 bool str_to_double(const char *s, double *out); // finite, '.' whatever the locale
 bool str_starts(const char *s, const char *prefix);
 bool str_utf8_valid(const char *s, size_t n);
+// Bytes of the character with which a text begins, 1 to 4; 0: it is none of UTF-8.
+size_t str_utf8_char(const char *s);
 
 // "64", "32K", "4M", "16G", "1T", also "32KiB"/"32KB": powers of 1024. A bare number counts in
 // `unit` bytes. Writes bytes.

@@ -110,11 +110,25 @@ static void writes(void)
     CHECK_STR(json_get_text(back, "s", ""), "q\"\\\n\x01", "escapes survive a round trip");
 }
 
+// Texts are cut to the room there is, and firmware says what it likes.
+static void writes_utf8(void)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    struct jsonw w = jsonw_to(&b);
+    jsonw_array(&w, NULL);
+    jsonw_text(&w, NULL, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+    jsonw_text(&w, NULL, "AMD EPY\xc3\"\xff\xe2\x82");
+    jsonw_end(&w);
+    CHECK_STR(buf_text(&b), "[\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\",\"AMD EPY?\\\"???\"]",
+              "what is no UTF-8 becomes '?'");
+}
+
 int main(void)
 {
     refuses();
     exact_length();
     reads();
     writes();
+    writes_utf8();
     return tap_done();
 }
