@@ -333,6 +333,11 @@ static enum run_state ended_badly(const struct job *j, struct err *why)
         snprintf(text, sizeof text, "mpirun was ended by signal %d (%s): see the log of the run",
                  j->report.status, strsignal(j->report.status));
         return failed(why, ERR_SYSTEM, text);
+    case SUP_STUCK:
+        snprintf(text, sizeof text,
+                 "mpirun did not end within %d s after its processes had: see the log of the run",
+                 SUPERVISOR_STUCK_S);
+        return failed(why, ERR_SYSTEM, text);
     case SUP_STOPPED:
         err_set(why, ERR_UNAVAILABLE, "", "the run's supervisor was told to stop");
         return RUN_INTERRUPTED;

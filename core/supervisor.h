@@ -37,7 +37,16 @@ struct supervisor_job {
 };
 
 // How mpirun ended, as the supervisor reports it in one line of JSON on the control socket.
-enum supervisor_end { SUP_EXITED, SUP_SIGNALED, SUP_DEADLINE, SUP_STOPPED, SUP_NOT_STARTED };
+// SUP_STUCK: its processes had ended, and it did not within SUPERVISOR_STUCK_S.
+enum supervisor_end {
+    SUP_EXITED,
+    SUP_SIGNALED,
+    SUP_DEADLINE,
+    SUP_STOPPED,
+    SUP_STUCK,
+    SUP_NOT_STARTED
+};
+enum { SUPERVISOR_STUCK_S = 10 };
 struct supervisor_report {
     enum supervisor_end how;
     int status; // exit status, signal number, or errno

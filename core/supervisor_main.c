@@ -34,6 +34,7 @@
 enum {
     GRACE_MS = 1000,         // from SIGTERM to SIGKILL; mpirun needs it to end its ranks
     KILL_AGAIN_MS = 500,     // what a look at /proc has missed is killed by the next one
+    STUCK_LOOK_MS = 2000,    // between looks whether mpirun has processes; one takes 50 us
     GROUP_MS = 2000,         // until the group of a run is empty, whose processes all were buried
     FILE_SIZE_MAX = 1 << 28, // of any file a rank writes: shared-memory segments have 4 MiB
     DESCRIPTORS_MAX = 16384, // mpirun has about five a rank
@@ -52,6 +53,8 @@ struct supervisor {
     pid_t mpirun;    // 0: has ended
     bool decided;    // report.how is set
     bool killing;    // SIGKILL has begun
+    bool had_ranks;  // mpirun has had processes
+    int without;     // looks in a row at which all of them had ended
     bool daemon_gone;
     struct supervisor_report report;
 };
@@ -162,6 +165,30 @@ static void on_log(struct supervisor *s)
     (void)ignored;
 }
 
+// Open MPI 4's mpirun can wait for itself for ever, when a rank ends while it connects.
+static void look_for_ranks(struct supervisor *s)
+{
+    enum proc_children are = proc_children_of(s->mpirun);
+    s->had_ranks |= are >= CHILDREN_ENDED;
+    bool none = s->had_ranks && (are == CHILDREN_NONE || are == CHILDREN_ENDED);
+    s->without = none ? s->without + 1 : 0;
+    if (s->without > SUPERVISOR_STUCK_S * 1000 / STUCK_LOOK_MS)
+        end_run(s, SUP_STUCK);
+}
+
+static int patience_ms(const struct supervisor *s)
+{
+    return s->killing ? KILL_AGAIN_MS : s->mpirun && !s->decided ? STUCK_LOOK_MS : -1;
+}
+
+static void nothing_came(struct supervisor *s)
+{
+    if (s->killing)
+        kill_all(s);
+    else
+        look_for_ranks(s);
+}
+
 static bool any_child(void)
 {
     siginfo_t info = {0};
@@ -175,11 +202,11 @@ static void watch_until_empty(struct supervisor *s)
         [ON_GRACE] = on_grace,     [ON_LOG] = on_log,
     };
     while (any_child()) {
-        int n = poll(s->on, SOURCES, s->killing ? KILL_AGAIN_MS : -1);
+        int n = poll(s->on, SOURCES, patience_ms(s));
         if (n < 0 && errno != EINTR)
             return;
         if (n == 0)
-            kill_all(s);
+            nothing_came(s);
         for (int i = 0; i < SOURCES; i++)
             if (s->on[i].fd >= 0 && s->on[i].revents)
                 handlers[i](s);

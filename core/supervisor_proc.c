@@ -110,6 +110,38 @@ int proc_kill_below(int signo, pid_t except)
     return n;
 }
 
+// Of one thread. The list may be cut: one that lives is enough.
+static enum proc_children children_of_thread(pid_t pid, pid_t thread)
+{
+    char path[80], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)thread);
+    if (file_read_text(path, text, sizeof text) < 0)
+        return CHILDREN_UNKNOWN;
+    enum proc_children found = CHILDREN_NONE;
+    char *rest = text;
+    for (char *word; (word = strtok_r(rest, " \n", &rest));) {
+        struct process p;
+        int64_t child;
+        if (str_to_i64(word, &child) && read_process(&p, (pid_t)child) && !p.zombie)
+            return CHILDREN_LIVE;
+        found = CHILDREN_ENDED;
+    }
+    return found;
+}
+
+enum proc_children proc_children_of(pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    CLEANUP_DIR DIR *threads = opendir(path);
+    enum proc_children found = CHILDREN_UNKNOWN;
+    for (pid_t thread; found != CHILDREN_LIVE && threads && (thread = next_pid(threads));) {
+        enum proc_children here = children_of_thread(pid, thread);
+        found = here > found ? here : found;
+    }
+    return found;
+}
+
 // The words of /proc/N/<name>, each with its NUL, at most `room` bytes with a last NUL.
 // Environments are at most a few pages here: ours are built from nothing.
 static size_t read_words(pid_t pid, const char *name, char *text, size_t room)

@@ -8,6 +8,10 @@
 // Sends `signo` to everything below this process (which must be a subreaper for that to be all) but
 // zombies and `except` (0: nobody); returns how many.
 int proc_kill_below(int signo, pid_t except);
+// The children of a process that is not ours; CHILDREN_UNKNOWN where the kernel does not list them
+// (CONFIG_PROC_CHILDREN). A zombie has ended.
+enum proc_children { CHILDREN_UNKNOWN, CHILDREN_NONE, CHILDREN_ENDED, CHILDREN_LIVE };
+enum proc_children proc_children_of(pid_t pid);
 // SIGKILL to every process with NUMAPROBE_NONCE=<nonce> in its environment, and to the supervisor
 // of that run, which a SIGSTOP may have kept from hearing that its daemon is gone; waits until they
 // are gone (at most about 2 s each). Returns how many.

@@ -74,6 +74,8 @@ static int program(const char *mode, const char *fifo)
                (int)(n > 0 ? n : 0), text);
         return getenv("PATH") == NULL && getenv("SECRET") ? 0 : 3;
     }
+    if (strcmp(mode, "stuck") == 0 && fork() == 0)
+        return 0; // and is never buried
     if (strcmp(mode, "tree") == 0 && fork() == 0)
         deaf_tree(3);
     ready(fifo);
@@ -198,6 +200,10 @@ static void test_stop(void)
     CHECK(trial_ready(&t) && kill(t.s.pid, SIGTERM) == 0 && report_of(&t).how == SUP_STOPPED,
           "SIGTERM to the supervisor");
     trial_end(&t, "term");
+    trial_start(&t, "stuck", 60);
+    CHECK(trial_ready(&t) && readable(t.s.control, 30000) && report_of(&t).how == SUP_STUCK,
+          "it goes on although its processes have ended");
+    trial_end(&t, "stuck");
 }
 
 static void test_not_started(void)
