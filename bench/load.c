@@ -85,7 +85,6 @@ struct load {
     struct worker *workers; // [n]
     atomic_int ready;
     atomic_bool stop;
-    uint64_t begun_ns;
 };
 
 static void work(void *context, int index)
@@ -99,6 +98,7 @@ static void work(void *context, int index)
     worker_pace(w, (double)l->mb_per_s);
     while (!atomic_load_explicit(&l->stop, memory_order_relaxed))
         worker_block(w);
+    w->ended_ns = clock_mono_ns();
 }
 
 static void *hand_over(void *context)
@@ -168,7 +168,6 @@ struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, i
     }
     while (atomic_load(&l->ready) < l->n)
         sched_yield();
-    l->begun_ns = clock_mono_ns();
     return l;
 }
 
@@ -177,10 +176,13 @@ struct load_report load_stop(struct load **load)
     struct load *l = steal_ptr(load);
     atomic_store(&l->stop, true);
     pthread_join(l->runner, NULL);
-    double ns = (double)(clock_mono_ns() - l->begun_ns);
     struct load_report r = {.cpus = l->n, .strayed = team_strayed(l->team)};
-    for (int i = 0; i < l->n; i++)
-        r.mb_per_s += 1000 * (double)l->workers[i].moved / ns;
+    // Each by its own clock: on a busy machine they begin and end at times of their own.
+    for (int i = 0; i < l->n; i++) {
+        const struct worker *w = &l->workers[i];
+        if (w->moved)
+            r.mb_per_s += 1000 * (double)w->moved / (double)(w->ended_ns - w->begun_ns);
+    }
     load_free(l);
     return r;
 }

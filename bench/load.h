@@ -18,6 +18,7 @@ struct worker {
     size_t next;       // element of the next block
     double rate;       // bytes a nanosecond; 0: as fast as it goes
     uint64_t begun_ns; // of the rate
+    uint64_t ended_ns; // of a load on another CPU
     double due;        // bytes that the rate allows so far have been moved
     uint64_t moved;    // bytes, ever
     double sum;        // keeps reads from being optimised away
