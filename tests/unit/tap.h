@@ -16,6 +16,7 @@ static int tap_count, tap_failed;
         putchar('\n');                                                                             \
         if (!tap_ok_)                                                                              \
             printf("# %s:%d: %s\n", __FILE__, __LINE__, #cond);                                    \
+        fflush(stdout); /* a child would write it again, at its _exit() with ThreadSanitizer */    \
     } while (0)
 
 #define CHECK_STR(got, want, ...) CHECK(strcmp((got), (want)) == 0, __VA_ARGS__)
