@@ -20,7 +20,7 @@ static void on_deadline(void *ctx, uint32_t events)
     struct lines *all = ctx;
     int64_t now = clock_mono_ms(), next = INT64_MAX;
     (void)events;
-    for (struct line *l = all->first; l; l = l->next) {
+    for (struct line *l = LIST_FIRST(&all->list); l; l = LIST_NEXT(l, entry)) {
         if (l->deadline_ms <= now)
             line_cut(l);
         else if (l->deadline_ms < next)
@@ -67,7 +67,7 @@ int64_t line_time(int64_t least, uint64_t bytes)
 static int of_the_same(const struct line *one)
 {
     int n = 0;
-    for (const struct line *l = one->all->first; l; l = l->next)
+    for (const struct line *l = LIST_FIRST(&one->all->list); l; l = LIST_NEXT(l, entry))
         n += l->listener == one->listener && l->local && l->uid == one->uid;
     return n;
 }
@@ -87,10 +87,7 @@ struct line *line_new(struct lines *all, const void *listener, int fd, bool loca
     if (!l)
         return NULL;
     *l = (struct line){.all = all, .listener = listener, .fd = fd, .local = local};
-    l->next = all->first;
-    if (l->next)
-        l->next->prev = l;
-    all->first = l;
+    LIST_INSERT_HEAD(&all->list, l, entry);
     if (++all->n > all->most)
         all->most = all->n;
     if (local)
@@ -106,11 +103,6 @@ void line_free(struct line *l)
     if (!l)
         return;
     l->all->n--;
-    if (l->prev)
-        l->prev->next = l->next;
-    else
-        l->all->first = l->next;
-    if (l->next)
-        l->next->prev = l->prev;
+    LIST_REMOVE(l, entry);
     free(l);
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #include "core/loop.h"
@@ -23,7 +24,7 @@ enum {
 };
 
 struct line {
-    struct line *next, *prev;
+    LIST_ENTRY(line) entry; // of all->list
     struct lines *all;
     const void *listener; // lines of one listener are counted together
     int fd;               // borrowed
@@ -37,7 +38,7 @@ struct line {
 struct lines {
     struct loop *loop;
     struct loop_timer *timer;
-    struct line *first;
+    LIST_HEAD(, line) list;
     int64_t armed_ms;
     int per_account; // of one listener
     int n, most;     // there are; there were since somebody set it back

@@ -60,7 +60,7 @@ struct server *server_new(const struct api_services *api, const struct api_confi
 // The library must not be stopped while a connection is suspended: answer those that wait first.
 static void wake_all(struct server *s)
 {
-    for (struct call *c = s->calls; c; c = c->next)
+    for (struct call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, entry))
         call_resume(c);
     do
         run_all(s);

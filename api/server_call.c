@@ -148,24 +148,6 @@ enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection
     return finish(c);
 }
 
-static void link_call(struct call *c)
-{
-    c->next = c->server->calls;
-    if (c->next)
-        c->next->prev = c;
-    c->server->calls = c;
-}
-
-static void unlink_call(struct call *c)
-{
-    if (c->prev)
-        c->prev->next = c->next;
-    else
-        c->server->calls = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
-}
-
 // The first that we hear of a request: its raw target, before anybody decodes it.
 void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connection)
 {
@@ -180,7 +162,7 @@ void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connec
         return NULL;
     }
     c->server = s;
-    link_call(c);
+    LIST_INSERT_HEAD(&s->calls, c, entry);
     snprintf(c->q.id, sizeof c->q.id, "%08" PRIx32 "%08" PRIx64, s->salt,
              ++s->requests & 0xffffffff);
     return c;
@@ -196,7 +178,7 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
     if (!c)
         return;
     *call = NULL;
-    unlink_call(c);
+    LIST_REMOVE(c, entry);
     line_allow(c->line, LINE_KEPT_MS);
     call_end_wait(c);
     waiter_free(c->waiter);

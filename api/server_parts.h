@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "api/audit.h"
 #include "api/events.h"
@@ -42,7 +43,7 @@ struct server {
     int connections;                   // of a listener
     int waiting;                       // suspended for long: long polls and event streams
     struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
-    struct call *calls;                // all requests under way
+    LIST_HEAD(, call) calls;           // all requests under way
     struct lines lines;                // all connections
     struct audit audit;
     struct tls_files tls;
@@ -50,7 +51,7 @@ struct server {
 };
 
 struct call {
-    struct call *next, *prev; // of server->calls
+    LIST_ENTRY(call) entry;   // of server->calls
     struct call *next_waking; // of server->waking
     struct server *server;
     struct listener *listener;

@@ -8,8 +8,8 @@ struct runner_watch {
     int64_t run_id;
     event_fn *fn;
     void *ctx;
-    bool dead; // removed while events are handed out
-    struct runner_watch *next, *prev;
+    bool dead;                      // removed while events are handed out
+    LIST_ENTRY(runner_watch) entry; // of events->watches
 };
 
 int64_t run_events_last(const struct run_events *e, int64_t run_id)
@@ -31,19 +31,14 @@ static int64_t next_id(struct run_events *e, int64_t run_id)
 
 static void drop(struct runner_watch *w)
 {
-    if (w->prev)
-        w->prev->next = w->next;
-    else
-        w->events->watches = w->next;
-    if (w->next)
-        w->next->prev = w->prev;
+    LIST_REMOVE(w, entry);
     free(w);
 }
 
 static void drop_dead(struct run_events *e)
 {
-    for (struct runner_watch *w = e->watches, *next; w; w = next) {
-        next = w->next;
+    for (struct runner_watch *w = LIST_FIRST(&e->watches), *next; w; w = next) {
+        next = LIST_NEXT(w, entry);
         if (w->dead)
             drop(w);
     }
@@ -53,7 +48,7 @@ void run_events_tell(struct run_events *e, int64_t run_id, enum event_kind kind,
 {
     struct run_event event = {run_id, next_id(e, run_id), kind, final};
     e->telling++;
-    for (struct runner_watch *w = e->watches; w; w = w->next)
+    for (struct runner_watch *w = LIST_FIRST(&e->watches); w; w = LIST_NEXT(w, entry))
         if (!w->dead && (w->run_id == RUNNER_ANY_RUN || w->run_id == run_id))
             w->fn(w->ctx, &event);
     if (--e->telling == 0)
@@ -68,11 +63,8 @@ struct runner_watch *run_events_watch(struct run_events *e, int64_t run_id, even
         err_set(err, ERR_NO_MEMORY, "", "no memory for a watch");
         return NULL;
     }
-    *w = (struct runner_watch){
-        .events = e, .run_id = run_id, .fn = fn, .ctx = ctx, .next = e->watches};
-    if (w->next)
-        w->next->prev = w;
-    e->watches = w;
+    *w = (struct runner_watch){.events = e, .run_id = run_id, .fn = fn, .ctx = ctx};
+    LIST_INSERT_HEAD(&e->watches, w, entry);
     return w;
 }
 
@@ -87,6 +79,6 @@ void runner_watch_remove(struct runner_watch *w)
 
 void run_events_fini(struct run_events *e)
 {
-    while (e->watches)
-        drop(e->watches);
+    while (!LIST_EMPTY(&e->watches))
+        drop(LIST_FIRST(&e->watches));
 }

@@ -2,12 +2,14 @@
 // Who is told of what happens to runs, and the numbers of those events. runner_watch_remove() of
 // core/runner.h is here too.
 #pragma once
+#include <sys/queue.h>
+
 #include "core/runner.h"
 
 enum { EVENTS_KEPT = 64 }; // runs whose last event is known: queue, current, and some that are over
 
 struct run_events { // all 0: nobody is told; stays where it is while there are watches
-    struct runner_watch *watches;
+    LIST_HEAD(, runner_watch) watches;
     int telling;
     struct run_event_last {
         int64_t run_id, event_id;

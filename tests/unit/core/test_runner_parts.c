@@ -45,7 +45,7 @@ static void test_who_is_told(void)
     run_events_tell(&events, 7, EVENT_STATE, true);
     CHECK(one.told == 2 && any.told == 4, "not told after the watch is removed");
     run_events_fini(&events);
-    CHECK(!events.watches, "no watch is left");
+    CHECK(LIST_EMPTY(&events.watches), "no watch is left");
 }
 
 // Newer watches are told first: each removes one, which is before it, behind it, or itself.
