@@ -25,6 +25,7 @@ from conftest import (FINAL, SEED, UnixConnection, assert_whole, count, dead_cop
 KILLS = count("NUMAPROBE_DAEMON_KILLS", 100)
 LIFE_S = 0.1           # at most, from the start or from when it is ready
 CLIENTS = 3
+ANSWERS = 2            # of changes, before a daemon that was ready is killed
 GENERATION = 200       # kills, then a fresh directory: else each look takes longer than the last
 TABLE = """|  MPI  |        CPU     |              MEMORY    |  LATENCY (ns)   |
 | Ranks | Cores   | NUMA |     Address    | NUMA  | 1MB    | 2MB    |
@@ -43,8 +44,8 @@ class Promised:
 class Client:
     """One after the other, for a connection each; only its own runs, so that it alone knows of them."""
 
-    def __init__(self, number, rng, socket):
-        self.number, self.rng, self.socket = number, rng, socket
+    def __init__(self, number, rng, socket, heard):
+        self.number, self.rng, self.socket, self.heard = number, rng, socket, heard
         self.runs, self.unanswered, self.serial = {}, [], 0
         self.acknowledged = 0
 
@@ -57,7 +58,9 @@ class Client:
             c.request(method, path, body, headers)
             a = c.getresponse()
             text = a.read()
-            self.acknowledged += a.status < 300 and method != "GET"
+            if a.status < 300 and method != "GET":
+                self.acknowledged += 1
+                self.heard.release()
             return a.status, json.loads(text) if text else None
         finally:
             c.close()
@@ -136,7 +139,8 @@ class Life:
     def __init__(self, program, home, rng):
         self.program, self.home, self.rng = program, home, rng
         self.socket = home / "numaprobed.sock"
-        self.clients = [Client(i, random.Random(rng.random()), self.socket) for i in range(CLIENTS)]
+        self.heard = threading.Semaphore(0)  # what was acknowledged since the last kill
+        self.clients = [Client(i, random.Random(rng.random()), self.socket, self.heard) for i in range(CLIENTS)]
         self.was_running, self.failures = set(), []
 
     def start(self, under=()):
@@ -174,10 +178,14 @@ class Life:
         if from_ready:
             self.wait_ready()
         over.wait(seconds)  # a random moment is the point: there is no event to wait for
+        for _ in range(ANSWERS if from_ready else 0):  # a busy machine's daemon has had nothing to lose by then
+            self.heard.acquire(timeout=20)
         self.process.kill()
         over.set()
         for t in threads:
             t.join()
+        while self.heard.acquire(blocking=False):
+            pass
         self.end(-signal.SIGKILL)
         if self.failures:
             raise self.failures[0]
@@ -260,7 +268,7 @@ def test_killed_under_load(numaprobed, tell):
             life.settle()
             acknowledged += sum(c.acknowledged for c in life.clients)
     tell(f"{done} kills, {acknowledged} acknowledged changes, none lost")
-    assert acknowledged > KILLS // 10, "the load was none"  # 400 %; on a busy machine less
+    assert acknowledged > KILLS, "the load was none"
 
 
 # How often each is called until a fresh daemon is ready; beyond that nothing is met.
