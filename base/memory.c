@@ -79,6 +79,11 @@ static int64_t node_number(const char *root, int node, const char *key)
     return from_kib(find_number(open_at(NODES "/node%d/meminfo", root, node), key));
 }
 
+int64_t memory_node_total_bytes(const char *root, int node)
+{
+    return node_number(root, node, "MemTotal");
+}
+
 // Those of the machine, not those that we are allowed; more than one is all that matters.
 static bool several_have_memory(const char *root)
 {
@@ -88,7 +93,7 @@ static bool several_have_memory(const char *root)
     CLEANUP_DIR DIR *d = opendir(path);
     for (struct dirent *e; d && n < 2 && (e = readdir(d));)
         if (sscanf(e->d_name, "node%d", &node) == 1)
-            n += node_number(root, node, "MemTotal") > 0;
+            n += memory_node_total_bytes(root, node) > 0;
     return n > 1;
 }
 

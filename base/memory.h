@@ -11,6 +11,9 @@ enum { MEMORY_UNKNOWN = -1 };
 // The kernel's own estimate (MemAvailable): what can be had without swapping.
 int64_t memory_available_bytes(const char *root);
 
+// All that node `node` (OS number) has now.
+int64_t memory_node_total_bytes(const char *root, int node);
+
 // Of node `node` (OS number): free, and half of the page cache and slabs that can be dropped. On a
 // machine with one memory node it is the machine's number.
 int64_t memory_node_available_bytes(const char *root, int node);

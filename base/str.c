@@ -275,6 +275,11 @@ int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, 
     return 0;
 }
 
+bool file_is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 int file_read_text(const char *path, char *out, size_t room)
 {
     CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -35,5 +36,6 @@ void str_from_ids(const int *ids, int n, char *out, size_t room);
 int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, int *n,
                  struct err *err);
 
+bool file_is_same(const struct stat *a, const struct stat *b); // by device and inode
 // Reads a small file whole (≤ room-1 bytes), drops trailing white space. -1 with errno set.
 int file_read_text(const char *path, char *out, size_t room);

@@ -84,7 +84,9 @@ void place_wanted(struct place *p)
 int place_node_of_cpu(int cpu)
 {
     char path[80];
-    for (int node = 0; numa_available() >= 0 && cpu >= 0 && node <= numa_max_node(); node++) {
+    if (cpu < 0 || numa_available() < 0)
+        return -1;
+    for (int node = 0; node <= numa_max_node(); node++) {
         snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpu%d", node, cpu);
         if (access(path, F_OK) == 0)
             return node;

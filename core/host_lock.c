@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 // Reading is all that a lock needs. A file of somebody else in a directory of everybody must not be
 // opened for making (fs.protected_regular), hence the two steps.
@@ -40,6 +41,5 @@ int host_lock_take(const char *path)
 bool host_lock_is_named(int lock, const char *path)
 {
     struct stat ours, named;
-    return fstat(lock, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-           ours.st_ino == named.st_ino;
+    return fstat(lock, &ours) == 0 && lstat(path, &named) == 0 && file_is_same(&ours, &named);
 }

@@ -2,6 +2,7 @@
 #include "core/machine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "core/probe.h"
 #include "core/readings.h"
@@ -31,13 +33,9 @@ static bool add_file(struct buf *out, const char *root, const char *name, char *
 // Parts of a node's memory come and go too: its size tells.
 static bool add_node(struct buf *out, const char *root, int node)
 {
-    char path[400], text[4096];
-    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/meminfo", root, node);
-    if (file_read_text(path, text, sizeof text) < 0)
-        return false;
-    const char *size = strstr(text, "MemTotal:");
-    buf_fmt(out, "node%d %lld kB\n", node, size ? strtoll(strchr(size, ':') + 1, NULL, 10) : 0);
-    return true;
+    int64_t bytes = memory_node_total_bytes(root, node);
+    buf_fmt(out, "node%d %" PRId64 "\n", node, bytes);
+    return bytes != MEMORY_UNKNOWN;
 }
 
 static bool add_nodes(struct buf *out, const char *root, const char *list)
@@ -100,10 +98,7 @@ int machine_refresh(struct machine *m, struct machine *was, const char *root, st
         return 0;
     if (machine_read(&got, root, err) < 0)
         return -1;
-    if (was)
-        *was = *m;
-    else
-        machine_fini(m);
+    *was = *m;
     *m = got;
     return 1;
 }

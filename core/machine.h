@@ -12,8 +12,8 @@ struct machine {
     char *topology_xml; // hwloc's own XML; owned
     struct fingerprint fingerprint;
     char hostname[64];
-    char
-        *seen; // what comes and goes, as the kernel told it then; owned; NULL: it could not be read
+    // What comes and goes, as the kernel told it then; owned; NULL: it could not be read.
+    char *seen;
 };
 
 // CPUs and nodes are `allowed` that the kernel lets this process use (cpuset and affinity).
@@ -23,7 +23,7 @@ struct machine {
 int machine_read(struct machine *m, const char *root, struct err *err);
 // CPUs and memory come and go (hot-unplug, chcpu, chmem), and what of them this process may use
 // (cpusets). 1: they have, and the machine was read again; what it was is in *was, for the caller
-// to machine_fini, unless that is NULL. 0: it is as it was, or cannot be looked at now. -1: *m and
+// to machine_fini. 0: it is as it was, or cannot be looked at now. -1: *m and
 // *was are unchanged. Four small files and one for each node: about 50 us on two nodes.
 int machine_refresh(struct machine *m, struct machine *was, const char *root, struct err *err);
 void machine_fini(struct machine *m);

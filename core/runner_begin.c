@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runner_begin.h"
-#include "core/runner_machine.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "core/runner_machine.h"
 #include "core/store_keep.h"
 
 enum { FINDINGS_MAX = 24 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runner_result.h"
-#include "core/runner_machine.h"
 
 #include <inttypes.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/run_metrics.h"
+#include "core/runner_machine.h"
 
 static void add_suffered(struct job *j, struct admitter *a)
 {

@@ -20,7 +20,7 @@ static bool is_same(int a, int b)
 {
     struct stat one, other;
     return a >= 0 && b >= 0 && fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
-           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+           file_is_same(&one, &other);
 }
 
 // *fd takes the place of what we hold, unless that is the same file.

@@ -312,10 +312,11 @@ static void write_memory(const char *root, int node, long long kib)
 static bool refreshed(struct machine *m, const char *root, int want)
 {
     struct err err = {0};
-    int got = machine_refresh(m, NULL, root, &err);
+    struct machine was CLEANUP(machine_fini) = {0};
+    int got = machine_refresh(m, &was, root, &err);
     if (got != want)
         printf("# %d: %s\n", got, err.text);
-    return got == want && machine_refresh(m, NULL, root, &err) == 0; // and no more
+    return got == want && machine_refresh(m, &was, root, &err) == 0; // and no more
 }
 
 static void memory_comes_and_goes(void)
