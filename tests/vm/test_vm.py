@@ -38,7 +38,7 @@ def split(answers, *at):
 def placed(answer):
     """[(cpu, node of its memory)] of a finished run, with every page where it was wanted."""
     assert answer["status"] == 202, answer
-    assert answer["run"]["state"] == "succeeded", (answer["run"], answer["log"])
+    assert answer["run"]["state"] == "succeeded", (answer["run"]["error"], answer["log"], answer["run"])
     ranks = sorted(answer["matrix"]["ranks"], key=lambda r: r["rank"])
     for r in ranks:
         assert r["cpu"] == r["cpu_wanted"], r
