@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "api/shared_body.h"
 #include "base/buf.h"
 #include "base/embedded.h"
 #include "base/err.h"
@@ -63,6 +64,7 @@ struct reply {
     const char *type;            // a constant
     struct buf body;             // owned
     const struct embedded *file; // instead of body: part of the program
+    struct shared_body *shared;  // instead of body: a reference of its own
     bool store;                  // may be kept by the client if it asks again (ETag)
     bool close;                  // the connection cannot be used further
     const char *allow;           // for 405
@@ -91,12 +93,16 @@ int request_query_bool(const struct request *q, const char *name, bool *out, str
 
 void reply_fini(struct reply *r);
 int reply_json(struct reply *r, int status, struct buf *body, struct err *err); // takes the body
+void reply_shared(struct reply *r, int status,
+                  struct shared_body *body); // JSON; takes the reference
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err);
 int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms);
 int reply_stream(struct reply *r, int64_t run_id, int64_t after);
 // RFC 9457. `blockers` is a JSON array or NULL.
 void reply_problem(struct reply *r, const struct request *q, const struct err *err,
                    const char *blockers);
+// What it sends, wherever it is kept; borrowed.
+const char *reply_bytes(const struct reply *r, size_t *n);
 // "\"<hash of the body>\"" into etag; "" if this reply has none.
 void reply_etag(const struct reply *r, char *etag, size_t room);
 bool reply_matches(const char *if_none_match, const char *etag);

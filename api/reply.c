@@ -6,9 +6,12 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 
+static const char json_type[] = "application/json";
+
 void reply_fini(struct reply *r)
 {
     buf_free(&r->body);
+    shared_body_unref(r->shared);
     *r = (struct reply){0};
 }
 
@@ -29,7 +32,16 @@ static int take_body(struct reply *r, int status, const char *type, struct buf *
 int reply_json(struct reply *r, int status, struct buf *body, struct err *err)
 {
     buf_char(body, '\n'); // friendly to a terminal
-    return take_body(r, status, "application/json", body, err);
+    return take_body(r, status, json_type, body, err);
+}
+
+void reply_shared(struct reply *r, int status, struct shared_body *body)
+{
+    shared_body_unref(r->shared);
+    r->kind = REPLY_WHOLE;
+    r->status = status;
+    r->type = json_type;
+    r->shared = body;
 }
 
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err)
@@ -81,7 +93,14 @@ void reply_problem(struct reply *r, const struct request *q, const struct err *e
         r->type = "application/problem+json";
     }
     r->file = NULL;
+    shared_body_unref(steal_ptr(&r->shared));
     r->store = false;
+}
+
+const char *reply_bytes(const struct reply *r, size_t *n)
+{
+    *n = r->file ? r->file->size : r->shared ? r->shared->n : r->body.len;
+    return r->file ? r->file->data : r->shared ? r->shared->data : r->body.data;
 }
 
 // FNV-1a over words of 8 bytes: not for enemies, only to see whether our own text has changed. The
@@ -100,11 +119,11 @@ static uint64_t hash_of(const char *data, size_t n)
 
 void reply_etag(const struct reply *r, char *etag, size_t room)
 {
-    const char *data = r->file ? r->file->data : r->body.data;
-    size_t n = r->file ? r->file->size : r->body.len;
+    size_t n;
     *etag = '\0';
     if (!r->store || r->status != 200)
         return;
+    const char *data = reply_bytes(r, &n);
     snprintf(etag, room, "\"%016" PRIx64 "\"", hash_of(data, n));
 }
 

@@ -12,7 +12,7 @@ struct run_bodies {
     size_t bytes;
     struct {
         int64_t id; // 0: empty
-        struct buf body;
+        struct shared_body *body;
     } slots[RUN_BODIES_MAX]; // a run has one place: its number modulo their count
 };
 
@@ -31,7 +31,7 @@ struct run_bodies *run_bodies_new(struct store *s, struct err *err)
 static void forget_all(struct run_bodies *b)
 {
     for (int i = 0; i < RUN_BODIES_MAX; i++) {
-        buf_free(&b->slots[i].body);
+        shared_body_unref(steal_ptr(&b->slots[i].body));
         b->slots[i].id = 0;
     }
     b->bytes = 0;
@@ -53,27 +53,29 @@ bool run_bodies_has(struct run_bodies *b, int64_t id)
     return b->slots[id % RUN_BODIES_MAX].id == id;
 }
 
-bool run_bodies_get(struct run_bodies *b, int64_t id, struct buf *body)
+struct shared_body *run_bodies_get(struct run_bodies *b, int64_t id)
 {
-    if (!run_bodies_has(b, id))
-        return false;
-    const struct buf *kept = &b->slots[id % RUN_BODIES_MAX].body;
-    buf_add(body, kept->data, kept->len);
-    return buf_ok(body);
+    return run_bodies_has(b, id) ? shared_body_ref(b->slots[id % RUN_BODIES_MAX].body) : NULL;
+}
+
+static size_t bytes_of(const struct shared_body *s)
+{
+    return s ? sizeof *s + s->n : 0;
 }
 
 void run_bodies_put(struct run_bodies *b, int64_t id, const struct buf *body)
 {
-    CLEANUP_BUF struct buf copy = BUF_INIT;
     int at = (int)(id % RUN_BODIES_MAX);
-    buf_add(&copy, body->data, body->len);
-    if (b->version != store_version(b->store) || !buf_ok(&copy) || copy.room > RUN_BODIES_BYTES)
+    if (b->version != store_version(b->store) ||
+        sizeof(struct shared_body) + body->len > RUN_BODIES_BYTES)
         return;
-    if (b->bytes - b->slots[at].body.room + copy.room > RUN_BODIES_BYTES)
+    struct shared_body *copy = shared_body_new(body->data, body->len);
+    if (!copy)
+        return;
+    if (b->bytes - bytes_of(b->slots[at].body) + bytes_of(copy) > RUN_BODIES_BYTES)
         forget_all(b);
-    b->bytes += copy.room - b->slots[at].body.room;
-    buf_free(&b->slots[at].body);
+    b->bytes += bytes_of(copy) - bytes_of(b->slots[at].body);
+    shared_body_unref(b->slots[at].body);
     b->slots[at].id = id;
     b->slots[at].body = copy;
-    copy = BUF_INIT;
 }

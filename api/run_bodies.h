@@ -5,6 +5,7 @@
 // There is no second truth: what is kept counts only while the database is exactly the one that it
 // was read from (store_version), so any write forgets all of it.
 #pragma once
+#include "api/shared_body.h"
 #include "base/buf.h"
 #include "core/store.h"
 
@@ -17,7 +18,7 @@ struct run_bodies *run_bodies_new(struct store *s, struct err *err);
 void run_bodies_free(struct run_bodies *b); // NULL is fine
 
 bool run_bodies_has(struct run_bodies *b, int64_t id); // so it is over
-// Copies what is kept of run id into *body, which is empty. False: nothing is.
-bool run_bodies_get(struct run_bodies *b, int64_t id, struct buf *body);
+// A reference of the caller's own to what is kept of run id. NULL: nothing is.
+struct shared_body *run_bodies_get(struct run_bodies *b, int64_t id);
 // To be called only for a run that is over, with no write since it was read.
 void run_bodies_put(struct run_bodies *b, int64_t id, const struct buf *body);

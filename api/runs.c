@@ -16,15 +16,20 @@ static int send_run(struct request *q, struct reply *r, int64_t id, int status, 
 {
     CLEANUP(run_fini) struct run run = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (run_bodies_get(q->api->bodies, id, &body))
-        return reply_json(r, status, &body, err);
+    struct shared_body *kept = run_bodies_get(q->api->bodies, id);
+    if (kept) {
+        reply_shared(r, status, kept);
+        return 0;
+    }
     if (runner_run_get(q->api->runner, id, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     run_write_json(&run, &w, NULL);
-    if (run_state_final(run.state) && buf_ok(&body))
-        run_bodies_put(q->api->bodies, id, &body);
-    return reply_json(r, status, &body, err);
+    if (reply_json(r, status, &body, err) < 0)
+        return -1;
+    if (run_state_final(run.state))
+        run_bodies_put(q->api->bodies, id, &r->body);
+    return 0;
 }
 
 // Waits once if the client wants to and the run is not over. 1: waiting.

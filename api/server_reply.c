@@ -58,9 +58,13 @@ static void add_headers(struct MHD_Response *m, const struct call *c, const char
     add_page_headers(m, r);
 }
 
-static uint64_t reply_bytes(const struct reply *r)
+static struct MHD_Response *shared_response(struct reply *r)
 {
-    return r->file ? r->file->size : r->body.len;
+    struct MHD_Response *m = MHD_create_response_from_buffer_with_free_callback_cls(
+        r->shared->n, r->shared->data, shared_body_unref, r->shared);
+    if (m)
+        r->shared = NULL; // the library gives the reference back
+    return m;
 }
 
 static struct MHD_Response *body_response(struct reply *r, bool without)
@@ -68,6 +72,8 @@ static struct MHD_Response *body_response(struct reply *r, bool without)
     if (r->file && !without)
         return MHD_create_response_from_buffer(r->file->size, (void *)(uintptr_t)r->file->data,
                                                MHD_RESPMEM_PERSISTENT);
+    if (r->shared && !without)
+        return shared_response(r);
     size_t n = without ? 0 : r->body.len;
     if (!n)
         return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
@@ -93,10 +99,12 @@ enum MHD_Result call_send(struct call *c)
 {
     char etag[24];
     reply_etag(&c->r, etag, sizeof etag);
+    size_t n;
     bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
     int status = same ? 304 : c->r.status;
     audit_request(&c->server->audit, &c->q, c->line, status, clock_mono_ms());
-    line_allow(c->line, line_time(LINE_ANSWER_MS, reply_bytes(&c->r)));
+    reply_bytes(&c->r, &n);
+    line_allow(c->line, line_time(LINE_ANSWER_MS, n));
     return call_queue(c, body_response(&c->r, same), status, etag);
 }
 

@@ -4,8 +4,9 @@
 #include "api/server_parts.h"
 #include "base/cleanup.h"
 
-// Waiters are told so many a round, about 2 ms, and other requests have their turn between.
-enum { WAKE_BATCH = 64 };
+// Waiters are told so many a round, about 4 ms, and other requests have their turn between. Each
+// round costs more the more wait: the library looks at all of them.
+enum { WAKE_BATCH = 128 };
 
 // Nothing ends a suspended connection but this, so the call is there when its turn comes.
 void call_resume(void *call)

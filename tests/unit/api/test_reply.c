@@ -26,6 +26,28 @@ static void test_problem(void)
     reply_fini(&r);
 }
 
+static void test_shared(void)
+{
+    struct reply own = {.status = 200, .store = true}, r = {.store = true};
+    char one[24], two[24];
+    struct shared_body *body = shared_body_new("{}\n", 3);
+    CHECK(body, "bytes that are shared");
+    buf_str(&own.body, "{}\n");
+    reply_shared(&r, 200, shared_body_ref(body));
+    reply_etag(&own, one, sizeof one);
+    reply_etag(&r, two, sizeof two);
+    CHECK_STR(two, one, "shared or its own, one text has one tag");
+    reply_shared(&r, 200, shared_body_ref(body));
+    CHECK(body->refs == 2, "a reply has one reference");
+    const struct request q = {.id = "abc"};
+    const struct err err = {.code = ERR_INTERNAL};
+    reply_problem(&r, &q, &err, NULL);
+    CHECK(body->refs == 1 && r.body.len, "a problem takes its place");
+    reply_fini(&r);
+    reply_fini(&own);
+    shared_body_unref(body);
+}
+
 static void test_etag(void)
 {
     struct reply r = {.status = 200, .store = true};
@@ -94,6 +116,7 @@ static void test_wait(void)
 int main(void)
 {
     test_problem();
+    test_shared();
     test_etag();
     test_split();
     test_wait();

@@ -21,9 +21,11 @@ static void put(int64_t id, const char *text, size_t n)
 
 static bool kept(int64_t id, const char *text)
 {
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    bool has = run_bodies_get(bodies, id, &body);
-    return has == run_bodies_has(bodies, id) && has && strcmp(buf_text(&body), text) == 0;
+    struct shared_body *body = run_bodies_get(bodies, id);
+    bool same = body && body->n == strlen(text) && memcmp(body->data, text, body->n) == 0;
+    bool has = run_bodies_has(bodies, id);
+    shared_body_unref(body);
+    return has && same;
 }
 
 static int64_t finished_run(void)
@@ -60,6 +62,20 @@ static void test_writes(void)
     put(a, "five", 1);
     CHECK(store_set_aside(store, "a test", &err) == 0 && !run_bodies_has(bodies, a),
           "a fresh database forgets: %s", err.text);
+}
+
+static void test_references(void)
+{
+    const int64_t id = finished_run();
+    run_bodies_has(bodies, id);
+    put(id, "whole", 1);
+    struct shared_body *one = run_bodies_get(bodies, id), *two = run_bodies_get(bodies, id);
+    CHECK(one && one == two, "two answers have the same bytes");
+    finished_run();
+    CHECK(!run_bodies_has(bodies, id) && strcmp(one->data, "whole") == 0,
+          "what is being sent outlives what is kept");
+    shared_body_unref(one);
+    shared_body_unref(two);
 }
 
 static void test_late_put(void)
@@ -104,6 +120,7 @@ int main(void)
     if (!bodies)
         return tap_done();
     test_writes();
+    test_references();
     test_late_put();
     test_room();
     run_bodies_free(bodies);
