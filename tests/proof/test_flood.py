@@ -24,7 +24,7 @@ SYSTEM = pathlib.Path(__file__).resolve().parents[1] / "system"
 spec = importlib.util.spec_from_file_location("system_conftest", SYSTEM / "conftest.py")
 system = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(system)
-numaprobed, make_daemon = system.numaprobed, system.make_daemon
+numaprobed, make_daemon, until = system.numaprobed, system.make_daemon, system.until
 
 SECONDS = int(os.environ.get("NUMAPROBE_FLOOD_S", "10"))
 POSTS = int(os.environ.get("NUMAPROBE_FLOOD_POSTS", "1000"))
@@ -59,13 +59,6 @@ def drained(daemon):
             pass  # closed by who stops the daemon
     threading.Thread(target=read, daemon=True).start()
     return daemon
-
-
-def until(what, timeout=30):
-    end = time.monotonic() + timeout
-    while not what():
-        assert time.monotonic() < end, "it did not happen in time"
-        select.select([], [], [], 0.05)
 
 
 def open_files(daemon):
@@ -171,8 +164,8 @@ def test_connections_that_do_nothing(make_daemon, connections, capsys):
         held = [life for life in result["lives"] if life > DEADLINE_S / 2]
         assert len(held) >= 2 * EACH, "each had its time"
         assert most_files > 2 * EACH
-    until(lambda: open_files(daemon) <= files + 2)
-    until(lambda: private_kib(daemon) <= memory + 1024)
+    until(lambda: open_files(daemon) <= files + 2, 30)
+    until(lambda: private_kib(daemon) <= memory + 1024, 30)
     assert daemon.get("/healthz").status == 200
     times.sort()
     p99 = times[int(len(times) * 0.99)]

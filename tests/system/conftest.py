@@ -29,6 +29,15 @@ def build_dir():
     return pathlib.Path(os.environ.get("NUMAPROBE_BUILD", ROOT / "build" / "dev"))
 
 
+def until(what, timeout=20):
+    """What what() gives once that is true. For what the kernel shows and tells nobody."""
+    end = time.monotonic() + timeout
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not happen in time"
+        select.select([], [], [], 0.02)
+    return found
+
+
 @pytest.fixture(scope="session", autouse=True)
 def open_to_ranks(tmp_path_factory):
     """Folders of tests lie where the account of the ranks can enter. Not in pytest's own place: each session that starts

@@ -6,11 +6,10 @@ import resource
 import select
 import socket
 import subprocess
-import time
 
 import pytest
 
-from conftest import FAKE_BENCH, fake_bench_env, read_answer
+from conftest import FAKE_BENCH, fake_bench_env, read_answer, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
@@ -48,13 +47,6 @@ def cancel(daemon, run):
 
 def descriptors(daemon):
     return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
-
-
-def until(what, timeout=20):
-    end = time.monotonic() + timeout
-    while not what():
-        assert time.monotonic() < end, "it did not happen in time"
-        select.select([], [], [], 0.02)
 
 
 def test_all_are_told(held):
