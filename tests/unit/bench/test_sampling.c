@@ -174,7 +174,11 @@ static void real(struct sampler *s)
     sum_up(s, NULL, &c, &clean);
     CHECK(c.v[CELL_MEDIAN] > 0.3 && c.v[CELL_MEDIAN] < 100, "64 KiB take %.2f ns a hop",
           c.v[CELL_MEDIAN]);
-    CHECK(c.v[CELL_LO] <= c.v[CELL_MEDIAN] && c.v[CELL_MEDIAN] <= c.v[CELL_HI], "lo, median, hi");
+    if (c.v[CELL_N] < 2) // a machine so busy that the least disturbed stands in
+        CHECK(isnan(c.v[CELL_LO]) && isnan(c.v[CELL_HI]), "one sample has no interval");
+    else
+        CHECK(c.v[CELL_LO] <= c.v[CELL_MEDIAN] && c.v[CELL_MEDIAN] <= c.v[CELL_HI],
+              "lo, median, hi");
     free(memory);
 }
 
