@@ -23,7 +23,8 @@
 
 // How many connections there may be is the configuration's to say (api.h).
 enum {
-    // Headers as they came and as the library lists them: 8 KiB of a cookie-laden browser twice.
+    // Headers as they came and as the library lists them; of cookies, which browsers send whatever
+    // the port, a copy too: 5 KiB of them, or 12 KiB of headers without.
     CONNECTION_MEMORY = 16384,
     DESCRIPTORS_SPARE = 256, // besides connections: database, a run, a backup, the library's
     CROWD = 64,              // so many connections at once: 1 MiB that came and may go again

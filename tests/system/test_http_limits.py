@@ -86,6 +86,8 @@ def test_ambiguous_is_refused_and_closed(daemon, name, unix):
     assert b'"status":"ok"' not in data
 
 
+MANY = b"".join(b"X-Header-%d: some value of a browser\r\n" % i for i in range(20))
+COOKIE = b"name=" + b"v" * 95 + b"; "
 PLAIN = {
     "nothing but a host": get(HOST),
     "no blank after the colon": get(b"Host:localhost\r\nAccept:*/*\r\n"),
@@ -94,12 +96,32 @@ PLAIN = {
     "with a query": get(HOST + b"Accept: */*\r\n", b"/readyz?verbose"),
     "as browsers do": get(HOST + b"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n"
                           b"Accept-Language: en\r\nAccept-Encoding: gzip, deflate\r\nCookie: a=b; c=\"d\"\r\n"),
+    "5 KiB of cookies": get(HOST + MANY + b"Cookie: " + COOKIE * 50 + b"z=\r\n"),
+    "12 KiB of headers": get(HOST + MANY + b"X: " + b"x" * 11264 + b"\r\n"),
+}
+LARGE = {
+    "cookies": get(HOST + MANY + b"Cookie: " + COOKIE * 100 + b"z=\r\n"),
+    "headers": get(HOST + MANY + b"X: " + b"x" * 16384 + b"\r\n"),
+    "target": get(HOST, b"/healthz?x=" + b"x" * 16384),
+    "lines": get(HOST + b"".join(b"X%d: x\r\n" % i for i in range(64))),
 }
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_is_served(daemon, name):
     assert daemon.raw(PLAIN[name])[0] == 200
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_too_large_ends_its_connection_only(daemon, name):
+    with connection(daemon, False) as s:
+        data = b""
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            s.sendall(LARGE[name])
+            while more := s.recv(65536):
+                data += more
+    assert not data or data.split()[1] in (b"400", b"414", b"431"), data
+    assert daemon.raw(GOOD)[0] == 200
 
 
 def test_one_connection_may_ask_often(daemon):
