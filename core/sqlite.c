@@ -55,11 +55,15 @@ static int nap(sqlite3_vfs *vfs, int us)
     return vfs_sleep(vfs, us < NAP_MAX_US ? us : NAP_MAX_US);
 }
 
-static int wait_busy(void *ctx, int times)
+static int wait_busy(void *most_ms, int times)
 {
-    (void)ctx;
     poll(NULL, 0, BUSY_STEP_MS);
-    return times < SQ_BUSY_MS / BUSY_STEP_MS;
+    return times < (int)(intptr_t)most_ms / BUSY_STEP_MS;
+}
+
+void sq_wait(sqlite3 *db, int ms)
+{
+    sqlite3_busy_handler(db, wait_busy, (void *)(intptr_t)ms);
 }
 
 // The usual one, which naps shorter. NULL without memory: opening then says so.
@@ -82,7 +86,7 @@ int sq_open(sqlite3 **out, const char *path, int flags, struct err *err)
     int rc = sqlite3_open_v2(path, out, flags | SQLITE_OPEN_EXRESCODE, vfs_name());
     if (rc != SQLITE_OK)
         return sq_fail(err, *out, rc, path);
-    sqlite3_busy_handler(*out, wait_busy, NULL);
+    sq_wait(*out, SQ_BUSY_MS);
     return 0;
 }
 

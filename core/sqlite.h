@@ -7,11 +7,12 @@
 
 #include "base/err.h"
 
-// As sqlite3_open_v2, with extended error codes. Waits at most SQ_BUSY_MS for another program that
-// has the database locked, and a fifth of a second where locks cannot be had at all. *out may be
-// set on failure too, and is closed by the caller.
+// As sqlite3_open_v2, with extended error codes. Its statements wait at most SQ_BUSY_MS for another
+// program that has the database locked, and a fifth of a second where locks cannot be had at all.
+// *out may be set on failure too, and is closed by the caller.
 enum { SQ_BUSY_MS = 5000 };
 int sq_open(sqlite3 **out, const char *path, int flags, struct err *err);
+void sq_wait(sqlite3 *db, int ms); // so long from now on
 // What SQLite said, as an error: ERR_STORAGE for what a person can mend (disk full, I/O, read-only,
 // busy, no database at all), ERR_DAMAGED, ERR_NO_MEMORY, else ERR_INTERNAL. Returns -1.
 int sq_fail(struct err *err, sqlite3 *db, int rc, const char *what);

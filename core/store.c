@@ -22,7 +22,10 @@
 #include "schema/schema.h"
 
 // quick_check reads about 300 MB/s: 50 ms of the 300 that a start may take.
-enum { CHECK_WHOLE_BYTES = 16 << 20 };
+enum {
+    CHECK_WHOLE_BYTES = 16 << 20,
+    SERVING_BUSY_MS = 200, // while another program writes, nobody is served
+};
 
 static const char *const sql[STORE_QUERIES] = {
     [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec) "
@@ -311,6 +314,7 @@ int store_db_open(struct store *s, struct err *err)
         check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
         prepare_all(s, err) < 0 || read_numbers(s, err) < 0)
         return -1;
+    sq_wait(s->db, SERVING_BUSY_MS);
     if (!s->opened)
         store_queue_keep(s, 0);
     s->opened = true;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What lasts: labels, retention, backup and restore, damaged databases. Black box, with the fake bench."""
+import contextlib
 import json
 import os
 import pathlib
@@ -532,3 +533,25 @@ def test_a_reader_that_leaves_takes_nothing(make_daemon):
     again = make(make_daemon, home=daemon.home)
     assert ids(again) == [second, first]
     assert again.get(f"/v1/runs/{second}").json["state"] == "succeeded"
+
+
+def test_a_result_waits_for_the_database(make_daemon, tmp_path):
+    """While a shell holds a transaction open, others are served; what cannot be stored is tried again, soon at first:
+    then it is as if nothing had been."""
+    tmp_path.chmod(0o755)
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
+    next(e for e in daemon.events(run) if e[2]["state"] == "running")
+    with contextlib.closing(sqlite3.connect(database(daemon), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert daemon.post(f"/v1/runs/{run}/cancel").status in (200, 202)
+        while sum("event=run.store" in line for line in daemon.log) < 3:
+            daemon.wait_for_line("event=run.store", 4)  # after 0.45, 0.7 and 1.2 s
+        assert any("another program has the database locked" in line for line in daemon.log)
+        assert daemon.get(f"/v1/runs/{run}").json["state"] == "running"
+        refused = label(daemon, run, "x")
+        assert refused.status == 507 and "locked" in refused.json["detail"]
+        other.execute("ROLLBACK")
+    assert daemon.get(f"/v1/runs/{run}?wait=20").json["state"] == "canceled"
