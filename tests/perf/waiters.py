@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A crowd that waits for one run: what each costs the daemon, how soon all are told, and what another
-client sees meanwhile.
+"""A crowd that waits for one run: what each costs the daemon, how soon all are told, what another client sees
+meanwhile; and, in turns, how soon a bare libmicrohttpd tells such a crowd (tests/perf/http_bare, where it is built).
 
 usage: waiters.py BUILD [--waiters=5000] [--rounds=3]
 """
@@ -12,6 +12,7 @@ import resource
 import select
 import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -29,13 +30,13 @@ SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
 
 
 class Crowd:
-    """n sockets that have asked to be told when a run is over."""
+    """n sockets that have asked for what is answered later."""
 
-    def __init__(self, daemon, run, n):
+    def __init__(self, port, target, n):
         self.epoll, self.sockets = select.epoll(), {}
-        ask = f"GET /v1/runs/{run}?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        ask = f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
         for i in range(n):
-            s = socket.create_connection(("127.0.0.1", daemon.port), timeout=20)
+            s = socket.create_connection(("127.0.0.1", port), timeout=20)
             s.sendall(ask)
             s.setblocking(False)
             self.epoll.register(s, select.EPOLLIN | select.EPOLLET)
@@ -84,7 +85,7 @@ class Other(threading.Thread):
 def one_round(daemon, n):
     run = daemon.post("/v1/runs", SPEC).json["id"]  # it waits behind one that hangs
     before = memory(daemon.process.pid)
-    crowd = Crowd(daemon, run, n)
+    crowd = Crowd(daemon.port, f"/v1/runs/{run}?wait=60", n)
     daemon.get("/healthz")  # comes after the last of them in the daemon's queue
     each = (memory(daemon.process.pid)[1] - before[1]) / n
     other = Other(daemon)
@@ -106,6 +107,35 @@ def one_round(daemon, n):
     print(f"{n} waiters: {each:.1f} KiB each; told {status}, first after {times[0] * 1e3:.0f} ms, last "
           f"{times[-1] * 1e3:.0f} ms ({used * 1e3:.0f} ms of CPU); /healthz meanwhile: {len(other.times)} asked, "
           f"{other.failed} failed, slowest {max(other.times) * 1e3:.1f} ms (calm median {calm * 1e3:.2f})")
+    return times[-1]
+
+
+class Bare:
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
+
+    def get(self):
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        c.request("GET", "/")
+        c.getresponse().read()
+        c.close()
+
+    def one_round(self, n):
+        crowd = Crowd(self.port, "/wait", n)
+        self.get()  # comes after the last of them in its queue
+        began, used = time.monotonic(), cpu_s(self.process.pid)
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        status, times = crowd.told(began)
+        used = cpu_s(self.process.pid) - used
+        crowd.close()
+        print(f"{n} of a bare libmicrohttpd: told {status}, last {max(times) * 1e3:.0f} ms ({used * 1e3:.0f} ms of CPU)")
+        return max(times)
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def main():
@@ -121,15 +151,21 @@ def main():
         daemon = Daemon(args.build / "daemon" / "numaprobed", home,
                         {**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)},
                         [f"--connections={min(16384, 2 * args.waiters + 64)}", "--socket=none"]).start()
+        program = args.build / "tests/perf/http_bare"
+        bare = Bare(program) if program.exists() else None
         try:
             pathlib.Path(home).chmod(0o755)
             daemon.post("/v1/runs", SPEC)
-            for _ in range(args.rounds):
-                one_round(daemon, args.waiters)
+            pairs = [(one_round(daemon, args.waiters), bare.one_round(args.waiters) if bare else None)
+                     for _ in range(args.rounds)]
             time.sleep(1)
             print("afterwards: RSS %d KiB, private %d KiB" % memory(daemon.process.pid)[:2])
+            print(f"last told: median {statistics.median(p[0] for p in pairs) * 1e3:.0f} ms", end="")
+            print(f", {statistics.median(p[0] / p[1] for p in pairs):.2f} times a bare libmicrohttpd" if bare else "")
         finally:
             daemon.stop()
+            if bare:
+                bare.stop()
 
 
 if __name__ == "__main__":
