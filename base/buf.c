@@ -34,6 +34,11 @@ bool buf_any_failed(void)
     return any_failed;
 }
 
+void buf_fail(struct buf *b)
+{
+    b->failed = any_failed = true;
+}
+
 static bool buf_reserve(struct buf *b, size_t extra)
 {
     if (b->failed)
@@ -46,7 +51,7 @@ static bool buf_reserve(struct buf *b, size_t extra)
         room *= 2;
     char *data = room >= need ? realloc(b->data, room) : NULL;
     if (!data) {
-        b->failed = any_failed = true;
+        buf_fail(b);
         return false;
     }
     b->data = data;

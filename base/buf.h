@@ -20,6 +20,7 @@ bool buf_ok(const struct buf *b);
 // Some buffer of this program could not grow, at any time: a command that prints one answer asks at
 // its end.
 bool buf_any_failed(void);
+void buf_fail(struct buf *b);  // as if it could not grow
 void buf_reset(struct buf *b); // empty, keeps the memory
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_str(struct buf *b, const char *s);

@@ -139,6 +139,8 @@ static void print_picture(const struct cli *c, const struct json *answer)
     int n = 0, room = json_count(points);
     CLEANUP_MEM double *v = calloc((size_t)room + 1, sizeof *v);
     CLEANUP_BUF struct buf line = BUF_INIT;
+    if (!v)
+        buf_fail(&line); // it is said at the end
     if (!v || room < 2 || !print_unicode(c))
         return;
     for (const struct json *p = json_first(points); p; p = json_next(p))

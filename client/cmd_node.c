@@ -17,14 +17,18 @@ static void list_ids(const struct json *array, struct buf *out)
     CLEANUP_MEM int *ids = calloc((size_t)json_count(array) + 1, sizeof *ids);
     CLEANUP_MEM char *text = calloc(room, 1);
     int n = 0;
-    for (const struct json *v = json_first(array); ids && v; v = json_next(v)) {
+    if (!ids || !text) {
+        buf_fail(out);
+        return;
+    }
+    for (const struct json *v = json_first(array); v; v = json_next(v)) {
         int64_t i;
         if (json_i64(v, &i))
             ids[n++] = (int)i;
     }
-    if (n && text)
+    if (n)
         str_from_ids(ids, n, text, room);
-    buf_str(out, n && text ? text : "-");
+    buf_str(out, n ? text : "-");
 }
 
 static void print_nodes(const struct json *topology, const struct cli *c)

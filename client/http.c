@@ -22,6 +22,7 @@ void http_reply_free(struct http_reply *r)
 struct transfer {
     CURL *curl;
     struct curl_slist *headers;
+    CURLcode refused; // the first option that curl could not take
     struct http_reply *reply;
     // Event stream: lines are cut here.
     event_fn *fn;
@@ -66,41 +67,59 @@ static int check_interrupt(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, 
     return http_interrupted;
 }
 
+// Texts are copied: without memory a token, a certificate or the key that makes a request one of
+// its own would silently not be sent.
+static void set_text(struct transfer *t, CURLoption option, const char *text)
+{
+    CURLcode rc = curl_easy_setopt(t->curl, option, text);
+    if (!t->refused)
+        t->refused = rc;
+}
+
+static void add_header(struct transfer *t, const char *header)
+{
+    struct curl_slist *more = curl_slist_append(t->headers, header);
+    if (more)
+        t->headers = more;
+    else
+        t->refused = CURLE_OUT_OF_MEMORY;
+}
+
 // "unix:/path", "unix:///path" or "http(s)://host:port".
-static void set_address(CURL *curl, const char *base, const char *path)
+static void set_address(struct transfer *t, const char *base, const char *path)
 {
     char url[1200];
     if (str_starts(base, "unix:")) {
         const char *socket = base + strlen("unix:");
         while (socket[0] == '/' && socket[1] == '/')
             socket++;
-        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket);
+        set_text(t, CURLOPT_UNIX_SOCKET_PATH, socket);
         base = "http://localhost";
     }
     size_t n = strlen(base);
     while (n && base[n - 1] == '/')
         n--;
     snprintf(url, sizeof url, "%.*s%s", (int)n, base, path);
-    curl_easy_setopt(curl, CURLOPT_URL, url);
+    set_text(t, CURLOPT_URL, url);
 }
 
-static int set_trust(CURL *curl, const struct cli *c, struct err *err)
+static int set_trust(struct transfer *t, const struct cli *c, struct err *err)
 {
     char token[TOKEN_ROOM];
     if (token_find(c, token, err) < 0)
         return -1;
     if (*token) {
-        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-        curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, token);
+        curl_easy_setopt(t->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        set_text(t, CURLOPT_XOAUTH2_BEARER, token);
         explicit_bzero(token, sizeof token);
     }
     if (*c->cacert)
-        curl_easy_setopt(curl, CURLOPT_CAINFO, c->cacert);
+        set_text(t, CURLOPT_CAINFO, c->cacert);
     if (*c->cert)
-        curl_easy_setopt(curl, CURLOPT_SSLCERT, c->cert);
+        set_text(t, CURLOPT_SSLCERT, c->cert);
     if (*c->key)
-        curl_easy_setopt(curl, CURLOPT_SSLKEY, c->key);
-    curl_easy_setopt(curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+        set_text(t, CURLOPT_SSLKEY, c->key);
+    curl_easy_setopt(t->curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
     return 0;
 }
 
@@ -110,19 +129,25 @@ static int transfer_begin(struct transfer *t, const struct cli *c, const char *m
     t->curl = curl_easy_init();
     if (!t->curl)
         return err_set(err, ERR_NO_MEMORY, "", "curl cannot start");
-    set_address(t->curl, c->url, path);
-    curl_easy_setopt(t->curl, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(t->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    set_address(t, c->url, path);
+    set_text(t, CURLOPT_CUSTOMREQUEST, method);
+    set_text(t, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(t->curl, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(t->curl, CURLOPT_PROXY, "");
+    set_text(t, CURLOPT_PROXY, "");
     curl_easy_setopt(t->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(t->curl, CURLOPT_CONNECTTIMEOUT, 10L);
-    curl_easy_setopt(t->curl, CURLOPT_USERAGENT, "numaprobe/" NUMAPROBE_VERSION);
+    set_text(t, CURLOPT_USERAGENT, "numaprobe/" NUMAPROBE_VERSION);
     curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, check_interrupt);
     curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
-    return set_trust(t->curl, c, err);
+    return set_trust(t, c, err);
+}
+
+static CURLcode go(struct transfer *t)
+{
+    curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, t->headers);
+    return t->refused ? t->refused : curl_easy_perform(t->curl);
 }
 
 static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
@@ -132,6 +157,8 @@ static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
     if (rc == CURLE_WRITE_ERROR || rc == CURLE_FILESIZE_EXCEEDED)
         return err_set(err, ERR_UNREACHABLE, "url", "the answer of %s is larger than %d MiB",
                        c->url, HTTP_BODY_MAX >> 20);
+    if (rc == CURLE_OUT_OF_MEMORY)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the request");
     if (rc == CURLE_COULDNT_CONNECT)
         return err_set(err, ERR_UNREACHABLE, "url",
                        "no daemon answers at %.120s. Start one with: systemctl start numaprobed "
@@ -146,8 +173,7 @@ static int perform(struct transfer *t, const struct cli *c, struct err *err)
     curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(t->curl, CURLOPT_TIMEOUT, (long)c->timeout_s);
-    curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, t->headers);
-    CURLcode rc = curl_easy_perform(t->curl);
+    CURLcode rc = go(t);
     if (rc != CURLE_OK)
         return transfer_error(c, rc, err);
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->reply->status);
@@ -161,11 +187,11 @@ int http_call(const struct cli *c, const char *method, const char *path, const c
     if (transfer_begin(&t, c, method, path, err) < 0)
         return -1;
     if (body || strcmp(method, "POST") == 0) {
-        t.headers = curl_slist_append(t.headers, "Content-Type: application/json");
+        add_header(&t, "Content-Type: application/json");
         curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, body ? body : "");
     }
     if (header)
-        t.headers = curl_slist_append(t.headers, header);
+        add_header(&t, header);
     return perform(&t, c, err);
 }
 
@@ -177,7 +203,7 @@ int http_post(const struct cli *c, const char *path, const char *type, const str
     if (transfer_begin(&t, c, "POST", path, err) < 0)
         return -1;
     snprintf(header, sizeof header, "Content-Type: %s", type);
-    t.headers = curl_slist_append(NULL, header);
+    add_header(&t, header);
     curl_easy_setopt(t.curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
     curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, buf_text(body));
     return perform(&t, c, err);
@@ -259,7 +285,7 @@ int http_download(const struct cli *c, const char *path, int fd, struct http_rep
     curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_file);
     curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
     curl_easy_setopt(t.curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    CURLcode rc = curl_easy_perform(t.curl);
+    CURLcode rc = go(&t);
     errno = t.write_error;
     if (rc == CURLE_WRITE_ERROR && errno)
         return err_sys(err, "cannot write the file");
@@ -309,18 +335,17 @@ int http_events(const struct cli *c, const char *path, const char *last_id, even
     if (transfer_begin(&t, c, "GET", path, err) < 0)
         return -1;
     char header[64];
-    t.headers = curl_slist_append(NULL, "Accept: text/event-stream");
+    add_header(&t, "Accept: text/event-stream");
     if (last_id && *last_id) {
         snprintf(header, sizeof header, "Last-Event-ID: %.40s", last_id);
-        t.headers = curl_slist_append(t.headers, header);
+        add_header(&t, header);
     }
-    curl_easy_setopt(t.curl, CURLOPT_HTTPHEADER, t.headers);
     curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_stream);
     curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
     // The daemon sends a heartbeat every 15 s: three missed ones are a dead connection.
     curl_easy_setopt(t.curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(t.curl, CURLOPT_LOW_SPEED_TIME, 50L);
-    CURLcode rc = curl_easy_perform(t.curl);
+    CURLcode rc = go(&t);
     long status = 0;
     curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &status);
     if (t.stopped)

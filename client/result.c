@@ -151,6 +151,8 @@ static void print_sparklines(const struct matrix *m)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
     double *v = calloc((size_t)m->col.n + 1, sizeof *v);
+    if (!v)
+        buf_fail(&b); // it is said at the end
     char first[24], last[24], label[32];
     str_from_bytes((uint64_t)m->col.values[0], first, sizeof first);
     str_from_bytes((uint64_t)m->col.values[m->col.n - 1], last, sizeof last);

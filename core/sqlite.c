@@ -163,6 +163,8 @@ int sq_check(sqlite3 *db, bool thorough, struct err *err)
         return -1;
     char text[160];
     snprintf(text, sizeof text, "%s", row ? sq_text(q, 0) : "no answer");
+    if (sq_row_whole(q, err) < 0)
+        return -1;
     for (char *c = text; *c; c++)
         if (*c == '\n')
             *c = ' ';
@@ -194,13 +196,27 @@ int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...)
     return rc == SQLITE_OK ? 0 : sq_fail(err, sqlite3_db_handle(q), rc, "bind");
 }
 
+// The statement whose row had no memory for a text, until somebody has been told.
+static const sqlite3_stmt *lost;
+
 void sq_finalize_cleanup(sqlite3_stmt **q)
 {
+    lost = lost == *q ? NULL : lost;
     sqlite3_finalize(*q);
+}
+
+int sq_row_whole(sqlite3_stmt *q, struct err *err)
+{
+    if (lost != q)
+        return 0;
+    lost = NULL;
+    return sq_fail(err, sqlite3_db_handle(q), SQLITE_NOMEM, "row");
 }
 
 int sq_step(sqlite3_stmt *q, struct err *err)
 {
+    if (sq_row_whole(q, err) < 0)
+        return -1;
     int rc = sqlite3_step(q);
     if (unstick(sqlite3_db_handle(q), rc))
         rc = sqlite3_step(q);
@@ -219,18 +235,16 @@ int sq_done(sqlite3_stmt *q, struct err *err)
 
 const char *sq_text(sqlite3_stmt *q, int column)
 {
+    bool null = sqlite3_column_type(q, column) == SQLITE_NULL;
     const char *s = (const char *)sqlite3_column_text(q, column);
+    if (!s && !null)
+        lost = q;
     return s ? s : "";
-}
-
-int sq_row_whole(sqlite3_stmt *q, struct err *err)
-{
-    sqlite3 *db = sqlite3_db_handle(q);
-    return (sqlite3_errcode(db) & 0xff) != SQLITE_NOMEM ? 0 : sq_fail(err, db, SQLITE_NOMEM, "row");
 }
 
 void sq_reset(sqlite3_stmt *q)
 {
+    lost = lost == q ? NULL : lost;
     sqlite3_reset(q);
     sqlite3_clear_bindings(q);
 }

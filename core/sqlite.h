@@ -33,8 +33,10 @@ int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
 int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...);
 int sq_step(sqlite3_stmt *q, struct err *err);      // 1: a row, 0: done, -1
 int sq_done(sqlite3_stmt *q, struct err *err);      // steps once, expects no row, resets
-const char *sq_text(sqlite3_stmt *q, int column);   // never NULL: "" without memory, so ask
-int sq_row_whole(sqlite3_stmt *q, struct err *err); // -1: a column of the row had no memory
+// Never NULL: "" without memory. The next sq_step of q then fails; who works with the text before
+// that asks sq_row_whole, -1: a text of the row had no memory.
+const char *sq_text(sqlite3_stmt *q, int column);
+int sq_row_whole(sqlite3_stmt *q, struct err *err);
 void sq_reset(sqlite3_stmt *q);
 void sq_reset_cleanup(sqlite3_stmt **q);
 #define CLEANUP_RESET CLEANUP(sq_reset_cleanup)

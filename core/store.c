@@ -284,8 +284,11 @@ static int check(struct store *s, struct err *err)
     while ((row = sq_step(q, err)) > 0) {
         char text[200];
         int64_t n;
+        const char *table = sq_text(q, 0);
+        if (sq_row_whole(q, err) < 0)
+            return -1;
         snprintf(text, sizeof text, "SELECT count(*) FROM (SELECT * FROM \"%.60s\" LIMIT 9)",
-                 sq_text(q, 0));
+                 table);
         if (sq_number(s->db, text, &n, err) < 0)
             return -1;
     }

@@ -35,7 +35,7 @@ static int read_list(struct store *s, const char *only, struct baseline *list, i
         struct baseline *b = *n ? &list[*n - 1] : NULL;
         if (!b || strcmp(b->name, name) != 0) {
             if (*n == most)
-                return 0;
+                return sq_row_whole(q, err);
             b = &list[(*n)++];
             *b = (struct baseline){.created_ms = sqlite3_column_int64(q, 1)};
             snprintf(b->name, sizeof b->name, "%s", name);

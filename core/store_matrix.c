@@ -141,6 +141,10 @@ static int read_head(sqlite3_stmt *q, struct matrix *m, struct err *err)
     jsonw_raw(&w, "rows", sq_text(q, 3));
     jsonw_raw(&w, "cols", sq_text(q, 4));
     jsonw_end(&w);
+    if (sq_row_whole(q, err) < 0)
+        return -1;
+    if (!buf_ok(&text))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix");
     CLEANUP_JSON struct json *o = json_parse(buf_text(&text), text.len, err);
     return o ? matrix_head_from_json(m, o, err) : -1;
 }
@@ -229,7 +233,8 @@ static int read_rank(sqlite3_stmt *q, struct rank_info *r, struct err *err)
     *r = (struct rank_info){.address = (uint64_t)sqlite3_column_int64(q, 0)};
     for (int i = 0; i < RECORD_RANK_SLOTS; i++)
         read_slot(q, i + 2, &record_rank_slots[i], r);
-    return read_nodes(sq_text(q, 1), r, err);
+    const char *nodes = sq_text(q, 1);
+    return sq_row_whole(q, err) < 0 ? -1 : read_nodes(nodes, r, err);
 }
 
 int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n, struct err *err)

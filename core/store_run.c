@@ -29,7 +29,10 @@ static int find_key(struct store *s, const char *key, const char *spec, int64_t 
     int row = sq_step(q, err);
     if (row <= 0)
         return row;
-    if (strcmp(sq_text(q, 1), spec) != 0)
+    const char *kept = sq_text(q, 1);
+    if (sq_row_whole(q, err) < 0)
+        return -1;
+    if (strcmp(kept, spec) != 0)
         return err_set(err, ERR_CONFLICT, "Idempotency-Key",
                        "this key was used for run %lld with other parameters; use a new key",
                        (long long)sqlite3_column_int64(q, 0));
@@ -128,7 +131,10 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
         return err_prefix(err, "stored spec of run %" PRId64, r->id);
     if (copy_text(q, 16, &r->plan_json, err) < 0 || copy_text(q, 17, &r->conditions_json, err) < 0)
         return -1;
-    if (read_phases(r, sq_text(q, 18), err) < 0)
+    const char *phases = sq_text(q, 18);
+    if (sq_row_whole(q, err) < 0)
+        return -1;
+    if (read_phases(r, phases, err) < 0)
         return err_prefix(err, "stored phases of run %" PRId64, r->id);
     r->measured_ms = sqlite3_column_int64(q, 19);
     r->imported = strcmp(sq_text(q, 20), "imported") == 0;
@@ -250,7 +256,10 @@ int store_run_state(struct store *s, int64_t id, struct err *err)
     if (sq_bind(q, err, "i", id) < 0)
         return -1;
     int row = sq_step(q, err);
-    return row == 0 ? not_found(id, err) : row < 0 ? -1 : run_state_find(sq_text(q, 0));
+    if (row <= 0)
+        return row == 0 ? not_found(id, err) : -1;
+    const char *state = sq_text(q, 0);
+    return sq_row_whole(q, err) < 0 ? -1 : run_state_find(state);
 }
 
 static int put_final(struct store *s, int64_t id, const struct run_result *r, int64_t seq,
