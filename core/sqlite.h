@@ -31,8 +31,8 @@ int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
 // Binds from parameter 1 on, by kind: i int64_t, t const char * (NULL: NULL; must live until the
 // step), d double (NaN: NULL), z int64_t (0: NULL).
 int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...);
-int sq_step(sqlite3_stmt *q, struct err *err);      // 1: a row, 0: done, -1
-int sq_done(sqlite3_stmt *q, struct err *err);      // steps once, expects no row, resets
+int sq_step(sqlite3_stmt *q, struct err *err); // 1: a row, 0: done, -1
+int sq_done(sqlite3_stmt *q, struct err *err); // steps once, expects no row, resets
 // Never NULL: "" without memory. The next sq_step of q then fails; who works with the text before
 // that asks sq_row_whole, -1: a text of the row had no memory.
 const char *sq_text(sqlite3_stmt *q, int column);

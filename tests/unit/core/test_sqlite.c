@@ -103,6 +103,33 @@ static void test_lock_stays(sqlite3 *db)
           (long long)(clock_mono_ms() - begun), failed);
 }
 
+// A number becomes a text when it is asked for as one, which takes memory.
+static void test_text_without_memory(sqlite3 *db)
+{
+    struct err err = {0};
+    sqlite3_stmt *q = NULL;
+    sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 0,
+                      0); // memory of its own for small things
+    CHECK(sqlite3_prepare_v2(db, "SELECT n FROM s", -1, &q, NULL) == SQLITE_OK &&
+              sq_step(q, &err) == 1,
+          "a row");
+    sqlite3_hard_heap_limit64(1);
+    CHECK_STR(sq_text(q, 0), "", "there is no memory for its text");
+    sqlite3_hard_heap_limit64(0);
+    CHECK(sq_row_whole(q, &err) < 0 && err.code == ERR_NO_MEMORY, "who asks is told: %s", err.text);
+    CHECK(sq_row_whole(q, &err) == 0, "once");
+    sqlite3_hard_heap_limit64(1);
+    sq_text(q, 0);
+    sqlite3_hard_heap_limit64(0);
+    err = (struct err){0};
+    CHECK(sq_step(q, &err) < 0 && err.code == ERR_NO_MEMORY, "who goes on is told too");
+    sq_reset(q);
+    CHECK(sq_step(q, &err) == 1 && strcmp(sq_text(q, 0), "7") == 0 && sq_step(q, &err) == 1 &&
+              strcmp(sq_text(q, 0), "") == 0 && sq_row_whole(q, &err) == 0 && sq_step(q, &err) == 0,
+          "the next time it is there; NULL is no lack of memory");
+    sq_finalize_cleanup(&q);
+}
+
 int main(void)
 {
     struct err err = {0};
@@ -112,11 +139,14 @@ int main(void)
     CHECK(sq_open(&db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &err) == 0 &&
               sq_exec(db, "PRAGMA journal_mode=WAL", &err) == 0 &&
               sq_exec(db, "CREATE TABLE t (n INTEGER) STRICT", &err) == 0 &&
-              sq_exec(db, "INSERT INTO t VALUES (1)", &err) == 0,
+              sq_exec(db, "INSERT INTO t VALUES (1)", &err) == 0 &&
+              sq_exec(db, "CREATE TABLE s (n INTEGER) STRICT", &err) == 0 &&
+              sq_exec(db, "INSERT INTO s VALUES (7), (NULL)", &err) == 0,
           "a database");
     test_busy(db);
     test_no_locks(db);
     test_lock_stays(db);
+    test_text_without_memory(db);
     sqlite3_close(db);
     dir_remove(dir);
     return tap_done();
