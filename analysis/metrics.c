@@ -32,6 +32,7 @@ struct finder {
     // The pool: values in the making, and their intervals.
     double *v, *lo, *hi; // room for all cells of the largest matrix; owned
     int n;
+    bool no_memory; // for one of them: none are given
 };
 
 static void pool_value(struct finder *f, double v, double lo, double hi)
@@ -245,8 +246,11 @@ static void find_contention(struct finder *f, const struct matrix *serial,
                             const struct matrix *concurrent)
 {
     struct contention c;
-    if (contention_find(&c, serial, concurrent, NULL) < 0)
-        return;
+    struct err why = {0};
+    if (contention_find(&c, serial, concurrent, &why) < 0) {
+        f->no_memory |= why.code == ERR_NO_MEMORY;
+        return; // else they have nothing in common
+    }
     const double worst[3] = {c.worst, NAN, NAN};
     put(f, worst, "contention.max_ratio");
     int col = concurrent->col.n - 1;
@@ -592,10 +596,10 @@ int metrics_find(struct metrics *out, const struct metrics_input *in, struct err
     CLEANUP_MEM double *pool = calloc(most * 3, sizeof *pool);
     if (!pool)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
-    struct finder f = {out, in, pool, pool + most, pool + 2 * most, 0};
+    struct finder f = {.out = out, .in = in, .v = pool, .lo = pool + most, .hi = pool + 2 * most};
     out->n = 0;
     finders[in->spec->benchmark](&f);
-    return 0;
+    return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;
 }
 
 static int ranks_of(const struct metrics_input *in)

@@ -27,13 +27,15 @@ struct listing {
     struct store *store;
     int left; // points that may still be counted
     int n;
+    struct err failed; // when one could not be counted, code is not 0
 };
 
 static void list_one(void *ctx, const struct series_info *i)
 {
     struct listing *l = ctx;
     int n = 0;
-    bool counted = store_series_count(l->store, i->id, l->left + 1, &n, NULL) == 0 && n <= l->left;
+    bool known = store_series_count(l->store, i->id, l->left + 1, &n, &l->failed) == 0;
+    bool counted = known && n <= l->left;
     l->left = counted ? l->left - n : 0;
     l->n++;
     jsonw_object(&l->w, NULL);
@@ -60,6 +62,10 @@ static int write_series(const struct request *q, const struct series_filter *f, 
     jsonw_array(&l->w, "series");
     if (store_series_list(q->api->store, f, list_one, l, &more, err) < 0)
         return -1;
+    if (l->failed.code) {
+        *err = l->failed;
+        return -1;
+    }
     jsonw_end(&l->w);
     jsonw_bool(&l->w, "more_series", more);
     return 0;

@@ -7,12 +7,6 @@
 #include "base/clock.h"
 #include "base/str.h"
 
-static void add_header(struct MHD_Response *m, const char *name, const char *value)
-{
-    if (value && *value)
-        MHD_add_response_header(m, name, value);
-}
-
 // What a browser may do with a reply that it shows as a page of its own.
 static const struct {
     const char *type, *policy;
@@ -26,36 +20,45 @@ static const struct {
      "frame-ancestors 'none'; sandbox"},
 };
 
-static void add_page_headers(struct MHD_Response *m, const struct reply *r)
+static const char *policy_of(const char *type)
 {
-    const char *policy = "default-src 'none'; frame-ancestors 'none'; sandbox";
-    for (size_t i = 0; r->type && i < COUNT_OF(page_policies); i++)
-        if (str_starts(r->type, page_policies[i].type)) {
-            policy = page_policies[i].policy;
-            add_header(m, "Referrer-Policy", "no-referrer");
-        }
-    add_header(m, "Content-Security-Policy", policy);
-    add_header(m, "Cross-Origin-Resource-Policy", "same-origin");
+    for (size_t i = 0; type && i < COUNT_OF(page_policies); i++)
+        if (str_starts(type, page_policies[i].type))
+            return page_policies[i].policy;
+    return NULL;
 }
 
-static void add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
+// False: no memory for one of them. A page without its policy, or a refusal without its time, is
+// another answer.
+static bool add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
 {
     const struct reply *r = &c->r;
+    const char *policy = policy_of(r->type);
     char retry_after[16] = "";
     if (r->retry_after_s > 0)
         snprintf(retry_after, sizeof retry_after, "%d", r->retry_after_s);
-    add_header(m, "Content-Type", r->status == 204 ? NULL : r->type);
-    add_header(m, "X-Request-Id", c->q.id);
-    add_header(m, "X-Content-Type-Options", "nosniff");
-    add_header(m, "Cache-Control", *etag ? "no-cache" : "no-store");
-    add_header(m, "ETag", etag);
-    add_header(m, "Vary", r->store ? "Accept" : NULL);
-    add_header(m, "Allow", r->allow);
-    add_header(m, "WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL);
-    add_header(m, "Location", r->location);
-    add_header(m, "Connection", r->close ? "close" : NULL);
-    add_header(m, "Retry-After", retry_after);
-    add_page_headers(m, r);
+    const struct http_pair all[] = {
+        {"Content-Type", r->status == 204 ? NULL : r->type},
+        {"X-Request-Id", c->q.id},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Cache-Control", *etag ? "no-cache" : "no-store"},
+        {"ETag", etag},
+        {"Vary", r->store ? "Accept" : NULL},
+        {"Allow", r->allow},
+        {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
+        {"Location", r->location},
+        {"Connection", r->close ? "close" : NULL},
+        {"Retry-After", retry_after},
+        {"Referrer-Policy", policy ? "no-referrer" : NULL},
+        {"Content-Security-Policy",
+         policy ? policy : "default-src 'none'; frame-ancestors 'none'; sandbox"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (all[i].value && *all[i].value &&
+            MHD_add_response_header(m, all[i].name, all[i].value) != MHD_YES)
+            return false;
+    return true;
 }
 
 static struct MHD_Response *shared_response(struct reply *r)
@@ -88,9 +91,11 @@ enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, c
 {
     if (!m)
         return MHD_NO;
-    add_headers(m, c, etag);
-    counts_add(status);
-    enum MHD_Result ok = MHD_queue_response(c->connection, (unsigned)status, m);
+    enum MHD_Result ok = MHD_NO;
+    if (add_headers(m, c, etag)) {
+        counts_add(status);
+        ok = MHD_queue_response(c->connection, (unsigned)status, m);
+    }
     MHD_destroy_response(m);
     return ok;
 }

@@ -186,6 +186,9 @@ def test_reads(faulty):
 
     def check(answers):
         for path, answer in answers.items():
+            if answer:
+                missing = {"Content-Security-Policy", "Content-Type", "X-Request-Id"} - set(answer.headers)
+                assert not missing, f"{path}: {missing}"
             if not answer or answer.status >= 400:
                 assert not answer or answer.status in (500, 503, 507), f"{path}: {answer.status}"
                 continue
