@@ -246,9 +246,15 @@ static bool goes_on_waiting(struct runner *r, int64_t id, struct err *why, int64
 {
     struct run run CLEANUP(run_fini) = {0};
     const struct blocker *b = &r->gate.admission.list[0];
+    struct err unread;
     int64_t left_ms;
-    if (!admission_may_pass(&r->gate.admission) || store_run_get(r->store, id, &run, NULL) < 0 ||
-        !run.spec.queue_s)
+    if (!admission_may_pass(&r->gate.admission))
+        return false;
+    if (store_run_get(r->store, id, &run, &unread) < 0) {
+        *why = unread; // it may have wanted to wait: then the node is not what ends it
+        return false;
+    }
+    if (!run.spec.queue_s)
         return false;
     int news = waits_note(&r->waits, &run, b, &left_ms);
     if (news < 0)
