@@ -72,6 +72,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct refusal *r, cons
     va_start(ap, fmt);
     buf_vfmt(&line, fmt, ap);
     va_end(ap);
+    buf_needs(&r->text, &line);
     if (r->anyway) {
         compare_note(r->c, "%s; differences may come from that alone", buf_text(&line));
         return;
@@ -371,6 +372,8 @@ static int check_sides(struct comparison *c, struct rank_map *m, const struct co
     check_memory(&r, m, a, b);
     check_layout(&r, m, a);
     note_facts(c, a, b);
+    if (!buf_ok(&r.text))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to compare the runs");
     if (!r.member)
         return 0;
     return err_set(err, ERR_CONFLICT, r.member, "%s", buf_text(&r.text));

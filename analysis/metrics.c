@@ -135,23 +135,30 @@ static int sharers(const struct finder *f, const struct matrix *m, bool at_once,
     return found ? found : 1;
 }
 
-static bool plateau_beyond_caches(const struct matrix *m, struct err *err)
+static bool plateau_beyond_caches(struct finder *f, const struct matrix *m)
 {
     CLEANUP_MEM struct curve *c = calloc(1, sizeof *c);
+    struct err err = {0};
     const struct curve_machine unknown = {0};
     int64_t largest = m->col.values[m->col.n - 1];
-    return c && curve_find(c, m, &unknown, err) == 0 && c->n && largest >= beyond_bytes_min &&
+    if (!c) {
+        f->no_memory = true;
+        return false;
+    }
+    bool found = curve_find(c, m, &unknown, &err) == 0;
+    f->no_memory |= err.code == ERR_NO_MEMORY;
+    return found && c->n && largest >= beyond_bytes_min &&
            largest >= CACHES_BEYOND * c->steps[c->n - 1].from_bytes;
 }
 
 // Is the largest working set (of all ranks that share a cache, where they work at once) memory?
-static bool beyond_caches(const struct finder *f, const struct matrix *m, bool at_once)
+static bool beyond_caches(struct finder *f, const struct matrix *m, bool at_once)
 {
     int64_t largest = m->col.values[m->col.n - 1];
     int64_t llc = f->in->topology ? topology_llc_bytes(f->in->topology) : 0;
     if (llc > 0)
         return largest * sharers(f, m, at_once, false) >= CACHES_BEYOND * llc;
-    return plateau_beyond_caches(m, NULL);
+    return plateau_beyond_caches(f, m);
 }
 
 // The column of the largest working set well inside a cache: at most half of it, more than twice

@@ -323,6 +323,7 @@ static void draw_notes(const struct chart *c, struct buf *out)
     if (c->missing)
         buf_fmt(&text, "%d of %d cells have no value. ", c->missing,
                 c->p->matrix->row.n * c->p->matrix->col.n);
+    buf_needs(out, &text);
     svg_text(out, LEFT, HEIGHT - 10, ANCHOR_START, "small", buf_text(&text));
 }
 

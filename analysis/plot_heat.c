@@ -277,7 +277,7 @@ static void draw_tiles(const struct heat *h, struct buf *out)
             buf_fmt(out, "<path %s d=\"%s\"/>\n",
                     level == HEAT_MISSING ? "class=\"gap\"" : level_fill(level, fill, sizeof fill),
                     buf_text(&paths[level]));
-        out->failed |= paths[level].failed;
+        buf_needs(out, &paths[level]);
         buf_free(&paths[level]);
     }
     buf_str(out, "</g>\n");
@@ -430,6 +430,7 @@ static void draw_notes(const struct heat *h, double height, struct buf *out)
         buf_str(&text, "a pair is measured once. ");
     if (h->colour.r.log)
         buf_str(&text, "colours are logarithmic. ");
+    buf_needs(out, &text);
     svg_text(out, 16, height - 12, ANCHOR_START, "small", buf_text(&text));
 }
 

@@ -173,6 +173,7 @@ void svg_begin(struct buf *out, double width, double height, const struct plot *
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
     heading(&line, p->run);
+    buf_needs(out, &line);
     width = fmax(width, 32 + HEADING_CHARACTER * (double)line.len);
     buf_fmt(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "

@@ -59,6 +59,8 @@ void report_say(struct report_out *o, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vfmt(&text, fmt, ap);
     va_end(ap);
+    buf_needs(&o->json, &text);
+    buf_needs(&o->markdown, &text);
     jsonw_text(&o->w, "text", buf_text(&text));
     jsonw_end(&o->w);
     buf_fmt(&o->markdown, "- %s\n", buf_text(&text));

@@ -33,6 +33,7 @@ const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL"
 struct search {
     const struct reference *base;
     int64_t id;
+    bool no_memory; // to look at one
 };
 
 // The mode is not part of a variant: a run of one rank at a time has no matrix of all at once.
@@ -55,6 +56,7 @@ static void consider(void *ctx, const struct run *r)
     if (s->id)
         return;
     metrics_variant(&in, &variant);
+    s->no_memory |= !buf_ok(&variant);
     if (strcmp(buf_text(&variant), buf_text(&s->base->variant)) == 0 && has_all(r, s->base))
         s->id = r->id;
 }
@@ -70,6 +72,8 @@ static int newest(const struct api_services *api, const struct reference *base, 
     bool more;
     if (store_run_list(api->store, &f, consider, &s, &more, err) < 0)
         return -1;
+    if (s.no_memory)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to look for the newest run");
     *id = s.id;
     return 0;
 }
@@ -420,6 +424,7 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     const struct check_result *r = a->r;
     CLEANUP_BUF struct buf line = BUF_INIT;
     write_line(a, &line);
+    buf_needs(w->out, &line);
     jsonw_object(w, NULL);
     jsonw_text(w, "state", check_state_names[a->state]);
     jsonw_i64(w, "code", a->state);

@@ -226,6 +226,7 @@ static int read_window(const struct request *q, struct window *win, struct err *
 static void write_head(const struct series_filter *f, const struct chosen *c, struct jsonw *w)
 {
     const struct metric_rule *rule = metric_rule_find(f->metric, NULL);
+    buf_needs(w->out, &c->variant);
     jsonw_text(w, "metric", f->metric);
     jsonw_text(w, "help", rule->help);
     jsonw_text(w, "node", f->node);

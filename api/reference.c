@@ -33,6 +33,8 @@ static int check_member(const struct reference *r, const struct stored_run *othe
             "run %" PRId64 " is of %s and run %" PRId64 " of %s: they cannot be one baseline",
             a->id, benchmarks[a->spec.benchmark].name, b->id, benchmarks[b->spec.benchmark].name);
     stored_run_variant(other, &variant);
+    if (!buf_ok(&variant) || !buf_ok(&r->variant))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to compare the runs");
     if (strcmp(buf_text(&r->variant), buf_text(&variant)) == 0 && strcmp(a->method, b->method) == 0)
         return 0;
     return err_set(err, ERR_CONFLICT, "runs",

@@ -83,6 +83,7 @@ static int send_dry_run(struct request *q, struct reply *r, const struct spec *s
     jsonw_bool(&w, "dry_run", true);
     spec_write_json(s, &w, "spec");
     plan_write_json(&plan, &w, "plan");
+    buf_needs(&body, &command);
     jsonw_text(&w, "command", buf_text(&command));
     jsonw_object(&w, "admission");
     jsonw_bool(&w, "admitted", now.n == 0);

@@ -39,6 +39,12 @@ void buf_fail(struct buf *b)
     b->failed = any_failed = true;
 }
 
+void buf_needs(struct buf *b, const struct buf *part)
+{
+    if (part->failed)
+        buf_fail(b);
+}
+
 static bool buf_reserve(struct buf *b, size_t extra)
 {
     if (b->failed)

@@ -20,8 +20,9 @@ bool buf_ok(const struct buf *b);
 // Some buffer of this program could not grow, at any time: a command that prints one answer asks at
 // its end.
 bool buf_any_failed(void);
-void buf_fail(struct buf *b);  // as if it could not grow
-void buf_reset(struct buf *b); // empty, keeps the memory
+void buf_fail(struct buf *b);                          // as if it could not grow
+void buf_needs(struct buf *b, const struct buf *part); // fails if part did
+void buf_reset(struct buf *b);                         // empty, keeps the memory
 void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_str(struct buf *b, const char *s);
 void buf_utf8(struct buf *b, const char *s); // bytes that are not UTF-8 become '?'

@@ -401,6 +401,7 @@ static void add_processes(struct words *w, const struct launch_paths *paths, con
     for (int i = 0; i < p->n_ranks; i++)
         buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, p->ranks[i].mem_node);
     words_fmt(w, "--np=%d", p->n_ranks);
+    w->failed |= !buf_ok(&bind);
     words_fmt(w, "--bind=%s", buf_text(&bind));
     if (s->oversubscribe)
         words_add(w, "--oversubscribe");

@@ -293,6 +293,8 @@ int store_run_restore(struct store *s, const struct run_restore *r, struct err *
     if (store_run_state(s, r->id, err) >= 0)
         return 0;
     spec_write_json(r->spec, &w, NULL);
+    if (!buf_ok(&spec))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to restore a run");
     int rc = sqlite3_prepare_v2(s->db,
                                 "INSERT INTO run (id,state,benchmark,node,created_ms,spec) "
                                 "VALUES (?1,'queued',?2,?3,?4,?5)",

@@ -198,6 +198,8 @@ static int put_facts(struct store *s, const struct facts *f, const char *kind, s
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
     facts_write_json(f, &w, NULL);
+    if (!buf_ok(&text))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for what the machine is");
     return store_facts_put(s, f->hash, kind, buf_text(&text), err);
 }
 

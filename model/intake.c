@@ -177,7 +177,8 @@ static void note_cells(const struct whole *w, struct notes *n)
 // ---- what was asked for -------------------------------------------------------------------------
 
 // "1M-16G" where each size doubles, else all of them; the ends alone if that is too long.
-static void size_text(const struct axis *a, char *out, size_t room)
+// False, here and below: no memory for the text.
+static bool size_text(const struct axis *a, char *out, size_t room)
 {
     CLEANUP_BUF struct buf list = BUF_INIT;
     bool doubles = a->n > 1;
@@ -192,9 +193,10 @@ static void size_text(const struct axis *a, char *out, size_t room)
         snprintf(out, room, "%s-%s", first, one);
     else
         snprintf(out, room, "%s", buf_text(&list));
+    return buf_ok(&list);
 }
 
-static void ids_text(const struct whole *w, bool of_cpus, char *out, size_t room)
+static bool ids_text(const struct whole *w, bool of_cpus, char *out, size_t room)
 {
     CLEANUP_BUF struct buf list = BUF_INIT;
     for (int i = 0; i < w->n_ranks; i++)
@@ -202,10 +204,11 @@ static void ids_text(const struct whole *w, bool of_cpus, char *out, size_t room
                 (long long)(of_cpus ? w->ranks[i].cpu : w->ranks[i].mem_node));
     if (list.len < room)
         snprintf(out, room, "%s", buf_text(&list));
+    return buf_ok(&list);
 }
 
 // Where ranks say where they were, they were asked to be there.
-static void placement_text(struct whole *w)
+static bool placement_text(struct whole *w)
 {
     bool local = true, shared = false;
     for (int i = 0; i < w->n_ranks; i++) {
@@ -214,9 +217,8 @@ static void placement_text(struct whole *w)
             shared |= w->ranks[i].cpu == w->ranks[k].cpu;
     }
     w->run.spec.oversubscribe = shared;
-    ids_text(w, true, w->run.spec.cpus, sizeof w->run.spec.cpus);
-    if (!local)
-        ids_text(w, false, w->run.spec.numa, sizeof w->run.spec.numa);
+    return ids_text(w, true, w->run.spec.cpus, sizeof w->run.spec.cpus) &&
+           (local || ids_text(w, false, w->run.spec.numa, sizeof w->run.spec.numa));
 }
 
 static int mode_of(const struct whole *w, struct err *err)
@@ -244,14 +246,16 @@ static int make_spec(struct whole *w, bool placed, const struct intake_options *
     s->mode = mode;
     s->method = strcmp(w->run.method, first_method) == 0 ? METHOD_CLASSIC : METHOD_PRP;
     s->pages = given(o->pages) ? pages_of(o->pages) : PAGES_THP;
-    size_text(&w->matrices[0].col, s->size, sizeof s->size);
-    if (placed)
-        placement_text(w);
+    bool whole =
+        size_text(&w->matrices[0].col, s->size, sizeof s->size) && (!placed || placement_text(w));
     if (given(o->file)) {
         CLEANUP_BUF struct buf name = BUF_INIT;
         buf_utf8(&name, o->file);
         snprintf(s->note, sizeof s->note, "%s", buf_text(&name));
+        whole &= buf_ok(&name);
     }
+    if (!whole)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for what was asked for");
     return spec_check(s, err);
 }
 

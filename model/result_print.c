@@ -118,8 +118,14 @@ static void latency(const struct result *r, struct buf *out)
         result_table_write(&r->list[i], r->ranks, r->n_ranks, out);
         buf_str(out, i + 1 < r->n ? "\n" : "");
     }
-    if (r->n != 2 || result_ratio(&ratio, &r->list[0], &r->list[1], NULL) < 0)
+    struct err err = {0};
+    if (r->n != 2)
         return;
+    if (result_ratio(&ratio, &r->list[0], &r->list[1], &err) < 0) {
+        if (err.code == ERR_NO_MEMORY)
+            buf_fail(out);
+        return; // else they have nothing in common
+    }
     buf_str(out, "\nHow much slower with company (concurrent / serial)\n");
     result_table_write(&ratio, r->ranks, r->n_ranks, out);
 }

@@ -184,7 +184,7 @@ void result_table_write(const struct matrix *m, const struct rank_info *ranks, i
 {
     struct layout l CLEANUP(layout_fini);
     if (!layout_init(&l, m)) {
-        out->failed = true;
+        buf_fail(out);
         return;
     }
     write_edge(&l, out);
