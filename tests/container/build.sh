@@ -14,7 +14,7 @@ done
 work=$(mktemp -d /var/tmp/numaprobe-image.XXXXXX)
 container='' daemon=''
 cleanup() {
-    [ -z "$daemon" ] || kill -TERM "$daemon" 2>/dev/null || true
+    [ -z "$daemon" ] || kill -TERM "-$daemon" 2>/dev/null || true
     [ -z "$container" ] || build_ah rm "$container" >/dev/null 2>&1 || true
     build_ah rmi --all --force >/dev/null 2>&1 || true
     rm -rf "$work"
@@ -51,7 +51,9 @@ image=$(build_ah inspect --type image localhost/numaprobe:test)
 case $image in *'"User": "numaprobe"'*) tap 0 "it does not run as root" ;; *) tap 1 "it does not run as root" ;; esac
 
 container=$(build_ah from --pull-never localhost/numaprobe:test)
-build_ah run "$container" -- numaprobed --admission=warn --listen=127.0.0.1:0 >"$work/daemon" 2>&1 &
+# A group of its own: buildah, what it puts between, and the daemon end together.
+BUILDAH_ISOLATION=chroot setsid buildah --root "$work/store" --runroot "$work/run" run "$container" -- \
+    numaprobed --admission=warn --listen=127.0.0.1:0 >"$work/daemon" 2>&1 &
 daemon=$!
 address=
 tries=0
@@ -73,8 +75,17 @@ result=0
 build_ah run "$container" -- numaprobe run --size=256K >"$work/log" 2>&1 || result=1
 tap "$result" "it probes"
 [ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
-kill -TERM "$daemon"
+kill -TERM "-$daemon"
 wait "$daemon" || true
+result=0
+tries=0
+while pgrep -g "$daemon" >"$work/log"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 100 ] || { result=1 && break; }
+    sleep 0.1
+done
+tap "$result" "it ends when it is told to"
+[ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
 daemon=
 
 # strict CALLS COMMAND... : in the image as with --read-only --cap-drop ALL --security-opt no-new-privileges, and
