@@ -72,14 +72,14 @@ static struct MHD_Response *shared_response(struct reply *r)
 
 static struct MHD_Response *body_response(struct reply *r, bool without)
 {
-    if (r->file && !without)
-        return MHD_create_response_from_buffer(r->file->size, (void *)(uintptr_t)r->file->data,
-                                               MHD_RESPMEM_PERSISTENT);
-    if (r->shared && !without)
-        return shared_response(r);
-    size_t n = without ? 0 : r->body.len;
-    if (!n)
+    size_t n;
+    const char *data = reply_bytes(r, &n);
+    if (without || !n)
         return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    if (r->file)
+        return MHD_create_response_from_buffer(n, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
+    if (r->shared)
+        return shared_response(r);
     struct MHD_Response *m =
         MHD_create_response_from_buffer(n, r->body.data, MHD_RESPMEM_MUST_FREE);
     if (m)

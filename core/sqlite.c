@@ -199,9 +199,15 @@ int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...)
 // The statement whose row had no memory for a text, until somebody has been told.
 static const sqlite3_stmt *lost;
 
+static void forget_lost(const sqlite3_stmt *q)
+{
+    if (lost == q)
+        lost = NULL;
+}
+
 void sq_finalize_cleanup(sqlite3_stmt **q)
 {
-    lost = lost == *q ? NULL : lost;
+    forget_lost(*q);
     sqlite3_finalize(*q);
 }
 
@@ -235,16 +241,15 @@ int sq_done(sqlite3_stmt *q, struct err *err)
 
 const char *sq_text(sqlite3_stmt *q, int column)
 {
-    bool null = sqlite3_column_type(q, column) == SQLITE_NULL;
     const char *s = (const char *)sqlite3_column_text(q, column);
-    if (!s && !null)
+    if (!s && (sqlite3_errcode(sqlite3_db_handle(q)) & 0xff) == SQLITE_NOMEM)
         lost = q;
     return s ? s : "";
 }
 
 void sq_reset(sqlite3_stmt *q)
 {
-    lost = lost == q ? NULL : lost;
+    forget_lost(q);
     sqlite3_reset(q);
     sqlite3_clear_bindings(q);
 }

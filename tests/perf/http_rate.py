@@ -59,6 +59,19 @@ def memory(pid):
                  for name in ("Rss", "Private_Dirty", "Private_Clean"))
 
 
+class Bare:
+    """http_bare of a build: the least that libmicrohttpd can do."""
+
+    def __init__(self, build):
+        program = next(p for p in (build / "tests/perf/http_bare", build / "http_bare") if p.exists())
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline())
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def switches(pid):
     text = pathlib.Path(f"/proc/{pid}/status").read_text()
     return sum(int(n) for n in re.findall(r"voluntary_ctxt_switches:\s+(\d+)", text))
@@ -88,17 +101,15 @@ def main():
     for name, value in (("rounds", 5), ("seconds", 3), ("idle", 60)):
         parser.add_argument(f"--{name}", type=int, default=value)
     args = parser.parse_args()
-    program = next(p for p in (args.build / "tests/perf/http_bare", args.build / "http_bare") if p.exists())
     bench = args.build / "bench" / "numa_bench"
     env = {"NUMAPROBE_BENCH": str(bench)} if bench.exists() else {}
     with tempfile.TemporaryDirectory() as home:
         daemon = Daemon(args.build / "daemon" / "numaprobed", home, env).start()
-        bare = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        port = int(bare.stdout.readline())
+        bare = Bare(args.build)
         try:
             idle(daemon, args.idle)
             pid = daemon.process.pid
-            urls = {"bare hello": (bare.pid, f"http://127.0.0.1:{port}/"),
+            urls = {"bare hello": (bare.process.pid, f"http://127.0.0.1:{bare.port}/"),
                     "/healthz": (pid, f"http://127.0.0.1:{daemon.port}/healthz")}
             run = stored_run(daemon)
             if run:
@@ -108,8 +119,7 @@ def main():
             compare(urls, args.rounds, args.seconds)
             idle(daemon, min(args.idle, 10))
         finally:
-            bare.stdin.close()
-            bare.wait()
+            bare.stop()
             daemon.stop()
 
 

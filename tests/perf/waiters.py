@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A crowd that waits for one run: what each costs the daemon, how soon all are told, what another client sees
-meanwhile; and, in turns, how soon a bare libmicrohttpd tells such a crowd (tests/perf/http_bare, where it is built).
+meanwhile; and, in turns, how soon a bare libmicrohttpd tells such a crowd (tests/perf/http_bare).
 
 usage: waiters.py BUILD [--waiters=5000] [--rounds=3]
 """
@@ -12,16 +12,16 @@ import resource
 import select
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve()
 sys.path.insert(0, str(HERE.parents[1] / "system"))
 from conftest import FAKE_BENCH, Daemon, fake_bench_env  # noqa: E402
-from http_rate import cpu_s, memory  # noqa: E402
+from http_rate import Bare, cpu_s, memory  # noqa: E402
 
 # The crowd is one process on the daemon's own machine: were it woken for each, the daemon's CPU would do it.
 LOOK_S = 0.002
@@ -110,32 +110,17 @@ def one_round(daemon, n):
     return times[-1]
 
 
-class Bare:
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline())
-
-    def get(self):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        c.request("GET", "/")
-        c.getresponse().read()
-        c.close()
-
-    def one_round(self, n):
-        crowd = Crowd(self.port, "/wait", n)
-        self.get()  # comes after the last of them in its queue
-        began, used = time.monotonic(), cpu_s(self.process.pid)
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        status, times = crowd.told(began)
-        used = cpu_s(self.process.pid) - used
-        crowd.close()
-        print(f"{n} of a bare libmicrohttpd: told {status}, last {max(times) * 1e3:.0f} ms ({used * 1e3:.0f} ms of CPU)")
-        return max(times)
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait()
+def bare_round(bare, n):
+    crowd = Crowd(bare.port, "/wait", n)
+    urllib.request.urlopen(f"http://127.0.0.1:{bare.port}/").read()  # comes after the last of them in its queue
+    began, used = time.monotonic(), cpu_s(bare.process.pid)
+    bare.process.stdin.write("go\n")
+    bare.process.stdin.flush()
+    status, times = crowd.told(began)
+    used = cpu_s(bare.process.pid) - used
+    crowd.close()
+    print(f"{n} of a bare libmicrohttpd: told {status}, last {max(times) * 1e3:.0f} ms ({used * 1e3:.0f} ms of CPU)")
+    return max(times)
 
 
 def main():
@@ -151,21 +136,19 @@ def main():
         daemon = Daemon(args.build / "daemon" / "numaprobed", home,
                         {**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)},
                         [f"--connections={min(16384, 2 * args.waiters + 64)}", "--socket=none"]).start()
-        program = args.build / "tests/perf/http_bare"
-        bare = Bare(program) if program.exists() else None
+        bare = Bare(args.build)
         try:
             pathlib.Path(home).chmod(0o755)
             daemon.post("/v1/runs", SPEC)
-            pairs = [(one_round(daemon, args.waiters), bare.one_round(args.waiters) if bare else None)
+            pairs = [(one_round(daemon, args.waiters), bare_round(bare, args.waiters))
                      for _ in range(args.rounds)]
             time.sleep(1)
             print("afterwards: RSS %d KiB, private %d KiB" % memory(daemon.process.pid)[:2])
-            print(f"last told: median {statistics.median(p[0] for p in pairs) * 1e3:.0f} ms", end="")
-            print(f", {statistics.median(p[0] / p[1] for p in pairs):.2f} times a bare libmicrohttpd" if bare else "")
+            print(f"last told: median {statistics.median(p[0] for p in pairs) * 1e3:.0f} ms, "
+                  f"{statistics.median(p[0] / p[1] for p in pairs):.2f} times a bare libmicrohttpd")
         finally:
             daemon.stop()
-            if bare:
-                bare.stop()
+            bare.stop()
 
 
 if __name__ == "__main__":
