@@ -4,18 +4,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/child.h"
+#include "core/lookup.h"
 
-enum reach { REACH_ALL, REACH_NOT_IT, REACH_NO_DIR, REACH_NO_BENCH, REACH_NO_MPI };
+enum { REACH_MS = 10000 }; // a folder on the network may not answer
+
+enum reach {
+    REACH_ALL,
+    REACH_NOT_IT,
+    REACH_NO_DIR,
+    REACH_NO_BENCH,
+    REACH_NO_MPI,
+    REACH_ROOT,
+    REACH_UNKNOWN
+};
 
 static const char *const reach_texts[] = {
     [REACH_NOT_IT] = "the daemon cannot become it",
@@ -23,6 +33,15 @@ static const char *const reach_texts[] = {
     [REACH_NO_BENCH] = "it cannot run numa_bench, nor a copy in the run directory (perhaps mounted "
                        "noexec)",
     [REACH_NO_MPI] = "it cannot run mpirun or numactl",
+    [REACH_ROOT] = "it is root's",
+    [REACH_UNKNOWN] = "what it can reach cannot be found out",
+};
+
+struct attempt {
+    uid_t uid;
+    gid_t gid;
+    const char *run_dir;
+    const struct launch_paths *paths; // or NULL
 };
 
 // Runs in a forked child that has become the account: what it can reach is tried, not guessed.
@@ -41,16 +60,16 @@ static enum reach try_access(uid_t uid, gid_t gid, const char *run_dir,
     return REACH_ALL;
 }
 
+static int try_it(void *arg)
+{
+    const struct attempt *t = arg;
+    return (int)try_access(t->uid, t->gid, t->run_dir, t->paths);
+}
+
 static enum reach reach(uid_t uid, gid_t gid, const char *run_dir, const struct launch_paths *p)
 {
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit((int)try_access(uid, gid, run_dir, p));
-    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
-        WEXITSTATUS(status) > REACH_NO_MPI)
-        return REACH_NOT_IT;
-    return (enum reach)WEXITSTATUS(status);
+    int rc = child_run(try_it, &(struct attempt){uid, gid, run_dir, p}, REACH_MS, NULL);
+    return rc < 0 || rc > REACH_NO_MPI ? REACH_UNKNOWN : (enum reach)rc;
 }
 
 // --- a copy of the bench
@@ -111,20 +130,20 @@ void account_forget_copy(const struct launch_paths *p, const char *run_dir)
 
 static void be_ourselves(struct account *a)
 {
+    struct lookup found;
     *a = (struct account){.uid = geteuid(), .gid = getegid()};
-    const struct passwd *pw = getpwuid(a->uid);
-    if (pw)
-        snprintf(a->name, sizeof a->name, "%s", pw->pw_name);
+    if (lookup_user_id(&found, a->uid, NULL) == 0)
+        snprintf(a->name, sizeof a->name, "%s", found.name);
     else
         snprintf(a->name, sizeof a->name, "%u", (unsigned)a->uid);
     snprintf(a->text, sizeof a->text, "%s", a->name);
 }
 
-static void be_root(struct account *a, const struct passwd *pw)
+static void be_root(struct account *a, const struct lookup *found)
 {
-    *a = (struct account){.uid = pw->pw_uid, .gid = pw->pw_gid, .root = true};
-    snprintf(a->name, sizeof a->name, "%s", pw->pw_name);
-    snprintf(a->text, sizeof a->text, "%s (as told by --job-user)", pw->pw_name);
+    *a = (struct account){.uid = found->uid, .gid = found->gid, .root = true};
+    snprintf(a->name, sizeof a->name, "%s", found->name);
+    snprintf(a->text, sizeof a->text, "%s (as told by --job-user)", found->name);
 }
 
 static enum reach reach_with_copy(const struct account *a, const char *run_dir,
@@ -149,44 +168,70 @@ static enum reach reach_with_copy(const struct account *a, const char *run_dir,
     return REACH_ALL;
 }
 
-static bool try_account(struct account *a, const struct passwd *pw, const char *run_dir,
-                        struct launch_paths *paths, char *why, size_t room)
+static int become(struct account *a, const struct lookup *found, const char *run_dir,
+                  struct launch_paths *paths, struct err *why)
 {
-    struct account got = {.uid = pw->pw_uid, .gid = pw->pw_gid};
-    snprintf(got.name, sizeof got.name, "%s", pw->pw_name);
-    snprintf(got.text, sizeof got.text, "%s", pw->pw_name);
-    enum reach rc = reach_with_copy(&got, run_dir, paths);
-    if (rc != REACH_ALL) {
-        snprintf(why, room, "the account is %s, and %s", got.name, reach_texts[rc]);
-        return false;
-    }
+    struct account got = {.uid = found->uid, .gid = found->gid};
+    snprintf(got.name, sizeof got.name, "%s", found->name);
+    snprintf(got.text, sizeof got.text, "%s", found->name);
+    enum reach rc = got.uid == 0 ? REACH_ROOT : reach_with_copy(&got, run_dir, paths);
+    if (rc != REACH_ALL)
+        return err_set(why, ERR_FORBIDDEN, "", "the account is %s, and %s", got.name,
+                       reach_texts[rc]);
     *a = got;
-    return true;
+    return 0;
+}
+
+// For a daemon that is root. ERR_NOT_FOUND and ERR_FORBIDDEN: not this one, perhaps another.
+static int use(struct account *a, const char *name, bool told, const char *run_dir,
+               struct launch_paths *paths, struct err *why)
+{
+    struct lookup found;
+    if (lookup_user(&found, name, why) < 0)
+        return why->code == ERR_NOT_FOUND
+                   ? err_set(why, ERR_NOT_FOUND, "", "there is no account \"%s\"", name)
+                   : err_prefix(why, "the account %s cannot be looked up", name);
+    if (found.uid == 0 && told) {
+        be_root(a, &found);
+        return 0;
+    }
+    return become(a, &found, run_dir, paths, why);
+}
+
+static int choose(struct account *a, const char *run_dir, struct launch_paths *paths,
+                  struct err *why)
+{
+    struct err other;
+    if (use(a, "numaprobe", false, run_dir, paths, why) == 0)
+        return 0;
+    if (why->code != ERR_NOT_FOUND && why->code != ERR_FORBIDDEN)
+        return -1;
+    if (use(a, "nobody", false, run_dir, paths, &other) == 0)
+        return 0;
+    if (other.code != ERR_NOT_FOUND)
+        *why = other;
+    else if (why->code == ERR_NOT_FOUND)
+        err_set(why, ERR_NOT_FOUND, "", "there is no account numaprobe or nobody");
+    return -1;
 }
 
 int account_find(struct account *a, const char *user, const char *run_dir,
                  struct launch_paths *paths, struct err *err)
 {
-    char why[200] = "there is no account numaprobe or nobody";
-    const char *const names[] = {user ? user : "numaprobe", user ? NULL : "nobody"};
-    be_ourselves(a);
-    if (geteuid() != 0)
+    struct err why;
+    if (geteuid() != 0) {
+        be_ourselves(a);
         return 0;
-    for (size_t i = 0; i < COUNT_OF(names) && names[i]; i++) {
-        const struct passwd *pw = getpwnam(names[i]);
-        if (!pw && user)
-            return err_set(err, ERR_USAGE, "job-user", "there is no account \"%s\"", user);
-        if (pw && pw->pw_uid == 0 && user) {
-            be_root(a, pw);
-            return 0;
-        }
-        if (pw && pw->pw_uid != 0 && try_account(a, pw, run_dir, paths, why, sizeof why))
-            return 0;
     }
+    int rc = user ? use(a, user, true, run_dir, paths, &why) : choose(a, run_dir, paths, &why);
+    if (rc == 0)
+        return 0;
     *a = (struct account){.uid = (uid_t)-1, .gid = (gid_t)-1};
-    snprintf(a->text, sizeof a->text, "none (%s)", why);
+    snprintf(a->text, sizeof a->text, "none (%s)", why.text);
+    if (user && why.code == ERR_NOT_FOUND)
+        return err_set(err, ERR_USAGE, "job-user", "%s", why.text);
     return err_set(err, ERR_UNAVAILABLE, "",
                    "measuring processes do not run as root, but %s. Name another by --job-user; "
                    "--job-user=root lets them",
-                   why);
+                   why.text);
 }

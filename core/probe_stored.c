@@ -5,20 +5,14 @@
 // sense. This machine is read in the same way: hwloc ends the program as well when memory runs out.
 #include "core/probe.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "core/child.h"
 
 enum {
     READ_MS = 1000,       // 500 KB, of the largest machines, take 30 ms
@@ -26,8 +20,9 @@ enum {
     XML_MAX = 16 << 20,   // address space only, until it is written to
 };
 
+enum { DONE, REFUSED };
+
 struct shared {
-    enum { NOT_DONE, DONE, REFUSED } state; // written last: the child may be ended at any time
     struct err err;
     struct topology t; // without its arrays
     bool distances;
@@ -78,40 +73,28 @@ static int read_here(struct shared *s, struct topology *t)
     return 0;
 }
 
-// Its end is no news, nor what hwloc prints about a stranger's XML.
+struct reading {
+    struct shared *s;
+    const char *xml; // NULL: this machine
+};
+
+// What hwloc prints about a stranger's XML is no news.
 static int read_quietly(struct shared *s, struct topology *t, const char *xml)
 {
-    prctl(PR_SET_DUMPABLE, 0);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nowhere, STDERR_FILENO);
     return probe_topology_xml(t, xml, &s->err);
 }
 
-static _Noreturn void child(struct shared *s, const char *xml, pid_t parent)
+static int read_it(void *arg)
 {
+    const struct reading *r = arg;
     struct topology t = {0};
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent) {
-        int rc = xml ? read_quietly(s, &t, xml) : read_here(s, &t);
-        bool ok = rc == 0 && hand_over(s, &t, &s->err) == 0;
-        __atomic_store_n(&s->state, ok ? DONE : REFUSED, __ATOMIC_RELEASE);
-    }
-    _exit(0);
+    int rc = r->xml ? read_quietly(r->s, &t, r->xml) : read_here(r->s, &t);
+    return rc == 0 && hand_over(r->s, &t, &r->s->err) == 0 ? DONE : REFUSED;
 }
 
 // ---- the daemon's side
-
-// Waits for its end, and makes one if that does not come: false.
-static bool await_end(pid_t pid, int ms)
-{
-    CLEANUP_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    struct pollfd end = {.fd = fd, .events = POLLIN};
-    bool ended = fd >= 0 && poll(&end, 1, ms) == 1;
-    if (!ended)
-        kill(pid, SIGKILL); // ours and not buried: the number is still its own
-    waitpid(pid, NULL, 0);
-    return ended;
-}
 
 static bool sensible_cpus(const struct shared *s)
 {
@@ -164,43 +147,39 @@ static int take_over(struct topology *out, const struct shared *s, struct err *e
     return 0;
 }
 
-static int read_by_child(struct topology *t, struct shared *s, const char *xml, struct err *err)
+static int read_by_child(struct topology *t, struct reading *r, struct err *err)
 {
-    pid_t parent = getpid(), pid = fork();
-    if (pid < 0)
-        return err_set(err, ERR_UNAVAILABLE, "", "no process can be made to read the topology: %s",
-                       strerror(errno));
-    if (pid == 0)
-        child(s, xml, parent);
-    if (!await_end(pid, xml ? READ_MS : READ_HERE_MS))
+    const struct shared *s = r->s;
+    int rc = child_run(read_it, r, r->xml ? READ_MS : READ_HERE_MS, err);
+    if (rc < 0 && err->code == ERR_TIMEOUT)
         return err_set(err, ERR_TIMEOUT, "topology", "hwloc takes too long for the topology");
-    if (s->state == REFUSED && s->err.code > ERR_NONE && s->err.code < ERR_CODES)
+    if (rc < 0 && err->code != ERR_INTERNAL)
+        return -1;
+    if (rc == REFUSED && s->err.code > ERR_NONE && s->err.code < ERR_CODES)
         return err_set(err, s->err.code, "topology", "%.*s", (int)sizeof s->err.text - 1,
                        s->err.text);
-    return s->state == DONE && sensible(s) ? take_over(t, s, err) : nonsense(err);
+    return rc == DONE && sensible(s) ? take_over(t, s, err) : nonsense(err);
 }
 
 // xml NULL: of this machine, and *text gets its XML.
 static int read_topology(struct topology *t, const char *xml, char **text, struct err *err)
 {
-    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (s == MAP_FAILED)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
+    struct shared *s = child_share(sizeof *s);
+    struct reading r = {s, xml};
     struct err why = {0};
-    int rc = read_by_child(t, s, xml, &why);
-    if (rc < 0 && why.code != ERR_TIMEOUT) {
+    if (!s)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
+    int rc = read_by_child(t, &r, &why);
+    if (rc < 0 && why.code != ERR_TIMEOUT)
         // hwloc does not tell what it lacked: once more, before it is the XML's fault.
-        s->state = NOT_DONE;
-        rc = read_by_child(t, s, xml, &why);
-    }
+        rc = read_by_child(t, &r, &why);
     if (rc == 0 && text && !(*text = strdup(s->xml))) {
         topology_fini(t);
         rc = err_set(&why, ERR_NO_MEMORY, "", "no memory for the topology as XML");
     }
     if (rc < 0 && err)
         *err = why;
-    munmap(s, sizeof *s);
+    child_unshare(s, sizeof *s);
     return rc;
 }
 

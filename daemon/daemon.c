@@ -3,7 +3,6 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/keeper.h"
+#include "core/lookup.h"
 #include "core/store_child.h"
 #include "core/supervisor.h"
 #include "daemon/config.h"
@@ -160,11 +160,14 @@ static int open_signals(struct daemon *d, struct err *err)
 
 static int find_group(const char *member, const char *name, gid_t *out, struct err *err)
 {
-    const struct group *g = *name ? getgrnam(name) : NULL;
-    if (*name && !g)
-        return err_set(err, ERR_INVALID, member, "%s: there is no group \"%s\"", member, name);
-    if (g)
-        *out = g->gr_gid;
+    struct lookup found;
+    if (!*name)
+        return 0;
+    if (lookup_group(&found, name, err) < 0)
+        return err->code == ERR_NOT_FOUND
+                   ? err_set(err, ERR_INVALID, member, "%s: there is no group \"%s\"", member, name)
+                   : err_prefix(err, "%s: the group \"%s\" cannot be looked up", member, name);
+    *out = found.gid;
     return 0;
 }
 

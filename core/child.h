@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that may end its process, or never end, is done by a child: libraries that abort where they
+// lack memory, modules that an administrator has configured and that ask a network. What it finds
+// out comes by memory shared with it (child_share), of which nothing is to be believed unchecked.
+#pragma once
+#include <stddef.h>
+
+#include "base/err.h"
+
+enum { CHILD_RESULT_MAX = 255 };
+
+// Zeroed memory that a child's writing reaches us by, address space only until it is written to;
+// NULL if there is none. For child_unshare.
+void *child_share(size_t bytes);
+void child_unshare(void *p, size_t bytes);
+
+// Forks a child that runs work(arg), ends with us at the latest, and waits for it at most
+// `limit_ms`. What `work` returned (0 … CHILD_RESULT_MAX), or -1: ERR_UNAVAILABLE, there is no
+// process for it; ERR_TIMEOUT, it was ended; ERR_INTERNAL, it ended by a signal.
+int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err);
