@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded and invented machines: what the probe sees, and what the planner makes of it.
+#include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -775,6 +777,35 @@ static void stored_topology(void)
           "and what brings hwloc down is too: %s", err.text);
 }
 
+static long largest_child_kib(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_CHILDREN, &u) == 0 ? u.ru_maxrss : LONG_MAX;
+}
+
+// hwloc makes a set of as many bits as the largest index has: 512 MiB for this one.
+static void stored_topology_of_huge_indexes(void)
+{
+    enum { LIMIT_KIB = 256 << 10 };
+    struct topology t CLEANUP(topology_fini) = {0};
+    struct err err = {0};
+    CLEANUP_BUF struct buf xml = BUF_INIT;
+    CLEANUP_MEM char *good = NULL;
+    setenv("HWLOC_SYNTHETIC", "package:2 [numa] pu:2", 1);
+    bool ok = probe_topology(&t, &good, &err) == 0;
+    unsetenv("HWLOC_SYNTHETIC");
+    const char *pu = ok ? strstr(good, "\"PU\" os_index=\"3\"") : NULL;
+    CHECK(pu != NULL && largest_child_kib() < LIMIT_KIB, "there is a last CPU");
+    if (!pu)
+        return;
+    buf_add(&xml, good, (size_t)(pu - good));
+    buf_fmt(&xml, "\"PU\" os_index=\"4294967294\"%s", pu + strlen("\"PU\" os_index=\"3\""));
+    topology_fini(&t);
+    probe_topology_stored(&t, buf_text(&xml), &err);
+    CHECK(largest_child_kib() < LIMIT_KIB, "reading a stranger's XML takes %ld KiB at most",
+          largest_child_kib());
+}
+
 int main(void)
 {
     two_sockets();
@@ -797,5 +828,6 @@ int main(void)
     documented();
     suspicion();
     stored_topology();
+    stored_topology_of_huge_indexes();
     return tap_done();
 }
