@@ -55,36 +55,56 @@ static size_t number_length(const char *text, size_t len)
     return at;
 }
 
-// Depth, control characters, \u0000, numbers and what is no ASCII outside of texts (a byte order
-// mark), in one pass over the text.
+static int bad(struct err *err, const char *what, size_t at)
+{
+    return err_set(err, ERR_BAD_REQUEST, "", "%s at byte %zu", what, at);
+}
+
+// *i is behind a quotation mark, and will be at the next one or at the end.
+static int scan_text(const char *text, size_t len, size_t *i, struct err *err)
+{
+    for (; *i < len && text[*i] != '"'; ++*i) {
+        if ((unsigned char)text[*i] < 0x20)
+            return bad(err, "control character", *i);
+        if (text[*i] != '\\')
+            continue;
+        if (len - *i >= 6 && memcmp(text + *i, "\\u0000", 6) == 0)
+            return bad(err, "NUL in a string", *i);
+        ++*i;
+    }
+    return 0;
+}
+
+// Depth, number of values, control characters, \u0000, numbers and what is no ASCII outside of
+// texts (a byte order mark), in one pass over the text.
 static int scan(const char *text, size_t len, struct err *err)
 {
-    int depth = 0;
-    bool in_string = false;
+    int depth = 0, values = 1; // itself; one more a container, one after each comma
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c < 0x20 && (in_string || !strchr("\t\n\r", c) || !c))
-            return err_set(err, ERR_BAD_REQUEST, "", "control character at byte %zu", i);
-        if (!in_string && c >= 0x80)
-            return err_set(err, ERR_BAD_REQUEST, "", "not JSON at byte %zu", i);
-        if (!in_string && (c == '-' || (c >= '0' && c <= '9'))) {
+        bool opens = c == '{' || c == '[', closes = c == '}' || c == ']';
+        if (c < 0x20 && (!strchr("\t\n\r", c) || !c))
+            return bad(err, "control character", i);
+        if (c >= 0x80)
+            return bad(err, "not JSON", i);
+        if (c == '-' || (c >= '0' && c <= '9')) {
             size_t n = number_length(text + i, len - i);
             if (!n)
-                return err_set(err, ERR_BAD_REQUEST, "", "not a number of JSON at byte %zu", i);
+                return bad(err, "not a number of JSON", i);
             i += n - 1;
-        } else if (in_string && c == '\\') {
-            if (len - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
-                return err_set(err, ERR_BAD_REQUEST, "", "NUL in a string at byte %zu", i);
-            i++;
         } else if (c == '"') {
-            in_string = !in_string;
-        } else if (!in_string && (c == '{' || c == '[')) {
-            if (++depth > JSON_DEPTH_MAX)
-                return err_set(err, ERR_BAD_REQUEST, "", "nested deeper than %d at byte %zu",
-                               JSON_DEPTH_MAX, i);
-        } else if (!in_string && (c == '}' || c == ']')) {
-            depth--;
+            i++;
+            if (scan_text(text, len, &i, err) < 0)
+                return -1;
         }
+        depth += opens - closes;
+        values += opens + (c == ',');
+        if (depth > JSON_DEPTH_MAX)
+            return err_set(err, ERR_BAD_REQUEST, "", "nested deeper than %d at byte %zu",
+                           JSON_DEPTH_MAX, i);
+        if (values > JSON_VALUES_MAX)
+            return err_set(err, ERR_TOO_LARGE, "", "more than %d values at byte %zu",
+                           JSON_VALUES_MAX, i);
     }
     return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading JSON: cJSON behind a strict door. A text is refused that is larger or deeper than its
-// limits, has a duplicate member, a NUL, invalid UTF-8, or anything after the value.
-// The only module that includes cJSON.h.
+// Reading JSON: cJSON behind a strict door. A text is refused that has more values or is deeper
+// than its limits, has a duplicate member, a NUL, invalid UTF-8, or anything after the value. The
+// only module that includes cJSON.h.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +11,15 @@
 
 struct json; // a value; owned by the root that json_parse gave
 
-enum { JSON_DEPTH_MAX = 16 }; // deepest thing we read is a run with matrices: 6
+enum {
+    JSON_DEPTH_MAX = 16, // deepest thing we read is a run with matrices: 6
+    // The largest run to import has 98,304 cells of 14 values, and 1024 ranks of 100. A value takes
+    // 80 bytes and more, even where its text has two: 24 MiB of them would be a gigabyte.
+    JSON_VALUES_MAX = 2000000,
+};
 
-// ERR_BAD_REQUEST says what is wrong and at which byte; ERR_NO_MEMORY. The caller frees with
-// json_free.
+// ERR_BAD_REQUEST says what is wrong and at which byte; ERR_TOO_LARGE, too many values;
+// ERR_NO_MEMORY. The caller frees with json_free.
 struct json *json_parse(const char *text, size_t len, struct err *err);
 void json_free(struct json *root); // NULL is fine
 void json_cleanup(struct json **root);

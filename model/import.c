@@ -53,7 +53,8 @@ static int next_line(struct lines *in, struct err *err)
         return 0;
     const char *stop = memchr(in->at, '\n', in->end - in->at);
     size_t len = (stop == NULL ? in->end : stop) - in->at;
-    in->number++;
+    if (++in->number > IMPORT_LINES_MAX)
+        return err_set(err, ERR_TOO_LARGE, "", "more than %d lines", IMPORT_LINES_MAX);
     if (len >= sizeof in->text || memchr(in->at, '\0', len) != NULL)
         return BAD(in, err, len >= sizeof in->text ? "is too long" : "holds a NUL byte");
     memcpy(in->text, in->at, len);

@@ -459,7 +459,8 @@ static int read_lines(struct intake *made, const char *text, size_t len,
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         const char *next = stop == NULL ? end : stop + 1;
         size_t n = (size_t)((stop == NULL ? end : stop) - line);
-        number++;
+        if (++number > IMPORT_LINES_MAX)
+            return err_set(err, ERR_TOO_LARGE, "", "more than %d lines", IMPORT_LINES_MAX);
         if (n > blanks(line, n)) {
             CLEANUP_JSON struct json *root = json_parse(line, n, err);
             if (root == NULL || add_run(made, root, NULL, 0, o, err) < 0)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "tests/unit/tap.h"
@@ -38,6 +39,26 @@ static void refuses(void)
         CLEANUP_JSON struct json *j = json_parse(bad[k].text, strlen(bad[k].text), &err);
         CHECK(!j && err.code == ERR_BAD_REQUEST && *err.text, "refused: %s", bad[k].why);
     }
+}
+
+static struct json *list_of(int values, struct err *err)
+{
+    CLEANUP_BUF struct buf list = BUF_INIT;
+    buf_char(&list, '[');
+    for (int i = 1; i < values; i++)
+        buf_str(&list, "0,");
+    buf_str(&list, "0]");
+    return json_parse(buf_text(&list), list.len, err);
+}
+
+// Two bytes of text are a value of 80. The list itself is one.
+static void as_many_values(void)
+{
+    struct err err;
+    CLEANUP_JSON struct json *most = list_of(JSON_VALUES_MAX - 1, &err);
+    CHECK(json_count(most) == JSON_VALUES_MAX - 1, "as many values as may be");
+    CLEANUP_JSON struct json *more = list_of(JSON_VALUES_MAX, &err);
+    CHECK(!more && err.code == ERR_TOO_LARGE && strstr(err.text, "values"), "%s", err.text);
 }
 
 // The sanitizer builds see a read past the end.
@@ -126,6 +147,7 @@ static void writes_utf8(void)
 int main(void)
 {
     refuses();
+    as_many_values();
     exact_length();
     reads();
     writes();

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "model/hints.h"
+#include "model/import.h"
 #include "tests/unit/tap.h"
 
 enum { NOW = 1795219200 }; // s
@@ -261,6 +262,35 @@ static void test_refusals(void)
     check_refused(buf_text(&text), NULL, "line 2", "line 2: node: must be a host name");
 }
 
+static int take_padded(const char *before, int line_feeds, const char *after, struct err *err)
+{
+    struct intake in CLEANUP(intake_fini) = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    buf_str(&text, before);
+    for (int i = 0; i < line_feeds; i++)
+        buf_char(&text, '\n');
+    buf_str(&text, after);
+    *err = (struct err){0};
+    return take(&in, buf_text(&text), NULL, err);
+}
+
+// Empty lines are cheap to send.
+static void test_line_limit(void)
+{
+    CLEANUP_BUF struct buf run = BUF_INIT;
+    struct err err;
+    write_export(&run, "n1", "succeeded", "1");
+    CHECK(take_padded("", IMPORT_LINES_MAX - 4, TABLE, &err) == 0, "a table of so many: %s",
+          err.text);
+    CHECK(take_padded("", IMPORT_LINES_MAX - 3, TABLE, &err) < 0 && err.code == ERR_TOO_LARGE,
+          "one more: %s", err.text);
+    CHECK(take_padded(buf_text(&run), IMPORT_LINES_MAX - 1, buf_text(&run), &err) == 0,
+          "runs in so many: %s", err.text);
+    CHECK(take_padded(buf_text(&run), IMPORT_LINES_MAX, buf_text(&run), &err) < 0 &&
+              err.code == ERR_TOO_LARGE,
+          "one more: %s", err.text);
+}
+
 static void test_options(void)
 {
     static const struct intake_options bad[] = {
@@ -288,6 +318,7 @@ int main(void)
     test_export();
     test_lists();
     test_refusals();
+    test_line_limit();
     test_options();
     return tap_done();
 }
