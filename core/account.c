@@ -15,7 +15,7 @@
 #include "core/child.h"
 #include "core/lookup.h"
 
-enum { REACH_MS = 10000 }; // a folder on the network may not answer
+enum { REACH_MS = 5000 }; // a folder on the network may not answer
 
 enum reach {
     REACH_ALL,

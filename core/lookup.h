@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 enum {
-    LOOKUP_MS = 10000,    // a start waits for it; systemd gives a start 90 s
+    LOOKUP_MS = 5000,     // a start, and a run until it went well once, wait for it
     LOOKUP_NAME_MAX = 63, // Debian's adduser allows 32
 };
 
