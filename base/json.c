@@ -75,38 +75,78 @@ static int scan_text(const char *text, size_t len, size_t *i, struct err *err)
     return 0;
 }
 
-// Depth, number of values, control characters, \u0000, numbers and what is no ASCII outside of
-// texts (a byte order mark), in one pass over the text.
-static int scan(const char *text, size_t len, struct err *err)
+struct scan {
+    size_t values, texts;
+    int depth;
+    struct {
+        bool object;
+        int commas;
+    } open[JSON_DEPTH_MAX + 1]; // by depth
+};
+
+static int scan_bracket(struct scan *s, char c, size_t at, struct err *err)
 {
-    int depth = 0, values = 1; // itself; one more a container, one after each comma
+    if (c == '}' || c == ']') {
+        s->depth -= s->depth > 0; // that there is none to close is for cJSON to say
+        return 0;
+    }
+    if (++s->depth > JSON_DEPTH_MAX)
+        return err_set(err, ERR_BAD_REQUEST, "", "nested deeper than %d at byte %zu",
+                       JSON_DEPTH_MAX, at);
+    s->open[s->depth].object = c == '{';
+    s->open[s->depth].commas = 0;
+    s->values++;
+    return 0;
+}
+
+static int scan_comma(struct scan *s, size_t at, struct err *err)
+{
+    s->values++;
+    if (++s->open[s->depth].commas >= JSON_MEMBERS_MAX && s->open[s->depth].object)
+        return err_set(err, ERR_TOO_LARGE, "", "an object of more than %d members at byte %zu",
+                       JSON_MEMBERS_MAX, at);
+    return 0;
+}
+
+// One character outside of texts and numbers.
+static int scan_sign(struct scan *s, unsigned char c, size_t at, struct err *err)
+{
+    if (c < 0x20 && (!c || !strchr("\t\n\r", c)))
+        return bad(err, "control character", at);
+    if (c >= 0x80)
+        return bad(err, "not JSON", at);
+    if (c == ',')
+        return scan_comma(s, at, err);
+    return c == '{' || c == '[' || c == '}' || c == ']' ? scan_bracket(s, (char)c, at, err) : 0;
+}
+
+// Depth, size, control characters, \u0000, numbers and what is no ASCII outside of texts (a byte
+// order mark), in one pass over the text.
+static int scan(const char *text, size_t len, size_t memory_max, struct err *err)
+{
+    struct scan s = {.values = 1};
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
-        bool opens = c == '{' || c == '[', closes = c == '}' || c == ']';
-        if (c < 0x20 && (!strchr("\t\n\r", c) || !c))
-            return bad(err, "control character", i);
-        if (c >= 0x80)
-            return bad(err, "not JSON", i);
         if (c == '-' || (c >= '0' && c <= '9')) {
             size_t n = number_length(text + i, len - i);
             if (!n)
                 return bad(err, "not a number of JSON", i);
             i += n - 1;
         } else if (c == '"') {
+            s.texts++;
             i++;
             if (scan_text(text, len, &i, err) < 0)
                 return -1;
+        } else if (scan_sign(&s, c, i, err) < 0) {
+            return -1;
         }
-        depth += opens - closes;
-        values += opens + (c == ',');
-        if (depth > JSON_DEPTH_MAX)
-            return err_set(err, ERR_BAD_REQUEST, "", "nested deeper than %d at byte %zu",
-                           JSON_DEPTH_MAX, i);
-        if (values > JSON_VALUES_MAX)
-            return err_set(err, ERR_TOO_LARGE, "", "more than %d values at byte %zu",
-                           JSON_VALUES_MAX, i);
     }
-    return 0;
+    // Each container may have as many values as commas and one; an empty one is counted too high.
+    size_t bytes = len + s.values * JSON_VALUE_BYTES + s.texts * JSON_TEXT_BYTES;
+    return bytes <= memory_max ? 0
+                               : err_set(err, ERR_TOO_LARGE, "",
+                                         "%zu values would take %zu MiB of memory, more than %zu",
+                                         s.values, bytes >> 20, memory_max >> 20);
 }
 
 static int by_name(const void *a, const void *b)
@@ -162,13 +202,13 @@ static cJSON *parse(const char *text, size_t len, const char **end)
     return cJSON_ParseWithLengthOpts(text, len, end, 0);
 }
 
-struct json *json_parse(const char *text, size_t len, struct err *err)
+struct json *json_parse_within(const char *text, size_t len, size_t memory_max, struct err *err)
 {
     if (!str_utf8_valid(text, len)) {
         err_set(err, ERR_BAD_REQUEST, "", "not valid UTF-8");
         return NULL;
     }
-    if (scan(text, len, err) < 0)
+    if (scan(text, len, memory_max, err) < 0)
         return NULL;
     const char *end = text;
     cJSON *root = parse(text, len, &end);
@@ -190,6 +230,11 @@ struct json *json_parse(const char *text, size_t len, struct err *err)
         return NULL;
     }
     return (struct json *)(void *)root;
+}
+
+struct json *json_parse(const char *text, size_t len, struct err *err)
+{
+    return json_parse_within(text, len, JSON_MEMORY_MAX, err);
 }
 
 void json_free(struct json *root)

@@ -12,15 +12,21 @@
 struct json; // a value; owned by the root that json_parse gave
 
 enum {
-    JSON_DEPTH_MAX = 16, // deepest thing we read is a run with matrices: 6
-    // The largest run to import has 98,304 cells of 14 values, and 1024 ranks of 100. A value takes
-    // 80 bytes and more, even where its text has two: 24 MiB of them would be a gigabyte.
-    JSON_VALUES_MAX = 2000000,
+    JSON_DEPTH_MAX = 16,     // deepest thing we read is a run with matrices: 6
+    JSON_MEMBERS_MAX = 4096, // of one object, which is searched by walking; ours have 60
+    // What cJSON will take: a value 80 bytes, a name or text 32 more, where the text that is read
+    // may have two. The largest run to import has 98,304 cells of 13 members (1,540 bytes each) and
+    // 1024 ranks of 100: 163 MB.
+    JSON_VALUE_BYTES = 80,
+    JSON_TEXT_BYTES = 32,
+    JSON_MEMORY_MAX = 192 << 20,
 };
 
-// ERR_BAD_REQUEST says what is wrong and at which byte; ERR_TOO_LARGE, too many values;
-// ERR_NO_MEMORY. The caller frees with json_free.
+// ERR_BAD_REQUEST says what is wrong and at which byte; ERR_TOO_LARGE, too many members or more
+// than JSON_MEMORY_MAX; ERR_NO_MEMORY. The caller frees with json_free.
 struct json *json_parse(const char *text, size_t len, struct err *err);
+// The same with another limit of memory, in bytes.
+struct json *json_parse_within(const char *text, size_t len, size_t memory_max, struct err *err);
 void json_free(struct json *root); // NULL is fine
 void json_cleanup(struct json **root);
 #define CLEANUP_JSON CLEANUP(json_cleanup)

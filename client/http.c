@@ -249,7 +249,7 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
         return -1;
     if (r.status < 200 || r.status > 299)
         return http_problem(&r, err);
-    *out = json_parse(buf_text(&r.body), r.body.len, err);
+    *out = json_parse_within(buf_text(&r.body), r.body.len, HTTP_JSON_MAX, err);
     if (!*out) {
         err->code = ERR_UNREACHABLE;
         return err_prefix(err, "the answer of %.100s", c->url);

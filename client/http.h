@@ -4,7 +4,10 @@
 #pragma once
 #include "client/cli.h"
 
-enum { HTTP_BODY_MAX = 64 << 20 }; // the largest matrix (2^18 cells of 200 bytes) is 52 MB
+enum {
+    HTTP_BODY_MAX = 64 << 20,  // the largest matrix (2^18 cells of 200 bytes) is 52 MB
+    HTTP_JSON_MAX = 512 << 20, // in memory: of 13 members, 1,540 bytes each, 404 MB
+};
 
 struct http_reply {
     long status;

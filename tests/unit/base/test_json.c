@@ -41,24 +41,39 @@ static void refuses(void)
     }
 }
 
-static struct json *list_of(int values, struct err *err)
+static struct json *many(const char *open, const char *before, const char *after, int n,
+                         const char *close, size_t most, struct err *err)
 {
-    CLEANUP_BUF struct buf list = BUF_INIT;
-    buf_char(&list, '[');
-    for (int i = 1; i < values; i++)
-        buf_str(&list, "0,");
-    buf_str(&list, "0]");
-    return json_parse(buf_text(&list), list.len, err);
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    buf_str(&text, open);
+    for (int i = 0; i < n; i++)
+        buf_fmt(&text, "%s%s%d%s", i ? "," : "", before, i, after);
+    buf_str(&text, close);
+    return json_parse_within(buf_text(&text), text.len, most, err);
 }
 
-// Two bytes of text are a value of 80. The list itself is one.
+// Two bytes of text are a value of 80.
 static void as_many_values(void)
 {
+    enum { N = 1000, BYTES = N * JSON_VALUE_BYTES + 4500 };
     struct err err;
-    CLEANUP_JSON struct json *most = list_of(JSON_VALUES_MAX - 1, &err);
-    CHECK(json_count(most) == JSON_VALUES_MAX - 1, "as many values as may be");
-    CLEANUP_JSON struct json *more = list_of(JSON_VALUES_MAX, &err);
+    CLEANUP_JSON struct json *most = many("[", "", "", N, "]", BYTES, &err);
+    CHECK(json_count(most) == N, "as many values as may be");
+    CLEANUP_JSON struct json *more = many("[", "", "", N + 50, "]", BYTES, &err);
     CHECK(!more && err.code == ERR_TOO_LARGE && strstr(err.text, "values"), "%s", err.text);
+    CLEANUP_JSON struct json *texts = many("[", "\"", "\"", N, "]", BYTES, &err);
+    CHECK(!texts && err.code == ERR_TOO_LARGE, "texts take more: %s", err.text);
+}
+
+static void as_many_members(void)
+{
+    struct err err;
+    CLEANUP_JSON struct json *most =
+        many("{", "\"", "\":0", JSON_MEMBERS_MAX, "}", JSON_MEMORY_MAX, &err);
+    CHECK(json_count(most) == JSON_MEMBERS_MAX, "as many members as may be");
+    CLEANUP_JSON struct json *more =
+        many("[{", "\"", "\":[0,0]", JSON_MEMBERS_MAX + 1, "}]", JSON_MEMORY_MAX, &err);
+    CHECK(!more && err.code == ERR_TOO_LARGE && strstr(err.text, "members"), "%s", err.text);
 }
 
 // The sanitizer builds see a read past the end.
@@ -148,6 +163,7 @@ int main(void)
 {
     refuses();
     as_many_values();
+    as_many_members();
     exact_length();
     reads();
     writes();
