@@ -187,6 +187,7 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
     reply_fini(&c->r);
     buf_free(&c->q.body);
     c->server->bodies -= c->held;
+    c->server->answers -= c->held_answer;
     if (c->held)
         malloc_trim(0); // what was parsed lay in small pieces, which the library would keep
     free(c->q.uri);

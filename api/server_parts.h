@@ -39,7 +39,7 @@ struct server {
     char *socket_path;                 // owned; NULL: none
     uint64_t requests;                 // numbers them
     uint32_t salt;                     // tells the ids of two daemons apart
-    size_t bodies;                     // bytes of large bodies under way
+    size_t bodies, answers;            // bytes of large ones under way
     int connections;                   // of a listener
     int waiting;                       // suspended for long: long polls and event streams
     struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
@@ -64,7 +64,7 @@ struct call {
     struct backup *backup;
     struct loop_watch *hangup; // of a client that waits
     size_t received;
-    size_t held; // of server->bodies
+    size_t held, held_answer; // of server->bodies, ->answers
     bool begun, suspended, counted, gone, crowded;
 };
 

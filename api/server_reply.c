@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "api/counts.h"
 #include "api/server_parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+
+enum {
+    ANSWER_LARGE = 64 << 10,
+    ANSWERS_MAX = 96 << 20, // of all large ones under way together: two of the largest matrices
+    ANSWERS_RETRY_S = 5,
+};
 
 // What a browser may do with a reply that it shows as a page of its own.
 static const struct {
@@ -80,6 +88,9 @@ static struct MHD_Response *body_response(struct reply *r, bool without)
         return MHD_create_response_from_buffer(n, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
     if (r->shared)
         return shared_response(r);
+    char *fit = n > ANSWER_LARGE ? realloc(r->body.data, n) : NULL; // it grew by doubling
+    if (fit)
+        r->body.data = fit;
     struct MHD_Response *m =
         MHD_create_response_from_buffer(n, r->body.data, MHD_RESPMEM_MUST_FREE);
     if (m)
@@ -100,15 +111,42 @@ enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, c
     return ok;
 }
 
+// A client that does not read holds its answer until its deadline. What many are sent at once is
+// one body, and not counted.
+static bool hold_answer(struct call *c, size_t n)
+{
+    size_t *all = &c->server->answers;
+    if (n <= ANSWER_LARGE || c->r.file || c->r.shared)
+        return true;
+    if (*all && *all + n > ANSWERS_MAX && strcmp(c->q.method, "GET") == 0)
+        return false; // what was done for another has to be told
+    c->held_answer += n;
+    *all += n;
+    return true;
+}
+
+static void refuse_answer(struct call *c)
+{
+    struct err err;
+    err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
+    reply_problem(&c->r, &c->q, &err, NULL);
+    c->r.retry_after_s = ANSWERS_RETRY_S;
+}
+
 enum MHD_Result call_send(struct call *c)
 {
     char etag[24];
-    reply_etag(&c->r, etag, sizeof etag);
     size_t n;
+    reply_etag(&c->r, etag, sizeof etag);
     bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
+    reply_bytes(&c->r, &n);
+    if (!same && !hold_answer(c, n)) {
+        refuse_answer(c);
+        *etag = '\0';
+        reply_bytes(&c->r, &n);
+    }
     int status = same ? 304 : c->r.status;
     audit_request(&c->server->audit, &c->q, c->line, status, clock_mono_ms());
-    reply_bytes(&c->r, &n);
     line_allow(c->line, line_time(LINE_ANSWER_MS, n));
     return call_queue(c, body_response(&c->r, same), status, etag);
 }

@@ -78,6 +78,9 @@ int facts_from_json(struct facts *f, const struct json *object, struct err *err)
     for (const struct json *v = json_first(list); v; v = json_next(v)) {
         if (!json_text(v))
             return err_set(err, ERR_INVALID, json_name(v), "must be a text");
+        if (f->n == FACTS_MAX || strlen(json_name(v)) > FACT_NAME_MAX)
+            return err_set(err, ERR_INVALID, "facts", "must be at most %d, of names of %d bytes",
+                           FACTS_MAX, FACT_NAME_MAX);
         facts_add(f, json_name(v), "%s", json_text(v));
     }
     return 0;

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 
-enum { FACTS_MAX = 64, FACT_VALUE_MAX = 512 };
+enum { FACTS_MAX = 64, FACT_NAME_MAX = 64, FACT_VALUE_MAX = 512 };
 
 struct fact {
     const char *name; // from a const table: "cpu_model", "thp_enabled"

@@ -462,6 +462,14 @@ static int json_ranks(struct import *out, const struct json *list, struct err *e
     return 0;
 }
 
+int import_check_cells(int64_t cells, struct err *err)
+{
+    if (cells <= IMPORT_CELLS_MAX)
+        return 0;
+    return err_set(err, ERR_TOO_LARGE, "", "more than %d cells; import them in parts",
+                   IMPORT_CELLS_MAX);
+}
+
 static int json_matrices(struct import *out, const struct json *list, struct err *err)
 {
     if (!json_is_array(list) || json_count(list) < 1 || json_count(list) > IMPORT_MATRICES_MAX)
@@ -471,6 +479,8 @@ static int json_matrices(struct import *out, const struct json *list, struct err
         if (matrix_from_json(&out->matrices[out->n_matrices], m, err) < 0)
             return err_prefix(err, "matrix %d", out->n_matrices);
         out->n_matrices++;
+        if (import_check_cells(matrices_cells(out->matrices, out->n_matrices), err) < 0)
+            return -1;
     }
     return 0;
 }

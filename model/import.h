@@ -17,6 +17,8 @@ enum {
     IMPORT_LINE_MAX = 1 << 16, // a row of CSV with a value of 16 characters a rank fits four times
     // A table has 50, what a job printed around it some thousands; so many are read in 50 ms.
     IMPORT_LINES_MAX = 100000,
+    // Of one document: two modes of 1024 ranks x 48 sizes are 98,304. So many take 1.5 s.
+    IMPORT_CELLS_MAX = 1 << 18,
 };
 
 struct import {
@@ -38,5 +40,6 @@ int import_parse(struct import *out, const char *text, size_t len, const char *m
                  size_t mapping_len, const char *mode, struct err *err);
 // The same of a matrix, or of an object with "matrices" and perhaps "ranks" and "method".
 int import_from_json(struct import *out, const struct json *root, struct err *err);
-size_t import_skip_mark(const char *text, size_t len); // bytes of a byte order mark
+int import_check_cells(int64_t cells, struct err *err); // ERR_TOO_LARGE
+size_t import_skip_mark(const char *text, size_t len);  // bytes of a byte order mark
 void import_fini(struct import *i);

@@ -395,12 +395,13 @@ static int add_run(struct intake *i, const struct json *root, const char *text, 
                        INTAKE_RUNS_MAX);
     if ((root != NULL ? read_json(&w, &dated, root, o, err)
                       : read_table(&w, &dated, text, len, o, err)) < 0 ||
-        check_date(&w, o, err) < 0)
+        check_date(&w, o, err) < 0 || import_check_cells(i->cells + w.run.n_cells, err) < 0)
         return -1;
     if ((i->n & (i->n - 1)) == 0 && make_room(i, i->n ? 2 * i->n : 1, err) < 0)
         return -1;
     if (whole_key(&w, dated, i->keys[i->n], err) < 0)
         return -1;
+    i->cells += w.run.n_cells;
     i->list[i->n++] = w;
     w = (struct whole){0};
     return 0;

@@ -20,6 +20,7 @@ struct intake {
     int n;
     struct whole *list; // owned
     char (*keys)[65];   // whole_key of each; owned
+    int64_t cells;      // of all
     bool several;       // the form holds a list, even if of one
 };
 

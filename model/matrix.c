@@ -42,6 +42,14 @@ static int axis_init(struct axis *a, int n)
     return a->values ? 0 : -1;
 }
 
+int64_t matrices_cells(const struct matrix *list, int n)
+{
+    int64_t cells = 0;
+    for (int i = 0; i < n; i++)
+        cells += (int64_t)list[i].row.n * list[i].col.n;
+    return cells;
+}
+
 int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
                 int rows, int cols, struct err *err)
 {

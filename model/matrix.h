@@ -73,6 +73,7 @@ enum { MATRIX_CELLS_MAX = 1 << 18 }; // 1024 ranks × 48 sizes × 2 and room: 27
 int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
                 int rows, int cols, struct err *err); // all cells NaN, axis values 0
 void matrix_fini(struct matrix *m);
+int64_t matrices_cells(const struct matrix *list, int n); // of all together
 struct cell *matrix_at(const struct matrix *m, int row, int col);
 void cell_clear(struct cell *c); // all NaN
 

@@ -10,11 +10,19 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "model/import.h"
 #include "model/shape.h"
 
 // Of one run. A plan has a line of 60 bytes a rank, conditions at most a sentence a cell that
 // failed.
-enum { MATRICES_MAX = SHAPES_MAX, RANKS_MAX = SPEC_RANKS_MAX, CONDITIONS_MAX = 256 };
+enum {
+    MATRICES_MAX = SHAPES_MAX,
+    RANKS_MAX = SPEC_RANKS_MAX,
+    CONDITIONS_MAX = 256,
+    // These are part of a run wherever it is listed, 200 of them in one answer.
+    PLAN_BYTES_MAX = 128 << 10,      // 1024 ranks of 62 bytes, targets, notes: 80 KB
+    CONDITIONS_BYTES_MAX = 64 << 10, // 30 of 300 bytes are many
+};
 
 void whole_fini(struct whole *w)
 {
@@ -91,11 +99,14 @@ static int read_error(const struct json *o, struct run *r, struct err *err)
                : read_text(e, "text", r->error_text, sizeof r->error_text, err);
 }
 
-static int keep_json(const struct json *v, char **out, struct err *err)
+static int keep_json(const struct json *v, const char *member, size_t most, char **out,
+                     struct err *err)
 {
-    struct buf text = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
     json_write(v, &w, NULL);
+    if (text.len > most)
+        return err_set(err, ERR_INVALID, member, "takes more than %zu KiB", most >> 10);
     *out = buf_steal(&text);
     return *out == NULL ? no_memory(err) : 0;
 }
@@ -106,7 +117,7 @@ static int read_plan(const struct json *o, struct run *r, struct err *err)
     if (plan != NULL && !json_is_null(plan)) {
         if (!json_is_object(plan))
             return err_set(err, ERR_INVALID, "plan", "must be an object or null");
-        if (keep_json(plan, &r->plan_json, err) < 0)
+        if (keep_json(plan, "plan", PLAN_BYTES_MAX, &r->plan_json, err) < 0)
             return -1;
     }
     if (list == NULL || json_is_null(list))
@@ -117,7 +128,9 @@ static int read_plan(const struct json *o, struct run *r, struct err *err)
     if (!fine)
         return err_set(err, ERR_INVALID, "conditions", "must be an array of at most %d texts",
                        CONDITIONS_MAX);
-    return json_count(list) == 0 ? 0 : keep_json(list, &r->conditions_json, err);
+    return json_count(list) == 0
+               ? 0
+               : keep_json(list, "conditions", CONDITIONS_BYTES_MAX, &r->conditions_json, err);
 }
 
 static int read_spec(const struct json *o, struct run *r, struct err *err)
@@ -229,9 +242,12 @@ static int read_matrices(const struct json *object, struct whole *w, struct err 
     if (w->matrices == NULL)
         return no_memory(err);
     const struct json *m = json_first(json_get(object, "matrices"));
-    for (; m != NULL; m = json_next(m), w->n_matrices++)
+    for (; m != NULL; m = json_next(m)) {
         if (matrix_from_json(&w->matrices[w->n_matrices], m, err) < 0)
             return err_prefix(err, "matrices[%d]", w->n_matrices);
+        if (import_check_cells(matrices_cells(w->matrices, ++w->n_matrices), err) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -262,9 +278,7 @@ static int read_log(const struct json *object, struct whole *w, struct err *err)
 void whole_count(struct whole *w)
 {
     w->run.n_ranks = w->n_ranks;
-    w->run.n_cells = 0;
-    for (int i = 0; i < w->n_matrices; i++)
-        w->run.n_cells += (int64_t)w->matrices[i].row.n * w->matrices[i].col.n;
+    w->run.n_cells = matrices_cells(w->matrices, w->n_matrices);
 }
 
 int whole_from_json(struct whole *out, const struct json *object, struct err *err)

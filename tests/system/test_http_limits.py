@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, UnixConnection, fake_bench_env, read_answer
+from conftest import FAKE_BENCH, UnixConnection, fake_bench_env, read_answer, until
 
 HOST = b"Host: localhost\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -409,3 +409,35 @@ def test_long_poll_is_not_cut(make_daemon, tmp_path):
     assert answer.status == 200 and answer.json["state"] == "running", answer.body
     assert time.monotonic() - began > 12
     assert daemon.post(f"/v1/runs/{run}/cancel").status == 202
+
+
+def test_large_answers_that_nobody_reads(make_daemon):
+    """96 MiB of them are held for clients that do not read; another is told to come again, and what is small is served."""
+    daemon = make_daemon(fake_bench_env())
+    ranks, sizes = 1024, [2 ** k for k in range(12)]
+    table = "size (MB)," + ",".join(map(str, range(ranks))) + "\n"
+    table += "".join(f"{mb}," + ",".join(["12.345"] * ranks) + "\n" for mb in sizes)
+    run = daemon.request("POST", "/v1/imports", table.encode(), {"Content-Type": "text/csv"}).json["id"]
+    head = f"GET /v1/runs/{run}/matrix.json HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    size = len(daemon.get(f"/v1/runs/{run}/matrix.json").body)
+    most = 96 << 20
+    assert 1 << 20 < size < most // 2
+    held, seen = [], {}
+    try:
+        for _ in range(most // size + 3):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(str(daemon.socket))
+            s.settimeout(20)
+            s.sendall(head)
+            status = s.recv(15)[9:12]  # no more: the rest stays with the daemon
+            seen[status] = seen.get(status, 0) + 1
+            held.append(s)
+        assert seen == {b"200": most // size, b"503": 3}
+        refused = daemon.get(f"/v1/runs/{run}/matrix.json")
+        assert refused.status == 503 and "large answers" in refused.json["detail"]
+        assert int(refused.headers["Retry-After"]) == 5
+        assert daemon.get("/healthz").status == 200
+    finally:
+        for s in held:
+            s.close()
+    until(lambda: daemon.get(f"/v1/runs/{run}/matrix.json").status == 200)  # once their clients are gone

@@ -30,5 +30,13 @@ int main(void)
         CHECK(o && facts_from_json(&back, o, &err) < 0, "%s is refused: %s %s", bad[i], err.member,
               err.text);
     }
+    CLEANUP_BUF struct buf many = BUF_INIT;
+    buf_str(&many, "{\"facts\":{");
+    for (int i = 0; i <= FACTS_MAX; i++)
+        buf_fmt(&many, "%s\"f%d\":\"\"", i ? "," : "", i);
+    buf_str(&many, "}}");
+    CLEANUP_JSON struct json *o = json_parse(buf_text(&many), many.len, &err);
+    CHECK(o && facts_from_json(&back, o, &err) < 0, "too many are refused, not left out: %s",
+          err.text);
     return tap_done();
 }

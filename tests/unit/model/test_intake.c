@@ -291,6 +291,80 @@ static void test_line_limit(void)
           "one more: %s", err.text);
 }
 
+// A run that says `more` of itself besides.
+static int take_saying(const char *more, struct err *err)
+{
+    static const char place[] = "\"label\":null,";
+    struct intake in CLEANUP(intake_fini) = {0};
+    CLEANUP_BUF struct buf run = BUF_INIT, all = BUF_INIT;
+    write_export(&run, "n1", "succeeded", "1");
+    const char *at = strstr(buf_text(&run), place);
+    buf_add(&all, buf_text(&run), (size_t)(at - buf_text(&run)));
+    buf_fmt(&all, "%s%s,%s", place, more, at + strlen(place));
+    *err = (struct err){0};
+    return take(&in, buf_text(&all), NULL, err);
+}
+
+static void add_text(struct buf *b, const char *before, int bytes, const char *after)
+{
+    buf_str(b, before);
+    for (int i = 0; i < bytes; i++)
+        buf_char(b, 'x');
+    buf_str(b, after);
+}
+
+// What every list of runs repeats.
+static void test_text_limits(void)
+{
+    CLEANUP_BUF struct buf plan = BUF_INIT, list = BUF_INIT;
+    struct err err;
+    add_text(&plan, "\"plan\":{\"notes\":[\"", 100 << 10, "\"]}");
+    CHECK(take_saying(buf_text(&plan), &err) == 0, "a large plan: %s", err.text);
+    buf_reset(&plan);
+    add_text(&plan, "\"plan\":{\"notes\":[\"", 128 << 10, "\"]}");
+    CHECK(take_saying(buf_text(&plan), &err) < 0 && strcmp(err.member, "plan") == 0, "%s",
+          err.text);
+    add_text(&list, "\"conditions\":[\"", 64 << 10, "\"]");
+    CHECK(take_saying(buf_text(&list), &err) < 0 && strcmp(err.member, "conditions") == 0, "%s",
+          err.text);
+}
+
+static void add_matrix(struct buf *b, const char *name, int rows, int cols)
+{
+    buf_fmt(b,
+            "{\"name\":\"%s\",\"quantity\":\"latency\",\"unit\":\"ns\",\"rows\":{\"name\":"
+            "\"rank\",\"unit\":\"\",\"values\":[",
+            name);
+    for (int r = 0; r < rows; r++)
+        buf_fmt(b, "%s%d", r ? "," : "", r);
+    buf_str(b, "]},\"cols\":{\"name\":\"working_set\",\"unit\":\"bytes\",\"values\":[");
+    for (int c = 0; c < cols; c++)
+        buf_fmt(b, "%s%d", c ? "," : "", 4096 * (c + 1));
+    buf_str(b, "]},\"cells\":[");
+    for (int r = 0; r < rows; r++) {
+        buf_str(b, r ? ",[" : "[");
+        for (int c = 0; c < cols; c++)
+            buf_str(b, c ? ",{\"median\":1}" : "{\"median\":1}");
+        buf_char(b, ']');
+    }
+    buf_str(b, "]}");
+}
+
+static void test_cell_limit(void)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct intake in CLEANUP(intake_fini) = {0};
+    struct err err = {0};
+    buf_str(&text, "{\"matrices\":[");
+    add_matrix(&text, "concurrent", 512, 256);
+    buf_char(&text, ',');
+    add_matrix(&text, "serial", 512, 257);
+    buf_str(&text, "]}");
+    CHECK(take(&in, buf_text(&text), NULL, &err) < 0 && err.code == ERR_TOO_LARGE &&
+              strstr(err.text, "cells"),
+          "%s", err.text);
+}
+
 static void test_options(void)
 {
     static const struct intake_options bad[] = {
@@ -319,6 +393,8 @@ int main(void)
     test_lists();
     test_refusals();
     test_line_limit();
+    test_text_limits();
+    test_cell_limit();
     test_options();
     return tap_done();
 }
