@@ -22,6 +22,7 @@ enum {
     // These are part of a run wherever it is listed, 200 of them in one answer.
     PLAN_BYTES_MAX = 128 << 10,      // 1024 ranks of 62 bytes, targets, notes: 80 KB
     CONDITIONS_BYTES_MAX = 64 << 10, // 30 of 300 bytes are many
+    TOPOLOGY_XML_MAX = 4 << 20,      // 2048 CPUs take 1.5 MB
 };
 
 void whole_fini(struct whole *w)
@@ -214,6 +215,9 @@ static int read_topology(const struct json *object, struct whole *w, struct err 
     const char *xml = json_get_text(o, "xml", NULL);
     if (xml == NULL)
         return 0;
+    if (strlen(xml) > TOPOLOGY_XML_MAX)
+        return err_set(err, ERR_INVALID, "topology", "takes more than %d KiB",
+                       TOPOLOGY_XML_MAX >> 10);
     text_hash(xml, found);
     if (strcmp(hash, found) != 0)
         return err_set(err, ERR_INVALID, "topology", "its hash is not that of its XML");

@@ -291,16 +291,15 @@ static void test_line_limit(void)
           "one more: %s", err.text);
 }
 
-// A run that says `more` of itself besides.
-static int take_saying(const char *more, struct err *err)
+// A run with something else in one place.
+static int take_with(const char *place, const char *instead, struct err *err)
 {
-    static const char place[] = "\"label\":null,";
     struct intake in CLEANUP(intake_fini) = {0};
     CLEANUP_BUF struct buf run = BUF_INIT, all = BUF_INIT;
     write_export(&run, "n1", "succeeded", "1");
     const char *at = strstr(buf_text(&run), place);
     buf_add(&all, buf_text(&run), (size_t)(at - buf_text(&run)));
-    buf_fmt(&all, "%s%s,%s", place, more, at + strlen(place));
+    buf_fmt(&all, "%s%s", instead, at + strlen(place));
     *err = (struct err){0};
     return take(&in, buf_text(&all), NULL, err);
 }
@@ -313,20 +312,28 @@ static void add_text(struct buf *b, const char *before, int bytes, const char *a
     buf_str(b, after);
 }
 
-// What every list of runs repeats.
+static void check_too_long(const char *place, const char *before, int bytes, const char *after,
+                           const char *member)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct err err;
+    add_text(&text, before, bytes, after);
+    CHECK(take_with(place, buf_text(&text), &err) < 0 && strcmp(err.member, member) == 0 &&
+              strstr(err.text, "takes more than"),
+          "%s: %s", member, err.text);
+}
+
 static void test_text_limits(void)
 {
-    CLEANUP_BUF struct buf plan = BUF_INIT, list = BUF_INIT;
+    static const char run[] = "\"label\":null,", plan[] = "\"label\":null,\"plan\":{\"x\":\"";
+    CLEANUP_BUF struct buf text = BUF_INIT;
     struct err err;
-    add_text(&plan, "\"plan\":{\"notes\":[\"", 100 << 10, "\"]}");
-    CHECK(take_saying(buf_text(&plan), &err) == 0, "a large plan: %s", err.text);
-    buf_reset(&plan);
-    add_text(&plan, "\"plan\":{\"notes\":[\"", 128 << 10, "\"]}");
-    CHECK(take_saying(buf_text(&plan), &err) < 0 && strcmp(err.member, "plan") == 0, "%s",
-          err.text);
-    add_text(&list, "\"conditions\":[\"", 64 << 10, "\"]");
-    CHECK(take_saying(buf_text(&list), &err) < 0 && strcmp(err.member, "conditions") == 0, "%s",
-          err.text);
+    add_text(&text, plan, 100 << 10, "\"},");
+    CHECK(take_with(run, buf_text(&text), &err) == 0, "a large plan: %s", err.text);
+    check_too_long(run, plan, 128 << 10, "\"},", "plan");
+    check_too_long(run, "\"label\":null,\"conditions\":[\"", 64 << 10, "\"],", "conditions");
+    check_too_long("\"topology\":null", "\"topology\":{\"hash\":\"0\",\"xml\":\"", 4 << 20, "x\"}",
+                   "topology");
 }
 
 static void add_matrix(struct buf *b, const char *name, int rows, int cols)
