@@ -27,6 +27,8 @@ enum {
     SERVING_BUSY_MS = 200, // while another program writes, nobody is served
 };
 
+// INDEXED BY, where SQLite, which guesses that each value of an index is equally rare, takes or may
+// take one that fits most runs.
 static const char *const sql[STORE_QUERIES] = {
     [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec) "
                  "VALUES ('queued',?1,?2,?3,?4,?5)",
@@ -68,39 +70,27 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_METRIC_PUT] = "INSERT OR REPLACE INTO metric (series,measured_ms,run_id,value_milli,"
                      "lo_milli,hi_milli) SELECT id,?4,?5,?6,?7,?8 FROM series "
                      "WHERE metric = ?1 AND node = ?2 AND variant = ?3",
-    [Q_METRIC_CLEAR] = "DELETE FROM metric WHERE run_id = ?1 AND measured_ms = ?2 "
-                       "AND series IN (SELECT id FROM series WHERE node = ?3)",
+    [Q_METRIC_CLEAR] = "DELETE FROM metric WHERE run_id = ?1",
     [Q_METRICS_DONE] = "UPDATE run SET metrics_version = ?2 WHERE id = ?1",
-    [Q_METRICS_MISSING] = "SELECT id FROM run WHERE state = 'succeeded' AND metrics_version < ?1 "
+    [Q_METRICS_MISSING] = "SELECT id FROM run INDEXED BY run_without_metrics "
+                          "WHERE state = 'succeeded' AND metrics_version < ?1 "
                           "ORDER BY metrics_version, id LIMIT 1",
     [Q_IMPORTED] = "UPDATE run SET source = 'imported', measured_ms = ?2, label = ?3, "
                    "started_ms = ?4, plan = ?5, class_hash = ?6, config_hash = ?7, "
                    "topology_hash = (SELECT hash FROM topology WHERE hash = ?8) WHERE id = ?1",
     [Q_IMPORT_BY_KEY] = "SELECT id FROM run WHERE idempotency_key = ?1",
-    // Found by the index of created_ms: a full queue is a night of work, a stopped daemon may keep
-    // it for days.
-    [Q_IMPORT_TWIN] = "SELECT id FROM run WHERE created_ms BETWEEN ?2 - 604800000 AND ?2 "
-                      "AND node = ?1 AND started_ms = ?2 AND finished_ms = ?3 "
-                      "AND source = 'measured'",
-    [Q_SERIES_LIST] =
-        "SELECT s.id,s.metric,s.node,s.variant,s.unit,"
-        "(SELECT min(measured_ms) FROM metric WHERE series = s.id),"
-        "m.measured_ms,m.run_id,m.value_milli FROM series AS s JOIN metric AS m ON m.series = s.id "
-        "AND (m.measured_ms,m.run_id) = (SELECT measured_ms,run_id FROM metric WHERE series = s.id "
-        "ORDER BY measured_ms DESC, run_id DESC LIMIT 1) "
-        "WHERE s.metric = ifnull(?1,s.metric) AND s.node = ifnull(?2,s.node) "
-        "AND s.variant = ifnull(?3,s.variant) ORDER BY s.metric, s.node, s.variant LIMIT ?4",
+    [Q_IMPORT_TWIN] = "SELECT id FROM run INDEXED BY run_started WHERE node = ?1 "
+                      "AND started_ms = ?2 AND finished_ms = ?3 AND source = 'measured'",
     [Q_SERIES_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM metric WHERE series = ?1 LIMIT ?2)",
     [Q_HISTORY] = "SELECT measured_ms,run_id,value_milli,lo_milli,hi_milli FROM metric "
                   "WHERE series = ?1 AND measured_ms >= ?2 AND measured_ms < ?3 "
                   "ORDER BY measured_ms DESC, run_id DESC LIMIT ?4",
-    [Q_NEWEST] = "SELECT id,measured_ms FROM run WHERE benchmark = ?1 AND state = 'succeeded' "
-                 "AND source = 'measured' AND node = ?2 ORDER BY id DESC LIMIT 1",
-    [Q_METRICS_OF_RUN] =
-        "SELECT s.metric,s.variant,s.unit,m.value_milli,m.lo_milli,m.hi_milli "
-        "FROM run CROSS JOIN series AS s CROSS JOIN metric AS m ON m.series = s.id "
-        "AND m.measured_ms = run.measured_ms AND m.run_id = run.id "
-        "WHERE run.id = ?1 AND s.node = run.node ORDER BY s.id",
+    [Q_NEWEST] = "SELECT id,measured_ms FROM run INDEXED BY run_newest WHERE benchmark = ?1 "
+                 "AND state = 'succeeded' AND source = 'measured' AND node = ?2 "
+                 "ORDER BY id DESC LIMIT 1",
+    [Q_METRICS_OF_RUN] = "SELECT s.metric,s.variant,s.unit,m.value_milli,m.lo_milli,m.hi_milli "
+                         "FROM metric AS m CROSS JOIN series AS s ON s.id = m.series "
+                         "WHERE m.run_id = ?1 ORDER BY m.series",
     [Q_STATES] = "SELECT state, count(*) FROM run GROUP BY state",
     [Q_BASELINES] = "SELECT b.name,b.created_ms,r.run_id FROM baseline AS b "
                     "JOIN baseline_run AS r ON r.name = b.name WHERE b.name = ifnull(?1,b.name) "
@@ -149,6 +139,16 @@ double store_cell_scale(enum cell_field f)
     static const double scale[] = {
         [CELL_IS_COUNT] = 1, [CELL_IS_VALUE] = 1000, [CELL_IS_SHARE] = 10000};
     return scale[cell_fields[f].kind];
+}
+
+void store_where(struct buf *out, const struct store_condition *list, size_t n)
+{
+    const char *word = "WHERE";
+    for (size_t i = 0; i < n; i++)
+        if (list[i].asked) {
+            buf_fmt(out, "%s %s ", word, list[i].text);
+            word = "AND";
+        }
 }
 
 static int prepare(struct store *s, enum store_query q, const char *text, struct err *err)

@@ -39,7 +39,6 @@ enum store_query {
     Q_METRIC_CLEAR,
     Q_METRICS_DONE,
     Q_METRICS_MISSING,
-    Q_SERIES_LIST,
     Q_SERIES_COUNT,
     Q_HISTORY,
     Q_NEWEST,
@@ -100,6 +99,13 @@ struct store {
     void *damage_ctx;
     sqlite3_stmt *queries[STORE_QUERIES];
 };
+
+// Only the conditions that are asked for, so that each combination finds its index.
+struct store_condition {
+    bool asked;
+    const char *text;
+};
+void store_where(struct buf *out, const struct store_condition *list, size_t n);
 
 int store_db_open(struct store *s, struct err *err); // all but the locks
 // `checkpoint`: a healthy database; the log of a damaged one stays as it is.

@@ -29,12 +29,39 @@ static struct series_info series_at(sqlite3_stmt *q)
                                 .last_value = from_milli(q, 8)};
 }
 
+static void series_sql(const struct series_filter *f, struct buf *sql)
+{
+    const struct store_condition conditions[] = {
+        {f->metric, "s.metric = ?1"}, {f->node, "s.node = ?2"}, {f->variant, "s.variant = ?3"}};
+    buf_str(sql, "SELECT s.id,s.metric,s.node,s.variant,s.unit,"
+                 "(SELECT min(measured_ms) FROM metric WHERE series = s.id),"
+                 "m.measured_ms,m.run_id,m.value_milli "
+                 "FROM series AS s CROSS JOIN metric AS m ON m.series = s.id "
+                 "AND (m.measured_ms,m.run_id) = (SELECT measured_ms,run_id FROM metric "
+                 "WHERE series = s.id ORDER BY measured_ms DESC, run_id DESC LIMIT 1) ");
+    store_where(sql, conditions, COUNT_OF(conditions));
+    buf_str(sql, "ORDER BY s.metric, s.node, s.variant LIMIT ?4");
+}
+
+static int series_prepare(struct store *s, const struct series_filter *f, sqlite3_stmt **q,
+                          struct err *err)
+{
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    series_sql(f, &sql);
+    if (!buf_ok(&sql))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a statement");
+    int rc = sqlite3_prepare_v2(s->db, buf_text(&sql), -1, q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, s->db, rc, "list of series");
+    return sq_bind(*q, err, "ttti", f->metric, f->node, f->variant, (int64_t)f->limit + 1);
+}
+
 int store_series_list(struct store *s, const struct series_filter *f,
                       void (*fn)(void *ctx, const struct series_info *i), void *ctx, bool *more,
                       struct err *err)
 {
-    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_SERIES_LIST];
-    if (sq_bind(q, err, "ttti", f->metric, f->node, f->variant, (int64_t)f->limit + 1) < 0)
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    if (series_prepare(s, f, &q, err) < 0)
         return -1;
     int row, n = 0;
     while ((row = sq_step(q, err)) > 0 && n++ < f->limit) {

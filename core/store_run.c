@@ -356,16 +356,13 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
     return 0;
 }
 
-// Only the conditions that are asked for, so that each finds its index. The limit has the highest
-// number: SQLite takes values for all parameters below it, used or not. `steady`: the clock was
-// never set back, so that a stretch of time is a stretch of ids; then no filter reads more rows
-// than it gives.
+// The limit has the highest number: SQLite takes values for all parameters below it, used or not.
+// `steady`: the clock was never set back, so that a stretch of time is a stretch of ids; then no
+// combination of filters reads more rows than it gives, except that all runs of a label are looked
+// at (SQLite would look at all of a state, benchmark or node instead).
 static void list_sql(const struct run_filter *f, bool steady, struct buf *sql)
 {
-    const struct {
-        bool asked;
-        const char *condition;
-    } conditions[] = {
+    const struct store_condition conditions[] = {
         {f->state >= 0, "state = ?1"},
         {f->benchmark, "benchmark = ?2"},
         {f->since_ms, steady ? "id >= (SELECT id FROM run WHERE created_ms >= ?3 "
@@ -378,13 +375,10 @@ static void list_sql(const struct run_filter *f, bool steady, struct buf *sql)
         {f->node, "node = ?6"},
         {f->label, "label = ?7 AND label <> ''"},
     };
-    const char *word = "WHERE";
     buf_str(sql, "SELECT " RUN_COLUMNS " FROM run ");
-    for (size_t i = 0; i < COUNT_OF(conditions); i++)
-        if (conditions[i].asked) {
-            buf_fmt(sql, "%s %s ", word, conditions[i].condition);
-            word = "AND";
-        }
+    if (f->label)
+        buf_str(sql, "INDEXED BY run_label ");
+    store_where(sql, conditions, COUNT_OF(conditions));
     buf_str(sql, "ORDER BY id DESC LIMIT ?8");
 }
 

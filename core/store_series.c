@@ -41,7 +41,7 @@ static int mark(struct store *s, int version, int64_t id, struct err *err)
 static int put(struct store *s, const struct run *r, const struct run_metrics *m, struct err *err)
 {
     sqlite3_stmt *clear = s->queries[Q_METRIC_CLEAR];
-    if (sq_bind(clear, err, "iit", r->id, r->measured_ms, r->node) < 0 || sq_done(clear, err) < 0)
+    if (sq_bind(clear, err, "i", r->id) < 0 || sq_done(clear, err) < 0)
         return -1;
     for (int i = 0; i < m->n; i++)
         if (isfinite(m->list[i].value) && put_one(s, r, m->variant, &m->list[i], err) < 0)

@@ -104,9 +104,9 @@ def assert_whole(db):
 
 def strangers(state):
     """Names in a state directory that no daemon leaves there."""
-    # -journal: of the very first pages, before the file has a log; .v1.bak: killed between the first migrations
-    usual = {"numaprobe.db.v1.bak", "numaprobe.db", "numaprobe.db-wal", "numaprobe.db-shm", "numaprobe.db-journal",
-             "lock"}
+    # -journal: of the very first pages, before the file has a log; .v?.bak: killed between the first migrations
+    usual = {"numaprobe.db.v1.bak", "numaprobe.db.v2.bak", "numaprobe.db", "numaprobe.db-wal", "numaprobe.db-shm",
+             "numaprobe.db-journal", "lock"}
     return sorted(p.name for p in pathlib.Path(state).iterdir() if p.name not in usual)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/STORAGE.md run on the schema, and those on a measured run find something."""
+"""The examples of docs/STORAGE.md run on the schema, and those on a measured run find something; it tells each index."""
 import os
 import re
 import sqlite3
@@ -25,7 +25,8 @@ def fill(db):
 
 def main():
     with open(f"{ROOT}/docs/STORAGE.md", encoding="utf-8") as f:
-        examples = re.findall(r"```sql\n(.*?)```", f.read(), re.S)
+        text = f.read()
+    examples = re.findall(r"```sql\n(.*?)```", text, re.S)
     db = sqlite3.connect(":memory:")
     for name in sorted(os.listdir(f"{ROOT}/schema/sql")):
         with open(f"{ROOT}/schema/sql/{name}", encoding="utf-8") as f:
@@ -45,6 +46,20 @@ def main():
     good = line == [(0, 4, 1, 1048576, 98.123), (0, 4, 1, 2097152, 98.124)]
     failed += not good
     print("ok" if good else "not ok", number, "- the view gives the numbers in ns")
+    number += 1
+    told = [name for row in re.findall(r"^\| (`.*?) \|", text.split("\n## Indexes\n")[1].split("\n## ")[0], re.M)
+            for name in re.findall(r"`(\w+)`", row)]
+    there = [name for name, in db.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")]
+    good = sorted(told) == sorted(there)
+    failed += not good
+    print("ok" if good else "not ok", number, "- each index is told once, and no other")
+    if not good:
+        print("#", sorted(set(told) ^ set(there)))
+    number += 1
+    version = len(os.listdir(f"{ROOT}/schema/sql"))
+    good = f"user_version={version};" in text and f"numaprobe.db.v{version - 1}.bak" in text
+    failed += not good
+    print("ok" if good else "not ok", number, f"- the schema's version is told as {version}")
     print(f"1..{number}")
     return failed > 0
 

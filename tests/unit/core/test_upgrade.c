@@ -13,7 +13,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 3 };
 
 static char dir[64], path[128], copy[160];
 
@@ -191,7 +191,7 @@ static bool all_is_whole(struct store *s)
 {
     struct err err;
     int64_t id = 0;
-    bool whole = ask(s->db, "PRAGMA user_version") == 2 &&
+    bool whole = ask(s->db, "PRAGMA user_version") == LATEST &&
                  ask(s->db, "SELECT count(*) FROM run") == RUNS + 1 &&
                  ask(s->db, "SELECT value FROM counter WHERE name = 'seq'") == 4 &&
                  ask(s->db, "SELECT count(*) FROM cell") == RUNS * RANKS * SIZES &&
@@ -222,7 +222,8 @@ static void start_over(void)
 {
     const char *const all[] = {
         "numaprobe.db",        "numaprobe.db-wal",         "numaprobe.db-shm",
-        "numaprobe.db.v1.bak", "numaprobe.db.v1.bak.part", "numaprobe.db.v1.bak.part-journal"};
+        "numaprobe.db.v1.bak", "numaprobe.db.v1.bak.part", "numaprobe.db.v1.bak.part-journal",
+        "numaprobe.db.v2.bak", "numaprobe.db.v2.bak.part", "numaprobe.db.v2.bak.part-journal"};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char full[160];
         snprintf(full, sizeof full, "%s/%s", dir, all[i]);
@@ -244,6 +245,59 @@ static void test_upgrade(void)
     CHECK(all_is_whole(s), "so has the database");
     CHECK(copy_is_good(), "a copy of version 1 is beside it");
     CHECK(store_damage(s)->when_ms == 0, "nothing was taken for damage");
+    store_close(s);
+}
+
+// As version 2 left it: metrics of two runs, series whose runs were deleted.
+static void make_version_2(void)
+{
+    const struct embedded first[] = {schema_sql[0], schema_sql[1], {0}};
+    struct err err;
+    sqlite3 *db = NULL;
+    start_over();
+    sqlite3_open(path, &db);
+    if (migrate_run(db, path, first, &err) < 0)
+        abort();
+    unlink(copy);
+    run_sql(db, "INSERT INTO series VALUES (1,'a','node1','','ns'),(2,'a','node2','','ns'),"
+                "(3,'gone','node1','','ns'),(4,'b','node1','v','ns'),(5,'gone','node8','','ns');"
+                "INSERT INTO metric VALUES (1,1700000001001,2,98123,97000,NULL),"
+                "(2,1700000001002,4,98124,NULL,NULL),(4,1700000001001,2,1,2,3)");
+    sqlite3_close(db);
+}
+
+static int64_t metrics_sum(sqlite3 *db)
+{
+    return ask(db,
+               "SELECT sum(run_id * value_milli * 3 + coalesce(lo_milli, 5) + series) "
+               "FROM metric WHERE measured_ms = (SELECT measured_ms FROM run WHERE id = run_id)");
+}
+
+static void test_from_version_2(void)
+{
+    struct err err = {0};
+    char kept[160];
+    sqlite3 *db = NULL;
+    make_version_2();
+    snprintf(kept, sizeof kept, "%s.v2.bak", path);
+    struct store *s = store_open(dir, &err);
+    CHECK(s, "version 2 opened: %s", err.text);
+    if (!s)
+        return;
+    CHECK(all_is_whole(s), "it has all that it had");
+    CHECK(ask(s->db, "SELECT count(*) FROM series") == 3 &&
+              ask(s->db, "SELECT count(*) FROM series WHERE metric = 'gone'") == 0,
+          "but series without points");
+    sqlite3_open_v2(kept, &db, SQLITE_OPEN_READONLY, NULL);
+    CHECK(ask(db, "PRAGMA user_version") == 2 && ask(db, "SELECT count(*) FROM series") == 5 &&
+              sq_check(db, true, &err) == 0,
+          "a copy of version 2 is beside it");
+    CHECK(metrics_sum(s->db) > 0 && metrics_sum(s->db) == metrics_sum(db), "metrics are the same");
+    sqlite3_close(db);
+    CHECK(sq_check(s->db, true, &err) == 0, "indexes fit their tables: %s", err.text);
+    CHECK(store_run_delete(s, 2, &err) == 0 && ask(s->db, "SELECT count(*) FROM metric") == 1 &&
+              ask(s->db, "SELECT count(*) FROM series") == 1,
+          "old metrics and series go with their run");
     store_close(s);
 }
 
@@ -312,7 +366,7 @@ static int upgrade_and_die(int writes)
 static void test_kills(void)
 {
     struct err err = {0};
-    int lost = 0, odd = 0, writes = 0, by_version[3] = {0}, how = 9;
+    int lost = 0, odd = 0, writes = 0, by_version[LATEST + 1] = {0}, how = 9;
     for (; how == 9 && writes < 2000; writes++) {
         start_over();
         how = upgrade_and_die(writes);
@@ -320,11 +374,11 @@ static void test_kills(void)
         sqlite3 *db = NULL;
         sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
         int64_t version = ask(db, "PRAGMA user_version");
-        odd += version != 1 && version != 2;
+        odd += version < 1 || version > LATEST;
         odd += ask(db, "SELECT count(*) FROM cell") != RUNS * RANKS * SIZES;
         sqlite3_close(db);
-        by_version[version == 1 || version == 2 ? version : 0]++;
-        if (version == 2 && !copy_is_good())
+        by_version[version >= 1 && version <= LATEST ? version : 0]++;
+        if (version > 1 && !copy_is_good())
             odd++;
         struct store *s = store_open(dir, &err);
         if (!s || !all_is_whole(s) || store_damage(s)->when_ms || !copy_is_good()) {
@@ -334,9 +388,10 @@ static void test_kills(void)
         store_close(s);
     }
     CHECK(how == 0 && writes > 20, "killed at each of %d writes", writes - 1);
-    CHECK(by_version[1] > 3 && by_version[2] > 3, "%d times before the step, %d times after",
-          by_version[1], by_version[2]);
-    CHECK(odd == 0, "what is left is version 1 or version 2, and whole");
+    CHECK(by_version[1] > 3 && by_version[2] > 3 && by_version[3] > 3,
+          "%d times before the steps, %d times between, %d times after", by_version[1],
+          by_version[2], by_version[3]);
+    CHECK(odd == 0, "what is left is one version or another, and whole");
     CHECK(lost == 0, "the next start brings it forward with all that it had");
 }
 
@@ -346,6 +401,7 @@ int main(void)
     snprintf(path, sizeof path, "%s/numaprobe.db", dir);
     snprintf(copy, sizeof copy, "%s.v1.bak", path);
     test_upgrade();
+    test_from_version_2();
     test_kills();
     dir_remove(dir);
     return tap_done();
