@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "core/store_db.h"
+#include "core/store_history.h"
 #include "model/plan.h"
 #include "tests/unit/analysis/simulate.h"
 
@@ -278,6 +279,11 @@ static void time_lists(struct bench *b)
           .since_ms = first_ms,
           .until_ms = middle,
           .before_id = b->runs}},
+        {"runs, state=canceled of node1 (none)", {.state = RUN_CANCELED, .node = "node1"}},
+        {"runs, state=failed of node2", {.state = RUN_FAILED, .node = "node2"}},
+        {"runs, state=failed benchmark=latency", {.state = RUN_FAILED, .benchmark = "latency"}},
+        {"runs, canceled latency of node1 (none)",
+         {.state = RUN_CANCELED, .benchmark = "latency", .node = "node1"}},
         {"runs, failed until the first day", {.state = RUN_FAILED, .until_ms = first_ms + day_ms}},
         {"runs, node2 until the first day",
          {.state = -1, .node = "node2", .until_ms = first_ms + day_ms}},
@@ -287,6 +293,29 @@ static void time_lists(struct bench *b)
         b->filter.limit = 50;
         time_it(b, pages[i].what, 5, list_page);
     }
+}
+
+static void newest_never_run(struct bench *b)
+{
+    struct err err;
+    int64_t id, ms;
+    must(store_run_newest(b->s, "pingpong", "node1", &id, &ms, &err), &err);
+}
+
+static void known_import(struct bench *b)
+{
+    struct err err;
+    int64_t id;
+    const struct run_result r = {.finished_ms = now_ms};
+    const struct run_import i = {.node = "node1", .started_ms = now_ms - b->step, .result = &r};
+    must(store_import_find(b->s, &i, &id, &err), &err);
+}
+
+static void without_metrics(struct bench *b)
+{
+    struct err err;
+    int64_t id;
+    must(store_run_without_metrics(b->s, 1, &id, &err), &err);
 }
 
 static void history_90_days(struct bench *b)
@@ -425,6 +454,9 @@ static void measure(const char *dir)
     now_ms = first_ms + b.runs * hour_ms;
     time_it(&b, "start (and a stop)", 300, reopen);
     time_lists(&b);
+    time_it(&b, "the newest of a benchmark never run", 5, newest_never_run);
+    time_it(&b, "is a run to be imported known", 5, known_import);
+    time_it(&b, "is there a run without metrics", 5, without_metrics);
     time_it(&b, "90 days of a metric", 5, history_90_days);
     time_it(&b, "compare of two runs", 20, compare_two);
     time_it(&b, "change points in 2,000 points", 50, changes);
