@@ -13,6 +13,7 @@
 #include "analysis/curve.h"
 #include "analysis/knee.h"
 #include "analysis/middle.h"
+#include "analysis/places.h"
 #include "base/cleanup.h"
 
 // A working set this many times the cache still finds a quarter of its lines there; what is left is
@@ -29,8 +30,11 @@ static const char *const near_words[PAIR_CLASSES] = {
 struct finder {
     struct metrics *out;
     const struct metrics_input *in;
+    struct places places; // of the ranks; owned
+    int *counts;          // room for one a cache; owned
+    int *rows;            // room for all rows of the largest matrix; owned
     // The pool: values in the making, and their intervals.
-    double *v, *lo, *hi; // room for all cells of the largest matrix; owned
+    double *v, *lo, *hi; // room for all cells of the largest matrix; v owned, others inside
     int n;
     bool no_memory; // for one of them: none are given
 };
@@ -63,11 +67,13 @@ __attribute__((format(printf, 3, 4))) static void put(struct finder *f, const do
 {
     struct metric m = {.value = v[0], .lo = v[1], .hi = v[2]};
     va_list ap;
+    if (!(m.value > 0) || !isfinite(m.value) || f->out->n == METRICS_MAX)
+        return;
     va_start(ap, fmt);
     vsnprintf(m.name, sizeof m.name, fmt, ap);
     va_end(ap);
     const struct metric_rule *rule = metric_rule_find(m.name, NULL);
-    if (!rule || !(m.value > 0) || !isfinite(m.value) || f->out->n == METRICS_MAX)
+    if (!rule)
         return;
     snprintf(m.unit, sizeof m.unit, "%s", rule->unit);
     f->out->list[f->out->n++] = m;
@@ -105,13 +111,7 @@ static bool has_axes(const struct matrix *m, const char *rows, const char *cols)
 
 static const struct rank_info *rank_of_row(const struct finder *f, const struct matrix *m, int row)
 {
-    return rank_info_of(f->in->ranks, f->in->n_ranks, m->row.values[row]);
-}
-
-static const struct topo_cpu *cpu_of_rank(const struct finder *f, int64_t rank)
-{
-    const struct rank_info *r = rank_info_of(f->in->ranks, f->in->n_ranks, rank);
-    return r && f->in->topology && r->cpu >= 0 ? topology_cpu(f->in->topology, (int)r->cpu) : NULL;
+    return places_info(&f->places, m->row.values[row]);
 }
 
 // --- Latency -----------------------------------------------------------------------------------
@@ -120,18 +120,17 @@ static const struct topo_cpu *cpu_of_rank(const struct finder *f, int64_t rank)
 // 1 where it is not known, or where they do not work at once.
 static int sharers(const struct finder *f, const struct matrix *m, bool at_once, bool most)
 {
-    int found = 0;
+    int found = 0, caches = f->in->topology ? f->in->topology->n_caches : 0;
+    memset(f->counts, 0, ((size_t)caches + 1) * sizeof *f->counts);
     for (int i = 0; at_once && i < m->row.n; i++) {
-        const struct topo_cpu *cpu = cpu_of_rank(f, m->row.values[i]);
-        int n = 0;
-        for (int k = 0; cpu && cpu->l3 >= 0 && k < m->row.n; k++) {
-            const struct topo_cpu *other = cpu_of_rank(f, m->row.values[k]);
-            n += other && other->l3 == cpu->l3;
-        }
-        if (!n)
+        const struct topo_cpu *cpu = places_cpu(&f->places, m->row.values[i]);
+        if (!cpu || cpu->l3 < 0)
             return 1;
-        found = !found || (most ? n > found : n < found) ? n : found;
+        f->counts[cpu->l3]++;
     }
+    for (int i = 0; i < caches; i++)
+        if (f->counts[i] && (!found || (most ? f->counts[i] > found : f->counts[i] < found)))
+            found = f->counts[i];
     return found ? found : 1;
 }
 
@@ -232,7 +231,8 @@ static void find_working_sets(struct finder *f, const struct matrix *m, bool at_
 
 static void find_node_pairs(struct finder *f, const struct matrix *m, bool at_once)
 {
-    for (int r = 0; beyond_caches(f, m, at_once) && r < m->row.n; r++) {
+    bool memory = beyond_caches(f, m, at_once);
+    for (int r = 0; memory && r < m->row.n && f->out->n < METRICS_MAX; r++) {
         const struct rank_info *k = rank_of_row(f, m, r);
         if (!k || k->cpu_node < 0 || k->mem_node < 0 || pair_seen(f, m, r))
             continue;
@@ -302,13 +302,16 @@ static void pool_where(struct finder *f, const struct matrix *m, enum where wher
         }
 }
 
-static void pool_initiator(struct finder *f, const struct matrix *m, int64_t node, int col)
+// Fills f->rows; returns how many.
+static int rows_of_initiator(struct finder *f, const struct matrix *m, int64_t node)
 {
+    int n = 0;
     for (int r = 0; r < m->row.n; r++) {
         const struct rank_info *k = rank_of_row(f, m, r);
         if (k && k->cpu_node == node)
-            pool_cell(f, matrix_at(m, r, col));
+            f->rows[n++] = r;
     }
+    return n;
 }
 
 static bool initiator_seen(const struct finder *f, const struct matrix *m, int row)
@@ -327,8 +330,10 @@ static void find_initiators(struct finder *f, const struct matrix *m)
         const struct rank_info *k = rank_of_row(f, m, r);
         if (!k || k->cpu_node < 0 || initiator_seen(f, m, r))
             continue;
+        int n = rows_of_initiator(f, m, k->cpu_node);
         for (int c = 0; c < m->col.n; c++) {
-            pool_initiator(f, m, k->cpu_node, c);
+            for (int i = 0; i < n; i++)
+                pool_cell(f, matrix_at(m, f->rows[i], c));
             if (m->col.values[c] >= 0)
                 DRAIN_AND_PUT(f, 1, "matrix.n%lld.n%lld.median_ns", (long long)k->cpu_node,
                               (long long)m->col.values[c]);
@@ -420,8 +425,7 @@ static void find_bandwidth(struct finder *f)
 // What two ranks share; PAIR_CLASSES: not known.
 static enum pair_class near_of(const struct finder *f, int64_t a, int64_t b)
 {
-    const struct topo_cpu *x = cpu_of_rank(f, a), *y = cpu_of_rank(f, b);
-    return topology_pair_class(x, y);
+    return topology_pair_class(places_cpu(&f->places, a), places_cpu(&f->places, b));
 }
 
 // Cells of rank against rank; `near` PAIR_CLASSES: all.
@@ -593,17 +597,39 @@ static void (*const finders[BENCHMARKS])(struct finder *f) = {
     [BENCHMARK_LOADED] = find_loaded,
 };
 
+static int finder_init(struct finder *f, struct err *err)
+{
+    const struct metrics_input *in = f->in;
+    size_t cells = 1, rows = 1, caches = in->topology ? (size_t)in->topology->n_caches : 0;
+    for (int i = 0; i < in->n_matrices; i++) {
+        size_t n = (size_t)in->matrices[i].row.n;
+        rows = n > rows ? n : rows;
+        n *= (size_t)in->matrices[i].col.n;
+        cells = n > cells ? n : cells;
+    }
+    f->v = calloc(cells * 3, sizeof *f->v);
+    f->counts = calloc(caches + 1, sizeof *f->counts);
+    f->rows = calloc(rows, sizeof *f->rows);
+    if (!f->v || !f->counts || !f->rows)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
+    f->lo = f->v + cells;
+    f->hi = f->lo + cells;
+    return places_init(&f->places, in->ranks, in->n_ranks, in->topology, err);
+}
+
+static void finder_fini(struct finder *f)
+{
+    places_fini(&f->places);
+    free(f->counts);
+    free(f->rows);
+    free(f->v);
+}
+
 int metrics_find(struct metrics *out, const struct metrics_input *in, struct err *err)
 {
-    size_t most = 1;
-    for (int i = 0; i < in->n_matrices; i++) {
-        size_t cells = (size_t)in->matrices[i].row.n * (size_t)in->matrices[i].col.n;
-        most = cells > most ? cells : most;
-    }
-    CLEANUP_MEM double *pool = calloc(most * 3, sizeof *pool);
-    if (!pool)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
-    struct finder f = {.out = out, .in = in, .v = pool, .lo = pool + most, .hi = pool + 2 * most};
+    struct finder f CLEANUP(finder_fini) = {.out = out, .in = in};
+    if (finder_init(&f, err) < 0)
+        return -1;
     out->n = 0;
     finders[in->spec->benchmark](&f);
     return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;

@@ -272,6 +272,78 @@ static void test_touch_and_load(void)
     matrix_fini(&m[1]);
 }
 
+// --- The largest there may be --------------------------------------------------------------------
+
+enum { MANY = SPEC_RANKS_MAX };
+static struct rank_info many[MANY];
+static struct topo_cpu many_cpus[MANY];
+static struct topo_cache many_caches[MANY];
+
+// A node and a last-level cache each, and ranks in no order: what looks each of them up by a search
+// for each of the others takes minutes.
+static struct metrics *run_many(const struct spec *s, const struct matrix *m,
+                                const struct topology *t)
+{
+    static struct metrics out;
+    for (int i = 0; i < MANY; i++) {
+        many[i] = (struct rank_info){
+            .rank = MANY - 1 - (i ^ 1), .cpu = MANY - 1 - i, .cpu_node = i, .mem_node = i};
+        many_cpus[i] = (struct topo_cpu){.os = i, .core = i, .package = i, .node = i, .l3 = i};
+        many_caches[i] = (struct topo_cache){3, 32 * MIB, 64, 1, i};
+    }
+    const struct metrics_input in = {
+        .spec = s, .matrices = m, .n_matrices = 1, .ranks = many, .n_ranks = MANY, .topology = t};
+    CHECK(metrics_find(&out, &in, NULL) == 0, "metrics of %d ranks", MANY);
+    return &out;
+}
+
+static void test_many_ranks(const struct topology *t, const char *what)
+{
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    make(&m, &s, 0, MANY, 48, 100);
+    for (int c = 0; c < 48; c++)
+        m.col.values[c] = (int64_t)MIB * (c + 1) * (c + 1);
+    for (int r = 0; r < MANY; r++)
+        for (int c = 0; c < 48; c++)
+            set(&m, r, c, (c < 5 ? 20 : 100) + r / 2048.0);
+    const struct metrics *got = run_many(&s, &m, t);
+    CHECK(near(value(got, "latency.dram.median_ns"), 100 + 511.5 / 2048), "%s: memory", what);
+    CHECK(got->n == METRICS_MAX, "%s: as many pairs of nodes as there is room for", what);
+    CHECK(near(value(got, "latency.n1023.n1023.median_ns"), 100 + 1 / 2048.0) &&
+              near(value(got, "latency.n1022.n1022.median_ns"), 100 + 0 / 2048.0),
+          "%s: each rank's own", what);
+}
+
+static void test_many_targets(void)
+{
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct spec s;
+    spec_init(&s, BENCHMARK_MATRIX);
+    make(&m, &s, 0, MANY, 256, 100);
+    for (int c = 0; c < 256; c++)
+        m.col.values[c] = c;
+    for (int k = 256; k < MANY * 256; k++)
+        m.cells[k].v[CELL_MEDIAN] = NAN;
+    const struct metrics *got = run_many(&s, &m, NULL);
+    CHECK(got->n == 258 && near(value(got, "matrix.n1022.n255.median_ns"), 355),
+          "the one rank that measured anything (%d)", got->n);
+}
+
+static void test_many_pairs(void)
+{
+    struct matrix m CLEANUP(matrix_fini) = {0};
+    struct spec s;
+    const struct topology t = {.n_cpus = MANY, .cpus = many_cpus};
+    spec_init(&s, BENCHMARK_C2C);
+    make(&m, &s, 0, 512, 512, 100);
+    const struct metrics *got = run_many(&s, &m, &t);
+    CHECK(got->n == 2 &&
+              near(value(got, "c2c.cas.median_ns"), value(got, "c2c.cas.other_socket.median_ns")),
+          "all pairs are of two sockets");
+}
+
 static void check_variant(struct metrics_input *in, const char *want, const char *what)
 {
     CLEANUP_BUF struct buf got = BUF_INIT;
@@ -355,6 +427,12 @@ int main(void)
     test_bandwidth();
     test_pairs();
     test_touch_and_load();
+    const struct topology t = {
+        .n_cpus = MANY, .cpus = many_cpus, .n_caches = MANY, .caches = many_caches};
+    test_many_ranks(&t, "by the topology");
+    test_many_ranks(NULL, "by the curve");
+    test_many_targets();
+    test_many_pairs();
     test_variant();
     test_rules();
     test_document();
