@@ -10,7 +10,7 @@
 
 #include "analysis/compare_align.h"
 #include "analysis/dist.h"
-#include "analysis/middle.h"
+#include "analysis/places.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -251,15 +251,19 @@ struct sums {
 struct grouping {
     struct comparison *c;
     const struct sides *s;
+    struct places places; // of A's ranks; owned
     int first[COMPARE_BYS], n[COMPARE_BYS];
     int *row_of_col;              // between ranks: the row of the column's rank, else -1; owned
     int64_t *row_node, *col_node; // of a rank or a node; -1: not known; owned
+    int *row_group;               // of that node; -1: none; owned
     struct sums *sums;            // a group; owned
 };
 
 static void grouping_fini(struct grouping *g)
 {
+    places_fini(&g->places);
     free(g->row_of_col);
+    free(g->row_group);
     free(g->row_node);
     free(g->col_node);
     free(g->sums);
@@ -288,7 +292,7 @@ static bool between_ranks(const struct grouping *g)
 static int64_t node_of(const struct grouping *g, const struct axis *a, int64_t value)
 {
     if (is_of(COMPARE_RANK, a))
-        return node_of_rank(g->s->a->ranks, g->s->a->n_ranks, value);
+        return places_node(&g->places, value);
     return is_of(COMPARE_TARGET, a) || is_of(COMPARE_INITIATOR, a) ? value : -1;
 }
 
@@ -298,10 +302,9 @@ static int locality_of(const struct grouping *g, int i, int j)
     int64_t p = g->row_node[i], q = g->col_node[j];
     int first, second;
     if (is_of(COMPARE_PAIR, rows_of(g))) {
-        const struct compare_side *a = g->s->a;
         axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);
-        p = node_of_rank(a->ranks, a->n_ranks, first);
-        q = node_of_rank(a->ranks, a->n_ranks, second);
+        p = places_node(&g->places, first);
+        q = places_node(&g->places, second);
     }
     return p < 0 || q < 0 ? -1 : p != q;
 }
@@ -314,12 +317,12 @@ static int find_group(const struct grouping *g, enum compare_by by, int64_t valu
     return -1;
 }
 
-// The node of a cell as far as it has one: both ranks', or the rank's.
-static int64_t cell_node(const struct grouping *g, int i, int j)
+// The group of a cell's node as far as it has one: both ranks', or the rank's.
+static int group_of_node(const struct grouping *g, int i, int j)
 {
     if (between_ranks(g))
-        return g->row_node[i] == g->col_node[j] ? g->row_node[i] : -1;
-    return is_of(COMPARE_RANK, rows_of(g)) ? g->row_node[i] : -1;
+        return g->row_node[i] == g->col_node[j] ? g->row_group[i] : -1;
+    return is_of(COMPARE_RANK, rows_of(g)) ? g->row_group[i] : -1;
 }
 
 // The groups that cell (i, j) is in; at most two of a kind, -1 for none.
@@ -331,7 +334,7 @@ static void groups_of_cell(const struct grouping *g, enum compare_by by, int i, 
     if (by == COMPARE_OVERALL)
         two[0] = g->first[by];
     else if (by == COMPARE_NODE)
-        two[0] = find_group(g, by, cell_node(g, i, j));
+        two[0] = group_of_node(g, i, j);
     else if (by == COMPARE_LOCALITY)
         two[0] = find_group(g, by, locality_of(g, i, j));
     else if (is_of(by, rows_of(g)))
@@ -426,7 +429,7 @@ static void list_groups(struct grouping *g)
     }
 }
 
-static int grouping_init(struct grouping *g, struct err *err)
+static int grouping_alloc(struct grouping *g, struct err *err)
 {
     struct comparison *c = g->c;
     size_t most = 3 + 2 * (size_t)c->rows + (size_t)c->cols;
@@ -434,9 +437,18 @@ static int grouping_init(struct grouping *g, struct err *err)
     g->sums = calloc(most, sizeof *g->sums);
     g->row_of_col = calloc((size_t)c->cols, sizeof *g->row_of_col);
     g->row_node = calloc((size_t)c->rows, sizeof *g->row_node);
+    g->row_group = calloc((size_t)c->rows, sizeof *g->row_group);
     g->col_node = calloc((size_t)c->cols, sizeof *g->col_node);
-    if (!c->groups || !g->sums || !g->row_of_col || !g->row_node || !g->col_node)
+    if (!c->groups || !g->sums || !g->row_of_col || !g->row_node || !g->row_group || !g->col_node)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
+    return places_init(&g->places, g->s->a->ranks, g->s->a->n_ranks, NULL, err);
+}
+
+static int grouping_init(struct grouping *g, struct err *err)
+{
+    const struct comparison *c = g->c;
+    if (grouping_alloc(g, err) < 0)
+        return -1;
     for (int i = 0; i < c->rows; i++)
         g->row_node[i] = node_of(g, rows_of(g), rows_of(g)->values[c->row_a[i]]);
     for (int j = 0; j < c->cols; j++) {
@@ -448,6 +460,8 @@ static int grouping_init(struct grouping *g, struct err *err)
                 g->row_of_col[j] = i;
     }
     list_groups(g);
+    for (int i = 0; i < c->rows; i++)
+        g->row_group[i] = find_group(g, COMPARE_NODE, g->row_node[i]);
     return 0;
 }
 

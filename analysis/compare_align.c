@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/middle.h"
+#include "analysis/places.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 
@@ -26,6 +27,7 @@ void compare_note(struct comparison *c, const char *fmt, ...)
 
 // Which ranks belong together: by number, -1 where a rank of A has none.
 struct rank_map {
+    struct places of_a, of_b; // owned
     int n_a, n_b;
     int64_t *a, *b; // numbers; owned
     int *partner;   // index into b; owned
@@ -44,6 +46,8 @@ struct refusal {
 
 static void rank_map_fini(struct rank_map *m)
 {
+    places_fini(&m->of_a);
+    places_fini(&m->of_b);
     free(m->a);
     free(m->b);
     free(m->partner);
@@ -110,16 +114,6 @@ static const char *pages_of(const struct compare_side *s)
 
 // ---- Ranks --------------------------------------------------------------------------------------
 
-static const struct rank_info *info_of(const struct compare_side *s, int64_t rank)
-{
-    if (s->ranks != NULL && rank >= 0 && rank < s->n_ranks && s->ranks[rank].rank == rank)
-        return &s->ranks[rank];
-    for (int i = 0; s->ranks != NULL && i < s->n_ranks; i++)
-        if (s->ranks[i].rank == rank)
-            return &s->ranks[i];
-    return NULL;
-}
-
 static bool same_place(const struct rank_info *p, const struct rank_info *q)
 {
     return p != NULL && q != NULL && p->cpu >= 0 && p->cpu == q->cpu && p->mem_node == q->mem_node;
@@ -156,27 +150,99 @@ static int64_t *ranks_of(const struct compare_side *s, bool places, int *n)
     return list;
 }
 
-static bool belongs(const struct compare_side *a, const struct compare_side *b, int64_t ra,
-                    int64_t rb, int pass)
+// A rank of B by its place or, with `other` 0, by its number.
+struct seat {
+    int64_t key, other;
+    int at; // index into the map's b
+};
+
+static int by_key(const void *a, const void *b)
 {
-    if (pass == 2)
-        return ra == rb;
-    return same_place(info_of(a, ra), info_of(b, rb)) && (pass == 1 || ra == rb);
+    const struct seat *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (x->other != y->other)
+        return x->other < y->other ? -1 : 1;
+    return x->at - y->at;
 }
 
-// The surest partners first: same place and number, same place, same number.
-static void find_partners(struct rank_map *m, const struct compare_side *a,
-                          const struct compare_side *b, bool *taken)
+struct seats {
+    int n_by_number, n_by_place;
+    struct seat *by_number, *by_place; // owned
+    bool *taken;                       // of each rank of B; owned
+};
+
+static void seats_fini(struct seats *s)
+{
+    free(s->by_number);
+    free(s->by_place);
+    free(s->taken);
+}
+
+static int seats_init(struct seats *s, const struct rank_map *m, struct err *err)
+{
+    size_t room = (size_t)m->n_b + 1;
+    s->by_number = calloc(room, sizeof *s->by_number);
+    s->by_place = calloc(room, sizeof *s->by_place);
+    s->taken = calloc(room, sizeof *s->taken);
+    if (!s->by_number || !s->by_place || !s->taken)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
+    for (int j = 0; j < m->n_b; j++) {
+        const struct rank_info *q = places_info(&m->of_b, m->b[j]);
+        s->by_number[s->n_by_number++] = (struct seat){.key = m->b[j], .at = j};
+        if (q && q->cpu >= 0)
+            s->by_place[s->n_by_place++] = (struct seat){q->cpu, q->mem_node, j};
+    }
+    qsort(s->by_number, (size_t)s->n_by_number, sizeof *s->by_number, by_key);
+    qsort(s->by_place, (size_t)s->n_by_place, sizeof *s->by_place, by_key);
+    return 0;
+}
+
+// The first rank of B there that has no partner yet; -1: none.
+static int first_free(const struct seats *s, const struct seat *list, int n, int64_t key,
+                      int64_t other)
+{
+    int lo = 0, hi = n;
+    while (lo < hi) {
+        int middle = lo + (hi - lo) / 2;
+        if (by_key(&list[middle], &(struct seat){key, other, -1}) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    for (; lo < n && list[lo].key == key && list[lo].other == other; lo++)
+        if (!s->taken[list[lo].at])
+            return list[lo].at;
+    return -1;
+}
+
+enum pass { PLACE_AND_NUMBER, PLACE, NUMBER, PASSES };
+
+static int find_partner(const struct rank_map *m, const struct seats *s, int64_t rank,
+                        enum pass pass)
+{
+    const struct rank_info *p = places_info(&m->of_a, rank);
+    if (pass == PLACE)
+        return p && p->cpu >= 0 ? first_free(s, s->by_place, s->n_by_place, p->cpu, p->mem_node)
+                                : -1;
+    if (pass == PLACE_AND_NUMBER && !same_place(p, places_info(&m->of_b, rank)))
+        return -1;
+    return first_free(s, s->by_number, s->n_by_number, rank, 0);
+}
+
+// The surest partners first.
+static void find_partners(struct rank_map *m, struct seats *s)
 {
     for (int i = 0; i < m->n_a; i++)
         m->partner[i] = -1;
-    for (int pass = 0; pass < 3; pass++)
-        for (int i = 0; i < m->n_a; i++)
-            for (int j = 0; j < m->n_b && m->partner[i] < 0; j++)
-                if (!taken[j] && belongs(a, b, m->a[i], m->b[j], pass)) {
-                    m->partner[i] = j;
-                    taken[j] = true;
-                }
+    for (int pass = 0; pass < PASSES; pass++)
+        for (int i = 0; i < m->n_a; i++) {
+            if (m->partner[i] >= 0)
+                continue;
+            m->partner[i] = find_partner(m, s, m->a[i], (enum pass)pass);
+            if (m->partner[i] >= 0)
+                s->taken[m->partner[i]] = true;
+        }
     m->unmatched = m->n_a + m->n_b;
     for (int i = 0; i < m->n_a; i++)
         m->unmatched -= m->partner[i] >= 0 ? 2 : 0;
@@ -194,10 +260,14 @@ static int map_ranks(struct rank_map *m, const struct compare_side *a, const str
     m->a = ranks_of(a, m->places, &m->n_a);
     m->b = ranks_of(b, m->places, &m->n_b);
     m->partner = calloc((size_t)m->n_a + 1, sizeof *m->partner);
-    CLEANUP_MEM bool *taken = calloc((size_t)m->n_b + 1, sizeof *taken);
-    if (!m->a || !m->b || !m->partner || !taken)
+    struct seats seats CLEANUP(seats_fini) = {0};
+    if (!m->a || !m->b || !m->partner)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
-    find_partners(m, a, b, taken);
+    if (places_init(&m->of_a, a->ranks, a->n_ranks, NULL, err) < 0 ||
+        places_init(&m->of_b, b->ranks, b->n_ranks, NULL, err) < 0 ||
+        seats_init(&seats, m, err) < 0)
+        return -1;
+    find_partners(m, &seats);
     return 0;
 }
 
@@ -210,8 +280,7 @@ static int64_t partner_of(const struct rank_map *m, int64_t rank)
 }
 
 // One line for all of a kind: the first in full, and how many more.
-static void note_places(struct comparison *c, const struct rank_map *m,
-                        const struct compare_side *a, const struct compare_side *b, bool elsewhere)
+static void note_places(struct comparison *c, const struct rank_map *m, bool elsewhere)
 {
     char line[COMPARE_NOTE_ROOM / 2] = "";
     int n = 0;
@@ -219,7 +288,7 @@ static void note_places(struct comparison *c, const struct rank_map *m,
         if (m->partner[i] < 0)
             continue;
         int64_t ra = m->a[i], rb = m->b[m->partner[i]];
-        const struct rank_info *p = info_of(a, ra), *q = info_of(b, rb);
+        const struct rank_info *p = places_info(&m->of_a, ra), *q = places_info(&m->of_b, rb);
         bool match = elsewhere ? !same_place(p, q) : ra != rb && same_place(p, q);
         if (!match || !p || !q || n++)
             continue;
@@ -241,15 +310,15 @@ static void note_places(struct comparison *c, const struct rank_map *m,
 }
 
 // Memory on another node is another question, whatever the CPU.
-static void check_memory(struct refusal *r, struct rank_map *m, const struct compare_side *a,
-                         const struct compare_side *b)
+static void check_memory(struct refusal *r, struct rank_map *m)
 {
     int n = 0;
     const struct rank_info *from = NULL, *to = NULL;
     for (int i = 0; m->places && i < m->n_a; i++) {
         if (m->partner[i] < 0)
             continue;
-        const struct rank_info *p = info_of(a, m->a[i]), *q = info_of(b, m->b[m->partner[i]]);
+        const struct rank_info *p = places_info(&m->of_a, m->a[i]);
+        const struct rank_info *q = places_info(&m->of_b, m->b[m->partner[i]]);
         m->moved += !same_place(p, q);
         if (p->mem_node == q->mem_node || p->mem_node < 0 || q->mem_node < 0)
             continue;
@@ -369,7 +438,7 @@ static int check_sides(struct comparison *c, struct rank_map *m, const struct co
     must_match(&r, "page kind", pages_of(a), pages_of(b));
     if (check_specs(&r, a, b, m->places, err) < 0)
         return -1;
-    check_memory(&r, m, a, b);
+    check_memory(&r, m);
     check_layout(&r, m, a);
     note_facts(c, a, b);
     if (!buf_ok(&r.text))
@@ -428,8 +497,8 @@ int compare_align(struct comparison *c, const struct compare_side *a, const stru
     if (map_ranks(&m, a, b, err) < 0 || check_sides(c, &m, a, b, o->anyway, err) < 0)
         return -1;
     if (m.places) {
-        note_places(c, &m, a, b, false);
-        note_places(c, &m, a, b, true);
+        note_places(c, &m, false);
+        note_places(c, &m, true);
     }
     c->rows = align_axis(c, &x->row, &y->row, &m, &c->row_a, &c->row_b, err);
     if (c->rows < 0)

@@ -211,6 +211,42 @@ static void test_alignment(void)
     matrix_fini(&b);
 }
 
+// As many ranks as there may be, numbered from 1 and from 2000, at the same places the other way
+// round; two of each side have no place in common, of these one number is in both.
+static void test_many_ranks(void)
+{
+    enum { MANY = SPEC_RANKS_MAX };
+    unsigned long long seed = 82;
+    struct matrix a = {0}, b = {0};
+    struct comparison c = {0};
+    static struct rank_info here[MANY], there[MANY];
+    sim_matrix(&a, MANY, 3, 0.01, 1, &seed);
+    sim_matrix(&b, MANY, 3, 0.01, 1, &seed);
+    for (int i = 0; i < MANY; i++) {
+        int k = MANY - 1 - i;
+        here[i] = (struct rank_info){.rank = i + 1, .cpu = i, .mem_node = i};
+        there[k] = (struct rank_info){.rank = 2000 + 2 * k, .cpu = i, .mem_node = i};
+        a.row.values[i] = here[i].rank;
+        b.row.values[k] = there[k].rank;
+    }
+    here[0].cpu = here[1].cpu = 5000;
+    there[0].cpu = there[1].cpu = 6000;
+    here[1].rank = there[1].rank = a.row.values[1] = b.row.values[1] = 1500;
+    struct compare_side x = {.matrix = &a, .ranks = here, .n_ranks = MANY};
+    struct compare_side y = {.matrix = &b, .ranks = there, .n_ranks = MANY};
+    struct compare_options anyway = defaults;
+    anyway.anyway = true;
+    CHECK(compare(&c, &x, &y, &anyway, NULL) == 0 && c.rows == MANY - 3, "%d ranks go together",
+          c.rows);
+    bool reversed = c.row_a[0] == 1 && c.row_b[0] == 1;
+    for (int i = 1; i < c.rows; i++)
+        reversed = reversed && c.row_a[i] == i + 1 && c.row_b[i] == MANY - 2 - i;
+    CHECK(reversed, "those at one place, and those of one number that are left");
+    comparison_fini(&c);
+    matrix_fini(&a);
+    matrix_fini(&b);
+}
+
 // ---- Matrices of other benchmarks ---------------------------------------------------------------
 
 static int shaped(struct matrix *m, enum benchmark_id id, const char *member, const char *value,
@@ -455,6 +491,7 @@ int main(void)
     test_single_values();
     test_refusals();
     test_alignment();
+    test_many_ranks();
     test_bandwidth();
     test_pairs_of_ranks();
     test_every_shape();
