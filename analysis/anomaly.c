@@ -41,15 +41,14 @@ static void find_inversions(struct anomalies *out, const struct matrix *m, const
         }
 }
 
-static bool in_slow_node(const struct groups *g, int row)
+// Rows that are slow ranks or what these are measured against.
+static void mark_pairs(bool *paired, const struct groups *g)
 {
     for (int k = 0; k < g->n; k++)
-        if (g->slow[k].row == row || g->slow[k].fast_row == row)
-            return true;
-    return false;
+        paired[g->slow[k].row] = paired[g->slow[k].fast_row] = true;
 }
 
-static void find_outliers(struct anomalies *out, const struct matrix *m, const struct groups *g,
+static void find_outliers(struct anomalies *out, const struct matrix *m, const bool *paired,
                           int col, double *scratch)
 {
     int n = m->row.n;
@@ -64,7 +63,7 @@ static void find_outliers(struct anomalies *out, const struct matrix *m, const s
     double bound = fmax(log1p(ANOMALY_SIZE), 6 * sigma);
     for (int i = 0; i < n; i++) {
         double v = matrix_at(m, i, col)->v[CELL_MEDIAN];
-        if (!in_slow_node(g, i) && fabs(log(v / middle)) > bound)
+        if (!paired[i] && fabs(log(v / middle)) > bound)
             add(out, (struct anomaly){.kind = ANOMALY_OUTLIER,
                                       .rank = m->row.values[i],
                                       .other_rank = -1,
@@ -79,11 +78,14 @@ int anomaly_find(struct anomalies *out, const struct matrix *m, const struct gro
                  struct err *err)
 {
     CLEANUP_MEM double *scratch = calloc(m->row.n + 1, sizeof *scratch);
-    if (scratch == NULL)
+    CLEANUP_MEM bool *paired = calloc((size_t)m->row.n + 1, sizeof *paired);
+    if (scratch == NULL || paired == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the anomalies");
     *out = (struct anomalies){0};
     find_inversions(out, m, groups);
-    for (int j = 0; m->row.n >= 4 && shape_complete(m) && j < m->col.n; j++)
-        find_outliers(out, m, groups, j, scratch);
+    mark_pairs(paired, groups);
+    bool judged = m->row.n >= 4 && shape_complete(m);
+    for (int j = 0; judged && j < m->col.n; j++)
+        find_outliers(out, m, paired, j, scratch);
     return 0;
 }

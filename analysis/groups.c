@@ -6,15 +6,21 @@
 
 #include "analysis/dist.h"
 #include "analysis/middle.h"
+#include "analysis/places.h"
 #include "base/cleanup.h"
 
-enum { SHUFFLES = 1999, SEED = 20260101 };
 static const double level = 0.005;
+enum {
+    SHUFFLES_MAX = 1999,
+    SHUFFLES_PART = 200, // 1 / level: n times as many, less one, resolve it exactly
+    SEED = 20260101
+};
 static const double alike = 0.10; // nodes are alike if surely closer than this
 
 // Logs of the values at the sizes that count, rows in order of node.
 struct table {
     int rows, cols, n_nodes;
+    int stride;    // the test takes the first size of each so many
     double *log;   // rows × cols; owned
     double *work;  // as log, and room for a mean a row; owned
     int *row;      // of the matrix; owned
@@ -39,6 +45,7 @@ static int table_init(struct table *t, const struct matrix *m, int cols, struct 
     if (t->log == NULL || t->work == NULL || t->row == NULL || t->node == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the groups");
     t->cols = cols;
+    t->stride = 1;
     return 0;
 }
 
@@ -50,11 +57,11 @@ static bool row_usable(const struct matrix *m, int row, int first_col)
     return true;
 }
 
-static void take_node(struct table *t, const struct matrix *m, const struct rank_info *ranks, int n,
+static void take_node(struct table *t, const struct matrix *m, const struct places *places,
                       int first_col, int64_t node)
 {
     for (int i = 0; i < m->row.n; i++) {
-        if (node_of_rank(ranks, n, m->row.values[i]) != node || !row_usable(m, i, first_col))
+        if (places_node(places, m->row.values[i]) != node || !row_usable(m, i, first_col))
             continue;
         for (int j = 0; j < t->cols; j++)
             t->log[t->rows * t->cols + j] = log(matrix_at(m, i, first_col + j)->v[CELL_MEDIAN]);
@@ -65,16 +72,16 @@ static void take_node(struct table *t, const struct matrix *m, const struct rank
         t->first[++t->n_nodes] = t->rows;
 }
 
-static void table_fill(struct table *t, const struct matrix *m, const struct rank_info *ranks,
-                       int n, int first_col)
+static void table_fill(struct table *t, const struct matrix *m, const struct places *places,
+                       int first_col)
 {
     for (int i = 0; i < m->row.n && t->n_nodes < GROUPS_NODES_MAX; i++) {
-        int64_t node = node_of_rank(ranks, n, m->row.values[i]);
+        int64_t node = places_node(places, m->row.values[i]);
         bool seen = node < 0;
         for (int k = 0; k < t->rows; k++)
             seen = seen || t->node[k] == node;
         if (!seen)
-            take_node(t, m, ranks, n, first_col, node);
+            take_node(t, m, places, first_col, node);
     }
 }
 
@@ -97,7 +104,7 @@ static double statistic(const struct table *t)
     double all = 0;
     for (int i = 0; i < t->rows; i++) {
         double sum = 0;
-        for (int j = 0; j < t->cols; j++)
+        for (int j = 0; j < t->cols; j += t->stride)
             sum += t->work[i * t->cols + j];
         all += sum * sum;
     }
@@ -107,7 +114,7 @@ static double statistic(const struct table *t)
 static void shuffle(struct table *t, unsigned long long *seed)
 {
     for (int g = 0; g < t->n_nodes; g++)
-        for (int j = 0; j < t->cols; j++)
+        for (int j = 0; j < t->cols; j += t->stride)
             for (int i = t->first[g + 1] - 1; i > t->first[g]; i--) {
                 int k = t->first[g] + dist_below(seed, i - t->first[g] + 1);
                 double *a = &t->work[i * t->cols + j], *b = &t->work[k * t->cols + j], v = *a;
@@ -116,17 +123,36 @@ static void shuffle(struct table *t, unsigned long long *seed)
             }
 }
 
-static double permutation_p(struct table *t)
+// Cells that a shuffle moves.
+static int64_t cells_of(const struct table *t)
+{
+    return (int64_t)t->rows * ((t->cols + t->stride - 1) / t->stride);
+}
+
+// As many as the budget has room for; where it has none for the fewest that reach the level, the
+// test sees fewer sizes.
+static int shuffles_of(struct table *t)
+{
+    while (t->stride < t->cols && cells_of(t) * (SHUFFLES_PART - 1) > GROUPS_STEPS_MAX)
+        t->stride++;
+    int64_t n = (GROUPS_STEPS_MAX / cells_of(t) + 1) / SHUFFLES_PART * SHUFFLES_PART - 1;
+    n = n < SHUFFLES_PART ? SHUFFLES_PART - 1 : n;
+    return n < SHUFFLES_MAX ? (int)n : SHUFFLES_MAX;
+}
+
+// Ends when p can no longer reach the level; it is what was seen until then.
+static void find_p(struct groups *out, struct table *t)
 {
     unsigned long long seed = SEED;
+    int n = shuffles_of(t), above = 1, made = 0;
     centre(t);
     double real = statistic(t) * (1 - 1e-12);
-    int above = 1;
-    for (int i = 0; i < SHUFFLES; i++) {
+    for (; made < n && (double)above / (n + 1) <= level; made++) {
         shuffle(t, &seed);
         above += statistic(t) >= real;
     }
-    return (double)above / (SHUFFLES + 1);
+    out->p = (double)above / (made + 1);
+    out->steps = cells_of(t) * made;
 }
 
 static double typical_ratio(struct table *t, int row, int other)
@@ -223,11 +249,12 @@ int groups_find(struct groups *out, const struct matrix *m, const struct rank_in
                 int n_ranks, int first_col, struct err *err)
 {
     CLEANUP(table_fini) struct table t = {0};
+    struct places places CLEANUP(places_fini) = {0};
     int cols = m->col.n - first_col;
-    if (table_init(&t, m, cols, err) < 0)
+    if (table_init(&t, m, cols, err) < 0 || places_init(&places, ranks, n_ranks, NULL, err) < 0)
         return -1;
     *out = (struct groups){.p = NAN, .from_bytes = cols > 0 ? m->col.values[first_col] : 0};
-    table_fill(&t, m, ranks, n_ranks, first_col);
+    table_fill(&t, m, &places, first_col);
     out->n_nodes = t.n_nodes;
     if (cols < 3 || t.rows == 0)
         return 0;
@@ -237,7 +264,7 @@ int groups_find(struct groups *out, const struct matrix *m, const struct rank_in
         return 0;
     out->known = true;
     out->within_percent = within(&t);
-    out->p = permutation_p(&t);
+    find_p(out, &t);
     for (int g = 0; out->p <= level && g < t.n_nodes; g++) {
         int fast = fastest(&t, g);
         for (int i = t.first[g]; i < t.first[g + 1]; i++)

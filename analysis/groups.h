@@ -5,7 +5,8 @@
 // Ranks: at the sizes from `first_col` on, each value against its node's mean (logs). A permutation
 // test over the machine (ranks shuffled inside node and size, fixed seed) asks whether ranks differ
 // at all; only then are slow ranks named: GROUPS_SLOW or more above the node's fastest at the
-// median size, and slower at three of four sizes.
+// median size, and slower at three of four sizes. Large tables get fewer shuffles, and the largest
+// are tested at every second or third size.
 #pragma once
 #include <stdbool.h>
 
@@ -13,7 +14,12 @@
 #include "model/record.h"
 
 #define GROUPS_SLOW 1.10
-enum { GROUPS_RANKS_MAX = 1024, GROUPS_NODES_MAX = 64 };
+enum {
+    GROUPS_RANKS_MAX = 1024,
+    GROUPS_NODES_MAX = 64,
+    GROUPS_STEPS_MAX = 20000000, // values that a test moves, 0.2 s: 1,999 shuffles of 10,000, 399
+                                 // of 1,024 ranks at 48 sizes
+};
 
 struct slow_rank {
     int64_t rank, fast_rank, node; // fast_rank: fastest of the node
@@ -26,8 +32,9 @@ struct slow_rank {
 enum nodes_verdict { NODES_UNKNOWN, NODES_ALIKE, NODES_DIFFER };
 
 struct groups {
-    bool known; // placement recorded, two ranks in a node, three sizes
-    double p;   // of the permutation test
+    bool known;    // placement recorded, two ranks in a node, three sizes
+    double p;      // of the permutation test; followed only until it is surely above the level
+    int64_t steps; // values that the test moved
     int64_t from_bytes;
     int n;
     struct slow_rank slow[GROUPS_RANKS_MAX];

@@ -121,8 +121,35 @@ static void test_nothing(struct import *concurrent, struct import *serial, const
     CHECK(differ <= 20, "%s: nodes differ in at most 5 %%", how);
 }
 
+// The largest tables, a rank in two slow by a fifth or none: as cheap as others and still right.
+static void test_large(int rows, int cols, bool slow)
+{
+    unsigned long long seed = 92;
+    static struct groups g;
+    static struct rank_info ranks[GROUPS_RANKS_MAX];
+    struct matrix m = {0};
+    matrix_init(&m, "serial", "latency", "ns", rows, cols, NULL);
+    for (int i = 0; i < rows; i++) {
+        m.row.values[i] = i;
+        ranks[i] = (struct rank_info){.rank = rows - 1 - i, .mem_node = i % 64};
+    }
+    for (int k = 0; k < rows * cols; k++)
+        m.cells[k].v[CELL_MEDIAN] =
+            100 * (1 + 0.01 * sim_normal(&seed)) * (slow && k / cols >= rows / 2 ? 1.2 : 1);
+    CHECK(groups_find(&g, &m, ranks, rows, 0, NULL) == 0 && g.known, "%d x %d", rows, cols);
+    printf("# p %.4f, %lld moves\n", g.p, (long long)g.steps);
+    CHECK(g.steps > 0 && g.steps <= GROUPS_STEPS_MAX, "no more is moved than is allowed");
+    CHECK(slow ? g.p <= 0.005 && g.n == rows / 2 : g.p > 0.005 && g.n == 0,
+          "%d slow ranks are named", g.n);
+    matrix_fini(&m);
+}
+
 int main(void)
 {
+    test_large(GROUPS_RANKS_MAX, 48, false);
+    test_large(GROUPS_RANKS_MAX, 48, true);
+    test_large(GROUPS_RANKS_MAX, 256, false);
+    test_large(GROUPS_RANKS_MAX, 256, true);
     struct import concurrent = {0}, serial = {0};
     if (published_load(&concurrent, "concurrent") < 0 || published_load(&serial, "serial") < 0) {
         SKIP("the published tables are not here (NUMAPROBE_SHARED)");
