@@ -7,7 +7,7 @@
 #pragma once
 #include "base/err.h"
 
-enum { SERIES_POINTS_MAX = 100000 };
+enum { SERIES_POINTS_MAX = 100000, SERIES_CHANGES_MAX = 32 };
 
 struct series_options {
     int segment_min;          // points on either side of a change, >= 2
@@ -24,6 +24,8 @@ struct change_point {
 };
 
 // *points is malloc'ed (caller frees), ascending; NULL if none. v: finite, above 0. Returns how
-// many, or -1: ERR_INVALID names the point, ERR_NO_MEMORY.
-int series_changes(struct change_point **points, const double *v, int n,
+// many, or -1: ERR_INVALID names the point, ERR_NO_MEMORY. *searched: these many of the newest
+// values were searched. Not all, where there were more than SERIES_CHANGES_MAX changes (those are
+// the newest) or so many that finding them is too much work.
+int series_changes(struct change_point **points, int *searched, const double *v, int n,
                    const struct series_options *options, struct err *err);

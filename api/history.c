@@ -15,7 +15,7 @@
 enum {
     POINTS_DEFAULT = 2200,     // 90 days of hourly runs are 2,160
     POINTS_MAX = 10000,        // 130 bytes each in JSON: 1.3 MB
-    CHANGES_POINTS_MAX = 2000, // the newest are searched: 35 ms with nine changes, once (memo)
+    CHANGES_POINTS_MAX = 2000, // the newest are searched: 35 ms with nine changes, 0.4 s at most
     SERIES_MAX = 500,          // in one list, 200 bytes each
     COUNTED_MAX = 100000,      // points counted for one list of series: 5 ms
 };
@@ -121,7 +121,7 @@ static int find_series(const struct request *q, const struct series_filter *f, s
 enum { MEMO_ROOM = 16 };
 static struct memo {
     uint64_t hash;
-    int n_values, n;
+    int n_values, n, searched;
     struct change_point *list; // owned
 } memo[MEMO_ROOM];
 static int memo_next;
@@ -145,12 +145,13 @@ static const struct memo *changes_of(const double *v, int n, struct err *err)
             return &memo[i];
     struct memo *m = &memo[memo_next];
     struct change_point *list = NULL;
-    int found = n ? series_changes(&list, v, n, &SERIES_DEFAULTS, err) : 0;
+    int searched = 0;
+    int found = n ? series_changes(&list, &searched, v, n, &SERIES_DEFAULTS, err) : 0;
     if (found < 0)
         return NULL;
     memo_next = (memo_next + 1) % MEMO_ROOM;
     free(m->list);
-    *m = (struct memo){hash, n, found, list};
+    *m = (struct memo){hash, n, found, searched, list};
     return m;
 }
 
@@ -184,7 +185,7 @@ static int write_changes(const struct request *q, const struct history_point *po
     const struct memo *found = changes_of(v, n - from, err);
     if (!found)
         return -1;
-    jsonw_i64(w, "searched", n - from);
+    jsonw_i64(w, "searched", found->searched);
     jsonw_array(w, "change_points");
     for (int i = 0; i < found->n; i++)
         if (write_change(q, &found->list[i], points + from, w, err) < 0)

@@ -29,7 +29,8 @@ static void time_series(int changes)
     for (int k = 0; k < RUNS; k++) {
         struct change_point *points = NULL;
         double start = now_ms();
-        series_changes(&points, v, POINTS, &options, NULL);
+        int searched;
+        series_changes(&points, &searched, v, POINTS, &options, NULL);
         took[k] = now_ms() - start;
         free(points);
     }

@@ -376,11 +376,12 @@ static void changes(struct bench *b)
     unsigned long long seed = 7;
     struct err err;
     struct change_point *found = NULL;
+    int searched;
     const struct series_options options = SERIES_DEFAULTS;
     for (int i = 0; i < POINTS; i++)
         v[i] = 100 * (i > POINTS / 2 ? 1.04 : 1) * (1 + 0.01 * sim_normal(&seed));
     (void)b;
-    must(series_changes(&found, v, POINTS, &options, &err), &err);
+    must(series_changes(&found, &searched, v, POINTS, &options, &err), &err);
     free(found);
 }
 

@@ -27,7 +27,7 @@ static void answer_series(int n)
 {
     const struct series_options options = SERIES_DEFAULTS;
     struct change_point *points = NULL;
-    int found = series_changes(&points, v, n, &options, NULL);
+    int searched, found = series_changes(&points, &searched, v, n, &options, NULL);
     for (int i = 0; i < found; i++)
         printf("%d ", points[i].at);
     putchar('\n');

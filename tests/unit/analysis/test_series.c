@@ -10,6 +10,7 @@
 
 static const struct series_options defaults = SERIES_DEFAULTS;
 static double v[2000];
+static int searched;
 
 static void noise(int n, double spread, unsigned long long *seed)
 {
@@ -24,12 +25,12 @@ static void test_quiet(void)
     for (int k = 0; k < 500; k++) {
         struct change_point *p = NULL;
         noise(100, 0.05, &seed);
-        alarms += series_changes(&p, v, 100, &defaults, NULL) > 0;
+        alarms += series_changes(&p, &searched, v, 100, &defaults, NULL) > 0;
         free(p);
         noise(100, 0.01, &seed);
         v[dist_below(&seed, 100)] = 1e6;
         p = NULL;
-        spikes += series_changes(&p, v, 100, &defaults, NULL) > 0;
+        spikes += series_changes(&p, &searched, v, 100, &defaults, NULL) > 0;
         free(p);
     }
     printf("# seed 101: of 500 quiet series %d alarm, of 500 with a spike %d\n", alarms, spikes);
@@ -45,7 +46,7 @@ static void test_change(void)
         noise(100, 0.01, &seed);
         for (int i = 40; i < 100; i++)
             v[i] *= i < 70 ? 1.06 : 1.12;
-        int n = series_changes(&p, v, 100, &defaults, NULL);
+        int n = series_changes(&p, &searched, v, 100, &defaults, NULL);
         found += n == 2;
         exact += n == 2 && abs(p[0].at - 40) <= 1 && abs(p[1].at - 70) <= 1;
         free(p);
@@ -62,9 +63,9 @@ static void test_same_again(void)
     for (int i = 900; i < 2000; i++)
         v[i] *= 1.05;
     clock_t start = clock();
-    int n = series_changes(&p, v, 2000, &defaults, NULL);
+    int n = series_changes(&p, &searched, v, 2000, &defaults, NULL);
     printf("# 2000 points: %.1f ms\n", 1000.0 * (clock() - start) / CLOCKS_PER_SEC);
-    int m = series_changes(&q, v, 2000, &defaults, NULL);
+    int m = series_changes(&q, &searched, v, 2000, &defaults, NULL);
     CHECK(n == 1 && m == 1 && p[0].at == q[0].at && p[0].p <= q[0].p, "same series, same answer");
     CHECK(p != NULL && abs(p[0].at - 900) <= 2 && fabs(p[0].percent - 5) < 1, "at the right place");
     free(p);
@@ -76,9 +77,41 @@ static void test_bad(void)
     struct change_point *p = NULL;
     struct err err = {0};
     const double bad[] = {1, NAN, 3};
-    CHECK(series_changes(&p, bad, 3, &defaults, &err) < 0 && p == NULL, "NaN is refused");
+    CHECK(series_changes(&p, &searched, bad, 3, &defaults, &err) < 0 && p == NULL,
+          "NaN is refused");
     CHECK_STR(err.text, "point 1 must be a number above 0", "and named");
-    CHECK(series_changes(&p, bad, 1, &defaults, &err) == 0, "one point has no change");
+    CHECK(series_changes(&p, &searched, bad, 1, &defaults, &err) == 0, "one point has no change");
+}
+
+static void change_every(int points, double factor)
+{
+    double level = 100;
+    for (int i = 0; i < 2000; i++) {
+        level *= i && i % points == 0 ? factor : 1;
+        v[i] = level;
+    }
+}
+
+static void test_many(void)
+{
+    struct change_point *p = NULL;
+    change_every(100, 1.06);
+    CHECK(series_changes(&p, &searched, v, 2000, &defaults, NULL) == 19 && searched == 2000,
+          "all values are searched and all changes told");
+    free(p);
+    change_every(7, 1.04);
+    int n = series_changes(&p, &searched, v, 2000, &defaults, NULL);
+    CHECK(n == SERIES_CHANGES_MAX && searched < 2000 && p[0].at > 2000 - searched &&
+              p[n - 1].at == 1995,
+          "285 changes: the newest %d, among %d values", n, searched);
+    free(p);
+    // Each is a change, and too small to matter: every cut is tested again with more before it.
+    change_every(7, 1.0001);
+    n = series_changes(&p, &searched, v, 2000, &defaults, NULL);
+    CHECK(n == 0 && searched > 0 && searched < 2000, "too much work: the newest %d", searched);
+    free(p);
+    p = NULL;
+    CHECK(series_changes(&p, &searched, v, 0, &defaults, NULL) == 0 && searched == 0, "no values");
 }
 
 int main(void)
@@ -86,6 +119,7 @@ int main(void)
     test_quiet();
     test_change();
     test_same_again();
+    test_many();
     test_bad();
     return tap_done();
 }
