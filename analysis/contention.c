@@ -11,13 +11,26 @@ enum { SIZES_MIN = 3 }; // parting at the last size or two may be chance
 
 struct pair {
     const struct matrix *serial, *concurrent;
+    int *row, *col; // of serial, for each of concurrent; -1: none; owned
 };
+
+static void pair_fini(struct pair *p)
+{
+    free(p->row);
+    free(p->col);
+}
+
+static int *partners(const struct axis *of, const struct axis *in)
+{
+    int *list = calloc((size_t)of->n + 1, sizeof *list);
+    for (int i = 0; list && i < of->n; i++)
+        list[i] = axis_index(in, of->values[i]);
+    return list;
+}
 
 static const struct cell *partner(const struct pair *p, int i, int j)
 {
-    int row = axis_index(&p->serial->row, p->concurrent->row.values[i]);
-    int col = axis_index(&p->serial->col, p->concurrent->col.values[j]);
-    return row < 0 || col < 0 ? NULL : matrix_at(p->serial, row, col);
+    return p->row[i] < 0 || p->col[j] < 0 ? NULL : matrix_at(p->serial, p->row[i], p->col[j]);
 }
 
 static double ratio_at(const struct pair *p, int i, int j)
@@ -80,10 +93,13 @@ static void find_worst(struct contention *c, const struct pair *p, int from)
 int contention_find(struct contention *out, const struct matrix *serial,
                     const struct matrix *concurrent, struct err *err)
 {
-    struct pair p = {.serial = serial, .concurrent = concurrent};
+    struct pair p CLEANUP(pair_fini) = {.serial = serial,
+                                        .concurrent = concurrent,
+                                        .row = partners(&concurrent->row, &serial->row),
+                                        .col = partners(&concurrent->col, &serial->col)};
     int n = concurrent->col.n, from = n;
     CLEANUP_MEM double *scratch = calloc((size_t)concurrent->row.n * n + 1, sizeof *scratch);
-    if (scratch == NULL)
+    if (scratch == NULL || p.row == NULL || p.col == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the ratios");
     if (isnan(typical(&p, 0, n, scratch)))
         return err_set(err, ERR_CONFLICT, "matrices", "the two modes have no cell in common");
