@@ -26,16 +26,10 @@ int axis_index(const struct axis *a, int64_t value)
     return -1;
 }
 
-const struct rank_info *rank_info_of(const struct rank_info *ranks, int n, int64_t rank)
+int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank)
 {
     for (int i = 0; ranks && i < n; i++)
         if (ranks[i].rank == rank)
-            return &ranks[i];
-    return NULL;
-}
-
-int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank)
-{
-    const struct rank_info *r = rank_info_of(ranks, n, rank);
-    return !r ? -1 : r->mem_node >= 0 ? r->mem_node : r->cpu_node;
+            return ranks[i].mem_node >= 0 ? ranks[i].mem_node : ranks[i].cpu_node;
+    return -1;
 }

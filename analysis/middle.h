@@ -8,7 +8,5 @@
 
 double middle_of(double *v, int n);                  // sorts v; NaN if n is 0
 int axis_index(const struct axis *a, int64_t value); // -1: none
-// Memory node of a rank, else its CPU's node; -1 if not known.
+// Memory node of a rank, else its CPU's node; -1 if not known. Of many ranks: analysis/places.h.
 int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank);
-const struct rank_info *rank_info_of(const struct rank_info *ranks, int n,
-                                     int64_t rank); // NULL: none

@@ -12,14 +12,15 @@ static const double NOTABLE = 0.05; // smaller differences between nodes are nob
 struct near {
     const struct report_source *s;
     const struct matrix *m;
-    struct report_nodes nodes; // with ranks
+    struct report_nodes nodes;          // with ranks
+    int64_t row_node[REPORT_CELLS_MAX]; // that the rank of a row ran on
 };
 
 static struct report_value from_to(const struct near *x, int64_t node, int64_t target)
 {
     bool in[REPORT_CELLS_MAX] = {false};
     for (int i = 0; i < x->m->row.n && i < REPORT_CELLS_MAX; i++)
-        in[i] = report_cpu_node(x->s, x->m->row.values[i]) == node;
+        in[i] = x->row_node[i] == node;
     return report_value_of(x->m, in, axis_index(&x->m->col, target));
 }
 
@@ -177,6 +178,8 @@ int report_idle(struct report_out *o, const struct report_source *run,
     if (!x.m)
         return err_set(err, ERR_INVALID, "matrices", "the matrix \"idle\" is missing");
     x.nodes = report_nodes_of(run, &x.m->row);
+    for (int i = 0; i < x.m->row.n && i < REPORT_CELLS_MAX; i++)
+        x.row_node[i] = report_cpu_node(run, x.m->row.values[i]);
     report_head(o, "Own memory and others' (idle latency)");
     for (int i = 0; i < x.nodes.n; i++)
         tell_node(o, &x, x.nodes.node[i]);

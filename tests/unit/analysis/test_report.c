@@ -227,6 +227,35 @@ static void test_idle_of_four(void)
     matrix_fini(&m);
 }
 
+// As many ranks as there may be, 64 nodes, 256 targets: each way is asked for with all ranks.
+static void test_idle_of_many(void)
+{
+    enum { MANY = SPEC_RANKS_MAX, NODES = 64, TARGETS = 256 };
+    static struct rank_info many[MANY];
+    struct matrix m = {0};
+    CLEANUP_BUF struct buf md = BUF_INIT;
+    shaped(&m, BENCHMARK_MATRIX, NULL, "idle", MANY, TARGETS);
+    for (int j = 0; j < TARGETS; j++)
+        m.col.values[j] = j;
+    for (int i = 0; i < MANY; i++) {
+        many[MANY - 1 - i] = (struct rank_info){.rank = i, .cpu = i, .cpu_node = i % NODES};
+        for (int j = 0; j < TARGETS; j++)
+            put(&m, i, j, 100 + (i % NODES > j ? i % NODES - j : j - i % NODES));
+    }
+    const struct report_source run = {
+        .benchmark = BENCHMARK_MATRIX, .matrices = &m, .n = 1, .ranks = many, .n_ranks = MANY};
+    struct report *r = report_new(&run, NULL, NULL);
+    CHECK(r != NULL, "%d ranks have a report", MANY);
+    if (r)
+        report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "Node 63: own memory 100.0 ns, nearest node 62 101.0 ns (× 1.01), "
+                                "farthest node 255 292.0 ns (× 2.92)."),
+          "with the last node's own, nearest and farthest memory");
+    CHECK(strstr(buf_text(&md), "the largest difference of 2016 is 0.0 %"), "and all ways");
+    report_free(r);
+    matrix_fini(&m);
+}
+
 static void test_bandwidth(void)
 {
     struct matrix m[2] = {0};
@@ -397,6 +426,7 @@ int main(void)
     build_machine();
     test_idle();
     test_idle_of_four();
+    test_idle_of_many();
     test_bandwidth();
     test_pairs();
     test_touch_and_load();
