@@ -127,13 +127,22 @@ static int keep(const char *part, const char *copy, struct err *err)
                                  : 0;
 }
 
+// SQLite fills an empty file, and would make its own readable by everybody.
+static int make_empty(const char *part, struct err *err)
+{
+    unlink(part); // of an attempt that failed
+    CLEANUP_FD int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
+    return fd < 0 ? err_set(err, ERR_STORAGE, "", "%s: %s", part, strerror(errno)) : 0;
+}
+
 static int backup(sqlite3 *db, const char *path, int64_t version, struct err *err)
 {
     char copy[600], part[620];
     snprintf(copy, sizeof copy, "%s.v%" PRId64 ".bak", path, version);
     snprintf(part, sizeof part, "%s.part", copy);
-    unlink(part); // of an attempt that failed
     sqlite3_stmt *q;
+    if (make_empty(part, err) < 0)
+        return err_prefix(err, "copy before the migration to %s", copy);
     int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
     if (rc != SQLITE_OK)
         return sq_fail(err, db, rc, "VACUUM INTO");

@@ -42,6 +42,7 @@ static void test_steps(void)
 {
     struct err err = {0};
     char copy[160];
+    mode_t mask = umask(022);
     sqlite3 *db = open_db();
     sq_exec(db, "PRAGMA application_id=1853189473", &err);
     CHECK(migrate_run(db, path, one, &err) == 0 && ask(db, "PRAGMA user_version") == 1,
@@ -54,7 +55,9 @@ static void test_steps(void)
           "and nothing half done");
     CHECK(migrate_run(db, path, two, &err) == 0 && ask(db, "SELECT y FROM a") == 2,
           "an old one goes forward: %s", err.text);
-    CHECK(access(copy, F_OK) == 0, "after a copy was made");
+    struct stat st;
+    CHECK(stat(copy, &st) == 0 && (st.st_mode & 07777) == 0640 && st.st_size > 0,
+          "after a copy was made, for our group at most");
     CHECK(migrate_run(db, path, two, &err) == 0 && ask(db, "SELECT count(*) FROM a") == 1,
           "nothing happens twice");
     CHECK(migrate_run(db, path, one, &err) < 0 && err.code == ERR_STORAGE &&
@@ -65,6 +68,7 @@ static void test_steps(void)
           "seen in the file alone too");
     CHECK(migrate_check_file(path, two, &err) == 0, "the right version passes");
     unlink(copy);
+    umask(mask);
 }
 
 static void write_file(const char *bytes, size_t n)
