@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading JSON: cJSON behind a strict door. A text is refused that has more values or is deeper
+// Reading JSON: cJSON behind a strict door. A text is refused that is larger in memory or deeper
 // than its limits, has a duplicate member, a NUL, invalid UTF-8, or anything after the value. The
 // only module that includes cJSON.h.
 #pragma once

@@ -45,12 +45,14 @@ struct attempt {
 };
 
 // Runs in a forked child that has become the account: what it can reach is tried, not guessed.
-static enum reach try_access(uid_t uid, gid_t gid, const char *run_dir,
-                             const struct launch_paths *p)
+static int try_access(void *arg)
 {
-    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+    const struct attempt *t = arg;
+    const struct launch_paths *p = t->paths;
+    if (setgroups(0, NULL) < 0 || setresgid(t->gid, t->gid, t->gid) < 0 ||
+        setresuid(t->uid, t->uid, t->uid) < 0)
         return REACH_NOT_IT;
-    if (access(run_dir, X_OK) < 0)
+    if (access(t->run_dir, X_OK) < 0)
         return REACH_NO_DIR;
     if (p && access(p->bench, R_OK | X_OK) < 0)
         return REACH_NO_BENCH;
@@ -60,15 +62,9 @@ static enum reach try_access(uid_t uid, gid_t gid, const char *run_dir,
     return REACH_ALL;
 }
 
-static int try_it(void *arg)
-{
-    const struct attempt *t = arg;
-    return (int)try_access(t->uid, t->gid, t->run_dir, t->paths);
-}
-
 static enum reach reach(uid_t uid, gid_t gid, const char *run_dir, const struct launch_paths *p)
 {
-    int rc = child_run(try_it, &(struct attempt){uid, gid, run_dir, p}, REACH_MS, NULL);
+    int rc = child_run(try_access, &(struct attempt){uid, gid, run_dir, p}, REACH_MS, NULL);
     return rc < 0 || rc > REACH_NO_MPI ? REACH_UNKNOWN : (enum reach)rc;
 }
 

@@ -249,7 +249,8 @@ static int read_matrices(const struct json *object, struct whole *w, struct err 
     for (; m != NULL; m = json_next(m)) {
         if (matrix_from_json(&w->matrices[w->n_matrices], m, err) < 0)
             return err_prefix(err, "matrices[%d]", w->n_matrices);
-        if (import_check_cells(matrices_cells(w->matrices, ++w->n_matrices), err) < 0)
+        w->n_matrices++;
+        if (import_check_cells(matrices_cells(w->matrices, w->n_matrices), err) < 0)
             return -1;
     }
     return 0;
