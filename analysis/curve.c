@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/middle.h"
+#include "analysis/places.h"
 #include "base/cleanup.h"
 
 struct column {
@@ -40,34 +41,6 @@ static bool is_step(const struct column *c, int n, int at)
         if (i <= at ? c[i].typical >= c[at + 1].typical : c[i].typical <= c[at].typical)
             return false;
     return true;
-}
-
-static int last_cache_of(const struct curve_machine *k, int64_t rank)
-{
-    for (int i = 0; k->ranks && i < k->n_ranks; i++)
-        if (k->ranks[i].rank == rank) {
-            const struct topo_cpu *c = topology_cpu(k->topology, (int)k->ranks[i].cpu);
-            return c ? c->l3 : -1;
-        }
-    return -1;
-}
-
-// Ranks behind the least crowded last-level cache that has any; 1 where that is not known.
-static int sharers_of(const struct matrix *m, const struct curve_machine *k, int *counts)
-{
-    int least = 0;
-    if (!k->topology || !k->together)
-        return 1;
-    for (int i = 0; i < m->row.n; i++) {
-        int cache = last_cache_of(k, m->row.values[i]);
-        if (cache < 0)
-            return 1;
-        counts[cache]++;
-    }
-    for (int i = 0; i < k->topology->n_caches; i++)
-        if (counts[i] && (!least || counts[i] < least))
-            least = counts[i];
-    return least ? least : 1;
 }
 
 static int last_level(const struct topology *t)
@@ -112,8 +85,11 @@ int curve_find(struct curve *out, const struct matrix *m, const struct curve_mac
     CLEANUP_MEM int *counts = calloc((size_t)caches + 1, sizeof *counts);
     if (columns == NULL || scratch == NULL || counts == NULL)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the curve");
+    struct places places CLEANUP(places_fini) = {0};
+    if (places_init(&places, machine->ranks, machine->n_ranks, machine->topology, err) < 0)
+        return -1;
     struct curve found = {0};
-    int sharers = sharers_of(m, machine, counts);
+    int sharers = machine->together ? places_sharers(&places, &m->row, caches, counts, false) : 1;
     for (int j = 0; j < n; j++)
         columns[j] = column_of(m, j, scratch);
     for (int j = 0; j + 1 < n && found.n < CURVE_STEPS_MAX; j++) {

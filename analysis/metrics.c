@@ -116,22 +116,11 @@ static const struct rank_info *rank_of_row(const struct finder *f, const struct 
 
 // --- Latency -----------------------------------------------------------------------------------
 
-// How many ranks share the last-level cache of a rank: the most crowded or the least crowded one.
-// 1 where it is not known, or where they do not work at once.
+// 1 where they do not work at once.
 static int sharers(const struct finder *f, const struct matrix *m, bool at_once, bool most)
 {
-    int found = 0, caches = f->in->topology ? f->in->topology->n_caches : 0;
-    memset(f->counts, 0, ((size_t)caches + 1) * sizeof *f->counts);
-    for (int i = 0; at_once && i < m->row.n; i++) {
-        const struct topo_cpu *cpu = places_cpu(&f->places, m->row.values[i]);
-        if (!cpu || cpu->l3 < 0)
-            return 1;
-        f->counts[cpu->l3]++;
-    }
-    for (int i = 0; i < caches; i++)
-        if (f->counts[i] && (!found || (most ? f->counts[i] > found : f->counts[i] < found)))
-            found = f->counts[i];
-    return found ? found : 1;
+    int caches = f->in->topology ? f->in->topology->n_caches : 0;
+    return at_once ? places_sharers(&f->places, &m->row, caches, f->counts, most) : 1;
 }
 
 static bool plateau_beyond_caches(struct finder *f, const struct matrix *m)

@@ -2,6 +2,7 @@
 #include "analysis/places.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int by_rank(const void *a, const void *b)
 {
@@ -72,4 +73,21 @@ int64_t places_node(const struct places *p, int64_t rank)
 {
     const struct rank_info *r = places_info(p, rank);
     return !r ? -1 : r->mem_node >= 0 ? r->mem_node : r->cpu_node;
+}
+
+int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts,
+                   bool most)
+{
+    int found = 0;
+    memset(counts, 0, (size_t)n_caches * sizeof *counts);
+    for (int i = 0; i < rows->n; i++) {
+        const struct topo_cpu *cpu = places_cpu(p, rows->values[i]);
+        if (!cpu || cpu->l3 < 0)
+            return 1;
+        counts[cpu->l3]++;
+    }
+    for (int i = 0; i < n_caches; i++)
+        if (counts[i] && (!found || (most ? counts[i] > found : counts[i] < found)))
+            found = counts[i];
+    return found ? found : 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks by number: what each told of its place. Made once where many are looked up. Pure.
 #pragma once
+#include "model/matrix.h"
 #include "model/record.h"
 #include "model/topology.h"
 
@@ -24,3 +25,7 @@ const struct rank_info *places_info(const struct places *p, int64_t rank); // NU
 const struct topo_cpu *places_cpu(const struct places *p, int64_t rank);   // NULL: not known
 // Memory node of a rank, else its CPU's node; -1 if not known.
 int64_t places_node(const struct places *p, int64_t rank);
+// How many of the ranks `rows` are behind one last-level cache: the most crowded one, or the least
+// crowded that has any; 1 where that is not known. `counts`: room for one a cache.
+int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts,
+                   bool most);
