@@ -9,18 +9,15 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "analysis/metrics.h"
 #include "api/check_baseline.h"
 #include "api/counts.h"
+#include "api/gauges.h"
 #include "api/process.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "core/store_history.h"
-
-// At most 7 benchmarks x 512 metrics of the last run; a machine with 2 nodes has about 120. All
-// else: states, benchmarks, baselines (64 x 3) and answers by status, below 300.
-enum { SAMPLES_MAX = BENCHMARKS * METRICS_MAX };
 
 struct writer {
     struct buf *out;
@@ -29,12 +26,18 @@ struct writer {
     bool counter;
 };
 
+// One byte that is not UTF-8 (firmware names CPUs as it likes) would spoil the whole scrape.
 static void put_escaped(struct buf *out, const char *text, bool quote)
 {
-    for (; *text; text++) {
+    while (*text) {
+        size_t n = str_utf8_char(text);
         if (*text == '\\' || *text == '\n' || (quote && *text == '"'))
             buf_char(out, '\\');
-        buf_char(out, *text == '\n' ? 'n' : *text);
+        if (n && *text != '\n')
+            buf_add(out, text, n);
+        else
+            buf_char(out, n ? 'n' : '?');
+        text += n ? n : 1;
     }
 }
 
@@ -63,9 +66,11 @@ static void begin(struct writer *w, const char *family, const char *type, const 
         buf_fmt(w->out, "# UNIT %s %s\n", family, unit);
 }
 
-// Labels as pairs of texts.
+// Labels as pairs of texts. What is not known is not there.
 static void sample(struct writer *w, const char *const labels[][2], int n, double value)
 {
+    if (!isfinite(value))
+        return;
     buf_fmt(w->out, "%s%s", w->family, w->counter ? "_total" : "");
     for (int i = 0; i < n; i++) {
         buf_fmt(w->out, "%s%s=\"", i ? "," : "{", labels[i][0]);
@@ -90,51 +95,7 @@ static void labelled(struct writer *w, const char *label, const char *text, doub
     sample(w, labels, 1, value);
 }
 
-// --- The newest run of each benchmark ----------------------------------------------------------
-
-struct gauge {
-    const struct metric_rule *rule;
-    struct metric_labels labels;
-    double value;
-    char *variant; // owned
-};
-
-struct gauges {
-    int n;
-    struct gauge list[SAMPLES_MAX];
-    int64_t measured_ms[BENCHMARKS]; // 0: there is no run
-};
-
-static void gauges_free(struct gauges **g)
-{
-    for (int i = 0; *g && i < (*g)->n; i++)
-        free((*g)->list[i].variant);
-    free(*g);
-}
-
-static void take(void *ctx, const struct metric *m, const char *variant)
-{
-    struct gauges *g = ctx;
-    struct gauge one = {.value = m->value * metric_base_factor(m->unit)};
-    one.rule = metric_rule_find(m->name, &one.labels);
-    if (!one.rule || g->n == SAMPLES_MAX)
-        return; // the name is of another version
-    one.variant = strdup(variant);
-    if (one.variant)
-        g->list[g->n++] = one;
-}
-
-static int collect(const struct api_services *api, struct gauges *g, struct err *err)
-{
-    for (int b = 0; b < BENCHMARKS; b++) {
-        int64_t id;
-        int found = store_run_newest(api->store, benchmarks[b].name, api->machine->hostname, &id,
-                                     &g->measured_ms[b], err);
-        if (found < 0 || (found && store_run_metrics_get(api->store, id, take, g, err) < 0))
-            return -1;
-    }
-    return 0;
-}
+// --- What was measured -------------------------------------------------------------------------
 
 static void write_gauge(struct writer *w, const struct gauge *g)
 {
@@ -149,56 +110,58 @@ static void write_gauge(struct writer *w, const struct gauge *g)
     sample(w, (const char *const(*)[2])labels, n, g->value);
 }
 
-// A family's samples must stand together.
 static void write_gauges(struct writer *w, const struct gauges *g)
 {
-    for (const struct metric_rule *rule = metric_rules; rule->pattern; rule++) {
-        bool begun = false;
-        for (int i = 0; i < g->n; i++) {
-            if (g->list[i].rule != rule)
-                continue;
-            char family[64];
-            snprintf(family, sizeof family, "numaprobe_%s", rule->family);
-            if (!begun)
-                begin(w, family, "gauge", rule->help);
-            begun = true;
-            write_gauge(w, &g->list[i]);
-        }
+    for (int i = 0; i < g->n; i++) {
+        const struct metric_rule *rule = g->list[i].rule;
+        char family[64];
+        snprintf(family, sizeof family, "numaprobe_%s", rule->family);
+        if (i == 0 || g->list[i - 1].rule != rule)
+            begin(w, family, "gauge", rule->help);
+        write_gauge(w, &g->list[i]);
     }
+    single(w, "numaprobe_series_omitted", "gauge",
+           "Series that are not shown, because those of newer runs reach the limit",
+           (double)g->omitted);
 }
 
-static bool any_run(const struct gauges *g)
+static void of_variant(struct writer *w, const struct gauge_variant *v, double value)
 {
-    for (int b = 0; b < BENCHMARKS; b++)
-        if (g->measured_ms[b])
-            return true;
-    return false;
+    const char *const labels[][2] = {{"benchmark", benchmarks[v->benchmark].name},
+                                     {"variant", v->variant}};
+    sample(w, labels, 2, value);
 }
 
-static void write_ages(struct writer *w, const struct gauges *g)
+static void write_variants(struct writer *w, const struct gauges *g)
 {
-    double now = (double)clock_wall_ms() / 1e3;
-    if (!any_run(g))
+    int64_t now_ms = clock_wall_ms();
+    const struct gauge_variant *v = g->variants, *end = v + g->n_variants;
+    if (v == end)
         return;
     begin(w, "numaprobe_run_timestamp_seconds", "gauge",
-          "When the newest succeeded run was measured, since 1970");
-    for (int b = 0; b < BENCHMARKS; b++)
-        if (g->measured_ms[b])
-            labelled(w, "benchmark", benchmarks[b].name, (double)g->measured_ms[b] / 1e3);
-    begin(w, "numaprobe_run_age_seconds", "gauge", "Age of the newest succeeded run");
-    for (int b = 0; b < BENCHMARKS; b++)
-        if (g->measured_ms[b])
-            labelled(w, "benchmark", benchmarks[b].name,
-                     fmax(0, now - (double)g->measured_ms[b] / 1e3));
+          "When the newest succeeded run of a benchmark and variant was measured, since 1970");
+    for (v = g->variants; v < end; v++)
+        of_variant(w, v, (double)v->measured_ms / 1e3);
+    begin(w, "numaprobe_run_age_seconds", "gauge",
+          "Age of the newest succeeded run of a benchmark and variant");
+    for (v = g->variants; v < end; v++)
+        of_variant(w, v, fmax(0, (double)(now_ms - v->measured_ms) / 1e3));
+    begin(w, "numaprobe_run_interval_seconds", "gauge",
+          "Longest pause between the last runs of a benchmark and variant that is measured "
+          "regularly");
+    for (v = g->variants; v < end; v++)
+        if (v->interval_ms)
+            of_variant(w, v, (double)v->interval_ms / 1e3);
 }
 
 // --- Runs and baselines ------------------------------------------------------------------------
 
 static int write_runs(const struct api_services *api, struct writer *w, struct err *err)
 {
-    int64_t stored[RUN_STATES], waiting;
+    int64_t stored[RUN_STATES], waiting, pending;
     if (store_run_states(api->store, stored, err) < 0 ||
-        store_queue_length(api->store, &waiting, err) < 0)
+        store_queue_length(api->store, &waiting, err) < 0 ||
+        store_runs_pending(api->store, METRICS_VERSION, NULL, RUNS_PENDING_MAX, &pending, err) < 0)
         return -1;
     begin(w, "numaprobe_runs", "gauge", "Stored runs by state");
     for (int s = 0; s < RUN_STATES; s++)
@@ -209,8 +172,10 @@ static int write_runs(const struct api_services *api, struct writer *w, struct e
         if (run_state_final((enum run_state)s))
             labelled(w, "state", run_state_names[s],
                      (double)runner_finished(api->runner, (enum run_state)s));
-    single(w, "numaprobe_queue_length", "gauge", "Runs that wait", (double)waiting);
-    single(w, "numaprobe_busy", "gauge", "1 while a run goes on", runner_busy(api->runner));
+    single(w, "numaprobe_runs_without_metrics", "gauge",
+           "Succeeded runs whose metrics are not computed yet", (double)pending);
+    single(w, "numaprobe_queue_length", "gauge", "Queued runs", (double)waiting);
+    single(w, "numaprobe_busy", "gauge", "1 while a run is running", runner_busy(api->runner));
     return 0;
 }
 
@@ -280,14 +245,49 @@ static double database_bytes(const struct api_services *api)
     return sum;
 }
 
+static const char *fact_of(const struct facts *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->list[i].name, name) == 0)
+            return f->list[i].value;
+    return "";
+}
+
+// The settings are those of the newest run that is shown: its numbers were measured with them.
+static int write_node(const struct api_services *api, int64_t newest_run, struct writer *w,
+                      struct err *err)
+{
+    const struct machine *m = api->machine;
+    const struct facts *class = &m->fingerprint.machine_class;
+    struct run run CLEANUP(run_fini) = {0};
+    char cpus[16], nodes[16];
+    if (newest_run && store_run_get(api->store, newest_run, &run, err) < 0)
+        return -1;
+    snprintf(cpus, sizeof cpus, "%d", m->topology.n_cpus);
+    snprintf(nodes, sizeof nodes, "%d", m->topology.n_nodes);
+    const char *const labels[][2] = {
+        {"node", m->hostname},
+        {"product", fact_of(class, "product")},
+        {"cpu_model", m->topology.cpu_model},
+        {"cpus", cpus},
+        {"numa_nodes", nodes},
+        {"class_hash", class->hash},
+        {"config_hash", *run.config_hash ? run.config_hash : m->fingerprint.config.hash},
+        {"version", NUMAPROBE_VERSION},
+    };
+    begin(w, "numaprobe_node_info", "gauge",
+          "1; the machine is in the labels: nodes with the same class_hash have the same hardware");
+    sample(w, labels, COUNT_OF(labels), 1);
+    return 0;
+}
+
 static void write_daemon(const struct api_services *api, struct writer *w)
 {
-    struct process_use use;
-    begin(w, "numaprobe_build_info", "gauge", "1; what runs here is in the labels");
+    begin(w, "numaprobe_build_info", "gauge", "1; the version is in the label");
     labelled(w, "version", NUMAPROBE_VERSION, 1);
     single(w, "numaprobe_database_size_bytes", "gauge",
-           "Size of the database: the file and its log of writes", database_bytes(api));
-    begin(w, "numaprobe_http_responses", "counter", "Answers since the start, by status");
+           "Size of the database: the file and its write-ahead log", database_bytes(api));
+    begin(w, "numaprobe_http_responses", "counter", "HTTP responses since the start, by status");
     for (int status = 100; status <= STATUS_MAX; status++) {
         char code[16];
         snprintf(code, sizeof code, "%d", status);
@@ -296,34 +296,48 @@ static void write_daemon(const struct api_services *api, struct writer *w)
     }
     single(w, "numaprobe_loop_wakeups", "counter", "Times that the daemon's loop woke up",
            (double)loop_wakeups(api->loop));
+}
+
+// Names, types and help as every client library has them, to the letter: whoever collects several
+// programs' metrics in one place refuses a name that has two of them.
+static void write_process(struct writer *w)
+{
+    struct process_use use;
     process_use(&use);
-    single(w, "process_cpu_seconds", "counter", "Processor time used", use.cpu_s);
-    single(w, "process_resident_memory_bytes", "gauge", "Memory in use",
+    single(w, "process_cpu_seconds", "counter", "Total user and system CPU time spent in seconds.",
+           use.cpu_s);
+    single(w, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
            (double)use.resident_bytes);
-    single(w, "process_virtual_memory_bytes", "gauge", "Address space in use",
+    single(w, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.",
            (double)use.virtual_bytes);
-    single(w, "process_open_fds", "gauge", "Open file descriptors", (double)use.open_fds);
-    single(w, "process_max_fds", "gauge", "How many there may be", (double)use.max_fds);
-    single(w, "process_start_time_seconds", "gauge", "When the daemon started, since 1970",
-           use.start_s);
+    single(w, "process_open_fds", "gauge", "Number of open file descriptors.",
+           (double)use.open_fds);
+    single(w, "process_max_fds", "gauge", "Maximum number of open file descriptors.",
+           (double)use.max_fds);
+    single(w, "process_start_time_seconds", "gauge",
+           "Start time of the process since unix epoch in seconds.", use.start_s);
 }
 
 int metrics_get(struct request *q, struct reply *r, struct err *err)
 {
     const char *accept = request_header(q, "Accept");
     CLEANUP_BUF struct buf body = BUF_INIT;
-    CLEANUP(gauges_free) struct gauges *g = calloc(1, sizeof *g);
+    bool process = true;
     struct writer w = {.out = &body,
                        .open = accept && strcasestr(accept, "application/openmetrics-text")};
+    if (request_query_bool(q, "process", &process, err) < 0)
+        return -1;
+    const struct gauges *g = gauges_get(q->api, err);
     if (!g)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
-    if (collect(q->api, g, err) < 0)
         return -1;
     write_gauges(&w, g);
-    write_ages(&w, g);
-    if (write_runs(q->api, &w, err) < 0 || write_checks(q->api, &w, err) < 0)
+    write_variants(&w, g);
+    if (write_runs(q->api, &w, err) < 0 || write_checks(q->api, &w, err) < 0 ||
+        write_node(q->api, g->newest_run, &w, err) < 0)
         return -1;
     write_daemon(q->api, &w);
+    if (process)
+        write_process(&w);
     if (w.open)
         buf_str(&body, "# EOF\n");
     return reply_text(r,

@@ -66,6 +66,6 @@ const struct route routes[] = {
     {"GET", "/v1/tokens", tokens_get, NULL, SCOPE_ADMIN, "Tokens: names and scopes"},
     {"POST", "/v1/tokens", tokens_post, NULL, SCOPE_ADMIN, "Make a token"},
     {"DELETE", "/v1/tokens/{name}", tokens_delete, NULL, SCOPE_ADMIN, "Revoke a token"},
-    {"GET", "/metrics", metrics_get, NULL, SCOPE_READ, "For Prometheus"},
+    {"GET", "/metrics", metrics_get, "process", SCOPE_READ, "For Prometheus"},
     {0},
 };

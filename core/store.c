@@ -85,12 +85,24 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_HISTORY] = "SELECT measured_ms,run_id,value_milli,lo_milli,hi_milli FROM metric "
                   "WHERE series = ?1 AND measured_ms >= ?2 AND measured_ms < ?3 "
                   "ORDER BY measured_ms DESC, run_id DESC LIMIT ?4",
-    [Q_NEWEST] = "SELECT id,measured_ms FROM run INDEXED BY run_newest WHERE benchmark = ?1 "
-                 "AND state = 'succeeded' AND source = 'measured' AND node = ?2 "
-                 "ORDER BY id DESC LIMIT 1",
-    [Q_METRICS_OF_RUN] = "SELECT s.metric,s.variant,s.unit,m.value_milli,m.lo_milli,m.hi_milli "
-                         "FROM metric AS m CROSS JOIN series AS s ON s.id = m.series "
-                         "WHERE m.run_id = ?1 ORDER BY m.series",
+    [Q_SERIES_BEFORE] = "SELECT measured_ms FROM metric WHERE series = ?1 AND measured_ms <= ?2 "
+                        "ORDER BY measured_ms DESC LIMIT 1",
+    [Q_LATEST] = "SELECT id FROM run INDEXED BY run_measured WHERE node = ?1 "
+                 "AND source = 'measured' ORDER BY id DESC LIMIT 1",
+    [Q_NEWEST_VALUES] =
+        "SELECT s.id,s.metric,s.variant,s.unit,m.run_id,m.measured_ms,m.value_milli "
+        "FROM series AS s INDEXED BY series_newest "
+        "CROSS JOIN metric AS m INDEXED BY metric_run "
+        "ON m.run_id = s.newest_run AND m.series = s.id "
+        "WHERE s.node = ?1 AND s.newest_run > 0 "
+        "ORDER BY s.newest_run DESC, s.id LIMIT ?2",
+    [Q_NEWEST_COUNT] = "SELECT count(*) FROM (SELECT 1 FROM series INDEXED BY series_newest "
+                       "WHERE node = ?1 AND newest_run > 0 LIMIT ?2)",
+    [Q_PENDING] = "SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_without_metrics "
+                  "WHERE state = 'succeeded' AND metrics_version < ?1 LIMIT ?2)",
+    [Q_PENDING_OF_NODE] =
+        "SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_of_node "
+        "WHERE state = 'succeeded' AND metrics_version < ?1 AND node = ?3 LIMIT ?2)",
     [Q_STATES] = "SELECT state, count(*) FROM run GROUP BY state",
     [Q_BASELINES] = "SELECT b.name,b.created_ms,r.run_id FROM baseline AS b "
                     "JOIN baseline_run AS r ON r.name = b.name WHERE b.name = ifnull(?1,b.name) "

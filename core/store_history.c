@@ -2,7 +2,6 @@
 #include "core/store_history.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,36 +122,62 @@ int store_history(struct store *s, int64_t series, int64_t since_ms, int64_t unt
     return 0;
 }
 
-int store_run_newest(struct store *s, const char *benchmark, const char *node, int64_t *id,
-                     int64_t *measured_ms, struct err *err)
+// 1: a row, whose first column is *n; 0: none.
+static int one_number(sqlite3_stmt *q, int64_t *n, struct err *err)
 {
-    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_NEWEST];
-    if (sq_bind(q, err, "tt", benchmark, node) < 0)
-        return -1;
     int row = sq_step(q, err);
-    if (row > 0) {
-        *id = sqlite3_column_int64(q, 0);
-        *measured_ms = sqlite3_column_int64(q, 1);
+    if (row > 0)
+        *n = sqlite3_column_int64(q, 0);
+    return row;
+}
+
+int store_series_before(struct store *s, int64_t series, int64_t at_ms, int64_t *measured_ms,
+                        struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_SERIES_BEFORE];
+    return sq_bind(q, err, "ii", series, at_ms) < 0 ? -1 : one_number(q, measured_ms, err);
+}
+
+int store_run_latest(struct store *s, const char *node, int64_t *id, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_LATEST];
+    return sq_bind(q, err, "t", node) < 0 ? -1 : one_number(q, id, err);
+}
+
+int store_newest_values(struct store *s, const char *node, int limit,
+                        void (*fn)(void *ctx, const struct newest_value *v), void *ctx,
+                        struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_NEWEST_VALUES];
+    int row;
+    if (sq_bind(q, err, "ti", node, (int64_t)limit) < 0)
+        return -1;
+    while ((row = sq_step(q, err)) > 0) {
+        const struct newest_value v = {.series = sqlite3_column_int64(q, 0),
+                                       .metric = sq_text(q, 1),
+                                       .variant = sq_text(q, 2),
+                                       .unit = sq_text(q, 3),
+                                       .run_id = sqlite3_column_int64(q, 4),
+                                       .measured_ms = sqlite3_column_int64(q, 5),
+                                       .value = from_milli(q, 6)};
+        fn(ctx, &v);
     }
     return row;
 }
 
-int store_run_metrics_get(struct store *s, int64_t id,
-                          void (*fn)(void *ctx, const struct metric *m, const char *variant),
-                          void *ctx, struct err *err)
+int store_newest_count(struct store *s, const char *node, int most, int64_t *n, struct err *err)
 {
-    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_METRICS_OF_RUN];
-    int row;
-    if (sq_bind(q, err, "i", id) < 0)
-        return -1;
-    while ((row = sq_step(q, err)) > 0) {
-        struct metric m = {
-            .value = from_milli(q, 3), .lo = from_milli(q, 4), .hi = from_milli(q, 5)};
-        snprintf(m.name, sizeof m.name, "%s", sq_text(q, 0));
-        snprintf(m.unit, sizeof m.unit, "%s", sq_text(q, 2));
-        fn(ctx, &m, sq_text(q, 1));
-    }
-    return row;
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_NEWEST_COUNT];
+    return sq_bind(q, err, "ti", node, (int64_t)most) < 0 || one_number(q, n, err) < 0 ? -1 : 0;
+}
+
+int store_runs_pending(struct store *s, int version, const char *node, int most, int64_t *n,
+                       struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[node ? Q_PENDING_OF_NODE : Q_PENDING];
+    int bound = node ? sq_bind(q, err, "iit", (int64_t)version, (int64_t)most, node)
+                     : sq_bind(q, err, "ii", (int64_t)version, (int64_t)most);
+    return bound < 0 || one_number(q, n, err) < 0 ? -1 : 0;
 }
 
 int store_run_states(struct store *s, int64_t count[RUN_STATES], struct err *err)

@@ -36,13 +36,33 @@ struct history_point {
 int store_history(struct store *s, int64_t series, int64_t since_ms, int64_t until_ms, int limit,
                   struct history_point **out, int *n, bool *more, struct err *err);
 
-// The newest succeeded run of a benchmark that was measured on `node`: 1 found, 0 none, -1.
-int store_run_newest(struct store *s, const char *benchmark, const char *node, int64_t *id,
-                     int64_t *measured_ms, struct err *err);
-// All metrics of a run. `variant` is borrowed for the length of a call.
-int store_run_metrics_get(struct store *s, int64_t id,
-                          void (*fn)(void *ctx, const struct metric *m, const char *variant),
-                          void *ctx, struct err *err);
+// When the series was measured last at or before at_ms: 1 found, 0 never, -1.
+int store_series_before(struct store *s, int64_t series, int64_t at_ms, int64_t *measured_ms,
+                        struct err *err);
+
+// The newest run that was measured on `node`, in any state; imports are none: 1 found, 0 none, -1.
+int store_run_latest(struct store *s, const char *node, int64_t *id, struct err *err);
+
+struct newest_value { // borrowed, for the length of a call
+    int64_t series;
+    const char *metric, *variant, *unit;
+    int64_t run_id, measured_ms;
+    double value;
+};
+// The newest value of each series that was measured on `node`, those of the newest run first; calls
+// fn for at most `limit`. The newest run is the one with the highest number, whatever the clock
+// was.
+int store_newest_values(struct store *s, const char *node, int limit,
+                        void (*fn)(void *ctx, const struct newest_value *v), void *ctx,
+                        struct err *err);
+// How many such series there are, counting no further than `most`.
+int store_newest_count(struct store *s, const char *node, int most, int64_t *n, struct err *err);
+
+enum { RUNS_PENDING_MAX = 1000 }; // counted: 1 ms
+// How many succeeded runs of `node` (NULL: of all) have metrics that are older than `version` or
+// none, counting no further than `most`.
+int store_runs_pending(struct store *s, int version, const char *node, int most, int64_t *n,
+                       struct err *err);
 // Stored runs by state.
 int store_run_states(struct store *s, int64_t count[RUN_STATES], struct err *err);
 // Rises with every row that this process writes: what was read before is the same while it stays.

@@ -295,11 +295,32 @@ static void time_lists(struct bench *b)
     }
 }
 
-static void newest_never_run(struct bench *b)
+static void latest(struct bench *b)
 {
     struct err err;
-    int64_t id, ms;
-    must(store_run_newest(b->s, "pingpong", "node1", &id, &ms, &err), &err);
+    int64_t id;
+    must(store_run_latest(b->s, "node1", &id, &err), &err);
+}
+
+static void count_value(void *ctx, const struct newest_value *v)
+{
+    *(double *)ctx += v->value;
+}
+
+static void newest_values(struct bench *b)
+{
+    struct err err;
+    double sum = 0;
+    must(store_newest_values(b->s, "node1", 2048, count_value, &sum, &err), &err);
+    if (!(sum > 0))
+        must(err_set(&err, ERR_INTERNAL, "", "no newest values"), &err);
+}
+
+static void pending(struct bench *b)
+{
+    struct err err;
+    int64_t n;
+    must(store_runs_pending(b->s, 1, "node1", 10000, &n, &err), &err);
 }
 
 static void known_import(struct bench *b)
@@ -455,7 +476,9 @@ static void measure(const char *dir)
     now_ms = first_ms + b.runs * hour_ms;
     time_it(&b, "start (and a stop)", 300, reopen);
     time_lists(&b);
-    time_it(&b, "the newest of a benchmark never run", 5, newest_never_run);
+    time_it(&b, "the newest run measured here", 5, latest);
+    time_it(&b, "the newest value of each series", 5, newest_values);
+    time_it(&b, "how many runs have no metrics", 5, pending);
     time_it(&b, "is a run to be imported known", 5, known_import);
     time_it(&b, "is there a run without metrics", 5, without_metrics);
     time_it(&b, "90 days of a metric", 5, history_90_days);
