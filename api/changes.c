@@ -106,5 +106,6 @@ int changes_get(struct request *q, struct reply *r, struct err *err)
     jsonw_i64(&w, "last", last);
     jsonw_bool(&w, "more", next < last);
     jsonw_end(&w);
+    reply_waited(r, q);
     return reply_json(r, 200, &body, err);
 }

@@ -69,6 +69,7 @@ struct reply {
     bool close;                  // the connection cannot be used further
     const char *allow;           // for 405
     char location[48];
+    char applied[16]; // the preference that was applied: "wait=60"; "" for none
     int retry_after_s;
     int64_t run_id;  // REPLY_WAIT, REPLY_STREAM
     int64_t wait_ms; // REPLY_WAIT
@@ -83,8 +84,11 @@ int request_header_count(const struct request *q, const char *name);
 const char *request_query(const struct request *q, const char *name); // NULL: not given
 // Cuts uri into path and query pairs (decoded). ERR_BAD_REQUEST.
 int request_split(struct request *q, struct err *err);
-// Seconds to wait from ?wait= or "Prefer: wait=", 0…HTTP_WAIT_MAX_S.
+// Seconds to wait from ?wait= or else "Prefer: wait=", 0…HTTP_WAIT_MAX_S. A preference that cannot
+// be read counts as not sent (RFC 7240); a parameter that cannot is ERR_INVALID.
 int request_wait_s(const struct request *q, int64_t *seconds, struct err *err);
+// Whether it comes from the header.
+bool request_preferred_wait(const struct request *q, int64_t *seconds);
 // These leave *out as it is where the parameter is not given.
 int request_query_time(const struct request *q, const char *name, int64_t *ms, struct err *err);
 int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,
@@ -98,6 +102,8 @@ void reply_shared(struct reply *r, int status,
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err);
 int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms);
 int reply_stream(struct reply *r, int64_t run_id, int64_t after);
+// The answer came after the wait that the client preferred: it is told so.
+void reply_waited(struct reply *r, const struct request *q);
 // RFC 9457. `blockers` is a JSON array or NULL.
 void reply_problem(struct reply *r, const struct request *q, const struct err *err,
                    const char *blockers);

@@ -57,6 +57,13 @@ int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms)
     return 0;
 }
 
+void reply_waited(struct reply *r, const struct request *q)
+{
+    int64_t seconds;
+    if (request_preferred_wait(q, &seconds))
+        snprintf(r->applied, sizeof r->applied, "wait=%" PRId64, seconds);
+}
+
 int reply_stream(struct reply *r, int64_t run_id, int64_t after)
 {
     r->kind = REPLY_STREAM;

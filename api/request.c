@@ -96,29 +96,74 @@ int request_split(struct request *q, struct err *err)
     return 0;
 }
 
-// "respond-async, wait=10": the number after "wait=", or NULL.
-static const char *preferred_wait(const char *prefer)
+// Up to the next comma that is not inside a quoted string.
+static const char *preference_end(const char *p)
 {
-    const char *at = prefer ? strcasestr(prefer, "wait=") : NULL;
-    return at ? at + strlen("wait=") : NULL;
+    bool quoted = false;
+    for (; *p && (quoted || *p != ','); p++) {
+        if (quoted && *p == '\\' && p[1])
+            p++;
+        else if (*p == '"')
+            quoted = !quoted;
+    }
+    return p;
+}
+
+static const char *skip_blanks(const char *p)
+{
+    return p + strspn(p, " \t");
+}
+
+// 'wait=10', 'Wait = "10"; foo': true, and the seconds, at most HTTP_WAIT_MAX_S.
+static bool is_wait(const char *p, int64_t *seconds)
+{
+    static const char name[] = "wait";
+    int64_t got = 0;
+    p = skip_blanks(p);
+    if (strncasecmp(p, name, sizeof name - 1) != 0)
+        return false;
+    p = skip_blanks(p + sizeof name - 1);
+    if (*p != '=')
+        return false;
+    p = skip_blanks(p + 1);
+    bool quoted = *p == '"';
+    p += quoted;
+    size_t n = strspn(p, "0123456789");
+    for (size_t i = 0; i < n && got < HTTP_WAIT_MAX_S; i++)
+        got = got * 10 + (p[i] - '0');
+    p += n;
+    if (!n || (quoted && *p++ != '"'))
+        return false;
+    p = skip_blanks(p);
+    if (*p && *p != ',' && *p != ';')
+        return false;
+    *seconds = got > HTTP_WAIT_MAX_S ? HTTP_WAIT_MAX_S : got;
+    return true;
+}
+
+bool request_preferred_wait(const struct request *q, int64_t *seconds)
+{
+    if (request_query(q, "wait"))
+        return false;
+    for (int i = 0; i < q->n_headers; i++) {
+        if (strcasecmp(q->headers[i].name, "Prefer") != 0)
+            continue;
+        for (const char *p = q->headers[i].value; *p; p += *p == ',') {
+            if (is_wait(p, seconds))
+                return true;
+            p = preference_end(p);
+        }
+    }
+    return false;
 }
 
 int request_wait_s(const struct request *q, int64_t *seconds, struct err *err)
 {
     const char *text = request_query(q, "wait");
-    const char *preferred = preferred_wait(request_header(q, "Prefer"));
-    char digits[8] = "";
-    if (!text && !preferred) {
-        *seconds = 0;
-        return 0;
-    }
-    if (!text) {
-        size_t n = strspn(preferred, "0123456789");
-        memcpy(digits, preferred, n < sizeof digits ? n : sizeof digits - 1);
-        text = digits;
-    }
-    int64_t got;
-    if (!str_to_i64(text, &got) || got < 0)
+    int64_t got = 0;
+    if (!text && !request_preferred_wait(q, &got))
+        got = 0;
+    if (text && (!str_to_i64(text, &got) || got < 0))
         return err_set(err, ERR_INVALID, "wait", "must be seconds from 0 to %d", HTTP_WAIT_MAX_S);
     *seconds = got > HTTP_WAIT_MAX_S ? HTTP_WAIT_MAX_S : got;
     return 0;

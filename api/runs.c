@@ -12,22 +12,24 @@
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
 
+// `status` is of a run that is not finished; of one that is, it is 200.
 static int send_run(struct request *q, struct reply *r, int64_t id, int status, struct err *err)
 {
     CLEANUP(run_fini) struct run run = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct shared_body *kept = run_bodies_get(q->api->bodies, id);
     if (kept) {
-        reply_shared(r, status, kept);
+        reply_shared(r, 200, kept); // only what is finished is kept
         return 0;
     }
     if (runner_run_get(q->api->runner, id, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     run_write_json(&run, &w, NULL);
-    if (reply_json(r, status, &body, err) < 0)
+    bool finished = run_state_final(run.state);
+    if (reply_json(r, finished ? 200 : status, &body, err) < 0)
         return -1;
-    if (run_state_final(run.state))
+    if (finished)
         run_bodies_put(q->api->bodies, id, &r->body);
     return 0;
 }
@@ -55,7 +57,10 @@ int runs_show(struct request *q, struct reply *r, struct err *err)
     if (waiting)
         return waiting < 0 ? -1 : 0;
     r->store = true;
-    return send_run(q, r, q->arg, 200, err);
+    if (send_run(q, r, q->arg, 200, err) < 0)
+        return -1;
+    reply_waited(r, q);
+    return 0;
 }
 
 static int read_spec(struct request *q, struct spec *s, bool *dry_run, struct err *err)
@@ -132,7 +137,10 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
     if (waiting)
         return waiting < 0 ? -1 : 0;
     snprintf(r->location, sizeof r->location, "/v1/runs/%" PRId64, q->run_id);
-    return send_run(q, r, q->run_id, 202, err);
+    if (send_run(q, r, q->run_id, 202, err) < 0)
+        return -1;
+    reply_waited(r, q);
+    return 0;
 }
 
 int runs_cancel(struct request *q, struct reply *r, struct err *err)

@@ -8,6 +8,8 @@ import xml.etree.ElementTree
 
 import pytest
 
+from conftest import FAKE_BENCH, fake_bench_env
+
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 SPEC = {"benchmark": "latency", "size": "1,2", "cpus": "0"}
 
@@ -28,8 +30,46 @@ def test_accepted_run_has_a_place(daemon):
 
 
 def test_prefer_wait(daemon):
-    answer = daemon.post("/v1/runs", SPEC, Prefer="wait=60")
-    assert answer.status == 202 and answer.json["state"] == "succeeded"
+    """200 is a run that is finished, 202 one that is not, whichever way the client asks to wait."""
+    answer = daemon.post("/v1/runs", SPEC, Prefer="respond-async, wait=60")
+    assert answer.status == 200 and answer.json["state"] == "succeeded"
+    assert answer.headers["Preference-Applied"] == "wait=60"
+    path = answer.headers["Location"]
+    assert path == "/v1/runs/%d" % answer.json["id"]
+    asked = daemon.post("/v1/runs?wait=60", SPEC, Prefer="wait=5")
+    assert asked.status == 200 and "Preference-Applied" not in asked.headers, "the parameter was applied"
+    for _ in range(2):  # the second answer is one that was kept
+        shown = daemon.get(path, Prefer="wait=99")
+        assert shown.status == 200 and shown.headers["Preference-Applied"] == "wait=60"
+    same = daemon.get(path, Prefer="wait=9", If_None_Match=shown.headers["ETag"])
+    assert same.status == 304 and same.headers["Preference-Applied"] == "wait=9"
+    gone = daemon.get("/v1/runs/99999999", Prefer="wait=9")
+    assert gone.status == 404 and "Preference-Applied" not in gone.headers
+    ignored = daemon.get(path, Prefer="wait=never")
+    assert ignored.status == 200 and "Preference-Applied" not in ignored.headers
+
+
+def test_what_is_not_finished_is_202(make_daemon, tmp_path):
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    run = daemon.post("/v1/runs", SPEC, Idempotency_Key="same")
+    assert run.status == 202 and run.json["state"] in ("queued", "running")
+    for how in ({"Prefer": "wait=1"}, {}):
+        query = "" if how else "?wait=1"
+        again = daemon.post("/v1/runs" + query, SPEC, Idempotency_Key="same", **how)
+        assert again.status == 202 and again.json["state"] == "running", again.body
+        assert again.headers.get("Preference-Applied") == how.get("Prefer")
+    assert daemon.get(f"/v1/runs/{run.json['id']}", Prefer="wait=1").status == 200
+    waiting = daemon.post("/v1/runs", SPEC).json["id"]
+    at_once = daemon.post(f"/v1/runs/{waiting}/cancel")
+    assert at_once.status == 200 and at_once.json["state"] == "canceled"
+    daemon.post(f"/v1/runs/{run.json['id']}/cancel")
+    daemon.wait(run.json["id"])
+    again = daemon.post("/v1/runs", SPEC, Idempotency_Key="same")
+    assert again.status == 200 and again.json["state"] == "canceled"
 
 
 def test_idempotency_key(daemon):

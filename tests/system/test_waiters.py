@@ -42,7 +42,7 @@ def ask(daemon, data):
 
 
 def cancel(daemon, run):
-    assert daemon.post(f"/v1/runs/{run}/cancel").status == 202
+    assert daemon.post(f"/v1/runs/{run}/cancel").status in (200, 202)  # one that is queued ends at once
 
 
 def descriptors(daemon):

@@ -109,8 +109,52 @@ static void test_wait(void)
     CHECK(request_wait_s(&q, &s, NULL) == 0 && s == HTTP_WAIT_MAX_S, "capped");
     q.query[0].value = "-1";
     CHECK(request_wait_s(&q, &s, NULL) < 0, "not negative");
-    q = (struct request){.n_headers = 1, .headers = {{"prefer", "respond-async, wait=9"}}};
-    CHECK(request_wait_s(&q, &s, NULL) == 0 && s == 9, "Prefer: wait=9");
+    CHECK(!request_preferred_wait(&q, &s), "the parameter is before the header");
+}
+
+static void test_prefer(void)
+{
+    static const struct {
+        const char *value;
+        int64_t seconds; // -1: nothing is preferred
+    } cases[] = {
+        {"wait=9", 9},
+        {"respond-async, wait=9", 9},
+        {" WAIT = \"12\" ; x=y", 12},
+        {"wait=5;a=\"b,c\",wait=7", 5},
+        {"wait=99999999999999999999999", HTTP_WAIT_MAX_S},
+        {"wait=0", 0},
+        {"foo=\"a, wait=3\"", -1},
+        {"foo=\"\\\", wait=3\"", -1},
+        {"foo=\", wait=3", -1},
+        {"x-wait=3", -1},
+        {"waiting=3", -1},
+        {"wait", -1},
+        {"wait=", -1},
+        {"wait=\"3", -1},
+        {"wait=-3", -1},
+        {"wait=3s", -1},
+        {"wait=x, wait=4", 4},
+        {",, ,wait=4", 4},
+        {"", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct request q = {.n_headers = 1, .headers = {{"prefer", cases[i].value}}};
+        struct reply r = {0};
+        char want[16] = "";
+        int64_t s = -1, preferred = -1;
+        CHECK(request_wait_s(&q, &s, NULL) == 0 &&
+                  s == (cases[i].seconds < 0 ? 0 : cases[i].seconds) &&
+                  request_preferred_wait(&q, &preferred) == (cases[i].seconds >= 0),
+              "Prefer: %s", cases[i].value);
+        if (cases[i].seconds >= 0)
+            snprintf(want, sizeof want, "wait=%d", (int)cases[i].seconds);
+        reply_waited(&r, &q);
+        CHECK_STR(r.applied, want, "what was applied");
+    }
+    struct request two = {.n_headers = 2, .headers = {{"Prefer", "a"}, {"Prefer", "wait=3"}}};
+    int64_t s;
+    CHECK(request_wait_s(&two, &s, NULL) == 0 && s == 3, "in the second of two headers");
 }
 
 int main(void)
@@ -120,5 +164,6 @@ int main(void)
     test_etag();
     test_split();
     test_wait();
+    test_prefer();
     return tap_done();
 }
