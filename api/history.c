@@ -71,6 +71,13 @@ static int write_series(const struct request *q, const struct series_filter *f, 
     return 0;
 }
 
+// Runs that a history lacks because their metrics are not computed yet: what is missing may be all
+// of it, so nothing is concluded from the rest. `node` NULL: of all nodes.
+static int count_pending(const struct request *q, const char *node, int64_t *n, struct err *err)
+{
+    return store_runs_pending(q->api->store, METRICS_VERSION, node, RUNS_PENDING_MAX, n, err);
+}
+
 // --- The series asked for ----------------------------------------------------------------------
 
 struct chosen {
@@ -97,8 +104,8 @@ static void choose(void *ctx, const struct series_info *i)
     snprintf(c->unit, sizeof c->unit, "%s", i->unit);
 }
 
-static int find_series(const struct request *q, const struct series_filter *f, struct chosen *c,
-                       struct err *err)
+static int find_series(const struct request *q, const struct series_filter *f, int64_t pending,
+                       struct chosen *c, struct err *err)
 {
     bool more;
     if (!metric_rule_find(f->metric, NULL))
@@ -106,6 +113,11 @@ static int find_series(const struct request *q, const struct series_filter *f, s
                        "is not a metric (GET /v1/history lists those there are)");
     if (store_series_list(q->api->store, f, choose, c, &more, err) < 0)
         return -1;
+    if (!c->id && pending)
+        return err_set(err, ERR_CONFLICT, "pending",
+                       "no run on node %.63s has this metric yet, but the metrics of %lld runs are "
+                       "not computed yet; try again",
+                       f->node, (long long)pending);
     if (!c->id)
         return err_set(err, ERR_NOT_FOUND, f->variant ? "variant" : "metric",
                        "no run on node %.63s has this metric%s (GET /v1/history lists what there "
@@ -194,6 +206,14 @@ static int write_changes(const struct request *q, const struct history_point *po
     return 0;
 }
 
+// While runs are missing it is not known whether there is a change.
+static int write_no_changes(struct jsonw *w)
+{
+    jsonw_i64(w, "searched", 0);
+    jsonw_null(w, "change_points");
+    return 0;
+}
+
 // --- The answer --------------------------------------------------------------------------------
 
 static void write_points(const struct history_point *points, int n, struct jsonw *w)
@@ -244,10 +264,11 @@ static int send_history(const struct request *q, const struct series_filter *f,
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
     struct series_filter variants = *f;
+    int64_t pending;
     bool more;
     int n;
     variants.variant = NULL;
-    if (find_series(q, f, &c, err) < 0 ||
+    if (count_pending(q, f->node, &pending, err) < 0 || find_series(q, f, pending, &c, err) < 0 ||
         store_history(q->api->store, c.id, win->since_ms, win->until_ms, (int)win->limit, &points,
                       &n, &more, err) < 0)
         return -1;
@@ -255,7 +276,9 @@ static int send_history(const struct request *q, const struct series_filter *f,
     write_head(f, &c, &l.w);
     write_points(points, n, &l.w);
     jsonw_bool(&l.w, "more", more);
-    if (write_changes(q, points, n, &l.w, err) < 0 || write_series(q, &variants, &l, err) < 0)
+    jsonw_i64(&l.w, "pending", pending);
+    if ((pending ? write_no_changes(&l.w) : write_changes(q, points, n, &l.w, err)) < 0 ||
+        write_series(q, &variants, &l, err) < 0)
         return -1;
     jsonw_end(&l.w);
     r->store = true;
@@ -272,7 +295,11 @@ static int send_list(const struct request *q, const struct series_filter *f, str
         if (request_query(q, of_points[i]))
             return err_set(err, ERR_INVALID, of_points[i],
                            "goes with metric=; without it the series are listed");
+    int64_t pending;
+    if (count_pending(q, f->node, &pending, err) < 0)
+        return -1;
     jsonw_object(&l.w, NULL);
+    jsonw_i64(&l.w, "pending", pending);
     if (write_series(q, f, &l, err) < 0)
         return -1;
     jsonw_end(&l.w);

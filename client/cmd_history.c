@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
 
@@ -163,7 +165,7 @@ static void print_cause(const struct json *change)
 static void print_changes(const struct json *answer)
 {
     const struct json *list = json_get(answer, "change_points");
-    if (!json_first(list))
+    if (json_is_array(list) && !json_first(list))
         puts("\nno change that is more than chance");
     for (const struct json *p = json_first(list); p; p = json_next(p)) {
         const struct json *changes = json_get(p, "changes");
@@ -198,6 +200,44 @@ static void print_history(const struct cli *c, const struct json *answer, int64_
     print_changes(answer);
 }
 
+// ---- Runs whose metrics are not computed yet
+
+enum {
+    POLL_MS = 250,
+    WAIT_MS = 15000,   // for all of them: 60 imported runs take a second
+    STALLED_MS = 3000, // without any progress: the daemon computes none while a run is measured
+};
+
+// Asks again until no run is missing, or for as long as it goes on. What is missing then is in the
+// answer. Before the first run of a node has its metrics the answer is an error.
+static int ask(const struct cli *c, const char *path, struct json **answer, struct err *err)
+{
+    int64_t now = clock_mono_ms(), end = now + WAIT_MS, progress = now, least = INT64_MAX;
+    for (;;) {
+        bool failed = http_json(c, "GET", path, NULL, answer, err) < 0;
+        if (failed && strcmp(err->member, "pending") != 0)
+            return -1;
+        int64_t pending = failed ? INT64_MAX - 1 : json_get_i64(*answer, "pending", 0);
+        now = clock_mono_ms();
+        progress = pending < least ? now : progress;
+        least = pending < least ? pending : least;
+        if (!pending || now >= end || now - progress >= STALLED_MS)
+            return failed ? -1 : 0;
+        json_free(steal_ptr(answer));
+        follow_pause_until(now + POLL_MS);
+    }
+}
+
+static void warn_pending(const struct json *answer, bool of_metric)
+{
+    int64_t pending = json_get_i64(answer, "pending", 0);
+    if (pending > 0)
+        fprintf(stderr,
+                "numaprobe: the metrics of %lld runs are not computed yet: they are missing%s; "
+                "repeat the command later\n",
+                (long long)pending, of_metric ? ", and changes are not searched for" : "");
+}
+
 int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct history_flags *f = i->options;
@@ -211,7 +251,7 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
     add_query(&path, "until", f->until);
     if (!buf_ok(&path))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
-    if (http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
+    if (ask(c, buf_text(&path), &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)
         print_json(answer);
@@ -219,5 +259,6 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
         print_history(c, answer, f->limit);
     else
         print_series(c, answer);
+    warn_pending(answer, i->n > 0);
     return 0;
 }

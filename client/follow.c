@@ -53,14 +53,14 @@ static void on_interrupt(int signo)
     http_interrupted = 1;
 }
 
-// A server that answers at once, whatever it was asked to wait for, is asked once a second.
-static void pause_until(int64_t mono_ms)
+void follow_pause_until(int64_t mono_ms)
 {
     int64_t left = mono_ms - clock_mono_ms();
     if (left > 0)
         poll(NULL, 0, (int)left); // a signal ends it
 }
 
+// A server that answers at once, whatever it was asked to wait for, is asked once a second.
 static int poll_until_final(const struct cli *c, int64_t id, struct follower *f, struct err *err)
 {
     while (!f->run) {
@@ -74,7 +74,7 @@ static int poll_until_final(const struct cli *c, int64_t id, struct follower *f,
         }
         progress_show(&f->bar, run);
         json_free(run);
-        pause_until(next_ms);
+        follow_pause_until(next_ms);
     }
     return 0;
 }

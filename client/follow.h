@@ -5,3 +5,5 @@
 
 // *run: the finished run (caller json_free). ERR_TIMEOUT when Ctrl-C was pressed.
 int follow(const struct cli *c, int64_t id, struct json **run, struct err *err);
+// Returns at this time of clock_mono_ms(), or when a signal comes.
+void follow_pause_until(int64_t mono_ms);

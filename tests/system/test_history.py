@@ -155,6 +155,50 @@ def test_imports_have_a_history(own):
     assert "imported=true" in answer["variant"]
 
 
+TABLE = "size (MB),0,1\n" + "".join(f"{1 << i},{v},{v + 1}\n" for i, v in enumerate([10] * 4 + [100] * 6))
+
+
+def import_nights(daemon, node, days):
+    for day in days:
+        made = daemon.request("POST", f"/v1/imports?node={node}&date=2025-03-{day:02}", TABLE.replace(",101", f",{101 + day}"),
+                              {"Content-Type": "text/csv"})
+        assert made.status == 201, made.body
+
+
+def test_nothing_is_concluded_while_runs_are_missing(own, bench):
+    """Metrics of imports are computed while nothing runs: until then a history is not whole, and says so."""
+    metric, node = "latency.dram.median_ns", "metric=latency.dram.median_ns&node=elsewhere"
+    succeed(own)
+    bench.behave("hang")
+    going = own.post("/v1/runs", {"benchmark": "latency", **SPEC}).json["id"]
+    import_nights(own, "elsewhere", range(1, 4))
+    none = own.get("/v1/history?" + node)
+    assert none.status == 409 and none.json["member"] == "pending" and "3 runs" in none.json["detail"]
+    assert own.get("/v1/history").json["pending"] == 3
+    assert own.get("/v1/history?node=elsewhere").json["pending"] == 3
+    assert own.get("/v1/history?node=nobody").json["pending"] == 0
+    assert b"\nnumaprobe_runs_without_metrics 3\n" in own.get("/metrics").body
+    early = cli(own, "history", metric, "--node=elsewhere")
+    assert early.returncode in (1, 6) and "not computed yet" in early.stderr and not early.stdout, early
+    assert history(own, f"metric={DRAM}")["change_points"] == [], "of this node nothing is missing"
+    own.post(f"/v1/runs/{going}/cancel")
+    own.wait_for_line("event=metrics.filled")
+    whole = history(own, node)
+    assert whole["pending"] == 0 and len(whole["points"]) == 3 and whole["change_points"] == []
+    going = own.post("/v1/runs", {"benchmark": "latency", **SPEC}).json["id"]
+    import_nights(own, "elsewhere", range(4, 6))
+    part = history(own, node)
+    assert part["pending"] == 2 and len(part["points"]) == 3
+    assert part["change_points"] is None and part["searched"] == 0
+    told = cli(own, "history", metric, "--node=elsewhere")
+    assert told.returncode == 0 and "no change" not in told.stdout and "2 runs are not computed yet" in told.stderr, told
+    listed = cli(own, "history", "--node=elsewhere")
+    assert listed.returncode == 0 and "2 runs are not computed yet" in listed.stderr, listed
+    own.post(f"/v1/runs/{going}/cancel")
+    waited = cli(own, "history", metric, "--node=elsewhere")  # it waits until they are there
+    assert "no change" in waited.stdout and not waited.stderr and len(re.findall("2025-03-", waited.stdout)) == 5, waited
+
+
 # --- Baselines -----------------------------------------------------------------------------------
 
 def test_baselines(own, bench):
@@ -347,7 +391,8 @@ def test_metrics_in_both_forms(scraped):
     assert values['numaprobe_runs{state="succeeded"}'] == 1
     assert values['numaprobe_runs_finished_total{state="failed"}'] == 1
     assert values['numaprobe_check_state{baseline="default"}'] == 0
-    assert 0 <= values['numaprobe_run_age_seconds{benchmark="latency"}'] < 600
+    assert 0 <= values['numaprobe_run_age_seconds{benchmark="latency",variant="size=1-512 cpus=0"}'] < 600
+    assert values["numaprobe_series_omitted"] == 0 and values["numaprobe_runs_without_metrics"] == 0
     assert abs(values["process_start_time_seconds"] - time.time()) < 600
     assert values["process_open_fds"] > 3 and values["process_resident_memory_bytes"] > 1 << 20
     assert values['numaprobe_http_responses_total{code="200"}'] >= 1
