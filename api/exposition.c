@@ -73,7 +73,9 @@ static void sample(struct writer *w, const char *const labels[][2], int n, doubl
         return;
     buf_fmt(w->out, "%s%s", w->family, w->counter ? "_total" : "");
     for (int i = 0; i < n; i++) {
-        buf_fmt(w->out, "%s%s=\"", i ? "," : "{", labels[i][0]);
+        buf_char(w->out, i ? ',' : '{');
+        buf_str(w->out, labels[i][0]);
+        buf_str(w->out, "=\"");
         put_escaped(w->out, labels[i][1], true);
         buf_char(w->out, '"');
     }
@@ -110,7 +112,7 @@ static void write_gauge(struct writer *w, const struct gauge *g)
     sample(w, (const char *const(*)[2])labels, n, g->value);
 }
 
-static void write_gauges(struct writer *w, const struct gauges *g)
+static void write_values(struct writer *w, const struct gauges *g)
 {
     for (int i = 0; i < g->n; i++) {
         const struct metric_rule *rule = g->list[i].rule;
@@ -123,6 +125,24 @@ static void write_gauges(struct writer *w, const struct gauges *g)
     single(w, "numaprobe_series_omitted", "gauge",
            "Series that are not shown, because those of newer runs reach the limit",
            (double)g->omitted);
+}
+
+// Their text is made once for each reading and form.
+static void write_gauges(struct writer *w, const struct gauges *g)
+{
+    static struct {
+        int64_t reading;
+        struct buf text;
+    } kept[2];
+    struct buf *text = &kept[w->open].text;
+    if (kept[w->open].reading != g->reading || !buf_ok(text)) {
+        struct writer into = {.out = text, .open = w->open};
+        buf_free(text);
+        write_values(&into, g);
+        kept[w->open].reading = g->reading;
+    }
+    buf_needs(w->out, text);
+    buf_add(w->out, text->data, text->len);
 }
 
 static void of_variant(struct writer *w, const struct gauge_variant *v, double value)

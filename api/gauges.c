@@ -40,9 +40,26 @@ static int benchmark_of(const char *metric)
 
 struct reading {
     struct gauges g;
-    int rows;
+    int n_variants;
+    int variants[GAUGE_VARIANTS_MAX]; // the first gauge of each
+    int rows;                         // that are shown, or are of another version
     bool no_memory;
 };
+
+// False: one variant too many. A run's series come one after another, so the variant is mostly that
+// of the one before, which is looked at first.
+static bool has_room(struct reading *r, int benchmark, const char *variant)
+{
+    for (int i = r->n_variants - 1; i >= 0; i--) {
+        const struct gauge *first = &r->g.list[r->variants[i]];
+        if (first->benchmark == benchmark && strcmp(first->variant, variant) == 0)
+            return true;
+    }
+    if (r->n_variants == GAUGE_VARIANTS_MAX)
+        return false;
+    r->variants[r->n_variants++] = r->g.n;
+    return true;
+}
 
 static void take(void *ctx, const struct newest_value *v)
 {
@@ -52,14 +69,19 @@ static void take(void *ctx, const struct newest_value *v)
                         .series = v->series,
                         .run_id = v->run_id,
                         .measured_ms = v->measured_ms};
-    r->rows++;
+    if (r->no_memory)
+        return;
     one.rule = metric_rule_find(v->metric, &one.labels);
+    if (one.rule && !has_room(r, one.benchmark, v->variant))
+        return;
+    r->rows++;
     if (!one.rule)
         return; // the name is of another version
     one.variant = strdup(v->variant);
-    if (one.variant)
-        r->g.list[r->g.n++] = one;
     r->no_memory |= !one.variant;
+    if (!one.variant)
+        return;
+    r->g.list[r->g.n++] = one;
     if (v->run_id > r->g.newest_run)
         r->g.newest_run = v->run_id;
 }
@@ -145,7 +167,7 @@ const struct gauges *gauges_get(const struct api_services *api, struct err *err)
 {
     static struct {
         const struct store *store;
-        int64_t version;
+        int64_t version, readings;
         struct gauges g;
     } kept;
     int64_t version = store_version(api->store);
@@ -162,5 +184,6 @@ const struct gauges *gauges_get(const struct api_services *api, struct err *err)
     kept.store = api->store;
     kept.version = version;
     kept.g = r.g;
+    kept.g.reading = ++kept.readings;
     return &kept.g;
 }

@@ -8,13 +8,14 @@
 #include "api/api.h"
 
 enum {
-    // Series shown, those of the newest runs first: four runs with the most metrics that a run may
-    // have (METRICS_MAX, 512). A machine with two nodes has about 120 for all benchmarks and one
-    // variant each. 2048 lines of at most 300 bytes are 0.6 MB, read and sorted in 6 ms and kept
-    // until the database changes.
-    GAUGES_MAX = 4 * METRICS_MAX,
-    // Those beyond are counted no further: 2 ms.
-    GAUGES_COUNTED_MAX = 50000,
+    // Series shown, those of the newest runs first: two runs with the most metrics that a run may
+    // have (METRICS_MAX, 512). A machine with two nodes has about 120 for all benchmarks, one with
+    // eight about 700. Each takes 10 us to read and write: 10 ms, once after a change.
+    GAUGES_MAX = 2 * METRICS_MAX,
+    // Of at most so many variants, those of the newest runs: 14 of each benchmark.
+    GAUGE_VARIANTS_MAX = 100,
+    // Those left out are counted no further: 1 ms.
+    GAUGES_COUNTED_MAX = 20000,
 };
 
 struct gauge {
@@ -38,8 +39,9 @@ struct gauges {
     int n, n_variants;
     struct gauge *list;             // those of a family together, in an order that stays
     struct gauge_variant *variants; // by benchmark and variant
-    int64_t omitted;                // series beyond GAUGES_MAX
+    int64_t omitted;                // series beyond these limits
     int64_t newest_run;             // 0: nothing was measured
+    int64_t reading;                // another number for each time that they were read
 };
 
 // Borrowed until the next call. NULL: see *err.

@@ -103,7 +103,8 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_PENDING_OF_NODE] =
         "SELECT count(*) FROM (SELECT 1 FROM run INDEXED BY run_of_node "
         "WHERE state = 'succeeded' AND metrics_version < ?1 AND node = ?3 LIMIT ?2)",
-    [Q_STATES] = "SELECT state, count(*) FROM run GROUP BY state",
+    [Q_STATES] = "SELECT substr(name, 6), value FROM counter "
+                 "WHERE name >= 'runs.' AND name < 'runs/'",
     [Q_BASELINES] = "SELECT b.name,b.created_ms,r.run_id FROM baseline AS b "
                     "JOIN baseline_run AS r ON r.name = b.name WHERE b.name = ifnull(?1,b.name) "
                     "ORDER BY b.name, r.run_id",

@@ -37,3 +37,17 @@ BEGIN
         (SELECT run_id FROM metric WHERE series = old.series ORDER BY measured_ms, run_id LIMIT 1), 0)
      WHERE id = old.series;
 END;
+
+-- How many runs are in each state: GET /metrics tells, and counting them takes 6 ms in ten years.
+WITH state (name) AS (VALUES ('queued'), ('running'), ('succeeded'), ('failed'), ('canceled'), ('interrupted'))
+INSERT INTO counter SELECT 'runs.' || name, (SELECT count(*) FROM run WHERE run.state = state.name) FROM state;
+CREATE TRIGGER run_counted AFTER INSERT ON run BEGIN
+    UPDATE counter SET value = value + 1 WHERE name = 'runs.' || new.state;
+END;
+CREATE TRIGGER run_counted_anew AFTER UPDATE OF state ON run WHEN new.state <> old.state BEGIN
+    UPDATE counter SET value = value - 1 WHERE name = 'runs.' || old.state;
+    UPDATE counter SET value = value + 1 WHERE name = 'runs.' || new.state;
+END;
+CREATE TRIGGER run_counted_off AFTER DELETE ON run BEGIN
+    UPDATE counter SET value = value - 1 WHERE name = 'runs.' || old.state;
+END;

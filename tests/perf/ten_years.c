@@ -323,6 +323,13 @@ static void pending(struct bench *b)
     must(store_runs_pending(b->s, 1, "node1", 10000, &n, &err), &err);
 }
 
+static void states(struct bench *b)
+{
+    struct err err;
+    int64_t count[RUN_STATES];
+    must(store_run_states(b->s, count, &err), &err);
+}
+
 static void known_import(struct bench *b)
 {
     struct err err;
@@ -479,6 +486,7 @@ static void measure(const char *dir)
     time_it(&b, "the newest run measured here", 5, latest);
     time_it(&b, "the newest value of each series", 5, newest_values);
     time_it(&b, "how many runs have no metrics", 5, pending);
+    time_it(&b, "how many runs are in each state", 5, states);
     time_it(&b, "is a run to be imported known", 5, known_import);
     time_it(&b, "is there a run without metrics", 5, without_metrics);
     time_it(&b, "90 days of a metric", 5, history_90_days);

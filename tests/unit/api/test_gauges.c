@@ -180,6 +180,8 @@ static int wrong_after_many(bool clock_is_right)
         if (clock_is_right)
             wrong += ask("SELECT count(*) FROM series AS s WHERE newest_run < (SELECT max(run_id) "
                          "FROM metric WHERE series = s.id) AND newest_run > 0") != 0;
+        wrong += ask("SELECT count(*) FROM counter WHERE name LIKE 'runs.%' AND value <> (SELECT "
+                     "count(*) FROM run WHERE 'runs.' || state = counter.name)") != 0;
         wrong += get()->n != ask("SELECT count(*) FROM series WHERE node = 'here' AND newest_run");
     }
     return wrong;
@@ -210,32 +212,51 @@ static void test_any_order(void)
 
 // ---- too many
 
-static void test_limit(void)
+static void add_many(int n, const char *metric, const char *variant, int64_t after_run)
 {
-    static const int more = 100;
     char sql[700];
-    int64_t first = add("here", false, "first", 1, begin_ms);
     snprintf(sql, sizeof sql,
              "BEGIN; INSERT INTO series (metric,node,variant,unit,newest_run) "
              "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < %d) "
-             "SELECT 'latency.dram.median_ns','here','w' || n,'ns',%lld + n FROM i;"
+             "SELECT %s,'here',%s,'ns',%lld + n FROM i;"
              "INSERT INTO metric SELECT id,%lld + newest_run,newest_run,1,1,1 FROM series "
-             "WHERE variant LIKE 'w%%'; COMMIT",
-             GAUGES_MAX + more - 1, (long long)first, (long long)begin_ms);
+             "WHERE newest_run > %lld; COMMIT",
+             n, metric, variant, (long long)after_run, (long long)begin_ms, (long long)after_run);
     run_sql(sql);
+}
+
+static void clear(void)
+{
+    run_sql("DELETE FROM metric; DELETE FROM series; DELETE FROM run");
+}
+
+static void test_limits(void)
+{
+    static const int more = 100;
+    int64_t first = add("here", false, "first", 1, begin_ms);
+    add_many(GAUGE_VARIANTS_MAX + more - 1, "'latency.dram.median_ns'", "'w' || n", first);
     const struct gauges *g = get();
-    CHECK(g->n == GAUGES_MAX && g->omitted == more, "%d are shown, %lld left out", g->n,
-          (long long)g->omitted);
-    CHECK(g->n_variants == GAUGES_MAX && !find("latency_memory_seconds", NULL, "first") &&
-              !find("latency_memory_seconds", NULL, "w1") &&
+    CHECK(g->n == GAUGE_VARIANTS_MAX && g->n_variants == g->n && g->omitted == more,
+          "%d variants are shown, series of %lld left out", g->n, (long long)g->omitted);
+    CHECK(!find("latency_memory_seconds", NULL, "first") &&
+              !find("latency_memory_seconds", NULL, "w99") &&
               find("latency_memory_seconds", NULL, "w100"),
           "those of the oldest runs");
+    clear();
+    first = add("here", false, "first", 1, begin_ms);
+    add_many(GAUGES_MAX + more - 1, "'matrix.n' || n || '.n0.median_ns'", "'w'", first);
+    g = get();
+    CHECK(g->n == GAUGES_MAX && g->n_variants == 1 && g->omitted == more,
+          "%d series are shown, %lld left out", g->n, (long long)g->omitted);
     run_sql("INSERT INTO series (metric,node,variant,unit) "
             "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 3000) "
             "SELECT 'latency.dram.median_ns','here','imported=true ' || n,'ns' FROM i;"
             "UPDATE counter SET value = value WHERE name = 'seq'");
     CHECK(get()->omitted == more, "imports take nobody's place");
-    run_sql("DELETE FROM metric; DELETE FROM series; DELETE FROM run");
+    clear();
+    add_many(30, "'of.another.version.' || n", "'w'", 0);
+    CHECK(get()->n == 0 && get()->omitted == 0, "what another version stored is not shown");
+    clear();
 }
 
 // ---- how regular
@@ -288,7 +309,7 @@ int main(void)
     test_another_way_hides_nothing();
     run_sql("DELETE FROM run");
     test_any_order();
-    test_limit();
+    test_limits();
     test_intervals();
     store_close(s);
     dir_remove(dir);

@@ -198,6 +198,8 @@ static bool all_is_whole(struct store *s)
                  ask(s->db, "SELECT count(*) FROM cell") == RUNS * RANKS * SIZES &&
                  ask(s->db, "SELECT sum(metrics_version) FROM run") == 0 &&
                  ask(s->db, "SELECT value FROM counter WHERE name = 'clock_steps'") == 0 &&
+                 ask(s->db, "SELECT value FROM counter WHERE name = 'runs.succeeded'") == RUNS &&
+                 ask(s->db, "SELECT value FROM counter WHERE name = 'runs.queued'") == 1 &&
                  ask(s->db, "SELECT count(*) FROM pragma_foreign_key_check") == 0 &&
                  store_run_next_queued(s, 0, &id, &err) == 1 && id == 9 &&
                  sq_check(s->db, false, &err) == 0;
