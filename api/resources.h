@@ -16,6 +16,7 @@ int topology_xml(struct request *q, struct reply *r, struct err *err);
 int benchmarks_get(struct request *q, struct reply *r, struct err *err);
 int availability_get(struct request *q, struct reply *r, struct err *err);
 int runs_list(struct request *q, struct reply *r, struct err *err);
+int runs_latest(struct request *q, struct reply *r, struct err *err);
 int runs_create(struct request *q, struct reply *r, struct err *err);
 int runs_show(struct request *q, struct reply *r, struct err *err);
 int runs_label(struct request *q, struct reply *r, struct err *err);

@@ -18,6 +18,8 @@ const struct route routes[] = {
     {"GET", "/v1/runs", runs_list, "state,benchmark,node,label,since,until,limit,cursor",
      SCOPE_READ, "Runs, newest first"},
     {"POST", "/v1/runs", runs_create, "dry_run,wait", SCOPE_RUN, "Ask for a run"},
+    {"GET", "/v1/runs/latest", runs_latest, NULL, SCOPE_READ,
+     "The newest run that this node measured"},
     {"GET", "/v1/runs/{id}", runs_show, "wait", SCOPE_READ, "One run"},
     {"DELETE", "/v1/runs/{id}", runs_delete, NULL, SCOPE_ADMIN, "Delete a run that is over"},
     {"PUT", "/v1/runs/{id}/label", runs_label, NULL, SCOPE_RUN,

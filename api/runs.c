@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
+#include "core/store_history.h"
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
 
@@ -61,6 +62,20 @@ int runs_show(struct request *q, struct reply *r, struct err *err)
         return -1;
     reply_waited(r, q);
     return 0;
+}
+
+int runs_latest(struct request *q, struct reply *r, struct err *err)
+{
+    const char *node = q->api->machine->hostname;
+    int64_t id;
+    int found = store_run_latest(q->api->store, node, &id, err);
+    if (found == 0)
+        err_set(err, ERR_NOT_FOUND, "", "node %.63s has measured nothing yet; imports do not count",
+                node);
+    if (found <= 0)
+        return -1;
+    r->store = true;
+    return send_run(q, r, id, 200, err);
 }
 
 static int read_spec(struct request *q, struct spec *s, bool *dry_run, struct err *err)

@@ -75,23 +75,32 @@ static const struct param show_params[] = {
 };
 const struct param_table show_options = {show_params, COUNT_OF(show_params)};
 
-static void add_run(struct grid *g, const struct json *r)
+// A table shows imports by the time and node of their measurement; programs get each fact apart.
+static void add_run(struct grid *g, const struct json *r, bool table)
 {
     const struct json *spec = json_get(r, "spec");
     double seconds = json_get_number(r, "seconds", -1);
+    const char *source = json_get_text(r, "source", "measured");
+    const char *created = json_get_text(r, "created", "?");
+    const char *measured = json_get_text(r, "measured", "");
     grid_cell(g, "%lld", (long long)json_get_i64(r, "id", 0));
     grid_cell(g, "%s", json_get_text(r, "state", "?"));
-    grid_cell(g, "%.19s", json_get_text(r, "created", "?"));
+    grid_cell(g, "%.19s", table && *measured ? measured : created);
     grid_cell(g, "%s", json_get_text(spec, "benchmark", "?"));
     grid_cell(g, "%s", json_get_text(spec, "size", ""));
     grid_cell(g, "%lld", (long long)json_get_i64(r, "ranks", 0));
-    grid_cell(g, "%s", json_get_text(r, "node", ""));
+    grid_cell(g, "%s%s", json_get_text(r, "node", ""),
+              table && strcmp(source, "imported") == 0 ? ", imported" : "");
     if (seconds >= 0)
         grid_cell(g, "%.1f", seconds);
     else
         grid_cell(g, "%s", "");
     grid_cell(g, "%s", json_get_text(r, "label", ""));
     grid_cell(g, "%s", json_get_text(spec, "note", ""));
+    if (table)
+        return;
+    grid_cell(g, "%.19s", measured);
+    grid_cell(g, "%s", source);
 }
 
 static void page_path(struct buf *path, const struct runs_flags *f, int64_t left,
@@ -125,7 +134,7 @@ static int one_page(const struct cli *c, const struct runs_flags *f, int64_t *le
         else if (c->output == OUTPUT_NDJSON)
             print_json(r);
         else
-            add_run(g, r);
+            add_run(g, r, c->output == OUTPUT_TABLE);
     const char *more = json_get_text(page, "next", "");
     if (strcmp(more, next) == 0 && *more)
         return err_set(err, ERR_UNREACHABLE, "url", "the server repeats a page");
@@ -138,7 +147,7 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
     static const struct column columns[] = {
         {"id", "ID", true},
         {"state", "STATE", false},
-        {"created", "ASKED FOR (UTC)", false},
+        {"created", "WHEN (UTC)", false},
         {"benchmark", "BENCHMARK", false},
         {"size", "SIZE", false},
         {"ranks", "RANKS", true},
@@ -146,10 +155,13 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
         {"seconds", "SECONDS", true},
         {"label", "LABEL", false},
         {"note", "NOTE", false},
+        {"measured", "MEASURED (UTC)", false}, // these two are not in the table
+        {"source", "SOURCE", false},
     };
+    const int in_table = COUNT_OF(columns) - 2;
     const struct runs_flags *f = i->options;
     struct grid g CLEANUP(grid_fini);
-    grid_init(&g, columns, COUNT_OF(columns));
+    grid_init(&g, columns, c->output == OUTPUT_TABLE ? in_table : (int)COUNT_OF(columns));
     CLEANUP_BUF struct buf all = BUF_INIT;
     struct jsonw w = jsonw_to(&all);
     char next[200] = "";

@@ -14,21 +14,47 @@
 
 enum { SPARK_ROWS = 16, SPARK_LEAST = 4 }; // curves shown, and the values that make one
 
-int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)
+// The newest run of a node, imports too.
+static int find_of_node(const struct cli *c, const char *node, int64_t *id, struct err *err)
 {
-    if (n && strcmp(operands[0], "last") != 0) {
-        if (!str_to_i64(operands[0], id) || *id < 1)
-            return err_set(err, ERR_USAGE, "", "\"%.40s\" is no run: give its number, or \"last\"",
-                           operands[0]);
-        return 0;
-    }
+    CLEANUP_BUF struct buf path = BUF_INIT;
     CLEANUP_JSON struct json *page = NULL;
-    if (http_json(c, "GET", "/v1/runs?limit=1", NULL, &page, err) < 0)
+    buf_str(&path, "/v1/runs?limit=1&node=");
+    http_escape(&path, node);
+    if (!buf_ok(&path))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+    if (http_json(c, "GET", buf_text(&path), NULL, &page, err) < 0)
         return -1;
     *id = json_get_i64(json_first(json_get(page, "runs")), "id", 0);
-    return *id > 0
-               ? 0
-               : err_set(err, ERR_NOT_FOUND, "", "there is no run yet (numaprobe run makes one)");
+    return *id > 0 ? 0
+                   : err_set(err, ERR_NOT_FOUND, "",
+                             "no run of node %.63s is stored (numaprobe runs)", node);
+}
+
+static int find_latest(const struct cli *c, int64_t *id, struct err *err)
+{
+    CLEANUP_JSON struct json *run = NULL;
+    if (http_json(c, "GET", "/v1/runs/latest", NULL, &run, err) < 0)
+        return err->code != ERR_NOT_FOUND
+                   ? -1
+                   : err_set(err, ERR_NOT_FOUND, "",
+                             "this node has measured nothing yet (numaprobe run). Imported runs "
+                             "have numbers (numaprobe runs), and last@NODE is a node's newest");
+    *id = json_get_i64(run, "id", 0);
+    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the server names no run");
+}
+
+int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)
+{
+    static const char of_node[] = "last@";
+    if (!n || strcmp(operands[0], "last") == 0)
+        return find_latest(c, id, err);
+    if (str_starts(operands[0], of_node) && operands[0][sizeof of_node - 1])
+        return find_of_node(c, operands[0] + sizeof of_node - 1, id, err);
+    if (!str_to_i64(operands[0], id) || *id < 1)
+        return err_set(err, ERR_USAGE, "",
+                       "\"%.40s\" is no run: give its number, \"last\", or last@NODE", operands[0]);
+    return 0;
 }
 
 int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **run, struct err *err)
@@ -78,8 +104,10 @@ void result_print_head(const struct json *run)
              json_get_text(spec, "numa", "?"));
     text_line("where", line);
     double seconds = json_get_number(run, "seconds", -1);
-    snprintf(line, sizeof line, seconds >= 0 ? "%s, took %.1f s" : "%s",
-             json_get_text(run, "created", "?"), seconds);
+    bool imported = strcmp(json_get_text(run, "source", ""), "imported") == 0;
+    snprintf(line, sizeof line, seconds >= 0 ? "%s%s, took %.1f s" : "%s%s",
+             json_get_text(run, imported ? "measured" : "created", "?"),
+             imported ? " (imported)" : "", seconds);
     text_line("when", line);
     text_line("method", json_get_text(run, "method", ""));
     text_line("label", json_get_text(run, "label", ""));

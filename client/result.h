@@ -21,6 +21,7 @@ int result_fetch(const struct cli *c, int64_t id, struct result *r, struct err *
 int result_print(const struct cli *c, int64_t id, struct err *err);
 // Head of a run: what, where, when, how long, conditions. Table form only.
 void result_print_head(const struct json *run);
-// "17" or "last" (or nothing: last) to an id.
+// "17", "last" (or nothing: last) or "last@NODE" to an id. Last is the newest run that the daemon's
+// node measured; with a node's name, the newest that is stored of it.
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err);
 int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **run, struct err *err);

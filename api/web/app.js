@@ -61,29 +61,76 @@ function showTopology(t) {
     make("thead", {}, row(head, "th", ["", "text", "", "text"])), make("tbody", {}, ...rows));
 }
 
+// The host name of the daemon's node. Runs of other nodes are imports, and never stand below its name unless they say so.
+let thisNode = "";
+
 async function showNode() {
   const [node, topology] = await Promise.all([ask("v1/node"), ask("v1/topology")]);
+  thisNode = node.node;
+  $("runs-of").options[0].textContent = `this node (${thisNode})`;
   $("node-name").textContent = node.node;
   $("node-cpu").textContent = node.cpu_model;
   document.title = "numaprobe · " + node.node;
   showTopology(topology);
 }
 
-async function showRuns() {
-  const { runs } = await ask("v1/runs?limit=20");
-  const rows = runs.map((r) => {
+// "0,1,2,5" -> "0-2,5"; what is in another order, or no list of numbers, stays as it is.
+function short(list) {
+  const ids = String(list).split(",").map(Number);
+  return ids.length > 2 && ids.every((id, i) => Number.isInteger(id) && !(id <= ids[i - 1])) ? ranges(ids) : list;
+}
+
+const imported = (run) => run.source === "imported";
+
+// May be long: what is cut off is shown when the pointer rests on it.
+const cut = (text) => make("span", { class: "cut", title: text }, text);
+
+// A column of the list: its heading, what it shows of a run, and whether it is there. The node is where there may be several.
+const columns = [
+  ["", (r) => {
     const open = make("button", { type: "button", class: "link" }, "Run " + r.id);
-    open.addEventListener("click", () => showRun(r.id, true));
-    return row([open, r.state, r.created.slice(0, 19).replace("T", " "), r.spec.benchmark, r.spec.size || "",
-      r.spec.cpus || r.spec.ranks, r.spec.targets || r.spec.numa, r.seconds === null ? "" : r.seconds.toFixed(1) + " s"], "td",
-    ["text", r.state === "failed" ? "text failed" : "text", "text", "text", "text", "text", "text", "text"]);
-  });
-  $("runs").replaceChildren(make("thead", {}, row(["", "State", "Asked for (UTC)", "Benchmark", "Sizes", "Ranks", "Memory", "Time"],
-    "th", ["text", "text", "text", "text", "text", "text", "text", "text"])), make("tbody", {}, ...rows));
+    open.addEventListener("click", () => showRun(r.id, true).catch(complain));
+    return open;
+  }],
+  ["Node", (r) => r.node, () => $("runs-of").value === "*"],
+  ["State", (r) => r.state + (imported(r) ? ", imported" : "")],
+  ["When (UTC)", (r) => (r.measured || r.created).slice(0, 16).replace("T", " ")],
+  ["Benchmark", (r) => r.spec.benchmark],
+  ["Sizes", (r) => cut(r.spec.size || "")],
+  ["Ranks", (r) => cut(short(r.spec.cpus || r.spec.ranks))],
+  ["Memory", (r) => cut(r.spec.targets || r.spec.numa)],
+  ["Time", (r) => r.seconds === null ? "" : r.seconds.toFixed(1) + " s"],
+  ["Label", (r) => cut(r.label || ""), (runs) => runs.some((r) => r.label)],
+];
+
+// Nodes that a list of all nodes has shown can be chosen from then on.
+function offerNodes(runs) {
+  const known = new Set([...$("runs-of").options].map((o) => o.value));
+  for (const node of new Set(runs.map((r) => r.node)))
+    if (node !== thisNode && !known.has(node)) $("runs-of").append(make("option", { value: node }, node));
+}
+
+function emptyText(of) {
+  if (of === "*") return "No runs yet.";
+  return of ? `No runs of ${of}.` : "This node has measured nothing yet. Imported runs are under all nodes.";
+}
+
+async function showRuns() {
+  const of = $("runs-of").value;
+  const { runs } = await ask("v1/runs?limit=20" + (of === "*" ? "" : "&node=" + encodeURIComponent(of || thisNode)));
+  const shown = columns.filter(([, , there]) => !there || there(runs));
+  const rows = runs.map((r) => row(shown.map(([, text]) => text(r)), "td",
+    shown.map(([head]) => "text" + (head === "State" && r.state === "failed" ? " failed" : ""))));
+  $("runs").replaceChildren(make("thead", {}, row(shown.map(([head]) => head), "th", shown.map(() => "text"))),
+    make("tbody", {}, ...rows));
+  $("runs-empty").textContent = emptyText(of);
   $("runs-empty").hidden = runs.length > 0;
   $("runs").hidden = runs.length === 0;
+  offerNodes(runs);
   return runs;
 }
+
+$("runs-of").addEventListener("change", () => showRuns().catch(complain));
 
 // From cool to hot over the logarithm of the values.
 function heat(value, low, high) {
@@ -143,7 +190,8 @@ function link(id, text, path) {
 async function showRun(id, focus) {
   const run = await ask("v1/runs/" + id);
   $("run").hidden = false;
-  $("h-run").textContent = `Run ${id}: ${run.state}`;
+  const other = run.node !== thisNode || imported(run) ? ` of ${run.node}${imported(run) ? ", imported" : ""}` : "";
+  $("h-run").textContent = `Run ${id}${other}: ${run.state}`;
   $("run-text").textContent = [run.error && run.error.text, ...run.conditions].filter(Boolean).join("\n");
   $("matrices").replaceChildren();
   if (run.finished) {
@@ -237,7 +285,7 @@ async function begin() {
   await showNode();
   const runs = await showRuns();
   const going = runs.find((r) => r.state === "running") || runs.find((r) => r.state === "queued");
-  const done = runs.find((r) => r.state === "succeeded");
+  const done = runs.find((r) => r.state === "succeeded" && !imported(r) && r.node === thisNode);
   if (going) follow(going.id);
   if (done) await showRun(done.id, false);
 }

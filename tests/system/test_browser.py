@@ -238,3 +238,47 @@ def test_the_dashboard_takes_a_token(make_daemon, evil, tmp_path):
     seen = visit(evil, f"http://127.0.0.1:{evil.server_port}/", tmp_path / "profile")
     assert seen["before"] == "" and "latency" in seen["runs"]
     assert seen["head"] == "Run 1: succeeded" and seen["live"] and seen["error"] == ""
+
+
+# ---- the dashboard of a daemon that stores runs of other nodes
+
+# Tells what stands below the node's name, then chooses all nodes, another node, and one of its runs.
+OTHERS = """(async () => {
+  const $ = (id) => document.getElementById(id), seen = {}, until = async (what) => {
+    while (!what()) await new Promise((r) => setTimeout(r, 50)); };
+  const choose = async (node) => {
+    const before = $("runs").firstChild;
+    $("runs-of").value = node;
+    $("runs-of").dispatchEvent(new Event("change"));
+    await until(() => $("runs").firstChild !== before);
+  };
+  await until(() => document.querySelector("#matrices img"));
+  seen.name = $("node-name").textContent;
+  seen.own = $("runs").textContent;
+  seen.head = $("h-run").textContent;
+  seen.choice = $("runs-of").selectedOptions[0].textContent;
+  await choose("*");
+  seen.all = $("runs").textContent;
+  await choose("nid2");
+  seen.nid2 = $("runs").textContent;
+  [...document.querySelectorAll("#runs button")].at(0).click();
+  await until(() => $("h-run").textContent !== seen.head);
+  seen.other = $("h-run").textContent;
+  await fetch("/result", { method: "POST", body: JSON.stringify(seen) });
+})();"""
+
+
+def test_the_dashboard_keeps_nodes_apart(make_daemon, evil, tmp_path):
+    daemon = make_daemon(fake_bench_env())
+    own = daemon.run(size="1,2", cpus="0")["id"]
+    table = "size (MB),0,1\n1,10,11\n2,20,21\n"
+    for node in ("nid1", "nid2"):
+        made = daemon.request("POST", f"/v1/imports?node={node}&date=2025-03-14", table, {"Content-Type": "text/csv"})
+        assert made.status == 201
+    evil.RequestHandlerClass, evil.daemon, evil.page = Front, daemon, OTHERS
+    seen = visit(evil, f"http://127.0.0.1:{evil.server_port}/", tmp_path / "profile")
+    assert seen["head"] == f"Run {own}: succeeded" and "imported" not in seen["own"] and "nid" not in seen["own"]
+    assert seen["choice"] == f"this node ({seen['name']})"
+    assert all(word in seen["all"] for word in ("Node", "nid1", "nid2", seen["name"], "2025-03-14 00:00", "imported"))
+    assert f"Run {made.json['id']}" in seen["nid2"] and f"Run {own}" not in seen["nid2"]
+    assert seen["other"] == f"Run {made.json['id']} of nid2, imported: succeeded"

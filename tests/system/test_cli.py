@@ -16,7 +16,7 @@ import threading
 
 import pytest
 
-from conftest import ROOT, build_dir
+from conftest import ROOT, build_dir, fake_bench_env
 
 CLIENT = build_dir() / "client" / "numaprobe"
 
@@ -395,3 +395,35 @@ def test_a_server_that_does_not_wait_is_asked_once_a_second(many_cpus):
     client.send_signal(signal.SIGINT)
     assert client.wait(timeout=10) != 0
     assert len([path for path in many_cpus.asked if "wait=" in path]) <= 6
+
+
+def test_last_is_of_this_node(make_daemon, needs_fake_bench, tmp_path):
+    """Imports are newer, but not what this node measured last."""
+    daemon = make_daemon(fake_bench_env())
+    url = f"http://127.0.0.1:{daemon.port}"
+    name = daemon.get("/v1/node").json["node"]
+    table = tmp_path / "table.csv"
+    table.write_text("size (MB),0,1\n1,10,11\n2,20,21\n")
+    other = daemon.request("POST", "/v1/imports?node=nid1", table.read_text(), {"Content-Type": "text/csv"}).json["id"]
+    nothing = run("show", "last", url=url)
+    assert nothing.returncode == 5 and "has measured nothing yet" in nothing.stderr and "last@NODE" in nothing.stderr
+    own = daemon.run(size="1,2", cpus="0")["id"]
+    again = daemon.request("POST", f"/v1/imports?node={name}&date=2025-03-14", table.read_text(), {"Content-Type": "text/csv"}).json["id"]
+    assert other < own < again
+
+    def number(*words):
+        return json.loads(run("show", *words, "-o", "json", url=url).stdout)["id"]
+    assert number() == number("last") == own
+    assert number("last@nid1") == other and number(f"last@{name}") == again
+    assert daemon.get("/v1/runs/latest").json["id"] == own
+    unknown = run("show", "last@nobody", url=url)
+    assert unknown.returncode == 5 and "nobody" in unknown.stderr
+    assert run("show", "last@", url=url).returncode == 2
+    listed = run("runs", url=url).stdout
+    assert f"{name}, imported" in listed and "nid1, imported" in listed and "2025-03-14T00:00:00" in listed
+    rows = {int(r["id"]): r for r in csv.DictReader(io.StringIO(run("runs", "-o", "csv", url=url).stdout))}
+    assert rows[again]["source"] == "imported" and rows[again]["node"] == name
+    assert rows[again]["measured"] == "2025-03-14T00:00:00" and rows[own]["source"] == "measured"
+    assert "2025-03-14T00:00:00.000Z (imported)" in run("show", str(again), url=url).stdout
+    daemon.request("DELETE", f"/v1/runs/{own}")
+    assert daemon.get("/v1/runs/latest").status == 404
