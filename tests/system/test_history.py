@@ -404,6 +404,67 @@ def test_metrics_in_both_forms(scraped):
     assert {t.removesuffix("_total") for t in types} == set(again)
 
 
+def test_another_way_of_measuring_hides_nothing(scraped, bench):
+    """One run --size=1 of a user made the series vanish that alerts watch."""
+    def local(text):
+        return [line for line in text.splitlines() if line.startswith("numaprobe_latency_local_memory_seconds{")]
+    before = scraped.get("/metrics").body.decode()
+    bench.behave("good")
+    succeed(scraped, size="1", quick=True)
+    import_nights(scraped, scraped.get("/v1/node").json["node"], [1])
+    scraped.wait_for_line("event=metrics.filled")
+    after = scraped.get("/metrics").body.decode()
+    assert local(before) and local(after) == local(before)
+    assert 'numaprobe_latency_largest_seconds{mode="concurrent",variant="size=1 cpus=0"}' in after
+    assert "imported=true" not in after, "imports are not shown"
+    newer = succeed(scraped, mode="both")
+    assert local(scraped.get("/metrics").body.decode()) == local(before), "the same numbers"
+    scraped.request("DELETE", f"/v1/runs/{newer}")
+    assert local(scraped.get("/metrics").body.decode()) == local(before), "of the run before"
+
+
+PROCESS = {  # as the client libraries of Prometheus have them
+    "process_cpu_seconds_total": ("counter", "Total user and system CPU time spent in seconds."),
+    "process_open_fds": ("gauge", "Number of open file descriptors."),
+    "process_max_fds": ("gauge", "Maximum number of open file descriptors."),
+    "process_virtual_memory_bytes": ("gauge", "Virtual memory size in bytes."),
+    "process_resident_memory_bytes": ("gauge", "Resident memory size in bytes."),
+    "process_start_time_seconds": ("gauge", "Start time of the process since unix epoch in seconds.")}
+
+
+def test_process_metrics_are_the_standard_ones(scraped):
+    lines = scraped.get("/metrics").body.decode().splitlines()
+    mine = {line.split(" ")[2] for line in lines if line.startswith("# TYPE process_")}
+    assert mine == set(PROCESS)
+    for name, (kind, text) in PROCESS.items():
+        assert f"# HELP {name} {text}" in lines and f"# TYPE {name} {kind}" in lines
+    without = scraped.get("/metrics?process=false").body.decode()
+    assert "process_" not in without and "numaprobe_node_info" in without
+    assert scraped.get("/metrics?process=maybe").status == 422
+
+
+def test_labels_of_the_node(make_daemon, tmp_path):
+    """Whatever firmware calls its CPU, a scrape stays one that Prometheus takes."""
+    model = 'A "quoted" \\ b\u00e9ta \u4e2d'
+    file = tmp_path / "machine.xml"
+    xml = (ROOT / "tests/fuzz/corpus/topology/this.xml").read_text()
+    xml, n = re.subn(r'(name="CPUModel" value=)"[^"]*"', lambda m: '%s"%s"' % (m.group(1), model.replace('"', "&quot;")), xml)
+    assert n
+    file.write_text(xml)
+    daemon = make_daemon({"HWLOC_XMLFILE": str(file)})
+    node = daemon.get("/v1/node").json
+    line, = [l for l in daemon.get("/metrics").body.decode().splitlines() if l.startswith("numaprobe_node_info{")]
+    labels = dict(re.findall(r'(\w+)="((?:[^"\\\n]|\\.)*)"', line))
+    assert labels["cpu_model"] == model.replace("\\", "\\\\").replace('"', '\\"') == \
+        node["cpu_model"].replace("\\", "\\\\").replace('"', '\\"')
+    assert (labels["node"], labels["cpus"], labels["numa_nodes"]) == (node["node"], "2", "1")
+    assert labels["class_hash"] == node["fingerprint"]["class"]["hash"]
+    assert labels["config_hash"] == node["fingerprint"]["config"]["hash"] and labels["version"] == node["version"]
+    if PROMTOOL:
+        done = subprocess.run([PROMTOOL, "check", "metrics"], input=daemon.get("/metrics").body, capture_output=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_scrape_starts_nothing(scraped):
     before = scraped.get("/v1/runs").json["runs"]
     for _ in range(5):
@@ -428,7 +489,7 @@ def test_promtool_finds_no_fault(scraped):
                                    ["test", "rules", "numaprobe.rules.test.yml"]])
 def test_alert_rules(words):
     done = subprocess.run([PROMTOOL, *words], cwd=ROOT / "docs" / "monitoring", capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=240)
     assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
 
 
@@ -436,14 +497,14 @@ def expressions():
     board = json.loads((ROOT / "docs/monitoring/numaprobe-dashboard.json").read_text())
     assert len({p["id"] for p in board["panels"]}) == len(board["panels"])
     yield from (t["expr"] for p in board["panels"] for t in p["targets"])
-    yield board["templating"]["list"][1]["query"]
+    yield from (v["query"] for v in board["templating"]["list"] if v["type"] == "query")
     rules = (ROOT / "docs/monitoring/numaprobe.rules.yml").read_text()
     yield from re.findall(r"(?<=expr: )[^|\n].*|(?<=expr: \|\n)(?:          .*\n)+", rules)
 
 
 def test_dashboard_and_rules_use_metrics_that_exist(scraped):
-    _, samples = parse(scraped.get("/metrics").body.decode(), "")
+    types, samples = parse(scraped.get("/metrics").body.decode(), "")
     table = (ROOT / "docs/METRICS.md").read_text()
-    known = {name for name, _, _ in samples} | set(re.findall(r"(?<=\| `)numaprobe_\w+", table))
+    known = {name for name, _, _ in samples} | set(types) | set(re.findall(r"(?<=\| `)numaprobe_\w+", table))
     used = {name for e in expressions() for name in re.findall(r"\b(?:numaprobe|process)_\w+", e)}
     assert len(used) >= 12 and used <= known, used - known
