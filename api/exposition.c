@@ -147,9 +147,9 @@ static void write_gauges(struct writer *w, const struct gauges *g)
 
 static void of_variant(struct writer *w, const struct gauge_variant *v, double value)
 {
-    const char *const labels[][2] = {{"benchmark", benchmarks[v->benchmark].name},
-                                     {"variant", v->variant}};
-    sample(w, labels, 2, value);
+    const char *const labels[][2] = {
+        {"benchmark", benchmarks[v->benchmark].name}, {"variant", v->variant}, {"mode", v->mode}};
+    sample(w, labels, *v->mode ? 3 : 2, value);
 }
 
 static void write_variants(struct writer *w, const struct gauges *g)
@@ -158,16 +158,17 @@ static void write_variants(struct writer *w, const struct gauges *g)
     const struct gauge_variant *v = g->variants, *end = v + g->n_variants;
     if (v == end)
         return;
-    begin(w, "numaprobe_run_timestamp_seconds", "gauge",
-          "When the newest succeeded run of a benchmark and variant was measured, since 1970");
+    begin(
+        w, "numaprobe_run_timestamp_seconds", "gauge",
+        "When the newest succeeded run of a benchmark, variant and mode was measured, since 1970");
     for (v = g->variants; v < end; v++)
         of_variant(w, v, (double)v->measured_ms / 1e3);
     begin(w, "numaprobe_run_age_seconds", "gauge",
-          "Age of the newest succeeded run of a benchmark and variant");
+          "Age of the newest succeeded run of a benchmark, variant and mode");
     for (v = g->variants; v < end; v++)
         of_variant(w, v, fmax(0, (double)(now_ms - v->measured_ms) / 1e3));
     begin(w, "numaprobe_run_interval_seconds", "gauge",
-          "Longest pause between the last runs of a benchmark and variant that is measured "
+          "Longest pause between the last runs of a benchmark, variant and mode that is measured "
           "regularly");
     for (v = g->variants; v < end; v++)
         if (v->interval_ms)

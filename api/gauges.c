@@ -97,13 +97,31 @@ static int by_family(const void *a, const void *b)
 
 // ---- Variants and how regular they are
 
-static int by_variant(const void *a, const void *b)
+// A variant does not tell the mode, which is in the metrics' names.
+static const char *mode_of(const struct gauge *g)
 {
-    const struct gauge *x = *(const struct gauge *const *)a, *y = *(const struct gauge *const *)b;
+    for (int i = 0; i < g->labels.n; i++)
+        if (strcmp(g->labels.list[i].name, "mode") == 0)
+            return g->labels.list[i].value;
+    return g->benchmark == BENCHMARK_LATENCY ? "both" : "";
+}
+
+static int by_way(const struct gauge *x, const struct gauge *y)
+{
     int variant = strcmp(x->variant, y->variant);
     return x->benchmark != y->benchmark ? x->benchmark - y->benchmark
            : variant                    ? variant
-                                        : (x->run_id < y->run_id) - (x->run_id > y->run_id);
+                                        : strcmp(mode_of(x), mode_of(y));
+}
+
+// The newest run of each first.
+static int by_way_and_run(const void *a, const void *b)
+{
+    const struct gauge *x = *(const struct gauge *const *)a, *y = *(const struct gauge *const *)b;
+    int way = by_way(x, y);
+    return way                      ? way
+           : x->run_id != y->run_id ? (x->run_id < y->run_id) - (x->run_id > y->run_id)
+                                    : (x->series > y->series) - (x->series < y->series);
 }
 
 static int find_interval(struct store *s, const struct gauge *newest, int64_t *interval_ms,
@@ -132,15 +150,15 @@ static int find_variants(struct store *s, struct gauges *g, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
     for (int i = 0; i < g->n; i++)
         sorted[i] = &g->list[i];
-    qsort(sorted, (size_t)g->n, sizeof(struct gauge *), by_variant);
+    qsort(sorted, (size_t)g->n, sizeof(struct gauge *), by_way_and_run);
     for (int i = 0; i < g->n; i++) {
         const struct gauge *one = sorted[i];
-        struct gauge_variant *last = g->n_variants ? &g->variants[g->n_variants - 1] : NULL;
-        if (last && last->benchmark == one->benchmark && strcmp(last->variant, one->variant) == 0)
-            continue; // the first of a variant is of its newest run
-        last = &g->variants[g->n_variants++];
-        *last = (struct gauge_variant){one->benchmark, one->variant, one->measured_ms, 0};
-        if (find_interval(s, one, &last->interval_ms, err) < 0)
+        if (i && by_way(sorted[i - 1], one) == 0)
+            continue;
+        struct gauge_variant *v = &g->variants[g->n_variants++];
+        *v =
+            (struct gauge_variant){one->benchmark, one->variant, mode_of(one), one->measured_ms, 0};
+        if (find_interval(s, one, &v->interval_ms, err) < 0)
             return -1;
     }
     return 0;

@@ -31,6 +31,7 @@ struct gauge {
 struct gauge_variant {
     int benchmark;
     const char *variant; // of a gauge
+    const char *mode;    // of latency: "concurrent", "serial", or "both" for their ratios; else ""
     int64_t measured_ms; // of its newest run
     int64_t interval_ms; // the longest pause between its last runs; 0: they are not regular
 };
@@ -38,7 +39,7 @@ struct gauge_variant {
 struct gauges {
     int n, n_variants;
     struct gauge *list;             // those of a family together, in an order that stays
-    struct gauge_variant *variants; // by benchmark and variant
+    struct gauge_variant *variants; // by benchmark, variant and mode
     int64_t omitted;                // series beyond these limits
     int64_t newest_run;             // 0: nothing was measured
     int64_t reading;                // another number for each time that they were read

@@ -289,6 +289,14 @@ static void test_intervals(void)
     INTERVAL(0, "an afternoon", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9);
     INTERVAL(0, "now and then", 0, 24, 30, 300, 320, 500);
     INTERVAL(24, "two a night", 0, 1, 24, 25, 48, 49, 72, 73, 96, 97);
+    for (int i = 0; i < 6; i++)
+        add("here", false, "x", i < 5 ? 1 : 2, begin_ms + (int64_t)i * DAY_MS);
+    const struct gauges *g = get();
+    CHECK(g->n_variants == 2 && g->variants[0].interval_ms == DAY_MS &&
+              g->variants[0].measured_ms == begin_ms + 4 * (int64_t)DAY_MS &&
+              strcmp(g->variants[0].mode, "concurrent") == 0 && !g->variants[1].interval_ms,
+          "a run of the other mode makes no night late or early");
+    run_sql("DELETE FROM run");
     INTERVAL(24, "the clock was set back, then right", 500, 0, 24, 48, 72, 96);
     int64_t hourly[60];
     for (int i = 0; i < 60; i++)
