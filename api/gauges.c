@@ -12,7 +12,7 @@
 // Runs are regular when a variant was measured at least CADENCE_RUNS times, each at least
 // CADENCE_APART_MS after the one before, and the longest of the pauses is at most CADENCE_SPREAD
 // times the shortest: a weekend between working days is three, and a timer may be late. Several
-// runs of one afternoon count as one, so somebody who tries something out starts no schedule; of
+// runs of one afternoon count as one, so a user who tries something out starts no schedule; of
 // hourly runs every twelfth counts.
 enum { CADENCE_RUNS = 5, CADENCE_APART_MS = 12 * 3600 * 1000 };
 static const double CADENCE_SPREAD = 3.5;
@@ -177,6 +177,8 @@ static int read_all(const struct api_services *api, struct reading *r, struct er
     r->g.omitted = all > r->rows ? all - r->rows : 0;
     if (r->no_memory)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
+    struct gauge *fit = realloc(r->g.list, ((size_t)r->g.n + 1) * sizeof *fit);
+    r->g.list = fit ? fit : r->g.list; // before anything points into it
     qsort(r->g.list, (size_t)r->g.n, sizeof *r->g.list, by_family);
     return find_variants(api->store, &r->g, err);
 }
@@ -196,8 +198,6 @@ const struct gauges *gauges_get(const struct api_services *api, struct err *err)
         gauges_clear(&r.g);
         return NULL;
     }
-    struct gauge *fit = realloc(r.g.list, ((size_t)r.g.n + 1) * sizeof *fit);
-    r.g.list = fit ? fit : r.g.list;
     gauges_clear(&kept.g);
     kept.store = api->store;
     kept.version = version;
