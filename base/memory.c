@@ -151,15 +151,26 @@ int64_t memory_node_huge_bytes(const char *root, int node)
 
 struct cgroup_files {
     const char *mount, *limit, *throttle, *used; // no throttle: the limit again
-    const char *inactive, *dirty, *writeback;    // in memory.stat, of the whole subtree
+    const char *inactive, *dirty, *writeback;    // in memory.stat, of the whole subtree; NULL: none
 };
-static const struct cgroup_files cgroup_v2 = {"/sys/fs/cgroup", "memory.max",    "memory.high",
-                                              "memory.current", "inactive_file", "file_dirty",
-                                              "file_writeback"};
-static const struct cgroup_files cgroup_v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                                              "memory.limit_in_bytes", "memory.usage_in_bytes",
-                                              "total_inactive_file",   "total_dirty",
-                                              "total_writeback"};
+
+// What a control group limits, by the files of both versions.
+struct controller {
+    const char *name;
+    struct cgroup_files v1, v2;
+};
+static const struct controller memory_controller = {
+    "memory",
+    .v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.limit_in_bytes",
+           "memory.usage_in_bytes", "total_inactive_file", "total_dirty", "total_writeback"},
+    .v2 = {"/sys/fs/cgroup", "memory.max", "memory.high", "memory.current", "inactive_file",
+           "file_dirty", "file_writeback"},
+};
+static const struct controller pids_controller = {
+    "pids",
+    .v1 = {"/sys/fs/cgroup/pids", "pids.max", "pids.max", "pids.current", NULL, NULL, NULL},
+    .v2 = {"/sys/fs/cgroup", "pids.max", "pids.max", "pids.current", NULL, NULL, NULL},
+};
 
 struct cgroup {
     const char *root;
@@ -182,6 +193,8 @@ static int64_t cgroup_used(const struct cgroup *g)
 {
     const struct cgroup_files *k = g->files;
     int64_t used = cgroup_number(g, k->used, "");
+    if (!k->inactive)
+        return used;
     int64_t busy = cgroup_stat(g, k->dirty) + cgroup_stat(g, k->writeback);
     int64_t clean = or_zero(cgroup_stat(g, k->inactive) - busy);
     return used < 0 ? MEMORY_UNKNOWN : or_zero(used - clean);
@@ -214,11 +227,11 @@ static int64_t cgroup_chain_room(const char *root, const struct cgroup_files *k,
 }
 
 // "cpuset,memory" has memory, "name=memory" has not.
-static bool has_memory(const char *controllers)
+static bool has_controller(const char *controllers, const char *name)
 {
     for (const char *at = controllers;; at++) {
         size_t n = strcspn(at, ",:");
-        if (n == strlen("memory") && strncmp(at, "memory", n) == 0)
+        if (n == strlen(name) && strncmp(at, name, n) == 0)
             return true;
         at += n;
         if (*at != ',')
@@ -227,7 +240,7 @@ static bool has_memory(const char *controllers)
 }
 
 // Room by a line of /proc/self/cgroup: "0::/a/b" (v2) or "4:cpuset,memory:/a/b" (v1).
-static int64_t line_room(const char *root, char *line)
+static int64_t line_room(const char *root, const struct controller *c, char *line)
 {
     line[strcspn(line, "\n")] = '\0';
     char *controllers = strchr(line, ':');
@@ -235,16 +248,27 @@ static int64_t line_room(const char *root, char *line)
     if (!path)
         return MEMORY_UNKNOWN;
     if (str_starts(line, "0::"))
-        return cgroup_chain_room(root, &cgroup_v2, path + 1);
-    return has_memory(controllers) ? cgroup_chain_room(root, &cgroup_v1, path + 1) : MEMORY_UNKNOWN;
+        return cgroup_chain_room(root, &c->v2, path + 1);
+    return has_controller(controllers, c->name) ? cgroup_chain_room(root, &c->v1, path + 1)
+                                                : MEMORY_UNKNOWN;
 }
 
-int64_t memory_cgroup_room_bytes(const char *root)
+static int64_t room_of(const char *root, const struct controller *c)
 {
     CLEANUP_FILE FILE *f = open_at("%s/proc/self/cgroup", root);
     char line[900];
     int64_t room = MEMORY_UNKNOWN;
     while (f && fgets(line, sizeof line, f))
-        room = least(room, line_room(root, line));
+        room = least(room, line_room(root, c, line));
     return room;
+}
+
+int64_t memory_cgroup_room_bytes(const char *root)
+{
+    return room_of(root, &memory_controller);
+}
+
+int64_t cgroup_room_tasks(const char *root)
+{
+    return room_of(root, &pids_controller);
 }

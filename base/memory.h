@@ -25,3 +25,7 @@ int64_t memory_node_huge_bytes(const char *root, int node);
 // memory.high, above which the kernel throttles); clean inactive page cache does not count as used.
 // 0: it is full; MEMORY_UNKNOWN: no limit.
 int64_t memory_cgroup_room_bytes(const char *root);
+
+// Processes and threads that our control group and all above it still allow (pids.max).
+// MEMORY_UNKNOWN: no limit.
+int64_t cgroup_room_tasks(const char *root);

@@ -2,6 +2,7 @@
 #include "bench/comm.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,29 +28,54 @@ static void solo_close(struct comm *c)
 
 const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
 
-static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+// What launchers leave in the environment of a rank; size NULL: it is not told.
+static const struct {
+    const char *rank, *size;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMIX_RANK", NULL},
+    {"PMI_RANK", "PMI_SIZE"},
+};
+
+// That of which there is a rank; -1: none.
+static int launcher_of_mpi(void)
+{
+    for (size_t i = 0; i < COUNT_OF(launchers); i++)
+        if (getenv(launchers[i].rank))
+            return (int)i;
+    return -1;
+}
 
 bool comm_uses_mpi(void)
 {
-    for (size_t i = 0; i < COUNT_OF(rank_names); i++)
-        if (getenv(rank_names[i]))
-            return true;
-    return false;
+    return launcher_of_mpi() >= 0;
 }
 
 static int64_t number_of(const char *name, int64_t otherwise)
 {
     int64_t n;
-    const char *text = getenv(name);
+    const char *text = name ? getenv(name) : NULL;
     return text && str_to_i64(text, &n) ? n : otherwise;
+}
+
+static int hint(const char *name)
+{
+    int64_t n = number_of(name, 0);
+    return n > 0 && n <= INT_MAX ? (int)n : 0;
 }
 
 int comm_rank_hint(void)
 {
-    for (size_t i = 0; i < COUNT_OF(rank_names); i++)
-        if (getenv(rank_names[i]))
-            return (int)number_of(rank_names[i], 0);
-    return getenv("SLURM_STEP_NUM_TASKS") ? (int)number_of("SLURM_PROCID", 0) : 0;
+    int by = launcher_of_mpi();
+    if (by >= 0)
+        return hint(launchers[by].rank);
+    return getenv("SLURM_STEP_NUM_TASKS") ? hint("SLURM_PROCID") : 0;
+}
+
+int comm_size_hint(void)
+{
+    int by = launcher_of_mpi();
+    return by >= 0 ? hint(launchers[by].size) : 0;
 }
 
 // The module stays loaded until the program ends. From the program's own folder and nowhere else.
@@ -83,6 +109,24 @@ static const struct comm_ops *choose(const struct comm_start *start, struct err 
     return start->ranks ? &comm_processes : &comm_solo;
 }
 
+// Who writes records and who is bound where was decided by what the launcher left in the
+// environment before MPI was there. MPI has to count alike: that of another vendor than the
+// launcher's makes each rank the only one of a job of its own.
+static int agree(struct comm *c, struct err *err)
+{
+    int rank = comm_rank_hint(), size = comm_size_hint();
+    if (c->ops == &comm_processes || c->ops == &comm_solo)
+        return 0;
+    if (rank != c->rank || (size > 0 && size != c->size)) {
+        err_set(err, ERR_UNAVAILABLE, "launcher",
+                "the launcher counts this as rank %d, MPI as rank %d of %d: use the mpirun of the "
+                "MPI that numa_bench_mpi.so is built with",
+                rank, c->rank, c->size);
+        board_fault(c->board, c->rank, err);
+    }
+    return board_meet(c->board, c->size, err);
+}
+
 int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
 {
     *c = (struct comm){.start = start};
@@ -102,12 +146,16 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
         c->ops = NULL;
         return -1;
     }
-    if (!by_srun || c->size > 1)
+    if (by_srun && c->size == 1) {
+        comm_close(c);
+        return err_set(err, ERR_USAGE, "mpi",
+                       "srun started %lld tasks, but MPI sees one each: use srun --mpi=pmix",
+                       (long long)tasks);
+    }
+    if (agree(c, err) == 0)
         return 0;
     comm_close(c);
-    return err_set(err, ERR_USAGE, "mpi",
-                   "srun started %lld tasks, but MPI sees one each: use srun --mpi=pmix",
-                   (long long)tasks);
+    return -1;
 }
 
 void comm_close(struct comm *c)

@@ -38,7 +38,8 @@ extern const struct comm_ops comm_processes; // ranks that are forked here: no M
 
 // Chooses by `start` and the environment that a launcher left. ERR_USAGE if it was a launcher that
 // cannot tell the ranks of each other (srun without PMIx): they would measure at the same time,
-// each believing to be alone; ERR_UNAVAILABLE if the module for MPI cannot be loaded. On failure
+// each believing to be alone; ERR_UNAVAILABLE if the module for MPI cannot be loaded, or its MPI is
+// not that of the launcher, so that they count the ranks differently. On failure
 // nothing is open, and every rank gets the same error. With comm_processes the caller goes on as a
 // rank, and the process that was started waits for all and ends inside.
 int comm_open(struct comm *c, const struct comm_start *start, struct err *err);
@@ -47,5 +48,7 @@ void comm_close(struct comm *c);
 // Started by a launcher of MPI, whose library is or will be loaded.
 bool comm_uses_mpi(void);
 
-// The rank's number before anything is open, from the environment; 0 without a launcher.
+// The rank's number before anything is open, and how many there are, from the environment. Without
+// a launcher 0; a number of ranks that the launcher does not leave is 0 too.
 int comm_rank_hint(void);
+int comm_size_hint(void);

@@ -2,9 +2,7 @@
 // The launcher without MPI: the process that was started forks the ranks, waits for them, and ends
 // as the first that failed does, taking the others with it, as mpirun would. The board is memory
 // that they inherit.
-#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,46 +13,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "bench/bind.h"
 #include "bench/comm.h"
 #include "bench/life.h"
 #include "bench/place.h"
-
-struct binding {
-    int cpu, node; // -1: as it is
-};
-
-static int bad_bind(const char *bind, struct err *err)
-{
-    return err_set(err, ERR_USAGE, "bind",
-                   "--bind: must be CPU:NODE for each rank and no more, such as 0:0,8:1 (-1 for "
-                   "anywhere); got \"%.80s\"",
-                   bind);
-}
-
-// A number from -1 on, with what has to follow it.
-static bool read_number(const char **at, char end, int *out)
-{
-    char *after;
-    if (**at != '-' && !isdigit((unsigned char)**at))
-        return false;
-    errno = 0;
-    long n = strtol(*at, &after, 10);
-    if (errno || n < -1 || n > INT_MAX || *after != end)
-        return false;
-    *out = (int)n;
-    *at = after + (end != '\0');
-    return true;
-}
-
-static bool read_bindings(const char *bind, struct binding *list, int n)
-{
-    const char *at = bind;
-    for (int i = 0; i < n; i++)
-        if (!read_number(&at, ':', &list[i].cpu) ||
-            !read_number(&at, i == n - 1 ? '\0' : ',', &list[i].node))
-            return false;
-    return true;
-}
 
 static int crowded(struct err *err, const char *member, const char *what, int n)
 {
@@ -83,8 +45,8 @@ static int find_bindings(const struct comm_start *start, struct binding *list, s
 {
     for (int i = 0; i < start->ranks; i++)
         list[i] = (struct binding){-1, -1};
-    if (*start->bind && !read_bindings(start->bind, list, start->ranks))
-        return bad_bind(start->bind, err);
+    if (*start->bind && bindings_read(start->bind, list, start->ranks, err) < 0)
+        return -1;
     return check_room(start, list, err);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/life.h"
 #include "bench/print.h"
 
 int emit_open(struct emit *e, const struct options *o, struct err *err)
@@ -145,6 +146,7 @@ int emit_end(struct emit *e, const struct board *b, struct err *err)
     }
     e->end.ok = true;
     const struct record end = {.kind = RECORD_END, .end = e->end};
+    life_said_all();
     if (put(e, &end, err) < 0)
         return -1;
     return e->fd < 0 ? print_results(e, stdout, err) : 0;
@@ -157,6 +159,7 @@ void emit_failure(struct emit *e, const struct err *why)
     r.end.code = why->code;
     memcpy(r.end.member, why->member, sizeof r.end.member);
     memcpy(r.end.text, why->text, sizeof r.end.text);
+    life_said_all();
     if (e->fd >= 0)
         put(e, &r, NULL);
     print_failure(why, stderr);

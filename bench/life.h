@@ -9,3 +9,4 @@ void life_begin(void); // dies with its parent; first choice of the out-of-memor
 // ends the process with status 1. `last_words` is borrowed for the process's life. 0 seconds: no
 // deadline.
 void life_deadline(int64_t seconds, int fd, const char *last_words);
+void life_said_all(void); // the last words are not needed any more

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "bench/bind.h"
 #include "bench/comm.h"
 #include "bench/emit.h"
 #include "bench/life.h"
 #include "bench/options.h"
+#include "bench/print.h"
 #include "bench/session.h"
 
 // In a sanitizer build: are leaks not to be looked for? Open MPI forgets memory, unloads the
@@ -57,7 +59,7 @@ static int measure(const struct options *o, struct emit *e)
     bool messages = o->spec.benchmark == BENCHMARK_PINGPONG; // which populates no arena by threads
     const struct comm_start start = {(int)o->ranks, o->bind, o->oversubscribe, messages};
     if (comm_open(&comm, &start, &err) < 0)
-        return report(e, comm.rank ? comm.rank : comm_rank_hint(), &err);
+        return report(e, start.ranks ? comm.rank : comm_rank_hint(), &err);
     int status = 0;
     if (session_run(&comm, o, comm.rank == 0 ? e : NULL, &err) < 0)
         status = report(e, comm.rank, &err);
@@ -75,6 +77,14 @@ static int refuse(struct emit *e, int rank, const struct err *err)
     if (comm_open(&comm, &start, &ignored) == 0)
         comm_close(&comm);
     return status;
+}
+
+// Before the ranks know each other: each says what is wrong, and the launcher ends the others.
+static int fail_alone(struct emit *e, int rank, const struct err *err)
+{
+    if (rank != 0)
+        print_failure(err, stderr);
+    return report(e, rank, err);
 }
 
 static int answer(const struct options *o, int rank)
@@ -105,5 +115,7 @@ int main(int argc, char **argv)
     if (rank == 0 && emit_open(&emit, &options, &channel_err) < 0)
         return report(&emit, rank, &channel_err);
     arm_deadline(&options, rank, emit.fd);
+    if (parsed == 0 && bind_rank_of_mpi(&options, &err) < 0)
+        return fail_alone(&emit, rank, &err);
     return parsed < 0 ? refuse(&emit, rank, &err) : measure(&options, &emit);
 }

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/param.h"
 #include "base/str.h"
+#include "bench/comm.h"
 
 #define AT(member) offsetof(struct options, member)
 #define ROOM(member) sizeof(((struct options *)NULL)->member)
@@ -35,7 +36,14 @@ static const struct param own[] = {
      .room = ROOM(bind),
      .def = "",
      .metavar = "LIST",
-     .help = "With --np: CPU:NODE of each rank, 0:0,8:1; -1 leaves it as it is."},
+     .help = "CPU:NODE of each rank, with --np or below mpirun: 0:0,8:1; -1 leaves it as it is."},
+    {.name = "numactl",
+     .kind = PARAM_TEXT,
+     .offset = AT(numactl),
+     .room = ROOM(numactl),
+     .def = "",
+     .metavar = "PROGRAM",
+     .help = "With --bind below mpirun: bind by this numactl, which each rank then runs below."},
     {.name = "oversubscribe",
      .kind = PARAM_BOOL,
      .offset = AT(oversubscribe),
@@ -115,8 +123,10 @@ static int settle(struct options *o, struct err *err)
         return err_set(err, ERR_USAGE, "serial", "--serial contradicts another --mode");
     if (o->serial)
         o->spec.mode = MODE_SERIAL;
-    if (*o->bind && !o->ranks)
-        return err_set(err, ERR_USAGE, "bind", "--bind needs --np: a launcher binds its own ranks");
+    if (*o->bind && !o->ranks && !comm_uses_mpi())
+        return err_set(err, ERR_USAGE, "bind", "--bind needs --np, or a launcher of MPI");
+    if (*o->numactl && (!*o->bind || o->ranks))
+        return err_set(err, ERR_USAGE, "numactl", "--numactl needs --bind and a launcher of MPI");
     if (o->oversubscribe && !o->ranks)
         return err_set(err, ERR_USAGE, "oversubscribe", "--oversubscribe needs --np");
     return spec_check(&o->spec, err) < 0 ? prefix_option(err) : 0;

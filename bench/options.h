@@ -18,6 +18,7 @@ struct options {
     int64_t deadline_s; // 0: none
     int64_t ranks;      // to start without MPI; 0: none
     char bind[16384];   // of them; 1024 ranks of "65535:65535,"
+    char numactl[256];  // that binds ranks of MPI; "": libnuma does
     bool oversubscribe; // of those ranks
     bool csv, json, serial, quick, help, version;
     enum format format;

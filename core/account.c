@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -12,27 +11,19 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/become.h"
 #include "core/child.h"
 #include "core/lookup.h"
 
 enum { REACH_MS = 5000 }; // a folder on the network may not answer
 
-enum reach {
-    REACH_ALL,
-    REACH_NOT_IT,
-    REACH_NO_DIR,
-    REACH_NO_BENCH,
-    REACH_NO_MPI,
-    REACH_ROOT,
-    REACH_UNKNOWN
-};
+enum reach { REACH_ALL, REACH_NOT_IT, REACH_NO_DIR, REACH_NO_BENCH, REACH_ROOT, REACH_UNKNOWN };
 
 static const char *const reach_texts[] = {
     [REACH_NOT_IT] = "the daemon cannot become it",
     [REACH_NO_DIR] = "it cannot reach the run directory",
     [REACH_NO_BENCH] = "it cannot run numa_bench, nor a copy in the run directory (perhaps mounted "
                        "noexec)",
-    [REACH_NO_MPI] = "it cannot run mpirun or numactl",
     [REACH_ROOT] = "it is root's",
     [REACH_UNKNOWN] = "what it can reach cannot be found out",
 };
@@ -49,43 +40,63 @@ static int try_access(void *arg)
 {
     const struct attempt *t = arg;
     const struct launch_paths *p = t->paths;
-    if (setgroups(0, NULL) < 0 || setresgid(t->gid, t->gid, t->gid) < 0 ||
-        setresuid(t->uid, t->uid, t->uid) < 0)
+    const char *step;
+    if (become(&(struct become){t->uid, t->gid, false}, &step) < 0)
         return REACH_NOT_IT;
     if (access(t->run_dir, X_OK) < 0)
         return REACH_NO_DIR;
     if (p && access(p->bench, R_OK | X_OK) < 0)
         return REACH_NO_BENCH;
-    if (p && ((*p->mpirun && access(p->mpirun, X_OK) < 0) ||
-              (*p->numactl && access(p->numactl, X_OK) < 0)))
-        return REACH_NO_MPI;
     return REACH_ALL;
 }
 
 static enum reach reach(uid_t uid, gid_t gid, const char *run_dir, const struct launch_paths *p)
 {
     int rc = child_run(try_access, &(struct attempt){uid, gid, run_dir, p}, REACH_MS, NULL);
-    return rc < 0 || rc > REACH_NO_MPI ? REACH_UNKNOWN : (enum reach)rc;
+    return rc < 0 || rc > REACH_NO_BENCH ? REACH_UNKNOWN : (enum reach)rc;
 }
 
 // --- a copy of the bench
 
-static int copy_file(const char *from, const char *to)
+// Made by copy_file from a file that has not changed since.
+static bool is_copy_of(const char *to, const struct stat *from)
 {
     struct stat st;
-    CLEANUP_FD int in = open(from, O_RDONLY | O_CLOEXEC);
-    if (in < 0 || fstat(in, &st) < 0 || (unlink(to) < 0 && errno != ENOENT))
-        return -1;
+    return lstat(to, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+           (st.st_mode & 07777) == 0755 && st.st_size == from->st_size &&
+           st.st_mtim.tv_sec == from->st_mtim.tv_sec && st.st_mtim.tv_nsec == from->st_mtim.tv_nsec;
+}
+
+static int write_copy(int in, const struct stat *from, const char *to)
+{
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, from->st_mtim};
     CLEANUP_FD int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
     if (out < 0)
         return -1;
-    for (off_t left = st.st_size; left > 0;) {
+    for (off_t left = from->st_size; left > 0;) {
         ssize_t n = sendfile(out, in, NULL, (size_t)left);
         if (n <= 0)
             return -1;
         left -= n;
     }
-    return fchmod(out, 0755); // whatever the umask
+    return fchmod(out, 0755) < 0 ? -1 : futimens(out, times); // whatever the umask
+}
+
+// Renamed into its place, where a rank may just be about to start the one that is there. 1: it was
+// there already.
+static int copy_file(const char *from, const char *to)
+{
+    struct stat st;
+    char made[310];
+    CLEANUP_FD int in = open(from, O_RDONLY | O_CLOEXEC);
+    snprintf(made, sizeof made, "%s.new", to);
+    if (in < 0 || fstat(in, &st) < 0)
+        return -1;
+    if (is_copy_of(to, &st))
+        return 1;
+    if (unlink(made) < 0 && errno != ENOENT)
+        return -1;
+    return write_copy(in, &st, made) < 0 ? -1 : rename(made, to);
 }
 
 static bool copy_path(char *out, size_t room, const char *dir, const char *program,
@@ -96,16 +107,18 @@ static bool copy_path(char *out, size_t room, const char *dir, const char *progr
 }
 
 // The bench looks for its module of MPI in its own folder, so that comes along where there is one.
-static bool copy_bench(struct launch_paths *p, const char *dir)
+static bool copy_bench(struct launch_paths *p, const char *dir, bool *copied)
 {
     char program[sizeof p->bench], module[300], to[300];
     if (!copy_path(program, sizeof program, dir, p->bench, "") ||
         !copy_path(to, sizeof to, dir, p->bench, "_mpi.so") ||
         snprintf(module, sizeof module, "%s_mpi.so", p->bench) >= (int)sizeof module)
         return false;
-    if (copy_file(p->bench, program) < 0 ||
-        (access(module, F_OK) == 0 && copy_file(module, to) < 0))
+    int bench = copy_file(p->bench, program);
+    int beside = access(module, F_OK) == 0 ? copy_file(module, to) : 1;
+    if (bench < 0 || beside < 0)
         return false;
+    *copied = !bench || !beside;
     memcpy(p->bench, program, sizeof p->bench);
     return true;
 }
@@ -146,26 +159,28 @@ static enum reach reach_with_copy(const struct account *a, const char *run_dir,
                                   struct launch_paths *paths)
 {
     enum reach got = reach(a->uid, a->gid, run_dir, paths);
-    struct launch_paths copied;
+    struct launch_paths copy;
+    bool copied;
     if (got != REACH_NO_BENCH)
         return got;
-    copied = *paths;
-    if (!copy_bench(&copied, run_dir))
+    copy = *paths;
+    if (!copy_bench(&copy, run_dir, &copied))
         return got;
-    got = reach(a->uid, a->gid, run_dir, &copied);
+    got = reach(a->uid, a->gid, run_dir, &copy);
     if (got != REACH_ALL) {
-        account_forget_copy(&copied, run_dir);
+        account_forget_copy(&copy, run_dir);
         return got;
     }
-    log_event(LOG_LVL_INFO, "runner.bench_copied",
-              "account=%s from=%s to=%s text=\"the account cannot reach the original\"", a->name,
-              paths->bench, copied.bench);
-    *paths = copied;
+    if (copied)
+        log_event(LOG_LVL_INFO, "runner.bench_copied",
+                  "account=%s from=%s to=%s text=\"the account cannot reach the original\"",
+                  a->name, paths->bench, copy.bench);
+    *paths = copy;
     return REACH_ALL;
 }
 
-static int become(struct account *a, const struct lookup *found, const char *run_dir,
-                  struct launch_paths *paths, struct err *why)
+static int take_account(struct account *a, const struct lookup *found, const char *run_dir,
+                        struct launch_paths *paths, struct err *why)
 {
     struct account got = {.uid = found->uid, .gid = found->gid};
     snprintf(got.name, sizeof got.name, "%s", found->name);
@@ -191,7 +206,7 @@ static int use(struct account *a, const char *name, bool told, const char *run_d
         be_root(a, &found);
         return 0;
     }
-    return become(a, &found, run_dir, paths, why);
+    return take_account(a, &found, run_dir, paths, why);
 }
 
 static int choose(struct account *a, const char *run_dir, struct launch_paths *paths,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who ranks run as. A daemon that is not root runs them as itself. One that is root gives them an
 // ordinary account and never its own: Open MPI, numactl and the bench need no privilege, and what
-// needs none shall have none. Root only if it was named.
+// needs none shall have none. Root only if it was named. Whether the account can run mpirun is a
+// question of its own (core/launch_look.h): without it ranks are started without MPI.
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>

@@ -5,17 +5,12 @@
 #include "core/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -29,10 +24,11 @@ struct setting {
     const char *name, *value;
 };
 
-// One node, no network, shared memory in files of the run's directory instead of /dev/shm, where
-// they would outlive a killed rank. No patcher: it writes into program code for the sake of network
-// cards, and where that is forbidden (MemoryDenyWriteExecute in the systemd unit) the rank crashes.
-// No UCX either, which does the same, to madvise() and mmap() among others, when a thread begins.
+// One node, no network but loopback (core/become.h), shared memory in files of the run's directory
+// instead of /dev/shm, where they would outlive a killed rank. No patcher: it writes into program
+// code for the sake of network cards, and where that is forbidden (MemoryDenyWriteExecute in the
+// systemd unit) the rank crashes. No UCX either, which does the same, to madvise() and mmap() among
+// others, when a thread begins.
 static const struct setting settings_4[] = {
     {"plm", "isolated"},
     {"pml", "ob1"},
@@ -46,7 +42,8 @@ static const struct setting settings_4[] = {
     {"oob_tcp_if_include", "lo"},
 };
 
-// The same by the names of Open MPI 5, whose launcher is PRRTE.
+// The same by the names of Open MPI 5, whose launcher is PRRTE. It is not given oob_tcp_if_include:
+// PRRTE 3 leaves loopback out where there are other interfaces, and then finds none.
 static const struct setting settings_5[] = {
     {"pml", "ob1"},
     {"btl", "self,sm"},
@@ -59,7 +56,6 @@ static const struct setting settings_5[] = {
 static const struct setting prte_settings_5[] = {
     {"plm", "ssh"},
     {"prte_tmpdir_base", NULL},
-    {"oob_tcp_if_include", "lo"},
 };
 
 struct words {
@@ -167,53 +163,6 @@ static bool find_bench(char *out, size_t room)
     return find_in_path("numa_bench", out, room);
 }
 
-static int spawn_version(const char *mpirun, int out, pid_t *pid)
-{
-    char *argv[] = {strdup(mpirun), strdup("--version"), NULL};
-    char *envp[] = {strdup("PATH=" JOB_PATH), NULL};
-    posix_spawn_file_actions_t fa;
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&fa, out, 1);
-    posix_spawn_file_actions_addopen(&fa, 2, "/dev/null", O_WRONLY, 0);
-    int rc =
-        argv[0] && argv[1] && envp[0] ? posix_spawn(pid, mpirun, &fa, NULL, argv, envp) : ENOMEM;
-    posix_spawn_file_actions_destroy(&fa);
-    free(argv[0]);
-    free(argv[1]);
-    free(envp[0]);
-    return rc;
-}
-
-// "mpirun (Open MPI) 4.1.4" -> 4. What does not answer within 5 s counts as 4.
-static int mpi_major(const char *mpirun)
-{
-    int p[2], major = 4;
-    pid_t pid;
-    char text[256] = "";
-    if (pipe2(p, O_CLOEXEC) < 0)
-        return major;
-    CLEANUP_FD int in = p[0];
-    int rc = spawn_version(mpirun, p[1], &pid);
-    close(p[1]);
-    if (rc)
-        return major;
-    struct pollfd ready = {.fd = in, .events = POLLIN};
-    if (poll(&ready, 1, 5000) > 0 && read(in, text, sizeof text - 1) > 0)
-        sscanf(text, "mpirun (Open MPI) %d", &major);
-    kill(pid, SIGKILL); // it has said all that we wanted
-    waitpid(pid, NULL, 0);
-    return major;
-}
-
-static int missing(struct err *err, const char *program, const char *package)
-{
-    return err_set(err, ERR_UNAVAILABLE, "launcher",
-                   "the program %s is missing: install the package %s (or, but for pingpong, "
-                   "launcher=processes)",
-                   program, package);
-}
-
 // What numactl and libnuma ask first; a call of its own, because the library tells no reasons.
 static bool policies_denied(void)
 {
@@ -221,67 +170,27 @@ static bool policies_denied(void)
            (errno == EPERM || errno == ENOSYS);
 }
 
-int launch_find(struct launch_paths *paths, struct err *err)
+int launch_find_bench(struct launch_paths *paths, struct err *err)
 {
-    struct launch_paths p = {0};
-    if (!find_by_env("NUMAPROBE_MPIRUN", p.mpirun, sizeof p.mpirun))
-        find_in_path("mpirun", p.mpirun, sizeof p.mpirun);
-    if (!executable(p.mpirun))
-        p.mpirun[0] = '\0';
-    find_in_path("numactl", p.numactl, sizeof p.numactl);
-    find_in_path("taskset", p.taskset, sizeof p.taskset);
-    find_in_path("setpriv", p.setpriv, sizeof p.setpriv);
-    p.policies_denied = policies_denied();
+    struct launch_paths p = {.dir_bytes = -1, .tasks = -1};
     if (!find_by_env("NUMAPROBE_BENCH", p.bench, sizeof p.bench))
         find_bench(p.bench, sizeof p.bench);
     if (!executable(p.bench))
         return err_set(err, ERR_UNAVAILABLE, "",
                        "the program numa_bench is missing: it belongs beside numaprobed, or set "
                        "NUMAPROBE_BENCH");
-    p.mpi_major = *p.mpirun ? mpi_major(p.mpirun) : 0;
+    p.policies_denied = policies_denied();
     *paths = p;
     return 0;
 }
 
-// Memory then lies where it is first touched, on the CPU's own node: right as long as nothing else
-// was asked for. A number of another node's memory would be wrong and look right.
-static int do_without_policies(struct plan *p, struct err *err)
+void launch_find_mpi(struct launch_paths *paths)
 {
-    static const char why[] = "memory policies are denied here (docker allows them by --cap-add "
-                              "SYS_NICE)";
-    for (int i = 0; i < p->n_ranks; i++) {
-        const struct plan_rank *r = &p->ranks[i];
-        if (r->mem_node >= 0 && r->mem_node != r->cpu_node)
-            return err_set(err, ERR_UNAVAILABLE, "numa",
-                           "memory of node %d cannot be given to CPU %d: %s", r->mem_node, r->cpu,
-                           why);
-        for (int k = 0; k < p->n_targets; k++)
-            if (p->targets[k] != r->cpu_node)
-                return err_set(err, ERR_UNAVAILABLE, "targets",
-                               "memory of node %d cannot be given to CPU %d: %s", p->targets[k],
-                               r->cpu, why);
-    }
-    if (p->n_notes < PLAN_NOTES_MAX)
-        snprintf(p->notes[p->n_notes++], sizeof p->notes[0],
-                 "%s: memory lies where it is first touched", why);
-    return 0;
-}
-
-int launch_choose(struct plan *p, const struct launch_paths *paths, const struct spec *s,
-                  struct err *err)
-{
-    const char *binder = paths->policies_denied ? paths->taskset : paths->numactl;
-    bool complete = *paths->mpirun && *binder;
-    bool needs_mpi = s->launcher == LAUNCHER_MPI || s->benchmark == BENCHMARK_PINGPONG;
-    if (paths->policies_denied && do_without_policies(p, err) < 0)
-        return -1;
-    p->processes = s->launcher == LAUNCHER_PROCESSES || (!complete && !needs_mpi);
-    if (p->processes || complete)
-        return 0;
-    if (!*paths->mpirun)
-        return missing(err, "mpirun", "openmpi-bin");
-    return paths->policies_denied ? missing(err, "taskset", "util-linux")
-                                  : missing(err, "numactl", "numactl");
+    if (!find_by_env("NUMAPROBE_MPIRUN", paths->mpirun, sizeof paths->mpirun))
+        find_in_path("mpirun", paths->mpirun, sizeof paths->mpirun);
+    if (!executable(paths->mpirun))
+        paths->mpirun[0] = '\0';
+    find_in_path("numactl", paths->numactl, sizeof paths->numactl);
 }
 
 static void add_settings(struct words *w, const char *option, const struct setting *list, size_t n,
@@ -303,7 +212,7 @@ static void add_mpirun(struct words *w, const struct launch_paths *paths, const 
     } else {
         add_settings(w, "--mca", settings_4, COUNT_OF(settings_4), dir);
     }
-    words_add(w, "--bind-to"); // numactl binds
+    words_add(w, "--bind-to"); // numa_bench does it, by numactl
     words_add(w, "none");
     if (paths->mpi_major >= 5) {
         words_add(w, "--map-by");
@@ -346,29 +255,6 @@ static void add_params(struct words *w, const struct spec *s, const struct plan 
     }
 }
 
-static void add_rank(struct words *w, const struct launch_paths *paths, const struct plan_rank *r)
-{
-    words_add(w, "-np");
-    words_add(w, "1");
-    if (*paths->setpriv) {
-        words_add(w, paths->setpriv);
-        words_add(w, "--pdeathsig");
-        words_add(w, "KILL");
-    }
-    if (paths->policies_denied) {
-        words_add(w, paths->taskset);
-        words_add(w, "--cpu-list");
-        words_fmt(w, "%d", r->cpu);
-        return;
-    }
-    words_add(w, paths->numactl);
-    words_fmt(w, "--physcpubind=%d", r->cpu);
-    if (r->mem_node >= 0)
-        words_fmt(w, "--membind=%d", r->mem_node);
-    else
-        words_add(w, "--localalloc");
-}
-
 static void add_bench(struct words *w, const struct launch_paths *paths, const struct plan *plan,
                       const struct spec *s, const char *dir, const char *nonce)
 {
@@ -380,29 +266,33 @@ static void add_bench(struct words *w, const struct launch_paths *paths, const s
     add_params(w, s, plan);
 }
 
-static void add_ranks_of_mpi(struct words *w, const struct launch_paths *paths,
-                             const struct plan *p, const struct spec *s, const char *dir,
-                             const char *nonce)
+static void add_bind(struct words *w, const struct plan *p)
+{
+    struct buf bind CLEANUP_BUF = BUF_INIT;
+    for (int i = 0; i < p->n_ranks; i++)
+        buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, p->ranks[i].mem_node);
+    w->failed |= !buf_ok(&bind);
+    words_fmt(w, "--bind=%s", buf_text(&bind));
+}
+
+static void add_mpi_job(struct words *w, const struct launch_paths *paths, const struct plan *p,
+                        const struct spec *s, const char *dir, const char *nonce)
 {
     add_mpirun(w, paths, dir);
-    for (int i = 0; i < p->n_ranks; i++) {
-        if (i > 0)
-            words_add(w, ":");
-        add_rank(w, paths, &p->ranks[i]);
-        add_bench(w, paths, p, s, dir, nonce);
-    }
+    words_add(w, "-np");
+    words_fmt(w, "%d", p->n_ranks);
+    add_bench(w, paths, p, s, dir, nonce);
+    add_bind(w, p);
+    if (!paths->policies_denied) // numactl would refuse; numa_bench binds itself to the CPU
+        words_fmt(w, "--numactl=%s", paths->numactl);
 }
 
 static void add_processes(struct words *w, const struct launch_paths *paths, const struct plan *p,
                           const struct spec *s, const char *dir, const char *nonce)
 {
-    struct buf bind CLEANUP_BUF = BUF_INIT;
     add_bench(w, paths, p, s, dir, nonce);
-    for (int i = 0; i < p->n_ranks; i++)
-        buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, p->ranks[i].mem_node);
     words_fmt(w, "--np=%d", p->n_ranks);
-    w->failed |= !buf_ok(&bind);
-    words_fmt(w, "--bind=%s", buf_text(&bind));
+    add_bind(w, p);
     if (s->oversubscribe)
         words_add(w, "--oversubscribe");
 }
@@ -414,6 +304,10 @@ static void add_environment(struct words *w, const char *dir, const char *nonce,
     words_fmt(w, "HOME=%s", dir);
     words_fmt(w, "TMPDIR=%s", dir);
     words_fmt(w, "NUMAPROBE_NONCE=%s", nonce);
+    // hwloc's plugins look for GPUs, and connect to X displays for that: whoever pretends to be one
+    // could delay the job and feed it data.
+    words_add(w, "HWLOC_PLUGINS_PATH=");
+    words_add(w, "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero");
     words_add(w, "OMPI_MCA_mca_base_param_files=/dev/null");
     words_add(w, "OMPI_MCA_mca_base_component_show_load_errors=0");
     if (!as_root)
@@ -424,20 +318,36 @@ static void add_environment(struct words *w, const char *dir, const char *nonce,
     words_add(w, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1");
 }
 
+static int finish(struct launch *l, struct words *argv, struct words *envp, struct err *err)
+{
+    if (argv->failed || envp->failed)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a command line");
+    l->argv = steal_ptr(&argv->list);
+    l->envp = steal_ptr(&envp->list);
+    argv->n = envp->n = 0;
+    return 0;
+}
+
+int launch_make_question(struct launch *l, const struct launch_paths *paths, const char *dir,
+                         bool as_root, struct err *err)
+{
+    struct words argv CLEANUP(words_fini) = {0};
+    struct words envp CLEANUP(words_fini) = {0};
+    words_add(&argv, paths->mpirun);
+    words_add(&argv, "--version");
+    add_environment(&envp, dir, "none", as_root);
+    return finish(l, &argv, &envp, err);
+}
+
 int launch_make(struct launch *l, const struct launch_paths *paths, const struct plan *p,
                 const struct spec *s, const char *dir, const char *nonce, bool as_root,
                 struct err *err)
 {
     struct words argv CLEANUP(words_fini) = {0};
     struct words envp CLEANUP(words_fini) = {0};
-    (p->processes ? add_processes : add_ranks_of_mpi)(&argv, paths, p, s, dir, nonce);
+    (p->processes ? add_processes : add_mpi_job)(&argv, paths, p, s, dir, nonce);
     add_environment(&envp, dir, nonce, as_root);
-    if (argv.failed || envp.failed)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for a command line");
-    l->argv = steal_ptr(&argv.list);
-    l->envp = steal_ptr(&envp.list);
-    argv.n = envp.n = 0;
-    return 0;
+    return finish(l, &argv, &envp, err);
 }
 
 static void free_list(char **list)

@@ -133,6 +133,8 @@ static void job_is_over(void *ctx)
                        err.text);
     job_note_end(r->job, r->gate.admitter);
     admitter_end(r->gate.admitter);
+    if (job_did_not_start(r->job))
+        gate_doubt(&r->gate);
     r->over = true;
     settle(r);
 }
@@ -291,13 +293,29 @@ static int next_job(struct runner *r, int64_t *next_ms, struct err *err)
     return 0;
 }
 
+// Programs come, go and change: before a run starts they are looked at. True: that is under way.
+static bool looks_first(struct runner *r)
+{
+    int64_t id;
+    struct err unread; // the queue is read again, and then it counts
+    return store_run_next_queued(r->store, 0, &id, &unread) > 0 &&
+           gate_look(&r->gate, GATE_FRESH_MS);
+}
+
+static void after_look(void *ctx)
+{
+    struct runner *r = ctx;
+    if (r->started)
+        loop_timer_set(r->next, 0);
+}
+
 static void start_next(void *ctx, uint32_t events)
 {
     struct runner *r = ctx;
     struct err err = {0};
     int64_t next_ms = WAIT_LOOK_MS;
     (void)events;
-    if (!settle(r) || r->job)
+    if (!settle(r) || r->job || looks_first(r))
         return;
     int found = next_job(r, &next_ms, &err);
     loop_timer_set(r->recheck, !r->job && r->waits.n ? next_ms : -1);
@@ -334,11 +352,12 @@ static void bury(void *ctx, uint32_t events)
 static int init(struct runner *r, struct machine *m, const struct runner_config *c, struct err *err)
 {
     struct err later;
-    if (run_dir_base_make(c->run_dir, err) < 0 || gate_init(&r->gate, m, c, err) < 0)
+    if (run_dir_base_make(c->run_dir, err) < 0 ||
+        gate_init(&r->gate, r->loop, m, c, after_look, r, err) < 0)
         return -1;
     run_groups_open(&r->groups, "");
     if (gate_ready(&r->gate, &later) < 0)
-        log_error("runner.programs", &later); // tried again with each run
+        log_error("runner.programs", &later); // looked for again with each run
     if (filler_init(&r->filler, r->loop, r->store, m, err) < 0)
         return -1;
     r->next = loop_timer_new(r->loop, start_next, r, err);
@@ -501,8 +520,12 @@ void runner_policy(struct runner *r, const struct policy *p)
     admitter_policy(r->gate.admitter, p);
 }
 
-int runner_ready(struct runner *r, struct err *err)
+int runner_ready(struct runner *r, char *note, size_t room, struct err *err)
 {
+    int64_t fresh_ms = gate_ready(&r->gate, err) == 0 ? GATE_READY_EVERY_MS : GATE_FRESH_MS;
+    if (!r->job)
+        gate_look(&r->gate, fresh_ms);
+    snprintf(note, room, "%s", r->gate.paths.mpi_why);
     return gate_ready(&r->gate, err);
 }
 

@@ -77,8 +77,10 @@ void runner_disturbed(struct runner *r, const char *what);
 // The database is a fresh one: the run that is going on is put into it again.
 void runner_store_replaced(struct runner *r);
 const char *runner_account(const struct runner *r); // who ranks run as, as struct account tells
-// The programs are there, and an account that can run them. ERR_UNAVAILABLE
-int runner_ready(struct runner *r, struct err *err);
+// The programs are there, and an account that can run them: what is known. ERR_UNAVAILABLE. A child
+// looks again, at most once a minute while all is well. `note` says why MPI cannot be used, or
+// nothing.
+int runner_ready(struct runner *r, char *note, size_t room, struct err *err);
 // Log of the run: the file while it runs, the stored text afterwards. free()
 int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err);
 

@@ -108,6 +108,9 @@ int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_g
     j->account = g->account;
     add_findings(j, g->machine);
     add_warnings(j, &g->admission);
+    if (*j->plan.launcher_why)
+        conditions_add(&j->conditions, "launcher: ranks were started without MPI: %s",
+                       j->plan.launcher_why);
     add_group(j, groups);
     if (j->account.root)
         conditions_add(&j->conditions, "ranks run as %s", j->account.text);

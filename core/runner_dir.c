@@ -70,7 +70,10 @@ int run_dir_make(struct run_dir *d, const char *base, int64_t id, const struct a
     if (make_nonce(got.nonce) < 0)
         return err_sys(err, "getrandom");
     snprintf(got.path, sizeof got.path, "%s/%" PRId64 "-%s", base, id, got.nonce);
-    if (mkdir(got.path, 0700) < 0)
+    int rc = mkdir(got.path, 0700);
+    if (rc < 0 && errno == ENOENT && run_dir_base_make(base, err) == 0) // somebody cleaned up
+        rc = mkdir(got.path, 0700);
+    if (rc < 0)
         return err_sys(err, "making %s", got.path);
     got.fifo = make_fifo(got.path, a);
     if (got.fifo < 0) {

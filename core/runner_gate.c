@@ -2,51 +2,105 @@
 #include "core/runner_gate.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/planner.h"
+#include "core/runner_dir.h"
 
-static int find_account(struct gate *g, struct launch_paths *paths, struct err *err)
+static void take_look(struct gate *g)
 {
-    return account_find(&g->account, *g->job_user ? g->job_user : NULL, g->run_dir, paths, err);
-}
-
-int gate_ready(struct gate *g, struct err *err)
-{
-    struct launch_paths found;
-    if (g->have_paths)
-        return 0;
-    if (launch_find(&found, err) < 0 || find_account(g, &found, err) < 0)
-        return -1;
-    g->paths = found;
-    g->have_paths = true;
-    if (g->account.root)
+    const struct launch_found *f = launch_look_found(g->look);
+    if (*f->account.text)
+        g->account = f->account;
+    if (f->err.code != ERR_NONE)
+        return;
+    if (f->account.root && !*g->paths.bench)
         log_event(LOG_LVL_WARN, "runner.root",
                   "text=\"measuring processes run as root, as told by --job-user\"");
-    return 0;
+    if (strcmp(g->paths.mpi_why, f->paths.mpi_why) != 0)
+        log_event(LOG_LVL_WARN, "runner.mpi", "text=\"%s\"",
+                  *f->paths.mpi_why ? f->paths.mpi_why : "mpirun can be used again");
+    g->paths = f->paths;
 }
 
-int gate_init(struct gate *g, struct machine *m, const struct runner_config *c, struct err *err)
+static void looked(void *ctx)
+{
+    struct gate *g = ctx;
+    take_look(g);
+    g->on_look(g->ctx);
+}
+
+bool gate_look(struct gate *g, int64_t fresh_ms)
+{
+    struct err err;
+    if (launch_look_age_ms(g->look) < fresh_ms)
+        return false;
+    if (run_dir_base_make(g->run_dir, &err) < 0)
+        log_error("runner.run_dir", &err);
+    return launch_look_begin(g->look);
+}
+
+void gate_doubt(struct gate *g)
+{
+    launch_look_doubt(g->look);
+}
+
+int gate_ready(const struct gate *g, struct err *err)
+{
+    const struct err *why = &launch_look_found(g->look)->err;
+    if (why->code == ERR_NONE)
+        return 0;
+    *err = *why;
+    return -1;
+}
+
+// A request of somebody who may have mended what was missing waits for a look.
+static int make_ready(struct gate *g, struct err *err)
+{
+    if (gate_ready(g, err) == 0)
+        return 0;
+    if (gate_look(g, 0)) {
+        launch_look_wait(g->look, GATE_WAIT_MS);
+        take_look(g);
+    }
+    return gate_ready(g, err);
+}
+
+// The account is named in any case: whether it can run the programs, a look will tell.
+static int name_account(struct gate *g, const char *job_user, struct err *err)
+{
+    struct err later;
+    if (account_find(&g->account, job_user, g->run_dir, NULL, &later) == 0 ||
+        later.code != ERR_USAGE)
+        return 0;
+    *err = later;
+    return -1;
+}
+
+int gate_init(struct gate *g, struct loop *l, struct machine *m, const struct runner_config *c,
+              void (*on_look)(void *ctx), void *ctx, struct err *err)
 {
     struct policy policy;
-    struct err later;
-    *g = (struct gate){.machine = m};
+    *g = (struct gate){.machine = m, .on_look = on_look, .ctx = ctx};
     snprintf(g->run_dir, sizeof g->run_dir, "%s", c->run_dir);
-    snprintf(g->job_user, sizeof g->job_user, "%s", c->job_user ? c->job_user : "");
     policy_defaults(&policy);
     g->admitter = admitter_new(c->policy ? c->policy : &policy, &m->topology, "", err);
-    if (!g->admitter)
+    if (!g->admitter || name_account(g, c->job_user, err) < 0)
         return -1;
-    if (find_account(g, NULL, &later) < 0 && later.code == ERR_USAGE) {
-        *err = later;
+    g->look = launch_look_new(l, c->run_dir, c->job_user ? c->job_user : "", looked, g, err);
+    if (!g->look)
         return -1;
-    }
+    if (gate_look(g, 0)) // nobody is served yet
+        launch_look_wait(g->look, LAUNCH_LOOK_MS);
+    take_look(g);
     return 0;
 }
 
 void gate_fini(struct gate *g)
 {
+    launch_look_free(g->look);
     admitter_free(g->admitter);
     account_forget_copy(&g->paths, g->run_dir);
 }
@@ -63,8 +117,13 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
     struct plan got CLEANUP(plan_fini) = {0};
     g->admission = (struct admission){0};
     if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
-        gate_ready(g, err) < 0 || launch_choose(&got, &g->paths, s, err) < 0)
+        make_ready(g, err) < 0)
         return -1;
+    if (launch_choose(&got, &g->paths, s, err) < 0) {
+        if (now) // perhaps it has been mended: the next request will know
+            gate_look(g, GATE_FRESH_MS);
+        return -1;
+    }
     if (plan) {
         *plan = got;
         got = (struct plan){0};

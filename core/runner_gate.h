@@ -1,29 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a request must pass before it becomes a run, and a run before it starts: a plan for the
-// machine as it is now, a node that is free, the programs, and an account that can run them.
+// machine as it is now, a node that is free, the programs, and an account that can run them. What
+// of the latter is there is what the last look has found (core/launch_look.h).
 #pragma once
 #include "core/account.h"
 #include "core/admission.h"
-#include "core/launch.h"
+#include "core/launch_look.h"
 #include "core/machine.h"
 #include "core/runner.h"
 
 struct gate {
     struct machine *machine;   // borrowed
     struct admitter *admitter; // owned
-    char run_dir[300], job_user[64];
+    struct launch_look *look;  // owned
+    char run_dir[300];
+    void (*on_look)(void *ctx); // after each look
+    void *ctx;
     struct account account;
-    struct launch_paths paths; // valid if have_paths
-    bool have_paths;
+    struct launch_paths paths;  // of a look that was a success; bench "": there was none yet
     struct admission admission; // of what was checked last; empty if it did not come so far
 };
 
-// ERR_USAGE: there is no such account.
-int gate_init(struct gate *g, struct machine *m, const struct runner_config *c, struct err *err);
+enum {
+    GATE_FRESH_MS = 1000,        // what was found is as good as new for the start of a run
+    GATE_READY_EVERY_MS = 60000, // between looks that /readyz causes
+    GATE_WAIT_MS =
+        1000, // for a look where nothing can start: a request asks whether it still is so
+};
+
+// ERR_USAGE: there is no such account. `on_look` is called by the loop after each look.
+int gate_init(struct gate *g, struct loop *l, struct machine *m, const struct runner_config *c,
+              void (*on_look)(void *ctx), void *ctx, struct err *err);
 void gate_fini(struct gate *g); // all 0 is fine
-// Looks for the programs and an account that can run them, until they were found once.
-// ERR_UNAVAILABLE.
-int gate_ready(struct gate *g, struct err *err);
+// Looks at programs and account unless that was done within `fresh_ms`, and makes the directory of
+// runs again if it is gone. True: on_look will be called.
+bool gate_look(struct gate *g, int64_t fresh_ms);
+void gate_doubt(struct gate *g); // mpirun did not start a run: it is asked again at the next look
+// What the last look has found: 0 if ranks can be started. ERR_UNAVAILABLE.
+int gate_ready(const struct gate *g, struct err *err);
 
 // `now`: no run is going on, so the node must be free. `plan` may be NULL.
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err);

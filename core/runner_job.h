@@ -42,8 +42,11 @@ struct job {
     struct supervised supervised;
     struct loop_watch *fifo, *control, *gone;
     struct loop_timer *backstop, *throttle;
+    struct loop_timer *patience; // armed until the first report, and again after the last
     int64_t last_progress_ms;
     bool running, canceled, have_report;
+    bool said_hello, said_end; // as the patience knows
+    bool ended_late;           // the launcher was ended after the last record
     struct supervisor_report report;
     struct err silence; // why there is none
     struct err error;   // of the records
@@ -59,5 +62,10 @@ void job_disturbed(struct job *j, const char *what); // noted once
 void job_cancel(struct job *j);
 void job_stop(struct job *j, const struct err *why); // it fails with this
 char *job_log_read(const struct job *j);             // so far; malloc'ed, NULL without memory
+// When it is over: mpirun, or numa_bench without MPI, could not be started.
+bool job_did_not_start(const struct job *j);
+// When it is over: a launcher that hung after all results had come. They count, and a condition
+// says so.
+void job_note_hang(struct job *j);
 // When it is over: how it ended. ERR_NONE is success.
 enum run_state job_outcome(struct job *j, struct err *why);

@@ -37,6 +37,7 @@ void job_note_end(struct job *j, struct admitter *a)
 {
     const struct records *records = &j->records;
     add_suffered(j, a);
+    job_note_hang(j);
     for (int i = 0; i < records->n_notes; i++)
         conditions_add(&j->conditions, "%s", records->notes[i]);
     if (records->n_ranks < j->plan.n_ranks)

@@ -79,12 +79,13 @@ static int spawn(pid_t *pid, char **argv, const struct inheritance *fds)
 static int spawn_for(pid_t *pid, const struct supervisor_job *job, const struct inheritance *fds)
 {
     char program[] = "numaprobed", option[] = "--supervise", deadline[24], uid[16], gid[16];
+    char isolated[] = {job->isolated ? '1' : '0', '\0'};
     snprintf(deadline, sizeof deadline, "%lld", (long long)job->deadline_s);
     snprintf(uid, sizeof uid, "%u", (unsigned)job->uid);
     snprintf(gid, sizeof gid, "%u", (unsigned)job->gid);
     char *dir = strdup(job->dir);
     char *group = strdup(job->group);
-    char *argv[] = {program, option, dir, deadline, uid, gid, group, NULL};
+    char *argv[] = {program, option, dir, deadline, uid, gid, isolated, group, NULL};
     int rc = dir && group ? spawn(pid, argv, fds) : ENOMEM;
     free(dir);
     free(group);
@@ -146,8 +147,7 @@ int supervisor_read_report(struct supervised *s, struct supervisor_report *out, 
     int how, status, killed;
     if (!strchr(line, '\n'))
         return 0;
-    if (sscanf(line, SUPERVISOR_REPORT, &how, &status, &killed) != 3 || how < 0 ||
-        how > SUP_NOT_STARTED)
+    if (sscanf(line, SUPERVISOR_REPORT, &how, &status, &killed) != 3 || how < 0 || how >= SUP_ENDS)
         return err_set(err, ERR_INTERNAL, "", "the run's supervisor makes no sense");
     *out = (struct supervisor_report){(enum supervisor_end)how, status, killed};
     return 1;

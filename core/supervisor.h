@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that owns a run's processes. numaprobed starts itself again as
-//   numaprobed --supervise <dir> <deadline_s> <uid> <gid> <group>
+//   numaprobed --supervise <dir> <deadline_s> <uid> <gid> <isolated> <group>
 // with a control socket on descriptor 3, mpirun's argv and environment in a sealed memory file on
 // descriptor 4, and the lock of the host on descriptor 5, if there is one. It becomes a subreaper
 // and a session leader, drops to the job account in its child, starts mpirun, and kills everything
 // below it when the deadline passes, when told to, or when the socket closes because the daemon is
-// gone. What the processes print goes to <dir>/log, at most SUPERVISOR_LOG_MAX bytes.
+// gone. mpirun gets a network namespace of its own where the job wants that (core/become.h), or is
+// not started. What the processes print goes to <dir>/log, at most SUPERVISOR_LOG_MAX bytes.
 //
 // The end, in this order: nothing is left below it; it reports; the daemon reads what is left in
 // the FIFO and the log, and closes the socket; the supervisor removes the directory, and exits.
@@ -31,20 +32,24 @@ struct supervisor_job {
     int64_t deadline_s;
     uid_t uid;
     gid_t gid;
+    bool isolated; // in a network namespace of their own, or not at all
     const struct launch *launch;
     const char *group; // control group of the run, removed at the end; "": none
     int lock;          // of the host, held until the run is gone; borrowed; -1: none
 };
 
 // How mpirun ended, as the supervisor reports it in one line of JSON on the control socket.
-// SUP_STUCK: its processes had ended, and it did not within SUPERVISOR_STUCK_S.
+// SUP_STUCK: its processes had ended, and it did not within SUPERVISOR_STUCK_S. SUP_NOT_ISOLATED:
+// it was not started, because it could not have a network namespace of its own.
 enum supervisor_end {
     SUP_EXITED,
     SUP_SIGNALED,
     SUP_DEADLINE,
     SUP_STOPPED,
     SUP_STUCK,
-    SUP_NOT_STARTED
+    SUP_NOT_STARTED,
+    SUP_NOT_ISOLATED,
+    SUP_ENDS
 };
 enum { SUPERVISOR_STUCK_S = 10 };
 struct supervisor_report {

@@ -6,7 +6,6 @@
 // to kill.
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/become.h"
 #include "core/run_group.h"
 #include "core/supervisor.h"
 #include "core/supervisor_job.h"
@@ -45,8 +45,7 @@ enum source { ON_CONTROL, ON_SIGNAL, ON_DEADLINE, ON_GRACE, ON_LOG, SOURCES };
 struct supervisor {
     const char *dir, *group;
     int64_t deadline_s;
-    uid_t uid;
-    gid_t gid;
+    struct become become;
     struct pollfd on[SOURCES];
     int log;         // file
     int64_t log_len; // bytes written
@@ -235,20 +234,17 @@ static void write_text(const char *path, const char *text)
         return;
 }
 
-static int drop_account(const struct supervisor *s)
-{
-    if (geteuid() == 0 && setgroups(0, NULL) < 0)
-        return -1;
-    if (s->gid != getegid() && setresgid(s->gid, s->gid, s->gid) < 0)
-        return -1;
-    if (s->uid != geteuid() && setresuid(s->uid, s->uid, s->uid) < 0)
-        return -1;
-    return 0;
-}
+// Why the child did not become mpirun.
+struct failure {
+    enum supervisor_end how;
+    int error;
+};
 
 // In the child. What it returns from is a failure, with errno.
-static void become_mpirun(const struct supervisor *s, char **argv, char **envp, int out, pid_t me)
+static enum supervisor_end become_mpirun(const struct supervisor *s, char **argv, char **envp,
+                                         int out, pid_t me)
 {
+    const char *step;
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -257,29 +253,32 @@ static void become_mpirun(const struct supervisor *s, char **argv, char **envp, 
     write_text("/proc/self/oom_score_adj", "1000");
     limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
     if (*s->group && !run_group_enter(s->group))
-        return;
-    if (drop_account(s) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return;
+        return SUP_NOT_STARTED;
+    if (become(&s->become, &step) < 0)
+        return s->become.isolated ? SUP_NOT_ISOLATED : SUP_NOT_STARTED;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return SUP_NOT_STARTED;
     umask(077);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || chdir(s->dir) < 0) // after the change of account
-        return;
+        return SUP_NOT_STARTED;
     if (getppid() != me)
         _exit(1);
-    if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
-        return;
-    execve(argv[0], argv, envp);
+    if (dup2(out, 1) >= 0 && dup2(out, 2) >= 0)
+        execve(argv[0], argv, envp);
+    return SUP_NOT_STARTED;
 }
 
 static int start(struct supervisor *s, char **argv, char **envp, int out)
 {
-    int p[2], failure = 0;
+    int p[2];
+    struct failure failure;
     pid_t me = getpid();
     if (pipe2(p, O_CLOEXEC) < 0)
         return -1;
     pid_t pid = fork();
     if (pid == 0) {
-        become_mpirun(s, argv, envp, out, me);
-        failure = errno;
+        failure.how = become_mpirun(s, argv, envp, out, me);
+        failure.error = errno;
         ssize_t ignored = write(p[1], &failure, sizeof failure);
         (void)ignored;
         _exit(127);
@@ -290,7 +289,7 @@ static int start(struct supervisor *s, char **argv, char **envp, int out)
         return -1;
     s->mpirun = pid;
     if (read(in, &failure, sizeof failure) == sizeof failure) {
-        decide(s, SUP_NOT_STARTED, failure);
+        decide(s, failure.how, failure.error);
         s->killing = true;
     }
     return 0;
@@ -387,13 +386,12 @@ static void say_goodbye(struct supervisor *s)
 static bool read_args(struct supervisor *s, int argc, char **argv)
 {
     int64_t uid, gid;
-    if (argc != 7 || *argv[2] != '/' || !str_to_i64(argv[3], &s->deadline_s) ||
+    if (argc != 8 || *argv[2] != '/' || !str_to_i64(argv[3], &s->deadline_s) ||
         !str_to_i64(argv[4], &uid) || !str_to_i64(argv[5], &gid) || s->deadline_s < 1)
         return false;
     s->dir = argv[2];
-    s->uid = (uid_t)uid;
-    s->gid = (gid_t)gid;
-    s->group = argv[6];
+    s->become = (struct become){(uid_t)uid, (gid_t)gid, *argv[6] == '1'};
+    s->group = argv[7];
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 
 struct process {
     pid_t pid, parent;
+    int threads;
     bool below, zombie;
 };
 
@@ -42,18 +44,22 @@ static pid_t next_pid(DIR *proc)
     return 0;
 }
 
-// /proc/N/stat is "N (name) S ppid …"; the name may hold anything, so look from its end.
+// /proc/N/stat is "N (name) S ppid …"; the name may hold anything, so look from its end. The number
+// of threads is 16 words behind the parent.
 static bool read_process(struct process *p, pid_t pid)
 {
     char path[64], text[512], state;
-    int parent;
+    int parent, threads;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (file_read_text(path, text, sizeof text) < 0)
         return false;
     char *tail = strrchr(text, ')');
-    if (!tail || sscanf(tail + 1, " %c %d", &state, &parent) != 2)
+    if (!tail ||
+        sscanf(tail + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d",
+               &state, &parent, &threads) != 3)
         return false;
-    *p = (struct process){.pid = pid, .parent = parent, .zombie = state == 'Z' || state == 'X'};
+    *p = (struct process){
+        .pid = pid, .parent = parent, .threads = threads, .zombie = state == 'Z' || state == 'X'};
     return true;
 }
 
@@ -74,6 +80,21 @@ static void read_all(struct processes *all)
         }
         all->list[all->n++] = p;
     }
+}
+
+int64_t proc_tasks_of(uid_t uid)
+{
+    CLEANUP_DIR DIR *proc = opendir("/proc");
+    int64_t n = 0;
+    for (pid_t pid; proc && (pid = next_pid(proc));) {
+        struct process p;
+        char name[16];
+        struct stat st;
+        snprintf(name, sizeof name, "%d", (int)pid);
+        if (fstatat(dirfd(proc), name, &st, 0) == 0 && st.st_uid == uid && read_process(&p, pid))
+            n += p.threads;
+    }
+    return n;
 }
 
 static bool is_below(const struct processes *all, pid_t pid)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding and killing processes through /proc, and removing what they left in the file system.
 #pragma once
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -8,6 +9,7 @@
 // Sends `signo` to everything below this process (which must be a subreaper for that to be all) but
 // zombies and `except` (0: nobody); returns how many.
 int proc_kill_below(int signo, pid_t except);
+int64_t proc_tasks_of(uid_t uid); // processes and threads of an account, as far as we see them
 // The children of a process that is not ours; CHILDREN_UNKNOWN where the kernel does not list them
 // (CONFIG_PROC_CHILDREN). A zombie has ended.
 enum proc_children { CHILDREN_UNKNOWN, CHILDREN_NONE, CHILDREN_ENDED, CHILDREN_LIVE };

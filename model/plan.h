@@ -22,6 +22,7 @@ struct plan {
     int targets[SPEC_TARGETS_MAX];
     char load_cpus[SPEC_TEXT_MAX]; // that make a load beside the ranks; "": none
     bool processes;                // numa_bench starts its ranks itself, without mpirun
+    char launcher_why[160];        // why it does although MPI was preferred; "": it was requested
     int64_t bytes_per_loader;      // of each of load_cpus, on its own node
     int64_t bytes_per_rank;   // of each rank on its node: largest working set, with its rounding
     int64_t bytes_per_target; // on each target at once, of all ranks together

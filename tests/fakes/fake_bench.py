@@ -11,9 +11,9 @@ nothing, so what it shall do is chosen by
  2. else the name it was started by: "fake_bench-NAME" (a link is enough);
  3. else "good".
 
-A good run: rank 0 writes hello, the matrices that --mode asks for (sizes from --size), progress,
+Without MPI (--np=N) one process speaks for all ranks. A good run: rank 0 writes hello, the matrices that --mode asks for (sizes from --size), progress,
 cells, ranks, end. Cell (row, col) of "concurrent" has the median 10 + row + 10 * col, of "serial" half
-of it, 11 samples. The placement it reports is the one on mpirun's command line.
+of it, 11 samples. The placement it reports is that of --bind.
 
 NAME               what it does instead
 good               see above; prints "fake bench: rank R of N" on stdout, each rank
@@ -108,13 +108,9 @@ def sizes(text):
     return sorted(found)
 
 
-def placements():
-    """[(cpu, node)] of all ranks, from the command line of mpirun, our parent."""
-    with open(f"/proc/{os.getppid()}/cmdline", "rb") as f:
-        words = f.read().decode().split("\0")
-    cpus = [int(w.split("=")[1]) for w in words if w.startswith("--physcpubind=")]
-    nodes = [int(w.split("=")[1]) for w in words if w.startswith("--membind=")]
-    return list(zip(cpus, nodes))
+def placements(bind):
+    """[(cpu, node)] of all ranks."""
+    return [tuple(map(int, place.split(":"))) for place in bind.split(",")]
 
 
 class Fake:
@@ -122,7 +118,7 @@ class Fake:
         self.name, self.argument = behaviour()
         self.o = options(sys.argv[1:])
         self.rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
-        self.ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1"))
+        self.ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", self.o.get("np", "1")))
         self.sizes = sizes(self.o["size"])
         self.out = None
         self.cells = 0
@@ -135,7 +131,7 @@ class Fake:
         self.record("hello", version=999 if self.name == "wrong-version" else 1,
                     nonce="0" * 32 if self.name == "bad-nonce" else self.o["nonce"],
                     benchmark="bandwidth" if self.name == "wrong-benchmark" else "latency",
-                    method="prp4-v1", launcher="mpi",
+                    method="prp4-v1", launcher="processes" if "np" in self.o else "mpi",
                     ranks=self.ranks + (self.name == "wrong-ranks"), line_bytes=64)
 
     def matrix(self, name):
@@ -182,7 +178,7 @@ class Fake:
                     self.progress(min(done, total))
 
     def all_ranks(self):
-        places = placements()
+        places = placements(self.o["bind"])
         for rank, (cpu, node) in enumerate(places):
             if rank < self.ranks - (self.name == "missing-rank"):
                 self.rank_record(rank, cpu, node)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3 -IS
 # SPDX-License-Identifier: Apache-2.0
-"""An mpirun for tests on machines without Open MPI: starts each application context ("-np 1 program …",
-separated by ":") once, in a process group of its own as Open MPI does, with OMPI_COMM_WORLD_RANK and _SIZE.
+"""An mpirun for tests on machines without Open MPI: starts the program of its one application context
+("-np N program …") N times, in a process group of its own each as Open MPI does, with OMPI_COMM_WORLD_RANK
+and _SIZE.
 
 Ends with the first status that is not 0 and then kills the others. SIGTERM: SIGTERM to all, after a second
 SIGKILL. Point NUMAPROBE_MPIRUN of numaprobed here.
@@ -9,16 +10,6 @@ SIGKILL. Point NUMAPROBE_MPIRUN of numaprobed here.
 import os
 import signal
 import sys
-
-
-def contexts(words):
-    found, at = [], 0
-    while "-np" in words[at:]:
-        start = words.index("-np", at) + 2
-        end = words.index(":", start) if ":" in words[start:] else len(words)
-        found.append(words[start:end])
-        at = end
-    return found
 
 
 def start(program, rank, ranks):
@@ -49,8 +40,9 @@ def main():
         return 0
     signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGALRM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    programs = contexts(sys.argv[1:])
-    pids = {start(p, rank, len(programs)) for rank, p in enumerate(programs)}
+    at = sys.argv.index("-np")
+    ranks = int(sys.argv[at + 1])
+    pids = {start(sys.argv[at + 2:], rank, ranks) for rank in range(ranks)}
     status = 0
     while pids:
         signo = signal.sigwait(signals)

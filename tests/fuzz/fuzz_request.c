@@ -64,9 +64,10 @@ static void check_launch(const struct spec *s)
 {
     static const struct launch_paths paths = {.mpirun = "/usr/bin/mpirun",
                                               .numactl = "/usr/bin/numactl",
-                                              .setpriv = "/usr/bin/setpriv",
                                               .bench = "/usr/bin/numa_bench",
-                                              .mpi_major = 4};
+                                              .mpi_major = 4,
+                                              .dir_bytes = -1,
+                                              .tasks = -1};
     struct plan plan CLEANUP(plan_fini) = {0};
     struct launch launch CLEANUP(launch_fini) = {0};
     struct err err = {0};

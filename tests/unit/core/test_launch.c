@@ -7,8 +7,12 @@
 #include "base/cleanup.h"
 #include "core/launch.h"
 
-static const struct launch_paths paths = {"/usr/bin/mpirun", "/usr/bin/numactl", "/usr/bin/setpriv",
-                                          "/opt/numa_bench", 4};
+static const struct launch_paths paths = {.mpirun = "/usr/bin/mpirun",
+                                          .numactl = "/usr/bin/numactl",
+                                          .bench = "/opt/numa_bench",
+                                          .mpi_major = 4,
+                                          .dir_bytes = -1,
+                                          .tasks = -1};
 
 static bool has_word(char **list, const char *word)
 {
@@ -45,12 +49,12 @@ static void test_words(void)
     CHECK_STR(l.argv[0], "/usr/bin/mpirun", "mpirun first");
     launch_write_line(&l, &line);
     CHECK(strstr(buf_text(&line),
-                 " -np 1 /usr/bin/setpriv --pdeathsig KILL /usr/bin/numactl --physcpubind=1 "
-                 "--membind=0 /opt/numa_bench latency --channel=/run/x/1-ab/records --nonce=ab "
+                 " -np 2 /opt/numa_bench latency --channel=/run/x/1-ab/records --nonce=ab "
                  "--deadline="),
-          "a rank: %s", buf_text(&line));
-    CHECK(strstr(buf_text(&line), " : -np 1 ") && strstr(buf_text(&line), "--physcpubind=9"),
-          "and the other");
+          "one application context: %s", buf_text(&line));
+    CHECK(!has_word(l.argv, ":") && has_word(l.argv, "--bind=1:0,9:3") &&
+              has_word(l.argv, "--numactl=/usr/bin/numactl"),
+          "of which each rank finds its place");
     const struct param_table *t = &benchmarks[BENCHMARK_LATENCY].params;
     for (int i = 0; i < t->n; i++) {
         char option[64];
@@ -94,38 +98,6 @@ static void test_processes(void)
     launch_fini(&l);
 }
 
-static void test_choice(void)
-{
-    static const struct {
-        const char *mpirun, *numactl;
-        int launcher, benchmark;
-        bool works, processes;
-    } cases[] = {
-        {"/m", "/n", LAUNCHER_AUTO, BENCHMARK_LATENCY, true, false},
-        {"/m", "/n", LAUNCHER_PROCESSES, BENCHMARK_LATENCY, true, true},
-        {"", "/n", LAUNCHER_AUTO, BENCHMARK_LATENCY, true, true},
-        {"/m", "", LAUNCHER_AUTO, BENCHMARK_C2C, true, true},
-        {"", "/n", LAUNCHER_MPI, BENCHMARK_LATENCY, false, false},
-        {"/m", "", LAUNCHER_MPI, BENCHMARK_LATENCY, false, false},
-        {"", "/n", LAUNCHER_AUTO, BENCHMARK_PINGPONG, false, false},
-    };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct launch_paths p = {0};
-        struct plan plan = {0};
-        struct err err = {0};
-        struct spec s;
-        spec_init(&s, (enum benchmark_id)cases[i].benchmark);
-        s.launcher = cases[i].launcher;
-        snprintf(p.mpirun, sizeof p.mpirun, "%s", cases[i].mpirun);
-        snprintf(p.numactl, sizeof p.numactl, "%s", cases[i].numactl);
-        bool works = launch_choose(&plan, &p, &s, &err) == 0;
-        CHECK(works == cases[i].works && (!works || plan.processes == cases[i].processes) &&
-                  (works || err.code == ERR_UNAVAILABLE),
-              "mpirun \"%s\", numactl \"%s\", launcher %d: %s", p.mpirun, p.numactl,
-              cases[i].launcher, works ? plan.processes ? "processes" : "mpi" : err.text);
-    }
-}
-
 // As in a container that refuses set_mempolicy: CPUs are bound, other nodes' memory is not
 // promised.
 static void test_denied_policies(void)
@@ -139,16 +111,12 @@ static void test_denied_policies(void)
     p.policies_denied = true;
     spec_init(&s, BENCHMARK_LATENCY);
     s.launcher = LAUNCHER_MPI;
-    CHECK(launch_choose(&plan, &p, &s, &err) < 0 && strstr(err.text, "taskset"), "%s", err.text);
-    snprintf(p.taskset, sizeof p.taskset, "/usr/bin/taskset");
-    plan.n_notes = 0;
     CHECK(launch_choose(&plan, &p, &s, &err) == 0 && !plan.processes && plan.n_notes == 1 &&
               strstr(plan.notes[0], "SYS_NICE"),
           "own memory needs no policy: %s", plan.notes[0]);
     CHECK(launch_make(&l, &p, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0, "a launch");
-    CHECK(has_word(l.argv, "/usr/bin/taskset") && has_word(l.argv, "5") &&
-              !has_prefix(l.argv, "--membind") && !has_prefix(l.argv, "--physcpubind"),
-          "bound by taskset");
+    CHECK(has_word(l.argv, "--bind=0:0,5:-1") && !has_prefix(l.argv, "--numactl"),
+          "numactl would fail: the bench binds itself");
     launch_fini(&l);
     ranks[1].mem_node = 0;
     CHECK(launch_choose(&plan, &p, &s, &err) < 0 && err.code == ERR_UNAVAILABLE &&
@@ -175,6 +143,8 @@ static void test_environment(void)
               !has_prefix(l.envp, "SLURM"),
           "nothing of the daemon's");
     CHECK(has_word(l.envp, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"), "root is meant");
+    CHECK(has_word(l.envp, "HWLOC_PLUGINS_PATH=") && has_prefix(l.envp, "HWLOC_COMPONENTS=-gl,"),
+          "no plugin of hwloc looks for displays");
     launch_fini(&l);
 }
 
@@ -182,12 +152,12 @@ static void test_variants(void)
 {
     struct launch l;
     struct launch_paths p = paths;
-    *p.setpriv = 0;
     p.mpi_major = 5;
     make(&l, &p, false);
-    CHECK(!has_word(l.argv, "--pdeathsig"), "without setpriv");
     CHECK(has_word(l.argv, "btl_sm_backing_directory") && !has_word(l.argv, "--oversubscribe"),
           "names of Open MPI 5");
+    CHECK(!has_word(l.argv, "oob_tcp_if_include"),
+          "whose launcher does not take loopback where there are other interfaces");
     launch_fini(&l);
     struct launch odd = {.argv = (char *[]){strdup("a b"), strdup("it's"), strdup(""), NULL}};
     CLEANUP_BUF struct buf line = BUF_INIT;
@@ -202,25 +172,23 @@ static void test_find(void)
     struct err err = {0};
     struct launch_paths p = {0};
     setenv("NUMAPROBE_BENCH", "/nonexistent/numa_bench", 1);
-    int rc = launch_find(&p, &err);
+    int rc = launch_find_bench(&p, &err);
     CHECK(rc < 0 && err.code == ERR_UNAVAILABLE, "what is missing is named: %s", err.text);
     setenv("NUMAPROBE_BENCH", "/bin/true", 1);
     setenv("NUMAPROBE_MPIRUN", "/bin/true", 1);
-    if (launch_find(&p, &err) < 0) {
-        SKIP("%s", err.text);
-        return;
-    }
+    CHECK(launch_find_bench(&p, &err) == 0, "a bench");
     CHECK_STR(p.bench, "/bin/true", "by the environment");
-    CHECK(p.mpi_major == 4, "an mpirun that does not tell counts as 4");
+    launch_find_mpi(&p);
+    CHECK(strcmp(p.mpirun, "/bin/true") == 0 && !p.mpi_major, "an mpirun that nobody has asked");
     setenv("PATH", "/nonexistent", 1);
-    CHECK(launch_find(&p, &err) == 0 && !*p.numactl, "without numactl the bench is still there");
+    launch_find_mpi(&p);
+    CHECK(!*p.numactl, "no numactl");
 }
 
 int main(void)
 {
     test_words();
     test_processes();
-    test_choice();
     test_denied_policies();
     test_environment();
     test_variants();

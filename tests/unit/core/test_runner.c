@@ -748,7 +748,7 @@ static void test_requests(struct bed *b)
     bool again;
     quick_spec(&s);
     CHECK(runner_dry_run(b->runner, &s, &p, &line, &now, &err) == 0 && p.n_ranks == 2 &&
-              strstr(buf_text(&line), "--physcpubind=0") && strstr(buf_text(&line), "--size=1-4"),
+              strstr(buf_text(&line), "--bind=0:0,") && strstr(buf_text(&line), "--size=1-4"),
           "dry run: %s", buf_text(&line));
     plan_fini(&p);
     no_room = true;

@@ -26,6 +26,7 @@ static char base[64];
 static struct account account;
 static int lock = -1; // what trials hand on
 static const char *group = "";
+static bool isolated;
 
 // --- the program under supervision: test_supervisor MODE FIFO
 
@@ -105,8 +106,14 @@ static void trial_start(struct trial *t, const char *mode, int64_t deadline_s)
     char *words = strdup(mode);
     char *argv[] = {self, words, fifo, NULL}, *envp[] = {entry, secret, NULL};
     t->launch = (struct launch){argv, envp};
-    struct supervisor_job job = {t->dir.path, deadline_s, account.uid, account.gid,
-                                 &t->launch,  group,      lock};
+    struct supervisor_job job = {.dir = t->dir.path,
+                                 .deadline_s = deadline_s,
+                                 .uid = account.uid,
+                                 .gid = account.gid,
+                                 .isolated = isolated,
+                                 .launch = &t->launch,
+                                 .group = group,
+                                 .lock = lock};
     if (supervisor_spawn(&t->s, &job, &err) < 0)
         printf("# %s\n", err.text);
     free(words);
@@ -215,7 +222,13 @@ static void test_not_started(void)
     struct err err;
     if (run_dir_make(&t.dir, base, 1, &account, &err) < 0)
         abort();
-    struct supervisor_job job = {t.dir.path, 10, account.uid, account.gid, &l, "", -1};
+    struct supervisor_job job = {.dir = t.dir.path,
+                                 .deadline_s = 10,
+                                 .uid = account.uid,
+                                 .gid = account.gid,
+                                 .launch = &l,
+                                 .group = "",
+                                 .lock = -1};
     CHECK(supervisor_spawn(&t.s, &job, &err) == 0, "spawned");
     struct supervisor_report r = report_of(&t);
     CHECK(r.how == SUP_NOT_STARTED && r.status == ENOENT, "exec's failure comes back");
@@ -408,11 +421,8 @@ int main(int argc, char **argv)
     dir_make(base);
     chmod(base, 0711);
     struct launch_paths paths = {0};
-    snprintf(paths.mpirun, sizeof paths.mpirun, "/proc/self/exe");
     if (readlink("/proc/self/exe", paths.bench, sizeof paths.bench - 1) < 0)
         abort();
-    memcpy(paths.numactl, paths.bench, sizeof paths.numactl);
-    memcpy(paths.mpirun, paths.bench, sizeof paths.mpirun);
     CHECK(account_find(&account, NULL, base, &paths, &err) == 0, "runs as %s", account.text);
     CHECK(account_find(&account, "no-such-account", base, &paths, &err) == (geteuid() ? 0 : -1),
           "an account that is not there");
