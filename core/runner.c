@@ -33,6 +33,7 @@ struct runner {
     struct gate gate;
     struct run_groups groups;
     bool started;
+    bool looked;                // at the programs, for the run that starts next
     struct job *job;            // the run that is going on, or whose result waits for the disk
     bool over;                  // the latter
     struct loop_timer *next;    // armed while a run may start, or a result waits for the disk
@@ -298,13 +299,14 @@ static bool looks_first(struct runner *r)
 {
     int64_t id;
     struct err unread; // the queue is read again, and then it counts
-    return store_run_next_queued(r->store, 0, &id, &unread) > 0 &&
-           gate_look(&r->gate, GATE_FRESH_MS);
+    return !r->looked && store_run_next_queued(r->store, 0, &id, &unread) > 0 &&
+           gate_look(&r->gate, 0);
 }
 
 static void after_look(void *ctx)
 {
     struct runner *r = ctx;
+    r->looked = !r->job;
     if (r->started)
         loop_timer_set(r->next, 0);
 }
@@ -317,6 +319,7 @@ static void start_next(void *ctx, uint32_t events)
     (void)events;
     if (!settle(r) || r->job || looks_first(r))
         return;
+    r->looked = false;
     int found = next_job(r, &next_ms, &err);
     loop_timer_set(r->recheck, !r->job && r->waits.n ? next_ms : -1);
     if (r->job || found == 0)

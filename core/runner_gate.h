@@ -22,10 +22,9 @@ struct gate {
 };
 
 enum {
-    GATE_FRESH_MS = 1000,        // what was found is as good as new for the start of a run
-    GATE_READY_EVERY_MS = 60000, // between looks that /readyz causes
-    GATE_WAIT_MS =
-        1000, // for a look where nothing can start: a request asks whether it still is so
+    GATE_READY_EVERY_MS = 60000, // between looks that /readyz causes while all is well
+    GATE_FRESH_MS = 1000,        // the same for requests that are refused for what is missing
+    GATE_WAIT_MS = 1000,         // for a look, by a request to start what could not start so far
 };
 
 // ERR_USAGE: there is no such account. `on_look` is called by the loop after each look.

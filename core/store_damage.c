@@ -171,31 +171,43 @@ static bool is_database(const char *name)
            strcmp(name + n - 4, "-shm") != 0;
 }
 
-static int newest_first(const void *a, const void *b)
+// By the time in the name, then by the number of those of one second: none, 2, 3 ... 10.
+static bool is_newer(const char *a, const char *b)
 {
-    return strcmp(((const struct store_damaged_file *)b)->name,
-                  ((const struct store_damaged_file *)a)->name);
+    size_t n = strlen(mark) + strlen("20260101T000000Z");
+    int order = strncmp(a, b, n);
+    return order ? order > 0 : strlen(a) != strlen(b) ? strlen(a) > strlen(b) : strcmp(a, b) > 0;
+}
+
+// Into its place among those that are listed; what is older than `most` others is left out.
+static void insert(struct store_damaged_file *list, int n, int most,
+                   const struct store_damaged_file *one)
+{
+    int at = n < most ? n : most;
+    while (at > 0 && is_newer(one->name, list[at - 1].name)) {
+        if (at < most)
+            list[at] = list[at - 1];
+        at--;
+    }
+    if (at < most)
+        list[at] = *one;
 }
 
 int store_damaged_list(const struct store *s, struct store_damaged_file *out, int most)
 {
-    DIR *d = opendir(s->dir);
+    CLEANUP_DIR DIR *d = opendir(s->dir);
     int n = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
         char full[600 + sizeof e->d_name];
+        struct store_damaged_file one;
         struct stat st;
         snprintf(full, sizeof full, "%s/%s", s->dir, e->d_name);
         if (!is_database(e->d_name) || lstat(full, &st) < 0)
             continue;
-        if (n < most) {
-            snprintf(out[n].name, sizeof out[n].name, "%s", e->d_name);
-            out[n].bytes = (int64_t)st.st_size;
-        }
-        n++;
+        snprintf(one.name, sizeof one.name, "%s", e->d_name);
+        one.bytes = (int64_t)st.st_size;
+        insert(out, n++, most, &one);
     }
-    if (d)
-        closedir(d);
-    qsort(out, (size_t)(n < most ? n : most), sizeof *out, newest_first);
     return n;
 }
 

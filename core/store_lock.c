@@ -4,6 +4,8 @@
 // Some file systems lock no directories; there the file has to do.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/store_db.h"
+
+enum { ORPHAN_MS = 2000, ORPHAN_STEP_MS = 20 };
 
 enum taken { TAKEN_NOW, TAKEN_BEFORE, TAKEN_BY_ANOTHER, TAKEN_NOT };
 
@@ -36,6 +40,27 @@ static enum taken take(int *held, int *fd)
     return TAKEN_NOW;
 }
 
+// A child that a daemon had just forked when it was killed holds its locks until it runs, sees
+// that, and ends. Who is named in the file works with the directory, or waits for nothing.
+static bool holder_is_gone(const char *path)
+{
+    char holder[32] = "";
+    int64_t pid;
+    return file_read_text(path, holder, sizeof holder) >= 0 && str_to_i64(holder, &pid) &&
+           pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+static enum taken take_patiently(int *held, int *fd, const char *path)
+{
+    enum taken got = take(held, fd);
+    for (int ms = 0; got == TAKEN_BY_ANOTHER && ms < ORPHAN_MS && holder_is_gone(path);
+         ms += ORPHAN_STEP_MS) {
+        poll(NULL, 0, ORPHAN_STEP_MS);
+        got = take(held, fd);
+    }
+    return got;
+}
+
 static int refused(const struct store *s, const char *path, struct err *err)
 {
     char holder[32] = "";
@@ -49,7 +74,7 @@ static int take_file(struct store *s, const char *path, struct err *err)
     CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
         return err_set(err, ERR_STORAGE, "state-dir", "%s: %s", path, strerror(errno));
-    switch (take(&s->lock, &fd)) {
+    switch (take_patiently(&s->lock, &fd, path)) {
     case TAKEN_BY_ANOTHER:
         return refused(s, path, err);
     case TAKEN_NOT:
@@ -74,7 +99,7 @@ int store_lock_take(struct store *s, struct err *err)
     if (take_file(s, path, err) < 0)
         return -1;
     CLEANUP_FD int dir = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (take(&s->dir_lock, &dir) == TAKEN_BY_ANOTHER)
+    if (take_patiently(&s->dir_lock, &dir, path) == TAKEN_BY_ANOTHER)
         return refused(s, path, err);
     sign(s);
     return 0;

@@ -3,7 +3,7 @@
 """Runs a command with a seccomp filter that refuses system calls with EPERM, as container engines do.
 
 usage: without_calls.py CALL[=0][,CALL…] COMMAND...
-calls: mbind, set_mempolicy, get_mempolicy, move_pages, capset, fsync, fdatasync; =0: nothing is done, and all seems well
+calls: mbind, set_mempolicy, get_mempolicy, move_pages, capset, fsync, fdatasync, unshare; =0: nothing is done, and all seems well
 """
 import ctypes
 import os
@@ -13,9 +13,9 @@ import sys
 # By audit architecture: the kernel's numbers of the calls.
 NUMBERS = {
     "x86_64": (0xC000003E, {"mbind": 237, "set_mempolicy": 238, "get_mempolicy": 239, "move_pages": 279, "capset": 126,
-                           "fsync": 74, "fdatasync": 75}),
+                           "fsync": 74, "fdatasync": 75, "unshare": 272}),
     "aarch64": (0xC00000B7, {"mbind": 235, "get_mempolicy": 236, "set_mempolicy": 237, "move_pages": 239, "capset": 91,
-                            "fsync": 82, "fdatasync": 83}),
+                            "fsync": 82, "fdatasync": 83, "unshare": 97}),
 }
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, REFUSE, PRETEND, KILL = 0x7FFF0000, 0x00050001, 0x00050000, 0x80000000  # REFUSE: errno 1, EPERM; PRETEND: 0

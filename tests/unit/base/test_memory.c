@@ -103,6 +103,21 @@ static void groups_above(void)
     CHECK(memory_cgroup_room_bytes(root) == 200 * MIB, "so is /");
 }
 
+static void tasks(void)
+{
+    CHECK(cgroup_room_tasks(root) == MEMORY_UNKNOWN, "no limit of tasks");
+    dir_write(root, "proc/self/cgroup", "0::/t/u\n");
+    dir_write(root, "sys/fs/cgroup/t/u/pids.max", "max\n");
+    dir_write(root, "sys/fs/cgroup/t/u/pids.current", "3\n");
+    dir_write(root, "sys/fs/cgroup/t/pids.max", "4096\n");
+    dir_write(root, "sys/fs/cgroup/t/pids.current", "96\n");
+    CHECK(cgroup_room_tasks(root) == 4000, "what a group above leaves");
+    dir_write(root, "proc/self/cgroup", "7:pids:/old\n4:cpuset,memory:/x\n");
+    dir_write(root, "sys/fs/cgroup/pids/old/pids.max", "10\n");
+    dir_write(root, "sys/fs/cgroup/pids/old/pids.current", "12\n");
+    CHECK(cgroup_room_tasks(root) == 0, "version 1, and above its limit");
+}
+
 static void old_groups(void)
 {
     dir_write(root, "proc/self/cgroup", "nonsense\n3:name=memory:/x\n4:cpuset,memory:/x\n");
@@ -128,6 +143,7 @@ int main(void)
     huge_pages();
     groups();
     groups_above();
+    tasks();
     old_groups();
     dir_remove(root);
     CHECK(access(root, F_OK) != 0, "the folder is gone");

@@ -30,8 +30,8 @@ def check(good, what, *details):
     return good
 
 
-def mpirun(bench, *options, ranks=2):
-    return subprocess.run(["mpirun", "-np", str(ranks), bench, *options], capture_output=True,
+def mpirun(bench, *options, ranks=2, words=()):
+    return subprocess.run(["mpirun", *words, "-np", str(ranks), bench, *options], capture_output=True,
                           text=True, env=ENV, timeout=60, stdin=subprocess.DEVNULL)
 
 
@@ -204,6 +204,37 @@ def without_mpi(bench):
     check(not any(os.path.exists(f"/proc/{pid}") for pid in ranks), "and none is left")
 
 
+def by_place(bench):
+    """One list of places for all ranks of mpirun, bound by numactl or by themselves."""
+    cpus = sorted(os.sched_getaffinity(0))[:2] * 2
+    wanted = f"--bind={cpus[1]}:0,{cpus[0]}:-1"
+    numactl = shutil.which("numactl")
+    for how in [f"--numactl={numactl}"] * bool(numactl) + [""]:
+        done = mpirun(bench, "latency", "--size=64K", "--json", wanted, *[how] * bool(how), *FAST,
+                      words=["--bind-to", "none"])
+        ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+        check([r["cpu"] for r in ranks] == [cpus[1], cpus[0]] and [r["cpu_wanted"] for r in ranks] == [cpus[1], cpus[0]]
+              and [r["mem_wanted"] for r in ranks] == [0, -1], f"each rank finds its place, {how or 'by libnuma'}",
+              ranks, done.stderr)
+    for options, word in [(["--bind=0:0"], "no more"), (["--bind=0:0,0:0,0:0"], "no more"), (["--bind=0:0,9999:0"], "9999"),
+                          ([wanted, "--numactl=/nonexistent/numactl"], "cannot run /nonexistent"),
+                          (["--numactl=/usr/bin/numactl"], "needs --bind")]:
+        done = mpirun(bench, "latency", "--size=64K", *FAST, *options, words=["--bind-to", "none"])
+        check(done.returncode != 0 and word in done.stderr, f"{' '.join(options)} is refused", done.stderr)
+
+
+def by_another_launcher(bench):
+    """What a launcher says must be what MPI finds: Open MPI makes each rank of hydra's a job of one."""
+    for rank, size in ((0, 2), (1, 2), (3, 4)):
+        done = subprocess.run([bench, "--size=64K", "--json", *FAST], capture_output=True, text=True, timeout=60,
+                              env={"PATH": os.environ["PATH"], "HOME": "/", "PMI_RANK": str(rank), "PMI_SIZE": str(size),
+                                   "PMI_FD": "99", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        check(done.returncode == 1 and not done.stdout, f"rank {rank} of {size} by another vendor's launcher",
+              done.returncode, done.stderr)
+        said = f"the launcher counts this as rank {rank}, MPI as rank 0 of 1"
+        check(done.stderr.count("numa_bench:") == (rank == 0) and (rank or said in done.stderr), "rank 0 says it", done.stderr)
+
+
 def children_of(pid, n):
     while True:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
@@ -272,6 +303,8 @@ def main(bench):
     as_records(bench)
     by_hand(bench)
     every_benchmark(bench, mpirun, "mpi")
+    by_place(bench)
+    by_another_launcher(bench)
     without_mpi(bench)
     loads(bench)
     full_disk(bench)

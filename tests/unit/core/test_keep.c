@@ -150,6 +150,18 @@ static void test_set_aside(struct store *s)
     struct store_damaged_file list[4];
     CHECK(store_damaged_list(s, list, 4) == 2 && strcmp(list[0].name, list[1].name) > 0,
           "both are listed, the newest first");
+    static const char *const later[] = {"20990101T000000Z", "20990101T000000Z.2",
+                                        "20990101T000000Z.10", "20990101T000000Z.9"};
+    for (size_t i = 0; i < COUNT_OF(later); i++) {
+        char name[80];
+        snprintf(name, sizeof name, "numaprobe.db.damaged-%s", later[i]);
+        dir_write(s->dir, name, "");
+    }
+    CHECK(store_damaged_list(s, list, 1) == 6 && strstr(list[0].name, "Z.10"),
+          "the last one, of a second that has ten: %s", list[0].name);
+    CHECK(store_damaged_list(s, list, 4) == 6 && strstr(list[1].name, "Z.9") &&
+              strstr(list[2].name, "Z.2") && list[3].name[strlen(list[3].name) - 1] == 'Z',
+          "and those before it");
 }
 
 static void test_restore(struct store *s)
