@@ -111,10 +111,10 @@ static const struct comm_ops *choose(const struct comm_start *start, struct err 
 
 // Who writes records and who is bound where was decided by what the launcher left in the
 // environment before MPI was there. MPI has to count alike: that of another vendor than the
-// launcher's makes each rank the only one of a job of its own.
-static int agree(struct comm *c, struct err *err)
+// launcher's makes each rank the only one of a job of its own. (And then Open MPI writes its own
+// count into the environment, so that has to be read before.)
+static int agree(struct comm *c, int rank, int size, struct err *err)
 {
-    int rank = comm_rank_hint(), size = comm_size_hint();
     if (c->ops == &comm_processes || c->ops == &comm_solo)
         return 0;
     if (rank != c->rank || (size > 0 && size != c->size)) {
@@ -130,6 +130,7 @@ static int agree(struct comm *c, struct err *err)
 int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
 {
     *c = (struct comm){.start = start};
+    int rank = comm_rank_hint(), size = comm_size_hint();
     int64_t tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
     // mpirun inside of an srun step has its own ranks.
     bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
@@ -152,7 +153,7 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
                        "srun started %lld tasks, but MPI sees one each: use srun --mpi=pmix",
                        (long long)tasks);
     }
-    if (agree(c, err) == 0)
+    if (agree(c, rank, size, err) == 0)
         return 0;
     comm_close(c);
     return -1;

@@ -52,14 +52,14 @@ static int report(struct emit *e, int rank, const struct err *err)
     return err->code == ERR_USAGE ? 2 : 1;
 }
 
-static int measure(const struct options *o, struct emit *e)
+static int measure(const struct options *o, int rank, struct emit *e)
 {
     struct comm comm;
     struct err err = {0};
     bool messages = o->spec.benchmark == BENCHMARK_PINGPONG; // which populates no arena by threads
     const struct comm_start start = {(int)o->ranks, o->bind, o->oversubscribe, messages};
     if (comm_open(&comm, &start, &err) < 0)
-        return report(e, start.ranks ? comm.rank : comm_rank_hint(), &err);
+        return report(e, start.ranks ? comm.rank : rank, &err);
     int status = 0;
     if (session_run(&comm, o, comm.rank == 0 ? e : NULL, &err) < 0)
         status = report(e, comm.rank, &err);
@@ -117,5 +117,5 @@ int main(int argc, char **argv)
     arm_deadline(&options, rank, emit.fd);
     if (parsed == 0 && bind_rank_of_mpi(&options, &err) < 0)
         return fail_alone(&emit, rank, &err);
-    return parsed < 0 ? refuse(&emit, rank, &err) : measure(&options, &emit);
+    return parsed < 0 ? refuse(&emit, rank, &err) : measure(&options, rank, &emit);
 }
