@@ -118,10 +118,13 @@ static int agree(struct comm *c, int rank, int size, struct err *err)
     if (c->ops == &comm_processes || c->ops == &comm_solo)
         return 0;
     if (rank != c->rank || (size > 0 && size != c->size)) {
+        char of[24] = "";
+        if (size > 0)
+            snprintf(of, sizeof of, " of %d", size);
         err_set(err, ERR_UNAVAILABLE, "launcher",
-                "the launcher counts this as rank %d, MPI as rank %d of %d: use the mpirun of the "
-                "MPI that numa_bench_mpi.so is built with",
-                rank, c->rank, c->size);
+                "the launcher counts this as rank %d%s, MPI as rank %d of %d: use the mpirun of "
+                "the MPI that numa_bench_mpi.so is built with",
+                rank, of, c->rank, c->size);
         board_fault(c->board, c->rank, err);
     }
     return board_meet(c->board, c->size, err);

@@ -14,14 +14,15 @@
 #include "model/spec.h"
 
 enum {
-    // What Open MPI 4 and 5 make in the run's directory: a file of shared memory per rank (4 MiB),
-    // and the board on which ranks meet.
-    LAUNCH_DIR_BYTES_PER_RANK = (4 << 20) + (64 << 10),
-    // Processes and threads: a rank of Open MPI has three threads of the library's beside its own
-    // (measured with 4.1.4 and 5.0.7), mpirun has up to five. Without MPI a rank is one process.
-    LAUNCH_TASKS_PER_MPI_RANK = 4,
+    // What Open MPI makes in the run's directory: a file of shared memory per rank of 4 MiB (4.1;
+    // those of 5.0 are of 16 MiB and mostly holes), and 8 MiB for all.
+    LAUNCH_DIR_BYTES_PER_RANK = 4 << 20,
+    LAUNCH_DIR_BYTES = 8 << 20,
+    // Processes and threads. A rank has two threads of Open MPI's beside its own (4.1.4; one in
+    // 5.0.7), and none without MPI. mpirun has four, the supervisor one.
+    LAUNCH_TASKS_PER_MPI_RANK = 3,
     LAUNCH_TASKS_PER_PROCESS = 1,
-    LAUNCH_TASKS_BESIDE = 16, // mpirun, the supervisor, and what they start for a moment
+    LAUNCH_TASKS = 16,
 };
 
 // What a machine has to start ranks with, as one look has found it (core/launch_look.h).

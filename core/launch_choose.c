@@ -2,9 +2,11 @@
 // Who starts the ranks, and what keeps mpirun from it. All of it is decided from what a look has
 // found (core/launch_look.h): nothing is read here.
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "core/launch.h"
 
 // Memory then lies where it is first touched, on the CPU's own node: right as long as nothing else
@@ -31,10 +33,20 @@ static int do_without_policies(struct plan *p, struct err *err)
     return 0;
 }
 
-// Text of what keeps the account from having all processes and threads of n ranks; false: nothing.
-static bool few_tasks(char *why, size_t room, const struct launch_paths *paths, int n, int per_rank)
+static int count_loaders(const struct plan *p)
 {
-    int64_t needed = (int64_t)n * per_rank + LAUNCH_TASKS_BESIDE;
+    CLEANUP_MEM int *cpus = NULL;
+    int n = 0;
+    return *p->load_cpus && str_to_ids(p->load_cpus, true, INT_MAX, "", &cpus, &n, NULL) == 0 ? n
+                                                                                              : 0;
+}
+
+// Text of what keeps the account from having all processes and threads of the plan; false: nothing.
+static bool few_tasks(char *why, size_t room, const struct launch_paths *paths,
+                      const struct plan *p, int per_rank)
+{
+    int n = p->n_ranks;
+    int64_t needed = (int64_t)n * per_rank + count_loaders(p) + LAUNCH_TASKS;
     if (paths->tasks < 0 || needed <= paths->tasks)
         return false;
     snprintf(why, room,
@@ -48,7 +60,7 @@ static bool few_tasks(char *why, size_t room, const struct launch_paths *paths, 
 static bool mpi_fault(char *why, size_t room, const struct launch_paths *paths,
                       const struct plan *p)
 {
-    int64_t bytes = (int64_t)p->n_ranks * LAUNCH_DIR_BYTES_PER_RANK;
+    int64_t bytes = (int64_t)p->n_ranks * LAUNCH_DIR_BYTES_PER_RANK + LAUNCH_DIR_BYTES;
     if (!*paths->mpirun)
         snprintf(why, room, "the program mpirun is missing: install the package openmpi-bin");
     else if (!*paths->numactl && !paths->policies_denied)
@@ -58,10 +70,10 @@ static bool mpi_fault(char *why, size_t room, const struct launch_paths *paths,
     else if (paths->dir_bytes >= 0 && paths->dir_bytes < bytes)
         snprintf(why, room,
                  "the run directory has %" PRId64 " MiB free, and Open MPI needs %" PRId64
-                 " MiB there, 4 per rank",
-                 paths->dir_bytes >> 20, (bytes >> 20) + 1);
+                 " MiB there (4 per rank)",
+                 paths->dir_bytes >> 20, bytes >> 20);
     else
-        return few_tasks(why, room, paths, p->n_ranks, LAUNCH_TASKS_PER_MPI_RANK);
+        return few_tasks(why, room, paths, p, LAUNCH_TASKS_PER_MPI_RANK);
     return true;
 }
 
@@ -94,7 +106,7 @@ int launch_choose(struct plan *p, const struct launch_paths *paths, const struct
             return refuse(why, s, err);
         take_processes(p, why);
     }
-    if (p->processes && few_tasks(why, sizeof why, paths, p->n_ranks, LAUNCH_TASKS_PER_PROCESS))
+    if (p->processes && few_tasks(why, sizeof why, paths, p, LAUNCH_TASKS_PER_PROCESS))
         return err_set(err, ERR_UNAVAILABLE, "ranks", "%s", why);
     return 0;
 }

@@ -403,7 +403,7 @@ def test_a_directory_of_runs_that_is_too_small(make_daemon, tmp_path_factory):
         answer = daemon.post("/v1/runs", {"benchmark": "latency", "launcher": "mpi"})
         assert answer.status == 503 and re.search(r"run directory has \d MiB free", answer.json["detail"]), answer.body
         run = daemon.run(**SHORT)
-        assert run["state"] == "succeeded" and "4 per rank" in why_not(run)[0], run
+        assert run["state"] == "succeeded" and "(4 per rank)" in why_not(run)[0], run
         daemon.stop()
     finally:
         subprocess.run(["umount", "-l", home / "run"], check=True)

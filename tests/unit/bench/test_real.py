@@ -231,7 +231,7 @@ def by_another_launcher(bench):
                                    "PMI_FD": "99", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
         check(done.returncode == 1 and not done.stdout, f"rank {rank} of {size} by another vendor's launcher",
               done.returncode, done.stderr)
-        said = f"the launcher counts this as rank {rank}, MPI as rank 0 of 1"
+        said = f"the launcher counts this as rank {rank} of {size}, MPI as rank 0 of 1"
         check(done.stderr.count("numa_bench:") == (rank == 0) and (rank or said in done.stderr), "rank 0 says it", done.stderr)
 
 
