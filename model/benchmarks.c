@@ -322,7 +322,7 @@ static const struct param common_params[] = {
      .choices = launcher_names,
      .def = "auto",
      .help = "Who starts the ranks: mpi (mpirun), processes (numa_bench itself, without MPI), or "
-             "auto: MPI where it is installed."},
+             "auto: mpi, unless something keeps mpirun from working; then processes."},
     {.name = "quick",
      .effort = true,
      .kind = PARAM_BOOL,
