@@ -28,7 +28,7 @@ static void solo_close(struct comm *c)
 
 const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
 
-// What launchers leave in the environment of a rank; size NULL: it is not told.
+// What launchers leave in the environment of a rank; size NULL: it leaves none.
 static const struct {
     const char *rank, *size;
 } launchers[] = {

@@ -152,7 +152,7 @@ static void forget_child(struct launch_look *l)
     loop_timer_set(l->limit, -1);
 }
 
-// Nobody writes into the pipe: it ends when the child does.
+// The pipe is never written to: it ends when the child does.
 static void child_ended(struct launch_look *l)
 {
     if (!l->late || atomic_load(&l->shared->stage) == STAGES)

@@ -71,7 +71,7 @@ int run_dir_make(struct run_dir *d, const char *base, int64_t id, const struct a
         return err_sys(err, "getrandom");
     snprintf(got.path, sizeof got.path, "%s/%" PRId64 "-%s", base, id, got.nonce);
     int rc = mkdir(got.path, 0700);
-    if (rc < 0 && errno == ENOENT && run_dir_base_make(base, err) == 0) // somebody cleaned up
+    if (rc < 0 && errno == ENOENT && run_dir_base_make(base, err) == 0) // removed since the start
         rc = mkdir(got.path, 0700);
     if (rc < 0)
         return err_sys(err, "making %s", got.path);

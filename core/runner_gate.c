@@ -56,7 +56,7 @@ int gate_ready(const struct gate *g, struct err *err)
     return -1;
 }
 
-// A request of somebody who may have mended what was missing waits for a look.
+// Where nothing could start so far, what was missing may be there now: a request waits for a look.
 static int make_ready(struct gate *g, struct err *err)
 {
     if (gate_ready(g, err) == 0)
@@ -92,7 +92,7 @@ int gate_init(struct gate *g, struct loop *l, struct machine *m, const struct ru
     g->look = launch_look_new(l, c->run_dir, c->job_user ? c->job_user : "", looked, g, err);
     if (!g->look)
         return -1;
-    if (gate_look(g, 0)) // nobody is served yet
+    if (gate_look(g, 0)) // no client is served yet
         launch_look_wait(g->look, LAUNCH_LOOK_MS);
     take_look(g);
     return 0;
@@ -120,7 +120,7 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
         make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
-        if (now) // perhaps it has been mended: the next request will know
+        if (now) // what keeps it from starting may be fixed: the next request will know
             gate_look(g, GATE_FRESH_MS);
         return -1;
     }

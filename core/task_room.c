@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "core/supervisor_proc.h"
 
-// Of everybody: "0.05 0.10 0.20 2/345 6789" has 345.
+// Of all accounts: "0.05 0.10 0.20 2/345 6789" has 345.
 static int64_t all_tasks(void)
 {
     char text[128];
@@ -25,7 +25,7 @@ static int64_t limit_room(uid_t uid)
     if (uid == 0 || getrlimit(RLIMIT_NPROC, &r) < 0 || r.rlim_cur == RLIM_INFINITY)
         return -1;
     int64_t limit = (int64_t)r.rlim_cur, all = all_tasks();
-    // Most often everybody's together are few against the limit, and need not be told apart.
+    // Those of all accounts are usually few against the limit; then they need not be told apart.
     int64_t used = all >= 0 && all <= limit / 2 ? all : proc_tasks_of(uid);
     return used < limit ? limit - used : 0;
 }

@@ -75,6 +75,7 @@ static void test_others(void)
     } cases[] = {
         {"#!/bin/sh\necho 'HYDRA build details:'\n", "HYDRA build details"},
         {"#!/bin/sh\nexit 1\n", "prints nothing"},
+        {"#!/bin/sh\nexec yes\n", "prints \"y\""},
         {"#!/bin/sh\necho 'unrecognized argument version' >&2\nexit 255\n", "unrecognized"},
         {"#!/bin/sh\nprintf '\\033[31mmpirun (Open MPI) 4\\n'\n", "?[31m"},
         {"#!/bin/sh\necho 'mpirun (Open MPI) x'\n", "not Open MPI"},
