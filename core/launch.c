@@ -308,6 +308,9 @@ static void add_environment(struct words *w, const char *dir, const char *nonce,
     // could delay the job and feed it data.
     words_add(w, "HWLOC_PLUGINS_PATH=");
     words_add(w, "HWLOC_COMPONENTS=-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero");
+    // UCX, which Open MPI loads to ask whether there is a fast network, would look for a file
+    // system of its own, at a socket below /run/user or /tmp.
+    words_add(w, "UCX_VFS_ENABLE=n");
     words_add(w, "OMPI_MCA_mca_base_param_files=/dev/null");
     words_add(w, "OMPI_MCA_mca_base_component_show_load_errors=0");
     if (!as_root)

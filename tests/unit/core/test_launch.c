@@ -145,6 +145,7 @@ static void test_environment(void)
     CHECK(has_word(l.envp, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"), "root is meant");
     CHECK(has_word(l.envp, "HWLOC_PLUGINS_PATH=") && has_prefix(l.envp, "HWLOC_COMPONENTS=-gl,"),
           "no plugin of hwloc looks for displays");
+    CHECK(has_word(l.envp, "UCX_VFS_ENABLE=n"), "and UCX for no socket");
     launch_fini(&l);
 }
 
