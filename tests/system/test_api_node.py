@@ -166,18 +166,14 @@ def test_synthetic_topology(make_daemon):
     assert refused.status == 409 and refused.json["blockers"]
 
 
-def recorded():
-    shared = pathlib.Path(os.environ.get("NUMAPROBE_SHARED", ROOT / ".." / "shared"))
-    return sorted((shared / "topologies").glob("*.xml")) if shared.exists() else []
-
-
-def test_recorded_topologies(make_daemon):
-    files = recorded()
-    if not files:
-        pytest.skip("no recorded topologies here")
-    for path in files[:4]:
-        topology = make_daemon(env={"HWLOC_XMLFILE": str(path)}).get("/v1/topology").json
-        assert topology["nodes"] and topology["this_system"] is False
+@pytest.mark.parametrize("name,nodes", [("64amd64-4s2n4ca2co", 8), ("20em64t-hybrid-1p6c2t+2ca4co1t", 1),
+                                        ("fakememinitiators-1np2c+1npp+gi", 11)])
+def test_recorded_topologies(make_daemon, tmp_path, name, nodes):
+    archive = ROOT / "tests/data/topologies" / f"{name}.tar.bz2"
+    subprocess.run(["tar", "-xjf", archive, "-C", tmp_path, "--no-same-owner"], check=True)
+    (root,) = tmp_path.iterdir()
+    topology = make_daemon(env={"HWLOC_FSROOT": str(root), "HWLOC_COMPONENTS": "linux,stop"}).get("/v1/topology").json
+    assert len(topology["nodes"]) == nodes and topology["this_system"] is False
 
 
 def test_unix_socket(daemon):

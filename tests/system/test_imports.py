@@ -14,7 +14,7 @@ import pytest
 from conftest import FAKE_BENCH, ROOT, build_dir, fake_bench_env
 
 CLIENT = build_dir() / "client" / "numaprobe"
-RESULTS = ROOT.parent / "shared" / "results"
+RESULTS = ROOT / "tests" / "data" / "results"
 OWN = {"id", "seq", "created", "source"}  # of a run: which daemon has it
 TABLE = """|  MPI  |        CPU     |              MEMORY    |  LATENCY (ns)   |
 | Ranks | Cores   | NUMA |     Address    | NUMA  | 1MB    | 2MB    |
@@ -388,8 +388,6 @@ def test_imports_at_once(daemon):
 @pytest.mark.parametrize("mode", ["concurrent", "serial"])
 def test_published_tables(make_daemon, mode):
     path = RESULTS / f"lumig-8ranks-{mode}.txt"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not there")
     daemon = make_daemon()
     done = numaprobe(daemon, "import", path, "--node=nid005021", "--date=2025-03-14")
     assert done.returncode == 0, done.stderr
@@ -406,8 +404,6 @@ def test_published_tables(make_daemon, mode):
 @pytest.mark.parametrize("name,ranks", [("example1_lumig_7ranks_1_domain", 7), ("example2_lumig_14ranks_2_domains", 14)])
 def test_published_csv(make_daemon, name, ranks):
     path = RESULTS / f"{name}_{ranks}ranks.csv"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not there")
     daemon = make_daemon()
     done = numaprobe(daemon, "import", path, f"--mapping={RESULTS}/{name}_mapping.csv", "--node=nid005021")
     assert done.returncode == 0, done.stderr

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two published LUMI-G tables; -1 where they are not beside the project.
+// The two published LUMI-G tables (tests/data/README.md).
 #pragma once
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "model/import.h"
+#include "tests/unit/data.h"
 
 static int published_load(struct import *i, const char *mode)
 {
     static char text[1 << 16];
-    char path[512];
-    const char *shared = getenv("NUMAPROBE_SHARED");
-    snprintf(path, sizeof path, "%s/results/lumig-8ranks-%s.txt", shared ? shared : "../shared",
-             mode);
+    char name[64], path[512];
+    snprintf(name, sizeof name, "results/lumig-8ranks-%s.txt", mode);
+    data_path(path, sizeof path, name);
     FILE *f = fopen(path, "r");
     if (f == NULL)
         return -1;

@@ -11,6 +11,7 @@
 
 #include "core/probe.h"
 #include "tests/unit/core/dir.h"
+#include "tests/unit/data.h"
 
 extern char **environ;
 
@@ -24,18 +25,12 @@ static bool unpack(const char *archive, const char *dir)
     return status == 0;
 }
 
-// False when the archive is not there.
+// The machine of tests/data/topologies/NAME.tar.bz2; false when it cannot be read.
 static bool recorded_topology(const char *name, struct topology *t)
 {
-    const char *shared = getenv("NUMAPROBE_SHARED"), *source = getenv("NUMAPROBE_SOURCE");
-    char archive[600], root[700], dir[64];
-    if (shared)
-        snprintf(archive, sizeof archive, "%s/topologies/%s.tar.bz2", shared, name);
-    else
-        snprintf(archive, sizeof archive, "%s/../shared/topologies/%s.tar.bz2",
-                 source ? source : ".", name);
-    if (access(archive, R_OK) < 0)
-        return false;
+    char file[100], archive[600], root[700], dir[64];
+    snprintf(file, sizeof file, "topologies/%s.tar.bz2", name);
+    data_path(archive, sizeof archive, file);
     // In memory where that is to be had: thousands of tiny files are slow on some disks.
     snprintf(dir, sizeof dir, "%s/numaprobe-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");

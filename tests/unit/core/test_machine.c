@@ -179,10 +179,7 @@ static void recorded_machines(void)
     };
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         struct topology t CLEANUP(topology_fini) = {0};
-        if (!recorded_topology(all[i].name, &t)) {
-            SKIP("%s: no recorded topologies here (NUMAPROBE_SHARED)", all[i].name);
-            continue;
-        }
+        CHECK(recorded_topology(all[i].name, &t), "%s can be read", all[i].name);
         int with_cpus = 0, with_memory = 0;
         for (int n = 0; n < t.n_nodes; n++) {
             with_cpus += t.nodes[n].n_cpus > 0;
