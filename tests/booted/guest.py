@@ -16,6 +16,7 @@ import sys
 import time
 
 UNIT, SOCKET = "numaprobed.service", "numaprobed.socket"
+SOCKET_PATH = "/run/numaprobe/numaprobed.sock"
 DROP_IN = f"/run/systemd/system/{UNIT}.d/test.conf"
 CONFIG = "/etc/numaprobe/numaprobed.conf"
 MOST_EXPOSED = 1.5
@@ -93,7 +94,7 @@ def started_run(*options):
 
 
 def get(path):
-    return json.loads(sh("curl", "-fsS", "--unix-socket", "/run/numaprobe/numaprobed.sock", "http://localhost" + path).stdout)
+    return json.loads(sh("curl", "-fsS", "--unix-socket", SOCKET_PATH, "http://localhost" + path).stdout)
 
 
 # --- the checks, in order
@@ -319,7 +320,7 @@ def test_it_stops_at_once_and_keeps_what_it_has():
 def test_it_starts_when_somebody_asks():
     sh("systemctl", "start", SOCKET)
     assert not active() and active(SOCKET)
-    made = os.stat("/run/numaprobe/numaprobed.sock")
+    made = os.stat(SOCKET_PATH)
     assert pwd.getpwuid(made.st_uid).pw_name == "numaprobe" and made.st_mode & 0o777 == 0o660
     for ask in (["curl", "-fsS", "http://127.0.0.1:7780/v1/node"], ["numaprobe", "node"]):
         assert not active()
@@ -327,18 +328,78 @@ def test_it_starts_when_somebody_asks():
         assert active()
         probe(*QUICK)
         sh("systemctl", "stop", UNIT)  # the socket listens on
-        assert os.path.exists("/run/numaprobe/numaprobed.sock")
+        assert os.path.exists(SOCKET_PATH)
     sh("systemctl", "stop", SOCKET)
-    assert not os.path.exists("/run/numaprobe/numaprobed.sock")
+    assert not os.path.exists(SOCKET_PATH)
 
 
 def test_strangers_cannot_use_the_socket():
     sh("systemctl", "start", UNIT)
     stranger = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "curl", "-sS"]
-    done = sh(*stranger, "--unix-socket", "/run/numaprobe/numaprobed.sock", "http://localhost/v1/node", good=False)
+    done = sh(*stranger, "--unix-socket", SOCKET_PATH, "http://localhost/v1/node", good=False)
     assert done.returncode == 7, done.stdout
     sh("setpriv", "--reuid=nobody", "--regid=nogroup", "--groups=numaprobe", "curl", "-fsS", "--unix-socket",
-       "/run/numaprobe/numaprobed.sock", "http://localhost/v1/node")
+       SOCKET_PATH, "http://localhost/v1/node")
+
+
+def as_account(name):
+    return ["setpriv", f"--reuid={name}", f"--regid={name}", "--init-groups"]
+
+
+def post_as(name, path, kind, body):
+    """The status of a POST over the unix socket by this account."""
+    return sh(*as_account(name), "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", SOCKET_PATH,
+              "-H", f"Content-Type: {kind}", "-d", body, "http://localhost" + path).stdout
+
+
+@contextlib.contextmanager
+def run_group():
+    """A daemon with run_group = probers, whose member is the account prober. The account reader is in no group."""
+    for command in (["groupadd", "-f", "probers"], ["useradd", "-M", "-G", "probers", "prober"], ["useradd", "-M", "reader"]):
+        sh(*command, good=False)  # the second test finds them
+    write(CONFIG, "run_group = probers\n")
+    sh("systemctl", "restart", UNIT)
+    try:
+        yield pwd.getpwnam("prober").pw_uid, pwd.getpwnam("reader").pw_uid
+    finally:
+        write(CONFIG, "")
+        sh("systemctl", "restart", UNIT)
+
+
+def test_a_member_of_the_run_group_may_run_and_the_log_has_its_uid():
+    table = "size (MB),0,1\n1,11.5,12.5\n2,13.0,14.0\n"
+    with run_group() as (prober, reader):
+        assert post_as("prober", "/v1/imports?node=x", "text/plain", table) == "201"
+        assert post_as("reader", "/v1/imports?node=x", "text/plain", table) == "401"
+        spec = '{"benchmark":"latency","size":"256K","cell_ms":20,"min_samples":7}'
+        assert post_as("prober", "/v1/runs", "application/json", spec) == "202"
+        assert post_as("reader", "/v1/runs", "application/json", spec) == "401"
+        run = get("/v1/runs?limit=1")["runs"][0]["id"]
+        assert get(f"/v1/runs/{run}?wait=60")["state"] == "succeeded"
+        for line in (f"event=request .*from=uid:{prober} .*path=/v1/imports status=201",
+                     f"event=request .*from=uid:{prober} .*path=/v1/runs status=202",
+                     f"event=refused .*from=uid:{reader} .*status=401"):
+            assert re.search(line, journal()), line
+        assert "uid:65534" not in journal()
+
+
+def test_each_account_has_its_own_share_of_the_socket():
+    """One account holds all it can get; another is served, and the first has no more."""
+    hold = ("import socket, sys\n"
+            "held = [socket.socket(socket.AF_UNIX) for _ in range(250)]\n"
+            "for s in held: s.connect(sys.argv[1])\n"
+            "print(flush=True); sys.stdin.read()\n")
+    with run_group():
+        ask = ["curl", "-sS", "-m", "5", "--unix-socket", SOCKET_PATH, "http://localhost/healthz"]
+        crowd = subprocess.Popen([*as_account("prober"), sys.executable, "-c", hold, SOCKET_PATH], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE)
+        try:
+            crowd.stdout.readline()
+            sh(*as_account("reader"), *ask)
+            assert sh(*as_account("prober"), *ask, good=False).returncode != 0
+        finally:
+            crowd.communicate()
+        until(lambda: sh(*as_account("prober"), *ask, good=False).returncode == 0)
 
 
 def main():
