@@ -119,7 +119,7 @@ static int set_trust(struct transfer *t, const struct cli *c, struct err *err)
         set_text(t, CURLOPT_SSLCERT, c->cert);
     if (*c->key)
         set_text(t, CURLOPT_SSLKEY, c->key);
-    curl_easy_setopt(t->curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(t->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     return 0;
 }
 

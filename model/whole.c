@@ -227,20 +227,19 @@ static int read_topology(const struct json *object, struct whole *w, struct err 
 
 // ---- the numbers --------------------------------------------------------------------------------
 
-static int read_list(const struct json *object, const char *member, int most, int *n,
-                     struct err *err)
+// How many elements the list has; -1 if it is none, or has more than `most`.
+static int count_list(const struct json *object, const char *member, int most, struct err *err)
 {
     const struct json *list = json_get(object, member);
     if (!json_is_array(list) || json_count(list) > most)
         return err_set(err, ERR_INVALID, member, "must be an array of at most %d", most);
-    *n = json_count(list);
-    return 0;
+    return json_count(list);
 }
 
 static int read_matrices(const struct json *object, struct whole *w, struct err *err)
 {
-    int n;
-    if (read_list(object, "matrices", MATRICES_MAX, &n, err) < 0)
+    int n = count_list(object, "matrices", MATRICES_MAX, err);
+    if (n < 0)
         return -1;
     w->matrices = calloc((size_t)n + 1, sizeof *w->matrices);
     if (w->matrices == NULL)
@@ -258,8 +257,8 @@ static int read_matrices(const struct json *object, struct whole *w, struct err 
 
 static int read_ranks(const struct json *object, struct whole *w, struct err *err)
 {
-    int n;
-    if (read_list(object, "ranks", RANKS_MAX, &n, err) < 0)
+    int n = count_list(object, "ranks", RANKS_MAX, err);
+    if (n < 0)
         return -1;
     w->ranks = calloc((size_t)n + 1, sizeof *w->ranks);
     if (w->ranks == NULL)

@@ -4,7 +4,8 @@
 # and ./check (". tools/packages.sh"); plain POSIX sh, because nothing is installed yet.
 
 # use|package|why.   use: build, run, image (libraries of a machine that does not build), test, more
-# (optional tests)
+# (optional tests). RELEASE:NAME is the name in that Debian release; 13 also stands for later ones. A release that
+# is not listed does not need the package, or does not have it.
 package_table() {
     cat <<'TABLE'
 build|gcc|the compiler
@@ -31,18 +32,18 @@ image|libmd0|SHA-256
 image|libhwloc15|the topology
 image|libnuma1|memory policy
 image|libsqlite3-0|keeps the runs
-image|libmicrohttpd12|the HTTP server
-image|libgnutls30|certificates of clients
-image|libcurl4|the command line's HTTP client
-image|libopenmpi3|what the ranks are linked with
+image|12:libmicrohttpd12 13:libmicrohttpd12t64|the HTTP server
+image|12:libgnutls30 13:libgnutls30t64|certificates of clients
+image|12:libcurl4 13:libcurl4t64|the command line's HTTP client
+image|12:libopenmpi3 13:libopenmpi40|what the ranks are linked with
 test|python3-pytest|runs the tests against the real daemon
 test|python3-scipy|its statistics are an oracle for ours
 test|python3-venv|a place of their own for Apache Otava (change points) and schemathesis (the API)
 test|python3-jsonschema|holds exports to their schema
 test|sqlite3|reads the database as a person would
-test|clang-14|the second compiler, whose warnings count too
-test|clang-format-14|the code's layout is a test
-test|libclang-rt-14-dev|sanitizers of the second compiler
+test|clang|the second compiler, whose warnings count too
+test|12:clang-format-14|the code's layout is a test (skipped without)
+test|libclang-rt-dev|sanitizers of the second compiler
 test|procps|tests look for processes left behind
 test|shellcheck|reads the shell scripts
 test|strace|disks that fail, and kills at a chosen system call (skipped without)
@@ -72,10 +73,25 @@ fail() {
     exit 1
 }
 
-# packages USE... -> "package|why" lines of those uses
+# The Debian release whose names hold here: 12 or 13. Ubuntu and Debian's testing name the release that they became
+# or become ("trixie/sid").
+debian_release() {
+    case $(cat "${NUMAPROBE_DEBIAN_VERSION:-/etc/debian_version}" 2>/dev/null) in
+    12* | bookworm*) echo 12 ;;
+    *) echo 13 ;;
+    esac
+}
+
+# packages USE... -> "package|why" lines of those uses, by their names in this release
 packages() {
     for use_ in "$@"; do
-        package_table | sed -n "s/^$use_|//p"
+        package_table | awk -F'|' -v use="$use_" -v release="$(debian_release)" '
+            $1 == use {
+                n = split($2, names, " ")
+                for (i = 1; i <= n; i++)
+                    if (sub("^" release ":", "", names[i]) || names[i] !~ /:/)
+                        print names[i] "|" $3
+            }'
     done
 }
 
@@ -124,7 +140,7 @@ packages_by_hand() {
     for tool_ in cc meson ninja pkg-config mpirun numactl; do
         command -v "$tool_" >/dev/null 2>&1 && continue
         say "This is not a Debian-like system (no apt-get), so nothing is installed for you." >&2
-        say "'$tool_' is missing. By their Debian 12 names, numaprobe needs:" "" >&2
+        say "'$tool_' is missing. By their Debian 13 names, numaprobe needs:" "" >&2
         packages "$@" | awk -F'|' '{printf "  %-22s %s\n", $1, $2}' >&2
         exit 1
     done

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TAP: tools/packages.sh gives each Debian release the names that its packages have there.
+
+usage: test_packages.py SOURCE_ROOT
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from tooltest import report
+
+USES = ["build", "run", "image", "test", "more"]
+ONLY_12 = {"libmicrohttpd12", "libgnutls30", "libcurl4", "libopenmpi3", "clang-format-14"}
+ONLY_13 = {"libmicrohttpd12t64", "libgnutls30t64", "libcurl4t64", "libopenmpi40"}
+
+
+def lines(root, version, *uses):
+    """The lines "package|why" on a machine whose /etc/debian_version has this text."""
+    with tempfile.NamedTemporaryFile("w") as f:
+        f.write(version + "\n")
+        f.flush()
+        return subprocess.run(["sh", "-euc", '. tools/packages.sh; packages "$@"', "sh", *uses], cwd=root, text=True,
+                              capture_output=True, check=True,
+                              env={**os.environ, "NUMAPROBE_DEBIAN_VERSION": f.name}).stdout.splitlines()
+
+
+def names(listed):
+    return [line.split("|")[0] for line in listed]
+
+
+def main(root):
+    results = []
+    for version, has, lacks in [("12.11", ONLY_12, ONLY_13), ("bookworm/sid", ONLY_12, ONLY_13), ("13.1", ONLY_13, ONLY_12),
+                                ("trixie/sid", ONLY_13, ONLY_12), ("forky/sid", ONLY_13, ONLY_12)]:
+        all_of_it = lines(root, version, *USES)
+        got = set(names(all_of_it))
+        results += [
+            (f"Debian {version}: each line is a package and why", all(re.fullmatch(r"[a-z0-9][a-z0-9.+-]+\|\S.+", l) for l in all_of_it)),
+            (f"Debian {version}: names of that release, and no others", has <= got and not lacks & got),
+            (f"Debian {version}: and what has one name in all releases", {"gcc", "openmpi-bin", "clang", "systemd"} <= got)]
+    results.append(("one use alone", names(lines(root, "13.1", "run")) == ["openmpi-bin", "numactl", "curl"]))
+    return report(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
