@@ -55,8 +55,12 @@ static int nap(sqlite3_vfs *vfs, int us)
     return vfs_sleep(vfs, us < NAP_MAX_US ? us : NAP_MAX_US);
 }
 
+static bool waited; // the statement is tried again: no second wait
+
 static int wait_busy(void *most_ms, int times)
 {
+    if (waited)
+        return 0;
     poll(NULL, 0, BUSY_STEP_MS);
     return times < (int)(intptr_t)most_ms / BUSY_STEP_MS;
 }
@@ -90,13 +94,14 @@ int sq_open(sqlite3 **out, const char *path, int flags, struct err *err)
     return 0;
 }
 
-// A lock of the log that could not be given back bars the way to us as well, for good: SQLite's
-// account of the locks of this process has it still. Between transactions none is ours, so all are
-// given back.
+// A lock of the log that could not be released blocks us as well, for good: SQLite's account of the
+// locks of this process still has it. A reader then gets PROTOCOL, and since SQLite 3.45 a writer
+// gets BUSY. Between transactions we hold no lock, so all are released.
 static bool unstick(sqlite3 *db, int rc)
 {
     sqlite3_file *file = NULL;
-    if ((rc & 0xff) != SQLITE_PROTOCOL || sqlite3_txn_state(db, NULL) != SQLITE_TXN_NONE)
+    if (((rc & 0xff) != SQLITE_PROTOCOL && (rc & 0xff) != SQLITE_BUSY) ||
+        sqlite3_txn_state(db, NULL) != SQLITE_TXN_NONE)
         return false;
     if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
         !file->pMethods || file->pMethods->iVersion < 2)
@@ -133,8 +138,10 @@ int sq_exec(sqlite3 *db, const char *sql, struct err *err)
     char what[64];
     snprintf(what, sizeof what, "%s", sql);
     int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    if (unstick(db, rc))
+    waited = unstick(db, rc);
+    if (waited)
         rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    waited = false;
     return rc == SQLITE_OK ? 0 : sq_fail(err, db, rc, what);
 }
 
@@ -224,8 +231,10 @@ int sq_step(sqlite3_stmt *q, struct err *err)
     if (sq_row_whole(q, err) < 0)
         return -1;
     int rc = sqlite3_step(q);
-    if (unstick(sqlite3_db_handle(q), rc))
+    waited = unstick(sqlite3_db_handle(q), rc);
+    if (waited)
         rc = sqlite3_step(q);
+    waited = false;
     if (rc == SQLITE_ROW || rc == SQLITE_DONE)
         return rc == SQLITE_ROW;
     return sq_fail(err, sqlite3_db_handle(q), rc, "step");
