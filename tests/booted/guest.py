@@ -19,7 +19,7 @@ UNIT, SOCKET = "numaprobed.service", "numaprobed.socket"
 SOCKET_PATH = "/run/numaprobe/numaprobed.sock"
 DROP_IN = f"/run/systemd/system/{UNIT}.d/test.conf"
 CONFIG = "/etc/numaprobe/numaprobed.conf"
-MOST_EXPOSED = 1.5
+MOST_EXPOSED = 1.6
 SLOW = int(os.environ.get("SLOW", "1"))  # all limits and waits so many times as long
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 QUICK = ["--size=256K", "--cell-ms=20", "--min-samples=7"]
@@ -128,6 +128,7 @@ def test_little_is_exposed():
     overall = sh("systemd-analyze", "security", "--no-pager", UNIT).stdout.splitlines()[-1]
     figure = float(re.search(r"level for \S+ (\d+\.\d+)", overall).group(1))
     assert figure <= MOST_EXPOSED, (figure, [s for s in said if s.get("exposure")])
+    assert set(show("RestrictNamespaces").split()) == {"user", "net"}, "what a run of MPI needs, and no more"
     print(f"# exposure {figure}")
 
 
@@ -139,6 +140,30 @@ def test_mpirun_and_numactl_work_inside():
     for r in ranks:
         assert r["cpu"] == r["cpu_wanted"] and r["mem_share"] == 1 and r["mem_node"] >= 0, r
         assert r["pages_checked"] > 0 and r["mem_method"] == "move_pages", r
+
+
+def listening(pid):
+    """Local addresses of the TCP sockets that listen in this process's network."""
+    found = []
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{name}", encoding="ascii") as f:
+            found += [row[1] for row in map(str.split, list(f)[1:]) if row[3] == "0A"]
+    return found
+
+
+def test_mpirun_listens_in_a_network_of_its_own():
+    """The default launcher, while it runs: the unit's network has no socket that the daemon did not open."""
+    before = listening(1)
+    run = started_run("--size=1M", "--cell-ms=60000")
+    until(lambda: len(processes("numa_bench")) == len(os.sched_getaffinity(0)))
+    (mpirun,) = processes("mpirun")
+    assert listening(1) == before and len(before) == 1, listening(1)
+    assert listening(mpirun), "in its own network it does listen"
+    networks = {os.readlink(f"/proc/{pid}/ns/net") for pid in [mpirun, *processes("numa_bench")]}
+    assert len(networks) == 1 and os.readlink(f"/proc/{main_pid()}/ns/net") not in networks
+    sh("numaprobe", "cancel", str(run))
+    until(lambda: show("StatusText") == "Ready")
+    assert not [c for c in probe(*QUICK)["conditions"] if "network" in c or "port" in c]
 
 
 def test_every_launcher_and_kind_of_page():
