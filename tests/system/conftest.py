@@ -86,7 +86,7 @@ class Daemon:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "NUMAPROBED_ADMISSION": "ignore",
                     "NUMAPROBED_HOST_LOCK": "none", **(env or {})}
         self.process = self.port = None
-        self.log = []
+        self.log, self.looked_at = [], 0  # lines, and how many of them were there when one was found
 
     def start(self):
         self.home.chmod(0o755)
@@ -95,6 +95,7 @@ class Daemon:
              f"--run-dir={self.home}/run", "--anonymous=admin", *self.args],
             env=self.env, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         os.set_blocking(self.process.stderr.fileno(), False)
+        self.looked_at = len(self.log)
         line = self.wait_for_line(r"event=ready")
         self.port = int(re.search(r"listen=127\.0\.0\.1:(\d+)", line).group(1))
         self.socket = re.search(r"socket=(\S*)", line).group(1)
@@ -103,6 +104,10 @@ class Daemon:
     def wait_for_line(self, pattern, timeout=60):
         """Waits for a log line; fails with the whole log."""
         end, rest = time.monotonic() + timeout, b""
+        for i, line in enumerate(self.log[self.looked_at:], self.looked_at + 1):
+            if re.search(pattern, line):  # it came together with the line that was waited for before
+                self.looked_at = i
+                return line
         while time.monotonic() < end:
             ready, _, _ = select.select([self.process.stderr], [], [], end - time.monotonic())
             data = os.read(self.process.stderr.fileno(), 65536) if ready else b""
@@ -110,8 +115,9 @@ class Daemon:
                 break
             *lines, rest = (rest + data).split(b"\n")
             self.log += [line.decode(errors="replace") for line in lines]
-            for line in self.log:
+            for i, line in enumerate(self.log, 1):
                 if re.search(pattern, line):
+                    self.looked_at = i
                     return line
         pytest.fail("no line %r in the daemon's log:\n%s" % (pattern, "\n".join(self.log)))
 

@@ -82,9 +82,11 @@ def test_every_route_wants_its_scope(guarded, tokens, method, path, scope):
 @pytest.mark.parametrize("value", ["Bearer wrong", "Bearer ", "Bearer", "Basic cm9vdDo=", "np_", "Bearer np_" + "0" * 64,
                                    "Bearer np_" + "0" * 3000])
 def test_a_wrong_token_opens_nothing(guarded, tokens, value):
-    """Not even what anybody may do: somebody who shows a token wants to know that it is none."""
+    """Not even what anybody may do: a client that shows a token wants to know that it is none."""
+    # libmicrohttpd 1.0 cuts blanks at the end, and a head that is not what we were shown is 400.
+    refusals = (400, 401) if value.endswith(" ") else (401,)
     for path in ("/v1/runs", "/healthz"):
-        assert guarded.request("GET", path, headers={"Authorization": value}).status == 401
+        assert guarded.request("GET", path, headers={"Authorization": value}).status in refusals
 
 
 def test_the_body_of_a_stranger_is_not_read(guarded):

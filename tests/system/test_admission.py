@@ -195,7 +195,8 @@ def test_command_line(make_daemon):
     assert "outside_hours" in numaprobe(daemon, "doctor").stdout
     free = make_daemon(fake_bench_env())
     avail = numaprobe(free, "avail")
-    assert avail.returncode == 0 and avail.stdout == "A run would start now.\n"
+    # In a container a note follows, that other processes are hidden.
+    assert avail.returncode == 0 and avail.stdout.splitlines()[0] == "A run would start now."
 
 
 @pytest.mark.parametrize("arg,words", [

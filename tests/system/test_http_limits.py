@@ -81,6 +81,8 @@ def test_ambiguous_is_refused_and_closed(daemon, name, unix):
         with contextlib.suppress(ConnectionResetError):
             while more := s.recv(65536):
                 data += more
+    if name == "NUL in the path" and not data:
+        return  # libmicrohttpd 1.0 closes without an answer
     assert data.split()[1] in (b"400", b"505"), data
     assert b"HTTP/1.1 2" not in data, data
     assert b'"status":"ok"' not in data

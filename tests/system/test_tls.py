@@ -27,8 +27,9 @@ def pki(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pki")
     for ca in ("ca", "other"):
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj", f"/CN={ca}",
-                "-keyout", folder / f"{ca}.key", "-out", folder / f"{ca}.pem")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+                "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", folder / f"{ca}.key", "-out", folder / f"{ca}.pem")
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nsubjectKeyIdentifier=hash\n"
+                                  "authorityKeyIdentifier=keyid\n")
     for name, ca in (("daemon", "ca"), ("client", "ca"), ("stranger", "other")):
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                 "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
