@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Build:  docker build -t numaprobe .
+# Build:  docker build -t numaprobe .                                     (on Debian 12)
+#         docker build -t numaprobe --build-arg DEBIAN=trixie-slim .      (on Debian 13)
 # Run:    docker run -d --name numaprobe --network host --read-only --tmpfs /tmp --tmpfs /run/numaprobe:uid=780,mode=0711 \
 #             --cap-drop ALL --cap-add SYS_NICE --security-opt no-new-privileges --shm-size 1g \
 #             -v numaprobe:/var/lib/numaprobe numaprobe

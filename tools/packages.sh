@@ -1,10 +1,10 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
-# What numaprobe needs from Debian, in one table, and how to get what is missing. Read by ./quickstart
-# and ./check (". tools/packages.sh"); plain POSIX sh, because nothing is installed yet.
+# What numaprobe needs from Debian, in one table, and how to get what is missing. Read by ./quickstart,
+# ./check and tools/package-deb (". tools/packages.sh"); plain POSIX sh, because nothing is installed yet.
 
 # use|package|why.   use: build, run, image (libraries of a machine that does not build), test, more
-# (optional tests). RELEASE:NAME is the name in that Debian release; 13 also stands for later ones. A release that
+# (optional tests), package (tools/package-deb). RELEASE:NAME is the name in that Debian release; 13 also stands for later ones. A release that
 # is not listed does not need the package, or does not have it.
 package_table() {
     cat <<'TABLE'
@@ -50,8 +50,8 @@ test|strace|disks that fail, and kills at a chosen system call (skipped without)
 test|faketime|clocks that jump years (skipped without)
 test|bzip2|unpacks recorded machines
 more|systemd|checks the unit, and runs it (--all; skipped without)
-more|debhelper|builds the Debian package (--all)
-more|dpkg-dev|builds the Debian package (--all)
+package|dpkg-dev|builds the Debian package (--all)
+package|debhelper|builds the Debian package (--all)
 more|lintian|reads the Debian package (--all)
 more|rpm|builds the RPM (--all)
 more|git|tells files of the project from others (every file without)

@@ -427,8 +427,8 @@ def test_each_account_has_its_own_share_of_the_socket():
         until(lambda: sh(*as_account("prober"), *ask, good=False).returncode == 0)
 
 
-def main():
-    checks = [(name, f) for name, f in globals().items() if name.startswith("test_") and re.search(os.environ.get("CHECKS", "."), name)]
+def main(names):
+    checks = [(name, f) for name, f in names.items() if name.startswith("test_") and re.search(os.environ.get("CHECKS", "."), name)]
     failed = 0
     for number, (name, check) in enumerate(checks, 1):
         what = name.removeprefix("test_").replace("_", " ")
@@ -449,4 +449,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -3,9 +3,9 @@
 # TAP: builds the container image without an engine (buildah, chroot isolation), starts the daemon in it,
 # and asks it; then again as an engine would that is strict: the root read-only, no capability, and Docker's
 # filter of memory policies. Needs root, buildah and debootstrap; a Debian base is made, not fetched.
-# usage: build.sh SOURCE_ROOT
+# usage: build.sh SOURCE_ROOT RELEASE
 set -eu
-source=$1
+source=$1 release=$2
 for tool in buildah debootstrap curl; do
     command -v "$tool" >/dev/null || { echo "1..0 # SKIP no $tool"; exit 0; }
 done
@@ -36,14 +36,14 @@ give_up() {
 }
 
 mkdir "$work/base"
-debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base/rootfs" >"$work/log" 2>&1 ||
+debootstrap --variant=minbase --include=ca-certificates "$release" "$work/base/rootfs" >"$work/log" 2>&1 ||
     give_up "a Debian base"
 tar -C "$work/base/rootfs" -cf "$work/base/rootfs.tar" .
 rm -rf "$work/base/rootfs"
 printf 'FROM scratch\nADD rootfs.tar /\nCMD ["bash"]\n' >"$work/base/Dockerfile"
-build_ah bud -q -t docker.io/library/debian:bookworm-slim -f "$work/base/Dockerfile" "$work/base" >"$work/log" 2>&1 ||
+build_ah bud -q -t "docker.io/library/debian:$release-slim" -f "$work/base/Dockerfile" "$work/base" >"$work/log" 2>&1 ||
     give_up "a Debian base"
-build_ah bud --pull-never -t localhost/numaprobe:test -f "$source/Dockerfile" "$source" >"$work/log" 2>&1 ||
+build_ah bud --pull-never --build-arg "DEBIAN=$release-slim" -t localhost/numaprobe:test -f "$source/Dockerfile" "$source" >"$work/log" 2>&1 ||
     give_up "the image builds"
 tap 0 "the image builds"
 
