@@ -50,8 +50,9 @@ test|strace|disks that fail, and kills at a chosen system call (skipped without)
 test|faketime|clocks that jump years (skipped without)
 test|bzip2|unpacks recorded machines
 more|systemd|checks the unit, and runs it (--all; skipped without)
-package|dpkg-dev|builds the Debian package (--all)
-package|debhelper|builds the Debian package (--all)
+package|build-essential|what every Debian package is built with
+package|dpkg-dev|builds the Debian package
+package|debhelper|builds the Debian package
 more|lintian|reads the Debian package (--all)
 more|rpm|builds the RPM (--all)
 more|git|tells files of the project from others (every file without)
