@@ -119,6 +119,7 @@ def prepare(work, source, root, guest):
     if OUT:
         (work / "out").symlink_to(OUT)
     install(source, work / "stage", root)
+    (work / "stage").chmod(0o755)  # it becomes the root, which every account may enter
     units = work / "stage/etc/systemd/system"
     units.mkdir(parents=True, exist_ok=True)
     for name in MASKED:
