@@ -44,13 +44,6 @@ def quickstart(system, how, **kw):
     return said
 
 
-def counted(said):
-    """The last line of ./check."""
-    passed, failed, skipped = map(int, re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped", said).groups())
-    assert failed == 0 and passed > 1000, said[-3000:]
-    return passed, skipped
-
-
 def test_quickstart(trixie):
     quickstart(trixie, "./quickstart")
     log = trixie.must(f"cat {HERE}/.quickstart/log/build.log")
@@ -60,7 +53,10 @@ def test_quickstart(trixie):
 def test_the_short_tests(trixie):
     """In ./check they come with warnings as errors. It downloads what it compares us with; that is another release's business."""
     trixie.must(f"cd {HERE}; . tools/packages.sh; packages_install /tmp/log test")
-    print(counted(trixie.must(f"cd {HERE}; ./check --no-install --suite unit --suite rules --suite system")))
+    said = trixie.must(f"cd {HERE}; ./check --no-install --suite unit --suite rules --suite system")
+    passed, failed = map(int, re.search(r"(\d+) passed, (\d+) failed", said).groups())
+    assert failed == 0 and passed > 1000, said[-3000:]
+    print("\n".join(line for line in said.splitlines() if "skipped" in line))
 
 
 def test_the_second_compiler_has_no_warning(trixie):
@@ -80,6 +76,5 @@ def test_quickstart_of_an_ordinary_account(trixie):
 
 
 def test_the_short_tests_without_a_network(trixie):
-    said = trixie.must(f"cd {HERE}; meson test -C build/check-debug --no-rebuild --timeout-multiplier 3 --print-errorlogs {LOCAL}",
-                       network=False)
-    assert re.search(r"^Fail: +0$", said, re.M), said[-3000:]
+    trixie.must(f"cd {HERE}; meson test -C build/check-debug --no-rebuild --timeout-multiplier 3 --print-errorlogs {LOCAL}",
+                network=False)
