@@ -33,6 +33,7 @@ static void write_retention(const struct keeper_status *k, struct jsonw *w)
     write_limit(w, "keep_bytes", (int64_t)k->limits.keep_bytes);
     jsonw_bool(w, "going_on", k->going_on);
     jsonw_bool(w, "short_of", k->short_of);
+    jsonw_bool(w, "held", k->held);
     jsonw_time(w, "last", k->last_ms);
     jsonw_i64(w, "last_deleted", k->last_deleted);
     jsonw_i64(w, "last_freed_bytes", k->last_freed_bytes);

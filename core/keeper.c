@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retention runs when a run is over, and at the start. While another run measures it does one step
-// for each run that ended, so that it keeps up and does not disturb; the rest waits.
+// Retention runs when a run is over, and at the start; when runs that are too old were kept back,
+// also from time to time. While another run measures it does one step for each run that ended, so
+// that it keeps up and does not disturb; the rest waits.
 #include "core/keeper.h"
 
 #include <dirent.h>
@@ -9,13 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/store_age.h"
 #include "core/store_child.h"
 
 enum work { REST, SWEEP, SHRINK };
@@ -27,7 +31,9 @@ struct keeper {
     struct store *store;
     struct runner *runner;
     struct store_limits limits;
-    struct loop_timer *next, *mend;
+    struct loop_timer *next, *mend, *held_over;
+    int clock; // readable when the wall clock was set; -1: not known
+    struct loop_watch *clock_watch;
     struct runner_watch *watch;
     enum work work;
     struct store_sweep sweep;
@@ -36,6 +42,7 @@ struct keeper {
     bool again; // and the pass that goes on had begun before
     int64_t last_ms, last_deleted, last_freed_bytes;
     bool short_of, told_short;
+    bool held;     // runs are too old, but no more of them may go today
     char why[256]; // the damage that was seen; "": none
     enum verdict verdict;
     int n_refuted; // since refuted_ms
@@ -250,12 +257,69 @@ static int start_check(struct keeper *k, enum store_work work, const char *becau
     return 0;
 }
 
+// ---- the clock
+
+static void tell_step(int64_t step_ms)
+{
+    log_event(LOG_LVL_WARN, "clock.step",
+              "hours=%.1f text=\"the wall clock moved by this against the time since the boot, or "
+              "the node was off; runs age by the time that was seen to pass\"",
+              (double)step_ms / 3600000);
+}
+
+// What the clocks say now; with `save` it is stored also when they agree.
+static void look_at_clock(struct keeper *k, bool save)
+{
+    struct age_clock now;
+    struct err err;
+    int64_t step_ms = 0;
+    if (*k->why || age_clock_read(&now) < 0)
+        return;
+    if (store_age_look(k->store, &now, save, &step_ms, &err) < 0)
+        log_error("clock", &err);
+    else if (step_ms)
+        tell_step(step_ms);
+}
+
+// The kernel reports each time that the wall clock is set, and then no more until it is asked anew.
+static int watch_clock(int fd)
+{
+    const struct itimerspec never = {.it_value.tv_sec = INT64_MAX};
+    return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
+static void on_clock_set(void *ctx, uint32_t events)
+{
+    struct keeper *k = ctx;
+    uint64_t times;
+    (void)events;
+    if (read(k->clock, &times, sizeof times) < 0 && watch_clock(k->clock) == 0) {
+        look_at_clock(k, false);
+        return;
+    }
+    loop_unwatch(k->clock_watch); // the looks when runs come and end must do
+    k->clock_watch = NULL;
+}
+
 // ---- retention
 
 static int64_t used(const struct keeper *k)
 {
     struct store_usage u;
     return store_usage(k->store, &u, NULL) < 0 ? 0 : u.used_bytes;
+}
+
+// The rest may go when the day is over or the clock was steady for a day, whichever is first; each
+// pass looks whether it is.
+static void tell_held(struct keeper *k)
+{
+    if (k->sweep.held && !k->held)
+        log_event(LOG_LVL_WARN, "retention",
+                  "deleted_by_age=%" PRId64 " text=\"more runs are older than keep_days=%" PRId64
+                  "; they go after a day in which neither the clock nor keep_days changed\"",
+                  k->sweep.aged, k->limits.keep_days);
+    k->held = k->sweep.held;
+    loop_timer_set(k->held_over, k->held ? KEEPER_HELD_MS : -1);
 }
 
 static void pass_is_over(struct keeper *k)
@@ -267,6 +331,7 @@ static void pass_is_over(struct keeper *k)
         log_event(LOG_LVL_WARN, "retention",
                   "text=\"a limit is passed, but all runs that are left are pinned\"");
     k->told_short = k->short_of;
+    tell_held(k);
     if (k->sweep.deleted) {
         k->last_ms = clock_wall_ms();
         k->last_deleted = k->sweep.deleted;
@@ -283,6 +348,8 @@ static int step(struct keeper *k, struct err *err)
 {
     int more = 0;
     if (k->work == SWEEP) {
+        if (!k->sweep.after_id)
+            look_at_clock(k, true);
         more =
             store_sweep_step(k->store, &k->limits, clock_wall_ms(), KEEPER_STEP_MS, &k->sweep, err);
         k->work = more == 0 ? SHRINK : SWEEP;
@@ -325,10 +392,18 @@ static void begin(struct keeper *k)
     loop_timer_set(k->next, 0);
 }
 
+static void on_held_over(void *ctx, uint32_t events)
+{
+    (void)events;
+    begin(ctx);
+}
+
 static void on_event(void *ctx, const struct run_event *e)
 {
     if (e->final)
         begin(ctx);
+    else if (e->kind == EVENT_STATE)
+        look_at_clock(ctx, false);
 }
 
 // ---- life
@@ -369,9 +444,13 @@ struct keeper *keeper_new(struct loop *l, struct store *s, struct runner *r,
         return NULL;
     }
     *k = (struct keeper){.loop = l, .store = s, .runner = r, .limits = *limits};
+    k->clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (k->clock >= 0 && watch_clock(k->clock) == 0)
+        k->clock_watch = loop_watch_fd(l, k->clock, EPOLLIN, on_clock_set, k, NULL);
     k->next = loop_timer_new(l, on_next, k, err);
     k->mend = k->next ? loop_timer_new(l, on_mend, k, err) : NULL;
-    k->watch = k->mend ? runner_watch_add(r, 0, on_event, k, err) : NULL;
+    k->held_over = k->mend ? loop_timer_new(l, on_held_over, k, err) : NULL;
+    k->watch = k->held_over ? runner_watch_add(r, 0, on_event, k, err) : NULL;
     if (k->watch)
         return k;
     keeper_free(k);
@@ -385,8 +464,11 @@ void keeper_free(struct keeper *k)
     store_on_damage(k->store, NULL, NULL);
     store_child_stop(&k->check);
     runner_watch_remove(k->watch);
+    loop_unwatch(k->clock_watch);
+    fd_cleanup(&k->clock);
     loop_timer_free(k->next);
     loop_timer_free(k->mend);
+    loop_timer_free(k->held_over);
     free(k);
 }
 
@@ -413,11 +495,43 @@ void keeper_status(const struct keeper *k, struct keeper_status *out)
     *out = (struct keeper_status){.limits = k->limits,
                                   .going_on = k->work != REST,
                                   .short_of = k->short_of,
+                                  .held = k->held,
                                   .last_ms = k->last_ms,
                                   .last_deleted = k->last_deleted,
                                   .last_freed_bytes = k->last_freed_bytes,
                                   .checking = k->check.pid != 0,
                                   .backing_up = k->backup != NULL};
+}
+
+// A step of the clock is told for a day in which it stood no other.
+static int find_age(const struct keeper *k, struct finding *out, int most)
+{
+    struct age a;
+    struct age_clock now;
+    int n = 0;
+    if (store_age_get(k->store, &a, NULL) < 0 || age_clock_read(&now) < 0)
+        return 0;
+    age_advance(&a, &now);
+    if (a.step_ms && age_unsteady_ms(&a) && n < most) {
+        out[n] = (struct finding){.name = "clock_step"};
+        snprintf(out[n].text, sizeof out[n].text,
+                 "the wall clock moved by %+.1f h against the time since the boot, or the node was "
+                 "off; runs age by the time that was seen to pass",
+                 (double)a.step_ms / 3600000);
+        snprintf(out[n].remedy, sizeof out[n].remedy, "timedatectl (shows whether NTP sets it)");
+        n++;
+    }
+    if (k->held && n < most) {
+        out[n] = (struct finding){.name = "retention_held"};
+        snprintf(out[n].text, sizeof out[n].text,
+                 "more runs are older than keep_days = %" PRId64 "; they go after a day in which "
+                 "neither the clock nor keep_days changed (%" PRId64 " went today)",
+                 k->limits.keep_days, a.day_deleted);
+        snprintf(out[n].remedy, sizeof out[n].remedy,
+                 "if keep_days or the clock is wrong, correct it now; labelled runs stay");
+        n++;
+    }
+    return n;
 }
 
 int keeper_findings(const struct keeper *k, struct finding *out, int most)
@@ -442,6 +556,7 @@ int keeper_findings(const struct keeper *k, struct finding *out, int most)
                  "STORAGE.md says, \"Damaged\"");
         n++;
     }
+    n += find_age(k, out + n, most - n);
     if (k->short_of && n < most) {
         out[n] = (struct finding){.name = "retention_short"};
         snprintf(out[n].text, sizeof out[n].text,

@@ -16,7 +16,8 @@ enum {
     KEEPER_REFUTED_MOST = 3,
     KEEPER_REFUTED_MS = 600000,
     KEEPER_BACKUP_MAX_S = 1800, // 10 GB at 6 MB/s, read and written on a disk that others use
-    KEEPER_FINDINGS = 4,
+    KEEPER_HELD_MS = 3600000, // until it is asked again whether runs kept back may go
+    KEEPER_FINDINGS = 6,
 };
 
 struct keeper;
@@ -35,6 +36,7 @@ void keeper_set_limits(struct keeper *k, const struct store_limits *limits);
 struct keeper_status {
     struct store_limits limits;
     bool going_on, short_of; // short_of: a limit is passed, but only by pinned runs
+    bool held;               // more runs are too old, but the clock must be steady for a day first
     int64_t last_ms;         // when retention last deleted something; 0: not since the start
     int64_t last_deleted, last_freed_bytes;
     bool checking, backing_up;

@@ -55,6 +55,17 @@ static const char *const sql[STORE_QUERIES] = {
               "AND NOT EXISTS (SELECT 1 FROM baseline_run WHERE run_id = run.id) "
               "AND id < (SELECT id FROM run WHERE seq IS NOT NULL ORDER BY id DESC LIMIT 1) "
               "ORDER BY id LIMIT 1",
+    [Q_AFTER] = "SELECT id, created_ms FROM run WHERE id > ?1 ORDER BY id LIMIT 1",
+    [Q_AGE_GET] = "SELECT name, value FROM counter WHERE name >= 'age.' AND name < 'age.gap.' "
+                  "OR name >= 'age.gap/' AND name < 'age/'",
+    [Q_AGE_PUT] = "INSERT OR REPLACE INTO counter VALUES (?1, ?2)",
+    [Q_AGE_GAP_PUT] = "INSERT INTO counter VALUES (?1, ?2) "
+                      "ON CONFLICT (name) DO UPDATE SET value = value + excluded.value",
+    // Steps of the clock from before the first run there is.
+    [Q_AGE_GAPS_OLD] = "DELETE FROM counter WHERE name >= 'age.gap.' AND name < "
+                       "printf('age.gap.%020d', (SELECT min(id) FROM run))",
+    [Q_AGE_SINCE] = "SELECT coalesce(sum(value), 0) FROM counter "
+                    "WHERE name >= ?1 AND name < 'age.gap/'",
     [Q_RUNNING] = "SELECT id FROM run WHERE state = 'running' ORDER BY id LIMIT 1",
     [Q_DELETE_CELLS] = "DELETE FROM cell WHERE run_id = ?1",
     [Q_DELETE] = "DELETE FROM run WHERE id = ?1",

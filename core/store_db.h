@@ -25,6 +25,12 @@ enum store_query {
     Q_TOUCH,
     Q_CLOCK_STEPS,
     Q_OLD,
+    Q_AFTER,
+    Q_AGE_GET,
+    Q_AGE_PUT,
+    Q_AGE_GAP_PUT,
+    Q_AGE_GAPS_OLD,
+    Q_AGE_SINCE,
     Q_RUNNING,
     Q_DELETE_CELLS,
     Q_DELETE,
@@ -89,7 +95,10 @@ struct store {
     int64_t last_id, last_seq; // given so far
     int64_t new_id, new_seq;   // in the transaction that is open; 0: none
     struct buf carry;          // what a fresh database takes over, as SQL
-    bool opened;               // since then the queue is kept in memory too
+    struct {
+        int64_t id, wall_ms, mono_ms;
+    } started;   // the run that began last
+    bool opened; // since then the queue is kept in memory too
     struct store_queued {
         int64_t id;
         char *sql; // that puts it into a fresh database; sqlite3_free()

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "core/store_age.h"
 #include "core/store_db.h"
 #include "core/store_keep.h"
 
@@ -71,10 +72,16 @@ static int next_old(struct store *s, int64_t after_id, int64_t *id, int64_t *cre
     return row;
 }
 
-static bool too_old(const struct store_limits *l, int64_t created_ms, int64_t now_ms)
+// 1: older than the limit, 0: not, -1.
+static int too_old(struct store *s, const struct store_limits *l, int64_t id, int64_t created_ms,
+                   int64_t now_ms, struct err *err)
 {
-    const int64_t day_ms = 86400000;
-    return l->keep_days && created_ms < now_ms - l->keep_days * day_ms;
+    int64_t born_ms;
+    if (!l->keep_days)
+        return 0;
+    if (store_age_born(s, id, created_ms, now_ms, &born_ms, err) < 0)
+        return -1;
+    return born_ms < now_ms - l->keep_days * AGE_DAY_MS;
 }
 
 // 1: a limit on all runs together is passed, 0: none, -1.
@@ -89,20 +96,36 @@ static int too_much(struct store *s, const struct store_limits *l, const struct 
     return l->keep_bytes && (uint64_t)used > l->keep_bytes;
 }
 
+// The next run to be deleted, with w->aged counted if it is for its age. 1: *id, 0: none, -1.
+static int next_to_go(struct store *s, const struct store_limits *l, int64_t now_ms,
+                      struct store_sweep *w, int64_t *id, struct err *err)
+{
+    int64_t created_ms = 0;
+    int much = too_much(s, l, w, err);
+    int found = much < 0 ? -1 : next_old(s, w->after_id, id, &created_ms, err);
+    if (found < 0)
+        return -1;
+    w->short_of = !found && much;
+    if (!found || much)
+        return found;
+    int old = too_old(s, l, *id, created_ms, now_ms, err);
+    if (old <= 0)
+        return old;
+    w->held = w->aged >= w->aged_most;
+    w->aged += !w->held;
+    return !w->held;
+}
+
 // Inside a transaction. 1: time is up, 0: the pass is over, -1.
 static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, int64_t budget_ms,
                  struct store_sweep *w, struct err *err)
 {
     const int64_t end = clock_mono_ms() + budget_ms;
-    int64_t id = 0, created_ms = 0;
+    int64_t id = 0;
     do {
-        int much = too_much(s, l, w, err);
-        int found = much < 0 ? -1 : next_old(s, w->after_id, &id, &created_ms, err);
-        if (found < 0)
-            return -1;
-        w->short_of = !found && much;
-        if (!found || (!much && !too_old(l, created_ms, now_ms)))
-            return 0;
+        int found = next_to_go(s, l, now_ms, w, &id, err);
+        if (found <= 0)
+            return found;
         if (store_run_remove(s, id, err) < 0)
             return -1;
         w->after_id = id;
@@ -111,27 +134,38 @@ static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, 
     return 1;
 }
 
+// The first step of a pass asks how many runs may go by age.
+static int sweep_and_count(struct store *s, const struct store_limits *l, int64_t now_ms,
+                           int64_t budget_ms, struct store_sweep *w, struct err *err)
+{
+    int64_t all = 0, pinned = 0, before = w->aged;
+    bool limits = l->keep_days || l->keep_runs || l->keep_bytes;
+    if (!w->after_id) {
+        if ((limits && count_runs(s, &all, &pinned, err) < 0) ||
+            store_age_begin(s, l->keep_days, all, &w->aged_most, err) < 0)
+            return -1;
+        w->runs = all - pinned;
+    }
+    if (!limits)
+        return 0;
+    int more = sweep(s, l, now_ms, budget_ms, w, err);
+    if (more < 0 || w->aged == before)
+        return more;
+    return store_age_count(s, w->aged - before, err) < 0 ? -1 : more;
+}
+
 int store_sweep_step(struct store *s, const struct store_limits *l, int64_t now_ms,
                      int64_t budget_ms, struct store_sweep *w, struct err *err)
 {
     struct store_sweep next = *w;
-    if (!l->keep_days && !l->keep_runs && !l->keep_bytes)
-        return 0;
-    int64_t all, pinned;
-    if (!w->after_id) {
-        if (count_runs(s, &all, &pinned, err) < 0)
-            return -1;
-        next.runs = all - pinned;
-    }
     if (store_begin(s, err) < 0)
         return -1;
-    int more = sweep(s, l, now_ms, budget_ms, &next, err);
-    if (more >= 0 && next.deleted == w->deleted) {
-        store_end(s, -1, NULL); // nothing was written
-        w->short_of = next.short_of;
-        return more;
-    }
-    if (store_end(s, more < 0 ? -1 : 0, err) < 0)
+    int before = sqlite3_total_changes(s->db);
+    int more = sweep_and_count(s, l, now_ms, budget_ms, &next, err);
+    bool idle = more >= 0 && sqlite3_total_changes(s->db) == before; // nothing was written
+    if (idle)
+        store_end(s, -1, NULL);
+    else if (store_end(s, more < 0 ? -1 : 0, err) < 0)
         return -1;
     *w = next;
     return more;

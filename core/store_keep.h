@@ -33,10 +33,15 @@ struct store_sweep { // one pass over the runs, oldest first; {0} begins it
     int64_t after_id;
     int64_t runs;    // that are not pinned; counted at the beginning
     int64_t deleted; // so far
+    int64_t aged;    // of these for their age alone
+    int64_t aged_most;
     bool short_of;   // a limit is passed, but every run left is pinned or not over
+    bool held;       // runs are too old, but no more of them may go today
 };
 // Deletes runs that are over and not pinned while a limit is passed, but never the newest, for at
-// most `budget_ms` and then what the commit takes. 1: there is more to do, 0: the pass is over, -1.
+// most `budget_ms` and then what the commit takes. By age no more go in a day than
+// core/store_age.h says, until the clock was steady for a day. 1: there is more to do, 0: the pass
+// is over, -1.
 int store_sweep_step(struct store *s, const struct store_limits *l, int64_t now_ms,
                      int64_t budget_ms, struct store_sweep *w, struct err *err);
 // Gives at most `pages` free pages back to the disk. 1: there are more, 0: none is left, -1.

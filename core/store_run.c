@@ -221,14 +221,25 @@ static int put_started(struct store *s, int64_t id, const char *plan, const char
         if (store_topology_put(s, hash, xml, err) < 0)
             return -1;
     }
+    const int64_t now_ms = clock_wall_ms();
     sqlite3_stmt *q = s->queries[Q_STARTED];
-    if (sq_bind(q, err, "iittttt", id, clock_wall_ms(), plan, conditions, f->machine_class.hash,
+    if (sq_bind(q, err, "iittttt", id, now_ms, plan, conditions, f->machine_class.hash,
                 f->config.hash, xml ? hash : NULL) < 0 ||
         sq_done(q, err) < 0)
         return -1;
     if (sqlite3_changes(s->db) != 1)
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is not waiting", id);
+    s->started.id = id;
+    s->started.wall_ms = now_ms;
+    s->started.mono_ms = clock_mono_ms();
     return 0;
+}
+
+// The end of a run is its start and what it took: a clock that is set meanwhile makes it no longer.
+static int64_t finished_ms(const struct store *s, int64_t id)
+{
+    return id == s->started.id ? s->started.wall_ms + clock_mono_ms() - s->started.mono_ms
+                               : clock_wall_ms();
 }
 
 int store_run_started(struct store *s, int64_t id, const char *plan_json,
@@ -275,7 +286,7 @@ static int put_final(struct store *s, int64_t id, const struct run_result *r, in
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the phases of a run");
     sqlite3_stmt *q = s->queries[Q_FINISHED];
     if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq,
-                r->finished_ms ? r->finished_ms : clock_wall_ms(),
+                r->finished_ms ? r->finished_ms : finished_ms(s, id),
                 r->error ? err_info(r->error)->slug : NULL, r->error_member, r->error_text,
                 r->method, (int64_t)r->n_ranks, cells_of(r), r->conditions_json,
                 r->phase_ms ? buf_text(&phases) : NULL) < 0)

@@ -68,7 +68,10 @@ static void write_times(const struct run *r, struct jsonw *w)
     jsonw_time(w, "started", r->started_ms);
     jsonw_time(w, "finished", r->finished_ms);
     jsonw_time(w, "measured", r->measured_ms);
-    if (run_state_final(r->state) && r->started_ms)
+    // Of an interrupted run only the next start of the daemon is known. Other ends before the start
+    // are of versions that took both from the wall clock.
+    if (run_state_final(r->state) && r->state != RUN_INTERRUPTED && r->started_ms &&
+        r->finished_ms >= r->started_ms)
         jsonw_fixed(w, "seconds", (double)(r->finished_ms - r->started_ms) / 1000, 3);
     else
         jsonw_null(w, "seconds");

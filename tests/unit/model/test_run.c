@@ -53,6 +53,15 @@ int main(void)
     CHECK(json_is_null(json_get(failed, "progress")) &&
               json_count(json_get(failed, "conditions")) == 2,
           "no progress any more; conditions stay");
+
+    r.state = RUN_INTERRUPTED;
+    CLEANUP_JSON struct json *interrupted = written(&r);
+    CHECK(json_is_null(json_get(interrupted, "seconds")),
+          "how long an interrupted run took is not known");
+    r.state = RUN_FAILED;
+    r.finished_ms = r.started_ms - 1;
+    CLEANUP_JSON struct json *turned = written(&r);
+    CHECK(json_is_null(json_get(turned, "seconds")), "no run takes less than no time");
     run_fini(&r);
     return tap_done();
 }
