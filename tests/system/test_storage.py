@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import sqlite3
@@ -141,6 +142,103 @@ def test_keep_days_at_start(make_daemon):
     wait_for_rest(again)
     assert ids(again) == [based, labelled]
     assert again.get(f"/v1/runs/{old}").status == 404
+
+
+# ---- the clock
+
+def faked_clock(home):
+    """An environment in which the file `clock` of this directory says how far the wall clock is off."""
+    said = subprocess.run(["faketime", "-f", "+0", "/usr/bin/env"], capture_output=True, text=True).stdout
+    (home / "clock").write_text("+0\n")
+    return {**fake_bench_env(), "LD_PRELOAD": re.search("LD_PRELOAD=(.*)", said).group(1),
+            "FAKETIME_TIMESTAMP_FILE": str(home / "clock"), "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+def set_clock(home, text):
+    (home / "clock.new").write_text(text + "\n")
+    (home / "clock.new").rename(home / "clock")
+
+
+def rested(daemon):
+    while storage(daemon)["retention"]["going_on"]:
+        pass
+    return storage(daemon)
+
+
+needs_faketime = pytest.mark.skipif(not shutil.which("faketime"), reason="no faketime on this machine")
+
+
+@needs_faketime
+@pytest.mark.parametrize("jump", ["+40d", "+10y", "+126y", "-55y", "-40d"])
+def test_clock_wrong_for_a_run(make_daemon, tmp_path, jump):
+    """keep_days believes no clock that has just moved: neither while it is wrong, nor when it is right again."""
+    env = faked_clock(tmp_path)
+    daemon = make_daemon(env, ["--keep-days=30"])
+    made = [daemon.run(size="1")["id"] for _ in range(4)]
+    set_clock(tmp_path, jump)
+    made += [daemon.run(size="1")["id"] for _ in range(2)]
+    now = rested(daemon)
+    assert sorted(ids(daemon)) == made and now["retention"]["last"] is None, now
+    assert [f["name"] for f in now["findings"]] == ["clock_step"]
+    assert "clock_step" in cli(daemon, "doctor").stdout
+    logged(daemon, "event=clock.step")
+    set_clock(tmp_path, "+0")
+    made += [daemon.run(size="1")["id"] for _ in range(2)]
+    rested(daemon)
+    assert sorted(ids(daemon)) == made
+
+
+@needs_faketime
+@pytest.mark.parametrize("monotonic", ["real", "faked"])
+def test_clock_wrong_at_start(make_daemon, tmp_path, monotonic):
+    """Neither does a start: before NTP, with a dead battery, in a container whose clocks all lie."""
+    env = faked_clock(tmp_path)
+    if monotonic == "faked":
+        del env["FAKETIME_DONT_FAKE_MONOTONIC"]
+    first = make_daemon(env)
+    made = [first.run(size="1")["id"] for _ in range(4)]
+    first.stop()
+    for jump in ("+40d", "+0", "+10y", "-30y", "+0"):
+        set_clock(tmp_path, jump)
+        daemon = make_daemon(env, ["--keep-days=30"], first.home)
+        rested(daemon)
+        assert sorted(ids(daemon)) == made, jump
+        made.append(daemon.run(size="1")["id"])
+        rested(daemon)
+        assert sorted(ids(daemon)) == made, jump
+        daemon.stop()
+
+
+@needs_faketime
+def test_seconds_of_a_run_over_a_jump(make_daemon, tmp_path):
+    hangs = tmp_path / "fake_bench-hang"
+    hangs.symlink_to(FAKE_BENCH)
+    daemon = make_daemon({**faked_clock(tmp_path), "NUMAPROBE_BENCH": str(hangs)})
+    for jump in ("+1y", "-1y"):
+        asked = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1"}).json["id"]
+        while daemon.get(f"/v1/runs/{asked}").json["state"] == "queued":
+            pass
+        set_clock(tmp_path, jump)
+        assert daemon.post(f"/v1/runs/{asked}/cancel").status == 202
+        run = daemon.wait(asked)
+        assert 0 <= run["seconds"] < 600 and run["finished"] >= run["started"], run
+
+
+def test_a_new_limit_takes_a_hundred_at_first(make_daemon, fill):
+    """A limit by age that was just set, perhaps by mistake, leaves a day to notice."""
+    daemon = make(make_daemon)
+    daemon.stop()
+    fill(daemon, 300, 2)
+    again = make(make_daemon, "--keep-days=30", home=daemon.home)
+    wait_for_rest(again)
+    now = rested(again)
+    assert now["runs"] == 200 and now["retention"]["held"], now
+    assert [f["name"] for f in now["findings"]] == ["retention_held"]
+    assert "100 went today" in cli(again, "doctor").stdout
+    again.stop()
+    once_more = make(make_daemon, "--keep-days=30", home=daemon.home)
+    assert rested(once_more)["runs"] == 200
 
 
 def add_runs(file, runs, cells):
