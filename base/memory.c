@@ -260,7 +260,7 @@ static int64_t room_of(const char *root, const struct controller *c)
     int64_t room = MEMORY_UNKNOWN;
     while (f && fgets(line, sizeof line, f))
         room = least(room, line_room(root, c, line));
-    return room;
+    return f && ferror(f) ? MEMORY_UNKNOWN : room;
 }
 
 int64_t memory_cgroup_room_bytes(const char *root)

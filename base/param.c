@@ -436,3 +436,58 @@ void param_print_file(const struct param_table *t, const void *object, const voi
                 now);
     }
 }
+
+static char *trim(char *s)
+{
+    s += strspn(s, " \t");
+    size_t n = strlen(s);
+    while (n && strchr(" \t\r", s[n - 1]))
+        s[--n] = '\0';
+    return s;
+}
+
+// 1: a line without its end, 0: there is none, -1: why it is none.
+static int next_line(FILE *f, char line[static PARAM_LINE_MAX + 1], struct err *err)
+{
+    size_t n = 0;
+    int c;
+    while ((c = getc(f)) != EOF && c != '\n') {
+        if (n == PARAM_LINE_MAX)
+            return err_set(err, ERR_USAGE, "", "the line is longer than %d bytes", PARAM_LINE_MAX);
+        line[n++] = (char)c;
+    }
+    if (ferror(f))
+        return err_sys(err, "cannot be read");
+    line[n] = '\0';
+    n -= n && line[n - 1] == '\r';
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)line[i] < ' ' && line[i] != '\t') || line[i] == 0x7f)
+            return err_set(err, ERR_USAGE, "", "the line has a control character (0x%02x)",
+                           line[i]);
+    if (!str_utf8_valid(line, n))
+        return err_set(err, ERR_USAGE, "", "the line is not UTF-8");
+    return c != EOF || n > 0;
+}
+
+static int read_setting(char *line, param_set_fn *set, void *ctx, struct err *err)
+{
+    char *text = trim(line), *equals = strchr(text, '=');
+    if (!*text || *text == '#')
+        return 0;
+    if (!equals)
+        return err_set(err, ERR_USAGE, "", "must be \"name = value\"");
+    *equals = '\0';
+    return set(ctx, trim(text), trim(equals + 1), err);
+}
+
+int param_read_file(FILE *f, const char *path, param_set_fn *set, void *ctx, struct err *err)
+{
+    char line[PARAM_LINE_MAX + 1];
+    for (int number = 1;; number++) {
+        int more = next_line(f, line, err);
+        if (more == 0)
+            return 0;
+        if (more < 0 || read_setting(line, set, ctx, err) < 0)
+            return err_prefix(err, "%s:%d", path, number);
+    }
+}

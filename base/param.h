@@ -64,6 +64,14 @@ void param_print_help(const struct param_table *t, FILE *out);
 void param_print_file(const struct param_table *t, const void *object, const void *defaults,
                       FILE *out);
 
+// Reads such a file to its end and calls `set` for each setting; -1 of it ends that. A file that
+// cannot be read (a directory, an I/O error in the middle), a line of more than PARAM_LINE_MAX
+// bytes and what is no text are errors too: what was read before them is no configuration. Errors
+// begin with the path and the number of the line.
+enum { PARAM_LINE_MAX = 510 };
+typedef int param_set_fn(void *ctx, const char *name, const char *value, struct err *err);
+int param_read_file(FILE *f, const char *path, param_set_fn *set, void *ctx, struct err *err);
+
 // A table and the object that it describes.
 struct param_target {
     const struct param_table *table;

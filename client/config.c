@@ -6,48 +6,28 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "client/cli.h"
 
 #define SYSTEM_SOCKET "/run/numaprobe/numaprobed.sock"
 
-static char *trimmed(char *s)
+static int set_from_file(void *ctx, const char *name, const char *value, struct err *err)
 {
-    s += strspn(s, " \t");
-    size_t n = strlen(s);
-    while (n && strchr(" \t\r\n", s[n - 1]))
-        s[--n] = '\0';
-    return s;
-}
-
-static int read_line(struct cli *c, char *line, struct err *err)
-{
-    char *text = trimmed(line);
-    if (!*text || *text == '#')
-        return 0;
-    char *equals = strchr(text, '=');
-    if (!equals)
-        return err_set(err, ERR_USAGE, "", "\"%.60s\" is not name = value", text);
-    *equals = '\0';
-    const struct param *p = param_find(&cli_options, trimmed(text));
+    const struct param *p = param_find(&cli_options, name);
     if (!p)
-        return err_set(err, ERR_USAGE, "", "there is no setting \"%.60s\"", text);
-    return param_set_text(p, c, trimmed(equals + 1), err);
+        return err_set(err, ERR_USAGE, "", "there is no setting \"%.60s\"", name);
+    return param_set_text(p, ctx, value, err);
 }
 
+// A file in a folder that we may not enter is none of ours: HOME may be another account's.
 static int read_file(struct cli *c, const char *path, struct err *err)
 {
-    char line[1024];
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return errno == ENOENT || errno == EACCES || errno == ENOTDIR ? 0
-                                                                      : err_sys(err, "%s", path);
-    int rc = 0;
-    for (int n = 1; rc == 0 && fgets(line, sizeof line, f); n++)
-        if ((rc = read_line(c, line, err)) < 0)
-            err_prefix(err, "%s, line %d", path, n);
-    fclose(f);
-    return rc;
+    CLEANUP_FILE FILE *f = fopen(path, "re");
+    if (!f && (errno == ENOENT || errno == ENOTDIR || access(path, F_OK) < 0))
+        return 0;
+    return f ? param_read_file(f, path, set_from_file, c, err)
+             : err_sys(err, "cannot read %s", path);
 }
 
 static int read_environment(struct cli *c, struct err *err)

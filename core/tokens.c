@@ -88,6 +88,9 @@ static int read_all(struct tokens *t, struct err *err)
     if (n < 0)
         return err_sys(err, "cannot read %.150s", t->path);
     text[n] = '\0';
+    if (n != st.st_size || strlen(text) != (size_t)n)
+        return err_set(err, ERR_INVALID, "token_file", "%.150s %s", t->path,
+                       n == st.st_size ? "has a NUL byte" : "cannot be read to its end");
     if (read_lines(t, text, err) < 0) {
         t->n = 0;
         return -1;

@@ -3,8 +3,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -190,25 +192,9 @@ static int read_env(struct config *c, struct err *err)
                : 0;
 }
 
-static char *trim(char *s)
+static int set_from_file(void *ctx, const char *name, const char *value, struct err *err)
 {
-    s += strspn(s, " \t");
-    size_t n = strlen(s);
-    while (n && strchr(" \t\r\n", s[n - 1]))
-        s[--n] = '\0';
-    return s;
-}
-
-static int read_line(struct config *c, char *line, const char *where, struct err *err)
-{
-    char *text = trim(line);
-    if (!*text || *text == '#')
-        return 0;
-    char *equals = strchr(text, '=');
-    if (!equals)
-        return err_set(err, ERR_USAGE, where, "%s: must be \"name = value\"", where);
-    *equals = '\0';
-    char *name = trim(text);
+    struct config *c = ctx;
     void *object = c;
     const struct param *p = param_find_option(&config_table, name);
     if (!p) {
@@ -216,30 +202,27 @@ static int read_line(struct config *c, char *line, const char *where, struct err
         object = &c->policy;
     }
     if (!p)
-        return err_set(err, ERR_USAGE, where, "%s: there is no setting \"%.40s\"", where, name);
-    return param_set_text(p, object, trim(equals + 1), err) < 0
-               ? err_prefix(err, "%s: %s", where, name)
-               : 0;
+        return err_set(err, ERR_USAGE, name, "there is no setting \"%.40s\"", name);
+    return param_set_text(p, object, value, err) < 0 ? err_prefix(err, "%s", name) : 0;
 }
 
 static int read_file(struct config *c, struct err *err)
 {
     const char *path = *c->file ? c->file : default_file;
-    CLEANUP_FILE FILE *f = fopen(path, "re");
-    char line[512], where[300];
-    if (!f && errno == ENOENT && !*c->file)
+    struct stat st;
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT && !*c->file)
         return 0;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, "cannot read %s", path);
+    if (!S_ISREG(st.st_mode) &&
+        !S_ISCHR(st.st_mode)) // a pipe would hold up a reload; /dev/null may
+        return err_set(err, ERR_USAGE, "config", "cannot read %s: it is not a file", path);
+    CLEANUP_FILE FILE *f = fdopen(fd, "r");
     if (!f)
         return err_sys(err, "cannot read %s", path);
-    for (int number = 1; fgets(line, sizeof line, f); number++) {
-        snprintf(where, sizeof where, "%s:%d", path, number);
-        if (!strchr(line, '\n') && !feof(f))
-            return err_set(err, ERR_USAGE, where, "%s: the line is longer than %zu bytes", where,
-                           sizeof line - 2);
-        if (read_line(c, line, where, err) < 0)
-            return -1;
-    }
-    return 0;
+    fd = -1;
+    return param_read_file(f, path, set_from_file, c, err);
 }
 
 // The first of: what systemd made for us, the system's place for root, the user's place.

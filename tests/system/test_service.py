@@ -356,6 +356,45 @@ def test_a_wrong_file_changes_nothing(configured, systemd, text, words):
     systemd.wait_for("READY=1")
 
 
+UNREADABLE = [
+    (b"keep_runs = 3\nlog_level = \0info\n", "numaprobed.conf:2: the line has a control character"),
+    (b"k\0e\0e\0p\0", "numaprobed.conf:1: the line has a control character"),
+    (b"keep_runs = 3\rkeep_days = 4\n", "numaprobed.conf:1: the line has a control character"),
+    (b"keep_runs = 3\n# caf\xe9\n", "numaprobed.conf:2: the line is not UTF-8"),
+    (b"keep_runs = 3\n#" + b"x" * 511, "numaprobed.conf:2: the line is longer"),
+    ("directory", "numaprobed.conf: it is not a file"),
+    ("pipe", "numaprobed.conf: it is not a file"),
+    ("/proc/self/mem", "numaprobed.conf:1: cannot be read: Input/output error"),
+]
+
+
+def put_unreadable(file, what):
+    file.unlink(missing_ok=True)
+    if what == "directory":
+        file.mkdir()
+    elif what == "pipe":
+        os.mkfifo(file)
+    elif isinstance(what, str):
+        file.symlink_to(what)
+    else:
+        file.write_bytes(what)
+
+
+@pytest.mark.parametrize("what, words", UNREADABLE)
+def test_an_unreadable_file_is_no_empty_one(configured, tmp_path, what, words):
+    """A reload keeps what there was, and a start is refused."""
+    d = configured("keep_runs = 7\n")
+    file = tmp_path / "numaprobed.conf"
+    put_unreadable(file, what)
+    d.process.send_signal(signal.SIGHUP)
+    assert words in d.wait_for_line("error event=reload")
+    assert d.get("/v1/storage").json["retention"]["keep_runs"] == 7
+    for more in ([], ["--check-config"], ["--print-config"]):
+        done = subprocess.run([str(d.program), f"--config={file}", f"--state-dir={tmp_path}/other", *more],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and words in done.stderr and not done.stdout, (more, done)
+
+
 def test_a_file_that_is_gone_changes_nothing(configured, tmp_path):
     d = configured("keep_runs = 7\n")
     (tmp_path / "numaprobed.conf").unlink()

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/param.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -273,8 +276,66 @@ static void letters(void)
           "without room for operands the caller says what is wrong with it");
 }
 
+static int take(void *ctx, const char *name, const char *value, struct err *err)
+{
+    snprintf(ctx, 64, "%s:%s", name, value);
+    return strcmp(name, "bad") == 0 ? err_set(err, ERR_USAGE, "", "no") : 0;
+}
+
+// Six bytes, then it fails.
+static ssize_t read_half(void *cookie, char *out, size_t room)
+{
+    int *reads = cookie;
+    static const char text[] = "a = 1\n";
+    if (*reads == 6 || !room) {
+        errno = EIO;
+        return -1;
+    }
+    *out = text[(*reads)++];
+    return 1;
+}
+
+static void files(void)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *last, *error; // of the settings; NULL: it is read
+    } cases[] = {
+        {"", 0, "", NULL},
+        {"# a\n\n \ta = 1\r\nb=2", 17, "b:2", NULL},
+        {"a = b = c\n", 10, "a:b = c", NULL},
+        {"a = 1\nb\n", 8, "a:1", "f:2: must be \"name = value\""},
+        {"bad = 1\nb = 1\n", 14, "bad:1", "f:1: no"},
+        {"a = 1\nb = \0002\n", 13, "a:1", "f:2: the line has a control character (0x00)"},
+        {"a = \x1b[2J\n", 9, "", "f:1: the line has a control character (0x1b)"},
+        {"a = 1\n\xff\xfe", 8, "a:1", "f:2: the line is not UTF-8"},
+    };
+    struct err err;
+    char last[64];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        FILE *f = tmpfile();
+        fwrite(cases[i].text, 1, cases[i].n, f);
+        rewind(f);
+        *last = '\0';
+        err = (struct err){0};
+        int rc = param_read_file(f, "f", take, last, &err);
+        CHECK((rc < 0) == (cases[i].error != NULL) && !strcmp(last, cases[i].last) &&
+                  (!rc || !strcmp(err.text, cases[i].error)),
+              "file %zu: %s, %s", i, last, err.text);
+        fclose(f);
+    }
+    int reads = 0;
+    FILE *f = fopencookie(&reads, "r", (cookie_io_functions_t){.read = read_half});
+    setvbuf(f, NULL, _IONBF, 0);
+    CHECK(param_read_file(f, "f", take, last, &err) < 0 && strstr(err.text, "cannot be read"),
+          "a file that fails in the middle is no shorter file: %s", err.text);
+    fclose(f);
+}
+
 int main(void)
 {
+    files();
     defaults();
     texts();
     json_values();
