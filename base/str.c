@@ -41,12 +41,22 @@ bool str_to_i64(const char *s, int64_t *out)
     return true;
 }
 
+bool str_to_hex(const char *s, uint64_t *out)
+{
+    const char *digits = s + 2 * str_starts(s, "0x");
+    size_t n = strlen(digits);
+    if (n == 0 || n > 16 || digits[strspn(digits, "0123456789abcdefABCDEF")])
+        return false;
+    *out = strtoull(digits, NULL, 16);
+    return true;
+}
+
 bool str_to_double(const char *s, double *out)
 {
     static locale_t c_locale;
     if (!c_locale)
         c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!isdigit((unsigned char)*s) && *s != '-' && *s != '+' && *s != '.')
+    if (s[strspn(s, "0123456789.eE+-")]) // strtod also takes hexadecimal, "nan" and "inf"
         return false;
     char *end;
     double v = c_locale ? strtod_l(s, &end, c_locale) : strtod(s, &end);

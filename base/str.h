@@ -10,7 +10,9 @@
 
 bool str_to_i64(const char *s, int64_t *out); // decimal, optional sign, nothing after
 bool str_to_u64(const char *s, uint64_t *out);
-bool str_to_double(const char *s, double *out); // finite, '.' whatever the locale
+bool str_to_hex(const char *s, uint64_t *out); // "0x7f00" or "7f00"
+// Decimal and finite, '.' whatever the locale.
+bool str_to_double(const char *s, double *out);
 bool str_starts(const char *s, const char *prefix);
 bool str_utf8_valid(const char *s, size_t n);
 // Bytes of the character with which a text begins, 1 to 4; 0: it is none of UTF-8.

@@ -8,9 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+
+static const char csv_mark[] = "size"; // how the heading of a CSV begins
 
 enum { FIELDS_MAX = IMPORT_RANKS_MAX + 8 };
 
@@ -26,6 +29,7 @@ struct lines {
 struct grid {
     char mode[12]; // as said before it; "" not said
     int rows, cols;
+    uint64_t unit;                                 // of sizes that have none, in bytes
     int64_t sizes[IMPORT_SIZES_MAX];               // rows or columns, by format
     double v[IMPORT_RANKS_MAX * IMPORT_SIZES_MAX]; // rank × IMPORT_SIZES_MAX + size
     struct rank_info ranks[IMPORT_RANKS_MAX];
@@ -105,6 +109,9 @@ static int read_value(struct lines *in, const char *what, const char *s, double 
     double v;
     if (!str_to_double(s, &v) || v <= 0 || v > 1e9)
         return BAD(in, err, "%s is \"%.40s\"; it must be a latency in ns above 0", what, s);
+    if (v < CELL_VALUE_LEAST)
+        return BAD(in, err, "%s is \"%.40s\", which would be stored as 0; the least is 0.001", what,
+                   s);
     *out = v;
     return 0;
 }
@@ -136,16 +143,28 @@ static int add_rank(struct lines *in, struct grid *g, int64_t rank, struct err *
     return 0;
 }
 
+// "512", "32K", or a part of the unit ("0.03125") that is whole in bytes.
+static bool read_size(const char *s, uint64_t unit, uint64_t *bytes)
+{
+    double v;
+    if (str_to_bytes(s, unit, bytes))
+        return true;
+    if (!str_to_double(s, &v) || v < 0 || v * (double)unit > IMPORT_SIZE_MAX)
+        return false;
+    *bytes = (uint64_t)(v * (double)unit);
+    return (double)*bytes == v * (double)unit;
+}
+
 static int add_size(struct lines *in, struct grid *g, const char *s, struct err *err)
 {
     uint64_t bytes;
-    if (!str_to_bytes(s, 1 << 20, &bytes) || bytes == 0 || bytes > (uint64_t)1 << 50)
+    if (!read_size(s, g->unit, &bytes) || bytes == 0 || bytes > IMPORT_SIZE_MAX)
         return BAD(in, err, "\"%.40s\" is not a size", s);
     if (g->cols == IMPORT_SIZES_MAX)
         return BAD(in, err, "more than %d sizes", IMPORT_SIZES_MAX);
     if (g->cols > 0 && g->sizes[g->cols - 1] >= (int64_t)bytes)
         return BAD(in, err, "size \"%.40s\" must be larger than the one before it", s);
-    g->sizes[g->cols++] = bytes;
+    g->sizes[g->cols++] = (int64_t)bytes;
     return 0;
 }
 
@@ -157,6 +176,7 @@ static int table_head(struct lines *in, struct grid *g, struct err *err)
 {
     if (in->n <= TABLE_FIXED)
         return BAD(in, err, "the heading has no sizes");
+    g->unit = 1 << 20;
     for (int i = TABLE_FIXED; i < in->n; i++)
         if (add_size(in, g, in->fields[i], err) < 0)
             return -1;
@@ -176,7 +196,9 @@ static int table_row(struct lines *in, struct grid *g, struct err *err)
         read_id(in, "the core's NUMA node", in->fields[2], &r->cpu_node, err) < 0 ||
         read_id(in, "the memory's NUMA node", in->fields[4], &r->mem_node, err) < 0)
         return -1;
-    r->address = strtoull(in->fields[3], NULL, 16);
+    if (!str_to_hex(in->fields[3], &r->address))
+        return BAD(in, err, "the address is \"%.40s\"; it must be a number like 0x7f00",
+                   in->fields[3]);
     for (int j = 0; j < g->cols; j++) {
         char what[48];
         snprintf(what, sizeof what, "the value in column %d", TABLE_FIXED + j + 1);
@@ -266,6 +288,41 @@ static int csv_row(struct lines *in, struct grid *g, struct err *err)
     return 0;
 }
 
+// "size (MB)": the unit of the sizes below it, a power of 1024.
+static int csv_unit(struct lines *in, struct grid *g, struct err *err)
+{
+    static const char letters[] = "BKMGT";
+    const char *at = in->fields[0] + strlen(csv_mark);
+    at += strspn(at, " \t");
+    const char *letter =
+        *at == '(' && at[1] ? strchr(letters, toupper((unsigned char)at[1])) : NULL;
+    const char *rest = letter ? at + 2 : "";
+    if (letter && *letter != 'B')
+        rest += strncasecmp(rest, "iB", 2) == 0 ? 2 : strncasecmp(rest, "B", 1) == 0;
+    if (strcmp(rest, ")") != 0)
+        return BAD(in, err,
+                   "the heading begins with \"%.40s\"; it must be size (MB), or (B), (KB), (GB), "
+                   "(TB), which are powers of 1024",
+                   in->fields[0]);
+    g->unit = (uint64_t)1 << (10 * (letter - letters));
+    return 0;
+}
+
+static int csv_head(struct lines *in, struct grid *g, struct err *err)
+{
+    if (in->n < 2)
+        return BAD(in, err, "the heading must be \"size (MB),0,1,…\"");
+    if (csv_unit(in, g, err) < 0)
+        return -1;
+    for (int i = 1; i < in->n; i++) {
+        int64_t rank = 0;
+        if (read_id(in, "a rank in the heading", in->fields[i], &rank, err) < 0 ||
+            add_rank(in, g, rank, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int parse_csv(struct lines *in, struct grid *g, struct import *out, struct err *err)
 {
     int more;
@@ -277,19 +334,8 @@ static int parse_csv(struct lines *in, struct grid *g, struct import *out, struc
             continue;
         if (split(in, ',', err) < 0)
             return -1;
-        if (g->rows > 0) {
-            if (csv_row(in, g, err) < 0)
-                return -1;
-            continue;
-        }
-        if (in->n < 2)
-            return BAD(in, err, "the heading must be \"size (MB),0,1,…\"");
-        for (int i = 1; i < in->n; i++) {
-            int64_t rank = 0;
-            if (read_id(in, "a rank in the heading", in->fields[i], &rank, err) < 0 ||
-                add_rank(in, g, rank, err) < 0)
-                return -1;
-        }
+        if ((g->rows > 0 ? csv_row : csv_head)(in, g, err) < 0)
+            return -1;
     }
     return more;
 }
@@ -418,10 +464,13 @@ static int apply_mapping(struct lines *in, struct grid *g, const char *mapping, 
     if (g->placed || out->n_matrices > 0)
         return err_set(err, ERR_INVALID, "mapping",
                        "belongs to a CSV; the table says itself where its ranks were");
-    in->at = mapping;
+    in->at = mapping + import_skip_mark(mapping, len);
     in->end = mapping + len;
     in->number = 0;
-    return parse_mapping(in, g, err) < 0 ? err_prefix(err, "mapping") : 0;
+    if (parse_mapping(in, g, err) == 0)
+        return 0;
+    snprintf(err->member, sizeof err->member, "mapping");
+    return err_prefix(err, "mapping");
 }
 
 static int import_grid(struct import *out, struct lines *in, const char *mapping, size_t len,
@@ -524,7 +573,8 @@ static enum import_format recognise(const char *text, size_t len)
     }
     if (at < end && *at == '{')
         return IMPORT_JSON;
-    bool csv = end - at >= 4 && memcmp(at, "size", 4) == 0;
+    size_t n = strlen(csv_mark);
+    bool csv = (size_t)(end - at) >= n && memcmp(at, csv_mark, n) == 0;
     return csv ? IMPORT_CSV : IMPORT_TABLE;
 }
 

@@ -21,6 +21,8 @@ enum {
     IMPORT_CELLS_MAX = 1 << 18,
 };
 
+#define IMPORT_SIZE_MAX ((uint64_t)1 << 50) // of a working set, in bytes
+
 struct import {
     enum import_format format; // as recognised
     int n_matrices;
@@ -34,8 +36,8 @@ struct import {
 
 // `mode` names the matrix of a table or CSV: "concurrent" or "serial"; NULL: as log lines say, else
 // "concurrent". A text may hold one table a mode, of the same ranks and sizes. The mapping may be
-// NULL. ERR_INVALID has "line N" as its member and says what is wrong there; *out is untouched
-// then.
+// NULL. ERR_INVALID has "line N" as its member, or "mapping", and says what is wrong there; *out is
+// untouched then.
 int import_parse(struct import *out, const char *text, size_t len, const char *mapping,
                  size_t mapping_len, const char *mode, struct err *err);
 // The same of a matrix, or of an object with "matrices" and perhaps "ranks" and "method".

@@ -110,6 +110,9 @@ int cell_read_members(struct cell *c, const struct json *object, struct err *err
     }
     if (!isfinite(got.v[CELL_MEDIAN]))
         return err_set(err, ERR_INVALID, "median", "is missing");
+    if (got.v[CELL_MEDIAN] > 0 && got.v[CELL_MEDIAN] < CELL_VALUE_LEAST)
+        return err_set(err, ERR_INVALID, "median",
+                       "is so small that it would be stored as 0; the least is 0.001");
     *c = got;
     return 0;
 }

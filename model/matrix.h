@@ -32,6 +32,8 @@ struct cell {
     double v[CELL_FIELDS]; // NaN: not known (an import may have only the median)
 };
 
+#define CELL_VALUE_LEAST 0.001 // values are stored in thousandths: less would be 0
+
 enum cell_kind { CELL_IS_COUNT, CELL_IS_VALUE, CELL_IS_SHARE };
 
 // Codec of a cell: records, database, JSON and CSV all iterate this.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 const char *const phase_names[PHASES] = {"populate", "build", "warm-up", "measure", "verify"};
 
@@ -150,7 +151,7 @@ int rank_from_json(struct rank_info *r, const struct json *object, struct err *e
     struct rank_info got = {0};
     if (read_slots(record_rank_slots, COUNT_OF(record_rank_slots), &got, object, err) < 0)
         return -1;
-    if (sscanf(json_get_text(object, "address", ""), "0x%" SCNx64, &got.address) != 1)
+    if (!str_to_hex(json_get_text(object, "address", ""), &got.address))
         return err_set(err, ERR_INVALID, "address", "must be a text like 0x7f00");
     for (const struct json *n = json_first(json_get(object, "nodes")); n; n = json_next(n)) {
         if (got.n_nodes == RANK_NODES_MAX)

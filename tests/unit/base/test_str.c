@@ -24,6 +24,15 @@ static void numbers(void)
     CHECK(!str_to_double("nan", &d) && !str_to_double("inf", &d) && !str_to_double("1e999", &d) &&
               !str_to_double("1,5", &d),
           "nan, inf, 1e999 and 1,5 are not");
+    CHECK(!str_to_double("0x1p3", &d) && !str_to_double("-inf", &d) && !str_to_double("-0x8", &d) &&
+              !str_to_double("", &d) && !str_to_double(" 1", &d) && !str_to_double("+", &d) &&
+              !str_to_double("e5", &d) && !str_to_double("1-", &d),
+          "nor are hexadecimal numbers and parts of numbers");
+    CHECK(str_to_double("-1.5e+3", &d) && d == -1500, "an exponent may be there");
+    CHECK(str_to_hex("0x7f00", &u) && u == 0x7f00 && str_to_hex("FF", &u) && u == 255 &&
+              !str_to_hex("0x", &u) && !str_to_hex("0x-1", &u) && !str_to_hex("0x1g", &u) &&
+              !str_to_hex("11111111111111111", &u),
+          "addresses");
 }
 
 static void sizes_of_bytes(void)

@@ -79,6 +79,36 @@ static void test_errors(void)
          "line 3: size \"1\" must be larger than the one before it"},
         {"size (MB),0\n1,nan\n", NULL,
          "line 2: the value of rank 0 is \"nan\"; it must be a latency in ns above 0"},
+        {"size (MB),0\n1,1e-300\n", NULL,
+         "line 2: the value of rank 0 is \"1e-300\", which would be stored as 0; the least is "
+         "0.001"},
+        {"size (MB),0\n1,0x1p3\n", NULL,
+         "line 2: the value of rank 0 is \"0x1p3\"; it must be a latency in ns above 0"},
+        {"size (MB),0\n1,1e999\n", NULL,
+         "line 2: the value of rank 0 is \"1e999\"; it must be a latency in ns above 0"},
+        {"size (MB),0\n1,-inf\n", NULL,
+         "line 2: the value of rank 0 is \"-inf\"; it must be a latency in ns above 0"},
+        {"size (MB),0\n1,11,5\n", NULL, "line 2: has 3 fields; the heading has 2"},
+        {"size (MB),0\n0.3,11\n", NULL, "line 2: \"0.3\" is not a size"},
+        {"size (MB),0\n0x10,11\n", NULL, "line 2: \"0x10\" is not a size"},
+        {"size (MB),0\n1e300,11\n", NULL, "line 2: \"1e300\" is not a size"},
+        {"size,0\n1,11\n", NULL,
+         "line 1: the heading begins with \"size\"; it must be size (MB), or (B), (KB), (GB), "
+         "(TB), "
+         "which are powers of 1024"},
+        {"sizes (MB),0\n1,11\n", NULL,
+         "line 1: the heading begins with \"sizes (MB)\"; it must be size (MB), or (B), (KB), "
+         "(GB), "
+         "(TB), which are powers of 1024"},
+        {"size (Mbit),0\n1,11\n", NULL,
+         "line 1: the heading begins with \"size (Mbit)\"; it must be size (MB), or (B), (KB), "
+         "(GB), "
+         "(TB), which are powers of 1024"},
+        {"size (pages),0\n1,11\n", NULL,
+         "line 1: the heading begins with \"size (pages)\"; it must be size (MB), or (B), (KB), "
+         "(GB), (TB), which are powers of 1024"},
+        {"| Ranks | C | N | A | N | 1MB |\n| 0 | 1 | 0 | here | 0 | 1.0 |\n", NULL,
+         "line 2: the address is \"here\"; it must be a number like 0x7f00"},
         {"size (MB),0\n1,5\n", "rank,cpu_id,cpu_numa,memory_numa\n3,0,0,0\n",
          "mapping: line 2: rank 3 of the mapping is not in the data"},
         {"| Ranks | C | N | A | N | 1MB |\n| 0 | 1 | 0 | 0x1 | 0 | 1.0 | 2.0 |\n", NULL,
@@ -92,6 +122,41 @@ static void test_errors(void)
         CHECK(parse(&i, cases[k].text, cases[k].mapping, &err) < 0 && i.n_matrices == 0, "refused");
         CHECK_STR(err.text, cases[k].says, "says what and where: %s", err.text);
     }
+}
+
+static void test_units(void)
+{
+    static const struct {
+        const char *unit, *size;
+        int64_t bytes;
+    } cases[] = {
+        {"(B)", "4096", 4096},           {"(KB)", "64", 65536},      {"(KiB)", "64", 65536},
+        {"(kb)", "64", 65536},           {"(K)", "1", 1024},         {"(MB)", "2", 2 << 20},
+        {"(MiB)", "2", 2 << 20},         {"(GB)", "1", 1 << 30},     {"(GiB)", "0.5", 1 << 29},
+        {"(TB)", "1", (int64_t)1 << 40}, {"(MB)", "0.03125", 32768}, {"(KB)", "2M", 2 << 20},
+        {"(MB)", "0.0009765625", 1024}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct import i = {0};
+        struct err err = {0};
+        char text[80];
+        snprintf(text, sizeof text, "size %s,0\n%s,7.5\n", cases[k].unit, cases[k].size);
+        CHECK(parse(&i, text, NULL, &err) == 0 && i.matrices[0].col.values[0] == cases[k].bytes,
+              "size %s of %s: %s", cases[k].unit, cases[k].size, err.text);
+        import_fini(&i);
+    }
+}
+
+static void test_mark(void)
+{
+    struct import i = {0};
+    struct err err = {0};
+    CHECK(parse(&i, "\xef\xbb\xbfsize (MB),0\n1,5\n",
+                "\xef\xbb\xbfrank,cpu_id,cpu_numa,memory_numa\n0,3,0,1\n", &err) == 0 &&
+              i.ranks[0].cpu == 3,
+          "a byte order mark before the data and the mapping: %s", err.text);
+    import_fini(&i);
+    CHECK(parse(&i, "size (MB),0\n1,5\n", "0,3,0,1\n7,0,0,0\n", &err) < 0, "a rank too many");
+    CHECK_STR(err.member, "mapping", "is of the mapping");
 }
 
 // Every prefix of a good table is refused or gives a whole matrix.
@@ -115,6 +180,8 @@ int main(void)
     test_csv();
     test_json();
     test_errors();
+    test_units();
+    test_mark();
     test_prefixes();
     return tap_done();
 }

@@ -74,6 +74,7 @@ static void refuses(void)
         "{\"rows\":{\"values\":[0.5]},\"cols\":{\"values\":[1]},\"cells\":[[{\"median\":1}]]}",
         "{\"rows\":{\"values\":[0]},\"cols\":{\"values\":[1]},\"cells\":[[{\"n\":3}]]}x",
         "{\"rows\":{\"values\":[0]},\"cols\":{\"values\":[1]},\"cells\":[[{\"median\":-1}]]}",
+        "{\"rows\":{\"values\":[0]},\"cols\":{\"values\":[1]},\"cells\":[[{\"median\":1e-300}]]}",
         "{\"rows\":{\"values\":[0]},\"cols\":{\"values\":[1]},\"cells\":[[{\"median\":\"1\"}]]}",
         "{\"rows\":{\"values\":[0]},\"cols\":{\"values\":[1]},\"cells\":[[{\"overlap\":2}]]}",
     };
