@@ -9,15 +9,26 @@
 #include "client/http.h"
 #include "client/print.h"
 
-// "0-2,5", or "-" for none. A text of any length: every second CPU of a large machine is no range.
-static void list_ids(const struct json *array, struct buf *out)
+// "0-2,5". A text of any length: every second CPU of a large machine is no range.
+static void write_ids(const int *ids, int n, struct buf *out)
 {
     enum { ID_ROOM = 12 }; // "-2147483648" or ",2147483647"
-    size_t room = (size_t)json_count(array) * ID_ROOM + 1;
-    CLEANUP_MEM int *ids = calloc((size_t)json_count(array) + 1, sizeof *ids);
+    size_t room = (size_t)n * ID_ROOM + 1;
     CLEANUP_MEM char *text = calloc(room, 1);
+    if (!text) {
+        buf_fail(out);
+        return;
+    }
+    str_from_ids(ids, n, text, room);
+    buf_str(out, text);
+}
+
+// Or "-" for none.
+static void list_ids(const struct json *array, struct buf *out)
+{
+    CLEANUP_MEM int *ids = calloc((size_t)json_count(array) + 1, sizeof *ids);
     int n = 0;
-    if (!ids || !text) {
+    if (!ids) {
         buf_fail(out);
         return;
     }
@@ -27,8 +38,9 @@ static void list_ids(const struct json *array, struct buf *out)
             ids[n++] = (int)i;
     }
     if (n)
-        str_from_ids(ids, n, text, room);
-    buf_str(out, n ? text : "-");
+        write_ids(ids, n, out);
+    else
+        buf_str(out, "-");
 }
 
 static void print_nodes(const struct json *topology, const struct cli *c)
@@ -66,23 +78,90 @@ static void print_nodes(const struct json *topology, const struct cli *c)
     grid_print(&g, c);
 }
 
-static void print_caches(const struct json *topology)
+static bool same_cache(const struct json *a, const struct json *b)
+{
+    static const char *const members[] = {"level", "bytes", "cpus_sharing"};
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (json_get_i64(a, members[i], 0) != json_get_i64(b, members[i], 0))
+            return false;
+    return true;
+}
+
+// "8 x 512 KiB, 2 CPUs each": of all caches that are like this one.
+static void print_cache(const struct json *caches, const struct json *like)
+{
+    char size[32];
+    int n = 0;
+    for (const struct json *k = json_first(caches); k; k = json_next(k))
+        n += same_cache(k, like);
+    print_bytes(size, sizeof size, json_get_number(like, "bytes", 0));
+    long long sharing = (long long)json_get_i64(like, "cpus_sharing", 0);
+    printf("%d x %s, %lld CPU%s each", n, size, sharing, sharing == 1 ? "" : "s");
+}
+
+// Of one level there may be several sizes, shared by different numbers of CPUs.
+static void print_caches(const struct json *caches)
 {
     for (int level = 1; level <= 5; level++) {
-        int n = 0;
-        double bytes = 0;
-        long long sharing = 0;
-        for (const struct json *k = json_first(json_get(topology, "caches")); k; k = json_next(k))
-            if (json_get_i64(k, "level", 0) == level) {
-                n++;
-                bytes = json_get_number(k, "bytes", 0);
-                sharing = json_get_i64(k, "cpus_sharing", 0);
-            }
+        bool any = false;
+        for (const struct json *k = json_first(caches); k; k = json_next(k)) {
+            const struct json *first = json_first(caches);
+            while (first != k && !same_cache(first, k))
+                first = json_next(first);
+            if (first != k || json_get_i64(k, "level", 0) != level)
+                continue;
+            printf(any ? "; " : "L%d: ", level);
+            print_cache(caches, k);
+            any = true;
+        }
+        if (any)
+            putchar('\n');
+    }
+}
+
+static void list_cpus(const struct json *cpus, int64_t kind, struct buf *out)
+{
+    CLEANUP_MEM int *ids = calloc((size_t)json_count(cpus) + 1, sizeof *ids);
+    int n = 0;
+    if (!ids) {
+        buf_fail(out);
+        return;
+    }
+    for (const struct json *k = json_first(cpus); k; k = json_next(k))
+        if (json_get_i64(k, "kind", -1) == kind)
+            ids[n++] = (int)json_get_i64(k, "cpu", -1);
+    write_ids(ids, n, out);
+}
+
+static void print_kinds(const struct json *topology)
+{
+    for (const struct json *k = json_first(json_get(topology, "kinds")); k; k = json_next(k)) {
+        CLEANUP_BUF struct buf cpus = BUF_INIT, type = BUF_INIT;
+        list_cpus(json_get(topology, "cpus"), json_get_i64(k, "kind", -1), &cpus);
+        print_safe(&type, json_get_text(k, "type", ""));
+        printf("cores of kind %lld: CPUs %s", (long long)json_get_i64(k, "kind", -1),
+               buf_text(&cpus));
+        if (type.len)
+            printf(", %s", buf_text(&type));
+        if (json_get_i64(k, "capacity", 0))
+            printf(", capacity %lld of 1024", (long long)json_get_i64(k, "capacity", 0));
+        if (json_get_i64(k, "max_mhz", 0))
+            printf(", up to %lld MHz", (long long)json_get_i64(k, "max_mhz", 0));
+        putchar('\n');
+    }
+}
+
+static void print_special(const struct json *topology)
+{
+    for (const struct json *n = json_first(json_get(topology, "nodes")); n; n = json_next(n)) {
         char size[32];
+        long long node = (long long)json_get_i64(n, "node", -1);
+        double bytes = json_get_number(n, "memory_side_cache_bytes", 0);
         print_bytes(size, sizeof size, bytes);
-        if (n)
-            printf("L%d: %d x %s, %lld CPU%s each\n", level, n, size, sharing,
-                   sharing == 1 ? "" : "s");
+        if (bytes > 0)
+            printf("node %lld is behind a memory-side cache of %s\n", node, size);
+        if (json_get_bool(n, "only_if_named", false))
+            printf("node %lld is measured only when --targets or --numa names it\n", node);
     }
 }
 
@@ -107,7 +186,9 @@ int cmd_topo(struct cli *c, const struct invocation *i, struct err *err)
     print_nodes(t, c);
     if (c->output == OUTPUT_TABLE) {
         putchar('\n');
-        print_caches(t);
+        print_caches(json_get(t, "caches"));
+        print_kinds(t);
+        print_special(t);
         if (!json_get_bool(t, "this_system", true))
             puts("\nThis topology is not of the machine that the daemon runs on: it can be shown, "
                  "not probed.");
@@ -217,7 +298,10 @@ static void add_blockers(struct grid *g, struct cli *c)
     if (http_json(c, "GET", "/v1/availability", NULL, &now, NULL) < 0)
         return;
     for (const struct json *b = json_first(json_get(now, "blockers")); b; b = json_next(b))
-        add_blocker(g, b, "numaprobe run --queue-s=3600");
+        add_blocker(g, b,
+                    strcmp(json_get_text(b, "kind", ""), "topology_not_live") == 0
+                        ? "" // waiting changes nothing
+                        : "numaprobe run --queue-s=3600");
     for (const struct json *b = json_first(json_get(now, "warnings")); b; b = json_next(b))
         add_blocker(g, b, "");
 }

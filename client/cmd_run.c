@@ -43,6 +43,12 @@ static const struct param flag_params[] = {
 };
 const struct param_table run_options = {flag_params, COUNT_OF(flag_params)};
 
+// Nothing that waiting or a setting of the daemon changes.
+static bool never_passes(const struct json *blocker)
+{
+    return strcmp(json_get_text(blocker, "kind", ""), "topology_not_live") == 0;
+}
+
 static int post(const struct cli *c, const struct spec *s, const struct run_flags *f, bool dry,
                 struct json **out, struct err *err)
 {
@@ -57,13 +63,16 @@ static int post(const struct cli *c, const struct spec *s, const struct run_flag
         return -1;
     if (r.status != 200 && r.status != 202) {
         CLEANUP_JSON struct json *problem = json_parse(buf_text(&r.body), r.body.len, NULL);
+        bool never = false;
         for (const struct json *b = json_first(json_get(problem, "blockers")); b;
              b = json_next(b)) {
             CLEANUP_BUF struct buf line = BUF_INIT;
+            never |= never_passes(b);
             print_safe(&line, json_get_text(b, "text", ""));
             fprintf(stderr, "numaprobe: in the way: %s\n", buf_text(&line));
         }
-        if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s)
+        if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s &&
+            !never)
             fputs("numaprobe: --queue-s=600 waits for the node; admission = warn of numaprobed "
                   "measures all the same and notes it\n",
                   stderr);

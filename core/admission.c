@@ -458,6 +458,9 @@ void admission_judge(struct admission *a, const struct admission_input *in)
     struct judge j = {in, a};
     *a = (struct admission){0};
     check_live(&j);
+    if (!in->topology->this_system)
+        return; // CPUs and nodes of the plan are numbers of another machine: all else would be
+                // untrue
     check_memory(&j);
     if (in->now)
         check_node_now(&j);

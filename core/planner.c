@@ -76,31 +76,71 @@ static enum choice read_choice(const char *text, int64_t *per_node)
     return PER_NODE;
 }
 
-// Which candidates become ranks: all, the first of each group, or the first N of each node.
+// How strong a core is, of those that can be compared.
+static int strength(const struct topology *t, const struct topo_cpu *c)
+{
+    return t->n_kinds > 1 && c->kind >= 0 ? t->kinds[c->kind].efficiency : 0;
+}
+
+// Marks `most` of the `n` candidates of a group: the strongest, and of equals the first.
+static void mark_strongest(const struct topology *t, const struct topo_cpu **group, int n,
+                           int64_t most, bool *taken)
+{
+    for (int64_t k = 0; k < most && k < n; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (!taken[i] && (best < 0 || strength(t, group[i]) > strength(t, group[best])))
+                best = i;
+        taken[best] = true;
+    }
+}
+
+static int refuse_few(const struct spec *s, int64_t want, int node, int there, struct err *err)
+{
+    const char *what = s->hyperthreads ? "CPUs" : "cores";
+    if (node < 0)
+        return err_set(err, ERR_INVALID, "ranks",
+                       "asks for %lld a node, but the CPUs of no node have %d %s for ranks",
+                       (long long)want, there, what);
+    return err_set(err, ERR_INVALID, "ranks",
+                   "asks for %lld a node, but node %d has %d %s for ranks", (long long)want, node,
+                   there, what);
+}
+
+// Of the first group in the list. Returns how many candidates it has; -1.
+static int choose_group(struct plan *p, const struct spec *s, const struct topology *t,
+                        const struct topo_cpu **list, int n, enum choice which, int64_t most,
+                        struct err *err)
+{
+    int size = 1;
+    while (size < n && list[size]->node == list[0]->node &&
+           (which != ONE_PER_LLC || list[size]->l3 == list[0]->l3))
+        size++;
+    if (which == PER_NODE && size < most)
+        return refuse_few(s, most, list[0]->node, size, err);
+    CLEANUP_MEM bool *taken = calloc((size_t)size, sizeof *taken);
+    if (!taken)
+        return err_set(err, ERR_NO_MEMORY, "ranks", "no memory for %d CPUs", size);
+    if (which != ALL_CORES)
+        mark_strongest(t, list, size, most, taken);
+    for (int i = 0; i < size; i++)
+        if ((which == ALL_CORES || taken[i]) && add_rank(p, list[i], err) < 0)
+            return -1;
+    return size;
+}
+
+// Which candidates become ranks: all, or of each group (a node, a last-level cache) the strongest.
 static int choose(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
 {
     int n;
     CLEANUP_MEM const struct topo_cpu **list = candidates(t, s->hyperthreads, &n, err);
     if (!list)
         return -1;
-    int64_t per_node = 1;
-    enum choice which = read_choice(s->ranks, &per_node);
-    int64_t in_group = 0;
-    for (int i = 0; i < n; i++) {
-        bool same = i > 0 && (which == ONE_PER_LLC ? list[i]->l3 == list[i - 1]->l3 &&
-                                                         list[i]->node == list[i - 1]->node
-                                                   : list[i]->node == list[i - 1]->node);
-        in_group = same ? in_group + 1 : 1;
-        int64_t most = which == ALL_CORES ? INT64_MAX : which == PER_NODE ? per_node : 1;
-        if (in_group <= most && add_rank(p, list[i], err) < 0)
+    int64_t most = 1;
+    enum choice which = read_choice(s->ranks, &most);
+    for (int i = 0, size; i < n; i += size)
+        if ((size = choose_group(p, s, t, list + i, n - i, which, most, err)) < 0)
             return -1;
-        bool last = i + 1 == n || list[i + 1]->node != list[i]->node;
-        if (which == PER_NODE && last && in_group < per_node)
-            return err_set(err, ERR_INVALID, "ranks",
-                           "asks for %lld a node, but node %d has %lld %s for ranks",
-                           (long long)per_node, list[i]->node, (long long)in_group,
-                           s->hyperthreads ? "CPUs" : "cores");
-    }
     if (!p->n_ranks)
         return err_set(err, ERR_INVALID, "ranks", "there is no CPU that this daemon may use");
     if (which == ONE_PER_LLC && list[0]->l3 < 0)
@@ -145,6 +185,18 @@ static bool is_target(const struct topo_node *n)
     return n && n->allowed && n->memory_bytes > 0;
 }
 
+// One that is taken without being named.
+static bool is_default_target(const struct topo_node *n)
+{
+    return is_target(n) && !topology_node_is_special(n);
+}
+
+static int no_target(const char *member, struct err *err)
+{
+    return err_set(err, ERR_INVALID, member,
+                   "no node has memory that this daemon may use without being named");
+}
+
 static int refuse_node(const struct topology *t, int os, const char *member, struct err *err)
 {
     const struct topo_node *node = topology_node(t, os);
@@ -176,7 +228,7 @@ static int nearest_target(const struct topology *t, int node)
     int from = topology_node_index(t, node), best = -1, best_distance = 0;
     for (int i = 0; i < t->n_nodes; i++) {
         int d = distance(t, from, i);
-        if (is_target(&t->nodes[i]) && (best < 0 || d < best_distance)) {
+        if (is_default_target(&t->nodes[i]) && (best < 0 || d < best_distance)) {
             best = t->nodes[i].os;
             best_distance = d;
         }
@@ -219,19 +271,28 @@ static int choose_ranks(struct plan *p, const struct spec *s, const struct topol
 
 static int place_local(struct plan *p, const struct topology *t, struct err *err)
 {
-    bool told = false;
+    bool noted = false;
+    int lost = 0, first = -1, node = -1; // CPUs of no node
     for (int i = 0; i < p->n_ranks; i++) {
         struct plan_rank *r = &p->ranks[i];
-        r->mem_node =
-            is_target(topology_node(t, r->cpu_node)) ? r->cpu_node : nearest_target(t, r->cpu_node);
+        r->mem_node = is_default_target(topology_node(t, r->cpu_node))
+                          ? r->cpu_node
+                          : nearest_target(t, r->cpu_node);
         if (r->mem_node < 0)
-            return err_set(err, ERR_INVALID, "numa", "no node has memory that this daemon may use");
-        if (r->mem_node != r->cpu_node && !told) {
+            return no_target("numa", err);
+        if (r->cpu_node < 0 && lost++ == 0) {
+            first = r->cpu;
+            node = r->mem_node;
+        }
+        if (r->mem_node != r->cpu_node && r->cpu_node >= 0 && !noted) {
             note(p, "CPU %d has no memory of its own: the nearest node that has some, %d, is used",
                  r->cpu, r->mem_node);
-            told = true;
+            noted = true;
         }
     }
+    if (lost)
+        note(p, "%d rank%s on CPUs of no NUMA node, such as CPU %d: memory of node %d is used",
+             lost, lost == 1 ? " is" : "s are", first, node);
     return 0;
 }
 
@@ -239,13 +300,31 @@ static int place_round_robin(struct plan *p, const struct topology *t, struct er
 {
     int targets[TOPOLOGY_NODES_MAX], n = 0;
     for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
-        if (is_target(&t->nodes[i]))
+        if (is_default_target(&t->nodes[i]))
             targets[n++] = t->nodes[i].os;
     if (!n)
-        return err_set(err, ERR_INVALID, "numa", "no node has memory that this daemon may use");
+        return no_target("numa", err);
     for (int i = 0; i < p->n_ranks; i++)
         p->ranks[i].mem_node = targets[i % n];
     return 0;
+}
+
+// Nodes that were left out of `numa=auto` or `targets=all`.
+static void note_special(struct plan *p, const struct topology *t, const char *member)
+{
+    int ids[TOPOLOGY_NODES_MAX] = {0}, n = 0;
+    char list[60];
+    const char *kind = "";
+    for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
+        if (is_target(&t->nodes[i]) && topology_node_is_special(&t->nodes[i])) {
+            ids[n++] = t->nodes[i].os;
+            kind = t->nodes[i].kind;
+        }
+    str_from_ids(ids, n, list, sizeof list);
+    if (n)
+        note(p, "node%s %s (memory of the kind %s) %s left out: name %s in %s to measure %s",
+             n == 1 ? "" : "s", list, kind, n == 1 ? "is" : "are", n == 1 ? "it" : "them", member,
+             n == 1 ? "it" : "them");
 }
 
 static int place_listed(struct plan *p, const struct spec *s, const struct topology *t,
@@ -270,8 +349,10 @@ static int place(struct plan *p, const struct spec *s, const struct topology *t,
 {
     if (strcmp(s->numa, "local") == 0)
         return place_local(p, t, err);
-    if (strcmp(s->numa, "auto") == 0)
+    if (strcmp(s->numa, "auto") == 0) {
+        note_special(p, t, "numa");
         return place_round_robin(p, t, err);
+    }
     return place_listed(p, s, t, err);
 }
 
@@ -333,6 +414,28 @@ static int note_sharing(struct plan *p, const struct topology *t, struct err *er
     return 0;
 }
 
+// Ranks on cores of different strength: their numbers differ by that.
+static void note_kinds(struct plan *p, const struct topology *t)
+{
+    int ranks[TOPOLOGY_KINDS_MAX] = {0}, first[TOPOLOGY_KINDS_MAX], kinds = 0;
+    char text[120] = "";
+    for (int i = 0; t->n_kinds > 1 && i < p->n_ranks; i++) {
+        int kind = topology_cpu(t, p->ranks[i].cpu)->kind;
+        if (kind >= 0 && ranks[kind]++ == 0) {
+            first[kind] = p->ranks[i].cpu;
+            kinds++;
+        }
+    }
+    for (int k = t->n_kinds - 1; kinds > 1 && k >= 0; k--) {
+        size_t used = strlen(text);
+        if (ranks[k])
+            snprintf(text + used, sizeof text - used, "%s%d of kind %d (CPU %d)", used ? ", " : "",
+                     ranks[k], k, first[k]);
+    }
+    if (kinds > 1)
+        note(p, "ranks are on %d kinds of cores, which differ in speed: %s", kinds, text);
+}
+
 // --- What benchmarks need besides ranks --------------------------------------------------------
 
 static int by_number(const void *a, const void *b)
@@ -351,8 +454,10 @@ static int find_targets(struct plan *p, const struct spec *s, const struct topol
         return 0;
     if (!all && str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
         return -1;
+    if (all)
+        note_special(p, t, "targets");
     for (int i = 0; all && i < t->n_nodes && p->n_targets < SPEC_TARGETS_MAX; i++)
-        if (is_target(&t->nodes[i]))
+        if (is_default_target(&t->nodes[i]))
             p->targets[p->n_targets++] = t->nodes[i].os;
     if (n)
         qsort(ids, (size_t)n, sizeof *ids, by_number);
@@ -362,7 +467,7 @@ static int find_targets(struct plan *p, const struct spec *s, const struct topol
         p->targets[p->n_targets++] = ids[i];
     }
     if (!p->n_targets)
-        return err_set(err, ERR_INVALID, "targets", "no node has memory that this daemon may use");
+        return no_target("targets", err);
     return 0;
 }
 
@@ -487,6 +592,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         find_targets(&made, s, t, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
         note_sharing(&made, t, err) < 0)
         return -1;
+    note_kinds(&made, t);
     count_bytes(&made, s, t);
     *p = made;
     made = (struct plan){0};

@@ -5,10 +5,12 @@
 
 #include <ctype.h>
 #include <hwloc.h>
+#include <hwloc/cpukinds.h>
 #include <hwloc/memattrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -17,6 +19,38 @@ static void topology_destroy(hwloc_topology_t *h)
 {
     if (*h)
         hwloc_topology_destroy(*h);
+}
+
+// A variable of hwloc's that names another machine; NULL: it does not.
+static const char *other_machine(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+// hwloc reads these variables too, but where it cannot understand one it says nothing and takes
+// this machine instead. 1: one of them was taken, 0: none is set, -1.
+static int take_environment(hwloc_topology_t h, struct err *err)
+{
+    const char *xml = other_machine("HWLOC_XMLFILE"), *root = other_machine("HWLOC_FSROOT"),
+               *synthetic = other_machine("HWLOC_SYNTHETIC");
+    char path[512];
+    if (xml && hwloc_topology_set_xml(h, xml) < 0)
+        return err_set(err, ERR_INVALID, "topology", "HWLOC_XMLFILE: hwloc cannot read %.100s",
+                       xml);
+    if (!xml && synthetic && hwloc_topology_set_synthetic(h, synthetic) < 0)
+        return err_set(err, ERR_INVALID, "topology",
+                       "HWLOC_SYNTHETIC: hwloc does not understand \"%.100s\" (lstopo -i \"...\" "
+                       "tries a description)",
+                       synthetic);
+    if (xml || synthetic || !root)
+        return xml || synthetic;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu", root);
+    if (access(path, R_OK | X_OK) < 0)
+        return err_set(err, ERR_INVALID, "topology",
+                       "HWLOC_FSROOT: there is no readable sys/devices/system/cpu below %.100s",
+                       root);
+    return 1;
 }
 
 // `xml` NULL: what the environment says, else this machine.
@@ -35,10 +69,18 @@ static int load(hwloc_topology_t *out, const char *xml, struct err *err)
     hwloc_topology_set_io_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(h, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_icache_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(h, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    int other = xml ? 1 : take_environment(h, err);
+    if (other < 0)
+        return -1;
     if (xml && hwloc_topology_set_xmlbuffer(h, xml, (int)strlen(xml) + 1) < 0)
         return err_set(err, ERR_INTERNAL, "topology", "hwloc cannot read the stored topology");
     if (hwloc_topology_load(h) < 0)
         return err_sys(err, "hwloc cannot read the topology");
+    if (other && hwloc_topology_is_thissystem(h) && !other_machine("HWLOC_THISSYSTEM"))
+        return err_set(err, ERR_INVALID, "topology",
+                       "HWLOC_XMLFILE, HWLOC_SYNTHETIC or HWLOC_FSROOT is set, but hwloc read this "
+                       "machine (HWLOC_COMPONENTS?)");
     *out = steal_ptr(&h);
     return 0;
 }
@@ -85,9 +127,9 @@ static void read_caches(hwloc_topology_t h, struct topology *t)
 // The kernel's own word, where the topology was read from a /sys.
 static bool kernel_says_cpuless(hwloc_obj_t node)
 {
-    const char *root = getenv("HWLOC_FSROOT");
+    const char *root = other_machine("HWLOC_FSROOT");
     char path[512], map[4096];
-    if (getenv("HWLOC_XMLFILE") || getenv("HWLOC_SYNTHETIC"))
+    if (other_machine("HWLOC_XMLFILE") || other_machine("HWLOC_SYNTHETIC"))
         return false;
     snprintf(path, sizeof path, "%s/sys/devices/system/node/node%u/cpumap", root ? root : "",
              node->os_index);
@@ -156,9 +198,60 @@ static void read_cpus(hwloc_topology_t h, struct topology *t)
                               .package = package ? (int)package->logical_index : 0,
                               .node = local_node(h, pu),
                               .l3 = last_level_cache(t, pu),
+                              .kind = -1,
                               .allowed = hwloc_bitmap_isset(allowed, pu->os_index)};
     }
     qsort(t->cpus, (size_t)t->n_cpus, sizeof *t->cpus, by_cpu);
+}
+
+static int number_of(const struct hwloc_info_s *infos, unsigned n, const char *name)
+{
+    int64_t v;
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(infos[i].name, name) == 0 && str_to_i64(infos[i].value, &v) && v > 0 &&
+            v <= INT32_MAX)
+            return (int)v;
+    return 0;
+}
+
+static const char *text_of(const struct hwloc_info_s *infos, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(infos[i].name, name) == 0)
+            return infos[i].value;
+    return "";
+}
+
+// hwloc sorts kinds from the weakest to the strongest where it can compare them.
+static void read_kinds(hwloc_topology_t h, struct topology *t)
+{
+    int n = hwloc_cpukinds_get_nr(h, 0);
+    hwloc_bitmap_t set = n > 1 && n <= TOPOLOGY_KINDS_MAX ? hwloc_bitmap_alloc() : NULL;
+    for (int k = 0; set && k < n; k++) {
+        struct hwloc_info_s *infos = NULL;
+        struct topo_kind *kind = &t->kinds[k];
+        unsigned n_infos = 0;
+        if (hwloc_cpukinds_get_info(h, (unsigned)k, set, &kind->efficiency, &n_infos, &infos, 0) <
+            0)
+            break;
+        kind->capacity = number_of(infos, n_infos, "LinuxCapacity");
+        kind->max_mhz = number_of(infos, n_infos, "FrequencyMaxMHz");
+        snprintf(kind->type, sizeof kind->type, "%s", text_of(infos, n_infos, "CoreType"));
+        for (int i = 0; i < t->n_cpus; i++)
+            if (hwloc_bitmap_isset(set, (unsigned)t->cpus[i].os))
+                t->cpus[i].kind = k;
+        t->n_kinds = k + 1;
+    }
+    hwloc_bitmap_free(set);
+}
+
+// What the memory of a node is read through, when it is DRAM in front of something slower.
+static int64_t cache_before(hwloc_obj_t node)
+{
+    int64_t bytes = 0;
+    for (hwloc_obj_t o = node->parent; o && o->type == HWLOC_OBJ_MEMCACHE; o = o->parent)
+        bytes += (int64_t)o->attr->cache.size;
+    return bytes;
 }
 
 static int by_node(const void *a, const void *b)
@@ -175,6 +268,7 @@ static void read_nodes(hwloc_topology_t h, struct topology *t)
         *node = (struct topo_node){.os = (int)n->os_index,
                                    .logical = (int)n->logical_index,
                                    .memory_bytes = (int64_t)n->attr->numanode.local_memory,
+                                   .cache_bytes = cache_before(n),
                                    .allowed = hwloc_bitmap_isset(allowed, n->os_index)};
         snprintf(node->kind, sizeof node->kind, "%s",
                  n->subtype && *n->subtype ? n->subtype : "dram");
@@ -214,10 +308,10 @@ static void read_identity(hwloc_topology_t h, struct topology *t)
         model = hwloc_obj_get_info_by_name(hwloc_get_root_obj(h), "CPUModel");
     snprintf(t->cpu_model, sizeof t->cpu_model, "%s", model ? model : "unknown");
     t->this_system = hwloc_topology_is_thissystem(h);
-    const char *source = getenv("HWLOC_XMLFILE")     ? "xml"
-                         : getenv("HWLOC_SYNTHETIC") ? "synthetic"
-                         : getenv("HWLOC_FSROOT")    ? "recorded"
-                                                     : "linux";
+    const char *source = other_machine("HWLOC_XMLFILE")     ? "xml"
+                         : other_machine("HWLOC_SYNTHETIC") ? "synthetic"
+                         : other_machine("HWLOC_FSROOT")    ? "recorded"
+                                                            : "linux";
     snprintf(t->source, sizeof t->source, "%s", source);
 }
 
@@ -243,6 +337,7 @@ static int read_arrays(hwloc_topology_t h, bool stored, struct topology *t, stru
     if (!stored) // the kernel of today knows nothing of a stored machine
         mark_cpuless(h);
     read_cpus(h, t);
+    read_kinds(h, t);
     read_nodes(h, t);
     read_identity(h, t);
     return read_distances(h, t, err);

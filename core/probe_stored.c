@@ -121,7 +121,8 @@ static bool sensible_cpus(const struct shared *s)
     for (int i = 0; i < t->n_cpus; i++) {
         const struct topo_cpu *c = &s->cpus[i];
         if (c->os < 0 || (i && c->os <= c[-1].os) || c->core < 0 || c->thread < 0 ||
-            c->package < 0 || c->node < -1 || c->l3 < -1 || c->l3 >= t->n_caches)
+            c->package < 0 || c->node < -1 || c->l3 < -1 || c->l3 >= t->n_caches || c->kind < -1 ||
+            c->kind >= t->n_kinds)
             return false;
     }
     return t->n_cpus > 0;
@@ -134,9 +135,14 @@ static bool sensible(const struct shared *s)
         return false;
     if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || !fits(t) || !sensible_cpus(s))
         return false;
+    if (t->n_kinds < 0 || t->n_kinds > TOPOLOGY_KINDS_MAX)
+        return false;
+    for (int i = 0; i < t->n_kinds; i++)
+        if (!memchr(t->kinds[i].type, '\0', sizeof t->kinds[i].type))
+            return false;
     for (int i = 0; i < t->n_nodes; i++)
         if (s->nodes[i].os < 0 || (i && s->nodes[i].os <= s->nodes[i - 1].os) ||
-            s->nodes[i].memory_bytes < 0 ||
+            s->nodes[i].memory_bytes < 0 || s->nodes[i].cache_bytes < 0 ||
             !memchr(s->nodes[i].kind, '\0', sizeof s->nodes[i].kind))
             return false;
     for (int i = 0; i < t->n_caches; i++)

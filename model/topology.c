@@ -2,6 +2,7 @@
 #include "model/topology.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void topology_fini(struct topology *t)
 {
@@ -32,6 +33,18 @@ const struct topo_node *topology_node(const struct topology *t, int os)
 {
     int i = topology_node_index(t, os);
     return i < 0 ? NULL : &t->nodes[i];
+}
+
+// What hwloc calls nodes whose memory is not simply there to be used: a GPU's is the GPU job's, NVM
+// wears by being written, and SPM is set aside by the firmware for who asks for it. HBM and CXL
+// memory are the machine's own.
+bool topology_node_is_special(const struct topo_node *n)
+{
+    static const char *const kinds[] = {"gpumemory", "nvm", "cxl-nvm", "spm", "cxl-spm"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(n->kind, kinds[i]) == 0)
+            return true;
+    return false;
 }
 
 const char *const pair_class_names[PAIR_CLASSES] = {"siblings", "same L3", "same node",
@@ -88,6 +101,14 @@ int64_t topology_llc_total(const struct topology *t)
     return sum;
 }
 
+static void write_number(struct jsonw *w, const char *key, int64_t n, bool known)
+{
+    if (known)
+        jsonw_i64(w, key, n);
+    else
+        jsonw_null(w, key);
+}
+
 static void write_cpus(const struct topology *t, struct jsonw *w)
 {
     jsonw_array(w, "cpus");
@@ -98,14 +119,9 @@ static void write_cpus(const struct topology *t, struct jsonw *w)
         jsonw_i64(w, "core", c->core);
         jsonw_i64(w, "thread", c->thread);
         jsonw_i64(w, "package", c->package);
-        if (c->node >= 0)
-            jsonw_i64(w, "node", c->node);
-        else
-            jsonw_null(w, "node");
-        if (c->l3 >= 0)
-            jsonw_i64(w, "llc", c->l3);
-        else
-            jsonw_null(w, "llc");
+        write_number(w, "node", c->node, c->node >= 0);
+        write_number(w, "llc", c->l3, c->l3 >= 0);
+        write_number(w, "kind", c->kind, c->kind >= 0);
         jsonw_bool(w, "allowed", c->allowed);
         jsonw_end(w);
     }
@@ -131,6 +147,8 @@ static void write_nodes(const struct topology *t, struct jsonw *w)
         jsonw_i64(w, "logical", n->logical);
         jsonw_text(w, "kind", n->kind);
         jsonw_i64(w, "memory_bytes", n->memory_bytes);
+        jsonw_i64(w, "memory_side_cache_bytes", n->cache_bytes);
+        jsonw_bool(w, "only_if_named", topology_node_is_special(n));
         jsonw_bool(w, "allowed", n->allowed);
         write_node_cpus(t, n->os, w);
         jsonw_array(w, "distances");
@@ -158,6 +176,22 @@ static void write_caches(const struct topology *t, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_kinds(const struct topology *t, struct jsonw *w)
+{
+    jsonw_array(w, "kinds");
+    for (int i = 0; i < t->n_kinds; i++) {
+        const struct topo_kind *k = &t->kinds[i];
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "kind", i);
+        write_number(w, "efficiency", k->efficiency, k->efficiency >= 0);
+        write_number(w, "capacity", k->capacity, k->capacity > 0);
+        write_number(w, "max_mhz", k->max_mhz, k->max_mhz > 0);
+        jsonw_text(w, "type", *k->type ? k->type : NULL);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 void topology_write_json(const struct topology *t, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -170,5 +204,6 @@ void topology_write_json(const struct topology *t, struct jsonw *w, const char *
     write_nodes(t, w);
     write_cpus(t, w);
     write_caches(t, w);
+    write_kinds(t, w);
     jsonw_end(w);
 }

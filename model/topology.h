@@ -10,6 +10,7 @@ enum {
     TOPOLOGY_CPUS_MAX = 4096,
     TOPOLOGY_NODES_MAX = 256,
     TOPOLOGY_CACHES_MAX = 4096 * 4,
+    TOPOLOGY_KINDS_MAX = 16, // of cores; a machine of today has five at most
 };
 
 struct topo_cpu {
@@ -19,6 +20,7 @@ struct topo_cpu {
     int package;  // index
     int node;     // NUMA node (os) it is local to; -1 none
     int l3;       // index into caches[] of its last-level cache; -1 none
+    int kind;     // index into kinds[]; -1: all cores are alike, or it is not known
     bool allowed; // in the cpuset of this process
 };
 
@@ -29,6 +31,15 @@ struct topo_node {
     int n_cpus;           // 0: a node without CPUs (a target, never an initiator)
     bool allowed;         // in the mems of this process
     char kind[16];        // "dram", "hbm", "cxl", "nvm"… if the machine says; else "dram"
+    int64_t cache_bytes;  // of a memory-side cache in front of it; 0: none
+};
+
+// Of cores, the weakest first where hwloc can compare them.
+struct topo_kind {
+    int efficiency; // 0, 1, …: the higher the stronger; -1: cannot be compared
+    int capacity;   // as Linux tells the scheduler, at most 1024; 0: not known
+    int max_mhz;    // 0: not known
+    char type[24];  // "IntelAtom", "IntelCore"; "": not known
 };
 
 struct topo_cache {
@@ -44,9 +55,11 @@ struct topology {
     struct topo_cpu *cpus;     // ascending os; owned
     struct topo_node *nodes;   // ascending os; owned
     struct topo_cache *caches; // owned
-    int *distance;             // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
-    int line_bytes;            // of the machine
-    bool this_system;          // false: from an XML file, a synthetic text or a recorded /sys
+    int n_kinds;               // 0: cores are alike, or it is not known
+    struct topo_kind kinds[TOPOLOGY_KINDS_MAX];
+    int *distance;    // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
+    int line_bytes;   // of the machine
+    bool this_system; // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
     char source[24]; // "linux", "xml", "synthetic", "recorded", "stored"
 };
@@ -54,7 +67,9 @@ struct topology {
 void topology_fini(struct topology *t);
 const struct topo_cpu *topology_cpu(const struct topology *t, int os);   // NULL: none
 const struct topo_node *topology_node(const struct topology *t, int os); // NULL: none
-int topology_node_index(const struct topology *t, int os);               // -1: none
+// Memory that is measured only when its node is named: see docs/METHOD.md, "Kinds of memory".
+bool topology_node_is_special(const struct topo_node *n);
+int topology_node_index(const struct topology *t, int os); // -1: none
 int64_t topology_cache_bytes(const struct topology *t,
                              int level);              // the smallest of that level; 0: none
 int64_t topology_llc_bytes(const struct topology *t); // of one last-level cache; 0 unknown

@@ -11,7 +11,7 @@ import time
 import pytest
 import yaml
 
-from conftest import ROOT
+from conftest import ROOT, build_dir
 
 SYNTHETIC = "NUMANode:2 L3Cache:1 Core:2 PU:2"
 
@@ -163,7 +163,32 @@ def test_synthetic_topology(make_daemon):
     assert len(topology["nodes"]) == 2 and topology["this_system"] is False
     assert daemon.get("/v1/topology.xml").body.lstrip().startswith(b"<?xml")
     refused = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1"})
-    assert refused.status == 409 and refused.json["blockers"]
+    assert refused.status == 409 and [b["kind"] for b in refused.json["blockers"]] == ["topology_not_live"]
+
+
+def test_another_machine_gives_no_untrue_hints(make_daemon):
+    """Its CPUs were not taken out of our cpuset, and neither waiting nor a setting helps."""
+    daemon = make_daemon(env={"HWLOC_SYNTHETIC": "pack:4 [numa(memory=4294967296)] core:8 pu:2",
+                              "NUMAPROBED_ADMISSION": "refuse"})
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"unix:{daemon.socket}"}
+    for command in (["run", "--size=1", "--quick"], ["doctor"]):
+        done = subprocess.run([build_dir() / "client" / "numaprobe", *command], capture_output=True, text=True,
+                              env=environment, timeout=60)
+        said = done.stdout + done.stderr
+        assert "not of this machine" in said, said
+        assert "cpuset" not in said and "queue-s" not in said and "measures all the same" not in said, said
+
+
+@pytest.mark.parametrize("name, value", [
+    ("HWLOC_SYNTHETIC", "pack:2 [numa(memory=256GB)] numa:4(memory=64GB) core:2"), ("HWLOC_SYNTHETIC", "garbage"),
+    ("HWLOC_XMLFILE", "/nonexistent/machine.xml"), ("HWLOC_XMLFILE", "/etc/passwd"),
+    ("HWLOC_FSROOT", "/nonexistent"), ("HWLOC_FSROOT", "/etc")])
+def test_another_machine_that_cannot_be_read(numaprobed, tmp_path, name, value):
+    """No start, rather than this machine under another's name."""
+    done = subprocess.run([str(numaprobed), "--listen=127.0.0.1:0", f"--state-dir={tmp_path}/state",
+                           f"--run-dir={tmp_path}/run"], env={"PATH": os.environ["PATH"], name: value},
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode and name in done.stderr, done
 
 
 @pytest.mark.parametrize("name,nodes", [("64amd64-4s2n4ca2co", 8), ("20em64t-hybrid-1p6c2t+2ca4co1t", 1),

@@ -18,6 +18,7 @@
 #include "core/planner.h"
 #include "core/probe.h"
 #include "tests/unit/core/dir.h"
+#include "tests/unit/core/hybrid_xml.h"
 #include "tests/unit/core/memory_only.h"
 #include "tests/unit/core/recorded.h"
 #include "tests/unit/tap.h"
@@ -774,6 +775,74 @@ static void stored_topology(void)
           "and what brings hwloc down is too: %s", err.text);
 }
 
+// Kinds of cores, a memory-side cache and special memory come through XML.
+static void stored_topology_of_kinds(void)
+{
+    struct topology t CLEANUP(topology_fini) = {0};
+    struct err err = {0};
+    CHECK(probe_topology_stored(&t, hybrid_xml, &err) == 0, "XML with kinds is read: %s", err.text);
+    if (t.n_cpus != 4 || t.n_nodes != 2 || t.n_kinds != 2) {
+        CHECK(false, "%d CPUs, %d nodes, %d kinds", t.n_cpus, t.n_nodes, t.n_kinds);
+        return;
+    }
+    CHECK(t.cpus[0].kind == 0 && t.cpus[1].kind == 1 && t.cpus[2].kind == 0 && t.cpus[3].kind == 1,
+          "each CPU has its kind");
+    CHECK(t.kinds[1].efficiency > t.kinds[0].efficiency && t.kinds[1].max_mhz == 5000 &&
+              !strcmp(t.kinds[0].type, "IntelAtom"),
+          "and each kind what is known of it");
+    CHECK(t.nodes[0].cache_bytes == 256 << 20 && t.nodes[1].cache_bytes == 0,
+          "node 0 is behind a memory-side cache");
+    CHECK(!strcmp(t.nodes[1].kind, "gpumemory") && topology_node_is_special(&t.nodes[1]) &&
+              !topology_node_is_special(&t.nodes[0]),
+          "node 1 is a GPU's");
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    topology_write_json(&t, &w, NULL);
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&text), text.len, &err);
+    const struct json *node = json_first(json_get(j, "nodes"));
+    const struct json *kind = json_first(json_get(j, "kinds"));
+    CHECK(json_get_i64(json_next(json_first(json_get(j, "cpus"))), "kind", -1) == 1 &&
+              json_get_i64(json_next(kind), "max_mhz", 0) == 5000 &&
+              json_is_null(json_get(kind, "capacity")) &&
+              json_get_i64(node, "memory_side_cache_bytes", 0) == 256 << 20 &&
+              json_get_bool(json_next(node), "only_if_named", false),
+          "and JSON says so");
+}
+
+// hwloc takes this machine where it cannot understand which other one is meant.
+static void another_machine_that_cannot_be_read(void)
+{
+    static const struct {
+        const char *name, *value, *says; // NULL: this machine, and rightly so
+    } cases[] = {
+        {"HWLOC_SYNTHETIC", "pack:2 [numa(memory=256GB)] numa:4(memory=64GB) core:4",
+         "does not underst"},
+        {"HWLOC_SYNTHETIC", "garbage", "HWLOC_SYNTHETIC: hwloc does not understand \"garbage\""},
+        {"HWLOC_SYNTHETIC", "pack:2 core:", "does not underst"},
+        {"HWLOC_SYNTHETIC", " ", "does not underst"},
+        {"HWLOC_SYNTHETIC", "", NULL},
+        {"HWLOC_XMLFILE", "/nonexistent.xml", "hwloc cannot read"},
+        {"HWLOC_XMLFILE", "/etc/passwd", "hwloc cannot read"},
+        {"HWLOC_XMLFILE", "/", "hwloc cannot read"},
+        {"HWLOC_XMLFILE", "", NULL},
+        {"HWLOC_FSROOT", "/nonexistent", "HWLOC_FSROOT: there is no readable sys"},
+        {"HWLOC_FSROOT", "/etc", "HWLOC_FSROOT: there is no readable sys"},
+        {"HWLOC_FSROOT", "/etc/passwd", "HWLOC_FSROOT: there is no readable sys"},
+        {"HWLOC_FSROOT", "", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct topology t CLEANUP(topology_fini) = {0};
+        struct err err = {0};
+        CLEANUP_MEM char *xml = NULL;
+        setenv(cases[i].name, cases[i].value, 1);
+        int rc = probe_machine(&t, &xml, &err);
+        unsetenv(cases[i].name);
+        CHECK(cases[i].says ? rc < 0 && strstr(err.text, cases[i].says)
+                            : rc == 0 && t.this_system && !strcmp(t.source, "linux"),
+              "%s=\"%s\": %s", cases[i].name, cases[i].value, err.text);
+    }
+}
+
 static long largest_child_kib(void)
 {
     struct rusage u;
@@ -825,6 +894,8 @@ int main(void)
     documented();
     suspicion();
     stored_topology();
+    stored_topology_of_kinds();
+    another_machine_that_cannot_be_read();
     stored_topology_of_huge_indexes();
     return tap_done();
 }

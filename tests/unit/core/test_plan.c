@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/probe.h"
+#include "tests/unit/core/hybrid_xml.h"
 #include "tests/unit/core/memory_only.h"
 #include "tests/unit/tap.h"
 
@@ -98,8 +99,73 @@ static void many_loaders(void)
           "255 loaders, %d in the list: ... %s", n, p.load_cpus + strlen(p.load_cpus) / 10 * 9);
 }
 
+static bool notes(const struct topology *t, const char *request, const char *says)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    bool found = false;
+    if (make(&p, t, request, &err) < 0)
+        printf("# %s\n", err.text);
+    for (int i = 0; i < p.n_notes; i++)
+        found |= strstr(p.notes[i], says) != NULL;
+    return found;
+}
+
+// Strong and weak cores, and a node with a GPU's memory.
+static void hybrid(void)
+{
+    struct topology t CLEANUP(topology_fini) = {0};
+    struct err err = {0};
+    CHECK(probe_topology_stored(&t, hybrid_xml, &err) == 0, "read: %s", err.text);
+    expect(&t, "{\"benchmark\":\"latency\",\"ranks\":\"one-per-numa\",\"size\":64}",
+           "1/0 3/0 targets  load  MiB 64 0");
+    expect(&t, "{\"benchmark\":\"latency\",\"ranks\":1,\"size\":64}",
+           "1/0 3/0 targets  load  MiB 64 0");
+    expect(&t, "{\"benchmark\":\"latency\",\"size\":64}",
+           "0/0 1/0 2/0 3/0 targets  load  MiB 64 0");
+    CHECK(notes(&t, "{\"benchmark\":\"latency\"}",
+                "ranks are on 2 kinds of cores, which differ in speed: 2 of kind 1 (CPU 1), 2 of "
+                "kind 0 "
+                "(CPU 0)"),
+          "a selection that mixes kinds is noted");
+    CHECK(!notes(&t, "{\"benchmark\":\"latency\",\"ranks\":1}", "kinds"),
+          "one that does not is not");
+    expect(&t, "{\"benchmark\":\"latency\",\"numa\":\"auto\",\"size\":64}",
+           "0/0 1/0 2/0 3/0 targets  load  MiB 64 0");
+    expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/0 targets 0 load  MiB 0 64");
+    CHECK(notes(&t, "{\"benchmark\":\"matrix\"}",
+                "node 1 (memory of the kind gpumemory) is left out: name it in targets to measure "
+                "it") &&
+              notes(&t, "{\"benchmark\":\"latency\",\"numa\":\"auto\"}", "in numa to measure"),
+          "a GPU's memory is left out, and a note says so");
+    expect(&t, "{\"benchmark\":\"matrix\",\"targets\":\"1\"}", "1/0 3/0 targets 1 load  MiB 0 64");
+    expect(&t, "{\"benchmark\":\"latency\",\"cpus\":\"1\",\"numa\":\"1\",\"size\":64}",
+           "1/1 targets  load  MiB 64 0");
+    static const char *const ours[] = {"hbm", "mcdram", "cxl-dram", "cxl", "dram"};
+    for (size_t i = 0; i < COUNT_OF(ours); i++) {
+        snprintf(t.nodes[1].kind, sizeof t.nodes[1].kind, "%s", ours[i]);
+        expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/1 targets 0-1 load  MiB 0 64");
+    }
+    snprintf(t.nodes[0].kind, sizeof t.nodes[0].kind, "nvm");
+    snprintf(t.nodes[1].kind, sizeof t.nodes[1].kind, "spm");
+    refuse(&t, "{\"benchmark\":\"matrix\"}", "numa", "without being named");
+}
+
+static void lost_cpus(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(machine);
+    for (int i = 8; i < t.n_cpus; i++)
+        t.cpus[i].node = -1;
+    CHECK(notes(&t, "{\"benchmark\":\"latency\"}",
+                "4 ranks are on CPUs of no NUMA node, such as CPU 8: memory of node 0 is used"),
+          "CPUs of no node are noted, with their number");
+    refuse(&t, "{\"benchmark\":\"latency\",\"ranks\":5}", "ranks", "CPUs of no node have 4 cores");
+}
+
 int main(void)
 {
+    hybrid();
+    lost_cpus();
     struct topology t CLEANUP(topology_fini) = synthetic(machine);
     expect(&t, "{\"benchmark\":\"matrix\"}", "0/0 8/1 targets 0-1 load  MiB 0 128");
     expect(&t, "{\"benchmark\":\"matrix\",\"targets\":\"1\",\"ranks\":\"one-per-l3\"}",
