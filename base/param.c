@@ -480,14 +480,12 @@ static int read_setting(char *line, param_set_fn *set, void *ctx, struct err *er
     return set(ctx, trim(text), trim(equals + 1), err);
 }
 
-int param_read_file(FILE *f, const char *path, param_set_fn *set, void *ctx, struct err *err)
+int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err *err)
 {
-    char line[PARAM_LINE_MAX + 1];
-    for (int number = 1;; number++) {
-        int more = next_line(f, line, err);
-        if (more == 0)
-            return 0;
-        if (more < 0 || read_setting(line, set, ctx, err) < 0)
-            return err_prefix(err, "%s:%d", path, number);
-    }
+    char text[PARAM_LINE_MAX + 1];
+    int more = 1;
+    for (*line = 1; (more = next_line(f, text, err)) > 0; ++*line)
+        if (read_setting(text, set, ctx, err) < 0)
+            return -1;
+    return more;
 }

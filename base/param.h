@@ -66,11 +66,11 @@ void param_print_file(const struct param_table *t, const void *object, const voi
 
 // Reads such a file to its end and calls `set` for each setting; -1 of it ends that. A file that
 // cannot be read (a directory, an I/O error in the middle), a line of more than PARAM_LINE_MAX
-// bytes and what is no text are errors too: what was read before them is no configuration. Errors
-// begin with the path and the number of the line.
+// bytes and what is no text are errors too: what was read before them is no configuration. *line:
+// the one at fault.
 enum { PARAM_LINE_MAX = 510 };
 typedef int param_set_fn(void *ctx, const char *name, const char *value, struct err *err);
-int param_read_file(FILE *f, const char *path, param_set_fn *set, void *ctx, struct err *err);
+int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err *err);
 
 // A table and the object that it describes.
 struct param_target {

@@ -26,8 +26,12 @@ static int read_file(struct cli *c, const char *path, struct err *err)
     CLEANUP_FILE FILE *f = fopen(path, "re");
     if (!f && (errno == ENOENT || errno == ENOTDIR || access(path, F_OK) < 0))
         return 0;
-    return f ? param_read_file(f, path, set_from_file, c, err)
-             : err_sys(err, "cannot read %s", path);
+    if (!f)
+        return err_sys(err, "cannot read %s", path);
+    int line;
+    return param_read_file(f, set_from_file, c, &line, err) < 0
+               ? err_prefix(err, "%s, line %d", path, line)
+               : 0;
 }
 
 static int read_environment(struct cli *c, struct err *err)

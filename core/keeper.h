@@ -16,7 +16,7 @@ enum {
     KEEPER_REFUTED_MOST = 3,
     KEEPER_REFUTED_MS = 600000,
     KEEPER_BACKUP_MAX_S = 1800, // 10 GB at 6 MB/s, read and written on a disk that others use
-    KEEPER_HELD_MS = 3600000, // until it is asked again whether runs kept back may go
+    KEEPER_HELD_MS = 3600000,   // until it is asked again whether runs kept back may go
     KEEPER_FINDINGS = 6,
 };
 

@@ -28,29 +28,31 @@ static const char *other_machine(const char *name)
     return value && *value ? value : NULL;
 }
 
+static int refuse_other(const char *name, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "topology",
+                   strcmp(name, "HWLOC_SYNTHETIC") == 0
+                       ? "%s: hwloc does not understand \"%.100s\""
+                       : "%s: hwloc cannot read a machine from %.100s",
+                   name, getenv(name));
+}
+
 // hwloc reads these variables too, but where it cannot understand one it says nothing and takes
-// this machine instead. 1: one of them was taken, 0: none is set, -1.
-static int take_environment(hwloc_topology_t h, struct err *err)
+// this machine instead. *name: of the one that was taken; NULL: none is set.
+static int take_environment(hwloc_topology_t h, const char **name, struct err *err)
 {
     const char *xml = other_machine("HWLOC_XMLFILE"), *root = other_machine("HWLOC_FSROOT"),
                *synthetic = other_machine("HWLOC_SYNTHETIC");
     char path[512];
-    if (xml && hwloc_topology_set_xml(h, xml) < 0)
-        return err_set(err, ERR_INVALID, "topology", "HWLOC_XMLFILE: hwloc cannot read %.100s",
-                       xml);
-    if (!xml && synthetic && hwloc_topology_set_synthetic(h, synthetic) < 0)
-        return err_set(err, ERR_INVALID, "topology",
-                       "HWLOC_SYNTHETIC: hwloc does not understand \"%.100s\" (lstopo -i \"...\" "
-                       "tries a description)",
-                       synthetic);
-    if (xml || synthetic || !root)
-        return xml || synthetic;
-    snprintf(path, sizeof path, "%s/sys/devices/system/cpu", root);
-    if (access(path, R_OK | X_OK) < 0)
-        return err_set(err, ERR_INVALID, "topology",
-                       "HWLOC_FSROOT: there is no readable sys/devices/system/cpu below %.100s",
-                       root);
-    return 1;
+    *name = xml ? "HWLOC_XMLFILE" : synthetic ? "HWLOC_SYNTHETIC" : root ? "HWLOC_FSROOT" : NULL;
+    int rc = 0;
+    if (xml)
+        rc = hwloc_topology_set_xml(h, xml);
+    else if (synthetic)
+        rc = hwloc_topology_set_synthetic(h, synthetic);
+    else if (root && snprintf(path, sizeof path, "%s/sys/devices/system/cpu", root) > 0)
+        rc = access(path, R_OK | X_OK);
+    return rc < 0 ? refuse_other(*name, err) : 0;
 }
 
 // `xml` NULL: what the environment says, else this machine.
@@ -70,17 +72,15 @@ static int load(hwloc_topology_t *out, const char *xml, struct err *err)
     hwloc_topology_set_type_filter(h, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_icache_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(h, HWLOC_OBJ_MEMCACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    int other = xml ? 1 : take_environment(h, err);
-    if (other < 0)
+    const char *other = NULL;
+    if (!xml && take_environment(h, &other, err) < 0)
         return -1;
     if (xml && hwloc_topology_set_xmlbuffer(h, xml, (int)strlen(xml) + 1) < 0)
         return err_set(err, ERR_INTERNAL, "topology", "hwloc cannot read the stored topology");
     if (hwloc_topology_load(h) < 0)
-        return err_sys(err, "hwloc cannot read the topology");
+        return other ? refuse_other(other, err) : err_sys(err, "hwloc cannot read the topology");
     if (other && hwloc_topology_is_thissystem(h) && !other_machine("HWLOC_THISSYSTEM"))
-        return err_set(err, ERR_INVALID, "topology",
-                       "HWLOC_XMLFILE, HWLOC_SYNTHETIC or HWLOC_FSROOT is set, but hwloc read this "
-                       "machine (HWLOC_COMPONENTS?)");
+        return refuse_other(other, err);
     *out = steal_ptr(&h);
     return 0;
 }

@@ -35,8 +35,8 @@ struct store_sweep { // one pass over the runs, oldest first; {0} begins it
     int64_t deleted; // so far
     int64_t aged;    // of these for their age alone
     int64_t aged_most;
-    bool short_of;   // a limit is passed, but every run left is pinned or not over
-    bool held;       // runs are too old, but no more of them may go today
+    bool short_of; // a limit is passed, but every run left is pinned or not over
+    bool held;     // runs are too old, but no more of them may go today
 };
 // Deletes runs that are over and not pinned while a limit is passed, but never the newest, for at
 // most `budget_ms` and then what the commit takes. By age no more go in a day than

@@ -98,8 +98,10 @@ static const struct param params[] = {
      .min = 0,
      .max = 36500,
      .def = "0",
-     .help = "Delete runs that were asked for longer ago, when a run ends; 0 keeps them. Labelled "
-             "runs and those in a baseline always stay."},
+     .help =
+         "Delete runs that were requested longer ago, when a run ends; 0 keeps them. Days count "
+         "while the node is up, whatever the wall clock says. Labelled runs and those in a "
+         "baseline always stay."},
     {.name = "keep_runs",
      .live = true,
      .kind = PARAM_INT,
@@ -222,7 +224,10 @@ static int read_file(struct config *c, struct err *err)
     if (!f)
         return err_sys(err, "cannot read %s", path);
     fd = -1;
-    return param_read_file(f, path, set_from_file, c, err);
+    int line;
+    return param_read_file(f, set_from_file, c, &line, err) < 0
+               ? err_prefix(err, "%s:%d", path, line)
+               : 0;
 }
 
 // The first of: what systemd made for us, the system's place for root, the user's place.

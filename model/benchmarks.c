@@ -38,7 +38,8 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
     {                                                                                              \
         .name = "targets", .kind = PARAM_TEXT, .offset = AT(targets), .room = ROOM(targets),       \
         .def = "all", .metavar = "NODES",                                                          \
-        .help = "NUMA nodes whose memory is measured: all that have memory, or a list 0,2."        \
+        .help = "NUMA nodes whose memory is measured: all that have memory of their own (not a "   \
+                "GPU's, NVM or SPM, which must be named), or a list 0,2."                          \
     }
 #define P_PRECISION(default_)                                                                      \
     {                                                                                              \
@@ -294,7 +295,8 @@ static const struct param common_params[] = {
      .def = "all-cores",
      .metavar = "WHICH",
      .help = "Where ranks run: all-cores, one-per-numa, one-per-l3, or a number of ranks per NUMA "
-             "node. (matrix and firsttouch: one-per-numa unless told otherwise.)"},
+             "node; of different kinds of cores the strongest are taken. (matrix and firsttouch: "
+             "one-per-numa unless told otherwise.)"},
     {.name = "numa",
      .kind = PARAM_TEXT,
      .offset = AT(numa),
@@ -302,8 +304,7 @@ static const struct param common_params[] = {
      .def = "local",
      .metavar = "NODES",
      .help = "NUMA node of each rank's memory: local, auto (round-robin over the nodes with "
-             "memory), one "
-             "node (3), or one node a rank (0,0,1,1)."},
+             "memory, without a GPU's, NVM and SPM), one node (3), or one node a rank (0,0,1,1)."},
     {.name = "hyperthreads",
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),

@@ -78,6 +78,14 @@ def test_settings_come_in_their_order(tmp_path):
     assert "127.0.0.1:1." in run("topo", env=env).stderr
     assert "127.0.0.1:2." in run("topo", env=env, url="http://127.0.0.1:2").stderr
     assert "127.0.0.1:3." in run("topo", "--url=http://127.0.0.1:3", env=env, url="http://127.0.0.1:2").stderr
+    file.write_bytes(b"url = http://127.0.0.1:1\n\0timeout = 1\n")
+    done = run("topo", env=env)
+    assert done.returncode == 2 and "line 2" in done.stderr and "control character" in done.stderr
+    file.unlink()
+    file.mkdir()
+    done = run("topo", env=env)
+    assert done.returncode and "Is a directory" in done.stderr, done
+    file.rmdir()
     file.write_text("url = x\ncolor = 1\n")
     done = run("topo", env=env)
     assert done.returncode == 2 and "line 2" in done.stderr and "color" in done.stderr
@@ -332,12 +340,28 @@ def test_an_endless_answer_is_cut(liar):
 
 # ---- what an output can do wrong
 
+def caches(level, kib, sharing, cpus):
+    return [{"level": level, "bytes": kib << 10, "cpus_sharing": sharing, "first_cpu": c} for c in cpus]
+
+
+# Two small cores to a cache, four large ones with their own, as in a phone; two sizes of L3.
+HYBRID = {"cpu_model": "big.LITTLE", "line_bytes": 64, "this_system": True,
+          "nodes": [{"node": 0, "kind": "dram", "memory_bytes": 1 << 30, "cpus": [0, 1, 2, 3, 4, 5],
+                     "memory_side_cache_bytes": 256 << 20},
+                    {"node": 1, "kind": "gpumemory", "memory_bytes": 1 << 30, "cpus": [], "only_if_named": True}],
+          "cpus": [{"cpu": c, "kind": int(c > 1)} for c in range(6)],
+          "kinds": [{"kind": 0, "capacity": 512, "max_mhz": None, "type": None},
+                    {"kind": 1, "capacity": 1024, "max_mhz": 3900, "type": "Core\x1b[2J"}],
+          "caches": caches(1, 32, 1, range(2)) + caches(1, 64, 1, range(2, 6)) + caches(2, 512, 2, [0])
+          + caches(2, 2048, 1, range(2, 6)) + caches(3, 8192, 4, [0]) + caches(3, 16384, 2, [4])}
+
+
 @pytest.fixture(scope="module")
 def many_cpus():
     """A node with every second CPU of 256, as two-socket machines number them; its name tries the terminal."""
     topology = {"cpu_model": "x\x7f\u009b31m\u202eabc", "nodes": [
         {"node": 0, "kind": "dram", "memory_bytes": 1 << 30, "cpus": list(range(0, 256, 2)), "distances": [10]}]}
-    served = {"/v1/topology": json.dumps(topology, ensure_ascii=False),
+    served = {"/hybrid/v1/topology": json.dumps(HYBRID), "/v1/topology": json.dumps(topology, ensure_ascii=False),
               "/v1/node": "{" + ",".join(f'"m{i}":1' for i in range(200_000)) + "}"}
     asked = []
 
@@ -366,6 +390,18 @@ def address(server):
 def test_long_lists_of_cpus_are_whole(many_cpus):
     rows = list(csv.DictReader(io.StringIO(run("topo", "-o", "csv", url=address(many_cpus)).stdout)))
     assert rows[0]["cpus"] == ",".join(str(cpu) for cpu in range(0, 256, 2))
+
+
+def test_topology_of_unequal_cores(many_cpus):
+    text = run("topo", url=address(many_cpus) + "/hybrid").stdout
+    assert ("L1: 2 x 32 KiB, 1 CPU each; 4 x 64 KiB, 1 CPU each\n"
+            "L2: 1 x 512 KiB, 2 CPUs each; 4 x 2 MiB, 1 CPU each\n"
+            "L3: 1 x 8 MiB, 4 CPUs each; 1 x 16 MiB, 2 CPUs each\n"
+            "cores of kind 0: CPUs 0-1, capacity 512 of 1024\n") in text, text
+    assert "cores of kind 1: CPUs 2-5, Core" in text and "capacity 1024 of 1024, up to 3900 MHz\n" in text
+    assert "\x1b" not in text
+    assert "node 0 is behind a memory-side cache of 256 MiB\n" in text
+    assert "node 1 is measured only when --targets or --numa names it\n" in text
 
 
 def test_hidden_characters_are_escaped_in_every_form(many_cpus):

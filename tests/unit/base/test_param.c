@@ -312,6 +312,7 @@ static void files(void)
         {"a = 1\n\xff\xfe", 8, "a:1", "f:2: the line is not UTF-8"},
     };
     struct err err;
+    int line;
     char last[64];
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         FILE *f = tmpfile();
@@ -319,7 +320,9 @@ static void files(void)
         rewind(f);
         *last = '\0';
         err = (struct err){0};
-        int rc = param_read_file(f, "f", take, last, &err);
+        int rc = param_read_file(f, take, last, &line, &err);
+        if (rc < 0)
+            err_prefix(&err, "f:%d", line);
         CHECK((rc < 0) == (cases[i].error != NULL) && !strcmp(last, cases[i].last) &&
                   (!rc || !strcmp(err.text, cases[i].error)),
               "file %zu: %s, %s", i, last, err.text);
@@ -328,7 +331,7 @@ static void files(void)
     int reads = 0;
     FILE *f = fopencookie(&reads, "r", (cookie_io_functions_t){.read = read_half});
     setvbuf(f, NULL, _IONBF, 0);
-    CHECK(param_read_file(f, "f", take, last, &err) < 0 && strstr(err.text, "cannot be read"),
+    CHECK(param_read_file(f, take, last, &line, &err) < 0 && strstr(err.text, "cannot be read"),
           "a file that fails in the middle is no shorter file: %s", err.text);
     fclose(f);
 }

@@ -825,9 +825,9 @@ static void another_machine_that_cannot_be_read(void)
         {"HWLOC_XMLFILE", "/etc/passwd", "hwloc cannot read"},
         {"HWLOC_XMLFILE", "/", "hwloc cannot read"},
         {"HWLOC_XMLFILE", "", NULL},
-        {"HWLOC_FSROOT", "/nonexistent", "HWLOC_FSROOT: there is no readable sys"},
-        {"HWLOC_FSROOT", "/etc", "HWLOC_FSROOT: there is no readable sys"},
-        {"HWLOC_FSROOT", "/etc/passwd", "HWLOC_FSROOT: there is no readable sys"},
+        {"HWLOC_FSROOT", "/nonexistent", "HWLOC_FSROOT: hwloc cannot read"},
+        {"HWLOC_FSROOT", "/etc", "HWLOC_FSROOT: hwloc cannot read"},
+        {"HWLOC_FSROOT", "/etc/passwd", "HWLOC_FSROOT: hwloc cannot read"},
         {"HWLOC_FSROOT", "", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {

@@ -66,6 +66,18 @@ static void test_files_that_cannot_be_trusted(void)
     CHECK(!tokens_open(long_text, &err) && strstr(err.text, "too long"), "%s", err.text);
 }
 
+// What follows a NUL would be no token any more, and nobody would know.
+static void test_not_to_its_end(void)
+{
+    static const char text[] = "# mine\n\0me read 12 2026-11-21T04:05:06Z\n";
+    FILE *f = fopen(path, "we");
+    fwrite(text, 1, sizeof text - 1, f);
+    fclose(f);
+    chmod(path, 0600);
+    refused("has a NUL byte");
+    unlink(path);
+}
+
 static void test_made_and_revoked(void)
 {
     struct err err = {0};
@@ -155,6 +167,7 @@ int main(void)
     dir_make(dir);
     snprintf(path, sizeof path, "%s/tokens", dir);
     test_files_that_cannot_be_trusted();
+    test_not_to_its_end();
     test_made_and_revoked();
     test_what_does_not_reach_the_disk();
     test_as_many_as_there_may_be();
