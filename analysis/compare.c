@@ -9,44 +9,19 @@
 #include <string.h>
 
 #include "analysis/compare_align.h"
+#include "analysis/compare_inner.h"
 #include "analysis/dist.h"
-#include "analysis/places.h"
+#include "analysis/middle.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "model/shape.h"
 
 const char *const verdict_names[VERDICTS] = {"same", "slower", "faster", "inconclusive"};
 
-// Groups, and the axis whose values make them; locality and node follow from ranks and nodes.
-static const struct {
-    const char *name, *axis;
-} bys[COMPARE_BYS] = {
-    [COMPARE_OVERALL] = {"overall", NULL},
-    [COMPARE_SIZE] = {"size", "working_set"},
-    [COMPARE_RANK] = {"rank", "rank"},
-    [COMPARE_NODE] = {"node", NULL},
-    [COMPARE_LOCALITY] = {"locality", NULL},
-    [COMPARE_TARGET] = {"target", "target"},
-    [COMPARE_INITIATOR] = {"initiator", "initiator"},
-    [COMPARE_THREADS] = {"threads", "threads"},
-    [COMPARE_PAIR] = {"pair", "pair"},
-    [COMPARE_MESSAGE] = {"message", "message"},
-    [COMPARE_ACCESS] = {"access", "access"},
-    [COMPARE_LOAD] = {"load", "load"},
-};
-
-// No clock is better than this: a cell whose samples are all equal is not infinitely sure.
-static const double error_floor = 0.0005;
 enum {
-    GROUP_CELLS_MIN = 4,  // fewer scattered single values say nothing
     SHARED_CELLS_MIN = 8, // fewer do not tell what they have in common
     PRIOR_DF_MAX = 100,   // Student's t is normal by then
     VISITS_ASSUMED = 3,   // of an interval of unknown origin: the default of latency runs
-};
-
-struct log_value {
-    double log, var, df; // var NaN: one value only
 };
 
 void comparison_fini(struct comparison *c)
@@ -88,7 +63,7 @@ static struct log_value log_of(const struct cell *cell, int64_t visits)
         return v;
     double by_spread = isnan(sd) ? 0 : 1.2533 * sd / sqrt(n) / median;
     double by_interval = isnan(half) ? 0 : half / interval_errors(n, moments) / median;
-    double error = fmax(fmax(by_spread, by_interval), error_floor);
+    double error = fmax(fmax(by_spread, by_interval), COMPARE_ERROR_FLOOR);
     v.var = error * error;
     v.df = (isnan(half) || moments < 2 ? n : moments) - 1;
     return v;
@@ -126,16 +101,6 @@ static void share_errors(struct log_value *cells, int n)
         }
 }
 
-static void set_interval(struct difference *d, double log_ratio, double error, double df)
-{
-    double reach = isnan(error) ? NAN : dist_t_quantile(0.975, df) * error;
-    d->percent = 100 * expm1(log_ratio);
-    d->lo = 100 * expm1(log_ratio - reach);
-    d->hi = 100 * expm1(log_ratio + reach);
-    d->known = !isnan(error);
-    d->p = d->known ? dist_t_two_sided(log_ratio / error, df) : NAN;
-}
-
 // Variance of a difference and its degrees of freedom (Welch, Satterthwaite).
 static struct log_value apart(struct log_value x, struct log_value y)
 {
@@ -150,12 +115,6 @@ static const struct cell *cell_b(const struct comparison *c, const struct matrix
     int row = c->row_b[i], col = c->col_b[j];
     return shape_has_cell(b, row, col) ? matrix_at(b, row, col) : matrix_at(b, col, row);
 }
-
-struct sides {
-    const struct compare_side *a, *b;
-    int64_t visits_a, visits_b;
-    struct log_value *apart; // of each cell; owned by compare()
-};
 
 // The logs of both sides of every cell.
 static void read_cells(struct comparison *c, const struct sides *s, struct log_value *x,
@@ -190,10 +149,63 @@ static int set_cells(struct comparison *c, const struct sides *s, struct err *er
     for (int k = 0; k < n; k++) {
         struct difference *d = &c->cells[k];
         s->apart[k] = apart(x[k], y[k]);
-        set_interval(d, s->apart[k].log, sqrt(s->apart[k].var), s->apart[k].df);
+        difference_set(d, s->apart[k].log, sqrt(s->apart[k].var), s->apart[k].df);
         d->cells = d->exists && !isnan(d->percent);
     }
     return 0;
+}
+
+// What an answer does not rest on, before what it does: cells without a value, values that the
+// machine disturbed.
+static void note_missing(struct comparison *c)
+{
+    int missing = 0, exist = 0;
+    for (int k = 0; k < c->rows * c->cols; k++) {
+        exist += c->cells[k].exists;
+        missing += c->cells[k].exists && !c->cells[k].cells;
+    }
+    if (missing)
+        compare_note(c, "%d of %d cells have no value in A or in B: they are not compared", missing,
+                     exist);
+}
+
+static void note_disturbed(struct comparison *c, const struct matrix *m, const char *side)
+{
+    double share = samples_disturbed(m, 1);
+    if (share >= SAMPLES_DOUBTFUL)
+        compare_note(c, "%.0f %% of the samples of %s were disturbed: its values are doubtful",
+                     100 * share, side);
+}
+
+static void call_identical(struct difference *d)
+{
+    if (!d->cells)
+        return;
+    d->percent = d->lo = d->hi = 0;
+    d->p = 1;
+    d->known = true;
+    d->verdict = VERDICT_SAME;
+}
+
+void compare_call_identical(struct comparison *c)
+{
+    for (int k = 0; k < c->rows * c->cols; k++)
+        call_identical(&c->cells[k]);
+    for (int i = 0; i < c->n_groups; i++)
+        call_identical(&c->groups[i].d);
+    call_identical(&c->rest);
+}
+
+static bool find_identical(const struct comparison *c)
+{
+    bool any = false;
+    for (int k = 0; k < c->rows * c->cols; k++) {
+        const struct difference *d = &c->cells[k];
+        if (d->cells && (d->a < d->b || d->a > d->b))
+            return false;
+        any |= d->cells;
+    }
+    return any;
 }
 
 static int compare_cells(struct comparison *c, const struct sides *s, struct err *err)
@@ -209,300 +221,23 @@ static int compare_cells(struct comparison *c, const struct sides *s, struct err
     for (int k = 0; k < n; k++) {
         p[k] = c->cells[k].p;
         exist += c->cells[k].exists;
-        single += c->cells[k].exists && !c->cells[k].known;
+        single += c->cells[k].cells && !c->cells[k].known;
     }
     dist_fdr(p, n, scratch);
     for (int k = 0; k < n; k++)
         c->cells[k].p = p[k];
     c->single_values = 2 * single > exist;
-    if (single > 0)
+    c->identical = find_identical(c);
+    note_missing(c);
+    note_disturbed(c, s->a->matrix, "A");
+    note_disturbed(c, s->b->matrix, "B");
+    if (c->identical)
+        compare_note(c, "A and B have the same values: they are one run, or copies of one");
+    else if (single > 0)
         compare_note(c,
                      "%d of %d cells hold one value only: whether such a cell differs cannot be "
                      "known; groups of cells are compared instead",
                      single, exist);
-    return 0;
-}
-
-// A difference counts if it is significant and not surely below the threshold. `same` is a claim
-// too: the whole interval lies inside the threshold, by a tenth of it, so that however sure we are,
-// a difference as large as the threshold is not the same.
-static void judge(struct difference *d, bool more_is_better, const struct compare_options *o)
-{
-    double t = o->threshold_percent, worse = more_is_better ? -d->percent : d->percent;
-    d->verdict = VERDICT_INCONCLUSIVE;
-    if (!d->known || isnan(d->percent))
-        return;
-    if (d->lo > -0.9 * t && d->hi < 0.9 * t)
-        d->verdict = VERDICT_SAME;
-    else if (d->p <= o->level && worse >= t / 2)
-        d->verdict = VERDICT_SLOWER;
-    else if (d->p <= o->level && worse <= -t / 2)
-        d->verdict = VERDICT_FASTER;
-}
-
-// ---- Groups -------------------------------------------------------------------------------------
-
-struct sums {
-    double a, b, d, dd, var, var_df;
-    int n, known;
-};
-
-// Groups of a comparison while cells are sorted into them: the groups of one `by` stand together.
-struct grouping {
-    struct comparison *c;
-    const struct sides *s;
-    struct places places; // of A's ranks; owned
-    int first[COMPARE_BYS], n[COMPARE_BYS];
-    int *row_of_col;              // between ranks: the row of the column's rank, else -1; owned
-    int64_t *row_node, *col_node; // of a rank or a node; -1: not known; owned
-    int *row_group;               // of that node; -1: none; owned
-    struct sums *sums;            // a group; owned
-};
-
-static void grouping_fini(struct grouping *g)
-{
-    places_fini(&g->places);
-    free(g->row_of_col);
-    free(g->row_group);
-    free(g->row_node);
-    free(g->col_node);
-    free(g->sums);
-}
-
-static const struct axis *rows_of(const struct grouping *g)
-{
-    return &g->s->a->matrix->row;
-}
-
-static const struct axis *cols_of(const struct grouping *g)
-{
-    return &g->s->a->matrix->col;
-}
-
-static bool is_of(enum compare_by by, const struct axis *a)
-{
-    return bys[by].axis && strcmp(a->name, bys[by].axis) == 0;
-}
-
-static bool between_ranks(const struct grouping *g)
-{
-    return is_of(COMPARE_RANK, rows_of(g)) && is_of(COMPARE_RANK, cols_of(g));
-}
-
-static int64_t node_of(const struct grouping *g, const struct axis *a, int64_t value)
-{
-    if (is_of(COMPARE_RANK, a))
-        return places_node(&g->places, value);
-    return is_of(COMPARE_TARGET, a) || is_of(COMPARE_INITIATOR, a) ? value : -1;
-}
-
-// 0 local, 1 remote, -1 not known or no question.
-static int locality_of(const struct grouping *g, int i, int j)
-{
-    int64_t p = g->row_node[i], q = g->col_node[j];
-    int first, second;
-    if (is_of(COMPARE_PAIR, rows_of(g))) {
-        axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);
-        p = places_node(&g->places, first);
-        q = places_node(&g->places, second);
-    }
-    return p < 0 || q < 0 ? -1 : p != q;
-}
-
-static int find_group(const struct grouping *g, enum compare_by by, int64_t value)
-{
-    for (int k = 0; k < g->n[by]; k++)
-        if (g->c->groups[g->first[by] + k].value == value)
-            return g->first[by] + k;
-    return -1;
-}
-
-// The group of a cell's node as far as it has one: both ranks', or the rank's.
-static int group_of_node(const struct grouping *g, int i, int j)
-{
-    if (between_ranks(g))
-        return g->row_node[i] == g->col_node[j] ? g->row_group[i] : -1;
-    return is_of(COMPARE_RANK, rows_of(g)) ? g->row_group[i] : -1;
-}
-
-// The groups that cell (i, j) is in; at most two of a kind, -1 for none.
-static void groups_of_cell(const struct grouping *g, enum compare_by by, int i, int j, int two[2])
-{
-    two[0] = two[1] = -1;
-    if (!g->n[by])
-        return;
-    if (by == COMPARE_OVERALL)
-        two[0] = g->first[by];
-    else if (by == COMPARE_NODE)
-        two[0] = group_of_node(g, i, j);
-    else if (by == COMPARE_LOCALITY)
-        two[0] = find_group(g, by, locality_of(g, i, j));
-    else if (is_of(by, rows_of(g)))
-        two[0] = g->first[by] + i;
-    else if (is_of(by, cols_of(g)))
-        two[0] = g->first[by] + j;
-    if (by == COMPARE_RANK && between_ranks(g) && g->row_of_col[j] >= 0)
-        two[1] = g->first[by] + g->row_of_col[j];
-}
-
-static void sum_cell(struct sums *s, const struct difference *d, const struct log_value *apart)
-{
-    if (isnan(d->percent))
-        return;
-    s->a += log(d->a);
-    s->b += log(d->b);
-    s->d += apart->log;
-    s->dd += apart->log * apart->log;
-    s->n++;
-    if (isnan(apart->var))
-        return;
-    s->var += apart->var;
-    s->var_df += apart->var * apart->var / apart->df;
-    s->known++;
-}
-
-// Scatter of the cells tells the error even where each holds one value; the cells' own errors
-// guard against cells that agree by chance, and speak alone where cells are few.
-static void finish_group(struct difference *d, const struct sums *s)
-{
-    int n = s->n;
-    *d = (struct difference){.exists = true, .cells = n, .slower = d->slower, .faster = d->faster};
-    double mean = n > 0 ? s->d / n : NAN;
-    double scatter = n > 1 ? fmax(0, (s->dd - n * mean * mean) / (n - 1)) / n : NAN;
-    double own = s->known == n && n > 0 ? s->var / n / n : 0;
-    bool enough = n >= GROUP_CELLS_MIN || own > 0;
-    double error = enough ? fmax(sqrt(fmax(scatter, own)), error_floor / sqrt(n)) : NAN;
-    bool by_own = n < GROUP_CELLS_MIN && !(scatter > own);
-    set_interval(d, mean, error, by_own ? s->var * s->var / s->var_df : fmax(1, n - 1));
-    d->a = exp(s->a / n);
-    d->b = exp(s->b / n);
-}
-
-static void add_group(struct grouping *g, enum compare_by by, int64_t value)
-{
-    g->c->groups[g->c->n_groups++] = (struct compare_group){.by = by, .value = value};
-    g->n[by]++;
-}
-
-// An axis of one value says nothing that overall does not.
-static void add_axis(struct grouping *g, enum compare_by by)
-{
-    bool down = is_of(by, rows_of(g));
-    const struct axis *a = down ? rows_of(g) : cols_of(g);
-    const int *aligned = down ? g->c->row_a : g->c->col_a;
-    int n = down ? g->c->rows : g->c->cols;
-    for (int i = 0; is_of(by, a) && n > 1 && i < n; i++)
-        add_group(g, by, a->values[aligned[i]]);
-}
-
-static void add_nodes(struct grouping *g)
-{
-    for (int i = 0; is_of(COMPARE_RANK, rows_of(g)) && i < g->c->rows; i++)
-        if (g->row_node[i] >= 0 && find_group(g, COMPARE_NODE, g->row_node[i]) < 0)
-            add_group(g, COMPARE_NODE, g->row_node[i]);
-}
-
-static void add_localities(struct grouping *g)
-{
-    bool seen[2] = {false};
-    for (int k = 0; k < g->c->rows * g->c->cols; k++) {
-        int at = locality_of(g, k / g->c->cols, k % g->c->cols);
-        if (g->c->cells[k].exists && at >= 0)
-            seen[at] = true;
-    }
-    for (int at = 0; at < 2 && seen[0] && seen[1]; at++)
-        add_group(g, COMPARE_LOCALITY, at);
-}
-
-static void list_groups(struct grouping *g)
-{
-    for (int by = 0; by < COMPARE_BYS; by++) {
-        g->first[by] = g->c->n_groups;
-        if (by == COMPARE_OVERALL)
-            add_group(g, COMPARE_OVERALL, 0);
-        else if (by == COMPARE_NODE)
-            add_nodes(g);
-        else if (by == COMPARE_LOCALITY)
-            add_localities(g);
-        else
-            add_axis(g, (enum compare_by)by);
-    }
-}
-
-static int grouping_alloc(struct grouping *g, struct err *err)
-{
-    struct comparison *c = g->c;
-    size_t most = 3 + 2 * (size_t)c->rows + (size_t)c->cols;
-    c->groups = calloc(most, sizeof *c->groups);
-    g->sums = calloc(most, sizeof *g->sums);
-    g->row_of_col = calloc((size_t)c->cols, sizeof *g->row_of_col);
-    g->row_node = calloc((size_t)c->rows, sizeof *g->row_node);
-    g->row_group = calloc((size_t)c->rows, sizeof *g->row_group);
-    g->col_node = calloc((size_t)c->cols, sizeof *g->col_node);
-    if (!c->groups || !g->sums || !g->row_of_col || !g->row_node || !g->row_group || !g->col_node)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
-    return places_init(&g->places, g->s->a->ranks, g->s->a->n_ranks, NULL, err);
-}
-
-static int grouping_init(struct grouping *g, struct err *err)
-{
-    const struct comparison *c = g->c;
-    if (grouping_alloc(g, err) < 0)
-        return -1;
-    for (int i = 0; i < c->rows; i++)
-        g->row_node[i] = node_of(g, rows_of(g), rows_of(g)->values[c->row_a[i]]);
-    for (int j = 0; j < c->cols; j++) {
-        int64_t value = cols_of(g)->values[c->col_a[j]];
-        g->col_node[j] = node_of(g, cols_of(g), value);
-        g->row_of_col[j] = -1;
-        for (int i = 0; between_ranks(g) && i < c->rows; i++)
-            if (rows_of(g)->values[c->row_a[i]] == value)
-                g->row_of_col[j] = i;
-    }
-    list_groups(g);
-    for (int i = 0; i < c->rows; i++)
-        g->row_group[i] = find_group(g, COMPARE_NODE, g->row_node[i]);
-    return 0;
-}
-
-static void sort_cell(struct grouping *g, int k)
-{
-    const struct difference *d = &g->c->cells[k];
-    for (int by = 0; by < COMPARE_BYS; by++) {
-        int two[2];
-        groups_of_cell(g, (enum compare_by)by, k / g->c->cols, k % g->c->cols, two);
-        for (int t = 0; t < 2; t++) {
-            if (two[t] < 0)
-                continue;
-            sum_cell(&g->sums[two[t]], d, &g->s->apart[k]);
-            g->c->groups[two[t]].d.slower += d->verdict == VERDICT_SLOWER;
-            g->c->groups[two[t]].d.faster += d->verdict == VERDICT_FASTER;
-        }
-    }
-}
-
-static int compare_groups(struct comparison *c, const struct sides *s,
-                          const struct compare_options *o, struct err *err)
-{
-    struct grouping g CLEANUP(grouping_fini) = {.c = c, .s = s};
-    if (grouping_init(&g, err) < 0)
-        return -1;
-    CLEANUP_MEM double *p = calloc((size_t)c->n_groups, sizeof *p);
-    CLEANUP_MEM int *scratch = calloc((size_t)c->n_groups, sizeof *scratch);
-    if (p == NULL || scratch == NULL)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
-    for (int k = 0; k < c->rows * c->cols; k++)
-        if (c->cells[k].exists)
-            sort_cell(&g, k);
-    for (int i = 0; i < c->n_groups; i++) {
-        finish_group(&c->groups[i].d, &g.sums[i]);
-        p[i] = c->groups[i].d.p;
-    }
-    dist_fdr(p, c->n_groups, scratch);
-    for (int i = 0; i < c->n_groups; i++) {
-        c->groups[i].d.p = p[i];
-        judge(&c->groups[i].d, c->more_is_better, o);
-    }
     return 0;
 }
 
@@ -521,8 +256,10 @@ int compare(struct comparison *out, const struct compare_side *a, const struct c
     if (compare_cells(&c, &s, err) < 0)
         return -1;
     for (int k = 0; k < c.rows * c.cols; k++)
-        judge(&c.cells[k], c.more_is_better, options);
-    if (compare_groups(&c, &s, options, err) < 0)
+        difference_judge(&c.cells[k], c.more_is_better, options);
+    struct grouping g CLEANUP(grouping_fini) = {0};
+    if (grouping_init(&g, &c, &s, err) < 0 || compare_groups(&g, options, err) < 0 ||
+        compare_conclude(&g, options, err) < 0)
         return -1;
     *out = c;
     c = (struct comparison){0};
@@ -542,34 +279,12 @@ bool comparison_alarms(const struct comparison *c)
     for (int i = 0; i < c->n_groups; i++)
         if (alarming(&c->groups[i].d))
             return true;
-    return false;
+    return c->verdict == VERDICT_SLOWER || c->verdict == VERDICT_FASTER;
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------
 
-const char *compare_by_name(enum compare_by by)
-{
-    return bys[by].name;
-}
-
-void compare_group_label(const struct compare_group *g, char *out, size_t room)
-{
-    int64_t value = g->value;
-    struct axis a = {.n = 1, .values = &value};
-    snprintf(a.name, sizeof a.name, "%s", bys[g->by].axis ? bys[g->by].axis : "");
-    if (g->by == COMPARE_OVERALL)
-        snprintf(out, room, "all");
-    else if (g->by == COMPARE_LOCALITY)
-        snprintf(out, room, "%s", value ? "remote" : "local");
-    else if (g->by == COMPARE_SIZE)
-        str_size_head((uint64_t)value, out, room);
-    else if (g->by == COMPARE_MESSAGE)
-        str_from_bytes((uint64_t)value, out, room);
-    else
-        axis_label(&a, 0, out, room);
-}
-
-static void write_difference(const struct difference *d, struct jsonw *w)
+static void write_numbers(const struct difference *d, struct jsonw *w)
 {
     jsonw_fixed(w, "a", d->a, 3);
     jsonw_fixed(w, "b", d->b, 3);
@@ -577,6 +292,11 @@ static void write_difference(const struct difference *d, struct jsonw *w)
     jsonw_fixed(w, "lo_percent", d->lo, 2);
     jsonw_fixed(w, "hi_percent", d->hi, 2);
     jsonw_fixed(w, "p", d->p, 6);
+}
+
+static void write_difference(const struct difference *d, struct jsonw *w)
+{
+    write_numbers(d, w);
     jsonw_text(w, "verdict", verdict_names[d->verdict]);
 }
 
@@ -585,7 +305,7 @@ static void write_group(const struct compare_group *g, struct jsonw *w)
     char label[32];
     compare_group_label(g, label, sizeof label);
     jsonw_object(w, NULL);
-    jsonw_text(w, "by", bys[g->by].name);
+    jsonw_text(w, "by", compare_by_name(g->by));
     if (g->by != COMPARE_OVERALL)
         jsonw_i64(w, "value", g->value);
     jsonw_text(w, "label", label);
@@ -594,6 +314,26 @@ static void write_group(const struct compare_group *g, struct jsonw *w)
     jsonw_i64(w, "cells_slower", g->d.slower);
     jsonw_i64(w, "cells_faster", g->d.faster);
     jsonw_end(w);
+}
+
+static void write_part(const struct compare_part *p, struct jsonw *w)
+{
+    jsonw_object(w, NULL);
+    jsonw_text(w, "name", p->name);
+    jsonw_text(w, "by", compare_by_name(p->by));
+    if (p->by != COMPARE_OVERALL && p->by != COMPARE_PART)
+        jsonw_i64(w, "value", p->value);
+    write_difference(&p->d, w);
+    jsonw_i64(w, "cells", p->d.cells);
+    jsonw_end(w);
+}
+
+static void write_verdict(const struct comparison *c, struct jsonw *w)
+{
+    char text[400];
+    comparison_text(c, text, sizeof text);
+    jsonw_text(w, "verdict", verdict_names[c->verdict]);
+    jsonw_text(w, "text", text);
 }
 
 static void write_cell(const struct comparison *c, const struct matrix *m, int k, struct jsonw *w)
@@ -610,6 +350,21 @@ void comparison_write_json(const struct comparison *c, const struct compare_side
                            struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
+    write_verdict(c, w);
+    jsonw_array(w, "parts");
+    for (int i = 0; i < c->n_parts; i++)
+        write_part(&c->parts[i], w);
+    jsonw_end(w);
+    jsonw_bool(w, "more_parts", c->more_parts);
+    if (c->rest.cells) {
+        jsonw_object(w, "rest");
+        write_difference(&c->rest, w);
+        jsonw_i64(w, "cells", c->rest.cells);
+        jsonw_end(w);
+    } else {
+        jsonw_null(w, "rest");
+    }
+    jsonw_bool(w, "identical", c->identical);
     jsonw_bool(w, "more_is_better", c->more_is_better);
     jsonw_bool(w, "single_values", c->single_values);
     jsonw_array(w, "notes");
@@ -634,6 +389,7 @@ void comparison_write_overall(const struct comparison *c, const struct compare_s
     jsonw_object(w, key);
     jsonw_text(w, "matrix", a->matrix->name);
     jsonw_text(w, "unit", a->matrix->unit);
-    write_difference(&c->groups[0].d, w);
+    write_numbers(&c->groups[0].d, w);
+    write_verdict(c, w);
     jsonw_end(w);
 }

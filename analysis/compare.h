@@ -30,6 +30,7 @@ struct difference {
     bool known;         // false: single values, no statement about this cell alone
     int cells;          // that took part
     int slower, faster; // cells of the group with that verdict
+    bool within_noise;  // surely other, but no more than options.noise_percent: the same
     enum verdict verdict;
 };
 
@@ -47,6 +48,7 @@ enum compare_by {
     COMPARE_MESSAGE, // bytes
     COMPARE_ACCESS,
     COMPARE_LOAD, // per cent
+    COMPARE_PART, // none of these alone: a rank from a size on, a node's ranks and a target …
     COMPARE_BYS
 };
 
@@ -56,6 +58,15 @@ struct compare_group {
     struct difference d;
 };
 const char *compare_by_name(enum compare_by by); // "overall", "size" …
+// A part of the table that moved by itself: a row, a column, a block, or a single cell. Parts have
+// no cell in common.
+struct compare_part {
+    enum compare_by by; // COMPARE_PART: `value` says nothing
+    int64_t value;
+    char name[96]; // "memory of node 3", "rank 5 from 64MB on"
+    struct difference d;
+};
+
 // "32MB", "0-4", "remote", "crossed", "3": what people call the group; "all" for overall.
 void compare_group_label(const struct compare_group *g, char *out, size_t room);
 
@@ -72,12 +83,13 @@ struct compare_side {
 
 struct compare_options {
     double threshold_percent; // differences that are surely smaller do not matter
+    double noise_percent;     // what whole runs differ by anyway: less is the same; 0: not known
     double level;             // false discovery rate of cells, and of groups
     bool anyway;              // compare although the two ask different questions; warns instead
 };
 #define COMPARE_DEFAULTS ((struct compare_options){.threshold_percent = 3, .level = 0.005})
 
-enum { COMPARE_NOTES_MAX = 24, COMPARE_NOTE_ROOM = 240 };
+enum { COMPARE_NOTES_MAX = 24, COMPARE_NOTE_ROOM = 240, COMPARE_PARTS_MAX = 10 };
 
 struct comparison {
     int rows, cols;               // aligned
@@ -86,6 +98,15 @@ struct comparison {
     struct difference *cells;     // rows × cols; owned
     struct compare_group *groups; // overall first; owned
     int n_groups;
+    // What all that comes to, and the one verdict on the two matrices: everything that states one
+    // states this (docs/ANSWERS.md, "The verdict").
+    enum verdict verdict;
+    int n_parts; // the worst first
+    bool more_parts;
+    struct compare_part parts[COMPARE_PARTS_MAX];
+    struct difference
+        rest;       // of cells in no part; without parts: overall. cells is 0 if there are none
+    bool identical; // every value is in both: a run beside itself, or its copy
     bool more_is_better;
     bool single_values; // most cells hold one value only: cells cannot be judged, groups are
     int n_notes;        // what differs, what was aligned, what cannot be known
@@ -96,9 +117,28 @@ struct comparison {
 int compare(struct comparison *c, const struct compare_side *a, const struct compare_side *b,
             const struct compare_options *options, struct err *err);
 void comparison_fini(struct comparison *c);
-bool comparison_alarms(const struct comparison *c); // any cell or group slower or faster
+// "memory of node 3 +18.2 % (+17.7 to +18.7); the rest same (+0.1 %)".
+void comparison_text(const struct comparison *c, char *out, size_t room);
+bool comparison_alarms(const struct comparison *c); // any cell, group or part slower or faster
 void comparison_write_json(const struct comparison *c, const struct compare_side *a,
                            struct jsonw *w, const char *key);
-// {"matrix","unit","percent",…,"verdict"}: the comparison as a whole.
+// {"matrix","unit","percent",…,"verdict","text"}: the comparison as a whole.
 void comparison_write_overall(const struct comparison *c, const struct compare_side *a,
                               struct jsonw *w, const char *key);
+
+// ---- Two runs: all matrices that both have ------------------------------------------------------
+
+struct conclusion_part {
+    char matrix[24], unit[8];
+    struct compare_part part;
+};
+
+struct conclusion {
+    enum verdict verdict;
+    int matrices; // added; 0: nothing was compared
+    bool within_noise;
+    struct conclusion_part worst;   // the worst part that is slower; else `overall`
+    struct conclusion_part overall; // all cells of the matrix that is worst
+    char text[400];                 // of that matrix; more than one: with its name
+};
+void conclusion_add(struct conclusion *k, const struct comparison *c, const struct matrix *m);

@@ -33,3 +33,17 @@ int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank)
             return ranks[i].mem_node >= 0 ? ranks[i].mem_node : ranks[i].cpu_node;
     return -1;
 }
+
+double samples_disturbed(const struct matrix *list, int n)
+{
+    double kept = 0, disturbed = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < list[i].row.n * list[i].col.n; k++) {
+            const double *v = list[i].cells[k].v;
+            if (isnan(v[CELL_N]) || isnan(v[CELL_DISTURBED]))
+                continue;
+            kept += v[CELL_N];
+            disturbed += v[CELL_DISTURBED];
+        }
+    return kept + disturbed > 0 ? disturbed / (kept + disturbed) : NAN;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// One verdict on two runs, and the part that is named: what a mean over the table hides, and what
+// chance makes. Each shape is simulated several times; seeds are printed.
+#include "analysis/compare.h"
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "model/shape.h"
+
+#include "tests/unit/analysis/simulate.h"
+#include "tests/unit/tap.h"
+
+enum { TRIES = 20 };
+
+// A table, and by which factor each cell of B differs from that of A.
+typedef double shape_fn(int row, int col, int rows, int cols);
+struct table {
+    enum benchmark_id id;
+    const char *matrix;
+    int rows, cols;
+    int node_size; // ranks a node
+    double spread, drift;
+    bool single; // one value a cell
+};
+
+static const struct table latency = {BENCHMARK_LATENCY, "concurrent", 8, 15, 2, 0.01, 0.01, false};
+static const struct table idle = {BENCHMARK_MATRIX, "idle", 8, 8, 1, 0.01, 0.01, false};
+static const struct table pairs = {BENCHMARK_C2C, "cas", 16, 16, 4, 0.01, 0.01, false};
+
+static int make(struct matrix *m, const struct table *t, shape_fn *factor, unsigned long long *seed)
+{
+    struct spec s;
+    struct shape list[SHAPES_MAX];
+    spec_init(&s, t->id);
+    const struct shape *found = shape_find(list, shape_list(&s, list), t->matrix);
+    if (!found || shape_make(m, found, t->rows, t->cols, NULL) < 0)
+        return -1;
+    for (int j = 0; j < t->cols; j++)
+        m->col.values[j] = t->id == BENCHMARK_LATENCY ? (int64_t)1 << (20 + j) : j;
+    for (int k = 0; k < t->rows * t->cols; k++) {
+        int i = k / t->cols, j = k % t->cols;
+        double level = (100 + 5 * j + i) * (factor ? factor(i, j, t->rows, t->cols) : 1);
+        if (!shape_has_cell(m, i, j) || isnan(level))
+            continue;
+        sim_visits(&m->cells[k], level, t->spread, t->drift, seed);
+        for (int f = 0; t->single && f < CELL_FIELDS; f++)
+            if (f != CELL_MEDIAN)
+                m->cells[k].v[f] = NAN;
+    }
+    return 0;
+}
+
+// A beside B, as one comparison; the ranks of a node are neighbours.
+static int run(struct comparison *c, const struct table *t, shape_fn *a, shape_fn *b,
+               const struct compare_options *o, unsigned long long *seed)
+{
+    static struct rank_info ranks[SPEC_RANKS_MAX];
+    struct matrix m[2] = {0};
+    struct spec spec;
+    spec_init(&spec, t->id);
+    for (int i = 0; i < t->rows; i++)
+        ranks[i] = (struct rank_info){
+            .rank = i, .cpu = i, .cpu_node = i / t->node_size, .mem_node = i / t->node_size};
+    int rc = make(&m[0], t, a, seed) < 0 || make(&m[1], t, b, seed) < 0 ? -1 : 0;
+    const struct compare_side x = {
+        .matrix = &m[0], .spec = &spec, .ranks = ranks, .n_ranks = t->rows};
+    const struct compare_side y = {
+        .matrix = &m[1], .spec = &spec, .ranks = ranks, .n_ranks = t->rows};
+    rc = rc < 0 ? rc : compare(c, &x, &y, o, NULL);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+    return rc;
+}
+
+static const struct compare_options defaults = COMPARE_DEFAULTS;
+
+// ---- What may hide ------------------------------------------------------------------------------
+
+static double slow_column(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j == 3 ? 1.182 : 1;
+}
+
+static double two_columns(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j == 2 || j == 5 ? 1.1 : 1;
+}
+
+static double slow_row(int i, int j, int rows, int cols)
+{
+    (void)j, (void)rows, (void)cols;
+    return i == 5 ? 1.1 : 1;
+}
+
+static double row_from(int i, int j, int rows, int cols)
+{
+    (void)rows;
+    return i == 5 && j >= cols / 2 ? 1.1 : 1;
+}
+
+static double node_from(int i, int j, int rows, int cols)
+{
+    (void)rows;
+    return i / 2 == 1 && j >= 2 * cols / 3 ? 1.1 : 1;
+}
+
+static double small_sizes(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j <= 3 ? 1.1 : 1;
+}
+
+static double one_cell(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return i == 2 && j == 6 ? 1.3 : 1;
+}
+
+static double more_everywhere(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j == 3 ? 1.2 : 1.1;
+}
+
+static double fast_column(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j == 3 ? 0.8 : 1.02;
+}
+
+static double both_ways(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j == 3 ? 1.2 : j == 4 ? 0.8 : 1;
+}
+
+static double half(int i, int j, int rows, int cols)
+{
+    (void)j, (void)cols;
+    return i >= rows / 2 ? 1.1 : 1;
+}
+
+static double most(int i, int j, int rows, int cols)
+{
+    (void)i, (void)rows, (void)cols;
+    return j == 3 ? 1 : 1.1;
+}
+
+static double pair_of_rank(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return i == 5 || j == 5 ? 1.2 : 1;
+}
+
+static double node_to_node(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return i / 4 == 1 && j / 4 == 3 ? 1.2 : 1;
+}
+
+static double within_node(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return i / 4 == 2 && j / 4 == 2 ? 1.2 : 1;
+}
+
+static double remote(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return i == j ? 1 : 1.1;
+}
+
+static double one_link(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return i == 2 && j == 9 ? 1.5 : 1;
+}
+
+static double everything(int i, int j, int rows, int cols)
+{
+    (void)i, (void)j, (void)rows, (void)cols;
+    return 1.03;
+}
+
+static double a_little(int i, int j, int rows, int cols)
+{
+    (void)i, (void)j, (void)rows, (void)cols;
+    return 1.005;
+}
+
+static double holes(int i, int j, int rows, int cols)
+{
+    (void)rows, (void)cols;
+    return (i + j) % 3 == 0 ? NAN : j == 3 ? 1.182 : 1;
+}
+
+static bool names(const struct comparison *c, const char *name)
+{
+    bool found = false;
+    for (int i = 0; i < c->n_parts; i++)
+        found = found || strcmp(c->parts[i].name, name) == 0;
+    return found;
+}
+
+static void test_shapes(void)
+{
+    static const struct {
+        const struct table *table;
+        shape_fn *shape;
+        enum verdict verdict;
+        const char *says[3]; // the first parts' names
+    } cases[] = {
+        {&idle, slow_column, VERDICT_SLOWER, {"memory of node 3"}},
+        {&idle, two_columns, VERDICT_SLOWER, {"memory of node 2", "memory of node 5"}},
+        {&idle, slow_row, VERDICT_SLOWER, {"rank 5"}},
+        {&idle, one_cell, VERDICT_SLOWER, {"rank 2 on memory of node 6"}},
+        {&idle, fast_column, VERDICT_FASTER, {"memory of node 3"}},
+        {&idle, both_ways, VERDICT_SLOWER, {"memory of node 3", "memory of node 4"}},
+        {&idle, remote, VERDICT_SLOWER, {"remote memory"}},
+        {&idle, holes, VERDICT_SLOWER, {"memory of node 3"}},
+        {&idle, most, VERDICT_SLOWER, {"memory of node 3"}},
+        {&idle, more_everywhere, VERDICT_SLOWER, {"memory of node 3"}},
+        {&idle, everything, VERDICT_SLOWER, {NULL}},
+        {&idle, a_little, VERDICT_SAME, {NULL}},
+        {&latency, slow_row, VERDICT_SLOWER, {"rank 5"}},
+        {&latency, slow_column, VERDICT_SLOWER, {"size 8MB"}},
+        {&latency, row_from, VERDICT_SLOWER, {"rank 5 from 128MB on"}},
+        {&latency, node_from, VERDICT_SLOWER, {"ranks of node 1 from 1024M on"}},
+        {&latency, small_sizes, VERDICT_SLOWER, {"up to 8MB"}},
+        {&latency, one_cell, VERDICT_SLOWER, {"rank 2 at 64MB"}},
+        {&latency, half, VERDICT_SLOWER, {"ranks of node 2", "ranks of node 3"}},
+        {&latency, everything, VERDICT_SLOWER, {NULL}},
+        {&pairs, pair_of_rank, VERDICT_SLOWER, {"rank 5"}},
+        {&pairs, node_to_node, VERDICT_SLOWER, {"pairs of nodes 1 and 3"}},
+        {&pairs, within_node, VERDICT_SLOWER, {"pairs on node 2"}},
+        {&pairs, one_link, VERDICT_SLOWER, {"rank 2 with rank 9"}},
+        {&pairs, everything, VERDICT_SLOWER, {NULL}},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        unsigned long long seed = 301 + i;
+        int right = 0, named = 0;
+        char text[400] = "", first[400] = "";
+        for (int k = 0; k < TRIES; k++) {
+            struct comparison c CLEANUP(comparison_fini) = {0};
+            if (run(&c, cases[i].table, NULL, cases[i].shape, &defaults, &seed) < 0)
+                continue;
+            bool all = c.verdict == cases[i].verdict;
+            right += all;
+            for (int n = 0; n < 3 && cases[i].says[n]; n++)
+                all = all && names(&c, cases[i].says[n]);
+            named += all;
+            comparison_text(&c, text, sizeof text);
+            if (!k || !all)
+                snprintf(first, sizeof first, "%s: %s", verdict_names[c.verdict], text);
+        }
+        printf("# seed %zu: %d right, %d named of %d: %s\n", 301 + i, right, named, TRIES, first);
+        CHECK(right >= TRIES - 1 && named >= TRIES - 2, "%s: %s is %s", cases[i].table->matrix,
+              cases[i].says[0] ? cases[i].says[0] : "nothing", verdict_names[cases[i].verdict]);
+    }
+}
+
+// ---- What chance makes --------------------------------------------------------------------------
+
+// Noise that errors of cells do not know: of each rank, of each size, or visits that go wrong.
+enum noise { PLAIN, RANKS_DRIFT, SIZES_DRIFT, BAD_VISITS, NOISES };
+static const char *const noise_names[NOISES] = {"plain", "ranks drift by 2 %", "sizes drift by 2 %",
+                                                "12 % of visits are 1.2 to 2.8 times too slow"};
+
+static void spoil_visits(struct cell *c, double level, unsigned long long *seed)
+{
+    double v[SIM_VISITS * SIM_EACH];
+    int visit[SIM_VISITS * SIM_EACH];
+    for (int i = 0, k = 0; i < SIM_VISITS; i++) {
+        bool bad = dist_below(seed, 100) < 12;
+        double here = level * (bad ? 1.2 + 1.6 * dist_below(seed, 1000) / 1000 : 1);
+        for (int n = 0; n < SIM_EACH; n++, k++) {
+            v[k] = here * (1 + 0.01 * sim_normal(seed));
+            visit[k] = i;
+        }
+    }
+    cell_clear(c);
+    stats_cell(c, v, visit, SIM_VISITS * SIM_EACH, NULL);
+}
+
+static void disturb(struct matrix *m, enum noise noise, unsigned long long *seed)
+{
+    double rank[64], size[64];
+    for (int i = 0; i < 64; i++) {
+        rank[i] = noise == RANKS_DRIFT ? exp(0.02 * sim_normal(seed)) : 1;
+        size[i] = noise == SIZES_DRIFT ? exp(0.02 * sim_normal(seed)) : 1;
+        if (strcmp(m->row.name, m->col.name) == 0) // a rank is in rows and columns
+            size[i] = rank[i];
+    }
+    for (int k = 0; k < m->row.n * m->col.n; k++) {
+        double by = rank[k / m->col.n] * size[k % m->col.n];
+        if (noise == BAD_VISITS)
+            spoil_visits(&m->cells[k], 100, seed);
+        for (int f = CELL_MEDIAN; f <= CELL_HI; f++)
+            m->cells[k].v[f] *= by;
+    }
+}
+
+struct alarms {
+    int slower, faster, inconclusive, parts;
+};
+
+static struct alarms count_alarms(const struct table *t, enum noise noise, int tries,
+                                  unsigned long long seed)
+{
+    struct alarms n = {0};
+    static struct rank_info ranks[64];
+    struct spec spec;
+    spec_init(&spec, t->id);
+    for (int i = 0; i < t->rows; i++)
+        ranks[i] = (struct rank_info){
+            .rank = i, .cpu = i, .cpu_node = i / t->node_size, .mem_node = i / t->node_size};
+    for (int k = 0; k < tries; k++) {
+        struct matrix m[2] = {0};
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        for (int i = 0; i < 2; i++) {
+            make(&m[i], t, NULL, &seed);
+            disturb(&m[i], noise, &seed);
+        }
+        const struct compare_side x = {
+            .matrix = &m[0], .spec = &spec, .ranks = ranks, .n_ranks = t->rows};
+        const struct compare_side y = {
+            .matrix = &m[1], .spec = &spec, .ranks = ranks, .n_ranks = t->rows};
+        compare(&c, &x, &y, &defaults, NULL);
+        n.slower += c.verdict == VERDICT_SLOWER;
+        n.faster += c.verdict == VERDICT_FASTER;
+        n.inconclusive += c.verdict == VERDICT_INCONCLUSIVE;
+        n.parts += c.n_parts > 0;
+        if ((c.verdict == VERDICT_SLOWER || c.verdict == VERDICT_FASTER) && getenv("SHOW")) {
+            char text[400];
+            comparison_text(&c, text, sizeof text);
+            printf("#   %s\n", text);
+        }
+        matrix_fini(&m[0]);
+        matrix_fini(&m[1]);
+    }
+    return n;
+}
+
+static void test_chance(void)
+{
+    static const struct table *const tables[] = {&latency, &idle, &pairs};
+    static const struct table single = {
+        BENCHMARK_LATENCY, "concurrent", 8, 15, 2, 0.03, 0.01, true};
+    for (int t = 0; t < 4; t++)
+        for (int noise = PLAIN; noise < NOISES; noise++) {
+            const struct table *table = t < 3 ? tables[t] : &single;
+            int tries = 1000;
+            struct alarms n = count_alarms(table, (enum noise)noise, tries, 501 + 10 * t + noise);
+            printf("# %s%s, %s: of %d slower %d, faster %d, inconclusive %d; with parts %d\n",
+                   table->matrix, table->single ? " (single values)" : "", noise_names[noise],
+                   tries, n.slower, n.faster, n.inconclusive, n.parts);
+        }
+}
+
+int main(void)
+{
+    test_shapes();
+    test_chance();
+    return tap_done();
+}
