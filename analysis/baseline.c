@@ -144,7 +144,7 @@ double baseline_noise(const struct matrix *const *list, int n)
 {
     double mean = 0, squares = 0;
     if (n < 3 || n > BASELINE_RUNS_MAX)
-        return 0;
+        return NAN;
     for (int r = 0; r < n; r++)
         mean += mean_log(list, n, r) / n;
     for (int r = 0; r < n; r++) {
@@ -152,7 +152,7 @@ double baseline_noise(const struct matrix *const *list, int n)
         squares += d * d;
     }
     if (!isfinite(squares))
-        return 0;
+        return NAN;
     double error = sqrt(squares / (n - 1) * (1 + 1.57 / n));
     return 100 * expm1(dist_t_quantile(0.975, n - 1) * error);
 }

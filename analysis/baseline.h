@@ -16,5 +16,5 @@ enum { BASELINE_RUNS_MAX = 16 }; // a fortnight of nightly runs; 16 x 27 MB at t
 int baseline_middle(struct matrix *out, const struct matrix *const *list, int n, struct err *err);
 
 // Per cent by which a further run as a whole may well differ from that middle (95 %, Student's t of
-// the runs' means): what is below is no news. 0 for fewer than three runs: they cannot tell.
+// the runs' means): what is below is no news. NaN for fewer than three runs: they cannot tell.
 double baseline_noise(const struct matrix *const *list, int n);

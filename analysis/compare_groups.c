@@ -56,7 +56,7 @@ void compare_group_label(const struct compare_group *g, char *out, size_t room)
 
 void difference_set(struct difference *d, double log_ratio, double error, double df)
 {
-    double reach = isnan(error) ? NAN : dist_t_quantile(0.975, df) * error;
+    double reach = isnan(error) ? NAN : dist_t_975(df) * error;
     d->percent = 100 * expm1(log_ratio);
     d->lo = 100 * expm1(log_ratio - reach);
     d->hi = 100 * expm1(log_ratio + reach);

@@ -488,3 +488,14 @@ void conclusion_add(struct conclusion *k, const struct comparison *c, const stru
     k->overall = part_of(m, &all);
     comparison_text(c, k->text, sizeof k->text);
 }
+
+void conclusion_text(const struct conclusion *k, char *out, size_t room)
+{
+    int others = k->slower - (k->verdict == VERDICT_SLOWER);
+    snprintf(out, room, "%s %s", k->overall.matrix, k->text);
+    if (others > 0) {
+        size_t n = strlen(out);
+        snprintf(out + n, room - n, "; %d other matri%s slower", others,
+                 others == 1 ? "x is" : "ces are");
+    }
+}

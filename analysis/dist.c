@@ -82,6 +82,18 @@ double dist_t_quantile(double p, double df)
     return t;
 }
 
+double dist_t_975(double df)
+{
+    enum { STEPS = 1024 };
+    static double table[STEPS + 1]; // over 1 / df; 0: not looked up yet
+    double x = fmin(1, fmax(0, 1 / df)) * STEPS;
+    int at = (int)fmin(x, STEPS - 1);
+    for (int i = at; i <= at + 1; i++)
+        if (table[i] <= 0)
+            table[i] = dist_t_quantile(0.975, i ? (double)STEPS / i : 1e9);
+    return table[at] + (x - at) * (table[at + 1] - table[at]);
+}
+
 static int by_p(const void *a, const void *b, void *p)
 {
     double x = ((const double *)p)[*(const int *)a], y = ((const double *)p)[*(const int *)b];

@@ -157,8 +157,6 @@ static bool known_part(const struct search *s, const struct part *p)
 // A full sample drops every second of its members.
 static void learn(struct kin *k, double z)
 {
-    if (k->n++ % k->every)
-        return;
     if (k->sampled == SAMPLE_MAX) {
         for (int i = 0; i < SAMPLE_MAX / 2; i++)
             k->z[i] = k->z[2 * i];
@@ -176,21 +174,39 @@ static double normal_of(double t, double df)
     return t < 0 ? -z : z;
 }
 
+static bool is_range(enum part_kind kind)
+{
+    return kind == PART_FROM || kind == PART_UPTO;
+}
+
+// A shift of the whole is looked at whatever its size: parts must stand out from it.
+static bool matters(const struct search *s, const struct part *p, const struct sum *sum,
+                    double mean)
+{
+    bool lone = p->rows.kind == PART_ONE && p->cols.kind == PART_ONE;
+    double far = fabs(mean), near = s->o->same - far;
+    if (p->class < 0 && p->rows.kind == PART_ALL && p->cols.kind == PART_ALL)
+        return true;
+    return far >= (lone ? s->o->lone : s->o->least) &&
+           (near <= 0 || 1.96 * 1.96 * sum->var >= near * near * sum->n * sum->n);
+}
+
 static void consider(struct search *s, struct part p, const struct sum *sum)
 {
     struct kin *k = kin_of(s, &p);
     if (!sum->n || (sum->unknown && sum->n < UNKNOWN_CELLS_MIN) || !(sum->var > 0))
         return;
-    double mean = sum->value / sum->n, error = sqrt(sum->var) / sum->n;
-    double z = normal_of(mean / error, fmin(DF_MAX, sum->var * sum->var / sum->var_df));
-    bool lone = p.rows.kind == PART_ONE && p.cols.kind == PART_ONE;
-    bool whole = p.class < 0 && p.rows.kind == PART_ALL && p.cols.kind == PART_ALL;
-    learn(k, z);
-    // A shift of the whole is looked at whatever its size: parts must stand out from it.
-    if (!whole &&
-        (fabs(mean) < (lone ? s->o->lone : s->o->least) || fabs(mean) + 1.96 * error < s->o->same))
+    double mean = sum->value / sum->n;
+    bool wanted = matters(s, &p, sum, mean);
+    bool sampled = !is_range(p.rows.kind) && !is_range(p.cols.kind) && k->n % k->every == 0;
+    k->n++;
+    if (!wanted && !sampled)
         return;
-    if (fabs(z) <= fabs(k->best_z) || known_part(s, &p))
+    double t = sum->value / sqrt(sum->var);
+    double z = normal_of(t, fmin(DF_MAX, sum->var * sum->var / sum->var_df));
+    if (sampled)
+        learn(k, z);
+    if (!wanted || fabs(z) <= fabs(k->best_z) || known_part(s, &p))
         return;
     k->best = p;
     k->best_z = z;
@@ -412,7 +428,7 @@ static double scale_at(const struct search *s, enum part_kind rows, enum part_ki
 static int stand_ins(enum part_kind kind, enum part_kind out[3])
 {
     int n = 0;
-    out[n++] = kind == PART_FROM || kind == PART_UPTO ? PART_ONE : kind;
+    out[n++] = is_range(kind) ? PART_ONE : kind;
     if (kind == PART_ALL || kind == PART_ONE)
         return n;
     out[n++] = PART_ALL;

@@ -80,19 +80,39 @@ static int options_from(const struct request *q, struct compare_options *o, stru
     return request_query_bool(q, "anyway", &o->anyway, err);
 }
 
-// The matrix asked for, or the first that both have.
-static int choose_matrix(const struct request *q, const struct side *a, const struct side *b,
-                         const struct matrix **ma, const struct matrix **mb, struct err *err)
+// Runs of one mode each have no matrix in common, but a report on both says what one mode costs
+// against the other.
+static int refuse_modes(const struct side *a, const struct side *b, struct err *err)
 {
-    const char *name = request_query(q, "matrix");
-    *ma = *mb = NULL;
-    for (int i = 0; i < a->n && !*mb; i++)
-        if (!name || strcmp(a->list[i].name, name) == 0) {
+    static const char *const modes[] = {"serial", "concurrent"};
+    static const char *const says[] = {"one rank at a time", "all ranks at once"};
+    int first = named(a, modes[0]) ? 0 : 1;
+    return err_set(err, ERR_CONFLICT, "mode",
+                   "run %lld is %s (%s), run %lld is %s (%s): they measure different things, so "
+                   "neither is slower than the other. A report on both says what contention costs: "
+                   "numaprobe report %lld %lld (GET /v1/runs/%lld/report?with=%lld)",
+                   (long long)a->run.id, modes[first], says[first], (long long)b->run.id,
+                   modes[!first], says[!first], (long long)a->run.id, (long long)b->run.id,
+                   (long long)a->run.id, (long long)b->run.id);
+}
+
+static bool one_mode_each(const struct side *a, const struct side *b)
+{
+    return (named(a, "serial") && named(b, "concurrent")) ||
+           (named(a, "concurrent") && named(b, "serial"));
+}
+
+// The matrix asked for, or the first that both have.
+static int choose_matrix(const char *name, const struct side *a, const struct side *b,
+                         const struct matrix **ma, struct err *err)
+{
+    for (int i = 0; i < a->n; i++)
+        if ((!name || strcmp(a->list[i].name, name) == 0) && named(b, a->list[i].name)) {
             *ma = &a->list[i];
-            *mb = named(b, a->list[i].name);
+            return 0;
         }
-    if (*mb)
-        return 0;
+    if (!name && one_mode_each(a, b))
+        return refuse_modes(a, b, err);
     return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
                    "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
 }
@@ -110,46 +130,79 @@ static struct compare_side compare_side_of(const struct side *s, const struct ma
                                  .fingerprint = s->past.fingerprint};
 }
 
-// Every matrix that both runs have, in one line each.
-static int write_overalls(const struct side *a, const struct side *b,
-                          const struct compare_options *o, struct jsonw *w, struct err *err)
+// Two runs, matrix by matrix, and what all that comes to.
+struct answer {
+    const struct side *a, *b;
+    const struct matrix *chosen; // of a: told in detail
+    bool alone;                  // it was asked for, and it alone decides
+    struct comparison detail;    // of it
+    struct conclusion conclusion;
+    struct buf matrices; // JSON, one line each
+};
+
+static void answer_fini(struct answer *n)
 {
-    jsonw_array(w, "matrices");
-    for (int i = 0; i < a->n; i++) {
-        struct comparison c CLEANUP(comparison_fini) = {0};
-        const struct matrix *other = named(b, a->list[i].name);
-        const struct compare_side sa = compare_side_of(a, &a->list[i]);
-        const struct compare_side sb = compare_side_of(b, other);
-        if (other && compare(&c, &sa, &sb, o, err) == 0)
-            comparison_write_overall(&c, &sa, w, NULL);
-        else if (other && err->code == ERR_NO_MEMORY)
-            return -1; // else they cannot be compared
+    comparison_fini(&n->detail);
+    buf_free(&n->matrices);
+}
+
+static int compare_one(struct answer *n, const struct matrix *m, const struct compare_options *o,
+                       struct jsonw *w, struct err *err)
+{
+    struct comparison c CLEANUP(comparison_fini) = {0};
+    const struct matrix *other = named(n->b, m->name);
+    const struct compare_side sa = compare_side_of(n->a, m);
+    const struct compare_side sb = compare_side_of(n->b, other);
+    struct err why = {0};
+    if (!other)
+        return 0;
+    if (compare(&c, &sa, &sb, o, &why) < 0) {
+        if (m != n->chosen && why.code != ERR_NO_MEMORY)
+            return 0; // these two ask different questions; the chosen ones may not
+        *err = why;
+        return -1;
     }
-    jsonw_end(w);
+    comparison_write_overall(&c, &sa, w, NULL);
+    if (!n->alone || m == n->chosen)
+        conclusion_add(&n->conclusion, &c, m);
+    if (m == n->chosen) {
+        n->detail = c;
+        c = (struct comparison){0};
+    }
     return 0;
 }
 
-static int send_comparison(const struct side *a, const struct side *b, const struct matrix *ma,
-                           const struct matrix *mb, const struct compare_options *o,
-                           struct reply *r, struct err *err)
+static int compare_all(struct answer *n, const struct compare_options *o, struct err *err)
 {
-    struct comparison c CLEANUP(comparison_fini) = {0};
+    struct jsonw w = jsonw_to(&n->matrices);
+    jsonw_array(&w, NULL);
+    for (int i = 0; i < n->a->n; i++)
+        if (compare_one(n, &n->a->list[i], o, &w, err) < 0)
+            return -1;
+    jsonw_end(&w);
+    return 0;
+}
+
+static int send_answer(struct answer *n, const struct compare_options *o, struct reply *r,
+                       struct err *err)
+{
     CLEANUP_BUF struct buf body = BUF_INIT;
-    const struct compare_side sa = compare_side_of(a, ma), sb = compare_side_of(b, mb);
-    if (compare(&c, &sa, &sb, o, err) < 0)
-        return -1;
+    const struct compare_side side = compare_side_of(n->a, n->chosen);
+    char text[500];
     struct jsonw w = jsonw_to(&body);
+    conclusion_text(&n->conclusion, text, sizeof text);
+    buf_needs(&body, &n->matrices);
     jsonw_object(&w, NULL);
-    jsonw_i64(&w, "base", a->run.id);
-    jsonw_i64(&w, "target", b->run.id);
-    jsonw_text(&w, "matrix", ma->name);
-    jsonw_text(&w, "unit", ma->unit);
+    jsonw_i64(&w, "base", n->a->run.id);
+    jsonw_i64(&w, "target", n->b->run.id);
+    jsonw_text(&w, "verdict", verdict_names[n->conclusion.verdict]);
+    jsonw_text(&w, "text", text);
+    jsonw_text(&w, "matrix", n->chosen->name);
+    jsonw_text(&w, "unit", n->chosen->unit);
     jsonw_fixed(&w, "threshold_percent", o->threshold_percent, 2);
-    jsonw_text(&w, "verdict", verdict_names[c.groups[0].d.verdict]);
-    if (write_overalls(a, b, o, &w, err) < 0)
-        return -1;
-    comparison_write_json(&c, &sa, &w, "comparison");
-    if (past_write_changes(&a->past, &b->past, &w, "changes", err) < 0)
+    jsonw_raw(&w, "matrices", buf_text(&n->matrices));
+    comparison_write_json(&n->detail, &side, &w, "comparison");
+    if (past_write_changes(&n->a->past, &n->b->past, &w, "changes", err) < 0)
         return -1;
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
@@ -159,14 +212,17 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
 {
     struct side a CLEANUP(side_fini) = {0};
     struct side b CLEANUP(side_fini) = {0};
-    const struct matrix *ma, *mb;
+    const char *matrix = request_query(q, "matrix");
+    struct answer n CLEANUP(answer_fini) = {
+        .a = &a, .b = &b, .alone = matrix, .matrices = BUF_INIT};
     struct compare_options options;
     int64_t base, target;
     if (id_from(q, "base", &base, err) < 0 || id_from(q, "target", &target, err) < 0 ||
         options_from(q, &options, err) < 0 || side_load(q, "base", base, &a, err) < 0 ||
-        side_load(q, "target", target, &b, err) < 0 || choose_matrix(q, &a, &b, &ma, &mb, err) < 0)
+        side_load(q, "target", target, &b, err) < 0 ||
+        choose_matrix(matrix, &a, &b, &n.chosen, err) < 0 || compare_all(&n, &options, err) < 0)
         return -1;
-    return send_comparison(&a, &b, ma, mb, &options, r, err);
+    return send_answer(&n, &options, r, err);
 }
 
 // --- Report ------------------------------------------------------------------------------------

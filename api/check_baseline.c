@@ -3,7 +3,6 @@
 // database has another version. Age alone is judged anew each time.
 #include "api/check_baseline.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -80,60 +79,28 @@ static int newest(const struct api_services *api, const struct reference *base, 
 
 // --- Comparing ---------------------------------------------------------------------------------
 
-static struct check_group group_of(const struct matrix *m, enum compare_by by, int64_t value,
-                                   const struct difference *d)
+static struct check_group group_of(const struct conclusion_part *p)
 {
-    struct check_group out = {.by = by,
-                              .value = value,
-                              .percent = d->percent,
-                              .lo = d->lo,
-                              .hi = d->hi,
-                              .verdict = d->verdict};
-    snprintf(out.matrix, sizeof out.matrix, "%s", m->name);
-    snprintf(out.unit, sizeof out.unit, "%s", m->unit);
+    struct check_group out = {.by = p->part.by,
+                              .value = p->part.value,
+                              .percent = p->part.d.percent,
+                              .lo = p->part.d.lo,
+                              .hi = p->part.d.hi,
+                              .verdict = p->part.d.verdict};
+    snprintf(out.matrix, sizeof out.matrix, "%s", p->matrix);
+    snprintf(out.unit, sizeof out.unit, "%s", p->unit);
+    snprintf(out.name, sizeof out.name, "%s", p->part.name);
     return out;
 }
 
-// Slower by much is worst, then slower, then what cannot be told.
-static double badness(const struct check_group *g)
+static void take(struct check_result *out, const struct conclusion *k)
 {
-    return g->verdict == VERDICT_SLOWER         ? 1 + fabs(g->percent)
-           : g->verdict == VERDICT_INCONCLUSIVE ? 0.5
-                                                : 0;
-}
-
-// A run of one size on a few cores has too few cells for a group: its worst cell speaks for it.
-static struct check_group whole_of(const struct matrix *m, const struct comparison *c)
-{
-    struct check_group whole = group_of(m, COMPARE_OVERALL, 0, &c->groups[0].d);
-    if (isfinite(whole.lo) || c->single_values)
-        return whole;
-    whole.verdict = VERDICT_SAME;
-    for (int i = 0; i < c->rows * c->cols; i++) {
-        const struct check_group cell = group_of(m, COMPARE_OVERALL, 0, &c->cells[i]);
-        if (!c->cells[i].exists)
-            continue;
-        if (!isfinite(whole.lo) || badness(&cell) > badness(&whole))
-            whole = cell;
-    }
-    return whole;
-}
-
-// The worst of all groups is one that is slower, or else what can be said of the whole: a size or a
-// rank that is inconclusive by itself says nothing.
-static void take(struct check_result *out, const struct matrix *m, const struct comparison *c)
-{
-    for (int i = 0; i < c->n_groups; i++) {
-        const struct compare_group *k = &c->groups[i];
-        bool whole = k->by == COMPARE_OVERALL;
-        const struct check_group g = whole ? whole_of(m, c) : group_of(m, k->by, k->value, &k->d);
-        if (whole && (!out->compared || badness(&g) > badness(&out->overall)))
-            out->overall = g;
-        if ((whole && !out->compared) ||
-            ((whole || g.verdict == VERDICT_SLOWER) && badness(&g) > badness(&out->worst)))
-            out->worst = g;
-        out->compared |= whole;
-    }
+    out->compared = true;
+    out->verdict = k->verdict;
+    out->within_noise = k->within_noise;
+    out->overall = group_of(&k->overall);
+    out->worst = group_of(&k->worst);
+    conclusion_text(k, out->text, sizeof out->text);
 }
 
 static struct compare_side side_of(const struct matrix *m, const struct stored_run *r,
@@ -152,7 +119,9 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
                             struct check_result *out, struct err *err)
 {
     const struct compare_options options = {.threshold_percent = wish->warn,
+                                            .noise_percent = base->noise_percent,
                                             .level = COMPARE_DEFAULTS.level};
+    struct conclusion whole = {0};
     for (int i = 0; i < base->n; i++) {
         const struct matrix *m = stored_run_matrix(run, base->list[i].name);
         struct comparison c CLEANUP(comparison_fini) = {0};
@@ -163,26 +132,19 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
         const struct compare_side b = side_of(m, run, past);
         if (compare(&c, &a, &b, &options, err) < 0)
             return -1;
-        take(out, m, &c);
+        conclusion_add(&whole, &c, m);
     }
+    take(out, &whole);
     return 0;
-}
-
-// Slower, but no more than the baseline's own runs are from each other.
-static bool within_noise(const struct check_result *r)
-{
-    return r->worst.verdict == VERDICT_SLOWER && fabs(r->worst.percent) < r->noise_percent;
 }
 
 static enum check_state judge(const struct check_result *r, const struct check_wish *wish)
 {
-    if (!r->compared)
+    if (!r->compared || r->verdict == VERDICT_INCONCLUSIVE)
         return CHECK_UNKNOWN;
-    if (within_noise(r))
+    if (r->verdict != VERDICT_SLOWER)
         return CHECK_OK;
-    if (r->worst.verdict == VERDICT_SLOWER)
-        return fabs(r->worst.percent) >= wish->crit ? CHECK_CRITICAL : CHECK_WARNING;
-    return r->overall.verdict == VERDICT_INCONCLUSIVE ? CHECK_UNKNOWN : CHECK_OK;
+    return fabs(r->worst.percent) >= wish->crit ? CHECK_CRITICAL : CHECK_WARNING;
 }
 
 static int check_run(const struct api_services *api, const struct reference *base,
@@ -311,7 +273,7 @@ struct answer {
     const struct check_wish *wish;
     enum check_state state;
     int64_t age_s; // -1: no run
-    char text[512];
+    char text[800];
 };
 
 static void age_text(int64_t s, char *out, size_t room)
@@ -328,41 +290,23 @@ static void age_text(int64_t s, char *out, size_t room)
     snprintf(out, room, "%lld s", (long long)s);
 }
 
-static void group_text(const struct check_group *g, char *out, size_t room)
-{
-    char label[32], what[48];
-    compare_group_label(&(struct compare_group){.by = g->by, .value = g->value}, label,
-                        sizeof label);
-    // A number alone does not say of what.
-    snprintf(what, sizeof what, "%s%s%s", isdigit(*label) ? compare_by_name(g->by) : "",
-             isdigit(*label) ? " " : "", label);
-    int n = snprintf(out, room, "%s %s %+.1f %%", g->matrix, what, g->percent);
-    if (isfinite(g->lo) && n > 0 && (size_t)n < room)
-        snprintf(out + n, room - (size_t)n, " (%+.1f to %+.1f)", g->lo, g->hi);
-}
-
 static const char *verdict_text(const struct check_result *r)
 {
-    return within_noise(r)                      ? "no more than its runs differ by"
-           : r->worst.verdict == VERDICT_SLOWER ? verdict_names[VERDICT_SLOWER]
-                                                : verdict_names[r->overall.verdict];
+    bool noise = r->verdict == VERDICT_SAME && r->within_noise;
+    return noise ? "no more than its runs differ by" : verdict_names[r->verdict];
 }
 
 static void write_text(struct answer *a, bool old)
 {
     const struct check_result *r = a->r;
-    char age[32], overall[120], worst[120];
+    char age[32];
     age_text(a->age_s, age, sizeof age);
-    group_text(&r->overall, overall, sizeof overall);
-    group_text(&r->worst, worst, sizeof worst);
     if (!r->compared)
         snprintf(a->text, sizeof a->text, "baseline %s: %s", r->baseline, r->why);
     else
-        snprintf(a->text, sizeof a->text,
-                 "run %lld of %s (%s old%s) against baseline %s: %s; %s%s%s", (long long)r->run,
-                 r->benchmark, age, old ? ", too old" : "", r->baseline, verdict_text(r), overall,
-                 r->worst.by == COMPARE_OVERALL ? "" : "; worst: ",
-                 r->worst.by == COMPARE_OVERALL ? "" : worst);
+        snprintf(a->text, sizeof a->text, "run %lld of %s (%s old%s) against baseline %s: %s; %s",
+                 (long long)r->run, r->benchmark, age, old ? ", too old" : "", r->baseline,
+                 verdict_text(r), r->text);
 }
 
 static struct answer answer_of(const struct check_result *r, const struct check_wish *wish)
@@ -379,6 +323,15 @@ static struct answer answer_of(const struct check_result *r, const struct check_
     return a;
 }
 
+// U is how performance data say that a value could not be determined.
+static void write_percent(const char *name, double percent, struct buf *out)
+{
+    if (isfinite(percent))
+        buf_fmt(out, "%s=%.2f%%", name, percent);
+    else
+        buf_fmt(out, "%s=U", name);
+}
+
 // One line, a bar, performance data: what Nagios and its heirs read.
 static void write_line(const struct answer *a, struct buf *out)
 {
@@ -386,8 +339,10 @@ static void write_line(const struct answer *a, struct buf *out)
     buf_fmt(out, "NUMAPROBE %s - %s", check_state_names[a->state], a->text);
     if (!a->r->compared)
         return;
-    buf_fmt(out, " | difference=%.2f%% worst=%.2f%%;%g;%g age=%llds;", a->r->overall.percent,
-            a->r->worst.percent, w->warn, w->crit, (long long)a->age_s);
+    buf_str(out, " | ");
+    write_percent("difference", a->r->overall.percent, out);
+    write_percent(" worst", a->r->worst.percent, out);
+    buf_fmt(out, ";%g;%g age=%llds;", w->warn, w->crit, (long long)a->age_s);
     if (w->max_age_s)
         buf_fmt(out, "%lld", (long long)w->max_age_s);
 }
@@ -400,7 +355,8 @@ static void write_group(const struct check_group *g, struct jsonw *w, const char
     jsonw_object(w, key);
     jsonw_text(w, "matrix", g->matrix);
     jsonw_text(w, "by", compare_by_name(g->by));
-    jsonw_text(w, "label", label);
+    jsonw_text(w, "label", g->by == COMPARE_PART ? g->name : label);
+    jsonw_text(w, "name", g->name);
     jsonw_fixed(w, "percent", g->percent, 2);
     jsonw_fixed(w, "lo_percent", g->lo, 2);
     jsonw_fixed(w, "hi_percent", g->hi, 2);
@@ -428,6 +384,7 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_object(w, NULL);
     jsonw_text(w, "state", check_state_names[a->state]);
     jsonw_i64(w, "code", a->state);
+    jsonw_text(w, "verdict", verdict_names[r->compared ? r->verdict : VERDICT_INCONCLUSIVE]);
     jsonw_text(w, "text", a->text);
     jsonw_text(w, "line", buf_text(&line));
     jsonw_text(w, "baseline", r->baseline);

@@ -18,6 +18,7 @@ struct check_wish {
 
 struct check_group {
     char matrix[24], unit[8];
+    char name[96]; // "all", "memory of node 3"
     enum compare_by by;
     int64_t value;
     double percent, lo, hi;
@@ -30,8 +31,11 @@ struct check_result {
     int64_t run, measured_ms;
     bool compared; // else `why` tells what stood in the way
     char why[256];
-    double noise_percent;              // differences below are what the baseline's runs have too
-    struct check_group overall, worst; // of the worst matrix, and of all groups
+    double noise_percent; // differences below are what the baseline's runs have too; NaN: unknown
+    enum verdict verdict; // of the comparison: the same that GET /v1/compare gives
+    bool within_noise;
+    char text[500];                    // why
+    struct check_group overall, worst; // of the worst matrix, and of its parts
     char *changes;                     // JSON, or NULL; owned by the memory of verdicts
 };
 

@@ -115,7 +115,7 @@ static int load_members(const struct api_services *api, const struct baseline *b
 int reference_load(const struct api_services *api, const struct baseline *b, struct reference *out,
                    struct err *err)
 {
-    struct reference r CLEANUP(reference_fini) = {0};
+    struct reference r CLEANUP(reference_fini) = {.noise_percent = NAN};
     struct members m CLEANUP(members_fini) = {0};
     int rc = load_members(api, b, &m, &r, err);
     r.first = (struct stored_run){0};

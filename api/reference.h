@@ -11,7 +11,7 @@ struct reference {
     struct matrix *list;     // the middle of all runs; owned
     int n;
     struct buf variant;   // owned
-    double noise_percent; // baseline_noise, of the matrix where it is largest
+    double noise_percent; // baseline_noise, of the matrix where it is largest; NaN: not known
     struct past past;     // of the last run
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the command, reads its options, runs it, and says what went wrong.
 #include "client/cli.h"
+#include "client/exits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -249,9 +250,7 @@ static void print_usage(FILE *out)
           "~/.config/numaprobe/config):\n",
           out);
     param_print_help(&cli_options, out);
-    fputs("\nexit status: 0 well, 1 failed, 2 usage, 3 no daemon, 4 not allowed, 5 not found, 6 "
-          "the node is busy\n",
-          out);
+    cli_exits_print(out);
 }
 
 // Of all benchmarks, or of the one named.

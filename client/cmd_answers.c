@@ -5,16 +5,26 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/exits.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
 
-enum { EXIT_REGRESSION = 7, EXIT_INCONCLUSIVE = 8 };
-
 struct compare_flags {
     char matrix[24];
     double threshold;
-    bool anyway;
+    bool anyway, all;
+};
+
+// The daemon's verdict, and what comes of it here.
+static const struct {
+    const char *name, *colour;
+    int exit;
+} verdicts[] = {
+    {"same", NULL, CLI_EXIT_SUCCESS},
+    {"faster", PRINT_GREEN, CLI_EXIT_SUCCESS},
+    {"slower", PRINT_RED, CLI_EXIT_SLOWER},
+    {"inconclusive", PRINT_YELLOW, CLI_EXIT_INCONCLUSIVE},
 };
 
 static const struct param compare_params[] = {
@@ -38,15 +48,28 @@ static const struct param compare_params[] = {
      .offset = offsetof(struct compare_flags, anyway),
      .def = "false",
      .help = "Compare although the two ask different questions; says which."},
+    {.name = "all",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct compare_flags, all),
+     .def = "false",
+     .help = "Show every row of the table, also those that are the same."},
 };
 const struct param_table compare_options = {compare_params, COUNT_OF(compare_params)};
 
 static const char *verdict_colour(const char *verdict)
 {
-    return strcmp(verdict, "slower") == 0         ? PRINT_RED
-           : strcmp(verdict, "faster") == 0       ? PRINT_GREEN
-           : strcmp(verdict, "inconclusive") == 0 ? PRINT_YELLOW
-                                                  : NULL;
+    for (size_t i = 0; i < COUNT_OF(verdicts); i++)
+        if (strcmp(verdict, verdicts[i].name) == 0)
+            return verdicts[i].colour;
+    return NULL;
+}
+
+static int verdict_exit(const char *verdict)
+{
+    for (size_t i = 0; i < COUNT_OF(verdicts); i++)
+        if (strcmp(verdict, verdicts[i].name) == 0)
+            return verdicts[i].exit;
+    return CLI_EXIT_INCONCLUSIVE; // of a daemon that knows more than we
 }
 
 // "all", "local", "rank 3", "32MB": what needs no other word has none.
@@ -72,11 +95,21 @@ static void add_percent(struct grid *g, const struct json *difference, const cha
         grid_cell(g, "%s", "");
 }
 
+// Empty: it has no value.
+static void add_value(struct grid *g, const struct json *difference, const char *member)
+{
+    double v;
+    if (json_number(json_get(difference, member), &v))
+        grid_value(g, v);
+    else
+        grid_cell(g, "%s", "");
+}
+
 static void add_verdict(struct grid *g, const char *what, const struct json *difference)
 {
     grid_cell(g, "%s", what);
-    grid_value(g, json_get_number(difference, "a", 0));
-    grid_value(g, json_get_number(difference, "b", 0));
+    add_value(g, difference, "a");
+    add_value(g, difference, "b");
     add_percent(g, difference, "percent");
     add_percent(g, difference, "lo_percent");
     add_percent(g, difference, "hi_percent");
@@ -102,11 +135,11 @@ static void print_lines(const char *head, const struct json *texts)
 static void print_changes(const struct json *changes)
 {
     if (json_is_null(changes))
-        puts("\nwhat the machine was is not known of both runs");
+        puts("\nthe machine's configuration is not recorded for both runs");
     else if (!json_first(changes))
-        puts("\nnothing that is known of the machine has changed");
+        puts("\nno recorded fact of the machine differs");
     else
-        puts("\nchanged on the machine, most suspicious first:");
+        puts("\nfacts of the machine that differ (A -> B), most suspicious first:");
     for (const struct json *c = json_first(changes); c; c = json_next(c)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
         print_safe(&line, json_get_text(c, "name", "?"));
@@ -120,8 +153,8 @@ static void print_changes(const struct json *changes)
 
 static const struct column verdict_columns[] = {
     {.name = "what", .title = ""},
-    {.name = "a", .title = "before", .number = true},
-    {.name = "b", .title = "after", .number = true},
+    {.name = "a", .title = "A", .number = true},
+    {.name = "b", .title = "B", .number = true},
     {.name = "percent", .title = "%", .number = true},
     {.name = "lo_percent", .title = "from", .number = true},
     {.name = "hi_percent", .title = "to", .number = true},
@@ -147,46 +180,67 @@ static void print_others(const struct cli *c, const struct json *answer)
     grid_print(&g, c);
 }
 
-static void print_comparison(const struct cli *c, const struct json *answer)
+// The one sentence that everything else explains.
+static void print_headline(const struct cli *c, const struct json *answer)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    const char *verdict = json_get_text(answer, "verdict", "?");
+    const char *colour = print_colour(c) ? verdict_colour(verdict) : NULL;
+    print_safe(&line, verdict);
+    buf_str(&line, ": ");
+    print_safe(&line, json_get_text(answer, "text", "?"));
+    printf("%s%s%s%s%s\nA: run %lld, B: run %lld\n", colour ? "\033[" : "", colour ? colour : "",
+           colour ? "m" : "", buf_text(&line), colour ? "\033[0m" : "",
+           (long long)json_get_i64(answer, "base", 0),
+           (long long)json_get_i64(answer, "target", 0));
+}
+
+static bool is_overall(const struct json *group)
+{
+    return strcmp(json_get_text(group, "by", ""), "overall") == 0;
+}
+
+static bool is_same(const struct json *group)
+{
+    return strcmp(json_get_text(group, "verdict", ""), "same") == 0;
+}
+
+// People see the rows that say something. Returns how many are left out.
+static int add_groups(struct grid *g, const struct json *groups, bool all)
+{
+    int left_out = 0;
+    for (const struct json *k = json_first(groups); k; k = json_next(k))
+        if (all || is_overall(k) || !is_same(k))
+            add_group(g, k);
+        else
+            left_out++;
+    return left_out;
+}
+
+static void print_comparison(const struct cli *c, const struct json *answer, bool all)
 {
     const struct json *comparison = json_get(answer, "comparison");
+    bool table = c->output == OUTPUT_TABLE;
     CLEANUP_GRID struct grid g;
     CLEANUP_BUF struct buf head = BUF_INIT;
     grid_init(&g, verdict_columns, COUNT_OF(verdict_columns));
-    for (const struct json *k = json_first(json_get(comparison, "groups")); k; k = json_next(k))
-        add_group(&g, k);
-    if (c->output == OUTPUT_TABLE) {
+    int same = add_groups(&g, json_get(comparison, "groups"), all || !table);
+    if (table) {
+        print_headline(c, answer);
+        print_lines("note: ", json_get(comparison, "notes"));
         print_safe(&head, json_get_text(answer, "matrix", "?"));
         buf_str(&head, " in ");
         print_safe(&head, json_get_text(answer, "unit", "?"));
-        printf("%s%s\n", buf_text(&head),
+        printf("\n%s%s\n", buf_text(&head),
                json_get_bool(comparison, "more_is_better", false) ? ", more is better" : "");
     }
     grid_print(&g, c);
-    if (c->output != OUTPUT_TABLE)
+    if (!table)
         return;
+    if (same)
+        printf("%d more row%s: the same (--all)\n", same, same == 1 ? "" : "s");
     print_others(c, answer);
-    print_lines("note: ", json_get(comparison, "notes"));
     print_changes(json_get(answer, "changes"));
-}
-
-static bool any_slower(const struct json *list)
-{
-    for (const struct json *k = json_first(list); k; k = json_next(k))
-        if (strcmp(json_get_text(k, "verdict", ""), "slower") == 0)
-            return true;
-    return false;
-}
-
-// 7: something is slower, in all or in a part, of this matrix or another as a whole; 8: it cannot
-// be told.
-static int status_of(const struct json *answer)
-{
-    if (any_slower(json_get(json_get(answer, "comparison"), "groups")) ||
-        any_slower(json_get(answer, "matrices")))
-        return EXIT_REGRESSION;
-    return strcmp(json_get_text(answer, "verdict", ""), "inconclusive") == 0 ? EXIT_INCONCLUSIVE
-                                                                             : 0;
 }
 
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
@@ -208,8 +262,8 @@ int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
     if (c->output == OUTPUT_JSON)
         print_json(answer);
     else
-        print_comparison(c, answer);
-    return status_of(answer);
+        print_comparison(c, answer, f->all);
+    return verdict_exit(json_get_text(answer, "verdict", ""));
 }
 
 static void print_report(const char *text, bool colour)

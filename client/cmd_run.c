@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "client/exits.h"
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -161,7 +162,7 @@ static int interrupted(const struct cli *c, int64_t id, bool cancel)
                 "--follow. Stop it: "
                 "numaprobe cancel %lld\n",
                 (long long)id, (long long)id, (long long)id);
-    return 130;
+    return CLI_EXIT_INTERRUPTED;
 }
 
 static int finish(const struct cli *c, const struct json *run, struct err *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "client/exits.h"
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -190,7 +191,7 @@ int cmd_show(struct cli *c, const struct invocation *i, struct err *err)
     if (result_find(c, i->operands, i->n, &id, err) < 0)
         return -1;
     if ((f->follow ? follow(c, id, &run, err) : result_get_run(c, id, 0, &run, err)) < 0)
-        return err->code == ERR_TIMEOUT ? 130 : -1;
+        return err->code == ERR_TIMEOUT ? CLI_EXIT_INTERRUPTED : -1;
     if (c->output == OUTPUT_JSON || c->output == OUTPUT_NDJSON) {
         print_json(run);
         return 0;

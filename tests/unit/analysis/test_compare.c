@@ -470,7 +470,7 @@ static void test_placement(void)
     y.launcher = "processes";
     x.node = "n1";
     y.node = "n2";
-    CHECK(compare(&c, &x, &y, &defaults, &err) == 0 && c.n_notes == 2,
+    CHECK(compare(&c, &x, &y, &defaults, &err) == 0 && c.n_notes == 3,
           "other words for the same places are no difference");
     CHECK(strstr(c.notes[0], "launcher") != NULL, "another launcher is worth a note");
     CHECK(strstr(c.notes[1], "A is of node n1, B of n2") != NULL, "and another machine");

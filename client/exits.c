@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/exits.h"
+
+const struct cli_exit cli_exits[] = {
+    {CLI_EXIT_SUCCESS, "success; compare: the same or faster"},
+    {1, "failure"},
+    {2, "wrong usage"},
+    {3, "no daemon answers"},
+    {4, "not allowed"},
+    {5, "not found"},
+    {6, "the node is busy or has too little memory"},
+    {CLI_EXIT_SLOWER, "compare: slower, as a whole or in a part"},
+    {CLI_EXIT_INCONCLUSIVE, "compare: inconclusive"},
+    {CLI_EXIT_INTERRUPTED, "interrupted"},
+    {0, NULL},
+};
+
+void cli_exits_print(FILE *out)
+{
+    fputs("\nexit status (check has those of Nagios: 0 OK, 1 warning, 2 critical, 3 unknown):\n",
+          out);
+    for (const struct cli_exit *e = cli_exits; e->text; e++)
+        fprintf(out, "  %-4d %s\n", e->status, e->text);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exit statuses of the command line, once: --help prints them, the manual page is tested against
+// them. 1 to 6 are those of errors (base/err.c).
+#pragma once
+#include <stdio.h>
+
+enum {
+    CLI_EXIT_SUCCESS = 0,
+    CLI_EXIT_SLOWER = 7,
+    CLI_EXIT_INCONCLUSIVE = 8,
+    CLI_EXIT_INTERRUPTED = 130,
+};
+
+struct cli_exit {
+    int status;
+    const char *text;
+};
+extern const struct cli_exit cli_exits[]; // text NULL ends
+void cli_exits_print(FILE *out);          // a line each
