@@ -33,11 +33,31 @@ static struct column column_of(const struct matrix *m, int col, double *scratch)
     return c;
 }
 
-static bool is_step(const struct column *c, int n, int at)
+// Ranks that climb to the next size, and those that have both. A few ranks in a shuffled table
+// climb by chance, so of them each must leave all others behind.
+static int climbers(const struct matrix *m, const struct column *c, int at, int *ranks)
 {
-    if (!(c[at + 1].typical >= CURVE_FACTOR * c[at].typical) || c[at + 1].lo <= c[at].hi)
+    int n = 0;
+    *ranks = 0;
+    for (int i = 0; i < m->row.n; i++) {
+        double from = matrix_at(m, i, at)->v[CELL_MEDIAN];
+        double to = matrix_at(m, i, at + 1)->v[CELL_MEDIAN];
+        if (isnan(from) || isnan(to))
+            continue;
+        ++*ranks;
+        bool many = m->row.n >= CURVE_MANY;
+        n += (many && to >= CURVE_CLIMB * from) || to > c[at].hi;
+    }
+    return n;
+}
+
+static bool is_step(const struct matrix *m, const struct column *c, int at,
+                    const struct curve_step *s)
+{
+    if (!(s->factor >= CURVE_FACTOR) || !s->ranks || s->climbing < CURVE_CLIMBERS * s->ranks ||
+        (m->row.n == 1 && c[at + 1].lo <= c[at].hi))
         return false;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < m->col.n; i++)
         if (i <= at ? c[i].typical >= c[at + 1].typical : c[i].typical <= c[at].typical)
             return false;
     return true;
@@ -88,19 +108,22 @@ int curve_find(struct curve *out, const struct matrix *m, const struct curve_mac
     struct places places CLEANUP(places_fini) = {0};
     if (places_init(&places, machine->ranks, machine->n_ranks, machine->topology, err) < 0)
         return -1;
-    struct curve found = {0};
+    struct curve found = {.largest = {.factor = NAN}};
     int sharers = machine->together ? places_sharers(&places, &m->row, caches, counts, false) : 1;
     for (int j = 0; j < n; j++)
         columns[j] = column_of(m, j, scratch);
     for (int j = 0; j + 1 < n && found.n < CURVE_STEPS_MAX; j++) {
-        if (!is_step(columns, n, j))
-            continue;
         struct curve_step s = {.col = j,
                                .from_bytes = m->col.values[j],
                                .to_bytes = m->col.values[j + 1],
                                .from = columns[j].typical,
                                .to = columns[j + 1].typical};
         s.factor = s.to / s.from;
+        s.climbing = climbers(m, columns, j, &s.ranks);
+        if (isnan(found.largest.factor) || s.factor > found.largest.factor)
+            found.largest = s;
+        if (!is_step(m, columns, j, &s))
+            continue;
         match_cache(&s, machine->topology, sharers);
         found.steps[found.n++] = s;
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of the latency curve, and the cache that ran out at each. A step is where all ranks climb
+// Steps of the latency curve, and the cache that ran out at each. A step is where the ranks climb
 // together and the curve never comes back: the typical latency (median over ranks) grows by
-// CURVE_FACTOR or more to the next size, every rank at the larger size is above every rank at the
-// smaller one, and nothing later is below or earlier above. Pure.
+// CURVE_FACTOR or more to the next size, at least CURVE_CLIMBERS of the ranks climb, and nothing
+// later is below or earlier above. A rank climbs if its own latency grows by CURVE_CLIMB, or to
+// more than any rank had at the smaller size. Of one rank the intervals must not meet. Pure.
 #pragma once
 #include <stdbool.h>
 
@@ -10,8 +11,10 @@
 #include "model/record.h"
 #include "model/topology.h"
 
-enum { CURVE_STEPS_MAX = 16 };
+enum { CURVE_STEPS_MAX = 16, CURVE_MANY = 10 };
 #define CURVE_FACTOR 1.4
+#define CURVE_CLIMB 1.2
+#define CURVE_CLIMBERS 0.9
 
 enum curve_match { CURVE_UNKNOWN, CURVE_CACHE_FULL, CURVE_CACHE_EXCEEDED };
 
@@ -20,6 +23,7 @@ struct curve_step {
     int64_t from_bytes, to_bytes;
     double from, to; // medians over ranks
     double factor;
+    int climbing, ranks;    // of those that have a value at both sizes
     enum curve_match match; // FULL: the step's larger size is the capacity or passes it; EXCEEDED:
                             // its smaller size is the capacity already, nothing is left of it
     int level;              // of the cache
@@ -30,6 +34,7 @@ struct curve_step {
 struct curve {
     int n;
     struct curve_step steps[CURVE_STEPS_MAX];
+    struct curve_step largest; // growth from one size to the next, a step or not; factor NaN: none
 };
 
 // What may be matched to steps; all of it may be zero: steps are found, not matched.
@@ -41,8 +46,8 @@ struct curve_machine {
 };
 
 // A last-level cache that several ranks fill together runs out when each has reached its share: the
-// capacity over the number of ranks behind it (of the least crowded, because all ranks must climb).
-// ERR_NO_MEMORY is the only error.
+// capacity over the number of ranks behind it (of the least crowded, because nearly all must
+// climb). ERR_NO_MEMORY is the only error.
 int curve_find(struct curve *out, const struct matrix *m, const struct curve_machine *machine,
                struct err *err);
 // First column after the last step; 0 without steps.

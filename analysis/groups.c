@@ -245,25 +245,214 @@ static void judge_nodes(struct groups *out, const struct table *t)
     out->nodes = one_off ? NODES_DIFFER : all_close ? NODES_ALIKE : NODES_UNKNOWN;
 }
 
+// Few sizes are no repetitions of one another, but ranks are: nodes against the spread of their
+// ranks, each by its mean over the sizes.
+static void judge_nodes_by_ranks(struct groups *out, const struct table *t)
+{
+    double mean[GROUPS_NODES_MAX], all = 0, squares = 0, inverse = 0, worst = -1;
+    int freedom = t->rows - t->n_nodes;
+    for (int g = 0; g < t->n_nodes; g++) {
+        int n = t->first[g + 1] - t->first[g];
+        mean[g] = 0;
+        for (int k = t->first[g] * t->cols; k < t->first[g + 1] * t->cols; k++)
+            mean[g] += t->log[k] / (n * t->cols);
+        for (int i = t->first[g]; i < t->first[g + 1]; i++) {
+            double own = 0;
+            for (int j = 0; j < t->cols; j++)
+                own += t->log[i * t->cols + j] / t->cols;
+            squares += (own - mean[g]) * (own - mean[g]);
+        }
+        all += mean[g] / t->n_nodes;
+        inverse += 1.0 / n;
+    }
+    double quantile = dist_t_quantile(1 - 0.005 / t->n_nodes, freedom);
+    bool all_close = true, one_off = false;
+    for (int g = 0; g < t->n_nodes; g++) {
+        double n = t->first[g + 1] - t->first[g], nodes = t->n_nodes, off = mean[g] - all;
+        double share = (1 - 2 / nodes) / n + inverse / nodes / nodes;
+        double reach = quantile * sqrt(squares / freedom * share);
+        all_close = all_close && fabs(off) + reach < alike;
+        one_off = one_off || (fabs(off) > reach && fabs(off) > 0.03);
+        if (fabs(off) > worst) {
+            worst = fabs(off);
+            out->node_worst = t->node[t->first[g]];
+            out->node_spread_percent = 100 * expm1(off);
+        }
+    }
+    out->nodes = one_off ? NODES_DIFFER : all_close ? NODES_ALIKE : NODES_UNKNOWN;
+}
+
+// ---- What slow ranks have in common -------------------------------------------------------------
+
+// A rank among those of its node, in order of number.
+struct seat {
+    int from_first, from_last, l3;
+    int64_t node, socket;
+    bool slow;
+};
+
+static bool said_slow(const struct seat *s, enum slow_common what, int64_t k)
+{
+    switch (what) {
+    case COMMON_NOT_LAST:
+        return s->from_last >= k;
+    case COMMON_NOT_FIRST:
+        return s->from_first >= k;
+    case COMMON_LAST:
+        return s->from_last < k;
+    case COMMON_FIRST:
+        return s->from_first < k;
+    case COMMON_ODD:
+        return s->from_first % 2 == 1;
+    case COMMON_EVEN:
+        return s->from_first % 2 == 0;
+    case COMMON_L3:
+        return s->l3 == k;
+    case COMMON_SOCKET:
+        return s->socket == k;
+    case COMMON_NODE:
+        return s->node == k;
+    default:
+        return false;
+    }
+}
+
+static void try_common(struct groups *out, const struct seat *seats, int n, enum slow_common what,
+                       int64_t k)
+{
+    int right = 0;
+    for (int i = 0; i < n; i++)
+        right += said_slow(&seats[i], what, k) == seats[i].slow;
+    if (right <= out->common.right)
+        return;
+    out->common.right = right;
+    out->common.what = what;
+    out->common.k = k;
+}
+
+static int by_rank(const void *a, const void *b, void *m)
+{
+    const struct axis *rows = m;
+    int64_t x = rows->values[*(const int *)a], y = rows->values[*(const int *)b];
+    return (x > y) - (x < y);
+}
+
+static bool is_slow(const struct groups *g, int row)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->slow[i].row == row)
+            return true;
+    return false;
+}
+
+// The distinct last-level caches of a node's ranks, in order of rank.
+static int l3_in_node(const struct places *places, const struct matrix *m, const int *order, int i)
+{
+    const struct topo_cpu *own = places_cpu(places, m->row.values[order[i]]);
+    int before = 0, last = -1;
+    for (int k = 0; own && k <= i; k++) {
+        const struct topo_cpu *cpu = places_cpu(places, m->row.values[order[k]]);
+        if (!cpu || cpu->l3 < 0 || cpu->l3 == last)
+            continue;
+        if (cpu->l3 == own->l3)
+            return before;
+        last = cpu->l3;
+        before++;
+    }
+    return -1;
+}
+
+// Sorts the table's rows: it is of no other use any more.
+static int take_seats(struct seat *seats, const struct groups *g, const struct table *t,
+                      const struct matrix *m, const struct places *places)
+{
+    struct axis rows = m->row;
+    int n = 0;
+    for (int node = 0; node < t->n_nodes; node++) {
+        int size = t->first[node + 1] - t->first[node], *order = t->row + t->first[node];
+        if (size < 2)
+            continue;
+        qsort_r(order, (size_t)size, sizeof *order, by_rank, &rows);
+        for (int i = 0; i < size; i++) {
+            const struct topo_cpu *cpu = places_cpu(places, m->row.values[order[i]]);
+            seats[n++] = (struct seat){.from_first = i,
+                                       .from_last = size - 1 - i,
+                                       .l3 = l3_in_node(places, m, order, i),
+                                       .node = t->node[t->first[node]],
+                                       .socket = cpu ? cpu->package : -1,
+                                       .slow = is_slow(g, order[i])};
+        }
+    }
+    return n;
+}
+
+static void try_values(struct groups *out, const struct seat *seats, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool node = true, socket = seats[i].socket >= 0, l3 = seats[i].l3 >= 0;
+        for (int k = 0; k < i; k++) {
+            node = node && seats[k].node != seats[i].node;
+            socket = socket && seats[k].socket != seats[i].socket;
+            l3 = l3 && seats[k].l3 != seats[i].l3;
+        }
+        if (node)
+            try_common(out, seats, n, COMMON_NODE, seats[i].node);
+        if (socket)
+            try_common(out, seats, n, COMMON_SOCKET, seats[i].socket);
+        if (l3)
+            try_common(out, seats, n, COMMON_L3, seats[i].l3);
+    }
+}
+
+// Named if it is right of nine of ten ranks, and leaves half as many errors as saying nothing does.
+static int find_common(struct groups *out, const struct table *t, const struct matrix *m,
+                       const struct places *places, struct err *err)
+{
+    CLEANUP_MEM struct seat *seats = calloc((size_t)t->rows + 1, sizeof *seats);
+    if (!seats)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the groups");
+    int n = take_seats(seats, out, t, m, places), fewer = out->n < n - out->n ? out->n : n - out->n;
+    out->common.ranks = n;
+    for (int k = 1; k <= 8; k++)
+        for (enum slow_common what = COMMON_NOT_LAST; what <= COMMON_FIRST; what++)
+            try_common(out, seats, n, what, k);
+    try_common(out, seats, n, COMMON_ODD, 0);
+    try_common(out, seats, n, COMMON_EVEN, 0);
+    try_values(out, seats, n);
+    int wrong = n - out->common.right;
+    if (10 * wrong > n || 2 * wrong > fewer)
+        out->common.what = COMMON_NONE;
+    return 0;
+}
+
 int groups_find(struct groups *out, const struct matrix *m, const struct rank_info *ranks,
-                int n_ranks, int first_col, struct err *err)
+                int n_ranks, const struct topology *topology, int first_col, struct err *err)
 {
     CLEANUP(table_fini) struct table t = {0};
     struct places places CLEANUP(places_fini) = {0};
     int cols = m->col.n - first_col;
-    if (table_init(&t, m, cols, err) < 0 || places_init(&places, ranks, n_ranks, NULL, err) < 0)
+    if (table_init(&t, m, cols, err) < 0 || places_init(&places, ranks, n_ranks, topology, err) < 0)
         return -1;
-    *out = (struct groups){.p = NAN, .from_bytes = cols > 0 ? m->col.values[first_col] : 0};
+    *out = (struct groups){.p = NAN,
+                           .from_bytes = cols > 0 ? m->col.values[first_col] : 0,
+                           .n_sizes = cols,
+                           .node_spread_percent = NAN,
+                           .node_worst = -1,
+                           .within_percent = NAN};
     table_fill(&t, m, &places, first_col);
     out->n_nodes = t.n_nodes;
-    if (cols < 3 || t.rows == 0)
+    bool two_in_a_node = t.rows > t.n_nodes;
+    if (t.rows == 0)
         return 0;
-    if (t.n_nodes > 1)
+    if (two_in_a_node)
+        out->within_percent = within(&t);
+    if (t.n_nodes > 1 && cols >= 3)
         judge_nodes(out, &t);
-    if (t.rows == t.n_nodes)
+    else if (t.n_nodes > 1 && two_in_a_node)
+        judge_nodes_by_ranks(out, &t);
+    if (cols < 3 || !two_in_a_node)
         return 0;
     out->known = true;
-    out->within_percent = within(&t);
     find_p(out, &t);
     for (int g = 0; out->p <= level && g < t.n_nodes; g++) {
         int fast = fastest(&t, g);
@@ -271,5 +460,5 @@ int groups_find(struct groups *out, const struct matrix *m, const struct rank_in
             if (i != fast)
                 judge_row(out, &t, m, first_col, i, fast);
     }
-    return 0;
+    return out->n ? find_common(out, &t, m, &places, err) : 0;
 }

@@ -12,6 +12,7 @@
 
 #include "model/matrix.h"
 #include "model/record.h"
+#include "model/topology.h"
 
 #define GROUPS_SLOW 1.10
 enum {
@@ -31,19 +32,42 @@ struct slow_rank {
 
 enum nodes_verdict { NODES_UNKNOWN, NODES_ALIKE, NODES_DIFFER };
 
+// What tells slow ranks from the others of their nodes.
+enum slow_common {
+    COMMON_NONE,
+    COMMON_NOT_LAST,  // all but the last `k` of each node
+    COMMON_NOT_FIRST, // all but the first `k`
+    COMMON_LAST,      // the last `k`
+    COMMON_FIRST,
+    COMMON_ODD, // every second one, beginning with the second
+    COMMON_EVEN,
+    COMMON_L3,     // those on the `k`th (from 0) last-level cache of their node
+    COMMON_SOCKET, // those on socket `k`
+    COMMON_NODE,   // those of node `k`
+    SLOW_COMMONS
+};
+
 struct groups {
-    bool known;    // placement recorded, two ranks in a node, three sizes
+    bool known;    // placement recorded, two ranks in a node, three sizes: slow ranks can be named
     double p;      // of the permutation test; followed only until it is surely above the level
     int64_t steps; // values that the test moved
     int64_t from_bytes;
     int n;
     struct slow_rank slow[GROUPS_RANKS_MAX];
+    struct {
+        enum slow_common what; // COMMON_NONE: nothing tells nine of ten ranks apart
+        int64_t k;
+        int right, ranks; // it is right of so many, of the ranks of nodes that have two or more
+    } common;
+    // Of all nodes: from three sizes on, each size is a repetition; with fewer, each rank is.
     enum nodes_verdict nodes;
-    int n_nodes;
-    double node_spread_percent; // largest typical difference of a node from the mean of nodes
-    int64_t node_worst;
-    double within_percent; // typical spread inside a node, for the same sizes
+    int n_nodes, n_sizes;
+    double node_spread_percent; // largest typical difference of a node from the mean of nodes; NaN:
+                                // not computed
+    int64_t node_worst;         // -1: as above
+    double within_percent; // typical spread inside a node, for the same sizes; NaN: not computed
 };
 
+// `topology` may be NULL: not known.
 int groups_find(struct groups *out, const struct matrix *m, const struct rank_info *ranks,
-                int n_ranks, int first_col, struct err *err);
+                int n_ranks, const struct topology *topology, int first_col, struct err *err);

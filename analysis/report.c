@@ -27,6 +27,7 @@ struct placement {
     bool known;
     int ranks, wrong_memory, migrated; // wrong: less than 99 % of the pages where wanted
     double kept, disturbed;            // samples
+    int cells, lone;                   // with samples; resting on one
 };
 
 // ---- What sections use --------------------------------------------------------------------------
@@ -127,6 +128,8 @@ static void add_samples(struct placement *p, const struct matrix *m)
         const double *v = m->cells[k].v;
         if (isnan(v[CELL_N]) || isnan(v[CELL_DISTURBED]))
             continue;
+        p->cells++;
+        p->lone += v[CELL_N] <= 1;
         p->kept += v[CELL_N];
         p->disturbed += v[CELL_DISTURBED];
     }
@@ -179,6 +182,48 @@ static void say_placement(const struct placement *p, struct buf *out)
                 100 * disturbed_share(p));
 }
 
+// ---- Doubts -------------------------------------------------------------------------------------
+
+__attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, int *n,
+                                                        const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vfmt(&text, fmt, ap);
+    va_end(ap);
+    buf_needs(&o->json, &text);
+    buf_needs(&o->markdown, &text);
+    if (!(*n)++)
+        buf_str(&o->markdown, "## Read with care\n\n");
+    jsonw_text(&o->w, NULL, buf_text(&text));
+    buf_fmt(&o->markdown, "- %s\n", buf_text(&text));
+    buf_free(&text);
+}
+
+// What makes the numbers doubtful is said before them.
+static void say_doubts(struct report_out *o, const struct placement *p)
+{
+    int n = 0;
+    jsonw_array(&o->w, "doubts");
+    if (disturbed_share(p) >= SAMPLES_DOUBTFUL)
+        doubt(o, &n,
+              "%.0f %% of the samples were disturbed and left out: what is said below may be the "
+              "disturbance.",
+              100 * disturbed_share(p));
+    if (p->lone)
+        doubt(o, &n, "%d of %d cells rest on one sample or none that was undisturbed.", p->lone,
+              p->cells);
+    if (p->wrong_memory)
+        doubt(o, &n, "%d of %d ranks had less than 99 %% of their pages on the node asked for.",
+              p->wrong_memory, p->ranks);
+    if (p->migrated)
+        doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, p->migrated == 1 ? "" : "s");
+    jsonw_end(&o->w);
+    if (n)
+        buf_char(&o->markdown, '\n');
+}
+
 // ---- The report ---------------------------------------------------------------------------------
 
 void report_free(struct report *r)
@@ -201,11 +246,12 @@ static int fill(struct report_out *o, const struct report_source *run,
     o->w = jsonw_to(&o->json);
     jsonw_object(&o->w, NULL);
     jsonw_text(&o->w, "benchmark", benchmarks[run->benchmark].name);
-    if (sections[run->benchmark](o, run, with, err) < 0)
-        return -1;
     add_source(&p, run);
     if (with)
         add_source(&p, with);
+    say_doubts(o, &p);
+    if (sections[run->benchmark](o, run, with, err) < 0)
+        return -1;
     write_placement(&p, &o->w);
     say_placement(&p, &o->markdown);
     jsonw_end(&o->w);

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/middle.h"
 #include "analysis/report_section.h"
+#include "base/cleanup.h"
 
 static const double SATURATED = 0.95; // of the most that any number of threads reaches
 
@@ -66,12 +68,35 @@ static void tell_remote(struct report_out *o, const struct matrix *m, int row)
     jsonw_fixed(w, "best_share", at(m, row, most) / own, 3);
     jsonw_i64(w, "worst_target", m->col.values[least]);
     jsonw_fixed(w, "worst_share", at(m, row, least) / own, 3);
-    report_say(o,
-               "Node %" PRId64 ", %s: node %" PRId64
-               "'s memory gives %.1f GB/s, %.0f %% of its own "
-               "(the worst; the best remote, node %" PRId64 ", gives %.0f %%).",
-               m->row.values[row], m->name, m->col.values[least], at(m, row, least) / 1000,
-               100 * at(m, row, least) / own, m->col.values[most], 100 * at(m, row, most) / own);
+    double own_share = 100 * at(m, row, least) / own;
+    if (least == most)
+        report_say(
+            o,
+            "Node %" PRId64 ", %s: node %" PRId64 "'s memory gives %.1f GB/s, %.0f %% of its "
+            "own.",
+            m->row.values[row], m->name, m->col.values[least], at(m, row, least) / 1000, own_share);
+    else
+        report_say(o,
+                   "Node %" PRId64 ", %s: node %" PRId64
+                   "'s memory gives %.1f GB/s, %.0f %% of its own "
+                   "(the worst; the best remote, node %" PRId64 ", gives %.0f %%).",
+                   m->row.values[row], m->name, m->col.values[least], at(m, row, least) / 1000,
+                   own_share, m->col.values[most], 100 * at(m, row, most) / own);
+}
+
+// The best kernel beside the usual one; what is the best itself is not compared with itself.
+static void say_best(struct report_out *o, const struct report_source *s, const char *what,
+                     const struct matrix *best, const struct matrix *usual, int row, int col)
+{
+    double most = at(best, row, col), its = at(usual, row, col);
+    if (best != usual && !isnan(its))
+        report_say(o, "%s: best is %s with %.1f GB/s; %s gives %.1f GB/s, %.0f %% of that.", what,
+                   best->name, most / 1000, usual->name, its / 1000, 100 * its / most);
+    else if (s->n > 1)
+        report_say(o, "%s: best is %s with %.1f GB/s.", what, best->name, most / 1000);
+    else
+        report_say(o, "%s: %s gives %.1f GB/s; no other kernel was measured.", what, best->name,
+                   most / 1000);
 }
 
 static void tell_initiator(struct report_out *o, const struct report_source *s, int row)
@@ -87,13 +112,9 @@ static void tell_initiator(struct report_out *o, const struct report_source *s, 
         jsonw_fixed(w, "best_mbps", at(best, row, own), 0);
         jsonw_text(w, "kernel", usual->name);
         jsonw_fixed(w, "mbps", at(usual, row, own), 0);
-        report_say(o,
-                   "Node %" PRId64
-                   " and its own memory: best is %s with %.1f GB/s, %.0f %% of which "
-                   "%s gives (%.1f GB/s).",
-                   node, best->name, at(best, row, own) / 1000,
-                   100 * at(usual, row, own) / at(best, row, own), usual->name,
-                   at(usual, row, own) / 1000);
+        char what[64];
+        snprintf(what, sizeof what, "Node %" PRId64 " and its own memory", node);
+        say_best(o, s, what, best, usual, row, own);
     }
     tell_remote(o, usual, row);
 }
@@ -136,7 +157,14 @@ static void tell_threads(struct report_out *o, const struct matrix *m, int col)
     jsonw_i64(w, "most_threads", m->row.values[g.most]);
     jsonw_i64(w, "enough_threads", threads);
     jsonw_bool(w, "saturates", saturates);
-    if (saturates)
+    if (saturates && g.enough == 0)
+        report_say(o,
+                   "%s %s: %" PRId64
+                   " thread%s already bring%s %.1f GB/s, %.0f %% or more of the most "
+                   "that any number up to %" PRId64 " brings (%.1f GB/s).",
+                   m->name, where, threads, threads == 1 ? "" : "s", threads == 1 ? "s" : "",
+                   g.first / 1000, 100 * SATURATED, last, most / 1000);
+    else if (saturates)
         report_say(o,
                    "%s %s: %.1f GB/s with %" PRId64 " of %" PRId64 " threads is %.0f %% of the "
                    "most (%.1f GB/s): more threads bring nothing. %" PRId64 " alone has %.1f GB/s.",
@@ -166,20 +194,24 @@ static void tell_together(struct report_out *o, const struct report_source *s, i
     jsonw_fixed(w, "best_mbps", at(best, 0, col), 0);
     jsonw_text(w, "kernel", usual->name);
     jsonw_fixed(w, "mbps", at(usual, 0, col), 0);
-    report_say(o,
-               "%" PRId64 " threads together, %s: best is %s with %.1f GB/s, %.0f %% of which %s "
-               "gives (%.1f GB/s).",
-               usual->row.values[0], where, best->name, at(best, 0, col) / 1000,
-               100 * at(usual, 0, col) / at(best, 0, col), usual->name, at(usual, 0, col) / 1000);
+    char what[96];
+    snprintf(what, sizeof what, "%" PRId64 " thread%s together, %s", usual->row.values[0],
+             usual->row.values[0] == 1 ? "" : "s", where);
+    say_best(o, s, what, best, usual, 0, col);
 }
 
 int report_bandwidth(struct report_out *o, const struct report_source *run,
                      const struct report_source *with, struct err *err)
 {
     const struct matrix *usual = usual_kernel(run);
-    (void)with, (void)err;
+    (void)with;
     report_head(o, "Bandwidth");
     bool by_node = strcmp(usual->row.name, "initiator") == 0;
+    CLEANUP_MEM bool *odd = calloc((size_t)usual->col.n, sizeof *odd);
+    if (!odd)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+    if (by_node && report_parts(o, run, usual, odd, err) < 0)
+        return -1;
     for (int i = 0; by_node && i < usual->row.n; i++)
         tell_initiator(o, run, i);
     for (int j = 0; !by_node && j < usual->col.n; j++)

@@ -3,9 +3,11 @@
 // and is one node unlike the others?
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "analysis/middle.h"
 #include "analysis/report_section.h"
+#include "base/cleanup.h"
 
 static const double NOTABLE = 0.05; // smaller differences between nodes are nobody's business
 
@@ -14,6 +16,7 @@ struct near {
     const struct matrix *m;
     struct report_nodes nodes;          // with ranks
     int64_t row_node[REPORT_CELLS_MAX]; // that the rank of a row ran on
+    bool *odd_target;                   // columns whose memory is unlike others: said once
 };
 
 static struct report_value from_to(const struct near *x, int64_t node, int64_t target)
@@ -91,6 +94,12 @@ static void tell_node(struct report_out *o, const struct near *x, int64_t node)
                    r.far_ns / own);
 }
 
+static bool is_odd(const struct near *x, int64_t target)
+{
+    int col = axis_index(&x->m->col, target);
+    return col >= 0 && x->odd_target[col];
+}
+
 // Ways that take longer in one direction; if there are none, how alike the two directions are.
 static void tell_asymmetries(struct report_out *o, const struct near *x)
 {
@@ -108,6 +117,8 @@ static void tell_asymmetries(struct report_out *o, const struct near *x)
             if (!report_apart(there, back, NOTABLE))
                 continue;
             found++;
+            if (is_odd(x, a) || is_odd(x, b))
+                continue;
             struct jsonw *w = report_finding(o, "asymmetry");
             jsonw_i64(w, "node", a);
             jsonw_i64(w, "target", b);
@@ -180,7 +191,13 @@ int report_idle(struct report_out *o, const struct report_source *run,
     x.nodes = report_nodes_of(run, &x.m->row);
     for (int i = 0; i < x.m->row.n && i < REPORT_CELLS_MAX; i++)
         x.row_node[i] = report_cpu_node(run, x.m->row.values[i]);
+    CLEANUP_MEM bool *odd = calloc((size_t)x.m->col.n, sizeof *odd);
+    if (!odd)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+    x.odd_target = odd;
     report_head(o, "Own memory and others' (idle latency)");
+    if (report_parts(o, run, x.m, x.odd_target, err) < 0)
+        return -1;
     for (int i = 0; i < x.nodes.n; i++)
         tell_node(o, &x, x.nodes.node[i]);
     tell_asymmetries(o, &x);

@@ -3,6 +3,7 @@
 // begins to cost much latency.
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/knee.h"
@@ -77,8 +78,9 @@ int report_firsttouch(struct report_out *o, const struct report_source *run,
     const struct matrix *m = &run->matrices[0];
     (void)with;
     report_head(o, "Who touched it first");
+    // A rank alone has touched all of its memory itself.
     for (int j = 0; j < m->col.n; j++)
-        if (tell_access(o, m, j, err) < 0)
+        if ((m->row.n > 1 || m->col.values[j] == ACCESS_OWN) && tell_access(o, m, j, err) < 0)
             return -1;
     if (m->row.n == 1) {
         jsonw_i64(report_finding(o, "one_rank"), "ranks", 1);
@@ -121,18 +123,28 @@ static int tell_knee(struct report_out *o, const struct report_source *s, const 
         jsonw_i64(w, "knee_load", ns->col.values[k]);
         jsonw_fixed(w, "knee_ns", y[k], 2);
         jsonw_fixed(w, "knee_mbps", x[k], 0);
-        report_say(o,
-                   "Node %" PRId64 " (rank %" PRId64 "): %.1f ns idle, %.1f ns at full load "
-                   "(%.1f GB/s, × %.2f); the knee is at %" PRId64 " %% of load, %.1f GB/s and "
-                   "%.1f ns.",
-                   node, rank, y[0], y[n - 1], x[n - 1] / 1000, y[n - 1] / y[0], ns->col.values[k],
-                   x[k] / 1000, y[k]);
-    } else {
-        report_say(o,
-                   "Node %" PRId64 " (rank %" PRId64 "): %.1f ns idle, %.1f ns at full load "
-                   "(%.1f GB/s, × %.2f): no knee to speak of.",
-                   node, rank, y[0], y[n - 1], x[n - 1] / 1000, y[n - 1] / y[0]);
     }
+    char who[64];
+    if (node >= 0)
+        snprintf(who, sizeof who, "Node %" PRId64 " (rank %" PRId64 ")", node, rank);
+    else
+        snprintf(who, sizeof who, "Rank %" PRId64, rank);
+    if (isnan(y[0]) || isnan(y[n - 1]) || isnan(x[n - 1]))
+        report_say(o, "%s: idle or full load was not measured.", who);
+    else if (n == 1)
+        report_say(o, "%s: %.1f ns at %" PRId64 " %% of load; no other was measured.", who, y[0],
+                   ns->col.values[0]);
+    else if (k >= 0)
+        report_say(o,
+                   "%s: %.1f ns idle, %.1f ns at full load (%.1f GB/s, × %.2f); the knee is at "
+                   "%" PRId64 " %% of load, %.1f GB/s and %.1f ns.",
+                   who, y[0], y[n - 1], x[n - 1] / 1000, y[n - 1] / y[0], ns->col.values[k],
+                   x[k] / 1000, y[k]);
+    else
+        report_say(o,
+                   "%s: %.1f ns idle, %.1f ns at full load (%.1f GB/s, × %.2f): no knee to speak "
+                   "of.",
+                   who, y[0], y[n - 1], x[n - 1] / 1000, y[n - 1] / y[0]);
     return 0;
 }
 

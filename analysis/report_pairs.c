@@ -208,10 +208,14 @@ static void tell_pair(struct report_out *o, const struct report_source *s, const
     jsonw_i64(w, "largest_bytes", m->col.values[last]);
     jsonw_fixed(w, "largest_us", slow, 3);
     jsonw_fixed(w, "largest_mbps", mbps, 1);
-    report_say(o,
-               "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %.4g µs, "
-               "which is %.1f GB/s.",
-               first, second, class, small, quick, large, slow, mbps / 1000);
+    if (isnan(quick) || isnan(slow))
+        report_say(o, "Ranks %d and %d (%s): the message of %s bytes or that of %s has no value.",
+                   first, second, class, small, large);
+    else
+        report_say(o,
+                   "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %.4g µs, "
+                   "which is %.1f GB/s.",
+                   first, second, class, small, quick, large, slow, mbps / 1000);
 }
 
 int report_pingpong(struct report_out *o, const struct report_source *run,

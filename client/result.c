@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/middle.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/http.h"
@@ -207,6 +208,14 @@ static bool has_sparklines(const struct matrix *m)
 static void print_tables(const struct cli *cli, const struct result *r)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
+    double disturbed = samples_disturbed(r->matrices, r->n_matrices);
+    char quality[120];
+    if (disturbed >= SAMPLES_DOUBTFUL) {
+        snprintf(quality, sizeof quality,
+                 "doubtful: %.0f %% of the samples were disturbed (notes below the table)",
+                 100 * disturbed);
+        text_line("quality", quality);
+    }
     result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
     result_notes_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
     print_buf(&b);

@@ -28,7 +28,7 @@ static struct found *look(const struct import *i)
     const struct matrix *m = &i->matrices[0];
     const struct curve_machine machine = {.topology = &milan};
     curve_find(&f.curve, m, &machine, NULL);
-    groups_find(&f.groups, m, i->ranks, i->n_ranks, curve_plateau(&f.curve), NULL);
+    groups_find(&f.groups, m, i->ranks, i->n_ranks, NULL, curve_plateau(&f.curve), NULL);
     anomaly_find(&f.anomalies, m, &f.groups, NULL);
     return &f;
 }
@@ -136,7 +136,7 @@ static void test_large(int rows, int cols, bool slow)
     for (int k = 0; k < rows * cols; k++)
         m.cells[k].v[CELL_MEDIAN] =
             100 * (1 + 0.01 * sim_normal(&seed)) * (slow && k / cols >= rows / 2 ? 1.2 : 1);
-    CHECK(groups_find(&g, &m, ranks, rows, 0, NULL) == 0 && g.known, "%d x %d", rows, cols);
+    CHECK(groups_find(&g, &m, ranks, rows, NULL, 0, NULL) == 0 && g.known, "%d x %d", rows, cols);
     printf("# p %.4f, %lld moves\n", g.p, (long long)g.steps);
     CHECK(g.steps > 0 && g.steps <= GROUPS_STEPS_MAX, "no more is moved than is allowed");
     CHECK(slow ? g.p <= 0.005 && g.n == rows / 2 : g.p > 0.005 && g.n == 0,
