@@ -159,6 +159,8 @@ static void tell_odd_nodes(struct report_out *o, const struct near *x)
         if (!report_apart(v, (struct report_value){typical, typical, typical}, NOTABLE))
             continue;
         found++;
+        if (is_odd(x, x->nodes.node[i]))
+            continue;
         struct jsonw *w = report_finding(o, "node_differs");
         jsonw_i64(w, "node", x->nodes.node[i]);
         jsonw_fixed(w, "own_ns", own[i], 2);

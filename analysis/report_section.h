@@ -40,7 +40,7 @@ enum { REPORT_CELLS_MAX = 1024 };
 struct report_value report_value_of(const struct matrix *m, const bool *row_in, int col);
 // Surely apart by the intervals, and by at least `share` of the smaller value.
 bool report_apart(struct report_value a, struct report_value b, double share);
-// Says which memory node or CPUs are unlike others at the same distance, and marks the columns of
-// such nodes in `odd_target`. Rows are ranks or initiators, columns targets.
+// Says which memory nodes and which ranks (or initiators, the rows) are unlike the others from near
+// and from far, and marks the columns of such nodes in `odd_target`.
 int report_parts(struct report_out *o, const struct report_source *s, const struct matrix *m,
                  bool *odd_target, struct err *err);

@@ -52,7 +52,7 @@ static const struct param compare_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct compare_flags, all),
      .def = "false",
-     .help = "Show every row of the table, also those that are the same."},
+     .help = "Show every row of the table, not only those that the verdict rests on."},
 };
 const struct param_table compare_options = {compare_params, COUNT_OF(compare_params)};
 
@@ -200,17 +200,20 @@ static bool is_overall(const struct json *group)
     return strcmp(json_get_text(group, "by", ""), "overall") == 0;
 }
 
-static bool is_same(const struct json *group)
+static bool has_verdict(const struct json *of, const char *verdict)
 {
-    return strcmp(json_get_text(group, "verdict", ""), "same") == 0;
+    return strcmp(json_get_text(of, "verdict", ""), verdict) == 0;
 }
 
-// People see the rows that say something. Returns how many are left out.
-static int add_groups(struct grid *g, const struct json *groups, bool all)
+// People see the rows that the verdict rests on. Returns how many are left out.
+static int add_groups(struct grid *g, const struct json *answer, bool all)
 {
+    const struct json *groups = json_get(json_get(answer, "comparison"), "groups");
+    bool open = has_verdict(answer, "inconclusive");
     int left_out = 0;
     for (const struct json *k = json_first(groups); k; k = json_next(k))
-        if (all || is_overall(k) || !is_same(k))
+        if (all || is_overall(k) || has_verdict(k, "slower") || has_verdict(k, "faster") ||
+            (open && has_verdict(k, "inconclusive")))
             add_group(g, k);
         else
             left_out++;
@@ -224,7 +227,7 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     CLEANUP_GRID struct grid g;
     CLEANUP_BUF struct buf head = BUF_INIT;
     grid_init(&g, verdict_columns, COUNT_OF(verdict_columns));
-    int same = add_groups(&g, json_get(comparison, "groups"), all || !table);
+    int left_out = add_groups(&g, answer, all || !table);
     if (table) {
         print_headline(c, answer);
         print_lines("note: ", json_get(comparison, "notes"));
@@ -237,8 +240,8 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     grid_print(&g, c);
     if (!table)
         return;
-    if (same)
-        printf("%d more row%s: the same (--all)\n", same, same == 1 ? "" : "s");
+    if (left_out)
+        printf("%d more row%s with --all\n", left_out, left_out == 1 ? "" : "s");
     print_others(c, answer);
     print_changes(json_get(answer, "changes"));
 }
