@@ -480,6 +480,7 @@ void conclusion_add(struct conclusion *k, const struct comparison *c, const stru
         k->within_noise |= c->groups[i].d.within_noise;
     for (int i = 0; i < c->n_parts; i++)
         k->within_noise |= c->parts[i].d.within_noise;
+    k->slower += c->verdict == VERDICT_SLOWER;
     if (k->matrices++ &&
         badness(c->verdict, worst->d.percent) <= badness(k->verdict, k->worst.part.d.percent))
         return;

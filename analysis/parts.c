@@ -21,6 +21,9 @@ enum {
     CLASSES = 2,
 };
 
+// Values that are all equal are not infinitely sure.
+static const double SIGMA_FLOOR = 0.0005;
+
 struct sum {
     double value, var, var_df;
     int n, unknown;
@@ -42,7 +45,7 @@ struct kin {
     double *z;          // owned
     double scale;       // how much larger z is by chance than theory says; at least 1
     struct part best;
-    double best_z;
+    double best_z, best_t, best_df;
 };
 
 struct search {
@@ -122,7 +125,7 @@ static int fill_unknown(struct search *s, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to look for parts");
     double sigma = fmin(neighbours_sigma(t, true, room), neighbours_sigma(t, false, room));
     for (int j = 0; j < t->cols; j++) {
-        double own = fmax(sigma, column_sigma(t, j, room)); // passes over NaN
+        double own = fmax(SIGMA_FLOOR, fmax(sigma, column_sigma(t, j, room))); // passes over NaN
         for (int i = 0; i < t->rows; i++)
             if (s->unknown[i * t->cols + j]) {
                 s->var[i * t->cols + j] = isnan(sigma) ? NAN : own * own;
@@ -203,13 +206,15 @@ static void consider(struct search *s, struct part p, const struct sum *sum)
     if (!wanted && !sampled)
         return;
     double t = sum->value / sqrt(sum->var);
-    double z = normal_of(t, fmin(DF_MAX, sum->var * sum->var / sum->var_df));
+    double df = fmin(DF_MAX, sum->var * sum->var / sum->var_df), z = normal_of(t, df);
     if (sampled)
         learn(k, z);
     if (!wanted || fabs(z) <= fabs(k->best_z) || known_part(s, &p))
         return;
     k->best = p;
     k->best_z = z;
+    k->best_t = t;
+    k->best_df = df;
 }
 
 static struct sum minus_half(struct sum x, struct sum y)
@@ -486,8 +491,10 @@ static const struct part *best_part(struct search *s)
     }
     for (int i = 0; i < KIN; i++) {
         struct kin *k = &s->kin[i];
-        double z = fabs(k->best_z);
-        k->best.p = fmin(1, erfc(z / scale_of(s, i) / sqrt(2)) * (double)k->n * kinds);
+        double z = fabs(k->best_z), sure = 0;
+        if (z > 0)
+            sure = fabs(normal_of(k->best_t / scale_of(s, i), k->best_df));
+        k->best.p = fmin(1, erfc(sure / sqrt(2)) * (double)k->n * kinds);
         if (!(z > most) || k->best.p > s->o->level || !fits(s, &k->best))
             continue;
         most = z;

@@ -181,14 +181,14 @@ def test_a_run_compared_with_itself_is_the_same(finished):
     told = answer.json
     assert told["matrix"] == "concurrent" and told["changes"] == []
     assert len(told["comparison"]["cells"]) == len(SIZES) * run["ranks"]
-    assert all(c["percent"] == 0 and c["verdict"] in ("same", "inconclusive")
-               for c in told["comparison"]["cells"])
+    assert all(c["percent"] == 0 and c["verdict"] == "same" for c in told["comparison"]["cells"])
+    assert told["verdict"] == "same" and told["comparison"]["identical"]
     overall = told["comparison"]["groups"][0]
     assert overall["by"] == "overall" and overall["percent"] == 0
     serial = daemon.get(f"/v1/compare?base={run['id']}&target={run['id']}&matrix=serial").json
     assert serial["matrix"] == "serial"
     shown = numaprobe(daemon, "compare", str(run["id"]), str(run["id"]))
-    assert shown.returncode in (0, 8) and "nothing that is known" in shown.stdout, shown.stderr
+    assert shown.returncode == 0 and "no recorded fact of the machine differs" in shown.stdout, shown.stderr
 
 
 @pytest.mark.parametrize("query,status,member", [
@@ -260,6 +260,18 @@ def test_other_questions_are_not_compared(finished):
     assert told.status == 200 and {c["working_set"] for c in told.json["comparison"]["cells"]} == {64 << 10, 4 << 20}
 
 
+def test_serial_and_concurrent_are_no_pair_to_compare(finished):
+    """They measure different things: no verdict, but the report that puts them side by side."""
+    daemon, _ = finished
+    pair = [daemon.run(size="64K", mode=mode, quick=True)["id"] for mode in ("serial", "concurrent")]
+    answer = daemon.get(f"/v1/compare?base={pair[0]}&target={pair[1]}")
+    assert answer.status == 409 and answer.json["member"] == "mode", answer.body
+    assert "measure different things" in answer.json["detail"]
+    shown = numaprobe(daemon, "compare", *map(str, pair))
+    assert shown.returncode not in (0, 7, 8) and f"numaprobe report {pair[0]} {pair[1]}" in shown.stderr, shown
+    assert numaprobe(daemon, "report", *map(str, pair)).returncode == 0, "what it offers works"
+
+
 def test_a_pair_of_runs_has_one_report(finished):
     daemon, run = finished
     pair = [daemon.run(size="64K,1M,4M", mode=mode, quick=True)["id"] for mode in ("serial", "concurrent")]
@@ -300,12 +312,13 @@ def test_every_benchmark_compares_and_reports(finished, benchmark, members, head
     assert same.status == 200, same.body
     matrices = {m["name"] for m in daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"]}
     assert {m["matrix"] for m in same.json["matrices"]} == matrices
-    assert all(c["percent"] == 0 and c["verdict"] not in ("slower", "faster")
-               for c in same.json["comparison"]["cells"])
+    assert same.json["verdict"] == "same" and same.json["comparison"]["identical"]
+    assert all(c["percent"] == 0 and c["verdict"] == "same"
+               for c in same.json["comparison"]["cells"] if c["percent"] is not None)
     assert same.json["comparison"]["more_is_better"] == (benchmark == "bandwidth")
     shown = numaprobe(daemon, "--colour=always", "compare", str(run["id"]), str(run["id"]))
-    assert shown.returncode in (0, 8) and same.json["matrix"] in shown.stdout, shown.stderr
-    assert "\x1b[33minconclusive" in shown.stdout or "same" in shown.stdout
+    assert shown.returncode == 0 and same.json["matrix"] in shown.stdout, shown.stderr
+    assert shown.stdout.startswith("same: "), shown.stdout
     assert "\x1b" not in numaprobe(daemon, "compare", str(run["id"]), str(run["id"])).stdout
     other = daemon.get(f"/v1/compare?base={run['id']}&target=1")
     assert other.status == 409, other.body

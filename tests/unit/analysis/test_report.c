@@ -4,6 +4,7 @@
 #include "analysis/changes.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "model/import.h"
 #include "model/shape.h"
 #include "tests/unit/analysis/published.h"
@@ -414,6 +415,234 @@ static void test_shared_cache(void)
     matrix_fini(&s);
 }
 
+// ---- What was not computed is not said ----------------------------------------------------------
+
+static int many(struct matrix *m, struct rank_info *list, int rows, int cols, int node_size)
+{
+    if (matrix_init(m, "concurrent", "latency", "ns", rows, cols, NULL) < 0)
+        return -1;
+    strcpy(m->row.name, "rank");
+    strcpy(m->col.name, "working_set");
+    for (int j = 0; j < cols; j++)
+        m->col.values[j] = (int64_t)1 << (20 + j);
+    for (int i = 0; i < rows; i++) {
+        m->row.values[i] = i;
+        list[i] = (struct rank_info){
+            .rank = i, .cpu = i, .cpu_node = i / node_size, .mem_node = i / node_size};
+    }
+    return 0;
+}
+
+static void show(const struct report_source *s, struct buf *md, struct buf *js)
+{
+    struct jsonw w = jsonw_to(js);
+    struct report *r = report_new(s, NULL, NULL);
+    CHECK(r != NULL, "there is a report");
+    report_write_markdown(r, md);
+    report_write_json(r, &w, NULL);
+    report_free(r);
+    if (getenv("SHOW") != NULL)
+        fputs(buf_text(md), stderr);
+}
+
+static void check_says(const struct report_source *s, const char *what, const char *says,
+                       const char *not_this)
+{
+    CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
+    show(s, &md, &js);
+    CHECK(!says || strstr(buf_text(&md), says), "%s: says %s", what, says ? says : "nothing of it");
+    CHECK(!not_this || !strstr(buf_text(&md), not_this), "%s: does not say %s", what,
+          not_this ? not_this : "");
+    CHECK(!strstr(buf_text(&md), "nan") && !strstr(buf_text(&md), "inf "), "%s: all numbers are",
+          what);
+}
+
+// One size, the default of runs: nodes against the spread of their ranks, or no word of nodes.
+static void test_few_sizes(void)
+{
+    static struct rank_info list[16];
+    struct matrix m = {0};
+    struct report_source s = {.matrices = &m, .n = 1, .ranks = list, .n_ranks = 16};
+    many(&m, list, 16, 1, 2);
+    for (int i = 0; i < 16; i++)
+        put(&m, i, 0, i % 2 ? 100 : 285 * (1 + 0.005 * (i / 2)));
+    check_says(&s, "ranks from 100 to 285 ns",
+               "The 8 NUMA nodes cannot be told apart or called alike: the one furthest",
+               "against 0.0 %");
+    for (int i = 0; i < 16; i++)
+        put(&m, i, 0, (i / 2 == 3 ? 141 : 100) * (1 + 0.001 * (i % 2)));
+    check_says(&s, "a slow node",
+               "The 8 NUMA nodes differ: the one furthest from the mean (node 3)", "against 0.0 %");
+    for (int i = 0; i < 16; i++)
+        put(&m, i, 0, 100 * (1 + 0.001 * (i % 3)));
+    check_says(&s, "equal nodes", "The 8 NUMA nodes are alike", NULL);
+    matrix_fini(&m);
+    many(&m, list, 8, 1, 1);
+    s.n_ranks = 8;
+    for (int i = 0; i < 8; i++)
+        put(&m, i, 0, 100 + 5 * i);
+    check_says(&s, "a rank a node", NULL, "NUMA nodes");
+    CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
+    show(&s, &md, &js);
+    CLEANUP_JSON struct json *root = json_parse(buf_text(&js), js.len, NULL);
+    const struct json *g = json_get(json_get(root, "concurrent"), "groups");
+    CHECK(json_is_null(json_get(g, "node_spread_percent")) &&
+              json_is_null(json_get(g, "within_percent")) &&
+              json_is_null(json_get(g, "node_worst")) && json_is_null(json_get(g, "p")),
+          "JSON has null for what was not computed");
+    matrix_fini(&m);
+}
+
+// Enough sizes, one rank a node: nodes differ, and there is no spread inside one.
+static void test_a_rank_a_node(void)
+{
+    static struct rank_info list[8];
+    struct matrix m = {0};
+    const struct report_source s = {.matrices = &m, .n = 1, .ranks = list, .n_ranks = 8};
+    many(&m, list, 8, 4, 1);
+    for (int k = 0; k < 32; k++)
+        put(&m, k / 4, k % 4, (k / 4 == 3 ? 141 : 100) * (1 + 0.001 * (k % 3)));
+    check_says(&s, "a slow node", "(node 3) is off by +35.0 %.", "against");
+    matrix_fini(&m);
+}
+
+// ---- Many ranks ---------------------------------------------------------------------------------
+
+// As published tables of 128 ranks look: the last four of each node ran alone at their end, and one
+// rank does not climb with the others.
+static void test_many_ranks(void)
+{
+    static struct rank_info list[128];
+    static const double ns[] = {12, 13, 15, 20, 55, 110, 150, 190, 210, 224};
+    struct matrix m = {0};
+    unsigned long long seed = 17;
+    const struct report_source s = {.matrices = &m, .n = 1, .ranks = list, .n_ranks = 128};
+    many(&m, list, 128, 10, 16);
+    for (int k = 0; k < 1280; k++) {
+        int i = k / 10, j = k % 10;
+        double fast = i % 16 >= 12 && j > 4 ? 0.6 : 1;
+        put(&m, i, j, ns[j] * fast * (1 + 0.05 * sim_normal(&seed)));
+    }
+    put(&m, 77, 4, 14);
+    CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
+    show(&s, &md, &js);
+    int lines = 0;
+    for (const char *at = buf_text(&md); (at = strstr(at, "\n  - ")); at++)
+        lines++;
+    CHECK(strstr(buf_text(&md), "(× 2.7") && strstr(buf_text(&md), "for 127 of 128 ranks"),
+          "a step that one rank does not make is one, and says so");
+    CHECK(strstr(buf_text(&md), "all but the last 4 ranks of each NUMA node (right for 128 of 128"),
+          "what slow ranks have in common");
+    CHECK(lines <= 12, "in %d lines", lines);
+    CHECK(strstr(buf_text(&md), "It is not recorded whether all ranks measured at the same time"),
+          "and why that may be so");
+    for (int k = 0; k < 1280; k++)
+        m.cells[k].v[CELL_OVERLAP] = 1;
+    buf_reset(&md);
+    buf_reset(&js);
+    show(&s, &md, &js);
+    CHECK(!strstr(buf_text(&md), "It is not recorded whether"), "unless the overlap is known");
+    for (int k = 0; k < 1280; k++)
+        put(&m, k / 10, k % 10, k / 10 % 3 ? ns[k % 10] : 100);
+    check_says(&s, "a third of the ranks goes its own way", "No step: at no size", NULL);
+    check_says(&s, "the largest growth is told",
+               "The typical latency grows most from 8 to 16 MiB, from 20.0 to 55.0 ns (× 2.75), "
+               "for 85 of 128",
+               NULL);
+    matrix_fini(&m);
+}
+
+// ---- A slow memory node, a slow rank ------------------------------------------------------------
+
+static void fill_ways(struct matrix *m, int slow_row, int slow_col)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            double v = i == j ? 100 : i / 4 == j / 4 ? 140 : 200;
+            put(m, i, j, v * (i == slow_row || j == slow_col ? 1.182 : 1) * (1 + 0.001 * (j % 3)));
+        }
+}
+
+static void test_slow_parts(void)
+{
+    static struct rank_info list[8];
+    struct matrix m = {0};
+    const struct report_source s = {
+        .benchmark = BENCHMARK_MATRIX, .matrices = &m, .n = 1, .ranks = list, .n_ranks = 8};
+    shaped(&m, BENCHMARK_MATRIX, NULL, "idle", 8, 8);
+    for (int i = 0; i < 8; i++) {
+        m.col.values[i] = i;
+        list[i] = (struct rank_info){.rank = i, .cpu = i, .cpu_node = i, .mem_node = i};
+    }
+    fill_ways(&m, -1, 3);
+    check_says(&s, "column",
+               "Memory of node 3 is slower than that of other nodes, from near and from far: "
+               "typically +18.",
+               "the other way round");
+    fill_ways(&m, 5, -1);
+    check_says(&s, "row", "Rank 5 is slower than others, to near and to far memory: typically +18",
+               "Memory of node 5 is slower");
+    fill_ways(&m, -1, -1);
+    check_says(&s, "nothing", "No node is surely unlike", "slower");
+    for (int i = 0; i < 7; i++) // far away, and its own memory as fast as any
+        put(&m, i, 7, 400);
+    check_says(&s, "a far node", NULL, "Memory of node 7 is slower");
+    matrix_fini(&m);
+}
+
+// ---- Nothing is compared with itself; doubts come first -----------------------------------------
+
+static void test_alone(void)
+{
+    struct matrix m = {0}, t = {0}, f = {0};
+    shaped(&m, BENCHMARK_BANDWIDTH, NULL, "triad", 1, 1);
+    put(&m, 0, 0, 12300);
+    static const char *const says[] = {
+        "Node 0 and its own memory: triad gives 12.3 GB/s; no other kernel was measured.", NULL};
+    static const char *const not [] = {"100 %", "best is", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &m, 1, says, not );
+    shaped(&t, BENCHMARK_BANDWIDTH, "sweep-threads", "triad", 3, 1);
+    for (int i = 0; i < 3; i++) {
+        t.row.values[i] = i + 1;
+        put(&t, i, 0, 10000);
+    }
+    static const char *const enough[] = {"1 thread already brings 10.0 GB/s, 95 % or more", NULL};
+    static const char *const itself[] = {"alone has", "100 % of the most", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &t, 1, enough, itself);
+    shaped(&f, BENCHMARK_FIRSTTOUCH, NULL, "access", 1, 3);
+    for (int j = 0; j < 3; j++)
+        put(&f, 0, j, 10);
+    static const char *const own[] = {"costs a rank typically 10.00 ns", NULL};
+    static const char *const other[] = {"× 1.00", "(crossed)", NULL};
+    check_report(BENCHMARK_FIRSTTOUCH, &f, 1, own, other);
+    matrix_fini(&m);
+    matrix_fini(&t);
+    matrix_fini(&f);
+}
+
+static void test_doubts_first(void)
+{
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_BANDWIDTH, NULL, "triad", 1, 1);
+    put(&m, 0, 0, 12300);
+    m.cells[0].v[CELL_N] = 1;
+    m.cells[0].v[CELL_DISTURBED] = 2;
+    const struct report_source s = {.benchmark = BENCHMARK_BANDWIDTH, .matrices = &m, .n = 1};
+    CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
+    show(&s, &md, &js);
+    CHECK(str_starts(buf_text(&md), "## Read with care\n\n- 67 % of the samples were disturbed") &&
+              strstr(buf_text(&md), "- 1 of 1 cells rest on one sample"),
+          "what makes numbers doubtful is the first that is said");
+    CLEANUP_JSON struct json *root = json_parse(buf_text(&js), js.len, NULL);
+    CHECK(json_count(json_get(root, "doubts")) == 2, "in JSON, too");
+    m.cells[0].v[CELL_N] = 30;
+    buf_reset(&md);
+    buf_reset(&js);
+    show(&s, &md, &js);
+    CHECK(!strstr(buf_text(&md), "Read with care"), "nothing doubtful, not a word");
+    matrix_fini(&m);
+}
+
 int main(void)
 {
     struct err err = {0};
@@ -430,5 +659,11 @@ int main(void)
     test_pairs();
     test_touch_and_load();
     test_shared_cache();
+    test_few_sizes();
+    test_a_rank_a_node();
+    test_many_ranks();
+    test_slow_parts();
+    test_alone();
+    test_doubts_first();
     return tap_done();
 }

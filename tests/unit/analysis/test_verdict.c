@@ -343,25 +343,182 @@ static struct alarms count_alarms(const struct table *t, enum noise noise, int t
     return n;
 }
 
+// The limits are those that docs/ANSWERS.md states, with room for another seed. Drift of whole
+// ranks or sizes is no chance to a single pair of runs, so a few alarms remain.
 static void test_chance(void)
 {
-    static const struct table *const tables[] = {&latency, &idle, &pairs};
     static const struct table single = {
         BENCHMARK_LATENCY, "concurrent", 8, 15, 2, 0.03, 0.01, true};
-    for (int t = 0; t < 4; t++)
+    static const struct table *const tables[] = {&latency, &idle, &pairs, &single};
+    static const int per_mille[NOISES] = {2, 80, 80, 30};
+    enum { CHANCE_TRIES = 300 };
+    for (size_t t = 0; t < COUNT_OF(tables); t++)
         for (int noise = PLAIN; noise < NOISES; noise++) {
-            const struct table *table = t < 3 ? tables[t] : &single;
-            int tries = 1000;
-            struct alarms n = count_alarms(table, (enum noise)noise, tries, 501 + 10 * t + noise);
+            const struct table *table = tables[t];
+            struct alarms n = count_alarms(table, (enum noise)noise, CHANCE_TRIES,
+                                           501 + 10 * (unsigned long long)t + noise);
             printf("# %s%s, %s: of %d slower %d, faster %d, inconclusive %d; with parts %d\n",
                    table->matrix, table->single ? " (single values)" : "", noise_names[noise],
-                   tries, n.slower, n.faster, n.inconclusive, n.parts);
+                   CHANCE_TRIES, n.slower, n.faster, n.inconclusive, n.parts);
+            CHECK((n.slower + n.faster) * 1000 <= per_mille[noise] * CHANCE_TRIES,
+                  "%s%s, %s: alarms at most %d of 1000", table->matrix,
+                  table->single ? " (single values)" : "", noise_names[noise], per_mille[noise]);
         }
+}
+
+// ---- Small and odd tables -----------------------------------------------------------------------
+
+static double slow_all(int i, int j, int rows, int cols)
+{
+    (void)i, (void)j, (void)rows, (void)cols;
+    return 1.2;
+}
+
+static double nothing(int i, int j, int rows, int cols)
+{
+    (void)i, (void)j, (void)rows, (void)cols;
+    return NAN;
+}
+
+static void test_small(void)
+{
+    unsigned long long seed = 401;
+    static const struct table one = {BENCHMARK_LATENCY, "concurrent", 1, 1, 1, 0.01, 0.01, false};
+    static const struct table row = {BENCHMARK_LATENCY, "concurrent", 1, 15, 1, 0.01, 0.01, false};
+    static const struct table two = {BENCHMARK_MATRIX, "idle", 2, 2, 1, 0.005, 0, false};
+    static const struct table bare = {BENCHMARK_LATENCY, "concurrent", 1, 1, 1, 0.01, 0.01, true};
+    static const struct {
+        const struct table *table;
+        shape_fn *shape;
+        enum verdict verdict;
+        const char *what;
+    } cases[] = {
+        {&one, slow_all, VERDICT_SLOWER, "one rank at one size, a fifth slower"},
+        {&row, slow_all, VERDICT_SLOWER, "one rank, a fifth slower"},
+        {&row, slow_column, VERDICT_SLOWER, "one rank, one size slower"},
+        {&two, slow_all, VERDICT_SLOWER, "two nodes, a fifth slower"},
+        {&two, NULL, VERDICT_SAME, "two nodes, as before"},
+        {&bare, slow_all, VERDICT_INCONCLUSIVE, "one value beside another"},
+        {&idle, nothing, VERDICT_INCONCLUSIVE, "no value in B"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        char text[400];
+        CHECK(run(&c, cases[i].table, NULL, cases[i].shape, &defaults, &seed) == 0 &&
+                  c.verdict == cases[i].verdict,
+              "%s: %s", cases[i].what, verdict_names[cases[i].verdict]);
+        comparison_text(&c, text, sizeof text);
+        CHECK(strlen(text) > 0 && !strstr(text, "nan") && !strstr(text, "inf"), "says: %s", text);
+    }
+}
+
+// A beside itself, and beside what an export and an import in another form make of it.
+static void test_identical(void)
+{
+    static const struct table *const tables[] = {&latency, &idle, &pairs};
+    for (size_t t = 0; t < COUNT_OF(tables); t++)
+        for (int bare = 0; bare < 2; bare++) {
+            unsigned long long seed = 402;
+            struct comparison c CLEANUP(comparison_fini) = {0};
+            struct matrix m[2] = {0};
+            struct table table = *tables[t];
+            table.drift = 0.3; // intervals as wide as can be
+            make(&m[0], &table, NULL, &seed);
+            seed = 402;
+            table.single = bare;
+            make(&m[1], &table, NULL, &seed);
+            const struct compare_side x = {.matrix = &m[0]}, y = {.matrix = &m[1]};
+            CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.identical &&
+                      c.verdict == VERDICT_SAME && !comparison_alarms(&c),
+                  "%s beside itself%s is the same", table.matrix, bare ? " without errors" : "");
+            bool zero = true;
+            for (int i = 0; i < c.n_groups; i++)
+                zero = zero && c.groups[i].d.verdict == VERDICT_SAME &&
+                       fabs(c.groups[i].d.percent) <= 0 && fabs(c.groups[i].d.hi) <= 0;
+            for (int k = 0; k < c.rows * c.cols; k++)
+                zero = zero && (!c.cells[k].exists || c.cells[k].verdict == VERDICT_SAME);
+            CHECK(zero, "by nothing at all, in each group and cell");
+            matrix_fini(&m[0]);
+            matrix_fini(&m[1]);
+        }
+}
+
+// What is left out, and what the machine disturbed, is said.
+static void test_notes(void)
+{
+    unsigned long long seed = 403;
+    struct comparison c CLEANUP(comparison_fini) = {0};
+    struct matrix m[2] = {0};
+    make(&m[0], &idle, NULL, &seed);
+    make(&m[1], &idle, holes, &seed);
+    for (int k = 0; k < 64; k++)
+        m[1].cells[k].v[CELL_DISTURBED] = 2 * m[1].cells[k].v[CELL_N];
+    const struct compare_side x = {.matrix = &m[0]}, y = {.matrix = &m[1]};
+    CHECK(compare(&c, &x, &y, &defaults, NULL) == 0 && c.n_notes >= 2 &&
+              strstr(c.notes[0], "21 of 64 cells have no value") &&
+              strstr(c.notes[1], "67 % of the samples of B were disturbed"),
+          "notes: %s; %s", c.notes[0], c.notes[1]);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
+// A baseline's own runs differ by more: that is no news; nor does a group say otherwise.
+static void test_noise(void)
+{
+    unsigned long long seed = 404;
+    struct compare_options o = defaults;
+    struct comparison c CLEANUP(comparison_fini) = {0}, d CLEANUP(comparison_fini) = {0};
+    o.noise_percent = 6;
+    CHECK(run(&c, &latency, NULL, everything, &o, &seed) == 0 && c.verdict == VERDICT_SAME &&
+              c.groups[0].d.within_noise,
+          "3 %% slower where runs differ by 6 %% is the same");
+    CHECK(run(&d, &latency, NULL, slow_row, &o, &seed) == 0 && d.verdict == VERDICT_SLOWER,
+          "10 %% slower is not");
+}
+
+// Nothing in an answer contradicts its verdict.
+static bool contradicts(const struct comparison *c)
+{
+    bool found = false;
+    for (int i = 0; i < c->n_groups; i++)
+        found = found || (c->groups[i].d.verdict == VERDICT_SLOWER && c->verdict != VERDICT_SLOWER);
+    for (int i = 0; i < c->n_parts; i++)
+        found = found || (c->parts[i].d.verdict == VERDICT_SLOWER && c->verdict != VERDICT_SLOWER);
+    return found || (c->rest.verdict == VERDICT_SLOWER && c->verdict != VERDICT_SLOWER);
+}
+
+// Several matrices: the worst decides, and its name stands before what it says.
+static void test_conclusion(void)
+{
+    unsigned long long seed = 405;
+    static shape_fn *const shapes[] = {a_little, fast_column, slow_column, everything};
+    static const enum verdict after[] = {VERDICT_SAME, VERDICT_FASTER, VERDICT_SLOWER,
+                                         VERDICT_SLOWER};
+    struct conclusion k = {0};
+    struct matrix m = {.name = "idle", .unit = "ns"};
+    char text[500];
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        run(&c, &idle, NULL, shapes[i], &defaults, &seed);
+        conclusion_add(&k, &c, &m);
+        CHECK(k.verdict == after[i] && k.matrices == (int)i + 1, "after %d: %s", (int)i + 1,
+              verdict_names[k.verdict]);
+        CHECK(!contradicts(&c), "and no group says otherwise");
+    }
+    conclusion_text(&k, text, sizeof text);
+    CHECK(strstr(text, "idle memory of node 3 +1") && strstr(text, "; 1 other matrix is slower"),
+          "says: %s", text);
+    CHECK_STR(k.worst.part.name, "memory of node 3", "the worst part is named");
 }
 
 int main(void)
 {
     test_shapes();
     test_chance();
+    test_small();
+    test_identical();
+    test_notes();
+    test_noise();
+    test_conclusion();
     return tap_done();
 }

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One verdict on two runs: compare's JSON, text and exit status, check, its metric and the report say the same and name
+the same part."""
+import copy
+import random
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT, Daemon, build_dir
+
+NODES = 8
+EXIT = {"same": 0, "faster": 0, "slower": 7, "inconclusive": 8}
+STATE = {"same": 0, "faster": 0, "inconclusive": 3}
+
+
+def numaprobe(daemon, *words):
+    return subprocess.run([f"{build_dir()}/client/numaprobe", "--url", f"http://127.0.0.1:{daemon.port}", *map(str, words)],
+                          capture_output=True, text=True, timeout=60)
+
+
+def cell(value):
+    """A quiet cell of many samples."""
+    spread = {"n": 30, "disturbed": 0, "lo": 0.99 * value, "hi": 1.01 * value, "sd": 0.005 * value, "tight": 1, "overlap": None}
+    return {k: round(v, 3) if isinstance(v, float) else v for k, v in
+            {**dict.fromkeys(("median", "min", "p10", "p90", "p99", "mean"), value), **spread}.items()}
+
+
+def idle(whole, day, factor, rng):
+    """The export of a run as if it had been measured on eight nodes of two sockets."""
+    run = copy.deepcopy(whole)
+    run.update(topology=None, fingerprint=None)
+    run["run"].update(ranks=NODES, cells=NODES * NODES, plan=None, **dict.fromkeys(("class", "config", "topology")),
+                      **{key: f"2026-01-{day:02}T00:00:0{second}.000Z"
+                         for second, key in enumerate(("created", "started", "measured", "finished"))})
+    own = list(range(NODES))
+    base = [[100 if i == j else 140 if i // 4 == j // 4 else 200 for j in own] for i in own]
+    run["matrices"][0].update(
+        rows={"name": "rank", "unit": "", "values": own}, cols={"name": "target", "unit": "", "values": own},
+        cells=[[cell(base[i][j] * factor(i, j) * rng.lognormvariate(0, 0.002)) for j in own] for i in own])
+    run["ranks"] = [{**whole["ranks"][0], "rank": i, "cpu": i, "cpu_wanted": i, "cpu_node": i, "mem_node": i, "nodes": []}
+                    for i in own]
+    return run
+
+
+SHAPES = {
+    "again": (lambda i, j: 1, "same", None),
+    "column": (lambda i, j: 1.182 if j == 3 else 1, "slower", "memory of node 3"),
+    "row": (lambda i, j: 1.1 if i == 5 else 1, "slower", "rank 5"),
+    "link": (lambda i, j: 1.4 if (i, j) == (2, 6) else 1, "slower", "rank 2 on memory of node 6"),
+    "everything": (lambda i, j: 1.05, "slower", "all"),
+    "fast": (lambda i, j: 0.8 if j == 3 else 1.02, "faster", "memory of node 3"),
+}
+
+
+@pytest.fixture(scope="module")
+def fleet(numaprobed, tmp_path_factory):
+    """Runs by the name of their shape; "first" is what they are held against."""
+    daemon = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed")).start()
+    run = daemon.run(benchmark="matrix", quick=True, cpus="0", size="1M", launcher="processes")
+    assert run["state"] == "succeeded", run
+    whole = daemon.get(f"/v1/runs/{run['id']}/export").json
+    rng = random.Random(7)
+    runs = [idle(whole, 1, lambda i, j: 1, rng)] + [
+        idle(whole, day + 2, shape[0], rng) for day, shape in enumerate(SHAPES.values())]
+    ids = []
+    for one in runs:
+        answer = daemon.post("/v1/imports", one)
+        assert answer.status == 201, answer.body
+        ids.append(answer.json["id"])
+    assert daemon.request("PUT", "/v1/baselines/peers", {"run": ids[0]}).status == 200
+    yield daemon, dict(zip(["first", *SHAPES], ids))
+    daemon.stop()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_one_verdict_everywhere(fleet, name):
+    daemon, ids = fleet
+    _, verdict, part = SHAPES[name]
+    told = daemon.get(f"/v1/compare?base={ids['first']}&target={ids[name]}").json
+    assert told["verdict"] == verdict, told["text"]
+    assert part is None or part in told["text"], told["text"]
+    assert [m["verdict"] for m in told["matrices"]] == [told["comparison"]["verdict"]] == [verdict]
+    loud = [g for g in told["comparison"]["groups"] if g["verdict"] == "slower"]
+    assert verdict == "slower" or not loud, "no group contradicts it"
+    shown = numaprobe(daemon, "compare", ids["first"], ids[name])
+    assert shown.returncode == EXIT[verdict], shown
+    assert shown.stdout.splitlines()[0] == f"{verdict}: {told['text']}"
+    assert numaprobe(daemon, "-o", "json", "compare", ids["first"], ids[name]).returncode == EXIT[verdict]
+    check = daemon.get(f"/v1/check?baseline=peers&run={ids[name]}").json
+    assert check["verdict"] == verdict and told["text"] in check["text"], check
+    assert (check["code"] in (1, 2)) == (verdict == "slower"), check
+    assert verdict == "slower" or check["code"] == STATE[verdict]
+    assert numaprobe(daemon, "check", "peers", f"--run={ids[name]}").returncode == check["code"]
+    if verdict == "slower":
+        assert check["worst"]["name"] == part and check["worst"]["percent"] > 3, check["worst"]
+
+
+def test_the_metric_is_the_check(fleet):
+    """What /metrics exports is what /v1/check says of the same baseline."""
+    daemon, _ = fleet
+    check = daemon.get("/v1/check?baseline=peers").json
+    state = re.search(r'^numaprobe_check_state\{baseline="peers"[^}]*\} (\d)', daemon.get("/metrics").body.decode(), re.M)
+    assert state and int(state[1]) == check["code"], check
+
+
+def test_a_run_and_its_copy_are_the_same(fleet):
+    daemon, ids = fleet
+    whole = daemon.get(f"/v1/runs/{ids['column']}/export").json
+    for key in ("created", "started", "measured", "finished"):
+        whole["run"][key] = whole["run"][key].replace("2026-01", "2026-02")
+    copied = daemon.post("/v1/imports", whole)
+    assert copied.status == 201, copied.body
+    for other in (ids["column"], copied.json["id"]):
+        told = daemon.get(f"/v1/compare?base={ids['column']}&target={other}").json
+        assert told["verdict"] == "same" and told["comparison"]["identical"], told["text"]
+        assert {g["verdict"] for g in told["comparison"]["groups"]} == {"same"}
+        assert numaprobe(daemon, "compare", ids["column"], other).returncode == 0
+
+
+def test_the_report_names_the_column(fleet):
+    daemon, ids = fleet
+    text = daemon.get(f"/v1/runs/{ids['column']}/report.md").body.decode()
+    assert re.search(r"Memory of node 3 is slower than that of other nodes.*\+18\.\d %", text), text
+    assert "Rank 5 is slower" in daemon.get(f"/v1/runs/{ids['row']}/report.md").body.decode()
+    assert "slower" not in daemon.get(f"/v1/runs/{ids['again']}/report.md").body.decode()
+
+
+def test_rows_that_say_nothing_are_left_out(fleet):
+    daemon, ids = fleet
+    short = numaprobe(daemon, "compare", ids["first"], ids["column"]).stdout
+    rows = numaprobe(daemon, "compare", "--all", ids["first"], ids["column"]).stdout
+    assert "target 3" in short and "target 4" not in short and "more rows with --all" in short
+    assert "target 4" in rows and "with --all" not in rows
+    assert numaprobe(daemon, "-o", "csv", "compare", ids["first"], ids["column"]).stdout.count("\n") > 20
+
+
+def test_exit_statuses_are_one_table():
+    """--help and the manual page list the same."""
+    shown = subprocess.run([f"{build_dir()}/client/numaprobe", "--help"], capture_output=True, text=True).stdout
+    listed = re.findall(r"^  (\d+) +(.+)$", shown[shown.index("exit status"):], re.M)
+    page = (ROOT / "docs/man/numaprobe.1").read_text()
+    section = page[page.index(".Sh EXIT STATUS"):page.index(".Sh EXAMPLES")]
+    assert re.findall(r"^\.It (\d+)\n(.+)$", section, re.M) == listed
+    assert [int(status) for status, _ in listed] == [*range(9), 130]
+    assert "compare" in dict(listed)["7"] and "compare" in dict(listed)["8"]
