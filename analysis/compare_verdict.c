@@ -12,6 +12,7 @@
 #include "base/str.h"
 
 enum { NAMED_MAX = 3, CLUSTERS_MIN = 4 }; // parts in a sentence; rows that tell their scatter
+static const double BEYOND = 1e6;         // per cent that no machine changes by
 static const double LONE_CELL = 3;        // times the threshold that one cell alone must differ by
 static const double PART_LEVEL = 0.1;     // of the level of groups: no part may be chance
 
@@ -418,6 +419,8 @@ static void add_difference(char *out, size_t room, const char *name, const struc
     char text[200];
     if (isnan(d->percent))
         snprintf(text, sizeof text, "%s: no value in both", name);
+    else if (!(fabs(d->percent) < BEYOND))
+        snprintf(text, sizeof text, "%s: beyond comparison", name);
     else if (isfinite(d->lo) && isfinite(d->hi))
         snprintf(text, sizeof text, "%s %+.1f %% (%+.1f to %+.1f)", name, d->percent, d->lo, d->hi);
     else
@@ -425,29 +428,48 @@ static void add_difference(char *out, size_t room, const char *name, const struc
     add_text(out, room, text);
 }
 
+// Parts from `from` to `to`, the first few by name; how: with their numbers, or the names alone.
+static void add_parts(const struct comparison *c, int from, int to, bool numbers, char *out,
+                      size_t room)
+{
+    char more[48];
+    for (int i = from; i < to && i < from + NAMED_MAX; i++) {
+        add_text(out, room, i > from ? ", " : "");
+        if (numbers)
+            add_difference(out, room, c->parts[i].name, &c->parts[i].d);
+        else
+            add_text(out, room, c->parts[i].name);
+    }
+    if (to - from <= NAMED_MAX)
+        return;
+    snprintf(more, sizeof more, " and %s%d more", c->more_parts ? "at least " : "",
+             to - from - NAMED_MAX);
+    add_text(out, room, more);
+}
+
+// What differs and by how much; then the rest; then what did not move with a part that holds it.
 void comparison_text(const struct comparison *c, char *out, size_t room)
 {
     char text[96];
+    int told = 0;
     *out = 0;
     if (c->identical) {
         add_text(out, room, "all values are identical");
         return;
     }
-    for (int i = 0; i < c->n_parts && i < NAMED_MAX; i++) {
-        add_text(out, room, i ? ", " : "");
-        add_difference(out, room, c->parts[i].name, &c->parts[i].d);
-    }
-    if (c->n_parts > NAMED_MAX || c->more_parts) {
-        snprintf(text, sizeof text, " and %s%d more part%s", c->more_parts ? "at least " : "",
-                 c->n_parts - NAMED_MAX, c->n_parts == NAMED_MAX + 1 ? "" : "s");
-        add_text(out, room, text);
-    }
-    if (!c->n_parts) {
+    while (told < c->n_parts && c->parts[told].d.verdict != VERDICT_SAME)
+        told++;
+    add_parts(c, 0, told, true, out, room);
+    if (!told && (c->rest.cells || !c->n_parts)) {
         add_difference(out, room, "all", &c->rest);
-    } else if (c->rest.cells) {
+    } else if (c->rest.cells && fabs(c->rest.percent) < BEYOND) {
         snprintf(text, sizeof text, "; the rest %s (%+.1f %%)", verdict_names[c->rest.verdict],
                  c->rest.percent);
         add_text(out, room, text);
+    }
+    if (told < c->n_parts) {
+        add_text(out, room, *out ? "; the same: " : "the same: ");
+        add_parts(c, told, c->n_parts, false, out, room);
     }
 }
 

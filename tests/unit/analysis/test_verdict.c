@@ -511,8 +511,54 @@ static void test_conclusion(void)
     CHECK_STR(k.worst.part.name, "memory of node 3", "the worst part is named");
 }
 
+// Values that no clock gives, of any shape: an answer, without contradiction, in plain numbers.
+static double strange(unsigned long long *seed)
+{
+    static const double values[] = {0, 1e-300, 1e300, 1e-3, 100, 100, 101, 99, 1e6};
+    int at = dist_below(seed, (int)COUNT_OF(values) + 2);
+    return at < (int)COUNT_OF(values) ? values[at] : NAN;
+}
+
+static void test_strange(void)
+{
+    static const struct table *const tables[] = {&latency, &idle, &pairs};
+    unsigned long long seed = 406;
+    int bad = 0, tries = 1500;
+    for (int k = 0; k < tries; k++) {
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        static struct rank_info ranks[64];
+        struct matrix m[2] = {0};
+        struct table t = *tables[k % 3];
+        char text[400];
+        t.rows = 1 + dist_below(&seed, 9);
+        t.cols = t.id == BENCHMARK_C2C ? t.rows : 1 + dist_below(&seed, 9);
+        for (int i = 0; i < 2; i++) {
+            make(&m[i], &t, NULL, &seed);
+            for (int n = 0; n < t.rows * t.cols; n++)
+                if (dist_below(&seed, 3) == 0)
+                    for (int f = CELL_MEDIAN; f < CELL_FIELDS; f++)
+                        m[i].cells[n].v[f] = strange(&seed);
+        }
+        for (int i = 0; i < t.rows; i++)
+            ranks[i] = (struct rank_info){.rank = i,
+                                          .cpu = i,
+                                          .cpu_node = dist_below(&seed, 3) - 1,
+                                          .mem_node = dist_below(&seed, 3) - 1};
+        const struct compare_side x = {.matrix = &m[0], .ranks = ranks, .n_ranks = t.rows};
+        const struct compare_side y = {.matrix = &m[1], .ranks = ranks, .n_ranks = t.rows};
+        if (compare(&c, &x, &y, &defaults, NULL) == 0) {
+            comparison_text(&c, text, sizeof text);
+            bad += contradicts(&c) || !*text || strstr(text, "nan") || strstr(text, "inf");
+        }
+        matrix_fini(&m[0]);
+        matrix_fini(&m[1]);
+    }
+    CHECK(bad == 0, "%d of %d strange tables have a strange answer", bad, tries);
+}
+
 int main(void)
 {
+    test_strange();
     test_shapes();
     test_chance();
     test_small();
