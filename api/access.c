@@ -26,7 +26,7 @@ enum scope access_of_account(const struct api_access *a, int fd)
     gid_t groups[GROUPS_MAX + 1];
     socklen_t n = sizeof who, room = GROUPS_MAX * sizeof groups[0];
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0)
-        return a->anonymous;
+        return SCOPE_NONE; // the kernel always says it; when it does not, nothing is known
     if (who.uid == 0 || (who.uid == geteuid() && who.uid != OVERFLOW_ID))
         return SCOPE_ADMIN;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &room) < 0)

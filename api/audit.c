@@ -1,56 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/audit.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "base/log.h"
-
-static bool may_write(struct audit *a, int64_t now_ms)
+// The client's budget. A new client gets the place of the one that was longest quiet: its budget is
+// the fullest.
+static struct audit_client *budget_of(struct audit *a, uint64_t client, bool trusted)
 {
-    if (a->full_ms < now_ms)
-        a->full_ms = now_ms;
-    if (a->full_ms - now_ms > (AUDIT_BURST - 1) * AUDIT_EVERY_MS) {
-        a->left_out++;
+    struct audit_client *list = trusted ? a->trusted : a->strangers, *quiet = &list[0];
+    for (int i = 0; i < AUDIT_CLIENTS; i++) {
+        if (list[i].client == client && list[i].budget.full_ms)
+            return &list[i];
+        if (list[i].budget.full_ms < quiet->budget.full_ms)
+            quiet = &list[i];
+    }
+    a->all.left_out += quiet->budget.left_out;
+    *quiet = (struct audit_client){.client = client};
+    return quiet;
+}
+
+bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now_ms,
+                     unsigned *left_out, unsigned *of_others)
+{
+    struct audit_client *c = budget_of(a, client, trusted);
+    const unsigned before = c->budget.left_out, others = a->all.left_out;
+    if (!log_budget_take(&c->budget, AUDIT_BURST, trusted ? AUDIT_TRUSTED_EVERY_MS : AUDIT_EVERY_MS,
+                         now_ms))
+        return false;
+    if (!trusted && !log_budget_take(&a->all, AUDIT_ALL_BURST, AUDIT_ALL_EVERY_MS, now_ms)) {
+        a->all.left_out = others; // it is counted as this client's
+        c->budget.left_out++;
         return false;
     }
-    a->full_ms += AUDIT_EVERY_MS;
+    *left_out = before;
+    *of_others = others;
+    c->budget.left_out = a->all.left_out = 0;
     return true;
 }
 
-// "uid:1000", or the address: what the kernel says, whatever the request says.
-static void write_origin(const struct line *l, char out[static INET6_ADDRSTRLEN])
+// Clients with the same token are one client, from wherever they ask. FNV-1a.
+static uint64_t client_of(const struct request *q, const struct line *l)
 {
-    struct sockaddr_storage a = {0};
-    socklen_t n = sizeof a;
-    snprintf(out, INET6_ADDRSTRLEN, "?");
-    if (l->local)
-        snprintf(out, INET6_ADDRSTRLEN, "uid:%u", (unsigned)l->uid);
-    else if (getpeername(l->fd, (struct sockaddr *)&a, &n) == 0)
-        inet_ntop(a.ss_family,
-                  a.ss_family == AF_INET6 ? (void *)&((struct sockaddr_in6 *)&a)->sin6_addr
-                                          : (void *)&((struct sockaddr_in *)&a)->sin_addr,
-                  out, INET6_ADDRSTRLEN);
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *c = q->token; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    return *q->token ? hash : line_client(l);
+}
+
+// Words of a request as they may stand in a log: no byte of it controls a terminal.
+static void write_plain(const char *text, char *out, size_t room)
+{
+    size_t n = 0;
+    for (; text[n] && n < room - 1; n++)
+        out[n] = text[n] > ' ' && text[n] < 0x7f ? text[n] : '?';
+    out[n] = '\0';
 }
 
 void audit_request(struct audit *a, const struct request *q, const struct line *l, int status,
                    int64_t now_ms)
 {
-    char from[INET6_ADDRSTRLEN];
-    bool changes = strcmp(q->method, "GET") != 0 && strcmp(q->method, "HEAD") != 0;
-    bool refused = status == 401 || status == 403 || status == 421;
-    enum log_level level = refused ? LOG_LVL_WARN : changes ? LOG_LVL_INFO : LOG_LVL_DEBUG;
+    char method[17], path[201];
+    unsigned left_out = 0, of_others = 0;
+    const bool changes = strcmp(q->method, "GET") != 0 && strcmp(q->method, "HEAD") != 0;
+    const bool refused = status == 401 || status == 403 || status == 421;
+    const bool trusted = q->granted >= SCOPE_RUN, done = status >= 200 && status < 400;
+    const enum log_level level = refused ? LOG_LVL_WARN : changes ? LOG_LVL_INFO : LOG_LVL_DEBUG;
     if (!log_wants(level))
         return;
-    // Who may change things is trusted with the log; strangers share what there is for them.
-    if (refused && !may_write(a, now_ms))
+    if (!(done && (level == LOG_LVL_DEBUG || (trusted && !q->dry_run))) &&
+        !audit_may_write(a, client_of(q, l), trusted, now_ms, &left_out, &of_others))
         return;
-    write_origin(l, from);
-    log_event(level, refused ? "refused" : "request",
-              "id=%s from=%s token=%s method=%.16s path=%.200s status=%d left_out=%u", q->id, from,
-              *q->token ? q->token : "-", q->method, q->path, status, refused ? a->left_out : 0);
-    a->left_out = refused ? 0 : a->left_out;
+    write_plain(q->method, method, sizeof method);
+    write_plain(q->path, path, sizeof path);
+    log_event(
+        level, refused ? "refused" : "request",
+        "id=%s from=%s token=%s method=%s path=%s status=%d left_out=%u left_out_of_others=%u",
+        q->id, l->peer.text, *q->token ? q->token : "-", method, path, status, left_out, of_others);
 }

@@ -47,30 +47,58 @@ static int check_headers(const struct request *q, struct err *err)
     return 0;
 }
 
-// The library ends a text at a NUL and joins folded lines without a trace: "Host: a", " b" reads
-// as "ab". What it does tell is how long the head was, and every client writes "Name: value": more
-// bytes than that are bytes that somebody else may have read in another way.
-static int check_nothing_hidden(const struct request *q, struct err *err)
+// Before 1.0 the library ends a text at a NUL, joins folded lines, and takes a bare LF for the end
+// of a line, without a trace in what it hands out. But it parses in place: method, target, version,
+// names and values are pieces of one block, the head as it came, in which it has only put NULs over
+// separators (two over CRLF, one over a bare LF). So each piece must begin where the separator
+// after the one before it ends. A byte that lies between two pieces is one that another program may
+// have read in another way.
+enum { CRLF = 2 };
+
+static const char *after(const char *piece, size_t length, size_t separator)
 {
-    static const char frame[] = "  HTTP/1.1\r\n\r\n", each[] = ": \r\n";
-    size_t most = strlen(q->method) + strlen(q->uri ? q->uri : "") + sizeof frame - 1;
-    for (int i = 0; i < q->n_headers; i++)
-        most += strlen(q->headers[i].name) + strlen(q->headers[i].value) + sizeof each - 1;
-    if (q->head_bytes > most)
-        return err_set(err, ERR_BAD_REQUEST, "",
-                       "the headers are folded, padded with blanks, or hide a NUL");
-    return 0;
+    return piece + length + separator;
+}
+
+static bool header_adjoins(const struct http_pair *h, const char *at)
+{
+    if (h->name != at)
+        return false;
+    const char *blank = after(h->name, strlen(h->name), 1); // the colon
+    while (blank < h->value && (*blank == ' ' || *blank == '\t'))
+        blank++;
+    return blank == h->value;
+}
+
+static int check_head(const struct request *q, struct err *err)
+{
+    const struct http_head *h = &q->head;
+    if (!h->begin)
+        return 0;
+    bool whole = after(h->begin, strlen(h->begin), 1) == h->target &&
+                 after(h->target, strlen(q->uri), 1) == h->version;
+    const char *at = after(h->version, strlen(h->version), CRLF);
+    for (int i = 0; whole && i < q->n_headers; i++) {
+        whole = header_adjoins(&q->headers[i], at);
+        at = after(q->headers[i].value, strlen(q->headers[i].value), CRLF);
+    }
+    if (whole && at + CRLF == h->begin + h->bytes)
+        return 0;
+    return err_set(err, ERR_BAD_REQUEST, "",
+                   "the head has a NUL, a folded header, a line that ends in LF alone, or blanks "
+                   "that do not belong there");
 }
 
 int check_framing(const struct request *q, struct err *err)
 {
     const char *coding = request_header(q, "Transfer-Encoding");
-    if (check_method(q->method, err) < 0 || check_headers(q, err) < 0 ||
-        check_nothing_hidden(q, err) < 0)
+    if (check_method(q->method, err) < 0 || check_headers(q, err) < 0 || check_head(q, err) < 0)
         return -1;
     if (coding && request_header(q, "Content-Length"))
         return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding",
                        "must not come together with Content-Length");
+    if (coding && q->http_1_0)
+        return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding", "is not known in HTTP/1.0");
     if (coding && strcasecmp(coding, "chunked") != 0)
         return err_set(err, ERR_BAD_REQUEST, "Transfer-Encoding", "must be chunked or absent");
     return 0;

@@ -6,6 +6,7 @@
 #include "api/access.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 enum {
@@ -54,7 +55,8 @@ static void fail(struct request *q, struct reply *r, const struct err *err)
         r->retry_after_s = RETRY_DAMAGED_S;
     if (err->code == ERR_QUEUE_FULL)
         r->retry_after_s = RETRY_QUEUE_S;
-    if (err_info(err->code)->http >= 500)
+    static struct log_budget failures; // any client can cause them: 503 is one
+    if (err_info(err->code)->http >= 500 && log_may(&failures, clock_mono_ms()))
         log_error("request.failed", err);
     reply_problem(r, q, err, refused ? blockers_of(why, &blockers) : NULL);
 }

@@ -40,12 +40,18 @@ struct request {
     int n_query, n_headers;
     struct http_pair query[HTTP_QUERY_MAX];     // inside uri, decoded
     struct http_pair headers[HTTP_HEADERS_MAX]; // borrowed from the server
-    size_t head_bytes;              // request line and headers as they came; 0: not known (tests)
+    struct http_head {     // request line and headers where the library has parsed them
+        const char *begin; // the method; NULL: the library refuses what check_head() does
+        const char *target, *version;
+        size_t bytes; // as they came, with the empty line
+    } head;
+    bool http_1_0;                  // or older
     size_t body_max;                // of its route
     const char *body_types;         // of its route
     const char *bound;              // address that the listener is bound to; "" for unix
     const char *names;              // hosts that are us as well, comma-separated; NULL: none
     bool tls;                       // it came by TLS
+    bool dry_run;                   // it changes nothing, whatever its method
     enum scope granted;             // what the client may do
     char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
     struct buf body;

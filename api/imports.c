@@ -295,6 +295,7 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     if (read_call(q, &call, err) < 0 || read_runs(&call, &in, err) < 0 ||
         batch_make(&batch, &in, err) < 0)
         return -1;
+    q->dry_run = call.dry_run;
     if (call.dry_run)
         return send_dry_run(q, r, &in, &batch, err);
     if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)

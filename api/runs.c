@@ -143,6 +143,7 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
             return -1;
         if (spec.force && access_check_member(q, SCOPE_ADMIN, "force", err) < 0)
             return -1;
+        q->dry_run = dry_run;
         if (dry_run)
             return send_dry_run(q, r, &spec, err);
         if (submit(q, &spec, &known, err) < 0)

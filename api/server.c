@@ -30,8 +30,7 @@ static int start(struct server *s, const struct api_config *c, struct err *err)
         return -1;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
-    if (lines_init(&s->lines, s->api.loop, s->connections / 4, err) < 0 ||
-        listeners_start(s, c, err) < 0)
+    if (listeners_start(s, c, err) < 0)
         return -1;
     loop_set_prepare(s->api.loop, run_all, s);
     return 0;
@@ -76,7 +75,6 @@ void server_free(struct server *s)
     loop_set_prepare(s->api.loop, NULL, NULL);
     wake_all(s);
     listeners_stop(s);
-    lines_fini(&s->lines);
     tls_files_free(&s->tls);
     run_bodies_free(s->api.bodies);
     free(s);

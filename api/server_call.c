@@ -55,9 +55,6 @@ static int check_call(struct call *c, struct err *err)
     if (n > HTTP_HEADERS_MAX)
         return err_set(err, ERR_BAD_REQUEST, "", "more than %d headers", HTTP_HEADERS_MAX);
     MHD_get_connection_values(c->connection, MHD_HEADER_KIND, collect_header, q);
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    q->head_bytes = info ? info->header_size : SIZE_MAX;
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
     find_limits(q);
@@ -68,14 +65,27 @@ static int check_call(struct call *c, struct err *err)
     return check_body_headers(q, err);
 }
 
+// The library takes lines of chunks that end in LF alone, and extensions of chunks. Whoever reads
+// such a body in another way finds nothing behind it: it is the last of its connection.
 static void allow_body(struct call *c)
 {
+    c->last = request_header(&c->q, "Transfer-Encoding") != NULL;
     if (request_header(&c->q, "Content-Length") || request_header(&c->q, "Transfer-Encoding"))
         line_allow(c->line, line_time(LINE_BODY_MS, c->q.body_max));
 }
 
+// Versions before 1.0 leave the head in place and are not strict about it (check.c).
+static void find_head(struct call *c, const char *target, const char *version)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    c->q.http_1_0 = strcmp(version, "HTTP/1.1") < 0;
+    if (*MHD_get_version() == '0')
+        c->q.head = (struct http_head){c->q.method, target, version, info ? info->header_size : 0};
+}
+
 static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Connection *connection,
-                             const char *method)
+                             const char *method, const char *target, const char *version)
 {
     struct err err = {0};
     c->begun = true;
@@ -86,7 +96,9 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
     c->line = info ? info->socket_context : NULL;
     if (!c->line || c->line->cut)
         return MHD_NO;
+    line_head_whole(c->line);
     c->q.method = method;
+    find_head(c, target, version);
     c->q.bound = l->socket.host;
     c->q.names = c->server->names;
     c->q.tls = l->socket.tls;
@@ -134,12 +146,10 @@ enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection
                                size_t *size, void **call)
 {
     struct call *c = *call;
-    (void)url;
-    (void)version;
     if (!c)
         return MHD_NO; // no memory for the call: the line is closed
     if (!c->begun)
-        return begin(c, listener, connection, method);
+        return begin(c, listener, connection, method, url, version);
     if (*size) {
         size_t n = *size;
         *size = 0;
@@ -179,7 +189,7 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
         return;
     *call = NULL;
     LIST_REMOVE(c, entry);
-    line_allow(c->line, LINE_KEPT_MS);
+    line_head_next(c->line);
     call_end_wait(c);
     waiter_free(c->waiter);
     stream_free(c->stream);

@@ -18,6 +18,7 @@
 #include "api/access.h"
 #include "api/server_parts.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -29,9 +30,15 @@ enum {
     DESCRIPTORS_SPARE = 256, // besides connections: database, a run, a backup, the library's
     CROWD = 64,              // so many connections at once: 1 MiB that came and may go again
     IDLE_TIMEOUT_S = 30,     // of silence; how long each step may take at all says line.h
-    ACCEPT_BATCH = 64,       // taken in a round, before those that are there have their turn
-    ACCEPT_PAUSE_MS = 100,   // when one cannot be taken in: the others wait in the backlog
+    ACCEPT_BATCH = 64,     // taken in a round, before those that are there have their turn; so many
+                           // may be there beyond the limit until those cut for them have gone
+    ACCEPT_PAUSE_MS = 100, // when one cannot be taken in: the others wait in the backlog
 };
+
+static int connections_most(const struct server *s)
+{
+    return s->connections + ACCEPT_BATCH;
+}
 
 static enum scope scope_of(const struct listener *l, int fd)
 {
@@ -62,7 +69,8 @@ static void on_incoming(void *ctx, uint32_t events)
 {
     struct listener *l = ctx;
     (void)events;
-    for (int i = 0; i < ACCEPT_BATCH && l->n < l->server->connections; i++) {
+    const int most = connections_most(l->server);
+    for (int i = 0; i < ACCEPT_BATCH && l->n < most; i++) {
         struct sockaddr_storage from;
         socklen_t n = sizeof from;
         int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -72,19 +80,20 @@ static void on_incoming(void *ctx, uint32_t events)
         }
         if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
             return;
-        log_event(LOG_LVL_WARN, "http.accept", "listen=%s text=\"%s\"", l->socket.text,
-                  strerror(errno));
+        if (log_may(&l->server->spared, clock_mono_ms()))
+            log_event(LOG_LVL_WARN, "http.accept", "listen=%s text=\"%s\"", l->socket.text,
+                      strerror(errno));
         hold_back(l);
         loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
         return;
     }
-    if (l->n >= l->server->connections)
+    if (l->n >= most)
         hold_back(l); // until one ends
 }
 
 static void take_in(struct listener *l)
 {
-    if (l->incoming || l->n >= l->server->connections || l->server->stopping)
+    if (l->incoming || l->n >= connections_most(l->server) || l->server->stopping)
         return;
     l->incoming = loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
     if (!l->incoming)
@@ -105,8 +114,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
         l->n++;
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        struct line *line =
-            line_new(&l->server->lines, l, info->connect_fd, *l->socket.host == '\0');
+        struct line *line = line_new(&l->lines, info->connect_fd, *l->socket.host == '\0');
         if (line)
             line->scope = scope_of(l, info->connect_fd);
         *socket_context = line;
@@ -114,7 +122,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     }
     line_free(*socket_context);
     *socket_context = NULL;
-    give_back(&l->server->lines);
+    give_back(&l->lines);
     l->n--;
     take_in(l);
 }
@@ -128,8 +136,10 @@ static size_t keep_escapes(void *ctx, struct MHD_Connection *connection, char *s
 
 static void on_message(void *ctx, const char *fmt, va_list ap)
 {
+    struct listener *l = ctx;
     char text[300];
-    (void)ctx;
+    if (!log_wants(LOG_LVL_DEBUG) || !log_may(&l->server->spared, clock_mono_ms()))
+        return; // whoever connects can cause them
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     vsnprintf(text, sizeof text, fmt, ap);
@@ -144,12 +154,20 @@ static void on_ready(void *ctx, uint32_t events)
     (void)events; // the daemons run before the next wait
 }
 
+// From 1.0 on the library refuses by itself what check_head() refuses for older ones.
+#if MHD_VERSION >= 0x01000000
+#define OPTION_STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+enum { STRICT = 2 };
+#else
+#define OPTION_STRICT MHD_OPTION_STRICT_FOR_CLIENT
+enum { STRICT = 1 };
+#endif
+
 static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 static struct MHD_Daemon *start_mhd(struct listener *l)
 {
     struct tls_files *t = &l->server->tls;
-    const int n = l->server->connections;
     // What ends the list comes sooner without TLS, or without certificates of clients.
     struct MHD_OptionItem tls[] = {
         {l->socket.tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, t->certificate.data},
@@ -161,13 +179,13 @@ static struct MHD_Daemon *start_mhd(struct listener *l)
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
             MHD_USE_NO_LISTEN_SOCKET | (l->socket.tls ? MHD_USE_TLS : 0),
-        0, NULL, NULL, call_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)n, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)(n - n / 4), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
-        call_on_uri, l, MHD_OPTION_NOTIFY_COMPLETED, call_on_completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        0, NULL, NULL, call_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, l,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)connections_most(l->server),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, OPTION_STRICT, STRICT, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, call_on_uri, l,
+        MHD_OPTION_NOTIFY_COMPLETED, call_on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 // Takes over the socket.
@@ -185,6 +203,8 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
         return err_set(err, ERR_INTERNAL, "", "the HTTP library cannot serve %s", socket->text);
     }
     s->n++;
+    if (lines_init(&l->lines, s->api.loop, s->connections, socket->fd, !*socket->host, err) < 0)
+        return -1;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
     if (*socket->host)
         buf_fmt(&s->addresses, "%s%s", s->addresses.len ? "," : "", socket->text);
@@ -250,7 +270,7 @@ static int add_passed(struct server *s, const struct api_config *c, bool *tcp, b
 // A full house must leave descriptors to the database and to runs.
 static int have_descriptors(const struct server *s, struct err *err)
 {
-    const rlim_t need = (rlim_t)s->n * (rlim_t)s->connections + DESCRIPTORS_SPARE;
+    const rlim_t need = (rlim_t)s->n * (rlim_t)connections_most(s) + DESCRIPTORS_SPARE;
     struct rlimit now;
     if (getrlimit(RLIMIT_NOFILE, &now) < 0)
         return err_sys(err, "cannot see how many descriptors there may be");
@@ -290,6 +310,7 @@ void listeners_stop(struct server *s)
         hold_back(l);
         loop_timer_free(l->pause);
         MHD_stop_daemon(l->mhd);
+        lines_fini(&l->lines);
         close(l->socket.fd);
     }
     if (s->socket_path)

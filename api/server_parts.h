@@ -24,7 +24,8 @@ struct listener {
     struct server *server;
     struct MHD_Daemon *mhd;
     struct listen_socket socket; // owned
-    int n;                       // connections
+    int n;                       // connections, also those that are cut and not yet gone
+    struct lines lines;          // all connections
     struct loop_watch *watch;    // of mhd
     struct loop_watch *incoming; // of the socket; NULL while none is taken in
     struct loop_timer *pause;
@@ -41,11 +42,10 @@ struct server {
     uint32_t salt;                     // tells the ids of two daemons apart
     size_t bodies, answers;            // bytes of large ones under way
     int connections;                   // of a listener
-    int waiting;                       // suspended for long: long polls and event streams
     struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
     LIST_HEAD(, call) calls;           // all requests under way
-    struct lines lines;                // all connections
     struct audit audit;
+    struct log_budget spared; // for lines that any client may cause
     struct tls_files tls;
     bool stopping;
 };
@@ -65,7 +65,8 @@ struct call {
     struct loop_watch *hangup; // of a client that waits
     size_t received;
     size_t held, held_answer; // of server->bodies, ->answers
-    bool begun, suspended, counted, gone, crowded;
+    bool begun, suspended, gone, crowded;
+    bool last; // of its connection
 };
 
 // server_listen.c: opens all sockets of the configuration and serves them. After an error
@@ -97,8 +98,8 @@ void call_resume(void *call);      // soon; a call that is not suspended stays a
 // Nobody looks at a suspended connection, so we do: if its client goes, the call is resumed and
 // `gone`.
 int call_watch_hangup(struct call *c, struct err *err);
-// Takes one of the places of those who wait for long, and watches the client. ERR_UNAVAILABLE: none
-// is left.
+// Takes one of the listener's places for long waits, and watches the client. ERR_UNAVAILABLE: none
+// is left for this client.
 int call_begin_wait(struct call *c, struct err *err);
 void call_end_wait(struct call *c);      // gives back what the two above took, if they did
 void server_wake_some(struct server *s); // of those that call_resume() noted

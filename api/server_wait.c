@@ -58,20 +58,20 @@ int call_watch_hangup(struct call *c, struct err *err)
 
 int call_begin_wait(struct call *c, struct err *err)
 {
-    struct server *s = c->server;
-    if (s->stopping || s->waiting >= s->connections / 2)
-        return err_set(err, ERR_UNAVAILABLE, "", "%d clients wait already; try again, or poll",
-                       s->waiting);
-    if (call_watch_hangup(c, err) < 0)
+    if (c->server->stopping || !line_wait(c->line))
+        return err_set(err, ERR_UNAVAILABLE, "",
+                       "no place to wait is left for this client: %d of this listener's %d are in "
+                       "use. Ask without wait, again and again",
+                       c->listener->lines.waiting, c->server->connections / 2);
+    if (call_watch_hangup(c, err) < 0) {
+        line_wait_end(c->line);
         return -1;
-    s->waiting++;
-    c->counted = true;
+    }
     return 0;
 }
 
 void call_end_wait(struct call *c)
 {
     loop_unwatch(steal_ptr(&c->hangup));
-    c->server->waiting -= c->counted;
-    c->counted = false;
+    line_wait_end(c->line);
 }

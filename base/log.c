@@ -83,3 +83,20 @@ void log_error(const char *event, const struct err *err)
     log_event(LOG_LVL_ERROR, event, "code=%s member=%s text=\"%s\"", err_info(err->code)->slug,
               err->member, err->text);
 }
+
+bool log_budget_take(struct log_budget *b, int burst, int every_ms, int64_t now_ms)
+{
+    if (b->full_ms < now_ms)
+        b->full_ms = now_ms;
+    if (b->full_ms - now_ms > (int64_t)(burst - 1) * every_ms) {
+        b->left_out++;
+        return false;
+    }
+    b->full_ms += every_ms;
+    return true;
+}
+
+bool log_may(struct log_budget *b, int64_t now_ms)
+{
+    return log_budget_take(b, LOG_BURST, LOG_EVERY_MS, now_ms);
+}

@@ -6,6 +6,7 @@
 //     log_error("store.commit", &err);
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -17,3 +18,15 @@ __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const
                                                      const char *fmt, ...);
 bool log_wants(enum log_level level); // it is not below the level that is written
 void log_error(const char *event, const struct err *err);
+
+// A budget of lines that others may cause: `burst` at once, then one every `every_ms`. {0} begins
+// it.
+struct log_budget {
+    int64_t full_ms; // when the burst will be there whole again, on the monotonic clock
+    unsigned
+        left_out; // lines since the last one that was allowed; the owner may report and reset it
+};
+bool log_budget_take(struct log_budget *b, int burst, int every_ms, int64_t now_ms);
+// Of 20 lines at once, then two a second: 172,800 a day of about 150 bytes, 26 MB.
+enum { LOG_BURST = 20, LOG_EVERY_MS = 500 };
+bool log_may(struct log_budget *b, int64_t now_ms);

@@ -22,6 +22,7 @@ struct tokens {
     struct stat seen; // of the file that was read
     int n;
     struct token list[TOKENS_MAX];
+    struct log_budget spared;
 };
 
 static int check_file(const char *path, const struct stat *st, struct err *err)
@@ -143,7 +144,8 @@ const struct token *tokens_find(struct tokens *t, const char *text)
     char hash[TOKEN_HASH_SIZE];
     const struct token *found = NULL;
     if (refresh(t, &err) < 0) {
-        log_error("tokens", &err);
+        if (log_may(&t->spared, clock_mono_ms())) // each request that shows a token gets here
+            log_error("tokens", &err);
         return NULL; // a file that cannot be trusted opens nothing
     }
     token_hash(text, hash);
