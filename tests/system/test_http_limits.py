@@ -141,16 +141,13 @@ def test_pipelined_in_pieces(daemon):
     for at in (1, 2, 3, 20, 40, len(rich) - 3, len(rich) - 1):
         with connection(daemon) as s:
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            s.sendall(GOOD + rich + rich[:at])
-            assert [read_answer(s)[0] for _ in range(1)] == [200]
             data = b""
-            while data.count(b'"status":"ok"') < 1:
-                data += s.recv(65536)
-            s.sendall(rich[at:] + GOOD)
-            while data.count(b'"status":"ok"') < 3:
-                more = s.recv(65536)
-                assert more, (at, data)
-                data += more
+            for part, answers in ((GOOD + rich + rich[:at], 2), (rich[at:] + GOOD, 4)):
+                s.sendall(part)
+                while data.count(b'"status":"ok"') < answers:
+                    more = s.recv(65536)
+                    assert more, (at, data)
+                    data += more
 
 
 MANY = b"".join(b"X-Header-%d: some value of a browser\r\n" % i for i in range(20))
@@ -409,10 +406,108 @@ def read_all_cut(daemon, s):
     return not any(r[1].endswith(mine) and r[2].endswith(theirs) and r[3] == "01" for r in rows)
 
 
-def test_one_address_cannot_have_all(make_daemon):
-    """192 of 256 connections for one address: the next one is served at once."""
+# Keeps connections from many loopback addresses on a port, sends a byte on each now and then, and opens a new one for each that is cut.
+PRESS = """
+import itertools, select, socket, sys, time
+port, connections, addresses = map(int, sys.argv[1:4])
+text, sources, held, cuts, at = b"GET /healthz HTTP/1.1\\r\\nX: " + b"a" * 4000, itertools.cycle(range(addresses)), {}, 0, {}
+poll = select.epoll()
+def connect():
+    n, s = next(sources), socket.socket()
+    s.bind(("127.%d.%d.%d" % (1 + n // 62500, n // 250 % 250, 1 + n % 250), 0))
+    s.setblocking(False)
+    s.connect_ex(("127.0.0.1", port))
+    held[s.fileno()], at[s.fileno()] = s, 0
+    poll.register(s, select.EPOLLIN | select.EPOLLRDHUP)
+for _ in range(connections):
+    connect()
+print("all", flush=True)
+dripped = time.monotonic()
+while not select.select([sys.stdin], [], [], 0)[0]:
+    for fd, _ in poll.poll(0.05):
+        poll.unregister(fd)
+        held.pop(fd).close()
+        cuts += 1
+        connect()
+    if time.monotonic() - dripped > 0.2:
+        dripped = time.monotonic()
+        for fd, s in held.items():
+            try:
+                s.send(text[at[fd]:at[fd] + 1])
+                at[fd] += 1
+            except OSError:
+                pass
+print(cuts, flush=True)
+"""
+ASK = """
+import http.client, sys, time
+end, times = time.monotonic() + float(sys.argv[2]), []
+while time.monotonic() < end or len(times) < 20:
+    began = time.monotonic()
+    c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=10)
+    c.request("GET", "/healthz")
+    assert c.getresponse().status == 200
+    c.close()
+    times.append(time.monotonic() - began)
+times.sort()
+print(len(times), times[len(times) // 2] * 1e3, times[-1] * 1e3)
+"""
+
+
+def as_account(uid, script, *args):
+    return subprocess.Popen(["setpriv", f"--reuid={uid}", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", script,
+                             *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
+
+
+@contextlib.contextmanager
+def pressed(daemon, accounts, connections, addresses):
+    """Each of the accounts keeps so many connections that do not get beyond their headers."""
+    crowd = [as_account(uid, PRESS, daemon.port, connections, addresses) for uid in accounts]
+    try:
+        for one in crowd:
+            assert one.stdout.readline() == "all\n"
+        yield crowd
+    finally:
+        for one in crowd:
+            one.stdin.close()
+        cuts = [int(one.stdout.readline()) for one in crowd]
+        assert all(one.wait(20) == 0 for one in crowd)
+        print("cut:", cuts)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+@pytest.mark.parametrize("accounts,connections,addresses", [
+    ([1234], 1000, 1), ([1234], 1000, 8), ([1234], 1000, 8000), ([1234], 200, 1),
+    (range(2000, 2008), 125, 1000),  # as one account with subordinate ids can look
+    ([0], 1000, 8000),  # root is not limited, and is not in the way either
+], ids=["one-address", "8-addresses", "8000-addresses", "200-open-again", "8-accounts", "root"])
+def test_half_open_connections_keep_nobody_out(make_daemon, accounts, connections, addresses):
+    """Clients that never send a whole head, and come again when cut: every request of another account is served."""
     daemon = make_daemon(fake_bench_env())
-    crowd = [connection(daemon) for _ in range(250)]
+    with pressed(daemon, accounts, connections, addresses):
+        good = as_account(1300, ASK, daemon.port, 2)
+        said = good.communicate(timeout=60)[0].split()
+        assert good.returncode == 0, said
+    print(said)
+    assert float(said[1]) < 1000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_half_open_connections_of_unknown_accounts(make_daemon):
+    """Where the kernel does not name accounts, all of loopback is one client: who sends the head at once is served."""
+    daemon = make_daemon({**fake_bench_env(), **without(socket.AF_NETLINK)})
+    with pressed(daemon, [1234], 1000, 8000):
+        good = as_account(1300, ASK, daemon.port, 2)
+        said = good.communicate(timeout=60)[0].split()
+        assert good.returncode == 0, said
+    daemon.post("/v1/nothing")
+    daemon.wait_for_line(r"event=request .*from=127\.0\.0\.1 token=- method=POST path=/v1/nothing status=404")
+
+
+def test_one_address_cannot_have_all(make_daemon):
+    """More connections than there are places: the next one is served at once."""
+    daemon = make_daemon(fake_bench_env())
+    crowd = [connection(daemon) for _ in range(300)]
     with connection(daemon, address="127.0.0.2") as s:
         s.settimeout(5)
         s.sendall(GOOD)
