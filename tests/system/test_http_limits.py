@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, UnixConnection, fake_bench_env, read_answer, until
+from conftest import FAKE_BENCH, ROOT, Daemon, UnixConnection, fake_bench_env, read_answer, until
 
 HOST = b"Host: localhost\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -493,15 +493,22 @@ def test_half_open_connections_keep_nobody_out(make_daemon, accounts, connection
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
-def test_half_open_connections_of_unknown_accounts(make_daemon):
+def test_half_open_connections_of_unknown_accounts(numaprobed, tmp_path):
     """Where the kernel does not name accounts, all of loopback is one client: who sends the head at once is served."""
-    daemon = make_daemon({**fake_bench_env(), **without(socket.AF_NETLINK)})
-    with pressed(daemon, [1234], 1000, 8000):
-        good = as_account(1300, ASK, daemon.port, 2)
-        said = good.communicate(timeout=60)[0].split()
-        assert good.returncode == 0, said
-    daemon.post("/v1/nothing")
-    daemon.wait_for_line(r"event=request .*from=127\.0\.0\.1 token=- method=POST path=/v1/nothing status=404")
+    wrapper = tmp_path / "numaprobed"
+    wrapper.write_text(f"#!/bin/sh\nexec {sys.executable} {ROOT}/tests/fakes/without_calls.py netlink {numaprobed} \"$@\"\n")
+    wrapper.chmod(0o755)
+    daemon = Daemon(wrapper, tmp_path, fake_bench_env()).start()
+    try:
+        with pressed(daemon, [1234], 1000, 8000):
+            good = as_account(1300, ASK, daemon.port, 2)
+            said = good.communicate(timeout=60)[0].split()
+            assert good.returncode == 0, said
+        print(said)
+        daemon.post("/v1/nothing")
+        daemon.wait_for_line(r"event=request .*from=127\.0\.0\.1 token=- method=POST path=/v1/nothing status=404")
+    finally:
+        assert daemon.stop() == 0, "\n".join(daemon.log)
 
 
 def test_one_address_cannot_have_all(make_daemon):
