@@ -83,3 +83,8 @@ int access_check_member(const struct request *q, enum scope needed, const char *
                    "the daemon",
                    scope_name(needed));
 }
+
+bool access_sees_names(const struct request *q)
+{
+    return q->granted >= SCOPE_RUN && !*q->bound;
+}

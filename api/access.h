@@ -14,6 +14,9 @@ enum scope access_of_account(const struct api_access *a, int fd);
 int access_identify(struct request *q, struct err *err);
 // ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough.
 int access_check(const struct request *q, enum scope needed, struct err *err);
+// May the client see names and numbers of other accounts' processes? Who may measure, and asks on
+// the unix socket.
+bool access_sees_names(const struct request *q);
 // Of one member of a request that is allowed otherwise: ERR_FORBIDDEN.
 int access_check_member(const struct request *q, enum scope needed, const char *member,
                         struct err *err);

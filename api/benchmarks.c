@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be asked for, and whether it would be admitted now.
+#include "api/access.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -43,6 +44,7 @@ int availability_get(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct spec spec;
     struct admission now;
+    const bool named = access_sees_names(q);
     int64_t waiting = 0;
     uint64_t begin_ns = clock_mono_ns();
     if (spec_from_query(&spec, q, err) < 0 ||
@@ -56,8 +58,8 @@ int availability_get(struct request *q, struct reply *r, struct err *err)
     jsonw_bool(&w, "available", now.n == 0 && waiting < RUNNER_QUEUE_MAX);
     jsonw_bool(&w, "busy", runner_busy(q->api->runner));
     jsonw_i64(&w, "queued", waiting);
-    admission_write_json(now.list, now.n, &w, "blockers");
-    admission_write_json(now.warnings, now.n_warnings, &w, "warnings");
+    admission_write_json(now.list, now.n, named, &w, "blockers");
+    admission_write_json(now.warnings, now.n_warnings, named, &w, "warnings");
     jsonw_array(&w, "notes");
     for (int i = 0; i < now.n_notes; i++)
         jsonw_text(&w, NULL, now.notes[i]);

@@ -195,6 +195,8 @@ int check_body_headers(const struct request *q, struct err *err)
         return err_set(err, ERR_TOO_LARGE, "", "the body may have %zu bytes, not %llu", q->body_max,
                        (unsigned long long)n);
     bool body = n > 0 || request_header(q, "Transfer-Encoding");
+    if (body && (strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0))
+        return err_set(err, ERR_BAD_REQUEST, "", "a request to read has no body");
     if (body && !type_listed(request_header(q, "Content-Type"), q->body_types))
         return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be %s", q->body_types);
     return 0;

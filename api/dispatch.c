@@ -35,10 +35,10 @@ static int try_route(struct request *q, struct reply *r, struct err *err)
 }
 
 // The list of what is in the way, for a run that was refused; NULL if it cannot be told.
-static const char *blockers_of(const struct admission *why, struct buf *out)
+static const char *blockers_of(const struct admission *why, bool named, struct buf *out)
 {
     struct jsonw w = jsonw_to(out);
-    admission_write_json(why->list, why->n, &w, NULL);
+    admission_write_json(why->list, why->n, named, &w, NULL);
     return buf_ok(out) ? buf_text(out) : NULL;
 }
 
@@ -58,7 +58,7 @@ static void fail(struct request *q, struct reply *r, const struct err *err)
     static struct log_budget failures; // any client can cause them: 503 is one
     if (err_info(err->code)->http >= 500 && log_may(&failures, clock_mono_ms()))
         log_error("request.failed", err);
-    reply_problem(r, q, err, refused ? blockers_of(why, &blockers) : NULL);
+    reply_problem(r, q, err, refused ? blockers_of(why, access_sees_names(q), &blockers) : NULL);
 }
 
 int dispatch_allows(struct request *q, struct err *err)

@@ -96,6 +96,7 @@ static int send_dry_run(struct request *q, struct reply *r, const struct spec *s
     CLEANUP_BUF struct buf command = BUF_INIT;
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct admission now;
+    const bool named = access_sees_names(q);
     if (runner_dry_run(q->api->runner, s, &plan, &command, &now, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
@@ -107,8 +108,8 @@ static int send_dry_run(struct request *q, struct reply *r, const struct spec *s
     jsonw_text(&w, "command", buf_text(&command));
     jsonw_object(&w, "admission");
     jsonw_bool(&w, "admitted", now.n == 0);
-    admission_write_json(now.list, now.n, &w, "blockers");
-    admission_write_json(now.warnings, now.n_warnings, &w, "warnings");
+    admission_write_json(now.list, now.n, named, &w, "blockers");
+    admission_write_json(now.warnings, now.n_warnings, named, &w, "warnings");
     jsonw_end(&w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);

@@ -48,6 +48,11 @@ static int check_certificate(struct call *c, struct err *err)
     return err_set(err, ERR_UNAUTHORIZED, "", "this daemon wants a certificate of its clients");
 }
 
+static bool announces_body(const struct request *q)
+{
+    return request_header(q, "Content-Length") || request_header(q, "Transfer-Encoding");
+}
+
 static int check_call(struct call *c, struct err *err)
 {
     struct request *q = &c->q;
@@ -60,9 +65,11 @@ static int check_call(struct call *c, struct err *err)
     find_limits(q);
     if (check_certificate(c, err) < 0)
         return -1;
-    if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0)
+    if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0 ||
+        check_body_headers(q, err) < 0)
         return -1;
-    return check_body_headers(q, err);
+    // A body that no route reads is not waited for: anybody could send one, a byte at a time.
+    return announces_body(q) && !route_of(q, &c->r.allow, err) ? -1 : 0;
 }
 
 // The library takes lines of chunks that end in LF alone, and extensions of chunks. Whoever reads
@@ -70,7 +77,7 @@ static int check_call(struct call *c, struct err *err)
 static void allow_body(struct call *c)
 {
     c->last = request_header(&c->q, "Transfer-Encoding") != NULL;
-    if (request_header(&c->q, "Content-Length") || request_header(&c->q, "Transfer-Encoding"))
+    if (announces_body(&c->q))
         line_allow(c->line, line_time(LINE_BODY_MS, c->q.body_max));
 }
 

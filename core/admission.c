@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -20,9 +21,11 @@ struct judge {
     struct admission *out;
 };
 
-__attribute__((format(printf, 5, 6))) static void found(struct judge *j, enum admission_kind kind,
-                                                        double measured, double limit,
-                                                        const char *fmt, ...)
+// NULL: it is ignored.
+__attribute__((format(printf, 5, 6))) static struct blocker *found(struct judge *j,
+                                                                   enum admission_kind kind,
+                                                                   double measured, double limit,
+                                                                   const char *fmt, ...)
 {
     struct admission *a = j->out;
     enum policy_action action = j->in->policy->rule[kind].action;
@@ -30,7 +33,7 @@ __attribute__((format(printf, 5, 6))) static void found(struct judge *j, enum ad
     bool refuse = action == POLICY_REFUSE && !forced;
     int *n = refuse ? &a->n : &a->n_warnings;
     if (action == POLICY_IGNORE || *n == ADMISSION_BLOCKERS_MAX)
-        return;
+        return NULL;
     struct blocker *b = refuse ? &a->list[a->n++] : &a->warnings[a->n_warnings++];
     *b = (struct blocker){.kind = kind, .measured = measured, .limit = limit, .forced = forced};
     va_list ap;
@@ -39,6 +42,7 @@ __attribute__((format(printf, 5, 6))) static void found(struct judge *j, enum ad
     va_end(ap);
     if (refuse && admission_kinds[kind].retry_s > a->retry_after_s)
         a->retry_after_s = admission_kinds[kind].retry_s;
+    return b;
 }
 
 static double limit_of(const struct judge *j, enum admission_kind kind)
@@ -282,6 +286,17 @@ static void check_hidden(struct judge *j, const bool *set)
               r->runnable, here);
 }
 
+static void found_task(struct judge *j, const struct busy_task *t, double limit)
+{
+    static const char where[] = "of the run or beside a CPU of it";
+    struct blocker *b =
+        found(j, ADMIT_BUSY, t->share, limit, "a process of %s computes on CPU %d, %s",
+              t->uid == geteuid() ? "the daemon's account" : "another account", t->cpu, where);
+    if (b)
+        snprintf(b->named, sizeof b->named, "process %d (%s, user %u) computes on CPU %d, %s",
+                 (int)t->pid, t->name, (unsigned)t->uid, t->cpu, where);
+}
+
 static void check_busy(struct judge *j)
 {
     bool set[TOPOLOGY_CPUS_MAX] = {false};
@@ -293,9 +308,7 @@ static void check_busy(struct judge *j)
     if (!t)
         check_hidden(j, set);
     else if (t->share > limit)
-        found(j, ADMIT_BUSY, t->share, limit,
-              "process %d (%s, user %u) computes on CPU %d, of the run or beside a CPU of it",
-              (int)t->pid, t->name, (unsigned)t->uid, t->cpu);
+        found_task(j, t, limit);
 }
 
 static void check_load(struct judge *j)
@@ -325,9 +338,12 @@ static void check_jobs(struct judge *j, enum admission_kind kind, bool pods)
     for (int i = 0; i < r->n_jobs; i++)
         if (r->jobs[i].pod == pods && n++ == 0)
             first = &r->jobs[i];
-    if (first && n > limit_of(j, kind))
-        found(j, kind, n, limit_of(j, kind), "%d %s%s of %s on this node, such as %s", n,
-              pods ? "pod" : "job", n == 1 ? "" : "s", first->manager, first->name);
+    if (!first || n <= limit_of(j, kind))
+        return;
+    struct blocker *b = found(j, kind, n, limit_of(j, kind), "%d %s%s of %s on this node", n,
+                              pods ? "pod" : "job", n == 1 ? "" : "s", first->manager);
+    if (b)
+        snprintf(b->named, sizeof b->named, "%s, such as %s", b->text, first->name);
 }
 
 static void check_swap(struct judge *j)
@@ -495,13 +511,14 @@ bool admission_may_pass(const struct admission *a)
     return a->n > 0;
 }
 
-void admission_write_json(const struct blocker *list, int n, struct jsonw *w, const char *key)
+void admission_write_json(const struct blocker *list, int n, bool named, struct jsonw *w,
+                          const char *key)
 {
     jsonw_array(w, key);
     for (int i = 0; i < n; i++) {
         jsonw_object(w, NULL);
         jsonw_text(w, "kind", admission_kinds[list[i].kind].name);
-        jsonw_text(w, "text", list[i].text);
+        jsonw_text(w, "text", named ? admission_named(&list[i]) : list[i].text);
         jsonw_fixed(w, "measured", list[i].measured, 3);
         jsonw_fixed(w, "limit", list[i].limit, 3);
         jsonw_text(w, "unit", admission_kinds[list[i].kind].unit);

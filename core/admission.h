@@ -9,7 +9,8 @@
 
 struct blocker {
     enum admission_kind kind;
-    char text[200];
+    char text[200];  // for everybody, and for what is kept
+    char named[160]; // the same with names, process and user numbers of others; "": as `text`
     double measured, limit;
     bool forced; // it would refuse, and was overruled
 };
@@ -64,8 +65,14 @@ int admission_error(const struct admission *a,
                     struct err *err); // 0 if n == 0; else ERR_BUSY/ERR_NO_MEMORY_NODE
 // Waiting may help: nothing that is in the way is there to stay.
 bool admission_may_pass(const struct admission *a);
+// For the log and those who may know.
+static inline const char *admission_named(const struct blocker *b)
+{
+    return *b->named ? b->named : b->text;
+}
 // An array: [{"kind","text","measured","limit","unit","forced"}]
-void admission_write_json(const struct blocker *list, int n, struct jsonw *w, const char *key);
+void admission_write_json(const struct blocker *list, int n, bool named, struct jsonw *w,
+                          const char *key);
 
 // --- The service that takes the readings, keeps the earlier ones, and holds the host's lock.
 

@@ -252,13 +252,16 @@ static const struct group_pressure *same_group(const struct group_readings *r, u
     return NULL;
 }
 
-static bool over(struct blocker *b, double share, double limit, const char *who, const char *what)
+static bool over(struct blocker *b, double share, double limit, const char *group, const char *what)
 {
     if (share <= limit)
         return false;
     *b = (struct blocker){.kind = ADMIT_DISTURBING, .measured = share, .limit = limit};
-    snprintf(b->text, sizeof b->text, "%s waited for %s %.0f %% of the time while it ran", who,
-             what, share);
+    snprintf(b->text, sizeof b->text, "tasks waited for %s %.0f %% of the time while it ran", what,
+             share);
+    if (group)
+        snprintf(b->named, sizeof b->named, "%s waited for %s %.0f %% of the time while it ran",
+                 group, what, share);
     return true;
 }
 
@@ -288,7 +291,7 @@ static bool memory_short(const struct admitter *a, const struct group_readings *
     if (now->memory_us < 0 || a->last.memory_us < 0 || span_us <= 0)
         return false;
     double share = 100 * (double)(now->memory_us - a->last.memory_us) / span_us;
-    return over(b, share - a->before.memory_usual, a->policy.rule[ADMIT_DISTURBING].limit, "tasks",
+    return over(b, share - a->before.memory_usual, a->policy.rule[ADMIT_DISTURBING].limit, NULL,
                 "memory");
 }
 

@@ -181,7 +181,8 @@ static void look_around(void *ctx, uint32_t events)
     }
     err_set(&why, ERR_BUSY, "", "stopped, because it disturbed others: %s (limit %.0f %%)", b.text,
             b.limit);
-    log_event(LOG_LVL_WARN, "run.disturbs", "id=%" PRId64 " text=\"%s\"", r->job->id, b.text);
+    log_event(LOG_LVL_WARN, "run.disturbs", "id=%" PRId64 " text=\"%s\"", r->job->id,
+              admission_named(&b));
     job_stop(r->job, &why);
 }
 

@@ -190,7 +190,10 @@ static void test_busy(void)
     free_now(l, "a shell that happens to run");
     put_process(900, 0, "xhpl (1) R", 'R', 90000, 10000, 4);
     blocked(l, ADMIT_BUSY, 100, "a process computes beside a CPU of the run");
-    CHECK(strstr(l->a.list[0].text, "process 900 (xhpl (1) R, user"), "and is named");
+    CHECK(strstr(l->a.list[0].named, "process 900 (xhpl (1) R, user"), "and is named");
+    CHECK(!strstr(l->a.list[0].text, "900") && !strstr(l->a.list[0].text, "xhpl") &&
+              !strstr(l->a.list[0].text, "user"),
+          "but not to everybody: %s", l->a.list[0].text);
     put_process(900, 0, "xhpl", 'R', 90000, 10000, 3);
     free_now(l, "on a core that the run does not use");
     put_process(900, 0, "omp", 'S', 90000, 10000, 3);
@@ -354,8 +357,8 @@ static void test_job_processes(void)
         put("proc/600/task/600/children", "4711 4712 ");
         blocked(l, ADMIT_BATCH_JOB, 1, "children of pbs_mom");
         CHECK(strstr(l->a.list[0].text, moms[i].manager) &&
-                  strstr(l->a.list[0].text, "process 4711"),
-              "%s", l->a.list[0].text);
+                  strstr(l->a.list[0].named, "process 4711") && !strstr(l->a.list[0].text, "4711"),
+              "%s", l->a.list[0].named);
     }
 }
 
@@ -777,7 +780,8 @@ static void test_disturbing(void)
     put_group("user.slice", 0, user += 3 * spend_us());
     CHECK(!admitter_disturbs(a, &b), "once may be chance");
     put_group("user.slice", 0, user += 3 * spend_us());
-    CHECK(admitter_disturbs(a, &b) && b.measured > 25 && strstr(b.text, "user.slice waited"),
+    CHECK(admitter_disturbs(a, &b) && b.measured > 25 && strstr(b.named, "user.slice waited") &&
+              !strstr(b.text, "user.slice"),
           "twice is not: %s", b.text);
     spend_us();
     CHECK(!admitter_disturbs(a, &b), "it is over");
