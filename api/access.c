@@ -2,6 +2,7 @@
 #include "api/access.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
@@ -87,4 +88,13 @@ int access_check_member(const struct request *q, enum scope needed, const char *
 bool access_sees_names(const struct request *q)
 {
     return q->granted >= SCOPE_RUN && !*q->bound;
+}
+
+void access_write_client(const struct request *q, char out[static ACCESS_CLIENT_ROOM])
+{
+    snprintf(out, ACCESS_CLIENT_ROOM, "any");
+    if (*q->token)
+        snprintf(out, ACCESS_CLIENT_ROOM, "token:%s", q->token);
+    else if (q->uid != (uid_t)-1)
+        snprintf(out, ACCESS_CLIENT_ROOM, "uid:%u", (unsigned)q->uid);
 }

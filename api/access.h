@@ -14,6 +14,10 @@ enum scope access_of_account(const struct api_access *a, int fd);
 int access_identify(struct request *q, struct err *err);
 // ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough.
 int access_check(const struct request *q, enum scope needed, struct err *err);
+// Whose request it is, so that another one's words are not taken for his: "token:NAME", "uid:1000",
+// or "any" for all of whom nothing is known.
+enum { ACCESS_CLIENT_ROOM = TOKEN_NAME_MAX + 8 };
+void access_write_client(const struct request *q, char out[static ACCESS_CLIENT_ROOM]);
 // May the client see names and numbers of other accounts' processes? Who may measure, and asks on
 // the unix socket.
 bool access_sees_names(const struct request *q);

@@ -103,7 +103,7 @@ int baselines_put(struct request *q, struct reply *r, struct err *err)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);
     // Runs that cannot be put together are found now and not when somebody is waken by a check.
-    if (reference_load(q->api, &b, &reference, err) < 0 ||
+    if (reference_load(q->api, &b, &reference, err) < 0 || store_has_room(q->api->store, err) < 0 ||
         store_baseline_put(q->api->store, &b, err) < 0)
         return -1;
     return baselines_show(q, r, err);

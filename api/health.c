@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Alive is not ready: a daemon with a full disk is alive and must not be restarted for it.
-#include <inttypes.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "api/resources.h"
 #include "base/cleanup.h"
@@ -35,14 +33,7 @@ static int check_programs(const struct api_services *api, struct check_note *not
 static int check_disk(const struct api_services *api, struct check_note *note, struct err *err)
 {
     (void)note;
-    struct statvfs fs;
-    if (statvfs(store_path(api->store), &fs) < 0)
-        return err_sys(err, "cannot see how full the disk of the database is");
-    int64_t free_bytes = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
-    if (free_bytes < STORE_DISK_SPARE_BYTES)
-        return err_set(err, ERR_STORAGE, "", "%" PRId64 " MiB free beside the database, below %d",
-                       free_bytes >> 20, (int)(STORE_DISK_SPARE_BYTES >> 20));
-    return 0;
+    return store_has_room(api->store, err);
 }
 
 static const struct {

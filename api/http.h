@@ -53,6 +53,7 @@ struct request {
     bool tls;                       // it came by TLS
     bool dry_run;                   // it changes nothing, whatever its method
     enum scope granted;             // what the client may do
+    uid_t uid;                      // of its account; (uid_t)-1: not known
     char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
     struct buf body;
     const struct route *route;     // found once by route_of; NULL: not yet, or there is none

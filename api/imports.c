@@ -298,6 +298,8 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     q->dry_run = call.dry_run;
     if (call.dry_run)
         return send_dry_run(q, r, &in, &batch, err);
+    if (store_has_room(q->api->store, err) < 0)
+        return -1;
     if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)
         return -1;
     runner_fill_metrics(q->api->runner);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: ask for one, look at them, cancel, delete.
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/access.h"
@@ -129,8 +130,11 @@ static int check_key(const char *key, struct err *err)
 
 static int submit(struct request *q, const struct spec *s, bool *again, struct err *err)
 {
-    const char *key = request_header(q, "Idempotency-Key");
-    return runner_submit(q->api->runner, s, key, &q->run_id, again, err);
+    const char *sent = request_header(q, "Idempotency-Key");
+    char client[ACCESS_CLIENT_ROOM], key[ACCESS_CLIENT_ROOM + 1 + KEY_MAX];
+    access_write_client(q, client);
+    snprintf(key, sizeof key, "%s %s", client, sent ? sent : ""); // neither has a blank
+    return runner_submit(q->api->runner, s, sent ? key : NULL, &q->run_id, again, err);
 }
 
 int runs_create(struct request *q, struct reply *r, struct err *err)
@@ -178,7 +182,8 @@ int runs_label(struct request *q, struct reply *r, struct err *err)
     const char *label = json_text(json_get(root, "label"));
     if (!label)
         return err_set(err, ERR_INVALID, "label", "must be a text; \"\" takes the label away");
-    if (run_label_check(label, err) < 0 || store_run_label(q->api->store, q->arg, label, err) < 0)
+    if (run_label_check(label, err) < 0 || (*label && store_has_room(q->api->store, err) < 0) ||
+        store_run_label(q->api->store, q->arg, label, err) < 0)
         return -1;
     return send_run(q, r, q->arg, 200, err);
 }

@@ -110,6 +110,7 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
     c->q.names = c->server->names;
     c->q.tls = l->socket.tls;
     c->q.granted = c->line->scope;
+    c->q.uid = c->line->peer.uid;
     c->q.api = &c->server->api;
     c->q.path = c->q.uri;
     if (check_call(c, &err) < 0)

@@ -41,18 +41,35 @@ static int count_runs(struct store *s, int64_t *all, int64_t *pinned, struct err
                : 0;
 }
 
+static int disk_free_bytes(const struct store *s, int64_t *out, struct err *err)
+{
+    struct statvfs fs;
+    if (statvfs(s->path, &fs) < 0)
+        return err_sys(err, "cannot see how full the disk of the database is");
+    *out = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+    return 0;
+}
+
+int store_has_room(const struct store *s, struct err *err)
+{
+    int64_t bytes;
+    if (disk_free_bytes(s, &bytes, err) < 0)
+        return -1;
+    if (bytes < STORE_DISK_SPARE_BYTES)
+        return err_set(err, ERR_STORAGE, "", "%" PRId64 " MiB free beside the database, below %d",
+                       bytes >> 20, (int)(STORE_DISK_SPARE_BYTES >> 20));
+    return 0;
+}
+
 int store_usage(struct store *s, struct store_usage *out, struct err *err)
 {
     struct store_usage u = {.file_bytes = file_bytes(s->path, ""),
                             .wal_bytes = file_bytes(s->path, "-wal")};
-    struct statvfs fs;
     if (used_bytes(s, &u.used_bytes, err) < 0 || count_runs(s, &u.runs, &u.pinned, err) < 0 ||
         sq_number(s->db, "SELECT coalesce((SELECT created_ms FROM run ORDER BY id LIMIT 1), 0)",
-                  &u.oldest_ms, err) < 0)
+                  &u.oldest_ms, err) < 0 ||
+        disk_free_bytes(s, &u.disk_free_bytes, err) < 0)
         return -1;
-    if (statvfs(s->path, &fs) < 0)
-        return err_sys(err, "cannot see how full the disk of the database is");
-    u.disk_free_bytes = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
     *out = u;
     return 0;
 }

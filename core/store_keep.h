@@ -21,6 +21,9 @@ struct store_usage {
     int64_t oldest_ms;             // when the oldest run was asked for; 0: there is none
 };
 int store_usage(struct store *s, struct store_usage *out, struct err *err);
+// ERR_STORAGE: less than STORE_DISK_SPARE_BYTES are free beside the database. Then nothing is taken
+// in that only takes room: imports, labels and baselines. Results of runs need what is left.
+int store_has_room(const struct store *s, struct err *err);
 
 // Retention. 0: no limit.
 struct store_limits {

@@ -311,7 +311,7 @@ static void test_jobs(void)
         put(signs[i].path, "");
         struct look *l = fresh();
         blocked(l, signs[i].kind, 1, signs[i].path);
-        CHECK(strstr(l->a.list[0].text, signs[i].name), "%s: %s", signs[i].path, signs[i].name);
+        CHECK(strstr(l->a.list[0].named, signs[i].name), "%s: %s", signs[i].path, signs[i].name);
     }
     idle();
     put("sys/fs/cgroup/cpuset/slurm/uid_1000/job_12/tasks", "");
@@ -335,7 +335,7 @@ static void test_job_processes(void)
     free_now(l, "what only has the name");
     put("proc/800/cmdline", "slurmstepd: [12.batch]");
     blocked(l, ADMIT_BATCH_JOB, 1, "the process of a step of Slurm");
-    CHECK(strstr(l->a.list[0].text, "Slurm on this node, such as 12"), "with its number");
+    CHECK(strstr(l->a.list[0].named, "Slurm on this node, such as 12"), "with its number");
     put_process(801, 0, "slurmstepd", 'S', 5, 60000, 2);
     put("proc/801/cmdline", "slurmstepd: [12.0]");
     put("var/spool/slurmd/job00012/slurm_script", "");
