@@ -24,9 +24,10 @@ static const struct param cli_params[] = {
      .kind = PARAM_TEXT,
      .offset = offsetof(struct cli, url),
      .room = sizeof((struct cli *)0)->url,
-     .def = "http://127.0.0.1:7780",
-     .help = "The daemon: http://host:port or unix:/path. Where the system's socket is there, it "
-             "is the default."},
+     .def = "",
+     .help =
+         "The daemon: http://host:port or unix:/path. Default: the system's socket if it can be "
+         "used, else http://127.0.0.1:7780, where no token is sent unless this names it."},
     {.name = "token_file",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct cli, token_file),
@@ -358,6 +359,7 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     invocation.n = args.n;
     if (invocation.n < k->n_min)
         return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
+    config_find_daemon(c);
     return k->run(c, &invocation, err);
 }
 

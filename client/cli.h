@@ -18,8 +18,9 @@ struct cli {
     char url[256]; // "http://127.0.0.1:7780" or "unix:/run/numaprobe/numaprobed.sock"
     char token_file[256];
     char cacert[256], cert[256], key[256]; // files of TLS
-    int output;                            // enum output
-    int colour;                            // enum colour
+    bool url_assumed; // nobody named the daemon, and its socket is not there: the usual port
+    int output;       // enum output
+    int colour;       // enum colour
     int64_t timeout_s;
     bool to_terminal;  // stdout is one
     bool err_terminal; // stderr is one: progress bar
@@ -59,9 +60,11 @@ int cli_main(int argc, char **argv);
 // Where defaults come from: /etc/numaprobe/numaprobe.conf, ~/.config/numaprobe/config,
 // NUMAPROBE_<NAME>.
 int config_load(struct cli *c, struct err *err);
+// Where nothing names the daemon: the system's socket, else the usual port.
+void config_find_daemon(struct cli *c);
 
-// The token to send, "" for none. ERR_USAGE: its file may be read by others, or it would travel in
-// clear.
+// The token to send, "" for none. ERR_USAGE: its file may be read by others, it would travel in
+// clear, or nobody named the daemon that gets it.
 enum { TOKEN_ROOM = 256 };
 int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err);
 

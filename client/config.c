@@ -11,6 +11,7 @@
 #include "client/cli.h"
 
 #define SYSTEM_SOCKET "/run/numaprobe/numaprobed.sock"
+#define USUAL_PORT "http://127.0.0.1:7780"
 
 static int set_from_file(void *ctx, const char *name, const char *value, struct err *err)
 {
@@ -53,8 +54,6 @@ int config_load(struct cli *c, struct err *err)
     char path[512];
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     param_defaults(&cli_options, c);
-    if (access(SYSTEM_SOCKET, R_OK | W_OK) == 0)
-        snprintf(c->url, sizeof c->url, "unix:" SYSTEM_SOCKET);
     if (read_file(c, "/etc/numaprobe/numaprobe.conf", err) < 0)
         return -1;
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",
@@ -68,4 +67,12 @@ int config_load(struct cli *c, struct err *err)
     c->to_terminal = isatty(STDOUT_FILENO);
     c->err_terminal = isatty(STDERR_FILENO);
     return 0;
+}
+
+void config_find_daemon(struct cli *c)
+{
+    if (*c->url)
+        return;
+    c->url_assumed = access(SYSTEM_SOCKET, R_OK | W_OK) < 0;
+    snprintf(c->url, sizeof c->url, "%s", c->url_assumed ? USUAL_PORT : "unix:" SYSTEM_SOCKET);
 }

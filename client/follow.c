@@ -15,7 +15,8 @@
 
 enum {
     STREAM_TRIES = 5, // broken streams before we only poll
-    POLL_MS = 1000    // then not more often than this
+    POLL_MS = 1000,   // then not more often than this
+    BUSY_TRIES = 60,  // a daemon that has no time for us now
 };
 
 struct follower {
@@ -60,14 +61,21 @@ void follow_pause_until(int64_t mono_ms)
         poll(NULL, 0, (int)left); // a signal ends it
 }
 
-// A server that answers at once, whatever it was asked to wait for, is asked once a second.
+// A server that answers at once, whatever it was asked to wait for, is asked once a second. So is one
+// that has no place to wait left.
 static int poll_until_final(const struct cli *c, int64_t id, struct follower *f, struct err *err)
 {
-    while (!f->run) {
+    for (int wait_s = 30, busy = 0; !f->run;) {
         struct json *run = NULL;
         int64_t next_ms = clock_mono_ms() + POLL_MS;
-        if (result_get_run(c, id, 30, &run, err) < 0)
-            return -1;
+        if (result_get_run(c, id, wait_s, &run, err) < 0) {
+            if (err->code != ERR_UNAVAILABLE || ++busy > BUSY_TRIES || http_interrupted)
+                return -1;
+            wait_s = 0;
+            follow_pause_until(next_ms);
+            continue;
+        }
+        busy = 0;
         if (is_final(run)) {
             f->run = run;
             return 0;
@@ -87,8 +95,11 @@ int follow(const struct cli *c, int64_t id, struct json **run, struct err *err)
     snprintf(path, sizeof path, "/v1/runs/%lld/events", (long long)id);
     sigaction(SIGINT, &act, &before);
     int rc = 0;
-    for (int tries = 0; !f.run && tries < STREAM_TRIES && !http_interrupted; tries++)
+    bool refused = false;
+    for (int tries = 0; !f.run && !refused && tries < STREAM_TRIES && !http_interrupted; tries++) {
         rc = http_events(c, path, f.last_id, on_event, &f, err);
+        refused = rc < 0 && err->code == ERR_UNAVAILABLE;
+    }
     if (!f.run && !http_interrupted)
         rc = poll_until_final(c, id, &f, err);
     sigaction(SIGINT, &before, NULL);

@@ -42,16 +42,6 @@ static void transfer_end(struct transfer *t)
     buf_free(&t->data);
 }
 
-static size_t take_header(char *data, size_t one, size_t n, void *ctx)
-{
-    struct transfer *t = ctx;
-    static const char name[] = "location:";
-    if (n * one > sizeof name && strncasecmp(data, name, sizeof name - 1) == 0)
-        snprintf(t->reply->location, sizeof t->reply->location, "%.*s",
-                 (int)strcspn(data + sizeof name, "\r\n"), data + sizeof name);
-    return n * one;
-}
-
 static size_t take_body(char *data, size_t one, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
@@ -139,8 +129,6 @@ static int transfer_begin(struct transfer *t, const struct cli *c, const char *m
     set_text(t, CURLOPT_USERAGENT, "numaprobe/" NUMAPROBE_VERSION);
     curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, check_interrupt);
-    curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
     return set_trust(t, c, err);
 }
 

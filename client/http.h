@@ -12,7 +12,6 @@ enum {
 struct http_reply {
     long status;
     struct buf body;
-    char location[128];
 };
 
 void http_reply_free(struct http_reply *r);

@@ -69,6 +69,11 @@ int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err)
     } else if (read_file(c->token_file, token, err) < 0) {
         return -1;
     }
+    if (c->url_assumed)
+        return err_set(err, ERR_USAGE, "",
+                       "the socket of the daemon cannot be used, and any account may listen on %s "
+                       "while the daemon does not: a token is sent there only with --url=%s",
+                       c->url, c->url);
     if (in_clear(c->url))
         return err_set(err, ERR_USAGE, "",
                        "%.100s: a token is not sent in clear over a network; use https://, or "
