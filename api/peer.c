@@ -74,6 +74,20 @@ static bool is_loopback(const struct pair *p)
                                 : memcmp(p->far, one, sizeof one) == 0;
 }
 
+static uint64_t client_of(const struct pair *p)
+{
+    if (is_loopback(p))
+        return number(OF_LOOPBACK, 0);
+    return p->family == AF_INET ? number(OF_IPV4, ntohl(p->far[0]))
+                                : (uint64_t)ntohl(p->far[0]) << 32 | ntohl(p->far[1]);
+}
+
+uint64_t peer_client_of_address(const struct sockaddr_storage *a)
+{
+    struct pair p = {0};
+    return end_of(a, &p, &p.far_port, p.far) ? client_of(&p) : number(OF_LOOPBACK, 0);
+}
+
 // One question, one answer: the kernel works on it inside sendto(), in about 10 us.
 static bool ask(int diag, const struct pair *p, bool other_end, struct inet_diag_msg *out)
 {
@@ -162,10 +176,8 @@ void peer_of_tcp(struct peer *p, int diag, int fd)
     if (p->uid != PEER_NO_UID) {
         p->client = number(OF_ACCOUNT, p->uid);
         snprintf(p->text, sizeof p->text, "uid:%u@%s", (unsigned)p->uid, address);
-    } else if (!is_loopback(&ends)) {
-        p->client = ends.family == AF_INET
-                        ? number(OF_IPV4, ntohl(ends.far[0]))
-                        : (uint64_t)ntohl(ends.far[0]) << 32 | ntohl(ends.far[1]);
+    } else {
+        p->client = client_of(&ends);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #define PEER_NO_UID ((uid_t)-1)
@@ -26,6 +27,9 @@ int peer_diag_open(int listening);
 void peer_of_unix(struct peer *p, int fd);
 // Never blocks. `diag` may be -1. A client that has closed its socket has no account.
 void peer_of_tcp(struct peer *p, int diag, int fd);
+
+// The client's number where only its address is known; all of loopback is one client.
+uint64_t peer_client_of_address(const struct sockaddr_storage *a);
 
 // Root or the daemon's own account.
 bool peer_is_ours(const struct peer *p);

@@ -124,8 +124,51 @@ static const struct check_case cases[] = {
     {"a part of a name that was configured", "GET", {{"Host", "example"}}, ERR_MISDIRECTED},
 };
 
+// A head as a library of before 1.0 leaves it: a NUL over each separator, two over CRLF, one over a
+// bare LF.
+struct head_case {
+    const char *what, *bytes;
+    size_t n;
+    int blanks; // before the second value
+    bool good;
+};
+
+#define HEAD(first, second) "GET\0/x\0HTTP/1.1" first "Host\0 localhost" second
+#define BYTES(text) text, sizeof(text) - 1
+
+static const struct head_case heads[] = {
+    {"as clients write it", BYTES(HEAD("\0\0", "\0\0X\0 y\0\0\0\0")), 1, true},
+    {"no blank", BYTES(HEAD("\0\0", "\0\0X\0y\0\0\0\0")), 0, true},
+    {"several blanks", BYTES(HEAD("\0\0", "\0\0X\0 \t y\0\0\0\0")), 3, true},
+    {"no value", BYTES(HEAD("\0\0", "\0\0X\0\0\0\0\0")), 0, true},
+    {"LF after the first line", BYTES(HEAD("\0", "\0\0X\0 y\0\0\0\0")), 1, false},
+    {"LF after a header", BYTES(HEAD("\0\0", "\0X\0 y\0\0\0\0")), 1, false},
+    {"LF after the last header", BYTES(HEAD("\0\0", "\0\0X\0 y\0\0\0")), 1, false},
+    {"a NUL in a value", BYTES(HEAD("\0\0", "\0.evil\0\0X\0 y\0\0\0\0")), 1, false},
+    {"a NUL paid by LF", BYTES(HEAD("\0", "\0e\0X\0y\0\0\0")), 0, false},
+    {"a NUL in the last value", BYTES(HEAD("\0\0", "\0\0X\0 y\0z\0\0\0\0")), 1, false},
+    {"a folded header", BYTES(HEAD("\0\0", "\0\0 folded\0\0X\0 y\0\0\0\0")), 1, false},
+    {"a folded last header", BYTES(HEAD("\0\0", "\0\0X\0 y\0\0 z\0\0\0\0")), 1, false},
+};
+
+static void check_one_head(const struct head_case *c)
+{
+    char target[] = "/x";
+    const char *host = memmem(c->bytes, c->n, "Host", 4);
+    struct err err = {0};
+    const char *x = memmem(host, c->n - (size_t)(host - c->bytes), "X", 2);
+    struct request q = {.method = c->bytes,
+                        .uri = target,
+                        .n_headers = 2,
+                        .headers = {{host, host + 6}, {x, x + 2 + c->blanks}},
+                        .head = {c->bytes, c->bytes + 4, c->bytes + 7, c->n}};
+    CHECK((check_framing(&q, &err) == 0) == c->good, "%s: %s", c->what, err.text);
+}
+
 int main(void)
 {
+    for (unsigned i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        check_one_head(&heads[i]);
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err err = run(&cases[i], "127.0.0.7");
         CHECK(err.code == cases[i].want, "%s: %s", cases[i].what, err_info(err.code)->slug);
