@@ -6,37 +6,28 @@
 
 // The client's budget. A new client gets the place of the one that was longest quiet: its budget is
 // the fullest.
-static struct audit_client *budget_of(struct audit *a, uint64_t client, bool trusted)
+static struct log_budget *budget_of(struct audit *a, uint64_t client, bool trusted)
 {
     struct audit_client *list = trusted ? a->trusted : a->strangers, *quiet = &list[0];
     for (int i = 0; i < AUDIT_CLIENTS; i++) {
         if (list[i].client == client && list[i].budget.full_ms)
-            return &list[i];
+            return &list[i].budget;
         if (list[i].budget.full_ms < quiet->budget.full_ms)
             quiet = &list[i];
     }
-    a->all.left_out += quiet->budget.left_out;
     *quiet = (struct audit_client){.client = client};
-    return quiet;
+    return &quiet->budget;
 }
 
-bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now_ms,
-                     unsigned *left_out, unsigned *of_others)
+bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now_ms)
 {
-    struct audit_client *c = budget_of(a, client, trusted);
-    const unsigned before = c->budget.left_out, others = a->all.left_out;
-    if (!log_budget_take(&c->budget, AUDIT_BURST, trusted ? AUDIT_TRUSTED_EVERY_MS : AUDIT_EVERY_MS,
-                         now_ms))
-        return false;
-    if (!trusted && !log_budget_take(&a->all, AUDIT_ALL_BURST, AUDIT_ALL_EVERY_MS, now_ms)) {
-        a->all.left_out = others; // it is counted as this client's
-        c->budget.left_out++;
-        return false;
-    }
-    *left_out = before;
-    *of_others = others;
-    c->budget.left_out = a->all.left_out = 0;
-    return true;
+    struct log_budget *own = budget_of(a, client, trusted);
+    if (log_budget_take(own, AUDIT_BURST, trusted ? AUDIT_TRUSTED_EVERY_MS : AUDIT_EVERY_MS,
+                        now_ms) &&
+        (trusted || log_budget_take(&a->all, AUDIT_ALL_BURST, AUDIT_ALL_EVERY_MS, now_ms)))
+        return true;
+    a->left_out++;
+    return false;
 }
 
 // Clients with the same token are one client, from wherever they ask. FNV-1a.
@@ -61,7 +52,6 @@ void audit_request(struct audit *a, const struct request *q, const struct line *
                    int64_t now_ms)
 {
     char method[17], path[201];
-    unsigned left_out = 0, of_others = 0;
     const bool changes = strcmp(q->method, "GET") != 0 && strcmp(q->method, "HEAD") != 0;
     const bool refused = status == 401 || status == 403 || status == 421;
     const bool trusted = q->granted >= SCOPE_RUN, done = status >= 200 && status < 400;
@@ -69,12 +59,12 @@ void audit_request(struct audit *a, const struct request *q, const struct line *
     if (!log_wants(level))
         return;
     if (!(done && (level == LOG_LVL_DEBUG || (trusted && !q->dry_run))) &&
-        !audit_may_write(a, client_of(q, l), trusted, now_ms, &left_out, &of_others))
+        !audit_may_write(a, client_of(q, l), trusted, now_ms))
         return;
     write_plain(q->method, method, sizeof method);
     write_plain(q->path, path, sizeof path);
-    log_event(
-        level, refused ? "refused" : "request",
-        "id=%s from=%s token=%s method=%s path=%s status=%d left_out=%u left_out_of_others=%u",
-        q->id, l->peer.text, *q->token ? q->token : "-", method, path, status, left_out, of_others);
+    log_event(level, refused ? "refused" : "request",
+              "id=%s from=%s token=%s method=%s path=%s status=%d left_out=%u", q->id, l->peer.text,
+              *q->token ? q->token : "-", method, path, status, a->left_out);
+    a->left_out = 0;
 }

@@ -27,13 +27,12 @@ struct audit_client {
 
 struct audit {
     struct audit_client strangers[AUDIT_CLIENTS], trusted[AUDIT_CLIENTS];
-    struct log_budget all; // of the strangers; left_out: lines of clients that are forgotten
+    struct log_budget all; // of the strangers
+    unsigned left_out;     // lines, since the last one: the next one says how many
 };
 
 // Of a request whose answer is there.
 void audit_request(struct audit *a, const struct request *q, const struct line *l, int status,
                    int64_t now_ms);
-// May a line about this client be written now? *left_out: of its lines since the last one;
-// *of_others: of clients that are forgotten.
-bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now_ms,
-                     unsigned *left_out, unsigned *of_others);
+// May a line about this client be written now? If not, it is counted.
+bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now_ms);

@@ -88,10 +88,8 @@ bool log_budget_take(struct log_budget *b, int burst, int every_ms, int64_t now_
 {
     if (b->full_ms < now_ms)
         b->full_ms = now_ms;
-    if (b->full_ms - now_ms > (int64_t)(burst - 1) * every_ms) {
-        b->left_out++;
+    if (b->full_ms - now_ms > (int64_t)(burst - 1) * every_ms)
         return false;
-    }
     b->full_ms += every_ms;
     return true;
 }

@@ -23,8 +23,6 @@ void log_error(const char *event, const struct err *err);
 // it.
 struct log_budget {
     int64_t full_ms; // when the burst will be there whole again, on the monotonic clock
-    unsigned
-        left_out; // lines since the last one that was allowed; the owner may report and reset it
 };
 bool log_budget_take(struct log_budget *b, int burst, int every_ms, int64_t now_ms);
 // Of 20 lines at once, then two a second: 172,800 a day of about 150 bytes, 26 MB.

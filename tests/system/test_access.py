@@ -314,9 +314,10 @@ def test_the_log_says_who(make_daemon):
     token = cli("token", "create", "night-job", "--scope=run", daemon=daemon).stdout.strip()
     daemon.wait_for_line(rf"event=request .*from=uid:{os.geteuid()} token=- method=POST path=/v1/tokens status=201")
     daemon.request("POST", "/v1/runs", {}, bearer(token))
-    daemon.wait_for_line(r"event=request .*from=127\.0\.0\.1 token=night-job method=POST path=/v1/runs status=422")
+    own = rf"uid:{os.geteuid()}@127\.0\.0\.1"
+    daemon.wait_for_line(rf"event=request .*from={own} token=night-job method=POST path=/v1/runs status=422")
     daemon.post("/v1/runs", {})
-    daemon.wait_for_line(r"event=refused .*from=127\.0\.0\.1 token=- method=POST path=/v1/runs status=401 left_out=0")
+    daemon.wait_for_line(rf"event=refused .*from={own} token=- method=POST path=/v1/runs status=401 left_out=0")
     daemon.get("/v1/runs")  # a look is nothing for the log
     for _ in range(200):
         daemon.request("GET", "/v1/runs", headers=bearer("guess"))
@@ -324,6 +325,158 @@ def test_the_log_says_who(make_daemon):
     refused = [line for line in daemon.log if "event=refused" in line]
     assert 20 <= len(refused) < 60, "a guesser does not fill the log"
     assert not any("guess" in line or token in line or "method=GET" in line and "status=200" in line for line in daemon.log)
+
+
+SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
+FLOOD = """
+import http.client, sys
+sent, statuses = int(sys.argv[2]), set()
+for method, path, headers, body in eval(sys.argv[3]):
+    for _ in range(sent):
+        c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]), timeout=20)
+        try:
+            c.request(method, path, body, headers)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        statuses.add(c.getresponse().status)
+        c.close()
+print(*sorted(statuses))
+"""
+JSON_TYPE = {"Content-Type": "application/json"}
+FAILURES = [
+    ("POST", "/x", {}, None), ("POST", "/healthz", {}, None), ("BREW", "/x", {}, None), ("GET", "/v1/runs?x=y", {}, None),
+    ("DELETE", "/", {"X": "a\x01b"}, None), ("PUT", "/healthz", {"Host": "evil.test"}, None),
+    ("POST", "/v1/runs", {"Origin": "http://evil.test"}, None), ("POST", "/v1/runs", JSON_TYPE, "{}"),
+    ("POST", "/v1/runs", JSON_TYPE, " " * 70000), ("POST", "/v1/runs", {"Content-Type": "text/plain"}, "{}"),
+    ("POST", "/v1/runs?dry_run=true", JSON_TYPE, json.dumps(SPEC)), ("DELETE", "/v1/runs/999", {}, None),
+]
+
+
+def flood(daemon, sent, headers, uid=None):
+    who = ["setpriv", f"--reuid={uid}", "--regid=65534", "--clear-groups"] if uid else []
+    calls = [(method, path, {**given, **headers}, body) for method, path, given, body in FAILURES]
+    done = subprocess.run([*who, "/usr/bin/python3", "-c", FLOOD, str(daemon.port), str(sent), repr(calls)], text=True,
+                          capture_output=True, timeout=100, cwd="/")
+    assert done.returncode == 0, done.stderr
+    return set(map(int, done.stdout.split()))
+
+
+def lines_of(daemon):
+    daemon.stop()
+    return [line for line in daemon.log if "event=request " in line or "event=refused " in line]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_strangers_neither_fill_the_log_nor_hide_a_change(make_daemon):
+    """Whatever is refused to them; and the change of an administrator in the middle of it is there."""
+    daemon = make_daemon(fake_bench_env(), args=READER)
+    made = []
+    for uid in range(3000, 3008):
+        assert flood(daemon, 25, {}, uid) == {400, 401, 403, 404, 405, 421}
+        name = f"of-{uid}"
+        assert cli("token", "create", name, daemon=daemon).returncode == 0
+        made.append(name)
+    daemon.request("DELETE", "/v1/runs/999", unix=True)
+    lines = lines_of(daemon)
+    theirs = [line for line in lines if re.search(r"from=uid:300\d@", line)]
+    assert 100 <= len(theirs) < 100 + 2 * 60, "of 2,000 and more; 100 at once and two a second"
+    assert len([line for line in lines if "path=/v1/tokens status=201" in line]) == len(made)
+    assert any(re.search(r"from=uid:0 .*method=DELETE path=/v1/runs/999 status=404", line) for line in lines)
+    assert sum(int(n) for line in lines for n in re.findall(r"left_out=(\d+)", line)) > 1000, "it is said how many"
+    assert not any(ord(c) < 0x20 or ord(c) > 0x7e for line in lines for c in line)
+
+
+def test_failures_of_a_client_that_may_change_things_are_bounded_too(make_daemon):
+    """A run token: its failures and its dry runs, which change nothing."""
+    daemon = make_daemon(fake_bench_env(), args=READER)
+    token = cli("token", "create", "night-job", "--scope=run", daemon=daemon).stdout.strip()
+    assert flood(daemon, 40, bearer(token)) == {200, 400, 403, 404, 405, 413, 415, 421, 422}
+    run = daemon.request("POST", "/v1/runs", SPEC, bearer(token)).json["id"]
+    lines = [line for line in lines_of(daemon) if "token=night-job" in line]
+    assert 20 <= len(lines) < 20 + 2 * 60, "of 480"
+    assert any("path=/v1/runs status=202" in line for line in lines), run
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A home on a file system that has less than a ready daemon wants to spare."""
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60m,mode=755", "numaprobe-test", str(tmp_path)], capture_output=True)
+    if done.returncode:
+        pytest.skip("cannot mount a small file system here")
+    yield tmp_path
+    subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+def test_nothing_is_taken_in_where_the_disk_is_short(make_daemon, small_disk):
+    """Imports, labels and baselines would take what the results of runs need: 507 where /readyz says 503."""
+    daemon = make_daemon(fake_bench_env(), home=small_disk)
+    csv = b"size (MB),0\n1,12.3\n64,99.5\n"
+    run = daemon.run(size="1")["id"]
+    tried = {
+        "import": daemon.request("POST", "/v1/imports", csv, {"Content-Type": "text/csv"}),
+        "label": daemon.request("PUT", f"/v1/runs/{run}/label", {"label": "kept"}),
+        "baseline": daemon.request("PUT", "/v1/baselines/default", {"run": run}),
+    }
+    assert {name: answer.status for name, answer in tried.items()} == dict.fromkeys(tried, 507)
+    assert all("60" not in answer.json["detail"] and "below 64" in answer.json["detail"] for answer in tried.values())
+    assert daemon.request("POST", "/v1/imports?dry_run=true", csv, {"Content-Type": "text/csv"}).status == 200
+    assert daemon.request("PUT", f"/v1/runs/{run}/label", {"label": ""}).status == 200, "it takes nothing"
+    assert {daemon.get("/readyz").status for _ in range(300)} == {503}
+    daemon.stop()
+    assert len([line for line in daemon.log if "event=request.failed" in line]) < 20 + 2 * 30, "a failure is for the asking"
+
+
+# ---- what is whose
+
+def test_a_key_belongs_to_its_client(make_daemon):
+    """The same key of another account or token is another run; nobody takes over a predictable one."""
+    daemon = make_daemon(fake_bench_env(), args=READER)
+    tokens = [cli("token", "create", name, "--scope=run", daemon=daemon).stdout.strip() for name in ("a", "b")]
+    key = {"Idempotency-Key": "nightly-2026-11-22"}
+
+    def ask(headers, unix=False):
+        answer = daemon.request("POST", "/v1/runs", SPEC, {**headers, **key}, unix=unix)
+        assert answer.status in (200, 202), answer.body
+        return answer.json["id"]
+    runs = [ask({}, unix=True), ask(bearer(tokens[0])), ask(bearer(tokens[1]), unix=True)]
+    assert len(set(runs)) == 3
+    assert [ask({}, unix=True), ask(bearer(tokens[0]), unix=True), ask(bearer(tokens[1]))] == runs
+    other = daemon.request("POST", "/v1/runs", {**SPEC, "size": "2"}, {**key, **bearer(tokens[0])})
+    assert other.status == 409
+
+
+BUSY = "import time\nwhile True: pass\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_names_of_processes_are_not_for_everybody(make_daemon):
+    """Only who may measure, and asks on the unix socket, sees whose process computes."""
+    others = [subprocess.Popen(["setpriv", "--reuid=1234", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", BUSY])
+              for _ in os.sched_getaffinity(0)]
+    named, hidden = r"process \d+ \(.*, user \d+\)", r"a process of (another|the daemon's) account computes on CPU"
+    try:
+        for _ in range(20):  # what computes at this moment; a moment later the CPUs' shares are known, without names
+            daemon = make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "warn"}, args=READER)
+            token = bearer(cli("token", "create", "x", "--scope=admin", daemon=daemon).stdout.strip())
+            seen = [daemon.request("GET", "/v1/availability", unix=True).body.decode(), daemon.get("/v1/availability").body.decode(),
+                    daemon.request("GET", "/v1/availability", headers=token).body.decode(),
+                    daemon.request("POST", "/v1/runs?dry_run=true", SPEC, token).body.decode()]
+            if re.search(named, seen[0]) and all(re.search(hidden, text) for text in seen[1:]):
+                break
+            assert not any(re.search(named, text) for text in seen[1:]), seen
+            daemon.stop()
+        else:
+            pytest.fail("no look met a busy process: " + repr(seen))
+        assert not any(re.search(named, text) for text in seen[1:]), seen
+        run = daemon.request("POST", "/v1/runs", SPEC, unix=True).json["id"]
+        daemon.wait(run)
+        for path in (f"/v1/runs/{run}", f"/v1/runs/{run}/export", "/v1/changes", f"/v1/runs/{run}/report.md"):
+            for unix in (False, True):
+                assert not re.search(named, daemon.request("GET", path, unix=unix).body.decode()), path
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
 
 
 # ---- beyond loopback
@@ -404,6 +557,22 @@ def test_the_client_sends_a_token(guarded, tokens, tmp_path):
     done = cli("token", "list", f"--token-file={file}", env={"NUMAPROBE_URL": url})
     assert done.returncode == 2 and "chmod 0600" in done.stderr
     assert cli("token", "list", "--token=x").returncode == 2, "everybody could read it there"
+
+
+def test_a_token_does_not_go_to_whoever_has_the_port(tmp_path):
+    """Without the socket the usual port is tried; but while the daemon is down any account may listen there."""
+    if os.path.exists("/run/numaprobe/numaprobed.sock"):
+        pytest.skip("a daemon is installed here")
+    file = tmp_path / "token"
+    file.write_text("np_x\n")
+    file.chmod(0o600)
+    for given, options in (({"NUMAPROBE_TOKEN": "np_x"}, []), ({}, [f"--token-file={file}"]),
+                           ({"NUMAPROBE_TOKEN_FILE": str(file)}, [])):
+        done = cli("runs", *options, env=given)
+        assert done.returncode == 2 and "--url=http://127.0.0.1:7780" in done.stderr, done.stderr
+    assert cli("runs").returncode in (0, 3), "without a token it is tried"
+    said = cli("runs", "--url=http://127.0.0.1:1", env={"NUMAPROBE_TOKEN": "np_x"})
+    assert said.returncode == 3, "named, it is sent"
 
 
 @pytest.mark.parametrize("url,sent", [("http://192.0.2.1:1", False), ("http://localhost.evil.test:1", False),
