@@ -2,6 +2,7 @@
 """Connections that wait: suspended ones are where HTTP libraries have their bugs."""
 import http.client
 import os
+import re
 import resource
 import select
 import socket
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import FAKE_BENCH, fake_bench_env, read_answer, until
+from conftest import FAKE_BENCH, build_dir, fake_bench_env, read_answer, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 SPEC = {"benchmark": "latency", "size": "1", "cpus": "0"}
@@ -103,6 +104,78 @@ def test_who_goes_leaves_nothing(held, path, reset):
     cancel(daemon, run)
 
 
+# Long polls of another account: prints how many wait and how many were refused, and stays.
+WAIT = """
+import select, socket, sys
+port, run, n = sys.argv[1:]
+held, refused = [], 0
+for _ in range(int(n)):
+    s = socket.create_connection(("127.0.0.1", int(port)))
+    s.sendall(b"GET /v1/runs/%s?wait=60 HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n" % run.encode())
+    held.append(s)
+    if select.select([s], [], [], 0.5)[0]:
+        status = s.recv(12)[9:]
+        assert status == b"503", status
+        refused += 1
+print(len(held) - refused, refused, flush=True)
+sys.stdin.read()
+"""
+
+
+def waiting_as(uid, daemon, run, n):
+    return subprocess.Popen(["setpriv", f"--reuid={uid}", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", WAIT,
+                             str(daemon.port), str(run), str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+def test_places_to_wait_are_shared(held):
+    """Half of a listener's connections may wait, and half of those for one account; the other listener has its own."""
+    daemon, run = held("--connections=32")  # 16 may wait; an account has 8 connections at the most
+    crowd = [waiting_as(uid, daemon, run, 6) for uid in (1234, 1235, 1236)]
+    try:
+        counts = [list(map(int, one.stdout.readline().split())) for one in crowd]
+        assert [sum(column) for column in zip(*counts)] == [16, 2], counts
+        assert daemon.get(f"/v1/runs/{run}?wait=1").status == 503, "all places of TCP are taken"
+        assert daemon.request("GET", f"/v1/runs/{run}?wait=1", unix=True).json["state"] == "queued"
+        assert daemon.get(f"/v1/runs/{run}").status == 200, "looking needs none"
+    finally:
+        for one in crowd:
+            one.stdin.close()
+            one.wait(20)
+    until(lambda: daemon.get(f"/v1/runs/{run}?wait=1").status == 200)
+    greedy = waiting_as(1237, daemon, run, 8)
+    try:
+        assert greedy.stdout.readline().split() == ["8", "0"], "a quarter of the connections is half of the places"
+        assert daemon.get(f"/v1/runs/{run}?wait=1").json["state"] == "queued"
+    finally:
+        greedy.stdin.close()
+        greedy.wait(20)
+    cancel(daemon, run)
+
+
+def test_the_command_line_polls_where_it_cannot_wait(held):
+    """All places are taken: a run that was accepted is followed all the same, to its end."""
+    daemon, run = held("--connections=32")
+    crowd = [ask(daemon, waiting_for(run)) for _ in range(16)]
+    daemon.get("/healthz")
+    assert daemon.get(f"/v1/runs/{run}?wait=1").status == 503
+    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
+    client = str(build_dir() / "client" / "numaprobe")
+    followers = [subprocess.Popen([client, "show", str(run), "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env),
+                 subprocess.Popen([client, "run", "--size=1", "--cpus=0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)]
+    until(lambda: len(daemon.get("/v1/runs?state=queued").json["runs"]) == 2)
+    # One was refused before; each of these is refused its stream and its long poll.
+    until(lambda: int(re.search(rb'\{[a-z]+="503"\} (\d+)', daemon.get("/metrics").body)[1]) >= 5)
+    assert all(one.poll() is None for one in followers)
+    for one in daemon.get("/v1/runs?state=queued").json["runs"]:
+        cancel(daemon, one["id"])
+    for one, code in zip(followers, (0, 1)):
+        out, err = one.communicate(timeout=20)
+        assert one.returncode == code and "canceled" in out + err, (out, err)
+    for s in crowd:
+        s.close()
+
+
 def test_time_is_over_for_some(held):
     """Short waits end in their order while long ones go on."""
     daemon, run = held()
@@ -132,4 +205,4 @@ def test_descriptors_are_enough_or_it_says_so(numaprobed, tmp_path):
                           f"--run-dir={tmp_path}/r"], capture_output=True, text=True, timeout=20, check=False,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600)))
     assert few.returncode != 0
-    assert "connections = 2000 on 2 sockets need 4256 descriptors and the limit is 600" in few.stderr
+    assert "connections = 2000 on 2 sockets need 4384 descriptors and the limit is 600" in few.stderr
