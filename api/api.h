@@ -32,10 +32,10 @@ struct api_services { // borrowed
     struct run_bodies *bodies; // the server's own
 };
 
-// How many connections a listener serves at once. One address may take three quarters, so that a
-// second one always gets through; one account a quarter of the unix socket's, which is a listener
-// of its own; and half as many may wait for runs. Each costs CONNECTION_MEMORY of server_listen.c
-// at the worst: 16 KiB, 4 MiB by default and 256 MiB at the most.
+// How many connections a listener serves at once: a quarter for one account, three quarters for one
+// address; half as many may wait for runs (line.h). Each costs CONNECTION_MEMORY of server_listen.c
+// at the worst: 16 KiB, with the 64 that may be there beyond the limit for a moment 5 MiB by default
+// and 257 MiB at the most.
 enum { CONNECTIONS_MIN = 16, CONNECTIONS_MAX = 16384 };
 
 struct api_config {

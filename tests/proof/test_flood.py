@@ -15,6 +15,7 @@ import resource
 import select
 import socket
 import statistics
+import sys
 import threading
 import time
 
@@ -24,6 +25,11 @@ SYSTEM = pathlib.Path(__file__).resolve().parents[1] / "system"
 spec = importlib.util.spec_from_file_location("system_conftest", SYSTEM / "conftest.py")
 system = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(system)
+spec = importlib.util.spec_from_file_location("http_limits", SYSTEM / "test_http_limits.py")
+limits = importlib.util.module_from_spec(spec)
+sys.path.insert(0, str(SYSTEM))
+spec.loader.exec_module(limits)
+sys.path.remove(str(SYSTEM))
 numaprobed, make_daemon, until = system.numaprobed, system.make_daemon, system.until
 
 SECONDS = int(os.environ.get("NUMAPROBE_FLOOD_S", "10"))
@@ -175,6 +181,25 @@ def test_connections_that_do_nothing(make_daemon, connections, capsys):
               f"slowest {times[-1] * 1e3:.0f} ms; descriptors {files}, {most_files}, {open_files(daemon)}; private KiB "
               f"{memory}, {most_memory}, {private_kib(daemon)}")
     assert p99 < 1
+
+
+# ---- addresses
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be somebody else")
+@pytest.mark.parametrize("addresses", [1, 8, 8000])
+def test_an_account_of_many_addresses(make_daemon, addresses, capsys):
+    """1,000 drippers of one account, from as many loopback addresses as it likes: no request of another account fails."""
+    daemon = drained(make_daemon(system.fake_bench_env()))
+    dripper, good = (limits.as_account(uid, script, daemon.port, *args) for uid, script, *args in
+                     ((1234, limits.PRESS, EACH, addresses), (1300, limits.ASK, SECONDS)))
+    assert dripper.stdout.readline() == "all\n"
+    asked, median, slowest = good.communicate(timeout=SECONDS + 60)[0].split()
+    dripper.stdin.close()
+    cut = int(dripper.stdout.readline())
+    assert (good.returncode, dripper.wait(20)) == (0, 0)
+    with capsys.disabled():
+        print(f"\n1,000 drippers from {addresses} addresses, {cut} cut in {SECONDS} s: {asked} good requests, none failed, "
+              f"median {float(median):.1f} ms, slowest {float(slowest):.0f} ms")
 
 
 # ---- requests
