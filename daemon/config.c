@@ -44,7 +44,8 @@ static const struct param params[] = {
      .max = CONNECTIONS_MAX,
      .def = "256",
      .help = "How many connections each address, and the socket, serves at once: a quarter for an "
-             "account, three quarters for a remote address. Half as many may wait for runs. 16 KiB of memory each at the worst, and a descriptor: thousands take "
+             "account, three quarters for a remote address. Half as many may wait for runs. 16 KiB "
+             "of memory each at the worst, and a descriptor: thousands take "
              "a higher LimitNOFILE=."},
     TEXT(state_dir, .def = "", .metavar = "DIR",
          .help = "Where the database lives. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
