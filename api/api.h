@@ -34,8 +34,8 @@ struct api_services { // borrowed
 
 // How many connections a listener serves at once: a quarter for one account, three quarters for one
 // address; half as many may wait for runs (line.h). Each costs CONNECTION_MEMORY of server_listen.c
-// at the worst: 16 KiB, with the 64 that may be there beyond the limit for a moment 5 MiB by
-// default and 257 MiB at the most.
+// at the worst: 16 KiB, with the 128 that may be there beyond the limit for a moment 5 MiB by
+// default and 258 MiB at the most.
 enum { CONNECTIONS_MIN = 16, CONNECTIONS_MAX = 16384 };
 
 struct api_config {

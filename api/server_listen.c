@@ -35,9 +35,16 @@ enum {
     ACCEPT_PAUSE_MS = 100, // when one cannot be taken in: the others wait in the backlog
 };
 
+// What the library may have: besides those that are cut and not yet gone, a batch that it was given
+// and will count when it runs.
 static int connections_most(const struct server *s)
 {
-    return s->connections + ACCEPT_BATCH;
+    return s->connections + 2 * ACCEPT_BATCH;
+}
+
+static bool has_place(const struct listener *l)
+{
+    return l->n < l->server->connections + ACCEPT_BATCH;
 }
 
 static enum scope scope_of(const struct listener *l, int fd)
@@ -69,8 +76,7 @@ static void on_incoming(void *ctx, uint32_t events)
 {
     struct listener *l = ctx;
     (void)events;
-    const int most = connections_most(l->server);
-    for (int i = 0; i < ACCEPT_BATCH && l->n < most; i++) {
+    for (int i = 0; i < ACCEPT_BATCH && has_place(l); i++) {
         struct sockaddr_storage from;
         socklen_t n = sizeof from;
         int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -87,13 +93,13 @@ static void on_incoming(void *ctx, uint32_t events)
         loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
         return;
     }
-    if (l->n >= most)
+    if (!has_place(l))
         hold_back(l); // until one ends
 }
 
 static void take_in(struct listener *l)
 {
-    if (l->incoming || l->n >= connections_most(l->server) || l->server->stopping)
+    if (l->incoming || !has_place(l) || l->server->stopping)
         return;
     l->incoming = loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
     if (!l->incoming)
