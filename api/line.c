@@ -132,7 +132,7 @@ static bool is_crowded(const struct lines *all)
 static void start_heading(struct line *l, int64_t ms)
 {
     l->heading = true;
-    l->heading_ms = clock_mono_ms();
+    l->since_ms = clock_mono_ms();
     TAILQ_INSERT_TAIL(&l->party->heads, l, head_entry);
     line_allow(l, is_crowded(l->all) ? LINE_CROWD_MS : ms);
 }
@@ -144,17 +144,19 @@ static void hurry(struct lines *all)
     int64_t now = clock_mono_ms();
     LIST_FOREACH(l, &all->list, entry)
     {
-        if (!l->heading || l->deadline_ms <= l->heading_ms + LINE_CROWD_MS)
+        if (!l->heading || l->deadline_ms <= l->since_ms + LINE_CROWD_MS)
             continue;
-        int64_t left = l->heading_ms + LINE_CROWD_MS - now;
+        int64_t left = l->since_ms + LINE_CROWD_MS - now;
         line_allow(l, left > 0 ? left : 0);
     }
 }
 
 void line_head_whole(struct line *l)
 {
-    if (l && !l->cut)
-        stop_heading(l);
+    if (!l || l->cut)
+        return;
+    stop_heading(l);
+    l->since_ms = clock_mono_ms();
 }
 
 void line_head_next(struct line *l)
@@ -182,7 +184,7 @@ static struct largest find_largest(const struct lines *all, int64_t now_ms)
             const struct line *oldest = TAILQ_FIRST(&p->heads);
             if (!found.any || p->n > found.any->n)
                 found.any = p;
-            if (oldest && now_ms - oldest->heading_ms >= LINE_PROMPT_MS &&
+            if (oldest && now_ms - oldest->since_ms >= LINE_PROMPT_MS &&
                 (!found.slow || p->n > found.slow->n))
                 found.slow = p;
         }
@@ -212,7 +214,7 @@ static struct line *longest_head(const struct line_party *p, struct line *otherw
 static struct line *least_worthy(struct line *new)
 {
     const struct lines *all = new->all;
-    const struct largest of = find_largest(all, new->heading_ms);
+    const struct largest of = find_largest(all, new->since_ms);
     if (of.slow)
         return longest_head(of.slow, new);
     return longest_head(of.any, of.any->n > new->party->n ? oldest_of(all, of.any) : new);
@@ -226,11 +228,34 @@ static int share_of(const struct line *l)
     return l->peer.uid == PEER_NO_UID ? places - places / 4 : places / 4;
 }
 
+// The line of its client whose step takes longest, but for those that wait for us.
+static struct line *slowest_of(struct line *new)
+{
+    struct line *l, *slowest = new;
+    LIST_FOREACH(l, &new->all->list, entry)
+    {
+        if (l->party == new->party && l->deadline_ms != INT64_MAX &&
+            l->since_ms < slowest->since_ms)
+            slowest = l;
+    }
+    return slowest;
+}
+
+// An account has only itself in its way. Behind an address there may be many clients: those that
+// read slowly must not keep the others out either.
+static struct line *least_worthy_of_its_own(struct line *new)
+{
+    struct line *l = longest_head(new->party, new);
+    if (new->peer.uid == PEER_NO_UID &&new->since_ms - l->since_ms < LINE_PROMPT_MS)
+        return slowest_of(new);
+    return l;
+}
+
 static void make_room(struct line *new)
 {
     struct lines *all = new->all;
     if (new->party->n > share_of(new))
-        line_cut(longest_head(new->party, new));
+        line_cut(least_worthy_of_its_own(new));
     else if (all->n > all->places)
         line_cut(least_worthy(new));
 }

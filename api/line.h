@@ -39,8 +39,8 @@ struct line {
     struct line_party *party; // NULL once it is cut
     int fd;                   // borrowed
     bool cut, waits;
-    bool heading;       // the headers of its next request are not whole yet
-    int64_t heading_ms; // since
+    bool heading;     // the headers of its next request are not whole yet
+    int64_t since_ms; // it waits for them, or they are whole
     struct peer peer;
     enum scope scope;    // of what comes without a token
     int64_t deadline_ms; // on the monotonic clock; INT64_MAX: none

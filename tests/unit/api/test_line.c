@@ -76,7 +76,7 @@ static void end(void)
 // As if this line had come so long ago.
 static void age(struct line *l, int64_t ms)
 {
-    l->heading_ms -= ms;
+    l->since_ms -= ms;
 }
 
 static void shares(struct loop *loop)
@@ -89,12 +89,37 @@ static void shares(struct loop *loop)
     for (int i = 0; i < PLACES / 4; i++)
         line_head_whole(made[n_made - 1 - i]);
     struct line *next = come(1);
-    CHECK(next->cut && alive(1) == PLACES / 4, "what is being answered does not go for one's own");
+    CHECK(next->cut && alive(1) == PLACES / 4, "what is being answered stays");
     for (int i = 0; i < PLACES; i++)
         come(UNKNOWN);
     CHECK(alive(UNKNOWN) == PLACES - PLACES / 4, "an address has three quarters");
     struct line *other = come(2);
     CHECK(!other->cut && alive(2) == 1, "another client finds a place");
+    end();
+}
+
+static void slow_readers(struct loop *loop)
+{
+    begin(loop);
+    for (int i = 0; i < PLACES - PLACES / 4; i++) {
+        struct line *l = come(UNKNOWN);
+        line_head_whole(l);
+        line_allow(l, i % 2 ? LINE_ANSWER_MS : -1);
+    }
+    struct line *slow = made[n_made - 1];
+    age(made[n_made - 2], 9000); // it waits for us
+    age(slow, 5000);
+    struct line *next = come(UNKNOWN);
+    CHECK(!next->cut && slow->cut && alive(UNKNOWN) == PLACES - PLACES / 4,
+          "behind an address the slowest reader goes");
+    for (int i = 0; i < PLACES / 4 + 1; i++) {
+        struct line *l = come(1);
+        line_head_whole(l);
+        line_allow(l, LINE_ANSWER_MS);
+        age(l, 5000);
+    }
+    next = come(1);
+    CHECK(next->cut, "an account has itself in its way");
     end();
 }
 
@@ -181,10 +206,10 @@ static void crowd(struct loop *loop)
     begin(loop);
     struct line *early = come(OURS);
     int64_t before = early->deadline_ms;
-    CHECK(before - early->heading_ms == LINE_HEAD_MS, "10 s for a head");
+    CHECK(before - early->since_ms == LINE_HEAD_MS, "10 s for a head");
     for (int i = 0; i < PLACES - PLACES / 4; i++)
         come(OURS);
-    CHECK(early->deadline_ms <= early->heading_ms + LINE_CROWD_MS + 20,
+    CHECK(early->deadline_ms <= early->since_ms + LINE_CROWD_MS + 20,
           "1 s when three quarters of the places are taken");
     line_head_whole(early);
     line_allow(early, LINE_ANSWER_MS);
@@ -199,6 +224,7 @@ int main(void)
     struct err err;
     struct loop *loop = loop_new(&err);
     shares(loop);
+    slow_readers(loop);
     full(loop);
     late_heads_first(loop);
     many_accounts(loop);
