@@ -61,8 +61,8 @@ void follow_pause_until(int64_t mono_ms)
         poll(NULL, 0, (int)left); // a signal ends it
 }
 
-// A server that answers at once, whatever it was asked to wait for, is asked once a second. So is one
-// that has no place to wait left.
+// A server that answers at once, whatever it was asked to wait for, is asked once a second. So is
+// one that has no place to wait left.
 static int poll_until_final(const struct cli *c, int64_t id, struct follower *f, struct err *err)
 {
     for (int wait_s = 30, busy = 0; !f->run;) {
