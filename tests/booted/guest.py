@@ -78,6 +78,11 @@ def processes(name):
     return found
 
 
+def launchers():
+    """mpirun, which is prterun from Open MPI 5 on."""
+    return processes("mpirun") + processes("prterun")
+
+
 def probe(*options):
     """A run by the command line over the unix socket; what the daemon then knows of it."""
     done = sh("numaprobe", "-o", "json", "run", *options, good=False)
@@ -156,7 +161,7 @@ def test_mpirun_listens_in_a_network_of_its_own():
     before = listening(1)
     run = started_run("--size=1M", "--cell-ms=60000")
     until(lambda: len(processes("numa_bench")) == len(os.sched_getaffinity(0)))
-    (mpirun,) = processes("mpirun")
+    (mpirun,) = launchers()
     assert listening(1) == before and len(before) == 1, listening(1)
     assert listening(mpirun), "in its own network it does listen"
     networks = {os.readlink(f"/proc/{pid}/ns/net") for pid in [mpirun, *processes("numa_bench")]}
@@ -207,8 +212,8 @@ def test_ranks_have_no_privilege():
     run = started_run("--launcher=mpi", "--size=1M", "--cell-ms=60000")
     until(lambda: processes("numa_bench"))
     uid = str(pwd.getpwnam("numaprobe").pw_uid)
-    assert processes("mpirun")
-    for pid in processes("numa_bench") + processes("mpirun") + [main_pid()]:
+    assert launchers()
+    for pid in processes("numa_bench") + launchers() + [main_pid()]:
         s = status_of(pid)
         assert s["Uid"].split() == [uid] * 4, (s["Name"], s["Uid"])
         assert int(s["CapEff"], 16) == int(s["CapPrm"], 16) == int(s["CapBnd"], 16) == 0, (s["Name"], s["CapBnd"])
@@ -228,7 +233,7 @@ def test_a_run_has_a_group_of_its_own():
     assert path.endswith(f"/{UNIT}/numaprobe-run-{run}"), path
     folder = "/sys/fs/cgroup" + path
     members = open(f"{folder}/cgroup.procs", encoding="ascii").read().split()
-    assert {str(p) for p in ranks + processes("mpirun")} <= set(members)
+    assert {str(p) for p in ranks + launchers()} <= set(members)
     assert open(f"/proc/{ranks[0]}/oom_score_adj", encoding="ascii").read().strip() == "1000"
     controllers = open(f"{folder}/cgroup.controllers", encoding="ascii").read().split()
     print(f"# controllers: {' '.join(controllers) or 'none'}")
@@ -262,7 +267,7 @@ def groups_of_runs():
 
 def left_behind():
     return [name for folder in ("/dev/shm", "/run/numaprobe") for name in os.listdir(folder)
-            if name != "numaprobed.sock"] + processes("numa_bench") + processes("mpirun") + groups_of_runs()
+            if name != "numaprobed.sock"] + processes("numa_bench") + launchers() + groups_of_runs()
 
 
 def test_nothing_is_left_behind():
