@@ -118,7 +118,7 @@ in_strict() {
         numaprobed --admission=warn --listen= 2>/tmp/daemon &
         until [ -S /run/numaprobe/numaprobed.sock ]; do kill -0 $! || { cat /tmp/daemon; exit 1; }; done
         ! touch /etc/x 2>/dev/null
-        numaprobe --url=unix:/run/numaprobe/numaprobed.sock -o json run --launcher=mpi --size=256K ||
+        numaprobe --url=unix:/run/numaprobe/numaprobed.sock -o json run --size=256K ||
             numaprobe --url=unix:/run/numaprobe/numaprobed.sock log 1
         kill $!
         wait
@@ -128,8 +128,12 @@ in_strict() {
 mounted=$(build_ah mount "$container")
 install -d -o 780 -m 0750 "$work/state"
 denied='memory policies are denied here'
+# As Docker's filter does, the chroot forbids user namespaces: mpirun would listen where others reach it, so the ranks
+# are started without it.
+isolated='no network namespace'
 result=0
-in_strict none && grep -q '"move_pages"' "$work/log" && ! grep -q "$denied" "$work/log" || result=1
+in_strict none && grep -q '"move_pages"' "$work/log" && grep -q "$isolated" "$work/log" && ! grep -q "$denied" "$work/log" ||
+    result=1
 tap "$result" "with a read-only root and no capability it probes, and places memory"
 [ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
 result=0
