@@ -10,6 +10,9 @@ for tool in buildah debootstrap curl; do
     command -v "$tool" >/dev/null || { echo "1..0 # SKIP no $tool"; exit 0; }
 done
 [ "$(id -u)" -eq 0 ] || { echo "1..0 # SKIP needs root"; exit 0; }
+# What is mounted here goes with us, whatever ends us.
+[ -n "${NUMAPROBE_OWN_MOUNTS:-}" ] ||
+    exec env NUMAPROBE_OWN_MOUNTS=yes unshare --mount --propagation private sh "$0" "$@"
 
 work=$(mktemp -d /var/tmp/numaprobe-image.XXXXXX)
 container='' daemon=''
