@@ -191,10 +191,13 @@ static bool is_default_target(const struct topo_node *n)
     return is_target(n) && !topology_node_is_special(n);
 }
 
-static int no_target(const char *member, struct err *err)
+static int no_target(const struct topology *t, const char *member, struct err *err)
 {
-    return err_set(err, ERR_INVALID, member,
-                   "no node has memory that this daemon may use without being named");
+    bool special = false;
+    for (int i = 0; i < t->n_nodes; i++)
+        special |= is_target(&t->nodes[i]);
+    return err_set(err, ERR_INVALID, member, "no node has memory that this daemon may use%s",
+                   special ? " without being named" : "");
 }
 
 static int refuse_node(const struct topology *t, int os, const char *member, struct err *err)
@@ -279,7 +282,7 @@ static int place_local(struct plan *p, const struct topology *t, struct err *err
                           ? r->cpu_node
                           : nearest_target(t, r->cpu_node);
         if (r->mem_node < 0)
-            return no_target("numa", err);
+            return no_target(t, "numa", err);
         if (r->cpu_node < 0 && lost++ == 0) {
             first = r->cpu;
             node = r->mem_node;
@@ -303,7 +306,7 @@ static int place_round_robin(struct plan *p, const struct topology *t, struct er
         if (is_default_target(&t->nodes[i]))
             targets[n++] = t->nodes[i].os;
     if (!n)
-        return no_target("numa", err);
+        return no_target(t, "numa", err);
     for (int i = 0; i < p->n_ranks; i++)
         p->ranks[i].mem_node = targets[i % n];
     return 0;
@@ -467,7 +470,7 @@ static int find_targets(struct plan *p, const struct spec *s, const struct topol
         p->targets[p->n_targets++] = ids[i];
     }
     if (!p->n_targets)
-        return no_target("targets", err);
+        return no_target(t, "targets", err);
     return 0;
 }
 
