@@ -21,9 +21,8 @@ struct side {
     struct matrix *list;
     int n, n_ranks;
     struct rank_info *ranks;
-    struct past past;         // what the machine was
-    struct json *plan;        // NULL: not known
-    struct topology topology; // read back from the store; else empty
+    struct past past;  // what the machine was
+    struct json *plan; // NULL: not known
 };
 
 static void side_fini(struct side *s)
@@ -33,13 +32,12 @@ static void side_fini(struct side *s)
     free(s->ranks);
     past_fini(&s->past);
     json_free(s->plan);
-    topology_fini(&s->topology);
 }
 
 static int side_load(const struct request *q, const char *member, int64_t id, struct side *s,
                      struct err *err)
 {
-    if (runner_run_get(q->api->runner, id, &s->run, err) < 0)
+    if (run_find(q->api, id, &s->run, err) < 0)
         return -1;
     if (s->run.state != RUN_SUCCEEDED)
         return err_set(err, ERR_CONFLICT, member, "run %lld is %s: it has no whole result",
@@ -227,17 +225,49 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
 
 // --- Report ------------------------------------------------------------------------------------
 
-int answers_topology(const struct request *q, const struct run *run, struct topology *room,
-                     const struct topology **out, struct err *err)
+// hwloc reads a stored topology in a process of its own, 50 ms for a large machine: those read last
+// are kept, and which of them it cannot read, or not in time. A pair of runs needs two at once.
+enum { TOPOLOGIES_KEPT = 4 };
+static struct {
+    char hash[65];
+    bool readable;
+    struct topology t;
+} topologies[TOPOLOGIES_KEPT];
+static int topologies_next;
+
+int answers_topology(const struct request *q, const struct run *run, const struct topology **out,
+                     struct err *err)
 {
-    return stored_run_topology(q->api->store, q->api->machine, run->id, room, out, err);
+    *out = NULL;
+    if (!*run->topology_hash)
+        return 0;
+    for (int i = 0; i < TOPOLOGIES_KEPT; i++)
+        if (strcmp(topologies[i].hash, run->topology_hash) == 0) {
+            *out = topologies[i].readable ? &topologies[i].t : NULL;
+            return 0;
+        }
+    struct topology t = {0};
+    const struct topology *found;
+    if (stored_run_topology(q->api->store, q->api->machine, run->id, &t, &found, err) < 0)
+        return -1;
+    *out = found;
+    if (found && found != &t) // this machine's
+        return 0;
+    int at = topologies_next;
+    topologies_next = (topologies_next + 1) % TOPOLOGIES_KEPT;
+    topology_fini(&topologies[at].t);
+    snprintf(topologies[at].hash, sizeof topologies[at].hash, "%s", run->topology_hash);
+    topologies[at].readable = found != NULL;
+    topologies[at].t = t;
+    *out = found ? &topologies[at].t : NULL;
+    return 0;
 }
 
 static int source_of(const struct request *q, struct side *s, struct report_source *out,
                      struct err *err)
 {
     const struct topology *topology;
-    if (answers_topology(q, &s->run, &s->topology, &topology, err) < 0)
+    if (answers_topology(q, &s->run, &topology, err) < 0)
         return -1;
     *out = (struct report_source){.benchmark = (enum benchmark_id)s->run.spec.benchmark,
                                   .matrices = s->list,

@@ -13,6 +13,7 @@
 #include "analysis/metrics.h"
 #include "api/reference.h"
 #include "api/resources.h"
+#include "api/work.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -23,6 +24,7 @@
 enum {
     LOOKED_AT_MAX = 50,                // newest runs among which a comparable one is sought
     VERDICTS_KEPT = BASELINES_MAX + 8, // all baselines for /metrics, and some asked for otherwise
+    NEWEST_US = 3000,                  // to look for the newest run among those
 };
 
 const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
@@ -206,7 +208,7 @@ static struct kept {
     struct check_wish wish;
     struct check_result result;
 } kept[VERDICTS_KEPT];
-static int kept_next;
+static int next_usual, next_other;
 
 static bool same_wish(const struct check_wish *a, const struct check_wish *b)
 {
@@ -214,13 +216,36 @@ static bool same_wish(const struct check_wish *a, const struct check_wish *b)
            a->crit == b->crit;
 }
 
-static const struct check_result *find_kept(const struct store *s, const struct check_wish *wish)
+// `as_good`: one of the version before the request counts too (a worker has just made it).
+static const struct check_result *find_kept(const struct store *s, const struct check_wish *wish,
+                                            bool as_good)
 {
+    const struct kept *found = NULL;
     for (int i = 0; i < VERDICTS_KEPT; i++)
-        if (kept[i].store == s && kept[i].version == store_version(s) &&
-            same_wish(&kept[i].wish, wish))
-            return &kept[i].result;
-    return NULL;
+        if (kept[i].store == s && (as_good || kept[i].version == store_version(s)) &&
+            same_wish(&kept[i].wish, wish) && (!found || kept[i].version > found->version))
+            found = &kept[i];
+    return found ? &found->result : NULL;
+}
+
+// Those that /metrics shows have places of their own: requests with other limits do not drive them
+// out.
+static struct kept *place_for(const struct check_wish *w)
+{
+    const struct check_wish usual = CHECK_DEFAULTS;
+    if (*w->baseline && !w->run && w->warn == usual.warn && w->crit == usual.crit) {
+        next_usual = (next_usual + 1) % BASELINES_MAX;
+        return &kept[next_usual];
+    }
+    next_other = (next_other + 1) % (VERDICTS_KEPT - BASELINES_MAX);
+    return &kept[BASELINES_MAX + next_other];
+}
+
+static void keep(const struct kept *one)
+{
+    struct kept *k = place_for(&one->wish);
+    free(k->result.changes);
+    *k = *one;
 }
 
 static int choose_baseline(const struct api_services *api, const char *name, struct baseline *out,
@@ -243,14 +268,17 @@ static int choose_baseline(const struct api_services *api, const char *name, str
                        "there is no baseline yet (PUT /v1/baselines/default)");
 }
 
-int baseline_check(const struct api_services *api, const struct check_wish *wish,
+int baseline_check(const struct request *q, const struct check_wish *wish,
                    const struct check_result **out, struct err *err)
 {
+    const struct api_services *api = q->api;
     struct baseline b;
     struct check_result made = {0};
-    *out = find_kept(api->store, wish);
+    *out = find_kept(api->store, wish, q->prepared);
     if (*out)
         return 0;
+    if (q->prepared)
+        return err_set(err, ERR_UNAVAILABLE, "baseline", "it cannot be checked now");
     int rc = choose_baseline(api, wish->baseline, &b, err);
     if (rc == 0)
         rc = make(api, &b, wish, &made, err);
@@ -258,11 +286,8 @@ int baseline_check(const struct api_services *api, const struct check_wish *wish
         free(made.changes);
         return -1;
     }
-    struct kept *k = &kept[kept_next];
-    kept_next = (kept_next + 1) % VERDICTS_KEPT;
-    free(k->result.changes);
-    *k = (struct kept){api->store, store_version(api->store), *wish, made};
-    *out = &k->result;
+    keep(&(struct kept){api->store, store_version(api->store), *wish, made});
+    *out = find_kept(api->store, wish, false);
     return 0;
 }
 
@@ -454,7 +479,7 @@ int check_get(struct request *q, struct reply *r, struct err *err)
     struct check_wish wish;
     bool line = false;
     if (wants_line(q, &line, err) < 0 || read_wish(q, &wish, err) < 0 ||
-        baseline_check(q->api, &wish, &result, err) < 0)
+        baseline_check(q, &wish, &result, err) < 0)
         return -1;
     const struct answer a = answer_of(result, &wish);
     if (line) {
@@ -465,4 +490,108 @@ int check_get(struct request *q, struct reply *r, struct err *err)
     struct jsonw w = jsonw_to(&body);
     write_answer(&a, &w);
     return reply_json(r, 200, &body, err);
+}
+
+// --- By a worker -------------------------------------------------------------------------------
+
+static void add_work(const struct request *q, const struct check_wish *wish,
+                     const struct baseline *b, struct work *w)
+{
+    if (find_kept(q->api->store, wish, q->prepared))
+        return;
+    w->us += NEWEST_US;
+    for (int i = 0; i < b->n && w->us <= WORK_INLINE_US; i++)
+        work_add_run(q, w, b->runs[i], WORK_CELL_NS, false, false);
+    if (wish->run)
+        work_add_run(q, w, wish->run, WORK_CELL_NS, false, false);
+}
+
+void check_work(const struct request *q, struct work *w)
+{
+    struct check_wish wish;
+    struct baseline b;
+    w->kind = WORKER_VERDICTS;
+    if (read_wish(q, &wish, NULL) == 0 && choose_baseline(q->api, wish.baseline, &b, NULL) == 0)
+        add_work(q, &wish, &b, w);
+}
+
+static struct check_wish usual_wish(const struct baseline *b)
+{
+    struct check_wish wish = CHECK_DEFAULTS;
+    snprintf(wish.baseline, sizeof wish.baseline, "%s", b->name);
+    return wish;
+}
+
+void metrics_work(const struct request *q, struct work *w)
+{
+    CLEANUP_MEM struct baseline *list = NULL;
+    int n = 0;
+    w->kind = WORKER_VERDICTS;
+    if (store_baseline_list(q->api->store, &list, &n, NULL) < 0)
+        return;
+    for (int i = 0; i < n; i++) {
+        const struct check_wish wish = usual_wish(&list[i]);
+        add_work(q, &wish, &list[i], w);
+    }
+}
+
+// A verdict as it goes from one process to the other.
+struct image {
+    struct check_wish wish;
+    struct check_result result; // without `changes`, which follow
+    size_t changes_bytes;       // with their NUL; 0: there are none
+};
+
+static void add_image(struct buf *out, const struct check_wish *wish, const struct check_result *r)
+{
+    struct image i = {*wish, *r, r->changes ? strlen(r->changes) + 1 : 0};
+    i.result.changes = NULL;
+    buf_add(out, &i, sizeof i);
+    buf_add(out, r->changes, i.changes_bytes);
+}
+
+static int make_usual(const struct request *q, struct buf *out, struct err *err)
+{
+    CLEANUP_MEM struct baseline *list = NULL;
+    const struct check_result *r;
+    int n = 0;
+    if (store_baseline_list(q->api->store, &list, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const struct check_wish wish = usual_wish(&list[i]);
+        if (baseline_check(q, &wish, &r, NULL) == 0) // else it is shown as unknown
+            add_image(out, &wish, r);
+    }
+    return 0;
+}
+
+int verdicts_make(const struct request *q, struct buf *out, struct err *err)
+{
+    struct check_wish wish;
+    const struct check_result *r;
+    if (strcmp(q->path, "/v1/check") != 0)
+        return make_usual(q, out, err);
+    if (read_wish(q, &wish, err) < 0 || baseline_check(q, &wish, &r, err) < 0)
+        return -1;
+    add_image(out, &wish, r);
+    return 0;
+}
+
+int verdicts_take(const struct api_services *api, int64_t version, const char *data, size_t n,
+                  struct err *err)
+{
+    while (n >= sizeof(struct image)) {
+        struct image i;
+        memcpy(&i, data, sizeof i);
+        data += sizeof i;
+        n -= sizeof i;
+        if (i.changes_bytes > n || (i.changes_bytes && data[i.changes_bytes - 1]))
+            break;
+        if (i.changes_bytes && !(i.result.changes = strdup(data)))
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for a verdict");
+        keep(&(struct kept){api->store, version, i.wish, i.result});
+        data += i.changes_bytes;
+        n -= i.changes_bytes;
+    }
+    return n ? err_set(err, ERR_INTERNAL, "", "a worker's verdict makes no sense") : 0;
 }

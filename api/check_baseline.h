@@ -2,7 +2,7 @@
 // The verdict of a run against a baseline, kept until something is stored.
 #pragma once
 #include "analysis/compare.h"
-#include "api/api.h"
+#include "api/http.h"
 #include "core/store_baseline.h"
 
 enum check_state { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN, CHECK_STATES };
@@ -40,5 +40,10 @@ struct check_result {
 };
 
 // *out is borrowed until the next call. ERR_NOT_FOUND: no such baseline, or none at all.
-int baseline_check(const struct api_services *api, const struct check_wish *wish,
+int baseline_check(const struct request *q, const struct check_wish *wish,
                    const struct check_result **out, struct err *err);
+// In a worker: the verdicts that GET /v1/check or /metrics needs. In the daemon: keeps them, as of
+// that version of the store.
+int verdicts_make(const struct request *q, struct buf *out, struct err *err);
+int verdicts_take(const struct api_services *api, int64_t version, const char *data, size_t n,
+                  struct err *err);

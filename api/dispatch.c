@@ -26,7 +26,7 @@ const struct route *route_of(struct request *q, const char **allow, struct err *
     return q->route;
 }
 
-static int try_route(struct request *q, struct reply *r, struct err *err)
+int dispatch_try(struct request *q, struct reply *r, struct err *err)
 {
     const struct route *route = route_of(q, &r->allow, err);
     if (!route || access_check(q, route->scope, err) < 0 || route_check_query(route, q, err) < 0)
@@ -42,7 +42,7 @@ static const char *blockers_of(const struct admission *why, bool named, struct b
     return buf_ok(out) ? buf_text(out) : NULL;
 }
 
-static void fail(struct request *q, struct reply *r, const struct err *err)
+void dispatch_fail(struct request *q, struct reply *r, const struct err *err)
 {
     CLEANUP_BUF struct buf blockers = BUF_INIT;
     const struct admission *why = runner_refusal(q->api->runner);
@@ -71,6 +71,6 @@ int dispatch_allows(struct request *q, struct err *err)
 void dispatch(struct request *q, struct reply *r)
 {
     struct err err = {0};
-    if (try_route(q, r, &err) < 0)
-        fail(q, r, &err);
+    if (dispatch_try(q, r, &err) < 0)
+        dispatch_fail(q, r, &err);
 }

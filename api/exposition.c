@@ -207,7 +207,7 @@ struct checked {
     double overall, worst;
 };
 
-static int check_all(const struct api_services *api, const struct baseline *list, int n,
+static int check_all(const struct request *q, const struct baseline *list, int n,
                      struct checked *out)
 {
     for (int i = 0; i < n; i++) {
@@ -215,21 +215,21 @@ static int check_all(const struct api_services *api, const struct baseline *list
         const struct check_result *r;
         snprintf(wish.baseline, sizeof wish.baseline, "%s", list[i].name);
         out[i] = (struct checked){.name = list[i].name, .state = CHECK_UNKNOWN};
-        if (baseline_check(api, &wish, &r, NULL) == 0)
+        if (baseline_check(q, &wish, &r, NULL) == 0)
             out[i] = (struct checked){list[i].name, r->state, r->compared, r->overall.percent / 100,
                                       r->worst.percent / 100};
     }
     return n;
 }
 
-static int write_checks(const struct api_services *api, struct writer *w, struct err *err)
+static int write_checks(const struct request *q, struct writer *w, struct err *err)
 {
     CLEANUP_MEM struct baseline *list = NULL;
     struct checked checked[BASELINES_MAX];
     int n;
-    if (store_baseline_list(api->store, &list, &n, err) < 0)
+    if (store_baseline_list(q->api->store, &list, &n, err) < 0)
         return -1;
-    check_all(api, list, n, checked);
+    check_all(q, list, n, checked);
     if (n)
         begin(w, "numaprobe_check_state", "gauge",
               "The newest run against a baseline: 0 OK, 1 warning, 2 critical, 3 unknown");
@@ -353,7 +353,7 @@ int metrics_get(struct request *q, struct reply *r, struct err *err)
         return -1;
     write_gauges(&w, g);
     write_variants(&w, g);
-    if (write_runs(q->api, &w, err) < 0 || write_checks(q->api, &w, err) < 0 ||
+    if (write_runs(q->api, &w, err) < 0 || write_checks(q, &w, err) < 0 ||
         write_node(q->api, g->newest_run, &w, err) < 0)
         return -1;
     write_daemon(q->api, &w);

@@ -8,9 +8,11 @@
 #include "analysis/series.h"
 #include "api/past.h"
 #include "api/resources.h"
+#include "api/work.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "core/store_history.h"
+#include "core/store_size.h"
 
 enum {
     POINTS_DEFAULT = 2200,     // 90 days of hourly runs are 2,160
@@ -319,4 +321,48 @@ int history_get(struct request *q, struct reply *r, struct err *err)
     if (!f.node)
         f.node = q->api->machine->hostname;
     return read_window(q, &win, err) < 0 ? -1 : send_history(q, &f, &win, r, err);
+}
+
+// --- What it costs -----------------------------------------------------------------------------
+
+enum {
+    SERIES_FEW = 50,  // listed with their points counted: 2 ms
+    POINTS_FEW = 200, // searched for changes: 2 ms
+    SERIES_US = 20,
+    POINT_US = 50, // of those that are searched
+};
+
+static void count_series(void *ctx, const struct series_info *i)
+{
+    struct series_info *newest = ctx;
+    if (i->last_ms >= newest->last_ms)
+        *newest = (struct series_info){.id = i->id, .last_ms = i->last_ms};
+}
+
+void history_work(const struct request *q, struct work *w)
+{
+    struct series_filter f = {.metric = request_query(q, "metric"),
+                              .node = request_query(q, "node"),
+                              .limit = SERIES_FEW};
+    struct series_info newest = {0};
+    struct window win;
+    bool more = false;
+    int64_t series = 0;
+    int n = 0;
+    if (!f.metric) {
+        if (store_series_total(q->api->store, SERIES_MAX, &series, NULL) == 0 &&
+            series > SERIES_FEW)
+            w->us = series * SERIES_US + WORK_INLINE_US;
+        return;
+    }
+    if (!f.node)
+        f.node = q->api->machine->hostname;
+    if (read_window(q, &win, NULL) < 0 ||
+        store_series_list(q->api->store, &f, count_series, &newest, &more, NULL) < 0 || !newest.id)
+        return;
+    if (store_series_count(q->api->store, newest.id, (int)win.limit, &n, NULL) < 0)
+        return;
+    w->us = n > POINTS_FEW ? (n < CHANGES_POINTS_MAX ? n : CHANGES_POINTS_MAX) * POINT_US : 0;
+    w->us += more ? SERIES_MAX * SERIES_US : 0;
+    w->bytes = (size_t)n * 200;
 }

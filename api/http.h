@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/answer.h"
 #include "api/api.h"
 #include "api/shared_body.h"
 #include "base/buf.h"
@@ -61,6 +62,7 @@ struct request {
     char name[ROUTE_NAME_MAX + 1]; // its {name}
     int64_t run_id;                // run that the first call made or found, kept over a wait
     bool again;                    // the handler is called again after its wait
+    bool prepared; // what it needs was made by a worker: as good as new, whatever was stored since
 };
 
 enum reply_kind { REPLY_WHOLE, REPLY_WAIT, REPLY_STREAM, REPLY_BACKUP };
@@ -72,6 +74,7 @@ struct reply {
     struct buf body;             // owned
     const struct embedded *file; // instead of body: part of the program
     struct shared_body *shared;  // instead of body: a reference of its own
+    struct ready_answer *answer; // instead of body: made by a worker; a reference of its own
     bool store;                  // may be kept by the client if it asks again (ETag)
     bool close;                  // the connection cannot be used further
     const char *allow;           // for 405
@@ -105,7 +108,8 @@ int request_query_bool(const struct request *q, const char *name, bool *out, str
 void reply_fini(struct reply *r);
 int reply_json(struct reply *r, int status, struct buf *body, struct err *err); // takes the body
 void reply_shared(struct reply *r, int status,
-                  struct shared_body *body); // JSON; takes the reference
+                  struct shared_body *body);                // JSON; takes the reference
+void reply_answer(struct reply *r, struct ready_answer *a); // takes the reference
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err);
 int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms);
 int reply_stream(struct reply *r, int64_t run_id, int64_t after);
@@ -114,7 +118,7 @@ void reply_waited(struct reply *r, const struct request *q);
 // RFC 9457. `blockers` is a JSON array or NULL.
 void reply_problem(struct reply *r, const struct request *q, const struct err *err,
                    const char *blockers);
-// What it sends, wherever it is kept; borrowed.
+// What it sends, wherever it is kept; borrowed. NULL with *n > 0: it lies in a file (answer).
 const char *reply_bytes(const struct reply *r, size_t *n);
 // "\"<hash of the body>\"" into etag; "" if this reply has none.
 void reply_etag(const struct reply *r, char *etag, size_t room);

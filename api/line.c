@@ -2,6 +2,7 @@
 #include "api/line.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

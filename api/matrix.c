@@ -24,7 +24,7 @@ static void measured_fini(struct measured *m)
 
 static int load(const struct request *q, struct measured *m, struct err *err)
 {
-    if (runner_run_get(q->api->runner, q->arg, &m->run, err) < 0)
+    if (run_find(q->api, q->arg, &m->run, err) < 0)
         return -1;
     if (!run_state_final(m->run.state))
         return err_set(err, ERR_CONFLICT, "state",
@@ -91,9 +91,8 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
     if (load(q, &m, err) < 0 || store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
         return -1;
     p.ranks = ranks;
-    struct topology stored CLEANUP(topology_fini) = {0};
     const struct topology *topology;
-    if (answers_topology(q, &m.run, &stored, &topology, err) < 0)
+    if (answers_topology(q, &m.run, &topology, err) < 0)
         return -1;
     plot_marks_from(&p, topology);
     if (plot_choose(&p, m.list, m.n, request_query(q, "matrix"), err) < 0 ||

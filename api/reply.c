@@ -12,6 +12,7 @@ void reply_fini(struct reply *r)
 {
     buf_free(&r->body);
     shared_body_unref(r->shared);
+    answer_unref(r->answer);
     *r = (struct reply){0};
 }
 
@@ -47,6 +48,18 @@ void reply_shared(struct reply *r, int status, struct shared_body *body)
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err)
 {
     return take_body(r, 200, type, body, err);
+}
+
+void reply_answer(struct reply *r, struct ready_answer *a)
+{
+    answer_unref(r->answer);
+    r->kind = REPLY_WHOLE;
+    r->answer = a;
+    r->status = a->head.status;
+    r->type = a->head.type;
+    r->store = a->head.store;
+    r->retry_after_s = a->head.retry_after_s;
+    memcpy(r->location, a->head.location, sizeof r->location);
 }
 
 int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms)
@@ -101,11 +114,16 @@ void reply_problem(struct reply *r, const struct request *q, const struct err *e
     }
     r->file = NULL;
     shared_body_unref(steal_ptr(&r->shared));
+    answer_unref(steal_ptr(&r->answer));
     r->store = false;
 }
 
 const char *reply_bytes(const struct reply *r, size_t *n)
 {
+    if (r->answer) {
+        *n = r->answer->head.bytes;
+        return NULL;
+    }
     *n = r->file ? r->file->size : r->shared ? r->shared->n : r->body.len;
     return r->file ? r->file->data : r->shared ? r->shared->data : r->body.data;
 }
@@ -130,6 +148,10 @@ void reply_etag(const struct reply *r, char *etag, size_t room)
     *etag = '\0';
     if (!r->store || r->status != 200)
         return;
+    if (r->answer) {
+        snprintf(etag, room, "%s", r->answer->head.etag);
+        return;
+    }
     const char *data = reply_bytes(r, &n);
     snprintf(etag, room, "\"%016" PRIx64 "\"", hash_of(data, n));
 }

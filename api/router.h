@@ -2,7 +2,7 @@
 // The table of routes and how a request finds its handler. Patterns are texts with two kinds of
 // holes: {id}, a positive whole number, and {name}: letters, digits, . _ -
 #pragma once
-#include "api/http.h"
+#include "api/work.h"
 
 struct route {
     const char *method; // "GET" also answers HEAD
@@ -13,6 +13,7 @@ struct route {
     const char *summary;    // a sentence for openapi and --routes
     size_t body_max;        // bytes; 0: HTTP_BODY_MAX
     const char *body_types; // media types of a body, comma-separated; NULL: application/json
+    work_fn *work;          // what an answer costs; NULL: little, whatever is stored
 };
 
 extern const struct route routes[]; // ends with method NULL

@@ -7,12 +7,20 @@
 #include "api/access.h"
 #include "api/resources.h"
 #include "api/run_bodies.h"
+#include "api/work.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "core/store_history.h"
+#include "core/store_size.h"
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
+
+int run_find(const struct api_services *api, int64_t id, struct run *out, struct err *err)
+{
+    return api->runner ? runner_run_get(api->runner, id, out, err)
+                       : store_run_get(api->store, id, out, err);
+}
 
 // `status` is of a run that is not finished; of one that is, it is 200.
 static int send_run(struct request *q, struct reply *r, int64_t id, int status, struct err *err)
@@ -24,7 +32,7 @@ static int send_run(struct request *q, struct reply *r, int64_t id, int status, 
         reply_shared(r, 200, kept); // only what is finished is kept
         return 0;
     }
-    if (runner_run_get(q->api->runner, id, &run, err) < 0)
+    if (run_find(q->api, id, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     run_write_json(&run, &w, NULL);
@@ -45,7 +53,7 @@ static int wait_for_run(struct request *q, struct reply *r, int64_t id, struct e
         return -1;
     if (!seconds || q->again || run_bodies_has(q->api->bodies, id)) // what is kept is over
         return 0;
-    if (runner_run_get(q->api->runner, id, &run, err) < 0)
+    if (run_find(q->api, id, &run, err) < 0)
         return -1;
     if (run_state_final(run.state))
         return 0;
@@ -265,4 +273,15 @@ int runs_list(struct request *q, struct reply *r, struct err *err)
     jsonw_end(&l.w);
     r->store = true;
     return reply_json(r, 200, &body, err);
+}
+
+void runs_work(const struct request *q, struct work *w)
+{
+    enum { RUN_US = 20, RANK_BYTES = 600 }; // of its plan
+    struct run_filter f = {0};
+    int64_t ranks = 0;
+    if (read_filter(q, &f, NULL) < 0 || store_run_list_ranks(q->api->store, &f, &ranks, NULL) < 0)
+        return;
+    w->bytes = (size_t)(ranks * RANK_BYTES);
+    w->us = f.limit * RUN_US + ranks * RANK_BYTES * WORK_BYTE_NS / 1000;
 }

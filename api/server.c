@@ -12,8 +12,9 @@
 static int64_t run_all(void *ctx)
 {
     struct server *s = ctx;
+    server_give_turns(s);
     server_wake_some(s);
-    int64_t least = s->waking ? 0 : -1;
+    int64_t least = -1;
     for (int i = 0; i < s->n; i++) {
         MHD_UNSIGNED_LONG_LONG ms;
         MHD_run(s->listeners[i].mhd);
@@ -21,7 +22,8 @@ static int64_t run_all(void *ctx)
             (least < 0 || (int64_t)ms < least))
             least = (int64_t)ms;
     }
-    return least;
+    int64_t turn = s->waking ? 0 : server_turn_ms(s);
+    return turn >= 0 && (least < 0 || turn < least) ? turn : least;
 }
 
 static int start(struct server *s, const struct api_config *c, struct err *err)
@@ -30,7 +32,7 @@ static int start(struct server *s, const struct api_config *c, struct err *err)
         return -1;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
-    if (listeners_start(s, c, err) < 0)
+    if (server_heavy_start(s, err) < 0 || listeners_start(s, c, err) < 0)
         return -1;
     loop_set_prepare(s->api.loop, run_all, s);
     return 0;
@@ -75,6 +77,7 @@ void server_free(struct server *s)
     loop_set_prepare(s->api.loop, NULL, NULL);
     wake_all(s);
     listeners_stop(s);
+    server_heavy_stop(s);
     tls_files_free(&s->tls);
     run_bodies_free(s->api.bodies);
     free(s);

@@ -7,6 +7,7 @@
 #include "api/dispatch.h"
 #include "api/server_parts.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 enum {
     STREAM_BLOCK = 4096,
@@ -91,19 +92,12 @@ static enum MHD_Result send_backup(struct call *c)
     return call_queue(c, m, 200, "");
 }
 
-enum MHD_Result call_answer(struct call *c)
+static enum MHD_Result answer_now(struct call *c)
 {
-    call_end_wait(c);
-    if (c->gone)
-        return MHD_NO;
-    if (c->backup)
-        return send_backup(c);
-    if (c->waiter) {
-        waiter_free(steal_ptr(&c->waiter));
-        c->q.again = true;
-    }
+    uint64_t began_ns = clock_mono_ns();
     reply_fini(&c->r);
     dispatch(&c->q, &c->r);
+    call_charge(c, (int64_t)((clock_mono_ns() - began_ns) / 1000));
     if (c->r.kind == REPLY_WAIT && !c->server->stopping)
         return start_waiting(c);
     if (c->r.kind == REPLY_STREAM)
@@ -111,4 +105,34 @@ enum MHD_Result call_answer(struct call *c)
     if (c->r.kind == REPLY_BACKUP && !c->server->stopping)
         return start_backup(c);
     return call_send(c);
+}
+
+static enum MHD_Result refuse_stopping(struct call *c)
+{
+    struct err err;
+    call_leave_heavy(c);
+    call_leaves_turn(c);
+    err_set(&err, ERR_UNAVAILABLE, "", "the daemon is stopping");
+    return call_send_error(c, &err, true);
+}
+
+enum MHD_Result call_answer(struct call *c)
+{
+    enum MHD_Result sent;
+    call_end_wait(c);
+    if (c->gone)
+        return MHD_NO;
+    if (c->backup)
+        return send_backup(c);
+    if (c->server->stopping && (c->job || c->waited_turn))
+        return refuse_stopping(c);
+    if (c->prepared)
+        return call_send_heavy(c);
+    if (c->waiter) {
+        waiter_free(steal_ptr(&c->waiter));
+        c->q.again = true;
+    } else if (!call_takes_turn(c)) {
+        return MHD_YES;
+    }
+    return call_begin_heavy(c, &sent) ? sent : answer_now(c);
 }

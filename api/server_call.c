@@ -199,13 +199,17 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
     LIST_REMOVE(c, entry);
     line_head_next(c->line);
     call_end_wait(c);
+    call_leave_heavy(c);
+    call_leaves_turn(c);
+    answer_unref(c->made);
+    c->server->answers_sent -= c->sends_large;
     waiter_free(c->waiter);
     stream_free(c->stream);
     backup_free(c->backup);
     reply_fini(&c->r);
     buf_free(&c->q.body);
     c->server->bodies -= c->held;
-    c->server->answers -= c->held_answer;
+    c->server->answers_own -= c->held_answer;
     if (c->held)
         malloc_trim(0); // what was parsed lay in small pieces, which the library would keep
     free(c->q.uri);

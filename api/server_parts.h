@@ -10,12 +10,16 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "api/answer.h"
 #include "api/audit.h"
 #include "api/events.h"
 #include "api/http.h"
 #include "api/line.h"
 #include "api/listen.h"
+#include "api/share.h"
 #include "api/tls.h"
+#include "api/turns.h"
+#include "api/worker.h"
 #include "base/buf.h"
 
 enum { LISTENERS_MAX = 8 };
@@ -36,11 +40,21 @@ struct server {
     int n;
     struct listener listeners[LISTENERS_MAX];
     struct buf addresses;
-    const char *names;                 // borrowed, of the configuration
-    char *socket_path;                 // owned; NULL: none
-    uint64_t requests;                 // numbers them
-    uint32_t salt;                     // tells the ids of two daemons apart
-    size_t bodies, answers;            // bytes of large ones under way
+    const char *names;          // borrowed, of the configuration
+    char *socket_path;          // owned; NULL: none
+    uint64_t requests;          // numbers them
+    uint32_t salt;              // tells the ids of two daemons apart
+    size_t bodies, answers_own; // bytes of large ones under way
+    struct answers answers;     // those that a worker made
+    int answers_sent;           // of them: large ones under way
+    struct worker *worker;
+    struct turns heavy;      // jobs that wait for it
+    LIST_HEAD(, job) jobs;   // all of them
+    struct loop_timer *rest; // until the worker may go on while a run is measured
+    int64_t rest_until_ms;
+    struct turns light; // calls that wait for their turn in the loop
+    struct share share;
+    int64_t round_us;                  // what handlers took in this round of the loop
     int connections;                   // of a listener
     struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
     LIST_HEAD(, call) calls;           // all requests under way
@@ -62,11 +76,18 @@ struct call {
     struct waiter *waiter;
     struct stream *stream;
     struct backup *backup;
+    struct turn turn;          // of server->light
+    struct job *job;           // of the worker, for which it waits
+    LIST_ENTRY(call) of_job;   // of job->calls
+    struct ready_answer *made; // by the job; NULL with `prepared`: why not is in job_err
+    struct err job_err;
     struct loop_watch *hangup; // of a client that waits
     size_t received;
-    size_t held, held_answer; // of server->bodies, ->answers
+    size_t held, held_answer; // of server->bodies, ->answers_own
     bool begun, suspended, gone, crowded;
-    bool last; // of its connection
+    bool waited_turn, has_turn; // it stood in a line; and it is the first of it now
+    bool prepared, sends_large; // the job is over; of server->answers_sent
+    bool last;                  // of its connection
 };
 
 // server_listen.c: opens all sockets of the configuration and serves them. After an error
@@ -91,6 +112,24 @@ enum MHD_Result call_send(struct call *c); // c->r; 304 if the client has it
 enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close);
 // Takes over m, which may be NULL.
 enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag);
+
+// server_turn.c: what the loop does in one round. False: the call is suspended, and answered when
+// its turn has come.
+bool call_takes_turn(struct call *c);
+void call_leaves_turn(struct call *c);
+void call_charge(struct call *c, int64_t us);     // what it took of the loop
+void call_charge_bytes(struct call *c, size_t n); // what it is sent
+void server_give_turns(struct server *s);         // at the beginning of a round
+int64_t server_turn_ms(struct server *s);         // until the next one; -1: none waits
+bool call_is_paced(const struct call *c);         // it must not disturb the run that is measured
+
+// server_heavy.c: what a worker does. 1: the call was suspended or answered (*out), 0: the loop can
+// do it itself.
+int call_begin_heavy(struct call *c, enum MHD_Result *out);
+enum MHD_Result call_send_heavy(struct call *c); // its job is over
+void call_leave_heavy(struct call *c);
+int server_heavy_start(struct server *s, struct err *err);
+void server_heavy_stop(struct server *s); // no call may wait for it
 
 // server_wait.c: calls that are suspended.
 void call_suspend(struct call *c); // for as long as it takes

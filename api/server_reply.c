@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/counts.h"
 #include "api/server_parts.h"
@@ -11,7 +13,6 @@
 
 enum {
     ANSWER_LARGE = 64 << 10,
-    ANSWERS_MAX = 96 << 20, // of all large ones under way together: two of the largest matrices
     ANSWERS_RETRY_S = 5,
 };
 
@@ -79,12 +80,36 @@ static struct MHD_Response *shared_response(struct reply *r)
     return m;
 }
 
+// From the file, in pieces that a connection gets in turn: neither a copy of ours, nor a round of
+// the loop that fills a large socket buffer.
+static struct MHD_Response *file_response(const struct ready_answer *a)
+{
+    int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+    struct MHD_Response *m = fd < 0 ? NULL : MHD_create_response_from_fd64(a->head.bytes, fd);
+    if (!m && fd >= 0)
+        close(fd);
+    return m;
+}
+
+// What is small costs no descriptor.
+static struct MHD_Response *copy_response(const struct ready_answer *a)
+{
+    char *copy = malloc(a->head.bytes);
+    if (!copy || pread(a->fd, copy, a->head.bytes, 0) != (ssize_t)a->head.bytes) {
+        free(copy);
+        return NULL;
+    }
+    return MHD_create_response_from_buffer(a->head.bytes, copy, MHD_RESPMEM_MUST_FREE);
+}
+
 static struct MHD_Response *body_response(struct reply *r, bool without)
 {
     size_t n;
     const char *data = reply_bytes(r, &n);
     if (without || !n)
         return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    if (r->answer)
+        return n > ANSWER_LARGE ? file_response(r->answer) : copy_response(r->answer);
     if (r->file)
         return MHD_create_response_from_buffer(n, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
     if (r->shared)
@@ -116,7 +141,12 @@ enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, c
 // one body, and not counted.
 static bool hold_answer(struct call *c, size_t n)
 {
-    size_t *all = &c->server->answers;
+    size_t *all = &c->server->answers_own;
+    if (n > ANSWER_LARGE && c->r.answer) {
+        c->sends_large = c->server->answers_sent < ANSWERS_SENT_MAX;
+        c->server->answers_sent += c->sends_large;
+        return c->sends_large;
+    }
     if (n <= ANSWER_LARGE || c->r.file || c->r.shared)
         return true;
     if (*all && *all + n > ANSWERS_MAX && strcmp(c->q.method, "GET") == 0)
@@ -149,6 +179,8 @@ enum MHD_Result call_send(struct call *c)
     int status = same ? 304 : c->r.status;
     audit_request(&c->server->audit, &c->q, c->line, status, clock_mono_ms());
     line_allow(c->line, line_time(LINE_ANSWER_MS, n));
+    if (!same && n > ANSWER_LARGE)
+        call_charge_bytes(c, n);
     return call_queue(c, body_response(&c->r, same), status, etag);
 }
 

@@ -46,6 +46,8 @@ static void on_hangup(void *ctx, uint32_t events)
     (void)events;
     loop_unwatch(steal_ptr(&c->hangup));
     backup_free(steal_ptr(&c->backup));
+    call_leave_heavy(c);
+    call_leaves_turn(c);
     c->gone = true;
     call_resume(c);
 }

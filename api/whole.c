@@ -117,8 +117,7 @@ int run_export(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     bool topology = true, log = true;
     if (request_query_bool(q, "topology", &topology, err) < 0 ||
-        request_query_bool(q, "log", &log, err) < 0 ||
-        runner_run_get(q->api->runner, q->arg, &run, err) < 0)
+        request_query_bool(q, "log", &log, err) < 0 || run_find(q->api, q->arg, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     unsigned parts = (topology ? WHOLE_TOPOLOGY : 0u) | (log ? WHOLE_LOG : 0u);

@@ -28,6 +28,7 @@ static const struct err_info infos[ERR_CODES] = {
     [ERR_UNAUTHORIZED] = {"unauthorized", "Not without a token", 401, 4},
     [ERR_FORBIDDEN] = {"forbidden", "Not allowed", 403, 4},
     [ERR_QUEUE_FULL] = {"queue-full", "Too many runs are waiting", 429, 6},
+    [ERR_TOO_MANY] = {"too-many-requests", "Too many requests at once", 429, 1},
     [ERR_STORAGE] = {"storage", "The daemon cannot store this", 507, 1},
     [ERR_DAMAGED] = {"damaged", "The database is damaged", 503, 1},
     [ERR_UNAVAILABLE] = {"unavailable", "Not available now", 503, 1},

@@ -27,6 +27,7 @@ enum err_code {
     ERR_UNAUTHORIZED,   // not without a token
     ERR_FORBIDDEN,      // not allowed
     ERR_QUEUE_FULL,     // too many waiting
+    ERR_TOO_MANY,       // requests of this client
     ERR_STORAGE,        // database cannot store (disk full, I/O error)
     ERR_DAMAGED,        // the database is damaged; it will be set aside
     ERR_UNAVAILABLE,    // cannot serve now

@@ -3,7 +3,9 @@
 // lack memory, modules that an administrator has configured and that ask a network. What it finds
 // out comes by memory shared with it (child_share), of which nothing is to be believed unchecked.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -18,3 +20,12 @@ void child_unshare(void *p, size_t bytes);
 // `limit_ms`. What `work` returned (0 … CHILD_RESULT_MAX), or -1: ERR_UNAVAILABLE, there is no
 // process for it; ERR_TIMEOUT, it was ended; ERR_INTERNAL, it ended by a signal.
 int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err);
+
+// This program again, as a process that has nothing of ours but the listed file descriptors, stderr
+// and no environment. Its stdin and stdout are /dev/null unless they are listed. 0, or errno.
+struct child_fd {
+    int from, to;
+};
+int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n);
+// The calling process may have `bytes` of address space more than it has now.
+bool child_limit_memory(size_t bytes);

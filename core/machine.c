@@ -100,6 +100,7 @@ int machine_refresh(struct machine *m, struct machine *was, const char *root, st
         return -1;
     *was = *m;
     *m = got;
+    m->readings = was->readings + 1;
     return 1;
 }
 

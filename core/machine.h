@@ -14,6 +14,7 @@ struct machine {
     char hostname[64];
     // What comes and goes, as the kernel told it then; owned; NULL: it could not be read.
     char *seen;
+    int64_t readings; // how often it was read: what was made from it before is of another machine
 };
 
 // CPUs and nodes are `allowed` that the kernel lets this process use (cpuset and affinity).

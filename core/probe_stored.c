@@ -9,11 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "core/child.h"
 
 enum {
@@ -81,23 +79,11 @@ struct reading {
     const char *xml; // NULL: this machine
 };
 
-// An index of a thousand million makes hwloc ask for 500 MB.
-static bool limit_memory(void)
-{
-    char text[200];
-    unsigned long long pages;
-    struct rlimit l;
-    if (file_read_text("/proc/self/statm", text, sizeof text) < 0 ||
-        sscanf(text, "%llu", &pages) != 1)
-        return false;
-    l.rlim_cur = l.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + READ_BYTES;
-    return setrlimit(RLIMIT_AS, &l) == 0;
-}
-
 // What hwloc prints about a stranger's XML is no news.
 static int read_quietly(struct shared *s, struct topology *t, const char *xml)
 {
-    if (!limit_memory())
+    // An index of a thousand million makes hwloc ask for 500 MB.
+    if (!child_limit_memory(READ_BYTES))
         return err_set(&s->err, ERR_UNAVAILABLE, "",
                        "the memory to read the topology cannot be limited");
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -34,6 +34,8 @@ static const char *const sql[STORE_QUERIES] = {
                  "VALUES ('queued',?1,?2,?3,?4,?5)",
     [Q_BY_KEY] = "SELECT id, spec FROM run WHERE idempotency_key = ?1",
     [Q_GET] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1",
+    [Q_SIZE] = "SELECT n_ranks,n_cells,seq,label,topology_hash,"
+               "(SELECT rowid FROM topology WHERE hash = run.topology_hash) FROM run WHERE id = ?1",
     [Q_NEXT] = "SELECT id FROM run WHERE state = 'queued' AND id > ?1 "
                "ORDER BY id LIMIT 1",
     [Q_QUEUE_LENGTH] = "SELECT count(*) FROM run WHERE state = 'queued'",
@@ -223,7 +225,7 @@ static int prepare_ranks(struct store *s, struct err *err)
                : 0;
 }
 
-static int prepare_all(struct store *s, struct err *err)
+int store_prepare(struct store *s, struct err *err)
 {
     for (int q = 0; q < STORE_QUERIES; q++)
         if (sql[q] && prepare(s, q, sql[q], err) < 0)
@@ -339,7 +341,7 @@ int store_db_open(struct store *s, struct err *err)
     s->openings++;
     if (migrate_check_file(s->path, schema_sql, err) < 0 || open_db(s, err) < 0 ||
         check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
-        prepare_all(s, err) < 0 || read_numbers(s, err) < 0)
+        store_prepare(s, err) < 0 || read_numbers(s, err) < 0)
         return -1;
     sq_wait(s->db, SERVING_BUSY_MS);
     if (!s->opened)
@@ -417,7 +419,7 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
-    store_db_close(s, true);
+    store_db_close(s, !s->reader);
     buf_free(&s->carry);
     while (s->n_queue)
         store_queue_drop(s, s->queue[0].id);

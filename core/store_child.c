@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "core/child.h"
 #include "core/sqlite.h"
 
 static const char *const verbs[] = {
@@ -78,26 +78,10 @@ static int spawn(pid_t *pid, enum store_work work, const char *database, const c
 {
     char program[] = "numaprobed", option[] = "--database", verb[8], from[600], into[600];
     char *argv[] = {program, option, verb, from, to ? into : NULL, NULL};
-    char *envp[] = {NULL};
-    sigset_t none, all;
-    posix_spawnattr_t attr;
-    posix_spawn_file_actions_t fa;
     snprintf(verb, sizeof verb, "%s", verbs[work]);
     snprintf(from, sizeof from, "%s", database);
     snprintf(into, sizeof into, "%s", to ? to : "");
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&fa, out, STDOUT_FILENO);
-    int rc = posix_spawn(pid, "/proc/self/exe", &fa, &attr, argv, envp);
-    posix_spawn_file_actions_destroy(&fa);
-    posix_spawnattr_destroy(&attr);
-    return rc;
+    return child_exec(pid, argv, &(struct child_fd){out, STDOUT_FILENO}, 1);
 }
 
 int store_child_start(struct store_child *c, struct loop *l, enum store_work work,

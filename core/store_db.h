@@ -13,6 +13,7 @@ enum store_query {
     Q_INSERT,
     Q_BY_KEY,
     Q_GET,
+    Q_SIZE,
     Q_NEXT,
     Q_QUEUE_LENGTH,
     Q_STATE,
@@ -104,6 +105,8 @@ struct store {
         char *sql; // that puts it into a fresh database; sqlite3_free()
     } queue[STORE_QUEUE_KEPT];
     int n_queue;
+    bool reader;                 // of another process: it reads only
+    int64_t reader_version;      // what the writer's store_version was
     bool doubted;                // nothing is written
     bool unclean, moved;         // moved: a damaged one was set aside, there is no fresh one yet
     struct store_file file, log; // the open database and its -wal, after the last commit
@@ -123,6 +126,7 @@ void store_where(struct buf *out, const struct store_condition *list, size_t n);
 int store_db_open(struct store *s, struct err *err); // all but the locks
 // `checkpoint`: a healthy database; the log of a damaged one stays as it is.
 void store_db_close(struct store *s, bool checkpoint);
+int store_prepare(struct store *s, struct err *err); // all statements
 int store_dirs_make(const char *dir, struct err *err);
 // The locks of the state directory, by the names that it and its file `lock` have now; those that
 // are held already stay as they are. ERR_CONFLICT: another daemon works with it.

@@ -195,6 +195,8 @@ int store_run_states(struct store *s, int64_t count[RUN_STATES], struct err *err
 
 int64_t store_version(const struct store *s)
 {
+    if (s->reader)
+        return s->reader_version;
     // 2^40 changes of one database: a thousand a second for 34 years.
     return (s->openings << 40) + (s->db ? sqlite3_total_changes64(s->db) : 0);
 }

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "core/store_baseline.h"
 #include "core/store_db.h"
+#include "core/store_size.h"
 
 static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
 {
@@ -371,7 +372,7 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
 // `steady`: the clock was never set back, so that a stretch of time is a stretch of ids; then no
 // combination of filters reads more rows than it gives, except that all runs of a label are looked
 // at (SQLite would look at all of a state, benchmark or node instead).
-static void list_sql(const struct run_filter *f, bool steady, struct buf *sql)
+static void list_sql(const struct run_filter *f, const char *columns, bool steady, struct buf *sql)
 {
     const struct store_condition conditions[] = {
         {f->state >= 0, "state = ?1"},
@@ -386,21 +387,21 @@ static void list_sql(const struct run_filter *f, bool steady, struct buf *sql)
         {f->node, "node = ?6"},
         {f->label, "label = ?7 AND label <> ''"},
     };
-    buf_str(sql, "SELECT " RUN_COLUMNS " FROM run ");
+    buf_fmt(sql, "SELECT %s FROM run ", columns);
     if (f->label)
         buf_str(sql, "INDEXED BY run_label ");
     store_where(sql, conditions, COUNT_OF(conditions));
     buf_str(sql, "ORDER BY id DESC LIMIT ?8");
 }
 
-static int list_prepare(struct store *s, const struct run_filter *f, sqlite3_stmt **q,
-                        struct err *err)
+static int list_prepare(struct store *s, const struct run_filter *f, const char *columns,
+                        sqlite3_stmt **q, struct err *err)
 {
     CLEANUP_BUF struct buf sql = BUF_INIT;
     int64_t steps = 0;
     if (number(s->queries[Q_CLOCK_STEPS], &steps, err) < 0)
         return -1;
-    list_sql(f, steps == 0, &sql);
+    list_sql(f, columns, steps == 0, &sql);
     if (!buf_ok(&sql))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a statement");
     int rc = sqlite3_prepare_v2(s->db, buf_text(&sql), -1, q, NULL);
@@ -416,7 +417,7 @@ int store_run_list(struct store *s, const struct run_filter *f,
                    struct err *err)
 {
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
-    if (list_prepare(s, f, &q, err) < 0)
+    if (list_prepare(s, f, RUN_COLUMNS, &q, err) < 0)
         return -1;
     int row, n = 0;
     while ((row = sq_step(q, err)) > 0 && n++ < f->limit) {
@@ -429,6 +430,20 @@ int store_run_list(struct store *s, const struct run_filter *f,
         return -1;
     *more = row > 0;
     return 0;
+}
+
+int store_run_list_ranks(struct store *s, const struct run_filter *f, int64_t *ranks,
+                         struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    if (list_prepare(s, f, "n_ranks", &q, err) < 0)
+        return -1;
+    int row;
+    int64_t sum = 0;
+    while ((row = sq_step(q, err)) > 0)
+        sum += sqlite3_column_int64(q, 0);
+    *ranks = sum;
+    return row;
 }
 
 int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,

@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "api/router.h"
+#include "api/worker.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/keeper.h"
@@ -287,6 +288,8 @@ int daemon_main(int argc, char **argv)
         return supervisor_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--database") == 0)
         return store_child_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--work") == 0)
+        return worker_main(argc, argv);
     struct daemon d = {.argc = argc, .argv = argv};
     struct err err = {0};
     enum config_wish wish;

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers that take longer than the loop may wait are made by a worker (worker.h), one at a time.
+// What is asked is a job; calls that ask the same wait for the same job, and an answer that was
+// made lately is sent again. Jobs wait in a line of their client's own, and the clients take turns.
+//
+// While a run is measured a client that may not start runs (call_is_paced) gets no answer that
+// takes long, and between others the worker rests.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "api/check_baseline.h"
+#include "api/dispatch.h"
+#include "api/server_parts.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "core/store_history.h"
+#include "core/store_reader.h"
+
+enum {
+    JOBS_OF_CLIENT = 4, // that wait; the dashboard asks for three things at once
+    JOBS_MAX = 32,      // of all clients, one core for half a minute
+    JOBS_RETRY_S = 5,
+    MEASURED_MAX_US = 250000, // while a run is measured
+    MEASURED_RETRY_S = 30,
+    MEASURED_REST =
+        100, // after such an answer the worker rests so many times as long: 1 % of a CPU
+    JOB_WAIT_MS = 60000, // for the worker's rest
+};
+
+struct job {
+    struct turn turn; // of server->heavy
+    LIST_ENTRY(job) entry;
+    struct server *server;
+    LIST_HEAD(, call) calls;
+    struct work work;
+    struct buf question, key;
+    int64_t version; // of the store
+    int64_t since_ms;
+    bool paced, running;
+};
+
+static void go_on(struct server *s);
+
+static void job_free(struct job *j)
+{
+    turns_remove(&j->server->heavy, &j->turn);
+    LIST_REMOVE(j, entry);
+    buf_free(&j->question);
+    buf_free(&j->key);
+    free(j);
+}
+
+void call_leave_heavy(struct call *c)
+{
+    struct job *j = c->job;
+    if (!j)
+        return;
+    c->job = NULL;
+    LIST_REMOVE(c, of_job);
+    if (LIST_EMPTY(&j->calls) && !j->running)
+        job_free(j);
+}
+
+// ---- a job is over
+
+static void tell(struct job *j, struct ready_answer *a, const struct err *err)
+{
+    for (struct call *c; (c = LIST_FIRST(&j->calls));) {
+        LIST_REMOVE(c, of_job);
+        c->job = NULL;
+        c->prepared = true;
+        c->made = a ? answer_ref(a) : NULL;
+        c->job_err = *err;
+        call_resume(c);
+    }
+}
+
+static int take_verdicts(struct job *j, const struct worker_answer *head, int fd, struct err *err)
+{
+    if (!head->bytes)
+        return 0;
+    void *p = mmap(NULL, head->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return err_sys(err, "a worker's verdicts cannot be mapped");
+    int rc = verdicts_take(&j->server->api, j->version, p, head->bytes, err);
+    munmap(p, head->bytes);
+    return rc;
+}
+
+static void settle(struct job *j, const struct worker_answer *head, int fd)
+{
+    struct server *s = j->server;
+    struct err err = head->err;
+    struct ready_answer *a = NULL;
+    if (err.code == ERR_DAMAGED)
+        store_reader_saw_damage(s->api.store);
+    if (!err.code && j->work.kind == WORKER_VERDICTS) {
+        take_verdicts(j, head, fd, &err);
+        close(fd);
+    } else if (!err.code) {
+        a = answers_add(&s->answers, head, fd);
+        if (!a)
+            err_set(&err, ERR_NO_MEMORY, "", "no memory for the answer");
+        else
+            answers_keep(&s->answers, a, j->key.data, j->key.len);
+    }
+    tell(j, a, &err);
+    answer_unref(a);
+}
+
+static void job_done(void *ctx, const struct worker_answer *head, int fd)
+{
+    struct job *j = ctx;
+    struct server *s = j->server;
+    int64_t took_ms = clock_mono_ms() - j->since_ms;
+    settle(j, head, fd);
+    s->rest_until_ms = j->paced ? clock_mono_ms() + took_ms * MEASURED_REST : 0;
+    job_free(j);
+    go_on(s);
+}
+
+static void refuse(struct job *j, const struct err *err)
+{
+    tell(j, NULL, err);
+    job_free(j);
+}
+
+// ---- the next one
+
+static bool any(void *ctx, uint64_t client)
+{
+    (void)ctx;
+    (void)client;
+    return true;
+}
+
+static int measured(int64_t us, struct err *err)
+{
+    return err_set(err, ERR_UNAVAILABLE, "",
+                   "a run is being measured, and this answer takes %" PRId64
+                   " ms to compute, which would disturb it; try again when the run has finished",
+                   us / 1000);
+}
+
+static void start(struct job *j)
+{
+    struct server *s = j->server;
+    struct err err;
+    j->since_ms = clock_mono_ms();
+    j->paced = j->paced && runner_busy(s->api.runner);
+    if (j->paced && j->work.us > MEASURED_MAX_US) {
+        measured(j->work.us, &err);
+        refuse(j, &err);
+        return;
+    }
+    if (!answers_have_room(&s->answers, j->work.bytes)) {
+        err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
+        refuse(j, &err);
+        return;
+    }
+    if (worker_start(s->worker, &j->question, -1, job_done, j, &err) < 0) {
+        refuse(j, &err);
+        return;
+    }
+    j->running = true;
+    if (!j->paced && j->work.us > MEASURED_MAX_US)
+        runner_disturbed(s->api.runner, "a large answer was prepared meanwhile");
+}
+
+static struct job *next_job(struct server *s)
+{
+    struct turn *t = turns_next(&s->heavy, any, NULL);
+    return (struct job *)(void *)((char *)t - offsetof(struct job, turn));
+}
+
+static void go_on(struct server *s)
+{
+    int64_t rest = s->rest_until_ms - clock_mono_ms();
+    if (rest > 0 && s->heavy.n && runner_busy(s->api.runner)) {
+        loop_timer_set(s->rest, rest < 1000 ? rest : 1000); // the run may end before
+        return;
+    }
+    while (s->heavy.n && !worker_busy(s->worker))
+        start(next_job(s));
+}
+
+static void rested(void *ctx, uint32_t events)
+{
+    (void)events;
+    go_on(ctx);
+}
+
+// ---- a call asks
+
+static int make_key(struct job *j, size_t text, struct err *err)
+{
+    const struct work *w = &j->work;
+    int64_t version = w->settled ? store_openings(j->server->api.store) : j->version;
+    buf_add(&j->key, j->question.data + text, j->question.len - text);
+    buf_fmt(&j->key, "%d %" PRId64 " %s", w->kind, version, w->settled ? w->tag : "");
+    return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+}
+
+static struct job *job_new(struct call *c, const struct work *w, struct err *err)
+{
+    struct job *j = calloc(1, sizeof *j);
+    size_t text;
+    if (!j) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+        return NULL;
+    }
+    j->server = c->server;
+    j->work = *w;
+    j->version = store_version(c->server->api.store);
+    j->paced = c->q.granted < SCOPE_RUN;
+    LIST_INIT(&j->calls);
+    LIST_INSERT_HEAD(&c->server->jobs, j, entry);
+    if (worker_question_write(&c->q, w->kind, j->version, &j->question, &text, err) == 0 &&
+        make_key(j, text, err) == 0)
+        return j;
+    job_free(j);
+    return NULL;
+}
+
+static struct job *same_job(const struct job *as)
+{
+    struct job *j;
+    LIST_FOREACH(j, &as->server->jobs, entry)
+    if (j != as && j->key.len == as->key.len && memcmp(j->key.data, as->key.data, j->key.len) == 0)
+        break;
+    return j;
+}
+
+// Answers that a client has not read yet, counted once each.
+static size_t unread_bytes(const struct call *c)
+{
+    uint64_t client = line_client(c->line);
+    const struct call *o;
+    size_t n = 0;
+    LIST_FOREACH(o, &c->server->calls, entry)
+    if (o->r.answer && o->line && line_client(o->line) == client)
+        n += o->r.answer->head.bytes / (size_t)o->r.answer->refs;
+    return n;
+}
+
+static int check_measured(const struct call *c, const struct work *w, struct err *err)
+{
+    int64_t rest = c->server->rest_until_ms - clock_mono_ms();
+    if (!call_is_paced(c))
+        return 0;
+    if (w->us > MEASURED_MAX_US)
+        return measured(w->us, err);
+    return rest > JOB_WAIT_MS ? err_set(err, ERR_UNAVAILABLE, "",
+                                        "a run is being measured, and answers that take long are "
+                                        "prepared seldom meanwhile; try again")
+                              : 0;
+}
+
+static int check_room(const struct call *c, const struct work *w, struct err *err)
+{
+    const struct server *s = c->server;
+    if (turns_of(&s->heavy, line_client(c->line)) >= JOBS_OF_CLIENT)
+        return err_set(err, ERR_TOO_MANY, "",
+                       "%d of your requests that take long are waiting already; try again",
+                       JOBS_OF_CLIENT);
+    if (w->bytes && unread_bytes(c) > ANSWERS_MAX / 2)
+        return err_set(err, ERR_TOO_MANY, "",
+                       "your earlier answers have not been read yet; try again");
+    return s->heavy.n >= JOBS_MAX ? err_set(err, ERR_UNAVAILABLE, "",
+                                            "%d requests that take long are waiting already; try "
+                                            "again",
+                                            s->heavy.n)
+                                  : 0;
+}
+
+static int join(struct call *c, struct job *j, struct err *err)
+{
+    if (call_watch_hangup(c, err) < 0)
+        return -1;
+    c->job = j;
+    LIST_INSERT_HEAD(&j->calls, c, of_job);
+    call_suspend(c);
+    return 0;
+}
+
+// The call waits for a new job, or for the same one that waits already.
+static int wait_for(struct call *c, struct job *j, struct err *err)
+{
+    struct job *same = same_job(j);
+    if (same) {
+        job_free(j);
+        return join(c, same, err);
+    }
+    if (check_measured(c, &j->work, err) < 0 || check_room(c, &j->work, err) < 0 ||
+        join(c, j, err) < 0) {
+        job_free(j);
+        return -1;
+    }
+    if (!turns_add(&c->server->heavy, &j->turn, line_client(c->line))) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+        refuse(j, err);
+    }
+    go_on(c->server);
+    return 0;
+}
+
+static enum MHD_Result send_refusal(struct call *c, const struct err *err)
+{
+    dispatch_fail(&c->q, &c->r, err);
+    c->r.retry_after_s = err->code == ERR_UNAVAILABLE && call_is_paced(c) ? MEASURED_RETRY_S
+                         : err->code == ERR_UNAVAILABLE || err->code == ERR_TOO_MANY
+                             ? JOBS_RETRY_S
+                             : c->r.retry_after_s;
+    return call_send(c);
+}
+
+static enum MHD_Result send_answer(struct call *c, struct ready_answer *a)
+{
+    reply_answer(&c->r, a);
+    return call_send(c);
+}
+
+int call_begin_heavy(struct call *c, enum MHD_Result *out)
+{
+    struct work w = {0};
+    struct err err = {0};
+    const char *allow;
+    const struct route *route = route_of(&c->q, &allow, NULL);
+    if (!route || !route->work || c->server->stopping || route_check_query(route, &c->q, NULL) < 0)
+        return 0;
+    route->work(&c->q, &w);
+    if (w.us <= WORK_INLINE_US)
+        return 0;
+    *out = MHD_YES;
+    struct job *j = job_new(c, &w, &err);
+    struct ready_answer *kept =
+        j ? answers_find(&c->server->answers, j->key.data, j->key.len) : NULL;
+    if (kept) {
+        job_free(j);
+        *out = send_answer(c, kept);
+    } else if (!j || wait_for(c, j, &err) < 0) {
+        *out = send_refusal(c, &err);
+    }
+    return 1;
+}
+
+enum MHD_Result call_send_heavy(struct call *c)
+{
+    c->prepared = false;
+    if (c->made)
+        return send_answer(c, steal_ptr(&c->made));
+    if (c->job_err.code)
+        return send_refusal(c, &c->job_err);
+    c->q.prepared = true;
+    dispatch(&c->q, &c->r);
+    return call_send(c);
+}
+
+int server_heavy_start(struct server *s, struct err *err)
+{
+    LIST_INIT(&s->jobs);
+    turns_init(&s->heavy);
+    turns_init(&s->light);
+    s->worker = worker_new(&s->api, err);
+    s->rest = s->worker ? loop_timer_new(s->api.loop, rested, s, err) : NULL;
+    return s->rest ? answers_init(&s->answers, s->api.loop, err) : -1;
+}
+
+void server_heavy_stop(struct server *s)
+{
+    worker_free(steal_ptr(&s->worker));
+    loop_timer_free(steal_ptr(&s->rest));
+    while (s->jobs.lh_first) // the one that the worker had
+        job_free(LIST_FIRST(&s->jobs));
+    answers_fini(&s->answers);
+}

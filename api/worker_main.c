@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker itself: reads a question, answers it from the database, and reads the next one.
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/check_baseline.h"
+#include "api/dispatch.h"
+#include "api/worker.h"
+#include "base/cleanup.h"
+#include "core/child.h"
+#include "core/machine_image.h"
+#include "core/store_reader.h"
+
+// Neither the loop nor the ranks of a run wait for this, and when memory runs out it is the first
+// to go: the daemon starts another one.
+static void be_humble(void)
+{
+    static const char score[] = "800";
+    _Static_assert(WORKER_OOM_SCORE == 800, "the text says the same");
+    CLEANUP_FD int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0 && write(fd, score, sizeof score - 1) < 0)
+        fd_cleanup(&fd); // then it is as likely to go as the daemon
+    setpriority(PRIO_PROCESS, 0, WORKER_NICE);
+}
+
+static int take_body(struct reply *r, struct worker_answer *a, struct err *err)
+{
+    size_t n;
+    const char *data = reply_bytes(r, &n);
+    if (r->kind != REPLY_WHOLE)
+        return err_set(err, ERR_INTERNAL, "", "a worker cannot wait");
+    a->status = r->status;
+    a->store = r->store;
+    a->retry_after_s = r->retry_after_s;
+    a->bytes = n;
+    snprintf(a->type, sizeof a->type, "%s", r->type);
+    memcpy(a->location, r->location, sizeof a->location);
+    reply_etag(r, a->etag, sizeof a->etag);
+    return worker_file(data, n, err);
+}
+
+static int answer_request(struct request *q, struct worker_answer *a, struct err *err)
+{
+    CLEANUP(reply_fini) struct reply r = {0};
+    q->again = true; // it has waited, if it was to wait
+    return dispatch_try(q, &r, err) < 0 ? -1 : take_body(&r, a, err);
+}
+
+static int answer_verdicts(struct request *q, struct worker_answer *a, struct err *err)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    if (verdicts_make(q, &out, err) < 0)
+        return -1;
+    a->bytes = out.len;
+    return worker_file(out.data, out.len, err);
+}
+
+// The descriptor of the answer's body, or -1 and why there is none.
+static int answer(const struct api_services *api, const char *packet, size_t n, int body,
+                  struct worker_answer *a)
+{
+    struct request q = {.api = api};
+    struct worker_question head;
+    int fd = -1;
+    (void)body;
+    if (worker_question_read(packet, n, &head, &q, &a->err) < 0 ||
+        store_reader_begin(api->store, head.version, &a->err) < 0)
+        return -1;
+    if (head.kind == WORKER_REQUEST)
+        fd = answer_request(&q, a, &a->err);
+    else if (head.kind == WORKER_VERDICTS)
+        fd = answer_verdicts(&q, a, &a->err);
+    else
+        err_set(&a->err, ERR_INTERNAL, "", "a worker has no such job");
+    store_reader_end(api->store);
+    return fd;
+}
+
+static int work(const char *database)
+{
+    struct api_services api = {0};
+    struct machine machine;
+    struct err err = {0};
+    static char packet[sizeof(struct worker_question) + WORKER_TEXT_MAX];
+    size_t n;
+    int body;
+    if (machine_image_open(&machine, WORKER_MACHINE_FD, &err) < 0)
+        return 1;
+    close(WORKER_MACHINE_FD);
+    api.machine = &machine;
+    while (worker_receive(WORKER_CONTROL_FD, packet, sizeof packet, &n, &body, &err) > 0) {
+        struct worker_answer a = {0};
+        if (!api.store)
+            api.store = store_reader_open(database, &a.err);
+        int fd = api.store ? answer(&api, packet, n, body, &a) : -1;
+        fd_cleanup(&body);
+        if (worker_send(WORKER_CONTROL_FD, &a, sizeof a, fd, &err) <= 0)
+            return 1;
+        fd_cleanup(&fd);
+        malloc_trim(0); // a large answer's memory goes back before the next one comes
+    }
+    return 0;
+}
+
+int worker_main(int argc, char **argv)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    umask(077);
+    be_humble();
+    if (argc != 3 || !child_limit_memory(WORKER_MEMORY))
+        return 2;
+    return work(argv[2]);
+}
