@@ -94,10 +94,8 @@ static enum MHD_Result send_backup(struct call *c)
 
 static enum MHD_Result answer_now(struct call *c)
 {
-    uint64_t began_ns = clock_mono_ns();
     reply_fini(&c->r);
     dispatch(&c->q, &c->r);
-    call_charge(c, (int64_t)((clock_mono_ns() - began_ns) / 1000));
     if (c->r.kind == REPLY_WAIT && !c->server->stopping)
         return start_waiting(c);
     if (c->r.kind == REPLY_STREAM)
@@ -134,5 +132,9 @@ enum MHD_Result call_answer(struct call *c)
     } else if (!call_takes_turn(c)) {
         return MHD_YES;
     }
-    return call_begin_heavy(c, &sent) ? sent : answer_now(c);
+    uint64_t began_ns = clock_mono_ns();
+    if (!call_begin_heavy(c, &sent))
+        sent = answer_now(c);
+    call_charge(c, (int64_t)((clock_mono_ns() - began_ns) / 1000));
+    return sent;
 }

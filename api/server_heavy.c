@@ -22,7 +22,7 @@ enum {
     JOBS_OF_CLIENT = 4, // that wait; the dashboard asks for three things at once
     JOBS_MAX = 32,      // of all clients, one core for half a minute
     JOBS_RETRY_S = 5,
-    MEASURED_MAX_US = 250000, // while a run is measured
+    MEASURED_MAX_US = 100000, // while a run is measured
     MEASURED_RETRY_S = 30,
     MEASURED_REST =
         100, // after such an answer the worker rests so many times as long: 1 % of a CPU

@@ -11,6 +11,8 @@
 
 enum {
     ROUND_US = 5000, // a call begun before that may take as long again (WORK_INLINE_US)
+    ROUND_TRIVIAL_US = 10000,
+    CALL_US = 40, // what the library takes for a request
     TURNS_A_ROUND = 16,
 };
 
@@ -39,7 +41,8 @@ bool call_takes_turn(struct call *c)
     c->has_turn = false;
     if (s->stopping)
         return true;
-    if (!must_wait_ms(c) && (is_trivial(c) || (first && s->round_us < ROUND_US)))
+    if (!must_wait_ms(c) &&
+        ((first && s->round_us < ROUND_US) || (is_trivial(c) && s->round_us < ROUND_TRIVIAL_US)))
         return true;
     if (call_watch_hangup(c, NULL) < 0 || !turns_add(&s->light, &c->turn, line_client(c->line)))
         return true; // better now than not at all
@@ -55,7 +58,7 @@ void call_leaves_turn(struct call *c)
 
 void call_charge(struct call *c, int64_t us)
 {
-    c->server->round_us += us;
+    c->server->round_us += us + CALL_US;
     if (call_is_paced(c))
         share_charge(&c->server->share, line_client(c->line), us + SHARE_CALL_US, clock_mono_ms());
 }

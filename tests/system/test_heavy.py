@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that take long are a worker's: whatever becomes of it, all others are served.
+
+The worker is stopped (SIGSTOP) where a test needs one that is at work: it is so for as long as the test needs it.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+
+import pytest
+
+import large
+from conftest import FAKE_BENCH, Daemon, fake_bench_env, read_answer, until
+
+COMPARE = "/v1/compare?base=1&target=2"
+RANKS, SIZES = 256, 24
+
+
+@pytest.fixture(scope="module")
+def home(numaprobed, tmp_path_factory):
+    """A database with two runs that are large enough, to be copied."""
+    daemon = Daemon(numaprobed, tmp_path_factory.mktemp("large"), fake_bench_env()).start()
+    node = socket.gethostname()
+    for seed in (1, 2):
+        large.store(daemon, node=node, ranks=RANKS, sizes=SIZES, seed=seed)
+    assert daemon.request("PUT", "/v1/baselines/default", {"runs": [1]}).status == 200
+    assert daemon.stop() == 0
+    return daemon.home
+
+
+@pytest.fixture
+def reader(make_daemon, home, tmp_path_factory):
+    """A daemon that strangers may only read from, with these runs."""
+    mine = tmp_path_factory.mktemp("reader")
+    (mine / "state").mkdir()
+    (mine / "state" / "numaprobe.db").write_bytes((home / "state" / "numaprobe.db").read_bytes())
+    return make_daemon(fake_bench_env(), args=["--anonymous=read"], home=mine)
+
+
+def children(daemon):
+    return pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split()
+
+
+def worker(daemon):
+    """Its number, or None."""
+    for pid in children(daemon):
+        with contextlib.suppress(OSError):
+            if b"--work" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                return int(pid)
+    return None
+
+
+def stop_worker(daemon):
+    """Starts one, and stops it before it has anything to do."""
+    assert daemon.get("/v1/runs/1/matrix.csv").status == 200
+    pid = worker(daemon)
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: re.search(r"\) T ", pathlib.Path(f"/proc/{pid}/stat").read_text()))
+    return pid
+
+
+def ask(daemon, path, address="127.0.0.1"):
+    """Asks and does not wait."""
+    s = socket.create_connection(("127.0.0.1", daemon.port), 30, source_address=(address, 0))
+    s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return s
+
+
+def different(n):
+    return f"{COMPARE}&threshold={1 + n / 1000}"
+
+
+def answered(sockets, timeout=0):
+    return select.select(sockets, [], [], timeout)[0]
+
+
+def all_served(daemon):
+    """What is small, over TCP and over the unix socket."""
+    for unix in (False, True):
+        for path in ("/healthz", "/v1/runs", "/v1/runs/1", "/v1/node", "/metrics"):
+            if path != "/metrics":  # it needs verdicts, which take long here
+                assert daemon.request("GET", path, unix=unix).status == 200, path
+
+
+def fill(daemon, address="127.0.0.1"):
+    """One that the worker has, and as many that wait as a client may have."""
+    sockets = [ask(daemon, different(i), address) for i in range(5)]
+    until(lambda: ask_is_refused(daemon, address))
+    return sockets
+
+
+def ask_is_refused(daemon, address="127.0.0.1"):
+    with ask(daemon, different(900), address) as s:
+        return bool(answered([s], 0.3)) and read_answer(s)[0] == 429
+
+
+def test_a_crowd_on_the_heaviest(reader):
+    """192 connections of one client ask for comparisons. None is done yet, and all else is served."""
+    pid = stop_worker(reader)
+    crowd = [ask(reader, different(i)) for i in range(180)]
+    all_served(reader)
+    until(lambda: len(answered(crowd)) == 175)
+    refused = answered(crowd)
+    for s in refused:
+        status, head, _ = read_answer(s)
+        assert status == 429 and b"Retry-After" in head
+    os.kill(pid, signal.SIGCONT)
+    for s in crowd:
+        if s not in refused:
+            assert read_answer(s)[0] == 200
+        s.close()
+
+
+def test_clients_take_turns(reader):
+    """One that has filled its line keeps no other client out, and does not come first."""
+    pid = stop_worker(reader)
+    crowd = fill(reader)
+    other = ask(reader, different(500), "127.0.0.2")
+    assert not answered([other])
+    os.kill(pid, signal.SIGCONT)
+    assert read_answer(other)[0] == 200
+    assert len(answered(crowd)) < len(crowd), "those before it in the line of the first client are not all done"
+    for s in crowd:
+        assert read_answer(s)[0] == 200
+
+
+def test_who_hangs_up_makes_room(reader):
+    pid = stop_worker(reader)
+    crowd = fill(reader)
+    crowd.pop().close()
+    until(lambda: not ask_is_refused(reader))
+    os.kill(pid, signal.SIGCONT)
+    for s in crowd:
+        assert read_answer(s)[0] == 200
+
+
+def test_a_killed_worker(reader):
+    pid = stop_worker(reader)
+    first, second = ask(reader, different(1)), ask(reader, different(2))
+    until(lambda: reader.get("/healthz").status == 200)
+    os.kill(pid, signal.SIGKILL)
+    status, head, body = read_answer(first)
+    assert status == 503 and b"was killed" in body and b"Retry-After" in head
+    assert read_answer(second)[0] == 200, "the next one is done by the next worker"
+    assert reader.get(different(1)).status == 200
+    assert worker(reader) not in (None, pid)
+
+
+def test_a_worker_that_hangs(reader):
+    pid = stop_worker(reader)
+    first = ask(reader, different(1))
+    all_served(reader)
+    status, _, body = read_answer_later(first)
+    assert status == 503 and b"longer than 20 s" in body
+    assert reader.get(different(1)).status == 200
+    assert worker(reader) not in (None, pid)
+
+
+def read_answer_later(s):
+    assert answered([s], 60)
+    return read_answer(s)
+
+
+def test_what_was_made_is_sent_again(reader):
+    """Without a worker: the same answer, to those who ask for the same."""
+    made = {path: reader.get(path) for path in (COMPARE, "/v1/runs/1/matrix.csv", "/v1/runs/1/report", "/v1/changes?limit=2")}
+    stop_worker(reader)
+    for path, first in made.items():
+        again = reader.get(path)
+        assert (again.status, again.body) == (200, first.body)
+        assert again.headers["ETag"] == first.headers["ETag"]
+    tag = made["/v1/runs/1/matrix.csv"].headers["ETag"]
+    assert reader.get("/v1/runs/1/matrix.csv", If_None_Match=tag).status == 304
+
+
+def test_the_same_is_done_once(reader):
+    pid = stop_worker(reader)
+    crowd = [ask(reader, COMPARE) for _ in range(100)]
+    all_served(reader)
+    assert not answered(crowd), "none of them is refused: all wait for one answer"
+    os.kill(pid, signal.SIGCONT)
+    for s in crowd:
+        assert read_answer(s)[0] == 200
+        s.close()
+
+
+def test_a_label_is_news(reader):
+    path = "/v1/runs/1/export"
+    assert reader.get(path).json["run"]["label"] is None
+    assert reader.request("PUT", "/v1/runs/1/label", {"label": "spring"}, unix=True).status == 200
+    assert reader.get(path).json["run"]["label"] == "spring"
+    assert reader.request("DELETE", "/v1/runs/2", unix=True).status == 204
+    assert reader.get(COMPARE).status == 404
+
+
+def test_checks_with_ever_new_limits(reader):
+    pid = stop_worker(reader)
+    crowd = [ask(reader, f"/v1/check?warn={1 + i / 100}") for i in range(20)]
+    all_served(reader)
+    until(lambda: len(answered(crowd)) == 15)
+    os.kill(pid, signal.SIGCONT)
+    codes = sorted(read_answer(s)[0] for s in crowd)
+    assert codes == [200] * 5 + [429] * 15
+    metrics = reader.get("/metrics")
+    assert metrics.status == 200 and b'numaprobe_check_state{baseline="default"}' in metrics.body
+
+
+def test_an_error_is_that_of_the_loop(reader):
+    assert reader.get(COMPARE + "&matrix=none").json["member"] == "matrix"
+    problem = reader.get(COMPARE + "&matrix=none").json
+    assert problem["status"] == 422 and problem["request_id"]
+
+
+def test_stopping_in_the_middle(reader):
+    stop_worker(reader)
+    waiting = ask(reader, COMPARE)
+    all_served(reader)
+    assert reader.stop() == 0
+    assert read_answer(waiting)[0] in (503, None)
+
+
+def test_a_worker_has_little(reader):
+    """None of the daemon's descriptors, a lower priority, and it is the first to go when memory runs out."""
+    pid = stop_worker(reader)
+    names = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    strange = [n for n in names if not re.search(r"/dev/null|^socket:|^pipe:|numaprobe\.db", n)]
+    assert not strange and sum(n.startswith("socket:") for n in names) == 1, names
+    assert pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "800"
+    assert os.getpriority(os.PRIO_PROCESS, pid) == 10
+    limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+    assert "unlimited" not in re.search(r"Max address space.*", limits).group()
+    os.kill(pid, signal.SIGCONT)
+    until(lambda: worker(reader) is None, timeout=30)
+
+
+def test_while_a_run_is_measured(make_daemon, reader, tmp_path):
+    """Who may only read gets what is small, and what has been made; who may start runs gets all."""
+    kept = reader.get("/v1/runs/1/matrix.csv").body
+    reader.stop()
+    bench = tmp_path / "fake_bench-hang"
+    bench.symlink_to(FAKE_BENCH)
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)}, args=["--anonymous=read"], home=reader.home)
+    assert daemon.get("/v1/runs/1/matrix.csv").status == 200
+    run = daemon.request("POST", "/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}, unix=True).json["id"]
+    until(lambda: daemon.get(f"/v1/runs/{run}").json["state"] == "running")
+    assert daemon.get("/v1/runs/1/matrix.csv").body == kept
+    refused = daemon.get("/v1/changes?limit=2")
+    assert refused.status == 503 and refused.headers["Retry-After"] and "a run is being measured" in refused.json["detail"]
+    assert daemon.request("GET", "/v1/changes?limit=2", unix=True).status == 200
+    assert daemon.get("/v1/runs").status == 200
+    conditions = daemon.get(f"/v1/runs/{run}").json
+    assert daemon.request("POST", f"/v1/runs/{run}/cancel", unix=True).status == 202, conditions
