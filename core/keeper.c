@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "core/store_age.h"
 #include "core/store_child.h"
+#include "core/store_stage.h"
 
 enum work { REST, SWEEP, SHRINK };
 // Of damage: seen by a statement of ours, then what a process that read all of it says.
@@ -346,7 +347,9 @@ static void pass_is_over(struct keeper *k)
 // 1: there is more to do, 0: not now, -1.
 static int step(struct keeper *k, struct err *err)
 {
-    int more = 0;
+    int more = store_leftover_step(k->store, KEEPER_STEP_MS, err);
+    if (more != 0)
+        return more;
     if (k->work == SWEEP) {
         if (!k->sweep.after_id)
             look_at_clock(k, true);
@@ -481,6 +484,11 @@ void keeper_start(struct keeper *k)
     if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
         start_check(k, STORE_CHECK,
                     "the last daemon did not close the database; all of it is checked");
+    begin(k);
+}
+
+void keeper_tidy(struct keeper *k)
+{
     begin(k);
 }
 

@@ -30,6 +30,7 @@ void keeper_start(struct keeper *k);
 // Sets a database aside at once that was found damaged; otherwise the loop does it.
 int keeper_mend(struct keeper *k, const char *why, struct err *err);
 
+void keeper_tidy(struct keeper *k); // something large was deleted, or not stored to its end
 // Limits other than before: the next pass begins at once.
 void keeper_set_limits(struct keeper *k, const struct store_limits *limits);
 

@@ -30,8 +30,8 @@ enum {
 // INDEXED BY, where SQLite, which guesses that each value of an index is equally rare, takes or may
 // take one that fits most runs.
 static const char *const sql[STORE_QUERIES] = {
-    [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec) "
-                 "VALUES ('queued',?1,?2,?3,?4,?5)",
+    [Q_INSERT] = "INSERT INTO run (state,benchmark,node,created_ms,idempotency_key,spec,id) "
+                 "VALUES ('queued',?1,?2,?3,?4,?5,?6)",
     [Q_BY_KEY] = "SELECT id, spec FROM run WHERE idempotency_key = ?1",
     [Q_GET] = "SELECT " RUN_COLUMNS " FROM run WHERE id = ?1",
     [Q_SIZE] = "SELECT n_ranks,n_cells,seq,label,topology_hash,"

@@ -59,6 +59,7 @@ struct run_result {       // borrowed pointers
     int n_matrices;
     const struct rank_info *ranks;
     int n_ranks;
+    bool staged;                // cells and ranks are stored already (core/store_stage.h)
     const char *log;            // what the processes printed, capped by the caller
     int64_t finished_ms;        // 0: now
     struct run_metrics metrics; // version 0: not computed

@@ -105,9 +105,10 @@ struct store {
         char *sql; // that puts it into a fresh database; sqlite3_free()
     } queue[STORE_QUEUE_KEPT];
     int n_queue;
-    bool reader;                 // of another process: it reads only
-    int64_t reader_version;      // what the writer's store_version was
-    bool doubted;                // nothing is written
+    const struct store_stage *staging; // an import in pieces that is under way
+    bool reader;                       // of another process: it reads only
+    int64_t reader_version;            // what the writer's store_version was
+    bool doubted;                      // nothing is written
     bool unclean, moved;         // moved: a damaged one was set aside, there is no fresh one yet
     struct store_file file, log; // the open database and its -wal, after the last commit
     struct store_damage damage;
@@ -152,9 +153,21 @@ int store_end(struct store *s, int result, struct err *err);
 // Inside a transaction: the run and all that belongs to it. Its cells first: left to the foreign
 // keys they take eight times as long, because SQLite looks for the matrix, which is gone, at each.
 int store_run_remove(struct store *s, int64_t id, struct err *err);
+// A transaction of its own: a large run goes, and its cells and ranks are left over
+// (core/store_stage.h). It is in no baseline.
+int store_run_unlink(struct store *s, int64_t id, struct err *err);
 int store_finish(struct store *s, int64_t id, const struct run_result *r, struct err *err);
+// `as`: the number and the time of a run that was given them before; NULL: new ones.
+struct store_number {
+    int64_t id, created_ms;
+};
 int store_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
-                 int64_t *id, struct err *err);
+                 const struct store_number *as, int64_t *id, struct err *err);
+int store_import_put(struct store *s, const struct run_import *i, const struct store_number *as,
+                     int64_t *id, struct err *err);
+int store_cell_put(struct store *s, int64_t id, int matrix, int row, int col, const struct cell *c,
+                   struct err *err);
+int store_rank_put(struct store *s, int64_t id, const struct rank_info *r, struct err *err);
 int store_facts_put(struct store *s, const char *hash, const char *kind, const char *json,
                     struct err *err);
 int store_topology_put(struct store *s, const char *hash, const char *xml, struct err *err);

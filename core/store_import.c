@@ -54,12 +54,13 @@ static int put_machine(struct store *s, const struct run_import *i, struct err *
                                    : store_topology_put(s, i->topology_hash, i->topology_xml, err);
 }
 
-static int put_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
+int store_import_put(struct store *s, const struct run_import *i, const struct store_number *as,
+                     int64_t *id, struct err *err)
 {
     char text[KEY_BYTES];
     bool facts = i->class_json != NULL;
     sqlite3_stmt *q = s->queries[Q_IMPORTED];
-    if (store_insert(s, i->spec, i->node, key_of(i, text), id, err) < 0 ||
+    if (store_insert(s, i->spec, i->node, key_of(i, text), as, id, err) < 0 ||
         put_machine(s, i, err) < 0 ||
         sq_bind(q, err, "iitztttt", *id, i->measured_ms, i->label, i->started_ms, i->plan_json,
                 facts ? i->class_hash : NULL, facts ? i->config_hash : NULL,
@@ -74,7 +75,7 @@ static int put_all(struct store *s, const struct run_import *list, int n, int64_
 {
     for (int k = 0; k < n; k++) {
         int found = store_import_find(s, &list[k], &ids[k], err);
-        if (found < 0 || (found == 0 && put_import(s, &list[k], &ids[k], err) < 0))
+        if (found < 0 || (found == 0 && store_import_put(s, &list[k], NULL, &ids[k], err) < 0))
             return -1;
         again[k] = found;
     }
@@ -92,7 +93,7 @@ int store_runs_import(struct store *s, const struct run_import *list, int n, int
 int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
 {
     int64_t made = 0;
-    if (store_begin(s, err) < 0 || store_end(s, put_import(s, i, &made, err), err) < 0)
+    if (store_begin(s, err) < 0 || store_end(s, store_import_put(s, i, NULL, &made, err), err) < 0)
         return -1;
     *id = made;
     return 0;

@@ -10,6 +10,8 @@
 #include "core/store_age.h"
 #include "core/store_db.h"
 #include "core/store_keep.h"
+#include "core/store_size.h"
+#include "core/store_stage.h"
 
 static int64_t file_bytes(const char *path, const char *suffix)
 {
@@ -133,7 +135,7 @@ static int next_to_go(struct store *s, const struct store_limits *l, int64_t now
     return !w->held;
 }
 
-// Inside a transaction. 1: time is up, 0: the pass is over, -1.
+// Inside a transaction. 1: time is up, or w->large goes next, by itself; 0: the pass is over, -1.
 static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, int64_t budget_ms,
                  struct store_sweep *w, struct err *err)
 {
@@ -143,10 +145,16 @@ static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, 
         int found = next_to_go(s, l, now_ms, w, &id, err);
         if (found <= 0)
             return found;
-        if (store_run_remove(s, id, err) < 0)
+        struct run_size size = {0};
+        if (store_run_size(s, id, &size, err) < 0)
+            return -1;
+        w->large = size.cells > STORE_STAGE_CELLS ? id : 0;
+        if (!w->large && store_run_remove(s, id, err) < 0)
             return -1;
         w->after_id = id;
         w->deleted++;
+        if (w->large)
+            return 1;
     } while (clock_mono_ms() < end);
     return 1;
 }
@@ -184,6 +192,9 @@ int store_sweep_step(struct store *s, const struct store_limits *l, int64_t now_
         store_end(s, -1, NULL);
     else if (store_end(s, more < 0 ? -1 : 0, err) < 0)
         return -1;
+    if (next.large && store_run_unlink(s, next.large, err) < 0)
+        return -1;
+    next.large = 0;
     *w = next;
     return more;
 }

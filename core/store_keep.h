@@ -33,6 +33,7 @@ struct store_limits {
 };
 
 struct store_sweep { // one pass over the runs, oldest first; {0} begins it
+    int64_t large;   // the next to go, in a transaction of its own; 0: none
     int64_t after_id;
     int64_t runs;    // that are not pinned; counted at the beginning
     int64_t deleted; // so far

@@ -24,8 +24,8 @@ static void axis_text(const struct axis *a, struct buf *out)
     jsonw_end(&w);
 }
 
-static int put_cell(struct store *s, int64_t id, int matrix, int row, int col, const struct cell *c,
-                    struct err *err)
+int store_cell_put(struct store *s, int64_t id, int matrix, int row, int col, const struct cell *c,
+                   struct err *err)
 {
     sqlite3_stmt *q = s->queries[Q_CELL_PUT];
     if (sq_bind(q, err, "iiii", id, (int64_t)matrix, (int64_t)row, (int64_t)col) < 0)
@@ -40,7 +40,8 @@ static int put_cell(struct store *s, int64_t id, int matrix, int row, int col, c
     return sq_done(q, err);
 }
 
-static int put_matrix(struct store *s, int64_t id, int at, const struct matrix *m, struct err *err)
+static int put_matrix(struct store *s, int64_t id, int at, const struct matrix *m, bool cells,
+                      struct err *err)
 {
     CLEANUP_BUF struct buf rows = BUF_INIT, cols = BUF_INIT;
     axis_text(&m->row, &rows);
@@ -52,9 +53,9 @@ static int put_matrix(struct store *s, int64_t id, int at, const struct matrix *
                 buf_text(&cols)) < 0 ||
         sq_done(q, err) < 0)
         return -1;
-    for (int r = 0; r < m->row.n; r++)
+    for (int r = 0; cells && r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++)
-            if (put_cell(s, id, at, r, c, matrix_at(m, r, c), err) < 0)
+            if (store_cell_put(s, id, at, r, c, matrix_at(m, r, c), err) < 0)
                 return -1;
     return 0;
 }
@@ -80,7 +81,7 @@ static int bind_slot(sqlite3_stmt *q, int at, const struct record_slot *slot,
     return sqlite3_bind_text(q, at, member, -1, SQLITE_STATIC);
 }
 
-static int put_rank(struct store *s, int64_t id, const struct rank_info *r, struct err *err)
+int store_rank_put(struct store *s, int64_t id, const struct rank_info *r, struct err *err)
 {
     CLEANUP_BUF struct buf nodes = BUF_INIT;
     nodes_text(r, &nodes);
@@ -100,10 +101,10 @@ static int put_rank(struct store *s, int64_t id, const struct rank_info *r, stru
 int store_result_put(struct store *s, int64_t id, const struct run_result *r, struct err *err)
 {
     for (int i = 0; i < r->n_matrices; i++)
-        if (put_matrix(s, id, i, &r->matrices[i], err) < 0)
+        if (put_matrix(s, id, i, &r->matrices[i], !r->staged, err) < 0)
             return -1;
-    for (int i = 0; i < r->n_ranks; i++)
-        if (put_rank(s, id, &r->ranks[i], err) < 0)
+    for (int i = 0; !r->staged && i < r->n_ranks; i++)
+        if (store_rank_put(s, id, &r->ranks[i], err) < 0)
             return -1;
     if (!r->log || !*r->log)
         return 0;

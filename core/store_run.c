@@ -12,6 +12,7 @@
 #include "core/store_baseline.h"
 #include "core/store_db.h"
 #include "core/store_size.h"
+#include "core/store_stage.h"
 
 static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
 {
@@ -51,16 +52,19 @@ int store_run_find(struct store *s, const struct spec *spec, const char *key, in
 }
 
 int store_insert(struct store *s, const struct spec *spec, const char *node, const char *key,
-                 int64_t *id, struct err *err)
+                 const struct store_number *as, int64_t *id, struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     sqlite3_stmt *q = s->queries[Q_INSERT];
     if (spec_text(spec, &text, err) < 0 ||
-        sq_bind(q, err, "ttitt", benchmarks[spec->benchmark].name, node, clock_wall_ms(), key,
-                buf_text(&text)) < 0 ||
+        sq_bind(q, err, "ttittz", benchmarks[spec->benchmark].name, node,
+                as ? as->created_ms : clock_wall_ms(), key, buf_text(&text),
+                as ? as->id : INT64_C(0)) < 0 ||
         sq_done(q, err) < 0)
         return -1;
-    *id = s->new_id = sqlite3_last_insert_rowid(s->db);
+    *id = sqlite3_last_insert_rowid(s->db);
+    if (!as)
+        s->new_id = *id;
     return 0;
 }
 
@@ -75,7 +79,7 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
     if (known < 0)
         return -1;
     if (!known && (store_begin(s, err) < 0 ||
-                   store_end(s, store_insert(s, spec, node, key, &found, err), err) < 0))
+                   store_end(s, store_insert(s, spec, node, key, NULL, &found, err), err) < 0))
         return -1;
     if (!known)
         store_queue_keep(s, found);
@@ -359,7 +363,12 @@ int store_run_delete(struct store *s, int64_t id, struct err *err)
     if (!run_state_final((enum run_state)state))
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is %s; cancel it first", id,
                        run_state_names[state]);
-    if (store_baseline_free_of(s, id, err) < 0 || store_begin(s, err) < 0)
+    struct run_size size = {0};
+    if (store_baseline_free_of(s, id, err) < 0 || store_run_size(s, id, &size, err) < 0)
+        return -1;
+    if (size.cells > STORE_STAGE_CELLS)
+        return store_run_unlink(s, id, err);
+    if (store_begin(s, err) < 0)
         return -1;
     int rc = store_run_remove(s, id, err);
     if (store_end(s, rc, err) < 0)
