@@ -57,6 +57,7 @@ struct request {
     uid_t uid;                      // of its account; (uid_t)-1: not known
     char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
     struct buf body;
+    size_t body_bytes;             // of the body, which may be in a file (server_call.c)
     const struct route *route;     // found once by route_of; NULL: not yet, or there is none
     int64_t arg;                   // the {id} of the route
     char name[ROUTE_NAME_MAX + 1]; // its {name}

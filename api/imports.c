@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 
+#include "api/import.h"
 #include "api/resources.h"
+#include "api/work.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "core/store_stage.h"
 #include "model/intake.h"
 
 // A larger one is a tenth of a second of work on a core where something may be measured.
@@ -282,16 +286,31 @@ static int send_runs(const struct request *q, struct reply *r, const struct batc
     return reply_json(r, known == b->n ? 200 : 201, &body, err);
 }
 
+static int send_stored(struct request *q, struct reply *r, const struct intake *in,
+                       const struct batch *batch, struct err *err)
+{
+    runner_fill_metrics(q->api->runner);
+    for (int i = 0; i < batch->n; i++)
+        if (!batch->again[i])
+            runner_tell(q->api->runner, batch->ids[i]);
+    return send_runs(q, r, batch, in->several, err);
+}
+
+static int check_quiet(const struct request *q, size_t bytes, struct err *err)
+{
+    if (bytes > QUIET_MAX && runner_busy(q->api->runner))
+        return err_set(err, ERR_UNAVAILABLE, "",
+                       "a run is being measured, and so large a document would disturb it; try "
+                       "again when it is over, or send at most %d MiB at once",
+                       QUIET_MAX >> 20);
+    return 0;
+}
+
 int imports_create(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(call_fini) struct import_call call = {0};
     CLEANUP(intake_fini) struct intake in = {0};
     CLEANUP(batch_fini) struct batch batch = {0};
-    if (q->body.len > QUIET_MAX && runner_busy(q->api->runner))
-        return err_set(err, ERR_UNAVAILABLE, "",
-                       "a run is being measured, and so large a document would disturb it; try "
-                       "again when it is over, or send at most %d MiB at once",
-                       QUIET_MAX >> 20);
     if (read_call(q, &call, err) < 0 || read_runs(&call, &in, err) < 0 ||
         batch_make(&batch, &in, err) < 0)
         return -1;
@@ -302,9 +321,252 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
         return -1;
     if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)
         return -1;
-    runner_fill_metrics(q->api->runner);
-    for (int i = 0; i < batch.n; i++)
-        if (!batch.again[i])
-            runner_tell(q->api->runner, batch.ids[i]);
-    return send_runs(q, r, &batch, in.several, err);
+    return send_stored(q, r, &in, &batch, err);
+}
+
+void imports_work(const struct request *q, struct work *w)
+{
+    w->kind = WORKER_IMPORT;
+    w->us = q->body_bytes > IMPORT_INLINE ? INT64_MAX : 0;
+}
+
+// ---- by a worker: the runs as bytes
+
+// The head, then for each run its structure, its key and what its pointers point to. All of it is
+// aligned; pointers say only whether there is something.
+struct image_head {
+    int n;
+    int64_t cells;
+    bool several, dry_run;
+};
+
+enum { IMAGE_ALIGNMENT = 8 };
+
+static void add_bytes(struct buf *out, const void *data, size_t n)
+{
+    static const char zeros[IMAGE_ALIGNMENT];
+    buf_add(out, data, n);
+    buf_add(out, zeros, (IMAGE_ALIGNMENT - n % IMAGE_ALIGNMENT) % IMAGE_ALIGNMENT);
+}
+
+static void add_text(struct buf *out, const char *text)
+{
+    size_t n = text ? strlen(text) + 1 : 0;
+    add_bytes(out, &n, sizeof n);
+    add_bytes(out, text, n);
+}
+
+static void add_run(struct buf *out, const struct whole *w, const char *key)
+{
+    add_bytes(out, w, sizeof *w);
+    add_bytes(out, key, sizeof *((struct intake *)0)->keys);
+    const char *const texts[] = {w->run.plan_json, w->run.conditions_json, w->class_json,
+                                 w->config_json,   w->topology_xml,        w->log};
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        add_text(out, texts[i]);
+    add_bytes(out, w->ranks, (size_t)w->n_ranks * sizeof *w->ranks);
+    add_bytes(out, w->matrices, (size_t)w->n_matrices * sizeof *w->matrices);
+    for (int i = 0; i < w->n_matrices; i++) {
+        const struct matrix *m = &w->matrices[i];
+        add_bytes(out, m->row.values, (size_t)m->row.n * sizeof *m->row.values);
+        add_bytes(out, m->col.values, (size_t)m->col.n * sizeof *m->col.values);
+        add_bytes(out, m->cells, (size_t)m->row.n * (size_t)m->col.n * sizeof *m->cells);
+    }
+}
+
+int import_read(struct request *q, const char *body, size_t n, struct buf *out, struct err *err)
+{
+    CLEANUP(call_fini) struct import_call call = {0};
+    CLEANUP(intake_fini) struct intake in = {0};
+    buf_add(&q->body, body, n);
+    int rc = !buf_ok(&q->body) ? err_set(err, ERR_NO_MEMORY, "", "no memory for the body")
+             : read_call(q, &call, err) < 0 ? -1
+                                            : read_runs(&call, &in, err);
+    const struct image_head head = {in.n, in.cells, in.several, call.dry_run};
+    add_bytes(out, &head, sizeof head);
+    for (int i = 0; rc == 0 && i < in.n; i++)
+        add_run(out, &in.list[i], in.keys[i]);
+    buf_free(&q->body);
+    return rc == 0 && !buf_ok(out) ? err_set(err, ERR_NO_MEMORY, "", "no memory for the runs") : rc;
+}
+
+// ---- in the daemon: the same, as the structures
+
+struct import {
+    const struct api_services *api;
+    char *map;
+    size_t bytes;
+    bool dry_run, staged, over;
+    struct intake in; // points into the map
+    struct batch batch;
+    struct store_stage stage;
+    struct loop_timer *next;
+    struct err err;
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+// NULL: the image ends before.
+static void *take_bytes(char **at, const char *end, size_t n)
+{
+    size_t whole = (n + IMAGE_ALIGNMENT - 1) / IMAGE_ALIGNMENT * IMAGE_ALIGNMENT;
+    char *p = *at;
+    if (whole < n || whole > (size_t)(end - p))
+        return NULL;
+    *at += whole;
+    return p;
+}
+
+static bool take_text(char **at, const char *end, char **text)
+{
+    const size_t *n = take_bytes(at, end, sizeof *n);
+    *text = n && *n ? take_bytes(at, end, *n) : NULL;
+    return n && (!*n || (*text && !(*text)[*n - 1]));
+}
+
+static bool take_matrix(char **at, const char *end, struct matrix *m)
+{
+    if (m->row.n < 0 || m->col.n < 0 || (int64_t)m->row.n * m->col.n > MATRIX_CELLS_MAX)
+        return false;
+    m->row.values = take_bytes(at, end, (size_t)m->row.n * sizeof *m->row.values);
+    m->col.values = take_bytes(at, end, (size_t)m->col.n * sizeof *m->col.values);
+    m->cells = take_bytes(at, end, (size_t)m->row.n * (size_t)m->col.n * sizeof *m->cells);
+    return m->row.values && m->col.values && m->cells;
+}
+
+static bool take_run(char **at, const char *end, struct whole *out, char key[65])
+{
+    const struct whole *w = take_bytes(at, end, sizeof *w);
+    const char *k = w ? take_bytes(at, end, sizeof *((struct intake *)0)->keys) : NULL;
+    if (!k || w->n_ranks < 0 || w->n_matrices < 0)
+        return false;
+    *out = *w;
+    memcpy(key, k, sizeof *((struct intake *)0)->keys);
+    char **const texts[] = {&out->run.plan_json, &out->run.conditions_json, &out->class_json,
+                            &out->config_json,   &out->topology_xml,        &out->log};
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (!take_text(at, end, texts[i]))
+            return false;
+    out->ranks = take_bytes(at, end, (size_t)out->n_ranks * sizeof *out->ranks);
+    out->matrices = take_bytes(at, end, (size_t)out->n_matrices * sizeof *out->matrices);
+    for (int i = 0; out->matrices && i < out->n_matrices; i++)
+        if (!take_matrix(at, end, &out->matrices[i]))
+            return false;
+    return out->ranks && out->matrices;
+}
+
+static int take_image(struct import *i, struct err *err)
+{
+    char *at = i->map;
+    const char *end = i->map + i->bytes;
+    const struct image_head *head = take_bytes(&at, end, sizeof *head);
+    if (!head || head->n < 0 || head->n > INTAKE_RUNS_MAX)
+        return err_set(err, ERR_INTERNAL, "", "a worker's runs make no sense");
+    i->dry_run = head->dry_run;
+    i->in = (struct intake){.cells = head->cells, .several = head->several};
+    i->in.list = calloc((size_t)head->n + 1, sizeof *i->in.list);
+    i->in.keys = calloc((size_t)head->n + 1, sizeof *i->in.keys);
+    if (!i->in.list || !i->in.keys)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d runs", head->n);
+    for (; i->in.n < head->n; i->in.n++)
+        if (!take_run(&at, end, &i->in.list[i->in.n], i->in.keys[i->in.n]))
+            return err_set(err, ERR_INTERNAL, "", "a worker's runs are cut short");
+    return batch_make(&i->batch, &i->in, err);
+}
+
+static void finish(struct import *i, int rc)
+{
+    i->over = true;
+    if (rc == 0)
+        i->err.code = ERR_NONE;
+    store_stage_end(i->api->store, &i->stage);
+    if (rc < 0)
+        keeper_tidy(i->api->keeper);
+    i->done(i->ctx);
+}
+
+static void store_piece(void *ctx, uint32_t events)
+{
+    struct import *i = ctx;
+    (void)events;
+    int more = store_stage_step(i->api->store, &i->stage, &i->err);
+    if (more > 0)
+        loop_timer_set(i->next, 0);
+    else
+        finish(i, more);
+}
+
+static int begin(struct import *i, struct err *err)
+{
+    struct batch *b = &i->batch;
+    i->next = loop_timer_new(i->api->loop, store_piece, i, err);
+    if (!i->next)
+        return -1;
+    if (i->dry_run) {
+        i->over = true;
+        return 0;
+    }
+    i->stage = (struct store_stage){
+        .list = b->imports, .n = b->n, .ids = b->ids, .again = b->again, .results = b->results};
+    if (store_stage_begin(i->api->store, &i->stage, err) < 0)
+        return -1;
+    loop_timer_set(i->next, 0);
+    return 0;
+}
+
+struct import *import_new(const struct api_services *api, int fd, size_t bytes,
+                          void (*done)(void *ctx), void *ctx, struct err *err)
+{
+    struct import *i = calloc(1, sizeof *i);
+    if (!i) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for an import");
+        return NULL;
+    }
+    *i = (struct import){.api = api, .bytes = bytes, .done = done, .ctx = ctx};
+    i->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (i->map == MAP_FAILED) {
+        i->map = NULL;
+        err_sys(err, "a worker's runs cannot be mapped");
+    } else if (take_image(i, err) == 0 && begin(i, err) == 0) {
+        return i;
+    }
+    import_free(i);
+    return NULL;
+}
+
+bool import_is_over(const struct import *i)
+{
+    return i->over;
+}
+
+int import_answer(struct import *i, struct request *q, struct reply *r, struct err *err)
+{
+    if (i->err.code) {
+        *err = i->err;
+        return -1;
+    }
+    return i->dry_run ? send_dry_run(q, r, &i->in, &i->batch, err)
+                      : send_stored(q, r, &i->in, &i->batch, err);
+}
+
+void import_free(struct import *i)
+{
+    if (!i)
+        return;
+    bool half = i->stage.numbers;
+    store_stage_end(i->api->store, &i->stage);
+    if (half)
+        keeper_tidy(i->api->keeper);
+    loop_timer_free(i->next);
+    batch_fini(&i->batch);
+    free(i->in.list);
+    free(i->in.keys);
+    if (i->map)
+        munmap(i->map, i->bytes);
+    free(i);
+}
+
+int import_check(const struct request *q, struct err *err)
+{
+    return check_quiet(q, q->body_bytes, err);
 }

@@ -200,6 +200,7 @@ int runs_delete(struct request *q, struct reply *r, struct err *err)
 {
     if (store_run_delete(q->api->store, q->arg, err) < 0)
         return -1;
+    keeper_tidy(q->api->keeper); // a large one leaves something behind
     r->status = 204;
     return 0;
 }

@@ -110,6 +110,7 @@ static enum MHD_Result refuse_stopping(struct call *c)
     struct err err;
     call_leave_heavy(c);
     call_leaves_turn(c);
+    call_drop_import(c);
     err_set(&err, ERR_UNAVAILABLE, "", "the daemon is stopping");
     return call_send_error(c, &err, true);
 }
@@ -122,7 +123,7 @@ enum MHD_Result call_answer(struct call *c)
         return MHD_NO;
     if (c->backup)
         return send_backup(c);
-    if (c->server->stopping && (c->job || c->waited_turn))
+    if (c->server->stopping && (c->job || c->import || c->waited_turn))
         return refuse_stopping(c);
     if (c->prepared)
         return call_send_heavy(c);

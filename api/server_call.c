@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "api/access.h"
 #include "api/check.h"
 #include "api/dispatch.h"
+#include "api/import.h"
 #include "api/server_parts.h"
+#include "base/cleanup.h"
 
 enum {
     BODIES_MAX = 48 << 20,      // of all large bodies under way together: two imports
@@ -119,6 +122,19 @@ static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Conn
     return MHD_YES;
 }
 
+// A document that a worker reads goes into a memory file as it comes. -1: there is no memory.
+static int to_file(struct call *c, const char *data, size_t n)
+{
+    struct buf *begun = &c->q.body;
+    if (c->body_fd < 0) {
+        c->body_fd = memfd_create("numaprobe-body", MFD_CLOEXEC);
+        if (c->body_fd < 0 || write(c->body_fd, begun->data, begun->len) != (ssize_t)begun->len)
+            return -1;
+        buf_free(begun);
+    }
+    return write(c->body_fd, data, n) == (ssize_t)n ? 0 : -1;
+}
+
 static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
 {
     c->received += n;
@@ -127,8 +143,13 @@ static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
         c->held += c->crowded ? 0 : n;
         c->server->bodies += c->crowded ? 0 : n;
     }
-    if (c->received <= c->q.body_max && !c->crowded)
-        buf_add(&c->q.body, data, n);
+    if (c->received <= c->q.body_max && !c->crowded) {
+        if (c->q.body_max <= HTTP_BODY_MAX || c->received <= IMPORT_INLINE)
+            buf_add(&c->q.body, data, n);
+        else if (to_file(c, data, n) < 0)
+            buf_fail(&c->q.body);
+        c->q.body_bytes = c->received;
+    }
     return c->received > c->q.body_max + BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
@@ -180,6 +201,7 @@ void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connec
         return NULL;
     }
     c->server = s;
+    c->body_fd = -1;
     LIST_INSERT_HEAD(&s->calls, c, entry);
     snprintf(c->q.id, sizeof c->q.id, "%08" PRIx32 "%08" PRIx64, s->salt,
              ++s->requests & 0xffffffff);
@@ -202,6 +224,8 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
     call_leave_heavy(c);
     call_leaves_turn(c);
     answer_unref(c->made);
+    call_drop_import(c);
+    fd_cleanup(&c->body_fd);
     c->server->answers_sent -= c->sends_large;
     waiter_free(c->waiter);
     stream_free(c->stream);
@@ -210,8 +234,6 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
     buf_free(&c->q.body);
     c->server->bodies -= c->held;
     c->server->answers_own -= c->held_answer;
-    if (c->held)
-        malloc_trim(0); // what was parsed lay in small pieces, which the library would keep
     free(c->q.uri);
     free(c);
 }

@@ -12,6 +12,7 @@
 
 #include "api/check_baseline.h"
 #include "api/dispatch.h"
+#include "api/import.h"
 #include "api/server_parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -89,6 +90,39 @@ static int take_verdicts(struct job *j, const struct worker_answer *head, int fd
     return rc;
 }
 
+static void import_done(void *ctx)
+{
+    struct call *c = ctx;
+    c->server->importing = false;
+    call_resume(c);
+    go_on(c->server);
+}
+
+void call_drop_import(struct call *c)
+{
+    if (!c->import)
+        return;
+    c->server->importing = false;
+    import_free(steal_ptr(&c->import));
+}
+
+// Its runs are stored in pieces while the call waits on.
+static void store_import(struct job *j, const struct worker_answer *head, int fd)
+{
+    struct call *c = LIST_FIRST(&j->calls);
+    struct err err = {0};
+    if (!c)
+        return;
+    LIST_REMOVE(c, of_job);
+    c->job = NULL;
+    c->prepared = true;
+    c->import = import_new(&c->server->api, fd, head->bytes, import_done, c, &err);
+    c->job_err = err;
+    c->server->importing = c->import && !import_is_over(c->import);
+    if (!c->server->importing)
+        call_resume(c);
+}
+
 static void settle(struct job *j, const struct worker_answer *head, int fd)
 {
     struct server *s = j->server;
@@ -98,6 +132,9 @@ static void settle(struct job *j, const struct worker_answer *head, int fd)
         store_reader_saw_damage(s->api.store);
     if (!err.code && j->work.kind == WORKER_VERDICTS) {
         take_verdicts(j, head, fd, &err);
+        close(fd);
+    } else if (!err.code && j->work.kind == WORKER_IMPORT) {
+        store_import(j, head, fd);
         close(fd);
     } else if (!err.code) {
         a = answers_add(&s->answers, head, fd);
@@ -144,6 +181,12 @@ static int measured(int64_t us, struct err *err)
                    us / 1000);
 }
 
+static int body_of(const struct job *j)
+{
+    const struct call *c = LIST_FIRST(&j->calls);
+    return j->work.kind == WORKER_IMPORT && c ? c->body_fd : -1;
+}
+
 static void start(struct job *j)
 {
     struct server *s = j->server;
@@ -160,12 +203,12 @@ static void start(struct job *j)
         refuse(j, &err);
         return;
     }
-    if (worker_start(s->worker, &j->question, -1, job_done, j, &err) < 0) {
+    if (worker_start(s->worker, &j->question, body_of(j), job_done, j, &err) < 0) {
         refuse(j, &err);
         return;
     }
     j->running = true;
-    if (!j->paced && j->work.us > MEASURED_MAX_US)
+    if (!j->paced && j->work.us > MEASURED_MAX_US && j->work.kind != WORKER_IMPORT)
         runner_disturbed(s->api.runner, "a large answer was prepared meanwhile");
 }
 
@@ -182,7 +225,7 @@ static void go_on(struct server *s)
         loop_timer_set(s->rest, rest < 1000 ? rest : 1000); // the run may end before
         return;
     }
-    while (s->heavy.n && !worker_busy(s->worker))
+    while (s->heavy.n && !worker_busy(s->worker) && !s->importing)
         start(next_job(s));
 }
 
@@ -194,12 +237,14 @@ static void rested(void *ctx, uint32_t events)
 
 // ---- a call asks
 
-static int make_key(struct job *j, size_t text, struct err *err)
+static int make_key(struct job *j, size_t text, const char *id, struct err *err)
 {
     const struct work *w = &j->work;
     int64_t version = w->settled ? store_openings(j->server->api.store) : j->version;
     buf_add(&j->key, j->question.data + text, j->question.len - text);
     buf_fmt(&j->key, "%d %" PRId64 " %s", w->kind, version, w->settled ? w->tag : "");
+    if (w->kind == WORKER_IMPORT) // a body is nobody else's
+        buf_str(&j->key, id);
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
@@ -218,7 +263,7 @@ static struct job *job_new(struct call *c, const struct work *w, struct err *err
     LIST_INIT(&j->calls);
     LIST_INSERT_HEAD(&c->server->jobs, j, entry);
     if (worker_question_write(&c->q, w->kind, j->version, &j->question, &text, err) == 0 &&
-        make_key(j, text, err) == 0)
+        make_key(j, text, c->q.id, err) == 0)
         return j;
     job_free(j);
     return NULL;
@@ -248,6 +293,8 @@ static size_t unread_bytes(const struct call *c)
 static int check_measured(const struct call *c, const struct work *w, struct err *err)
 {
     int64_t rest = c->server->rest_until_ms - clock_mono_ms();
+    if (w->kind == WORKER_IMPORT)
+        return import_check(&c->q, err);
     if (!call_is_paced(c))
         return 0;
     if (w->us > MEASURED_MAX_US)
@@ -261,7 +308,7 @@ static int check_measured(const struct call *c, const struct work *w, struct err
 static int check_room(const struct call *c, const struct work *w, struct err *err)
 {
     const struct server *s = c->server;
-    if (turns_of(&s->heavy, line_client(c->line)) >= JOBS_OF_CLIENT)
+    if (c->q.granted < SCOPE_RUN && turns_of(&s->heavy, line_client(c->line)) >= JOBS_OF_CLIENT)
         return err_set(err, ERR_TOO_MANY, "",
                        "%d of your requests that take long are waiting already; try again",
                        JOBS_OF_CLIENT);
@@ -353,6 +400,11 @@ enum MHD_Result call_send_heavy(struct call *c)
         return send_answer(c, steal_ptr(&c->made));
     if (c->job_err.code)
         return send_refusal(c, &c->job_err);
+    if (c->import) {
+        if (import_answer(c->import, &c->q, &c->r, &c->job_err) < 0)
+            return send_refusal(c, &c->job_err);
+        return call_send(c);
+    }
     c->q.prepared = true;
     dispatch(&c->q, &c->r);
     return call_send(c);

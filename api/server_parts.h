@@ -53,6 +53,7 @@ struct server {
     struct loop_timer *rest; // until the worker may go on while a run is measured
     int64_t rest_until_ms;
     struct turns light; // calls that wait for their turn in the loop
+    bool importing;     // runs are being stored in pieces: the worker waits
     struct share share;
     int64_t round_us;                  // what handlers took in this round of the loop
     int connections;                   // of a listener
@@ -81,6 +82,8 @@ struct call {
     LIST_ENTRY(call) of_job;   // of job->calls
     struct ready_answer *made; // by the job; NULL with `prepared`: why not is in job_err
     struct err job_err;
+    int body_fd;               // of a body that a worker reads; -1: it is in q.body
+    struct import *import;     // whose runs are being stored
     struct loop_watch *hangup; // of a client that waits
     size_t received;
     size_t held, held_answer; // of server->bodies, ->answers_own
@@ -128,6 +131,7 @@ bool call_is_paced(const struct call *c);         // it must not disturb the run
 int call_begin_heavy(struct call *c, enum MHD_Result *out);
 enum MHD_Result call_send_heavy(struct call *c); // its job is over
 void call_leave_heavy(struct call *c);
+void call_drop_import(struct call *c); // what is stored of it already goes again
 int server_heavy_start(struct server *s, struct err *err);
 void server_heavy_stop(struct server *s); // no call may wait for it
 

@@ -48,6 +48,7 @@ static void on_hangup(void *ctx, uint32_t events)
     backup_free(steal_ptr(&c->backup));
     call_leave_heavy(c);
     call_leaves_turn(c);
+    call_drop_import(c);
     c->gone = true;
     call_resume(c);
 }

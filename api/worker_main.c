@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 
 #include "api/check_baseline.h"
 #include "api/dispatch.h"
+#include "api/import.h"
 #include "api/worker.h"
 #include "base/cleanup.h"
 #include "core/child.h"
@@ -62,23 +64,33 @@ static int answer_verdicts(struct request *q, struct worker_answer *a, struct er
     return worker_file(out.data, out.len, err);
 }
 
+static int answer_import(struct request *q, int body, struct worker_answer *a, struct err *err)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    struct stat st;
+    if (fstat(body, &st) < 0)
+        return err_sys(err, "there is no document");
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, body, 0);
+    if (p == MAP_FAILED)
+        return err_sys(err, "the document cannot be mapped");
+    int rc = import_read(q, p, (size_t)st.st_size, &out, err);
+    munmap(p, (size_t)st.st_size);
+    a->bytes = out.len;
+    return rc < 0 ? -1 : worker_file(out.data, out.len, err);
+}
+
 // The descriptor of the answer's body, or -1 and why there is none.
 static int answer(const struct api_services *api, const char *packet, size_t n, int body,
-                  struct worker_answer *a)
+                  struct worker_answer *a, struct err *err)
 {
     struct request q = {.api = api};
     struct worker_question head;
-    int fd = -1;
-    (void)body;
-    if (worker_question_read(packet, n, &head, &q, &a->err) < 0 ||
-        store_reader_begin(api->store, head.version, &a->err) < 0)
+    if (worker_question_read(packet, n, &head, &q, err) < 0 ||
+        store_reader_begin(api->store, head.version, err) < 0)
         return -1;
-    if (head.kind == WORKER_REQUEST)
-        fd = answer_request(&q, a, &a->err);
-    else if (head.kind == WORKER_VERDICTS)
-        fd = answer_verdicts(&q, a, &a->err);
-    else
-        err_set(&a->err, ERR_INTERNAL, "", "a worker has no such job");
+    int fd = head.kind == WORKER_REQUEST    ? answer_request(&q, a, err)
+             : head.kind == WORKER_VERDICTS ? answer_verdicts(&q, a, err)
+                                            : answer_import(&q, body, a, err);
     store_reader_end(api->store);
     return fd;
 }
@@ -98,9 +110,11 @@ static int work(const char *database)
     while (worker_receive(WORKER_CONTROL_FD, packet, sizeof packet, &n, &body, &err) > 0) {
         struct worker_answer a = {0};
         if (!api.store)
-            api.store = store_reader_open(database, &a.err);
-        int fd = api.store ? answer(&api, packet, n, body, &a) : -1;
+            api.store = store_reader_open(database, &err);
+        int fd = api.store ? answer(&api, packet, n, body, &a, &err) : -1;
         fd_cleanup(&body);
+        if (fd < 0) // what went well may have left something in err
+            a.err = err;
         if (worker_send(WORKER_CONTROL_FD, &a, sizeof a, fd, &err) <= 0)
             return 1;
         fd_cleanup(&fd);

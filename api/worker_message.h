@@ -9,8 +9,7 @@
 enum worker_kind {
     WORKER_REQUEST,  // dispatch it, and answer with its body
     WORKER_VERDICTS, // of the checks that the request needs (api/check_baseline.h)
-    WORKER_METRICS,  // of run `number` (core/run_metrics.h)
-    WORKER_IMPORT,   // read the document in the memory file that comes with it (api/import_image.h)
+    WORKER_IMPORT,   // read the document in the memory file that comes with it (api/import.h)
 };
 
 enum {
@@ -23,7 +22,6 @@ enum {
 struct worker_question {
     enum worker_kind kind;
     int64_t version; // of the store
-    int64_t number;
     enum scope granted;
     char id[20];
     int n_query, n_headers;

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results from elsewhere become runs, and runs go out whole: formats, guesses, refusals, round trips."""
+import contextlib
 import csv
 import hashlib
 import io
 import json
 import os
+import signal
+import socket
+import sqlite3
 import subprocess
 import threading
 
 import jsonschema
 import pytest
 
-from conftest import FAKE_BENCH, ROOT, build_dir, fake_bench_env
+import large
+from conftest import FAKE_BENCH, ROOT, build_dir, fake_bench_env, read_answer, until
 
 CLIENT = build_dir() / "client" / "numaprobe"
 RESULTS = ROOT / "tests" / "data" / "results"
@@ -463,3 +468,66 @@ def test_an_export_with_something_twice_is_refused(daemon, exported, which):
     twice = changed(exported, [which], exported[which] + exported[which][:1])
     answer = daemon.post("/v1/imports", twice)
     assert answer.status == 422 and answer.json["member"] == which and "is there twice" in answer.json["detail"], answer.json
+
+
+# ---- large ones, in pieces ----
+
+
+def counters(daemon):
+    """What the database says is left over of runs that are none."""
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.home}/state/numaprobe.db?mode=ro", uri=True)) as db:
+        left = db.execute("SELECT count(*) FROM counter WHERE name LIKE 'leftover:%'").fetchone()[0]
+        orphans = db.execute("SELECT count(*) FROM (SELECT 1 FROM cell WHERE run_id NOT IN (SELECT id FROM run) LIMIT 1)")
+        return left, orphans.fetchone()[0]
+
+
+def send_large(daemon, document, node):
+    """Sends it whole, and does not wait for the answer."""
+    s = socket.create_connection(("127.0.0.1", daemon.port), 60)
+    s.sendall(f"POST /v1/imports?node={node} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+              f"Content-Length: {len(document)}\r\n\r\n".encode() + document.encode())
+    return s
+
+
+def test_a_large_run_is_stored_in_pieces(make_daemon):
+    """Others are served while it is stored; it is there when it is acknowledged, with all of its cells."""
+    daemon = make_daemon(fake_bench_env())
+    document = large.document(ranks=512, sizes=40)
+    with send_large(daemon, document, "slow") as s:
+        until(lambda: counters(daemon)[0] == 1)
+        assert daemon.get("/healthz").status == 200 and count(daemon) == 0
+        assert daemon.post("/v1/imports", {"text": CSV, "node": "between"}).status == 201
+        status, _, body = read_answer(s)
+    assert status == 201, body
+    run = json.loads(body)
+    assert run["cells"] == 512 * 40 * 2 and counters(daemon) == (0, 0)
+    assert daemon.get(f"/v1/runs/{run['id']}/matrix.json").json["matrices"] == json.loads(document)["matrices"]
+    assert post(daemon, document, "?node=slow", "application/json").status in (200, 201)
+    dry = post(daemon, document, "?node=slow2&dry_run=true", "application/json")
+    assert dry.status == 200 and dry.json["dry_run"] is True
+
+
+@pytest.mark.parametrize("how", ["daemon", "client", "stop"])
+def test_a_large_run_that_is_not_stored_to_its_end(make_daemon, how):
+    """Nothing of it is visible, and what was stored goes."""
+    daemon = make_daemon(fake_bench_env())
+    s = send_large(daemon, large.document(ranks=1024, sizes=40), "half")
+    until(lambda: counters(daemon)[1] == 1)
+    if how == "client":
+        s.close()
+    else:
+        daemon.stop(signal.SIGKILL if how == "daemon" else signal.SIGTERM)
+        assert counters(daemon) == (1, 1)
+        daemon = make_daemon(fake_bench_env(), home=daemon.home)
+        s.close()
+    assert count(daemon) == 0 and daemon.get("/v1/changes").json["runs"] == []
+    until(lambda: counters(daemon) == (0, 0), timeout=60)
+    assert daemon.post("/v1/imports", {"text": CSV, "node": "after"}).status == 201
+
+
+def test_a_large_run_is_deleted_in_pieces(make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    run = large.store(daemon, ranks=256, sizes=24)
+    assert daemon.request("DELETE", f"/v1/runs/{run}").status == 204
+    assert daemon.get(f"/v1/runs/{run}").status == 404 and count(daemon) == 0
+    until(lambda: counters(daemon) == (0, 0), timeout=60)
