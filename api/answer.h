@@ -33,7 +33,8 @@ struct ready_answer {
     TAILQ_ENTRY(ready_answer) entry; // of those that are kept
     struct answers *all;
     int refs;
-    int fd; // of a sealed memory file
+    unsigned counted; // by the last that counted some of them
+    int fd;           // of a sealed memory file
     struct worker_answer head;
     char *key; // owned; NULL: it is not kept
     size_t key_bytes;
@@ -43,6 +44,7 @@ struct answers {
     TAILQ_HEAD(kept_answers, ready_answer) kept; // used last first
     size_t kept_bytes, bytes;                    // bytes: of all that there are
     int n_kept;
+    unsigned counts;
     struct loop_timer *forget;
 };
 

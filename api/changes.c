@@ -113,14 +113,15 @@ int changes_get(struct request *q, struct reply *r, struct err *err)
 
 // Runs are written until the answer has CHANGES_BYTES; so many are counted, or until it is clear
 // that a worker does it.
-void changes_work(const struct request *q, struct work *w)
+void changes_work(const struct request *q, struct work *w, struct err *why)
 {
     struct asked a;
     int64_t ids[CHANGES_MAX], last;
     int n;
-    if (read_asked(q, &a, NULL) < 0 ||
-        store_run_changes(q->api->store, a.after, ids, (int)a.limit, &n, &last, NULL) < 0)
+    if (read_asked(q, &a, why) < 0 ||
+        store_run_changes(q->api->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
         return;
     for (int i = 0; i < n && w->bytes < CHANGES_BYTES; i++)
-        work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & WHOLE_LOG, a.parts & WHOLE_TOPOLOGY);
+        work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & WHOLE_LOG, a.parts & WHOLE_TOPOLOGY,
+                     why);
 }

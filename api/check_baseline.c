@@ -495,24 +495,24 @@ int check_get(struct request *q, struct reply *r, struct err *err)
 // --- By a worker -------------------------------------------------------------------------------
 
 static void add_work(const struct request *q, const struct check_wish *wish,
-                     const struct baseline *b, struct work *w)
+                     const struct baseline *b, struct work *w, struct err *why)
 {
     if (find_kept(q->api->store, wish, q->prepared))
         return;
     w->us += NEWEST_US;
     for (int i = 0; i < b->n && w->us <= WORK_INLINE_US; i++)
-        work_add_run(q, w, b->runs[i], WORK_CELL_NS, false, false);
+        work_add_run(q, w, b->runs[i], WORK_CELL_NS, false, false, why);
     if (wish->run)
-        work_add_run(q, w, wish->run, WORK_CELL_NS, false, false);
+        work_add_run(q, w, wish->run, WORK_CELL_NS, false, false, why);
 }
 
-void check_work(const struct request *q, struct work *w)
+void check_work(const struct request *q, struct work *w, struct err *why)
 {
     struct check_wish wish;
     struct baseline b;
     w->kind = WORKER_VERDICTS;
-    if (read_wish(q, &wish, NULL) == 0 && choose_baseline(q->api, wish.baseline, &b, NULL) == 0)
-        add_work(q, &wish, &b, w);
+    if (read_wish(q, &wish, why) == 0 && choose_baseline(q->api, wish.baseline, &b, why) == 0)
+        add_work(q, &wish, &b, w, why);
 }
 
 static struct check_wish usual_wish(const struct baseline *b)
@@ -522,16 +522,16 @@ static struct check_wish usual_wish(const struct baseline *b)
     return wish;
 }
 
-void metrics_work(const struct request *q, struct work *w)
+void metrics_work(const struct request *q, struct work *w, struct err *why)
 {
     CLEANUP_MEM struct baseline *list = NULL;
     int n = 0;
     w->kind = WORKER_VERDICTS;
-    if (store_baseline_list(q->api->store, &list, &n, NULL) < 0)
+    if (store_baseline_list(q->api->store, &list, &n, why) < 0)
         return;
     for (int i = 0; i < n; i++) {
         const struct check_wish wish = usual_wish(&list[i]);
-        add_work(q, &wish, &list[i], w);
+        add_work(q, &wish, &list[i], w, why);
     }
 }
 

@@ -339,7 +339,7 @@ static void count_series(void *ctx, const struct series_info *i)
         *newest = (struct series_info){.id = i->id, .last_ms = i->last_ms};
 }
 
-void history_work(const struct request *q, struct work *w)
+void history_work(const struct request *q, struct work *w, struct err *why)
 {
     struct series_filter f = {.metric = request_query(q, "metric"),
                               .node = request_query(q, "node"),
@@ -350,17 +350,16 @@ void history_work(const struct request *q, struct work *w)
     int64_t series = 0;
     int n = 0;
     if (!f.metric) {
-        if (store_series_total(q->api->store, SERIES_MAX, &series, NULL) == 0 &&
-            series > SERIES_FEW)
+        if (store_series_total(q->api->store, SERIES_MAX, &series, why) == 0 && series > SERIES_FEW)
             w->us = series * SERIES_US + WORK_INLINE_US;
         return;
     }
     if (!f.node)
         f.node = q->api->machine->hostname;
-    if (read_window(q, &win, NULL) < 0 ||
-        store_series_list(q->api->store, &f, count_series, &newest, &more, NULL) < 0 || !newest.id)
+    if (read_window(q, &win, why) < 0 ||
+        store_series_list(q->api->store, &f, count_series, &newest, &more, why) < 0 || !newest.id)
         return;
-    if (store_series_count(q->api->store, newest.id, (int)win.limit, &n, NULL) < 0)
+    if (store_series_count(q->api->store, newest.id, (int)win.limit, &n, why) < 0)
         return;
     w->us = n > POINTS_FEW ? (n < CHANGES_POINTS_MAX ? n : CHANGES_POINTS_MAX) * POINT_US : 0;
     w->us += more ? SERIES_MAX * SERIES_US : 0;

@@ -324,8 +324,9 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     return send_stored(q, r, &in, &batch, err);
 }
 
-void imports_work(const struct request *q, struct work *w)
+void imports_work(const struct request *q, struct work *w, struct err *why)
 {
+    (void)why;
     w->kind = WORKER_IMPORT;
     w->us = q->body_bytes > IMPORT_INLINE ? INT64_MAX : 0;
 }

@@ -276,12 +276,12 @@ int runs_list(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-void runs_work(const struct request *q, struct work *w)
+void runs_work(const struct request *q, struct work *w, struct err *why)
 {
     enum { RUN_US = 20, RANK_BYTES = 600 }; // of its plan
     struct run_filter f = {0};
     int64_t ranks = 0;
-    if (read_filter(q, &f, NULL) < 0 || store_run_list_ranks(q->api->store, &f, &ranks, NULL) < 0)
+    if (read_filter(q, &f, why) < 0 || store_run_list_ranks(q->api->store, &f, &ranks, why) < 0)
         return;
     w->bytes = (size_t)(ranks * RANK_BYTES);
     w->us = f.limit * RUN_US + ranks * RANK_BYTES * WORK_BYTE_NS / 1000;

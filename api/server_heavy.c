@@ -278,15 +278,21 @@ static struct job *same_job(const struct job *as)
     return j;
 }
 
-// Answers that a client has not read yet, counted once each.
+// Answers that a client has not read yet, each counted once, however many of its calls it is sent.
 static size_t unread_bytes(const struct call *c)
 {
     uint64_t client = line_client(c->line);
-    const struct call *o;
+    unsigned count = ++c->server->answers.counts;
+    struct call *o;
     size_t n = 0;
     LIST_FOREACH(o, &c->server->calls, entry)
-    if (o->r.answer && o->line && line_client(o->line) == client)
-        n += o->r.answer->head.bytes / (size_t)o->r.answer->refs;
+    {
+        struct ready_answer *a = o->r.answer;
+        if (!a || a->counted == count || !o->line || line_client(o->line) != client)
+            continue;
+        a->counted = count;
+        n += a->head.bytes;
+    }
     return n;
 }
 
@@ -372,12 +378,12 @@ static enum MHD_Result send_answer(struct call *c, struct ready_answer *a)
 int call_begin_heavy(struct call *c, enum MHD_Result *out)
 {
     struct work w = {0};
-    struct err err = {0};
+    struct err err = {0}, why;
     const char *allow;
-    const struct route *route = route_of(&c->q, &allow, NULL);
-    if (!route || !route->work || c->server->stopping || route_check_query(route, &c->q, NULL) < 0)
+    const struct route *route = route_of(&c->q, &allow, &why);
+    if (!route || !route->work || c->server->stopping || route_check_query(route, &c->q, &why) < 0)
         return 0;
-    route->work(&c->q, &w);
+    route->work(&c->q, &w, &why);
     if (w.us <= WORK_INLINE_US)
         return 0;
     *out = MHD_YES;

@@ -44,7 +44,8 @@ bool call_takes_turn(struct call *c)
     if (!must_wait_ms(c) &&
         ((first && s->round_us < ROUND_US) || (is_trivial(c) && s->round_us < ROUND_TRIVIAL_US)))
         return true;
-    if (call_watch_hangup(c, NULL) < 0 || !turns_add(&s->light, &c->turn, line_client(c->line)))
+    struct err err;
+    if (call_watch_hangup(c, &err) < 0 || !turns_add(&s->light, &c->turn, line_client(c->line)))
         return true; // better now than not at all
     c->waited_turn = true;
     call_suspend(c);

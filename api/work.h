@@ -26,7 +26,9 @@ struct work {
     char tag[200];
 };
 
-typedef void work_fn(const struct request *q, struct work *w); // of a route; *w is zeroed
+// Of a route; *w is zeroed. What cannot be read costs nothing here: its handler says why. `why` is
+// room for that.
+typedef void work_fn(const struct request *q, struct work *w, struct err *why);
 
 work_fn work_of_matrix, work_of_picture, work_of_export, work_of_log, work_of_compare,
     work_of_report;
@@ -34,4 +36,4 @@ work_fn changes_work, history_work, runs_work, check_work, metrics_work,
     imports_work; // beside their handlers
 // Adds what run `id` costs. False: there is no such run, or it is not over.
 bool work_add_run(const struct request *q, struct work *w, int64_t id, int cell_ns, bool log,
-                  bool topology);
+                  bool topology, struct err *why);
