@@ -7,6 +7,7 @@
 
 #include "api/run_bodies.h"
 #include "api/server_parts.h"
+#include "base/clock.h"
 
 // Runs every daemon after each round of the loop; the time until the next deadline of one.
 static int64_t run_all(void *ctx)
@@ -74,6 +75,7 @@ void server_free(struct server *s)
     if (!s)
         return;
     s->stopping = true;
+    s->stopping_ms = clock_mono_ms();
     loop_set_prepare(s->api.loop, NULL, NULL);
     wake_all(s);
     listeners_stop(s);

@@ -11,6 +11,7 @@
 
 enum {
     STREAM_BLOCK = 4096,
+    STOPPING_MS = 1000,
     RETRY_BACKUP_S = 30, // a gigabyte and its way to the client
 };
 
@@ -105,6 +106,12 @@ static enum MHD_Result answer_now(struct call *c)
     return call_send(c);
 }
 
+// A daemon that ends has a second for all that wait for their turn.
+static bool is_late(const struct server *s)
+{
+    return clock_mono_ms() - s->stopping_ms > STOPPING_MS;
+}
+
 static enum MHD_Result refuse_stopping(struct call *c)
 {
     struct err err;
@@ -123,7 +130,7 @@ enum MHD_Result call_answer(struct call *c)
         return MHD_NO;
     if (c->backup)
         return send_backup(c);
-    if (c->server->stopping && (c->job || c->import || c->waited_turn))
+    if (c->server->stopping && (c->job || c->import || (c->waited_turn && is_late(c->server))))
         return refuse_stopping(c);
     if (c->prepared)
         return call_send_heavy(c);

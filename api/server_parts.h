@@ -63,6 +63,7 @@ struct server {
     struct log_budget spared; // for lines that any client may cause
     struct tls_files tls;
     bool stopping;
+    int64_t stopping_ms; // since when
 };
 
 struct call {

@@ -38,7 +38,7 @@ bool call_takes_turn(struct call *c)
 {
     struct server *s = c->server;
     bool first = c->has_turn || !s->light.n;
-    c->has_turn = false;
+    c->has_turn = c->waited_turn = false;
     if (s->stopping)
         return true;
     if (!must_wait_ms(c) &&

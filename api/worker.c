@@ -29,14 +29,15 @@ struct worker {
     void *ctx;
 };
 
-static void end_process(struct worker *w)
+// `wait`: until it is gone, and its locks of the database with it.
+static void end_process(struct worker *w, bool wait)
 {
     if (w->socket < 0)
         return;
     loop_unwatch(steal_ptr(&w->watch));
     // By descriptor: once buried, the number may be another process's.
     syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
-    waitpid(w->pid, NULL, WNOHANG); // else the runner buries it when it is gone
+    waitpid(w->pid, NULL, wait ? 0 : WNOHANG); // else the runner buries it when it is gone
     fd_cleanup(&w->socket);
     fd_cleanup(&w->pidfd);
 }
@@ -52,7 +53,7 @@ static void finish(struct worker *w, const struct worker_answer *a, int fd)
 static void give_up(struct worker *w, const char *why)
 {
     struct worker_answer a = {0};
-    end_process(w);
+    end_process(w, false);
     err_set(&a.err, ERR_UNAVAILABLE, "", "%s", why);
     finish(w, &a, -1);
 }
@@ -62,7 +63,7 @@ static void on_timer(void *ctx, uint32_t events)
     struct worker *w = ctx;
     (void)events;
     if (!w->done) {
-        end_process(w);
+        end_process(w, false);
         return;
     }
     log_event(LOG_LVL_WARN, "worker.deadline", "seconds=%d", WORKER_DEADLINE_MS / 1000);
@@ -84,7 +85,7 @@ static void on_answer(void *ctx, uint32_t events)
     }
     fd_cleanup(&fd);
     if (!w->done) {
-        end_process(w);
+        end_process(w, false);
         return;
     }
     log_event(LOG_LVL_WARN, "worker.died", "pid=%d", (int)w->pid);
@@ -154,7 +155,7 @@ void worker_free(struct worker *w)
 {
     if (!w)
         return;
-    end_process(w);
+    end_process(w, true); // else the store could not close its log
     loop_timer_free(w->timer);
     free(w);
 }
@@ -169,14 +170,14 @@ int worker_start(struct worker *w, const struct buf *question, int fd, worker_do
                  void *ctx, struct err *err)
 {
     if (w->openings != store_openings(w->api->store) || w->readings != w->api->machine->readings)
-        end_process(w);
+        end_process(w, false);
     int sent = 0;
     for (int tries = 0; tries < 2 && sent == 0; tries++) {
         if (w->socket < 0 && start_process(w, err) < 0)
             return -1;
         sent = worker_send(w->socket, question->data, question->len, fd, err);
         if (sent <= 0)
-            end_process(w);
+            end_process(w, false);
     }
     if (sent <= 0)
         return sent < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "", "a worker ends at once");
