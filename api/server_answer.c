@@ -112,7 +112,7 @@ static bool is_late(const struct server *s)
     return clock_mono_ms() - s->stopping_ms > STOPPING_MS;
 }
 
-static enum MHD_Result refuse_stopping(struct call *c)
+enum MHD_Result call_refuse_stopping(struct call *c)
 {
     struct err err;
     call_leave_heavy(c);
@@ -131,7 +131,7 @@ enum MHD_Result call_answer(struct call *c)
     if (c->backup)
         return send_backup(c);
     if (c->server->stopping && (c->job || c->import || (c->waited_turn && is_late(c->server))))
-        return refuse_stopping(c);
+        return call_refuse_stopping(c);
     if (c->prepared)
         return call_send_heavy(c);
     if (c->waiter) {

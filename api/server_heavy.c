@@ -16,6 +16,7 @@
 #include "api/server_parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "core/run_metrics.h"
 #include "core/store_history.h"
 #include "core/store_reader.h"
 
@@ -38,6 +39,7 @@ struct job {
     struct work work;
     struct buf question, key;
     int64_t version; // of the store
+    int64_t run;     // WORKER_METRICS: whose
     int64_t since_ms;
     bool paced, running;
 };
@@ -78,16 +80,30 @@ static void tell(struct job *j, struct ready_answer *a, const struct err *err)
     }
 }
 
-static int take_verdicts(struct job *j, const struct worker_answer *head, int fd, struct err *err)
+static void store_metrics(const struct job *j, const char *data, size_t n, struct err *err)
 {
-    if (!head->bytes)
-        return 0;
-    void *p = mmap(NULL, head->bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (p == MAP_FAILED)
-        return err_sys(err, "a worker's verdicts cannot be mapped");
-    int rc = verdicts_take(&j->server->api, j->version, p, head->bytes, err);
-    munmap(p, head->bytes);
-    return rc;
+    struct run_metrics m = {0};
+    bool good = !err->code && (metrics_image_view(data, n, &m) == 0 ||
+                               err_set(err, ERR_INTERNAL, "", "a worker's metrics make no sense"));
+    runner_metrics_made(j->server->api.runner, j->run, good && !err->code ? &m : NULL, err);
+}
+
+// What is no answer, but structures for us.
+static void take_structures(struct job *j, const struct worker_answer *head, int fd,
+                            struct err *err)
+{
+    void *p = head->bytes && !err->code ? mmap(NULL, head->bytes, PROT_READ, MAP_SHARED, fd, 0)
+                                        : MAP_FAILED;
+    if (p == MAP_FAILED && head->bytes && !err->code)
+        err_sys(err, "what a worker has made cannot be mapped");
+    if (j->work.kind == WORKER_METRICS)
+        store_metrics(j, p, p == MAP_FAILED ? 0 : head->bytes, err);
+    else if (p != MAP_FAILED)
+        verdicts_take(&j->server->api, j->version, p, head->bytes, err);
+    if (p != MAP_FAILED)
+        munmap(p, head->bytes);
+    if (fd >= 0)
+        close(fd);
 }
 
 static void import_done(void *ctx)
@@ -130,9 +146,8 @@ static void settle(struct job *j, const struct worker_answer *head, int fd)
     struct ready_answer *a = NULL;
     if (err.code == ERR_DAMAGED)
         store_reader_saw_damage(s->api.store);
-    if (!err.code && j->work.kind == WORKER_VERDICTS) {
-        take_verdicts(j, head, fd, &err);
-        close(fd);
+    if (j->work.kind == WORKER_METRICS || (!err.code && j->work.kind == WORKER_VERDICTS)) {
+        take_structures(j, head, fd, &err);
     } else if (!err.code && j->work.kind == WORKER_IMPORT) {
         store_import(j, head, fd);
         close(fd);
@@ -160,6 +175,8 @@ static void job_done(void *ctx, const struct worker_answer *head, int fd)
 
 static void refuse(struct job *j, const struct err *err)
 {
+    if (j->work.kind == WORKER_METRICS)
+        runner_metrics_made(j->server->api.runner, j->run, NULL, err);
     tell(j, NULL, err);
     job_free(j);
 }
@@ -248,7 +265,8 @@ static int make_key(struct job *j, size_t text, const char *id, struct err *err)
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
-static struct job *job_new(struct call *c, const struct work *w, struct err *err)
+static struct job *job_new(struct server *s, const struct request *q, const struct work *w,
+                           struct err *err)
 {
     struct job *j = calloc(1, sizeof *j);
     size_t text;
@@ -256,14 +274,14 @@ static struct job *job_new(struct call *c, const struct work *w, struct err *err
         err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
         return NULL;
     }
-    j->server = c->server;
+    j->server = s;
     j->work = *w;
-    j->version = store_version(c->server->api.store);
-    j->paced = c->q.granted < SCOPE_RUN;
+    j->version = store_version(s->api.store);
+    j->paced = q->granted < SCOPE_RUN;
     LIST_INIT(&j->calls);
-    LIST_INSERT_HEAD(&c->server->jobs, j, entry);
-    if (worker_question_write(&c->q, w->kind, j->version, &j->question, &text, err) == 0 &&
-        make_key(j, text, c->q.id, err) == 0)
+    LIST_INSERT_HEAD(&s->jobs, j, entry);
+    if (worker_question_write(q, w->kind, j->version, &j->question, &text, err) == 0 &&
+        make_key(j, text, q->id, err) == 0)
         return j;
     job_free(j);
     return NULL;
@@ -381,13 +399,17 @@ int call_begin_heavy(struct call *c, enum MHD_Result *out)
     struct err err = {0}, why;
     const char *allow;
     const struct route *route = route_of(&c->q, &allow, &why);
-    if (!route || !route->work || c->server->stopping || route_check_query(route, &c->q, &why) < 0)
+    if (!route || !route->work || route_check_query(route, &c->q, &why) < 0)
         return 0;
     route->work(&c->q, &w, &why);
     if (w.us <= WORK_INLINE_US)
         return 0;
     *out = MHD_YES;
-    struct job *j = job_new(c, &w, &err);
+    if (c->server->stopping) {
+        *out = call_refuse_stopping(c);
+        return 1;
+    }
+    struct job *j = job_new(c->server, &c->q, &w, &err);
     struct ready_answer *kept =
         j ? answers_find(&c->server->answers, j->key.data, j->key.len) : NULL;
     if (kept) {
@@ -416,6 +438,32 @@ enum MHD_Result call_send_heavy(struct call *c)
     return call_send(c);
 }
 
+// Metrics of a stored run that has none: a job of our own.
+static bool take_metrics(void *ctx, int64_t id)
+{
+    enum { OURSELVES = -2 }; // no account and no address
+    struct server *s = ctx;
+    char path[40];
+    struct request q = {.api = &s->api, .method = "GET", .path = path, .arg = id};
+    struct work w = {.kind = WORKER_METRICS};
+    struct err err;
+    q.granted = SCOPE_ADMIN;
+    snprintf(path, sizeof path, "/v1/runs/%" PRId64, id);
+    work_of_metrics(&q, &w, &err);
+    w.kind = WORKER_METRICS;
+    w.bytes = 0;
+    struct job *j = w.us > WORK_INLINE_US ? job_new(s, &q, &w, &err) : NULL;
+    if (!j)
+        return false;
+    j->run = id;
+    if (!turns_add(&s->heavy, &j->turn, (uint64_t)OURSELVES)) {
+        job_free(j);
+        return false;
+    }
+    loop_timer_set(s->rest, 0);
+    return true;
+}
+
 int server_heavy_start(struct server *s, struct err *err)
 {
     LIST_INIT(&s->jobs);
@@ -423,11 +471,14 @@ int server_heavy_start(struct server *s, struct err *err)
     turns_init(&s->light);
     s->worker = worker_new(&s->api, err);
     s->rest = s->worker ? loop_timer_new(s->api.loop, rested, s, err) : NULL;
+    if (s->rest)
+        runner_metrics_by(s->api.runner, take_metrics, s);
     return s->rest ? answers_init(&s->answers, s->api.loop, err) : -1;
 }
 
 void server_heavy_stop(struct server *s)
 {
+    runner_metrics_by(s->api.runner, NULL, NULL);
     worker_free(steal_ptr(&s->worker));
     loop_timer_free(steal_ptr(&s->rest));
     while (s->jobs.lh_first) // the one that the worker had

@@ -55,6 +55,7 @@ struct server {
     struct turns light; // calls that wait for their turn in the loop
     bool importing;     // runs are being stored in pieces: the worker waits
     struct share share;
+    int64_t call_us;                   // what one took lately
     int64_t round_us;                  // what handlers took in this round of the loop
     int connections;                   // of a listener
     struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
@@ -110,6 +111,7 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
 // server_answer.c: of a request that is whole; again when its wait is over. Sends the reply, or
 // suspends the call until there is one.
 enum MHD_Result call_answer(struct call *c);
+enum MHD_Result call_refuse_stopping(struct call *c); // the daemon ends, and this would take long
 
 // server_reply.c: what is sent. MHD_NO closes the connection.
 enum MHD_Result call_send(struct call *c); // c->r; 304 if the client has it

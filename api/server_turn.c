@@ -13,7 +13,9 @@ enum {
     ROUND_US = 5000, // a call begun before that may take as long again (WORK_INLINE_US)
     ROUND_TRIVIAL_US = 10000,
     CALL_US = 40, // what the library takes for a request
-    TURNS_A_ROUND = 16,
+    // So many have their turn in a round, whatever they cost: of two clients each has one.
+    TURNS_LEAST = 2,
+    TURNS_MOST = 64,
 };
 
 bool call_is_paced(const struct call *c)
@@ -59,9 +61,11 @@ void call_leaves_turn(struct call *c)
 
 void call_charge(struct call *c, int64_t us)
 {
-    c->server->round_us += us + CALL_US;
+    struct server *s = c->server;
+    s->round_us += us + CALL_US;
+    s->call_us += (us + CALL_US - s->call_us) / 8;
     if (call_is_paced(c))
-        share_charge(&c->server->share, line_client(c->line), us + SHARE_CALL_US, clock_mono_ms());
+        share_charge(&s->share, line_client(c->line), us + SHARE_CALL_US, clock_mono_ms());
 }
 
 void call_charge_bytes(struct call *c, size_t n)
@@ -89,8 +93,10 @@ void server_give_turns(struct server *s)
 {
     struct looking l = {s, clock_mono_ms(), -1};
     struct turn *t;
+    int64_t n = ROUND_US / (s->call_us + 1);
     s->round_us = 0;
-    for (int i = 0; i < TURNS_A_ROUND && (t = turns_next(&s->light, may_go, &l)); i++) {
+    n = n < TURNS_LEAST ? TURNS_LEAST : n > TURNS_MOST ? TURNS_MOST : n;
+    for (int64_t i = 0; i < n && (t = turns_next(&s->light, may_go, &l)); i++) {
         struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, turn));
         c->has_turn = true;
         call_resume(c);

@@ -104,3 +104,8 @@ void work_of_report(const struct request *q, struct work *w, struct err *why)
     if (with)
         add_with_topology(q, w, with, why);
 }
+
+void work_of_metrics(const struct request *q, struct work *w, struct err *why)
+{
+    add_with_topology(q, w, q->arg, why);
+}

@@ -31,7 +31,7 @@ struct work {
 typedef void work_fn(const struct request *q, struct work *w, struct err *why);
 
 work_fn work_of_matrix, work_of_picture, work_of_export, work_of_log, work_of_compare,
-    work_of_report;
+    work_of_report, work_of_metrics;
 work_fn changes_work, history_work, runs_work, check_work, metrics_work,
     imports_work; // beside their handlers
 // Adds what run `id` costs. False: there is no such run, or it is not over.

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "core/child.h"
 #include "core/machine_image.h"
+#include "core/run_metrics.h"
 #include "core/store_reader.h"
 
 // Neither the loop nor the ranks of a run wait for this, and when memory runs out it is the first
@@ -64,6 +65,22 @@ static int answer_verdicts(struct request *q, struct worker_answer *a, struct er
     return worker_file(out.data, out.len, err);
 }
 
+static int answer_metrics(struct request *q, struct worker_answer *a, struct err *err)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const char *allow;
+    if (!route_of(q, &allow, err))
+        return -1;
+    struct metrics_made *made = metrics_of(q->api->store, q->api->machine, q->arg, err);
+    if (!made)
+        return -1;
+    metrics_image_add(made, &out);
+    metrics_made_free(made);
+    a->bytes = out.len;
+    return buf_ok(&out) ? worker_file(out.data, out.len, err)
+                        : err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
+}
+
 static int answer_import(struct request *q, int body, struct worker_answer *a, struct err *err)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
@@ -90,6 +107,7 @@ static int answer(const struct api_services *api, const char *packet, size_t n, 
         return -1;
     int fd = head.kind == WORKER_REQUEST    ? answer_request(&q, a, err)
              : head.kind == WORKER_VERDICTS ? answer_verdicts(&q, a, err)
+             : head.kind == WORKER_METRICS  ? answer_metrics(&q, a, err)
                                             : answer_import(&q, body, a, err);
     store_reader_end(api->store);
     return fd;

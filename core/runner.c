@@ -342,6 +342,21 @@ void runner_fill_metrics(struct runner *r)
         filler_go(&r->filler);
 }
 
+void runner_metrics_by(struct runner *r, filler_fn *fn, void *ctx)
+{
+    r->filler.elsewhere = fn;
+    r->filler.ctx = ctx;
+    r->filler.taken = 0;
+}
+
+void runner_metrics_made(struct runner *r, int64_t id, const struct run_metrics *m,
+                         const struct err *why)
+{
+    filler_made(&r->filler, id, m, why);
+    if (r->job)
+        filler_pause(&r->filler);
+}
+
 // --- life of the runner
 
 // Orphans of a killed supervisor come to us (the daemon is a subreaper) and are only buried here.

@@ -6,6 +6,7 @@
 #include "core/admission.h"
 #include "core/loop.h"
 #include "core/machine.h"
+#include "core/runner_fill.h"
 #include "core/store.h"
 #include "model/plan.h"
 
@@ -70,6 +71,10 @@ int64_t runner_event_id(const struct runner *r,
 // Runs that are stored without today's metrics (imports, an upgraded database) get them a few at a
 // time, while nothing runs and nothing waits. To be called when there may be such runs.
 void runner_fill_metrics(struct runner *r);
+// Has those of large runs made elsewhere (core/runner_fill.h); NULL: no longer.
+void runner_metrics_by(struct runner *r, filler_fn *fn, void *ctx);
+void runner_metrics_made(struct runner *r, int64_t id, const struct run_metrics *m,
+                         const struct err *why);
 int64_t runner_finished(const struct runner *r, enum run_state state); // since the daemon's start
 bool runner_busy(const struct runner *r);
 // Something of ours took time or the disk: noted in the conditions of the run that is going on.

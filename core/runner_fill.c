@@ -14,12 +14,16 @@ enum {
     RETRY_MS = 30000,
 };
 
-// 1: one was filled, 0: none is left, -1: not now. A run that cannot be read must not stop those
-// behind it: it counts as one without metrics.
+// 1: one was filled, or is elsewhere, 0: none is left, -1: not now. A run that cannot be read must
+// not stop those behind it: it counts as one without metrics.
 static int fill_one(struct filler *f, struct err *err)
 {
     int64_t id;
     int found = store_run_without_metrics(f->store, METRICS_VERSION, &id, err);
+    if (found > 0 && f->elsewhere && f->elsewhere(f->ctx, id)) {
+        f->taken = id;
+        return 1;
+    }
     if (found <= 0 || metrics_fill(f->store, f->machine, id, err) == 0)
         return found;
     if (err->code == ERR_NO_MEMORY)
@@ -35,7 +39,7 @@ static void fill_some(void *ctx, uint32_t events)
     int64_t end = clock_mono_ms() + STEP_MS;
     int more = 1;
     (void)events;
-    while (more > 0 && clock_mono_ms() < end) {
+    while (more > 0 && !f->taken && clock_mono_ms() < end) {
         more = fill_one(f, &err);
         f->filled += more > 0;
     }
@@ -46,7 +50,7 @@ static void fill_some(void *ctx, uint32_t events)
     }
     if (more < 0)
         log_error("run.metrics", &err);
-    if (more)
+    if (more && !f->taken)
         loop_timer_set(f->timer, more > 0 ? STEP_MS : RETRY_MS);
 }
 
@@ -72,4 +76,25 @@ void filler_go(struct filler *f)
 void filler_pause(struct filler *f)
 {
     loop_timer_set(f->timer, -1);
+}
+
+// What fails twice is not asked for again.
+static int note_failure(struct filler *f, int64_t id, struct err *err)
+{
+    bool again = f->failed != id;
+    f->failed = id;
+    return again ? -1 : store_run_no_metrics(f->store, METRICS_VERSION, id, err);
+}
+
+void filler_made(struct filler *f, int64_t id, const struct run_metrics *m, const struct err *why)
+{
+    struct err err = {0};
+    f->taken = 0;
+    if (!m)
+        log_error("run.metrics", why);
+    int rc = m ? store_run_metrics(f->store, id, m, &err) : note_failure(f, id, &err);
+    if (rc < 0 && err.code)
+        log_error("run.metrics", &err);
+    if (f->due)
+        loop_timer_set(f->timer, rc < 0 ? RETRY_MS : 0);
 }

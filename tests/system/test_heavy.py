@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import socket
+import sqlite3
 
 import pytest
 
@@ -28,8 +29,14 @@ def home(numaprobed, tmp_path_factory):
     for seed in (1, 2):
         large.store(daemon, node=node, ranks=RANKS, sizes=SIZES, seed=seed)
     assert daemon.request("PUT", "/v1/baselines/default", {"runs": [1]}).status == 200
+    until(lambda: not without_metrics(daemon.home))  # they are the worker's too
     assert daemon.stop() == 0
     return daemon.home
+
+
+def without_metrics(home):
+    with contextlib.closing(sqlite3.connect(f"file:{home}/state/numaprobe.db?mode=ro", uri=True)) as db:
+        return db.execute("SELECT count(*) FROM run WHERE metrics_version = 0").fetchone()[0]
 
 
 @pytest.fixture
@@ -221,6 +228,21 @@ def test_stopping_in_the_middle(reader):
     all_served(reader)
     assert reader.stop() == 0
     assert read_answer(waiting)[0] in (503, None)
+
+
+def test_stopping_with_a_crowd(reader):
+    """What a crowd asks while the daemon ends is refused, and none of it is done in the loop."""
+    assert reader.get(COMPARE).status == 200
+    crowd = [ask(reader, "/healthz") for _ in range(100)]
+    for s in crowd:
+        assert read_answer(s)[0] == 200
+    os.kill(reader.process.pid, signal.SIGSTOP)
+    for i, s in enumerate(crowd):
+        s.sendall(f"GET {different(i)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    reader.process.send_signal(signal.SIGTERM)
+    os.kill(reader.process.pid, signal.SIGCONT)
+    assert reader.process.wait(20) == 0
+    assert {read_answer(s)[0] for s in crowd} <= {429, 503, None}
 
 
 def test_a_worker_has_little(reader):
