@@ -38,9 +38,11 @@ int store_run_size(struct store *s, int64_t id, struct run_size *out, struct err
     return 1;
 }
 
-int store_series_total(struct store *s, int most, int64_t *n, struct err *err)
+int store_total(struct store *s, enum store_total what, int most, int64_t *n, struct err *err)
 {
+    static const char *const tables[] = {[STORE_SERIES] = "series", [STORE_POINTS] = "metric"};
     char text[96];
-    snprintf(text, sizeof text, "SELECT count(*) FROM (SELECT 1 FROM series LIMIT %d)", most);
+    snprintf(text, sizeof text, "SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)", tables[what],
+             most);
     return sq_number(s->db, text, n, err);
 }

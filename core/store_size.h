@@ -16,5 +16,6 @@ int store_run_size(struct store *s, int64_t id, struct run_size *out,
 // Ranks of all runs that store_run_list would give together.
 int store_run_list_ranks(struct store *s, const struct run_filter *f, int64_t *ranks,
                          struct err *err);
-// How many series there are, counting no further than `most`.
-int store_series_total(struct store *s, int most, int64_t *n, struct err *err);
+// How many series, or points of all series, there are, counting no further than `most`.
+enum store_total { STORE_SERIES, STORE_POINTS };
+int store_total(struct store *s, enum store_total what, int most, int64_t *n, struct err *err);
