@@ -509,7 +509,8 @@ static int begin(struct import *i, struct err *err)
     }
     i->stage = (struct store_stage){
         .list = b->imports, .n = b->n, .ids = b->ids, .again = b->again, .results = b->results};
-    if (store_stage_begin(i->api->store, &i->stage, err) < 0)
+    if (store_has_room(i->api->store, err) < 0 ||
+        store_stage_begin(i->api->store, &i->stage, err) < 0)
         return -1;
     loop_timer_set(i->next, 0);
     return 0;
@@ -546,6 +547,7 @@ int import_answer(struct import *i, struct request *q, struct reply *r, struct e
         *err = i->err;
         return -1;
     }
+    q->dry_run = i->dry_run;
     return i->dry_run ? send_dry_run(q, r, &i->in, &i->batch, err)
                       : send_stored(q, r, &i->in, &i->batch, err);
 }
