@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, ROOT, build_dir
+from conftest import FAKE_BENCH, ROOT, build_dir, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 PROMTOOL = shutil.which("promtool") or shutil.which(ROOT / "build/promtool/usr/bin/promtool")
@@ -165,12 +165,19 @@ def import_nights(daemon, node, days):
         assert made.status == 201, made.body
 
 
+def start(daemon):
+    """A run that has begun: from then on no metrics are computed."""
+    run = daemon.post("/v1/runs", {"benchmark": "latency", **SPEC}).json["id"]
+    until(lambda: daemon.get(f"/v1/runs/{run}").json["state"] == "running")
+    return run
+
+
 def test_nothing_is_concluded_while_runs_are_missing(own, bench):
     """Metrics of imports are computed while nothing runs: until then a history is not whole, and says so."""
     metric, node = "latency.dram.median_ns", "metric=latency.dram.median_ns&node=elsewhere"
     succeed(own)
     bench.behave("hang")
-    going = own.post("/v1/runs", {"benchmark": "latency", **SPEC}).json["id"]
+    going = start(own)
     import_nights(own, "elsewhere", range(1, 4))
     none = own.get("/v1/history?" + node)
     assert none.status == 409 and none.json["member"] == "pending" and "3 runs" in none.json["detail"]
@@ -185,7 +192,7 @@ def test_nothing_is_concluded_while_runs_are_missing(own, bench):
     own.wait_for_line("event=metrics.filled")
     whole = history(own, node)
     assert whole["pending"] == 0 and len(whole["points"]) == 3 and whole["change_points"] == []
-    going = own.post("/v1/runs", {"benchmark": "latency", **SPEC}).json["id"]
+    going = start(own)
     import_nights(own, "elsewhere", range(4, 6))
     part = history(own, node)
     assert part["pending"] == 2 and len(part["points"]) == 3
