@@ -403,7 +403,7 @@ def test_published_tables(make_daemon, mode):
     assert matrix["cols"]["values"] == [1 << k for k in range(20, 35)]
     report = daemon.get("/v1/runs/1/report").json["report"]
     assert report
-    assert "run         1: succeeded" in numaprobe(daemon, "show").stdout
+    assert "run         1: succeeded" in numaprobe(daemon, "show", "1").stdout
 
 
 @pytest.mark.parametrize("name,ranks", [("example1_lumig_7ranks_1_domain", 7), ("example2_lumig_14ranks_2_domains", 14)])
