@@ -364,6 +364,8 @@ static int open_twice(struct store *s, struct err *err)
 
 int store_reopen(struct store *s, struct err *err)
 {
+    if (store_files_ours(s, err) < 0)
+        return -1;
     store_db_close(s, false);
     if (open_twice(s, err) < 0) {
         store_db_close(s, false);
@@ -447,7 +449,7 @@ int store_end(struct store *s, int result, struct err *err)
 {
     bool done = result == 0 && sq_exec(s->db, "COMMIT", err) == 0;
     if (done)
-        store_files_note(s);
+        store_files_grown(s);
     if (done && s->new_id)
         s->last_id = s->new_id;
     if (done && s->new_seq)

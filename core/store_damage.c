@@ -274,6 +274,16 @@ static int write_again(struct store *s, struct err *err)
     return rc;
 }
 
+// What has the names of our files may be another daemon's database by now.
+int store_files_ours(struct store *s, struct err *err)
+{
+    if (store_lock_take(s, err) < 0)
+        return -1;
+    return s->db && store_files_look(s) == FILES_MOVED
+               ? err_set(err, ERR_STORAGE, "", "the database's files were deleted or replaced")
+               : 0;
+}
+
 int store_set_aside(struct store *s, const char *why, struct err *err)
 {
     if (!s->moved && s->db && store_files_look(s) == FILES_MOVED) {
@@ -281,6 +291,8 @@ int store_set_aside(struct store *s, const char *why, struct err *err)
             return 1;
         if (s->db && err->code != ERR_DAMAGED)
             return -1; // as long as they are open, nothing is lost
+    } else if (!s->moved && store_files_ours(s, err) < 0) {
+        return -1; // the next try finds them moved
     }
     if (!s->moved && put_aside(s, why, err) < 0)
         return -1;

@@ -132,12 +132,16 @@ int store_dirs_make(const char *dir, struct err *err);
 // The locks of the state directory, by the names that it and its file `lock` have now; those that
 // are held already stay as they are. ERR_CONFLICT: another daemon works with it.
 int store_lock_take(struct store *s, struct err *err);
+// 0: the directory is locked by us and the files at the path are those that are open. Asked before
+// anything at the path is opened or renamed: the directory may be another daemon's.
+int store_files_ours(struct store *s, struct err *err);
 void store_lock_drop(struct store *s);
 // What is at the database's name gets that of a damaged one.
 int store_damage_move(struct store *s, struct err *err);
 
 enum store_files { FILES_SAME, FILES_MOVED, FILES_CUT, FILES_UNKNOWN };
-void store_files_note(struct store *s); // after each commit
+void store_files_note(struct store *s);  // which files are ours: those just opened
+void store_files_grown(struct store *s); // after each commit
 enum store_files store_files_look(const struct store *s);
 int store_files_check(struct store *s, struct err *err); // ERR_DAMAGED unless they are the same
 // After FILES_MOVED: what is still open is written anew and opened. -1 with s->db NULL: the copy is

@@ -45,6 +45,17 @@ void store_files_note(struct store *s)
     s->log = look(s->path, "-wal");
 }
 
+// Only of our own files: what another daemon has put at the path meanwhile must not count as ours,
+// nor an empty path as not noted yet.
+void store_files_grown(struct store *s)
+{
+    struct store_file file = look(s->path, ""), log = look(s->path, "-wal");
+    if (!same(&file, &s->file) || (s->log.ino && !same(&log, &s->log)))
+        return;
+    s->file = file;
+    s->log = log;
+}
+
 enum store_files store_files_look(const struct store *s)
 {
     bool unknown = false;
@@ -72,7 +83,7 @@ int store_files_check(struct store *s, struct err *err)
     if (found == FILES_CUT && look(s->path, "").bytes >= LEAST_BYTES &&
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==
             SQLITE_OK) {
-        store_files_note(s);
+        store_files_grown(s);
         found = FILES_SAME;
     }
     return found == FILES_SAME ? 0 : sq_damaged(err, s->db, texts[found]);

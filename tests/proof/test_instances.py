@@ -116,14 +116,19 @@ def test_lock_file_gone(numaprobed, home, change):
     assert end(third) == 0
 
 
-def test_directory_gone(numaprobed, home):
+@pytest.mark.parametrize("written", [False, True])
+def test_directory_gone(numaprobed, home, written):
     """The directory itself is renamed, and a second daemon begins one of that name: the first one, which comes to write
-    its files anew, leaves those of the second alone."""
+    its files anew, leaves those of the second alone. It is stopped meanwhile: else it may be there before the second."""
     first = spawn(numaprobed, home)
     assert "event=ready" in ready_or_over(first)
+    if written:
+        assert ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})[0] == 202
+    os.kill(first.pid, signal.SIGSTOP)
     (home / "state").rename(home / "elsewhere")
     second = spawn(numaprobed, home, f"--socket={home}/second.sock", f"--run-dir={home}/run2")
     assert "event=ready" in ready_or_over(second)
+    os.kill(first.pid, signal.SIGCONT)
     for _ in range(3):
         assert ask(home, "POST", "/v1/runs", {"benchmark": "latency", "size": "1"})[0] in (503, 507)
     assert first.poll() is None and ask(home, "GET", "/healthz")[0] == 200
