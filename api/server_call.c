@@ -68,11 +68,12 @@ static int check_call(struct call *c, struct err *err)
     find_limits(q);
     if (check_certificate(c, err) < 0)
         return -1;
-    if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0 ||
-        check_body_headers(q, err) < 0)
+    if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0)
         return -1;
     // A body that no route reads is not waited for: anybody could send one, a byte at a time.
-    return announces_body(q) && !route_of(q, &c->r.allow, err) ? -1 : 0;
+    if (announces_body(q) && !route_of(q, &c->r.allow, err))
+        return -1;
+    return check_body_headers(q, err);
 }
 
 // The library takes lines of chunks that end in LF alone, and extensions of chunks. Whoever reads
