@@ -11,6 +11,8 @@ import select
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -70,9 +72,9 @@ def stop_worker(daemon):
     return pid
 
 
-def ask(daemon, path, address="127.0.0.1"):
+def ask(daemon, path):
     """Asks and does not wait."""
-    s = socket.create_connection(("127.0.0.1", daemon.port), 30, source_address=(address, 0))
+    s = socket.create_connection(("127.0.0.1", daemon.port), 30)
     s.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     return s
 
@@ -93,15 +95,15 @@ def all_served(daemon):
                 assert daemon.request("GET", path, unix=unix).status == 200, path
 
 
-def fill(daemon, address="127.0.0.1"):
+def fill(daemon):
     """One that the worker has, and as many that wait as a client may have."""
-    sockets = [ask(daemon, different(i), address) for i in range(5)]
-    until(lambda: ask_is_refused(daemon, address))
+    sockets = [ask(daemon, different(i)) for i in range(5)]
+    until(lambda: ask_is_refused(daemon))
     return sockets
 
 
-def ask_is_refused(daemon, address="127.0.0.1"):
-    with ask(daemon, different(900), address) as s:
+def ask_is_refused(daemon):
+    with ask(daemon, different(900)) as s:
         return bool(answered([s], 0.3)) and read_answer(s)[0] == 429
 
 
@@ -123,16 +125,24 @@ def test_a_crowd_on_the_heaviest(reader):
 
 
 def test_clients_take_turns(reader):
-    """One that has filled its line keeps no other client out, and does not come first."""
+    """One that has filled its line keeps no other account out, and does not come first."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to be another account")
     pid = stop_worker(reader)
     crowd = fill(reader)
-    other = ask(reader, different(500), "127.0.0.2")
-    assert not answered([other])
+    script = ("import http.client,sys\n"
+              "c=http.client.HTTPConnection('127.0.0.1', int(sys.argv[1])); c.request('GET', sys.argv[2]); print('asked', flush=True)\n"
+              "print(c.getresponse().status, flush=True); sys.stdin.read()\n")
+    other = subprocess.Popen([sys.executable, "-c", script, str(reader.port), different(500)], user="nobody", group="nogroup",
+                             extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "asked\n"
+    all_served(reader)
     os.kill(pid, signal.SIGCONT)
-    assert read_answer(other)[0] == 200
+    assert other.stdout.readline() == "200\n"
     assert len(answered(crowd)) < len(crowd), "those before it in the line of the first client are not all done"
     for s in crowd:
         assert read_answer(s)[0] == 200
+    other.communicate()
 
 
 def test_who_hangs_up_makes_room(reader):
