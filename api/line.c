@@ -272,8 +272,7 @@ static struct line *join(struct line *l)
     bool before = is_crowded(all);
     LIST_INSERT_HEAD(&all->list, l, entry);
     l->party->n++;
-    if (++all->n > all->most)
-        all->most = all->n;
+    all->n++;
     start_heading(l, LINE_HEAD_MS);
     if (!before && is_crowded(all))
         hurry(all);

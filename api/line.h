@@ -55,7 +55,6 @@ struct lines { // of one listener
     int places; // connections that may be there at once
     int diag;   // peer_diag_open(); -1: none
     int n;      // lines that are not cut
-    int most;   // since the owner set it back
     int waiting;
 };
 

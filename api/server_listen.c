@@ -57,12 +57,14 @@ static enum scope scope_of(const struct listener *l, int fd)
     return a->insecure_anonymous && a->anonymous >= SCOPE_READ ? SCOPE_READ : SCOPE_NONE;
 }
 
-// When a crowd has gone, what it was served from goes back too: the library would keep it.
-static void give_back(struct lines *all)
+// When a crowd has gone, what it was served from goes back too: the library would keep it. A line
+// that is cut does not count as gone: until the library lets go of the connection, it lies between
+// what is free.
+static void give_back(struct listener *l)
 {
-    if (all->most < CROWD || all->n > all->most / 4)
+    if (l->most < CROWD || l->n > l->most / 4)
         return;
-    all->most = all->n;
+    l->most = l->n;
     malloc_trim(0);
 }
 
@@ -117,7 +119,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 {
     struct listener *l = ctx;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        l->n++;
+        if (++l->n > l->most)
+            l->most = l->n;
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         struct line *line = line_new(&l->lines, info->connect_fd, *l->socket.host == '\0');
@@ -128,8 +131,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     }
     line_free(*socket_context);
     *socket_context = NULL;
-    give_back(&l->lines);
     l->n--;
+    give_back(l);
     take_in(l);
 }
 

@@ -29,6 +29,7 @@ struct listener {
     struct MHD_Daemon *mhd;
     struct listen_socket socket; // owned
     int n;                       // connections, also those that are cut and not yet gone
+    int most;                    // of n, since memory was given back
     struct lines lines;          // all connections
     struct loop_watch *watch;    // of mhd
     struct loop_watch *incoming; // of the socket; NULL while none is taken in
