@@ -90,6 +90,7 @@ static void leave(struct line *l)
     struct line_party *p = l->party;
     stop_heading(l);
     line_wait_end(l);
+    line_queue_end(l);
     l->party = NULL;
     l->all->n--;
     if (--p->n == 0) {
@@ -273,6 +274,7 @@ static struct line *join(struct line *l)
     LIST_INSERT_HEAD(&all->list, l, entry);
     l->party->n++;
     all->n++;
+    all->moved_ms = clock_mono_ms();
     start_heading(l, LINE_HEAD_MS);
     if (!before && is_crowded(all))
         hurry(all);
@@ -299,6 +301,7 @@ void line_free(struct line *l)
         return;
     if (!l->cut)
         leave(l);
+    l->all->moved_ms = clock_mono_ms();
     LIST_REMOVE(l, entry);
     free(l);
 }
@@ -325,6 +328,33 @@ void line_wait_end(struct line *l)
     l->waits = false;
     l->party->waiting--;
     l->all->waiting--;
+}
+
+// ---- turns
+
+void line_queue(struct line *l)
+{
+    if (l->cut || l->queued || !peer_is_ours(&l->peer))
+        return;
+    l->queued = true;
+    l->all->queued++;
+}
+
+void line_queue_end(struct line *l)
+{
+    if (!l || !l->queued)
+        return;
+    l->queued = false;
+    l->all->queued--;
+}
+
+int lines_room(const struct lines *all, int most)
+{
+    int left = all->places > all->n ? all->places - all->n : 0;
+    if (left >= most || all->queued <= all->places / 2 ||
+        clock_mono_ms() - all->moved_ms >= LINE_STUCK_MS)
+        return most;
+    return left;
 }
 
 uint64_t line_client(const struct line *l)

@@ -25,6 +25,7 @@ enum {
     LINE_HEAD_MS = 10000, // from the first byte that could come; also of a TLS handshake
     LINE_KEPT_MS = 30000, // of a kept connection: until the next request's headers are whole
     LINE_CROWD_MS = 1000, // instead of both, while more than three quarters of the places are used
+    LINE_STUCK_MS = 1000, // so long no line came or went: no place gets free by itself
     LINE_PROMPT_MS = 100, // a good client's headers are there by then
     LINE_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s
     LINE_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
@@ -39,6 +40,7 @@ struct line {
     struct line_party *party; // NULL once it is cut
     int fd;                   // borrowed
     bool cut, waits;
+    bool queued;      // of all->queued
     bool heading;     // the headers of its next request are not whole yet
     int64_t since_ms; // it waits for them, or they are whole
     struct peer peer;
@@ -56,6 +58,8 @@ struct lines { // of one listener
     int diag;   // peer_diag_open(); -1: none
     int n;      // lines that are not cut
     int waiting;
+    int queued;       // of root or the daemon's account, waiting for their turn in our loop
+    int64_t moved_ms; // when one came or went last
 };
 
 // `socket` listens; it is not kept.
@@ -80,5 +84,10 @@ int64_t line_time(int64_t least, uint64_t bytes);
 // neither root nor the daemon's account. False: none is left.
 bool line_wait(struct line *l);
 void line_wait_end(struct line *l); // if it took one
-// One number per client, for fair shares.
-uint64_t line_client(const struct line *l);
+// It waits for its turn in our loop, and not for long.
+void line_queue(struct line *l);
+void line_queue_end(struct line *l); // NULL is fine
+// How many of `most` may be taken in now. Where the places are taken by root or the daemon's
+// account and half of them wait for us, a new line would only cost one of theirs: it waits in the
+// backlog until a place is free, unless none gets free.
+int lines_room(const struct lines *all, int most);

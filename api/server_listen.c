@@ -42,9 +42,11 @@ static int connections_most(const struct server *s)
     return s->connections + 2 * ACCEPT_BATCH;
 }
 
-static bool has_place(const struct listener *l)
+// How many may be taken in now.
+static int room(const struct listener *l)
 {
-    return l->n < l->server->connections + ACCEPT_BATCH;
+    const int left = l->server->connections + ACCEPT_BATCH - l->n;
+    return lines_room(&l->lines, left < ACCEPT_BATCH ? left : ACCEPT_BATCH);
 }
 
 static enum scope scope_of(const struct listener *l, int fd)
@@ -78,7 +80,7 @@ static void on_incoming(void *ctx, uint32_t events)
 {
     struct listener *l = ctx;
     (void)events;
-    for (int i = 0; i < ACCEPT_BATCH && has_place(l); i++) {
+    for (int left = room(l); left > 0; left--) {
         struct sockaddr_storage from;
         socklen_t n = sizeof from;
         int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -95,15 +97,19 @@ static void on_incoming(void *ctx, uint32_t events)
         loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
         return;
     }
-    if (!has_place(l))
-        hold_back(l); // until one ends
+    if (room(l) > 0)
+        return;
+    hold_back(l); // until one ends, or others do not wait for us any more
+    loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
 }
 
 static void take_in(struct listener *l)
 {
-    if (l->incoming || !has_place(l) || l->server->stopping)
+    if (l->incoming || l->server->stopping)
         return;
-    l->incoming = loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
+    if (room(l) > 0)
+        l->incoming =
+            loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
     if (!l->incoming)
         loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
 }

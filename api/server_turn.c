@@ -41,6 +41,7 @@ bool call_takes_turn(struct call *c)
     struct server *s = c->server;
     bool first = c->has_turn || !s->light.n;
     c->has_turn = c->waited_turn = false;
+    line_queue_end(c->line);
     if (s->stopping)
         return true;
     if (!must_wait_ms(c) &&
@@ -50,6 +51,8 @@ bool call_takes_turn(struct call *c)
     if (call_watch_hangup(c, &err) < 0 || !turns_add(&s->light, &c->turn, line_client(c->line)))
         return true; // better now than not at all
     c->waited_turn = true;
+    if (!call_is_paced(c))
+        line_queue(c->line);
     call_suspend(c);
     return false;
 }
@@ -57,6 +60,7 @@ bool call_takes_turn(struct call *c)
 void call_leaves_turn(struct call *c)
 {
     turns_remove(&c->server->light, &c->turn);
+    line_queue_end(c->line);
 }
 
 void call_charge(struct call *c, int64_t us)

@@ -219,6 +219,37 @@ static void crowd(struct loop *loop)
     end();
 }
 
+static void turns(struct loop *loop)
+{
+    begin(loop);
+    for (int i = 0; i < PLACES; i++)
+        line_head_whole(come(OURS));
+    CHECK(lines_room(&all, 8) == 8,
+          "a full listener takes in more: one of the largest client goes");
+    for (int i = 0; i <= PLACES / 2; i++)
+        line_queue(made[i]);
+    line_queue(made[0]);
+    CHECK(all.queued == PLACES / 2 + 1, "those that wait for their turn are counted once");
+    CHECK(lines_room(&all, 8) == 0, "not while ours wait for us");
+    line_free(made[--n_made]);
+    CHECK(lines_room(&all, 8) == 1, "but for each that ends one");
+    come(OURS);
+    all.moved_ms -= LINE_STUCK_MS;
+    CHECK(lines_room(&all, 8) == 8, "kept connections that never end are in nobody's way");
+    all.moved_ms += LINE_STUCK_MS;
+    line_queue_end(made[0]);
+    line_queue_end(made[0]);
+    CHECK(all.queued == PLACES / 2 && lines_room(&all, 8) == 8, "nor when fewer wait");
+    line_cut(made[1]);
+    CHECK(all.queued == PLACES / 2 - 1, "a line that is cut waits no more");
+    end();
+    begin(loop);
+    for (int i = 0; i < PLACES; i++)
+        line_queue(come(10 + i % 16));
+    CHECK(all.queued == 0 && lines_room(&all, 8) == 8, "turns of others keep nobody out");
+    end();
+}
+
 int main(void)
 {
     struct err err;
@@ -230,6 +261,7 @@ int main(void)
     many_accounts(loop);
     waits(loop);
     crowd(loop);
+    turns(loop);
     loop_free(loop);
     return tap_done();
 }
