@@ -39,6 +39,8 @@ static enum MHD_Result cannot_wait(struct call *c, const struct err *err)
 static enum MHD_Result send_stream(struct call *c)
 {
     struct err err;
+    if (c->server->stopping)
+        return call_refuse_stopping(c);
     if (call_begin_wait(c, &err) < 0)
         return cannot_wait(c, &err);
     c->stream = stream_new(&c->server->api, c->r.run_id, c->r.after, call_resume, c, &err);

@@ -61,7 +61,7 @@ int call_watch_hangup(struct call *c, struct err *err)
 
 int call_begin_wait(struct call *c, struct err *err)
 {
-    if (c->server->stopping || !line_wait(c->line))
+    if (!line_wait(c->line))
         return err_set(err, ERR_UNAVAILABLE, "",
                        "no place to wait is left for this client: %d of this listener's %d are in "
                        "use. Ask without wait, again and again",

@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import os
 import pathlib
-import re
 import resource
 import select
 import socket
@@ -31,6 +30,7 @@ sys.path.insert(0, str(SYSTEM))
 spec.loader.exec_module(limits)
 sys.path.remove(str(SYSTEM))
 numaprobed, make_daemon, until = system.numaprobed, system.make_daemon, system.until
+open_files, private_kib = limits.descriptors, limits.private_kib
 
 SECONDS = int(os.environ.get("NUMAPROBE_FLOOD_S", "10"))
 POSTS = int(os.environ.get("NUMAPROBE_FLOOD_POSTS", "1000"))
@@ -65,15 +65,6 @@ def drained(daemon):
             pass  # closed by who stops the daemon
     threading.Thread(target=read, daemon=True).start()
     return daemon
-
-
-def open_files(daemon):
-    return len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
-
-
-def private_kib(daemon):
-    text = pathlib.Path(f"/proc/{daemon.process.pid}/smaps_rollup").read_text(encoding="ascii")
-    return int(re.search(r"^Private_Dirty:\s+(\d+)", text, re.M).group(1))
 
 
 # ---- connections
