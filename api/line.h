@@ -91,3 +91,5 @@ void line_queue_end(struct line *l); // NULL is fine
 // account and half of them wait for us, a new line would only cost one of theirs: it waits in the
 // backlog until a place is free, unless none gets free.
 int lines_room(const struct lines *all, int most);
+// One number per client, for fair shares.
+uint64_t line_client(const struct line *l);
