@@ -333,24 +333,36 @@ def test_backup(make_faulty, tmp_path, program):
     assert daemon.stop() == 0
 
 
+def import_run(daemon, run, cpus, node):
+    sizes = range(1, 49)
+    table = "size (MB)," + ",".join(map(str, range(cpus))) + "\n" + "".join(
+        f"{s}," + ",".join(f"{100 * run + s}.{c:03}" for c in range(cpus)) + "\n" for s in sizes)
+    answer = daemon.request("POST", f"/v1/imports?node={node}", table, {"Content-Type": "text/csv"})
+    assert answer.status == 201, answer.body
+    return answer.json["id"]
+
+
 def fill_by_import(daemon):
-    """Runs of more pages than the daemon keeps in memory; {path of a matrix: what it answers}."""
-    sizes, cpus = range(1, 49), range(256)
-    for run in range(14):
-        table = "size (MB)," + ",".join(map(str, cpus)) + "\n" + "".join(
-            f"{s}," + ",".join(f"{100 * run + s}.{c:03}" for c in cpus) + "\n" for s in sizes)
-        answer = daemon.request("POST", "/v1/imports?node=elsewhere", table, {"Content-Type": "text/csv"})
-        assert answer.status == 201, answer.body
-    paths = [f"/v1/runs/{run['id']}/matrix" for run in daemon.get("/v1/runs?limit=50").json["runs"]]
+    """Runs that the daemon itself answers about, without its worker; {path of a matrix: what it answers}."""
+    paths = [f"/v1/runs/{import_run(daemon, run, 4, 'elsewhere')}/matrix" for run in range(6)]
     return {path: daemon.get(path).body for path in paths}
+
+
+def forget_pages(daemon):
+    """More pages than the daemon keeps in memory."""
+    forget_pages.node = getattr(forget_pages, "node", 0) + 1
+    for run in range(14):
+        import_run(daemon, run, 256, f"ballast{forget_pages.node}")
 
 
 def read_wrong_once(daemon, paths, gone=False):
     """One page comes wrong from the disk, and is kept like that: the answers to all who want it. With gone, later ones
     may come from a fresh database."""
+    forget_pages(daemon)
     daemon.faults.arm("garble", 1)
     answers = [ask(daemon, "GET", path) for path in paths]
     assert daemon.faults.disarm(), "no page was read"
+    assert gone or all(a.body == paths[path] for a, path in zip(answers, paths) if a.status == 200), "right, or refused"
     hit = [a for a in answers if a.status != 200 and not (gone and a.status == 404)]
     assert hit and all(a.status == 503 and a.json["type"] == "/problems/damaged" for a in hit), [a.body for a in hit]
     assert all(a.headers["Retry-After"] for a in hit)
