@@ -29,6 +29,12 @@ def build_dir():
     return pathlib.Path(os.environ.get("NUMAPROBE_BUILD", ROOT / "build" / "dev"))
 
 
+def is_sanitized():
+    """A sanitizer's runtime must be loaded first (before faketime), and keeps memory that was freed."""
+    options = json.loads((build_dir() / "meson-info" / "intro-buildoptions.json").read_text(encoding="utf-8"))
+    return any(o["name"] == "b_sanitize" and o["value"] not in ("none", []) for o in options)
+
+
 def until(what, timeout=20):
     """What what() gives once that is true. For what the kernel shows and tells nobody."""
     end = time.monotonic() + timeout

@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, ROOT, Daemon, UnixConnection, fake_bench_env, read_answer, until
+from conftest import FAKE_BENCH, ROOT, Daemon, UnixConnection, fake_bench_env, is_sanitized, read_answer, until
 
 HOST = b"Host: localhost\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -577,6 +577,7 @@ def private_kib(daemon):
         return next(int(line.split()[1]) for line in f if line.startswith("Private_Dirty:"))
 
 
+@pytest.mark.skipif(is_sanitized(), reason="a sanitizer keeps memory that was freed")
 def test_memory_of_a_crowd_goes_back(make_daemon):
     """600 silent connections are late while the daemon is held, so all of them are cut at once."""
     daemon = make_daemon(fake_bench_env(), args=["--connections=700"])  # most of them: they have 1 s

@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import FAKE_BENCH, build_dir, fake_bench_env
+from conftest import FAKE_BENCH, build_dir, fake_bench_env, is_sanitized
 
 CLIENT = build_dir() / "client" / "numaprobe"
 
@@ -166,7 +166,8 @@ def rested(daemon):
     return storage(daemon)
 
 
-needs_faketime = pytest.mark.skipif(not shutil.which("faketime"), reason="no faketime on this machine")
+needs_faketime = pytest.mark.skipif(not shutil.which("faketime") or is_sanitized(),
+                                    reason="no faketime on this machine, or beside a sanitizer")
 
 
 @needs_faketime
