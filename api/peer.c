@@ -121,7 +121,7 @@ static bool ask(int diag, const struct pair *p, bool other_end, struct inet_diag
             continue; // of a question that nobody waited for
         if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY || head->nlmsg_len < NLMSG_LENGTH(sizeof *out))
             return false;
-        memcpy(out, NLMSG_DATA(head), sizeof *out);
+        memcpy(out, answer + NLMSG_HDRLEN, sizeof *out);
         return true;
     }
     return false;

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env, until
+from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env, is_sanitized, until
 
 WITHOUT_CALLS = FAKE_BENCH.with_name("without_calls.py")
 FAKE_MPIRUN = FAKE_BENCH.with_name("fake_mpirun.py")
@@ -127,7 +127,7 @@ ALLOWED = re.compile(r'inet_addr\("127\.|inet_pton\(AF_INET6, "::1"|AF_NETLINK|A
 
 @needs_mpirun
 @needs_isolation
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.skipif(not shutil.which("strace") or is_sanitized(), reason="no strace, or a sanitizer that cannot be traced")
 @pytest.mark.parametrize("launcher", ["mpi", "processes"])
 def test_nothing_of_a_run_connects_elsewhere(numaprobed, tmp_path_factory, launcher):
     home = tmp_path_factory.mktemp("numaprobed")

@@ -100,7 +100,7 @@ def test_who_goes_leaves_nothing(held, path, reset):
     before = descriptors(daemon)
     for _ in range(3):  # 32 may wait
         crowd = [ask(daemon, waiting_for(run, path)) for _ in range(32)]
-        daemon.get("/healthz")
+        all_are_read(daemon)
         assert daemon.get(f"/v1/runs/{run}?wait=1").status == 503
         for s in crowd:
             if reset:
