@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "core/store_stage.h"
-#include "model/intake.h"
+#include "formats/intake.h"
 
 // A larger one is a tenth of a second of work on a core where something may be measured.
 enum { QUIET_MAX = 1 << 20 };

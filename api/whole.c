@@ -5,7 +5,7 @@
 
 #include "api/resources.h"
 #include "base/cleanup.h"
-#include "model/whole.h"
+#include "formats/run_document.h"
 
 static int write_facts(struct store *s, const char *hash, struct jsonw *w, const char *key,
                        struct err *err)

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "bench/place.h"
-#include "model/result_print.h"
+#include "formats/result_print.h"
 
 void print_diagnostics(const struct emit *e, FILE *out)
 {

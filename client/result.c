@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "client/http.h"
 #include "client/print.h"
-#include "model/result_print.h"
+#include "formats/result_print.h"
 
 enum { SPARK_ROWS = 16, SPARK_LEAST = 4 }; // curves shown, and the values that make one
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/intake.h"
+#include "formats/intake.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_taken(const struct intake *in)

@@ -3,7 +3,7 @@
 #pragma once
 #include <stdio.h>
 
-#include "model/import.h"
+#include "formats/import.h"
 #include "tests/unit/data.h"
 
 static int published_load(struct import *i, const char *mode)

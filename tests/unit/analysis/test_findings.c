@@ -6,7 +6,7 @@
 #include "analysis/curve.h"
 #include "analysis/groups.h"
 
-#include "model/import.h"
+#include "formats/import.h"
 #include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"

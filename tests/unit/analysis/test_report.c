@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "model/import.h"
+#include "formats/import.h"
 #include "model/shape.h"
 #include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "bench/print.h"
-#include "model/result_print.h"
+#include "formats/result_print.h"
 #include "tests/unit/tap.h"
 
 static const uint64_t sizes[] = {1 << 20, 1 << 30};
@@ -162,7 +162,8 @@ static void usage_table(const struct board *b)
     CHECK_STR(buf_text(&out), want, "memory of the ranks by node");
 }
 
-// The table itself is model/result_table.c's; here: that it, and what belongs around it, comes out.
+// The table itself is formats/result_table.c's; here: that it, and what belongs around it, comes
+// out.
 static void printed(const struct board *b, const char *format, const char *wanted)
 {
     char option[24], *text = NULL;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "model/result_print.h"
+#include "formats/result_print.h"
 #include "tests/unit/tap.h"
 
 static struct plan_rank places[] = {{0, 0, 0}, {1, 0, 0}, {8, 2, 2}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/result_print.h"
+#include "formats/result_print.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/result_table.h"
+#include "formats/result_table.h"
 
 enum { LABEL_WIDTH = 18, COLUMN_WIDTH = 10, STREAM_WIDTH = 12, NODE_COLUMNS = 64 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/hints.h"
+#include "formats/log_hints.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/import.h"
+#include "formats/import.h"
 #include "model/shape.h"
 
 #include <stdlib.h>

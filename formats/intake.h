@@ -4,7 +4,7 @@
 // exports: one run, {"runs":[…]}, or one run a line. Pure.
 #pragma once
 #include "base/json.h"
-#include "model/whole.h"
+#include "formats/run_document.h"
 
 enum { INTAKE_RUNS_MAX = 1000 }; // of one document: 100 bytes of stack, 1 ms of database each
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout is that of the classic table, whose readers and parsers exist: fixed columns on the
 // left, then columns of six characters between single spaces.
-#include "model/result_table.h"
+#include "formats/result_table.h"
 
 #include <ctype.h>
 #include <inttypes.h>

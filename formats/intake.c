@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/intake.h"
+#include "formats/intake.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/import.h"
+#include "formats/import.h"
 #include "model/shape.h"
 
 static const char *const page_names[] = {

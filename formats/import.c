@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over the lines. Values are gathered in a flat grid first and become a matrix at the end
 // of their table, when every row is known to be whole.
-#include "model/import.h"
+#include "formats/import.h"
 
 #include <ctype.h>
 #include <math.h>

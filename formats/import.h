@@ -2,9 +2,9 @@
 // Reading results that were measured elsewhere: the tables that numa_bench prints (with log lines
 // around them), the wide CSV "size (MB),0,1,…" with an optional mapping "rank,cpu_id,cpu_numa,
 // memory_numa", and our own JSON (a matrix, or an object with "matrices"). Pure: text in, nouns
-// out. Cells of tables and CSV hold a median only. Whole runs: model/intake.h.
+// out. Cells of tables and CSV hold a median only. Whole runs: formats/intake.h.
 #pragma once
-#include "model/hints.h"
+#include "formats/log_hints.h"
 #include "model/matrix.h"
 #include "model/record.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/cleanup.h"
-#include "model/result_table.h"
+#include "formats/result_table.h"
 #include "tests/unit/tap.h"
 
 // The classic table's own numbers, ranks 0 and 7; the golden text is that table's layout.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/intake.h"
+#include "formats/intake.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "model/hints.h"
-#include "model/import.h"
+#include "formats/import.h"
+#include "formats/log_hints.h"
 #include "tests/unit/tap.h"
 
 enum { NOW = 1795219200 }; // s

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/whole.h"
+#include "formats/run_document.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "model/import.h"
+#include "formats/import.h"
 #include "model/shape.h"
 
 // Of one run. A plan has a line of 60 bytes a rank, conditions at most a sentence a cell that
