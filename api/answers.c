@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "analysis/compare.h"
-#include "analysis/report.h"
+#include "analysis/compare/compare.h"
+#include "analysis/report/report.h"
 #include "api/past.h"
 #include "api/resources.h"
 #include "base/cleanup.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "analysis/metrics.h"
+#include "analysis/metrics/metrics.h"
 #include "api/reference.h"
 #include "api/resources.h"
 #include "api/work.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict of a run against a baseline, kept until something is stored.
 #pragma once
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "api/http.h"
 #include "core/store_baseline.h"
 

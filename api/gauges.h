@@ -4,7 +4,7 @@
 #pragma once
 #include <stdint.h>
 
-#include "analysis/metrics.h"
+#include "analysis/metrics/metrics.h"
 #include "api/api.h"
 
 enum {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/metrics.h"
-#include "analysis/series.h"
+#include "analysis/metrics/metrics.h"
+#include "analysis/stats/change_points.h"
 #include "api/past.h"
 #include "api/resources.h"
 #include "api/work.h"

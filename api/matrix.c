@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "analysis/plot.h"
+#include "analysis/plot/plot.h"
 #include "api/resources.h"
 #include "api/whole.h"
 #include "base/cleanup.h"

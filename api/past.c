@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/changes.h"
+#include "analysis/compare/fact_changes.h"
 #include "base/cleanup.h"
 
 void past_fini(struct past *p)

@@ -4,7 +4,7 @@
 // each level all loaders work from before the first sample to after the last.
 #include <stdlib.h>
 
-#include "analysis/knee.h"
+#include "analysis/stats/knee.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench/chaser.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/stats.h"
+#include "analysis/stats/stats.h"
 #include "base/clock.h"
 #include "bench/chase.h"
 

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "analysis/plot.h"
+#include "analysis/plot/plot.h"
 #include "base/cleanup.h"
 #include "client/http.h"
 #include "client/print.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/middle.h"
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/http.h"

@@ -2,7 +2,7 @@
 // The summary metrics of a run, ready to be stored: of one that has just ended, or of one that is
 // stored without them (from an older version, or imported).
 #pragma once
-#include "analysis/metrics.h"
+#include "analysis/metrics/metrics.h"
 #include "base/buf.h"
 #include "core/machine.h"
 #include "core/store.h"

@@ -2,7 +2,7 @@
 // Baselines: runs under a name, to check others against. Part of the store (core/store.h). A run in
 // a baseline cannot be deleted.
 #pragma once
-#include "analysis/baseline.h"
+#include "analysis/compare/baseline.h"
 #include "core/store.h"
 
 enum { BASELINE_NAME_MAX = 63, BASELINES_MAX = 64 }; // one a benchmark and variant, and room

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "analysis/compare.h"
-#include "analysis/middle.h"
-#include "analysis/report.h"
-#include "analysis/series.h"
+#include "analysis/compare/compare.h"
+#include "analysis/report/report.h"
+#include "analysis/stats/change_points.h"
+#include "analysis/stats/median.h"
 #include "tests/unit/analysis/simulate.h"
 
 enum { RUNS = 21, POINTS = 2000 };

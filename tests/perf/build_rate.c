@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/stats.h"
+#include "analysis/stats/stats.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "bench/arena.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "analysis/stats.h"
+#include "analysis/stats/stats.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "bench/chase.h"

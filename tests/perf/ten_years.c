@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "analysis/compare.h"
-#include "analysis/middle.h"
-#include "analysis/series.h"
+#include "analysis/compare/compare.h"
+#include "analysis/stats/change_points.h"
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/dist.h"
-#include "analysis/series.h"
+#include "analysis/stats/change_points.h"
+#include "analysis/stats/distributions.h"
 
 enum { MOST = 4000 };
 static double v[MOST];

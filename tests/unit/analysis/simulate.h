@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/dist.h"
-#include "analysis/stats.h"
+#include "analysis/stats/distributions.h"
+#include "analysis/stats/stats.h"
 #include "model/matrix.h"
 
 __attribute__((unused)) static double sim_normal(unsigned long long *seed)

@@ -2,8 +2,8 @@
 // Several runs as one: medians, fields, intervals; what cannot be put together.
 #include <math.h>
 
-#include "analysis/baseline.h"
-#include "analysis/compare.h"
+#include "analysis/compare/baseline.h"
+#include "analysis/compare/compare.h"
 #include "base/cleanup.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"

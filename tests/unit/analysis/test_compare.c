@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The published analysis of two LUMI-G tables was done by hand: the same must be found here, and
 // must not be found in shuffled or flat tables.
-#include "analysis/anomaly.h"
-#include "analysis/contention.h"
-#include "analysis/curve.h"
-#include "analysis/groups.h"
+#include "analysis/report/outliers.h"
+#include "analysis/report/rank_groups.h"
+#include "analysis/stats/contention.h"
+#include "analysis/stats/curve.h"
 
 #include "formats/import.h"
 #include "tests/unit/analysis/published.h"

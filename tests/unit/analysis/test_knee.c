@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/knee.h"
+#include "analysis/stats/knee.h"
 
 #include "tests/unit/tap.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/metrics.h"
+#include "analysis/metrics/metrics.h"
 #include "base/cleanup.h"
 #include "model/shape.h"
 #include "tests/unit/tap.h"

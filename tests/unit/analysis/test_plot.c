@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/plot.h"
+#include "analysis/plot/plot.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "model/shape.h"

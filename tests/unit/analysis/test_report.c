@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 
-#include "analysis/changes.h"
+#include "analysis/compare/fact_changes.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"

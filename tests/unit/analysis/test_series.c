@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/series.h"
+#include "analysis/stats/change_points.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/stats.h"
+#include "analysis/stats/stats.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One verdict on two runs, and the part that is named: what a mean over the table hides, and what
 // chance makes. Each shape is simulated several times; seeds are printed.
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/dist.h"
+#include "analysis/stats/distributions.h"
 #include "core/store_db.h"
 #include "core/store_history.h"
 #include "tests/unit/core/dir.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/dist.h"
+#include "analysis/stats/distributions.h"
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

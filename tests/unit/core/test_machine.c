@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "analysis/changes.h"
+#include "analysis/compare/fact_changes.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
@@ -737,8 +737,8 @@ static void documented(void)
 static void suspicion(void)
 {
     for (int i = 0; i < facts_count(); i++)
-        CHECK(changes_weight(facts_info(i)->name) >= 0, "%s: has a weight (analysis/changes.c)",
-              facts_info(i)->name);
+        CHECK(changes_weight(facts_info(i)->name) >= 0,
+              "%s: has a weight (analysis/compare/fact_changes.c)", facts_info(i)->name);
     CHECK(changes_weight("thp_enabled") > changes_weight("kernel") &&
               changes_weight("kernel") > changes_weight("hwloc"),
           "huge pages are more suspicious than the kernel, and that than a library");

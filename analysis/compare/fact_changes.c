@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/compare/fact_changes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+// Every fact that core/facts.c writes (a test holds the two together), most suspicious first. What
+// decides where memory is and how its pages are comes first, then clocks, then what software does
+// between loads, then what merely tells of another installation.
+static const struct {
+    const char *name;
+    int weight;
+} weights[] = {
+    {"memory", 95},           {"thp_enabled", 90},
+    {"numa_balancing", 90},   {"shape", 90},
+    {"cpufreq_governor", 85}, {"boost", 85},
+    {"no_turbo", 85},         {"caches", 85},
+    {"cpufreq_max_khz", 80},  {"huge_pages", 80},
+    {"mems_allowed", 80},     {"cpu_model", 80},
+    {"cpu_id", 80},           {"microcode", 75},
+    {"bios_version", 75},     {"thp_defrag", 75},
+    {"mitigations", 70},      {"distances", 70},
+    {"cpus_allowed", 65},     {"smt", 65},
+    {"cmdline", 60},          {"kernel", 60},
+    {"cpufreq_driver", 60},   {"cpufreq_min_khz", 60},
+    {"hypervisor", 60},       {"zone_reclaim_mode", 55},
+    {"isolated_cpus", 50},    {"nohz_full", 50},
+    {"clocksource", 40},      {"bios_date", 40},
+    {"architecture", 40},     {"product", 35},
+    {"swappiness", 25},       {"overcommit_memory", 15},
+    {"bios_vendor", 15},      {"hwloc", 5},
+};
+enum { OTHER_WEIGHT = 30 }; // a fact of a newer version, in a database that has both
+
+int changes_weight(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(weights); i++)
+        if (strcmp(weights[i].name, name) == 0)
+            return weights[i].weight;
+    return -1;
+}
+
+static int weight_of(const char *name)
+{
+    int weight = changes_weight(name);
+    return weight < 0 ? OTHER_WEIGHT : weight;
+}
+
+static const char *value_of(const struct facts *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->list[i].name, name) == 0)
+            return f->list[i].value;
+    return NULL;
+}
+
+static void add(struct changes *out, bool is_class, const char *name, const char *a, const char *b)
+{
+    if (out->n < CHANGES_MAX)
+        out->list[out->n++] = (struct change){is_class, name, a, b, weight_of(name)};
+}
+
+static void find(struct changes *out, bool is_class, const struct facts *a, const struct facts *b)
+{
+    for (int i = 0; i < a->n; i++) {
+        const char *other = value_of(b, a->list[i].name);
+        if (other == NULL || strcmp(other, a->list[i].value) != 0)
+            add(out, is_class, a->list[i].name, a->list[i].value, other);
+    }
+    for (int i = 0; i < b->n; i++)
+        if (value_of(a, b->list[i].name) == NULL)
+            add(out, is_class, b->list[i].name, NULL, b->list[i].value);
+}
+
+static int by_suspicion(const void *p, const void *q)
+{
+    const struct change *a = p, *b = q;
+    if (a->is_class != b->is_class)
+        return a->is_class ? -1 : 1;
+    return a->weight != b->weight ? b->weight - a->weight : strcmp(a->name, b->name);
+}
+
+void changes_find(struct changes *out, const struct fingerprint *a, const struct fingerprint *b)
+{
+    out->n = 0;
+    find(out, true, &a->machine_class, &b->machine_class);
+    find(out, false, &a->config, &b->config);
+    qsort(out->list, out->n, sizeof out->list[0], by_suspicion);
+}
+
+void changes_write_json(const struct changes *c, struct jsonw *w, const char *key)
+{
+    jsonw_array(w, key);
+    for (int i = 0; i < c->n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "key", c->list[i].is_class ? "class" : "config");
+        jsonw_text(w, "name", c->list[i].name);
+        jsonw_text(w, "a", c->list[i].a);
+        jsonw_text(w, "b", c->list[i].b);
+        jsonw_i64(w, "weight", c->list[i].weight);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}

@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each benchmark has one function that pools cells and puts metrics; names, units and help stand in
+// metric_rules (analysis/metrics/rules.c).
+#include "analysis/metrics/metrics.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stats/contention.h"
+#include "analysis/stats/curve.h"
+#include "analysis/stats/knee.h"
+#include "analysis/stats/median.h"
+#include "analysis/stats/rank_places.h"
+#include "base/cleanup.h"
+
+// A working set this many times the cache still finds a quarter of its lines there; what is left is
+// the price of the memory within a few per cent.
+enum { CACHES_BEYOND = 4 };
+// Without a topology, a plateau below this may be a cache's.
+static const int64_t beyond_bytes_min = (int64_t)64 << 20;
+
+static const char *const near_words[PAIR_CLASSES] = {
+    [PAIR_SIBLINGS] = "siblings",  [PAIR_L3] = "same_l3",          [PAIR_NODE] = "same_node",
+    [PAIR_SOCKET] = "same_socket", [PAIR_REMOTE] = "other_socket",
+};
+
+struct finder {
+    struct metrics *out;
+    const struct metrics_input *in;
+    struct places places; // of the ranks; owned
+    int *counts;          // room for one a cache; owned
+    int *rows;            // room for all rows of the largest matrix; owned
+    // The pool: values in the making, and their intervals.
+    double *v, *lo, *hi; // room for all cells of the largest matrix; v owned, others inside
+    int n;
+    bool no_memory; // for one of them: none are given
+};
+
+static void pool_value(struct finder *f, double v, double lo, double hi)
+{
+    if (!(v > 0) || !isfinite(v))
+        return;
+    f->v[f->n] = v;
+    f->lo[f->n] = lo;
+    f->hi[f->n++] = hi;
+}
+
+static void pool_cell(struct finder *f, const struct cell *c)
+{
+    pool_value(f, c->v[CELL_MEDIAN], c->v[CELL_LO], c->v[CELL_HI]);
+}
+
+// The median; NaN if one is not known.
+static double middle_if_known(double *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return NAN;
+    return middle_of(v, n);
+}
+
+__attribute__((format(printf, 3, 4))) static void put(struct finder *f, const double v[3],
+                                                      const char *fmt, ...)
+{
+    struct metric m = {.value = v[0], .lo = v[1], .hi = v[2]};
+    va_list ap;
+    if (!(m.value > 0) || !isfinite(m.value) || f->out->n == METRICS_MAX)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(m.name, sizeof m.name, fmt, ap);
+    va_end(ap);
+    const struct metric_rule *rule = metric_rule_find(m.name, NULL);
+    if (!rule)
+        return;
+    snprintf(m.unit, sizeof m.unit, "%s", rule->unit);
+    f->out->list[f->out->n++] = m;
+}
+
+// Empties the pool: its median and the medians of its intervals' ends, times `scale`.
+static void drain(struct finder *f, double scale, double v[3])
+{
+    v[0] = middle_of(f->v, f->n) * scale;
+    v[1] = middle_if_known(f->lo, f->n) * scale;
+    v[2] = middle_if_known(f->hi, f->n) * scale;
+    f->n = 0;
+}
+
+#define DRAIN_AND_PUT(f, scale, ...)                                                               \
+    do {                                                                                           \
+        double drained_[3];                                                                        \
+        drain(f, scale, drained_);                                                                 \
+        put(f, drained_, __VA_ARGS__);                                                             \
+    } while (0)
+
+static const struct matrix *named(const struct metrics_input *in, const char *name)
+{
+    for (int i = 0; i < in->n_matrices; i++)
+        if (strcmp(in->matrices[i].name, name) == 0)
+            return &in->matrices[i];
+    return NULL;
+}
+
+static bool has_axes(const struct matrix *m, const char *rows, const char *cols)
+{
+    return m && m->row.n && m->col.n && strcmp(m->row.name, rows) == 0 &&
+           strcmp(m->col.name, cols) == 0;
+}
+
+static const struct rank_info *rank_of_row(const struct finder *f, const struct matrix *m, int row)
+{
+    return places_info(&f->places, m->row.values[row]);
+}
+
+// --- Latency -----------------------------------------------------------------------------------
+
+// 1 where they do not work at once.
+static int sharers(const struct finder *f, const struct matrix *m, bool at_once, bool most)
+{
+    int caches = f->in->topology ? f->in->topology->n_caches : 0;
+    return at_once ? places_sharers(&f->places, &m->row, caches, f->counts, most) : 1;
+}
+
+static bool plateau_beyond_caches(struct finder *f, const struct matrix *m)
+{
+    CLEANUP_MEM struct curve *c = calloc(1, sizeof *c);
+    struct err err = {0};
+    const struct curve_machine unknown = {0};
+    int64_t largest = m->col.values[m->col.n - 1];
+    if (!c) {
+        f->no_memory = true;
+        return false;
+    }
+    bool found = curve_find(c, m, &unknown, &err) == 0;
+    f->no_memory |= err.code == ERR_NO_MEMORY;
+    return found && c->n && largest >= beyond_bytes_min &&
+           largest >= CACHES_BEYOND * c->steps[c->n - 1].from_bytes;
+}
+
+// Is the largest working set (of all ranks that share a cache, where they work at once) memory?
+static bool beyond_caches(struct finder *f, const struct matrix *m, bool at_once)
+{
+    int64_t largest = m->col.values[m->col.n - 1];
+    int64_t llc = f->in->topology ? topology_llc_bytes(f->in->topology) : 0;
+    if (llc > 0)
+        return largest * sharers(f, m, at_once, false) >= CACHES_BEYOND * llc;
+    return plateau_beyond_caches(f, m);
+}
+
+// The column of the largest working set well inside a cache: at most half of it, more than twice
+// the smaller cache. -1: none.
+static int column_inside(const struct finder *f, const struct matrix *m, bool at_once, int level)
+{
+    const struct topology *t = f->in->topology;
+    int64_t room = topology_cache_bytes(t, level), below = topology_cache_bytes(t, level - 1);
+    if (at_once && !topology_cache_bytes(t, level + 1))
+        room /= sharers(f, m, true, true);
+    int best = -1;
+    for (int c = 0; c < m->col.n; c++)
+        if (m->col.values[c] <= room / 2 && m->col.values[c] > 2 * below)
+            best = c;
+    return best;
+}
+
+static void pool_column(struct finder *f, const struct matrix *m, int col)
+{
+    for (int r = 0; r < m->row.n; r++)
+        pool_cell(f, matrix_at(m, r, col));
+}
+
+// Ranks with this CPU node and this memory node; initiator -1: whose memory is on their own node.
+static void pool_ranks(struct finder *f, const struct matrix *m, int col, int64_t initiator,
+                       int64_t target)
+{
+    for (int r = 0; r < m->row.n; r++) {
+        const struct rank_info *k = rank_of_row(f, m, r);
+        if (!k || k->cpu_node < 0 || k->mem_node < 0)
+            continue;
+        if (initiator < 0 ? k->cpu_node == k->mem_node
+                          : k->cpu_node == initiator && k->mem_node == target)
+            pool_cell(f, matrix_at(m, r, col));
+    }
+}
+
+static bool same_nodes(const struct rank_info *a, const struct rank_info *b)
+{
+    return a && b && a->cpu_node == b->cpu_node && a->mem_node == b->mem_node;
+}
+
+static bool pair_seen(const struct finder *f, const struct matrix *m, int row)
+{
+    for (int r = 0; r < row; r++)
+        if (same_nodes(rank_of_row(f, m, r), rank_of_row(f, m, row)))
+            return true;
+    return false;
+}
+
+static void find_working_sets(struct finder *f, const struct matrix *m, bool at_once)
+{
+    const char *mode = at_once ? "" : "serial.";
+    int last = m->col.n - 1;
+    pool_column(f, m, last);
+    DRAIN_AND_PUT(f, 1, "latency.%slargest.median_ns", mode);
+    if (beyond_caches(f, m, at_once)) {
+        pool_column(f, m, last);
+        DRAIN_AND_PUT(f, 1, "latency.%sdram.median_ns", mode);
+        pool_ranks(f, m, last, -1, -1);
+        DRAIN_AND_PUT(f, 1, "latency.%slocal.dram.median_ns", mode);
+    }
+    for (int level = 1; f->in->topology && topology_cache_bytes(f->in->topology, level); level++) {
+        int col = column_inside(f, m, at_once, level);
+        if (col < 0)
+            continue;
+        pool_column(f, m, col);
+        DRAIN_AND_PUT(f, 1, "latency.%sl%d.median_ns", mode, level);
+    }
+}
+
+static void find_node_pairs(struct finder *f, const struct matrix *m, bool at_once)
+{
+    bool memory = beyond_caches(f, m, at_once);
+    for (int r = 0; memory && r < m->row.n && f->out->n < METRICS_MAX; r++) {
+        const struct rank_info *k = rank_of_row(f, m, r);
+        if (!k || k->cpu_node < 0 || k->mem_node < 0 || pair_seen(f, m, r))
+            continue;
+        pool_ranks(f, m, m->col.n - 1, k->cpu_node, k->mem_node);
+        DRAIN_AND_PUT(f, 1, "latency.%sn%lld.n%lld.median_ns", at_once ? "" : "serial.",
+                      (long long)k->cpu_node, (long long)k->mem_node);
+    }
+}
+
+// One cell against another: conservative ends.
+static void pool_ratio(struct finder *f, const struct cell *over, const struct cell *under)
+{
+    pool_value(f, over->v[CELL_MEDIAN] / under->v[CELL_MEDIAN],
+               over->v[CELL_LO] / under->v[CELL_HI], over->v[CELL_HI] / under->v[CELL_LO]);
+}
+
+static void find_contention(struct finder *f, const struct matrix *serial,
+                            const struct matrix *concurrent)
+{
+    struct contention c;
+    struct err why = {0};
+    if (contention_find(&c, serial, concurrent, &why) < 0) {
+        f->no_memory |= why.code == ERR_NO_MEMORY;
+        return; // else they have nothing in common
+    }
+    const double worst[3] = {c.worst, NAN, NAN};
+    put(f, worst, "contention.max_ratio");
+    int col = concurrent->col.n - 1;
+    int other = axis_index(&serial->col, concurrent->col.values[col]);
+    for (int r = 0; other >= 0 && r < concurrent->row.n; r++) {
+        int row = axis_index(&serial->row, concurrent->row.values[r]);
+        if (row >= 0)
+            pool_ratio(f, matrix_at(concurrent, r, col), matrix_at(serial, row, other));
+    }
+    DRAIN_AND_PUT(f, 1, "contention.median_ratio");
+}
+
+static void find_latency(struct finder *f)
+{
+    const struct matrix *serial = named(f->in, "serial"), *concurrent = named(f->in, "concurrent");
+    bool have_serial = has_axes(serial, "rank", "working_set");
+    bool have_concurrent = has_axes(concurrent, "rank", "working_set");
+    if (have_concurrent)
+        find_working_sets(f, concurrent, true);
+    if (have_serial)
+        find_working_sets(f, serial, false);
+    if (have_serial && have_concurrent)
+        find_contention(f, serial, concurrent);
+    if (have_concurrent)
+        find_node_pairs(f, concurrent, true);
+    if (have_serial)
+        find_node_pairs(f, serial, false);
+}
+
+// --- Nodes against nodes -----------------------------------------------------------------------
+
+enum where { ANYWHERE, LOCAL, REMOTE };
+
+static void pool_where(struct finder *f, const struct matrix *m, enum where where)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            const struct rank_info *k = rank_of_row(f, m, r);
+            bool local = k && k->cpu_node == m->col.values[c];
+            if (where == ANYWHERE || (k && k->cpu_node >= 0 && local == (where == LOCAL)))
+                pool_cell(f, matrix_at(m, r, c));
+        }
+}
+
+// Fills f->rows; returns how many.
+static int rows_of_initiator(struct finder *f, const struct matrix *m, int64_t node)
+{
+    int n = 0;
+    for (int r = 0; r < m->row.n; r++) {
+        const struct rank_info *k = rank_of_row(f, m, r);
+        if (k && k->cpu_node == node)
+            f->rows[n++] = r;
+    }
+    return n;
+}
+
+static bool initiator_seen(const struct finder *f, const struct matrix *m, int row)
+{
+    for (int r = 0; r < row; r++) {
+        const struct rank_info *k = rank_of_row(f, m, r);
+        if (k && k->cpu_node == rank_of_row(f, m, row)->cpu_node)
+            return true;
+    }
+    return false;
+}
+
+static void find_initiators(struct finder *f, const struct matrix *m)
+{
+    for (int r = 0; r < m->row.n; r++) {
+        const struct rank_info *k = rank_of_row(f, m, r);
+        if (!k || k->cpu_node < 0 || initiator_seen(f, m, r))
+            continue;
+        int n = rows_of_initiator(f, m, k->cpu_node);
+        for (int c = 0; c < m->col.n; c++) {
+            for (int i = 0; i < n; i++)
+                pool_cell(f, matrix_at(m, f->rows[i], c));
+            if (m->col.values[c] >= 0)
+                DRAIN_AND_PUT(f, 1, "matrix.n%lld.n%lld.median_ns", (long long)k->cpu_node,
+                              (long long)m->col.values[c]);
+            f->n = 0;
+        }
+    }
+}
+
+static void find_matrix(struct finder *f)
+{
+    const struct matrix *m = named(f->in, "idle");
+    double all[3], local[3], remote[3];
+    if (!has_axes(m, "rank", "target"))
+        return;
+    pool_where(f, m, ANYWHERE);
+    drain(f, 1, all);
+    pool_where(f, m, LOCAL);
+    drain(f, 1, local);
+    pool_where(f, m, REMOTE);
+    drain(f, 1, remote);
+    const double ratio[3] = {remote[0] / local[0], remote[1] / local[2], remote[2] / local[1]};
+    put(f, all, "matrix.median_ns");
+    put(f, local, "matrix.local.median_ns");
+    put(f, remote, "matrix.remote.median_ns");
+    put(f, ratio, "matrix.remote.ratio");
+    find_initiators(f, m);
+}
+
+// --- Bandwidth ---------------------------------------------------------------------------------
+
+static const double gbps_per_mbps = 1e-3;
+
+static void put_cell(struct finder *f, const struct cell *c, double scale, double v[3])
+{
+    f->n = 0;
+    pool_cell(f, c);
+    drain(f, scale, v);
+}
+
+// The largest cell, of all rows or of one.
+static const struct cell *largest(const struct matrix *m, int only_row)
+{
+    const struct cell *best = NULL;
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            const struct cell *k = matrix_at(m, r, c);
+            if ((only_row < 0 || r == only_row) && k->v[CELL_MEDIAN] > 0 &&
+                (!best || k->v[CELL_MEDIAN] > best->v[CELL_MEDIAN]))
+                best = k;
+        }
+    return best;
+}
+
+static void find_peaks(struct finder *f, const struct matrix *m)
+{
+    double v[3];
+    const struct cell *peak = largest(m, -1);
+    int one = strcmp(m->row.name, "threads") == 0 ? axis_index(&m->row, 1) : -1;
+    const struct cell *single = one >= 0 ? largest(m, one) : NULL;
+    if (peak) {
+        put_cell(f, peak, gbps_per_mbps, v);
+        put(f, v, "bandwidth.%s.peak.gbps", m->name);
+    }
+    if (single) {
+        put_cell(f, single, gbps_per_mbps, v);
+        put(f, v, "bandwidth.%s.single.gbps", m->name);
+    }
+}
+
+static void find_bandwidth(struct finder *f)
+{
+    for (int i = 0; i < f->in->n_matrices; i++)
+        find_peaks(f, &f->in->matrices[i]);
+    for (int i = 0; i < f->in->n_matrices; i++) {
+        const struct matrix *m = &f->in->matrices[i];
+        for (int r = 0; has_axes(m, "initiator", "target") && r < m->row.n; r++)
+            for (int c = 0; c < m->col.n; c++) {
+                double v[3];
+                put_cell(f, matrix_at(m, r, c), gbps_per_mbps, v);
+                if (m->col.values[c] >= 0)
+                    put(f, v, "bandwidth.%s.n%lld.n%lld.gbps", m->name, (long long)m->row.values[r],
+                        (long long)m->col.values[c]);
+            }
+    }
+}
+
+// --- Pairs of ranks ----------------------------------------------------------------------------
+
+// What two ranks share; PAIR_CLASSES: not known.
+static enum pair_class near_of(const struct finder *f, int64_t a, int64_t b)
+{
+    return topology_pair_class(places_cpu(&f->places, a), places_cpu(&f->places, b));
+}
+
+// Cells of rank against rank; `near` PAIR_CLASSES: all.
+static void pool_near(struct finder *f, const struct matrix *m, enum pair_class near)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++)
+            if (r < c &&
+                (near == PAIR_CLASSES || near_of(f, m->row.values[r], m->col.values[c]) == near))
+                pool_cell(f, matrix_at(m, r, c));
+}
+
+static void find_c2c(struct finder *f)
+{
+    for (int i = 0; i < f->in->n_matrices; i++) {
+        const struct matrix *m = &f->in->matrices[i];
+        if (!has_axes(m, "rank", "rank"))
+            continue;
+        pool_near(f, m, PAIR_CLASSES);
+        DRAIN_AND_PUT(f, 1, "c2c.%s.median_ns", m->name);
+        for (int near = 0; near < PAIR_CLASSES; near++) {
+            pool_near(f, m, (enum pair_class)near);
+            DRAIN_AND_PUT(f, 1, "c2c.%s.%s.median_ns", m->name, near_words[near]);
+        }
+    }
+}
+
+static void pool_pairs(struct finder *f, const struct matrix *m, int col, enum pair_class near)
+{
+    for (int r = 0; r < m->row.n; r++) {
+        int first, second;
+        axis_unpair(m->row.values[r], &first, &second);
+        if (near == PAIR_CLASSES || near_of(f, first, second) == near)
+            pool_cell(f, matrix_at(m, r, col));
+    }
+}
+
+static void put_latency_near(struct finder *f, enum pair_class near)
+{
+    if (near == PAIR_CLASSES)
+        DRAIN_AND_PUT(f, 1, "pingpong.latency.median_us");
+    else
+        DRAIN_AND_PUT(f, 1, "pingpong.latency.%s.us", near_words[near]);
+}
+
+static void put_bandwidth_near(struct finder *f, enum pair_class near, const double v[3])
+{
+    if (near == PAIR_CLASSES)
+        put(f, v, "pingpong.bandwidth.median.gbps");
+    else
+        put(f, v, "pingpong.bandwidth.%s.gbps", near_words[near]);
+}
+
+// Half of a round trip by size of the message: the smallest gives the latency, the largest (bytes
+// in microseconds are MB/s) the bandwidth; a longer time is less of it.
+static void find_messages(struct finder *f, const struct matrix *m, enum pair_class near)
+{
+    int last = m->col.n - 1;
+    double bytes = (double)m->col.values[last], t[3];
+    pool_pairs(f, m, 0, near);
+    put_latency_near(f, near);
+    pool_pairs(f, m, last, near);
+    drain(f, 1, t);
+    const double v[3] = {bytes / t[0] * gbps_per_mbps, bytes / t[2] * gbps_per_mbps,
+                         bytes / t[1] * gbps_per_mbps};
+    put_bandwidth_near(f, near, v);
+}
+
+static void find_pingpong(struct finder *f)
+{
+    const struct matrix *pairs = named(f->in, "pingpong");
+    const struct matrix *latency = named(f->in, "latency"), *width = named(f->in, "bandwidth");
+    for (int i = 0; i <= PAIR_CLASSES; i++) {
+        enum pair_class near = i == 0 ? PAIR_CLASSES : (enum pair_class)(i - 1);
+        double v[3];
+        if (has_axes(pairs, "pair", "message"))
+            find_messages(f, pairs, near);
+        if (has_axes(latency, "rank", "rank")) {
+            pool_near(f, latency, near);
+            put_latency_near(f, near);
+        }
+        if (has_axes(width, "rank", "rank")) {
+            pool_near(f, width, near);
+            drain(f, gbps_per_mbps, v);
+            put_bandwidth_near(f, near, v);
+        }
+    }
+}
+
+// --- First touch, loaded -----------------------------------------------------------------------
+
+static void pool_ratios(struct finder *f, const struct matrix *m, int over, int under)
+{
+    for (int r = 0; over >= 0 && under >= 0 && r < m->row.n; r++)
+        pool_ratio(f, matrix_at(m, r, over), matrix_at(m, r, under));
+}
+
+static void find_firsttouch(struct finder *f)
+{
+    const struct matrix *m = named(f->in, "access");
+    if (!has_axes(m, "rank", "access"))
+        return;
+    int own = axis_index(&m->col, ACCESS_OWN);
+    if (own >= 0)
+        pool_column(f, m, own);
+    DRAIN_AND_PUT(f, 1, "firsttouch.own.median_ns");
+    pool_ratios(f, m, axis_index(&m->col, ACCESS_SHARED), own);
+    DRAIN_AND_PUT(f, 1, "firsttouch.shared.ratio");
+    pool_ratios(f, m, axis_index(&m->col, ACCESS_CROSSED), own);
+    DRAIN_AND_PUT(f, 1, "firsttouch.crossed.ratio");
+}
+
+enum { LOADS_MAX = 41 }; // steps of the benchmark, at most 40, and idle
+
+// Column of the knee of one chaser's curve; -1: none.
+static int knee_column(const struct matrix *latency, const struct matrix *width, int row)
+{
+    double x[LOADS_MAX], y[LOADS_MAX];
+    int n = latency->col.n;
+    if (n > LOADS_MAX || width->col.n != n || row >= width->row.n)
+        return -1;
+    for (int c = 0; c < n; c++) {
+        x[c] = matrix_at(width, row, c)->v[CELL_MEDIAN];
+        y[c] = matrix_at(latency, row, c)->v[CELL_MEDIAN];
+    }
+    return knee_of(x, y, n);
+}
+
+static void pool_knees(struct finder *f, const struct matrix *latency, const struct matrix *width,
+                       const struct matrix *of)
+{
+    for (int r = 0; r < latency->row.n; r++) {
+        int col = knee_column(latency, width, r);
+        if (col >= 0)
+            pool_cell(f, matrix_at(of, r, col));
+    }
+}
+
+static void find_loaded(struct finder *f)
+{
+    const struct matrix *latency = named(f->in, "latency"), *width = named(f->in, "bandwidth");
+    if (!has_axes(latency, "rank", "load"))
+        return;
+    int last = latency->col.n - 1;
+    if (latency->col.values[0] == 0)
+        pool_column(f, latency, 0);
+    DRAIN_AND_PUT(f, 1, "loaded.idle_ns");
+    pool_column(f, latency, last);
+    DRAIN_AND_PUT(f, 1, "loaded.full_ns");
+    if (!has_axes(width, "rank", "load"))
+        return;
+    pool_column(f, width, width->col.n - 1);
+    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.full_gbps");
+    pool_knees(f, latency, width, latency);
+    DRAIN_AND_PUT(f, 1, "loaded.knee_ns");
+    pool_knees(f, latency, width, width);
+    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.knee_gbps");
+}
+
+// --- All ---------------------------------------------------------------------------------------
+
+static void (*const finders[BENCHMARKS])(struct finder *f) = {
+    [BENCHMARK_LATENCY] = find_latency,
+    [BENCHMARK_MATRIX] = find_matrix,
+    [BENCHMARK_BANDWIDTH] = find_bandwidth,
+    [BENCHMARK_PINGPONG] = find_pingpong,
+    [BENCHMARK_C2C] = find_c2c,
+    [BENCHMARK_FIRSTTOUCH] = find_firsttouch,
+    [BENCHMARK_LOADED] = find_loaded,
+};
+
+static int finder_init(struct finder *f, struct err *err)
+{
+    const struct metrics_input *in = f->in;
+    size_t cells = 1, rows = 1, caches = in->topology ? (size_t)in->topology->n_caches : 0;
+    for (int i = 0; i < in->n_matrices; i++) {
+        size_t n = (size_t)in->matrices[i].row.n;
+        rows = n > rows ? n : rows;
+        n *= (size_t)in->matrices[i].col.n;
+        cells = n > cells ? n : cells;
+    }
+    f->v = calloc(cells * 3, sizeof *f->v);
+    f->counts = calloc(caches + 1, sizeof *f->counts);
+    f->rows = calloc(rows, sizeof *f->rows);
+    if (!f->v || !f->counts || !f->rows)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
+    f->lo = f->v + cells;
+    f->hi = f->lo + cells;
+    return places_init(&f->places, in->ranks, in->n_ranks, in->topology, err);
+}
+
+static void finder_fini(struct finder *f)
+{
+    places_fini(&f->places);
+    free(f->counts);
+    free(f->rows);
+    free(f->v);
+}
+
+int metrics_find(struct metrics *out, const struct metrics_input *in, struct err *err)
+{
+    struct finder f CLEANUP(finder_fini) = {.out = out, .in = in};
+    if (finder_init(&f, err) < 0)
+        return -1;
+    out->n = 0;
+    finders[in->spec->benchmark](&f);
+    return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;
+}
+
+static int ranks_of(const struct metrics_input *in)
+{
+    if (in->n_ranks > 0)
+        return in->n_ranks;
+    bool by_rank = in->n_matrices > 0 && strcmp(in->matrices[0].row.name, "rank") == 0;
+    return by_rank ? in->matrices[0].row.n : 0;
+}
+
+void metrics_variant(const struct metrics_input *in, struct buf *out)
+{
+    struct spec s = *in->spec;
+    int ranks = ranks_of(in);
+    if (s.benchmark == BENCHMARK_LATENCY)
+        s.mode = MODE_CONCURRENT;
+    spec_variant(&s, out);
+    if (in->method && *in->method && strcmp(in->method, spec_method(in->spec)) != 0)
+        buf_fmt(out, "%sby=%s", out->len ? " " : "", in->method);
+    if (in->imported)
+        buf_fmt(out, "%simported=true", out->len ? " " : "");
+    if (!*s.cpus && ranks > 0)
+        buf_fmt(out, "%sn_ranks=%d", out->len ? " " : "", ranks);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of metrics, and how a name finds its row. The first row that fits counts, so names
+// without holes stand before those with.
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/metrics/metrics.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+const struct metric_rule metric_rules[] = {
+    {"latency.[serial.]largest.median_ns", "ns", "latency_largest_seconds",
+     "Load latency at the largest working set, whatever holds it; median over ranks"},
+    {"latency.[serial.]dram.median_ns", "ns", "latency_memory_seconds",
+     "Load latency of memory, at the largest working set if that is beyond the caches; median over "
+     "ranks"},
+    {"latency.[serial.]local.dram.median_ns", "ns", "latency_local_memory_seconds",
+     "Load latency of memory on the own NUMA node, at the largest working set if that is beyond "
+     "the caches; median over ranks"},
+    {"latency.[serial.]{level}.median_ns", "ns", "latency_cache_seconds",
+     "Load latency of a cache level, at the largest working set well inside it; median over ranks"},
+    {"latency.[serial.]{initiator}.{target}.median_ns", "ns", "latency_node_seconds",
+     "Load latency of memory from CPUs of one NUMA node to memory of another; median over such "
+     "ranks"},
+    {"contention.max_ratio", "", "contention_max_ratio",
+     "Latency with all ranks at once over one rank alone: the worst rank and size"},
+    {"contention.median_ratio", "", "contention_median_ratio",
+     "Latency with all ranks at once over one rank alone, at the largest working set; median over "
+     "ranks"},
+    {"matrix.median_ns", "ns", "matrix_seconds",
+     "Idle latency of memory; median over all pairs of NUMA nodes"},
+    {"matrix.local.median_ns", "ns", "matrix_local_seconds",
+     "Idle latency of memory of the own NUMA node; median over nodes"},
+    {"matrix.remote.median_ns", "ns", "matrix_remote_seconds",
+     "Idle latency of memory of other NUMA nodes; median over pairs"},
+    {"matrix.remote.ratio", "", "matrix_remote_ratio", "Remote idle latency over local"},
+    {"matrix.{initiator}.{target}.median_ns", "ns", "matrix_node_seconds",
+     "Idle latency from CPUs of one NUMA node to memory of another"},
+    {"bandwidth.{kernel}.peak.gbps", "GB/s", "bandwidth_peak_bytes_per_second",
+     "Bandwidth of a kernel: the highest over nodes and numbers of threads"},
+    {"bandwidth.{kernel}.single.gbps", "GB/s", "bandwidth_single_bytes_per_second",
+     "Bandwidth of a kernel by one thread, on the target where it is highest"},
+    {"bandwidth.{kernel}.{initiator}.{target}.gbps", "GB/s", "bandwidth_node_bytes_per_second",
+     "Bandwidth of a kernel by all ranks of one NUMA node on memory of another"},
+    {"pingpong.latency.median_us", "us", "pingpong_latency_seconds",
+     "MPI latency of the smallest message, half of the round trip; median over pairs of cores"},
+    {"pingpong.latency.{class}.us", "us", "pingpong_latency_class_seconds",
+     "MPI latency of the smallest message; median over pairs of cores that share as much: "
+     "siblings, "
+     "same_l3, same_node, same_socket, other_socket"},
+    {"pingpong.bandwidth.median.gbps", "GB/s", "pingpong_bandwidth_bytes_per_second",
+     "MPI bandwidth at the largest message; median over pairs of cores"},
+    {"pingpong.bandwidth.{class}.gbps", "GB/s", "pingpong_bandwidth_class_bytes_per_second",
+     "MPI bandwidth at the largest message; median over pairs of cores that share as much"},
+    {"c2c.{definition}.median_ns", "ns", "c2c_seconds",
+     "Round trip of a cache line between two cores; median over pairs"},
+    {"c2c.{definition}.{class}.median_ns", "ns", "c2c_class_seconds",
+     "Round trip of a cache line; median over pairs of cores that share as much"},
+    {"firsttouch.own.median_ns", "ns", "firsttouch_own_seconds",
+     "Access to memory that the rank touched first itself; median over ranks"},
+    {"firsttouch.shared.ratio", "", "firsttouch_shared_ratio",
+     "Access of all ranks to memory that the first one touched, over access to their own"},
+    {"firsttouch.crossed.ratio", "", "firsttouch_crossed_ratio",
+     "Access to memory that the next rank touched, over access to the own"},
+    {"loaded.idle_ns", "ns", "loaded_idle_seconds",
+     "Latency of memory while the node's other ranks rest; median over nodes"},
+    {"loaded.full_ns", "ns", "loaded_full_seconds",
+     "Latency of memory at full load; median over nodes"},
+    {"loaded.full_gbps", "GB/s", "loaded_full_bytes_per_second",
+     "What the load moves at full speed; median over nodes"},
+    {"loaded.knee_ns", "ns", "loaded_knee_seconds",
+     "Latency at the knee of the curve of latency over bandwidth; median over nodes that have one"},
+    {"loaded.knee_gbps", "GB/s", "loaded_knee_bytes_per_second",
+     "Bandwidth at that knee; beyond it latency grows faster than what it buys"},
+    {0},
+};
+
+static const struct {
+    const char *unit;
+    double factor;
+    bool more_is_better;
+} units[] = {{"ns", 1e-9, false}, {"us", 1e-6, false}, {"GB/s", 1e9, true}};
+
+double metric_base_factor(const char *unit)
+{
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (strcmp(units[i].unit, unit) == 0)
+            return units[i].factor;
+    return 1;
+}
+
+bool metric_more_is_better(const char *unit)
+{
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (strcmp(units[i].unit, unit) == 0)
+            return units[i].more_is_better;
+    return false;
+}
+
+static void add_label(struct metric_labels *l, const char *name, size_t name_n, const char *value,
+                      size_t value_n)
+{
+    if (!l || l->n == METRIC_LABELS_MAX)
+        return;
+    struct metric_label *k = &l->list[l->n++];
+    snprintf(k->name, sizeof k->name, "%.*s", (int)name_n, name);
+    snprintf(k->value, sizeof k->value, "%.*s", (int)value_n, value);
+}
+
+// Holes that hold a letter and a number; others hold a word.
+static const struct {
+    const char *hole;
+    char letter;
+} numbered[] = {{"{initiator}", 'n'}, {"{target}", 'n'}, {"{level}", 'l'}};
+
+// Length of what fits the hole, 0: nothing. *skip: the letter is not part of a label's value.
+static size_t fits(const char *hole, const char *name, size_t *skip)
+{
+    *skip = 0;
+    for (size_t i = 0; i < COUNT_OF(numbered); i++)
+        if (str_starts(hole, numbered[i].hole)) {
+            size_t digits = *name == numbered[i].letter ? strspn(name + 1, "0123456789") : 0;
+            *skip = numbered[i].letter == 'n';
+            return digits ? digits + 1 : 0;
+        }
+    return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+}
+
+static const char serial_hole[] = "[serial.]";
+
+static bool matches(const char *pattern, const char *name, struct metric_labels *labels)
+{
+    while (*pattern) {
+        if (str_starts(pattern, serial_hole)) {
+            bool serial = str_starts(name, "serial.");
+            const char *mode = serial ? "serial" : "concurrent";
+            add_label(labels, "mode", 4, mode, strlen(mode));
+            name += serial ? strlen("serial.") : 0;
+            pattern += strlen(serial_hole);
+        } else if (*pattern == '{') {
+            size_t skip, n = fits(pattern, name, &skip), hole = strcspn(pattern, "}");
+            if (!n)
+                return false;
+            add_label(labels, pattern + 1, hole - 1, name + skip, n - skip);
+            name += n;
+            pattern += hole + 1;
+        } else if (*pattern++ != *name++) {
+            return false;
+        }
+    }
+    return !*name;
+}
+
+const struct metric_rule *metric_rule_find(const char *name, struct metric_labels *labels)
+{
+    for (const struct metric_rule *r = metric_rules; r->pattern; r++) {
+        struct metric_labels found = {0};
+        if (!matches(r->pattern, name, &found))
+            continue;
+        if (labels)
+            *labels = found;
+        return r;
+    }
+    return NULL;
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the lines of a picture are: which there are, where their points lie, how far the axes reach.
+// Few rows have a line each, with the interval of each value; many are a band a memory node,
+// because two hundred lines show nothing.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/plot/parts.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+
+#define LOG_FROM 30.0  // y is logarithmic when the largest value is so many times the smallest
+#define WHISKER_ROOM 3 // how many times beyond the medians the axis follows their intervals
+#define SMALLEST_X 0.5 // 0 on a logarithmic axis: an empty message
+
+void chart_fini(struct chart *c)
+{
+    free(c->points);
+    free(c->group);
+}
+
+static const struct {
+    const char *row, *col;
+    bool x_in_rows;
+} forms[] = {
+    {"rank", "working_set", false},
+    {"pair", "message", false},
+    {"threads", "target", true},
+    {"rank", "load", false},
+};
+
+static int form_of(const struct matrix *m)
+{
+    for (size_t i = 0; i < COUNT_OF(forms); i++)
+        if (strcmp(m->row.name, forms[i].row) == 0 && strcmp(m->col.name, forms[i].col) == 0)
+            return (int)i;
+    return -1;
+}
+
+bool curve_fits(const struct plot *p)
+{
+    return form_of(p->matrix) >= 0;
+}
+
+static double cell(const struct chart *c, const struct matrix *m, const struct measure *by, int s,
+                   int x, enum cell_field field)
+{
+    return c->series_in_cols ? measured(m, by, x, s, field) : measured(m, by, s, x, field);
+}
+
+double chart_x_value(const struct chart *c, int s, int x)
+{
+    if (c->p->bandwidth)
+        return cell(c, c->p->bandwidth, &c->x_by, s, x, CELL_MEDIAN);
+    double v = (double)c->x_axis->values[x];
+    return c->x.r.log ? fmax(v, SMALLEST_X) : v;
+}
+
+// --- Which lines there are ---------------------------------------------------------------------
+
+static int64_t node_of(const struct chart *c, int s)
+{
+    bool ranks = strcmp(c->series->name, "rank") == 0;
+    return ranks ? node_of_rank(c->p->ranks, c->p->n_ranks, c->series->values[s]) : -1;
+}
+
+// The nodes of all rows, ascending; -1 if one is not known or there are too many to tell apart.
+static int find_nodes(const struct chart *c, int64_t nodes[PLOT_GROUPS_MAX])
+{
+    int n = 0;
+    for (int s = 0; s < c->series->n; s++) {
+        int64_t node = node_of(c, s);
+        int at = 0;
+        while (at < n && nodes[at] < node)
+            at++;
+        if (node < 0)
+            return -1;
+        if (at < n && nodes[at] == node)
+            continue;
+        if (n == PLOT_GROUPS_MAX)
+            return -1;
+        memmove(&nodes[at + 1], &nodes[at], (size_t)(n - at) * sizeof *nodes);
+        nodes[at] = node;
+        n++;
+    }
+    return n;
+}
+
+static int index_of(const int64_t *nodes, int n, int64_t node)
+{
+    int at = 0;
+    while (at < n && nodes[at] != node)
+        at++;
+    return at;
+}
+
+static void name_line(const struct chart *c, int s, char *out, size_t room)
+{
+    char value[32];
+    axis_label(c->series, s, value, sizeof value);
+    bool target = strcmp(c->series->name, "target") == 0;
+    if (target && c->series->values[s] < 0)
+        snprintf(out, room, "own memory");
+    else if (node_of(c, s) >= 0)
+        snprintf(out, room, "rank %s, node %" PRId64, value, node_of(c, s));
+    else
+        snprintf(out, room, "%s %s", target ? "node" : c->series->name, value);
+}
+
+static void fill_line(struct chart *c, int s, struct line *l)
+{
+    name_line(c, s, l->label, sizeof l->label);
+    for (int x = 0; x < c->n_x; x++)
+        l->points[x] = (struct point){chart_x_value(c, s, x),
+                                      cell(c, c->p->matrix, &c->y_by, s, x, CELL_MEDIAN),
+                                      cell(c, c->p->matrix, &c->y_by, s, x, CELL_LO),
+                                      cell(c, c->p->matrix, &c->y_by, s, x, CELL_HI)};
+}
+
+// One line a row: coloured by node, if that says something, else each its own.
+static void single_lines(struct chart *c)
+{
+    int64_t nodes[PLOT_GROUPS_MAX];
+    int n = find_nodes(c, nodes), seen[PLOT_GROUPS_MAX] = {0};
+    c->by_node = n > 1;
+    c->n_lines = c->series->n;
+    for (int s = 0; s < c->n_lines; s++) {
+        struct line *l = &c->lines[s];
+        l->points = c->points + (size_t)s * (size_t)c->n_x;
+        l->colour = c->by_node ? index_of(nodes, n, node_of(c, s)) : s % PLOT_GROUPS_MAX;
+        l->dash = c->by_node ? seen[l->colour]++ % 4 : s / PLOT_GROUPS_MAX;
+        fill_line(c, s, l);
+    }
+}
+
+// What the rows of a group have at one x: their median, and from the lowest to the highest.
+static struct point group_point(const struct chart *c, int group, int x, double *ys, double *xs)
+{
+    struct range r = RANGE_EMPTY;
+    int n = 0;
+    for (int s = 0; s < c->series->n; s++) {
+        double y = cell(c, c->p->matrix, &c->y_by, s, x, CELL_MEDIAN);
+        if (c->group[s] != group || !isfinite(y))
+            continue;
+        range_add(&r, y);
+        ys[n] = y;
+        xs[n++] = chart_x_value(c, s, x);
+    }
+    // Over measured x a band would join what was never together.
+    bool band = n && !c->p->bandwidth;
+    return (struct point){middle_of(xs, n), middle_of(ys, n), band ? r.lo : NAN, band ? r.hi : NAN};
+}
+
+static int group_rows(struct chart *c, int64_t nodes[PLOT_GROUPS_MAX], struct err *err)
+{
+    int n = find_nodes(c, nodes);
+    c->by_node = n > 1;
+    c->group = calloc((size_t)c->series->n, sizeof *c->group);
+    if (!c->group)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", c->series->n);
+    for (int s = 0; s < c->series->n; s++)
+        c->group[s] = c->by_node ? index_of(nodes, n, node_of(c, s)) : 0;
+    c->n_lines = c->by_node ? n : 1;
+    c->grouped = true;
+    return 0;
+}
+
+static int group_size(const struct chart *c, int group)
+{
+    int n = 0;
+    for (int s = 0; s < c->series->n; s++)
+        n += c->group[s] == group;
+    return n;
+}
+
+static int grouped_lines(struct chart *c, struct err *err)
+{
+    int64_t nodes[PLOT_GROUPS_MAX];
+    CLEANUP_MEM double *ys = calloc((size_t)c->series->n, sizeof *ys);
+    CLEANUP_MEM double *xs = calloc((size_t)c->series->n, sizeof *xs);
+    if (!xs || !ys)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", c->series->n);
+    if (group_rows(c, nodes, err) < 0)
+        return -1;
+    for (int g = 0; g < c->n_lines; g++) {
+        struct line *l = &c->lines[g];
+        l->points = c->points + (size_t)g * (size_t)c->n_x;
+        l->colour = g;
+        if (c->by_node)
+            snprintf(l->label, sizeof l->label, "node %" PRId64 ": %d ranks", nodes[g],
+                     group_size(c, g));
+        else
+            snprintf(l->label, sizeof l->label, "all %d %ss", c->series->n, c->series->name);
+        for (int x = 0; x < c->n_x; x++) {
+            l->points[x] = group_point(c, g, x, ys, xs);
+            if (!c->p->bandwidth && isnan(l->points[x].x))
+                l->points[x].x = chart_x_value(c, 0, x);
+        }
+    }
+    return 0;
+}
+
+// --- Scales --------------------------------------------------------------------------------------
+
+static void range_x(struct chart *c)
+{
+    struct range *r = &c->x.r;
+    for (int i = 0; i < c->n_lines; i++)
+        for (int x = 0; x < c->n_x; x++)
+            range_add(r, c->lines[i].points[x].x);
+    if (!range_known(r))
+        r->lo = r->hi = 1;
+    if (c->p->bandwidth)
+        *r = (struct range){0, r->hi * 1.04, false};
+    else if (r->lo == r->hi && r->log)
+        *r = (struct range){r->lo / 2, r->hi * 2, true};
+    else if (r->lo == r->hi)
+        *r = (struct range){r->lo - 1, r->hi + 1, false};
+}
+
+static void range_y(struct chart *c)
+{
+    struct range medians = RANGE_EMPTY, all = RANGE_EMPTY;
+    for (int i = 0; i < c->n_lines; i++)
+        for (int x = 0; x < c->n_x; x++) {
+            const struct point *at = &c->lines[i].points[x];
+            range_add(&medians, at->y);
+            range_add(&all, at->lo);
+            range_add(&all, at->hi);
+        }
+    // Intervals without bounds must not flatten the curve: they run out of the frame.
+    if (!c->grouped) {
+        all.lo = fmin(medians.lo, fmax(all.lo, medians.lo / WHISKER_ROOM));
+        all.hi = fmax(medians.hi, fmin(all.hi, medians.hi * WHISKER_ROOM));
+    }
+    struct range *r = &c->y.r;
+    if (!range_known(&all))
+        *r = (struct range){0, 1, false};
+    else if (medians.lo > 0 && medians.hi >= LOG_FROM * medians.lo)
+        *r = (struct range){all.lo / 1.2, all.hi * 1.2, true};
+    else
+        *r = (struct range){fmin(0, all.lo), all.hi > 0 ? all.hi * 1.06 : 1, false};
+}
+
+int chart_init(struct chart *c, const struct plot *p, struct err *err)
+{
+    const struct matrix *m = p->matrix;
+    bool x_in_rows = forms[form_of(m)].x_in_rows;
+    *c = (struct chart){.p = p, .series_in_cols = x_in_rows, .y_by = measure_of(m)};
+    c->x_axis = x_in_rows ? &m->row : &m->col;
+    c->series = x_in_rows ? &m->col : &m->row;
+    c->n_x = c->x_axis->n;
+    c->x.r = RANGE_EMPTY;
+    c->x.r.log = !p->bandwidth && strcmp(c->x_axis->name, "load") != 0;
+    if (p->bandwidth)
+        c->x_by = measure_of(p->bandwidth);
+    c->points = calloc((size_t)PLOT_LINES_MAX * (size_t)c->n_x + 1, sizeof *c->points);
+    if (!c->points)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the lines");
+    for (int i = 0; i < m->row.n * m->col.n; i++)
+        c->missing += !isfinite(m->cells[i].v[CELL_MEDIAN]);
+    if (c->series->n <= PLOT_LINES_MAX)
+        single_lines(c);
+    else if (grouped_lines(c, err) < 0)
+        return -1;
+    range_x(c);
+    range_y(c);
+    return 0;
+}
+
+void chart_place(struct chart *c, struct box b)
+{
+    c->x.from = b.left;
+    c->x.to = b.right;
+    c->y.from = b.bottom;
+    c->y.to = b.top;
+}
+
+double chart_x(const struct chart *c, double v)
+{
+    return scale_at(&c->x, v);
+}
+
+double chart_y(const struct chart *c, double v)
+{
+    return scale_at(&c->y, fmin(fmax(v, c->y.r.lo), c->y.r.hi));
+}
+
+bool point_known(const struct point *p)
+{
+    return isfinite(p->x) && isfinite(p->y);
+}
+
+void chart_title(const struct chart *c, char *out, size_t room)
+{
+    const struct matrix *m = c->p->matrix;
+    if (c->p->bandwidth)
+        snprintf(out, room, "Latency under load");
+    else
+        snprintf(out, room, "%s by %s: %s", m->quantity, c->x_axis->name, m->name);
+    svg_title_case(out);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pictures are made of; for plot*.c only. Coordinates are those of the picture, y down.
+#pragma once
+#include <math.h>
+
+#include "analysis/plot/plot.h"
+
+struct range {
+    double lo, hi;
+    bool log;
+};
+
+// A range of values and where it lies in the picture.
+struct scale {
+    struct range r;
+    double from, to;
+};
+
+enum { TICKS_MAX = 24 };
+
+struct ticks {
+    int n;
+    double at[TICKS_MAX];
+};
+
+enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
+
+// --- plot_svg.c: text and shapes ---------------------------------------------------------------
+
+// Up to the background, with the heading; at least as wide as that. svg_end closes it.
+void svg_begin(struct buf *out, double width, double height, const struct plot *p,
+               const char *title);
+void svg_end(struct buf *out);
+void svg_title_case(char *title);                   // "round_trip by rank" -> "Round trip by rank"
+void svg_escape(struct buf *out, const char *text); // XML; what XML cannot say becomes U+FFFD
+void svg_number(struct buf *out, double v);         // one digit after the point, none if it is 0
+void svg_point(struct buf *out, char command, double x, double y); // of a path
+void svg_text(struct buf *out, double x, double y, enum anchor a, const char *class,
+              const char *text);
+void svg_text_up(struct buf *out, double x, double y, const char *text); // turned, middle at y
+void svg_line(struct buf *out, const char *class, double x1, double y1, double x2, double y2);
+
+// --- plot_scale.c: numbers ---------------------------------------------------------------------
+
+double scale_at(const struct scale *s, double v);
+void range_add(struct range *r, double v); // NaN and infinities change nothing
+bool range_known(const struct range *r);
+#define RANGE_EMPTY ((struct range){INFINITY, -INFINITY, false})
+// Round values (1, 2, 5 by powers of ten) inside the range, about `wanted` of them.
+void ticks_round(struct ticks *t, const struct range *r, int wanted);
+// At least three digits that matter: "123.4", "12.3", "0.45", "1234".
+int value_digits(double v); // of them after the point
+void value_text(double v, char *out, size_t room);
+// What tick `v` is called.
+void tick_text(double v, char *out, size_t room);
+
+// The unit that is printed, and what a value is divided by: MB/s of large numbers become GB/s.
+struct measure {
+    char text[96]; // "median latency (ns), less is better"
+    const char *unit;
+    double divisor;
+};
+struct measure measure_of(const struct matrix *m);
+double measured(const struct matrix *m, const struct measure *by, int row, int col,
+                enum cell_field field);
+
+void axis_words(const struct axis *a, char *out, size_t room); // "working set"
+void axis_title(const struct axis *a, char *out, size_t room); // "working set a rank (bytes)"
+void axis_value(const struct axis *a, int i, char *out, size_t room); // "64M", "3-17", "own"
+
+// --- plot_chart.c: lines -------------------------------------------------------------------------
+
+struct point {
+    double x, y, lo, hi; // of the measure; lo, hi NaN: no interval or band
+};
+
+struct line {
+    char label[64];
+    int colour, dash;
+    struct point *points; // n_x of the chart
+};
+
+struct chart {
+    const struct plot *p;
+    const struct axis *x_axis, *series;
+    bool series_in_cols;
+    bool grouped, by_node;
+    struct measure y_by, x_by;
+    int n_x, n_lines;
+    struct line lines[PLOT_LINES_MAX];
+    struct point *points; // of all lines; owned
+    int *group;           // of each row, when they are grouped; owned
+    struct scale x, y;
+    int missing;
+    bool whiskers;
+};
+
+struct box {
+    double left, right, top, bottom;
+};
+
+// For what curve_fits. The caller calls chart_fini, also on failure.
+int chart_init(struct chart *c, const struct plot *p, struct err *err);
+void chart_fini(struct chart *c);
+void chart_place(struct chart *c, struct box b); // where its ranges lie in the picture
+double chart_x_value(const struct chart *c, int series, int x); // of a row's value
+double chart_x(const struct chart *c, double v);
+double chart_y(const struct chart *c, double v); // what is beyond the range lies on its edge
+bool point_known(const struct point *p);
+void chart_title(const struct chart *c, char *out, size_t room);
+
+// --- plot_heat.c: tiles --------------------------------------------------------------------------
+
+enum {
+    HEAT_LEVELS = 64, // colours; an eye tells about as many apart
+    HEAT_MISSING = HEAT_LEVELS,
+    HEAT_NONE, // a cell that does not exist
+};
+
+struct rgb {
+    int r, g, b;
+};
+
+struct heat {
+    const struct plot *p;
+    const struct matrix *m;
+    struct measure by;
+    int rows, cols;           // tiles
+    int row_cells, col_cells; // cells in a tile each way
+    double *values;           // of the tiles; owned
+    unsigned char *levels;    // owned
+    int missing;              // cells
+    bool texts;
+    double left, tile_w, tile_h; // of the SVG
+    struct scale colour;         // value to 0…1
+};
+
+// At most so many tiles each way. The caller calls heat_fini, also on failure.
+int heat_init(struct heat *h, const struct plot *p, int most_rows, int most_cols, struct err *err);
+void heat_fini(struct heat *h);
+struct rgb heat_colour(int level);
+void heat_title(const struct matrix *m, char *out, size_t room);
+
+// --- The pictures ------------------------------------------------------------------------------
+
+int curve_write_svg(const struct plot *p, struct buf *out, struct err *err);
+int heat_write_svg(const struct plot *p, struct buf *out, struct err *err);
+bool curve_fits(const struct plot *p); // is it drawn as lines?

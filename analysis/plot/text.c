@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same pictures out of characters, for a terminal. Lines are dots of Braille, two by four in a
+// character, or '*'; where a line ends its name stands at the right. Tiles are shades.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/plot/parts.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum {
+    SCALE_WIDTH = 9, // numbers and the axis at the left
+    NAMES_WIDTH = 18,
+    TILE_WIDTH = 2,
+    X_LABEL = 6,
+};
+
+struct canvas {
+    const struct plot_text *how;
+    int width, height;    // characters
+    int fine_x, fine_y;   // dots in a character
+    unsigned char *dots;  // bits of a character, row by row; owned
+    signed char *colours; // of the last line through it; -1: none; owned
+};
+
+static void canvas_fini(struct canvas *k)
+{
+    free(k->dots);
+    free(k->colours);
+}
+
+static int canvas_init(struct canvas *k, const struct plot_text *how, struct err *err)
+{
+    *k = (struct canvas){.how = how,
+                         .width = how->width - SCALE_WIDTH - NAMES_WIDTH,
+                         .height = how->height,
+                         .fine_x = how->unicode ? 2 : 1,
+                         .fine_y = how->unicode ? 4 : 1};
+    size_t n = (size_t)k->width * (size_t)k->height;
+    k->dots = calloc(n, 1);
+    k->colours = malloc(n);
+    if (!k->dots || !k->colours)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
+    memset(k->colours, -1, n);
+    return 0;
+}
+
+static void dot(struct canvas *k, int x, int y, int colour)
+{
+    // Which bit of U+2800… a dot is: columns of three, the fourth row came later.
+    static const unsigned char bits[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};
+    if (x < 0 || y < 0 || x >= k->width * k->fine_x || y >= k->height * k->fine_y)
+        return;
+    int at = y / k->fine_y * k->width + x / k->fine_x;
+    k->dots[at] |= bits[y % k->fine_y][x % k->fine_x];
+    k->colours[at] = (signed char)colour;
+}
+
+static void stroke(struct canvas *k, double x1, double y1, double x2, double y2, int colour)
+{
+    int steps = (int)ceil(fmax(fmax(fabs(x2 - x1), fabs(y2 - y1)), 1));
+    for (int i = 0; i <= steps; i++)
+        dot(k, (int)lround(x1 + (x2 - x1) * i / steps), (int)lround(y1 + (y2 - y1) * i / steps),
+            colour);
+}
+
+static void draw_line(struct canvas *k, const struct chart *c, const struct line *l)
+{
+    const struct point *before = NULL;
+    for (int x = 0; x < c->n_x; x++) {
+        const struct point *p = &l->points[x];
+        if (point_known(p)) {
+            const struct point *from = before ? before : p;
+            stroke(k, chart_x(c, from->x), chart_y(c, from->y), chart_x(c, p->x), chart_y(c, p->y),
+                   l->colour);
+        }
+        before = point_known(p) ? p : NULL;
+    }
+}
+
+// --- Out -----------------------------------------------------------------------------------------
+
+static void colour_on(const struct plot_text *how, int colour, struct buf *out)
+{
+    static const int ansi[PLOT_GROUPS_MAX] = {34, 33, 32, 35, 31, 36, 94, 90};
+    if (how->colour && colour >= 0)
+        buf_fmt(out, "\033[%dm", ansi[colour]);
+}
+
+static void colour_off(const struct plot_text *how, int colour, struct buf *out)
+{
+    if (how->colour && colour >= 0)
+        buf_str(out, "\033[0m");
+}
+
+static void write_char(const struct canvas *k, int at, struct buf *out)
+{
+    unsigned char dots = k->dots[at];
+    if (!dots) {
+        buf_char(out, ' ');
+        return;
+    }
+    colour_on(k->how, k->colours[at], out);
+    if (k->how->unicode) // U+2800 + dots
+        buf_fmt(out, "\xe2%c%c", 0xa0 | dots >> 6, 0x80 | (dots & 0x3f));
+    else
+        buf_char(out, '*');
+    colour_off(k->how, k->colours[at], out);
+}
+
+static int last_known(const struct chart *c, const struct line *l)
+{
+    int x = c->n_x - 1;
+    while (x >= 0 && !point_known(&l->points[x]))
+        x--;
+    return x;
+}
+
+// What ends in this row: "0 2 4", "node 1: 16 ranks".
+static void write_names(const struct canvas *k, const struct chart *c, int row, struct buf *out)
+{
+    int used = 0;
+    for (int i = 0; i < c->n_lines; i++) {
+        const struct line *l = &c->lines[i];
+        int last = last_known(c, l);
+        char name[64];
+        if (last < 0 || (int)lround(chart_y(c, l->points[last].y)) / k->fine_y != row)
+            continue;
+        if (c->grouped)
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(l->label, ":"), l->label);
+        else
+            axis_value(c->series, i, name, sizeof name);
+        if (used + 1 + (int)strlen(name) > NAMES_WIDTH && used) {
+            buf_str(out, used + 2 <= NAMES_WIDTH ? " +" : "");
+            return;
+        }
+        buf_char(out, ' ');
+        colour_on(k->how, l->colour, out);
+        buf_str(out, name);
+        colour_off(k->how, l->colour, out);
+        used += 1 + (int)strlen(name);
+    }
+}
+
+static void write_scale(const struct canvas *k, const struct chart *c, const struct ticks *t,
+                        int row, struct buf *out)
+{
+    char text[32] = "";
+    for (int i = 0; i < t->n; i++)
+        if ((int)lround(chart_y(c, t->at[i])) / k->fine_y == row)
+            tick_text(t->at[i], text, sizeof text);
+    buf_fmt(out, "%*s ", SCALE_WIDTH - 2, text);
+    if (k->how->unicode)
+        buf_str(out, *text ? "┤" : "│");
+    else
+        buf_char(out, *text ? '+' : '|');
+}
+
+// Puts the tick's name into the line of labels, if there is room after the last one.
+static void put_label(char *labels, int width, int *end, int at, const char *text)
+{
+    int n = (int)strlen(text);
+    if (at < *end || at + n > width)
+        return;
+    memcpy(labels + at, text, (size_t)n);
+    *end = at + (n + 1 > X_LABEL ? n + 1 : X_LABEL);
+}
+
+static void put_labels(const struct canvas *k, const struct chart *c, char *labels, int width)
+{
+    struct ticks t = {0};
+    char text[32];
+    int end = 0;
+    if (c->p->bandwidth)
+        ticks_round(&t, &c->x.r, 6);
+    for (int i = 0; i < (c->p->bandwidth ? t.n : c->n_x); i++) {
+        double v = c->p->bandwidth ? t.at[i] : chart_x_value(c, 0, i);
+        if (c->p->bandwidth)
+            tick_text(v, text, sizeof text);
+        else
+            axis_value(c->x_axis, i, text, sizeof text);
+        put_label(labels, width, &end, (int)chart_x(c, v) / k->fine_x, text);
+    }
+}
+
+static void write_x_axis(const struct canvas *k, const struct chart *c, struct buf *out)
+{
+    char labels[PLOT_TEXT_WIDTH_MAX + 1];
+    int width = k->width + NAMES_WIDTH;
+    memset(labels, ' ', (size_t)width);
+    put_labels(k, c, labels, width);
+    while (width && labels[width - 1] == ' ')
+        width--;
+    buf_fmt(out, "%*s%s", SCALE_WIDTH - 1, "", k->how->unicode ? "└" : "+");
+    for (int x = 0; x < k->width; x++)
+        buf_str(out, k->how->unicode ? "─" : "-");
+    buf_fmt(out, "\n%*s%.*s\n", SCALE_WIDTH, "", width, labels);
+}
+
+static void write_legend(const struct chart *c, struct buf *out)
+{
+    char title[96], name[32];
+    axis_title(c->x_axis, title, sizeof title);
+    buf_fmt(out, "%*sx: %s", SCALE_WIDTH, "", c->p->bandwidth ? c->x_by.text : title);
+    axis_title(c->series, name, sizeof name);
+    buf_fmt(out, "; at the right: %s", c->grouped ? "medians of" : name);
+    if (c->grouped)
+        buf_fmt(out, " %ss", c->series->name);
+    if (c->y.r.log)
+        buf_str(out, "; y is logarithmic");
+    if (c->missing)
+        buf_fmt(out, "; %d cells have no value", c->missing);
+    buf_char(out, '\n');
+}
+
+static int write_curve(const struct plot *p, const struct plot_text *how, struct buf *out,
+                       struct err *err)
+{
+    struct chart c CLEANUP(chart_fini) = {0};
+    struct canvas k CLEANUP(canvas_fini) = {0};
+    struct ticks t;
+    char title[96];
+    if (chart_init(&c, p, err) < 0 || canvas_init(&k, how, err) < 0)
+        return -1;
+    chart_place(&c, (struct box){0, k.width * k.fine_x - 1, 0, k.height * k.fine_y - 1});
+    for (int i = 0; i < c.n_lines; i++)
+        draw_line(&k, &c, &c.lines[i]);
+    chart_title(&c, title, sizeof title);
+    buf_fmt(out, "%s\n%s\n", title, c.y_by.text);
+    ticks_round(&t, &c.y.r, k.height / 3);
+    for (int row = 0; row < k.height; row++) {
+        write_scale(&k, &c, &t, row, out);
+        for (int x = 0; x < k.width; x++)
+            write_char(&k, row * k.width + x, out);
+        write_names(&k, &c, row, out);
+        buf_char(out, '\n');
+    }
+    write_x_axis(&k, &c, out);
+    write_legend(&c, out);
+    return 0;
+}
+
+// --- Heat maps -----------------------------------------------------------------------------------
+
+static const char *const shades[2][5] = {{".", ":", "+", "%", "@"}, {"·", "░", "▒", "▓", "█"}};
+enum { SHADES = COUNT_OF(shades[0]) };
+
+static void repeat(const char *glyph, int n, struct buf *out)
+{
+    for (int i = 0; i < n; i++)
+        buf_str(out, glyph);
+}
+
+// A tile, `width` characters wide.
+static void write_level(const struct plot_text *how, int level, int width, struct buf *out)
+{
+    if (level == HEAT_NONE) {
+        repeat(" ", width, out);
+    } else if (level == HEAT_MISSING) {
+        repeat("?", width, out);
+    } else if (how->colour) { // the cube of 6 x 6 x 6 colours
+        struct rgb c = heat_colour(level);
+        buf_fmt(out, "\033[48;5;%dm%*s\033[0m",
+                16 + 36 * ((c.r * 5 + 127) / 255) + 6 * ((c.g * 5 + 127) / 255) +
+                    (c.b * 5 + 127) / 255,
+                width, "");
+    } else {
+        repeat(shades[how->unicode][level * SHADES / HEAT_LEVELS], width, out);
+    }
+}
+
+static int label_width(const struct axis *a)
+{
+    char text[64];
+    int most = 0;
+    for (int i = 0; i < a->n; i++) {
+        axis_value(a, i, text, sizeof text);
+        most = (int)strlen(text) > most ? (int)strlen(text) : most;
+    }
+    return most;
+}
+
+static void write_heads(const struct heat *h, int left, int tile, struct buf *out)
+{
+    int width = label_width(&h->m->col), every = (width + tile) / tile;
+    char text[64];
+    buf_fmt(out, "%*s", left + 1, "");
+    for (int c = 0; c < h->cols; c += every) {
+        axis_value(&h->m->col, c * h->col_cells, text, sizeof text);
+        int padded = c + every < h->cols ? every * tile : 0;
+        buf_fmt(out, "%-*s", padded, text);
+    }
+    buf_char(out, '\n');
+}
+
+static void write_shades(const struct heat *h, const struct plot_text *how, struct buf *out)
+{
+    char low[32], high[32];
+    value_text(h->colour.r.lo, low, sizeof low);
+    value_text(h->colour.r.hi, high, sizeof high);
+    buf_fmt(out, "%s ", low);
+    for (int i = 0; i < (int)SHADES; i++)
+        write_level(how, (2 * i + 1) * HEAT_LEVELS / (2 * (int)SHADES), TILE_WIDTH, out);
+    buf_fmt(out, " %s %s%s", high, h->by.unit, h->colour.r.log ? ", logarithmic" : "");
+    if (h->row_cells > 1 || h->col_cells > 1)
+        buf_fmt(out, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
+    if (h->missing)
+        buf_fmt(out, "; ?: %d cells have no value", h->missing);
+    buf_char(out, '\n');
+}
+
+static int write_heat(const struct plot *p, const struct plot_text *how, struct buf *out,
+                      struct err *err)
+{
+    struct heat h CLEANUP(heat_fini) = {0};
+    char title[120], text[64], rows[64], cols[64];
+    int left = label_width(&p->matrix->row);
+    int most = (how->width - left - 1) / TILE_WIDTH;
+    // Room for each column's name, if there are few; else as small as tiles can be. There may be as
+    // many rows as columns: the reader can scroll.
+    int tile = label_width(&p->matrix->col) + 1;
+    if (tile < TILE_WIDTH || tile * p->matrix->col.n > how->width - left - 1)
+        tile = TILE_WIDTH;
+    if (heat_init(&h, p, most, most, err) < 0)
+        return -1;
+    heat_title(h.m, title, sizeof title);
+    axis_title(&h.m->row, rows, sizeof rows);
+    axis_title(&h.m->col, cols, sizeof cols);
+    buf_fmt(out, "%s\n%s; down: %s, across: %s\n", title, h.by.text, rows, cols);
+    write_heads(&h, left, tile, out);
+    for (int row = 0; row < h.rows; row++) {
+        axis_value(&h.m->row, row * h.row_cells, text, sizeof text);
+        buf_fmt(out, "%*s ", left, text);
+        for (int c = 0; c < h.cols; c++)
+            write_level(how, h.levels[row * h.cols + c], tile, out);
+        buf_char(out, '\n');
+    }
+    write_shades(&h, how, out);
+    return 0;
+}
+
+int plot_write_text(const struct plot *p, const struct plot_text *how, struct buf *out,
+                    struct err *err)
+{
+    struct plot_text fit = *how;
+    fit.width = how->width < PLOT_TEXT_WIDTH_MIN   ? PLOT_TEXT_WIDTH_MIN
+                : how->width > PLOT_TEXT_WIDTH_MAX ? PLOT_TEXT_WIDTH_MAX
+                                                   : how->width;
+    if ((curve_fits(p) ? write_curve : write_heat)(p, &fit, out, err) < 0)
+        return -1;
+    return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
+}

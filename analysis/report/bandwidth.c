@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bandwidth benchmark: the best kernel of each node, what remote memory gives of that, and with
+// how many threads it saturates.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/section.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+
+static const double SATURATED = 0.95; // of the most that any number of threads reaches
+
+static double at(const struct matrix *m, int row, int col)
+{
+    return row < 0 || col < 0 ? NAN : matrix_at(m, row, col)->v[CELL_MEDIAN];
+}
+
+// The kernel with the most at a row and column; NULL if none has a value there.
+static const struct matrix *best_kernel(const struct report_source *s, int row, int col)
+{
+    const struct matrix *best = NULL;
+    for (int i = 0; i < s->n; i++)
+        if (!isnan(at(&s->matrices[i], row, col)) &&
+            (!best || at(&s->matrices[i], row, col) > at(best, row, col)))
+            best = &s->matrices[i];
+    return best;
+}
+
+// Triad stands for all kernels, as in STREAM's lists; where it was not measured, the first.
+static const struct matrix *usual_kernel(const struct report_source *s)
+{
+    const struct matrix *triad = report_matrix(s, "triad");
+    return triad ? triad : &s->matrices[0];
+}
+
+static void target_name(const struct matrix *m, int col, char *out, size_t room)
+{
+    char label[32];
+    axis_label(&m->col, col, label, sizeof label);
+    if (m->col.values[col] < 0)
+        snprintf(out, room, "each on its own memory");
+    else
+        snprintf(out, room, "on memory of node %s", label);
+}
+
+// ---- All ranks of a node against each target ----------------------------------------------------
+
+static void tell_remote(struct report_out *o, const struct matrix *m, int row)
+{
+    int own_col = axis_index(&m->col, m->row.values[row]), least = -1, most = -1;
+    double own = at(m, row, own_col);
+    for (int j = 0; j < m->col.n; j++) {
+        if (j == own_col || isnan(at(m, row, j)))
+            continue;
+        least = least < 0 || at(m, row, j) < at(m, row, least) ? j : least;
+        most = most < 0 || at(m, row, j) > at(m, row, most) ? j : most;
+    }
+    if (least < 0 || isnan(own))
+        return;
+    struct jsonw *w = report_finding(o, "remote");
+    jsonw_i64(w, "node", m->row.values[row]);
+    jsonw_text(w, "kernel", m->name);
+    jsonw_fixed(w, "own_mbps", own, 0);
+    jsonw_i64(w, "best_target", m->col.values[most]);
+    jsonw_fixed(w, "best_share", at(m, row, most) / own, 3);
+    jsonw_i64(w, "worst_target", m->col.values[least]);
+    jsonw_fixed(w, "worst_share", at(m, row, least) / own, 3);
+    double own_share = 100 * at(m, row, least) / own;
+    if (least == most)
+        report_say(
+            o,
+            "Node %" PRId64 ", %s: node %" PRId64 "'s memory gives %.1f GB/s, %.0f %% of its "
+            "own.",
+            m->row.values[row], m->name, m->col.values[least], at(m, row, least) / 1000, own_share);
+    else
+        report_say(o,
+                   "Node %" PRId64 ", %s: node %" PRId64
+                   "'s memory gives %.1f GB/s, %.0f %% of its own "
+                   "(the worst; the best remote, node %" PRId64 ", gives %.0f %%).",
+                   m->row.values[row], m->name, m->col.values[least], at(m, row, least) / 1000,
+                   own_share, m->col.values[most], 100 * at(m, row, most) / own);
+}
+
+// The best kernel beside the usual one; what is the best itself is not compared with itself.
+static void say_best(struct report_out *o, const struct report_source *s, const char *what,
+                     const struct matrix *best, const struct matrix *usual, int row, int col)
+{
+    double most = at(best, row, col), its = at(usual, row, col);
+    if (best != usual && !isnan(its))
+        report_say(o, "%s: best is %s with %.1f GB/s; %s gives %.1f GB/s, %.0f %% of that.", what,
+                   best->name, most / 1000, usual->name, its / 1000, 100 * its / most);
+    else if (s->n > 1)
+        report_say(o, "%s: best is %s with %.1f GB/s.", what, best->name, most / 1000);
+    else
+        report_say(o, "%s: %s gives %.1f GB/s; no other kernel was measured.", what, best->name,
+                   most / 1000);
+}
+
+static void tell_initiator(struct report_out *o, const struct report_source *s, int row)
+{
+    const struct matrix *usual = usual_kernel(s);
+    int64_t node = usual->row.values[row];
+    int own = axis_index(&usual->col, node);
+    const struct matrix *best = own < 0 ? NULL : best_kernel(s, row, own);
+    if (best) {
+        struct jsonw *w = report_finding(o, "node");
+        jsonw_i64(w, "node", node);
+        jsonw_text(w, "best_kernel", best->name);
+        jsonw_fixed(w, "best_mbps", at(best, row, own), 0);
+        jsonw_text(w, "kernel", usual->name);
+        jsonw_fixed(w, "mbps", at(usual, row, own), 0);
+        char what[64];
+        snprintf(what, sizeof what, "Node %" PRId64 " and its own memory", node);
+        say_best(o, s, what, best, usual, row, own);
+    }
+    tell_remote(o, usual, row);
+}
+
+// ---- More and more threads ----------------------------------------------------------------------
+
+struct growth {
+    int most, enough; // rows: the highest value, the first that reaches SATURATED of it
+    double first;
+};
+
+static struct growth growth_of(const struct matrix *m, int col)
+{
+    struct growth g = {.most = -1, .enough = -1, .first = at(m, 0, col)};
+    for (int i = 0; i < m->row.n; i++)
+        if (g.most < 0 || at(m, i, col) > at(m, g.most, col))
+            g.most = i;
+    for (int i = m->row.n - 1; i >= 0; i--)
+        if (at(m, i, col) >= SATURATED * at(m, g.most, col))
+            g.enough = i;
+    return g;
+}
+
+static void tell_threads(struct report_out *o, const struct matrix *m, int col)
+{
+    struct growth g = growth_of(m, col);
+    char where[48];
+    double most = at(m, g.most, col);
+    int64_t threads = m->row.values[g.enough < 0 ? 0 : g.enough],
+            last = m->row.values[m->row.n - 1];
+    if (isnan(most) || g.enough < 0)
+        return;
+    target_name(m, col, where, sizeof where);
+    bool saturates = g.enough < m->row.n - 1;
+    struct jsonw *w = report_finding(o, "threads");
+    jsonw_text(w, "kernel", m->name);
+    jsonw_i64(w, "target", m->col.values[col]);
+    jsonw_fixed(w, "first_mbps", g.first, 0);
+    jsonw_fixed(w, "most_mbps", most, 0);
+    jsonw_i64(w, "most_threads", m->row.values[g.most]);
+    jsonw_i64(w, "enough_threads", threads);
+    jsonw_bool(w, "saturates", saturates);
+    if (saturates && g.enough == 0)
+        report_say(o,
+                   "%s %s: %" PRId64
+                   " thread%s already bring%s %.1f GB/s, %.0f %% or more of the most "
+                   "that any number up to %" PRId64 " brings (%.1f GB/s).",
+                   m->name, where, threads, threads == 1 ? "" : "s", threads == 1 ? "s" : "",
+                   g.first / 1000, 100 * SATURATED, last, most / 1000);
+    else if (saturates)
+        report_say(o,
+                   "%s %s: %.1f GB/s with %" PRId64 " of %" PRId64 " threads is %.0f %% of the "
+                   "most (%.1f GB/s): more threads bring nothing. %" PRId64 " alone has %.1f GB/s.",
+                   m->name, where, at(m, g.enough, col) / 1000, threads, last,
+                   100 * at(m, g.enough, col) / most, most / 1000, m->row.values[0],
+                   g.first / 1000);
+    else
+        report_say(o,
+                   "%s %s: grows to the last, %.1f GB/s with %" PRId64 " threads, × %.2f of "
+                   "%" PRId64 " thread%s (%.1f GB/s).",
+                   m->name, where, most / 1000, last, most / g.first, m->row.values[0],
+                   m->row.values[0] == 1 ? "" : "s", g.first / 1000);
+}
+
+// One number of threads: all of them, each kernel.
+static void tell_together(struct report_out *o, const struct report_source *s, int col)
+{
+    const struct matrix *best = best_kernel(s, 0, col), *usual = usual_kernel(s);
+    char where[48];
+    if (!best)
+        return;
+    target_name(usual, col, where, sizeof where);
+    struct jsonw *w = report_finding(o, "together");
+    jsonw_i64(w, "threads", usual->row.values[0]);
+    jsonw_i64(w, "target", usual->col.values[col]);
+    jsonw_text(w, "best_kernel", best->name);
+    jsonw_fixed(w, "best_mbps", at(best, 0, col), 0);
+    jsonw_text(w, "kernel", usual->name);
+    jsonw_fixed(w, "mbps", at(usual, 0, col), 0);
+    char what[96];
+    snprintf(what, sizeof what, "%" PRId64 " thread%s together, %s", usual->row.values[0],
+             usual->row.values[0] == 1 ? "" : "s", where);
+    say_best(o, s, what, best, usual, 0, col);
+}
+
+int report_bandwidth(struct report_out *o, const struct report_source *run,
+                     const struct report_source *with, struct err *err)
+{
+    const struct matrix *usual = usual_kernel(run);
+    (void)with;
+    report_head(o, "Bandwidth");
+    bool by_node = strcmp(usual->row.name, "initiator") == 0;
+    CLEANUP_MEM bool *odd = calloc((size_t)usual->col.n, sizeof *odd);
+    if (!odd)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+    if (by_node && report_parts(o, run, usual, odd, err) < 0)
+        return -1;
+    for (int i = 0; by_node && i < usual->row.n; i++)
+        tell_initiator(o, run, i);
+    for (int j = 0; !by_node && j < usual->col.n; j++)
+        if (usual->row.n > 1)
+            tell_threads(o, usual, j);
+        else
+            tell_together(o, run, j);
+    report_tail(o);
+    return 0;
+}

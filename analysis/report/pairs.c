@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of cores (pingpong, c2c): what each class of pairs costs, and pairs unlike their class.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/section.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/shape.h"
+
+// A pair is odd if it is off its class by a quarter and by six robust standard deviations, where at
+// least four pairs say what the class is.
+static const double ODD = 0.25;
+enum { CLASS_PAIRS_MIN = 4, OUTLIERS_MAX = 16, CLASS_UNKNOWN = PAIR_CLASSES };
+
+// Where a rank was, looked up once.
+struct place {
+    const struct topo_cpu *cpu; // NULL: not known
+    int64_t node;               // of the CPU; -1: not known
+};
+
+static struct place place_of(const struct report_source *s, int64_t rank)
+{
+    for (int i = 0; s->ranks && i < s->n_ranks; i++)
+        if (s->ranks[i].rank == rank)
+            return (struct place){s->topology ? topology_cpu(s->topology, (int)s->ranks[i].cpu)
+                                              : NULL,
+                                  s->ranks[i].cpu_node};
+    return (struct place){NULL, -1};
+}
+
+// By the topology of the run's time; without one, nodes alone tell some.
+static int class_of(const struct place *a, const struct place *b)
+{
+    if (a->cpu && b->cpu)
+        return topology_pair_class(a->cpu, b->cpu);
+    return a->node >= 0 && a->node == b->node ? PAIR_NODE : CLASS_UNKNOWN;
+}
+
+static const char *class_name(int class)
+{
+    return class == CLASS_UNKNOWN ? "not told apart" : pair_class_names[class];
+}
+
+struct members {
+    const struct matrix *m;
+    struct place *rows, *cols; // of the axes' ranks
+    int class;
+    int n;
+    double *values; // room for all pairs
+    int *row, *col;
+};
+
+static void members_fini(struct members *x)
+{
+    free(x->rows);
+    free(x->cols);
+    free(x->values);
+    free(x->row);
+    free(x->col);
+}
+
+static int members_init(struct members *x, const struct report_source *s, const struct matrix *m,
+                        struct err *err)
+{
+    size_t most = (size_t)shape_cells(m) + 1;
+    *x = (struct members){.m = m};
+    x->rows = calloc((size_t)m->row.n, sizeof *x->rows);
+    x->cols = calloc((size_t)m->col.n, sizeof *x->cols);
+    x->values = calloc(most, sizeof *x->values);
+    x->row = calloc(most, sizeof *x->row);
+    x->col = calloc(most, sizeof *x->col);
+    if (!x->rows || !x->cols || !x->values || !x->row || !x->col)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the pairs");
+    for (int i = 0; i < m->row.n; i++)
+        x->rows[i] = place_of(s, m->row.values[i]);
+    for (int j = 0; j < m->col.n; j++)
+        x->cols[j] = place_of(s, m->col.values[j]);
+    return 0;
+}
+
+static double value_at(const struct members *x, int k)
+{
+    return matrix_at(x->m, x->row[k], x->col[k])->v[CELL_MEDIAN];
+}
+
+static void gather(struct members *x, int class)
+{
+    x->class = class;
+    x->n = 0;
+    for (int i = 0; i < x->m->row.n; i++)
+        for (int j = i + 1; j < x->m->col.n; j++) {
+            if (!(matrix_at(x->m, i, j)->v[CELL_MEDIAN] > 0) ||
+                class_of(&x->rows[i], &x->cols[j]) != class)
+                continue;
+            x->row[x->n] = i;
+            x->col[x->n++] = j;
+        }
+}
+
+static double typical_of(struct members *x)
+{
+    for (int k = 0; k < x->n; k++)
+        x->values[k] = value_at(x, k);
+    return middle_of(x->values, x->n); // sorts: the ends are the extremes
+}
+
+static double robust_sigma(struct members *x, double typical)
+{
+    for (int k = 0; k < x->n; k++)
+        x->values[k] = fabs(log(value_at(x, k) / typical));
+    return 1.4826 * middle_of(x->values, x->n);
+}
+
+static void tell_class(struct report_out *o, struct members *x, double typical)
+{
+    const char *unit = x->m->unit;
+    struct jsonw *w = report_finding(o, "class");
+    jsonw_text(w, "matrix", x->m->name);
+    jsonw_text(w, "class", class_name(x->class));
+    jsonw_i64(w, "pairs", x->n);
+    jsonw_text(w, "unit", unit);
+    jsonw_fixed(w, "median", typical, 3);
+    jsonw_fixed(w, "min", x->values[0], 3);
+    jsonw_fixed(w, "max", x->values[x->n - 1], 3);
+    if (x->n == 1)
+        report_say(o, "%s, %s: %.4g %s (one pair).", x->m->name, class_name(x->class), typical,
+                   unit);
+    else
+        report_say(o, "%s, %s: typically %.4g %s, %.4g to %.4g over %d pairs.", x->m->name,
+                   class_name(x->class), typical, unit, x->values[0], x->values[x->n - 1], x->n);
+}
+
+static void tell_outliers(struct report_out *o, struct members *x, double typical)
+{
+    double bound = fmax(log1p(ODD), 6 * robust_sigma(x, typical));
+    int told = 0, odd = 0;
+    for (int k = 0; x->n >= CLASS_PAIRS_MIN && k < x->n; k++) {
+        double v = value_at(x, k);
+        if (fabs(log(v / typical)) <= bound)
+            continue;
+        odd++;
+        if (told == OUTLIERS_MAX)
+            continue;
+        told++;
+        int64_t first = x->m->row.values[x->row[k]], second = x->m->col.values[x->col[k]];
+        struct jsonw *w = report_finding(o, "outlier");
+        jsonw_text(w, "matrix", x->m->name);
+        jsonw_i64(w, "rank", first);
+        jsonw_i64(w, "other_rank", second);
+        jsonw_fixed(w, "value", v, 3);
+        jsonw_fixed(w, "typical", typical, 3);
+        jsonw_fixed(w, "percent", 100 * (v / typical - 1), 1);
+        report_say(o,
+                   "%s: ranks %" PRId64 " and %" PRId64 " have %.4g %s, where %.4g is typical of "
+                   "their class, %s (%+.0f %%).",
+                   x->m->name, first, second, v, x->m->unit, typical, class_name(x->class),
+                   100 * (v / typical - 1));
+    }
+    if (odd <= told)
+        return;
+    jsonw_i64(report_finding(o, "more_outliers"), "pairs", odd - told);
+    report_say(o, "%s: %d more pairs are as far off their class, %s.", x->m->name, odd - told,
+               class_name(x->class));
+}
+
+static int tell_classes(struct report_out *o, const struct report_source *s, const struct matrix *m,
+                        struct err *err)
+{
+    struct members x CLEANUP(members_fini) = {0};
+    if (members_init(&x, s, m, err) < 0)
+        return -1;
+    for (int class = 0; class <= CLASS_UNKNOWN; class ++) {
+        gather(&x, class);
+        if (!x.n)
+            continue;
+        double typical = typical_of(&x);
+        tell_class(o, &x, typical);
+        tell_outliers(o, &x, typical);
+    }
+    return 0;
+}
+
+// A line a pair: the smallest message's time and the largest's rate.
+static void tell_pair(struct report_out *o, const struct report_source *s, const struct matrix *m,
+                      int row)
+{
+    int first, second, last = m->col.n - 1;
+    char small[24], large[24];
+    axis_unpair(m->row.values[row], &first, &second);
+    const struct place here = place_of(s, first), there = place_of(s, second);
+    const char *class = class_name(class_of(&here, &there));
+    double quick = matrix_at(m, row, 0)->v[CELL_MEDIAN];
+    double slow = matrix_at(m, row, last)->v[CELL_MEDIAN];
+    double mbps = (double)m->col.values[last] / slow; // bytes a µs are MB/s
+    str_from_bytes((uint64_t)m->col.values[0], small, sizeof small);
+    str_from_bytes((uint64_t)m->col.values[last], large, sizeof large);
+    struct jsonw *w = report_finding(o, "pair");
+    jsonw_i64(w, "rank", first);
+    jsonw_i64(w, "other_rank", second);
+    jsonw_text(w, "class", class);
+    jsonw_i64(w, "smallest_bytes", m->col.values[0]);
+    jsonw_fixed(w, "smallest_us", quick, 3);
+    jsonw_i64(w, "largest_bytes", m->col.values[last]);
+    jsonw_fixed(w, "largest_us", slow, 3);
+    jsonw_fixed(w, "largest_mbps", mbps, 1);
+    if (isnan(quick) || isnan(slow))
+        report_say(o, "Ranks %d and %d (%s): the message of %s bytes or that of %s has no value.",
+                   first, second, class, small, large);
+    else
+        report_say(o,
+                   "Ranks %d and %d (%s): a message of %s bytes takes %.2f µs, one of %s %.4g µs, "
+                   "which is %.1f GB/s.",
+                   first, second, class, small, quick, large, slow, mbps / 1000);
+}
+
+int report_pingpong(struct report_out *o, const struct report_source *run,
+                    const struct report_source *with, struct err *err)
+{
+    const struct matrix *m = report_matrix(run, "pingpong");
+    (void)with;
+    report_head(o, "Messages between two ranks");
+    for (int i = 0; m && i < m->row.n; i++)
+        tell_pair(o, run, m, i);
+    for (int i = 0; !m && i < run->n; i++)
+        if (tell_classes(o, run, &run->matrices[i], err) < 0)
+            return -1;
+    report_tail(o);
+    return 0;
+}
+
+int report_c2c(struct report_out *o, const struct report_source *run,
+               const struct report_source *with, struct err *err)
+{
+    (void)with;
+    report_head(o, "A cache line between two cores (round trip)");
+    for (int i = 0; i < run->n; i++)
+        if (tell_classes(o, run, &run->matrices[i], err) < 0)
+            return -1;
+    report_tail(o);
+    return 0;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame: a section a benchmark, then where memory was and what disturbed, for all of them.
+#include "analysis/report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/section.h"
+#include "analysis/stats/median.h"
+
+static report_section *const sections[BENCHMARKS] = {
+    [BENCHMARK_LATENCY] = report_latency,
+    [BENCHMARK_MATRIX] = report_idle,
+    [BENCHMARK_BANDWIDTH] = report_bandwidth,
+    [BENCHMARK_PINGPONG] = report_pingpong,
+    [BENCHMARK_C2C] = report_c2c,
+    [BENCHMARK_FIRSTTOUCH] = report_firsttouch,
+    [BENCHMARK_LOADED] = report_loaded,
+};
+
+struct report {
+    struct report_out out;
+};
+
+struct placement {
+    bool known;
+    int ranks, wrong_memory, migrated; // wrong: less than 99 % of the pages where wanted
+    double kept, disturbed;            // samples
+    int cells, lone;                   // with samples; resting on one
+};
+
+// ---- What sections use --------------------------------------------------------------------------
+
+const struct matrix *report_matrix(const struct report_source *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->matrices[i].name, name) == 0)
+            return &s->matrices[i];
+    return NULL;
+}
+
+void report_head(struct report_out *o, const char *title)
+{
+    buf_fmt(&o->markdown, "## %s\n\n", title);
+    jsonw_array(&o->w, "findings");
+}
+
+struct jsonw *report_finding(struct report_out *o, const char *kind)
+{
+    jsonw_object(&o->w, NULL);
+    jsonw_text(&o->w, "kind", kind);
+    return &o->w;
+}
+
+void report_say(struct report_out *o, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vfmt(&text, fmt, ap);
+    va_end(ap);
+    buf_needs(&o->json, &text);
+    buf_needs(&o->markdown, &text);
+    jsonw_text(&o->w, "text", buf_text(&text));
+    jsonw_end(&o->w);
+    buf_fmt(&o->markdown, "- %s\n", buf_text(&text));
+    buf_free(&text);
+}
+
+void report_tail(struct report_out *o)
+{
+    jsonw_end(&o->w);
+    buf_char(&o->markdown, '\n');
+}
+
+int64_t report_cpu_node(const struct report_source *s, int64_t rank)
+{
+    for (int i = 0; s->ranks && i < s->n_ranks; i++)
+        if (s->ranks[i].rank == rank)
+            return s->ranks[i].cpu_node;
+    return -1;
+}
+
+struct report_nodes report_nodes_of(const struct report_source *s, const struct axis *a)
+{
+    struct report_nodes found = {0};
+    for (int i = 0; i < a->n; i++) {
+        bool rank = strcmp(a->name, "rank") == 0;
+        int64_t node = rank ? report_cpu_node(s, a->values[i]) : a->values[i];
+        bool seen = node < 0 || found.n == 64;
+        for (int k = 0; k < found.n; k++)
+            seen = seen || found.node[k] == node;
+        if (!seen)
+            found.node[found.n++] = node;
+    }
+    return found;
+}
+
+struct report_value report_value_of(const struct matrix *m, const bool *row_in, int col)
+{
+    double values[REPORT_CELLS_MAX];
+    int n = 0;
+    struct report_value found = {NAN, NAN, NAN};
+    for (int i = 0; col >= 0 && i < m->row.n && n < REPORT_CELLS_MAX; i++) {
+        const double *v = matrix_at(m, i, col)->v;
+        if (!row_in[i] || isnan(v[CELL_MEDIAN]))
+            continue;
+        values[n++] = v[CELL_MEDIAN];
+        found.lo = fmin(found.lo, v[CELL_LO]); // fmin and fmax pass over NaN
+        found.hi = fmax(found.hi, v[CELL_HI]);
+    }
+    found.v = middle_of(values, n);
+    return found;
+}
+
+bool report_apart(struct report_value a, struct report_value b, double share)
+{
+    bool up = b.v >= a.v * (1 + share) && b.lo > a.hi;
+    return up || (a.v >= b.v * (1 + share) && a.lo > b.hi);
+}
+
+// ---- Placement and disturbance ------------------------------------------------------------------
+
+static void add_samples(struct placement *p, const struct matrix *m)
+{
+    for (int k = 0; k < m->row.n * m->col.n; k++) {
+        const double *v = m->cells[k].v;
+        if (isnan(v[CELL_N]) || isnan(v[CELL_DISTURBED]))
+            continue;
+        p->cells++;
+        p->lone += v[CELL_N] <= 1;
+        p->kept += v[CELL_N];
+        p->disturbed += v[CELL_DISTURBED];
+    }
+}
+
+static void add_source(struct placement *p, const struct report_source *s)
+{
+    for (int i = 0; s->ranks != NULL && i < s->n_ranks; i++) {
+        bool checked = s->ranks[i].pages_checked > 0 && !isnan(s->ranks[i].mem_share);
+        p->known = p->known || checked;
+        p->ranks += checked;
+        p->wrong_memory += checked && s->ranks[i].mem_share < 0.99;
+        p->migrated += s->ranks[i].migrations > 0;
+    }
+    for (int i = 0; i < s->n; i++)
+        add_samples(p, &s->matrices[i]);
+}
+
+static double disturbed_share(const struct placement *p)
+{
+    double all = p->kept + p->disturbed;
+    return all > 0 ? p->disturbed / all : NAN;
+}
+
+static void write_placement(const struct placement *p, struct jsonw *w)
+{
+    jsonw_object(w, "placement");
+    jsonw_bool(w, "known", p->known);
+    jsonw_i64(w, "ranks_checked", p->ranks);
+    jsonw_i64(w, "ranks_with_wrong_memory", p->wrong_memory);
+    jsonw_i64(w, "ranks_migrated", p->migrated);
+    jsonw_fixed(w, "disturbed_share", disturbed_share(p), 4);
+    jsonw_end(w);
+}
+
+static void say_placement(const struct placement *p, struct buf *out)
+{
+    buf_str(out, "## Placement and disturbance\n\n");
+    if (p->known)
+        buf_fmt(out,
+                "- %d of %d ranks had less than 99 %% of their pages where asked; %d moved to "
+                "another CPU.\n",
+                p->wrong_memory, p->ranks, p->migrated);
+    else
+        buf_str(out, "- Where the memory really was is not recorded.\n");
+    if (isnan(disturbed_share(p)))
+        buf_str(out, "- Disturbance is not recorded.\n");
+    else
+        buf_fmt(out, "- %.1f %% of the samples were left out as disturbed.\n",
+                100 * disturbed_share(p));
+}
+
+// ---- Doubts -------------------------------------------------------------------------------------
+
+__attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, int *n,
+                                                        const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vfmt(&text, fmt, ap);
+    va_end(ap);
+    buf_needs(&o->json, &text);
+    buf_needs(&o->markdown, &text);
+    if (!(*n)++)
+        buf_str(&o->markdown, "## Read with care\n\n");
+    jsonw_text(&o->w, NULL, buf_text(&text));
+    buf_fmt(&o->markdown, "- %s\n", buf_text(&text));
+    buf_free(&text);
+}
+
+// What makes the numbers doubtful is said before them.
+static void say_doubts(struct report_out *o, const struct placement *p)
+{
+    int n = 0;
+    jsonw_array(&o->w, "doubts");
+    if (disturbed_share(p) >= SAMPLES_DOUBTFUL)
+        doubt(o, &n,
+              "%.0f %% of the samples were disturbed and left out: what is said below may be the "
+              "disturbance.",
+              100 * disturbed_share(p));
+    if (p->lone)
+        doubt(o, &n, "%d of %d cells rest on one sample or none that was undisturbed.", p->lone,
+              p->cells);
+    if (p->wrong_memory)
+        doubt(o, &n, "%d of %d ranks had less than 99 %% of their pages on the node asked for.",
+              p->wrong_memory, p->ranks);
+    if (p->migrated)
+        doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, p->migrated == 1 ? "" : "s");
+    jsonw_end(&o->w);
+    if (n)
+        buf_char(&o->markdown, '\n');
+}
+
+// ---- The report ---------------------------------------------------------------------------------
+
+void report_free(struct report *r)
+{
+    if (!r)
+        return;
+    buf_free(&r->out.json);
+    buf_free(&r->out.markdown);
+    free(r);
+}
+
+static int fill(struct report_out *o, const struct report_source *run,
+                const struct report_source *with, struct err *err)
+{
+    struct placement p = {0};
+    if (with && (run->benchmark != BENCHMARK_LATENCY || with->benchmark != BENCHMARK_LATENCY))
+        return err_set(err, ERR_CONFLICT, "with", "a pair is of two latency runs");
+    if (run->n == 0)
+        return err_set(err, ERR_INVALID, "matrices", "there is no matrix to report on");
+    o->w = jsonw_to(&o->json);
+    jsonw_object(&o->w, NULL);
+    jsonw_text(&o->w, "benchmark", benchmarks[run->benchmark].name);
+    add_source(&p, run);
+    if (with)
+        add_source(&p, with);
+    say_doubts(o, &p);
+    if (sections[run->benchmark](o, run, with, err) < 0)
+        return -1;
+    write_placement(&p, &o->w);
+    say_placement(&p, &o->markdown);
+    jsonw_end(&o->w);
+    if (buf_ok(&o->json) && buf_ok(&o->markdown))
+        return 0;
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+}
+
+struct report *report_new(const struct report_source *run, const struct report_source *with,
+                          struct err *err)
+{
+    struct report *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+        return NULL;
+    }
+    if (fill(&r->out, run, with, err) == 0)
+        return r;
+    report_free(r);
+    return NULL;
+}
+
+void report_write_json(const struct report *r, struct jsonw *w, const char *key)
+{
+    jsonw_raw(w, key, buf_text(&r->out.json));
+}
+
+void report_write_markdown(const struct report *r, struct buf *out)
+{
+    buf_str(out, buf_text(&r->out.markdown));
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The median of a few values, and where a matrix keeps a rank or a size.
+#pragma once
+#include <stdint.h>
+
+#include "model/matrix.h"
+#include "model/record.h"
+
+double middle_of(double *v, int n);                  // sorts v; NaN if n is 0
+int axis_index(const struct axis *a, int64_t value); // -1: none
+// Memory node of a rank, else its CPU's node; -1 if not known. Of many ranks:
+// analysis/stats/rank_places.h.
+int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank);
+
+// Share of the samples of all these matrices that were left out as disturbed; NaN: not recorded.
+// From SAMPLES_DOUBTFUL on whoever reads the numbers is to know it first.
+#define SAMPLES_DOUBTFUL 0.2
+double samples_disturbed(const struct matrix *list, int n);
