@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "bench/bind.h"
-#include "bench/comm.h"
-#include "bench/emit.h"
-#include "bench/life.h"
-#include "bench/options.h"
-#include "bench/print.h"
-#include "bench/session.h"
+#include "bench/ranks/comm.h"
+#include "bench/ranks/life.h"
+#include "bench/session/bind.h"
+#include "bench/session/options.h"
+#include "bench/session/output.h"
+#include "bench/session/print.h"
+#include "bench/session/session.h"
 
 // In a sanitizer build: are leaks not to be looked for? Open MPI forgets memory, unloads the
 // plugins that held more, and keeps threads of its own that make the checker itself crash. So leaks

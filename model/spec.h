@@ -76,7 +76,7 @@ struct spec {
     int64_t load_rate;             // MB/s a core; 0: as fast as it goes
     int64_t steps;                 // of the loaded benchmark, from idle to full
     // Bandwidth.
-    int kernel; // 0: all, otherwise 1 + enum stream_kernel of bench/stream.h
+    int kernel; // 0: all, otherwise 1 + enum stream_kernel of bench/kernels/stream.h
     int sweep;  // enum bandwidth_sweep
     int64_t passes;
     // Pairs of cores.

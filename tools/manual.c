@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/options.h"
+#include "bench/session/options.h"
 #include "daemon/config.h"
 
 // A minus that is one, and no line that begins like a request.

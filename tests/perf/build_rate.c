@@ -9,8 +9,8 @@
 #include "analysis/stats/stats.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "bench/arena.h"
-#include "bench/chain.h"
+#include "bench/kernels/chain.h"
+#include "bench/memory/arena.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

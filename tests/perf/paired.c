@@ -15,9 +15,9 @@
 #include "analysis/stats/stats.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "bench/chase.h"
-#include "bench/guard.h"
-#include "bench/perm.h"
+#include "bench/kernels/chase.h"
+#include "bench/kernels/permutation.h"
+#include "bench/sampling/disturbance.h"
 
 enum { WINDOW_HOPS = 65536, ORDERS = 5, RESAMPLES = 2000, LINE = 64, WARM_HOPS = 1 << 20 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks as threads: who meets, who waits, and how a failure becomes everybody's.
-#include "bench/board.h"
+#include "bench/ranks/board.h"
 
 #include <pthread.h>
 #include <stdlib.h>

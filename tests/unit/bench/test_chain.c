@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/chain.h"
+#include "bench/kernels/chain.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "bench/chase.h"
+#include "bench/kernels/chase.h"
 #include "tests/unit/tap.h"
 
 // Walks from link 0 until it is back; the number of hops, or 0 if it leaves the chain.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rank 0 writes is what the daemon reads; what it prints is what people know; options.
-#include "bench/emit.h"
+#include "bench/session/output.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "bench/print.h"
+#include "bench/session/print.h"
 #include "formats/result_print.h"
 #include "tests/unit/tap.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "bench/c2c.h"
-#include "bench/stream.h"
-#include "bench/team.h"
+#include "bench/kernels/line_transfer.h"
+#include "bench/kernels/stream.h"
+#include "bench/ranks/thread_team.h"
 #include "tests/unit/tap.h"
 
 // The first two CPUs that we may use, or the same one twice.

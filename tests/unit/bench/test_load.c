@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The load: it moves what it says, at the rate that is asked for, and stops.
-#include "bench/load.h"
+#include "bench/session/background_load.h"
 
 #include <sched.h>
 #include <stdlib.h>

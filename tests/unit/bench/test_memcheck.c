@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines as folders: what is refused before it is touched.
-#include "bench/memcheck.h"
+#include "bench/memory/memory_check.h"
 
-#include "bench/cache.h"
+#include "bench/memory/cache.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 

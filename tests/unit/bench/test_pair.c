@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pairs are measured, and memory that two processes share.
-#include "bench/pair.h"
+#include "bench/session/pairs.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "bench/share.h"
+#include "bench/memory/shared_memory.h"
 #include "tests/unit/tap.h"
 
 enum { RANKS = 6 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/perm.h"
+#include "bench/kernels/permutation.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

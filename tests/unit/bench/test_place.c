@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // On this machine, whatever it is: what the kernel says must agree with itself.
-#include "bench/place.h"
+#include "bench/memory/placement.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-#include "bench/arena.h"
+#include "bench/memory/arena.h"
 #include "tests/unit/tap.h"
 
 static void arena(enum pages pages, const char *unwanted)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "bench/chain.h"
-#include "bench/sampler.h"
+#include "bench/kernels/chain.h"
+#include "bench/sampling/sampler.h"
 #include "tests/unit/tap.h"
 
 static void guard(void)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole benchmarks with ranks that are threads and messages of ours: what they compute from what
 // they time, and what a chaser does with what was asked for.
-#include "bench/place.h"
-#include "bench/session.h"
+#include "bench/memory/placement.h"
+#include "bench/session/session.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "bench/chaser.h"
+#include "bench/session/chaser.h"
 #include "tests/unit/tap.h"
 
 enum { RANKS = 2, WAY_NS = 50000, MESSAGE_MAX = 16 };

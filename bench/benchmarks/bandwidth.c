@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// STREAM by several ranks: each has its slice of the three arrays, all start at a spinning barrier,
+// and a pass lasts from the first start to the last end. The slices together are the size asked
+// for, so that the rule "each array at least four times the caches" holds for what is measured.
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "bench/kernels/stream.h"
+#include "bench/sampling/sampler.h"
+#include "bench/session/session.h"
+
+enum { LLC_RULE = 4 };
+
+struct band {
+    struct session *s;
+    int n_shapes;
+    struct shape shapes[SHAPES_MAX];
+    uint64_t bytes; // of one array, all ranks together
+    int n_rows, n_cols;
+    int *rows; // initiator node or number of ranks of each row; owned
+    int done;  // cells
+};
+
+// A row's team: its ranks are numbered by `index`, without gaps.
+struct team_of {
+    bool mine; // we belong to it
+    int n, index, first;
+    int rounds; // of the spinning barrier so far
+};
+
+static bool belongs(const struct band *b, int row, int rank)
+{
+    switch ((enum bandwidth_sweep)b->s->spec->sweep) {
+    case SWEEP_NODES:
+        return b->s->board->slot[rank].info.cpu_node == b->rows[row];
+    case SWEEP_THREADS:
+        return rank < b->rows[row];
+    case SWEEP_OWN:
+        break;
+    }
+    return true;
+}
+
+static struct team_of team_for(const struct band *b, int row)
+{
+    struct team_of t = {.first = -1};
+    for (int r = 0; r < session_ranks(b->s); r++) {
+        if (!belongs(b, row, r))
+            continue;
+        if (t.first < 0)
+            t.first = r;
+        if (r == b->s->comm->rank) {
+            t.mine = true;
+            t.index = t.n;
+        }
+        t.n++;
+    }
+    return t;
+}
+
+static int find_rows(struct band *b, struct err *err)
+{
+    const struct session *s = b->s;
+    int ranks = session_ranks(s);
+    b->rows = calloc((size_t)ranks, sizeof *b->rows);
+    if (!b->rows)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
+    for (int r = 0; r < ranks; r++) {
+        int node = (int)s->board->slot[r].info.cpu_node, k = 0;
+        if (s->spec->sweep == SWEEP_NODES) {
+            while (k < b->n_rows && b->rows[k] != node)
+                k++;
+            if (k == b->n_rows)
+                b->rows[b->n_rows++] = node;
+        } else if (s->spec->sweep == SWEEP_THREADS) {
+            b->rows[b->n_rows++] = r + 1;
+        }
+    }
+    if (s->spec->sweep == SWEEP_OWN)
+        b->rows[b->n_rows++] = ranks;
+    b->n_cols = s->spec->sweep == SWEEP_OWN ? 1 : s->n_targets;
+    return 0;
+}
+
+static int target_of(const struct band *b, int col)
+{
+    return b->s->spec->sweep == SWEEP_OWN ? -1 : b->s->targets[col];
+}
+
+static int make_matrices(const struct band *b, struct matrix *m, struct err *err)
+{
+    for (int i = 0; i < b->n_shapes; i++) {
+        if (shape_make(&m[i], &b->shapes[i], b->n_rows, b->n_cols, err) < 0)
+            return -1;
+        for (int r = 0; r < b->n_rows; r++)
+            m[i].row.values[r] = b->rows[r];
+        for (int c = 0; c < b->n_cols; c++)
+            m[i].col.values[c] = target_of(b, c);
+    }
+    return 0;
+}
+
+static int begin(struct band *b, struct err *err)
+{
+    struct session *s = b->s;
+    struct matrix m[SHAPES_MAX] = {0};
+    int ranks = session_ranks(s), n = 0;
+    CLEANUP_MEM struct demand *d = calloc((size_t)(ranks + SPEC_TARGETS_MAX), sizeof *d);
+    int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
+    for (int t = 0; d && t < s->n_targets && s->spec->sweep != SWEEP_OWN; t++)
+        d[n++] = (struct demand){.node = s->targets[t], .bytes = 3 * b->bytes, .in_turn = true};
+    for (int r = 0; d && r < ranks && s->spec->sweep == SWEEP_OWN; r++)
+        d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
+                                 .bytes = 3 * b->bytes / (uint64_t)ranks};
+    if (outcome == 0 && session_chief(s))
+        outcome = make_matrices(b, m, err);
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    return session_begin(s, m, session_chief(s) ? b->n_shapes : 0, d, n, err);
+}
+
+// --- One cell ----------------------------------------------------------------------------------
+
+struct pass_work {
+    struct band *b;
+    struct team_of team;
+    struct arena arena; // owned
+    struct stream_arrays arrays;
+    double want[3]; // that every element has now
+    struct cell_sum sums[STREAM_KERNELS];
+    double sum; // of reads, so that none is optimised away
+};
+
+static int place_arrays(struct pass_work *w, int target, struct err *err)
+{
+    size_t n = w->b->bytes / sizeof(double) / (size_t)w->team.n / 8 * 8;
+    uint64_t bytes = n * sizeof(double);
+    if (n < 64)
+        return err_set(err, ERR_USAGE, "size", "--size: %llu bytes are too few for %d ranks",
+                       (unsigned long long)w->b->bytes, w->team.n);
+    if (session_arena(w->b->s, &w->arena, 3 * bytes, target, err) < 0)
+        return -1;
+    double *at = (double *)(void *)w->arena.base;
+    w->arrays = (struct stream_arrays){.a = at, .b = at + n, .c = at + 2 * n, .n = n};
+    stream_fill(&w->arrays, 0, n);
+    stream_begin(w->want);
+    return 0;
+}
+
+static void wait_for_team(struct pass_work *w)
+{
+    board_spin(w->b->s->board, (uint64_t)++w->team.rounds * (uint64_t)w->team.n);
+}
+
+// The first rank of the team sums up: from the first start to the last end.
+static int record(struct pass_work *w, enum stream_kernel k, struct err *err)
+{
+    const struct board *board = w->b->s->board;
+    struct sample got = {.from = UINT64_MAX};
+    for (int r = 0; r < session_ranks(w->b->s); r++) {
+        const struct slot *slot = &board->slot[r];
+        if (!slot->in_team)
+            continue;
+        got.from = slot->pass.from < got.from ? slot->pass.from : got.from;
+        got.to = slot->pass.to > got.to ? slot->pass.to : got.to;
+        got.verdict.flags |= slot->pass_verdict.flags;
+        got.verdict.off_share = fmax(got.verdict.off_share, slot->pass_verdict.off_share);
+    }
+    double elements = (double)w->arrays.n * (double)w->team.n;
+    got.hop_ns = stream_mb_per_s(k, elements, (double)(got.to - got.from));
+    return cell_sum_add(&w->sums[k], &got, err);
+}
+
+static int pass(struct pass_work *w, enum stream_kernel k, bool counts, struct err *err)
+{
+    struct slot *slot = w->b->s->slot;
+    struct guard_mark from, to;
+    wait_for_team(w);
+    guard_begin(&from);
+    w->sum += stream_pass(k, &w->arrays, 0, w->arrays.n);
+    guard_end(&to);
+    slot->pass = (struct span){from.wall_ns, to.wall_ns};
+    slot->pass_verdict = guard_judge(&from, &to);
+    stream_expect(w->want, k);
+    wait_for_team(w);
+    return counts && w->team.index == 0 ? record(w, k, err) : 0;
+}
+
+static bool wanted(const struct band *b, enum stream_kernel k)
+{
+    return b->s->spec->kernel == 0 || b->s->spec->kernel == (int)k + 1;
+}
+
+static int check_arrays(const struct pass_work *w, struct err *err)
+{
+    struct stream_check check = stream_verify(&w->arrays, w->want);
+    if (!check.wrong)
+        return 0;
+    return err_set(err, ERR_INTERNAL, "",
+                   "%zu elements of the arrays are wrong (worst relative error %g): the memory or "
+                   "the compiler is at fault",
+                   check.wrong, check.worst);
+}
+
+// STREAM's four in its order, again and again; then the two that it does not have, one by one.
+static int all_passes(struct pass_work *w, struct err *err)
+{
+    static const enum stream_kernel groups[][4] = {
+        {STREAM_COPY, STREAM_SCALE, STREAM_ADD, STREAM_TRIAD},
+        {STREAM_READ, STREAM_KERNELS},
+        {STREAM_WRITE, STREAM_KERNELS},
+    };
+    uint64_t begin = clock_mono_ns();
+    for (size_t g = 0; g < COUNT_OF(groups); g++)
+        for (int64_t p = 0; p < w->b->s->spec->passes; p++)
+            for (int i = 0; i < 4 && groups[g][i] != STREAM_KERNELS; i++)
+                if (wanted(w->b, groups[g][i]) && pass(w, groups[g][i], p > 0, err) < 0)
+                    return -1;
+    w->b->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+    return check_arrays(w, err);
+}
+
+static int sum_up(struct pass_work *w, struct err *err)
+{
+    struct slot *slot = w->b->s->slot;
+    for (int k = 0; k < STREAM_KERNELS && w->team.index == 0; k++) {
+        if (wanted(w->b, (enum stream_kernel)k) &&
+            cell_sum_up(&w->sums[k], w->b->s->spec, &slot->cells[k], &slot->cleans[k], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int tell(struct band *b, const struct team_of *team, int row, int col, struct err *err)
+{
+    const struct slot *slot = &b->s->board->slot[team->first];
+    for (int i = 0, k = 0; k < STREAM_KERNELS; k++) {
+        if (!wanted(b, (enum stream_kernel)k))
+            continue;
+        const struct shape *shape = &b->shapes[i++];
+        session_judge(b->s, slot->cleans[k], 0, "%s: %s %d, target %d", shape->name, shape->rows,
+                      b->rows[row], target_of(b, col));
+        if (session_tell_cell(b->s, shape->name, row, col, &slot->cells[k], err) < 0)
+            return -1;
+    }
+    return session_progress(b->s, PHASE_MEASURE, ++b->done / (double)(b->n_rows * b->n_cols), err);
+}
+
+static void pass_fini(struct pass_work *w)
+{
+    arena_fini(&w->arena);
+    for (int k = 0; k < STREAM_KERNELS; k++)
+        cell_sum_fini(&w->sums[k]);
+}
+
+static int measure(struct band *b, int row, int col, struct err *err)
+{
+    struct session *s = b->s;
+    struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = team_for(b, row)};
+    s->slot->in_team = w.team.mine;
+    if (session_chief(s))
+        board_spin_reset(s->board);
+    int outcome = w.team.mine ? place_arrays(&w, target_of(b, col), err) : 0;
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    outcome = w.team.mine ? all_passes(&w, err) : 0;
+    if (session_meet(s, outcome, err) < 0 ||
+        session_meet(s, w.team.mine ? sum_up(&w, err) : 0, err) < 0)
+        return -1;
+    return session_meet(s, session_chief(s) ? tell(b, &w.team, row, col, err) : 0, err);
+}
+
+static int warn_of_caches(const struct band *b, struct err *err)
+{
+    if (b->bytes >= LLC_RULE * b->s->llc_sum)
+        return 0;
+    return session_note(b->s, err,
+                        "arrays of %llu MiB are less than four times the last-level caches (%llu "
+                        "MiB): part of this is the caches' bandwidth, not the memory's",
+                        (unsigned long long)(b->bytes >> 20),
+                        (unsigned long long)(b->s->llc_sum >> 20));
+}
+
+static int run(struct band *b, struct err *err)
+{
+    struct session *s = b->s;
+    if (session_meet(s, find_rows(b, err), err) < 0 || begin(b, err) < 0 ||
+        session_meet(s, warn_of_caches(b, err), err) < 0)
+        return -1;
+    for (int col = 0; col < b->n_cols; col++)
+        for (int row = 0; row < b->n_rows; row++)
+            if (measure(b, row, col, err) < 0)
+                return -1;
+    return 0;
+}
+
+int bandwidth_run(struct session *s, struct err *err)
+{
+    uint64_t least = LLC_RULE * s->llc_sum;
+    uint64_t otherwise = least > session_auto_bytes(s) ? least : session_auto_bytes(s);
+    struct band b = {.s = s, .bytes = spec_bytes_per_rank(s->spec, otherwise)};
+    b.n_shapes = shape_list(s->spec, b.shapes);
+    if (s->spec->sweep != SWEEP_OWN)
+        s->slot->info.mem_wanted = -1; // each target in turn
+    int outcome = run(&b, err);
+    free(b.rows);
+    return outcome;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold for a number to be right, and where it is seen to:
+//   - nobody measures while somebody else builds: all meet after building (build)
+//   - nobody measures a cold or a foreign cache: warm up before each visit, no idle wait after it
+//   - all chase from the first sample to the last of any rank (bench/session/concurrent.c)
+//   - alone means alone: the others sleep on a futex (in_turn)
+//   - rank 0 writes when everybody is at a meeting (tell)
+//   - what drifts is seen: each size is visited at several moments, with other orders on other
+//     pages, and the visits' differences are part of the interval (run)
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "bench/session/background_load.h"
+#include "bench/session/chaser.h"
+#include "bench/session/concurrent.h"
+
+struct sweep {
+    struct session *s;
+    struct chaser chaser; // owned
+    struct arena arena;   // owned
+    struct load *load;    // owned; on rank 0, if one was asked for
+    uint64_t *sizes;      // owned
+    int n_sizes, n_matrices;
+    struct shape shapes[SHAPES_MAX];
+    struct cell_sum *sums;  // [n_matrices * n_sizes], ours; owned
+    double *stolen;         // the same; owned
+    uint64_t together;      // visits with all ranks so far
+    double work_done, work; // ms as guessed, for the time left
+};
+
+// --- Before the first cell ---------------------------------------------------------------------
+
+static int allocate(struct sweep *w, struct err *err)
+{
+    const struct spec *spec = w->s->spec;
+    if (str_to_sizes(spec->size, SPEC_SIZES_MAX, "size", &w->sizes, &w->n_sizes, err) < 0)
+        return -1;
+    w->n_matrices = shape_list(spec, w->shapes);
+    size_t cells = (size_t)w->n_matrices * (size_t)w->n_sizes;
+    w->sums = calloc(cells, sizeof *w->sums);
+    w->stolen = calloc(cells, sizeof *w->stolen);
+    if (!w->sums || !w->stolen)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d sizes", w->n_sizes);
+    return chaser_init(&w->chaser, w->s, w->sizes[0], spec->visits, err);
+}
+
+static int make_matrices(const struct sweep *w, struct matrix *m, struct err *err)
+{
+    int ranks = session_ranks(w->s);
+    for (int i = 0; i < w->n_matrices; i++) {
+        if (shape_make(&m[i], &w->shapes[i], ranks, w->n_sizes, err) < 0)
+            return -1;
+        for (int c = 0; c < w->n_sizes; c++)
+            m[i].col.values[c] = (int64_t)w->sizes[c];
+    }
+    return 0;
+}
+
+// A loader on a rank's CPU would take turns with it instead of loading the memory.
+static int check_load_cpus(const struct session *s, struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    if (s->spec->load == LOAD_NONE || !*s->spec->load_cpus)
+        return 0; // load_start asks for them
+    if (str_to_ids(s->spec->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < session_ranks(s); r++)
+            if (s->board->slot[r].info.cpu_wanted == ids[i])
+                return err_set(err, ERR_USAGE, "load_cpus", "--load-cpus: CPU %d has rank %d",
+                               ids[i], r);
+    return 0;
+}
+
+static int begin(struct sweep *w, struct err *err)
+{
+    struct session *s = w->s;
+    struct matrix m[SHAPES_MAX] = {0};
+    int ranks = session_ranks(s), n = session_chief(s) ? w->n_matrices : 0;
+    uint64_t bytes = arena_round(w->sizes[w->n_sizes - 1], (enum pages)s->spec->pages);
+    CLEANUP_MEM struct demand *d = calloc((size_t)ranks + 1, sizeof *d);
+    int outcome =
+        d ? check_load_cpus(s, err) : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
+    for (int i = 0; d && i < ranks; i++)
+        d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted, .bytes = bytes};
+    if (d && s->spec->load != LOAD_NONE)
+        d[ranks] = (struct demand){.node = -1,
+                                   .bytes = load_demand(s->spec->load_cpus, session_auto_bytes(s))};
+    if (outcome == 0 && n)
+        outcome = make_matrices(w, m, err);
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    return session_begin(s, m, n, d, ranks + (s->spec->load != LOAD_NONE), err);
+}
+
+static int start_load(struct sweep *w, struct err *err)
+{
+    const struct spec *spec = w->s->spec;
+    if (spec->load == LOAD_NONE || !session_chief(w->s))
+        return session_meet(w->s, 0, err);
+    w->load = load_start((enum load_kind)spec->load, spec->load_cpus, session_auto_bytes(w->s),
+                         spec->load_rate, err);
+    return session_meet(w->s, w->load ? 0 : -1, err);
+}
+
+static int end_load(struct sweep *w, struct err *err)
+{
+    if (!w->load)
+        return 0;
+    struct load_report r = load_stop(&w->load);
+    return session_note(w->s, err, "load: %d CPUs moved %.0f MB/s in all while this was measured%s",
+                        r.cpus, r.mb_per_s,
+                        r.strayed ? "; some of them were found on other CPUs" : "");
+}
+
+// --- One size ----------------------------------------------------------------------------------
+
+static void warm(void *context)
+{
+    chaser_warm(context);
+}
+
+static void linger(void *context)
+{
+    sampler_linger(&((struct chaser *)context)->sampler);
+}
+
+static void take(void *context)
+{
+    sampler_take(&((struct chaser *)context)->sampler);
+}
+
+static int together(struct sweep *w, int at, struct err *err)
+{
+    struct work work = {warm, linger, take, &w->chaser, &w->chaser.sampler};
+    struct stolen stolen = stolen_begin(w->s);
+    if (company_measure(w->s, &work, ++w->together, &w->sums[at], err) < 0)
+        return -1;
+    w->stolen[at] += stolen_end(w->s, &stolen) / (double)w->s->spec->visits;
+    return 0;
+}
+
+static int alone(struct sweep *w, int at, struct err *err)
+{
+    struct stolen stolen = stolen_begin(w->s);
+    sampler_clear(&w->chaser.sampler);
+    chaser_warm(&w->chaser);
+    chaser_sample(&w->chaser);
+    w->stolen[at] += stolen_end(w->s, &stolen) / (double)w->s->spec->visits;
+    return sampler_keep(&w->chaser.sampler, NULL, &w->sums[at], err);
+}
+
+static int in_turn(struct sweep *w, int at, struct err *err)
+{
+    for (int r = 0; r < session_ranks(w->s); r++)
+        if (session_meet(w->s, r == w->s->comm->rank ? alone(w, at, err) : 0, err) < 0)
+            return -1;
+    return 0;
+}
+
+// What a visit of a size may take, for the time left: building, warming up, sampling, each rank in
+// turn when alone.
+static double guess_ms(const struct sweep *w, int col)
+{
+    const struct spec *p = w->s->spec;
+    double visit = (double)p->cell_ms / (double)p->visits;
+    double lap = (double)w->sizes[col] / (double)w->s->cache.line_bytes * 80e-6; // 80 ns a line
+    double warm_ms = lap < (double)p->cell_ms / 2 ? lap : (double)p->cell_ms / 4;
+    double once = warm_ms + (warm_ms < visit / 4 ? visit / 2 : visit);
+    int turns = (p->mode != MODE_SERIAL) + (p->mode != MODE_CONCURRENT ? session_ranks(w->s) : 0);
+    return (double)w->sizes[col] / 10e6 + once * turns;
+}
+
+static int visit_size(struct sweep *w, int col, int64_t visit, struct err *err)
+{
+    const struct spec *p = w->s->spec;
+    int at = col;
+    chaser_build(&w->chaser, &w->arena, w->sizes[col], visit, p->visits);
+    if (session_meet(w->s, 0, err) < 0)
+        return -1;
+    if (p->mode != MODE_SERIAL) {
+        if (together(w, at, err) < 0)
+            return -1;
+        at += w->n_sizes;
+    }
+    if (p->mode != MODE_CONCURRENT && in_turn(w, at, err) < 0)
+        return -1;
+    w->work_done += guess_ms(w, col);
+    return session_meet(w->s, session_progress(w->s, PHASE_MEASURE, w->work_done / w->work, err),
+                        err);
+}
+
+// --- Telling -----------------------------------------------------------------------------------
+
+static int tell_cell(struct sweep *w, int matrix, int rank, int col, struct err *err)
+{
+    struct session *s = w->s;
+    const struct slot *slot = &s->board->slot[rank];
+    const char *name = w->shapes[matrix].name;
+    char size[24];
+    str_size_head(w->sizes[col], size, sizeof size);
+    session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
+    return session_tell_cell(s, name, rank, col, &slot->cell, err);
+}
+
+static int tell(struct sweep *w, int matrix, int col, struct err *err)
+{
+    struct session *s = w->s;
+    int at = matrix * w->n_sizes + col;
+    int outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->clean, err);
+    s->slot->stolen_share = w->stolen[at];
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    for (int r = 0; session_chief(s) && outcome == 0 && r < session_ranks(s); r++)
+        outcome = tell_cell(w, matrix, r, col, err);
+    return session_meet(s, outcome, err);
+}
+
+// --- The whole ---------------------------------------------------------------------------------
+
+static int measure(struct sweep *w, struct err *err)
+{
+    const struct spec *p = w->s->spec;
+    for (int col = 0; col < w->n_sizes; col++)
+        w->work += guess_ms(w, col) * (double)p->visits;
+    w->s->begun_ns = clock_mono_ns();
+    for (int64_t visit = 0; visit < p->visits; visit++)
+        for (int col = 0; col < w->n_sizes; col++)
+            if (visit_size(w, col, visit, err) < 0)
+                return -1;
+    for (int matrix = 0; matrix < w->n_matrices; matrix++)
+        for (int col = 0; col < w->n_sizes; col++)
+            if (tell(w, matrix, col, err) < 0)
+                return -1;
+    return 0;
+}
+
+// Placement again at the end: what was right at first may have been migrated.
+static void verify_again(struct sweep *w)
+{
+    struct rank_info before = w->s->slot->info, *info = &w->s->slot->info;
+    info->pages_checked = info->pages_total = 0;
+    info->n_nodes = 0;
+    session_verify(w->s, w->arena.base, w->arena.bytes, w->s->place.mem_wanted);
+    if (info->mem_share < before.mem_share - 0.001)
+        snprintf(w->s->slot->note, sizeof w->s->slot->note,
+                 "the kernel moved pages while measuring: %.1f %% were where they were asked for, "
+                 "then %.1f %%",
+                 100 * before.mem_share, 100 * info->mem_share);
+}
+
+static void sweep_fini(struct sweep *w)
+{
+    if (w->load)
+        load_stop(&w->load);
+    for (int i = 0; w->sums && i < w->n_matrices * w->n_sizes; i++)
+        cell_sum_fini(&w->sums[i]);
+    free(w->sums);
+    free(w->stolen);
+    chaser_fini(&w->chaser);
+    arena_fini(&w->arena);
+    free(w->sizes);
+}
+
+int latency_run(struct session *s, struct err *err)
+{
+    struct sweep w CLEANUP(sweep_fini) = {.s = s};
+    if (session_meet(s, allocate(&w, err), err) < 0 || begin(&w, err) < 0)
+        return -1;
+    uint64_t bytes = w.sizes[w.n_sizes - 1];
+    if (session_meet(s, session_arena(s, &w.arena, bytes, -1, err), err) < 0 ||
+        start_load(&w, err) < 0 || measure(&w, err) < 0 ||
+        session_meet(s, end_load(&w, err), err) < 0)
+        return -1;
+    verify_again(&w);
+    return session_meet(s, 0, err);
+}

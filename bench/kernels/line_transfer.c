@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/kernels/line_transfer.h"
+
+#include "base/clock.h"
+
+const char *const c2c_method_names[C2C_METHODS] = {"cas", "load"};
+
+static void cas_until(atomic_uint *flag, unsigned from, unsigned to)
+{
+    unsigned expected = from;
+    while (!atomic_compare_exchange_weak_explicit(flag, &expected, to, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+        expected = from;
+}
+
+static void wait_for(atomic_uint *flag, unsigned value)
+{
+    while (atomic_load_explicit(flag, memory_order_acquire) != value)
+        ;
+}
+
+static void ping_once(struct c2c_pair *p, unsigned turn)
+{
+    if (p->method == C2C_CAS) {
+        cas_until(&p->line[0].value, 0, 1);
+        return;
+    }
+    atomic_store_explicit(&p->line[0].value, turn, memory_order_release);
+    wait_for(&p->line[1].value, turn);
+}
+
+static void pong_once(struct c2c_pair *p, unsigned turn)
+{
+    if (p->method == C2C_CAS) {
+        cas_until(&p->line[0].value, 1, 0);
+        return;
+    }
+    wait_for(&p->line[0].value, turn);
+    atomic_store_explicit(&p->line[1].value, turn, memory_order_release);
+}
+
+void c2c_ping(struct c2c_pair *p)
+{
+    unsigned turn = 0;
+    for (int s = 0; s < p->samples; s++) {
+        uint64_t start = clock_mono_ns();
+        for (int i = 0; i < p->trips; i++)
+            ping_once(p, ++turn);
+        p->round_trip_ns[s] = (double)(clock_mono_ns() - start) / p->trips;
+    }
+    if (p->method == C2C_LOAD) {
+        atomic_store_explicit(&p->line[0].value, 0, memory_order_release);
+        wait_for(&p->line[1].value, 0);
+    } else {
+        wait_for(&p->line[0].value, 0);
+    }
+}
+
+void c2c_pong(struct c2c_pair *p)
+{
+    unsigned turn = 0;
+    for (int64_t i = (int64_t)p->samples * p->trips; i > 0; i--)
+        pong_once(p, ++turn);
+    if (p->method == C2C_LOAD) {
+        wait_for(&p->line[0].value, 0);
+        atomic_store_explicit(&p->line[1].value, 0, memory_order_release);
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/memory/arena.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+
+enum { THREADS_MAX = 16 };
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 // Linux 5.14
+#endif
+
+static uint64_t number_in(const char *path, const char *key, uint64_t otherwise)
+{
+    char line[256];
+    uint64_t value = otherwise;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return otherwise;
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0) {
+            value = strtoull(line + strlen(key), NULL, 10);
+            break;
+        }
+    fclose(f);
+    return value;
+}
+
+uint64_t arena_huge_page(void)
+{
+    return number_in("/proc/meminfo", "Hugepagesize:", 2048) * 1024;
+}
+
+// The size of transparent huge pages may differ from the reserved ones' (1 GiB by default on some).
+static uint64_t unit_of(enum pages pages)
+{
+    if (pages == PAGES_HUGE)
+        return arena_huge_page();
+    return number_in("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "", 2 << 20);
+}
+
+uint64_t arena_round(uint64_t bytes, enum pages pages)
+{
+    uint64_t unit = unit_of(pages);
+    return (bytes + unit - 1) / unit * unit;
+}
+
+// Maps one unit more and gives back what is outside of the aligned part.
+static void *map_aligned(uint64_t bytes, uint64_t unit)
+{
+    char *whole = mmap(NULL, bytes + unit, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (whole == MAP_FAILED)
+        return MAP_FAILED;
+    uint64_t before = (unit - (uint64_t)(uintptr_t)whole % unit) % unit;
+    if (before)
+        munmap(whole, before);
+    munmap(whole + before + bytes, unit - before);
+    return whole + before;
+}
+
+int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
+              bool *bound, struct err *err)
+{
+    uint64_t unit = unit_of(pages), rounded = arena_round(bytes, pages);
+    void *base = pages == PAGES_HUGE ? place_map_huge(place, rounded) : map_aligned(rounded, unit);
+    if (base == MAP_FAILED && pages == PAGES_HUGE)
+        return err_set(err, ERR_NO_MEMORY_NODE, "pages",
+                       "%" PRIu64 " huge pages of %" PRIu64 " KiB are not to be had: reserve them "
+                       "(/proc/sys/vm/nr_hugepages) or ask for thp",
+                       rounded / unit, unit / 1024);
+    if (base == MAP_FAILED)
+        return err_sys(err, "cannot map %" PRIu64 " MiB", rounded >> 20);
+    if (pages != PAGES_HUGE)
+        madvise(base, rounded, pages == PAGES_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    *bound = place_bind(place, base, rounded);
+    *a = (struct arena){.base = base, .bytes = rounded};
+    return 0;
+}
+
+struct slice {
+    pthread_t thread;
+    char *from;
+    uint64_t bytes;
+    int failed; // errno
+};
+
+static void touch(char *from, uint64_t bytes)
+{
+    for (uint64_t at = 0; at < bytes; at += 4096)
+        ((volatile char *)from)[at] = 0;
+}
+
+static void *populate_slice(void *context)
+{
+    struct slice *s = context;
+    if (s->bytes && madvise(s->from, s->bytes, MADV_POPULATE_WRITE) < 0)
+        s->failed = errno;
+    if (s->failed == EINVAL) { // an older kernel
+        s->failed = 0;
+        touch(s->from, s->bytes);
+    }
+    return NULL;
+}
+
+static int populate_error(const struct arena *a, int sys, struct err *err)
+{
+    if (sys == ENOMEM || sys == EFAULT || sys == EHWPOISON)
+        return err_set(err, ERR_NO_MEMORY_NODE, "size",
+                       "the kernel has no pages left for %" PRIu64 " MiB (%s)", a->bytes >> 20,
+                       strerror(sys));
+    errno = sys;
+    return err_sys(err, "cannot populate %" PRIu64 " MiB", a->bytes >> 20);
+}
+
+int arena_populate(const struct arena *a, int threads, struct err *err)
+{
+    struct slice slices[THREADS_MAX] = {0};
+    uint64_t unit = 2 << 20, units = (a->bytes + unit - 1) / unit;
+    int n = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads;
+    for (int i = 0; i < n; i++) {
+        uint64_t from = units * (uint64_t)i / (uint64_t)n * unit;
+        uint64_t to = i == n - 1 ? a->bytes : units * (uint64_t)(i + 1) / (uint64_t)n * unit;
+        slices[i] = (struct slice){.from = a->base + from, .bytes = to - from};
+    }
+    int started = 1; // slice 0 is ours
+    for (; started < n; started++)
+        if (pthread_create(&slices[started].thread, NULL, populate_slice, &slices[started]))
+            break;
+    populate_slice(&slices[0]);
+    for (int i = 1; i < n; i++) {
+        if (i < started)
+            pthread_join(slices[i].thread, NULL);
+        else
+            populate_slice(&slices[i]);
+    }
+    for (int i = 0; i < n; i++)
+        if (slices[i].failed)
+            return populate_error(a, slices[i].failed, err);
+    return 0;
+}
+
+struct smaps {
+    uint64_t rss, huge, kernel_page; // KiB
+};
+
+// Sums the mappings inside the arena: the kernel may have split it.
+static void read_smaps(const struct arena *a, struct smaps *sum)
+{
+    CLEANUP_MEM char *line = NULL;
+    size_t room = 0;
+    bool inside = false;
+    FILE *f = fopen("/proc/self/smaps", "re");
+    if (!f)
+        return;
+    while (getline(&line, &room, f) > 0) {
+        uint64_t from, to, kib;
+        char key[40];
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2)
+            inside =
+                from < (uint64_t)(uintptr_t)a->base + a->bytes && to > (uint64_t)(uintptr_t)a->base;
+        else if (inside && sscanf(line, "%39[^:]: %" SCNu64 " kB", key, &kib) == 2) {
+            sum->rss += strcmp(key, "Rss") == 0 ? kib : 0;
+            sum->rss += strcmp(key, "Private_Hugetlb") == 0 ? kib : 0;
+            sum->huge += strcmp(key, "AnonHugePages") == 0 ? kib : 0;
+            if (strcmp(key, "KernelPageSize") == 0)
+                sum->kernel_page = kib;
+        }
+    }
+    fclose(f);
+}
+
+void arena_report(const struct arena *a, struct rank_info *info)
+{
+    struct smaps sum = {0};
+    read_smaps(a, &sum);
+    bool reserved = sum.kernel_page > 64; // 64 KiB is the largest base page (arm64)
+    info->huge_share = reserved ? 1 : sum.rss ? (double)sum.huge / (double)sum.rss : 0;
+    if (info->huge_share > 1)
+        info->huge_share = 1;
+    snprintf(info->pages_got, sizeof info->pages_got, "%s",
+             reserved                   ? "huge"
+             : info->huge_share >= 0.99 ? "thp"
+             : info->huge_share > 0.01  ? "mixed"
+                                        : "4k");
+    info->address = (uint64_t)(uintptr_t)a->base;
+    info->arena_bytes = (int64_t)a->bytes;
+}
+
+void arena_fini(struct arena *a)
+{
+    if (a->base)
+        munmap(a->base, a->bytes);
+    *a = (struct arena){0};
+}

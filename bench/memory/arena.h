@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One piece of memory of the largest working set, mapped, bound and populated once and used for all
+// sizes: faulting pages in is the dearest part of a measurement, and the same pages serve all
+// sizes.
+#pragma once
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/memory/placement.h"
+#include "model/record.h"
+#include "model/spec.h"
+
+struct arena {
+    char *base; // aligned to a huge page; owned
+    uint64_t bytes;
+};
+
+// Bytes that arena_map really takes for a working set of `bytes`: whole huge pages.
+uint64_t arena_round(uint64_t bytes, enum pages pages);
+uint64_t arena_huge_page(void); // the default size of huge pages, 2 MiB if not known
+
+// Maps and binds; touches nothing. `bound` tells whether the kernel took the binding.
+int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
+              bool *bound, struct err *err);
+// Writes to every page by `threads` threads. ERR_NO_MEMORY_NODE if the kernel has no page to give.
+int arena_populate(const struct arena *a, int threads, struct err *err);
+// Fills info's pages_got, huge_share, address and arena_bytes from /proc/self/smaps.
+void arena_report(const struct arena *a, struct rank_info *info);
+void arena_fini(struct arena *a);

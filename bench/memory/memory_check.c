@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/memory/memory_check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+
+static const uint64_t MIB = 1 << 20;
+
+// Arena, its page tables, and the rest of a rank.
+static uint64_t rank_bytes(const struct demand *d)
+{
+    return d->bytes + d->bytes / 512 + MEMCHECK_RANK_MIB * MIB;
+}
+
+static int refuse(struct err *err, const char *where, uint64_t need, int64_t room)
+{
+    return err_set(err, ERR_NO_MEMORY_NODE, "size",
+                   "the ranks need %" PRIu64 " MiB %s, which has %" PRIu64
+                   " MiB (%d MiB of it kept in reserve): choose a smaller size or fewer ranks",
+                   need / MIB, where, (uint64_t)room / MIB, MEMCHECK_RESERVE_MIB);
+}
+
+static bool fits(uint64_t need, int64_t room)
+{
+    return room < 0 || need + MEMCHECK_RESERVE_MIB * MIB <= (uint64_t)room;
+}
+
+static int check_node(const char *root, int node, uint64_t need, enum pages pages, struct err *err)
+{
+    char where[48];
+    if (pages == PAGES_HUGE) {
+        int64_t room = memory_node_huge_bytes(root, node);
+        if (room < 0 || need <= (uint64_t)room)
+            return 0;
+        return err_set(err, ERR_NO_MEMORY_NODE, "pages",
+                       "the ranks need %" PRIu64 " MiB of huge pages on node %d, which has %" PRIu64
+                       " MiB of them free",
+                       need / MIB, node, (uint64_t)room / MIB);
+    }
+    int64_t room = memory_node_available_bytes(root, node);
+    snprintf(where, sizeof where, "on node %d", node);
+    return fits(need, room) ? 0 : refuse(err, where, need, room);
+}
+
+static int check_nodes(const char *root, const struct demand *ranks, int n, enum pages pages,
+                       struct err *err)
+{
+    for (int i = 0; i < n; i++) {
+        uint64_t need = 0;
+        bool first = ranks[i].node >= 0;
+        for (int k = 0; k < n; k++) {
+            if (ranks[k].node != ranks[i].node)
+                continue;
+            first = first && k >= i;
+            need += pages == PAGES_HUGE ? ranks[k].bytes : rank_bytes(&ranks[k]);
+        }
+        if (first && check_node(root, ranks[i].node, need, pages, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages, struct err *err)
+{
+    uint64_t need = 0, turn = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t bytes = pages == PAGES_HUGE ? MEMCHECK_RANK_MIB * MIB : rank_bytes(&ranks[i]);
+        if (!ranks[i].in_turn)
+            need += bytes;
+        else if (bytes > turn)
+            turn = bytes;
+    }
+    need += turn;
+    int64_t machine = memory_available_bytes(root), group = memory_cgroup_room_bytes(root);
+    if (!fits(need, machine))
+        return refuse(err, "on this machine", need, machine);
+    if (!fits(need, group))
+        return refuse(err, "in this control group", need, group);
+    return check_nodes(root, ranks, n, pages, err);
+}

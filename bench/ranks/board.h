@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that all ranks of a node share: where they meet, and a slot for each, which it alone
+// writes. Nothing here calls MPI: meeting is a futex, so whoever waits sleeps in the kernel and
+// leaves its core, and its core's sibling, alone.
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "bench/memory/cache.h"
+#include "bench/sampling/disturbance.h"
+#include "bench/sampling/time_spans.h"
+#include "model/matrix.h"
+#include "model/record.h"
+
+enum tally { TALLY_WARM, TALLY_DONE, TALLY_LEVEL, TALLIES };
+
+enum { SLOT_CELLS = 8, SLOT_FLAGS = 10000 };
+
+struct slot {
+    struct rank_info info;
+    uint64_t question; // a hash of the rank's options
+    uint64_t llc_bytes;
+    struct cpu_place cpu_place;
+    double phase_ms[PHASES];
+    struct cell cell;              // just measured
+    struct cell cells[SLOT_CELLS]; // the same, of benchmarks that measure several at a time
+    int clean;                     // samples of the cell that nothing disturbed
+    int cleans[SLOT_CELLS];        // of the cells
+    double stolen_share;           // of the measuring time, by the host
+    struct spans spans;            // when it was chasing
+    // One pass of a team, or of the far side of a pair.
+    bool in_team;
+    struct span pass;
+    struct guard_verdict pass_verdict;
+    unsigned char flags[SLOT_FLAGS]; // of the far side's samples
+    double moved_bytes, moved_ns;    // by a loader, lately
+    int share_fd;                    // of memory that others map; see bench/memory/shared_memory.h
+    char note[200];                  // "" or what should be known of this rank
+    char pad[128];                   // the next rank's slot is on other lines
+};
+
+struct board {
+    _Atomic uint32_t arrived, generation; // of meetings
+    _Atomic uint64_t tally[TALLIES];      // only ever grow
+    _Atomic uint64_t spinners;            // that came to the spinning barrier
+    _Atomic int fault_taken, fault_posted;
+    int fault_agreed; // written by the last to arrive, read by all after the meeting
+    int fault_rank;
+    struct err fault; // the first error of any rank
+    struct slot slot[];
+};
+
+size_t board_bytes(int ranks);
+
+// All ranks come here; returns when the last one has. -1 if any rank has posted a fault before it
+// came: then *err is that fault, the same for all.
+int board_meet(struct board *b, int ranks, struct err *err);
+// Says that this rank failed; the first one counts. The rank still has to come to the next meeting.
+void board_fault(struct board *b, int rank, const struct err *err);
+bool board_faulty(const struct board *b);
+
+// Counting without waiting, for ranks that must go on chasing: the n-th time (from 1) that all
+// ranks count, board_all is true once everybody has counted. Also true when a rank failed: nobody
+// may wait for it.
+void board_count(struct board *b, enum tally which);
+bool board_all(const struct board *b, enum tally which, uint64_t n, int ranks);
+
+// A barrier that spins, for those whose start must not depend on how fast the kernel wakes anybody:
+// returns when `arrivals` have come since board_spin_reset, or a rank failed. Between two meetings.
+void board_spin(struct board *b, uint64_t arrivals);
+void board_spin_reset(struct board *b);

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/ranks/comm.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+static int solo_open(struct comm *c, struct err *err)
+{
+    c->size = 1;
+    c->board = aligned_alloc(_Alignof(struct slot), board_bytes(1));
+    if (!c->board)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to start");
+    memset(c->board, 0, board_bytes(1));
+    return 0;
+}
+
+static void solo_close(struct comm *c)
+{
+    free(c->board);
+}
+
+const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
+
+// What launchers leave in the environment of a rank; size NULL: it leaves none.
+static const struct {
+    const char *rank, *size;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMIX_RANK", NULL},
+    {"PMI_RANK", "PMI_SIZE"},
+};
+
+// That of which there is a rank; -1: none.
+static int launcher_of_mpi(void)
+{
+    for (size_t i = 0; i < COUNT_OF(launchers); i++)
+        if (getenv(launchers[i].rank))
+            return (int)i;
+    return -1;
+}
+
+bool comm_uses_mpi(void)
+{
+    return launcher_of_mpi() >= 0;
+}
+
+static int64_t number_of(const char *name, int64_t otherwise)
+{
+    int64_t n;
+    const char *text = name ? getenv(name) : NULL;
+    return text && str_to_i64(text, &n) ? n : otherwise;
+}
+
+static int hint(const char *name)
+{
+    int64_t n = number_of(name, 0);
+    return n > 0 && n <= INT_MAX ? (int)n : 0;
+}
+
+int comm_rank_hint(void)
+{
+    int by = launcher_of_mpi();
+    if (by >= 0)
+        return hint(launchers[by].rank);
+    return getenv("SLURM_STEP_NUM_TASKS") ? hint("SLURM_PROCID") : 0;
+}
+
+int comm_size_hint(void)
+{
+    int by = launcher_of_mpi();
+    return by >= 0 ? hint(launchers[by].size) : 0;
+}
+
+// The module stays loaded until the program ends. From the program's own folder and nowhere else.
+static const struct comm_ops *load_mpi(struct err *err)
+{
+    char path[512];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    if (n < 0) {
+        err_sys(err, "cannot find where this program is");
+        return NULL;
+    }
+    path[n] = '\0';
+    char *folder_end = strrchr(path, '/');
+    snprintf(folder_end + 1, 32, "numa_bench_mpi.so");
+    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const struct comm_ops *ops = module ? dlsym(module, "comm_mpi") : NULL;
+    if (!ops)
+        err_set(err, ERR_UNAVAILABLE, "launcher",
+                "started by an MPI launcher, but its module cannot be used: %.160s", dlerror());
+    return ops;
+}
+
+static const struct comm_ops *choose(const struct comm_start *start, struct err *err)
+{
+    if (comm_uses_mpi() && start->ranks) {
+        err_set(err, ERR_USAGE, "np", "--np contradicts the launcher that has started this rank");
+        return NULL;
+    }
+    if (comm_uses_mpi())
+        return load_mpi(err);
+    return start->ranks ? &comm_processes : &comm_solo;
+}
+
+// Who writes records and who is bound where was decided by what the launcher left in the
+// environment before MPI was there. MPI has to count alike: that of another vendor than the
+// launcher's makes each rank the only one of a job of its own. (And then Open MPI writes its own
+// count into the environment, so that has to be read before.)
+static int agree(struct comm *c, int rank, int size, struct err *err)
+{
+    if (c->ops == &comm_processes || c->ops == &comm_solo)
+        return 0;
+    if (rank != c->rank || (size > 0 && size != c->size)) {
+        char of[24] = "";
+        if (size > 0)
+            snprintf(of, sizeof of, " of %d", size);
+        err_set(err, ERR_UNAVAILABLE, "launcher",
+                "the launcher counts this as rank %d%s, MPI as rank %d of %d: use the mpirun of "
+                "the MPI that numa_bench_mpi.so is built with",
+                rank, of, c->rank, c->size);
+        board_fault(c->board, c->rank, err);
+    }
+    return board_meet(c->board, c->size, err);
+}
+
+int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
+{
+    *c = (struct comm){.start = start};
+    int rank = comm_rank_hint(), size = comm_size_hint();
+    int64_t tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
+    // mpirun inside of an srun step has its own ranks.
+    bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
+    if (by_srun && !comm_uses_mpi())
+        return err_set(err, ERR_USAGE, "mpi",
+                       "srun started %lld tasks without PMIx, so they cannot find each other: use "
+                       "srun --mpi=pmix",
+                       (long long)tasks);
+    const struct comm_ops *ops = choose(start, err);
+    if (!ops)
+        return -1;
+    c->ops = ops;
+    if (ops->open(c, err) < 0) {
+        c->ops = NULL;
+        return -1;
+    }
+    if (by_srun && c->size == 1) {
+        comm_close(c);
+        return err_set(err, ERR_USAGE, "mpi",
+                       "srun started %lld tasks, but MPI sees one each: use srun --mpi=pmix",
+                       (long long)tasks);
+    }
+    if (agree(c, rank, size, err) == 0)
+        return 0;
+    comm_close(c);
+    return -1;
+}
+
+void comm_close(struct comm *c)
+{
+    if (c->ops)
+        c->ops->close(c);
+    *c = (struct comm){0};
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/sampling/disturbance.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static void read_counts(struct guard_mark *m)
+{
+    struct rusage use;
+    getrusage(RUSAGE_THREAD, &use);
+    m->preempted = use.ru_nivcsw;
+    m->faults = use.ru_minflt + use.ru_majflt;
+    m->cpu = sched_getcpu();
+}
+
+void guard_begin(struct guard_mark *m)
+{
+    read_counts(m);
+    m->cpu_ns = clock_cpu_ns();
+    m->wall_ns = clock_mono_ns();
+}
+
+void guard_end(struct guard_mark *m)
+{
+    m->wall_ns = clock_mono_ns();
+    m->cpu_ns = clock_cpu_ns();
+    read_counts(m);
+}
+
+struct guard_verdict guard_judge(const struct guard_mark *begin, const struct guard_mark *end)
+{
+    struct guard_verdict v = {0};
+    double wall = (double)(end->wall_ns - begin->wall_ns);
+    double on_cpu = (double)(end->cpu_ns - begin->cpu_ns);
+    if (wall > on_cpu)
+        v.off_share = (wall - on_cpu) / wall;
+    if (v.off_share > GUARD_OFF_SHARE)
+        v.flags |= GUARD_OFF_CPU;
+    if (end->preempted != begin->preempted)
+        v.flags |= GUARD_PREEMPTED;
+    if (end->faults != begin->faults)
+        v.flags |= GUARD_FAULTS;
+    if (end->cpu != begin->cpu)
+        v.flags |= GUARD_MOVED;
+    return v;
+}
+
+int64_t guard_stolen_ms(int cpu)
+{
+    char head[24], line[256];
+    long long steal = -1;
+    FILE *f = fopen("/proc/stat", "re");
+    if (!f)
+        return -1;
+    snprintf(head, sizeof head, "cpu%d ", cpu);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, head, strlen(head)) == 0) {
+            // user nice system idle iowait irq softirq steal
+            if (sscanf(line + strlen(head), "%*d %*d %*d %*d %*d %*d %*d %lld", &steal) != 1)
+                steal = -1;
+            break;
+        }
+    fclose(f);
+    return steal < 0 ? -1 : steal * 1000 / sysconf(_SC_CLK_TCK);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/session/background_load.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "bench/kernels/chase.h"
+#include "bench/memory/arena.h"
+#include "bench/memory/placement.h"
+#include "bench/ranks/thread_team.h"
+
+enum {
+    BLOCK = 8192,     // elements: 64 KiB of an array
+    BLOCK_HOPS = 512, // of a chase: about 50 µs of memory
+    LINK_BYTES = 64,
+};
+
+void worker_init(struct worker *w, enum load_kind kind, void *memory, uint64_t bytes, uint64_t seed)
+{
+    size_t n = bytes / sizeof(double);
+    *w = (struct worker){.kind = kind};
+    if (kind == LOAD_CHASE) {
+        chain_plan(&w->chain, memory, bytes, LINK_BYTES, 0, seed);
+        chain_write(&w->chain, 0, w->chain.links);
+        w->at = memory;
+        return;
+    }
+    double *at = memory;
+    size_t part = kind == LOAD_COPY ? n / 2 : n;
+    w->arrays = (struct stream_arrays){.a = at, .b = at, .c = at + (n - part), .n = part};
+    memset(memory, 0, bytes);
+}
+
+void worker_pace(struct worker *w, double mb_per_s)
+{
+    w->rate = mb_per_s / 1000;
+    w->begun_ns = clock_mono_ns();
+    w->due = 0;
+}
+
+static uint64_t move_block(struct worker *w)
+{
+    static const enum stream_kernel kernels[LOAD_KINDS] = {
+        [LOAD_READ] = STREAM_READ, [LOAD_WRITE] = STREAM_WRITE, [LOAD_COPY] = STREAM_COPY};
+    if (w->kind == LOAD_CHASE) {
+        w->at = chase(w->at, BLOCK_HOPS);
+        return BLOCK_HOPS * LINK_BYTES;
+    }
+    size_t first = w->next, last = first + BLOCK < w->arrays.n ? first + BLOCK : w->arrays.n;
+    enum stream_kernel k = kernels[w->kind];
+    w->sum += stream_pass(k, &w->arrays, first, last);
+    w->next = last == w->arrays.n ? 0 : last;
+    return (last - first) * sizeof(double) * (uint64_t)stream_kernels[k].arrays;
+}
+
+void worker_block(struct worker *w)
+{
+    uint64_t bytes = move_block(w);
+    w->moved += bytes;
+    if (w->rate <= 0)
+        return;
+    w->due += (double)bytes / w->rate;
+    while ((double)(clock_mono_ns() - w->begun_ns) < w->due)
+        ;
+}
+
+// --- On other CPUs -----------------------------------------------------------------------------
+
+struct load {
+    struct team *team;
+    pthread_t runner; // hands the work to the team and waits for it
+    int n;
+    int *cpus;
+    enum load_kind kind;
+    uint64_t bytes;
+    int64_t mb_per_s;
+    struct arena *arenas;   // [n]
+    struct worker *workers; // [n]
+    atomic_int ready;
+    atomic_bool stop;
+};
+
+static void work(void *context, int index)
+{
+    struct load *l = context;
+    struct worker *w = &l->workers[index];
+    worker_init(w, l->kind, l->arenas[index].base, l->bytes, (uint64_t)index + 1);
+    atomic_fetch_add(&l->ready, 1);
+    while (atomic_load(&l->ready) < l->n)
+        ;
+    worker_pace(w, (double)l->mb_per_s);
+    while (!atomic_load_explicit(&l->stop, memory_order_relaxed))
+        worker_block(w);
+    w->ended_ns = clock_mono_ns();
+}
+
+static void *hand_over(void *context)
+{
+    struct load *l = context;
+    team_run(l->team, work, l);
+    return NULL;
+}
+
+static void load_free(struct load *l)
+{
+    team_free(l->team);
+    for (int i = 0; l->arenas && i < l->n; i++)
+        arena_fini(&l->arenas[i]);
+    free(l->arenas);
+    free(l->workers);
+    free(l->cpus);
+    free(l);
+}
+
+static int map_memory(struct load *l, struct err *err)
+{
+    for (int i = 0; i < l->n; i++) {
+        struct place p = {.numa = true, .mem_node = place_node_of_cpu(l->cpus[i])};
+        bool bound;
+        p.mem_wanted = p.mem_node;
+        if (arena_map(&l->arenas[i], l->bytes, PAGES_THP, &p, &bound, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int set_up(struct load *l, const char *cpus, struct err *err)
+{
+    if (!*cpus)
+        return err_set(err, ERR_USAGE, "load_cpus",
+                       "--load-cpus: which CPUs shall make the load? (--load-cpus=2,3)");
+    if (str_to_ids(cpus, false, SPEC_RANKS_MAX, "load_cpus", &l->cpus, &l->n, err) < 0)
+        return -1;
+    l->arenas = calloc((size_t)l->n, sizeof *l->arenas);
+    l->workers = calloc((size_t)l->n, sizeof *l->workers);
+    if (!l->arenas || !l->workers)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d loaders", l->n);
+    if (map_memory(l, err) < 0)
+        return -1;
+    l->team = team_new(l->cpus, l->n, err);
+    return l->team ? 0 : err_prefix(err, "--load-cpus");
+}
+
+struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, int64_t mb_per_s,
+                        struct err *err)
+{
+    struct load *l = calloc(1, sizeof *l);
+    if (!l) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a load");
+        return NULL;
+    }
+    l->kind = kind;
+    l->bytes = bytes;
+    l->mb_per_s = mb_per_s;
+    int failed = set_up(l, cpus, err);
+    if (failed == 0 && (errno = pthread_create(&l->runner, NULL, hand_over, l)) != 0)
+        failed = err_sys(err, "cannot start a thread for the load");
+    if (failed) {
+        load_free(l);
+        return NULL;
+    }
+    while (atomic_load(&l->ready) < l->n)
+        sched_yield();
+    return l;
+}
+
+struct load_report load_stop(struct load **load)
+{
+    struct load *l = steal_ptr(load);
+    atomic_store(&l->stop, true);
+    pthread_join(l->runner, NULL);
+    struct load_report r = {.cpus = l->n, .strayed = team_strayed(l->team)};
+    // Each by its own clock: on a busy machine they begin and end at times of their own.
+    for (int i = 0; i < l->n; i++) {
+        const struct worker *w = &l->workers[i];
+        if (w->moved)
+            r.mb_per_s += 1000 * (double)w->moved / (double)(w->ended_ns - w->begun_ns);
+    }
+    load_free(l);
+    return r;
+}
+
+uint64_t load_demand(const char *cpus, uint64_t bytes)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    if (str_to_ids(cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, NULL) < 0)
+        return 0;
+    return bytes * (uint64_t)n;
+}

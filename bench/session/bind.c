@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/session/bind.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "bench/memory/placement.h"
+#include "bench/ranks/comm.h"
+
+static int bad_bind(const char *bind, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "bind",
+                   "--bind: must be CPU:NODE for each rank and no more, such as 0:0,8:1 (-1 for "
+                   "anywhere); got \"%.80s\"",
+                   bind);
+}
+
+// A number from -1 on, with what has to follow it.
+static bool read_number(const char **at, char end, int *out)
+{
+    char *after;
+    if (**at != '-' && !isdigit((unsigned char)**at))
+        return false;
+    errno = 0;
+    long n = strtol(*at, &after, 10);
+    if (errno || n < -1 || n > INT_MAX || *after != end)
+        return false;
+    *out = (int)n;
+    *at = after + (end != '\0');
+    return true;
+}
+
+int bindings_read(const char *list, struct binding *out, int n, struct err *err)
+{
+    const char *at = list;
+    for (int i = 0; i < n; i++)
+        if (!read_number(&at, ':', &out[i].cpu) ||
+            !read_number(&at, i == n - 1 ? '\0' : ',', &out[i].node))
+            return bad_bind(list, err);
+    return 0;
+}
+
+static int entries_of(const char *list)
+{
+    int n = 1;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static int find_own(const char *list, struct binding *own, struct err *err)
+{
+    int n = entries_of(list), rank = comm_rank_hint(), size = comm_size_hint();
+    if (rank >= n || (size > 0 && size != n))
+        return bad_bind(list, err);
+    CLEANUP_MEM struct binding *all = calloc((size_t)n, sizeof *all);
+    if (!all)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the places of %d ranks", n);
+    if (bindings_read(list, all, n, err) < 0)
+        return -1;
+    *own = all[rank];
+    return 0;
+}
+
+// How many words at argv[i] are the option of that name and its value; 0: it is another.
+static int option_words(char *const *argv, const char *name)
+{
+    size_t n = strlen(name);
+    if (!str_starts(*argv, "--") || strncmp(*argv + 2, name, n) != 0)
+        return 0;
+    return (*argv)[2 + n] == '=' ? 1 : (*argv)[2 + n] ? 0 : 2;
+}
+
+// Comes back as an error only.
+static int execute_below_numactl(const struct options *o, const struct binding *b, struct err *err)
+{
+    char self[512], cpu[48], node[48], program[sizeof o->numactl], local[] = "--localalloc";
+    char **argv = calloc((size_t)o->argc + 4, sizeof *argv);
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    int n = 0;
+    if (!argv || len < 0) {
+        free(argv);
+        return err_sys(err, "cannot find where this program is");
+    }
+    self[len] = '\0';
+    snprintf(program, sizeof program, "%s", o->numactl);
+    snprintf(cpu, sizeof cpu, "--physcpubind=%d", b->cpu);
+    snprintf(node, sizeof node, "--membind=%d", b->node);
+    argv[n++] = program;
+    if (b->cpu >= 0)
+        argv[n++] = cpu;
+    argv[n++] = b->node >= 0 ? node : local;
+    argv[n++] = self;
+    for (int i = 1, skip; i < o->argc; i += skip ? skip : 1) {
+        skip = option_words(&o->argv[i], "bind") + option_words(&o->argv[i], "numactl");
+        if (!skip)
+            argv[n++] = o->argv[i];
+    }
+    execv(program, argv);
+    free(argv);
+    return err_sys(err, "cannot run %s", program);
+}
+
+int bind_rank_of_mpi(const struct options *o, struct err *err)
+{
+    struct binding own;
+    if (!*o->bind || o->ranks)
+        return 0;
+    if (find_own(o->bind, &own, err) < 0)
+        return -1;
+    return *o->numactl ? execute_below_numactl(o, &own, err)
+                       : place_process(own.cpu, own.node, err);
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warming up. A chain is built around the caches, so it starts cold. Up to four last-level caches a
+// whole lap is walked, which ends in the steady state whatever the cache replaces. Above, as many
+// hops as the cache has lines fill it, and all but a few per cent of the chain is never cached.
+#include "bench/session/chaser.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+
+enum {
+    WARM_WHOLE_LLC = 4,   // a whole lap up to this many last-level caches …
+    WARM_ABOVE_LLC = 1,   // … above, enough hops to fill one
+    PLACE_STEP = 2 << 20, // working sets begin at multiples of this, the usual huge page
+    SEEDS_A_RANK = 4096,  // orders of different visits and ranks never meet
+};
+
+int chaser_init(struct chaser *c, struct session *s, uint64_t smallest, int64_t visits,
+                struct err *err)
+{
+    *c = (struct chaser){.session = s};
+    c->stride = s->spec->stride ? s->spec->stride : s->cache.line_bytes;
+    if (c->stride < s->cache.line_bytes)
+        return err_set(err, ERR_USAGE, "stride",
+                       "--stride: %" PRIu64 " is below the cache line of %" PRIu64
+                       " bytes: several links would share one",
+                       c->stride, s->cache.line_bytes);
+    if (smallest / c->stride < 8)
+        return err_set(err, ERR_USAGE, "size",
+                       "--size: %" PRIu64 " bytes hold fewer than 8 links of %" PRIu64, smallest,
+                       c->stride);
+    return sampler_init(&c->sampler, s->spec, visits, err);
+}
+
+void chaser_fini(struct chaser *c)
+{
+    sampler_fini(&c->sampler);
+}
+
+static uint64_t offset_of(const struct arena *a, uint64_t bytes, int64_t visit, int64_t visits)
+{
+    uint64_t steps = a->bytes > bytes ? (a->bytes - bytes) / PLACE_STEP : 0;
+    return visits > 1 ? steps * (uint64_t)visit / (uint64_t)(visits - 1) * PLACE_STEP : 0;
+}
+
+void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64_t visit,
+                  int64_t visits)
+{
+    struct slot *slot = c->session->slot;
+    uint64_t begin = clock_mono_ns();
+    uint64_t seed = (uint64_t)slot->info.seed + SEEDS_A_RANK * (uint64_t)visit;
+    chain_plan(&c->chain, a->base + offset_of(a, bytes, visit, visits), bytes, c->stride,
+               c->session->spec->locality, seed);
+    chain_write(&c->chain, 0, c->chain.links);
+    double took = session_ms_since(begin);
+    slot->phase_ms[PHASE_BUILD] += took;
+    c->build_ms_per_byte = took / (double)bytes;
+    sampler_start(&c->sampler, chain_link(&c->chain, perm_at(&c->chain.order, 0)));
+}
+
+void chaser_warm(struct chaser *c)
+{
+    struct session *s = c->session;
+    uint64_t begin = clock_mono_ns(), limit_ns = 1000000 * (uint64_t)s->spec->cell_ms;
+    uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes;
+    if (c->chain.links <= WARM_WHOLE_LLC * lines)
+        sampler_warm(&c->sampler, c->chain.links, limit_ns);
+    else
+        sampler_warm(&c->sampler, WARM_ABOVE_LLC * lines, limit_ns / 2);
+    s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
+}
+
+void chaser_sample(struct chaser *c)
+{
+    uint64_t begin = clock_mono_ns();
+    do
+        sampler_take(&c->sampler);
+    while (!sampler_done(&c->sampler) && !board_faulty(c->session->board));
+    c->session->slot->info.migrations = c->sampler.moves;
+    c->session->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+}
+
+struct stolen stolen_begin(const struct session *s)
+{
+    return (struct stolen){guard_stolen_ms((int)s->slot->info.cpu), clock_mono_ns()};
+}
+
+double stolen_end(const struct session *s, const struct stolen *begin)
+{
+    int64_t now = guard_stolen_ms((int)s->slot->info.cpu);
+    if (now < 0 || begin->before_ms < 0)
+        return 0;
+    return (double)(now - begin->before_ms) / session_ms_since(begin->begin_ns);
+}

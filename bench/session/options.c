@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/session/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/param.h"
+#include "base/str.h"
+#include "bench/ranks/comm.h"
+
+#define AT(member) offsetof(struct options, member)
+#define ROOM(member) sizeof(((struct options *)NULL)->member)
+
+static const struct param own[] = {
+    {.name = "serial",
+     .kind = PARAM_BOOL,
+     .offset = AT(serial),
+     .def = "false",
+     .help = "The same as --mode=serial (latency)."},
+    {.name = "quick",
+     .kind = PARAM_BOOL,
+     .offset = AT(quick),
+     .def = "false",
+     .help = "A rough answer (5 %) soon: other defaults; what else is given still holds."},
+    {.name = "np",
+     .kind = PARAM_INT,
+     .offset = AT(ranks),
+     .min = 0,
+     .max = SPEC_RANKS_MAX,
+     .def = "0",
+     .help = "Start so many ranks without MPI."},
+    {.name = "bind",
+     .kind = PARAM_TEXT,
+     .offset = AT(bind),
+     .room = ROOM(bind),
+     .def = "",
+     .metavar = "LIST",
+     .help = "CPU:NODE of each rank, with --np or below mpirun: 0:0,8:1; -1 leaves it as it is."},
+    {.name = "numactl",
+     .kind = PARAM_TEXT,
+     .offset = AT(numactl),
+     .room = ROOM(numactl),
+     .def = "",
+     .metavar = "PROGRAM",
+     .help = "With --bind below mpirun: bind by this numactl, which each rank then runs below."},
+    {.name = "oversubscribe",
+     .kind = PARAM_BOOL,
+     .offset = AT(oversubscribe),
+     .def = "false",
+     .help = "With --np: allow several ranks on one CPU."},
+    {.name = "csv",
+     .kind = PARAM_BOOL,
+     .offset = AT(csv),
+     .def = "false",
+     .help = "Print every cell as CSV instead of the table."},
+    {.name = "json",
+     .kind = PARAM_BOOL,
+     .offset = AT(json),
+     .def = "false",
+     .help = "Print everything as JSON instead of the table."},
+    {.name = "channel",
+     .kind = PARAM_TEXT,
+     .offset = AT(channel),
+     .room = ROOM(channel),
+     .def = "",
+     .metavar = "PATH",
+     .help = "Write records, one JSON object a line, to this FIFO or file; print nothing."},
+    {.name = "nonce",
+     .kind = PARAM_TEXT,
+     .offset = AT(nonce),
+     .room = ROOM(nonce),
+     .def = "",
+     .metavar = "TEXT",
+     .help = "Put this into the first record, so that its reader knows whose it is."},
+    {.name = "deadline",
+     .kind = PARAM_INT,
+     .offset = AT(deadline_s),
+     .min = 0,
+     .max = 86400,
+     .def = "0",
+     .unit = "s",
+     .help = "End after this time, done or not; 0: no deadline."},
+    {.name = "help",
+     .kind = PARAM_BOOL,
+     .offset = AT(help),
+     .def = "false",
+     .help = "Print this text."},
+    {.name = "version",
+     .kind = PARAM_BOOL,
+     .offset = AT(version),
+     .def = "false",
+     .help = "Print the version."},
+};
+const struct param_table options_own = {own, COUNT_OF(own)};
+
+static bool mode_given(const struct options *o)
+{
+    for (int i = 1; i < o->argc; i++)
+        if (str_starts(o->argv[i], "--mode"))
+            return true;
+    return false;
+}
+
+// Named as it is typed: --load-rate for the member load_rate.
+static int prefix_option(struct err *err)
+{
+    char option[sizeof err->member];
+    snprintf(option, sizeof option, "%s", err->member);
+    for (char *p = option; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    return err_prefix(err, "--%s", option);
+}
+
+static int settle(struct options *o, struct err *err)
+{
+    if (o->csv && o->json)
+        return err_set(err, ERR_USAGE, "json", "--csv and --json exclude each other");
+    o->format = o->csv ? FORMAT_CSV : o->json ? FORMAT_JSON : FORMAT_TABLE;
+    if (o->serial && o->spec.benchmark != BENCHMARK_LATENCY)
+        return err_set(err, ERR_USAGE, "serial", "--serial belongs to the latency benchmark");
+    if (o->serial && mode_given(o) && o->spec.mode != MODE_SERIAL)
+        return err_set(err, ERR_USAGE, "serial", "--serial contradicts another --mode");
+    if (o->serial)
+        o->spec.mode = MODE_SERIAL;
+    if (*o->bind && !o->ranks && !comm_uses_mpi())
+        return err_set(err, ERR_USAGE, "bind", "--bind needs --np, or a launcher of MPI");
+    if (*o->numactl && (!*o->bind || o->ranks))
+        return err_set(err, ERR_USAGE, "numactl", "--numactl needs --bind and a launcher of MPI");
+    if (o->oversubscribe && !o->ranks)
+        return err_set(err, ERR_USAGE, "oversubscribe", "--oversubscribe needs --np");
+    return spec_check(&o->spec, err) < 0 ? prefix_option(err) : 0;
+}
+
+static int no_benchmark(const char *word, struct err *err)
+{
+    char names[120] = "";
+    for (int i = 0; i < BENCHMARKS; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 benchmarks[i].name);
+    return err_set(err, ERR_USAGE, "", "\"%.40s\" is not a benchmark (there are: %s)", word, names);
+}
+
+// From the defaults on: what the words from *next say.
+static int read_words(struct options *o, const struct benchmark *b, bool quick, int *next,
+                      struct err *err)
+{
+    const struct param_target targets[] = {{&b->params, &o->spec}, {&options_own, o}};
+    struct param_args args = {.targets = targets, .n_targets = COUNT_OF(targets)};
+    spec_init(&o->spec, (enum benchmark_id)(b - benchmarks));
+    param_defaults(&options_own, o);
+    if (quick)
+        spec_quick(&o->spec);
+    return param_parse_args(&args, o->argc, o->argv, next, err);
+}
+
+static int parse(struct options *o, int argc, char **argv, struct err *err)
+{
+    int next = 1;
+    const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
+    if (argc > 1 && argv[1][0] != '-') {
+        b = benchmark_find(argv[1]);
+        next = 2;
+    }
+    if (!b)
+        return no_benchmark(argv[1], err);
+    // Twice: the first time tells whether --quick is asked for, in whatever form and place; its
+    // values come before what is given.
+    int again = next;
+    if (read_words(o, b, false, &next, err) < 0 ||
+        (o->quick && read_words(o, b, true, &again, err) < 0))
+        return -1;
+    if (next < argc)
+        return err_set(err, ERR_USAGE, "", "\"%.40s\" is no option (see --help)", argv[next]);
+    return o->help || o->version ? 0 : settle(o, err);
+}
+
+int options_parse(struct options *o, int argc, char **argv, struct err *err)
+{
+    *o = (struct options){.argc = argc, .argv = argv};
+    if (parse(o, argc, argv, err) == 0)
+        return 0;
+    err->code = ERR_USAGE;
+    return -1;
+}
+
+void options_help(const struct options *o, FILE *out)
+{
+    const struct benchmark *b = &benchmarks[o->spec.benchmark];
+    fprintf(out,
+            "usage: mpirun -np N numa_bench [BENCHMARK] [OPTION]...\n"
+            "       srun --mpi=pmix --nodes=1 --ntasks=N numa_bench [BENCHMARK] [OPTION]...\n"
+            "       numa_bench [BENCHMARK] --np=N [OPTION]...      (without MPI)\n\nBenchmarks:\n");
+    for (int i = 0; i < BENCHMARKS; i++)
+        fprintf(out, "  %-12s %s\n", benchmarks[i].name, benchmarks[i].title);
+    fprintf(out, "\nnuma_bench BENCHMARK --help tells the options of each. %s: %s\n", b->name,
+            b->help);
+    param_print_help(&b->params, out);
+    fputs("\nHow it is started and reported:\n", out);
+    param_print_help(&options_own, out);
+    fputs("\nCPUs and memory are those that the rank is bound to: numactl --physcpubind=1 "
+          "--membind=0 "
+          "numa_bench,\nor run_numa.sh. Exit status: 0 done, 1 failed, 2 wrong usage.\n",
+          out);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What rank 0 tells the world: records on a channel for the daemon, or, by hand, diagnostics,
+// table, CSV or JSON on stdout. It speaks only between cells, when no rank measures.
+#pragma once
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "bench/ranks/board.h"
+#include "bench/session/options.h"
+#include "model/matrix.h"
+#include "model/record.h"
+#include "model/shape.h"
+
+struct emit {
+    const struct options *options;    // borrowed
+    int fd;                           // of the channel; -1: by hand
+    struct buf line;                  // being written
+    struct matrix matrix[SHAPES_MAX]; // what is measured, in this order; owned
+    int n_matrices;
+    struct hello hello;
+    int ranks;
+    struct rank_info *rank; // [ranks]; owned
+    struct buf notes;       // one a line
+    struct end end;
+    uint64_t started_ns;
+};
+
+// Opens the channel (waits for its reader), if there is one. Nothing else is known yet.
+int emit_open(struct emit *e, const struct options *o, struct err *err);
+// Says hello and the heads of the matrices, which it takes over, also on failure; by hand prints
+// the diagnostics.
+int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_bytes,
+               struct matrix *matrices, int n, struct err *err);
+int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total, int64_t eta_ms,
+                  struct err *err);
+int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,
+              struct err *err);
+__attribute__((format(printf, 3, 4))) int emit_note(struct emit *e, struct err *err,
+                                                    const char *fmt, ...);
+// Ranks, phases and the end record; by hand the results.
+int emit_end(struct emit *e, const struct board *b, struct err *err);
+// The end record of a failure (as far as the channel still takes it), or a line on stderr.
+void emit_failure(struct emit *e, const struct err *why);
+void emit_fini(struct emit *e);

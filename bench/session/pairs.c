@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/session/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b)
+{
+    if (a->core >= 0 && a->core == b->core)
+        return PAIR_SIBLINGS;
+    if (a->llc >= 0 && a->llc == b->llc)
+        return PAIR_L3;
+    if (a->node >= 0 && a->node == b->node)
+        return PAIR_NODE;
+    return a->package >= 0 && a->package == b->package ? PAIR_SOCKET : PAIR_REMOTE;
+}
+
+static const struct cpu_place *place_of(const struct session *s, int rank)
+{
+    return &s->board->slot[rank].cpu_place;
+}
+
+static void add(int (*pairs)[2], int *n, int first, int second)
+{
+    pairs[*n][0] = first;
+    pairs[(*n)++][1] = second;
+}
+
+// The first pair of each class, in the order of the ranks.
+static void one_of_each(const struct session *s, int (*pairs)[2], int *n)
+{
+    for (int class = 0; class < PAIR_CLASSES; class ++) {
+        int before = *n;
+        for (int i = 0; *n == before && i < session_ranks(s); i++)
+            for (int j = i + 1; *n == before && j < session_ranks(s); j++)
+                if (pair_class_of(place_of(s, i), place_of(s, j)) == (enum pair_class) class)
+                    add(pairs, n, i, j);
+    }
+}
+
+static int given(const struct session *s, const char *which, int (*pairs)[2], int *n,
+                 struct err *err)
+{
+    if (spec_pairs(which, pairs, n, err) < 0)
+        return -1;
+    for (int i = 0; i < *n; i++)
+        if (pairs[i][1] >= session_ranks(s))
+            return err_set(err, ERR_USAGE, "pairs", "--pairs: there is no rank %d, only 0-%d",
+                           pairs[i][1], session_ranks(s) - 1);
+    return 0;
+}
+
+int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n, struct err *err)
+{
+    int ranks = session_ranks(s);
+    size_t most = (size_t)ranks * (size_t)(ranks - 1) / 2;
+    most = most < SPEC_PAIRS_MAX ? SPEC_PAIRS_MAX : most;
+    *n = 0;
+    if (ranks < 2)
+        return err_set(err, ERR_USAGE, "ranks",
+                       "it takes two: start two ranks or more (mpirun -np 2, --np=2)");
+    int(*list)[2] = calloc(most, sizeof *list);
+    if (!list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %zu pairs", most);
+    int outcome = 0;
+    if (strcmp(which, "classes") == 0)
+        one_of_each(s, list, n);
+    else if (strcmp(which, "all") != 0)
+        outcome = given(s, which, list, n, err);
+    else
+        for (int i = 0; i < ranks; i++)
+            for (int j = i + 1; j < ranks; j++)
+                add(list, n, i, j);
+    if (outcome < 0)
+        free(list);
+    else
+        *pairs = list;
+    return outcome;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of ranks: which are measured, and what they share. The first of a pair (the ping side)
+// tells the time, the second answers.
+#pragma once
+#include "bench/session/session.h"
+#include "model/topology.h"
+
+enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b);
+
+// Pairs as "classes", "all" or a list says, in order; *pairs is malloc'ed. ERR_USAGE on "pairs":
+// too few ranks, or a rank that is not there.
+int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n,
+              struct err *err);

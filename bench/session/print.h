@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results for people and scripts, on stdout.
+#pragma once
+#include <stdio.h>
+
+#include "base/err.h"
+#include "bench/session/output.h"
+
+// "=== Debug Information ===": what runs where, as the classic program printed it.
+void print_diagnostics(const struct emit *e, FILE *out);
+// In the format asked for. ERR_SYSTEM if `out` does not take it.
+int print_results(const struct emit *e, FILE *out, struct err *err);
+void print_failure(const struct err *why, FILE *out);

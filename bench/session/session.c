@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/session/session.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+enum {
+    AUTO_LEAST = 64 << 20,
+    AUTO_LLC = 4,         // times the last-level cache: a quarter of the chain at most is cached
+    POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs
+};
+
+static const double STOLEN_SHARE = 0.01; // of the measuring time: worth a note
+
+bool session_chief(const struct session *s)
+{
+    return s->emit != NULL;
+}
+
+int session_ranks(const struct session *s)
+{
+    return s->comm->size;
+}
+
+double session_ms_since(uint64_t begin_ns)
+{
+    return (double)(clock_mono_ns() - begin_ns) / 1e6;
+}
+
+int session_meet(struct session *s, int outcome, struct err *err)
+{
+    if (outcome < 0)
+        board_fault(s->board, s->comm->rank, err);
+    return board_meet(s->board, s->comm->size, err);
+}
+
+uint64_t session_auto_bytes(const struct session *s)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < s->comm->size; i++) // all ranks take the same
+        if (s->board->slot[i].llc_bytes > most)
+            most = s->board->slot[i].llc_bytes;
+    uint64_t bytes = AUTO_LLC * most;
+    return bytes < AUTO_LEAST ? AUTO_LEAST : bytes;
+}
+
+uint64_t session_size(const struct session *s)
+{
+    return spec_bytes_per_rank(s->spec, session_auto_bytes(s));
+}
+
+// --- Who is where ------------------------------------------------------------------------------
+
+static void introduce(struct session *s)
+{
+    struct rank_info *i = &s->slot->info;
+    static const char *const pages[] = {
+        [PAGES_THP] = "thp", [PAGES_4K] = "4k", [PAGES_HUGE] = "huge"};
+    int cpu = sched_getcpu();
+    place_wanted(&s->place);
+    *i = (struct rank_info){.rank = s->comm->rank,
+                            .pid = getpid(),
+                            .cpu_wanted = s->place.cpu_wanted,
+                            .cpu = cpu,
+                            .cpu_node = place_node_of_cpu(cpu),
+                            .mem_wanted = s->place.mem_wanted,
+                            .mem_node = -1,
+                            .mem_share = 1,
+                            .seed = s->spec->seed + s->comm->rank};
+    snprintf(i->pages_wanted, sizeof i->pages_wanted, "%s", pages[s->spec->pages]);
+    snprintf(i->pages_got, sizeof i->pages_got, "%s", pages[s->spec->pages]);
+    s->cache = cache_of("", cpu);
+    s->slot->llc_bytes = s->cache.llc_bytes;
+    s->slot->cpu_place = cache_cpu_place("", cpu);
+    s->slot->cpu_place.node = (int)i->cpu_node;
+}
+
+// FNV-1a. Specs are made from zeroed memory, texts included: what is asked alike is alike.
+static uint64_t hash_of(const struct spec *spec)
+{
+    const unsigned char *bytes = (const unsigned char *)spec;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof *spec; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3u;
+    return hash;
+}
+
+// A launcher can start each rank with words of its own; all go by rank 0's table of results.
+static int same_question(const struct session *s, struct err *err)
+{
+    if (s->slot->question == s->board->slot[0].question)
+        return 0;
+    return err_set(err, ERR_USAGE, "", "rank %d was started with other options than rank 0",
+                   s->comm->rank);
+}
+
+static bool has_target(const struct session *s, int node)
+{
+    for (int i = 0; i < s->n_targets; i++)
+        if (s->targets[i] == node)
+            return true;
+    return false;
+}
+
+static int find_targets(struct session *s, struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    bool all = strcmp(s->spec->targets, "all") == 0;
+    if (!spec_param(s->spec, "targets"))
+        return 0;
+    if (!all && str_to_ids(s->spec->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
+        return -1;
+    for (int node = 0; all && node <= place_node_max() && s->n_targets < SPEC_TARGETS_MAX; node++)
+        if (place_node_has_memory(node))
+            s->targets[s->n_targets++] = node;
+    for (int i = 0; i < n; i++) {
+        const char *fault = place_node_fault(ids[i]);
+        if (fault)
+            return err_set(err, ERR_INVALID, "targets", "node %d %s", ids[i], fault);
+        if (!has_target(s, ids[i]))
+            s->targets[s->n_targets++] = ids[i];
+    }
+    return 0;
+}
+
+// The caches that the ranks' CPUs have, each counted once.
+static uint64_t sum_caches(const struct session *s)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < s->comm->size; i++) {
+        bool seen = false;
+        for (int k = 0; k < i; k++)
+            seen |= s->board->slot[k].cpu_place.llc == s->board->slot[i].cpu_place.llc;
+        sum += seen ? 0 : s->board->slot[i].llc_bytes;
+    }
+    return sum;
+}
+
+// --- Memory ------------------------------------------------------------------------------------
+
+static int threads_for(const struct session *s)
+{
+    int share = s->place.cpus / s->comm->size;
+    return share < 1 ? 1 : share < POPULATE_THREADS ? share : POPULATE_THREADS;
+}
+
+static void add_pages(struct rank_info *to, const struct rank_info *from)
+{
+    for (int i = 0; i < from->n_nodes; i++) {
+        int k = 0;
+        while (k < to->n_nodes && to->nodes[k].node != from->nodes[i].node)
+            k++;
+        if (k == RANK_NODES_MAX)
+            continue;
+        if (k == to->n_nodes)
+            to->nodes[to->n_nodes++] = from->nodes[i];
+        else
+            to->nodes[k].pages += from->nodes[i].pages;
+    }
+}
+
+// A rank may have memory on several nodes one after the other: the least share is what holds of
+// all.
+void session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
+{
+    uint64_t begin = clock_mono_ns();
+    struct rank_info *info = &s->slot->info, got = {.mem_wanted = node};
+    place_verify(memory, bytes, &got);
+    if (got.mem_share < info->mem_share || info->mem_node < 0)
+        info->mem_node = got.mem_node;
+    if (got.mem_share < info->mem_share)
+        info->mem_share = got.mem_share;
+    info->pages_checked += got.pages_checked;
+    info->pages_total += got.pages_total;
+    snprintf(info->mem_method, sizeof info->mem_method, "%s", got.mem_method);
+    add_pages(info, &got);
+    place_usage(info); // now, with the memory there
+    if (got.pages_checked && got.mem_share < 0.9995 && node >= 0)
+        snprintf(s->slot->note, sizeof s->slot->note,
+                 "only %.1f %% of the pages asked for on node %d are there", 100 * got.mem_share,
+                 node);
+    s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
+}
+
+static void merge_report(struct rank_info *info, const struct arena *a)
+{
+    struct rank_info got = {0};
+    arena_report(a, &got);
+    bool first = info->arena_bytes == 0;
+    if (first || got.huge_share < info->huge_share)
+        info->huge_share = got.huge_share;
+    if (first)
+        snprintf(info->pages_got, sizeof info->pages_got, "%s", got.pages_got);
+    else if (strcmp(info->pages_got, got.pages_got) != 0)
+        snprintf(info->pages_got, sizeof info->pages_got, "mixed");
+    info->address = got.address;
+    if (got.arena_bytes > info->arena_bytes)
+        info->arena_bytes = got.arena_bytes;
+}
+
+int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err)
+{
+    uint64_t begin = clock_mono_ns();
+    bool bound = true;
+    struct place place = s->place;
+    if (node >= 0)
+        place.mem_wanted = place.mem_node = node;
+    if (arena_map(a, bytes, (enum pages)s->spec->pages, &place, &bound, err) < 0)
+        return -1;
+    if (!bound)
+        snprintf(s->slot->note, sizeof s->slot->note,
+                 "the kernel refused to bind the memory by itself; the process's policy holds");
+    if (arena_populate(a, threads_for(s), err) < 0)
+        return -1;
+    s->slot->phase_ms[PHASE_POPULATE] += session_ms_since(begin);
+    session_verify(s, a->base, a->bytes, place.mem_wanted);
+    merge_report(&s->slot->info, a);
+    return 0;
+}
+
+// --- Telling -----------------------------------------------------------------------------------
+
+static int announce(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
+                    int n_demands, struct err *err)
+{
+    if (memcheck("", demands, n_demands, (enum pages)s->spec->pages, err) < 0) {
+        for (int i = 0; i < n; i++)
+            matrix_fini(&matrices[i]);
+        return -1;
+    }
+    if (emit_begin(s->emit, s->comm->size, s->comm->ops->name, s->cache.line_bytes, matrices, n,
+                   err) < 0)
+        return -1;
+    return emit_progress(s->emit, PHASE_POPULATE, 0, s->total, -1, err);
+}
+
+int session_begin(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
+                  int n_demands, struct err *err)
+{
+    s->total = 0;
+    for (int i = 0; i < n; i++)
+        s->total += shape_cells(&matrices[i]);
+    int outcome = session_chief(s) ? announce(s, matrices, n, demands, n_demands, err) : 0;
+    s->begun_ns = clock_mono_ns();
+    return session_meet(s, outcome, err);
+}
+
+int session_tell_cell(struct session *s, const char *matrix, int row, int col, const struct cell *c,
+                      struct err *err)
+{
+    return session_chief(s) ? emit_cell(s->emit, matrix, row, col, c, err) : 0;
+}
+
+int session_progress(struct session *s, enum phase phase, double share, struct err *err)
+{
+    if (!session_chief(s))
+        return 0;
+    double took = session_ms_since(s->begun_ns);
+    int64_t left = share > 0 ? (int64_t)(took * (1 - share) / share) : -1;
+    int64_t done = (int64_t)((double)s->total * share);
+    return emit_progress(s->emit, phase, done < s->total ? done : s->total, s->total, left, err);
+}
+
+int session_note(struct session *s, struct err *err, const char *fmt, ...)
+{
+    char text[200];
+    va_list ap;
+    if (!session_chief(s))
+        return 0;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return emit_note(s->emit, err, "%s", text);
+}
+
+void session_judge(struct session *s, int clean, double stolen_share, const char *fmt, ...)
+{
+    struct doubts *d = &s->doubts;
+    char cell[sizeof d->first_few];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(cell, sizeof cell, fmt, ap);
+    va_end(ap);
+    d->cells++;
+    if ((clean < s->spec->min_samples || !clean) && !d->few++)
+        memcpy(d->first_few, cell, sizeof cell);
+    d->none += !clean;
+    if (stolen_share <= STOLEN_SHARE)
+        return;
+    d->stolen++;
+    if (stolen_share <= d->worst)
+        return;
+    d->worst = stolen_share;
+    memcpy(d->worst_stolen, cell, sizeof cell);
+}
+
+static int tell_doubts(struct session *s, struct err *err)
+{
+    const struct doubts *d = &s->doubts;
+    char some[48] = "no undisturbed sample", none[80] = "";
+    if (d->few > d->none)
+        snprintf(some, sizeof some, "fewer than %lld undisturbed samples",
+                 (long long)s->spec->min_samples);
+    if (d->none)
+        snprintf(none, sizeof none, "; where there was none (%d) the number is a disturbed one's",
+                 d->none);
+    if (d->few && session_note(s, err, "%d of %d cells had %s (%s%s)%s", d->few, d->cells, some,
+                               d->first_few, d->few > 1 ? " and others" : "", none) < 0)
+        return -1;
+    if (!d->stolen)
+        return 0;
+    return session_note(
+        s, err,
+        "the host took the CPU for more than %.0f %% of the time in %d of %d cells: %.1f %% (%s)",
+        100 * STOLEN_SHARE, d->stolen, d->cells, 100 * d->worst, d->worst_stolen);
+}
+
+// --- The whole ---------------------------------------------------------------------------------
+
+static benchmark_fn *const runs[BENCHMARKS] = {
+    [BENCHMARK_LATENCY] = latency_run,     [BENCHMARK_MATRIX] = idle_run,
+    [BENCHMARK_BANDWIDTH] = bandwidth_run, [BENCHMARK_PINGPONG] = pingpong_run,
+    [BENCHMARK_C2C] = handover_run,        [BENCHMARK_FIRSTTOUCH] = touch_run,
+    [BENCHMARK_LOADED] = loaded_run,
+};
+
+static int finish(struct session *s, struct err *err)
+{
+    if (sched_getcpu() != s->slot->info.cpu && s->slot->info.migrations == 0)
+        s->slot->info.migrations = 1; // between samples
+    if (session_meet(s, 0, err) < 0)
+        return -1;
+    int outcome = session_chief(s) ? tell_doubts(s, err) : 0;
+    for (int r = 0; session_chief(s) && outcome == 0 && r < s->comm->size; r++)
+        if (*s->board->slot[r].note)
+            outcome = emit_note(s->emit, err, "rank %d: %s", r, s->board->slot[r].note);
+    if (session_chief(s) && outcome == 0)
+        outcome = emit_end(s->emit, s->board, err);
+    return session_meet(s, outcome, err);
+}
+
+int session_run(struct comm *comm, const struct options *o, struct emit *e, struct err *err)
+{
+    struct session s = {.comm = comm,
+                        .board = comm->board,
+                        .slot = &comm->board->slot[comm->rank],
+                        .spec = &o->spec,
+                        .emit = e};
+    introduce(&s);
+    s.slot->question = hash_of(s.spec);
+    if (session_meet(&s, find_targets(&s, err), err) < 0 ||
+        session_meet(&s, same_question(&s, err), err) < 0)
+        return -1;
+    s.llc_sum = sum_caches(&s);
+    bool classic = o->spec.benchmark == BENCHMARK_LATENCY && o->spec.method == METHOD_CLASSIC;
+    benchmark_fn *run = classic ? classic_run : runs[o->spec.benchmark];
+    return run(&s, err) < 0 ? -1 : finish(&s, err);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every benchmark does around its measuring: find out where the ranks are, refuse what the
+// node cannot give, announce the matrices, verify placement, tell cells, end. A benchmark is a
+// function that all ranks run in step; whatever fails in one of them fails in all at the next
+// meeting.
+#pragma once
+#include <stdint.h>
+
+#include "bench/memory/arena.h"
+#include "bench/memory/cache.h"
+#include "bench/memory/memory_check.h"
+#include "bench/memory/placement.h"
+#include "bench/ranks/board.h"
+#include "bench/ranks/comm.h"
+#include "bench/session/options.h"
+#include "bench/session/output.h"
+#include "model/shape.h"
+
+// What the chief saw in its cells that a reader should know: told at the end, a note each, however
+// many cells there are.
+struct doubts {
+    int cells, few, none, stolen;
+    double worst; // share stolen
+    char first_few[80], worst_stolen[80];
+};
+
+struct session {
+    struct comm *comm; // borrowed, like all pointers here
+    struct board *board;
+    struct slot *slot; // ours
+    const struct spec *spec;
+    struct emit *emit; // NULL but on rank 0
+    struct cache_info cache;
+    struct place place;
+    int n_targets; // nodes with memory that the spec asks for
+    int targets[SPEC_TARGETS_MAX];
+    uint64_t llc_sum;    // bytes of all last-level caches that the ranks' CPUs have
+    int64_t told, total; // steps, for the progress
+    uint64_t begun_ns;   // when measuring began
+    struct doubts doubts;
+};
+
+// Runs the benchmark that the options ask for, from the first meeting to the last word.
+int session_run(struct comm *comm, const struct options *o, struct emit *e, struct err *err);
+
+bool session_chief(const struct session *s); // rank 0, which alone tells
+int session_ranks(const struct session *s);
+// A meeting that a step's outcome is brought to: any failure becomes everybody's.
+int session_meet(struct session *s, int outcome, struct err *err);
+
+// The size asked for; "auto" is four last-level caches, at least 64 MiB.
+uint64_t session_size(const struct session *s);
+uint64_t session_auto_bytes(const struct session *s);
+
+// Checks that memory is there, says hello and announces the matrices, which the chief alone has to
+// give (others: NULL, 0); they are taken over, also on failure. `demands` are of all ranks
+// together.
+int session_begin(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
+                  int n_demands, struct err *err);
+
+// An arena of ours on `node` (-1: as the process's policy says), populated and verified: rank_info
+// then has the least share of pages that were where they were asked for.
+int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err);
+// Verifies [memory, memory + bytes) the same way.
+void session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
+
+// The chief's words, which fail like everybody's steps. Others: 0.
+int session_tell_cell(struct session *s, const char *matrix, int row, int col, const struct cell *c,
+                      struct err *err);
+// Judges a cell that was measured, the chief alone: how many of its samples nothing disturbed, what
+// share of its time the host took; the words say which cell it is.
+__attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int clean,
+                                                         double stolen_share, const char *fmt, ...);
+// `share` of all work is done, 0…1: the time left follows from the time it took.
+int session_progress(struct session *s, enum phase phase, double share, struct err *err);
+__attribute__((format(printf, 3, 4))) int session_note(struct session *s, struct err *err,
+                                                       const char *fmt, ...);
+
+double session_ms_since(uint64_t begin_ns);
+
+// The benchmarks. Each runs on all ranks, from after the introduction to its last cell.
+typedef int benchmark_fn(struct session *s, struct err *err);
+benchmark_fn latency_run, classic_run, idle_run, bandwidth_run, pingpong_run, handover_run,
+    touch_run, loaded_run;
