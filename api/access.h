@@ -4,7 +4,7 @@
 #include <sys/types.h>
 
 #include "api/http.h"
-#include "core/tokens.h"
+#include "core/run/tokens.h"
 
 // What the other end of a unix socket may do by the account that the kernel names: everything if
 // it is root or the daemon's own, what its groups may, else what anybody may.

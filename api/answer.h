@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "base/err.h"
-#include "core/loop.h"
+#include "core/os/loop.h"
 
 enum {
     ANSWERS_MAX = 96 << 20, // of all together that are sent or kept: four of the largest

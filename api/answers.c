@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
-#include "core/stored_run.h"
+#include "core/results/stored_run.h"
 
 // A finished run with everything that is known about it.
 struct side {

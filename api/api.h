@@ -5,12 +5,12 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "core/keeper.h"
-#include "core/loop.h"
-#include "core/machine.h"
-#include "core/runner.h"
-#include "core/store.h"
-#include "core/tokens.h"
+#include "core/node/machine.h"
+#include "core/os/loop.h"
+#include "core/run/runner.h"
+#include "core/run/tokens.h"
+#include "core/store/store.h"
+#include "core/upkeep/upkeep.h"
 
 // Who may do what without a token.
 struct api_access {

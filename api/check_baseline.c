@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/str.h"
-#include "core/store_history.h"
+#include "core/store/history.h"
 #include "model/shape.h"
 
 enum {

@@ -3,7 +3,7 @@
 #pragma once
 #include "analysis/compare/compare.h"
 #include "api/http.h"
-#include "core/store_baseline.h"
+#include "core/store/baselines.h"
 
 enum check_state { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN, CHECK_STATES };
 extern const char *const check_state_names[CHECK_STATES]; // "OK" …

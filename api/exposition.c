@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "core/store_history.h"
+#include "core/store/history.h"
 
 struct writer {
     struct buf *out;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "core/store_history.h"
+#include "core/store/history.h"
 
 // Runs are regular when a variant was measured at least CADENCE_RUNS times, each at least
 // CADENCE_APART_MS after the one before, and the longest of the pauses is at most CADENCE_SPREAD

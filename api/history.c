@@ -11,8 +11,8 @@
 #include "api/work.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "core/store_history.h"
-#include "core/store_size.h"
+#include "core/store/history.h"
+#include "core/store/size.h"
 
 enum {
     POINTS_DEFAULT = 2200,     // 90 days of hourly runs are 2,160

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A document with results from elsewhere on its way into the store. A small one is read and stored
 // at once. A larger one is read by a worker (api/worker.h), which gives the runs back as the
-// structures that they are, in a memory file; the loop stores them in pieces (core/store_stage.h).
+// structures that they are, in a memory file; the loop stores them in pieces (core/store/stage.h).
 #pragma once
 #include "api/http.h"
 

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "core/store_stage.h"
+#include "core/store/stage.h"
 #include "formats/intake.h"
 
 // A larger one is a tenth of a second of work on a core where something may be measured.

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "api/peer.h"
-#include "core/loop.h"
+#include "core/os/loop.h"
 #include "model/token.h"
 
 // 10 s for the headers, 30 s for the body and 20 s for the answer: no exchange that neither waits

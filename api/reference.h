@@ -3,8 +3,8 @@
 #pragma once
 #include "api/api.h"
 #include "api/past.h"
-#include "core/store_baseline.h"
-#include "core/stored_run.h"
+#include "core/results/stored_run.h"
+#include "core/store/baselines.h"
 
 struct reference {
     struct stored_run first; // what it was asked for, where its ranks ran

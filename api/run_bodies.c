@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "core/store_history.h"
+#include "core/store/history.h"
 
 struct run_bodies {
     struct store *store;

@@ -7,7 +7,7 @@
 #pragma once
 #include "api/shared_body.h"
 #include "base/buf.h"
-#include "core/store.h"
+#include "core/store/store.h"
 
 // 64 runs, as many as a page of a dashboard shows, of 2 KB (8 ranks) are 128 KB. With 1,024 ranks a
 // run has 70 KB. Together they never have more than RUN_BODIES_BYTES.

@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
-#include "core/store_history.h"
-#include "core/store_size.h"
+#include "core/store/history.h"
+#include "core/store/size.h"
 
 enum { LIST_DEFAULT = 50, LIST_MAX = 200, KEY_MAX = 128 };
 

@@ -16,9 +16,9 @@
 #include "api/server_parts.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/run_metrics.h"
-#include "core/store_history.h"
-#include "core/store_reader.h"
+#include "core/results/run_metrics.h"
+#include "core/store/history.h"
+#include "core/store/reader.h"
 
 enum {
     JOBS_OF_CLIENT = 4, // that wait; the dashboard asks for three things at once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens: make one (its text is shown this once), list them, revoke one.
-#include "core/tokens.h"
+#include "core/run/tokens.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 // exports of one run are equal byte for byte, whichever daemon they come from.
 #pragma once
 #include "base/jsonw.h"
-#include "core/store.h"
+#include "core/store/store.h"
 
 // Large parts that a reader may have already, or not want. Without one its text is null.
 enum whole_parts {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "core/store_size.h"
+#include "core/store/size.h"
 #include "model/fingerprint.h"
 
 static int64_t ns_to_us(int64_t ns)

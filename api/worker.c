@@ -14,9 +14,9 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "core/child.h"
-#include "core/machine_image.h"
-#include "core/store_reader.h"
+#include "core/node/machine_image.h"
+#include "core/os/child.h"
+#include "core/store/reader.h"
 
 struct worker {
     const struct api_services *api;

@@ -2,11 +2,11 @@
 // The worker: a process that prepares what takes longer than the loop may wait. numaprobed starts
 // itself again as
 //   numaprobed --work <database>
-// with a socket on descriptor 3 and the machine (core/machine_image.h) on descriptor 4. It has a
-// read-only connection to the database, the same table of routes as the daemon, a limit of memory,
-// a low priority, and none of the daemon's descriptors. It does one job at a time, is started when
-// there is one, and ends when there was none for WORKER_IDLE_MS. A job that takes longer than
-// WORKER_DEADLINE_MS ends with its process.
+// with a socket on descriptor 3 and the machine (core/node/machine_image.h) on descriptor 4. It has
+// a read-only connection to the database, the same table of routes as the daemon, a limit of
+// memory, a low priority, and none of the daemon's descriptors. It does one job at a time, is
+// started when there is one, and ends when there was none for WORKER_IDLE_MS. A job that takes
+// longer than WORKER_DEADLINE_MS ends with its process.
 #pragma once
 #include "api/worker_message.h"
 

@@ -16,10 +16,10 @@
 #include "api/import.h"
 #include "api/worker.h"
 #include "base/cleanup.h"
-#include "core/child.h"
-#include "core/machine_image.h"
-#include "core/run_metrics.h"
-#include "core/store_reader.h"
+#include "core/node/machine_image.h"
+#include "core/os/child.h"
+#include "core/results/run_metrics.h"
+#include "core/store/reader.h"
 
 // Neither the loop nor the ranks of a run wait for this, and when memory runs out it is the first
 // to go: the daemon starts another one.

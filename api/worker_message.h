@@ -9,7 +9,7 @@
 enum worker_kind {
     WORKER_REQUEST,  // dispatch it, and answer with its body
     WORKER_VERDICTS, // of the checks that the request needs (api/check_baseline.h)
-    WORKER_METRICS,  // of the run that the path names (core/run_metrics.h)
+    WORKER_METRICS,  // of the run that the path names (core/results/run_metrics.h)
     WORKER_IMPORT,   // read the document in the memory file that comes with it (api/import.h)
 };
 

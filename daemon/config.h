@@ -4,8 +4,8 @@
 #pragma once
 #include "base/err.h"
 #include "base/param.h"
-#include "core/policy.h"
-#include "core/store_keep.h"
+#include "core/admission/policy.h"
+#include "core/store/retention.h"
 
 struct config {
     char listen[256];

@@ -4,7 +4,7 @@
 // Started by anything else, every function here does nothing.
 #pragma once
 #include "base/err.h"
-#include "core/loop.h"
+#include "core/os/loop.h"
 
 enum {
     SERVICE_FD_FIRST = 3, // of the descriptors handed over

@@ -9,11 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "core/batch_jobs.h"
-#include "core/facts.h"
-#include "core/machine.h"
-#include "core/probe.h"
-#include "core/readings.h"
+#include "core/node/batch_jobs.h"
+#include "core/node/facts.h"
+#include "core/node/hwloc.h"
+#include "core/node/load.h"
+#include "core/node/machine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/core/dir.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "core/planner.h"
-#include "core/probe.h"
-#include "core/runner_records.h"
+#include "core/launch/planner.h"
+#include "core/node/hwloc.h"
+#include "core/run/records.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct spec specs[BENCHMARKS];

@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "core/launch.h"
-#include "core/planner.h"
-#include "core/probe.h"
+#include "core/launch/command.h"
+#include "core/launch/planner.h"
+#include "core/node/hwloc.h"
 #include "model/spec.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,8 +5,8 @@
 
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "core/planner.h"
-#include "core/probe.h"
+#include "core/launch/planner.h"
+#include "core/node/hwloc.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_cpus(const struct topology *t)

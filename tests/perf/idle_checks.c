@@ -20,9 +20,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "core/admission.h"
-#include "core/planner.h"
-#include "core/probe.h"
+#include "core/admission/checks.h"
+#include "core/launch/planner.h"
+#include "core/node/hwloc.h"
 #include "tests/unit/core/dir.h"
 
 enum { CPUS = 512, NODES = 8, PROCESSES = 3000, CHECKS_MAX = 100000 };

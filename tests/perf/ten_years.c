@@ -16,8 +16,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "core/store_db.h"
-#include "core/store_history.h"
+#include "core/store/db.h"
+#include "core/store/history.h"
 #include "model/plan.h"
 #include "tests/unit/analysis/simulate.h"
 

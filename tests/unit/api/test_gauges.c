@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "analysis/stats/distributions.h"
-#include "core/store_db.h"
-#include "core/store_history.h"
+#include "core/store/db.h"
+#include "core/store/history.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 

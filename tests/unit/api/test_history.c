@@ -8,9 +8,9 @@
 #include "api/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/store_baseline.h"
-#include "core/store_db.h"
-#include "core/store_history.h"
+#include "core/store/baselines.h"
+#include "core/store/db.h"
+#include "core/store/history.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 

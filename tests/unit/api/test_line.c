@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "core/loop.h"
+#include "core/os/loop.h"
 #include "tests/unit/tap.h"
 
 enum { PLACES = 64, OURS = 1000, UNKNOWN = 2000 };

@@ -4,8 +4,8 @@
 
 #include "api/run_bodies.h"
 #include "base/cleanup.h"
-#include "core/store_baseline.h"
-#include "core/store_keep.h"
+#include "core/store/baselines.h"
+#include "core/store/retention.h"
 #include "tests/unit/core/dir.h"
 
 static struct store *store;

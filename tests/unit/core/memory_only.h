@@ -2,7 +2,7 @@
 // Admission of a plan by its memory alone: the node's load and whatever else changes is
 // test_admission's.
 #pragma once
-#include "core/admission.h"
+#include "core/admission/checks.h"
 
 __attribute__((unused)) static void memory_only(struct admission *a, const struct plan *p,
                                                 const struct topology *t, const char *root)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/probe.h"
+#include "core/node/hwloc.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/data.h"
 

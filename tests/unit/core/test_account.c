@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who ranks run as. Never root, unless root was named; needs root itself to show it.
-#include "core/account.h"
+#include "core/launch/account.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -4,8 +4,8 @@
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"
-#include "core/store_age.h"
-#include "core/store_db.h"
+#include "core/store/age.h"
+#include "core/store/db.h"
 #include "tests/unit/core/dir.h"
 
 #define DAY ((int64_t)AGE_DAY_MS)

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/store_db.h"
-#include "core/store_keep.h"
+#include "core/store/db.h"
+#include "core/store/retention.h"
 #include "tests/unit/core/dir.h"
 
 static char dir[64];

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "core/launch.h"
+#include "core/launch/command.h"
 
 static const struct launch_paths paths = {.mpirun = "/usr/bin/mpirun",
                                           .numactl = "/usr/bin/numactl",

@@ -2,7 +2,7 @@
 // Who starts the ranks, by what a look has found.
 #include "tests/unit/tap.h"
 
-#include "core/launch.h"
+#include "core/launch/command.h"
 
 static struct plan_rank places[SPEC_RANKS_MAX];
 

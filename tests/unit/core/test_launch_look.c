@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/launch_look.h"
-#include "core/supervisor_proc.h"
+#include "core/launch/programs.h"
+#include "core/os/processes.h"
 #include "tests/unit/core/dir.h"
 
 static char dir[64], mpirun[100];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accounts and groups by name, and the child that asks for them. Who answers is this file: its
 // getpwnam, getpwuid and getgrnam take the place of the C library's.
-#include "core/lookup.h"
+#include "core/os/nss.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/child.h"
+#include "core/os/child.h"
 #include "tests/unit/tap.h"
 
 static char alice[] = "alice", lengthy[] = "a-name-of-more-than-sixty-three-characters-would-be-cut"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "core/loop.h"
+#include "core/os/loop.h"
 
 struct fixture {
     struct loop *loop;

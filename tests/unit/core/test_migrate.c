@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "core/migrate.h"
-#include "core/store_keep.h"
+#include "core/store/migrate.h"
+#include "core/store/retention.h"
 #include "tests/unit/core/dir.h"
 
 #define STEP(n, text)                                                                              \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of the benchmarks that need more than ranks: targets, load, pairs, memory.
-#include "core/planner.h"
+#include "core/launch/planner.h"
 
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "core/probe.h"
+#include "core/node/hwloc.h"
 #include "tests/unit/core/hybrid_xml.h"
 #include "tests/unit/core/memory_only.h"
 #include "tests/unit/tap.h"

@@ -4,8 +4,8 @@
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"
-#include "core/store_db.h"
-#include "core/store_history.h"
+#include "core/store/db.h"
+#include "core/store/history.h"
 #include "tests/unit/core/dir.h"
 
 enum {

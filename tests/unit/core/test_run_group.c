@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups that are folders: what a kernel would be told stands in their files. What a kernel
 // does with it is asked in tests/booted.
-#include "core/run_group.h"
+#include "core/os/cgroup.h"
 
 #include "base/log.h"
 #include "base/str.h"

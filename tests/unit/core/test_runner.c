@@ -14,11 +14,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/planner.h"
-#include "core/runner.h"
-#include "core/store_db.h"
-#include "core/supervisor.h"
-#include "core/supervisor_proc.h"
+#include "core/launch/planner.h"
+#include "core/launch/supervisor.h"
+#include "core/os/processes.h"
+#include "core/run/runner.h"
+#include "core/store/db.h"
 #include "tests/unit/core/dir.h"
 
 static bool no_room;

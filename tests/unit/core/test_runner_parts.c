@@ -3,8 +3,8 @@
 #include "tests/unit/tap.h"
 
 #include "base/clock.h"
-#include "core/runner_events.h"
-#include "core/runner_waits.h"
+#include "core/run/events.h"
+#include "core/run/waits.h"
 
 static struct run_events events;
 

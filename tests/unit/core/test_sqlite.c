@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "core/sqlite.h"
+#include "core/store/sqlite.h"
 #include "tests/unit/core/dir.h"
 
 static char dir[64], path[96];

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/store_db.h"
+#include "core/store/db.h"
 #include "tests/unit/core/dir.h"
 
 static char dir[64];

@@ -4,7 +4,7 @@
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"
-#include "core/store_db.h"
+#include "core/store/db.h"
 #include "tests/unit/core/dir.h"
 
 enum { RUNS = 3 };

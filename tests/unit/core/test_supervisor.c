@@ -15,11 +15,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "core/host_lock.h"
-#include "core/runner_dir.h"
-#include "core/supervisor.h"
-#include "core/supervisor_job.h"
-#include "core/supervisor_proc.h"
+#include "core/launch/supervisor.h"
+#include "core/launch/supervisor_job.h"
+#include "core/os/host_lock.h"
+#include "core/os/processes.h"
+#include "core/run/dir.h"
 #include "tests/unit/core/dir.h"
 
 static char base[64];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of tokens: what cannot be trusted opens nothing and is named; a change that does not
 // reach the disk has not happened.
-#include "core/tokens.h"
+#include "core/run/tokens.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "core/migrate.h"
-#include "core/store_db.h"
-#include "core/store_history.h"
+#include "core/store/db.h"
+#include "core/store/history.h"
+#include "core/store/migrate.h"
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 

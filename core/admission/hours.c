@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/admission/hours.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
+
+enum { DAY_MIN = 24 * 60 };
+
+static int bad(const char *text, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "hours",
+                   "must be spans such as \"20:00-06:00\" or \"Mon-Fri 20:00-06:00, Sat "
+                   "00:00-24:00\", at most %d; got \"%.60s\"",
+                   HOURS_SPANS_MAX, text);
+}
+
+// "Mon" at *text: its number, and *text behind it; -1: no day.
+static int read_day(const char **text)
+{
+    static const char *const names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+    for (int i = 0; i < (int)COUNT_OF(names); i++)
+        if (strncasecmp(*text, names[i], 3) == 0) {
+            *text += 3;
+            return i;
+        }
+    return -1;
+}
+
+static bool read_days(const char **text, struct hours_span *s)
+{
+    s->first_day = read_day(text);
+    if (s->first_day < 0) { // every day
+        s->first_day = 0;
+        s->last_day = 6;
+        return true;
+    }
+    s->last_day = s->first_day;
+    if (**text == '-') {
+        ++*text;
+        s->last_day = read_day(text);
+    }
+    return s->last_day >= 0 && **text == ' ';
+}
+
+// "06:30" at *text; -1: none.
+static int read_minute(const char **text)
+{
+    unsigned hour, minute;
+    int used = 0;
+    if (sscanf(*text, "%2u:%2u%n", &hour, &minute, &used) != 2 || used != 5 || minute > 59 ||
+        hour * 60 + minute > DAY_MIN)
+        return -1;
+    *text += used;
+    return (int)(hour * 60 + minute);
+}
+
+static bool read_span(const char **text, struct hours_span *s)
+{
+    *text += strspn(*text, " ");
+    if (!read_days(text, s))
+        return false;
+    *text += strspn(*text, " ");
+    s->from_min = read_minute(text);
+    if (s->from_min < 0 || *(*text)++ != '-')
+        return false;
+    s->to_min = read_minute(text);
+    *text += strspn(*text, " ");
+    return s->to_min >= 0 && s->from_min != s->to_min && s->from_min < DAY_MIN;
+}
+
+int hours_parse(struct hours *h, const char *text, struct err *err)
+{
+    struct hours got = {0};
+    const char *at = text;
+    at += strspn(at, " ");
+    while (*at) {
+        if (got.n == HOURS_SPANS_MAX || !read_span(&at, &got.span[got.n++]))
+            return bad(text, err);
+        if (!*at)
+            break;
+        if (*at++ != ',' || !*at)
+            return bad(text, err);
+    }
+    *h = got;
+    return 0;
+}
+
+static bool has_day(const struct hours_span *s, int day)
+{
+    if (s->first_day <= s->last_day)
+        return day >= s->first_day && day <= s->last_day;
+    return day >= s->first_day || day <= s->last_day;
+}
+
+static bool inside(const struct hours *h, int day, int minute)
+{
+    for (int i = 0; i < h->n; i++) {
+        const struct hours_span *s = &h->span[i];
+        bool night = s->to_min < s->from_min;
+        if (has_day(s, day) && minute >= s->from_min && (night || minute < s->to_min))
+            return true;
+        if (night && has_day(s, (day + 6) % 7) && minute < s->to_min)
+            return true;
+    }
+    return h->n == 0;
+}
+
+int hours_wait_min(const struct hours *h, int day, int minute)
+{
+    int start = day * DAY_MIN + minute;
+    for (int wait = 0; wait < HOURS_WEEK_MIN; wait++) {
+        int at = (start + wait) % HOURS_WEEK_MIN;
+        if (inside(h, at / DAY_MIN, at % DAY_MIN))
+            return wait;
+    }
+    return HOURS_WEEK_MIN;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an administrator wants of admission: for each kind of thing that may stand in the way,
+// whether it refuses a run, is only noted with it, or does not matter, and from which measure on.
+// docs/ADMISSION.md tells the kinds for people and is held to these tables.
+#pragma once
+#include "base/err.h"
+#include "base/param.h"
+#include "core/admission/hours.h"
+
+// Those of the configuration first, in the order of policy_table; then those that always refuse.
+enum admission_kind {
+    ADMIT_BUSY,
+    ADMIT_LOAD,
+    ADMIT_CPU_PRESSURE,
+    ADMIT_MEMORY_PRESSURE,
+    ADMIT_BATCH_JOB,
+    ADMIT_PODS,
+    ADMIT_INSTANCE,
+    ADMIT_CPU_QUOTA,
+    ADMIT_FREQUENCY,
+    ADMIT_THROTTLED,
+    ADMIT_STEAL,
+    ADMIT_SWAP,
+    ADMIT_HOURS,
+    ADMIT_TOO_SOON,
+    ADMIT_DISTURBING, // a run that is going on
+    POLICY_KINDS,
+    ADMIT_NOT_LIVE = POLICY_KINDS,
+    ADMIT_MEMORY,
+    ADMIT_CGROUP_MEMORY,
+    ADMIT_CPUSET,
+    ADMIT_MEMS,
+    ADMISSION_KINDS
+};
+
+enum policy_action { POLICY_IGNORE, POLICY_WARN, POLICY_REFUSE };
+extern const char *const policy_action_names[]; // NULL-terminated
+
+struct admission_kind_info {
+    const char *name; // stable: blockers carry it, options are admit_<name>
+    const char *unit; // of measured and limit; "" for none
+    int retry_s;      // when to look again; 0: waiting does not help
+};
+extern const struct admission_kind_info admission_kinds[ADMISSION_KINDS];
+
+struct policy {
+    // As configured.
+    char text[POLICY_KINDS][32]; // "refuse", "warn:0.5"
+    char hours_text[200];
+    char host_lock[108]; // "none": runs of other daemons are not looked for
+    int strongest;       // enum policy_action: no kind of the configuration does more
+    // By policy_finish.
+    struct policy_rule {
+        enum policy_action action;
+        double limit;
+    } rule[ADMISSION_KINDS];
+    struct hours hours;
+};
+extern const struct param_table policy_table; // of struct policy
+
+void policy_defaults(struct policy *p); // finished
+// Reads the texts. ERR_USAGE names the option and says what would be right.
+int policy_finish(struct policy *p, struct err *err);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan that is being carried out, and the machine as it is by then.
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "core/launch/planner.h"
+
+static int check_cpu(const struct topology *now, int os, const char *member, struct err *err)
+{
+    const struct topo_cpu *cpu = topology_cpu(now, os);
+    if (cpu && cpu->allowed)
+        return 0;
+    return err_set(err, ERR_UNAVAILABLE, member, "CPU %d %s while the run was going on", os,
+                   cpu ? "was taken out of the cpuset of the daemon" : "went off-line");
+}
+
+static int check_memory(const struct topology *now, int os, const char *member, struct err *err)
+{
+    const struct topo_node *node = topology_node(now, os);
+    bool has_some = node && node->memory_bytes > 0;
+    if (os < 0 || (has_some && node->allowed))
+        return 0;
+    return err_set(err, ERR_UNAVAILABLE, member,
+                   "the memory of node %d %s while the run was going on", os,
+                   has_some ? "was taken out of the mems of the daemon" : "went off-line");
+}
+
+int plan_check_there(const struct plan *p, const struct topology *now, struct err *err)
+{
+    CLEANUP_MEM int *load = NULL;
+    int n = 0;
+    for (int i = 0; i < p->n_ranks; i++)
+        if (check_cpu(now, p->ranks[i].cpu, "cpus", err) < 0 ||
+            check_memory(now, p->ranks[i].mem_node, "numa", err) < 0)
+            return -1;
+    for (int i = 0; i < p->n_targets; i++)
+        if (check_memory(now, p->targets[i], "targets", err) < 0)
+            return -1;
+    if (*p->load_cpus &&
+        str_to_ids(p->load_cpus, true, TOPOLOGY_CPUS_MAX, "load_cpus", &load, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (check_cpu(now, load[i], "load_cpus", err) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks are numbered by node, then core, then hardware thread, so that rank 0…k-1 of a plan sit on
+// the first node, and neighbours in the table are neighbours in the machine. With `cpus` the user's
+// order stands.
+#include "core/launch/planner.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum choice { ALL_CORES, ONE_PER_NUMA, ONE_PER_LLC, PER_NODE };
+
+__attribute__((format(printf, 2, 3))) static void note(struct plan *p, const char *fmt, ...)
+{
+    if (p->n_notes == PLAN_NOTES_MAX)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(p->notes[p->n_notes++], sizeof p->notes[0], fmt, ap);
+    va_end(ap);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct topo_cpu *x = *(const struct topo_cpu *const *)a,
+                          *y = *(const struct topo_cpu *const *)b;
+    int order[] = {x->node - y->node, x->core - y->core, x->thread - y->thread, x->os - y->os};
+    for (size_t i = 0; i < COUNT_OF(order); i++)
+        if (order[i])
+            return order[i];
+    return 0;
+}
+
+// Allowed CPUs in rank order; without `hyperthreads` the first of each core that is allowed, be it
+// the core's first thread or not. Owned array of borrowed pointers.
+static const struct topo_cpu **candidates(const struct topology *t, bool hyperthreads, int *n,
+                                          struct err *err)
+{
+    const struct topo_cpu **list = calloc((size_t)t->n_cpus + 1, sizeof *list);
+    if (!list) {
+        err_set(err, ERR_NO_MEMORY, "ranks", "no memory for %d CPUs", t->n_cpus);
+        return NULL;
+    }
+    int found = 0, kept = 0;
+    for (int i = 0; i < t->n_cpus; i++)
+        if (t->cpus[i].allowed)
+            list[found++] = &t->cpus[i];
+    qsort(list, (size_t)found, sizeof *list, by_place);
+    for (int i = 0; i < found; i++)
+        if (hyperthreads || !kept || list[kept - 1]->core != list[i]->core)
+            list[kept++] = list[i];
+    *n = kept;
+    return list;
+}
+
+static int add_rank(struct plan *p, const struct topo_cpu *cpu, struct err *err)
+{
+    if (p->n_ranks == SPEC_RANKS_MAX)
+        return err_set(err, ERR_INVALID, "ranks", "gives more than %d ranks", SPEC_RANKS_MAX);
+    p->ranks[p->n_ranks++] =
+        (struct plan_rank){.cpu = cpu->os, .cpu_node = cpu->node, .mem_node = -1};
+    return 0;
+}
+
+static enum choice read_choice(const char *text, int64_t *per_node)
+{
+    static const char *const words[] = {"all-cores", "one-per-numa", "one-per-l3"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, words[i]) == 0)
+            return (enum choice)i;
+    str_to_i64(text, per_node);
+    return PER_NODE;
+}
+
+// How strong a core is, of those that can be compared.
+static int strength(const struct topology *t, const struct topo_cpu *c)
+{
+    return t->n_kinds > 1 && c->kind >= 0 ? t->kinds[c->kind].efficiency : 0;
+}
+
+// Marks `most` of the `n` candidates of a group: the strongest, and of equals the first.
+static void mark_strongest(const struct topology *t, const struct topo_cpu **group, int n,
+                           int64_t most, bool *taken)
+{
+    for (int64_t k = 0; k < most && k < n; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            if (!taken[i] && (best < 0 || strength(t, group[i]) > strength(t, group[best])))
+                best = i;
+        taken[best] = true;
+    }
+}
+
+static int refuse_few(const struct spec *s, int64_t want, int node, int there, struct err *err)
+{
+    const char *what = s->hyperthreads ? "CPUs" : "cores";
+    if (node < 0)
+        return err_set(err, ERR_INVALID, "ranks",
+                       "asks for %lld a node, but the CPUs of no node have %d %s for ranks",
+                       (long long)want, there, what);
+    return err_set(err, ERR_INVALID, "ranks",
+                   "asks for %lld a node, but node %d has %d %s for ranks", (long long)want, node,
+                   there, what);
+}
+
+// Of the first group in the list. Returns how many candidates it has; -1.
+static int choose_group(struct plan *p, const struct spec *s, const struct topology *t,
+                        const struct topo_cpu **list, int n, enum choice which, int64_t most,
+                        struct err *err)
+{
+    int size = 1;
+    while (size < n && list[size]->node == list[0]->node &&
+           (which != ONE_PER_LLC || list[size]->l3 == list[0]->l3))
+        size++;
+    if (which == PER_NODE && size < most)
+        return refuse_few(s, most, list[0]->node, size, err);
+    CLEANUP_MEM bool *taken = calloc((size_t)size, sizeof *taken);
+    if (!taken)
+        return err_set(err, ERR_NO_MEMORY, "ranks", "no memory for %d CPUs", size);
+    if (which != ALL_CORES)
+        mark_strongest(t, list, size, most, taken);
+    for (int i = 0; i < size; i++)
+        if ((which == ALL_CORES || taken[i]) && add_rank(p, list[i], err) < 0)
+            return -1;
+    return size;
+}
+
+// Which candidates become ranks: all, or of each group (a node, a last-level cache) the strongest.
+static int choose(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
+{
+    int n;
+    CLEANUP_MEM const struct topo_cpu **list = candidates(t, s->hyperthreads, &n, err);
+    if (!list)
+        return -1;
+    int64_t most = 1;
+    enum choice which = read_choice(s->ranks, &most);
+    for (int i = 0, size; i < n; i += size)
+        if ((size = choose_group(p, s, t, list + i, n - i, which, most, err)) < 0)
+            return -1;
+    if (!p->n_ranks)
+        return err_set(err, ERR_INVALID, "ranks", "there is no CPU that this daemon may use");
+    if (which == ONE_PER_LLC && list[0]->l3 < 0)
+        note(p, "which CPUs share a last-level cache is not known here: one rank a node instead");
+    return 0;
+}
+
+static int refuse_cpu(const struct topology *t, int os, bool there, const char *member,
+                      struct err *err)
+{
+    CLEANUP_MEM int *ids = calloc((size_t)t->n_cpus + 1, sizeof *ids);
+    char list[120] = "";
+    int n = 0;
+    for (int i = 0; ids && i < t->n_cpus; i++)
+        if (t->cpus[i].allowed)
+            ids[n++] = t->cpus[i].os;
+    if (ids)
+        str_from_ids(ids, n, list, sizeof list);
+    return err_set(err, ERR_INVALID, member, "CPU %d is %s; CPUs are %s", os,
+                   there ? "outside the cpuset of the daemon" : "not there or offline", list);
+}
+
+static int take_listed(struct plan *p, const struct spec *s, const struct topology *t,
+                       struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (str_to_ids(s->cpus, s->oversubscribe, SPEC_RANKS_MAX, "cpus", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
+        if (!cpu || !cpu->allowed)
+            return refuse_cpu(t, ids[i], cpu != NULL, "cpus", err);
+        if (add_rank(p, cpu, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_target(const struct topo_node *n)
+{
+    return n && n->allowed && n->memory_bytes > 0;
+}
+
+// One that is taken without being named.
+static bool is_default_target(const struct topo_node *n)
+{
+    return is_target(n) && !topology_node_is_special(n);
+}
+
+static int no_target(const struct topology *t, const char *member, struct err *err)
+{
+    bool special = false;
+    for (int i = 0; i < t->n_nodes; i++)
+        special |= is_target(&t->nodes[i]);
+    return err_set(err, ERR_INVALID, member, "no node has memory that this daemon may use%s",
+                   special ? " without being named" : "");
+}
+
+static int refuse_node(const struct topology *t, int os, const char *member, struct err *err)
+{
+    const struct topo_node *node = topology_node(t, os);
+    int ids[TOPOLOGY_NODES_MAX], n = 0;
+    char list[100];
+    for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
+        if (is_target(&t->nodes[i]))
+            ids[n++] = t->nodes[i].os;
+    str_from_ids(ids, n, list, sizeof list);
+    return err_set(err, ERR_INVALID, member, "node %d %s; nodes with memory are %s", os,
+                   !node                     ? "is not there"
+                   : node->memory_bytes <= 0 ? "has no memory" // and so is in nobody's mems
+                                             : "is outside the mems of the daemon",
+                   list);
+}
+
+// SLIT: 10 is itself, 255 means out of reach; 0 is our "not known".
+static int distance(const struct topology *t, int from, int to)
+{
+    if (!t->distance || from < 0)
+        return from == to ? 10 : 20;
+    int d = t->distance[from * t->n_nodes + to];
+    return d > 0 ? d : 255;
+}
+
+// The target nearest to `node` by distance (lowest number wins a tie); -1: there is none.
+static int nearest_target(const struct topology *t, int node)
+{
+    int from = topology_node_index(t, node), best = -1, best_distance = 0;
+    for (int i = 0; i < t->n_nodes; i++) {
+        int d = distance(t, from, i);
+        if (is_default_target(&t->nodes[i]) && (best < 0 || d < best_distance)) {
+            best = t->nodes[i].os;
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+// The fewest ranks that have a pair of each class that the machine has: the first CPU, and for each
+// thing to share with it (or not) the first CPU that does.
+static int choose_classes(struct plan *p, const struct topology *t, struct err *err)
+{
+    int n;
+    CLEANUP_MEM const struct topo_cpu **list = candidates(t, true, &n, err);
+    if (!list)
+        return -1;
+    const struct topo_cpu *first = n ? list[0] : NULL;
+    bool seen[PAIR_CLASSES] = {false};
+    for (int i = 0; i < n; i++) {
+        const struct topo_cpu *c = list[i];
+        enum pair_class class = topology_pair_class(c, first);
+        if (i > 0 && seen[class])
+            continue;
+        seen[class] = i > 0;
+        if (add_rank(p, c, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int choose_ranks(struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    if (*s->cpus)
+        return take_listed(p, s, t, err);
+    if (s->benchmark == BENCHMARK_PINGPONG && strcmp(s->pairs, "classes") == 0 &&
+        strcmp(s->ranks, "all-cores") == 0 && !s->hyperthreads)
+        return choose_classes(p, t, err);
+    return choose(p, s, t, err);
+}
+
+static int place_local(struct plan *p, const struct topology *t, struct err *err)
+{
+    bool noted = false;
+    int lost = 0, first = -1, node = -1; // CPUs of no node
+    for (int i = 0; i < p->n_ranks; i++) {
+        struct plan_rank *r = &p->ranks[i];
+        r->mem_node = is_default_target(topology_node(t, r->cpu_node))
+                          ? r->cpu_node
+                          : nearest_target(t, r->cpu_node);
+        if (r->mem_node < 0)
+            return no_target(t, "numa", err);
+        if (r->cpu_node < 0 && lost++ == 0) {
+            first = r->cpu;
+            node = r->mem_node;
+        }
+        if (r->mem_node != r->cpu_node && r->cpu_node >= 0 && !noted) {
+            note(p, "CPU %d has no memory of its own: the nearest node that has some, %d, is used",
+                 r->cpu, r->mem_node);
+            noted = true;
+        }
+    }
+    if (lost)
+        note(p, "%d rank%s on CPUs of no NUMA node, such as CPU %d: memory of node %d is used",
+             lost, lost == 1 ? " is" : "s are", first, node);
+    return 0;
+}
+
+static int place_round_robin(struct plan *p, const struct topology *t, struct err *err)
+{
+    int targets[TOPOLOGY_NODES_MAX], n = 0;
+    for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
+        if (is_default_target(&t->nodes[i]))
+            targets[n++] = t->nodes[i].os;
+    if (!n)
+        return no_target(t, "numa", err);
+    for (int i = 0; i < p->n_ranks; i++)
+        p->ranks[i].mem_node = targets[i % n];
+    return 0;
+}
+
+// Nodes that were left out of `numa=auto` or `targets=all`.
+static void note_special(struct plan *p, const struct topology *t, const char *member)
+{
+    int ids[TOPOLOGY_NODES_MAX] = {0}, n = 0;
+    char list[60];
+    const char *kind = "";
+    for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
+        if (is_target(&t->nodes[i]) && topology_node_is_special(&t->nodes[i])) {
+            ids[n++] = t->nodes[i].os;
+            kind = t->nodes[i].kind;
+        }
+    str_from_ids(ids, n, list, sizeof list);
+    if (n)
+        note(p, "node%s %s (memory of the kind %s) %s left out: name %s in %s to measure %s",
+             n == 1 ? "" : "s", list, kind, n == 1 ? "is" : "are", n == 1 ? "it" : "them", member,
+             n == 1 ? "it" : "them");
+}
+
+static int place_listed(struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (str_to_ids(s->numa, true, SPEC_RANKS_MAX, "numa", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (!is_target(topology_node(t, ids[i])))
+            return refuse_node(t, ids[i], "numa", err);
+    if (n != 1 && n != p->n_ranks)
+        return err_set(err, ERR_INVALID, "numa",
+                       "lists %d nodes for %d ranks: give one, or one a rank", n, p->n_ranks);
+    for (int i = 0; i < p->n_ranks; i++)
+        p->ranks[i].mem_node = ids[n == 1 ? 0 : i];
+    return 0;
+}
+
+static int place(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
+{
+    if (strcmp(s->numa, "local") == 0)
+        return place_local(p, t, err);
+    if (strcmp(s->numa, "auto") == 0) {
+        note_special(p, t, "numa");
+        return place_round_robin(p, t, err);
+    }
+    return place_listed(p, s, t, err);
+}
+
+// What ranks share, counted over all pairs; the first pair stands for the others.
+struct sharing {
+    int cpu_pairs, core_pairs, most_on_cache;
+    int cpu_first[2], core_first[2]; // ranks
+};
+
+static void count_sharing(struct sharing *s, const struct topo_cpu *const *cpus, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int mates = 0;
+        for (int j = 0; j < i; j++)
+            if (cpus[i] == cpus[j]) {
+                if (!s->cpu_pairs++)
+                    s->cpu_first[0] = j, s->cpu_first[1] = i;
+            } else if (cpus[i]->core == cpus[j]->core) {
+                if (!s->core_pairs++)
+                    s->core_first[0] = j, s->core_first[1] = i;
+            } else if (cpus[i]->l3 >= 0 && cpus[i]->l3 == cpus[j]->l3) {
+                mates++;
+            }
+        if (mates + 1 > s->most_on_cache)
+            s->most_on_cache = mates + 1;
+    }
+}
+
+static void others(int pairs, char *out, size_t room)
+{
+    if (pairs > 1)
+        snprintf(out, room, ", and so do %d other pair%s", pairs - 1, pairs == 2 ? "" : "s");
+    else
+        *out = '\0';
+}
+
+// Numbers of ranks that share something are numbers of that situation.
+static int note_sharing(struct plan *p, const struct topology *t, struct err *err)
+{
+    CLEANUP_MEM const struct topo_cpu **cpus = calloc((size_t)p->n_ranks + 1, sizeof *cpus);
+    if (!cpus)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
+    for (int i = 0; i < p->n_ranks; i++)
+        cpus[i] = topology_cpu(t, p->ranks[i].cpu);
+    struct sharing s = {0};
+    count_sharing(&s, cpus, p->n_ranks);
+    char more[48];
+    others(s.cpu_pairs, more, sizeof more);
+    if (s.cpu_pairs)
+        note(p, "ranks %d and %d share CPU %d%s: they take turns", s.cpu_first[0], s.cpu_first[1],
+             cpus[s.cpu_first[0]]->os, more);
+    others(s.core_pairs, more, sizeof more);
+    if (s.core_pairs)
+        note(p, "ranks %d and %d share a core (CPUs %d and %d)%s", s.core_first[0], s.core_first[1],
+             cpus[s.core_first[0]]->os, cpus[s.core_first[1]]->os, more);
+    if (s.most_on_cache > 1)
+        note(p, "up to %d ranks share one last-level cache: at once, each has only a part of it",
+             s.most_on_cache);
+    return 0;
+}
+
+// Ranks on cores of different strength: their numbers differ by that.
+static void note_kinds(struct plan *p, const struct topology *t)
+{
+    int ranks[TOPOLOGY_KINDS_MAX] = {0}, first[TOPOLOGY_KINDS_MAX], kinds = 0;
+    char text[120] = "";
+    for (int i = 0; t->n_kinds > 1 && i < p->n_ranks; i++) {
+        int kind = topology_cpu(t, p->ranks[i].cpu)->kind;
+        if (kind >= 0 && ranks[kind]++ == 0) {
+            first[kind] = p->ranks[i].cpu;
+            kinds++;
+        }
+    }
+    for (int k = t->n_kinds - 1; kinds > 1 && k >= 0; k--) {
+        size_t used = strlen(text);
+        if (ranks[k])
+            snprintf(text + used, sizeof text - used, "%s%d of kind %d (CPU %d)", used ? ", " : "",
+                     ranks[k], k, first[k]);
+    }
+    if (kinds > 1)
+        note(p, "ranks are on %d kinds of cores, which differ in speed: %s", kinds, text);
+}
+
+// --- What benchmarks need besides ranks --------------------------------------------------------
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static int find_targets(struct plan *p, const struct spec *s, const struct topology *t,
+                        struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n = 0;
+    bool all = strcmp(s->targets, "all") == 0;
+    bool own = s->benchmark == BENCHMARK_BANDWIDTH && s->sweep == SWEEP_OWN;
+    if (!spec_param(s, "targets") || own)
+        return 0;
+    if (!all && str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
+        return -1;
+    if (all)
+        note_special(p, t, "targets");
+    for (int i = 0; all && i < t->n_nodes && p->n_targets < SPEC_TARGETS_MAX; i++)
+        if (is_default_target(&t->nodes[i]))
+            p->targets[p->n_targets++] = t->nodes[i].os;
+    if (n)
+        qsort(ids, (size_t)n, sizeof *ids, by_number);
+    for (int i = 0; i < n; i++) {
+        if (!is_target(topology_node(t, ids[i])))
+            return refuse_node(t, ids[i], "targets", err);
+        p->targets[p->n_targets++] = ids[i];
+    }
+    if (!p->n_targets)
+        return no_target(t, "targets", err);
+    return 0;
+}
+
+static int check_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
+                           struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (str_to_ids(s->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
+        if (!cpu || !cpu->allowed)
+            return refuse_cpu(t, ids[i], cpu != NULL, "load_cpus", err);
+        for (int r = 0; r < p->n_ranks; r++)
+            if (p->ranks[r].cpu == ids[i])
+                return err_set(err, ERR_INVALID, "load_cpus", "CPU %d has rank %d", ids[i], r);
+    }
+    return 0;
+}
+
+// One thread of each core that has no rank, or those asked for.
+static int find_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
+                          struct err *err)
+{
+    int n = 0, kept = 0;
+    if (s->benchmark != BENCHMARK_LATENCY || s->load == LOAD_NONE)
+        return 0;
+    if (*s->load_cpus) {
+        snprintf(p->load_cpus, sizeof p->load_cpus, "%s", s->load_cpus);
+        return check_load_cpus(p, s, t, err);
+    }
+    CLEANUP_MEM const struct topo_cpu **list = candidates(t, false, &n, err);
+    CLEANUP_MEM int *ids = calloc((size_t)n + 1, sizeof *ids);
+    if (!list || !ids)
+        return err_set(err, ERR_NO_MEMORY, "load_cpus", "no memory for %d CPUs", n);
+    for (int i = 0; i < n; i++) {
+        bool taken = false;
+        for (int r = 0; r < p->n_ranks; r++)
+            taken |= topology_cpu(t, p->ranks[r].cpu)->core == list[i]->core;
+        if (!taken)
+            ids[kept++] = list[i]->os;
+    }
+    if (!kept)
+        return err_set(err, ERR_INVALID, "load",
+                       "every core has a rank, so none is left to make a load: ask for fewer ranks "
+                       "(ranks=1) or name load_cpus");
+    qsort(ids, (size_t)kept, sizeof *ids, by_number);
+    str_from_ids(ids, kept, p->load_cpus, sizeof p->load_cpus);
+    return 0;
+}
+
+static uint64_t auto_bytes(const struct topology *t)
+{
+    uint64_t bytes = 4 * (uint64_t)topology_llc_bytes(t), least = (uint64_t)64 << 20;
+    return bytes < least ? least : bytes;
+}
+
+// How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
+static void count_bytes(struct plan *p, const struct spec *s, const struct topology *t)
+{
+    uint64_t page = s->pages == PAGES_4K ? 4096 : 2 << 20, ranks = (uint64_t)p->n_ranks;
+    uint64_t one = spec_bytes_per_rank(s, auto_bytes(t));
+    if (s->benchmark == BENCHMARK_BANDWIDTH) {
+        uint64_t stream = 4 * (uint64_t)topology_llc_total(t);
+        stream = stream < auto_bytes(t) ? auto_bytes(t) : stream;
+        one = 3 * spec_bytes_per_rank(s, stream);
+    }
+    if (s->benchmark == BENCHMARK_PINGPONG)
+        one = 2 * s->message_max; // sent and received
+    if (s->benchmark == BENCHMARK_LATENCY && s->method == METHOD_CLASSIC)
+        one *= 2;                                                        // the list of indices
+    uint64_t loader = *p->load_cpus ? auto_bytes(t) : 0, huge = 2 << 20; // its pages are huge
+    p->bytes_per_loader = (int64_t)((loader + huge - 1) / huge * huge);
+    if (p->n_targets)
+        p->bytes_per_target = (int64_t)one;
+    else if (s->benchmark == BENCHMARK_BANDWIDTH)
+        p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
+    else
+        p->bytes_per_rank = (int64_t)((one + page - 1) / page * page);
+}
+
+static int first_touch_everywhere(struct plan *p, const struct spec *s)
+{
+    for (int i = 0; s->benchmark == BENCHMARK_FIRSTTOUCH && i < p->n_ranks; i++)
+        p->ranks[i].mem_node = -1;
+    return 0;
+}
+
+// Some node has more than one rank.
+static bool crowded(const struct plan *p)
+{
+    for (int i = 0; i < p->n_ranks; i++)
+        for (int k = 0; k < i; k++)
+            if (p->ranks[k].cpu_node == p->ranks[i].cpu_node)
+                return true;
+    return false;
+}
+
+static int needs_ranks(const struct plan *p, const struct spec *s, struct err *err)
+{
+    bool pairs = s->benchmark == BENCHMARK_PINGPONG || s->benchmark == BENCHMARK_C2C ||
+                 s->benchmark == BENCHMARK_LOADED;
+    if (pairs && p->n_ranks < 2)
+        return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
+                       benchmarks[s->benchmark].name);
+    if (s->benchmark != BENCHMARK_LOADED || crowded(p))
+        return 0;
+    return err_set(err, ERR_INVALID, "ranks",
+                   "no rank is left to make a load: each of the %d is the first of its node, which "
+                   "chases",
+                   p->n_ranks);
+}
+
+int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
+{
+    struct plan made CLEANUP(plan_fini) = {.ranks = calloc(SPEC_RANKS_MAX, sizeof *made.ranks)};
+    if (!made.ranks)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
+    if (choose_ranks(&made, s, t, err) < 0 || needs_ranks(&made, s, err) < 0 ||
+        place(&made, s, t, err) < 0 || first_touch_everywhere(&made, s) < 0 ||
+        find_targets(&made, s, t, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
+        note_sharing(&made, t, err) < 0)
+        return -1;
+    note_kinds(&made, t);
+    count_bytes(&made, s, t);
+    *p = made;
+    made = (struct plan){0};
+    return 0;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/os/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+void *child_share(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void child_unshare(void *p, size_t bytes)
+{
+    if (p)
+        munmap(p, bytes);
+}
+
+static _Noreturn void child(int (*work)(void *), void *arg, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_DUMPABLE, 0); // its end is no news
+    _exit(getppid() == parent ? work(arg) : 0);
+}
+
+// Waits for its end, and makes one if that does not come.
+static int await(pid_t pid, int ms, int *status, struct err *err)
+{
+    int rc = 0;
+    CLEANUP_FD int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    if (fd < 0)
+        rc = err_set(err, ERR_UNAVAILABLE, "", "pidfd_open: %s", strerror(errno));
+    else if (poll(&end, 1, ms) != 1)
+        rc = err_set(err, ERR_TIMEOUT, "", "it took more than %d ms", ms);
+    if (rc < 0)
+        kill(pid, SIGKILL); // ours and not buried: the number is still its own
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        continue;
+    return rc;
+}
+
+int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err)
+{
+    int status = 0;
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return err_set(err, ERR_UNAVAILABLE, "", "no process can be made: %s", strerror(errno));
+    if (pid == 0)
+        child(work, arg, parent);
+    if (await(pid, limit_ms, &status, err) < 0)
+        return -1;
+    if (!WIFEXITED(status))
+        return err_set(err, ERR_INTERNAL, "", "it was ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+// Above all numbers that a child gets, so that no dup2 overwrites a descriptor that is still to be
+// copied.
+enum { CHILD_FDS_MAX = 4, FIRST_COPY = 16 };
+
+static int spawn(pid_t *pid, char *const argv[], const struct child_fd *fds, int n,
+                 const int *copies)
+{
+    char *envp[] = {NULL};
+    sigset_t none, all;
+    posix_spawnattr_t attr;
+    posix_spawn_file_actions_t fa;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_init(&fa);
+    posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&fa, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    for (int i = 0; i < n; i++)
+        posix_spawn_file_actions_adddup2(&fa, copies[i], fds[i].to);
+    int rc = posix_spawn(pid, "/proc/self/exe", &fa, &attr, argv, envp);
+    posix_spawn_file_actions_destroy(&fa);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n)
+{
+    int copies[CHILD_FDS_MAX], rc = n > CHILD_FDS_MAX ? EINVAL : 0, made = 0;
+    for (; !rc && made < n; made++) {
+        copies[made] = fcntl(fds[made].from, F_DUPFD_CLOEXEC, FIRST_COPY);
+        if (copies[made] < 0) {
+            rc = errno;
+            break;
+        }
+    }
+    if (!rc)
+        rc = spawn(pid, argv, fds, n, copies);
+    while (made > 0)
+        close(copies[--made]);
+    return rc;
+}
+
+bool child_limit_memory(size_t bytes)
+{
+    char text[200];
+    unsigned long long pages;
+    struct rlimit l;
+    if (file_read_text("/proc/self/statm", text, sizeof text) < 0 ||
+        sscanf(text, "%llu", &pages) != 1)
+        return false;
+    l.rlim_cur = l.rlim_max = pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+    return setrlimit(RLIMIT_AS, &l) == 0;
+}

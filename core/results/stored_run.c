@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/results/stored_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "core/node/hwloc.h"
+#include "core/results/run_metrics.h"
+
+void stored_run_fini(struct stored_run *r)
+{
+    run_fini(&r->run);
+    store_matrices_free(r->list, r->n);
+    free(r->ranks);
+    *r = (struct stored_run){0};
+}
+
+int stored_run_load(struct store *s, int64_t id, struct stored_run *out, struct err *err)
+{
+    struct stored_run r CLEANUP(stored_run_fini) = {0};
+    if (store_run_get(s, id, &r.run, err) < 0 ||
+        store_matrices_get(s, id, &r.list, &r.n, err) < 0 ||
+        store_ranks_get(s, id, &r.ranks, &r.n_ranks, err) < 0)
+        return -1;
+    *out = r;
+    r = (struct stored_run){0};
+    return 0;
+}
+
+const struct matrix *stored_run_matrix(const struct stored_run *r, const char *name)
+{
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->list[i].name, name) == 0)
+            return &r->list[i];
+    return NULL;
+}
+
+void stored_run_variant(const struct stored_run *r, struct buf *out)
+{
+    const struct metrics_input in = metrics_input_of(r, NULL);
+    metrics_variant(&in, out);
+}
+
+int stored_run_topology(struct store *s, const struct machine *m, int64_t id, struct topology *room,
+                        const struct topology **out, struct err *err)
+{
+    CLEANUP_MEM char *xml = NULL;
+    struct err why = {0};
+    *out = NULL;
+    if (store_topology_xml(s, id, &xml, &why) < 0) {
+        *err = why;
+        return why.code == ERR_NOT_FOUND ? 0 : -1;
+    }
+    if (m->topology_xml && strcmp(xml, m->topology_xml) == 0) {
+        *out = &m->topology;
+        return 0;
+    }
+    if (probe_topology_stored(room, xml, &why) == 0) {
+        *out = room;
+        return 0;
+    }
+    *err = why;
+    return why.code == ERR_NO_MEMORY || why.code == ERR_UNAVAILABLE ? -1 : 0;
+}

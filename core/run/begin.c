@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/begin.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "core/run/machine_changes.h"
+#include "core/store/retention.h"
+
+enum { FINDINGS_MAX = 24 };
+
+static void add_findings(struct job *j, const struct machine *m)
+{
+    struct finding found[FINDINGS_MAX];
+    int n = machine_findings(&m->topology, "", found, FINDINGS_MAX);
+    for (int i = 0; i < n; i++)
+        conditions_add(&j->conditions, "%s: %s", found[i].name, found[i].text);
+}
+
+static void add_warnings(struct job *j, const struct admission *a)
+{
+    for (int i = 0; i < a->n_warnings; i++) {
+        const struct blocker *b = &a->warnings[i];
+        conditions_add(&j->conditions, "%s%s: %s", b->forced ? "FORCED, " : "",
+                       admission_kinds[b->kind].name, b->text);
+    }
+}
+
+static void add_group(struct job *j, const struct run_groups *groups)
+{
+    char why[200];
+    if (!run_group_make(groups, j->id, admission_plan_bytes(&j->plan), j->group, why))
+        conditions_add(&j->conditions, "no control group of its own: %s", why);
+    else if (!groups->memory)
+        conditions_add(&j->conditions, "its control group cannot limit its memory: the controller "
+                                       "is not there");
+}
+
+// Hands the row of the run to `put`.
+static int with_row(struct job *j, struct store *s, const struct machine *m,
+                    int (*put)(struct store *s, const struct run_restore *row, struct err *err),
+                    struct err *err)
+{
+    CLEANUP_BUF struct buf plan = BUF_INIT, conditions = BUF_INIT;
+    CLEANUP_MEM struct fingerprint *f = calloc(1, sizeof *f);
+    if (!f)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the fingerprint");
+    if (fingerprint_read(f, &job_machine(j, m)->topology, "", err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&plan);
+    plan_write_json(&j->plan, &w, NULL);
+    conditions_write_json(&j->conditions, &conditions);
+    if (!buf_ok(&plan) || !buf_ok(&conditions))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the plan");
+    const struct run_restore row = {.id = j->id,
+                                    .created_ms = j->created_ms,
+                                    .started_ms = j->started_ms,
+                                    .spec = &j->spec,
+                                    .node = m->hostname,
+                                    .plan_json = buf_text(&plan),
+                                    .conditions_json = buf_text(&conditions),
+                                    .fingerprint = f,
+                                    .topology_xml = job_machine(j, m)->topology_xml};
+    return put(s, &row, err);
+}
+
+int job_restore(struct job *j, struct store *s, const struct machine *m, struct err *err)
+{
+    return with_row(j, s, m, store_run_restore, err);
+}
+
+static int put_started(struct store *s, const struct run_restore *row, struct err *err)
+{
+    return store_run_started(s, row->id, row->plan_json, row->conditions_json, row->fingerprint,
+                             row->topology_xml, err);
+}
+
+static int mark_started(struct job *j, struct store *s, const struct machine *m, struct err *err)
+{
+    struct run run CLEANUP(run_fini) = {0};
+    if (with_row(j, s, m, put_started, err) < 0 || store_run_get(s, j->id, &run, err) < 0)
+        return -1;
+    j->started_ms = run.started_ms;
+    return 0;
+}
+
+static int lock_and_mark(struct job *j, struct store *s, struct gate *g, struct err *err)
+{
+    if (admitter_begin(g->admitter, &j->plan, j->spec.force, err) < 0)
+        return -1;
+    j->lock = admitter_lock(g->admitter);
+    if (mark_started(j, s, g->machine, err) == 0)
+        return 0;
+    admitter_end(g->admitter);
+    return -1;
+}
+
+int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_groups *groups,
+              struct err *err)
+{
+    struct run run CLEANUP(run_fini) = {0};
+    if (store_run_get(s, j->id, &run, err) < 0)
+        return -1;
+    j->spec = run.spec;
+    j->created_ms = run.created_ms;
+    if (gate_check(g, &j->spec, &j->plan, true, err) < 0)
+        return -1;
+    j->account = g->account;
+    add_findings(j, g->machine);
+    add_warnings(j, &g->admission);
+    if (*j->plan.launcher_why)
+        conditions_add(&j->conditions, "launcher: ranks were started without MPI: %s",
+                       j->plan.launcher_why);
+    add_group(j, groups);
+    if (j->account.root)
+        conditions_add(&j->conditions, "ranks run as %s", j->account.text);
+    if (job_prepare(j, g->run_dir, &g->paths, err) < 0)
+        return -1;
+    return lock_and_mark(j, s, g, err);
+}

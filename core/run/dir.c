@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/os/processes.h"
+
+int run_dir_base_make(const char *base, struct err *err)
+{
+    char path[300];
+    if (*base != '/' || (size_t)snprintf(path, sizeof path, "%s", base) >= sizeof path)
+        return err_set(err, ERR_USAGE, "run-dir", "must be an absolute path of at most 299 bytes");
+    for (char *p = path + 1;; p++) {
+        if (*p && *p != '/')
+            continue;
+        char kept = *p;
+        *p = 0;
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            return err_sys(err, "making %s", path);
+        *p = kept;
+        if (!kept)
+            break;
+    }
+    struct stat st;
+    if (lstat(base, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+        return err_set(err, ERR_USAGE, "run-dir", "%s is not a directory of ours", base);
+    return chmod(base, 0711) < 0 ? err_sys(err, "mode of %s", base) : 0;
+}
+
+static int make_nonce(char nonce[static NONCE_LEN + 1])
+{
+    unsigned char bytes[NONCE_LEN / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return -1;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+// Opened for both ways: so it never tells "hung up" while the bench is not there yet or already
+// gone; whether all was said is known from the records. Given away last.
+static int make_fifo(const char *dir, const struct account *a)
+{
+    char path[420];
+    snprintf(path, sizeof path, "%s/records", dir);
+    if (mkfifo(path, 0600) < 0)
+        return -1;
+    CLEANUP_FD int fd = open(path, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fchmod(fd, 0600) < 0)
+        return -1;
+    if (a->uid != geteuid() && (fchown(fd, a->uid, a->gid) < 0 || lchown(dir, a->uid, a->gid) < 0))
+        return -1;
+    return steal_fd(&fd);
+}
+
+int run_dir_make(struct run_dir *d, const char *base, int64_t id, const struct account *a,
+                 struct err *err)
+{
+    struct run_dir got = {.fifo = -1};
+    if (make_nonce(got.nonce) < 0)
+        return err_sys(err, "getrandom");
+    snprintf(got.path, sizeof got.path, "%s/%" PRId64 "-%s", base, id, got.nonce);
+    int rc = mkdir(got.path, 0700);
+    if (rc < 0 && errno == ENOENT && run_dir_base_make(base, err) == 0) // removed since the start
+        rc = mkdir(got.path, 0700);
+    if (rc < 0)
+        return err_sys(err, "making %s", got.path);
+    got.fifo = make_fifo(got.path, a);
+    if (got.fifo < 0) {
+        err_sys(err, "making the channel in %s", got.path);
+        tree_remove(got.path, NULL);
+        return -1;
+    }
+    *d = got;
+    return 0;
+}
+
+// The nonce in "17-0123…"; NULL: not a run's directory.
+static const char *nonce_of(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    const char *nonce = name + digits + 1;
+    if (digits == 0 || name[digits] != '-' || strlen(nonce) != NONCE_LEN ||
+        strspn(nonce, "0123456789abcdef") != NONCE_LEN)
+        return NULL;
+    return nonce;
+}
+
+int run_dir_sweep(const char *base)
+{
+    int n = 0;
+    DIR *d = opendir(base);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const char *nonce = nonce_of(e->d_name);
+        char path[700];
+        struct err err;
+        if (!nonce)
+            continue;
+        int killed = proc_kill_nonce(nonce);
+        snprintf(path, sizeof path, "%s/%s", base, e->d_name);
+        if (tree_remove(path, &err) < 0)
+            log_error("runner.sweep", &err);
+        log_event(LOG_LVL_WARN, "runner.swept", "dir=%s killed=%d", path, killed);
+        n++;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/gate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/launch/planner.h"
+#include "core/run/dir.h"
+
+static void take_look(struct gate *g)
+{
+    const struct launch_found *f = launch_look_found(g->look);
+    if (*f->account.text)
+        g->account = f->account;
+    if (f->err.code != ERR_NONE)
+        return;
+    if (f->account.root && !*g->paths.bench)
+        log_event(LOG_LVL_WARN, "runner.root",
+                  "text=\"measuring processes run as root, as told by --job-user\"");
+    if (strcmp(g->paths.mpi_why, f->paths.mpi_why) != 0)
+        log_event(LOG_LVL_WARN, "runner.mpi", "text=\"%s\"",
+                  *f->paths.mpi_why ? f->paths.mpi_why : "mpirun can be used again");
+    g->paths = f->paths;
+}
+
+static void looked(void *ctx)
+{
+    struct gate *g = ctx;
+    take_look(g);
+    g->on_look(g->ctx);
+}
+
+bool gate_look(struct gate *g, int64_t fresh_ms)
+{
+    struct err err;
+    if (launch_look_age_ms(g->look) < fresh_ms)
+        return false;
+    if (run_dir_base_make(g->run_dir, &err) < 0)
+        log_error("runner.run_dir", &err);
+    return launch_look_begin(g->look);
+}
+
+void gate_doubt(struct gate *g)
+{
+    launch_look_doubt(g->look);
+}
+
+int gate_ready(const struct gate *g, struct err *err)
+{
+    const struct err *why = &launch_look_found(g->look)->err;
+    if (why->code == ERR_NONE)
+        return 0;
+    *err = *why;
+    return -1;
+}
+
+// Where nothing could start so far, what was missing may be there now: a request waits for a look.
+static int make_ready(struct gate *g, struct err *err)
+{
+    if (gate_ready(g, err) == 0)
+        return 0;
+    if (gate_look(g, 0)) {
+        launch_look_wait(g->look, GATE_WAIT_MS);
+        take_look(g);
+    }
+    return gate_ready(g, err);
+}
+
+// The account is named in any case: whether it can run the programs, a look will tell.
+static int name_account(struct gate *g, const char *job_user, struct err *err)
+{
+    struct err later;
+    if (account_find(&g->account, job_user, g->run_dir, NULL, &later) == 0 ||
+        later.code != ERR_USAGE)
+        return 0;
+    *err = later;
+    return -1;
+}
+
+int gate_init(struct gate *g, struct loop *l, struct machine *m, const struct runner_config *c,
+              void (*on_look)(void *ctx), void *ctx, struct err *err)
+{
+    struct policy policy;
+    *g = (struct gate){.machine = m, .on_look = on_look, .ctx = ctx};
+    snprintf(g->run_dir, sizeof g->run_dir, "%s", c->run_dir);
+    policy_defaults(&policy);
+    g->admitter = admitter_new(c->policy ? c->policy : &policy, &m->topology, "", err);
+    if (!g->admitter || name_account(g, c->job_user, err) < 0)
+        return -1;
+    g->look = launch_look_new(l, c->run_dir, c->job_user ? c->job_user : "", looked, g, err);
+    if (!g->look)
+        return -1;
+    if (gate_look(g, 0)) // no client is served yet
+        launch_look_wait(g->look, LAUNCH_LOOK_MS);
+    take_look(g);
+    return 0;
+}
+
+void gate_fini(struct gate *g)
+{
+    launch_look_free(g->look);
+    admitter_free(g->admitter);
+    account_forget_copy(&g->paths, g->run_dir);
+}
+
+static int admit(struct gate *g, const struct spec *s, const struct plan *p, struct err *err)
+{
+    if (admitter_check(g->admitter, p, s->force, &g->admission, err) < 0)
+        return -1;
+    return admission_error(&g->admission, err);
+}
+
+int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
+{
+    struct plan got CLEANUP(plan_fini) = {0};
+    g->admission = (struct admission){0};
+    if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
+        make_ready(g, err) < 0)
+        return -1;
+    if (launch_choose(&got, &g->paths, s, err) < 0) {
+        if (now) // what keeps it from starting may be fixed: the next request will know
+            gate_look(g, GATE_FRESH_MS);
+        return -1;
+    }
+    if (plan) {
+        *plan = got;
+        got = (struct plan){0};
+    }
+    return 0;
+}
+
+int gate_check_or_wait(struct gate *g, const struct spec *s, struct plan *plan, bool now,
+                       struct err *err)
+{
+    struct admission why;
+    if (gate_check(g, s, plan, now, err) == 0)
+        return 0;
+    why = g->admission;
+    if (!s->queue_s || !admission_may_pass(&why) || gate_check(g, s, plan, false, err) < 0)
+        return -1;
+    g->admission = why;
+    return 0;
+}
+
+int gate_dry_run(struct gate *g, const struct spec *s, bool now, struct plan *plan,
+                 struct buf *command, struct err *err)
+{
+    struct plan got CLEANUP(plan_fini) = {0};
+    struct launch l CLEANUP(launch_fini) = {0};
+    char dir[400];
+    if (gate_check_or_wait(g, s, &got, now, err) < 0)
+        return -1;
+    snprintf(dir, sizeof dir, "%s/RUN", g->run_dir);
+    if (launch_make(&l, &g->paths, &got, s, dir, "NONCE", g->account.root, err) < 0)
+        return -1;
+    launch_write_line(&l, command);
+    *plan = got;
+    got = (struct plan){0};
+    return 0;
+}
+
+int gate_available(struct gate *g, const struct spec *s, bool now, struct admission *a,
+                   struct err *err)
+{
+    struct plan plan CLEANUP(plan_fini) = {0};
+    *a = (struct admission){0};
+    if (plan_make(&plan, s, &g->machine->topology, err) < 0)
+        return -1;
+    return now ? admitter_check(g->admitter, &plan, s->force, a, err) : 0;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run ends: what is noted of it at the end, and its result on disk.
+#pragma once
+#include "core/admission/checks.h"
+#include "core/node/machine.h"
+#include "core/run/job.h"
+
+// Of a run of which nothing is left: what may have spoiled it, what the bench noted, ranks that
+// were not where the plan wanted them. Before admitter_end.
+void job_note_end(struct job *j, struct admitter *a);
+// Stores the result; it is tried again after an error by calling again. *state: how it ended.
+// *no_metrics: there was no memory for the metrics, the run is stored without.
+int job_store(struct job *j, struct store *s, const struct machine *m, enum run_state *state,
+              bool *no_metrics, struct err *err);

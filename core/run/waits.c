@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/run/waits.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+static int find(const struct waits *w, int64_t run_id)
+{
+    for (int i = 0; i < w->n; i++)
+        if (w->list[i].run_id == run_id)
+            return i;
+    return -1;
+}
+
+// From now, or after a restart what is left of the time by the wall.
+static int add(struct waits *w, const struct run *run)
+{
+    int64_t most = run->spec.queue_s * 1000;
+    int64_t left = run->created_ms + most - clock_wall_ms();
+    if (w->n == RUNNER_QUEUE_MAX)
+        return -1;
+    left = left < 0 ? 0 : left < most ? left : most;
+    w->list[w->n] = (struct wait){
+        .run_id = run->id, .until_ms = clock_mono_ms() + left, .kind = ADMISSION_KINDS};
+    return w->n++;
+}
+
+int waits_note(struct waits *w, const struct run *run, const struct blocker *b, int64_t *left_ms)
+{
+    int at = find(w, run->id);
+    if (at < 0)
+        at = add(w, run);
+    if (at < 0)
+        return -1;
+    struct wait *this = &w->list[at];
+    bool news = this->kind != b->kind;
+    this->kind = b->kind;
+    snprintf(this->text, sizeof this->text, "%s", b->text);
+    *left_ms = this->until_ms - clock_mono_ms();
+    return news;
+}
+
+void waits_forget(struct waits *w, int64_t run_id)
+{
+    int at = find(w, run_id);
+    if (at >= 0)
+        w->list[at] = w->list[--w->n];
+}
+
+void waits_tell(const struct waits *w, struct run *run)
+{
+    int at = find(w, run->id);
+    if (at < 0)
+        return;
+    snprintf(run->waiting, sizeof run->waiting, "%s", w->list[at].text);
+    run->wait_until_ms = clock_wall_ms() + w->list[at].until_ms - clock_mono_ms();
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that wait for the node to be free: what each waits for, and until when.
+#pragma once
+#include "core/admission/checks.h"
+#include "core/run/runner.h"
+
+struct wait {
+    int64_t run_id;
+    int64_t until_ms; // monotonic: the wall may jump
+    enum admission_kind kind;
+    char text[200];
+};
+
+struct waits { // all 0: none waits
+    struct wait list[RUNNER_QUEUE_MAX];
+    int n;
+};
+
+// `run` could not start because of `b`. *left_ms of the time that it may wait are left; none at
+// 0 or less. 1: that is news, 0: the same kind was in its way before. -1: there is no room for it.
+int waits_note(struct waits *w, const struct run *run, const struct blocker *b, int64_t *left_ms);
+void waits_forget(struct waits *w, int64_t run_id);      // it need not be there
+void waits_tell(const struct waits *w, struct run *run); // fills what a run that waits says of it

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the series of metrics by time, and what a monitoring system wants to know of all runs.
+// Part of the store (core/store/store.h); series and points are written with their run.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/store.h"
+#include "model/metric.h"
+
+struct series_info { // borrowed, for the length of a call
+    int64_t id;
+    const char *metric, *node, *variant, *unit;
+    int64_t first_ms, last_ms; // measured
+    int64_t last_run;
+    double last_value;
+};
+
+struct series_filter { // NULL: any
+    const char *metric, *node, *variant;
+    int limit;
+};
+// By metric, node and variant; calls fn for each. *more: others fit too.
+int store_series_list(struct store *s, const struct series_filter *f,
+                      void (*fn)(void *ctx, const struct series_info *i), void *ctx, bool *more,
+                      struct err *err);
+// How many points, counting no further than `most`.
+int store_series_count(struct store *s, int64_t series, int most, int *n, struct err *err);
+
+struct history_point {
+    int64_t run_id, measured_ms;
+    double value, lo, hi; // NaN: not known
+};
+// The newest `limit` of those measured from since_ms until before until_ms (0: open), in order of
+// time. *out malloc'ed. *more: there are older ones in that stretch.
+int store_history(struct store *s, int64_t series, int64_t since_ms, int64_t until_ms, int limit,
+                  struct history_point **out, int *n, bool *more, struct err *err);
+
+// When the series was measured last at or before at_ms: 1 found, 0 never, -1.
+int store_series_before(struct store *s, int64_t series, int64_t at_ms, int64_t *measured_ms,
+                        struct err *err);
+
+// The newest run that was measured on `node`, in any state; imports are none: 1 found, 0 none, -1.
+int store_run_latest(struct store *s, const char *node, int64_t *id, struct err *err);
+
+struct newest_value { // borrowed, for the length of a call
+    int64_t series;
+    const char *metric, *variant, *unit;
+    int64_t run_id, measured_ms;
+    double value;
+};
+// The newest value of each series that was measured on `node`, those of the newest run first; calls
+// fn for at most `limit`. The newest run is the one with the highest number, whatever the clock
+// was.
+int store_newest_values(struct store *s, const char *node, int limit,
+                        void (*fn)(void *ctx, const struct newest_value *v), void *ctx,
+                        struct err *err);
+// How many such series there are, counting no further than `most`.
+int store_newest_count(struct store *s, const char *node, int most, int64_t *n, struct err *err);
+
+enum { RUNS_PENDING_MAX = 1000 }; // counted: 1 ms
+// How many succeeded runs of `node` (NULL: of all) have metrics that are older than `version` or
+// none, counting no further than `most`.
+int store_runs_pending(struct store *s, int version, const char *node, int most, int64_t *n,
+                       struct err *err);
+// Stored runs by state.
+int store_run_states(struct store *s, int64_t count[RUN_STATES], struct err *err);
+// Rises with every row that this process writes: what was read before is the same while it stays.
+int64_t store_version(const struct store *s);

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/store/stage.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "core/store/db.h"
+
+// Cells and ranks are written before their run, and stay when it goes: without foreign keys. What
+// no run has need not be on disk when a piece is committed: the last transaction syncs the log.
+static int loose_begin(struct store *s, struct err *err)
+{
+    if (sq_exec(s->db, "PRAGMA foreign_keys=OFF", err) < 0 ||
+        sq_exec(s->db, "PRAGMA synchronous=NORMAL", err) < 0)
+        return -1;
+    return store_begin(s, err);
+}
+
+static int loose_end(struct store *s, int result, struct err *err)
+{
+    int rc = store_end(s, result, err);
+    struct err why;
+    if (sq_exec(s->db, "PRAGMA synchronous=FULL", &why) == 0 &&
+        sq_exec(s->db, "PRAGMA foreign_keys=ON", &why) == 0)
+        return rc;
+    if (rc == 0 && err)
+        *err = why;
+    return -1;
+}
+
+static int leftover_put(struct store *s, int64_t id, struct err *err)
+{
+    char sql[120];
+    snprintf(sql, sizeof sql,
+             "INSERT OR REPLACE INTO counter (name,value) VALUES ('leftover:%" PRId64 "',%" PRId64
+             ")",
+             id, id);
+    return sq_exec(s->db, sql, err);
+}
+
+static int leftover_drop(struct store *s, int64_t id, struct err *err)
+{
+    char sql[80];
+    snprintf(sql, sizeof sql, "DELETE FROM counter WHERE name = 'leftover:%" PRId64 "'", id);
+    return sq_exec(s->db, sql, err);
+}
+
+// ---- what belongs to no run
+
+// Cells of the next row of a matrix; 0: there are none.
+static int remove_row(struct store *s, int64_t id, struct err *err)
+{
+    char sql[300];
+    snprintf(sql, sizeof sql,
+             "DELETE FROM cell WHERE run_id = %" PRId64 " AND (matrix,row) = (SELECT matrix,row "
+             "FROM cell WHERE run_id = %" PRId64 " ORDER BY matrix,row LIMIT 1)",
+             id, id);
+    return sq_exec(s->db, sql, err) < 0 ? -1 : sqlite3_changes(s->db);
+}
+
+static int remove_rest(struct store *s, int64_t id, struct err *err)
+{
+    char sql[80];
+    snprintf(sql, sizeof sql, "DELETE FROM rank WHERE run_id = %" PRId64, id);
+    return sq_exec(s->db, sql, err) < 0 ? -1 : leftover_drop(s, id, err);
+}
+
+static int remove_some(struct store *s, int64_t id, int64_t budget_ms, struct err *err)
+{
+    const int64_t end = clock_mono_ms() + budget_ms;
+    int removed;
+    do
+        removed = remove_row(s, id, err);
+    while (removed > 0 && clock_mono_ms() < end);
+    return removed ? removed : remove_rest(s, id, err);
+}
+
+int store_leftover_step(struct store *s, int64_t budget_ms, struct err *err)
+{
+    int64_t id = 0;
+    if (s->staging ||
+        sq_number(s->db,
+                  "SELECT coalesce((SELECT value FROM counter WHERE name >= 'leftover:' "
+                  "AND name < 'leftover;' LIMIT 1), 0)",
+                  &id, err) < 0)
+        return s->staging ? 0 : -1;
+    if (!id)
+        return 0;
+    if (loose_begin(s, err) < 0)
+        return loose_end(s, -1, NULL);
+    int rc = remove_some(s, id, budget_ms, err);
+    return loose_end(s, rc < 0 ? -1 : 0, err) < 0 ? -1 : 1;
+}
+
+int store_run_unlink(struct store *s, int64_t id, struct err *err)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql,
+             "DELETE FROM matrix WHERE run_id = %" PRId64
+             "; DELETE FROM log WHERE run_id = %" PRId64 "; DELETE FROM run WHERE id = %" PRId64,
+             id, id, id);
+    if (sq_exec(s->db, "PRAGMA foreign_keys=OFF", err) < 0)
+        return -1;
+    int rc = store_begin(s, err);
+    if (rc == 0) {
+        rc = leftover_put(s, id, err) < 0 || sq_exec(s->db, sql, err) < 0 ? -1 : 0;
+        rc = store_end(s, rc, err);
+    }
+    return sq_exec(s->db, "PRAGMA foreign_keys=ON", rc < 0 ? NULL : err) < 0 ? -1 : rc;
+}
+
+// ---- imports in pieces
+
+static int64_t next_number(struct store *s, struct err *err)
+{
+    int64_t id = 0;
+    if (sq_exec(s->db,
+                "INSERT INTO sqlite_sequence (name,seq) SELECT 'run',0 "
+                "WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'run');"
+                "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'run'",
+                err) < 0 ||
+        sq_number(s->db, "SELECT seq FROM sqlite_sequence WHERE name = 'run'", &id, err) < 0)
+        return -1;
+    s->new_id = id;
+    return id;
+}
+
+static int give_numbers(struct store *s, struct store_stage *st, struct err *err)
+{
+    for (int i = 0; i < st->n; i++) {
+        int found = store_import_find(s, &st->list[i], &st->ids[i], err);
+        if (found < 0)
+            return -1;
+        if (found)
+            continue;
+        st->numbers[i] = next_number(s, err);
+        if (st->numbers[i] < 0 || leftover_put(s, st->numbers[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int store_stage_begin(struct store *s, struct store_stage *st, struct err *err)
+{
+    if (s->staging)
+        return err_set(err, ERR_UNAVAILABLE, "", "another import is being stored; try again");
+    st->numbers = calloc((size_t)st->n, sizeof *st->numbers);
+    if (!st->numbers)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d runs", st->n);
+    st->openings = s->openings;
+    st->created_ms = clock_wall_ms();
+    if (store_begin(s, err) < 0 || store_end(s, give_numbers(s, st, err), err) < 0)
+        return -1;
+    s->staging = st;
+    return 0;
+}
+
+void store_stage_end(struct store *s, struct store_stage *st)
+{
+    if (s->staging == st)
+        s->staging = NULL;
+    free(st->numbers);
+    st->numbers = NULL;
+}
+
+// The cells of a row, or a rank. 1: there is more, 0: all are stored, -1.
+static int put_next(struct store *s, struct store_stage *st, struct err *err)
+{
+    while (st->at < st->n) {
+        const struct run_result *r = st->list[st->at].result;
+        const int64_t id = st->numbers[st->at];
+        const struct matrix *m = st->matrix < r->n_matrices ? &r->matrices[st->matrix] : NULL;
+        if (!id || (!m && st->rank == r->n_ranks)) {
+            st->at++;
+            st->matrix = st->row = st->rank = 0;
+        } else if (!m) {
+            return store_rank_put(s, id, &r->ranks[st->rank++], err) < 0 ? -1 : 1;
+        } else if (st->row == m->row.n) {
+            st->matrix++;
+            st->row = 0;
+        } else {
+            for (int c = 0; c < m->col.n; c++)
+                if (store_cell_put(s, id, st->matrix, st->row, c, matrix_at(m, st->row, c), err) <
+                    0)
+                    return -1;
+            st->row++;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int put_some(struct store *s, struct store_stage *st, struct err *err)
+{
+    const int64_t end = clock_mono_ms() + STORE_STAGE_MS;
+    int more;
+    do
+        more = put_next(s, st, err);
+    while (more > 0 && clock_mono_ms() < end);
+    return more;
+}
+
+// A run that was given its number before others were made is no sign of a clock that was set back.
+static int put_runs(struct store *s, struct store_stage *st, struct err *err)
+{
+    int64_t steps = 0;
+    char sql[80];
+    if (sq_number(s->db, "SELECT value FROM counter WHERE name = 'clock_steps'", &steps, err) < 0)
+        return -1;
+    for (int i = 0; i < st->n; i++) {
+        const struct store_number as = {st->numbers[i], st->created_ms};
+        int found = store_import_find(s, &st->list[i], &st->ids[i], err);
+        if (found < 0)
+            return -1;
+        st->again[i] = found;
+        st->results[i].staged = true;
+        if (!found && (!as.id || store_import_put(s, &st->list[i], &as, &st->ids[i], err) < 0 ||
+                       leftover_drop(s, as.id, err) < 0))
+            return as.id ? -1 : err_set(err, ERR_CONFLICT, "", "a run was deleted meanwhile");
+    }
+    snprintf(sql, sizeof sql, "UPDATE counter SET value = %" PRId64 " WHERE name = 'clock_steps'",
+             steps);
+    return sq_exec(s->db, sql, err);
+}
+
+int store_stage_step(struct store *s, struct store_stage *st, struct err *err)
+{
+    if (st->openings != s->openings)
+        return err_set(err, ERR_UNAVAILABLE, "", "the database was replaced meanwhile; try again");
+    if (st->at == st->n) {
+        if (store_begin(s, err) < 0)
+            return -1;
+        return store_end(s, put_runs(s, st, err), err);
+    }
+    if (loose_begin(s, err) < 0)
+        return loose_end(s, -1, NULL);
+    int rc = put_some(s, st, err);
+    return loose_end(s, rc < 0 ? -1 : 0, err) < 0 ? -1 : 1;
+}
