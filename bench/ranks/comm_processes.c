@@ -14,9 +14,9 @@
 
 #include "base/cleanup.h"
 #include "bench/memory/placement.h"
+#include "bench/ranks/bindings.h"
 #include "bench/ranks/comm.h"
 #include "bench/ranks/life.h"
-#include "bench/session/bind.h"
 
 static int crowded(struct err *err, const char *member, const char *what, int n)
 {

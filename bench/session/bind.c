@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/session/bind.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,40 +9,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "bench/memory/placement.h"
+#include "bench/ranks/bindings.h"
 #include "bench/ranks/comm.h"
-
-static int bad_bind(const char *bind, struct err *err)
-{
-    return err_set(err, ERR_USAGE, "bind",
-                   "--bind: must be CPU:NODE for each rank and no more, such as 0:0,8:1 (-1 for "
-                   "anywhere); got \"%.80s\"",
-                   bind);
-}
-
-// A number from -1 on, with what has to follow it.
-static bool read_number(const char **at, char end, int *out)
-{
-    char *after;
-    if (**at != '-' && !isdigit((unsigned char)**at))
-        return false;
-    errno = 0;
-    long n = strtol(*at, &after, 10);
-    if (errno || n < -1 || n > INT_MAX || *after != end)
-        return false;
-    *out = (int)n;
-    *at = after + (end != '\0');
-    return true;
-}
-
-int bindings_read(const char *list, struct binding *out, int n, struct err *err)
-{
-    const char *at = list;
-    for (int i = 0; i < n; i++)
-        if (!read_number(&at, ':', &out[i].cpu) ||
-            !read_number(&at, i == n - 1 ? '\0' : ',', &out[i].node))
-            return bad_bind(list, err);
-    return 0;
-}
 
 static int entries_of(const char *list)
 {
@@ -57,9 +22,10 @@ static int entries_of(const char *list)
 
 static int find_own(const char *list, struct binding *own, struct err *err)
 {
-    int n = entries_of(list), rank = comm_rank_hint(), size = comm_size_hint();
-    if (rank >= n || (size > 0 && size != n))
-        return bad_bind(list, err);
+    int rank = comm_rank_hint(), size = comm_size_hint();
+    int n = size > 0 ? size : entries_of(list);
+    if (rank >= n) // then the list is too short, which bindings_read says
+        n = rank + 1;
     CLEANUP_MEM struct binding *all = calloc((size_t)n, sizeof *all);
     if (!all)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the places of %d ranks", n);

@@ -21,6 +21,14 @@ MAY_INCLUDE = {
     "daemon": {"base", "core", "api"},
 }
 
+# The rooms within a room: each includes those before it, and never one after it. A file that lies in the folder
+# itself (bench/main.c) is above them all.
+INNER = {
+    "analysis": ("stats", "compare", "metrics", "report", "plot"),
+    "bench": ("kernels", "memory", "sampling", "ranks", "session", "benchmarks"),
+    "core": ("os", "node", "store", "launch", "admission", "results", "run", "upkeep"),
+}
+
 # One door a library: in each room named, one file includes it; elsewhere none.
 DOORS = {
     r"sqlite3\.h": {"core"},
@@ -100,6 +108,30 @@ def include_directions(files):
             if kind == '"' and room(name) not in allowed:
                 wrong.append(f"{path}:{number}: {room(path)} must not include {name}")
     return wrong
+
+
+def inner_directions(files):
+    wrong = []
+    for path, text in in_rooms(files).items():
+        top, inner = room(path), inner_room(path)
+        if top in INNER and inner is not None and inner not in INNER[top]:
+            wrong.append(f"{path}: {top} has no room {inner}")
+            continue
+        for number, kind, name in includes(text):
+            if kind == '"' and room(name) == top and inner_floor(name) > inner_floor(path):
+                wrong.append(f"{path}:{number}: {top}/{inner} must not include {name}, which lies above it")
+    return wrong
+
+
+def inner_room(path):
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else None
+
+
+def inner_floor(path):
+    rooms = INNER.get(room(path), ())
+    inner = inner_room(path)
+    return rooms.index(inner) if inner in rooms else len(rooms)
 
 
 def include_roots(files):
@@ -361,7 +393,7 @@ def threats_have_tests(files):
     return wrong
 
 
-RULES = [include_directions, include_roots, one_door, denied_calls, function_lines,
+RULES = [include_directions, inner_directions, include_roots, one_door, denied_calls, function_lines,
          licence_headers, white_space, forbidden_words, dockerfile,
          routes_documented, package_versions, threats_have_tests]
 

@@ -24,7 +24,7 @@ def gcov(file, *counts, where="/p/build"):
 def reported(counted, floor=90):
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        held = tool.report(counted, floor, worst=5)
+        held = tool.report(counted, floor, worst=len(tool.HELD))
     return held, text.getvalue()
 
 

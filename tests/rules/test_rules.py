@@ -64,6 +64,11 @@ BAD = {
         ("daemon includes model", {"daemon/a.c": '#include "model/run.h"\n'}),
         ("base includes a room", {"base/a.h": '# include "model/run.h"\n'}),
     ],
+    rules.inner_directions: [
+        ("a room looks up", {"core/os/a.c": '#include "core/store/store.h"\n'}),
+        ("a room includes what lies above all", {"bench/ranks/a.c": '#include "bench/main.h"\n'}),
+        ("a room that is not in the list", {"core/cellar/a.c": ""}),
+    ],
     rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
                                                          "core/b.h": ""})],
     rules.one_door: [
