@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void forget(struct answers *all, struct ready_answer *a)
+static void answer_forget(struct answers *all, struct ready_answer *a)
 {
     TAILQ_REMOVE(&all->kept, a, entry);
     all->kept_bytes -= a->head.bytes;
@@ -15,19 +15,19 @@ static void forget(struct answers *all, struct ready_answer *a)
     answer_unref(a);
 }
 
-static void forget_all(void *ctx, uint32_t events)
+static void answer_forget_all(void *ctx, uint32_t events)
 {
     struct answers *all = ctx;
     (void)events;
     while (!TAILQ_EMPTY(&all->kept))
-        forget(all, TAILQ_FIRST(&all->kept));
+        answer_forget(all, TAILQ_FIRST(&all->kept));
 }
 
 int answers_init(struct answers *all, struct loop *l, struct err *err)
 {
     *all = (struct answers){0};
     TAILQ_INIT(&all->kept);
-    all->forget = loop_timer_new(l, forget_all, all, err);
+    all->forget = loop_timer_new(l, answer_forget_all, all, err);
     return all->forget ? 0 : -1;
 }
 
@@ -35,7 +35,7 @@ void answers_fini(struct answers *all)
 {
     if (!all->forget)
         return;
-    forget_all(all, 0);
+    answer_forget_all(all, 0);
     loop_timer_free(all->forget);
     all->forget = NULL;
 }
@@ -78,7 +78,7 @@ void answers_keep(struct answers *all, struct ready_answer *a, const void *key, 
     memcpy(a->key, key, n);
     a->key_bytes = n;
     while (all->kept_bytes + a->head.bytes > ANSWERS_KEPT || all->n_kept == ANSWERS_KEPT_MAX)
-        forget(all, TAILQ_LAST(&all->kept, kept_answers));
+        answer_forget(all, TAILQ_LAST(&all->kept, kept_answers));
     answer_ref(a);
     TAILQ_INSERT_HEAD(&all->kept, a, entry);
     all->kept_bytes += a->head.bytes;
@@ -89,7 +89,7 @@ void answers_keep(struct answers *all, struct ready_answer *a, const void *key, 
 bool answers_have_room(struct answers *all, size_t bytes)
 {
     while (all->bytes + bytes > ANSWERS_MAX && !TAILQ_EMPTY(&all->kept))
-        forget(all, TAILQ_LAST(&all->kept, kept_answers));
+        answer_forget(all, TAILQ_LAST(&all->kept, kept_answers));
     return !all->bytes || all->bytes + bytes <= ANSWERS_MAX;
 }
 

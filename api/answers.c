@@ -50,7 +50,7 @@ static int side_load(const struct request *q, const char *member, int64_t id, st
     return past_load(q->api, &s->run, &s->past, err);
 }
 
-static const struct matrix *named(const struct side *s, const char *name)
+static const struct matrix *answers_named(const struct side *s, const char *name)
 {
     for (int i = 0; i < s->n; i++)
         if (strcmp(s->list[i].name, name) == 0)
@@ -84,7 +84,7 @@ static int refuse_modes(const struct side *a, const struct side *b, struct err *
 {
     static const char *const modes[] = {"serial", "concurrent"};
     static const char *const says[] = {"one rank at a time", "all ranks at once"};
-    int first = named(a, modes[0]) ? 0 : 1;
+    int first = answers_named(a, modes[0]) ? 0 : 1;
     return err_set(err, ERR_CONFLICT, "mode",
                    "run %lld is %s (%s), run %lld is %s (%s): they measure different things, so "
                    "neither is slower than the other. A report on both says what contention costs: "
@@ -96,8 +96,8 @@ static int refuse_modes(const struct side *a, const struct side *b, struct err *
 
 static bool one_mode_each(const struct side *a, const struct side *b)
 {
-    return (named(a, "serial") && named(b, "concurrent")) ||
-           (named(a, "concurrent") && named(b, "serial"));
+    return (answers_named(a, "serial") && answers_named(b, "concurrent")) ||
+           (answers_named(a, "concurrent") && answers_named(b, "serial"));
 }
 
 // The matrix asked for, or the first that both have.
@@ -105,7 +105,7 @@ static int choose_matrix(const char *name, const struct side *a, const struct si
                          const struct matrix **ma, struct err *err)
 {
     for (int i = 0; i < a->n; i++)
-        if ((!name || strcmp(a->list[i].name, name) == 0) && named(b, a->list[i].name)) {
+        if ((!name || strcmp(a->list[i].name, name) == 0) && answers_named(b, a->list[i].name)) {
             *ma = &a->list[i];
             return 0;
         }
@@ -148,7 +148,7 @@ static int compare_one(struct answer *n, const struct matrix *m, const struct co
                        struct jsonw *w, struct err *err)
 {
     struct comparison c CLEANUP(comparison_fini) = {0};
-    const struct matrix *other = named(n->b, m->name);
+    const struct matrix *other = answers_named(n->b, m->name);
     const struct compare_side sa = compare_side_of(n->a, m);
     const struct compare_side sb = compare_side_of(n->b, other);
     struct err why = {0};
@@ -181,8 +181,8 @@ static int compare_all(struct answer *n, const struct compare_options *o, struct
     return 0;
 }
 
-static int send_answer(struct answer *n, const struct compare_options *o, struct reply *r,
-                       struct err *err)
+static int answers_send_answer(struct answer *n, const struct compare_options *o, struct reply *r,
+                               struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     const struct compare_side side = compare_side_of(n->a, n->chosen);
@@ -220,7 +220,7 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
         side_load(q, "target", target, &b, err) < 0 ||
         choose_matrix(matrix, &a, &b, &n.chosen, err) < 0 || compare_all(&n, &options, err) < 0)
         return -1;
-    return send_answer(&n, &options, r, err);
+    return answers_send_answer(&n, &options, r, err);
 }
 
 // --- Report ------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now
 }
 
 // Clients with the same token are one client, from wherever they ask. FNV-1a.
-static uint64_t client_of(const struct request *q, const struct line *l)
+static uint64_t audit_client_of(const struct request *q, const struct line *l)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *c = q->token; *c; c++)
@@ -59,7 +59,7 @@ void audit_request(struct audit *a, const struct request *q, const struct line *
     if (!log_wants(level))
         return;
     if (!(done && (level == LOG_LVL_DEBUG || (trusted && !q->dry_run))) &&
-        !audit_may_write(a, client_of(q, l), trusted, now_ms))
+        !audit_may_write(a, audit_client_of(q, l), trusted, now_ms))
         return;
     write_plain(q->method, method, sizeof method);
     write_plain(q->path, path, sizeof path);

@@ -58,7 +58,8 @@ int baselines_show(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-static int add_run(struct baseline *b, const struct json *v, const char *member, struct err *err)
+static int baselines_add_run(struct baseline *b, const struct json *v, const char *member,
+                             struct err *err)
 {
     int64_t id;
     if (!json_i64(v, &id) || id < 1)
@@ -75,7 +76,7 @@ static int add_run(struct baseline *b, const struct json *v, const char *member,
     return 0;
 }
 
-static int read_runs(const struct json *root, struct baseline *b, struct err *err)
+static int baselines_read_runs(const struct json *root, struct baseline *b, struct err *err)
 {
     const struct json *one = json_get(root, "run"), *several = json_get(root, "runs");
     for (const struct json *m = json_first(root); m; m = json_next(m))
@@ -85,11 +86,11 @@ static int read_runs(const struct json *root, struct baseline *b, struct err *er
         return err_set(err, ERR_INVALID, "runs",
                        "must be given: {\"runs\":[3,4]}, or {\"run\":3} for one");
     if (one)
-        return add_run(b, one, "run", err);
+        return baselines_add_run(b, one, "run", err);
     if (!json_is_array(several) || !json_count(several))
         return err_set(err, ERR_INVALID, "runs", "must be a list of runs such as [3,4]");
     for (const struct json *v = json_first(several); v; v = json_next(v))
-        if (add_run(b, v, "runs", err) < 0)
+        if (baselines_add_run(b, v, "runs", err) < 0)
             return -1;
     return 0;
 }
@@ -99,7 +100,7 @@ int baselines_put(struct request *q, struct reply *r, struct err *err)
     struct reference reference CLEANUP(reference_fini) = {0};
     struct baseline b = {0};
     CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
-    if (!root || read_runs(root, &b, err) < 0 || baseline_name_check(q->name, err) < 0)
+    if (!root || baselines_read_runs(root, &b, err) < 0 || baseline_name_check(q->name, err) < 0)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);
     // Runs that cannot be put together are found now and not when somebody is waken by a check.

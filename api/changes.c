@@ -66,8 +66,9 @@ static int read_asked(const struct request *q, struct asked *a, struct err *err)
 }
 
 // Writes runs until the reply is large enough; *next is the seq of the last one written.
-static int write_runs(const struct request *q, const struct asked *a, const int64_t *ids, int n,
-                      struct buf *body, struct jsonw *w, int64_t *next, struct err *err)
+static int changes_write_runs(const struct request *q, const struct asked *a, const int64_t *ids,
+                              int n, struct buf *body, struct jsonw *w, int64_t *next,
+                              struct err *err)
 {
     for (int i = 0; i < n && body->len < CHANGES_BYTES; i++) {
         struct run run CLEANUP(run_fini) = {0};
@@ -99,7 +100,7 @@ int changes_get(struct request *q, struct reply *r, struct err *err)
     jsonw_text(&w, "database", identity);
     jsonw_i64(&w, "after", a.after);
     jsonw_array(&w, "runs");
-    if (write_runs(q, &a, ids, n, &body, &w, &next, err) < 0)
+    if (changes_write_runs(q, &a, ids, n, &body, &w, &next, err) < 0)
         return -1;
     jsonw_end(&w);
     next = n ? next : last; // what was deleted at the end is passed over

@@ -48,7 +48,7 @@ static bool has_all(const struct run *r, const struct reference *base)
     return true;
 }
 
-static void consider(void *ctx, const struct run *r)
+static void check_baseline_consider(void *ctx, const struct run *r)
 {
     struct search *s = ctx;
     CLEANUP_BUF struct buf variant = BUF_INIT;
@@ -71,7 +71,7 @@ static int newest(const struct api_services *api, const struct reference *base, 
                                  .node = api->machine->hostname,
                                  .limit = LOOKED_AT_MAX};
     bool more;
-    if (store_run_list(api->store, &f, consider, &s, &more, err) < 0)
+    if (store_run_list(api->store, &f, check_baseline_consider, &s, &more, err) < 0)
         return -1;
     if (s.no_memory)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to look for the newest run");
@@ -95,7 +95,7 @@ static struct check_group group_of(const struct conclusion_part *p)
     return out;
 }
 
-static void take(struct check_result *out, const struct conclusion *k)
+static void check_baseline_take(struct check_result *out, const struct conclusion *k)
 {
     out->compared = true;
     out->verdict = k->verdict;
@@ -136,7 +136,7 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
             return -1;
         conclusion_add(&whole, &c, m);
     }
-    take(out, &whole);
+    check_baseline_take(out, &whole);
     return 0;
 }
 
@@ -241,7 +241,7 @@ static struct kept *place_for(const struct check_wish *w)
     return &kept[BASELINES_MAX + next_other];
 }
 
-static void keep(const struct kept *one)
+static void check_baseline_keep(const struct kept *one)
 {
     struct kept *k = place_for(&one->wish);
     free(k->result.changes);
@@ -286,7 +286,7 @@ int baseline_check(const struct request *q, const struct check_wish *wish,
         free(made.changes);
         return -1;
     }
-    keep(&(struct kept){api->store, store_version(api->store), *wish, made});
+    check_baseline_keep(&(struct kept){api->store, store_version(api->store), *wish, made});
     *out = find_kept(api->store, wish, false);
     return 0;
 }
@@ -321,7 +321,7 @@ static const char *verdict_text(const struct check_result *r)
     return noise ? "no more than its runs differ by" : verdict_names[r->verdict];
 }
 
-static void write_text(struct answer *a, bool old)
+static void check_baseline_write_text(struct answer *a, bool old)
 {
     const struct check_result *r = a->r;
     char age[32];
@@ -344,7 +344,7 @@ static struct answer answer_of(const struct check_result *r, const struct check_
     bool old = wish->max_age_s && a.age_s > wish->max_age_s;
     if (old && a.state == CHECK_OK)
         a.state = CHECK_WARNING;
-    write_text(&a, old);
+    check_baseline_write_text(&a, old);
     return a;
 }
 
@@ -372,7 +372,8 @@ static void write_line(const struct answer *a, struct buf *out)
         buf_fmt(out, "%lld", (long long)w->max_age_s);
 }
 
-static void write_group(const struct check_group *g, struct jsonw *w, const char *key)
+static void check_baseline_write_group(const struct check_group *g, struct jsonw *w,
+                                       const char *key)
 {
     char label[32];
     compare_group_label(&(struct compare_group){.by = g->by, .value = g->value}, label,
@@ -389,15 +390,15 @@ static void write_group(const struct check_group *g, struct jsonw *w, const char
     jsonw_end(w);
 }
 
-static void write_groups(const struct check_result *r, struct jsonw *w)
+static void check_baseline_write_groups(const struct check_result *r, struct jsonw *w)
 {
     if (!r->compared) {
         jsonw_null(w, "overall");
         jsonw_null(w, "worst");
         return;
     }
-    write_group(&r->overall, w, "overall");
-    write_group(&r->worst, w, "worst");
+    check_baseline_write_group(&r->overall, w, "overall");
+    check_baseline_write_group(&r->worst, w, "worst");
 }
 
 static void write_answer(const struct answer *a, struct jsonw *w)
@@ -426,7 +427,7 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_fixed(w, "warn_percent", a->wish->warn, 2);
     jsonw_fixed(w, "crit_percent", a->wish->crit, 2);
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
-    write_groups(r, w);
+    check_baseline_write_groups(r, w);
     jsonw_raw(w, "changes", r->changes ? r->changes : "null");
     jsonw_end(w);
 }
@@ -439,7 +440,7 @@ static int read_percent(const struct request *q, const char *name, double *out, 
     return 0;
 }
 
-static int read_wish(const struct request *q, struct check_wish *w, struct err *err)
+static int check_baseline_read_wish(const struct request *q, struct check_wish *w, struct err *err)
 {
     const char *name = request_query(q, "baseline"), *run = request_query(q, "run");
     *w = CHECK_DEFAULTS;
@@ -478,7 +479,7 @@ int check_get(struct request *q, struct reply *r, struct err *err)
     const struct check_result *result;
     struct check_wish wish;
     bool line = false;
-    if (wants_line(q, &line, err) < 0 || read_wish(q, &wish, err) < 0 ||
+    if (wants_line(q, &line, err) < 0 || check_baseline_read_wish(q, &wish, err) < 0 ||
         baseline_check(q, &wish, &result, err) < 0)
         return -1;
     const struct answer a = answer_of(result, &wish);
@@ -511,7 +512,8 @@ void check_work(const struct request *q, struct work *w, struct err *why)
     struct check_wish wish;
     struct baseline b;
     w->kind = WORKER_VERDICTS;
-    if (read_wish(q, &wish, why) == 0 && choose_baseline(q->api, wish.baseline, &b, why) == 0)
+    if (check_baseline_read_wish(q, &wish, why) == 0 &&
+        choose_baseline(q->api, wish.baseline, &b, why) == 0)
         add_work(q, &wish, &b, w, why);
 }
 
@@ -571,7 +573,7 @@ int verdicts_make(const struct request *q, struct buf *out, struct err *err)
     const struct check_result *r;
     if (strcmp(q->path, "/v1/check") != 0)
         return make_usual(q, out, err);
-    if (read_wish(q, &wish, err) < 0 || baseline_check(q, &wish, &r, err) < 0)
+    if (check_baseline_read_wish(q, &wish, err) < 0 || baseline_check(q, &wish, &r, err) < 0)
         return -1;
     add_image(out, &wish, r);
     return 0;
@@ -589,7 +591,7 @@ int verdicts_take(const struct api_services *api, int64_t version, const char *d
             break;
         if (i.changes_bytes && !(i.result.changes = strdup(data)))
             return err_set(err, ERR_NO_MEMORY, "", "no memory for a verdict");
-        keep(&(struct kept){api->store, version, i.wish, i.result});
+        check_baseline_keep(&(struct kept){api->store, version, i.wish, i.result});
         data += i.changes_bytes;
         n -= i.changes_bytes;
     }

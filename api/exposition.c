@@ -41,7 +41,7 @@ static void put_escaped(struct buf *out, const char *text, bool quote)
     }
 }
 
-static const char *unit_of(const char *family)
+static const char *exposition_unit_of(const char *family)
 {
     static const char *const units[] = {"bytes_per_second", "seconds", "bytes", "ratio"};
     size_t n = strlen(family);
@@ -53,12 +53,13 @@ static const char *unit_of(const char *family)
     return NULL;
 }
 
-static void begin(struct writer *w, const char *family, const char *type, const char *help)
+static void exposition_begin(struct writer *w, const char *family, const char *type,
+                             const char *help)
 {
     w->counter = strcmp(type, "counter") == 0;
     snprintf(w->family, sizeof w->family, "%s", family);
     const char *tail = w->counter && !w->open ? "_total" : "";
-    const char *unit = unit_of(family);
+    const char *unit = exposition_unit_of(family);
     buf_fmt(w->out, "# HELP %s%s ", family, tail);
     put_escaped(w->out, help, w->open);
     buf_fmt(w->out, "\n# TYPE %s%s %s\n", family, tail, type);
@@ -67,7 +68,7 @@ static void begin(struct writer *w, const char *family, const char *type, const 
 }
 
 // Labels as pairs of texts. What is not known is not there.
-static void sample(struct writer *w, const char *const labels[][2], int n, double value)
+static void exposition_sample(struct writer *w, const char *const labels[][2], int n, double value)
 {
     if (!isfinite(value))
         return;
@@ -87,14 +88,14 @@ static void single(struct writer *w, const char *family, const char *type, const
 {
     if (value < 0)
         return; // not known
-    begin(w, family, type, help);
-    sample(w, NULL, 0, value);
+    exposition_begin(w, family, type, help);
+    exposition_sample(w, NULL, 0, value);
 }
 
 static void labelled(struct writer *w, const char *label, const char *text, double value)
 {
     const char *const labels[][2] = {{label, text}};
-    sample(w, labels, 1, value);
+    exposition_sample(w, labels, 1, value);
 }
 
 // --- What was measured -------------------------------------------------------------------------
@@ -109,7 +110,7 @@ static void write_gauge(struct writer *w, const struct gauge *g)
     }
     labels[n][0] = "variant";
     labels[n++][1] = g->variant;
-    sample(w, (const char *const(*)[2])labels, n, g->value);
+    exposition_sample(w, (const char *const(*)[2])labels, n, g->value);
 }
 
 static void write_values(struct writer *w, const struct gauges *g)
@@ -119,7 +120,7 @@ static void write_values(struct writer *w, const struct gauges *g)
         char family[64];
         snprintf(family, sizeof family, "numaprobe_%s", rule->family);
         if (i == 0 || g->list[i - 1].rule != rule)
-            begin(w, family, "gauge", rule->help);
+            exposition_begin(w, family, "gauge", rule->help);
         write_gauge(w, &g->list[i]);
     }
     single(w, "numaprobe_series_omitted", "gauge",
@@ -149,7 +150,7 @@ static void of_variant(struct writer *w, const struct gauge_variant *v, double v
 {
     const char *const labels[][2] = {
         {"benchmark", benchmarks[v->benchmark].name}, {"variant", v->variant}, {"mode", v->mode}};
-    sample(w, labels, *v->mode ? 3 : 2, value);
+    exposition_sample(w, labels, *v->mode ? 3 : 2, value);
 }
 
 static void write_variants(struct writer *w, const struct gauges *g)
@@ -158,18 +159,19 @@ static void write_variants(struct writer *w, const struct gauges *g)
     const struct gauge_variant *v = g->variants, *end = v + g->n_variants;
     if (v == end)
         return;
-    begin(
+    exposition_begin(
         w, "numaprobe_run_timestamp_seconds", "gauge",
         "When the newest succeeded run of a benchmark, variant and mode was measured, since 1970");
     for (v = g->variants; v < end; v++)
         of_variant(w, v, (double)v->measured_ms / 1e3);
-    begin(w, "numaprobe_run_age_seconds", "gauge",
-          "Age of the newest succeeded run of a benchmark, variant and mode");
+    exposition_begin(w, "numaprobe_run_age_seconds", "gauge",
+                     "Age of the newest succeeded run of a benchmark, variant and mode");
     for (v = g->variants; v < end; v++)
         of_variant(w, v, fmax(0, (double)(now_ms - v->measured_ms) / 1e3));
-    begin(w, "numaprobe_run_interval_seconds", "gauge",
-          "Longest pause between the last runs of a benchmark, variant and mode that is measured "
-          "regularly");
+    exposition_begin(
+        w, "numaprobe_run_interval_seconds", "gauge",
+        "Longest pause between the last runs of a benchmark, variant and mode that is measured "
+        "regularly");
     for (v = g->variants; v < end; v++)
         if (v->interval_ms)
             of_variant(w, v, (double)v->interval_ms / 1e3);
@@ -177,18 +179,18 @@ static void write_variants(struct writer *w, const struct gauges *g)
 
 // --- Runs and baselines ------------------------------------------------------------------------
 
-static int write_runs(const struct api_services *api, struct writer *w, struct err *err)
+static int exposition_write_runs(const struct api_services *api, struct writer *w, struct err *err)
 {
     int64_t stored[RUN_STATES], waiting, pending;
     if (store_run_states(api->store, stored, err) < 0 ||
         store_queue_length(api->store, &waiting, err) < 0 ||
         store_runs_pending(api->store, METRICS_VERSION, NULL, RUNS_PENDING_MAX, &pending, err) < 0)
         return -1;
-    begin(w, "numaprobe_runs", "gauge", "Stored runs by state");
+    exposition_begin(w, "numaprobe_runs", "gauge", "Stored runs by state");
     for (int s = 0; s < RUN_STATES; s++)
         labelled(w, "state", run_state_names[s], (double)stored[s]);
-    begin(w, "numaprobe_runs_finished", "counter",
-          "Runs that ended since the daemon started, by state");
+    exposition_begin(w, "numaprobe_runs_finished", "counter",
+                     "Runs that ended since the daemon started, by state");
     for (int s = 0; s < RUN_STATES; s++)
         if (run_state_final((enum run_state)s))
             labelled(w, "state", run_state_names[s],
@@ -231,19 +233,20 @@ static int write_checks(const struct request *q, struct writer *w, struct err *e
         return -1;
     check_all(q, list, n, checked);
     if (n)
-        begin(w, "numaprobe_check_state", "gauge",
-              "The newest run against a baseline: 0 OK, 1 warning, 2 critical, 3 unknown");
+        exposition_begin(
+            w, "numaprobe_check_state", "gauge",
+            "The newest run against a baseline: 0 OK, 1 warning, 2 critical, 3 unknown");
     for (int i = 0; i < n; i++)
         labelled(w, "baseline", checked[i].name, checked[i].state);
     if (n)
-        begin(w, "numaprobe_check_difference_ratio", "gauge",
-              "Difference to the baseline over all cells; 0.03 is 3 %");
+        exposition_begin(w, "numaprobe_check_difference_ratio", "gauge",
+                         "Difference to the baseline over all cells; 0.03 is 3 %");
     for (int i = 0; i < n; i++)
         if (checked[i].compared)
             labelled(w, "baseline", checked[i].name, checked[i].overall);
     if (n)
-        begin(w, "numaprobe_check_worst_ratio", "gauge",
-              "Difference of the worst size, rank or node to the baseline");
+        exposition_begin(w, "numaprobe_check_worst_ratio", "gauge",
+                         "Difference of the worst size, rank or node to the baseline");
     for (int i = 0; i < n; i++)
         if (checked[i].compared)
             labelled(w, "baseline", checked[i].name, checked[i].worst);
@@ -296,19 +299,21 @@ static int write_node(const struct api_services *api, int64_t newest_run, struct
         {"config_hash", *run.config_hash ? run.config_hash : m->fingerprint.config.hash},
         {"version", NUMAPROBE_VERSION},
     };
-    begin(w, "numaprobe_node_info", "gauge",
-          "1; the machine is in the labels: nodes with the same class_hash have the same hardware");
-    sample(w, labels, COUNT_OF(labels), 1);
+    exposition_begin(
+        w, "numaprobe_node_info", "gauge",
+        "1; the machine is in the labels: nodes with the same class_hash have the same hardware");
+    exposition_sample(w, labels, COUNT_OF(labels), 1);
     return 0;
 }
 
 static void write_daemon(const struct api_services *api, struct writer *w)
 {
-    begin(w, "numaprobe_build_info", "gauge", "1; the version is in the label");
+    exposition_begin(w, "numaprobe_build_info", "gauge", "1; the version is in the label");
     labelled(w, "version", NUMAPROBE_VERSION, 1);
     single(w, "numaprobe_database_size_bytes", "gauge",
            "Size of the database: the file and its write-ahead log", database_bytes(api));
-    begin(w, "numaprobe_http_responses", "counter", "HTTP responses since the start, by status");
+    exposition_begin(w, "numaprobe_http_responses", "counter",
+                     "HTTP responses since the start, by status");
     for (int status = 100; status <= STATUS_MAX; status++) {
         char code[16];
         snprintf(code, sizeof code, "%d", status);
@@ -353,7 +358,7 @@ int metrics_get(struct request *q, struct reply *r, struct err *err)
         return -1;
     write_gauges(&w, g);
     write_variants(&w, g);
-    if (write_runs(q->api, &w, err) < 0 || write_checks(q, &w, err) < 0 ||
+    if (exposition_write_runs(q->api, &w, err) < 0 || write_checks(q, &w, err) < 0 ||
         write_node(q->api, g->newest_run, &w, err) < 0)
         return -1;
     write_daemon(q->api, &w);

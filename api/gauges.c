@@ -61,7 +61,7 @@ static bool has_room(struct reading *r, int benchmark, const char *variant)
     return true;
 }
 
-static void take(void *ctx, const struct newest_value *v)
+static void gauges_take(void *ctx, const struct newest_value *v)
 {
     struct reading *r = ctx;
     struct gauge one = {.value = v->value * metric_base_factor(v->unit),
@@ -98,7 +98,7 @@ static int by_family(const void *a, const void *b)
 // ---- Variants and how regular they are
 
 // A variant does not tell the mode, which is in the metrics' names.
-static const char *mode_of(const struct gauge *g)
+static const char *gauges_mode_of(const struct gauge *g)
 {
     for (int i = 0; i < g->labels.n; i++)
         if (strcmp(g->labels.list[i].name, "mode") == 0)
@@ -111,7 +111,7 @@ static int by_way(const struct gauge *x, const struct gauge *y)
     int variant = strcmp(x->variant, y->variant);
     return x->benchmark != y->benchmark ? x->benchmark - y->benchmark
            : variant                    ? variant
-                                        : strcmp(mode_of(x), mode_of(y));
+                                        : strcmp(gauges_mode_of(x), gauges_mode_of(y));
 }
 
 // The newest run of each first.
@@ -156,22 +156,22 @@ static int find_variants(struct store *s, struct gauges *g, struct err *err)
         if (i && by_way(sorted[i - 1], one) == 0)
             continue;
         struct gauge_variant *v = &g->variants[g->n_variants++];
-        *v =
-            (struct gauge_variant){one->benchmark, one->variant, mode_of(one), one->measured_ms, 0};
+        *v = (struct gauge_variant){one->benchmark, one->variant, gauges_mode_of(one),
+                                    one->measured_ms, 0};
         if (find_interval(s, one, &v->interval_ms, err) < 0)
             return -1;
     }
     return 0;
 }
 
-static int read_all(const struct api_services *api, struct reading *r, struct err *err)
+static int gauges_read_all(const struct api_services *api, struct reading *r, struct err *err)
 {
     const char *node = api->machine->hostname;
     int64_t all = 0;
     r->g.list = calloc(GAUGES_MAX, sizeof *r->g.list);
     if (!r->g.list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for metrics");
-    if (store_newest_values(api->store, node, GAUGES_MAX, take, r, err) < 0 ||
+    if (store_newest_values(api->store, node, GAUGES_MAX, gauges_take, r, err) < 0 ||
         store_newest_count(api->store, node, GAUGES_COUNTED_MAX, &all, err) < 0)
         return -1;
     r->g.omitted = all > r->rows ? all - r->rows : 0;
@@ -194,7 +194,7 @@ const struct gauges *gauges_get(const struct api_services *api, struct err *err)
     if (kept.store == api->store && kept.version == version)
         return &kept.g;
     struct reading r = {0};
-    if (read_all(api, &r, err) < 0) {
+    if (gauges_read_all(api, &r, err) < 0) {
         gauges_clear(&r.g);
         return NULL;
     }

@@ -32,7 +32,7 @@ struct listing {
     struct err failed; // when one could not be counted, code is not 0
 };
 
-static void list_one(void *ctx, const struct series_info *i)
+static void history_list_one(void *ctx, const struct series_info *i)
 {
     struct listing *l = ctx;
     int n = 0;
@@ -62,7 +62,7 @@ static int write_series(const struct request *q, const struct series_filter *f, 
 {
     bool more;
     jsonw_array(&l->w, "series");
-    if (store_series_list(q->api->store, f, list_one, l, &more, err) < 0)
+    if (store_series_list(q->api->store, f, history_list_one, l, &more, err) < 0)
         return -1;
     if (l->failed.code) {
         *err = l->failed;
@@ -94,7 +94,7 @@ static void chosen_fini(struct chosen *c)
 }
 
 // The variant that was measured last.
-static void choose(void *ctx, const struct series_info *i)
+static void history_choose(void *ctx, const struct series_info *i)
 {
     struct chosen *c = ctx;
     if (c->id && i->last_ms <= c->last_ms)
@@ -113,7 +113,7 @@ static int find_series(const struct request *q, const struct series_filter *f, i
     if (!metric_rule_find(f->metric, NULL))
         return err_set(err, ERR_INVALID, "metric",
                        "is not a metric (GET /v1/history lists those there are)");
-    if (store_series_list(q->api->store, f, choose, c, &more, err) < 0)
+    if (store_series_list(q->api->store, f, history_choose, c, &more, err) < 0)
         return -1;
     if (!c->id && pending)
         return err_set(err, ERR_CONFLICT, "pending",
@@ -141,7 +141,7 @@ static struct memo {
 static int memo_next;
 
 // FNV-1a over the bytes of the values.
-static uint64_t hash_of(const double *v, int n)
+static uint64_t history_hash_of(const double *v, int n)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     const unsigned char *p = (const unsigned char *)v;
@@ -153,7 +153,7 @@ static uint64_t hash_of(const double *v, int n)
 // Borrowed until the next call.
 static const struct memo *changes_of(const double *v, int n, struct err *err)
 {
-    uint64_t hash = hash_of(v, n);
+    uint64_t hash = history_hash_of(v, n);
     for (int i = 0; i < MEMO_ROOM; i++)
         if (memo[i].n_values == n && memo[i].hash == hash && n)
             return &memo[i];

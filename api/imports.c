@@ -70,7 +70,7 @@ static int read_query(const struct request *q, struct import_call *c, struct err
     return request_query_bool(q, "dry_run", &c->dry_run, err);
 }
 
-static int read_member(struct import_call *c, const struct json *v, struct err *err)
+static int imports_read_member(struct import_call *c, const struct json *v, struct err *err)
 {
     const char *name = json_name(v);
     const struct import_member *m = find_member(name);
@@ -94,7 +94,7 @@ static int read_member(struct import_call *c, const struct json *v, struct err *
 static int read_envelope(struct import_call *c, const char *text, struct err *err)
 {
     for (const struct json *v = json_first(c->root); v; v = json_next(v))
-        if (read_member(c, v, err) < 0)
+        if (imports_read_member(c, v, err) < 0)
             return -1;
     c->text = text;
     c->len = strlen(text);
@@ -132,7 +132,7 @@ static int read_call(const struct request *q, struct import_call *c, struct err 
     return intake_check(&c->options, err);
 }
 
-static int read_runs(const struct import_call *c, struct intake *in, struct err *err)
+static int imports_read_runs(const struct import_call *c, struct intake *in, struct err *err)
 {
     return c->text ? intake_read(in, c->text, c->len, &c->options, err)
                    : intake_from_json(in, c->root, &c->options, err);
@@ -216,8 +216,8 @@ static int batch_make(struct batch *b, const struct intake *in, struct err *err)
 
 // ---- answers ----
 
-static int send_dry_run(const struct request *q, struct reply *r, const struct intake *in,
-                        struct batch *b, struct err *err)
+static int imports_send_dry_run(const struct request *q, struct reply *r, const struct intake *in,
+                                struct batch *b, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
@@ -311,12 +311,12 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     CLEANUP(call_fini) struct import_call call = {0};
     CLEANUP(intake_fini) struct intake in = {0};
     CLEANUP(batch_fini) struct batch batch = {0};
-    if (read_call(q, &call, err) < 0 || read_runs(&call, &in, err) < 0 ||
+    if (read_call(q, &call, err) < 0 || imports_read_runs(&call, &in, err) < 0 ||
         batch_make(&batch, &in, err) < 0)
         return -1;
     q->dry_run = call.dry_run;
     if (call.dry_run)
-        return send_dry_run(q, r, &in, &batch, err);
+        return imports_send_dry_run(q, r, &in, &batch, err);
     if (store_has_room(q->api->store, err) < 0)
         return -1;
     if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)
@@ -350,21 +350,21 @@ static void add_bytes(struct buf *out, const void *data, size_t n)
     buf_add(out, zeros, (IMAGE_ALIGNMENT - n % IMAGE_ALIGNMENT) % IMAGE_ALIGNMENT);
 }
 
-static void add_text(struct buf *out, const char *text)
+static void imports_add_text(struct buf *out, const char *text)
 {
     size_t n = text ? strlen(text) + 1 : 0;
     add_bytes(out, &n, sizeof n);
     add_bytes(out, text, n);
 }
 
-static void add_run(struct buf *out, const struct whole *w, const char *key)
+static void imports_add_run(struct buf *out, const struct whole *w, const char *key)
 {
     add_bytes(out, w, sizeof *w);
     add_bytes(out, key, sizeof *((struct intake *)0)->keys);
     const char *const texts[] = {w->run.plan_json, w->run.conditions_json, w->class_json,
                                  w->config_json,   w->topology_xml,        w->log};
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        add_text(out, texts[i]);
+        imports_add_text(out, texts[i]);
     add_bytes(out, w->ranks, (size_t)w->n_ranks * sizeof *w->ranks);
     add_bytes(out, w->matrices, (size_t)w->n_matrices * sizeof *w->matrices);
     for (int i = 0; i < w->n_matrices; i++) {
@@ -382,11 +382,11 @@ int import_read(struct request *q, const char *body, size_t n, struct buf *out, 
     buf_add(&q->body, body, n);
     int rc = !buf_ok(&q->body) ? err_set(err, ERR_NO_MEMORY, "", "no memory for the body")
              : read_call(q, &call, err) < 0 ? -1
-                                            : read_runs(&call, &in, err);
+                                            : imports_read_runs(&call, &in, err);
     const struct image_head head = {in.n, in.cells, in.several, call.dry_run};
     add_bytes(out, &head, sizeof head);
     for (int i = 0; rc == 0 && i < in.n; i++)
-        add_run(out, &in.list[i], in.keys[i]);
+        imports_add_run(out, &in.list[i], in.keys[i]);
     buf_free(&q->body);
     return rc == 0 && !buf_ok(out) ? err_set(err, ERR_NO_MEMORY, "", "no memory for the runs") : rc;
 }
@@ -425,7 +425,7 @@ static bool take_text(char **at, const char *end, char **text)
     return n && (!*n || (*text && !(*text)[*n - 1]));
 }
 
-static bool take_matrix(char **at, const char *end, struct matrix *m)
+static bool imports_take_matrix(char **at, const char *end, struct matrix *m)
 {
     if (m->row.n < 0 || m->col.n < 0 || (int64_t)m->row.n * m->col.n > MATRIX_CELLS_MAX)
         return false;
@@ -451,7 +451,7 @@ static bool take_run(char **at, const char *end, struct whole *out, char key[65]
     out->ranks = take_bytes(at, end, (size_t)out->n_ranks * sizeof *out->ranks);
     out->matrices = take_bytes(at, end, (size_t)out->n_matrices * sizeof *out->matrices);
     for (int i = 0; out->matrices && i < out->n_matrices; i++)
-        if (!take_matrix(at, end, &out->matrices[i]))
+        if (!imports_take_matrix(at, end, &out->matrices[i]))
             return false;
     return out->ranks && out->matrices;
 }
@@ -475,7 +475,7 @@ static int take_image(struct import *i, struct err *err)
     return batch_make(&i->batch, &i->in, err);
 }
 
-static void finish(struct import *i, int rc)
+static void imports_finish(struct import *i, int rc)
 {
     i->over = true;
     if (rc == 0)
@@ -494,10 +494,10 @@ static void store_piece(void *ctx, uint32_t events)
     if (more > 0)
         loop_timer_set(i->next, 0);
     else
-        finish(i, more);
+        imports_finish(i, more);
 }
 
-static int begin(struct import *i, struct err *err)
+static int imports_begin(struct import *i, struct err *err)
 {
     struct batch *b = &i->batch;
     i->next = loop_timer_new(i->api->loop, store_piece, i, err);
@@ -529,7 +529,7 @@ struct import *import_new(const struct api_services *api, int fd, size_t bytes,
     if (i->map == MAP_FAILED) {
         i->map = NULL;
         err_sys(err, "a worker's runs cannot be mapped");
-    } else if (take_image(i, err) == 0 && begin(i, err) == 0) {
+    } else if (take_image(i, err) == 0 && imports_begin(i, err) == 0) {
         return i;
     }
     import_free(i);
@@ -548,7 +548,7 @@ int import_answer(struct import *i, struct request *q, struct reply *r, struct e
         return -1;
     }
     q->dry_run = i->dry_run;
-    return i->dry_run ? send_dry_run(q, r, &i->in, &i->batch, err)
+    return i->dry_run ? imports_send_dry_run(q, r, &i->in, &i->batch, err)
                       : send_stored(q, r, &i->in, &i->batch, err);
 }
 

@@ -17,14 +17,14 @@ struct line_party {
     TAILQ_HEAD(line_heads, line) heads; // those without whole headers, longest first
 };
 
-static void arm(struct lines *all, int64_t at_ms, int64_t now_ms)
+static void line_arm(struct lines *all, int64_t at_ms, int64_t now_ms)
 {
     all->armed_ms = at_ms;
     loop_timer_set(all->timer, at_ms == INT64_MAX ? -1 : at_ms > now_ms ? at_ms - now_ms : 1);
 }
 
 // Cuts the lines that are late and sleeps until the next one would be.
-static void on_deadline(void *ctx, uint32_t events)
+static void line_on_deadline(void *ctx, uint32_t events)
 {
     struct lines *all = ctx;
     int64_t now = clock_mono_ms(), next = INT64_MAX;
@@ -35,14 +35,14 @@ static void on_deadline(void *ctx, uint32_t events)
         else if (l->deadline_ms < next)
             next = l->deadline_ms;
     }
-    arm(all, next, now);
+    line_arm(all, next, now);
 }
 
 int lines_init(struct lines *all, struct loop *loop, int places, int socket, bool local,
                struct err *err)
 {
     *all = (struct lines){.loop = loop, .armed_ms = INT64_MAX, .places = places, .diag = -1};
-    all->timer = loop_timer_new(loop, on_deadline, all, err);
+    all->timer = loop_timer_new(loop, line_on_deadline, all, err);
     if (!all->timer)
         return -1;
     if (!local)
@@ -116,7 +116,7 @@ void line_allow(struct line *l, int64_t ms)
     int64_t now = clock_mono_ms();
     l->deadline_ms = ms < 0 ? INT64_MAX : now + ms;
     if (l->deadline_ms < l->all->armed_ms)
-        arm(l->all, l->deadline_ms, now);
+        line_arm(l->all, l->deadline_ms, now);
 }
 
 int64_t line_time(int64_t least, uint64_t bytes)
@@ -253,7 +253,7 @@ static struct line *least_worthy_of_its_own(struct line *new)
     return l;
 }
 
-static void make_room(struct line *new)
+static void line_make_room(struct line *new)
 {
     struct lines *all = new->all;
     if (new->party->n > share_of(new))
@@ -262,7 +262,7 @@ static void make_room(struct line *new)
         line_cut(least_worthy(new));
 }
 
-static struct line *join(struct line *l)
+static struct line *line_join(struct line *l)
 {
     struct lines *all = l->all;
     l->party = party_of(all, l->peer.client);
@@ -278,7 +278,7 @@ static struct line *join(struct line *l)
     start_heading(l, LINE_HEAD_MS);
     if (!before && is_crowded(all))
         hurry(all);
-    make_room(l);
+    line_make_room(l);
     return l;
 }
 
@@ -292,7 +292,7 @@ struct line *line_new(struct lines *all, int fd, bool local)
         peer_of_unix(&l->peer, fd);
     else
         peer_of_tcp(&l->peer, all->diag, fd);
-    return join(l);
+    return line_join(l);
 }
 
 void line_free(struct line *l)

@@ -37,7 +37,7 @@ static int split_address(const char *address, char *host, size_t room, uint16_t 
     return 0;
 }
 
-static bool is_loopback(const struct sockaddr_storage *a)
+static bool listen_is_loopback(const struct sockaddr_storage *a)
 {
     if (a->ss_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
@@ -79,7 +79,7 @@ static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_st
 static int check_loopback(const struct sockaddr_storage *a, const char *host, bool beyond,
                           struct err *err)
 {
-    if (is_loopback(a) || beyond)
+    if (listen_is_loopback(a) || beyond)
         return 0;
     return err_set(
         err, ERR_INVALID, "listen",
@@ -127,7 +127,7 @@ int listen_tcp(struct listen_socket *out, const char *address, bool beyond, stru
     snprintf(out->host, sizeof out->host, "%s", host);
     snprintf(out->text, sizeof out->text, "%s%s:%u", tls ? https : "", host, port_of(&a));
     out->tls = tls;
-    out->loopback = is_loopback(&a);
+    out->loopback = listen_is_loopback(&a);
     out->fd = steal_fd(&fd);
     return 0;
 }
@@ -177,7 +177,7 @@ static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *
         return err_sys(err, "cannot write the address of a socket");
     snprintf(out->host, sizeof out->host, v6 ? "[%s]" : "%s", ip);
     snprintf(out->text, sizeof out->text, "%s:%u", out->host, port_of(a));
-    out->loopback = is_loopback(a);
+    out->loopback = listen_is_loopback(a);
     return check_loopback(a, out->host, beyond, err);
 }
 

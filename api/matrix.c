@@ -22,7 +22,7 @@ static void measured_fini(struct measured *m)
     store_matrices_free(m->list, m->n);
 }
 
-static int load(const struct request *q, struct measured *m, struct err *err)
+static int matrix_load(const struct request *q, struct measured *m, struct err *err)
 {
     if (run_find(q->api, q->arg, &m->run, err) < 0)
         return -1;
@@ -37,7 +37,7 @@ int matrix_json(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (load(q, &m, err) < 0)
+    if (matrix_load(q, &m, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -59,7 +59,7 @@ int matrix_csv(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (load(q, &m, err) < 0)
+    if (matrix_load(q, &m, err) < 0)
         return -1;
     for (int i = 0; i < m.n; i++) {
         if (i == 0)
@@ -74,7 +74,7 @@ int matrix_ndjson(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (load(q, &m, err) < 0)
+    if (matrix_load(q, &m, err) < 0)
         return -1;
     for (int i = 0; i < m.n; i++)
         matrix_write_ndjson(&m.list[i], &body);
@@ -88,7 +88,8 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
     CLEANUP_MEM struct rank_info *ranks = NULL;
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct plot p = {.run = &m.run};
-    if (load(q, &m, err) < 0 || store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
+    if (matrix_load(q, &m, err) < 0 ||
+        store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
         return -1;
     p.ranks = ranks;
     const struct topology *topology;

@@ -27,7 +27,7 @@ struct pair {
     uint32_t interface; // of a link-local address
 };
 
-static uint64_t number(uint32_t kind, uint32_t value)
+static uint64_t peer_number(uint32_t kind, uint32_t value)
 {
     return (uint64_t)kind << 32 | value;
 }
@@ -67,29 +67,29 @@ static bool read_pair(int fd, struct pair *p)
     return end_of(&near, p, &p->near_port, p->near);
 }
 
-static bool is_loopback(const struct pair *p)
+static bool peer_is_loopback(const struct pair *p)
 {
     static const uint8_t one[16] = {[15] = 1};
     return p->family == AF_INET ? ntohl(p->far[0]) >> 24 == 127
                                 : memcmp(p->far, one, sizeof one) == 0;
 }
 
-static uint64_t client_of(const struct pair *p)
+static uint64_t peer_client_of(const struct pair *p)
 {
-    if (is_loopback(p))
-        return number(OF_LOOPBACK, 0);
-    return p->family == AF_INET ? number(OF_IPV4, ntohl(p->far[0]))
+    if (peer_is_loopback(p))
+        return peer_number(OF_LOOPBACK, 0);
+    return p->family == AF_INET ? peer_number(OF_IPV4, ntohl(p->far[0]))
                                 : (uint64_t)ntohl(p->far[0]) << 32 | ntohl(p->far[1]);
 }
 
 uint64_t peer_client_of_address(const struct sockaddr_storage *a)
 {
     struct pair p = {0};
-    return end_of(a, &p, &p.far_port, p.far) ? client_of(&p) : number(OF_LOOPBACK, 0);
+    return end_of(a, &p, &p.far_port, p.far) ? peer_client_of(&p) : peer_number(OF_LOOPBACK, 0);
 }
 
 // One question, one answer: the kernel works on it inside sendto(), in about 10 us.
-static bool ask(int diag, const struct pair *p, bool other_end, struct inet_diag_msg *out)
+static bool peer_ask(int diag, const struct pair *p, bool other_end, struct inet_diag_msg *out)
 {
     static uint32_t sequence;
     struct {
@@ -135,7 +135,7 @@ enum { STATE_LISTEN = 10 };
 static uid_t account_of(int diag, const struct pair *p)
 {
     struct inet_diag_msg found;
-    if (diag < 0 || !ask(diag, p, true, &found) || found.idiag_state == STATE_LISTEN ||
+    if (diag < 0 || !peer_ask(diag, p, true, &found) || found.idiag_state == STATE_LISTEN ||
         !found.idiag_inode)
         return PEER_NO_UID;
     return found.idiag_uid;
@@ -147,7 +147,7 @@ int peer_diag_open(int listening)
     struct inet_diag_msg found;
     CLEANUP_FD int fd =
         socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-    if (fd < 0 || !read_pair(listening, &p) || !ask(fd, &p, false, &found) ||
+    if (fd < 0 || !read_pair(listening, &p) || !peer_ask(fd, &p, false, &found) ||
         found.idiag_state != STATE_LISTEN)
         return -1;
     return steal_fd(&fd);
@@ -159,7 +159,7 @@ void peer_of_unix(struct peer *p, int fd)
     socklen_t n = sizeof who;
     bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0;
     p->uid = known ? who.uid : PEER_NO_UID;
-    p->client = number(OF_ACCOUNT, p->uid);
+    p->client = peer_number(OF_ACCOUNT, p->uid);
     snprintf(p->text, sizeof p->text, known ? "uid:%u" : "?", (unsigned)p->uid);
 }
 
@@ -167,17 +167,17 @@ void peer_of_tcp(struct peer *p, int diag, int fd)
 {
     char address[INET6_ADDRSTRLEN] = "?";
     struct pair ends;
-    *p = (struct peer){.uid = PEER_NO_UID, .client = number(OF_LOOPBACK, 0), .text = "?"};
+    *p = (struct peer){.uid = PEER_NO_UID, .client = peer_number(OF_LOOPBACK, 0), .text = "?"};
     if (!read_pair(fd, &ends) || !ends.far_port)
         return;
     inet_ntop(ends.family, ends.far, address, sizeof address);
     snprintf(p->text, sizeof p->text, "%s", address);
     p->uid = account_of(diag, &ends);
     if (p->uid != PEER_NO_UID) {
-        p->client = number(OF_ACCOUNT, p->uid);
+        p->client = peer_number(OF_ACCOUNT, p->uid);
         snprintf(p->text, sizeof p->text, "uid:%u@%s", (unsigned)p->uid, address);
     } else {
-        p->client = client_of(&ends);
+        p->client = peer_client_of(&ends);
     }
 }
 

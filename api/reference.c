@@ -43,7 +43,7 @@ static int check_member(const struct reference *r, const struct stored_run *othe
                    b->id, b->method, buf_text(&variant), a->id, a->method, buf_text(&r->variant));
 }
 
-static int64_t cells_of(const struct stored_run *r)
+static int64_t reference_cells_of(const struct stored_run *r)
 {
     int64_t n = 0;
     for (int i = 0; i < r->n; i++)
@@ -81,7 +81,7 @@ struct members {
     struct stored_run runs[BASELINE_RUNS_MAX];
 };
 
-static void members_fini(struct members *m)
+static void reference_members_fini(struct members *m)
 {
     for (int i = 0; i < m->n; i++)
         stored_run_fini(&m->runs[i]);
@@ -95,7 +95,7 @@ static int load_members(const struct api_services *api, const struct baseline *b
         struct stored_run *one = &m->runs[m->n];
         if (stored_run_load(api->store, b->runs[m->n], one, err) < 0)
             return -1;
-        cells += cells_of(one);
+        cells += reference_cells_of(one);
         if (m->n == 0) {
             r->first.run = one->run; // borrowed until put_together
             stored_run_variant(one, &r->variant);
@@ -116,7 +116,7 @@ int reference_load(const struct api_services *api, const struct baseline *b, str
                    struct err *err)
 {
     struct reference r CLEANUP(reference_fini) = {.noise_percent = NAN};
-    struct members m CLEANUP(members_fini) = {0};
+    struct members m CLEANUP(reference_members_fini) = {0};
     int rc = load_members(api, b, &m, &r, err);
     r.first = (struct stored_run){0};
     if (rc < 0 || past_load(api, &m.runs[m.n - 1].run, &r.past, err) < 0 ||

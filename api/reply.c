@@ -16,8 +16,8 @@ void reply_fini(struct reply *r)
     *r = (struct reply){0};
 }
 
-static int take_body(struct reply *r, int status, const char *type, struct buf *body,
-                     struct err *err)
+static int reply_take_body(struct reply *r, int status, const char *type, struct buf *body,
+                           struct err *err)
 {
     if (!buf_ok(body))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the answer");
@@ -33,7 +33,7 @@ static int take_body(struct reply *r, int status, const char *type, struct buf *
 int reply_json(struct reply *r, int status, struct buf *body, struct err *err)
 {
     buf_char(body, '\n'); // friendly to a terminal
-    return take_body(r, status, json_type, body, err);
+    return reply_take_body(r, status, json_type, body, err);
 }
 
 void reply_shared(struct reply *r, int status, struct shared_body *body)
@@ -47,7 +47,7 @@ void reply_shared(struct reply *r, int status, struct shared_body *body)
 
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err)
 {
-    return take_body(r, 200, type, body, err);
+    return reply_take_body(r, 200, type, body, err);
 }
 
 void reply_answer(struct reply *r, struct ready_answer *a)
@@ -107,7 +107,7 @@ void reply_problem(struct reply *r, const struct request *q, const struct err *e
         jsonw_raw(&w, "blockers", blockers);
     jsonw_end(&w);
     buf_char(&body, '\n');
-    if (take_body(r, info->http, "application/problem+json", &body, NULL) < 0) {
+    if (reply_take_body(r, info->http, "application/problem+json", &body, NULL) < 0) {
         r->kind = REPLY_WHOLE;
         r->status = info->http; // without memory the status alone must do
         r->type = "application/problem+json";
@@ -130,7 +130,7 @@ const char *reply_bytes(const struct reply *r, size_t *n)
 
 // FNV-1a over words of 8 bytes: not for enemies, only to see whether our own text has changed. The
 // shift brings what differs in a word's high bytes down, where the next product spreads it.
-static uint64_t hash_of(const char *data, size_t n)
+static uint64_t reply_hash_of(const char *data, size_t n)
 {
     uint64_t hash = 0xcbf29ce484222325u ^ n;
     for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
@@ -153,7 +153,7 @@ void reply_etag(const struct reply *r, char *etag, size_t room)
         return;
     }
     const char *data = reply_bytes(r, &n);
-    snprintf(etag, room, "\"%016" PRIx64 "\"", hash_of(data, n));
+    snprintf(etag, room, "\"%016" PRIx64 "\"", reply_hash_of(data, n));
 }
 
 bool reply_matches(const char *if_none_match, const char *etag)

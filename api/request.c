@@ -58,7 +58,7 @@ static bool decode(char *s)
     return true;
 }
 
-static int add_query(struct request *q, char *name, struct err *err)
+static int request_add_query(struct request *q, char *name, struct err *err)
 {
     if (q->n_query == HTTP_QUERY_MAX)
         return err_set(err, ERR_BAD_REQUEST, "", "more than %d query parameters", HTTP_QUERY_MAX);
@@ -90,7 +90,7 @@ int request_split(struct request *q, struct err *err)
         next = strchr(name, '&');
         if (next)
             *next++ = '\0';
-        if (*name && add_query(q, name, err) < 0)
+        if (*name && request_add_query(q, name, err) < 0)
             return -1;
     }
     return 0;

@@ -9,7 +9,7 @@
 static const char id_hole[] = "{id}", name_hole[] = "{name}";
 
 // Digits to a positive number; leading zeros and anything above 2^53 are no ids of ours.
-static const char *read_id(const char *path, int64_t *arg)
+static const char *router_read_id(const char *path, int64_t *arg)
 {
     size_t n = strspn(path, "0123456789");
     if (n < 1 || n > 15 || *path == '0')
@@ -40,7 +40,7 @@ bool route_match(const char *pattern, const char *path, struct route_args *args)
             continue;
         }
         bool id = str_starts(pattern, id_hole);
-        path = id ? read_id(path, &args->id) : read_name(path, args->name);
+        path = id ? router_read_id(path, &args->id) : read_name(path, args->name);
         pattern += strlen(id ? id_hole : name_hole);
         if (!path)
             return false;

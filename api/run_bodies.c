@@ -28,7 +28,7 @@ struct run_bodies *run_bodies_new(struct store *s, struct err *err)
     return b;
 }
 
-static void forget_all(struct run_bodies *b)
+static void run_bodies_forget_all(struct run_bodies *b)
 {
     for (int i = 0; i < RUN_BODIES_MAX; i++) {
         shared_body_unref(steal_ptr(&b->slots[i].body));
@@ -42,14 +42,14 @@ void run_bodies_free(struct run_bodies *b)
 {
     if (!b)
         return;
-    forget_all(b);
+    run_bodies_forget_all(b);
     free(b);
 }
 
 bool run_bodies_has(struct run_bodies *b, int64_t id)
 {
     if (b->version != store_version(b->store))
-        forget_all(b);
+        run_bodies_forget_all(b);
     return b->slots[id % RUN_BODIES_MAX].id == id;
 }
 
@@ -73,7 +73,7 @@ void run_bodies_put(struct run_bodies *b, int64_t id, const struct buf *body)
     if (!copy)
         return;
     if (b->bytes - bytes_of(b->slots[at].body) + bytes_of(copy) > RUN_BODIES_BYTES)
-        forget_all(b);
+        run_bodies_forget_all(b);
     b->bytes += bytes_of(copy) - bytes_of(b->slots[at].body);
     shared_body_unref(b->slots[at].body);
     b->slots[at].id = id;

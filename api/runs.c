@@ -87,7 +87,7 @@ int runs_latest(struct request *q, struct reply *r, struct err *err)
     return send_run(q, r, id, 200, err);
 }
 
-static int read_spec(struct request *q, struct spec *s, bool *dry_run, struct err *err)
+static int api_runs_read_spec(struct request *q, struct spec *s, bool *dry_run, struct err *err)
 {
     static const char *const ignore[] = {"dry_run", NULL};
     CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
@@ -99,7 +99,8 @@ static int read_spec(struct request *q, struct spec *s, bool *dry_run, struct er
     return request_query_bool(q, "dry_run", dry_run, err);
 }
 
-static int send_dry_run(struct request *q, struct reply *r, const struct spec *s, struct err *err)
+static int runs_send_dry_run(struct request *q, struct reply *r, const struct spec *s,
+                             struct err *err)
 {
     CLEANUP(plan_fini) struct plan plan = {0};
     CLEANUP_BUF struct buf command = BUF_INIT;
@@ -152,13 +153,13 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
     int64_t seconds; // a wrong wait must be found before the run is made
     if (!q->run_id) {
         if (check_key(request_header(q, "Idempotency-Key"), err) < 0 ||
-            request_wait_s(q, &seconds, err) < 0 || read_spec(q, &spec, &dry_run, err) < 0)
+            request_wait_s(q, &seconds, err) < 0 || api_runs_read_spec(q, &spec, &dry_run, err) < 0)
             return -1;
         if (spec.force && access_check_member(q, SCOPE_ADMIN, "force", err) < 0)
             return -1;
         q->dry_run = dry_run;
         if (dry_run)
-            return send_dry_run(q, r, &spec, err);
+            return runs_send_dry_run(q, r, &spec, err);
         if (submit(q, &spec, &known, err) < 0)
             return -1;
     }
@@ -248,7 +249,7 @@ struct listing {
     int64_t last;
 };
 
-static void list_one(void *ctx, const struct run *run)
+static void runs_list_one(void *ctx, const struct run *run)
 {
     struct listing *l = ctx;
     run_write_json(run, &l->w, NULL);
@@ -266,7 +267,7 @@ int runs_list(struct request *q, struct reply *r, struct err *err)
         return -1;
     jsonw_object(&l.w, NULL);
     jsonw_array(&l.w, "runs");
-    if (store_run_list(q->api->store, &filter, list_one, &l, &more, err) < 0)
+    if (store_run_list(q->api->store, &filter, runs_list_one, &l, &more, err) < 0)
         return -1;
     jsonw_end(&l.w);
     snprintf(next, sizeof next, "b%" PRId64, l.last);

@@ -27,7 +27,7 @@ static int64_t run_all(void *ctx)
     return turn >= 0 && (least < 0 || turn < least) ? turn : least;
 }
 
-static int start(struct server *s, const struct api_config *c, struct err *err)
+static int server_start(struct server *s, const struct api_config *c, struct err *err)
 {
     if (tls_read(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err) < 0)
         return -1;
@@ -52,7 +52,7 @@ struct server *server_new(const struct api_services *api, const struct api_confi
     s->connections = c->connections;
     s->waking_end = &s->waking;
     s->api.bodies = run_bodies_new(api->store, err);
-    if (!s->api.bodies || start(s, c, err) < 0) {
+    if (!s->api.bodies || server_start(s, c, err) < 0) {
         server_free(s);
         return NULL;
     }
@@ -60,7 +60,7 @@ struct server *server_new(const struct api_services *api, const struct api_confi
 }
 
 // The library must not be stopped while a connection is suspended: answer those that wait first.
-static void wake_all(struct server *s)
+static void server_wake_all(struct server *s)
 {
     for (struct call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, entry))
         call_resume(c);
@@ -77,7 +77,7 @@ void server_free(struct server *s)
     s->stopping = true;
     s->stopping_ms = clock_mono_ms();
     loop_set_prepare(s->api.loop, NULL, NULL);
-    wake_all(s);
+    server_wake_all(s);
     listeners_stop(s);
     server_heavy_stop(s);
     tls_files_free(&s->tls);

@@ -64,7 +64,7 @@ static enum MHD_Result start_waiting(struct call *c)
     return MHD_YES;
 }
 
-static enum MHD_Result start_backup(struct call *c)
+static enum MHD_Result server_answer_start_backup(struct call *c)
 {
     struct err err;
     if (strcmp(c->q.method, "HEAD") == 0) // nothing is copied to say how long it would be
@@ -104,7 +104,7 @@ static enum MHD_Result answer_now(struct call *c)
     if (c->r.kind == REPLY_STREAM)
         return send_stream(c);
     if (c->r.kind == REPLY_BACKUP && !c->server->stopping)
-        return start_backup(c);
+        return server_answer_start_backup(c);
     return call_send(c);
 }
 

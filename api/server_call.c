@@ -95,8 +95,9 @@ static void find_head(struct call *c, const char *target, const char *version)
         c->q.head = (struct http_head){c->q.method, target, version, info ? info->header_size : 0};
 }
 
-static enum MHD_Result begin(struct call *c, struct listener *l, struct MHD_Connection *connection,
-                             const char *method, const char *target, const char *version)
+static enum MHD_Result server_call_begin(struct call *c, struct listener *l,
+                                         struct MHD_Connection *connection, const char *method,
+                                         const char *target, const char *version)
 {
     struct err err = {0};
     c->begun = true;
@@ -165,7 +166,7 @@ static int check_body(const struct call *c, struct err *err)
     return 0;
 }
 
-static enum MHD_Result finish(struct call *c)
+static enum MHD_Result server_call_finish(struct call *c)
 {
     struct err err;
     return check_body(c, &err) < 0 ? call_send_error(c, &err, true) : call_answer(c);
@@ -179,13 +180,13 @@ enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection
     if (!c)
         return MHD_NO; // no memory for the call: the line is closed
     if (!c->begun)
-        return begin(c, listener, connection, method, url, version);
+        return server_call_begin(c, listener, connection, method, url, version);
     if (*size) {
         size_t n = *size;
         *size = 0;
         return collect_body(c, data, n);
     }
-    return finish(c);
+    return server_call_finish(c);
 }
 
 // The first that we hear of a request: its raw target, before anybody decodes it.

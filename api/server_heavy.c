@@ -44,9 +44,9 @@ struct job {
     bool paced, running;
 };
 
-static void go_on(struct server *s);
+static void server_heavy_go_on(struct server *s);
 
-static void job_free(struct job *j)
+static void server_heavy_job_free(struct job *j)
 {
     turns_remove(&j->server->heavy, &j->turn);
     LIST_REMOVE(j, entry);
@@ -63,12 +63,12 @@ void call_leave_heavy(struct call *c)
     c->job = NULL;
     LIST_REMOVE(c, of_job);
     if (LIST_EMPTY(&j->calls) && !j->running)
-        job_free(j);
+        server_heavy_job_free(j);
 }
 
 // ---- a job is over
 
-static void tell(struct job *j, struct ready_answer *a, const struct err *err)
+static void server_heavy_tell(struct job *j, struct ready_answer *a, const struct err *err)
 {
     for (struct call *c; (c = LIST_FIRST(&j->calls));) {
         LIST_REMOVE(c, of_job);
@@ -111,7 +111,7 @@ static void import_done(void *ctx)
     struct call *c = ctx;
     c->server->importing = false;
     call_resume(c);
-    go_on(c->server);
+    server_heavy_go_on(c->server);
 }
 
 void call_drop_import(struct call *c)
@@ -139,7 +139,7 @@ static void store_import(struct job *j, const struct worker_answer *head, int fd
         call_resume(c);
 }
 
-static void settle(struct job *j, const struct worker_answer *head, int fd)
+static void server_heavy_settle(struct job *j, const struct worker_answer *head, int fd)
 {
     struct server *s = j->server;
     struct err err = head->err;
@@ -158,7 +158,7 @@ static void settle(struct job *j, const struct worker_answer *head, int fd)
         else
             answers_keep(&s->answers, a, j->key.data, j->key.len);
     }
-    tell(j, a, &err);
+    server_heavy_tell(j, a, &err);
     answer_unref(a);
 }
 
@@ -167,18 +167,18 @@ static void job_done(void *ctx, const struct worker_answer *head, int fd)
     struct job *j = ctx;
     struct server *s = j->server;
     int64_t took_ms = clock_mono_ms() - j->since_ms;
-    settle(j, head, fd);
+    server_heavy_settle(j, head, fd);
     s->rest_until_ms = j->paced ? clock_mono_ms() + took_ms * MEASURED_REST : 0;
-    job_free(j);
-    go_on(s);
+    server_heavy_job_free(j);
+    server_heavy_go_on(s);
 }
 
-static void refuse(struct job *j, const struct err *err)
+static void server_heavy_refuse(struct job *j, const struct err *err)
 {
     if (j->work.kind == WORKER_METRICS)
         runner_metrics_made(j->server->api.runner, j->run, NULL, err);
-    tell(j, NULL, err);
-    job_free(j);
+    server_heavy_tell(j, NULL, err);
+    server_heavy_job_free(j);
 }
 
 // ---- the next one
@@ -190,7 +190,7 @@ static bool any(void *ctx, uint64_t client)
     return true;
 }
 
-static int measured(int64_t us, struct err *err)
+static int server_heavy_measured(int64_t us, struct err *err)
 {
     return err_set(err, ERR_UNAVAILABLE, "",
                    "a run is being measured, and this answer takes %" PRId64
@@ -198,30 +198,30 @@ static int measured(int64_t us, struct err *err)
                    us / 1000);
 }
 
-static int body_of(const struct job *j)
+static int server_heavy_body_of(const struct job *j)
 {
     const struct call *c = LIST_FIRST(&j->calls);
     return j->work.kind == WORKER_IMPORT && c ? c->body_fd : -1;
 }
 
-static void start(struct job *j)
+static void api_server_heavy_start(struct job *j)
 {
     struct server *s = j->server;
     struct err err;
     j->since_ms = clock_mono_ms();
     j->paced = j->paced && runner_busy(s->api.runner);
     if (j->paced && j->work.us > MEASURED_MAX_US) {
-        measured(j->work.us, &err);
-        refuse(j, &err);
+        server_heavy_measured(j->work.us, &err);
+        server_heavy_refuse(j, &err);
         return;
     }
     if (!answers_have_room(&s->answers, j->work.bytes)) {
         err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
-        refuse(j, &err);
+        server_heavy_refuse(j, &err);
         return;
     }
-    if (worker_start(s->worker, &j->question, body_of(j), job_done, j, &err) < 0) {
-        refuse(j, &err);
+    if (worker_start(s->worker, &j->question, server_heavy_body_of(j), job_done, j, &err) < 0) {
+        server_heavy_refuse(j, &err);
         return;
     }
     j->running = true;
@@ -229,13 +229,13 @@ static void start(struct job *j)
         runner_disturbed(s->api.runner, "a large answer was prepared meanwhile");
 }
 
-static struct job *next_job(struct server *s)
+static struct job *server_heavy_next_job(struct server *s)
 {
     struct turn *t = turns_next(&s->heavy, any, NULL);
     return (struct job *)(void *)((char *)t - offsetof(struct job, turn));
 }
 
-static void go_on(struct server *s)
+static void server_heavy_go_on(struct server *s)
 {
     int64_t rest = s->rest_until_ms - clock_mono_ms();
     if (rest > 0 && s->heavy.n && runner_busy(s->api.runner)) {
@@ -243,13 +243,13 @@ static void go_on(struct server *s)
         return;
     }
     while (s->heavy.n && !worker_busy(s->worker) && !s->importing)
-        start(next_job(s));
+        api_server_heavy_start(server_heavy_next_job(s));
 }
 
 static void rested(void *ctx, uint32_t events)
 {
     (void)events;
-    go_on(ctx);
+    server_heavy_go_on(ctx);
 }
 
 // ---- a call asks
@@ -265,8 +265,8 @@ static int make_key(struct job *j, size_t text, const char *id, struct err *err)
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
-static struct job *job_new(struct server *s, const struct request *q, const struct work *w,
-                           struct err *err)
+static struct job *server_heavy_job_new(struct server *s, const struct request *q,
+                                        const struct work *w, struct err *err)
 {
     struct job *j = calloc(1, sizeof *j);
     size_t text;
@@ -283,7 +283,7 @@ static struct job *job_new(struct server *s, const struct request *q, const stru
     if (worker_question_write(q, w->kind, j->version, &j->question, &text, err) == 0 &&
         make_key(j, text, q->id, err) == 0)
         return j;
-    job_free(j);
+    server_heavy_job_free(j);
     return NULL;
 }
 
@@ -322,14 +322,14 @@ static int check_measured(const struct call *c, const struct work *w, struct err
     if (!call_is_paced(c))
         return 0;
     if (w->us > MEASURED_MAX_US)
-        return measured(w->us, err);
+        return server_heavy_measured(w->us, err);
     return rest > JOB_WAIT_MS ? err_set(err, ERR_UNAVAILABLE, "",
                                         "a run is being measured, and answers that take long are "
                                         "prepared seldom meanwhile; try again")
                               : 0;
 }
 
-static int check_room(const struct call *c, const struct work *w, struct err *err)
+static int server_heavy_check_room(const struct call *c, const struct work *w, struct err *err)
 {
     const struct server *s = c->server;
     if (c->q.granted < SCOPE_RUN && turns_of(&s->heavy, line_client(c->line)) >= JOBS_OF_CLIENT)
@@ -346,7 +346,7 @@ static int check_room(const struct call *c, const struct work *w, struct err *er
                                   : 0;
 }
 
-static int join(struct call *c, struct job *j, struct err *err)
+static int server_heavy_join(struct call *c, struct job *j, struct err *err)
 {
     if (call_watch_hangup(c, err) < 0)
         return -1;
@@ -357,23 +357,23 @@ static int join(struct call *c, struct job *j, struct err *err)
 }
 
 // The call waits for a new job, or for the same one that waits already.
-static int wait_for(struct call *c, struct job *j, struct err *err)
+static int server_heavy_wait_for(struct call *c, struct job *j, struct err *err)
 {
     struct job *same = same_job(j);
     if (same) {
-        job_free(j);
-        return join(c, same, err);
+        server_heavy_job_free(j);
+        return server_heavy_join(c, same, err);
     }
-    if (check_measured(c, &j->work, err) < 0 || check_room(c, &j->work, err) < 0 ||
-        join(c, j, err) < 0) {
-        job_free(j);
+    if (check_measured(c, &j->work, err) < 0 || server_heavy_check_room(c, &j->work, err) < 0 ||
+        server_heavy_join(c, j, err) < 0) {
+        server_heavy_job_free(j);
         return -1;
     }
     if (!turns_add(&c->server->heavy, &j->turn, line_client(c->line))) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
-        refuse(j, err);
+        server_heavy_refuse(j, err);
     }
-    go_on(c->server);
+    server_heavy_go_on(c->server);
     return 0;
 }
 
@@ -387,7 +387,7 @@ static enum MHD_Result send_refusal(struct call *c, const struct err *err)
     return call_send(c);
 }
 
-static enum MHD_Result send_answer(struct call *c, struct ready_answer *a)
+static enum MHD_Result server_heavy_send_answer(struct call *c, struct ready_answer *a)
 {
     reply_answer(&c->r, a);
     return call_send(c);
@@ -409,13 +409,13 @@ int call_begin_heavy(struct call *c, enum MHD_Result *out)
         *out = call_refuse_stopping(c);
         return 1;
     }
-    struct job *j = job_new(c->server, &c->q, &w, &err);
+    struct job *j = server_heavy_job_new(c->server, &c->q, &w, &err);
     struct ready_answer *kept =
         j ? answers_find(&c->server->answers, j->key.data, j->key.len) : NULL;
     if (kept) {
-        job_free(j);
-        *out = send_answer(c, kept);
-    } else if (!j || wait_for(c, j, &err) < 0) {
+        server_heavy_job_free(j);
+        *out = server_heavy_send_answer(c, kept);
+    } else if (!j || server_heavy_wait_for(c, j, &err) < 0) {
         *out = send_refusal(c, &err);
     }
     return 1;
@@ -425,7 +425,7 @@ enum MHD_Result call_send_heavy(struct call *c)
 {
     c->prepared = false;
     if (c->made)
-        return send_answer(c, steal_ptr(&c->made));
+        return server_heavy_send_answer(c, steal_ptr(&c->made));
     if (c->job_err.code)
         return send_refusal(c, &c->job_err);
     if (c->import) {
@@ -452,12 +452,12 @@ static bool take_metrics(void *ctx, int64_t id)
     work_of_metrics(&q, &w, &err);
     w.kind = WORKER_METRICS;
     w.bytes = 0;
-    struct job *j = w.us > WORK_INLINE_US ? job_new(s, &q, &w, &err) : NULL;
+    struct job *j = w.us > WORK_INLINE_US ? server_heavy_job_new(s, &q, &w, &err) : NULL;
     if (!j)
         return false;
     j->run = id;
     if (!turns_add(&s->heavy, &j->turn, (uint64_t)OURSELVES)) {
-        job_free(j);
+        server_heavy_job_free(j);
         return false;
     }
     loop_timer_set(s->rest, 0);
@@ -482,6 +482,6 @@ void server_heavy_stop(struct server *s)
     worker_free(steal_ptr(&s->worker));
     loop_timer_free(steal_ptr(&s->rest));
     while (s->jobs.lh_first) // the one that the worker had
-        job_free(LIST_FIRST(&s->jobs));
+        server_heavy_job_free(LIST_FIRST(&s->jobs));
     answers_fini(&s->answers);
 }

@@ -16,7 +16,7 @@ void turns_init(struct turns *all)
     all->n = 0;
 }
 
-static struct turn_client *find(const struct turns *all, uint64_t key)
+static struct turn_client *turns_find(const struct turns *all, uint64_t key)
 {
     struct turn_client *c;
     TAILQ_FOREACH(c, &all->clients, entry)
@@ -27,13 +27,13 @@ static struct turn_client *find(const struct turns *all, uint64_t key)
 
 int turns_of(const struct turns *all, uint64_t client)
 {
-    const struct turn_client *c = find(all, client);
+    const struct turn_client *c = turns_find(all, client);
     return c ? c->n : 0;
 }
 
 bool turns_add(struct turns *all, struct turn *t, uint64_t client)
 {
-    struct turn_client *c = find(all, client);
+    struct turn_client *c = turns_find(all, client);
     if (!c) {
         c = calloc(1, sizeof *c);
         if (!c)

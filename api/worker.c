@@ -42,7 +42,7 @@ static void end_process(struct worker *w, bool wait)
     fd_cleanup(&w->pidfd);
 }
 
-static void finish(struct worker *w, const struct worker_answer *a, int fd)
+static void worker_finish(struct worker *w, const struct worker_answer *a, int fd)
 {
     worker_done_fn *done = w->done;
     w->done = NULL;
@@ -55,7 +55,7 @@ static void give_up(struct worker *w, const char *why)
     struct worker_answer a = {0};
     end_process(w, false);
     err_set(&a.err, ERR_UNAVAILABLE, "", "%s", why);
-    finish(w, &a, -1);
+    worker_finish(w, &a, -1);
 }
 
 static void on_timer(void *ctx, uint32_t events)
@@ -80,7 +80,7 @@ static void on_answer(void *ctx, uint32_t events)
     (void)events;
     int got = worker_receive(w->socket, &a, sizeof a, &n, &fd, &err);
     if (got > 0 && n == sizeof a && w->done) {
-        finish(w, &a, fd);
+        worker_finish(w, &a, fd);
         return;
     }
     fd_cleanup(&fd);
@@ -92,7 +92,7 @@ static void on_answer(void *ctx, uint32_t events)
     give_up(w, "the process that prepared the answer was killed; try again");
 }
 
-static int spawn(struct worker *w, int control, int machine)
+static int api_worker_spawn(struct worker *w, int control, int machine)
 {
     char program[] = "numaprobed", option[] = "--work", path[600];
     char *argv[] = {program, option, path, NULL};
@@ -127,7 +127,7 @@ static int start_process(struct worker *w, struct err *err)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    errno = spawn(w, theirs, machine);
+    errno = api_worker_spawn(w, theirs, machine);
     if (errno)
         return err_sys(err, "starting a worker");
     w->openings = store_openings(w->api->store);

@@ -23,7 +23,7 @@
 
 // Neither the loop nor the ranks of a run wait for this, and when memory runs out it is the first
 // to go: the daemon starts another one.
-static void be_humble(void)
+static void worker_main_be_humble(void)
 {
     static const char score[] = "800";
     _Static_assert(WORKER_OOM_SCORE == 800, "the text says the same");
@@ -33,7 +33,7 @@ static void be_humble(void)
     setpriority(PRIO_PROCESS, 0, WORKER_NICE);
 }
 
-static int take_body(struct reply *r, struct worker_answer *a, struct err *err)
+static int worker_main_take_body(struct reply *r, struct worker_answer *a, struct err *err)
 {
     size_t n;
     const char *data = reply_bytes(r, &n);
@@ -53,7 +53,7 @@ static int answer_request(struct request *q, struct worker_answer *a, struct err
 {
     CLEANUP(reply_fini) struct reply r = {0};
     q->again = true; // it has waited, if it was to wait
-    return dispatch_try(q, &r, err) < 0 ? -1 : take_body(&r, a, err);
+    return dispatch_try(q, &r, err) < 0 ? -1 : worker_main_take_body(&r, a, err);
 }
 
 static int answer_verdicts(struct request *q, struct worker_answer *a, struct err *err)
@@ -97,8 +97,8 @@ static int answer_import(struct request *q, int body, struct worker_answer *a, s
 }
 
 // The descriptor of the answer's body, or -1 and why there is none.
-static int answer(const struct api_services *api, const char *packet, size_t n, int body,
-                  struct worker_answer *a, struct err *err)
+static int worker_main_answer(const struct api_services *api, const char *packet, size_t n,
+                              int body, struct worker_answer *a, struct err *err)
 {
     struct request q = {.api = api};
     struct worker_question head;
@@ -113,7 +113,7 @@ static int answer(const struct api_services *api, const char *packet, size_t n, 
     return fd;
 }
 
-static int work(const char *database)
+static int worker_main_work(const char *database)
 {
     struct api_services api = {0};
     struct machine machine;
@@ -129,7 +129,7 @@ static int work(const char *database)
         struct worker_answer a = {0};
         if (!api.store)
             api.store = store_reader_open(database, &err);
-        int fd = api.store ? answer(&api, packet, n, body, &a, &err) : -1;
+        int fd = api.store ? worker_main_answer(&api, packet, n, body, &a, &err) : -1;
         fd_cleanup(&body);
         if (fd < 0) // what went well may have left something in err
             a.err = err;
@@ -145,8 +145,8 @@ int worker_main(int argc, char **argv)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     umask(077);
-    be_humble();
+    worker_main_be_humble();
     if (argc != 3 || !child_limit_memory(WORKER_MEMORY))
         return 2;
-    return work(argv[2]);
+    return worker_main_work(argv[2]);
 }

@@ -13,7 +13,7 @@
 // What else a client says of itself changes no answer.
 static const char *const headers_sent[] = {"Accept", "Content-Type"};
 
-static void add_text(struct buf *out, const char *text)
+static void worker_message_add_text(struct buf *out, const char *text)
 {
     buf_add(out, text, strlen(text) + 1);
 }
@@ -25,18 +25,18 @@ int worker_question_write(const struct request *q, enum worker_kind kind, int64_
         .kind = kind, .version = version, .granted = q->granted, .n_query = q->n_query};
     memcpy(head.id, q->id, sizeof head.id);
     buf_add(out, &head, sizeof head);
-    add_text(out, q->method);
-    add_text(out, q->path);
+    worker_message_add_text(out, q->method);
+    worker_message_add_text(out, q->path);
     for (int i = 0; i < q->n_query; i++) {
-        add_text(out, q->query[i].name);
-        add_text(out, q->query[i].value);
+        worker_message_add_text(out, q->query[i].name);
+        worker_message_add_text(out, q->query[i].value);
     }
     for (size_t i = 0; i < COUNT_OF(headers_sent); i++) {
         const char *value = request_header(q, headers_sent[i]);
         if (!value)
             continue;
-        add_text(out, headers_sent[i]);
-        add_text(out, value);
+        worker_message_add_text(out, headers_sent[i]);
+        worker_message_add_text(out, value);
         head.n_headers++;
     }
     if (!buf_ok(out))
@@ -137,7 +137,7 @@ int worker_receive(int socket, void *data, size_t room, size_t *n, int *fd, stru
     return 1;
 }
 
-static bool write_all(int fd, const char *data, size_t n)
+static bool worker_message_write_all(int fd, const char *data, size_t n)
 {
     while (n) {
         ssize_t done = write(fd, data, n);
@@ -154,7 +154,7 @@ static bool write_all(int fd, const char *data, size_t n)
 int worker_file(const void *data, size_t n, struct err *err)
 {
     CLEANUP_FD int fd = memfd_create("numaprobe-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || !write_all(fd, data, n))
+    if (fd < 0 || !worker_message_write_all(fd, data, n))
         return err_sys(err, "a memory file of %zu bytes", n);
     fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
     return steal_fd(&fd);

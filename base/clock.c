@@ -47,7 +47,7 @@ void clock_rfc3339(int64_t wall_ms, char out[static 32])
 }
 
 // `n` digits into *out, then the character `after` (0: none is wanted).
-static bool number(const char **at, int n, char after, int *out)
+static bool clock_number(const char **at, int n, char after, int *out)
 {
     const char *p = *at;
     *out = 0;
@@ -62,10 +62,11 @@ static bool number(const char **at, int n, char after, int *out)
     return true;
 }
 
-static bool read_day(const char **at, struct tm *tm)
+static bool clock_read_day(const char **at, struct tm *tm)
 {
     int year, month, day;
-    if (!number(at, 4, '-', &year) || !number(at, 2, '-', &month) || !number(at, 2, 0, &day))
+    if (!clock_number(at, 4, '-', &year) || !clock_number(at, 2, '-', &month) ||
+        !clock_number(at, 2, 0, &day))
         return false;
     *tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
     struct tm back = *tm;
@@ -75,8 +76,9 @@ static bool read_day(const char **at, struct tm *tm)
 
 static bool read_hours(const char **at, struct tm *tm, int *ms)
 {
-    if (!number(at, 2, ':', &tm->tm_hour) || !number(at, 2, ':', &tm->tm_min) ||
-        !number(at, 2, 0, &tm->tm_sec) || tm->tm_hour > 23 || tm->tm_min > 59 || tm->tm_sec > 60)
+    if (!clock_number(at, 2, ':', &tm->tm_hour) || !clock_number(at, 2, ':', &tm->tm_min) ||
+        !clock_number(at, 2, 0, &tm->tm_sec) || tm->tm_hour > 23 || tm->tm_min > 59 ||
+        tm->tm_sec > 60)
         return false;
     *ms = 0;
     if (**at != '.')
@@ -100,10 +102,10 @@ static bool read_zone(const char **at, int *east)
     if (*p != '+' && *p != '-')
         return false;
     int sign = *p++ == '+' ? 1 : -1;
-    if (!number(&p, 2, 0, &hours))
+    if (!clock_number(&p, 2, 0, &hours))
         return false;
     p += *p == ':';
-    if (!number(&p, 2, 0, &minutes) || hours > 14 || minutes > 59)
+    if (!clock_number(&p, 2, 0, &minutes) || hours > 14 || minutes > 59)
         return false;
     *east = sign * (hours * 60 + minutes);
     *at = p;
@@ -114,7 +116,7 @@ const char *clock_read(const char *text, int64_t *wall_ms, bool *zoned)
 {
     struct tm tm;
     const char *at = text;
-    if (!read_day(&at, &tm))
+    if (!clock_read_day(&at, &tm))
         return NULL;
     struct tm whole = tm;
     const char *hours = at + 1;

@@ -55,7 +55,7 @@ static size_t number_length(const char *text, size_t len)
     return at;
 }
 
-static int bad(struct err *err, const char *what, size_t at)
+static int json_bad(struct err *err, const char *what, size_t at)
 {
     return err_set(err, ERR_BAD_REQUEST, "", "%s at byte %zu", what, at);
 }
@@ -65,11 +65,11 @@ static int scan_text(const char *text, size_t len, size_t *i, struct err *err)
 {
     for (; *i < len && text[*i] != '"'; ++*i) {
         if ((unsigned char)text[*i] < 0x20)
-            return bad(err, "control character", *i);
+            return json_bad(err, "control character", *i);
         if (text[*i] != '\\')
             continue;
         if (len - *i >= 6 && memcmp(text + *i, "\\u0000", 6) == 0)
-            return bad(err, "NUL in a string", *i);
+            return json_bad(err, "NUL in a string", *i);
         ++*i;
     }
     return 0;
@@ -112,9 +112,9 @@ static int scan_comma(struct scan *s, size_t at, struct err *err)
 static int scan_sign(struct scan *s, unsigned char c, size_t at, struct err *err)
 {
     if (c < 0x20 && (!c || !strchr("\t\n\r", c)))
-        return bad(err, "control character", at);
+        return json_bad(err, "control character", at);
     if (c >= 0x80)
-        return bad(err, "not JSON", at);
+        return json_bad(err, "not JSON", at);
     if (c == ',')
         return scan_comma(s, at, err);
     return c == '{' || c == '[' || c == '}' || c == ']' ? scan_bracket(s, (char)c, at, err) : 0;
@@ -130,7 +130,7 @@ static int scan(const char *text, size_t len, size_t memory_max, struct err *err
         if (c == '-' || (c >= '0' && c <= '9')) {
             size_t n = number_length(text + i, len - i);
             if (!n)
-                return bad(err, "not a number of JSON", i);
+                return json_bad(err, "not a number of JSON", i);
             i += n - 1;
         } else if (c == '"') {
             s.texts++;
@@ -187,16 +187,16 @@ static int refuse_duplicates(const cJSON *v, struct err *err)
 // cJSON says "no" to a text and to a lack of memory alike; the first is the sender's mistake.
 static bool no_memory;
 
-static void *allocate(size_t n)
+static void *json_allocate(size_t n)
 {
     void *p = malloc(n);
     no_memory |= !p;
     return p;
 }
 
-static cJSON *parse(const char *text, size_t len, const char **end)
+static cJSON *base_json_parse(const char *text, size_t len, const char **end)
 {
-    cJSON_Hooks hooks = {allocate, free};
+    cJSON_Hooks hooks = {json_allocate, free};
     cJSON_InitHooks(&hooks);
     no_memory = false;
     return cJSON_ParseWithLengthOpts(text, len, end, 0);
@@ -211,7 +211,7 @@ struct json *json_parse_within(const char *text, size_t len, size_t memory_max, 
     if (scan(text, len, memory_max, err) < 0)
         return NULL;
     const char *end = text;
-    cJSON *root = parse(text, len, &end);
+    cJSON *root = base_json_parse(text, len, &end);
     size_t at = (size_t)(end - text);
     if (!root && no_memory) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for JSON of %zu bytes", len);
@@ -334,7 +334,7 @@ bool json_bool(const struct json *v, bool *out)
     return true;
 }
 
-static void write_number(double d, struct jsonw *w, const char *key)
+static void json_write_number(double d, struct jsonw *w, const char *key)
 {
     char text[32];
     snprintf(text, sizeof text, d == floor(d) && fabs(d) < 1e15 ? "%.0f" : "%.17g", d);
@@ -363,7 +363,7 @@ void json_write(const struct json *v, struct jsonw *w, const char *key)
     } else if (json_is_string(v)) {
         jsonw_text(w, key, json_text(v));
     } else if (json_number(v, &d)) {
-        write_number(d, w, key);
+        json_write_number(d, w, key);
     } else if (json_bool(v, &flag)) {
         jsonw_bool(w, key, flag);
     } else {

@@ -26,7 +26,7 @@ static void escape(struct buf *out, unsigned char c)
         buf_fmt(out, "\\u%04x", c);
 }
 
-static size_t plain(const char *s)
+static size_t jsonw_plain(const char *s)
 {
     unsigned char c = (unsigned char)*s;
     return c >= 0x80 ? str_utf8_char(s) : c >= 0x20 && c != '"' && c != '\\' && c != 0x7f;
@@ -36,7 +36,7 @@ static void escaped(struct buf *out, const char *s)
 {
     buf_char(out, '"');
     for (const char *run = s;; run = ++s) {
-        for (size_t n; (n = plain(s)) > 0;)
+        for (size_t n; (n = jsonw_plain(s)) > 0;)
             s += n;
         buf_add(out, run, (size_t)(s - run));
         if (!*s)

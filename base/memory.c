@@ -102,7 +102,7 @@ int64_t memory_available_bytes(const char *root)
     return machine_number(root, "MemAvailable");
 }
 
-static int64_t number_of(const char *text, const char *key)
+static int64_t memory_number_of(const char *text, const char *key)
 {
     int64_t value;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
@@ -114,10 +114,11 @@ static int64_t number_of(const char *text, const char *key)
 // Half, because dropping the rest makes trouble. What waits to be written cannot be dropped.
 static int64_t droppable(const char *meminfo)
 {
-    int64_t cache =
-        or_zero(number_of(meminfo, "Active(file)")) + or_zero(number_of(meminfo, "Inactive(file)"));
-    int64_t busy = or_zero(number_of(meminfo, "Dirty")) + or_zero(number_of(meminfo, "Writeback"));
-    int64_t slabs = or_zero(number_of(meminfo, "SReclaimable"));
+    int64_t cache = or_zero(memory_number_of(meminfo, "Active(file)")) +
+                    or_zero(memory_number_of(meminfo, "Inactive(file)"));
+    int64_t busy = or_zero(memory_number_of(meminfo, "Dirty")) +
+                   or_zero(memory_number_of(meminfo, "Writeback"));
+    int64_t slabs = or_zero(memory_number_of(meminfo, "SReclaimable"));
     return (or_zero(cache - busy) + slabs) / 2;
 }
 
@@ -131,7 +132,7 @@ int64_t memory_node_available_bytes(const char *root, int node)
     snprintf(path, sizeof path, NODES "/node%d/meminfo", root, node);
     if (file_read_text(path, meminfo, sizeof meminfo) < 0)
         return MEMORY_UNKNOWN;
-    int64_t free_bytes = number_of(meminfo, "MemFree");
+    int64_t free_bytes = memory_number_of(meminfo, "MemFree");
     return free_bytes < 0 ? MEMORY_UNKNOWN : free_bytes + droppable(meminfo);
 }
 

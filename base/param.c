@@ -365,7 +365,7 @@ static int set_option(struct words *w, struct err *err)
     return err_prefix(err, "--%s", w->name);
 }
 
-static int other_option(const struct param_args *a, const struct words *w, struct err *err)
+static int param_other_option(const struct param_args *a, const struct words *w, struct err *err)
 {
     int taken = a->other ? a->other(a->context, w->name, w->value, err) : 0;
     if (taken)
@@ -389,7 +389,7 @@ static int take_word(struct param_args *a, struct words *w, struct err *err)
     if (named ? find_option(a, w) : dashed && find_letter(a, w))
         return set_option(w, err) < 0 ? -1 : 1;
     if (named)
-        return other_option(a, w, err);
+        return param_other_option(a, w, err);
     if (!a->operands)
         return 0;
     if (dashed)
@@ -437,7 +437,7 @@ void param_print_file(const struct param_table *t, const void *object, const voi
     }
 }
 
-static char *trim(char *s)
+static char *param_trim(char *s)
 {
     s += strspn(s, " \t");
     size_t n = strlen(s);
@@ -447,7 +447,7 @@ static char *trim(char *s)
 }
 
 // 1: a line without its end, 0: there is none, -1: why it is none.
-static int next_line(FILE *f, char line[static PARAM_LINE_MAX + 1], struct err *err)
+static int param_next_line(FILE *f, char line[static PARAM_LINE_MAX + 1], struct err *err)
 {
     size_t n = 0;
     int c;
@@ -471,20 +471,20 @@ static int next_line(FILE *f, char line[static PARAM_LINE_MAX + 1], struct err *
 
 static int read_setting(char *line, param_set_fn *set, void *ctx, struct err *err)
 {
-    char *text = trim(line), *equals = strchr(text, '=');
+    char *text = param_trim(line), *equals = strchr(text, '=');
     if (!*text || *text == '#')
         return 0;
     if (!equals)
         return err_set(err, ERR_USAGE, "", "must be \"name = value\"");
     *equals = '\0';
-    return set(ctx, trim(text), trim(equals + 1), err);
+    return set(ctx, param_trim(text), param_trim(equals + 1), err);
 }
 
 int param_read_file(FILE *f, param_set_fn *set, void *ctx, int *line, struct err *err)
 {
     char text[PARAM_LINE_MAX + 1];
     int more = 1;
-    for (*line = 1; (more = next_line(f, text, err)) > 0; ++*line)
+    for (*line = 1; (more = param_next_line(f, text, err)) > 0; ++*line)
         if (read_setting(text, set, ctx, err) < 0)
             return -1;
     return more;

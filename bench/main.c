@@ -52,7 +52,7 @@ static int report(struct emit *e, int rank, const struct err *err)
     return err->code == ERR_USAGE ? 2 : 1;
 }
 
-static int measure(const struct options *o, int rank, struct emit *e)
+static int main_measure(const struct options *o, int rank, struct emit *e)
 {
     struct comm comm;
     struct err err = {0};
@@ -68,7 +68,7 @@ static int measure(const struct options *o, int rank, struct emit *e)
 }
 
 // Every rank read the same words and came to the same verdict.
-static int refuse(struct emit *e, int rank, const struct err *err)
+static int main_refuse(struct emit *e, int rank, const struct err *err)
 {
     struct comm comm;
     struct err ignored = {0};
@@ -87,7 +87,7 @@ static int fail_alone(struct emit *e, int rank, const struct err *err)
     return report(e, rank, err);
 }
 
-static int answer(const struct options *o, int rank)
+static int main_answer(const struct options *o, int rank)
 {
     if (rank != 0)
         return 0;
@@ -110,12 +110,12 @@ int main(int argc, char **argv)
     life_begin();
     int parsed = options_parse(&options, argc, argv, &err);
     if (parsed == 0 && (options.help || options.version))
-        return answer(&options, rank);
+        return main_answer(&options, rank);
     arm_deadline(&options, rank, -1);
     if (rank == 0 && emit_open(&emit, &options, &channel_err) < 0)
         return report(&emit, rank, &channel_err);
     arm_deadline(&options, rank, emit.fd);
     if (parsed == 0 && bind_rank_of_mpi(&options, &err) < 0)
         return fail_alone(&emit, rank, &err);
-    return parsed < 0 ? refuse(&emit, rank, &err) : measure(&options, rank, &emit);
+    return parsed < 0 ? main_refuse(&emit, rank, &err) : main_measure(&options, rank, &emit);
 }

@@ -116,14 +116,14 @@ static void add_verdict(struct grid *g, const char *what, const struct json *dif
     grid_cell(g, "%s", json_get_text(difference, "verdict", "?"));
 }
 
-static void add_group(struct grid *g, const struct json *group)
+static void cmd_answers_add_group(struct grid *g, const struct json *group)
 {
     char what[64];
     group_name(group, what, sizeof what);
     add_verdict(g, what, group);
 }
 
-static void print_lines(const char *head, const struct json *texts)
+static void cmd_answers_print_lines(const char *head, const struct json *texts)
 {
     for (const struct json *t = json_first(texts); t; t = json_next(t)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
@@ -132,7 +132,7 @@ static void print_lines(const char *head, const struct json *texts)
     }
 }
 
-static void print_changes(const struct json *changes)
+static void cmd_answers_print_changes(const struct json *changes)
 {
     if (json_is_null(changes))
         puts("\nthe machine's configuration is not recorded for both runs");
@@ -214,7 +214,7 @@ static int add_groups(struct grid *g, const struct json *answer, bool all)
     for (const struct json *k = json_first(groups); k; k = json_next(k))
         if (all || is_overall(k) || has_verdict(k, "slower") || has_verdict(k, "faster") ||
             (open && has_verdict(k, "inconclusive")))
-            add_group(g, k);
+            cmd_answers_add_group(g, k);
         else
             left_out++;
     return left_out;
@@ -230,7 +230,7 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     int left_out = add_groups(&g, answer, all || !table);
     if (table) {
         print_headline(c, answer);
-        print_lines("note: ", json_get(comparison, "notes"));
+        cmd_answers_print_lines("note: ", json_get(comparison, "notes"));
         print_safe(&head, json_get_text(answer, "matrix", "?"));
         buf_str(&head, " in ");
         print_safe(&head, json_get_text(answer, "unit", "?"));
@@ -243,7 +243,7 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     if (left_out)
         printf("%d more row%s with --all\n", left_out, left_out == 1 ? "" : "s");
     print_others(c, answer);
-    print_changes(json_get(answer, "changes"));
+    cmd_answers_print_changes(json_get(answer, "changes"));
 }
 
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)

@@ -10,8 +10,8 @@
 enum { EXIT_BUSY = 6 };
 
 // What differs from the benchmark's defaults: the daemon has the same table.
-static void add_query(struct buf *path, const struct param_table *t, const struct spec *s,
-                      const struct spec *defaults)
+static void cmd_avail_add_query(struct buf *path, const struct param_table *t, const struct spec *s,
+                                const struct spec *defaults)
 {
     for (int i = 0; i < t->n; i++) {
         char value[256], plain[256];
@@ -70,8 +70,8 @@ int cmd_avail(struct cli *c, const struct invocation *i, struct err *err)
     CLEANUP_JSON struct json *answer = NULL;
     spec_init(&defaults, (enum benchmark_id)i->spec->benchmark);
     buf_fmt(&path, "/v1/availability?benchmark=%s", b->name);
-    add_query(&path, &b->params, i->spec, &defaults);
-    add_query(&path, &spec_common, i->spec, &defaults);
+    cmd_avail_add_query(&path, &b->params, i->spec, &defaults);
+    cmd_avail_add_query(&path, &spec_common, i->spec, &defaults);
     if (http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
         return -1;
     bool available = json_get_bool(answer, "available", false);

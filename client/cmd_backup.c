@@ -45,7 +45,7 @@ static int check_database(int fd, int64_t *bytes, struct err *err)
     return 0;
 }
 
-static int sync_folder(const char *path, struct err *err)
+static int cmd_backup_sync_folder(const char *path, struct err *err)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -55,7 +55,7 @@ static int sync_folder(const char *path, struct err *err)
     return fd < 0 || fsync(fd) < 0 ? err_sys(err, "%s", folder) : 0;
 }
 
-static int fetch(struct cli *c, const char *part, int64_t *bytes, struct err *err)
+static int cmd_backup_fetch(struct cli *c, const char *part, int64_t *bytes, struct err *err)
 {
     CLEANUP_REPLY struct http_reply r = {0};
     CLEANUP_FD int fd = open(part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -81,7 +81,7 @@ int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
         return err_set(err, ERR_USAGE, "", "%.180s is there already; --force replaces it", file);
     if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
         return err_set(err, ERR_USAGE, "", "the name of the file is too long");
-    if (fetch(c, part, &bytes, err) < 0) {
+    if (cmd_backup_fetch(c, part, &bytes, err) < 0) {
         unlink(part);
         return -1;
     }
@@ -90,7 +90,7 @@ int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
         unlink(part);
         return -1;
     }
-    if (sync_folder(file, err) < 0)
+    if (cmd_backup_sync_folder(file, err) < 0)
         return -1;
     print_bytes(size, sizeof size, (double)bytes);
     printf("%s: %s\n", file, size);

@@ -51,7 +51,7 @@ static int path_of(const char *name, struct buf *path, struct err *err)
     return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
-static int body_of(struct cli *c, char **ids, int n, struct buf *body, struct err *err)
+static int cmd_baseline_body_of(struct cli *c, char **ids, int n, struct buf *body, struct err *err)
 {
     struct jsonw w = jsonw_to(body);
     jsonw_object(&w, NULL);
@@ -71,7 +71,8 @@ static int baseline_set(struct cli *c, char **words, int n, struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT, body = BUF_INIT;
     CLEANUP_JSON struct json *answer = NULL;
-    if (path_of(words[0], &path, err) < 0 || body_of(c, words + 1, n - 1, &body, err) < 0 ||
+    if (path_of(words[0], &path, err) < 0 ||
+        cmd_baseline_body_of(c, words + 1, n - 1, &body, err) < 0 ||
         http_json(c, "PUT", buf_text(&path), buf_text(&body), &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)

@@ -15,7 +15,8 @@ static bool told(const struct param *p, int benchmark)
     return false;
 }
 
-static void option_words(const struct param_table *t, int benchmark, const char *separator)
+static void cmd_completion_option_words(const struct param_table *t, int benchmark,
+                                        const char *separator)
 {
     for (int i = 0; t && i < t->n; i++) {
         if (told(&t->params[i], benchmark))
@@ -30,11 +31,11 @@ static void option_words(const struct param_table *t, int benchmark, const char 
 
 static void all_options(const struct command *k, const char *separator)
 {
-    option_words(k->options, 0, separator);
-    option_words(k->has_spec ? &spec_common : NULL, 0, separator);
+    cmd_completion_option_words(k->options, 0, separator);
+    cmd_completion_option_words(k->has_spec ? &spec_common : NULL, 0, separator);
     for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
-        option_words(&benchmarks[b].params, b, separator);
-    option_words(&cli_options, 0, separator);
+        cmd_completion_option_words(&benchmarks[b].params, b, separator);
+    cmd_completion_option_words(&cli_options, 0, separator);
 }
 
 static void bash(void)

@@ -106,7 +106,7 @@ static int list_page(struct exporting *e, char *next, size_t room, struct err *e
 }
 
 // The list is newest first; runs go out oldest first, so that an import gives them their order.
-static int list_ids(struct exporting *e, struct err *err)
+static int cmd_export_list_ids(struct exporting *e, struct err *err)
 {
     char next[200] = "";
     do {
@@ -121,7 +121,7 @@ static int list_ids(struct exporting *e, struct err *err)
     return 0;
 }
 
-static int choose(struct exporting *e, const struct invocation *i, struct err *err)
+static int cmd_export_choose(struct exporting *e, const struct invocation *i, struct err *err)
 {
     const struct export_flags *f = e->flags;
     bool range = f->all || *f->since || *f->until || *f->node;
@@ -136,7 +136,7 @@ static int choose(struct exporting *e, const struct invocation *i, struct err *e
         if (result_find(e->cli, &i->operands[k], 1, &id, err) < 0 || add_id(e, id, err) < 0)
             return -1;
     }
-    return i->n ? 0 : list_ids(e, err);
+    return i->n ? 0 : cmd_export_list_ids(e, err);
 }
 
 // ---- one run ----
@@ -161,7 +161,7 @@ static bool first_of(struct exporting *e, const char *hash)
     return *hash;
 }
 
-static int fetch(struct exporting *e, int64_t id, struct json **out, struct err *err)
+static int cmd_export_fetch(struct exporting *e, int64_t id, struct json **out, struct err *err)
 {
     CLEANUP_JSON struct json *run = NULL;
     if (get_run(e, id, false, &run, err) < 0)
@@ -176,7 +176,7 @@ static int fetch(struct exporting *e, int64_t id, struct json **out, struct err 
     return 0;
 }
 
-static void write_text(struct exporting *e, const struct json *run)
+static void cmd_export_write_text(struct exporting *e, const struct json *run)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     if (e->out == stdout) {
@@ -189,7 +189,7 @@ static void write_text(struct exporting *e, const struct json *run)
     fwrite(buf_text(&text), 1, text.len, e->out);
 }
 
-static void csv_head(FILE *out)
+static void cmd_export_csv_head(FILE *out)
 {
     fputs("run,node,measured,benchmark,method,matrix,quantity,unit,row_axis,row,col_axis,col", out);
     for (int f = 0; f < CELL_FIELDS; f++)
@@ -198,7 +198,7 @@ static void csv_head(FILE *out)
 }
 
 // What a server says must not become more columns, or commands of a terminal.
-static const char *plain(const char *text)
+static const char *cmd_export_plain(const char *text)
 {
     for (const char *p = text; *p; p++)
         if (*p < ' ' || *p > '~' || *p == ',' || *p == '"')
@@ -217,22 +217,25 @@ static void csv_matrix(const struct matrix *m, const char *before, FILE *out)
                 continue;
             axis_label(&m->row, r, row, sizeof row);
             axis_label(&m->col, c, col, sizeof col);
-            buf_fmt(&line, "%s,%s,%s,%s,%s,%s,%s,%s", before, plain(m->name), plain(m->quantity),
-                    plain(m->unit), plain(m->row.name), row, plain(m->col.name), col);
+            buf_fmt(&line, "%s,%s,%s,%s,%s,%s,%s,%s", before, cmd_export_plain(m->name),
+                    cmd_export_plain(m->quantity), cmd_export_plain(m->unit),
+                    cmd_export_plain(m->row.name), row, cmd_export_plain(m->col.name), col);
             cell_write_csv(cell, &line);
             buf_char(&line, '\n');
         }
     fwrite(buf_text(&line), 1, line.len, out);
 }
 
-static int write_csv(struct exporting *e, int64_t id, const struct json *whole, struct err *err)
+static int cmd_export_write_csv(struct exporting *e, int64_t id, const struct json *whole,
+                                struct err *err)
 {
     const struct json *run = json_get(whole, "run");
     char before[256];
     snprintf(before, sizeof before, "%lld,%s,%.24s,%s,%s", (long long)id,
-             plain(json_get_text(run, "node", "")), plain(json_get_text(run, "measured", "")),
-             plain(json_get_text(json_get(run, "spec"), "benchmark", "")),
-             plain(json_get_text(run, "method", "")));
+             cmd_export_plain(json_get_text(run, "node", "")),
+             cmd_export_plain(json_get_text(run, "measured", "")),
+             cmd_export_plain(json_get_text(json_get(run, "spec"), "benchmark", "")),
+             cmd_export_plain(json_get_text(run, "method", "")));
     for (const struct json *j = json_first(json_get(whole, "matrices")); j; j = json_next(j)) {
         struct matrix m CLEANUP(matrix_fini) = {0};
         if (matrix_from_json(&m, j, err) < 0)
@@ -244,22 +247,22 @@ static int write_csv(struct exporting *e, int64_t id, const struct json *whole, 
 
 // ---- all ----
 
-static int write_runs(struct exporting *e, struct err *err)
+static int cmd_export_write_runs(struct exporting *e, struct err *err)
 {
     bool list = e->form == OUTPUT_JSON && e->n != 1;
     if (e->form == OUTPUT_CSV)
-        csv_head(e->out);
+        cmd_export_csv_head(e->out);
     if (list)
         fputs("{\"runs\":[\n", e->out);
     for (size_t i = 0; i < e->n; i++) {
         CLEANUP_JSON struct json *run = NULL;
-        if (fetch(e, e->ids[i], &run, err) < 0)
+        if (cmd_export_fetch(e, e->ids[i], &run, err) < 0)
             return -1;
         if (list && i)
             putc(',', e->out);
         if (e->form != OUTPUT_CSV)
-            write_text(e, run);
-        else if (write_csv(e, e->ids[i], run, err) < 0)
+            cmd_export_write_text(e, run);
+        else if (cmd_export_write_csv(e, e->ids[i], run, err) < 0)
             return -1;
         if (ferror(e->out)) // of the output, whoever ends the program says so, or that nobody reads
             return e->out == stdout ? 0 : err_sys(err, "the export cannot be written");
@@ -270,14 +273,14 @@ static int write_runs(struct exporting *e, struct err *err)
 }
 
 // Into a file beside it, which takes its name when all is in: an export is whole or not there.
-static int write_file(struct exporting *e, struct err *err)
+static int cmd_export_write_file(struct exporting *e, struct err *err)
 {
     char part[sizeof e->flags->file + 8];
     snprintf(part, sizeof part, "%s.part", e->flags->file);
     e->out = fopen(part, "we");
     if (!e->out)
         return err_sys(err, "%.150s", part);
-    int rc = write_runs(e, err);
+    int rc = cmd_export_write_runs(e, err);
     if (fclose(e->out) != 0 && rc == 0)
         rc = err_sys(err, "%.150s", part);
     if (rc == 0 && rename(part, e->flags->file) < 0)
@@ -295,11 +298,11 @@ int cmd_export(struct cli *c, const struct invocation *i, struct err *err)
     if (!e)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for an export");
     *e = (struct exporting){.cli = c, .flags = i->options, .out = stdout, .form = c->output};
-    int rc = choose(e, i, err);
+    int rc = cmd_export_choose(e, i, err);
     if (c->output == OUTPUT_TABLE)
         e->form = e->n == 1 ? OUTPUT_JSON : OUTPUT_NDJSON;
     if (rc == 0)
-        rc = *e->flags->file ? write_file(e, err) : write_runs(e, err);
+        rc = *e->flags->file ? cmd_export_write_file(e, err) : cmd_export_write_runs(e, err);
     exporting_fini(e);
     return rc;
 }

@@ -40,7 +40,7 @@ static const struct param history_params[] = {
 };
 const struct param_table history_options = {history_params, COUNT_OF(history_params)};
 
-static void add_query(struct buf *path, const char *name, const char *value)
+static void cmd_history_add_query(struct buf *path, const char *name, const char *value)
 {
     if (!*value)
         return;
@@ -116,7 +116,7 @@ static void print_points(const struct cli *c, const struct json *answer, int64_t
     grid_print(&g, c);
 }
 
-static int by_value(const void *a, const void *b)
+static int cmd_history_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -129,7 +129,7 @@ static int thin_out(double *v, int n)
         return n;
     for (int i = 0; i < SPARK_MAX; i++) {
         int from = (int)((int64_t)i * n / SPARK_MAX), to = (int)((int64_t)(i + 1) * n / SPARK_MAX);
-        qsort(v + from, (size_t)(to - from), sizeof *v, by_value);
+        qsort(v + from, (size_t)(to - from), sizeof *v, cmd_history_by_value);
         v[i] = v[from + (to - from) / 2];
     }
     return SPARK_MAX;
@@ -162,7 +162,7 @@ static void print_cause(const struct json *change)
     printf("    %s\n", buf_text(&line));
 }
 
-static void print_changes(const struct json *answer)
+static void cmd_history_print_changes(const struct json *answer)
 {
     const struct json *list = json_get(answer, "change_points");
     if (json_is_array(list) && !json_first(list))
@@ -197,7 +197,7 @@ static void print_history(const struct cli *c, const struct json *answer, int64_
     if (c->output != OUTPUT_TABLE)
         return;
     print_picture(c, answer);
-    print_changes(answer);
+    cmd_history_print_changes(answer);
 }
 
 // ---- Runs whose metrics are not computed yet
@@ -210,7 +210,8 @@ enum {
 
 // Asks again until no run is missing, or for as long as it goes on. What is missing then is in the
 // answer. Before the first run of a node has its metrics the answer is an error.
-static int ask(const struct cli *c, const char *path, struct json **answer, struct err *err)
+static int cmd_history_ask(const struct cli *c, const char *path, struct json **answer,
+                           struct err *err)
 {
     int64_t now = clock_mono_ms(), end = now + WAIT_MS, progress = now, least = INT64_MAX;
     for (;;) {
@@ -244,14 +245,14 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
     CLEANUP_BUF struct buf path = BUF_INIT;
     CLEANUP_JSON struct json *answer = NULL;
     buf_str(&path, "/v1/history");
-    add_query(&path, "metric", i->n ? i->operands[0] : "");
-    add_query(&path, "node", f->node);
-    add_query(&path, "variant", f->variant);
-    add_query(&path, "since", f->since);
-    add_query(&path, "until", f->until);
+    cmd_history_add_query(&path, "metric", i->n ? i->operands[0] : "");
+    cmd_history_add_query(&path, "node", f->node);
+    cmd_history_add_query(&path, "variant", f->variant);
+    cmd_history_add_query(&path, "since", f->since);
+    cmd_history_add_query(&path, "until", f->until);
     if (!buf_ok(&path))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
-    if (ask(c, buf_text(&path), &answer, err) < 0)
+    if (cmd_history_ask(c, buf_text(&path), &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)
         print_json(answer);

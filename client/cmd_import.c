@@ -159,8 +159,8 @@ static int wrap(const struct importing *im, struct buf *body, struct err *err)
     return 0;
 }
 
-static void add_row(struct importing *im, const struct source *s, const struct json *run,
-                    const char *which, int64_t stored, int64_t known)
+static void cmd_import_add_row(struct importing *im, const struct source *s, const struct json *run,
+                               const char *which, int64_t stored, int64_t known)
 {
     struct grid *g = &im->grid;
     grid_cell(g, "%s", s->name);
@@ -211,19 +211,19 @@ static void show_answer(struct importing *im, const struct source *s, const stru
     }
     if (!runs) {
         snprintf(which, sizeof which, "%lld", (long long)json_get_i64(answer, "id", 0));
-        add_row(im, s, answer, which, stored, !stored);
+        cmd_import_add_row(im, s, answer, which, stored, !stored);
         say_conditions(s, answer);
     } else if (!im->flags->dry_run) {
         range_of(runs, which, sizeof which);
-        add_row(im, s, json_next(first) ? NULL : first, which, json_get_i64(answer, "stored", 0),
-                json_get_i64(answer, "known", 0));
+        cmd_import_add_row(im, s, json_next(first) ? NULL : first, which,
+                           json_get_i64(answer, "stored", 0), json_get_i64(answer, "known", 0));
     }
     for (const struct json *r = first; im->flags->dry_run && r; r = json_next(r)) {
         int64_t known = json_get_i64(r, "known_as", 0);
         *which = '\0';
         if (known)
             snprintf(which, sizeof which, "%lld", (long long)known);
-        add_row(im, s, json_get(r, "run"), which, 0, known > 0);
+        cmd_import_add_row(im, s, json_get(r, "run"), which, 0, known > 0);
         if (!json_next(first))
             say_conditions(s, json_get(r, "run"));
     }

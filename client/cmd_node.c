@@ -24,7 +24,7 @@ static void write_ids(const int *ids, int n, struct buf *out)
 }
 
 // Or "-" for none.
-static void list_ids(const struct json *array, struct buf *out)
+static void cmd_node_list_ids(const struct json *array, struct buf *out)
 {
     CLEANUP_MEM int *ids = calloc((size_t)json_count(array) + 1, sizeof *ids);
     int n = 0;
@@ -58,7 +58,7 @@ static void print_nodes(const struct json *topology, const struct cli *c)
         char memory[32];
         CLEANUP_BUF struct buf cpus = BUF_INIT;
         double bytes = json_get_number(n, "memory_bytes", 0);
-        list_ids(json_get(n, "cpus"), &cpus);
+        cmd_node_list_ids(json_get(n, "cpus"), &cpus);
         if (c->output == OUTPUT_TABLE)
             print_bytes(memory, sizeof memory, bytes);
         else
@@ -248,7 +248,7 @@ static void add_finding(struct grid *g, const char *name, const char *text, cons
     grid_cell(g, "%s", remedy);
 }
 
-static bool add_findings(struct grid *g, const struct json *node)
+static bool cmd_node_add_findings(struct grid *g, const struct json *node)
 {
     bool serious = false;
     for (const struct json *f = json_first(json_get(node, "findings")); f; f = json_next(f)) {
@@ -267,7 +267,7 @@ static bool add_readiness(struct grid *g, struct cli *c)
         return false;
     CLEANUP_JSON struct json *j = json_parse(buf_text(&r.body), r.body.len, NULL);
     bool serious = false;
-    serious |= add_findings(g, j);
+    serious |= cmd_node_add_findings(g, j);
     for (const struct json *k = json_first(json_get(j, "checks")); k; k = json_next(k))
         if (!json_get_bool(k, "ok", true)) {
             add_finding(g, json_get_text(k, "name", ""), json_get_text(k, "text", ""), "", true);
@@ -351,7 +351,7 @@ int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)
         serious = true;
     } else {
         serious = add_readiness(&g, c);
-        serious |= add_findings(&g, node);
+        serious |= cmd_node_add_findings(&g, node);
         add_blockers(&g, c);
     }
     if (c->output == OUTPUT_TABLE) {

@@ -56,7 +56,7 @@ static int check_flags(const struct cli *c, const struct plot_flags *f, struct e
 
 // --- SVG -----------------------------------------------------------------------------------------
 
-static int save(const struct buf *svg, const char *path, struct err *err)
+static int cmd_plot_save(const struct buf *svg, const char *path, struct err *err)
 {
     FILE *f = fopen(path, "we");
     if (!f)
@@ -80,7 +80,7 @@ static int plot_svg(const struct cli *c, int64_t id, const struct plot_flags *f,
     if (r.status != 200)
         return http_problem(&r, err);
     if (*f->file && strcmp(f->file, "-") != 0)
-        return save(&r.body, f->file, err);
+        return cmd_plot_save(&r.body, f->file, err);
     print_buf(&r.body);
     return 0;
 }

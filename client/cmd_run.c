@@ -165,7 +165,7 @@ static int interrupted(const struct cli *c, int64_t id, bool cancel)
     return CLI_EXIT_INTERRUPTED;
 }
 
-static int finish(const struct cli *c, const struct json *run, struct err *err)
+static int cmd_run_finish(const struct cli *c, const struct json *run, struct err *err)
 {
     int64_t id = json_get_i64(run, "id", 0);
     if (strcmp(json_get_text(run, "state", ""), run_state_names[RUN_SUCCEEDED]) != 0) {
@@ -208,5 +208,5 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     }
     if (follow(c, id, &run, err) < 0)
         return err->code == ERR_TIMEOUT ? interrupted(c, id, f->cancel_on_interrupt) : -1;
-    return finish(c, run, err);
+    return cmd_run_finish(c, run, err);
 }

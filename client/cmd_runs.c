@@ -77,7 +77,7 @@ static const struct param show_params[] = {
 const struct param_table show_options = {show_params, COUNT_OF(show_params)};
 
 // A table shows imports by the time and node of their measurement; programs get each fact apart.
-static void add_run(struct grid *g, const struct json *r, bool table)
+static void cmd_runs_add_run(struct grid *g, const struct json *r, bool table)
 {
     const struct json *spec = json_get(r, "spec");
     double seconds = json_get_number(r, "seconds", -1);
@@ -135,7 +135,7 @@ static int one_page(const struct cli *c, const struct runs_flags *f, int64_t *le
         else if (c->output == OUTPUT_NDJSON)
             print_json(r);
         else
-            add_run(g, r, c->output == OUTPUT_TABLE);
+            cmd_runs_add_run(g, r, c->output == OUTPUT_TABLE);
     const char *more = json_get_text(page, "next", "");
     if (strcmp(more, next) == 0 && *more)
         return err_set(err, ERR_UNREACHABLE, "url", "the server repeats a page");

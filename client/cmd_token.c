@@ -48,7 +48,7 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
     return 0;
 }
 
-static int list(struct cli *c, struct err *err)
+static int cmd_token_list(struct cli *c, struct err *err)
 {
     static const struct column columns[] = {
         {"name", "name", false}, {"scope", "scope", false}, {"created", "created", false}};
@@ -88,7 +88,7 @@ int cmd_token(struct cli *c, const struct invocation *i, struct err *err)
     const char *what = i->operands[0];
     const char *name = i->n > 1 ? i->operands[1] : NULL;
     if (strcmp(what, "list") == 0 && !name)
-        return list(c, err);
+        return cmd_token_list(c, err);
     if (strcmp(what, "create") == 0 && name)
         return create(c, i->options, name, err);
     if (strcmp(what, "revoke") == 0 && name)

@@ -13,7 +13,7 @@
 #define SYSTEM_SOCKET "/run/numaprobe/numaprobed.sock"
 #define USUAL_PORT "http://127.0.0.1:7780"
 
-static int set_from_file(void *ctx, const char *name, const char *value, struct err *err)
+static int config_set_from_file(void *ctx, const char *name, const char *value, struct err *err)
 {
     const struct param *p = param_find(&cli_options, name);
     if (!p)
@@ -22,7 +22,7 @@ static int set_from_file(void *ctx, const char *name, const char *value, struct 
 }
 
 // A file in a folder that we may not enter is none of ours: HOME may be another account's.
-static int read_file(struct cli *c, const char *path, struct err *err)
+static int config_read_file(struct cli *c, const char *path, struct err *err)
 {
     CLEANUP_FILE FILE *f = fopen(path, "re");
     if (!f && (errno == ENOENT || errno == ENOTDIR || access(path, F_OK) < 0))
@@ -30,7 +30,7 @@ static int read_file(struct cli *c, const char *path, struct err *err)
     if (!f)
         return err_sys(err, "cannot read %s", path);
     int line;
-    return param_read_file(f, set_from_file, c, &line, err) < 0
+    return param_read_file(f, config_set_from_file, c, &line, err) < 0
                ? err_prefix(err, "%s, line %d", path, line)
                : 0;
 }
@@ -54,13 +54,13 @@ int config_load(struct cli *c, struct err *err)
     char path[512];
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     param_defaults(&cli_options, c);
-    if (read_file(c, "/etc/numaprobe/numaprobe.conf", err) < 0)
+    if (config_read_file(c, "/etc/numaprobe/numaprobe.conf", err) < 0)
         return -1;
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",
              config ? config
              : home ? home
                     : "");
-    if ((config || home) && read_file(c, path, err) < 0)
+    if ((config || home) && config_read_file(c, path, err) < 0)
         return -1;
     if (read_environment(c, err) < 0)
         return -1;

@@ -31,7 +31,8 @@ static bool is_final(const struct json *run)
     return state >= 0 && run_state_final((enum run_state)state);
 }
 
-static bool on_event(void *ctx, const char *event, const char *id, const char *data, size_t len)
+static bool follow_on_event(void *ctx, const char *event, const char *id, const char *data,
+                            size_t len)
 {
     struct follower *f = ctx;
     (void)event;
@@ -97,7 +98,7 @@ int follow(const struct cli *c, int64_t id, struct json **run, struct err *err)
     int rc = 0;
     bool refused = false;
     for (int tries = 0; !f.run && !refused && tries < STREAM_TRIES && !http_interrupted; tries++) {
-        rc = http_events(c, path, f.last_id, on_event, &f, err);
+        rc = http_events(c, path, f.last_id, follow_on_event, &f, err);
         refused = rc < 0 && err->code == ERR_UNAVAILABLE;
     }
     if (!f.run && !http_interrupted)

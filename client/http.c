@@ -42,7 +42,7 @@ static void transfer_end(struct transfer *t)
     buf_free(&t->data);
 }
 
-static size_t take_body(char *data, size_t one, size_t n, void *ctx)
+static size_t http_take_body(char *data, size_t one, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
     if (t->reply->body.len + n * one > HTTP_BODY_MAX)
@@ -158,7 +158,7 @@ static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
 
 static int perform(struct transfer *t, const struct cli *c, struct err *err)
 {
-    curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, http_take_body);
     curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(t->curl, CURLOPT_TIMEOUT, (long)c->timeout_s);
     CURLcode rc = go(t);
@@ -246,13 +246,13 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
 }
 
 // curl hands out whole blocks: write may take them in parts.
-static size_t take_file(char *data, size_t one, size_t n, void *ctx)
+static size_t http_take_file(char *data, size_t one, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
     long status = 0;
     curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200)
-        return take_body(data, one, n, ctx);
+        return http_take_body(data, one, n, ctx);
     for (size_t done = 0; done < n * one;) {
         ssize_t w = write(t->fd, data + done, n * one - done);
         if (w < 0 && errno != EINTR) {
@@ -270,7 +270,7 @@ int http_download(const struct cli *c, const char *path, int fd, struct http_rep
     struct transfer t CLEANUP(transfer_end) = {.reply = out, .fd = fd};
     if (transfer_begin(&t, c, "GET", path, err) < 0)
         return -1;
-    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_file);
+    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, http_take_file);
     curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
     curl_easy_setopt(t.curl, CURLOPT_TCP_KEEPALIVE, 1L);
     CURLcode rc = go(&t);

@@ -200,7 +200,7 @@ static int width(const char *text)
     return n;
 }
 
-static void write_cell(const struct column *c, const char *text, int pad, bool painted)
+static void print_write_cell(const struct column *c, const char *text, int pad, bool painted)
 {
     const char *sgr = painted && c->paint ? c->paint(text) : NULL;
     printf("%*s%s%s%s%s%s%*s", c->number ? pad : 0, "", sgr ? "\033[" : "", sgr ? sgr : "",
@@ -221,12 +221,12 @@ static void write_table(const struct grid *g, bool colour)
         const char *text = i < 0 ? g->columns[c].title : g->cells[i];
         bool last = c == g->n_columns - 1;
         int pad = last && !g->columns[c].number ? 0 : widths[c] - width(text);
-        write_cell(&g->columns[c], text, pad, colour && i >= 0);
+        print_write_cell(&g->columns[c], text, pad, colour && i >= 0);
         fputs(last ? "\n" : "  ", stdout);
     }
 }
 
-static void write_csv(const struct grid *g)
+static void print_write_csv(const struct grid *g)
 {
     for (int c = 0; c < g->n_columns; c++)
         printf("%s%s", c ? "," : "", g->columns[c].name);
@@ -289,7 +289,7 @@ void grid_print(const struct grid *g, const struct cli *c)
     static void (*const writers[])(const struct grid *) = {
         [OUTPUT_JSON] = write_json,
         [OUTPUT_NDJSON] = write_ndjson,
-        [OUTPUT_CSV] = write_csv,
+        [OUTPUT_CSV] = print_write_csv,
     };
     if (g->failed) // cells would stand in the columns of others
         return;

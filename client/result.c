@@ -128,7 +128,7 @@ void result_fini(struct result *r)
 }
 
 // The names of a matrix are printed: only what we would write ourselves is let through.
-static bool plain(const char *text)
+static bool result_plain(const char *text)
 {
     return text[strspn(
                text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/%")] == '\0';
@@ -144,8 +144,9 @@ static int result_read(struct result *r, const struct json *answer, struct err *
         if (matrix_from_json(to, m, err) < 0)
             return err_prefix(err, "the answer of the server");
         r->n_matrices++;
-        if (!plain(to->name) || !plain(to->unit) || !plain(to->quantity) || !plain(to->row.name) ||
-            !plain(to->col.name) || !plain(to->row.unit) || !plain(to->col.unit))
+        if (!result_plain(to->name) || !result_plain(to->unit) || !result_plain(to->quantity) ||
+            !result_plain(to->row.name) || !result_plain(to->col.name) ||
+            !result_plain(to->row.unit) || !result_plain(to->col.unit))
             return err_set(err, ERR_UNREACHABLE, "url", "the answer names a matrix strangely");
     }
     const struct json *ranks = json_get(answer, "ranks");
@@ -224,7 +225,7 @@ static void print_tables(const struct cli *cli, const struct result *r)
             print_sparklines(&r->matrices[i]);
 }
 
-static void print_lines(const struct result *r, bool csv)
+static void result_print_lines(const struct result *r, bool csv)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
     for (int i = 0; i < r->n_matrices; i++) {
@@ -250,6 +251,6 @@ int result_print(const struct cli *c, int64_t id, struct err *err)
     if (c->output == OUTPUT_TABLE)
         print_tables(c, &r);
     else
-        print_lines(&r, c->output == OUTPUT_CSV);
+        result_print_lines(&r, c->output == OUTPUT_CSV);
     return 0;
 }

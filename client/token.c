@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "client/cli.h"
 
-static int check(const char *token, struct err *err)
+static int token_check(const char *token, struct err *err)
 {
     size_t n = strlen(token);
     for (const char *p = token; *p; p++)
@@ -24,7 +24,7 @@ static int check(const char *token, struct err *err)
     return 0;
 }
 
-static int read_file(const char *path, char *out, struct err *err)
+static int token_read_file(const char *path, char *out, struct err *err)
 {
     struct stat st;
     CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -37,7 +37,7 @@ static int read_file(const char *path, char *out, struct err *err)
         return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
     out[n] = '\0';
     out[strcspn(out, "\r\n")] = '\0';
-    return check(out, err);
+    return token_check(out, err);
 }
 
 // Where what is sent can be read on the way.
@@ -63,10 +63,10 @@ int token_find(const struct cli *c, char token[TOKEN_ROOM], struct err *err)
     if ((!given || !*given) && !*c->token_file)
         return 0;
     if (given && *given) {
-        if (check(given, err) < 0)
+        if (token_check(given, err) < 0)
             return err_prefix(err, "NUMAPROBE_TOKEN");
         memcpy(token, given, strlen(given) + 1);
-    } else if (read_file(c->token_file, token, err) < 0) {
+    } else if (token_read_file(c->token_file, token, err) < 0) {
         return -1;
     }
     if (c->url_assumed)

@@ -135,7 +135,7 @@ struct command_line {
     enum config_wish *wish;
 };
 
-static int other_option(void *ctx, const char *option, const char *value, struct err *err)
+static int config_other_option(void *ctx, const char *option, const char *value, struct err *err)
 {
     struct command_line *line = ctx;
     if (strcmp(option, "config") == 0) {
@@ -157,14 +157,14 @@ static int other_option(void *ctx, const char *option, const char *value, struct
     return 0;
 }
 
-static int read_args(struct config *c, int argc, char **argv, enum config_wish *wish,
-                     struct err *err)
+static int config_read_args(struct config *c, int argc, char **argv, enum config_wish *wish,
+                            struct err *err)
 {
     struct command_line line = {c, wish};
     const struct param_target targets[] = {{&config_table, c}, {&policy_table, &c->policy}};
     struct param_args args = {.targets = targets,
                               .n_targets = COUNT_OF(targets),
-                              .other = other_option,
+                              .other = config_other_option,
                               .context = &line};
     int next = 1;
     if (param_parse_args(&args, argc, argv, &next, err) < 0)
@@ -195,7 +195,8 @@ static int read_env(struct config *c, struct err *err)
                : 0;
 }
 
-static int set_from_file(void *ctx, const char *name, const char *value, struct err *err)
+static int daemon_config_set_from_file(void *ctx, const char *name, const char *value,
+                                       struct err *err)
 {
     struct config *c = ctx;
     void *object = c;
@@ -209,7 +210,7 @@ static int set_from_file(void *ctx, const char *name, const char *value, struct 
     return param_set_text(p, object, value, err) < 0 ? err_prefix(err, "%s", name) : 0;
 }
 
-static int read_file(struct config *c, struct err *err)
+static int daemon_config_read_file(struct config *c, struct err *err)
 {
     const char *path = *c->file ? c->file : default_file;
     struct stat st;
@@ -226,7 +227,7 @@ static int read_file(struct config *c, struct err *err)
         return err_sys(err, "cannot read %s", path);
     fd = -1;
     int line;
-    return param_read_file(f, set_from_file, c, &line, err) < 0
+    return param_read_file(f, daemon_config_set_from_file, c, &line, err) < 0
                ? err_prefix(err, "%s:%d", path, line)
                : 0;
 }
@@ -250,7 +251,7 @@ static void default_dir(char *out, size_t room, const char *systemd, const char 
         snprintf(out, room, "%s/%s", home, below_home);
 }
 
-static int finish(struct config *c, struct err *err)
+static int config_finish(struct config *c, struct err *err)
 {
     default_dir(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
                 "XDG_STATE_HOME", ".local/state/numaprobe");
@@ -283,7 +284,7 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
     param_defaults(&config_table, &got);
     param_defaults(&policy_table, &got.policy);
     // Once for --config and errors of usage, then again over the file and the environment.
-    if (read_args(&got, argc, argv, wish, err) < 0)
+    if (config_read_args(&got, argc, argv, wish, err) < 0)
         return -1;
     if (*wish == CONFIG_RUN || *wish >= CONFIG_PRINT) {
         struct config asked;
@@ -292,11 +293,11 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
         param_defaults(&config_table, &got);
         param_defaults(&policy_table, &got.policy);
         memcpy(got.file, file, sizeof file);
-        if (read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
-            read_args(&got, argc, argv, wish, err) < 0)
+        if (daemon_config_read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
+            config_read_args(&got, argc, argv, wish, err) < 0)
             return -1;
         asked = got;
-        if (finish(&got, err) < 0)
+        if (config_finish(&got, err) < 0)
             return -1;
         if (*wish != CONFIG_RUN)
             got = asked;

@@ -79,7 +79,7 @@ static void use_config(struct daemon *d)
 }
 
 // What people see in systemctl status.
-static void tell_state(struct daemon *d)
+static void daemon_tell_state(struct daemon *d)
 {
     char rest[64] = "";
     if (d->pending)
@@ -113,7 +113,7 @@ static void on_reload(void *ctx, uint32_t signo)
     } else {
         use_config(d);
         log_event(LOG_LVL_INFO, "reload", "text=\"the configuration was read again\"");
-        tell_state(d);
+        daemon_tell_state(d);
     }
     service_ready(d->service);
 }
@@ -127,7 +127,7 @@ static void on_run_event(void *ctx, const struct run_event *e)
     else if (e->final && e->run_id == before)
         d->running = 0;
     if (d->running != before)
-        tell_state(d);
+        daemon_tell_state(d);
 }
 
 static int open_core(struct daemon *d, struct err *err)
@@ -150,7 +150,7 @@ static int open_core(struct daemon *d, struct err *err)
     return d->keeper ? 0 : -1;
 }
 
-static int open_signals(struct daemon *d, struct err *err)
+static int daemon_open_signals(struct daemon *d, struct err *err)
 {
     signal(SIGPIPE, SIG_IGN);
     d->sigterm = loop_watch_signal(d->loop, SIGTERM, on_stop, d, err);
@@ -159,7 +159,7 @@ static int open_signals(struct daemon *d, struct err *err)
     return d->sighup ? 0 : -1;
 }
 
-static int find_group(const char *member, const char *name, gid_t *out, struct err *err)
+static int daemon_find_group(const char *member, const char *name, gid_t *out, struct err *err)
 {
     struct lookup found;
     if (!*name)
@@ -182,9 +182,9 @@ static int open_access(struct daemon *d, struct api_access *access, struct err *
                                   .insecure_plaintext = c->insecure_plaintext,
                                   .insecure_anonymous = c->insecure_anonymous};
     d->tokens = access->tokens = tokens_open(c->token_file, err);
-    if (!d->tokens || find_group("run_group", c->run_group, &access->run_group, err) < 0)
+    if (!d->tokens || daemon_find_group("run_group", c->run_group, &access->run_group, err) < 0)
         return -1;
-    return find_group("admin_group", c->admin_group, &access->admin_group, err);
+    return daemon_find_group("admin_group", c->admin_group, &access->admin_group, err);
 }
 
 static int open_api(struct daemon *d, struct err *err)
@@ -231,14 +231,14 @@ static int serve(struct daemon *d, struct err *err)
 {
     // Orphans of a run whose supervisor was killed come to us instead of to process 1.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (open_core(d, err) < 0 || open_signals(d, err) < 0 || open_api(d, err) < 0)
+    if (open_core(d, err) < 0 || daemon_open_signals(d, err) < 0 || open_api(d, err) < 0)
         return -1;
     keeper_start(d->keeper);
     if (start_runner(d, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
               server_socket(d->server), NUMAPROBE_VERSION);
-    tell_state(d);
+    daemon_tell_state(d);
     service_ready(d->service);
     int rc = loop_run(d->loop, err);
     service_stopping(d->service);

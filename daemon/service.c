@@ -32,7 +32,7 @@ struct service {
     int fds[SERVICE_FDS_MAX];
 };
 
-static void tell(struct service *s, const char *text)
+static void service_tell(struct service *s, const char *text)
 {
     if (!s->address_len)
         return;
@@ -61,7 +61,7 @@ static int read_address(struct service *s, struct err *err)
 }
 
 // A variable that holds a whole number; 1: there is one, 0: there is none.
-static int read_number(const char *name, uint64_t most, uint64_t *out, struct err *err)
+static int service_read_number(const char *name, uint64_t most, uint64_t *out, struct err *err)
 {
     const char *text = getenv(name);
     if (!text)
@@ -77,7 +77,7 @@ static int read_number(const char *name, uint64_t most, uint64_t *out, struct er
 static int meant_for_us(const char *name, bool absent, bool *us, struct err *err)
 {
     uint64_t pid = 0;
-    int there = read_number(name, INT32_MAX, &pid, err);
+    int there = service_read_number(name, INT32_MAX, &pid, err);
     *us = there ? pid == (uint64_t)getpid() : absent;
     return there < 0 ? -1 : 0;
 }
@@ -86,7 +86,7 @@ static void on_watchdog(void *ctx, uint32_t events)
 {
     struct service *s = ctx;
     (void)events;
-    tell(s, "WATCHDOG=1");
+    service_tell(s, "WATCHDOG=1");
     loop_timer_set(s->watchdog, s->watchdog_ms);
 }
 
@@ -94,7 +94,7 @@ static int read_watchdog(struct service *s, struct loop *l, struct err *err)
 {
     uint64_t usec = 0;
     bool us;
-    int there = read_number("WATCHDOG_USEC", WATCHDOG_USEC_MAX, &usec, err);
+    int there = service_read_number("WATCHDOG_USEC", WATCHDOG_USEC_MAX, &usec, err);
     if (there < 0 || meant_for_us("WATCHDOG_PID", true, &us, err) < 0)
         return -1;
     if (!there || !us || !usec || !s->address_len)
@@ -110,7 +110,7 @@ static int read_fds(struct service *s, struct err *err)
 {
     uint64_t n = 0;
     bool us;
-    int there = read_number("LISTEN_FDS", SERVICE_FDS_MAX, &n, err);
+    int there = service_read_number("LISTEN_FDS", SERVICE_FDS_MAX, &n, err);
     if (there < 0 || meant_for_us("LISTEN_PID", false, &us, err) < 0)
         return -1;
     for (int i = 0; us && i < (int)n; i++) {
@@ -162,7 +162,7 @@ int service_fds(const struct service *s, const int **fds)
 
 void service_ready(struct service *s)
 {
-    tell(s, "READY=1");
+    service_tell(s, "READY=1");
     if (s->watchdog)
         on_watchdog(s, 0);
 }
@@ -173,12 +173,12 @@ void service_reloading(struct service *s)
     // The time lets systemd tell this reload from one before.
     snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
              clock_mono_ms() * USEC_OF_MS);
-    tell(s, text);
+    service_tell(s, text);
 }
 
 void service_stopping(struct service *s)
 {
-    tell(s, "STOPPING=1\nSTATUS=Stopping");
+    service_tell(s, "STOPPING=1\nSTATUS=Stopping");
 }
 
 void service_status(struct service *s, const char *fmt, ...)
@@ -192,5 +192,5 @@ void service_status(struct service *s, const char *fmt, ...)
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ')
             *c = ' '; // a line break would begin another message
-    tell(s, text);
+    service_tell(s, text);
 }

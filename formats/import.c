@@ -51,7 +51,7 @@ __attribute__((format(printf, 3, 4))) static int bad_line(int number, struct err
 }
 
 // 1: a line is in text; 0: no more.
-static int next_line(struct lines *in, struct err *err)
+static int import_next_line(struct lines *in, struct err *err)
 {
     if (in->at >= in->end)
         return 0;
@@ -69,7 +69,7 @@ static int next_line(struct lines *in, struct err *err)
     return 1;
 }
 
-static char *trim(char *s)
+static char *import_trim(char *s)
 {
     while (isspace((unsigned char)*s))
         s++;
@@ -81,7 +81,7 @@ static char *trim(char *s)
 
 static int split(struct lines *in, char separator, struct err *err)
 {
-    char *s = trim(in->text);
+    char *s = import_trim(in->text);
     size_t n = strlen(s);
     if (separator == '|' && *s == '|') {
         s++;
@@ -98,7 +98,7 @@ static int split(struct lines *in, char separator, struct err *err)
             *next++ = '\0';
         if (in->n == FIELDS_MAX)
             return BAD(in, err, "has more than %d fields", FIELDS_MAX);
-        in->fields[in->n++] = trim(field);
+        in->fields[in->n++] = import_trim(field);
     }
     return 0;
 }
@@ -116,7 +116,8 @@ static int read_value(struct lines *in, const char *what, const char *s, double 
     return 0;
 }
 
-static int read_id(struct lines *in, const char *what, const char *s, int64_t *out, struct err *err)
+static int import_read_id(struct lines *in, const char *what, const char *s, int64_t *out,
+                          struct err *err)
 {
     int64_t v;
     if (!str_to_i64(s, &v) || v < 0 || v > 1 << 20)
@@ -132,7 +133,7 @@ static void clear_rank(struct rank_info *r, int64_t rank)
     r->mem_share = r->huge_share = NAN;
 }
 
-static int add_rank(struct lines *in, struct grid *g, int64_t rank, struct err *err)
+static int import_add_rank(struct lines *in, struct grid *g, int64_t rank, struct err *err)
 {
     if (g->rows == IMPORT_RANKS_MAX)
         return BAD(in, err, "more than %d ranks", IMPORT_RANKS_MAX);
@@ -188,13 +189,14 @@ static int table_row(struct lines *in, struct grid *g, struct err *err)
     int64_t rank = 0;
     if (in->n != TABLE_FIXED + g->cols)
         return BAD(in, err, "has %d columns; the heading has %d", in->n, TABLE_FIXED + g->cols);
-    if (read_id(in, "the rank", in->fields[0], &rank, err) < 0 || add_rank(in, g, rank, err) < 0)
+    if (import_read_id(in, "the rank", in->fields[0], &rank, err) < 0 ||
+        import_add_rank(in, g, rank, err) < 0)
         return -1;
     int row = g->rows - 1;
     struct rank_info *r = &g->ranks[row];
-    if (read_id(in, "the core", in->fields[1], &r->cpu, err) < 0 ||
-        read_id(in, "the core's NUMA node", in->fields[2], &r->cpu_node, err) < 0 ||
-        read_id(in, "the memory's NUMA node", in->fields[4], &r->mem_node, err) < 0)
+    if (import_read_id(in, "the core", in->fields[1], &r->cpu, err) < 0 ||
+        import_read_id(in, "the core's NUMA node", in->fields[2], &r->cpu_node, err) < 0 ||
+        import_read_id(in, "the memory's NUMA node", in->fields[4], &r->mem_node, err) < 0)
         return -1;
     if (!str_to_hex(in->fields[3], &r->address))
         return BAD(in, err, "the address is \"%.40s\"; it must be a number like 0x7f00",
@@ -252,8 +254,8 @@ static int parse_table(struct lines *in, struct grid *g, struct import *out, str
 {
     int more;
     bool skip = false;
-    while ((more = next_line(in, err)) == 1) {
-        char *text = trim(in->text);
+    while ((more = import_next_line(in, err)) == 1) {
+        char *text = import_trim(in->text);
         if (*text != '|') {
             hints_read(&out->hints, text);
             continue;
@@ -308,7 +310,7 @@ static int csv_unit(struct lines *in, struct grid *g, struct err *err)
     return 0;
 }
 
-static int csv_head(struct lines *in, struct grid *g, struct err *err)
+static int import_csv_head(struct lines *in, struct grid *g, struct err *err)
 {
     if (in->n < 2)
         return BAD(in, err, "the heading must be \"size (MB),0,1,…\"");
@@ -316,8 +318,8 @@ static int csv_head(struct lines *in, struct grid *g, struct err *err)
         return -1;
     for (int i = 1; i < in->n; i++) {
         int64_t rank = 0;
-        if (read_id(in, "a rank in the heading", in->fields[i], &rank, err) < 0 ||
-            add_rank(in, g, rank, err) < 0)
+        if (import_read_id(in, "a rank in the heading", in->fields[i], &rank, err) < 0 ||
+            import_add_rank(in, g, rank, err) < 0)
             return -1;
     }
     return 0;
@@ -326,15 +328,15 @@ static int csv_head(struct lines *in, struct grid *g, struct err *err)
 static int parse_csv(struct lines *in, struct grid *g, struct import *out, struct err *err)
 {
     int more;
-    while ((more = next_line(in, err)) == 1) {
-        char *text = trim(in->text);
+    while ((more = import_next_line(in, err)) == 1) {
+        char *text = import_trim(in->text);
         if (*text == '#')
             hints_read(&out->hints, text);
         if (*text == '\0' || *text == '#')
             continue;
         if (split(in, ',', err) < 0)
             return -1;
-        if ((g->rows > 0 ? csv_row : csv_head)(in, g, err) < 0)
+        if ((g->rows > 0 ? csv_row : import_csv_head)(in, g, err) < 0)
             return -1;
     }
     return more;
@@ -348,7 +350,7 @@ static int map_rank(struct lines *in, struct grid *g, struct err *err)
         return BAD(in, err,
                    "the mapping has %d fields; it must be rank,cpu_id,cpu_numa,memory_numa", in->n);
     for (int k = 0; k < 4; k++)
-        if (read_id(in, names[k], in->fields[k], &v[k], err) < 0)
+        if (import_read_id(in, names[k], in->fields[k], &v[k], err) < 0)
             return -1;
     for (int i = 0; i < g->rows; i++) {
         struct rank_info *r = &g->ranks[i];
@@ -368,8 +370,8 @@ static int parse_mapping(struct lines *in, struct grid *g, struct err *err)
 {
     int more;
     bool first = true;
-    while ((more = next_line(in, err)) == 1) {
-        if (*trim(in->text) == '\0')
+    while ((more = import_next_line(in, err)) == 1) {
+        if (*import_trim(in->text) == '\0')
             continue;
         if (split(in, ',', err) < 0)
             return -1;

@@ -39,12 +39,12 @@ static size_t blanks(const char *text, size_t len)
     return n;
 }
 
-static bool given(const char *text)
+static bool intake_given(const char *text)
 {
     return text != NULL && *text != '\0';
 }
 
-static int pages_of(const char *name)
+static int intake_pages_of(const char *name)
 {
     for (int p = 0; p < (int)COUNT_OF(page_names); p++)
         if (strcmp(page_names[p], name) == 0)
@@ -54,17 +54,18 @@ static int pages_of(const char *name)
 
 int intake_check(const struct intake_options *o, struct err *err)
 {
-    if (given(o->mode) && strcmp(o->mode, "concurrent") != 0 && strcmp(o->mode, "serial") != 0)
+    if (intake_given(o->mode) && strcmp(o->mode, "concurrent") != 0 &&
+        strcmp(o->mode, "serial") != 0)
         return err_set(err, ERR_INVALID, "mode", "must be concurrent or serial; got \"%.40s\"",
                        o->mode);
-    if (given(o->pages) && pages_of(o->pages) < 0)
+    if (intake_given(o->pages) && intake_pages_of(o->pages) < 0)
         return err_set(err, ERR_INVALID, "pages", "must be thp, 4k or huge; got \"%.40s\"",
                        o->pages);
-    if (given(o->node) && run_node_check(o->node, err) < 0)
+    if (intake_given(o->node) && run_node_check(o->node, err) < 0)
         return -1;
-    if (given(o->label) && run_label_check(o->label, err) < 0)
+    if (intake_given(o->label) && run_label_check(o->label, err) < 0)
         return -1;
-    return given(o->method) ? run_method_check(o->method, err) : 0;
+    return intake_given(o->method) ? run_method_check(o->method, err) : 0;
 }
 
 // ---- what is not said ---------------------------------------------------------------------------
@@ -95,10 +96,10 @@ static void decide_node(struct run *r, const struct hints *h, const struct intak
 {
     bool said = *h->node && !h->several_nodes;
     snprintf(r->node, sizeof r->node, "%s",
-             given(o->node) ? o->node
-             : said         ? h->node
-                            : unknown_node);
-    if (given(o->node))
+             intake_given(o->node) ? o->node
+             : said                ? h->node
+                                   : unknown_node);
+    if (intake_given(o->node))
         return;
     if (said)
         note(n, "node: %s, from the lines around the table", h->node);
@@ -126,18 +127,18 @@ static void decide_method(struct run *r, const struct hints *h, const struct int
 {
     bool said = *h->method && run_method_check(h->method, NULL) == 0;
     snprintf(r->method, sizeof r->method, "%s",
-             given(o->method) ? o->method
-             : said           ? h->method
-                              : first_method);
-    if (!given(o->method) && !said)
+             intake_given(o->method) ? o->method
+             : said                  ? h->method
+                                     : first_method);
+    if (!intake_given(o->method) && !said)
         note(n, "method: not said; taken as %s, that of the first numa_bench", first_method);
 }
 
 static void decide_pages(struct whole *w, const struct intake_options *o, struct notes *n)
 {
-    if (!given(o->pages) && (w->n_ranks == 0 || !*w->ranks[0].pages_got))
+    if (!intake_given(o->pages) && (w->n_ranks == 0 || !*w->ranks[0].pages_got))
         note(n, "pages: not known");
-    for (int i = 0; given(o->pages) && i < w->n_ranks; i++) {
+    for (int i = 0; intake_given(o->pages) && i < w->n_ranks; i++) {
         snprintf(w->ranks[i].pages_wanted, sizeof w->ranks[i].pages_wanted, "%s", o->pages);
         snprintf(w->ranks[i].pages_got, sizeof w->ranks[i].pages_got, "%s", o->pages);
     }
@@ -146,7 +147,7 @@ static void decide_pages(struct whole *w, const struct intake_options *o, struct
 // The mode in the file's name, such as lumig-8ranks-serial.txt; NULL: none, or both.
 static const char *mode_in_name(const char *file)
 {
-    if (!given(file))
+    if (!intake_given(file))
         return NULL;
     bool serial = strcasestr(file, "serial") != NULL;
     bool concurrent = strcasestr(file, "concurrent") != NULL;
@@ -157,7 +158,7 @@ static void note_mode(const struct import *i, const struct whole *w, const struc
                       struct notes *n)
 {
     const char *mode = w->matrices[0].name;
-    if (given(o->mode) || i->format == IMPORT_JSON || w->n_matrices > 1)
+    if (intake_given(o->mode) || i->format == IMPORT_JSON || w->n_matrices > 1)
         return;
     if (i->mode_known)
         note(n, "mode: %s, from the lines around the table", mode);
@@ -221,7 +222,7 @@ static bool placement_text(struct whole *w)
            (local || ids_text(w, false, w->run.spec.numa, sizeof w->run.spec.numa));
 }
 
-static int mode_of(const struct whole *w, struct err *err)
+static int intake_mode_of(const struct whole *w, struct err *err)
 {
     for (int k = 0; k < w->n_matrices; k++)
         if (strcmp(w->matrices[k].name, "concurrent") != 0 &&
@@ -239,16 +240,16 @@ static int mode_of(const struct whole *w, struct err *err)
 static int make_spec(struct whole *w, bool placed, const struct intake_options *o, struct err *err)
 {
     struct spec *s = &w->run.spec;
-    int mode = mode_of(w, err);
+    int mode = intake_mode_of(w, err);
     if (mode < 0)
         return -1;
     spec_init(s, BENCHMARK_LATENCY);
     s->mode = mode;
     s->method = strcmp(w->run.method, first_method) == 0 ? METHOD_CLASSIC : METHOD_PRP;
-    s->pages = given(o->pages) ? pages_of(o->pages) : PAGES_THP;
+    s->pages = intake_given(o->pages) ? intake_pages_of(o->pages) : PAGES_THP;
     bool whole =
         size_text(&w->matrices[0].col, s->size, sizeof s->size) && (!placed || placement_text(w));
-    if (given(o->file)) {
+    if (intake_given(o->file)) {
         CLEANUP_BUF struct buf name = BUF_INIT;
         buf_utf8(&name, o->file);
         snprintf(s->note, sizeof s->note, "%s", buf_text(&name));
@@ -276,8 +277,8 @@ static int take_numbers(struct whole *w, struct import *i, struct err *err)
     return 0;
 }
 
-static int decide(struct whole *w, const struct import *i, const struct intake_options *o,
-                  bool *dated, struct err *err)
+static int intake_decide(struct whole *w, const struct import *i, const struct intake_options *o,
+                         bool *dated, struct err *err)
 {
     struct notes n CLEANUP(notes_fini) = {.text = BUF_INIT};
     n.w = jsonw_to(&n.text);
@@ -289,7 +290,7 @@ static int decide(struct whole *w, const struct import *i, const struct intake_o
     note_mode(i, w, o, &n);
     note_cells(w, &n);
     jsonw_end(&n.w);
-    snprintf(w->run.label, sizeof w->run.label, "%s", given(o->label) ? o->label : "");
+    snprintf(w->run.label, sizeof w->run.label, "%s", intake_given(o->label) ? o->label : "");
     w->run.conditions_json = buf_steal(&n.text);
     return w->run.conditions_json ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a run");
 }
@@ -299,7 +300,7 @@ static int make_run(struct whole *out, bool *dated, struct import *i, const stru
                     const struct intake_options *o, struct err *err)
 {
     struct whole w CLEANUP(whole_fini) = {.run = {.state = RUN_SUCCEEDED}};
-    if (take_numbers(&w, i, err) < 0 || decide(&w, i, o, dated, err) < 0)
+    if (take_numbers(&w, i, err) < 0 || intake_decide(&w, i, o, dated, err) < 0)
         return -1;
     if ((spec != NULL ? spec_from_json(&w.run.spec, spec, NULL, err)
                       : make_spec(&w, i->placed, o, err)) < 0 ||
@@ -314,9 +315,9 @@ static int read_table(struct whole *out, bool *dated, const char *text, size_t l
                       const struct intake_options *o, struct err *err)
 {
     struct import i CLEANUP(import_fini) = {0};
-    size_t mapping_len = given(o->mapping) ? strlen(o->mapping) : 0;
+    size_t mapping_len = intake_given(o->mapping) ? strlen(o->mapping) : 0;
     if (import_parse(&i, text, len, mapping_len ? o->mapping : NULL, mapping_len,
-                     given(o->mode) ? o->mode : NULL, err) < 0)
+                     intake_given(o->mode) ? o->mode : NULL, err) < 0)
         return -1;
     const char *mode = i.mode_known ? NULL : mode_in_name(o->file);
     if (mode != NULL)
@@ -332,9 +333,9 @@ static int refuse_options(const struct intake_options *o, struct err *err)
     const struct {
         const char *name;
         bool given;
-    } all[] = {{"mapping", given(o->mapping)}, {"mode", given(o->mode)},
-               {"node", given(o->node)},       {"pages", given(o->pages)},
-               {"method", given(o->method)},   {"date", o->measured_ms != 0}};
+    } all[] = {{"mapping", intake_given(o->mapping)}, {"mode", intake_given(o->mode)},
+               {"node", intake_given(o->node)},       {"pages", intake_given(o->pages)},
+               {"method", intake_given(o->method)},   {"date", o->measured_ms != 0}};
     for (size_t k = 0; k < COUNT_OF(all); k++)
         if (all[k].given)
             return err_set(err, ERR_INVALID, all[k].name,
@@ -359,12 +360,12 @@ static int read_json(struct whole *out, bool *dated, const struct json *root,
         if (refuse_options(o, err) < 0 || whole_from_json(out, root, err) < 0)
             return -1;
         *dated = !out->run.conditions_json || !strstr(out->run.conditions_json, no_date);
-        if (given(o->label))
+        if (intake_given(o->label))
             snprintf(out->run.label, sizeof out->run.label, "%s", o->label);
         return 0;
     }
-    if (given(o->mode) || given(o->mapping))
-        return err_set(err, ERR_INVALID, given(o->mode) ? "mode" : "mapping",
+    if (intake_given(o->mode) || intake_given(o->mapping))
+        return err_set(err, ERR_INVALID, intake_given(o->mode) ? "mode" : "mapping",
                        "belongs to tables and CSV; JSON says it itself");
     if (import_from_json(&i, root, err) < 0)
         return -1;
@@ -373,7 +374,7 @@ static int read_json(struct whole *out, bool *dated, const struct json *root,
 
 // ---- documents ----------------------------------------------------------------------------------
 
-static int make_room(struct intake *i, int n, struct err *err)
+static int intake_make_room(struct intake *i, int n, struct err *err)
 {
     struct whole *list = realloc(i->list, (size_t)n * sizeof *list);
     if (list != NULL)
@@ -385,8 +386,8 @@ static int make_room(struct intake *i, int n, struct err *err)
 }
 
 // One more run: of `root`, or of the text where that is NULL.
-static int add_run(struct intake *i, const struct json *root, const char *text, size_t len,
-                   const struct intake_options *o, struct err *err)
+static int intake_add_run(struct intake *i, const struct json *root, const char *text, size_t len,
+                          const struct intake_options *o, struct err *err)
 {
     struct whole w CLEANUP(whole_fini) = {0};
     bool dated = false;
@@ -397,7 +398,7 @@ static int add_run(struct intake *i, const struct json *root, const char *text, 
                       : read_table(&w, &dated, text, len, o, err)) < 0 ||
         check_date(&w, o, err) < 0 || import_check_cells(i->cells + w.run.n_cells, err) < 0)
         return -1;
-    if ((i->n & (i->n - 1)) == 0 && make_room(i, i->n ? 2 * i->n : 1, err) < 0)
+    if ((i->n & (i->n - 1)) == 0 && intake_make_room(i, i->n ? 2 * i->n : 1, err) < 0)
         return -1;
     if (whole_key(&w, dated, i->keys[i->n], err) < 0)
         return -1;
@@ -422,14 +423,14 @@ __attribute__((format(printf, 2, 3))) static int at(struct err *err, const char 
     return *member ? err_prefix(err, "%s: %s", where, member) : err_prefix(err, "%s", where);
 }
 
-static int read_list(struct intake *made, const struct json *list, const struct intake_options *o,
-                     struct err *err)
+static int intake_read_list(struct intake *made, const struct json *list,
+                            const struct intake_options *o, struct err *err)
 {
     made->several = true;
     if (!json_is_array(list) || json_first(list) == NULL)
         return err_set(err, ERR_INVALID, "runs", "must be an array of exported runs");
     for (const struct json *r = json_first(list); r != NULL; r = json_next(r))
-        if (add_run(made, r, NULL, 0, o, err) < 0)
+        if (intake_add_run(made, r, NULL, 0, o, err) < 0)
             return at(err, "runs[%d]", made->n);
     return 0;
 }
@@ -443,15 +444,16 @@ int intake_from_json(struct intake *out, const struct json *root, const struct i
         return err_set(err, ERR_INVALID, "",
                        "must be an object: an exported run, {\"runs\":[…]}, "
                        "or one with \"matrices\"");
-    if ((list != NULL ? read_list(&made, list, o, err) : add_run(&made, root, NULL, 0, o, err)) < 0)
+    if ((list != NULL ? intake_read_list(&made, list, o, err)
+                      : intake_add_run(&made, root, NULL, 0, o, err)) < 0)
         return -1;
     *out = made;
     made = (struct intake){0};
     return 0;
 }
 
-static int read_lines(struct intake *made, const char *text, size_t len,
-                      const struct intake_options *o, struct err *err)
+static int intake_read_lines(struct intake *made, const char *text, size_t len,
+                             const struct intake_options *o, struct err *err)
 {
     const char *end = text + len;
     int number = 0;
@@ -464,7 +466,7 @@ static int read_lines(struct intake *made, const char *text, size_t len,
             return err_set(err, ERR_TOO_LARGE, "", "more than %d lines", IMPORT_LINES_MAX);
         if (n > blanks(line, n)) {
             CLEANUP_JSON struct json *root = json_parse(line, n, err);
-            if (root == NULL || add_run(made, root, NULL, 0, o, err) < 0)
+            if (root == NULL || intake_add_run(made, root, NULL, 0, o, err) < 0)
                 return at(err, "line %d", number);
         }
         line = next;
@@ -494,8 +496,8 @@ int intake_read(struct intake *out, const char *text, size_t len, const struct i
         CLEANUP_JSON struct json *root = json_parse(text + skip, len - skip, err);
         return root == NULL ? -1 : intake_from_json(out, root, o, err);
     }
-    if ((json ? read_lines(&made, text + mark, len - mark, o, err)
-              : add_run(&made, NULL, text, len, o, err)) < 0)
+    if ((json ? intake_read_lines(&made, text + mark, len - mark, o, err)
+              : intake_add_run(&made, NULL, text, len, o, err)) < 0)
         return -1;
     *out = made;
     made = (struct intake){0};

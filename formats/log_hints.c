@@ -26,7 +26,7 @@ static const char *find_word(const char *line, const char *word)
 }
 
 // "key: value", "key = value", "key=value": the value's first word.
-static bool value_of(const char *line, const char *key, char *out, size_t room)
+static bool log_hints_value_of(const char *line, const char *key, char *out, size_t room)
 {
     const char *at = find_word(line, key);
     if (!at)
@@ -56,7 +56,7 @@ static void read_node(struct hints *h, const char *line)
                                        "SLURMD_NODENAME", "SLURM_NODELIST", "node"};
     char value[sizeof h->node];
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        if (!value_of(line, keys[i], value, sizeof value) || !names_host(value))
+        if (!log_hints_value_of(line, keys[i], value, sizeof value) || !names_host(value))
             continue;
         h->several_nodes |= *h->node && strcmp(h->node, value) != 0;
         if (!*h->node)
@@ -88,6 +88,6 @@ void hints_read(struct hints *h, const char *line)
     read_node(h, line);
     read_mode(h, line);
     read_date(h, line);
-    if (!*h->method && value_of(line, "method", method, sizeof method))
+    if (!*h->method && log_hints_value_of(line, "method", method, sizeof method))
         memcpy(h->method, method, sizeof method);
 }

@@ -29,7 +29,7 @@ static double median(const struct matrix *m, int row, int col)
     return matrix_at(m, row, col)->v[CELL_MEDIAN];
 }
 
-static const struct rank_info *find_rank(const struct result *r, int64_t rank)
+static const struct rank_info *result_print_find_rank(const struct result *r, int64_t rank)
 {
     for (int i = 0; i < r->n_ranks; i++)
         if (r->ranks[i].rank == rank)
@@ -38,11 +38,11 @@ static const struct rank_info *find_rank(const struct result *r, int64_t rank)
 }
 
 // "3 (CPU 7, node 1)" for a rank, the axis' own label for all else.
-static void row_label(const struct result *r, const struct matrix *m, int row, char *out,
-                      size_t room)
+static void result_print_row_label(const struct result *r, const struct matrix *m, int row,
+                                   char *out, size_t room)
 {
     const struct rank_info *rank =
-        strcmp(m->row.name, "rank") == 0 ? find_rank(r, m->row.values[row]) : NULL;
+        strcmp(m->row.name, "rank") == 0 ? result_print_find_rank(r, m->row.values[row]) : NULL;
     if (rank)
         snprintf(out, room, "%" PRId64 " CPU %" PRId64 " node %" PRId64, rank->rank, rank->cpu,
                  rank->cpu_node);
@@ -89,7 +89,7 @@ static void grid(const struct result *r, const struct matrix *m, struct buf *out
     buf_fmt(out, "%s: %s (%s)\n", m->name, m->quantity, m->unit);
     grid_heads(m, out);
     for (int row = 0; row < m->row.n; row++) {
-        row_label(r, m, row, label, sizeof label);
+        result_print_row_label(r, m, row, label, sizeof label);
         buf_fmt(out, "%-*s", LABEL_WIDTH, label);
         for (int c = 0; c < m->col.n; c++)
             value(median(m, row, c), digits_of(m), out);
@@ -140,7 +140,7 @@ static void node_to_node(const struct result *r, struct buf *out)
         buf_fmt(out, "%8" PRId64, m->col.values[c]);
     buf_char(out, '\n');
     for (int row = 0; row < m->row.n; row++) {
-        const struct rank_info *rank = find_rank(r, m->row.values[row]);
+        const struct rank_info *rank = result_print_find_rank(r, m->row.values[row]);
         char label[48] = "-";
         if (rank)
             snprintf(label, sizeof label, "%" PRId64 " (%" PRId64 ")", rank->cpu_node, rank->cpu);
@@ -167,7 +167,7 @@ static void stream_lines(const struct result *r, struct buf *out)
     }
 }
 
-static void bandwidth(const struct result *r, struct buf *out)
+static void result_print_bandwidth(const struct result *r, struct buf *out)
 {
     if (r->list[0].row.n == 1 && r->list[0].col.n == 1)
         stream_lines(r, out);
@@ -217,7 +217,7 @@ static void first_touch(const struct result *r, struct buf *out)
             COLUMN_WIDTH, "crossed", COLUMN_WIDTH, "");
     for (int row = 0; row < m->row.n; row++) {
         double own = median(m, row, ACCESS_OWN);
-        row_label(r, m, row, label, sizeof label);
+        result_print_row_label(r, m, row, label, sizeof label);
         buf_fmt(out, "%-*s", LABEL_WIDTH, label);
         value(own, 2, out);
         for (int a = ACCESS_SHARED; a < AXIS_ACCESSES; a++) {
@@ -238,7 +238,7 @@ static void loaded(const struct result *r, struct buf *out)
     const struct matrix *latency_of = &r->list[0], *bandwidth_of = &r->list[1];
     char label[80];
     for (int row = 0; row < latency_of->row.n; row++) {
-        row_label(r, latency_of, row, label, sizeof label);
+        result_print_row_label(r, latency_of, row, label, sizeof label);
         buf_fmt(out, "%sLatency of rank %s while the others of its node move data\n%*s %*s %*s\n",
                 row ? "\n" : "", label, COLUMN_WIDTH, "load", COLUMN_WIDTH, "MB/s", COLUMN_WIDTH,
                 "ns");
@@ -259,9 +259,12 @@ static const struct {
     int matrices; // 0: any number
     void (*write)(const struct result *r, struct buf *out);
 } forms[] = {
-    {"rank", "working_set", 0, latency},   {"rank", "target", 1, node_to_node},
-    {"initiator", "target", 0, bandwidth}, {"threads", "target", 0, bandwidth},
-    {"pair", "message", 1, pingpong},      {"rank", "access", 1, first_touch},
+    {"rank", "working_set", 0, latency},
+    {"rank", "target", 1, node_to_node},
+    {"initiator", "target", 0, result_print_bandwidth},
+    {"threads", "target", 0, result_print_bandwidth},
+    {"pair", "message", 1, pingpong},
+    {"rank", "access", 1, first_touch},
     {"rank", "load", 2, loaded},
 };
 

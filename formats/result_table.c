@@ -24,7 +24,7 @@ static const char left_group[] = "|  MPI  |        CPU     |              MEMORY
 static const char left_rule[] = "|-------|---------|------|----------------|-------|";
 static const char left_heads[] = "| Ranks | Cores   | NUMA |     Address    | NUMA  |";
 
-static void repeat(struct buf *out, char c, int n)
+static void result_table_repeat(struct buf *out, char c, int n)
 {
     for (int i = 0; i < n; i++)
         buf_char(out, c);
@@ -38,7 +38,7 @@ static void column_head(const struct matrix *m, int col, char *text, size_t room
         axis_label(&m->col, col, text, room);
 }
 
-static void value_text(double v, char *text, size_t room)
+static void result_table_value_text(double v, char *text, size_t room)
 {
     if (isfinite(v))
         snprintf(text, room, "%.2f", v);
@@ -60,7 +60,7 @@ static int column_width(const struct matrix *m, int col, int least)
     column_head(m, col, text, sizeof text);
     int width = (int)strlen(text) > least ? (int)strlen(text) : least;
     for (int r = 0; r < m->row.n; r++) {
-        value_text(matrix_at(m, r, col)->v[CELL_MEDIAN], text, sizeof text);
+        result_table_value_text(matrix_at(m, r, col)->v[CELL_MEDIAN], text, sizeof text);
         if ((int)strlen(text) > width)
             width = (int)strlen(text);
     }
@@ -102,9 +102,9 @@ static void write_group_line(const struct layout *l, struct buf *out)
 {
     int space = l->total - (int)strlen(l->title);
     buf_str(out, left_group);
-    repeat(out, ' ', space / 2);
+    result_table_repeat(out, ' ', space / 2);
     buf_str(out, l->title);
-    repeat(out, ' ', space - space / 2);
+    result_table_repeat(out, ' ', space - space / 2);
     buf_str(out, "|\n");
 }
 
@@ -112,13 +112,13 @@ static void write_rule(const struct layout *l, struct buf *out)
 {
     buf_str(out, left_rule);
     for (int c = 0; c < l->m->col.n; c++) {
-        repeat(out, '-', l->widths[c] + 2);
+        result_table_repeat(out, '-', l->widths[c] + 2);
         buf_char(out, '|');
     }
     buf_char(out, '\n');
 }
 
-static void write_heads(const struct layout *l, struct buf *out)
+static void result_table_write_heads(const struct layout *l, struct buf *out)
 {
     char text[24];
     buf_str(out, left_heads);
@@ -129,7 +129,8 @@ static void write_heads(const struct layout *l, struct buf *out)
     buf_char(out, '\n');
 }
 
-static const struct rank_info *find_rank(const struct rank_info *ranks, int n, int64_t rank)
+static const struct rank_info *result_table_find_rank(const struct rank_info *ranks, int n,
+                                                      int64_t rank)
 {
     for (int i = 0; ranks && i < n; i++)
         if (ranks[i].rank == rank)
@@ -166,7 +167,7 @@ static void write_row(const struct layout *l, int row, const struct rank_info *r
     char text[48];
     write_place(r, l->m->row.values[row], out);
     for (int c = 0; c < l->m->col.n; c++) {
-        value_text(matrix_at(l->m, row, c)->v[CELL_MEDIAN], text, sizeof text);
+        result_table_value_text(matrix_at(l->m, row, c)->v[CELL_MEDIAN], text, sizeof text);
         buf_fmt(out, " %-*s |", l->widths[c], text);
     }
     buf_char(out, '\n');
@@ -175,7 +176,7 @@ static void write_row(const struct layout *l, int row, const struct rank_info *r
 static void write_edge(const struct layout *l, struct buf *out)
 {
     buf_char(out, ' ');
-    repeat(out, '=', (int)sizeof left_group - 2 + l->total); // without the outer bars
+    result_table_repeat(out, '=', (int)sizeof left_group - 2 + l->total); // without the outer bars
     buf_char(out, '\n');
 }
 
@@ -190,14 +191,14 @@ void result_table_write(const struct matrix *m, const struct rank_info *ranks, i
     write_edge(&l, out);
     write_group_line(&l, out);
     write_rule(&l, out);
-    write_heads(&l, out);
+    result_table_write_heads(&l, out);
     write_rule(&l, out);
     for (int r = 0; r < m->row.n; r++)
-        write_row(&l, r, find_rank(ranks, n_ranks, m->row.values[r]), out);
+        write_row(&l, r, result_table_find_rank(ranks, n_ranks, m->row.values[r]), out);
     write_edge(&l, out);
 }
 
-static bool same_axis(const struct axis *a, const struct axis *b)
+static bool result_table_same_axis(const struct axis *a, const struct axis *b)
 {
     return a->n == b->n && memcmp(a->values, b->values, (size_t)a->n * sizeof *a->values) == 0;
 }
@@ -205,7 +206,8 @@ static bool same_axis(const struct axis *a, const struct axis *b)
 int result_ratio(struct matrix *ratio, const struct matrix *top, const struct matrix *bottom,
                  struct err *err)
 {
-    if (!same_axis(&top->row, &bottom->row) || !same_axis(&top->col, &bottom->col))
+    if (!result_table_same_axis(&top->row, &bottom->row) ||
+        !result_table_same_axis(&top->col, &bottom->col))
         return err_set(err, ERR_INVALID, "matrix", "\"%s\" and \"%s\" have different axes",
                        top->name, bottom->name);
     struct matrix got CLEANUP(matrix_fini) = {0};
@@ -239,7 +241,7 @@ static void cell_place(const struct matrix *m, int at, char *text, size_t room)
         snprintf(text, room, "%s %s, %s %s", m->row.name, row, m->col.name, col);
 }
 
-static void note_disturbed(const struct matrix *m, struct buf *out)
+static void result_table_note_disturbed(const struct matrix *m, struct buf *out)
 {
     double kept = 0, left_out = 0, worst = 0;
     int at = 0, touched = 0, n = m->row.n * m->col.n;
@@ -282,7 +284,7 @@ void result_notes_matrix(const struct matrix *m, struct buf *out)
 {
     char where[96];
     int at = 0;
-    note_disturbed(m, out);
+    result_table_note_disturbed(m, out);
     int loose = cells_below(m, CELL_TIGHT, 1, &at);
     cell_place(m, at, where, sizeof where);
     if (loose)
@@ -312,7 +314,7 @@ static bool wrong_pages(const struct rank_info *r)
     return *r->pages_wanted && *r->pages_got && strcmp(r->pages_wanted, r->pages_got) != 0;
 }
 
-static bool moved(const struct rank_info *r)
+static bool result_table_moved(const struct rank_info *r)
 {
     return r->migrations > 0;
 }
@@ -327,7 +329,7 @@ static const struct {
     const char *text;
 } rank_notes[] = {
     {wrong_cpu, "ran on another CPU than asked for"},
-    {moved, "moved to another CPU while measuring"},
+    {result_table_moved, "moved to another CPU while measuring"},
     {wrong_node, "had memory on another node than asked for"},
     {wrong_pages, "did not get the page size asked for"},
     {unchecked, "could not verify where their memory was"},

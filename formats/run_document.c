@@ -47,8 +47,8 @@ static int no_memory(struct err *err)
 // ---- the run ------------------------------------------------------------------------------------
 
 // A text, null or absent ("" then).
-static int read_text(const struct json *o, const char *member, char *out, size_t room,
-                     struct err *err)
+static int run_document_read_text(const struct json *o, const char *member, char *out, size_t room,
+                                  struct err *err)
 {
     const struct json *v = json_get(o, member);
     const char *text = v == NULL || json_is_null(v) ? "" : json_text(v);
@@ -70,7 +70,7 @@ static int read_time(const struct json *o, const char *member, int64_t *ms, stru
     return 0;
 }
 
-static int read_times(const struct json *o, struct run *r, struct err *err)
+static int run_document_read_times(const struct json *o, struct run *r, struct err *err)
 {
     const struct {
         const char *member;
@@ -95,9 +95,9 @@ static int read_error(const struct json *o, struct run *r, struct err *err)
     if (e == NULL || json_is_null(e))
         return 0;
     r->error = err_find(json_get_text(e, "type", "unknown"));
-    return read_text(e, "member", r->error_member, sizeof r->error_member, err) < 0
+    return run_document_read_text(e, "member", r->error_member, sizeof r->error_member, err) < 0
                ? -1
-               : read_text(e, "text", r->error_text, sizeof r->error_text, err);
+               : run_document_read_text(e, "text", r->error_text, sizeof r->error_text, err);
 }
 
 static int keep_json(const struct json *v, const char *member, size_t most, char **out,
@@ -134,7 +134,7 @@ static int read_plan(const struct json *o, struct run *r, struct err *err)
                : keep_json(list, "conditions", CONDITIONS_BYTES_MAX, &r->conditions_json, err);
 }
 
-static int read_spec(const struct json *o, struct run *r, struct err *err)
+static int run_document_read_spec(const struct json *o, struct run *r, struct err *err)
 {
     if (spec_from_json(&r->spec, json_get(o, "spec"), NULL, err) == 0)
         return 0;
@@ -151,21 +151,23 @@ static int read_state(const struct json *o, struct run *r, struct err *err)
     return 0;
 }
 
-static int read_run(const struct json *o, struct run *r, struct err *err)
+static int run_document_read_run(const struct json *o, struct run *r, struct err *err)
 {
     if (!json_is_object(o))
         return err_set(err, ERR_INVALID, "run", "must be an object");
-    if (read_state(o, r, err) < 0 || read_text(o, "node", r->node, sizeof r->node, err) < 0 ||
+    if (read_state(o, r, err) < 0 ||
+        run_document_read_text(o, "node", r->node, sizeof r->node, err) < 0 ||
         run_node_check(r->node, err) < 0 ||
-        read_text(o, "label", r->label, sizeof r->label, err) < 0 ||
+        run_document_read_text(o, "label", r->label, sizeof r->label, err) < 0 ||
         run_label_check(r->label, err) < 0 ||
-        read_text(o, "method", r->method, sizeof r->method, err) < 0 ||
+        run_document_read_text(o, "method", r->method, sizeof r->method, err) < 0 ||
         run_method_check(r->method, err) < 0)
         return -1;
     const struct json *phases = json_get(o, "phases_ms");
     for (int i = 0; i < PHASES; i++)
         r->phase_ms[i] = json_get_number(phases, phase_names[i], 0);
-    return read_times(o, r, err) < 0 || read_error(o, r, err) < 0 || read_spec(o, r, err) < 0
+    return run_document_read_times(o, r, err) < 0 || read_error(o, r, err) < 0 ||
+                   run_document_read_spec(o, r, err) < 0
                ? -1
                : read_plan(o, r, err);
 }
@@ -204,13 +206,13 @@ static int read_fingerprint(const struct json *object, struct whole *w, struct e
                : 0;
 }
 
-static int read_topology(const struct json *object, struct whole *w, struct err *err)
+static int run_document_read_topology(const struct json *object, struct whole *w, struct err *err)
 {
     const struct json *o = json_get(object, "topology");
     if (o == NULL || json_is_null(o))
         return 0;
     char *hash = w->run.topology_hash, found[65];
-    if (read_text(o, "hash", hash, sizeof w->run.topology_hash, err) < 0)
+    if (run_document_read_text(o, "hash", hash, sizeof w->run.topology_hash, err) < 0)
         return err_prefix(err, "topology");
     const char *xml = json_get_text(o, "xml", NULL);
     if (xml == NULL)
@@ -236,7 +238,7 @@ static int count_list(const struct json *object, const char *member, int most, s
     return json_count(list);
 }
 
-static int read_matrices(const struct json *object, struct whole *w, struct err *err)
+static int run_document_read_matrices(const struct json *object, struct whole *w, struct err *err)
 {
     int n = count_list(object, "matrices", MATRICES_MAX, err);
     if (n < 0)
@@ -294,9 +296,10 @@ int whole_from_json(struct whole *out, const struct json *object, struct err *er
     if (json_get_i64(object, "version", 0) != WHOLE_VERSION)
         return err_set(err, ERR_INVALID, "version",
                        "must be %d; another version of numaprobe wrote this", WHOLE_VERSION);
-    if (read_run(json_get(object, "run"), &got.run, err) < 0 ||
-        read_fingerprint(object, &got, err) < 0 || read_topology(object, &got, err) < 0 ||
-        read_matrices(object, &got, err) < 0 || read_ranks(object, &got, err) < 0 ||
+    if (run_document_read_run(json_get(object, "run"), &got.run, err) < 0 ||
+        read_fingerprint(object, &got, err) < 0 ||
+        run_document_read_topology(object, &got, err) < 0 ||
+        run_document_read_matrices(object, &got, err) < 0 || read_ranks(object, &got, err) < 0 ||
         read_log(object, &got, err) < 0 || whole_check(&got, err) < 0)
         return -1;
     whole_count(&got);

@@ -18,14 +18,15 @@ void axis_unpair(int64_t value, int *first, int *second)
     *second = (int)(value % PAIR_BASE);
 }
 
-static bool is(const struct axis *a, const char *name)
+static bool model_axis_is(const struct axis *a, const char *name)
 {
     return strcmp(a->name, name) == 0;
 }
 
 bool axis_is_named(const struct axis *a)
 {
-    return is(a, "pair") || is(a, "access") || (is(a, "target") && a->n && a->values[0] < 0);
+    return model_axis_is(a, "pair") || model_axis_is(a, "access") ||
+           (model_axis_is(a, "target") && a->n && a->values[0] < 0);
 }
 
 void axis_label(const struct axis *a, int i, char *out, size_t room)
@@ -34,11 +35,11 @@ void axis_label(const struct axis *a, int i, char *out, size_t room)
     int64_t v = a->values[i];
     int first, second;
     axis_unpair(v, &first, &second);
-    if (is(a, "pair"))
+    if (model_axis_is(a, "pair"))
         snprintf(out, room, "%d-%d", first, second);
-    else if (is(a, "access") && v >= 0 && v < AXIS_ACCESSES)
+    else if (model_axis_is(a, "access") && v >= 0 && v < AXIS_ACCESSES)
         snprintf(out, room, "%s", access_names[v]);
-    else if (is(a, "target") && v < 0)
+    else if (model_axis_is(a, "target") && v < 0)
         snprintf(out, room, "own");
     else
         snprintf(out, room, "%" PRId64, v);

@@ -405,7 +405,7 @@ static int check_classic(const struct spec *s, struct err *err)
                : contradiction(err, "load", "method classic, which cannot hold a load constant");
 }
 
-static int check_load(const struct spec *s, struct err *err)
+static int benchmarks_check_load(const struct spec *s, struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n;
@@ -423,7 +423,7 @@ static int check_latency(const struct spec *s, struct err *err)
     if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, err) < 0 ||
         check_links(s, sizes[0], sizes[n - 1], err) < 0 || check_classic(s, err) < 0)
         return -1;
-    return check_load(s, err);
+    return benchmarks_check_load(s, err);
 }
 
 // "auto" or one size.

@@ -19,7 +19,7 @@ void facts_add(struct facts *f, const char *name, const char *fmt, ...)
     va_end(ap);
 }
 
-static void finish(SHA2_CTX *ctx, char hash[static 65])
+static void fingerprint_finish(SHA2_CTX *ctx, char hash[static 65])
 {
     uint8_t digest[SHA256_DIGEST_LENGTH];
     SHA256Final(digest, ctx);
@@ -38,7 +38,7 @@ void facts_seal(struct facts *f)
         SHA256Update(&ctx, (const uint8_t *)fact->value, strlen(fact->value));
         SHA256Update(&ctx, (const uint8_t *)"\n", 1);
     }
-    finish(&ctx, f->hash);
+    fingerprint_finish(&ctx, f->hash);
 }
 
 void text_hash(const char *text, char hash[static 65])
@@ -46,7 +46,7 @@ void text_hash(const char *text, char hash[static 65])
     SHA2_CTX ctx;
     SHA256Init(&ctx);
     SHA256Update(&ctx, (const uint8_t *)text, strlen(text));
-    finish(&ctx, hash);
+    fingerprint_finish(&ctx, hash);
 }
 
 void facts_write_json(const struct facts *f, struct jsonw *w, const char *key)

@@ -181,7 +181,7 @@ static int read_axis(struct axis *a, const struct json *object, const char *memb
     return 0;
 }
 
-static int read_cells(struct matrix *m, const struct json *rows, struct err *err)
+static int matrix_read_cells(struct matrix *m, const struct json *rows, struct err *err)
 {
     int r = 0;
     for (const struct json *row = json_first(rows); row; row = json_next(row), r++) {
@@ -221,7 +221,7 @@ int matrix_from_json(struct matrix *m, const struct json *object, struct err *er
     if (json_count(cells) != got.row.n)
         return err_set(err, ERR_INVALID, "cells", "has %d rows, expected %d", json_count(cells),
                        got.row.n);
-    if (read_cells(&got, cells, err) < 0)
+    if (matrix_read_cells(&got, cells, err) < 0)
         return -1;
     *m = got;
     got = (struct matrix){0};

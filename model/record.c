@@ -78,8 +78,8 @@ static void write_slots(const struct record_slot *slots, size_t n, const void *o
     }
 }
 
-static int read_slot(const struct record_slot *s, void *object, const struct json *value,
-                     struct err *err)
+static int record_read_slot(const struct record_slot *s, void *object, const struct json *value,
+                            struct err *err)
 {
     char *m = (char *)object + s->offset;
     if (s->kind == SLOT_TEXT) {
@@ -116,7 +116,7 @@ static int read_slots(const struct record_slot *slots, size_t n, void *object,
         const struct json *value = json_get(from, slots[i].name);
         if (!value)
             return err_set(err, ERR_INVALID, slots[i].name, "is missing");
-        if (read_slot(&slots[i], object, value, err) < 0)
+        if (record_read_slot(&slots[i], object, value, err) < 0)
             return -1;
     }
     return 0;
@@ -192,7 +192,7 @@ static int read_matrix(struct record *r, const struct json *o, struct err *err)
     return matrix_head_from_json(&r->matrix, o, err);
 }
 
-static void write_cell(const struct record *r, struct jsonw *w)
+static void record_write_cell(const struct record *r, struct jsonw *w)
 {
     jsonw_text(w, "matrix", r->cell.matrix);
     jsonw_i64(w, "row", r->cell.row);
@@ -216,12 +216,12 @@ static void write_rank(const struct record *r, struct jsonw *w)
     write_rank_members(&r->rank, w);
 }
 
-static int read_rank(struct record *r, const struct json *o, struct err *err)
+static int record_read_rank(struct record *r, const struct json *o, struct err *err)
 {
     return rank_from_json(&r->rank, o, err);
 }
 
-static void write_progress(const struct record *r, struct jsonw *w)
+static void record_write_progress(const struct record *r, struct jsonw *w)
 {
     write_slots(progress_slots, COUNT_OF(progress_slots), &r->progress, w);
 }
@@ -281,9 +281,9 @@ static const struct {
 } kinds[RECORD_KINDS] = {
     [RECORD_HELLO] = {"hello", write_hello, read_hello},
     [RECORD_MATRIX] = {"matrix", write_matrix, read_matrix},
-    [RECORD_CELL] = {"cell", write_cell, read_cell},
-    [RECORD_RANK] = {"rank", write_rank, read_rank},
-    [RECORD_PROGRESS] = {"progress", write_progress, read_progress},
+    [RECORD_CELL] = {"cell", record_write_cell, read_cell},
+    [RECORD_RANK] = {"rank", write_rank, record_read_rank},
+    [RECORD_PROGRESS] = {"progress", record_write_progress, read_progress},
     [RECORD_NOTE] = {"note", write_note, read_note},
     [RECORD_END] = {"end", write_end, read_end},
 };

@@ -91,7 +91,7 @@ static void write_error(const struct run *r, struct jsonw *w)
     jsonw_end(w);
 }
 
-static void write_progress(const struct run *r, struct jsonw *w)
+static void run_write_progress(const struct run *r, struct jsonw *w)
 {
     if (r->state != RUN_RUNNING || !*r->progress.phase) {
         jsonw_null(w, "progress");
@@ -134,7 +134,7 @@ void run_write_json(const struct run *r, struct jsonw *w, const char *key)
     jsonw_i64(w, "cells", r->n_cells);
     write_times(r, w);
     write_error(r, w);
-    write_progress(r, w);
+    run_write_progress(r, w);
     write_waiting(r, w);
     jsonw_text(w, "class", *r->class_hash ? r->class_hash : NULL);
     jsonw_text(w, "config", *r->config_hash ? r->config_hash : NULL);

@@ -32,13 +32,13 @@ static const struct shape loaded[] = {
     {"bandwidth", "bandwidth", "MB/s", "rank", "load"},
 };
 
-static int copy(struct shape *out, const struct shape *from, int n)
+static int shape_copy(struct shape *out, const struct shape *from, int n)
 {
     memcpy(out, from, (size_t)n * sizeof *out);
     return n;
 }
 
-static int bandwidth(const struct spec *s, struct shape *out)
+static int shape_bandwidth(const struct spec *s, struct shape *out)
 {
     static const char *const rows[] = {
         [SWEEP_NODES] = "initiator", [SWEEP_THREADS] = "threads", [SWEEP_OWN] = "threads"};
@@ -52,28 +52,28 @@ static int bandwidth(const struct spec *s, struct shape *out)
 // Both, or the one that is chosen by its number from 1.
 static int either(struct shape *out, const struct shape *two, int choice)
 {
-    return choice ? copy(out, &two[choice - 1], 1) : copy(out, two, 2);
+    return choice ? shape_copy(out, &two[choice - 1], 1) : shape_copy(out, two, 2);
 }
 
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX])
 {
     switch ((enum benchmark_id)s->benchmark) {
     case BENCHMARK_LATENCY:
-        return s->mode == MODE_BOTH ? copy(list, latency, 2)
-                                    : copy(list, &latency[s->mode == MODE_SERIAL], 1);
+        return s->mode == MODE_BOTH ? shape_copy(list, latency, 2)
+                                    : shape_copy(list, &latency[s->mode == MODE_SERIAL], 1);
     case BENCHMARK_MATRIX:
-        return copy(list, matrix, 1);
+        return shape_copy(list, matrix, 1);
     case BENCHMARK_BANDWIDTH:
-        return bandwidth(s, list);
+        return shape_bandwidth(s, list);
     case BENCHMARK_PINGPONG:
-        return strcmp(s->pairs, "all") == 0 ? copy(list, pingpong_all, 2)
-                                            : copy(list, pingpong_pairs, 1);
+        return strcmp(s->pairs, "all") == 0 ? shape_copy(list, pingpong_all, 2)
+                                            : shape_copy(list, pingpong_pairs, 1);
     case BENCHMARK_C2C:
         return either(list, c2c, s->definition);
     case BENCHMARK_FIRSTTOUCH:
-        return copy(list, firsttouch, 1);
+        return shape_copy(list, firsttouch, 1);
     case BENCHMARK_LOADED:
-        return copy(list, loaded, 2);
+        return shape_copy(list, loaded, 2);
     case BENCHMARKS:
         break;
     }
@@ -88,14 +88,14 @@ const struct shape *shape_find(const struct shape *list, int n, const char *name
     return NULL;
 }
 
-static bool is(const struct axis *a, const char *name)
+static bool shape_is(const struct axis *a, const char *name)
 {
     return strcmp(a->name, name) == 0;
 }
 
 static bool pairs_of_ranks(const struct matrix *m)
 {
-    return is(&m->row, "rank") && is(&m->col, "rank");
+    return shape_is(&m->row, "rank") && shape_is(&m->col, "rank");
 }
 
 bool shape_has_cell(const struct matrix *m, int row, int col)
@@ -231,7 +231,7 @@ static int check_axis(const struct matrix *m, const struct axis *a, const char *
                       const struct plan *p, struct err *err)
 {
     const struct axis_kind *kind = kind_of(wanted);
-    if (!kind || !is(a, wanted))
+    if (!kind || !shape_is(a, wanted))
         return err_set(err, ERR_INVALID, "", "matrix %s has an axis \"%s\" instead of %s", m->name,
                        a->name, wanted);
     for (int i = 0; i < a->n; i++) {

@@ -115,7 +115,7 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
-static int read_member(struct spec *s, const struct json *m, struct err *err)
+static int spec_read_member(struct spec *s, const struct json *m, struct err *err)
 {
     const struct param *p = spec_param(s, json_name(m));
     if (!p)
@@ -146,7 +146,7 @@ int spec_from_json(struct spec *s, const struct json *object, const char *const 
     for (const struct json *m = json_first(object); m; m = json_next(m)) {
         if (m == which || listed(ignore, json_name(m)))
             continue;
-        if (read_member(&got, m, err) < 0)
+        if (spec_read_member(&got, m, err) < 0)
             return -1;
     }
     if (spec_check(&got, err) < 0)

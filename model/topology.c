@@ -101,7 +101,7 @@ int64_t topology_llc_total(const struct topology *t)
     return sum;
 }
 
-static void write_number(struct jsonw *w, const char *key, int64_t n, bool known)
+static void topology_write_number(struct jsonw *w, const char *key, int64_t n, bool known)
 {
     if (known)
         jsonw_i64(w, key, n);
@@ -119,9 +119,9 @@ static void write_cpus(const struct topology *t, struct jsonw *w)
         jsonw_i64(w, "core", c->core);
         jsonw_i64(w, "thread", c->thread);
         jsonw_i64(w, "package", c->package);
-        write_number(w, "node", c->node, c->node >= 0);
-        write_number(w, "llc", c->l3, c->l3 >= 0);
-        write_number(w, "kind", c->kind, c->kind >= 0);
+        topology_write_number(w, "node", c->node, c->node >= 0);
+        topology_write_number(w, "llc", c->l3, c->l3 >= 0);
+        topology_write_number(w, "kind", c->kind, c->kind >= 0);
         jsonw_bool(w, "allowed", c->allowed);
         jsonw_end(w);
     }
@@ -183,9 +183,9 @@ static void write_kinds(const struct topology *t, struct jsonw *w)
         const struct topo_kind *k = &t->kinds[i];
         jsonw_object(w, NULL);
         jsonw_i64(w, "kind", i);
-        write_number(w, "efficiency", k->efficiency, k->efficiency >= 0);
-        write_number(w, "capacity", k->capacity, k->capacity > 0);
-        write_number(w, "max_mhz", k->max_mhz, k->max_mhz > 0);
+        topology_write_number(w, "efficiency", k->efficiency, k->efficiency >= 0);
+        topology_write_number(w, "capacity", k->capacity, k->capacity > 0);
+        topology_write_number(w, "max_mhz", k->max_mhz, k->max_mhz > 0);
         jsonw_text(w, "type", *k->type ? k->type : NULL);
         jsonw_end(w);
     }

@@ -100,7 +100,7 @@ static void must_match(struct refusal *r, const char *what, const char *a, const
 }
 
 // "" where it is not known of any rank; "mixed" where ranks differ.
-static const char *pages_of(const struct compare_side *s)
+static const char *align_pages_of(const struct compare_side *s)
 {
     const char *pages = "";
     for (int i = 0; s->ranks != NULL && i < s->n_ranks; i++) {
@@ -128,7 +128,7 @@ static void add_once(int64_t *list, int *n, int64_t value)
 }
 
 // All ranks whose places are known, or else those that an axis names.
-static int64_t *ranks_of(const struct compare_side *s, bool places, int *n)
+static int64_t *align_ranks_of(const struct compare_side *s, bool places, int *n)
 {
     const struct axis *row = &s->matrix->row, *col = &s->matrix->col;
     size_t most = (size_t)s->n_ranks + 2 * (size_t)row->n + (size_t)col->n + 1;
@@ -257,8 +257,8 @@ static int map_ranks(struct rank_map *m, const struct compare_side *a, const str
                      struct err *err)
 {
     m->places = places_known(a) && places_known(b);
-    m->a = ranks_of(a, m->places, &m->n_a);
-    m->b = ranks_of(b, m->places, &m->n_b);
+    m->a = align_ranks_of(a, m->places, &m->n_a);
+    m->b = align_ranks_of(b, m->places, &m->n_b);
     m->partner = calloc((size_t)m->n_a + 1, sizeof *m->partner);
     struct seats seats CLEANUP(seats_fini) = {0};
     if (!m->a || !m->b || !m->partner)
@@ -310,7 +310,7 @@ static void note_places(struct comparison *c, const struct rank_map *m, bool els
 }
 
 // Memory on another node is another question, whatever the CPU.
-static void check_memory(struct refusal *r, struct rank_map *m)
+static void align_check_memory(struct refusal *r, struct rank_map *m)
 {
     int n = 0;
     const struct rank_info *from = NULL, *to = NULL;
@@ -387,7 +387,7 @@ static bool harmless(const struct compare_side *a, const struct compare_side *b,
         case LAYOUT:
             return places;
         case MEASURED:
-            return strcmp(name, "method") == 0 || (*pages_of(a) && *pages_of(b));
+            return strcmp(name, "method") == 0 || (*align_pages_of(a) && *align_pages_of(b));
         case SELECTS:
             return true;
         }
@@ -435,10 +435,10 @@ static int check_sides(struct comparison *c, struct rank_map *m, const struct co
     bool latency = strcmp(x->name, "serial") == 0 || strcmp(x->name, "concurrent") == 0;
     must_match(&r, latency ? "mode" : "matrix", x->name, y->name);
     must_match(&r, "method", a->method, b->method);
-    must_match(&r, "page kind", pages_of(a), pages_of(b));
+    must_match(&r, "page kind", align_pages_of(a), align_pages_of(b));
     if (check_specs(&r, a, b, m->places, err) < 0)
         return -1;
-    check_memory(&r, m);
+    align_check_memory(&r, m);
     check_layout(&r, m, a);
     note_facts(c, a, b);
     if (!buf_ok(&r.text))

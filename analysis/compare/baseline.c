@@ -8,19 +8,19 @@
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
 
-static bool same_axis(const struct axis *a, const struct axis *b)
+static bool baseline_same_axis(const struct axis *a, const struct axis *b)
 {
     return strcmp(a->name, b->name) == 0 && a->n == b->n &&
            memcmp(a->values, b->values, (size_t)a->n * sizeof *a->values) == 0;
 }
 
-static int check(const struct matrix *a, const struct matrix *b, struct err *err)
+static int compare_baseline_check(const struct matrix *a, const struct matrix *b, struct err *err)
 {
-    const char *what = strcmp(a->quantity, b->quantity) != 0 ? "quantity"
-                       : strcmp(a->unit, b->unit) != 0       ? "unit"
-                       : !same_axis(&a->row, &b->row)        ? a->row.name
-                       : !same_axis(&a->col, &b->col)        ? a->col.name
-                                                             : NULL;
+    const char *what = strcmp(a->quantity, b->quantity) != 0   ? "quantity"
+                       : strcmp(a->unit, b->unit) != 0         ? "unit"
+                       : !baseline_same_axis(&a->row, &b->row) ? a->row.name
+                       : !baseline_same_axis(&a->col, &b->col) ? a->col.name
+                                                               : NULL;
     return what ? err_set(err, ERR_CONFLICT, "runs",
                           "the runs' matrices %s differ in %s: they cannot be one baseline",
                           a->name, what)
@@ -82,7 +82,7 @@ static void widen(struct cell *c, double variance, int n)
     c->v[CELL_HI] = fmax(c->v[CELL_HI], median + half);
 }
 
-static void fill(struct matrix *m, const struct matrix *const *list, int n)
+static void baseline_fill(struct matrix *m, const struct matrix *const *list, int n)
 {
     double variance = scatter(list, n), v[BASELINE_RUNS_MAX];
     for (int c = 0; c < m->row.n * m->col.n; c++) {
@@ -102,7 +102,7 @@ int baseline_middle(struct matrix *out, const struct matrix *const *list, int n,
     if (n > BASELINE_RUNS_MAX)
         return err_set(err, ERR_INVALID, "runs", "must be at most %d runs", BASELINE_RUNS_MAX);
     for (int r = 1; r < n; r++)
-        if (check(first, list[r], err) < 0)
+        if (compare_baseline_check(first, list[r], err) < 0)
             return -1;
     if (matrix_init(&m, first->name, first->quantity, first->unit, first->row.n, first->col.n,
                     err) < 0)
@@ -118,7 +118,7 @@ int baseline_middle(struct matrix *out, const struct matrix *const *list, int n,
     if (n == 1)
         memcpy(m.cells, first->cells, (size_t)m.row.n * (size_t)m.col.n * sizeof *m.cells);
     else
-        fill(&m, list, n);
+        baseline_fill(&m, list, n);
     *out = m;
     return 0;
 }

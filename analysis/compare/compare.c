@@ -117,8 +117,8 @@ static const struct cell *cell_b(const struct comparison *c, const struct matrix
 }
 
 // The logs of both sides of every cell.
-static void read_cells(struct comparison *c, const struct sides *s, struct log_value *x,
-                       struct log_value *y)
+static void compare_read_cells(struct comparison *c, const struct sides *s, struct log_value *x,
+                               struct log_value *y)
 {
     for (int k = 0; k < c->rows * c->cols; k++) {
         int i = k / c->cols, j = k % c->cols;
@@ -143,7 +143,7 @@ static int set_cells(struct comparison *c, const struct sides *s, struct err *er
     if (!both)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
     struct log_value *x = both, *y = both + n;
-    read_cells(c, s, x, y);
+    compare_read_cells(c, s, x, y);
     share_errors(x, n);
     share_errors(y, n);
     for (int k = 0; k < n; k++) {
@@ -169,7 +169,7 @@ static void note_missing(struct comparison *c)
                      exist);
 }
 
-static void note_disturbed(struct comparison *c, const struct matrix *m, const char *side)
+static void compare_note_disturbed(struct comparison *c, const struct matrix *m, const char *side)
 {
     double share = samples_disturbed(m, 1);
     if (share >= SAMPLES_DOUBTFUL)
@@ -229,8 +229,8 @@ static int compare_cells(struct comparison *c, const struct sides *s, struct err
     c->single_values = 2 * single > exist;
     c->identical = find_identical(c);
     note_missing(c);
-    note_disturbed(c, s->a->matrix, "A");
-    note_disturbed(c, s->b->matrix, "B");
+    compare_note_disturbed(c, s->a->matrix, "A");
+    compare_note_disturbed(c, s->b->matrix, "B");
     if (c->identical)
         compare_note(c, "A and B have the same values: they are one run, or copies of one");
     else if (single > 0)
@@ -300,7 +300,7 @@ static void write_difference(const struct difference *d, struct jsonw *w)
     jsonw_text(w, "verdict", verdict_names[d->verdict]);
 }
 
-static void write_group(const struct compare_group *g, struct jsonw *w)
+static void compare_write_group(const struct compare_group *g, struct jsonw *w)
 {
     char label[32];
     compare_group_label(g, label, sizeof label);
@@ -336,7 +336,8 @@ static void write_verdict(const struct comparison *c, struct jsonw *w)
     jsonw_text(w, "text", text);
 }
 
-static void write_cell(const struct comparison *c, const struct matrix *m, int k, struct jsonw *w)
+static void compare_write_cell(const struct comparison *c, const struct matrix *m, int k,
+                               struct jsonw *w)
 {
     bool same_name = strcmp(m->row.name, m->col.name) == 0;
     jsonw_object(w, NULL);
@@ -373,12 +374,12 @@ void comparison_write_json(const struct comparison *c, const struct compare_side
     jsonw_end(w);
     jsonw_array(w, "groups");
     for (int i = 0; i < c->n_groups; i++)
-        write_group(&c->groups[i], w);
+        compare_write_group(&c->groups[i], w);
     jsonw_end(w);
     jsonw_array(w, "cells");
     for (int k = 0; k < c->rows * c->cols; k++)
         if (c->cells[k].exists)
-            write_cell(c, a->matrix, k, w);
+            compare_write_cell(c, a->matrix, k, w);
     jsonw_end(w);
     jsonw_end(w);
 }

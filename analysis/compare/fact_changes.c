@@ -48,7 +48,7 @@ static int weight_of(const char *name)
     return weight < 0 ? OTHER_WEIGHT : weight;
 }
 
-static const char *value_of(const struct facts *f, const char *name)
+static const char *fact_changes_value_of(const struct facts *f, const char *name)
 {
     for (int i = 0; i < f->n; i++)
         if (strcmp(f->list[i].name, name) == 0)
@@ -56,22 +56,24 @@ static const char *value_of(const struct facts *f, const char *name)
     return NULL;
 }
 
-static void add(struct changes *out, bool is_class, const char *name, const char *a, const char *b)
+static void fact_changes_add(struct changes *out, bool is_class, const char *name, const char *a,
+                             const char *b)
 {
     if (out->n < CHANGES_MAX)
         out->list[out->n++] = (struct change){is_class, name, a, b, weight_of(name)};
 }
 
-static void find(struct changes *out, bool is_class, const struct facts *a, const struct facts *b)
+static void fact_changes_find(struct changes *out, bool is_class, const struct facts *a,
+                              const struct facts *b)
 {
     for (int i = 0; i < a->n; i++) {
-        const char *other = value_of(b, a->list[i].name);
+        const char *other = fact_changes_value_of(b, a->list[i].name);
         if (other == NULL || strcmp(other, a->list[i].value) != 0)
-            add(out, is_class, a->list[i].name, a->list[i].value, other);
+            fact_changes_add(out, is_class, a->list[i].name, a->list[i].value, other);
     }
     for (int i = 0; i < b->n; i++)
-        if (value_of(a, b->list[i].name) == NULL)
-            add(out, is_class, b->list[i].name, NULL, b->list[i].value);
+        if (fact_changes_value_of(a, b->list[i].name) == NULL)
+            fact_changes_add(out, is_class, b->list[i].name, NULL, b->list[i].value);
 }
 
 static int by_suspicion(const void *p, const void *q)
@@ -85,8 +87,8 @@ static int by_suspicion(const void *p, const void *q)
 void changes_find(struct changes *out, const struct fingerprint *a, const struct fingerprint *b)
 {
     out->n = 0;
-    find(out, true, &a->machine_class, &b->machine_class);
-    find(out, false, &a->config, &b->config);
+    fact_changes_find(out, true, &a->machine_class, &b->machine_class);
+    fact_changes_find(out, false, &a->config, &b->config);
     qsort(out->list, out->n, sizeof out->list[0], by_suspicion);
 }
 

@@ -118,7 +118,7 @@ bool grouping_between_ranks(const struct grouping *g)
     return grouping_axis_is(COMPARE_RANK, rows_of(g)) && grouping_axis_is(COMPARE_RANK, cols_of(g));
 }
 
-static int64_t node_of(const struct grouping *g, const struct axis *a, int64_t value)
+static int64_t groups_node_of(const struct grouping *g, const struct axis *a, int64_t value)
 {
     if (grouping_axis_is(COMPARE_RANK, a))
         return places_node(&g->places, value);
@@ -138,7 +138,7 @@ int grouping_locality(const struct grouping *g, int i, int j)
     return p < 0 || q < 0 ? -1 : p != q;
 }
 
-static int find_group(const struct grouping *g, enum compare_by by, int64_t value)
+static int groups_find_group(const struct grouping *g, enum compare_by by, int64_t value)
 {
     for (int k = 0; k < g->n[by]; k++)
         if (g->c->groups[g->first[by] + k].value == value)
@@ -164,7 +164,7 @@ void grouping_of_cell(const struct grouping *g, enum compare_by by, int i, int j
     else if (by == COMPARE_NODE)
         two[0] = group_of_node(g, i, j);
     else if (by == COMPARE_LOCALITY)
-        two[0] = find_group(g, by, grouping_locality(g, i, j));
+        two[0] = groups_find_group(g, by, grouping_locality(g, i, j));
     else if (grouping_axis_is(by, rows_of(g)))
         two[0] = g->first[by] + i;
     else if (grouping_axis_is(by, cols_of(g)))
@@ -213,7 +213,7 @@ void sums_finish(struct difference *d, const struct sums *s)
     d->b = exp(s->b / n);
 }
 
-static void add_group(struct grouping *g, enum compare_by by, int64_t value)
+static void groups_add_group(struct grouping *g, enum compare_by by, int64_t value)
 {
     g->c->groups[g->c->n_groups++] = (struct compare_group){.by = by, .value = value};
     g->n[by]++;
@@ -227,14 +227,14 @@ static void add_axis(struct grouping *g, enum compare_by by)
     const int *aligned = down ? g->c->row_a : g->c->col_a;
     int n = down ? g->c->rows : g->c->cols;
     for (int i = 0; grouping_axis_is(by, a) && n > 1 && i < n; i++)
-        add_group(g, by, a->values[aligned[i]]);
+        groups_add_group(g, by, a->values[aligned[i]]);
 }
 
-static void add_nodes(struct grouping *g)
+static void groups_add_nodes(struct grouping *g)
 {
     for (int i = 0; grouping_axis_is(COMPARE_RANK, rows_of(g)) && i < g->c->rows; i++)
-        if (g->row_node[i] >= 0 && find_group(g, COMPARE_NODE, g->row_node[i]) < 0)
-            add_group(g, COMPARE_NODE, g->row_node[i]);
+        if (g->row_node[i] >= 0 && groups_find_group(g, COMPARE_NODE, g->row_node[i]) < 0)
+            groups_add_group(g, COMPARE_NODE, g->row_node[i]);
 }
 
 static void add_localities(struct grouping *g)
@@ -246,7 +246,7 @@ static void add_localities(struct grouping *g)
             seen[at] = true;
     }
     for (int at = 0; at < 2 && seen[0] && seen[1]; at++)
-        add_group(g, COMPARE_LOCALITY, at);
+        groups_add_group(g, COMPARE_LOCALITY, at);
 }
 
 static void list_groups(struct grouping *g)
@@ -254,9 +254,9 @@ static void list_groups(struct grouping *g)
     for (int by = 0; by < COMPARE_BYS; by++) {
         g->first[by] = g->c->n_groups;
         if (by == COMPARE_OVERALL)
-            add_group(g, COMPARE_OVERALL, 0);
+            groups_add_group(g, COMPARE_OVERALL, 0);
         else if (by == COMPARE_NODE)
-            add_nodes(g);
+            groups_add_nodes(g);
         else if (by == COMPARE_LOCALITY)
             add_localities(g);
         else
@@ -285,10 +285,10 @@ int grouping_init(struct grouping *g, struct comparison *c, const struct sides *
     if (grouping_alloc(g, err) < 0)
         return -1;
     for (int i = 0; i < c->rows; i++)
-        g->row_node[i] = node_of(g, rows_of(g), rows_of(g)->values[c->row_a[i]]);
+        g->row_node[i] = groups_node_of(g, rows_of(g), rows_of(g)->values[c->row_a[i]]);
     for (int j = 0; j < c->cols; j++) {
         int64_t value = cols_of(g)->values[c->col_a[j]];
-        g->col_node[j] = node_of(g, cols_of(g), value);
+        g->col_node[j] = groups_node_of(g, cols_of(g), value);
         g->row_of_col[j] = -1;
         for (int i = 0; grouping_between_ranks(g) && i < c->rows; i++)
             if (rows_of(g)->values[c->row_a[i]] == value)
@@ -296,7 +296,7 @@ int grouping_init(struct grouping *g, struct comparison *c, const struct sides *
     }
     list_groups(g);
     for (int i = 0; i < c->rows; i++)
-        g->row_group[i] = find_group(g, COMPARE_NODE, g->row_node[i]);
+        g->row_group[i] = groups_find_group(g, COMPARE_NODE, g->row_node[i]);
     return 0;
 }
 

@@ -45,7 +45,7 @@ static const struct words *words_of(const struct axis *a)
 }
 
 // One of our own formats with the value's name.
-static void put(char *out, size_t room, const char *format, const char *value)
+static void verdict_put(char *out, size_t room, const char *format, const char *value)
 {
     const char *at = strstr(format, "%s");
     snprintf(out, room, "%.*s%s%s", (int)(at - format), format, value,
@@ -71,7 +71,7 @@ static void name_set(const struct grouping *g, const struct axis *a, const int *
         return;
     }
     name_value(w->by, a->values[aligned[set.at]], value, sizeof value);
-    put(one, sizeof one, beside && set.kind == PART_ONE ? w->beside_one : w->one, value);
+    verdict_put(one, sizeof one, beside && set.kind == PART_ONE ? w->beside_one : w->one, value);
     if (set.kind == PART_ONE)
         snprintf(out, room, "%s", one);
     else
@@ -156,7 +156,7 @@ static bool symmetric(const struct grouping *g)
     return same;
 }
 
-static void fill(const struct grouping *g, struct search_room *r, bool mirrored)
+static void verdict_fill(const struct grouping *g, struct search_room *r, bool mirrored)
 {
     const struct comparison *c = g->c;
     for (int k = 0; k < c->rows * c->cols; k++) {
@@ -188,7 +188,7 @@ static int look_for_parts(const struct grouping *g, const struct compare_options
     CLEANUP_MEM int *row_group = calloc((size_t)c->rows, sizeof *row_group);
     if (!r.value || !r.var || !r.df || !r.col_group || !r.class || !row_group)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the comparison");
-    fill(g, &r, mirrored);
+    verdict_fill(g, &r, mirrored);
     for (int i = 0; i < c->rows; i++)
         row_group[i] = g->row_group[i] < 0 ? -1 : g->row_group[i] - g->first[COMPARE_NODE];
     double least = fmax(o->threshold_percent / 2, o->noise_percent);
@@ -408,7 +408,7 @@ int compare_conclude(struct grouping *g, const struct compare_options *o, struct
 
 // ---- Text ---------------------------------------------------------------------------------------
 
-static void add_text(char *out, size_t room, const char *text)
+static void verdict_add_text(char *out, size_t room, const char *text)
 {
     size_t n = strlen(out);
     snprintf(out + n, room - n, "%s", text);
@@ -425,7 +425,7 @@ static void add_difference(char *out, size_t room, const char *name, const struc
         snprintf(text, sizeof text, "%s %+.1f %% (%+.1f to %+.1f)", name, d->percent, d->lo, d->hi);
     else
         snprintf(text, sizeof text, "%s %+.1f %%", name, d->percent);
-    add_text(out, room, text);
+    verdict_add_text(out, room, text);
 }
 
 // Parts from `from` to `to`, the first few by name; how: with their numbers, or the names alone.
@@ -434,17 +434,17 @@ static void add_parts(const struct comparison *c, int from, int to, bool numbers
 {
     char more[48];
     for (int i = from; i < to && i < from + NAMED_MAX; i++) {
-        add_text(out, room, i > from ? ", " : "");
+        verdict_add_text(out, room, i > from ? ", " : "");
         if (numbers)
             add_difference(out, room, c->parts[i].name, &c->parts[i].d);
         else
-            add_text(out, room, c->parts[i].name);
+            verdict_add_text(out, room, c->parts[i].name);
     }
     if (to - from <= NAMED_MAX)
         return;
     snprintf(more, sizeof more, " and %s%d more", c->more_parts ? "at least " : "",
              to - from - NAMED_MAX);
-    add_text(out, room, more);
+    verdict_add_text(out, room, more);
 }
 
 // What differs and by how much; then the rest; then what did not move with a part that holds it.
@@ -454,7 +454,7 @@ void comparison_text(const struct comparison *c, char *out, size_t room)
     int told = 0;
     *out = 0;
     if (c->identical) {
-        add_text(out, room, "all values are identical");
+        verdict_add_text(out, room, "all values are identical");
         return;
     }
     while (told < c->n_parts && c->parts[told].d.verdict != VERDICT_SAME)
@@ -465,10 +465,10 @@ void comparison_text(const struct comparison *c, char *out, size_t room)
     } else if (c->rest.cells && fabs(c->rest.percent) < BEYOND) {
         snprintf(text, sizeof text, "; the rest %s (%+.1f %%)", verdict_names[c->rest.verdict],
                  c->rest.percent);
-        add_text(out, room, text);
+        verdict_add_text(out, room, text);
     }
     if (told < c->n_parts) {
-        add_text(out, room, *out ? "; the same: " : "the same: ");
+        verdict_add_text(out, room, *out ? "; the same: " : "the same: ");
         add_parts(c, told, c->n_parts, false, out, room);
     }
 }

@@ -80,7 +80,7 @@ __attribute__((format(printf, 3, 4))) static void put(struct finder *f, const do
 }
 
 // Empties the pool: its median and the medians of its intervals' ends, times `scale`.
-static void drain(struct finder *f, double scale, double v[3])
+static void metrics_drain(struct finder *f, double scale, double v[3])
 {
     v[0] = middle_of(f->v, f->n) * scale;
     v[1] = middle_if_known(f->lo, f->n) * scale;
@@ -91,11 +91,11 @@ static void drain(struct finder *f, double scale, double v[3])
 #define DRAIN_AND_PUT(f, scale, ...)                                                               \
     do {                                                                                           \
         double drained_[3];                                                                        \
-        drain(f, scale, drained_);                                                                 \
+        metrics_drain(f, scale, drained_);                                                         \
         put(f, drained_, __VA_ARGS__);                                                             \
     } while (0)
 
-static const struct matrix *named(const struct metrics_input *in, const char *name)
+static const struct matrix *metrics_named(const struct metrics_input *in, const char *name)
 {
     for (int i = 0; i < in->n_matrices; i++)
         if (strcmp(in->matrices[i].name, name) == 0)
@@ -261,7 +261,8 @@ static void find_contention(struct finder *f, const struct matrix *serial,
 
 static void find_latency(struct finder *f)
 {
-    const struct matrix *serial = named(f->in, "serial"), *concurrent = named(f->in, "concurrent");
+    const struct matrix *serial = metrics_named(f->in, "serial"),
+                        *concurrent = metrics_named(f->in, "concurrent");
     bool have_serial = has_axes(serial, "rank", "working_set");
     bool have_concurrent = has_axes(concurrent, "rank", "working_set");
     if (have_concurrent)
@@ -331,18 +332,18 @@ static void find_initiators(struct finder *f, const struct matrix *m)
     }
 }
 
-static void find_matrix(struct finder *f)
+static void metrics_find_matrix(struct finder *f)
 {
-    const struct matrix *m = named(f->in, "idle");
+    const struct matrix *m = metrics_named(f->in, "idle");
     double all[3], local[3], remote[3];
     if (!has_axes(m, "rank", "target"))
         return;
     pool_where(f, m, ANYWHERE);
-    drain(f, 1, all);
+    metrics_drain(f, 1, all);
     pool_where(f, m, LOCAL);
-    drain(f, 1, local);
+    metrics_drain(f, 1, local);
     pool_where(f, m, REMOTE);
-    drain(f, 1, remote);
+    metrics_drain(f, 1, remote);
     const double ratio[3] = {remote[0] / local[0], remote[1] / local[2], remote[2] / local[1]};
     put(f, all, "matrix.median_ns");
     put(f, local, "matrix.local.median_ns");
@@ -359,11 +360,11 @@ static void put_cell(struct finder *f, const struct cell *c, double scale, doubl
 {
     f->n = 0;
     pool_cell(f, c);
-    drain(f, scale, v);
+    metrics_drain(f, scale, v);
 }
 
 // The largest cell, of all rows or of one.
-static const struct cell *largest(const struct matrix *m, int only_row)
+static const struct cell *metrics_largest(const struct matrix *m, int only_row)
 {
     const struct cell *best = NULL;
     for (int r = 0; r < m->row.n; r++)
@@ -379,9 +380,9 @@ static const struct cell *largest(const struct matrix *m, int only_row)
 static void find_peaks(struct finder *f, const struct matrix *m)
 {
     double v[3];
-    const struct cell *peak = largest(m, -1);
+    const struct cell *peak = metrics_largest(m, -1);
     int one = strcmp(m->row.name, "threads") == 0 ? axis_index(&m->row, 1) : -1;
-    const struct cell *single = one >= 0 ? largest(m, one) : NULL;
+    const struct cell *single = one >= 0 ? metrics_largest(m, one) : NULL;
     if (peak) {
         put_cell(f, peak, gbps_per_mbps, v);
         put(f, v, "bandwidth.%s.peak.gbps", m->name);
@@ -477,7 +478,7 @@ static void find_messages(struct finder *f, const struct matrix *m, enum pair_cl
     pool_pairs(f, m, 0, near);
     put_latency_near(f, near);
     pool_pairs(f, m, last, near);
-    drain(f, 1, t);
+    metrics_drain(f, 1, t);
     const double v[3] = {bytes / t[0] * gbps_per_mbps, bytes / t[2] * gbps_per_mbps,
                          bytes / t[1] * gbps_per_mbps};
     put_bandwidth_near(f, near, v);
@@ -485,8 +486,9 @@ static void find_messages(struct finder *f, const struct matrix *m, enum pair_cl
 
 static void find_pingpong(struct finder *f)
 {
-    const struct matrix *pairs = named(f->in, "pingpong");
-    const struct matrix *latency = named(f->in, "latency"), *width = named(f->in, "bandwidth");
+    const struct matrix *pairs = metrics_named(f->in, "pingpong");
+    const struct matrix *latency = metrics_named(f->in, "latency"),
+                        *width = metrics_named(f->in, "bandwidth");
     for (int i = 0; i <= PAIR_CLASSES; i++) {
         enum pair_class near = i == 0 ? PAIR_CLASSES : (enum pair_class)(i - 1);
         double v[3];
@@ -498,7 +500,7 @@ static void find_pingpong(struct finder *f)
         }
         if (has_axes(width, "rank", "rank")) {
             pool_near(f, width, near);
-            drain(f, gbps_per_mbps, v);
+            metrics_drain(f, gbps_per_mbps, v);
             put_bandwidth_near(f, near, v);
         }
     }
@@ -514,7 +516,7 @@ static void pool_ratios(struct finder *f, const struct matrix *m, int over, int 
 
 static void find_firsttouch(struct finder *f)
 {
-    const struct matrix *m = named(f->in, "access");
+    const struct matrix *m = metrics_named(f->in, "access");
     if (!has_axes(m, "rank", "access"))
         return;
     int own = axis_index(&m->col, ACCESS_OWN);
@@ -555,7 +557,8 @@ static void pool_knees(struct finder *f, const struct matrix *latency, const str
 
 static void find_loaded(struct finder *f)
 {
-    const struct matrix *latency = named(f->in, "latency"), *width = named(f->in, "bandwidth");
+    const struct matrix *latency = metrics_named(f->in, "latency"),
+                        *width = metrics_named(f->in, "bandwidth");
     if (!has_axes(latency, "rank", "load"))
         return;
     int last = latency->col.n - 1;
@@ -578,7 +581,7 @@ static void find_loaded(struct finder *f)
 
 static void (*const finders[BENCHMARKS])(struct finder *f) = {
     [BENCHMARK_LATENCY] = find_latency,
-    [BENCHMARK_MATRIX] = find_matrix,
+    [BENCHMARK_MATRIX] = metrics_find_matrix,
     [BENCHMARK_BANDWIDTH] = find_bandwidth,
     [BENCHMARK_PINGPONG] = find_pingpong,
     [BENCHMARK_C2C] = find_c2c,
@@ -624,7 +627,7 @@ int metrics_find(struct metrics *out, const struct metrics_input *in, struct err
     return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;
 }
 
-static int ranks_of(const struct metrics_input *in)
+static int metrics_ranks_of(const struct metrics_input *in)
 {
     if (in->n_ranks > 0)
         return in->n_ranks;
@@ -635,7 +638,7 @@ static int ranks_of(const struct metrics_input *in)
 void metrics_variant(const struct metrics_input *in, struct buf *out)
 {
     struct spec s = *in->spec;
-    int ranks = ranks_of(in);
+    int ranks = metrics_ranks_of(in);
     if (s.benchmark == BENCHMARK_LATENCY)
         s.mode = MODE_CONCURRENT;
     spec_variant(&s, out);

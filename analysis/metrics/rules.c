@@ -115,7 +115,7 @@ static const struct {
 } numbered[] = {{"{initiator}", 'n'}, {"{target}", 'n'}, {"{level}", 'l'}};
 
 // Length of what fits the hole, 0: nothing. *skip: the letter is not part of a label's value.
-static size_t fits(const char *hole, const char *name, size_t *skip)
+static size_t rules_fits(const char *hole, const char *name, size_t *skip)
 {
     *skip = 0;
     for (size_t i = 0; i < COUNT_OF(numbered); i++)
@@ -139,7 +139,7 @@ static bool matches(const char *pattern, const char *name, struct metric_labels 
             name += serial ? strlen("serial.") : 0;
             pattern += strlen(serial_hole);
         } else if (*pattern == '{') {
-            size_t skip, n = fits(pattern, name, &skip), hole = strcspn(pattern, "}");
+            size_t skip, n = rules_fits(pattern, name, &skip), hole = strcspn(pattern, "}");
             if (!n)
                 return false;
             add_label(labels, pattern + 1, hole - 1, name + skip, n - skip);

@@ -61,7 +61,7 @@ double chart_x_value(const struct chart *c, int s, int x)
 
 // --- Which lines there are ---------------------------------------------------------------------
 
-static int64_t node_of(const struct chart *c, int s)
+static int64_t chart_node_of(const struct chart *c, int s)
 {
     bool ranks = strcmp(c->series->name, "rank") == 0;
     return ranks ? node_of_rank(c->p->ranks, c->p->n_ranks, c->series->values[s]) : -1;
@@ -72,7 +72,7 @@ static int find_nodes(const struct chart *c, int64_t nodes[PLOT_GROUPS_MAX])
 {
     int n = 0;
     for (int s = 0; s < c->series->n; s++) {
-        int64_t node = node_of(c, s);
+        int64_t node = chart_node_of(c, s);
         int at = 0;
         while (at < n && nodes[at] < node)
             at++;
@@ -104,13 +104,13 @@ static void name_line(const struct chart *c, int s, char *out, size_t room)
     bool target = strcmp(c->series->name, "target") == 0;
     if (target && c->series->values[s] < 0)
         snprintf(out, room, "own memory");
-    else if (node_of(c, s) >= 0)
-        snprintf(out, room, "rank %s, node %" PRId64, value, node_of(c, s));
+    else if (chart_node_of(c, s) >= 0)
+        snprintf(out, room, "rank %s, node %" PRId64, value, chart_node_of(c, s));
     else
         snprintf(out, room, "%s %s", target ? "node" : c->series->name, value);
 }
 
-static void fill_line(struct chart *c, int s, struct line *l)
+static void chart_fill_line(struct chart *c, int s, struct line *l)
 {
     name_line(c, s, l->label, sizeof l->label);
     for (int x = 0; x < c->n_x; x++)
@@ -130,9 +130,9 @@ static void single_lines(struct chart *c)
     for (int s = 0; s < c->n_lines; s++) {
         struct line *l = &c->lines[s];
         l->points = c->points + (size_t)s * (size_t)c->n_x;
-        l->colour = c->by_node ? index_of(nodes, n, node_of(c, s)) : s % PLOT_GROUPS_MAX;
+        l->colour = c->by_node ? index_of(nodes, n, chart_node_of(c, s)) : s % PLOT_GROUPS_MAX;
         l->dash = c->by_node ? seen[l->colour]++ % 4 : s / PLOT_GROUPS_MAX;
-        fill_line(c, s, l);
+        chart_fill_line(c, s, l);
     }
 }
 
@@ -162,7 +162,7 @@ static int group_rows(struct chart *c, int64_t nodes[PLOT_GROUPS_MAX], struct er
     if (!c->group)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", c->series->n);
     for (int s = 0; s < c->series->n; s++)
-        c->group[s] = c->by_node ? index_of(nodes, n, node_of(c, s)) : 0;
+        c->group[s] = c->by_node ? index_of(nodes, n, chart_node_of(c, s)) : 0;
     c->n_lines = c->by_node ? n : 1;
     c->grouped = true;
     return 0;

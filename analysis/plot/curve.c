@@ -180,7 +180,7 @@ static void draw_dot(const struct chart *c, const struct line *l, int x, struct 
     buf_str(out, "</title></circle>\n");
 }
 
-static void draw_line(struct chart *c, const struct line *l, struct buf *out)
+static void curve_draw_line(struct chart *c, const struct line *l, struct buf *out)
 {
     char class[16];
     snprintf(class, sizeof class, "c%d", l->colour);
@@ -305,7 +305,7 @@ static int draw_knees(const struct chart *c, struct buf *out, struct err *err)
 // --- The whole
 // -------------------------------------------------------------------------------------
 
-static void draw_notes(const struct chart *c, struct buf *out)
+static void curve_draw_notes(const struct chart *c, struct buf *out)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     const char *name = c->series->name;
@@ -340,11 +340,11 @@ int curve_write_svg(const struct plot *p, struct buf *out, struct err *err)
     for (int i = 0; i < c.n_lines && c.grouped; i++)
         draw_band(&c, &c.lines[i], out);
     for (int i = 0; i < c.n_lines; i++)
-        draw_line(&c, &c.lines[i], out);
+        curve_draw_line(&c, &c.lines[i], out);
     draw_labels(&c, out);
     if (draw_knees(&c, out, err) < 0)
         return -1;
-    draw_notes(&c, out);
+    curve_draw_notes(&c, out);
     svg_end(out);
     return 0;
 }

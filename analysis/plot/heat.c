@@ -132,7 +132,7 @@ static int64_t cpu_node(const struct plot *p, const struct axis *a, int i)
     return -1;
 }
 
-static void row_label(const struct heat *h, int row, char *out, size_t room)
+static void heat_row_label(const struct heat *h, int row, char *out, size_t room)
 {
     char value[32];
     int64_t node = cpu_node(h->p, &h->m->row, row);
@@ -148,7 +148,7 @@ static size_t longest_label(const struct heat *h)
     char text[64];
     size_t most = 0;
     for (int r = 0; r < h->m->row.n; r++) {
-        row_label(h, r, text, sizeof text);
+        heat_row_label(h, r, text, sizeof text);
         most = strlen(text) > most ? strlen(text) : most;
     }
     return most;
@@ -344,7 +344,7 @@ static void draw_row_labels(const struct heat *h, struct buf *out)
     char text[64];
     int every = label_every(h->tile_h, LABEL_PITCH);
     for (int r = 0; r < h->rows; r += every) {
-        row_label(h, r * h->row_cells, text, sizeof text);
+        heat_row_label(h, r * h->row_cells, text, sizeof text);
         svg_text(out, h->left - 7, TOP + (r + 0.5) * h->tile_h + 4, ANCHOR_END, "quiet", text);
     }
     axis_title(&h->m->row, text, sizeof text);
@@ -418,7 +418,7 @@ static void draw_bar(const struct heat *h, struct buf *out)
     svg_text(out, x + BAR_WIDTH + 4, TOP - 10, ANCHOR_MIDDLE, "quiet", h->by.unit);
 }
 
-static void draw_notes(const struct heat *h, double height, struct buf *out)
+static void heat_draw_notes(const struct heat *h, double height, struct buf *out)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     if (h->row_cells > 1 || h->col_cells > 1)
@@ -461,7 +461,7 @@ int heat_write_svg(const struct plot *p, struct buf *out, struct err *err)
     draw_nodes(&h, out);
     draw_col_labels(&h, out);
     draw_bar(&h, out);
-    draw_notes(&h, height, out);
+    heat_draw_notes(&h, height, out);
     svg_end(out);
     return 0;
 }

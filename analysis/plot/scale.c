@@ -102,7 +102,7 @@ static const struct {
     {"bandwidth", "bandwidth", "more is better"},
 };
 
-static double largest(const struct matrix *m)
+static double scale_largest(const struct matrix *m)
 {
     struct range r = RANGE_EMPTY;
     for (int i = 0; i < m->row.n * m->col.n; i++)
@@ -119,7 +119,7 @@ struct measure measure_of(const struct matrix *m)
             text = quantities[i].text;
             better = quantities[i].better;
         }
-    if (strcmp(m->unit, "MB/s") == 0 && largest(m) >= 1000) {
+    if (strcmp(m->unit, "MB/s") == 0 && scale_largest(m) >= 1000) {
         k.unit = "GB/s";
         k.divisor = 1000;
     }

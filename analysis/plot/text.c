@@ -66,7 +66,7 @@ static void stroke(struct canvas *k, double x1, double y1, double x2, double y2,
             colour);
 }
 
-static void draw_line(struct canvas *k, const struct chart *c, const struct line *l)
+static void text_draw_line(struct canvas *k, const struct chart *c, const struct line *l)
 {
     const struct point *before = NULL;
     for (int x = 0; x < c->n_x; x++) {
@@ -226,7 +226,7 @@ static int write_curve(const struct plot *p, const struct plot_text *how, struct
         return -1;
     chart_place(&c, (struct box){0, k.width * k.fine_x - 1, 0, k.height * k.fine_y - 1});
     for (int i = 0; i < c.n_lines; i++)
-        draw_line(&k, &c, &c.lines[i]);
+        text_draw_line(&k, &c, &c.lines[i]);
     chart_title(&c, title, sizeof title);
     buf_fmt(out, "%s\n%s\n", title, c.y_by.text);
     ticks_round(&t, &c.y.r, k.height / 3);
@@ -247,7 +247,7 @@ static int write_curve(const struct plot *p, const struct plot_text *how, struct
 static const char *const shades[2][5] = {{".", ":", "+", "%", "@"}, {"·", "░", "▒", "▓", "█"}};
 enum { SHADES = COUNT_OF(shades[0]) };
 
-static void repeat(const char *glyph, int n, struct buf *out)
+static void text_repeat(const char *glyph, int n, struct buf *out)
 {
     for (int i = 0; i < n; i++)
         buf_str(out, glyph);
@@ -257,9 +257,9 @@ static void repeat(const char *glyph, int n, struct buf *out)
 static void write_level(const struct plot_text *how, int level, int width, struct buf *out)
 {
     if (level == HEAT_NONE) {
-        repeat(" ", width, out);
+        text_repeat(" ", width, out);
     } else if (level == HEAT_MISSING) {
-        repeat("?", width, out);
+        text_repeat("?", width, out);
     } else if (how->colour) { // the cube of 6 x 6 x 6 colours
         struct rgb c = heat_colour(level);
         buf_fmt(out, "\033[48;5;%dm%*s\033[0m",
@@ -267,7 +267,7 @@ static void write_level(const struct plot_text *how, int level, int width, struc
                     (c.b * 5 + 127) / 255,
                 width, "");
     } else {
-        repeat(shades[how->unicode][level * SHADES / HEAT_LEVELS], width, out);
+        text_repeat(shades[how->unicode][level * SHADES / HEAT_LEVELS], width, out);
     }
 }
 
@@ -282,7 +282,7 @@ static int label_width(const struct axis *a)
     return most;
 }
 
-static void write_heads(const struct heat *h, int left, int tile, struct buf *out)
+static void text_write_heads(const struct heat *h, int left, int tile, struct buf *out)
 {
     int width = label_width(&h->m->col), every = (width + tile) / tile;
     char text[64];
@@ -329,7 +329,7 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
     axis_title(&h.m->row, rows, sizeof rows);
     axis_title(&h.m->col, cols, sizeof cols);
     buf_fmt(out, "%s\n%s; down: %s, across: %s\n", title, h.by.text, rows, cols);
-    write_heads(&h, left, tile, out);
+    text_write_heads(&h, left, tile, out);
     for (int row = 0; row < h.rows; row++) {
         axis_value(&h.m->row, row * h.row_cells, text, sizeof text);
         buf_fmt(out, "%*s ", left, text);

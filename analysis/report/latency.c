@@ -79,7 +79,7 @@ static void write_steps(const struct curve *c, struct jsonw *w)
     jsonw_end(w);
 }
 
-static void write_groups(const struct groups *g, struct jsonw *w)
+static void latency_write_groups(const struct groups *g, struct jsonw *w)
 {
     jsonw_object(w, "groups");
     jsonw_bool(w, "known", g->known);
@@ -143,7 +143,7 @@ static void write_mode(const struct one_mode *m, struct jsonw *w, const char *ke
         return;
     jsonw_object(w, key);
     write_steps(&m->curve, w);
-    write_groups(&m->groups, w);
+    latency_write_groups(&m->groups, w);
     write_anomalies(&m->anomalies, w);
     jsonw_end(w);
 }

@@ -11,7 +11,7 @@
 // Where the other ranks do not agree among themselves, none of them is odd.
 static const double agreement = 0.03;
 
-static void add(struct anomalies *a, struct anomaly one)
+static void outliers_add(struct anomalies *a, struct anomaly one)
 {
     int at = a->n < ANOMALIES_MAX ? a->n++ : ANOMALIES_MAX - 1;
     while (at > 0 && fabs(a->list[at - 1].percent) < fabs(one.percent)) {
@@ -31,13 +31,13 @@ static void find_inversions(struct anomalies *out, const struct matrix *m, const
             double fast = matrix_at(m, s->fast_row, j)->v[CELL_MEDIAN];
             if (!(fast >= slow * (1 + ANOMALY_SIZE)))
                 continue;
-            add(out, (struct anomaly){.kind = ANOMALY_INVERSION,
-                                      .rank = s->rank,
-                                      .other_rank = s->fast_rank,
-                                      .bytes = m->col.values[j],
-                                      .value = slow,
-                                      .other = fast,
-                                      .percent = 100 * (slow / fast - 1)});
+            outliers_add(out, (struct anomaly){.kind = ANOMALY_INVERSION,
+                                               .rank = s->rank,
+                                               .other_rank = s->fast_rank,
+                                               .bytes = m->col.values[j],
+                                               .value = slow,
+                                               .other = fast,
+                                               .percent = 100 * (slow / fast - 1)});
         }
 }
 
@@ -64,13 +64,13 @@ static void find_outliers(struct anomalies *out, const struct matrix *m, const b
     for (int i = 0; i < n; i++) {
         double v = matrix_at(m, i, col)->v[CELL_MEDIAN];
         if (!paired[i] && fabs(log(v / middle)) > bound)
-            add(out, (struct anomaly){.kind = ANOMALY_OUTLIER,
-                                      .rank = m->row.values[i],
-                                      .other_rank = -1,
-                                      .bytes = m->col.values[col],
-                                      .value = v,
-                                      .other = middle,
-                                      .percent = 100 * (v / middle - 1)});
+            outliers_add(out, (struct anomaly){.kind = ANOMALY_OUTLIER,
+                                               .rank = m->row.values[i],
+                                               .other_rank = -1,
+                                               .bytes = m->col.values[col],
+                                               .value = v,
+                                               .other = middle,
+                                               .percent = 100 * (v / middle - 1)});
     }
 }
 

@@ -23,7 +23,7 @@ struct place {
     int64_t node;               // of the CPU; -1: not known
 };
 
-static struct place place_of(const struct report_source *s, int64_t rank)
+static struct place pairs_place_of(const struct report_source *s, int64_t rank)
 {
     for (int i = 0; s->ranks && i < s->n_ranks; i++)
         if (s->ranks[i].rank == rank)
@@ -55,7 +55,7 @@ struct members {
     int *row, *col;
 };
 
-static void members_fini(struct members *x)
+static void pairs_members_fini(struct members *x)
 {
     free(x->rows);
     free(x->cols);
@@ -77,9 +77,9 @@ static int members_init(struct members *x, const struct report_source *s, const 
     if (!x->rows || !x->cols || !x->values || !x->row || !x->col)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the pairs");
     for (int i = 0; i < m->row.n; i++)
-        x->rows[i] = place_of(s, m->row.values[i]);
+        x->rows[i] = pairs_place_of(s, m->row.values[i]);
     for (int j = 0; j < m->col.n; j++)
-        x->cols[j] = place_of(s, m->col.values[j]);
+        x->cols[j] = pairs_place_of(s, m->col.values[j]);
     return 0;
 }
 
@@ -88,7 +88,7 @@ static double value_at(const struct members *x, int k)
     return matrix_at(x->m, x->row[k], x->col[k])->v[CELL_MEDIAN];
 }
 
-static void gather(struct members *x, int class)
+static void pairs_gather(struct members *x, int class)
 {
     x->class = class;
     x->n = 0;
@@ -171,11 +171,11 @@ static void tell_outliers(struct report_out *o, struct members *x, double typica
 static int tell_classes(struct report_out *o, const struct report_source *s, const struct matrix *m,
                         struct err *err)
 {
-    struct members x CLEANUP(members_fini) = {0};
+    struct members x CLEANUP(pairs_members_fini) = {0};
     if (members_init(&x, s, m, err) < 0)
         return -1;
     for (int class = 0; class <= CLASS_UNKNOWN; class ++) {
-        gather(&x, class);
+        pairs_gather(&x, class);
         if (!x.n)
             continue;
         double typical = typical_of(&x);
@@ -192,7 +192,7 @@ static void tell_pair(struct report_out *o, const struct report_source *s, const
     int first, second, last = m->col.n - 1;
     char small[24], large[24];
     axis_unpair(m->row.values[row], &first, &second);
-    const struct place here = place_of(s, first), there = place_of(s, second);
+    const struct place here = pairs_place_of(s, first), there = pairs_place_of(s, second);
     const char *class = class_name(class_of(&here, &there));
     double quick = matrix_at(m, row, 0)->v[CELL_MEDIAN];
     double slow = matrix_at(m, row, last)->v[CELL_MEDIAN];

@@ -111,7 +111,7 @@ static double statistic(const struct table *t)
     return all;
 }
 
-static void shuffle(struct table *t, unsigned long long *seed)
+static void rank_groups_shuffle(struct table *t, unsigned long long *seed)
 {
     for (int g = 0; g < t->n_nodes; g++)
         for (int j = 0; j < t->cols; j += t->stride)
@@ -124,7 +124,7 @@ static void shuffle(struct table *t, unsigned long long *seed)
 }
 
 // Cells that a shuffle moves.
-static int64_t cells_of(const struct table *t)
+static int64_t rank_groups_cells_of(const struct table *t)
 {
     return (int64_t)t->rows * ((t->cols + t->stride - 1) / t->stride);
 }
@@ -133,9 +133,10 @@ static int64_t cells_of(const struct table *t)
 // test sees fewer sizes.
 static int shuffles_of(struct table *t)
 {
-    while (t->stride < t->cols && cells_of(t) * (SHUFFLES_PART - 1) > GROUPS_STEPS_MAX)
+    while (t->stride < t->cols && rank_groups_cells_of(t) * (SHUFFLES_PART - 1) > GROUPS_STEPS_MAX)
         t->stride++;
-    int64_t n = (GROUPS_STEPS_MAX / cells_of(t) + 1) / SHUFFLES_PART * SHUFFLES_PART - 1;
+    int64_t n =
+        (GROUPS_STEPS_MAX / rank_groups_cells_of(t) + 1) / SHUFFLES_PART * SHUFFLES_PART - 1;
     n = n < SHUFFLES_PART ? SHUFFLES_PART - 1 : n;
     return n < SHUFFLES_MAX ? (int)n : SHUFFLES_MAX;
 }
@@ -148,11 +149,11 @@ static void find_p(struct groups *out, struct table *t)
     centre(t);
     double real = statistic(t) * (1 - 1e-12);
     for (; made < n && (double)above / (n + 1) <= level; made++) {
-        shuffle(t, &seed);
+        rank_groups_shuffle(t, &seed);
         above += statistic(t) >= real;
     }
     out->p = (double)above / (made + 1);
-    out->steps = cells_of(t) * made;
+    out->steps = rank_groups_cells_of(t) * made;
 }
 
 static double typical_ratio(struct table *t, int row, int other)
@@ -330,7 +331,7 @@ static void try_common(struct groups *out, const struct seat *seats, int n, enum
     out->common.k = k;
 }
 
-static int by_rank(const void *a, const void *b, void *m)
+static int rank_groups_by_rank(const void *a, const void *b, void *m)
 {
     const struct axis *rows = m;
     int64_t x = rows->values[*(const int *)a], y = rows->values[*(const int *)b];
@@ -372,7 +373,7 @@ static int take_seats(struct seat *seats, const struct groups *g, const struct t
         int size = t->first[node + 1] - t->first[node], *order = t->row + t->first[node];
         if (size < 2)
             continue;
-        qsort_r(order, (size_t)size, sizeof *order, by_rank, &rows);
+        qsort_r(order, (size_t)size, sizeof *order, rank_groups_by_rank, &rows);
         for (int i = 0; i < size; i++) {
             const struct topo_cpu *cpu = places_cpu(places, m->row.values[order[i]]);
             seats[n++] = (struct seat){.from_first = i,

@@ -235,8 +235,8 @@ void report_free(struct report *r)
     free(r);
 }
 
-static int fill(struct report_out *o, const struct report_source *run,
-                const struct report_source *with, struct err *err)
+static int report_fill(struct report_out *o, const struct report_source *run,
+                       const struct report_source *with, struct err *err)
 {
     struct placement p = {0};
     if (with && (run->benchmark != BENCHMARK_LATENCY || with->benchmark != BENCHMARK_LATENCY))
@@ -268,7 +268,7 @@ struct report *report_new(const struct report_source *run, const struct report_s
         err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
         return NULL;
     }
-    if (fill(&r->out, run, with, err) == 0)
+    if (report_fill(&r->out, run, with, err) == 0)
         return r;
     report_free(r);
     return NULL;

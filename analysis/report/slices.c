@@ -32,7 +32,7 @@ struct lines {
     double *own, *room;      // of each line: log of its own memory's value; owned
 };
 
-static void lines_fini(struct lines *l)
+static void slices_lines_fini(struct lines *l)
 {
     free(l->value);
     free(l->unknown);
@@ -40,7 +40,7 @@ static void lines_fini(struct lines *l)
     free(l->room);
 }
 
-static int lines_init(struct lines *l, struct err *err)
+static int slices_lines_init(struct lines *l, struct err *err)
 {
     const struct matrix *m = l->m;
     size_t n = (size_t)m->row.n * (size_t)m->col.n;
@@ -57,7 +57,7 @@ static int lines_init(struct lines *l, struct err *err)
 
 // The values of a line in ascending order; a line that lacks one, or memory of its own, is left
 // out.
-static void fill_line(struct lines *l, int k, const bool *skip)
+static void slices_fill_line(struct lines *l, int k, const bool *skip)
 {
     bool whole = !(l->columns && skip[k]);
     double own = NAN;
@@ -93,7 +93,7 @@ static void centre_on_middle(double *v, int n, double *room)
 static int find_lines(struct lines *l, const bool *skip, struct parts *found, struct err *err)
 {
     for (int k = 0; k < l->n; k++)
-        fill_line(l, k, skip);
+        slices_fill_line(l, k, skip);
     for (int place = 0; place < l->places; place++)
         centre_on_middle(&l->value[place * l->n], l->n, l->room);
     centre_on_middle(l->own, l->n, l->room);
@@ -136,9 +136,9 @@ static void tell_line(struct report_out *o, const struct lines *l, int k, double
 static int tell_lines(struct report_out *o, const struct matrix *m, const int64_t *row_node,
                       bool columns, bool *odd, struct err *err)
 {
-    struct lines l CLEANUP(lines_fini) = {.m = m, .columns = columns, .row_node = row_node};
+    struct lines l CLEANUP(slices_lines_fini) = {.m = m, .columns = columns, .row_node = row_node};
     struct parts found CLEANUP(parts_fini) = {0};
-    if (lines_init(&l, err) < 0 || find_lines(&l, odd, &found, err) < 0)
+    if (slices_lines_init(&l, err) < 0 || find_lines(&l, odd, &found, err) < 0)
         return -1;
     for (int i = 0; i < found.n; i++) {
         const struct part *p = &found.list[i];

@@ -30,7 +30,7 @@ struct best {
     double score;
 };
 
-static int by_value(const void *a, const void *b, void *values)
+static int change_points_by_value(const void *a, const void *b, void *values)
 {
     const double *v = values;
     double x = v[*(const int *)a], y = v[*(const int *)b];
@@ -44,7 +44,7 @@ static void rank_segment(struct search *s, int lo, int hi)
     memcpy(s->work, s->v + lo, n * sizeof *s->work);
     for (int i = 0; i < n; i++)
         s->order[i] = i;
-    qsort_r(s->order, n, sizeof *s->order, by_value, s->work);
+    qsort_r(s->order, n, sizeof *s->order, change_points_by_value, s->work);
     for (int i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && s->work[s->order[j]] <= s->work[s->order[i]];)
             j++;
@@ -173,7 +173,7 @@ static int confirm(struct search *s, struct change_point *out)
     return n;
 }
 
-static int check(const double *v, int n, struct err *err)
+static int change_points_check(const double *v, int n, struct err *err)
 {
     if (n < 0 || n > SERIES_POINTS_MAX)
         return err_set(err, ERR_INVALID, "series", "must have at most %d points, got %d",
@@ -212,7 +212,7 @@ static int keep_newest(struct change_point *list, int n, int *from)
 int series_changes(struct change_point **points, int *searched, const double *v, int n,
                    const struct series_options *options, struct err *err)
 {
-    if (check(v, n, err) < 0)
+    if (change_points_check(v, n, err) < 0)
         return -1;
     CLEANUP_MEM double *work = calloc(n + 1, sizeof *work);
     CLEANUP_MEM double *rank = calloc(n + 1, sizeof *rank);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_rank(const void *a, const void *b)
+static int rank_places_by_rank(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
     if (x->rank != y->rank)
@@ -26,7 +26,7 @@ int places_init(struct places *p, const struct rank_info *ranks, int n,
                            .info = &ranks[i],
                            .cpu = known ? topology_cpu(topology, (int)ranks[i].cpu) : NULL};
     }
-    qsort(p->list, (size_t)n, sizeof *p->list, by_rank);
+    qsort(p->list, (size_t)n, sizeof *p->list, rank_places_by_rank);
     for (int i = 0; i < n; i++)
         if (!p->n || p->list[p->n - 1].rank != p->list[i].rank)
             p->list[p->n++] = p->list[i];

@@ -194,7 +194,7 @@ static bool matters(const struct search *s, const struct part *p, const struct s
            (near <= 0 || 1.96 * 1.96 * sum->var >= near * near * sum->n * sum->n);
 }
 
-static void consider(struct search *s, struct part p, const struct sum *sum)
+static void slices_consider(struct search *s, struct part p, const struct sum *sum)
 {
     struct kin *k = kin_of(s, &p);
     if (!sum->n || (sum->unknown && sum->n < UNKNOWN_CELLS_MIN) || !(sum->var > 0))
@@ -236,7 +236,7 @@ static void cross(struct search *s, struct part_set rows, struct part_set cols, 
         return;
     if (t->symmetric && rows.kind == cols.kind && rows.at == cols.at)
         sum = minus_half(sum, sum);
-    consider(s, (struct part){rows, cols, -1, 0, 0}, &sum);
+    slices_consider(s, (struct part){rows, cols, -1, 0, 0}, &sum);
 }
 
 static void cross_groups(struct search *s, struct part_set rows)
@@ -290,7 +290,7 @@ static struct sum sum_of(const struct search *s, int k)
     return (struct sum){v - level, var, var * var / s->df[k], 1, s->unknown[k]};
 }
 
-static void add_row(const struct search *s, struct sum *by_col, int row)
+static void slices_add_row(const struct search *s, struct sum *by_col, int row)
 {
     for (int j = 0; j < s->t->cols; j++) {
         const struct sum one = sum_of(s, row * s->t->cols + j);
@@ -310,7 +310,7 @@ static void walk_rows(struct search *s)
     memset(s->rows, 0, bytes);
     for (int i = 0; i < t->rows; i++) {
         memset(s->by_col, 0, bytes);
-        add_row(s, s->by_col, i);
+        slices_add_row(s, s->by_col, i);
         for (int j = 0; j < t->cols; j++)
             sum_add(&s->rows[j], &s->by_col[j], 1);
         if (t->rows > 1)
@@ -329,7 +329,7 @@ static void walk_rows_back(struct search *s)
     const struct parts_table *t = s->t;
     memset(s->rows, 0, (size_t)t->cols * sizeof *s->rows);
     for (int i = t->rows - 1; t->rows_ordered && i > 0; i--) {
-        add_row(s, s->rows, i);
+        slices_add_row(s, s->rows, i);
         use_sums(s, s->rows);
         if (i < t->rows - 1)
             cross_columns(s, (struct part_set){PART_FROM, i});
@@ -342,7 +342,7 @@ static void walk_groups(struct search *s)
     memset(s->rows, 0, (size_t)t->cols * (size_t)(t->n_row_groups + 1) * sizeof *s->rows);
     for (int i = 0; t->row_group && i < t->rows; i++)
         if (t->row_group[i] >= 0)
-            add_row(s, s->rows + (size_t)t->row_group[i] * (size_t)t->cols, i);
+            slices_add_row(s, s->rows + (size_t)t->row_group[i] * (size_t)t->cols, i);
     for (int g = 0; t->row_group && g < t->n_row_groups; g++) {
         if (s->row_members[g] < 2 || s->row_members[g] == t->rows)
             continue;
@@ -362,7 +362,7 @@ static void walk_classes(struct search *s)
         }
     for (int c = 0; t->class && c < CLASSES; c++)
         if (sums[0].n && sums[1].n)
-            consider(s, (struct part){.class = c}, &sums[c]);
+            slices_consider(s, (struct part){.class = c}, &sums[c]);
 }
 
 static void walk(struct search *s)
@@ -423,7 +423,7 @@ static double own_scale(struct kin *k)
     return fmax(1, shortest / 1.349 * (1 + 9.5 / k->sampled));
 }
 
-static double scale_at(const struct search *s, enum part_kind rows, enum part_kind cols)
+static double slices_scale_at(const struct search *s, enum part_kind rows, enum part_kind cols)
 {
     return s->kin[rows * PART_KINDS + cols].scale;
 }
@@ -446,20 +446,20 @@ static double scale_of(const struct search *s, int kind)
 {
     enum part_kind rows[3], cols[3];
     if (kind == KIN - 1) // classes are of all rows and columns
-        return fmax(scale_at(s, PART_ONE, PART_ALL), scale_at(s, PART_ALL, PART_ONE));
+        return fmax(slices_scale_at(s, PART_ONE, PART_ALL), slices_scale_at(s, PART_ALL, PART_ONE));
     int n = stand_ins((enum part_kind)(kind / PART_KINDS), rows);
     int m = stand_ins((enum part_kind)(kind % PART_KINDS), cols);
     double scale = 1;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < m; j++)
-            scale = fmax(scale, scale_at(s, rows[i], cols[j]));
+            scale = fmax(scale, slices_scale_at(s, rows[i], cols[j]));
     return scale;
 }
 
 // Does the part as a whole differ, or a few of its cells? If all of them do, most are nearer to
 // their mean than to nothing: how many is known from the noise. Half of the way from an even split
 // to that is asked for.
-static bool fits(const struct search *s, const struct part *p)
+static bool slices_fits(const struct search *s, const struct part *p)
 {
     struct sum all = {0};
     int near = 0;
@@ -495,7 +495,7 @@ static const struct part *best_part(struct search *s)
         if (z > 0)
             sure = fabs(normal_of(k->best_t / scale_of(s, i), k->best_df));
         k->best.p = fmin(1, erfc(sure / sqrt(2)) * (double)k->n * kinds);
-        if (!(z > most) || k->best.p > s->o->level || !fits(s, &k->best))
+        if (!(z > most) || k->best.p > s->o->level || !slices_fits(s, &k->best))
             continue;
         most = z;
         best = &k->best;

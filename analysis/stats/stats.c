@@ -13,7 +13,7 @@
 // in 216.
 static const double TAU_DOUBT = 60;
 
-static int by_value(const void *a, const void *b)
+static int stats_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b)
 
 void stats_sort(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof *v, by_value);
+    qsort(v, (size_t)n, sizeof *v, stats_by_value);
 }
 
 double stats_quantile(const double *sorted, int n, double q)

@@ -89,7 +89,7 @@ static int target_of(const struct band *b, int col)
     return b->s->spec->sweep == SWEEP_OWN ? -1 : b->s->targets[col];
 }
 
-static int make_matrices(const struct band *b, struct matrix *m, struct err *err)
+static int bandwidth_make_matrices(const struct band *b, struct matrix *m, struct err *err)
 {
     for (int i = 0; i < b->n_shapes; i++) {
         if (shape_make(&m[i], &b->shapes[i], b->n_rows, b->n_cols, err) < 0)
@@ -102,7 +102,7 @@ static int make_matrices(const struct band *b, struct matrix *m, struct err *err
     return 0;
 }
 
-static int begin(struct band *b, struct err *err)
+static int bandwidth_begin(struct band *b, struct err *err)
 {
     struct session *s = b->s;
     struct matrix m[SHAPES_MAX] = {0};
@@ -115,7 +115,7 @@ static int begin(struct band *b, struct err *err)
         d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
                                  .bytes = 3 * b->bytes / (uint64_t)ranks};
     if (outcome == 0 && session_chief(s))
-        outcome = make_matrices(b, m, err);
+        outcome = bandwidth_make_matrices(b, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, session_chief(s) ? b->n_shapes : 0, d, n, err);
@@ -222,7 +222,7 @@ static int all_passes(struct pass_work *w, struct err *err)
     return check_arrays(w, err);
 }
 
-static int sum_up(struct pass_work *w, struct err *err)
+static int bandwidth_sum_up(struct pass_work *w, struct err *err)
 {
     struct slot *slot = w->b->s->slot;
     for (int k = 0; k < STREAM_KERNELS && w->team.index == 0; k++) {
@@ -233,7 +233,8 @@ static int sum_up(struct pass_work *w, struct err *err)
     return 0;
 }
 
-static int tell(struct band *b, const struct team_of *team, int row, int col, struct err *err)
+static int bandwidth_tell(struct band *b, const struct team_of *team, int row, int col,
+                          struct err *err)
 {
     const struct slot *slot = &b->s->board->slot[team->first];
     for (int i = 0, k = 0; k < STREAM_KERNELS; k++) {
@@ -255,7 +256,7 @@ static void pass_fini(struct pass_work *w)
         cell_sum_fini(&w->sums[k]);
 }
 
-static int measure(struct band *b, int row, int col, struct err *err)
+static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
 {
     struct session *s = b->s;
     struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = team_for(b, row)};
@@ -267,9 +268,9 @@ static int measure(struct band *b, int row, int col, struct err *err)
         return -1;
     outcome = w.team.mine ? all_passes(&w, err) : 0;
     if (session_meet(s, outcome, err) < 0 ||
-        session_meet(s, w.team.mine ? sum_up(&w, err) : 0, err) < 0)
+        session_meet(s, w.team.mine ? bandwidth_sum_up(&w, err) : 0, err) < 0)
         return -1;
-    return session_meet(s, session_chief(s) ? tell(b, &w.team, row, col, err) : 0, err);
+    return session_meet(s, session_chief(s) ? bandwidth_tell(b, &w.team, row, col, err) : 0, err);
 }
 
 static int warn_of_caches(const struct band *b, struct err *err)
@@ -283,15 +284,15 @@ static int warn_of_caches(const struct band *b, struct err *err)
                         (unsigned long long)(b->s->llc_sum >> 20));
 }
 
-static int run(struct band *b, struct err *err)
+static int benchmarks_bandwidth_run(struct band *b, struct err *err)
 {
     struct session *s = b->s;
-    if (session_meet(s, find_rows(b, err), err) < 0 || begin(b, err) < 0 ||
+    if (session_meet(s, find_rows(b, err), err) < 0 || bandwidth_begin(b, err) < 0 ||
         session_meet(s, warn_of_caches(b, err), err) < 0)
         return -1;
     for (int col = 0; col < b->n_cols; col++)
         for (int row = 0; row < b->n_rows; row++)
-            if (measure(b, row, col, err) < 0)
+            if (bandwidth_measure(b, row, col, err) < 0)
                 return -1;
     return 0;
 }
@@ -304,7 +305,7 @@ int bandwidth_run(struct session *s, struct err *err)
     b.n_shapes = shape_list(s->spec, b.shapes);
     if (s->spec->sweep != SWEEP_OWN)
         s->slot->info.mem_wanted = -1; // each target in turn
-    int outcome = run(&b, err);
+    int outcome = benchmarks_bandwidth_run(&b, err);
     free(b.rows);
     return outcome;
 }

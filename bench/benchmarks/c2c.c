@@ -32,7 +32,7 @@ static uint64_t share_bytes(const struct handover *h)
     return (bytes + page - 1) / page * page;
 }
 
-static int make_matrices(const struct handover *h, struct matrix *m, struct err *err)
+static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct err *err)
 {
     int ranks = session_ranks(h->s);
     for (int i = 0; i < h->n_shapes; i++)
@@ -41,7 +41,7 @@ static int make_matrices(const struct handover *h, struct matrix *m, struct err 
     return 0;
 }
 
-static int begin(struct handover *h, struct err *err)
+static int c2c_begin(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
     struct matrix m[SHAPES_MAX] = {0};
@@ -55,7 +55,7 @@ static int begin(struct handover *h, struct err *err)
     }
     s->slot->share_fd = h->lines.fd;
     if (outcome == 0 && n)
-        outcome = make_matrices(h, m, err);
+        outcome = c2c_make_matrices(h, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, NULL, 0, err);
@@ -68,7 +68,7 @@ struct side {
     bool ping;
 };
 
-static void take(const struct side *d, int i, struct sample *got)
+static void c2c_take(const struct side *d, int i, struct sample *got)
 {
     struct guard_mark from, to;
     const struct spec *p = d->h->s->spec;
@@ -90,14 +90,14 @@ static void samples_of(const struct side *d, struct sample *samples)
 {
     struct sample ignored;
     for (int i = 0; i < d->h->s->spec->lines; i++)
-        take(d, i, &ignored);
+        c2c_take(d, i, &ignored);
     for (int i = 0; i < d->h->samples; i++) {
-        take(d, i, &samples[i]);
+        c2c_take(d, i, &samples[i]);
         d->h->s->slot->flags[i] = (unsigned char)samples[i].verdict.flags;
     }
 }
 
-static int sum_up(struct handover *h, struct sample *samples, int peer, struct err *err)
+static int c2c_sum_up(struct handover *h, struct sample *samples, int peer, struct err *err)
 {
     struct session *s = h->s;
     struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
@@ -121,7 +121,7 @@ static int open_lines(const struct handover *h, const int *ends, struct share *l
     return share_open(lines, ping->info.pid, ping->share_fd, share_bytes(h), err);
 }
 
-static int measure(struct handover *h, const int *ends, int shape, struct err *err)
+static int c2c_measure(struct handover *h, const int *ends, int shape, struct err *err)
 {
     struct session *s = h->s;
     int rank = s->comm->rank, outcome = 0;
@@ -141,11 +141,11 @@ static int measure(struct handover *h, const int *ends, int shape, struct err *e
     s->slot->phase_ms[PHASE_MEASURE] += ours ? session_ms_since(begin) : 0;
     if (session_meet(s, 0, err) < 0)
         return -1;
-    outcome = rank == ends[0] ? sum_up(h, samples, ends[1], err) : 0;
+    outcome = rank == ends[0] ? c2c_sum_up(h, samples, ends[1], err) : 0;
     return session_meet(s, outcome, err);
 }
 
-static int tell(struct handover *h, const int *ends, int shape, struct err *err)
+static int c2c_tell(struct handover *h, const int *ends, int shape, struct err *err)
 {
     struct session *s = h->s;
     const struct slot *slot = &s->board->slot[ends[0]];
@@ -157,15 +157,16 @@ static int tell(struct handover *h, const int *ends, int shape, struct err *err)
     return session_progress(s, PHASE_MEASURE, share, err);
 }
 
-static int run(struct handover *h, struct err *err)
+static int c2c_run(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
-    if (begin(h, err) < 0)
+    if (c2c_begin(h, err) < 0)
         return -1;
     for (int shape = 0; shape < h->n_shapes; shape++)
         for (int i = 0; i < h->n_pairs; i++)
-            if (measure(h, h->pairs[i], shape, err) < 0 ||
-                session_meet(s, session_chief(s) ? tell(h, h->pairs[i], shape, err) : 0, err) < 0)
+            if (c2c_measure(h, h->pairs[i], shape, err) < 0 ||
+                session_meet(s, session_chief(s) ? c2c_tell(h, h->pairs[i], shape, err) : 0, err) <
+                    0)
                 return -1;
     return 0;
 }
@@ -175,7 +176,7 @@ int handover_run(struct session *s, struct err *err)
     struct handover h = {.s = s, .lines = {.fd = -1}};
     h.samples = (int)s->spec->min_samples;
     h.n_shapes = shape_list(s->spec, h.shapes);
-    int outcome = run(&h, err);
+    int outcome = c2c_run(&h, err);
     share_fini(&h.lines);
     free(h.pairs);
     return outcome;

@@ -49,7 +49,7 @@ static uint64_t golden_step(uint64_t lines)
     return step;
 }
 
-static void read_lines(struct touch *t, int n)
+static void firsttouch_read_lines(struct touch *t, int n)
 {
     for (int i = 0; i < n; i++) {
         t->sum += ((const volatile uint64_t *)t->array)[t->at * LINE_WORDS];
@@ -65,29 +65,29 @@ static uint64_t word_of(int rank)
     return 0x0101010101010101u * (uint64_t)(1 + rank % 255);
 }
 
-static void linger(void *context)
+static void firsttouch_linger(void *context)
 {
-    read_lines(context, CHUNK);
+    firsttouch_read_lines(context, CHUNK);
 }
 
 // A sixteenth of the array: translations and pages are known, the cache is full of something else.
-static void warm(void *context)
+static void firsttouch_warm(void *context)
 {
     struct touch *t = context;
     uint64_t begin = clock_mono_ns();
     for (uint64_t n = 0; n < t->lines / 16; n += CHUNK)
-        read_lines(t, CHUNK);
+        firsttouch_read_lines(t, CHUNK);
     t->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 
-static void take(void *context)
+static void firsttouch_take(void *context)
 {
     struct touch *t = context;
     struct guard_mark from, to;
     uint64_t length_ns = 1000 * (uint64_t)t->s->spec->sample_us, n = 0;
     guard_begin(&from);
     do {
-        read_lines(t, CHUNK);
+        firsttouch_read_lines(t, CHUNK);
         n += CHUNK;
     } while (clock_mono_ns() - from.wall_ns < length_ns);
     guard_end(&to);
@@ -106,7 +106,7 @@ static int node_touched(const struct session *s, int rank)
     return place_node_has_memory(node) ? node : -1;
 }
 
-static int begin(struct touch *t, struct err *err)
+static int firsttouch_begin(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
     struct matrix m[1] = {0};
@@ -192,11 +192,11 @@ static int owner_of(const struct touch *t, int access)
     return access == ACCESS_OWN ? rank : access == ACCESS_SHARED ? 0 : next;
 }
 
-static int visit(struct touch *t, int access, struct err *err)
+static int firsttouch_visit(struct touch *t, int access, struct err *err)
 {
     const struct share *shares[AXIS_ACCESSES] = {
         [ACCESS_OWN] = &t->own, [ACCESS_SHARED] = &t->shared, [ACCESS_CROSSED] = &t->crossed};
-    struct work work = {warm, linger, take, t, &t->sampler};
+    struct work work = {firsttouch_warm, firsttouch_linger, firsttouch_take, t, &t->sampler};
     t->array = (const uint64_t *)(const void *)shares[access]->base;
     t->at = t->step * (uint64_t)t->s->comm->rank % t->lines;
     t->sum = t->reads = 0;
@@ -211,7 +211,7 @@ static int visit(struct touch *t, int access, struct err *err)
                         err);
 }
 
-static int tell(struct touch *t, int access, struct err *err)
+static int firsttouch_tell(struct touch *t, int access, struct err *err)
 {
     static const char *const names[AXIS_ACCESSES] = {"own", "shared", "crossed"};
     struct session *s = t->s;
@@ -226,23 +226,23 @@ static int tell(struct touch *t, int access, struct err *err)
     return session_meet(s, outcome, err);
 }
 
-static int run(struct touch *t, struct err *err)
+static int firsttouch_run(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
-    if (begin(t, err) < 0 || session_meet(s, touch_own(t, err), err) < 0 ||
+    if (firsttouch_begin(t, err) < 0 || session_meet(s, touch_own(t, err), err) < 0 ||
         session_meet(s, open_others(t, err), err) < 0 || session_meet(s, notes(t, err), err) < 0)
         return -1;
     double steps = (double)s->spec->visits * AXIS_ACCESSES;
     for (int64_t v = 0; v < s->spec->visits; v++)
         for (int a = 0; a < AXIS_ACCESSES; a++) {
-            if (visit(t, a, err) < 0)
+            if (firsttouch_visit(t, a, err) < 0)
                 return -1;
             double share = (double)t->visits / steps;
             if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
                 return -1;
         }
     for (int a = 0; a < AXIS_ACCESSES; a++)
-        if (tell(t, a, err) < 0)
+        if (firsttouch_tell(t, a, err) < 0)
             return -1;
     return 0;
 }
@@ -268,5 +268,5 @@ int touch_run(struct session *s, struct err *err)
     t.step = golden_step(t.lines);
     snprintf(s->slot->info.pages_wanted, sizeof s->slot->info.pages_wanted, "4k");
     snprintf(s->slot->info.pages_got, sizeof s->slot->info.pages_got, "4k");
-    return run(&t, err);
+    return firsttouch_run(&t, err);
 }

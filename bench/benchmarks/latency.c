@@ -32,7 +32,7 @@ struct sweep {
 
 // --- Before the first cell ---------------------------------------------------------------------
 
-static int allocate(struct sweep *w, struct err *err)
+static int latency_allocate(struct sweep *w, struct err *err)
 {
     const struct spec *spec = w->s->spec;
     if (str_to_sizes(spec->size, SPEC_SIZES_MAX, "size", &w->sizes, &w->n_sizes, err) < 0)
@@ -46,7 +46,7 @@ static int allocate(struct sweep *w, struct err *err)
     return chaser_init(&w->chaser, w->s, w->sizes[0], spec->visits, err);
 }
 
-static int make_matrices(const struct sweep *w, struct matrix *m, struct err *err)
+static int latency_make_matrices(const struct sweep *w, struct matrix *m, struct err *err)
 {
     int ranks = session_ranks(w->s);
     for (int i = 0; i < w->n_matrices; i++) {
@@ -59,7 +59,7 @@ static int make_matrices(const struct sweep *w, struct matrix *m, struct err *er
 }
 
 // A loader on a rank's CPU would take turns with it instead of loading the memory.
-static int check_load_cpus(const struct session *s, struct err *err)
+static int latency_check_load_cpus(const struct session *s, struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
@@ -75,22 +75,22 @@ static int check_load_cpus(const struct session *s, struct err *err)
     return 0;
 }
 
-static int begin(struct sweep *w, struct err *err)
+static int latency_begin(struct sweep *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[SHAPES_MAX] = {0};
     int ranks = session_ranks(s), n = session_chief(s) ? w->n_matrices : 0;
     uint64_t bytes = arena_round(w->sizes[w->n_sizes - 1], (enum pages)s->spec->pages);
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks + 1, sizeof *d);
-    int outcome =
-        d ? check_load_cpus(s, err) : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
+    int outcome = d ? latency_check_load_cpus(s, err)
+                    : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
         d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted, .bytes = bytes};
     if (d && s->spec->load != LOAD_NONE)
         d[ranks] = (struct demand){.node = -1,
                                    .bytes = load_demand(s->spec->load_cpus, session_auto_bytes(s))};
     if (outcome == 0 && n)
-        outcome = make_matrices(w, m, err);
+        outcome = latency_make_matrices(w, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, d, ranks + (s->spec->load != LOAD_NONE), err);
@@ -118,24 +118,24 @@ static int end_load(struct sweep *w, struct err *err)
 
 // --- One size ----------------------------------------------------------------------------------
 
-static void warm(void *context)
+static void latency_warm(void *context)
 {
     chaser_warm(context);
 }
 
-static void linger(void *context)
+static void latency_linger(void *context)
 {
     sampler_linger(&((struct chaser *)context)->sampler);
 }
 
-static void take(void *context)
+static void latency_take(void *context)
 {
     sampler_take(&((struct chaser *)context)->sampler);
 }
 
 static int together(struct sweep *w, int at, struct err *err)
 {
-    struct work work = {warm, linger, take, &w->chaser, &w->chaser.sampler};
+    struct work work = {latency_warm, latency_linger, latency_take, &w->chaser, &w->chaser.sampler};
     struct stolen stolen = stolen_begin(w->s);
     if (company_measure(w->s, &work, ++w->together, &w->sums[at], err) < 0)
         return -1;
@@ -206,7 +206,7 @@ static int tell_cell(struct sweep *w, int matrix, int rank, int col, struct err 
     return session_tell_cell(s, name, rank, col, &slot->cell, err);
 }
 
-static int tell(struct sweep *w, int matrix, int col, struct err *err)
+static int latency_tell(struct sweep *w, int matrix, int col, struct err *err)
 {
     struct session *s = w->s;
     int at = matrix * w->n_sizes + col;
@@ -221,7 +221,7 @@ static int tell(struct sweep *w, int matrix, int col, struct err *err)
 
 // --- The whole ---------------------------------------------------------------------------------
 
-static int measure(struct sweep *w, struct err *err)
+static int latency_measure(struct sweep *w, struct err *err)
 {
     const struct spec *p = w->s->spec;
     for (int col = 0; col < w->n_sizes; col++)
@@ -233,7 +233,7 @@ static int measure(struct sweep *w, struct err *err)
                 return -1;
     for (int matrix = 0; matrix < w->n_matrices; matrix++)
         for (int col = 0; col < w->n_sizes; col++)
-            if (tell(w, matrix, col, err) < 0)
+            if (latency_tell(w, matrix, col, err) < 0)
                 return -1;
     return 0;
 }
@@ -268,11 +268,11 @@ static void sweep_fini(struct sweep *w)
 int latency_run(struct session *s, struct err *err)
 {
     struct sweep w CLEANUP(sweep_fini) = {.s = s};
-    if (session_meet(s, allocate(&w, err), err) < 0 || begin(&w, err) < 0)
+    if (session_meet(s, latency_allocate(&w, err), err) < 0 || latency_begin(&w, err) < 0)
         return -1;
     uint64_t bytes = w.sizes[w.n_sizes - 1];
     if (session_meet(s, session_arena(s, &w.arena, bytes, -1, err), err) < 0 ||
-        start_load(&w, err) < 0 || measure(&w, err) < 0 ||
+        start_load(&w, err) < 0 || latency_measure(&w, err) < 0 ||
         session_meet(s, end_load(&w, err), err) < 0)
         return -1;
     verify_again(&w);

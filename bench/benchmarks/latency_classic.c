@@ -22,7 +22,7 @@ struct classic {
     char state[STATE_BYTES];
 };
 
-static int make_matrices(const struct classic *w, struct matrix *m, struct err *err)
+static int latency_classic_make_matrices(const struct classic *w, struct matrix *m, struct err *err)
 {
     int ranks = session_ranks(w->s);
     for (int i = 0; i < w->n_matrices; i++) {
@@ -35,7 +35,7 @@ static int make_matrices(const struct classic *w, struct matrix *m, struct err *
 }
 
 // The working set and its list of indices, which is as large.
-static int begin(struct classic *w, struct err *err)
+static int latency_classic_begin(struct classic *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[SHAPES_MAX] = {0};
@@ -46,7 +46,7 @@ static int begin(struct classic *w, struct err *err)
         d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted,
                                .bytes = 2 * w->sizes[w->n_sizes - 1]};
     if (outcome == 0 && n)
-        outcome = make_matrices(w, m, err);
+        outcome = latency_classic_make_matrices(w, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, d, ranks, err);
@@ -59,7 +59,7 @@ static size_t below(struct classic *w, size_t n)
     return (size_t)r % n;
 }
 
-static void shuffle(struct classic *w, size_t *order, size_t n)
+static void latency_classic_shuffle(struct classic *w, size_t *order, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         order[i] = i;
@@ -78,7 +78,7 @@ static void **build(struct classic *w, void **links, size_t n, struct err *err)
         err_set(err, ERR_NO_MEMORY_NODE, "size", "no memory to shuffle %zu links", n);
         return NULL;
     }
-    shuffle(w, order, n);
+    latency_classic_shuffle(w, order, n);
     for (size_t i = 0; i < n; i++)
         links[order[i]] = &links[order[(i + 1) % n]];
     w->s->slot->phase_ms[PHASE_BUILD] += session_ms_since(begun);
@@ -97,7 +97,7 @@ static double time_hops(void *at)
     return ns / (double)hops;
 }
 
-static int measure(struct classic *w, int col, struct err *err)
+static int latency_classic_measure(struct classic *w, int col, struct err *err)
 {
     struct session *s = w->s;
     struct arena a CLEANUP(arena_fini) = {0};
@@ -116,7 +116,7 @@ static int measure(struct classic *w, int col, struct err *err)
     return 0;
 }
 
-static int tell(struct classic *w, int matrix, int rank, int col, struct err *err)
+static int latency_classic_tell(struct classic *w, int matrix, int rank, int col, struct err *err)
 {
     struct session *s = w->s;
     double all = (double)w->n_matrices * w->n_sizes * session_ranks(s);
@@ -129,11 +129,11 @@ static int tell(struct classic *w, int matrix, int rank, int col, struct err *er
 static int concurrent(struct classic *w, int col, struct err *err)
 {
     struct session *s = w->s;
-    int outcome = measure(w, col, err);
+    int outcome = latency_classic_measure(w, col, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_chief(s) && outcome == 0 && r < session_ranks(s); r++)
-        outcome = tell(w, 0, r, col, err);
+        outcome = latency_classic_tell(w, 0, r, col, err);
     return session_meet(s, outcome, err);
 }
 
@@ -141,20 +141,22 @@ static int serial(struct classic *w, int matrix, int col, struct err *err)
 {
     struct session *s = w->s;
     for (int r = 0; r < session_ranks(s); r++)
-        if (session_meet(s, r == s->comm->rank ? measure(w, col, err) : 0, err) < 0 ||
-            session_meet(s, session_chief(s) ? tell(w, matrix, r, col, err) : 0, err) < 0)
+        if (session_meet(s, r == s->comm->rank ? latency_classic_measure(w, col, err) : 0, err) <
+                0 ||
+            session_meet(s, session_chief(s) ? latency_classic_tell(w, matrix, r, col, err) : 0,
+                         err) < 0)
             return -1;
     return 0;
 }
 
-static int run(struct classic *w, struct err *err)
+static int latency_classic_run(struct classic *w, struct err *err)
 {
     struct session *s = w->s;
     int mode = s->spec->mode;
     w->n_matrices = shape_list(s->spec, w->shapes);
     initstate_r((unsigned)s->slot->info.seed, w->state, sizeof w->state, &w->random);
     int outcome = str_to_sizes(s->spec->size, SPEC_SIZES_MAX, "size", &w->sizes, &w->n_sizes, err);
-    if (session_meet(s, outcome, err) < 0 || begin(w, err) < 0)
+    if (session_meet(s, outcome, err) < 0 || latency_classic_begin(w, err) < 0)
         return -1;
     for (int col = 0; col < w->n_sizes; col++) {
         if (mode != MODE_SERIAL && concurrent(w, col, err) < 0)
@@ -168,7 +170,7 @@ static int run(struct classic *w, struct err *err)
 int classic_run(struct session *s, struct err *err)
 {
     struct classic w = {.s = s};
-    int outcome = run(&w, err);
+    int outcome = latency_classic_run(&w, err);
     free(w.sizes);
     return outcome;
 }

@@ -31,7 +31,7 @@ static int64_t percent(const struct loaded *w, int level)
     return 100 * level / (w->n_levels - 1);
 }
 
-static int node_of(const struct loaded *w, int rank)
+static int loaded_node_of(const struct loaded *w, int rank)
 {
     return (int)w->s->board->slot[rank].info.cpu_node;
 }
@@ -45,7 +45,7 @@ static int find_chasers(struct loaded *w, struct err *err)
     for (int r = 0; r < ranks; r++) {
         bool first = true;
         for (int k = 0; k < r; k++)
-            first &= node_of(w, k) != node_of(w, r);
+            first &= loaded_node_of(w, k) != loaded_node_of(w, r);
         if (first)
             w->chasers[w->n_chasers++] = r;
         w->chases |= first && r == w->s->comm->rank;
@@ -58,7 +58,7 @@ static int find_chasers(struct loaded *w, struct err *err)
                    ranks);
 }
 
-static int make_matrix(const struct loaded *w, struct matrix *m, int shape, struct err *err)
+static int loaded_make_matrix(const struct loaded *w, struct matrix *m, int shape, struct err *err)
 {
     if (shape_make(m, &w->shapes[shape], w->n_chasers, w->n_levels, err) < 0)
         return -1;
@@ -69,15 +69,15 @@ static int make_matrix(const struct loaded *w, struct matrix *m, int shape, stru
     return 0;
 }
 
-static int make_matrices(struct loaded *w, struct matrix *m, struct err *err)
+static int loaded_make_matrices(struct loaded *w, struct matrix *m, struct err *err)
 {
-    if (make_matrix(w, &m[0], 0, err) < 0 || make_matrix(w, &m[1], 1, err) < 0 ||
-        make_matrix(w, &w->latency, 0, err) < 0)
+    if (loaded_make_matrix(w, &m[0], 0, err) < 0 || loaded_make_matrix(w, &m[1], 1, err) < 0 ||
+        loaded_make_matrix(w, &w->latency, 0, err) < 0)
         return -1;
-    return make_matrix(w, &w->bandwidth, 1, err);
+    return loaded_make_matrix(w, &w->bandwidth, 1, err);
 }
 
-static int begin(struct loaded *w, struct err *err)
+static int loaded_begin(struct loaded *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[SHAPES_MAX] = {0};
@@ -90,13 +90,13 @@ static int begin(struct loaded *w, struct err *err)
     if (outcome == 0 && w->chases)
         outcome = chaser_init(&w->chaser, s, session_size(s), 1, err);
     if (outcome == 0 && n)
-        outcome = make_matrices(w, m, err);
+        outcome = loaded_make_matrices(w, m, err);
     if (session_meet(s, outcome, err) < 0 || session_begin(s, m, n, d, ranks, err) < 0)
         return -1;
     return session_meet(s, session_arena(s, &w->arena, bytes, -1, err), err);
 }
 
-static void prepare(struct loaded *w)
+static void loaded_prepare(struct loaded *w)
 {
     struct session *s = w->s;
     if (w->chases)
@@ -171,14 +171,14 @@ static int chase_level(struct loaded *w, struct err *err)
 }
 
 // What the loaders of a chaser's node moved.
-static struct cell moved(const struct loaded *w, int chaser)
+static struct cell loaded_moved(const struct loaded *w, int chaser)
 {
     struct cell c;
     double mb_per_s = 0;
     cell_clear(&c);
     for (int r = 0; r < session_ranks(w->s); r++) {
         const struct slot *slot = &w->s->board->slot[r];
-        if (node_of(w, r) == node_of(w, chaser) && slot->moved_ns > 0)
+        if (loaded_node_of(w, r) == loaded_node_of(w, chaser) && slot->moved_ns > 0)
             mb_per_s += 1000 * slot->moved_bytes / slot->moved_ns;
     }
     c.v[CELL_N] = 1;
@@ -186,11 +186,11 @@ static struct cell moved(const struct loaded *w, int chaser)
     return c;
 }
 
-static int tell(struct loaded *w, int level, struct err *err)
+static int loaded_tell(struct loaded *w, int level, struct err *err)
 {
     struct session *s = w->s;
     for (int i = 0; i < w->n_chasers; i++) {
-        struct cell bandwidth = moved(w, w->chasers[i]);
+        struct cell bandwidth = loaded_moved(w, w->chasers[i]);
         const struct slot *slot = &s->board->slot[w->chasers[i]];
         const struct cell *latency = &slot->cell;
         session_judge(s, slot->clean, slot->stolen_share, "rank %d at %lld %% of the load",
@@ -204,7 +204,7 @@ static int tell(struct loaded *w, int level, struct err *err)
     return session_progress(s, PHASE_MEASURE, (level + 1) / (double)w->n_levels, err);
 }
 
-static int measure(struct loaded *w, int level, struct err *err)
+static int loaded_measure(struct loaded *w, int level, struct err *err)
 {
     struct session *s = w->s;
     int outcome = 0;
@@ -215,7 +215,7 @@ static int measure(struct loaded *w, int level, struct err *err)
         load_level(w, level);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    return session_meet(s, session_chief(s) ? tell(w, level, err) : 0, err);
+    return session_meet(s, session_chief(s) ? loaded_tell(w, level, err) : 0, err);
 }
 
 // Where more bandwidth begins to cost much latency.
@@ -231,25 +231,25 @@ static int note_knees(struct loaded *w, struct err *err)
         int k = knee_of(x, y, w->n_levels);
         if (k >= 0 &&
             session_note(w->s, err, "node %d: the knee is at %.0f MB/s, %.1f ns (idle %.1f ns)",
-                         node_of(w, w->chasers[i]), x[k], y[k], y[0]) < 0)
+                         loaded_node_of(w, w->chasers[i]), x[k], y[k], y[0]) < 0)
             return -1;
     }
     return 0;
 }
 
-static int run(struct loaded *w, struct err *err)
+static int benchmarks_loaded_run(struct loaded *w, struct err *err)
 {
     struct session *s = w->s;
-    if (begin(w, err) < 0)
+    if (loaded_begin(w, err) < 0)
         return -1;
-    prepare(w);
+    loaded_prepare(w);
     if (session_meet(s, 0, err) < 0)
         return -1;
     calibrate(w);
     if (session_meet(s, 0, err) < 0)
         return -1;
     for (int level = 0; level < w->n_levels; level++)
-        if (measure(w, level, err) < 0)
+        if (loaded_measure(w, level, err) < 0)
             return -1;
     return session_meet(s, session_chief(s) ? note_knees(w, err) : 0, err);
 }
@@ -267,5 +267,5 @@ int loaded_run(struct session *s, struct err *err)
 {
     struct loaded w CLEANUP(loaded_fini) = {.s = s, .n_levels = (int)s->spec->steps + 1};
     shape_list(s->spec, w.shapes);
-    return run(&w, err);
+    return benchmarks_loaded_run(&w, err);
 }

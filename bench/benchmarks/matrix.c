@@ -13,7 +13,7 @@ struct idle {
     int done; // cells
 };
 
-static int make_matrix(const struct idle *w, struct matrix *m, struct err *err)
+static int matrix_make_matrix(const struct idle *w, struct matrix *m, struct err *err)
 {
     const struct session *s = w->s;
     if (shape_make(m, &w->shape, session_ranks(s), s->n_targets, err) < 0)
@@ -24,7 +24,7 @@ static int make_matrix(const struct idle *w, struct matrix *m, struct err *err)
 }
 
 // One arena at a time exists, so each target has to hold one.
-static int begin(struct idle *w, struct err *err)
+static int matrix_begin(struct idle *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[1] = {0};
@@ -34,13 +34,13 @@ static int begin(struct idle *w, struct err *err)
                                .bytes = arena_round(w->bytes, (enum pages)s->spec->pages),
                                .in_turn = true};
     int n = session_chief(s);
-    if (session_meet(s, n ? make_matrix(w, m, err) : 0, err) < 0)
+    if (session_meet(s, n ? matrix_make_matrix(w, m, err) : 0, err) < 0)
         return -1;
     return session_begin(s, m, n, d, s->n_targets, err);
 }
 
-static int visit(struct idle *w, const struct arena *a, int64_t visit, struct cell_sum *sum,
-                 struct err *err)
+static int matrix_visit(struct idle *w, const struct arena *a, int64_t visit, struct cell_sum *sum,
+                        struct err *err)
 {
     chaser_build(&w->chaser, a, w->bytes, visit, w->s->spec->visits);
     sampler_clear(&w->chaser.sampler);
@@ -49,7 +49,7 @@ static int visit(struct idle *w, const struct arena *a, int64_t visit, struct ce
     return sampler_keep(&w->chaser.sampler, NULL, sum, err);
 }
 
-static int measure(struct idle *w, int target, struct err *err)
+static int matrix_measure(struct idle *w, int target, struct err *err)
 {
     struct session *s = w->s;
     struct arena a CLEANUP(arena_fini) = {0};
@@ -58,13 +58,13 @@ static int measure(struct idle *w, int target, struct err *err)
     if (session_arena(s, &a, w->bytes, target, err) < 0)
         return -1;
     for (int64_t v = 0; v < s->spec->visits; v++)
-        if (visit(w, &a, v, &sum, err) < 0)
+        if (matrix_visit(w, &a, v, &sum, err) < 0)
             return -1;
     s->slot->stolen_share = stolen_end(s, &stolen);
     return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
 }
 
-static int tell(struct idle *w, int rank, int col, struct err *err)
+static int matrix_tell(struct idle *w, int rank, int col, struct err *err)
 {
     struct session *s = w->s;
     const struct slot *slot = &s->board->slot[rank];
@@ -81,8 +81,8 @@ static int all_cells(struct idle *w, struct err *err)
     for (int t = 0; t < s->n_targets; t++)
         for (int r = 0; r < session_ranks(s); r++) {
             bool ours = r == s->comm->rank;
-            if (session_meet(s, ours ? measure(w, s->targets[t], err) : 0, err) < 0 ||
-                session_meet(s, session_chief(s) ? tell(w, r, t, err) : 0, err) < 0)
+            if (session_meet(s, ours ? matrix_measure(w, s->targets[t], err) : 0, err) < 0 ||
+                session_meet(s, session_chief(s) ? matrix_tell(w, r, t, err) : 0, err) < 0)
                 return -1;
         }
     return 0;
@@ -96,7 +96,8 @@ int idle_run(struct session *s, struct err *err)
     w.shape = list[0];
     s->slot->info.mem_wanted = -1; // each target in turn
     int outcome = chaser_init(&w.chaser, s, w.bytes, s->spec->visits, err);
-    outcome = session_meet(s, outcome, err) < 0 || begin(&w, err) < 0 ? -1 : all_cells(&w, err);
+    outcome =
+        session_meet(s, outcome, err) < 0 || matrix_begin(&w, err) < 0 ? -1 : all_cells(&w, err);
     chaser_fini(&w.chaser);
     return outcome;
 }

@@ -50,7 +50,7 @@ static void find_sizes(struct pingpong *p)
         p->sizes[p->n_sizes++] = size;
 }
 
-static int make_matrices(const struct pingpong *p, struct matrix *m, struct err *err)
+static int pingpong_make_matrices(const struct pingpong *p, struct matrix *m, struct err *err)
 {
     int ranks = session_ranks(p->s);
     for (int i = 0; i < p->n_shapes; i++) {
@@ -65,7 +65,7 @@ static int make_matrices(const struct pingpong *p, struct matrix *m, struct err 
     return 0;
 }
 
-static int begin(struct pingpong *p, struct err *err)
+static int pingpong_begin(struct pingpong *p, struct err *err)
 {
     struct session *s = p->s;
     struct matrix m[SHAPES_MAX] = {0};
@@ -75,7 +75,7 @@ static int begin(struct pingpong *p, struct err *err)
         outcome = err_set(err, ERR_USAGE, "launcher",
                           "pingpong measures messages of MPI: start it with mpirun -np 2");
     if (outcome == 0 && n)
-        outcome = make_matrices(p, m, err);
+        outcome = pingpong_make_matrices(p, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, &d, 1, err);
@@ -163,7 +163,7 @@ static int64_t repetitions(const struct pingpong *p, uint64_t bytes)
     return n < TRIPS_LEAST ? TRIPS_LEAST : n;
 }
 
-static int sample(const struct exchange *x, int batch, struct sample *got, struct err *err)
+static int pingpong_sample(const struct exchange *x, int batch, struct sample *got, struct err *err)
 {
     struct guard_mark from, to;
     guard_begin(&from);
@@ -190,15 +190,15 @@ static int run_samples(const struct exchange *x, struct sample *samples, int *n,
     int64_t samples_wanted = total / batch < SAMPLES_LEAST ? SAMPLES_LEAST : total / batch;
     *n = (int)(samples_wanted < SLOT_FLAGS ? samples_wanted : SLOT_FLAGS);
     for (int i = 0; i < *n; i++) {
-        if (sample(x, batch, &samples[i], err) < 0)
+        if (pingpong_sample(x, batch, &samples[i], err) < 0)
             return -1;
         slot->flags[i] = (unsigned char)samples[i].verdict.flags;
     }
     return 0;
 }
 
-static int sum_up(const struct exchange *x, struct sample *samples, int n, bool as_bandwidth,
-                  struct err *err)
+static int pingpong_sum_up(const struct exchange *x, struct sample *samples, int n,
+                           bool as_bandwidth, struct err *err)
 {
     struct session *s = x->p->s;
     struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
@@ -212,7 +212,7 @@ static int sum_up(const struct exchange *x, struct sample *samples, int n, bool 
     return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
 }
 
-static int measure(struct pingpong *p, int pair, int size, struct err *err)
+static int pingpong_measure(struct pingpong *p, int pair, int size, struct err *err)
 {
     struct session *s = p->s;
     int rank = s->comm->rank, n = 0, outcome = 0;
@@ -231,7 +231,7 @@ static int measure(struct pingpong *p, int pair, int size, struct err *err)
     if (session_meet(s, outcome, err) < 0 || session_meet(s, ours ? intact(&x, err) : 0, err) < 0)
         return -1;
     s->slot->phase_ms[PHASE_MEASURE] += ours ? session_ms_since(begin) : 0;
-    outcome = rank == ends[0] ? sum_up(&x, samples, n, p->all && size > 0, err) : 0;
+    outcome = rank == ends[0] ? pingpong_sum_up(&x, samples, n, p->all && size > 0, err) : 0;
     return session_meet(s, outcome, err);
 }
 
@@ -261,7 +261,7 @@ static int progress(struct pingpong *p, int size, struct err *err)
     return session_progress(p->s, PHASE_MEASURE, p->spent / p->whole, err);
 }
 
-static int tell(struct pingpong *p, int pair, int size, struct cell *peak, struct err *err)
+static int pingpong_tell(struct pingpong *p, int pair, int size, struct cell *peak, struct err *err)
 {
     const int *ends = p->pairs[pair];
     const struct cell *c = &p->s->board->slot[ends[0]].cell;
@@ -295,7 +295,7 @@ static int say_class(struct pingpong *p, int pair, struct err *err)
         slot[e[0]].info.cpu, slot[e[1]].info.cpu);
 }
 
-static int run(struct pingpong *p, struct err *err)
+static int benchmarks_pingpong_run(struct pingpong *p, struct err *err)
 {
     struct session *s = p->s;
     int outcome = pair_list(s, s->spec->pairs, &p->pairs, &p->n_pairs, err);
@@ -310,15 +310,16 @@ static int run(struct pingpong *p, struct err *err)
     memset(p->out, 0, s->spec->message_max + 1); // on our own node, by first touch
     memset(p->in, 0, s->spec->message_max + 1);
     p->n_shapes = shape_list(s->spec, p->shapes);
-    if (begin(p, err) < 0)
+    if (pingpong_begin(p, err) < 0)
         return -1;
     session_verify(s, p->out, s->spec->message_max, s->place.mem_wanted);
     for (int pair = 0; pair < p->n_pairs; pair++) {
         struct cell peak;
         cell_clear(&peak);
         for (int size = 0; size < p->n_sizes; size++)
-            if (measure(p, pair, size, err) < 0 ||
-                session_meet(s, session_chief(s) ? tell(p, pair, size, &peak, err) : 0, err) < 0)
+            if (pingpong_measure(p, pair, size, err) < 0 ||
+                session_meet(s, session_chief(s) ? pingpong_tell(p, pair, size, &peak, err) : 0,
+                             err) < 0)
                 return -1;
         if (session_meet(s, say_class(p, pair, err), err) < 0)
             return -1;
@@ -329,7 +330,7 @@ static int run(struct pingpong *p, struct err *err)
 int pingpong_run(struct session *s, struct err *err)
 {
     struct pingpong p = {.s = s, .all = strcmp(s->spec->pairs, "all") == 0};
-    int outcome = run(&p, err);
+    int outcome = benchmarks_pingpong_run(&p, err);
     free(p.pairs);
     free(p.out);
     free(p.in);

@@ -13,7 +13,7 @@ static void cas_until(atomic_uint *flag, unsigned from, unsigned to)
         expected = from;
 }
 
-static void wait_for(atomic_uint *flag, unsigned value)
+static void line_transfer_wait_for(atomic_uint *flag, unsigned value)
 {
     while (atomic_load_explicit(flag, memory_order_acquire) != value)
         ;
@@ -26,7 +26,7 @@ static void ping_once(struct c2c_pair *p, unsigned turn)
         return;
     }
     atomic_store_explicit(&p->line[0].value, turn, memory_order_release);
-    wait_for(&p->line[1].value, turn);
+    line_transfer_wait_for(&p->line[1].value, turn);
 }
 
 static void pong_once(struct c2c_pair *p, unsigned turn)
@@ -35,7 +35,7 @@ static void pong_once(struct c2c_pair *p, unsigned turn)
         cas_until(&p->line[0].value, 1, 0);
         return;
     }
-    wait_for(&p->line[0].value, turn);
+    line_transfer_wait_for(&p->line[0].value, turn);
     atomic_store_explicit(&p->line[1].value, turn, memory_order_release);
 }
 
@@ -50,9 +50,9 @@ void c2c_ping(struct c2c_pair *p)
     }
     if (p->method == C2C_LOAD) {
         atomic_store_explicit(&p->line[0].value, 0, memory_order_release);
-        wait_for(&p->line[1].value, 0);
+        line_transfer_wait_for(&p->line[1].value, 0);
     } else {
-        wait_for(&p->line[0].value, 0);
+        line_transfer_wait_for(&p->line[0].value, 0);
     }
 }
 
@@ -62,7 +62,7 @@ void c2c_pong(struct c2c_pair *p)
     for (int64_t i = (int64_t)p->samples * p->trips; i > 0; i--)
         pong_once(p, ++turn);
     if (p->method == C2C_LOAD) {
-        wait_for(&p->line[0].value, 0);
+        line_transfer_wait_for(&p->line[0].value, 0);
         atomic_store_explicit(&p->line[1].value, 0, memory_order_release);
     }
 }

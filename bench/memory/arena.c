@@ -39,7 +39,7 @@ uint64_t arena_huge_page(void)
 }
 
 // The size of transparent huge pages may differ from the reserved ones' (1 GiB by default on some).
-static uint64_t unit_of(enum pages pages)
+static uint64_t arena_unit_of(enum pages pages)
 {
     if (pages == PAGES_HUGE)
         return arena_huge_page();
@@ -48,7 +48,7 @@ static uint64_t unit_of(enum pages pages)
 
 uint64_t arena_round(uint64_t bytes, enum pages pages)
 {
-    uint64_t unit = unit_of(pages);
+    uint64_t unit = arena_unit_of(pages);
     return (bytes + unit - 1) / unit * unit;
 }
 
@@ -69,7 +69,7 @@ static void *map_aligned(uint64_t bytes, uint64_t unit)
 int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
               bool *bound, struct err *err)
 {
-    uint64_t unit = unit_of(pages), rounded = arena_round(bytes, pages);
+    uint64_t unit = arena_unit_of(pages), rounded = arena_round(bytes, pages);
     void *base = pages == PAGES_HUGE ? place_map_huge(place, rounded) : map_aligned(rounded, unit);
     if (base == MAP_FAILED && pages == PAGES_HUGE)
         return err_set(err, ERR_NO_MEMORY_NODE, "pages",

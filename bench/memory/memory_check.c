@@ -14,7 +14,7 @@ static uint64_t rank_bytes(const struct demand *d)
     return d->bytes + d->bytes / 512 + MEMCHECK_RANK_MIB * MIB;
 }
 
-static int refuse(struct err *err, const char *where, uint64_t need, int64_t room)
+static int memory_check_refuse(struct err *err, const char *where, uint64_t need, int64_t room)
 {
     return err_set(err, ERR_NO_MEMORY_NODE, "size",
                    "the ranks need %" PRIu64 " MiB %s, which has %" PRIu64
@@ -22,12 +22,13 @@ static int refuse(struct err *err, const char *where, uint64_t need, int64_t roo
                    need / MIB, where, (uint64_t)room / MIB, MEMCHECK_RESERVE_MIB);
 }
 
-static bool fits(uint64_t need, int64_t room)
+static bool memory_check_fits(uint64_t need, int64_t room)
 {
     return room < 0 || need + MEMCHECK_RESERVE_MIB * MIB <= (uint64_t)room;
 }
 
-static int check_node(const char *root, int node, uint64_t need, enum pages pages, struct err *err)
+static int memory_check_node(const char *root, int node, uint64_t need, enum pages pages,
+                             struct err *err)
 {
     char where[48];
     if (pages == PAGES_HUGE) {
@@ -41,7 +42,7 @@ static int check_node(const char *root, int node, uint64_t need, enum pages page
     }
     int64_t room = memory_node_available_bytes(root, node);
     snprintf(where, sizeof where, "on node %d", node);
-    return fits(need, room) ? 0 : refuse(err, where, need, room);
+    return memory_check_fits(need, room) ? 0 : memory_check_refuse(err, where, need, room);
 }
 
 static int check_nodes(const char *root, const struct demand *ranks, int n, enum pages pages,
@@ -56,7 +57,7 @@ static int check_nodes(const char *root, const struct demand *ranks, int n, enum
             first = first && k >= i;
             need += pages == PAGES_HUGE ? ranks[k].bytes : rank_bytes(&ranks[k]);
         }
-        if (first && check_node(root, ranks[i].node, need, pages, err) < 0)
+        if (first && memory_check_node(root, ranks[i].node, need, pages, err) < 0)
             return -1;
     }
     return 0;
@@ -74,9 +75,9 @@ int memcheck(const char *root, const struct demand *ranks, int n, enum pages pag
     }
     need += turn;
     int64_t machine = memory_available_bytes(root), group = memory_cgroup_room_bytes(root);
-    if (!fits(need, machine))
-        return refuse(err, "on this machine", need, machine);
-    if (!fits(need, group))
-        return refuse(err, "in this control group", need, group);
+    if (!memory_check_fits(need, machine))
+        return memory_check_refuse(err, "on this machine", need, machine);
+    if (!memory_check_fits(need, group))
+        return memory_check_refuse(err, "in this control group", need, group);
     return check_nodes(root, ranks, n, pages, err);
 }

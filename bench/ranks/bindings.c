@@ -16,7 +16,7 @@ static int bad_bind(const char *bind, struct err *err)
 }
 
 // A number from -1 on, with what has to follow it.
-static bool read_number(const char **at, char end, int *out)
+static bool bindings_read_number(const char **at, char end, int *out)
 {
     char *after;
     if (**at != '-' && !isdigit((unsigned char)**at))
@@ -34,8 +34,8 @@ int bindings_read(const char *list, struct binding *out, int n, struct err *err)
 {
     const char *at = list;
     for (int i = 0; i < n; i++)
-        if (!read_number(&at, ':', &out[i].cpu) ||
-            !read_number(&at, i == n - 1 ? '\0' : ',', &out[i].node))
+        if (!bindings_read_number(&at, ':', &out[i].cpu) ||
+            !bindings_read_number(&at, i == n - 1 ? '\0' : ',', &out[i].node))
             return bad_bind(list, err);
     return 0;
 }

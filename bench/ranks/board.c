@@ -18,7 +18,7 @@ static void sleep_while(_Atomic uint32_t *word, uint32_t value)
     syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
-static void wake_all(_Atomic uint32_t *word)
+static void board_wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -31,7 +31,7 @@ int board_meet(struct board *b, int ranks, struct err *err)
         // Seen by all at this meeting or by none: a fault posted later belongs to the next one.
         b->fault_agreed = atomic_load(&b->fault_posted);
         atomic_fetch_add(&b->generation, 1);
-        wake_all(&b->generation);
+        board_wake_all(&b->generation);
     } else {
         while (atomic_load(&b->generation) == generation)
             sleep_while(&b->generation, generation);

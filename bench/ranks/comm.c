@@ -51,7 +51,7 @@ bool comm_uses_mpi(void)
     return launcher_of_mpi() >= 0;
 }
 
-static int64_t number_of(const char *name, int64_t otherwise)
+static int64_t comm_number_of(const char *name, int64_t otherwise)
 {
     int64_t n;
     const char *text = name ? getenv(name) : NULL;
@@ -60,7 +60,7 @@ static int64_t number_of(const char *name, int64_t otherwise)
 
 static int hint(const char *name)
 {
-    int64_t n = number_of(name, 0);
+    int64_t n = comm_number_of(name, 0);
     return n > 0 && n <= INT_MAX ? (int)n : 0;
 }
 
@@ -98,7 +98,7 @@ static const struct comm_ops *load_mpi(struct err *err)
     return ops;
 }
 
-static const struct comm_ops *choose(const struct comm_start *start, struct err *err)
+static const struct comm_ops *comm_choose(const struct comm_start *start, struct err *err)
 {
     if (comm_uses_mpi() && start->ranks) {
         err_set(err, ERR_USAGE, "np", "--np contradicts the launcher that has started this rank");
@@ -134,7 +134,7 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
 {
     *c = (struct comm){.start = start};
     int rank = comm_rank_hint(), size = comm_size_hint();
-    int64_t tasks = number_of("SLURM_STEP_NUM_TASKS", 1);
+    int64_t tasks = comm_number_of("SLURM_STEP_NUM_TASKS", 1);
     // mpirun inside of an srun step has its own ranks.
     bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
     if (by_srun && !comm_uses_mpi())
@@ -142,7 +142,7 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
                        "srun started %lld tasks without PMIx, so they cannot find each other: use "
                        "srun --mpi=pmix",
                        (long long)tasks);
-    const struct comm_ops *ops = choose(start, err);
+    const struct comm_ops *ops = comm_choose(start, err);
     if (!ops)
         return -1;
     c->ops = ops;

@@ -81,7 +81,7 @@ static int mpi_open(struct comm *c, struct err *err)
     return -1;
 }
 
-static int failed(const char *what, struct err *err)
+static int comm_mpi_failed(const char *what, struct err *err)
 {
     return err_set(err, ERR_SYSTEM, "", "MPI could not %s a message", what);
 }
@@ -91,7 +91,7 @@ static int mpi_send(const struct comm *c, int to, const void *bytes, size_t n, s
     (void)c;
     return MPI_Send(bytes, (int)n, MPI_BYTE, to, 0, MPI_COMM_WORLD) == MPI_SUCCESS
                ? 0
-               : failed("send", err);
+               : comm_mpi_failed("send", err);
 }
 
 static int mpi_receive(const struct comm *c, int from, void *bytes, size_t n, struct err *err)
@@ -100,7 +100,7 @@ static int mpi_receive(const struct comm *c, int from, void *bytes, size_t n, st
     return MPI_Recv(bytes, (int)n, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
                    MPI_SUCCESS
                ? 0
-               : failed("receive", err);
+               : comm_mpi_failed("receive", err);
 }
 
 const struct comm_ops comm_mpi = {"mpi", mpi_open, mpi_close, mpi_send, mpi_receive};

@@ -18,7 +18,7 @@
 #include "bench/ranks/comm.h"
 #include "bench/ranks/life.h"
 
-static int crowded(struct err *err, const char *member, const char *what, int n)
+static int comm_processes_crowded(struct err *err, const char *member, const char *what, int n)
 {
     return err_set(err, ERR_USAGE, member,
                    "--%s: %s %d: ranks would take turns there; --oversubscribe if that is meant",
@@ -26,18 +26,19 @@ static int crowded(struct err *err, const char *member, const char *what, int n)
 }
 
 // Ranks that share a CPU measure each other's time slices: only where that is asked for.
-static int check_room(const struct comm_start *start, const struct binding *list, struct err *err)
+static int comm_processes_check_room(const struct comm_start *start, const struct binding *list,
+                                     struct err *err)
 {
     struct place all;
     if (start->oversubscribe)
         return 0;
     place_wanted(&all);
     if (!*start->bind && start->ranks > all.cpus)
-        return crowded(err, "np", "more ranks than CPUs, which are", all.cpus);
+        return comm_processes_crowded(err, "np", "more ranks than CPUs, which are", all.cpus);
     for (int i = 0; *start->bind && i < start->ranks; i++)
         for (int k = 0; k < i && list[i].cpu >= 0; k++)
             if (list[k].cpu == list[i].cpu)
-                return crowded(err, "bind", "two ranks on CPU", list[i].cpu);
+                return comm_processes_crowded(err, "bind", "two ranks on CPU", list[i].cpu);
     return 0;
 }
 
@@ -47,18 +48,18 @@ static int find_bindings(const struct comm_start *start, struct binding *list, s
         list[i] = (struct binding){-1, -1};
     if (*start->bind && bindings_read(start->bind, list, start->ranks, err) < 0)
         return -1;
-    return check_room(start, list, err);
+    return comm_processes_check_room(start, list, err);
 }
 
 // A process that has been waited for has no number any more: it may be anybody's by now.
-static void forget(pid_t *pids, int n, pid_t pid)
+static void comm_processes_forget(pid_t *pids, int n, pid_t pid)
 {
     for (int i = 0; i < n; i++)
         if (pids[i] == pid)
             pids[i] = -1;
 }
 
-static void kill_all(const pid_t *pids, int n)
+static void comm_processes_kill_all(const pid_t *pids, int n)
 {
     for (int i = 0; i < n; i++)
         if (pids[i] > 0)
@@ -76,7 +77,7 @@ static int wait_for_ranks(pid_t *pids, int n)
         if (pid < 0)
             break;
         left--;
-        forget(pids, n, pid);
+        comm_processes_forget(pids, n, pid);
         int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         if (!code || worst)
             continue;
@@ -84,7 +85,7 @@ static int wait_for_ranks(pid_t *pids, int n)
         if (WIFSIGNALED(status))
             fprintf(stderr, "numa_bench: process %d was killed by signal %d\n", (int)pid,
                     WTERMSIG(status));
-        kill_all(pids, n);
+        comm_processes_kill_all(pids, n);
     }
     return worst;
 }
@@ -103,7 +104,7 @@ static int fork_ranks(struct comm *c, pid_t *pids, struct err *err)
         pids[r] = fork();
         if (pids[r] < 0) {
             err_sys(err, "cannot start rank %d", r);
-            kill_all(pids, r);
+            comm_processes_kill_all(pids, r);
             return -1;
         }
         if (pids[r] == 0) {

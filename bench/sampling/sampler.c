@@ -87,7 +87,7 @@ static uint64_t chunk_hops(const struct sampler *s)
 
 // Fixed time, not fixed hops: ranks with slow memory take as long as those with fast, and a sample
 // never shrinks below what the clock and the guard resolve.
-static struct sample take(struct sampler *s)
+static struct sample sampling_sampler_take(struct sampler *s)
 {
     struct guard_mark begin, end;
     uint64_t chunk = chunk_hops(s), hops = 0, now;
@@ -120,7 +120,7 @@ void sampler_add(struct sampler *s, const struct sample *got)
 
 void sampler_take(struct sampler *s)
 {
-    struct sample got = take(s);
+    struct sample got = sampling_sampler_take(s);
     if (!got.verdict.flags)
         s->hop_ns = got.hop_ns;
     sampler_add(s, &got);
@@ -160,7 +160,7 @@ bool sampler_done(struct sampler *s)
     return precise(s);
 }
 
-static bool inside(const struct sample *x, const struct spans *together)
+static bool sampler_inside(const struct sample *x, const struct spans *together)
 {
     return !together || (together->n && x->from >= together->at[0].from &&
                          x->to <= together->at[together->n - 1].to);
@@ -168,7 +168,7 @@ static bool inside(const struct sample *x, const struct spans *together)
 
 // --- Over the visits ---------------------------------------------------------------------------
 
-static int make_room(struct cell_sum *sum, int more, struct err *err)
+static int sampler_make_room(struct cell_sum *sum, int more, struct err *err)
 {
     if (sum->n + more <= sum->room)
         return 0;
@@ -211,7 +211,7 @@ static void keep_one(struct cell_sum *sum, const struct sample *x, const struct 
 static bool any_inside(const struct sampler *s, const struct spans *together)
 {
     for (int i = 0; i < s->n; i++)
-        if (inside(&s->samples[i], together))
+        if (sampler_inside(&s->samples[i], together))
             return true;
     return false;
 }
@@ -223,12 +223,12 @@ int sampler_keep(struct sampler *s, const struct spans *together, struct cell_su
         *err = s->failure;
         return -1;
     }
-    if (make_room(sum, s->n, err) < 0)
+    if (sampler_make_room(sum, s->n, err) < 0)
         return -1;
     // Nothing in common: keep what there is, and say that it was alone.
     bool shared = any_inside(s, together);
     for (int i = 0; i < s->n; i++)
-        if (!shared || inside(&s->samples[i], together))
+        if (!shared || sampler_inside(&s->samples[i], together))
             keep_one(sum, &s->samples[i], together, shared);
     sum->company |= together != NULL;
     sum->visits++;
@@ -237,7 +237,7 @@ int sampler_keep(struct sampler *s, const struct spans *together, struct cell_su
 
 int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err)
 {
-    if (make_room(sum, 1, err) < 0)
+    if (sampler_make_room(sum, 1, err) < 0)
         return -1;
     keep_one(sum, x, NULL, false);
     return 0;

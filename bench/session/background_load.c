@@ -87,7 +87,7 @@ struct load {
     atomic_bool stop;
 };
 
-static void work(void *context, int index)
+static void background_load_work(void *context, int index)
 {
     struct load *l = context;
     struct worker *w = &l->workers[index];
@@ -101,10 +101,10 @@ static void work(void *context, int index)
     w->ended_ns = clock_mono_ns();
 }
 
-static void *hand_over(void *context)
+static void *background_load_hand_over(void *context)
 {
     struct load *l = context;
-    team_run(l->team, work, l);
+    team_run(l->team, background_load_work, l);
     return NULL;
 }
 
@@ -160,7 +160,8 @@ struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, i
     l->bytes = bytes;
     l->mb_per_s = mb_per_s;
     int failed = set_up(l, cpus, err);
-    if (failed == 0 && (errno = pthread_create(&l->runner, NULL, hand_over, l)) != 0)
+    if (failed == 0 &&
+        (errno = pthread_create(&l->runner, NULL, background_load_hand_over, l)) != 0)
         failed = err_sys(err, "cannot start a thread for the load");
     if (failed) {
         load_free(l);

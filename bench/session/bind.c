@@ -20,7 +20,7 @@ static int entries_of(const char *list)
     return n;
 }
 
-static int find_own(const char *list, struct binding *own, struct err *err)
+static int bind_find_own(const char *list, struct binding *own, struct err *err)
 {
     int rank = comm_rank_hint(), size = comm_size_hint();
     int n = size > 0 ? size : entries_of(list);
@@ -36,7 +36,7 @@ static int find_own(const char *list, struct binding *own, struct err *err)
 }
 
 // How many words at argv[i] are the option of that name and its value; 0: it is another.
-static int option_words(char *const *argv, const char *name)
+static int bind_option_words(char *const *argv, const char *name)
 {
     size_t n = strlen(name);
     if (!str_starts(*argv, "--") || strncmp(*argv + 2, name, n) != 0)
@@ -65,7 +65,7 @@ static int execute_below_numactl(const struct options *o, const struct binding *
     argv[n++] = b->node >= 0 ? node : local;
     argv[n++] = self;
     for (int i = 1, skip; i < o->argc; i += skip ? skip : 1) {
-        skip = option_words(&o->argv[i], "bind") + option_words(&o->argv[i], "numactl");
+        skip = bind_option_words(&o->argv[i], "bind") + bind_option_words(&o->argv[i], "numactl");
         if (!skip)
             argv[n++] = o->argv[i];
     }
@@ -79,7 +79,7 @@ int bind_rank_of_mpi(const struct options *o, struct err *err)
     struct binding own;
     if (!*o->bind || o->ranks)
         return 0;
-    if (find_own(o->bind, &own, err) < 0)
+    if (bind_find_own(o->bind, &own, err) < 0)
         return -1;
     return *o->numactl ? execute_below_numactl(o, &own, err)
                        : place_process(own.cpu, own.node, err);

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-static void sample(struct session *s, const struct work *w, uint64_t visits)
+static void concurrent_sample(struct session *s, const struct work *w, uint64_t visits)
 {
     uint64_t begin = clock_mono_ns();
     do
@@ -37,7 +37,7 @@ int company_measure(struct session *s, const struct work *w, uint64_t visits, st
     board_count(s->board, TALLY_WARM);
     while (!board_all(s->board, TALLY_WARM, visits, s->comm->size))
         w->linger(w->context);
-    sample(s, w, visits);
+    concurrent_sample(s, w, visits);
     s->slot->spans = w->sampler->spans;
     int outcome = common ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to compare windows");
     if (session_meet(s, outcome, err) < 0)

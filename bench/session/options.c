@@ -112,7 +112,7 @@ static int prefix_option(struct err *err)
     return err_prefix(err, "--%s", option);
 }
 
-static int settle(struct options *o, struct err *err)
+static int options_settle(struct options *o, struct err *err)
 {
     if (o->csv && o->json)
         return err_set(err, ERR_USAGE, "json", "--csv and --json exclude each other");
@@ -142,8 +142,8 @@ static int no_benchmark(const char *word, struct err *err)
 }
 
 // From the defaults on: what the words from *next say.
-static int read_words(struct options *o, const struct benchmark *b, bool quick, int *next,
-                      struct err *err)
+static int options_read_words(struct options *o, const struct benchmark *b, bool quick, int *next,
+                              struct err *err)
 {
     const struct param_target targets[] = {{&b->params, &o->spec}, {&options_own, o}};
     struct param_args args = {.targets = targets, .n_targets = COUNT_OF(targets)};
@@ -154,7 +154,7 @@ static int read_words(struct options *o, const struct benchmark *b, bool quick, 
     return param_parse_args(&args, o->argc, o->argv, next, err);
 }
 
-static int parse(struct options *o, int argc, char **argv, struct err *err)
+static int session_options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
     int next = 1;
     const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
@@ -167,18 +167,18 @@ static int parse(struct options *o, int argc, char **argv, struct err *err)
     // Twice: the first time tells whether --quick is asked for, in whatever form and place; its
     // values come before what is given.
     int again = next;
-    if (read_words(o, b, false, &next, err) < 0 ||
-        (o->quick && read_words(o, b, true, &again, err) < 0))
+    if (options_read_words(o, b, false, &next, err) < 0 ||
+        (o->quick && options_read_words(o, b, true, &again, err) < 0))
         return -1;
     if (next < argc)
         return err_set(err, ERR_USAGE, "", "\"%.40s\" is no option (see --help)", argv[next]);
-    return o->help || o->version ? 0 : settle(o, err);
+    return o->help || o->version ? 0 : options_settle(o, err);
 }
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
     *o = (struct options){.argc = argc, .argv = argv};
-    if (parse(o, argc, argv, err) == 0)
+    if (session_options_parse(o, argc, argv, err) == 0)
         return 0;
     err->code = ERR_USAGE;
     return -1;

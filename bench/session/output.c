@@ -23,7 +23,7 @@ int emit_open(struct emit *e, const struct options *o, struct err *err)
     return e->fd < 0 ? err_sys(err, "cannot open the channel %.120s", o->channel) : 0;
 }
 
-static int write_all(int fd, const char *text, size_t n, struct err *err)
+static int output_write_all(int fd, const char *text, size_t n, struct err *err)
 {
     while (n) {
         ssize_t did = write(fd, text, n);
@@ -38,7 +38,7 @@ static int write_all(int fd, const char *text, size_t n, struct err *err)
 }
 
 // By hand there is no channel and records go nowhere.
-static int put(struct emit *e, const struct record *r, struct err *err)
+static int output_put(struct emit *e, const struct record *r, struct err *err)
 {
     if (e->fd < 0)
         return 0;
@@ -46,7 +46,7 @@ static int put(struct emit *e, const struct record *r, struct err *err)
     record_write(r, &e->line);
     if (!buf_ok(&e->line))
         return err_set(err, ERR_NO_MEMORY, "", "no memory to write a record");
-    return write_all(e->fd, e->line.data, e->line.len, err);
+    return output_write_all(e->fd, e->line.data, e->line.len, err);
 }
 
 static void make_hello(struct emit *e, const char *launcher, uint64_t line_bytes)
@@ -74,11 +74,11 @@ int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_by
     if (e->fd < 0 && e->options->format == FORMAT_TABLE)
         print_diagnostics(e, stdout);
     const struct record hello = {.kind = RECORD_HELLO, .hello = e->hello};
-    if (put(e, &hello, err) < 0)
+    if (output_put(e, &hello, err) < 0)
         return -1;
     for (int i = 0; i < e->n_matrices; i++) {
         const struct record head = {.kind = RECORD_MATRIX, .matrix = e->matrix[i]}; // borrowed
-        if (put(e, &head, err) < 0)
+        if (output_put(e, &head, err) < 0)
             return -1;
     }
     return 0;
@@ -90,10 +90,10 @@ int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total,
     struct record r = {.kind = RECORD_PROGRESS,
                        .progress = {.done = done, .total = total, .eta_ms = eta_ms}};
     snprintf(r.progress.phase, sizeof r.progress.phase, "%s", phase_names[phase]);
-    return put(e, &r, err);
+    return output_put(e, &r, err);
 }
 
-static struct matrix *find_matrix(struct emit *e, const char *name)
+static struct matrix *output_find_matrix(struct emit *e, const char *name)
 {
     for (int i = 0; i < e->n_matrices; i++)
         if (strcmp(e->matrix[i].name, name) == 0)
@@ -105,14 +105,14 @@ int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct
               struct err *err)
 {
     struct record r = {.kind = RECORD_CELL, .cell = {.row = row, .col = col, .cell = *c}};
-    struct matrix *m = find_matrix(e, matrix);
+    struct matrix *m = output_find_matrix(e, matrix);
     if (!m)
         return err_set(err, ERR_INTERNAL, "", "a cell of matrix %s, which was not announced",
                        matrix);
     snprintf(r.cell.matrix, sizeof r.cell.matrix, "%s", matrix);
     *matrix_at(m, row, col) = *c;
     e->end.cells++;
-    return put(e, &r, err);
+    return output_put(e, &r, err);
 }
 
 int emit_note(struct emit *e, struct err *err, const char *fmt, ...)
@@ -123,10 +123,10 @@ int emit_note(struct emit *e, struct err *err, const char *fmt, ...)
     vsnprintf(r.note, sizeof r.note, fmt, ap);
     va_end(ap);
     buf_fmt(&e->notes, "%s\n", r.note);
-    return put(e, &r, err);
+    return output_put(e, &r, err);
 }
 
-static void gather(struct emit *e, const struct board *b)
+static void output_gather(struct emit *e, const struct board *b)
 {
     for (int i = 0; i < e->ranks; i++) {
         e->rank[i] = b->slot[i].info;
@@ -138,16 +138,16 @@ static void gather(struct emit *e, const struct board *b)
 
 int emit_end(struct emit *e, const struct board *b, struct err *err)
 {
-    gather(e, b);
+    output_gather(e, b);
     for (int i = 0; i < e->ranks; i++) {
         const struct record r = {.kind = RECORD_RANK, .rank = e->rank[i]};
-        if (put(e, &r, err) < 0)
+        if (output_put(e, &r, err) < 0)
             return -1;
     }
     e->end.ok = true;
     const struct record end = {.kind = RECORD_END, .end = e->end};
     life_said_all();
-    if (put(e, &end, err) < 0)
+    if (output_put(e, &end, err) < 0)
         return -1;
     return e->fd < 0 ? print_results(e, stdout, err) : 0;
 }
@@ -161,7 +161,7 @@ void emit_failure(struct emit *e, const struct err *why)
     memcpy(r.end.text, why->text, sizeof r.end.text);
     life_said_all();
     if (e->fd >= 0)
-        put(e, &r, NULL);
+        output_put(e, &r, NULL);
     print_failure(why, stderr);
 }
 

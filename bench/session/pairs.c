@@ -17,12 +17,12 @@ enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place 
     return a->package >= 0 && a->package == b->package ? PAIR_SOCKET : PAIR_REMOTE;
 }
 
-static const struct cpu_place *place_of(const struct session *s, int rank)
+static const struct cpu_place *session_pairs_place_of(const struct session *s, int rank)
 {
     return &s->board->slot[rank].cpu_place;
 }
 
-static void add(int (*pairs)[2], int *n, int first, int second)
+static void pairs_add(int (*pairs)[2], int *n, int first, int second)
 {
     pairs[*n][0] = first;
     pairs[(*n)++][1] = second;
@@ -35,13 +35,14 @@ static void one_of_each(const struct session *s, int (*pairs)[2], int *n)
         int before = *n;
         for (int i = 0; *n == before && i < session_ranks(s); i++)
             for (int j = i + 1; *n == before && j < session_ranks(s); j++)
-                if (pair_class_of(place_of(s, i), place_of(s, j)) == (enum pair_class) class)
-                    add(pairs, n, i, j);
+                if (pair_class_of(session_pairs_place_of(s, i), session_pairs_place_of(s, j)) ==
+                    (enum pair_class) class)
+                    pairs_add(pairs, n, i, j);
     }
 }
 
-static int given(const struct session *s, const char *which, int (*pairs)[2], int *n,
-                 struct err *err)
+static int pairs_given(const struct session *s, const char *which, int (*pairs)[2], int *n,
+                       struct err *err)
 {
     if (spec_pairs(which, pairs, n, err) < 0)
         return -1;
@@ -68,11 +69,11 @@ int pair_list(const struct session *s, const char *which, int (**pairs)[2], int 
     if (strcmp(which, "classes") == 0)
         one_of_each(s, list, n);
     else if (strcmp(which, "all") != 0)
-        outcome = given(s, which, list, n, err);
+        outcome = pairs_given(s, which, list, n, err);
     else
         for (int i = 0; i < ranks; i++)
             for (int j = i + 1; j < ranks; j++)
-                add(list, n, i, j);
+                pairs_add(list, n, i, j);
     if (outcome < 0)
         free(list);
     else

@@ -85,7 +85,7 @@ static void introduce(struct session *s)
 }
 
 // FNV-1a. Specs are made from zeroed memory, texts included: what is asked alike is alike.
-static uint64_t hash_of(const struct spec *spec)
+static uint64_t session_hash_of(const struct spec *spec)
 {
     const unsigned char *bytes = (const unsigned char *)spec;
     uint64_t hash = 0xcbf29ce484222325u;
@@ -111,7 +111,7 @@ static bool has_target(const struct session *s, int node)
     return false;
 }
 
-static int find_targets(struct session *s, struct err *err)
+static int session_find_targets(struct session *s, struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
@@ -334,7 +334,7 @@ static benchmark_fn *const runs[BENCHMARKS] = {
     [BENCHMARK_LOADED] = loaded_run,
 };
 
-static int finish(struct session *s, struct err *err)
+static int session_finish(struct session *s, struct err *err)
 {
     if (sched_getcpu() != s->slot->info.cpu && s->slot->info.migrations == 0)
         s->slot->info.migrations = 1; // between samples
@@ -357,12 +357,12 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, stru
                         .spec = &o->spec,
                         .emit = e};
     introduce(&s);
-    s.slot->question = hash_of(s.spec);
-    if (session_meet(&s, find_targets(&s, err), err) < 0 ||
+    s.slot->question = session_hash_of(s.spec);
+    if (session_meet(&s, session_find_targets(&s, err), err) < 0 ||
         session_meet(&s, same_question(&s, err), err) < 0)
         return -1;
     s.llc_sum = sum_caches(&s);
     bool classic = o->spec.benchmark == BENCHMARK_LATENCY && o->spec.method == METHOD_CLASSIC;
     benchmark_fn *run = classic ? classic_run : runs[o->spec.benchmark];
-    return run(&s, err) < 0 ? -1 : finish(&s, err);
+    return run(&s, err) < 0 ? -1 : session_finish(&s, err);
 }

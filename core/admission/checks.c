@@ -94,7 +94,7 @@ static long long mib(double bytes)
     return (long long)(bytes / (1 << 20));
 }
 
-static void check_node(struct judge *j, const struct topo_node *of)
+static void checks_check_node(struct judge *j, const struct topo_node *of)
 {
     const struct plan *p = j->in->plan;
     int node = of->os, n = ranks_on(p, node), n_loaders = loaders_on(j, node);
@@ -123,11 +123,11 @@ int64_t admission_plan_bytes(const struct plan *p)
            loaders(p, &ids) * p->bytes_per_loader;
 }
 
-static void check_memory(struct judge *j)
+static void checks_check_memory(struct judge *j)
 {
     const struct plan *p = j->in->plan;
     for (int i = 0; i < j->in->topology->n_nodes; i++)
-        check_node(j, &j->in->topology->nodes[i]);
+        checks_check_node(j, &j->in->topology->nodes[i]);
     int64_t room = memory_cgroup_room_bytes(j->in->root);
     double want = (double)admission_plan_bytes(p), limit = (double)room * ADMISSION_MEMORY_SHARE;
     if (room >= 0 && want > limit)
@@ -311,7 +311,7 @@ static void check_busy(struct judge *j)
         found_task(j, t, limit);
 }
 
-static void check_load(struct judge *j)
+static void checks_check_load(struct judge *j)
 {
     const struct readings *r = j->in->now;
     int n = j->in->topology->n_cpus;
@@ -460,7 +460,7 @@ static void check_node_now(struct judge *j)
     check_busy(j);
     check_pressure(j, ADMIT_CPU_PRESSURE, j->in->now->cpu_some, "a CPU");
     check_pressure(j, ADMIT_MEMORY_PRESSURE, j->in->now->memory_some, "memory");
-    check_load(j);
+    checks_check_load(j);
     check_quota(j);
     check_frequency(j);
     check_lasting(j);
@@ -477,7 +477,7 @@ void admission_judge(struct admission *a, const struct admission_input *in)
     if (!in->topology->this_system)
         return; // CPUs and nodes of the plan are numbers of another machine: all else would be
                 // untrue
-    check_memory(&j);
+    checks_check_memory(&j);
     if (in->now)
         check_node_now(&j);
 }

@@ -10,7 +10,7 @@
 
 enum { DAY_MIN = 24 * 60 };
 
-static int bad(const char *text, struct err *err)
+static int hours_bad(const char *text, struct err *err)
 {
     return err_set(err, ERR_USAGE, "hours",
                    "must be spans such as \"20:00-06:00\" or \"Mon-Fri 20:00-06:00, Sat "
@@ -19,7 +19,7 @@ static int bad(const char *text, struct err *err)
 }
 
 // "Mon" at *text: its number, and *text behind it; -1: no day.
-static int read_day(const char **text)
+static int hours_read_day(const char **text)
 {
     static const char *const names[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
     for (int i = 0; i < (int)COUNT_OF(names); i++)
@@ -32,7 +32,7 @@ static int read_day(const char **text)
 
 static bool read_days(const char **text, struct hours_span *s)
 {
-    s->first_day = read_day(text);
+    s->first_day = hours_read_day(text);
     if (s->first_day < 0) { // every day
         s->first_day = 0;
         s->last_day = 6;
@@ -41,7 +41,7 @@ static bool read_days(const char **text, struct hours_span *s)
     s->last_day = s->first_day;
     if (**text == '-') {
         ++*text;
-        s->last_day = read_day(text);
+        s->last_day = hours_read_day(text);
     }
     return s->last_day >= 0 && **text == ' ';
 }
@@ -79,11 +79,11 @@ int hours_parse(struct hours *h, const char *text, struct err *err)
     at += strspn(at, " ");
     while (*at) {
         if (got.n == HOURS_SPANS_MAX || !read_span(&at, &got.span[got.n++]))
-            return bad(text, err);
+            return hours_bad(text, err);
         if (!*at)
             break;
         if (*at++ != ',' || !*at)
-            return bad(text, err);
+            return hours_bad(text, err);
     }
     *h = got;
     return 0;
@@ -96,7 +96,7 @@ static bool has_day(const struct hours_span *s, int day)
     return day >= s->first_day || day <= s->last_day;
 }
 
-static bool inside(const struct hours *h, int day, int minute)
+static bool hours_inside(const struct hours *h, int day, int minute)
 {
     for (int i = 0; i < h->n; i++) {
         const struct hours_span *s = &h->span[i];
@@ -114,7 +114,7 @@ int hours_wait_min(const struct hours *h, int day, int minute)
     int start = day * DAY_MIN + minute;
     for (int wait = 0; wait < HOURS_WEEK_MIN; wait++) {
         int at = (start + wait) % HOURS_WEEK_MIN;
-        if (inside(h, at / DAY_MIN, at % DAY_MIN))
+        if (hours_inside(h, at / DAY_MIN, at % DAY_MIN))
             return wait;
     }
     return HOURS_WEEK_MIN;

@@ -149,7 +149,7 @@ static void set_local_time(struct admission_input *in)
 }
 
 // The last reading becomes the earlier one, unless that is still young.
-static int look(struct admitter *a, const struct plan *p, int64_t now_ms, struct err *err)
+static int monitor_look(struct admitter *a, const struct plan *p, int64_t now_ms, struct err *err)
 {
     struct readings got;
     CLEANUP_MEM int *cpus = cpus_of(p);
@@ -171,7 +171,7 @@ static int look(struct admitter *a, const struct plan *p, int64_t now_ms, struct
     return 0;
 }
 
-static bool counts(const struct admitter *a)
+static bool monitor_counts(const struct admitter *a)
 {
     int64_t age = a->now.at_ms - a->earlier.at_ms;
     return a->have_earlier && age >= ADMISSION_WINDOW_LEAST_MS && age <= ADMISSION_WINDOW_MOST_MS;
@@ -188,10 +188,10 @@ int admitter_check(struct admitter *a, const struct plan *p, bool force, struct 
                                  .force = force,
                                  .idle_ms = a->ended_ms < 0 ? -1 : now_ms - a->ended_ms};
     if (!a->running) {
-        if (look(a, p, now_ms, err) < 0)
+        if (monitor_look(a, p, now_ms, err) < 0)
             return -1;
         in.now = &a->now;
-        in.earlier = counts(a) ? &a->earlier : NULL;
+        in.earlier = monitor_counts(a) ? &a->earlier : NULL;
         in.own_load = own_now(&a->load, LOAD_MS, now_ms);
         in.own_pressure = own_now(&a->pressure, PRESSURE_MS, now_ms);
         look_at_lock(a, &in);

@@ -108,7 +108,7 @@ static const struct param params[] = {
 };
 const struct param_table policy_table = {params, COUNT_OF(params)};
 
-static int bad(const struct param *p, const char *text, struct err *err)
+static int policy_bad(const struct param *p, const char *text, struct err *err)
 {
     return err_set(err, ERR_USAGE, p->name,
                    "must be refuse, warn or ignore, with a limit if you like (refuse:20); got "
@@ -131,7 +131,7 @@ static int read_rule(const struct param *p, const char *text, struct policy_rule
     int action = read_action(text, n);
     double limit = rule->limit;
     if (action < 0 || (text[n] && (!str_to_double(text + n + 1, &limit) || limit < 0)))
-        return bad(p, text, err);
+        return policy_bad(p, text, err);
     *rule = (struct policy_rule){(enum policy_action)action, limit};
     return 0;
 }

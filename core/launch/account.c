@@ -67,7 +67,7 @@ static bool is_copy_of(const char *to, const struct stat *from)
            st.st_mtim.tv_sec == from->st_mtim.tv_sec && st.st_mtim.tv_nsec == from->st_mtim.tv_nsec;
 }
 
-static int write_copy(int in, const struct stat *from, const char *to)
+static int account_write_copy(int in, const struct stat *from, const char *to)
 {
     const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, from->st_mtim};
     CLEANUP_FD int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0700);
@@ -96,7 +96,7 @@ static int copy_file(const char *from, const char *to)
         return 1;
     if (unlink(made) < 0 && errno != ENOENT)
         return -1;
-    return write_copy(in, &st, made) < 0 ? -1 : rename(made, to);
+    return account_write_copy(in, &st, made) < 0 ? -1 : rename(made, to);
 }
 
 static bool copy_path(char *out, size_t room, const char *dir, const char *program,
@@ -209,8 +209,8 @@ static int use(struct account *a, const char *name, bool told, const char *run_d
     return take_account(a, &found, run_dir, paths, why);
 }
 
-static int choose(struct account *a, const char *run_dir, struct launch_paths *paths,
-                  struct err *why)
+static int account_choose(struct account *a, const char *run_dir, struct launch_paths *paths,
+                          struct err *why)
 {
     struct err other;
     if (use(a, "numaprobe", false, run_dir, paths, why) == 0)
@@ -234,7 +234,8 @@ int account_find(struct account *a, const char *user, const char *run_dir,
         be_ourselves(a);
         return 0;
     }
-    int rc = user ? use(a, user, true, run_dir, paths, &why) : choose(a, run_dir, paths, &why);
+    int rc =
+        user ? use(a, user, true, run_dir, paths, &why) : account_choose(a, run_dir, paths, &why);
     if (rc == 0)
         return 0;
     *a = (struct account){.uid = (uid_t)-1, .gid = (gid_t)-1};

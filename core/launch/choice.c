@@ -77,7 +77,7 @@ static bool mpi_fault(char *why, size_t room, const struct launch_paths *paths,
     return true;
 }
 
-static int refuse(const char *why, const struct spec *s, struct err *err)
+static int choice_refuse(const char *why, const struct spec *s, struct err *err)
 {
     if (s->benchmark == BENCHMARK_PINGPONG)
         return err_set(err, ERR_UNAVAILABLE, "launcher", "pingpong needs MPI: %s", why);
@@ -103,7 +103,7 @@ int launch_choose(struct plan *p, const struct launch_paths *paths, const struct
     p->processes = s->launcher == LAUNCHER_PROCESSES;
     if (!p->processes && mpi_fault(why, sizeof why, paths, p)) {
         if (needs_mpi)
-            return refuse(why, s, err);
+            return choice_refuse(why, s, err);
         take_processes(p, why);
     }
     if (p->processes && few_tasks(why, sizeof why, paths, p, LAUNCH_TASKS_PER_PROCESS))

@@ -224,18 +224,18 @@ static void add_mpirun(struct words *w, const struct launch_paths *paths, const 
     words_add(w, "none");
 }
 
-static bool is(const struct param *p, const char *name)
+static bool command_is(const struct param *p, const char *name)
 {
     return strcmp(p->name, name) == 0;
 }
 
 // As the spec says, but where the plan has found what it leaves open.
-static void value_of(const struct param *p, const struct spec *s, const struct plan *plan,
-                     char *out, size_t room)
+static void command_value_of(const struct param *p, const struct spec *s, const struct plan *plan,
+                             char *out, size_t room)
 {
-    if (is(p, "targets") && plan->n_targets)
+    if (command_is(p, "targets") && plan->n_targets)
         str_from_ids(plan->targets, plan->n_targets, out, room);
-    else if (is(p, "load_cpus"))
+    else if (command_is(p, "load_cpus"))
         snprintf(out, room, "%s", plan->load_cpus);
     else
         param_get_text(p, s, out, room);
@@ -246,7 +246,7 @@ static void add_params(struct words *w, const struct spec *s, const struct plan 
     const struct param_table *t = &benchmarks[s->benchmark].params;
     for (int i = 0; i < t->n; i++) {
         char value[SPEC_TEXT_MAX], name[64];
-        value_of(&t->params[i], s, plan, value, sizeof value);
+        command_value_of(&t->params[i], s, plan, value, sizeof value);
         snprintf(name, sizeof name, "%s", t->params[i].name);
         for (char *p = name; *p; p++)
             if (*p == '_')
@@ -321,7 +321,7 @@ static void add_environment(struct words *w, const char *dir, const char *nonce,
     words_add(w, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1");
 }
 
-static int finish(struct launch *l, struct words *argv, struct words *envp, struct err *err)
+static int command_finish(struct launch *l, struct words *argv, struct words *envp, struct err *err)
 {
     if (argv->failed || envp->failed)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a command line");
@@ -339,7 +339,7 @@ int launch_make_question(struct launch *l, const struct launch_paths *paths, con
     words_add(&argv, paths->mpirun);
     words_add(&argv, "--version");
     add_environment(&envp, dir, "none", as_root);
-    return finish(l, &argv, &envp, err);
+    return command_finish(l, &argv, &envp, err);
 }
 
 int launch_make(struct launch *l, const struct launch_paths *paths, const struct plan *p,
@@ -350,7 +350,7 @@ int launch_make(struct launch *l, const struct launch_paths *paths, const struct
     struct words envp CLEANUP(words_fini) = {0};
     (p->processes ? add_processes : add_mpi_job)(&argv, paths, p, s, dir, nonce);
     add_environment(&envp, dir, nonce, as_root);
-    return finish(l, &argv, &envp, err);
+    return command_finish(l, &argv, &envp, err);
 }
 
 static void free_list(char **list)

@@ -119,8 +119,8 @@ static void explain_answer(struct launch_paths *p, char *text)
              *text ? "\"" : "nothing", text, *text ? "\"" : "");
 }
 
-static int ask(struct launch_paths *p, const struct question *q, char *text, size_t room,
-               struct refusal *r, bool *in_time)
+static int mpirun_version_ask(struct launch_paths *p, const struct question *q, char *text,
+                              size_t room, struct refusal *r, bool *in_time)
 {
     int out[2], refused[2];
     if (pipe2(out, O_CLOEXEC) < 0 || pipe2(refused, O_CLOEXEC) < 0)
@@ -151,7 +151,7 @@ void launch_ask(struct launch_paths *p, const struct account *a, const char *run
     struct question q = {.become = {a->uid, a->gid, true}, .paths = p};
     p->mpi_major = 0;
     if (launch_make_question(&q.launch, p, run_dir, a->root, &err) < 0 ||
-        ask(p, &q, text, sizeof text, &r, &in_time) < 0) {
+        mpirun_version_ask(p, &q, text, sizeof text, &r, &in_time) < 0) {
         snprintf(p->mpi_why, sizeof p->mpi_why, "mpirun could not be asked for its version");
         return;
     }

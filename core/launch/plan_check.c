@@ -15,7 +15,8 @@ static int check_cpu(const struct topology *now, int os, const char *member, str
                    cpu ? "was taken out of the cpuset of the daemon" : "went off-line");
 }
 
-static int check_memory(const struct topology *now, int os, const char *member, struct err *err)
+static int plan_check_memory(const struct topology *now, int os, const char *member,
+                             struct err *err)
 {
     const struct topo_node *node = topology_node(now, os);
     bool has_some = node && node->memory_bytes > 0;
@@ -32,10 +33,10 @@ int plan_check_there(const struct plan *p, const struct topology *now, struct er
     int n = 0;
     for (int i = 0; i < p->n_ranks; i++)
         if (check_cpu(now, p->ranks[i].cpu, "cpus", err) < 0 ||
-            check_memory(now, p->ranks[i].mem_node, "numa", err) < 0)
+            plan_check_memory(now, p->ranks[i].mem_node, "numa", err) < 0)
             return -1;
     for (int i = 0; i < p->n_targets; i++)
-        if (check_memory(now, p->targets[i], "targets", err) < 0)
+        if (plan_check_memory(now, p->targets[i], "targets", err) < 0)
             return -1;
     if (*p->load_cpus &&
         str_to_ids(p->load_cpus, true, TOPOLOGY_CPUS_MAX, "load_cpus", &load, &n, err) < 0)

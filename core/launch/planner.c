@@ -57,7 +57,7 @@ static const struct topo_cpu **candidates(const struct topology *t, bool hyperth
     return list;
 }
 
-static int add_rank(struct plan *p, const struct topo_cpu *cpu, struct err *err)
+static int planner_add_rank(struct plan *p, const struct topo_cpu *cpu, struct err *err)
 {
     if (p->n_ranks == SPEC_RANKS_MAX)
         return err_set(err, ERR_INVALID, "ranks", "gives more than %d ranks", SPEC_RANKS_MAX);
@@ -124,13 +124,14 @@ static int choose_group(struct plan *p, const struct spec *s, const struct topol
     if (which != ALL_CORES)
         mark_strongest(t, list, size, most, taken);
     for (int i = 0; i < size; i++)
-        if ((which == ALL_CORES || taken[i]) && add_rank(p, list[i], err) < 0)
+        if ((which == ALL_CORES || taken[i]) && planner_add_rank(p, list[i], err) < 0)
             return -1;
     return size;
 }
 
 // Which candidates become ranks: all, or of each group (a node, a last-level cache) the strongest.
-static int choose(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
+static int planner_choose(struct plan *p, const struct spec *s, const struct topology *t,
+                          struct err *err)
 {
     int n;
     CLEANUP_MEM const struct topo_cpu **list = candidates(t, s->hyperthreads, &n, err);
@@ -174,7 +175,7 @@ static int take_listed(struct plan *p, const struct spec *s, const struct topolo
         const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
         if (!cpu || !cpu->allowed)
             return refuse_cpu(t, ids[i], cpu != NULL, "cpus", err);
-        if (add_rank(p, cpu, err) < 0)
+        if (planner_add_rank(p, cpu, err) < 0)
             return -1;
     }
     return 0;
@@ -255,7 +256,7 @@ static int choose_classes(struct plan *p, const struct topology *t, struct err *
         if (i > 0 && seen[class])
             continue;
         seen[class] = i > 0;
-        if (add_rank(p, c, err) < 0)
+        if (planner_add_rank(p, c, err) < 0)
             return -1;
     }
     return 0;
@@ -269,7 +270,7 @@ static int choose_ranks(struct plan *p, const struct spec *s, const struct topol
     if (s->benchmark == BENCHMARK_PINGPONG && strcmp(s->pairs, "classes") == 0 &&
         strcmp(s->ranks, "all-cores") == 0 && !s->hyperthreads)
         return choose_classes(p, t, err);
-    return choose(p, s, t, err);
+    return planner_choose(p, s, t, err);
 }
 
 static int place_local(struct plan *p, const struct topology *t, struct err *err)
@@ -446,8 +447,8 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static int find_targets(struct plan *p, const struct spec *s, const struct topology *t,
-                        struct err *err)
+static int planner_find_targets(struct plan *p, const struct spec *s, const struct topology *t,
+                                struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
@@ -474,8 +475,8 @@ static int find_targets(struct plan *p, const struct spec *s, const struct topol
     return 0;
 }
 
-static int check_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
-                           struct err *err)
+static int planner_check_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
+                                   struct err *err)
 {
     CLEANUP_MEM int *ids = NULL;
     int n;
@@ -501,7 +502,7 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
         return 0;
     if (*s->load_cpus) {
         snprintf(p->load_cpus, sizeof p->load_cpus, "%s", s->load_cpus);
-        return check_load_cpus(p, s, t, err);
+        return planner_check_load_cpus(p, s, t, err);
     }
     CLEANUP_MEM const struct topo_cpu **list = candidates(t, false, &n, err);
     CLEANUP_MEM int *ids = calloc((size_t)n + 1, sizeof *ids);
@@ -561,7 +562,7 @@ static int first_touch_everywhere(struct plan *p, const struct spec *s)
 }
 
 // Some node has more than one rank.
-static bool crowded(const struct plan *p)
+static bool planner_crowded(const struct plan *p)
 {
     for (int i = 0; i < p->n_ranks; i++)
         for (int k = 0; k < i; k++)
@@ -577,7 +578,7 @@ static int needs_ranks(const struct plan *p, const struct spec *s, struct err *e
     if (pairs && p->n_ranks < 2)
         return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
                        benchmarks[s->benchmark].name);
-    if (s->benchmark != BENCHMARK_LOADED || crowded(p))
+    if (s->benchmark != BENCHMARK_LOADED || planner_crowded(p))
         return 0;
     return err_set(err, ERR_INVALID, "ranks",
                    "no rank is left to make a load: each of the %d is the first of its node, which "
@@ -592,7 +593,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     if (choose_ranks(&made, s, t, err) < 0 || needs_ranks(&made, s, err) < 0 ||
         place(&made, s, t, err) < 0 || first_touch_everywhere(&made, s) < 0 ||
-        find_targets(&made, s, t, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
+        planner_find_targets(&made, s, t, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
         note_sharing(&made, t, err) < 0)
         return -1;
     note_kinds(&made, t);

@@ -96,7 +96,7 @@ static void look_for_bench(const struct launch_look *l, struct launch_found *f)
 
 // As a subreaper it gets all that mpirun leaves behind. It needs nothing that we have open, and
 // must not keep it from others: locks, listeners.
-static _Noreturn void look(const struct launch_look *l, int out, pid_t parent)
+static _Noreturn void programs_look(const struct launch_look *l, int out, pid_t parent)
 {
     struct shared *s = l->shared;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -118,7 +118,7 @@ static _Noreturn void look(const struct launch_look *l, int out, pid_t parent)
 // --- in the daemon
 
 // Of a child that takes too long the bench may be known, and MPI is done without.
-static void take(struct launch_look *l)
+static void programs_take(struct launch_look *l)
 {
     struct launch_found *f = &l->found;
     int stage = atomic_load(&l->shared->stage);
@@ -156,12 +156,12 @@ static void forget_child(struct launch_look *l)
 static void child_ended(struct launch_look *l)
 {
     if (!l->late || atomic_load(&l->shared->stage) == STAGES)
-        take(l);
+        programs_take(l);
     waitid(P_PIDFD, (id_t)l->child, &(siginfo_t){0}, WEXITED); // it may have been buried already
     forget_child(l);
 }
 
-static void on_pipe(void *ctx, uint32_t events)
+static void programs_on_pipe(void *ctx, uint32_t events)
 {
     struct launch_look *l = ctx;
     (void)events;
@@ -182,7 +182,7 @@ static void on_limit(void *ctx, uint32_t events)
     if (l->late)
         return;
     l->late = true;
-    take(l);
+    programs_take(l);
     l->on_done(l->ctx);
 }
 
@@ -221,7 +221,7 @@ void launch_look_free(struct launch_look *l)
     free(l);
 }
 
-static int begin(struct launch_look *l)
+static int programs_begin(struct launch_look *l)
 {
     int p[2];
     struct err err;
@@ -233,11 +233,11 @@ static int begin(struct launch_look *l)
     memset(l->shared->found, 0, sizeof l->shared->found);
     pid_t pid = fork();
     if (pid == 0)
-        look(l, p[1], parent);
+        programs_look(l, p[1], parent);
     close(p[1]);
     l->child = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
     if (l->child >= 0)
-        l->watch = loop_watch_fd(l->loop, l->pipe, EPOLLIN, on_pipe, l, &err);
+        l->watch = loop_watch_fd(l->loop, l->pipe, EPOLLIN, programs_on_pipe, l, &err);
     if (l->watch)
         return 0;
     if (pid > 0)
@@ -250,7 +250,7 @@ bool launch_look_begin(struct launch_look *l)
 {
     if (l->child >= 0)
         return !l->late;
-    if (begin(l) < 0)
+    if (programs_begin(l) < 0)
         return false;
     loop_timer_set(l->limit, LAUNCH_LOOK_MS);
     return true;
@@ -266,7 +266,7 @@ void launch_look_wait(struct launch_look *l, int ms)
         return;
     }
     l->late = true;
-    take(l);
+    programs_take(l);
 }
 
 const struct launch_found *launch_look_found(const struct launch_look *l)

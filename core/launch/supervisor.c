@@ -50,7 +50,7 @@ struct inheritance {
     int control, job, lock;
 };
 
-static int spawn(pid_t *pid, char **argv, const struct inheritance *fds)
+static int launch_supervisor_spawn(pid_t *pid, char **argv, const struct inheritance *fds)
 {
     char *envp[] = {NULL};
     sigset_t none, all;
@@ -86,7 +86,7 @@ static int spawn_for(pid_t *pid, const struct supervisor_job *job, const struct 
     char *dir = strdup(job->dir);
     char *group = strdup(job->group);
     char *argv[] = {program, option, dir, deadline, uid, gid, isolated, group, NULL};
-    int rc = dir && group ? spawn(pid, argv, fds) : ENOMEM;
+    int rc = dir && group ? launch_supervisor_spawn(pid, argv, fds) : ENOMEM;
     free(dir);
     free(group);
     return rc;

@@ -58,7 +58,7 @@ struct supervisor {
     struct supervisor_report report;
 };
 
-static void decide(struct supervisor *s, enum supervisor_end how, int status)
+static void supervisor_main_decide(struct supervisor *s, enum supervisor_end how, int status)
 {
     if (s->decided)
         return;
@@ -67,13 +67,13 @@ static void decide(struct supervisor *s, enum supervisor_end how, int status)
     s->report.status = status;
 }
 
-static int arm(int timer, int64_t ms)
+static int supervisor_main_arm(int timer, int64_t ms)
 {
     struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000}};
     return timerfd_settime(timer, 0, &when, NULL);
 }
 
-static void kill_all(struct supervisor *s)
+static void supervisor_main_kill_all(struct supervisor *s)
 {
     s->report.killed += proc_kill_below(SIGKILL, 0);
     run_group_kill(s->group, 0); // at once, also what is being forked
@@ -84,12 +84,13 @@ static void end_run(struct supervisor *s, enum supervisor_end how)
 {
     if (s->decided)
         return;
-    decide(s, how, 0);
-    if (!s->mpirun || kill(s->mpirun, SIGTERM) < 0 || arm(s->on[ON_GRACE].fd, GRACE_MS) < 0)
-        kill_all(s);
+    supervisor_main_decide(s, how, 0);
+    if (!s->mpirun || kill(s->mpirun, SIGTERM) < 0 ||
+        supervisor_main_arm(s->on[ON_GRACE].fd, GRACE_MS) < 0)
+        supervisor_main_kill_all(s);
 }
 
-static void on_control(struct supervisor *s)
+static void supervisor_main_on_control(struct supervisor *s)
 {
     char byte;
     ssize_t n = recv(s->on[ON_CONTROL].fd, &byte, 1, MSG_DONTWAIT);
@@ -106,10 +107,10 @@ static void mpirun_ended(struct supervisor *s, int status)
 {
     s->mpirun = 0;
     if (WIFSIGNALED(status))
-        decide(s, SUP_SIGNALED, WTERMSIG(status));
+        supervisor_main_decide(s, SUP_SIGNALED, WTERMSIG(status));
     else
-        decide(s, SUP_EXITED, WEXITSTATUS(status));
-    kill_all(s); // nothing outlives it
+        supervisor_main_decide(s, SUP_EXITED, WEXITSTATUS(status));
+    supervisor_main_kill_all(s); // nothing outlives it
 }
 
 static void on_signal(struct supervisor *s)
@@ -126,10 +127,10 @@ static void on_signal(struct supervisor *s)
         if (pid == s->mpirun)
             mpirun_ended(s, status);
     if (s->killing)
-        kill_all(s); // what was forked while we looked
+        supervisor_main_kill_all(s); // what was forked while we looked
 }
 
-static void on_deadline(struct supervisor *s)
+static void supervisor_main_on_deadline(struct supervisor *s)
 {
     end_run(s, SUP_DEADLINE);
     s->on[ON_DEADLINE].fd = -1;
@@ -138,7 +139,7 @@ static void on_deadline(struct supervisor *s)
 static void on_grace(struct supervisor *s)
 {
     s->on[ON_GRACE].fd = -1;
-    kill_all(s);
+    supervisor_main_kill_all(s);
 }
 
 // A flood is read and dropped: a full pipe would stop mpirun.
@@ -183,7 +184,7 @@ static int patience_ms(const struct supervisor *s)
 static void nothing_came(struct supervisor *s)
 {
     if (s->killing)
-        kill_all(s);
+        supervisor_main_kill_all(s);
     else
         look_for_ranks(s);
 }
@@ -197,8 +198,11 @@ static bool any_child(void)
 static void watch_until_empty(struct supervisor *s)
 {
     static void (*const handlers[SOURCES])(struct supervisor * s) = {
-        [ON_CONTROL] = on_control, [ON_SIGNAL] = on_signal, [ON_DEADLINE] = on_deadline,
-        [ON_GRACE] = on_grace,     [ON_LOG] = on_log,
+        [ON_CONTROL] = supervisor_main_on_control,
+        [ON_SIGNAL] = on_signal,
+        [ON_DEADLINE] = supervisor_main_on_deadline,
+        [ON_GRACE] = on_grace,
+        [ON_LOG] = on_log,
     };
     while (any_child()) {
         int n = poll(s->on, SOURCES, patience_ms(s));
@@ -227,7 +231,7 @@ static int limit(int what, rlim_t most)
     return setrlimit(what, &r);
 }
 
-static void write_text(const char *path, const char *text)
+static void supervisor_main_write_text(const char *path, const char *text)
 {
     CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd >= 0 && write(fd, text, strlen(text)) < 0)
@@ -250,7 +254,7 @@ static enum supervisor_end become_mpirun(const struct supervisor *s, char **argv
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     // When memory runs out, ranks go first, not somebody's production job.
-    write_text("/proc/self/oom_score_adj", "1000");
+    supervisor_main_write_text("/proc/self/oom_score_adj", "1000");
     limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
     if (*s->group && !run_group_enter(s->group))
         return SUP_NOT_STARTED;
@@ -268,7 +272,7 @@ static enum supervisor_end become_mpirun(const struct supervisor *s, char **argv
     return SUP_NOT_STARTED;
 }
 
-static int start(struct supervisor *s, char **argv, char **envp, int out)
+static int supervisor_main_start(struct supervisor *s, char **argv, char **envp, int out)
 {
     int p[2];
     struct failure failure;
@@ -289,14 +293,14 @@ static int start(struct supervisor *s, char **argv, char **envp, int out)
         return -1;
     s->mpirun = pid;
     if (read(in, &failure, sizeof failure) == sizeof failure) {
-        decide(s, failure.how, failure.error);
+        supervisor_main_decide(s, failure.how, failure.error);
         s->killing = true;
     }
     return 0;
 }
 
 // Splits "a\0b\0\0" at *text into a list and moves on behind it.
-static char **read_list(char **text, const char *end)
+static char **supervisor_main_read_list(char **text, const char *end)
 {
     size_t n = 0;
     for (char *p = *text; p < end && *p; p += strlen(p) + 1)
@@ -320,12 +324,12 @@ static int read_job(char ***argv, char ***envp)
         return -1;
     const char *end = text + st.st_size;
     close(SUPERVISOR_JOB_FD);
-    *argv = read_list(&text, end);
-    *envp = read_list(&text, end);
+    *argv = supervisor_main_read_list(&text, end);
+    *envp = supervisor_main_read_list(&text, end);
     return *argv && *envp && **argv ? 0 : -1;
 }
 
-static int open_signals(void)
+static int supervisor_main_open_signals(void)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -349,7 +353,7 @@ static int open_sources(struct supervisor *s, int *log_in)
     fcntl(p[0], F_SETFL, O_NONBLOCK); // the reader's end only
     *log_in = p[1];
     int fds[SOURCES] = {[ON_CONTROL] = SUPERVISOR_CONTROL_FD,
-                        [ON_SIGNAL] = open_signals(),
+                        [ON_SIGNAL] = supervisor_main_open_signals(),
                         [ON_DEADLINE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC),
                         [ON_GRACE] = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC),
                         [ON_LOG] = p[0]};
@@ -358,10 +362,10 @@ static int open_sources(struct supervisor *s, int *log_in)
             return -1;
         s->on[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     }
-    return arm(s->on[ON_DEADLINE].fd, s->deadline_s * 1000);
+    return supervisor_main_arm(s->on[ON_DEADLINE].fd, s->deadline_s * 1000);
 }
 
-static int prepare(struct supervisor *s, int *log_in)
+static int supervisor_main_prepare(struct supervisor *s, int *log_in)
 {
     fcntl(SUPERVISOR_CONTROL_FD, F_SETFD, FD_CLOEXEC);
     fcntl(SUPERVISOR_JOB_FD, F_SETFD, FD_CLOEXEC);
@@ -383,7 +387,7 @@ static void say_goodbye(struct supervisor *s)
             continue; // a stop request that came too late
 }
 
-static bool read_args(struct supervisor *s, int argc, char **argv)
+static bool supervisor_main_read_args(struct supervisor *s, int argc, char **argv)
 {
     int64_t uid, gid;
     if (argc != 8 || *argv[2] != '/' || !str_to_i64(argv[3], &s->deadline_s) ||
@@ -401,14 +405,14 @@ int supervisor_main(int argc, char **argv)
     CLEANUP_MEM char **words = NULL, **envp = NULL;
     int log_in = -1;
     struct stat st;
-    if (!read_args(&s, argc, argv) || fstat(SUPERVISOR_CONTROL_FD, &st) < 0 ||
+    if (!supervisor_main_read_args(&s, argc, argv) || fstat(SUPERVISOR_CONTROL_FD, &st) < 0 ||
         !S_ISSOCK(st.st_mode)) {
         dprintf(2, "numaprobed --supervise is for numaprobed itself\n");
         return 2;
     }
-    if (prepare(&s, &log_in) < 0 || read_job(&words, &envp) < 0 ||
-        start(&s, words, envp, log_in) < 0)
-        decide(&s, SUP_NOT_STARTED, errno);
+    if (supervisor_main_prepare(&s, &log_in) < 0 || read_job(&words, &envp) < 0 ||
+        supervisor_main_start(&s, words, envp, log_in) < 0)
+        supervisor_main_decide(&s, SUP_NOT_STARTED, errno);
     if (log_in >= 0)
         close(log_in);
     watch_until_empty(&s);

@@ -82,7 +82,7 @@ struct found {
     char own[4096]; // our control groups
 };
 
-static void add(struct found *f, const struct batch_job *job)
+static void batch_jobs_add(struct found *f, const struct batch_job *job)
 {
     if (*job->name && f->n < f->most && !known(f->list, f->n, job))
         f->list[f->n++] = *job;
@@ -110,7 +110,7 @@ static void add_step(struct found *f, const char *root, int pid)
     snprintf(job.name, sizeof job.name, "%.*s", (int)strspn(number, "0123456789"), number);
     snprintf(base, sizeof base, "job_%s", job.name);
     if (!ours(f->own, base))
-        add(f, &job);
+        batch_jobs_add(f, &job);
 }
 
 // The daemon that starts jobs waits as long as it has none: a child of it is one. Its lock file
@@ -131,7 +131,7 @@ static void find_children(struct found *f, const char *root, const char *manager
     if (file_read_text(path, text, sizeof text) < 0 || !*text)
         return;
     snprintf(job.name, sizeof job.name, "process %.*s", (int)strspn(text, "0123456789"), text);
-    add(f, &job);
+    batch_jobs_add(f, &job);
 }
 
 // --- by what they leave
@@ -142,7 +142,7 @@ static void add_sign(struct found *f, size_t sign, const char *base)
     struct batch_job job = {.manager = signs[sign].manager, .pod = signs[sign].pod};
     short_name(base, job.pod, job.name, sizeof job.name);
     if (!ours(f->own, base))
-        add(f, &job);
+        batch_jobs_add(f, &job);
 }
 
 // What matches `pattern` below `path`, which has room for SIGN_PATH. By hand: the C library's

@@ -75,7 +75,7 @@ static int newest_first(const void *a, const void *b)
 }
 
 // Numbers of processes, the newest first. free()
-static int *list(const char *dir, int most, int *n)
+static int *busy_tasks_list(const char *dir, int most, int *n)
 {
     CLEANUP_DIR DIR *d = opendir(dir);
     int *pids = NULL, room = 0;
@@ -106,7 +106,7 @@ static bool runs(struct task *t, const char *root, int pid)
     if (t->state == 'R')
         return true;
     snprintf(dir, sizeof dir, "%s/proc/%d/task", root, pid);
-    CLEANUP_MEM int *threads = list(dir, THREADS_MAX, &n);
+    CLEANUP_MEM int *threads = busy_tasks_list(dir, THREADS_MAX, &n);
     for (int i = 0; i < n; i++) {
         struct task thread;
         snprintf(path, sizeof path, "%s/%d/stat", dir, threads[i]);
@@ -144,7 +144,7 @@ void processes_find(struct processes_found *out, const char *root, bool any_busy
     int n = 0;
     *out = (struct processes_found){0};
     snprintf(path, sizeof path, "%s/proc", root);
-    CLEANUP_MEM int *pids = list(path, PROCESSES_MAX, &n);
+    CLEANUP_MEM int *pids = busy_tasks_list(path, PROCESSES_MAX, &n);
     for (int i = 0; i < n && clock_cpu_ns() < end; i++) {
         struct task t;
         snprintf(path, sizeof path, "%s/proc/%d/stat", root, pids[i]);

@@ -19,7 +19,7 @@ struct look {
 
 typedef bool check(const struct look *l, struct finding *f);
 
-static bool read_text(const struct look *l, const char *path, char *out, size_t room)
+static bool checkup_read_text(const struct look *l, const char *path, char *out, size_t room)
 {
     char full[512];
     snprintf(full, sizeof full, "%s%s", l->root, path);
@@ -32,7 +32,7 @@ static bool read_text(const struct look *l, const char *path, char *out, size_t 
 static bool thp_never(const struct look *l, struct finding *f)
 {
     char text[128];
-    if (!read_text(l, "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) ||
+    if (!checkup_read_text(l, "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) ||
         !strstr(text, "[never]"))
         return false;
     SAY(f,
@@ -44,7 +44,8 @@ static bool thp_never(const struct look *l, struct finding *f)
 static bool governor(const struct look *l, struct finding *f)
 {
     char text[64];
-    if (!read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, sizeof text) ||
+    if (!checkup_read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text,
+                           sizeof text) ||
         strcmp(text, "performance") == 0)
         return false;
     SAY(f, "the frequency governor is \"%.30s\": clocks change while we measure", text);
@@ -55,7 +56,7 @@ static bool governor(const struct look *l, struct finding *f)
 static bool numa_balancing(const struct look *l, struct finding *f)
 {
     char text[32];
-    if (!read_text(l, "/proc/sys/kernel/numa_balancing", text, sizeof text) ||
+    if (!checkup_read_text(l, "/proc/sys/kernel/numa_balancing", text, sizeof text) ||
         strcmp(text, "0") == 0)
         return false;
     SAY(f, "automatic NUMA balancing is on: its page faults disturb (the probe's own memory is "
@@ -80,23 +81,23 @@ static bool virtual_machine(const struct look *l, struct finding *f)
     return seen;
 }
 
-static bool load(const struct look *l, struct finding *f)
+static bool checkup_load(const struct look *l, struct finding *f)
 {
     char text[128];
     double one = 0;
-    if (!read_text(l, "/proc/loadavg", text, sizeof text) || sscanf(text, "%lf", &one) != 1 ||
-        one < 0.5 + 0.05 * l->topology->n_cpus)
+    if (!checkup_read_text(l, "/proc/loadavg", text, sizeof text) ||
+        sscanf(text, "%lf", &one) != 1 || one < 0.5 + 0.05 * l->topology->n_cpus)
         return false;
     SAY(f, "load is %.2f on %d CPUs: somebody else is computing", one, l->topology->n_cpus);
     f->serious = one > 0.5 * l->topology->n_cpus;
     return true;
 }
 
-static bool pressure(const struct look *l, struct finding *f)
+static bool checkup_pressure(const struct look *l, struct finding *f)
 {
     char text[256];
     double some = 0;
-    if (!read_text(l, "/proc/pressure/memory", text, sizeof text) ||
+    if (!checkup_read_text(l, "/proc/pressure/memory", text, sizeof text) ||
         sscanf(text, "some avg10=%lf", &some) != 1 || some < 1)
         return false;
     SAY(f, "tasks waited for memory %.1f %% of the last 10 s", some);
@@ -107,7 +108,7 @@ static bool pressure(const struct look *l, struct finding *f)
 static bool swap(const struct look *l, struct finding *f)
 {
     char text[2048];
-    if (!read_text(l, "/proc/swaps", text, sizeof text) || !strchr(text, '\n'))
+    if (!checkup_read_text(l, "/proc/swaps", text, sizeof text) || !strchr(text, '\n'))
         return false;
     SAY(f, "swap is on: a page that is swapped out costs a millisecond in the middle of a chain");
     MEND(f, "swapoff -a");
@@ -118,9 +119,10 @@ static bool frequency_cap(const struct look *l, struct finding *f)
 {
     char now[32], possible[32];
     int64_t cap, most;
-    if (!read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", now, sizeof now) ||
-        !read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", possible,
-                   sizeof possible) ||
+    if (!checkup_read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", now,
+                           sizeof now) ||
+        !checkup_read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", possible,
+                           sizeof possible) ||
         !str_to_i64(now, &cap) || !str_to_i64(possible, &most) || cap >= most)
         return false;
     SAY(f, "CPU frequency is limited to %lld of %lld MHz", (long long)cap / 1000,
@@ -203,8 +205,8 @@ static const struct {
     {"topology_not_live", not_this_machine},
     {"mpirun_missing", no_mpirun},
     {"numactl_missing", no_numactl},
-    {"load", load},
-    {"memory_pressure", pressure},
+    {"load", checkup_load},
+    {"memory_pressure", checkup_pressure},
     {"thp_never", thp_never},
     {"governor", governor},
     {"frequency_cap", frequency_cap},

@@ -174,7 +174,7 @@ static int highest(const struct topology *t, size_t offset)
     return most;
 }
 
-static void counts(const struct source *s, const char *arg, char *out, size_t room)
+static void facts_counts(const struct source *s, const char *arg, char *out, size_t room)
 {
     const struct topology *t = s->topology;
     (void)arg;
@@ -336,7 +336,7 @@ static const struct {
     {{"cpu_model", true, "CPU as its firmware names it"}, cpu_model, ""},
     {{"cpu_id", true, "vendor/family/model/stepping"}, family_model, ""},
     {{"architecture", true, "machine type of the kernel"}, machine_name, ""},
-    {{"shape", true, "packages, cores, CPUs and NUMA nodes"}, counts, ""},
+    {{"shape", true, "packages, cores, CPUs and NUMA nodes"}, facts_counts, ""},
     {{"memory", true, "memory and its kind of each node, rounded to an eighth"}, node_memory, ""},
     {{"distances", true, "SLIT, row by row"}, distances, ""},
     {{"caches", true, "number and size a level, data and unified"}, caches, ""},

@@ -56,7 +56,7 @@ static int take_environment(hwloc_topology_t h, const char **name, struct err *e
 }
 
 // `xml` NULL: what the environment says, else this machine.
-static int load(hwloc_topology_t *out, const char *xml, struct err *err)
+static int hwloc_load(hwloc_topology_t *out, const char *xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
     // Its plugins look for GPUs and displays, which are filtered out below, and read XML, which it
@@ -184,7 +184,7 @@ static int by_cpu(const void *a, const void *b)
     return ((const struct topo_cpu *)a)->os - ((const struct topo_cpu *)b)->os;
 }
 
-static void read_cpus(hwloc_topology_t h, struct topology *t)
+static void hwloc_read_cpus(hwloc_topology_t h, struct topology *t)
 {
     hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(h);
     for (hwloc_obj_t pu = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PU, NULL); pu;
@@ -204,7 +204,7 @@ static void read_cpus(hwloc_topology_t h, struct topology *t)
     qsort(t->cpus, (size_t)t->n_cpus, sizeof *t->cpus, by_cpu);
 }
 
-static int number_of(const struct hwloc_info_s *infos, unsigned n, const char *name)
+static int hwloc_number_of(const struct hwloc_info_s *infos, unsigned n, const char *name)
 {
     int64_t v;
     for (unsigned i = 0; i < n; i++)
@@ -214,7 +214,7 @@ static int number_of(const struct hwloc_info_s *infos, unsigned n, const char *n
     return 0;
 }
 
-static const char *text_of(const struct hwloc_info_s *infos, unsigned n, const char *name)
+static const char *hwloc_text_of(const struct hwloc_info_s *infos, unsigned n, const char *name)
 {
     for (unsigned i = 0; i < n; i++)
         if (strcmp(infos[i].name, name) == 0)
@@ -234,9 +234,9 @@ static void read_kinds(hwloc_topology_t h, struct topology *t)
         if (hwloc_cpukinds_get_info(h, (unsigned)k, set, &kind->efficiency, &n_infos, &infos, 0) <
             0)
             break;
-        kind->capacity = number_of(infos, n_infos, "LinuxCapacity");
-        kind->max_mhz = number_of(infos, n_infos, "FrequencyMaxMHz");
-        snprintf(kind->type, sizeof kind->type, "%s", text_of(infos, n_infos, "CoreType"));
+        kind->capacity = hwloc_number_of(infos, n_infos, "LinuxCapacity");
+        kind->max_mhz = hwloc_number_of(infos, n_infos, "FrequencyMaxMHz");
+        snprintf(kind->type, sizeof kind->type, "%s", hwloc_text_of(infos, n_infos, "CoreType"));
         for (int i = 0; i < t->n_cpus; i++)
             if (hwloc_bitmap_isset(set, (unsigned)t->cpus[i].os))
                 t->cpus[i].kind = k;
@@ -259,7 +259,7 @@ static int by_node(const void *a, const void *b)
     return ((const struct topo_node *)a)->os - ((const struct topo_node *)b)->os;
 }
 
-static void read_nodes(hwloc_topology_t h, struct topology *t)
+static void hwloc_read_nodes(hwloc_topology_t h, struct topology *t)
 {
     hwloc_const_nodeset_t allowed = hwloc_topology_get_allowed_nodeset(h);
     for (hwloc_obj_t n = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, NULL); n;
@@ -336,9 +336,9 @@ static int read_arrays(hwloc_topology_t h, bool stored, struct topology *t, stru
     read_caches(h, t);
     if (!stored) // the kernel of today knows nothing of a stored machine
         mark_cpuless(h);
-    read_cpus(h, t);
+    hwloc_read_cpus(h, t);
     read_kinds(h, t);
-    read_nodes(h, t);
+    hwloc_read_nodes(h, t);
     read_identity(h, t);
     return read_distances(h, t, err);
 }
@@ -347,7 +347,7 @@ int probe_topology(struct topology *t, char **xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
     struct topology got CLEANUP(topology_fini) = {0};
-    if (load(&h, NULL, err) < 0 || read_arrays(h, false, &got, err) < 0 ||
+    if (hwloc_load(&h, NULL, err) < 0 || read_arrays(h, false, &got, err) < 0 ||
         keep_xml(h, xml, err) < 0)
         return -1;
     *t = got;
@@ -359,7 +359,7 @@ int probe_topology_xml(struct topology *t, const char *xml, struct err *err)
 {
     hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
     struct topology got CLEANUP(topology_fini) = {0};
-    if (load(&h, xml, err) < 0 || read_arrays(h, true, &got, err) < 0)
+    if (hwloc_load(&h, xml, err) < 0 || read_arrays(h, true, &got, err) < 0)
         return -1;
     *t = got;
     got = (struct topology){0};

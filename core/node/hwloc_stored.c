@@ -41,15 +41,15 @@ static int nonsense(struct err *err)
 
 // ---- the child
 
-static bool fits(const struct topology *t)
+static bool hwloc_stored_fits(const struct topology *t)
 {
     return t->n_cpus <= TOPOLOGY_CPUS_MAX && t->n_nodes <= TOPOLOGY_NODES_MAX &&
            t->n_caches <= TOPOLOGY_CACHES_MAX;
 }
 
-static int hand_over(struct shared *s, const struct topology *t, struct err *err)
+static int hwloc_stored_hand_over(struct shared *s, const struct topology *t, struct err *err)
 {
-    if (!fits(t))
+    if (!hwloc_stored_fits(t))
         return nonsense(err);
     size_t n = (size_t)t->n_nodes;
     s->t = *t;
@@ -96,7 +96,7 @@ static int read_it(void *arg)
     const struct reading *r = arg;
     struct topology t = {0};
     int rc = r->xml ? read_quietly(r->s, &t, r->xml) : read_here(r->s, &t);
-    return rc == 0 && hand_over(r->s, &t, &r->s->err) == 0 ? DONE : REFUSED;
+    return rc == 0 && hwloc_stored_hand_over(r->s, &t, &r->s->err) == 0 ? DONE : REFUSED;
 }
 
 // ---- the daemon's side
@@ -119,7 +119,8 @@ static bool sensible(const struct shared *s)
     const struct topology *t = &s->t;
     if (!memchr(t->cpu_model, '\0', sizeof t->cpu_model))
         return false;
-    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || !fits(t) || !sensible_cpus(s))
+    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || !hwloc_stored_fits(t) ||
+        !sensible_cpus(s))
         return false;
     if (t->n_kinds < 0 || t->n_kinds > TOPOLOGY_KINDS_MAX)
         return false;
@@ -137,20 +138,20 @@ static bool sensible(const struct shared *s)
     return t->n_nodes > 0;
 }
 
-static void *copy(const void *from, size_t bytes)
+static void *hwloc_stored_copy(const void *from, size_t bytes)
 {
     void *to = malloc(bytes ? bytes : 1);
     return to && bytes ? memcpy(to, from, bytes) : to;
 }
 
-static int take_over(struct topology *out, const struct shared *s, struct err *err)
+static int hwloc_stored_take_over(struct topology *out, const struct shared *s, struct err *err)
 {
     struct topology t CLEANUP(topology_fini) = s->t;
     size_t n = (size_t)t.n_nodes;
-    t.cpus = copy(s->cpus, sizeof *s->cpus * (size_t)t.n_cpus);
-    t.nodes = copy(s->nodes, sizeof *s->nodes * n);
-    t.caches = copy(s->caches, sizeof *s->caches * (size_t)t.n_caches);
-    t.distance = s->distances ? copy(s->distance, sizeof *s->distance * n * n) : NULL;
+    t.cpus = hwloc_stored_copy(s->cpus, sizeof *s->cpus * (size_t)t.n_cpus);
+    t.nodes = hwloc_stored_copy(s->nodes, sizeof *s->nodes * n);
+    t.caches = hwloc_stored_copy(s->caches, sizeof *s->caches * (size_t)t.n_caches);
+    t.distance = s->distances ? hwloc_stored_copy(s->distance, sizeof *s->distance * n * n) : NULL;
     if (!t.cpus || !t.nodes || !t.caches || (s->distances && !t.distance))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
     *out = t;
@@ -169,11 +170,12 @@ static int read_by_child(struct topology *t, struct reading *r, struct err *err)
     if (rc == REFUSED && s->err.code > ERR_NONE && s->err.code < ERR_CODES)
         return err_set(err, s->err.code, "topology", "%.*s", (int)sizeof s->err.text - 1,
                        s->err.text);
-    return rc == DONE && sensible(s) ? take_over(t, s, err) : nonsense(err);
+    return rc == DONE && sensible(s) ? hwloc_stored_take_over(t, s, err) : nonsense(err);
 }
 
 // xml NULL: of this machine, and *text gets its XML.
-static int read_topology(struct topology *t, const char *xml, char **text, struct err *err)
+static int hwloc_stored_read_topology(struct topology *t, const char *xml, char **text,
+                                      struct err *err)
 {
     struct shared *s = child_share(sizeof *s);
     struct reading r = {s, xml};
@@ -196,7 +198,7 @@ static int read_topology(struct topology *t, const char *xml, char **text, struc
 
 int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
 {
-    if (read_topology(t, xml, NULL, err) < 0)
+    if (hwloc_stored_read_topology(t, xml, NULL, err) < 0)
         return -1;
     t->this_system = false;
     snprintf(t->source, sizeof t->source, "stored");
@@ -205,5 +207,5 @@ int probe_topology_stored(struct topology *t, const char *xml, struct err *err)
 
 int probe_machine(struct topology *t, char **xml, struct err *err)
 {
-    return read_topology(t, NULL, xml, err);
+    return hwloc_stored_read_topology(t, NULL, xml, err);
 }

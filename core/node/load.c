@@ -71,7 +71,7 @@ static double pressure_share(const char *text)
     return sscanf(text, "some avg10=%lf", &some) == 1 ? some : READING_UNKNOWN;
 }
 
-static double pressure(const char *root, const char *what)
+static double load_pressure(const char *root, const char *what)
 {
     char text[256];
     if (!read_text(text, sizeof text, "%s/proc/pressure/%s", root, what))
@@ -89,7 +89,7 @@ static int64_t pressure_total(const char *text)
 
 // "12 1 2 3 4 5 6 7 8 …": the CPU, and its eight times; -1: it is no such line. By hand: with 512
 // of them sscanf takes a millisecond.
-static long read_times(const char *at, uint64_t t[static 8])
+static long load_read_times(const char *at, uint64_t t[static 8])
 {
     char *end;
     if (*at < '0' || *at > '9')
@@ -104,7 +104,7 @@ static long read_times(const char *at, uint64_t t[static 8])
     return cpu;
 }
 
-static int read_cpus(struct readings *r, const char *root, struct err *err)
+static int load_read_cpus(struct readings *r, const char *root, struct err *err)
 {
     char path[PATH_ROOM], line[512];
     snprintf(path, sizeof path, "%s/proc/stat", root);
@@ -114,7 +114,7 @@ static int read_cpus(struct readings *r, const char *root, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the CPUs");
     while (f && fgets(line, sizeof line, f) && str_starts(line, "cpu")) {
         uint64_t t[8] = {0};
-        long cpu = read_times(line + strlen("cpu"), t);
+        long cpu = load_read_times(line + strlen("cpu"), t);
         if (cpu < 0 || cpu >= TOPOLOGY_CPUS_MAX)
             continue; // "cpu " is the sum
         uint64_t busy = t[0] + t[1] + t[2] + t[5] + t[6], idle = t[3] + t[4], steal = t[7];
@@ -145,7 +145,7 @@ static void read_swap(struct readings *r, const char *root)
     r->swapped_pages = found == 2 ? sum(in, out) : READING_UNKNOWN;
 }
 
-static int64_t number(const char *root, int cpu, const char *file)
+static int64_t load_number(const char *root, int cpu, const char *file)
 {
     char text[64];
     int64_t v;
@@ -160,8 +160,8 @@ static void read_throttling(struct readings *r, const char *root, const int *cpu
     int step = n > THROTTLE_SAMPLE ? n / THROTTLE_SAMPLE : 1;
     r->throttle_events = READING_UNKNOWN;
     for (int i = 0; i < n; i += step) {
-        int64_t core = number(root, cpus[i], "thermal_throttle/core_throttle_count");
-        int64_t package = number(root, cpus[i], "thermal_throttle/package_throttle_count");
+        int64_t core = load_number(root, cpus[i], "thermal_throttle/core_throttle_count");
+        int64_t package = load_number(root, cpus[i], "thermal_throttle/package_throttle_count");
         if (core < 0)
             return; // this machine does not count
         if (r->throttle_events < 0)
@@ -189,8 +189,8 @@ static void read_cooling(struct readings *r, const char *root)
 
 double readings_frequency_share(const char *root, int cpu)
 {
-    int64_t cap = number(root, cpu, "cpufreq/scaling_max_freq");
-    int64_t most = number(root, cpu, "cpufreq/cpuinfo_max_freq");
+    int64_t cap = load_number(root, cpu, "cpufreq/scaling_max_freq");
+    int64_t most = load_number(root, cpu, "cpufreq/cpuinfo_max_freq");
     return cap > 0 && most > 0 ? 100.0 * (double)cap / (double)most : READING_UNKNOWN;
 }
 
@@ -300,12 +300,12 @@ int readings_take(struct readings *r, const char *root, int64_t at_ms, const int
                   struct err *err)
 {
     struct readings got CLEANUP(readings_fini) = {.at_ms = at_ms};
-    if (read_cpus(&got, root, err) < 0)
+    if (load_read_cpus(&got, root, err) < 0)
         return -1;
     got.runnable = runnable_tasks(root);
     read_load(&got, root);
-    got.cpu_some = pressure(root, "cpu");
-    got.memory_some = pressure(root, "memory");
+    got.cpu_some = load_pressure(root, "cpu");
+    got.memory_some = load_pressure(root, "memory");
     read_swap(&got, root);
     read_throttling(&got, root, cpus, n_cpus);
     read_cooling(&got, root);
@@ -327,7 +327,7 @@ void readings_fini(struct readings *r)
 
 // --- what others feel
 
-static uint64_t key_of(const char *path)
+static uint64_t load_key_of(const char *path)
 {
     uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
     for (; *path; path++)
@@ -335,7 +335,7 @@ static uint64_t key_of(const char *path)
     return hash;
 }
 
-static void add_group(struct group_readings *r, const char *dir, const char *name)
+static void load_add_group(struct group_readings *r, const char *dir, const char *name)
 {
     char path[PATH_ROOM], text[256];
     if (r->n == READINGS_GROUPS_MAX ||
@@ -347,7 +347,7 @@ static void add_group(struct group_readings *r, const char *dir, const char *nam
         return;
     struct group_pressure *g = &r->group[r->n++];
     *g = (struct group_pressure){
-        .key = key_of(path), .total_us = total, .usual = pressure_share(text)};
+        .key = load_key_of(path), .total_us = total, .usual = pressure_share(text)};
     snprintf(g->name, sizeof g->name, "%s", name);
 }
 
@@ -358,7 +358,7 @@ static void add_siblings(struct group_readings *r, const char *dir, const char *
         if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
             !str_starts(e->d_name, RUN_GROUP_PREFIX) &&
             !(strlen(e->d_name) == n && strncmp(e->d_name, ours, n) == 0))
-            add_group(r, dir, e->d_name);
+            load_add_group(r, dir, e->d_name);
 }
 
 // Groups beside each on the way from the top to ours: what is below those is others' work. Our own

@@ -38,7 +38,7 @@ static bool add_node(struct buf *out, const char *root, int node)
     return bytes != MEMORY_UNKNOWN;
 }
 
-static bool add_nodes(struct buf *out, const char *root, const char *list)
+static bool machine_add_nodes(struct buf *out, const char *root, const char *list)
 {
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
@@ -64,12 +64,12 @@ static void add_allowed(struct buf *out, const char *root)
 }
 
 // free(); NULL: it cannot be read now.
-static char *look(const char *root)
+static char *machine_look(const char *root)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
     char text[TEXT_ROOM];
     if (!add_file(&out, root, "cpu/online", text) || !add_file(&out, root, "node/online", text) ||
-        !add_file(&out, root, "node/has_memory", text) || !add_nodes(&out, root, text))
+        !add_file(&out, root, "node/has_memory", text) || !machine_add_nodes(&out, root, text))
         return NULL;
     add_allowed(&out, root);
     return buf_steal(&out);
@@ -92,7 +92,7 @@ static void limit_to_ours(struct topology *t, const char *root)
 
 int machine_refresh(struct machine *m, struct machine *was, const char *root, struct err *err)
 {
-    CLEANUP_MEM char *now = m->topology.this_system ? look(root) : NULL;
+    CLEANUP_MEM char *now = m->topology.this_system ? machine_look(root) : NULL;
     struct machine got;
     if (!now || (m->seen && strcmp(now, m->seen) == 0))
         return 0;
@@ -108,7 +108,7 @@ int machine_read(struct machine *m, const char *root, struct err *err)
 {
     struct machine got = {0};
     // Before the rest: what changes in between is a difference the next time.
-    got.seen = look(root);
+    got.seen = machine_look(root);
     if (probe_machine(&got.topology, &got.topology_xml, err) < 0) {
         machine_fini(&got);
         return -1;

@@ -25,7 +25,7 @@ static size_t aligned(size_t n)
     return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static void add(struct buf *out, const void *data, size_t n)
+static void machine_image_add(struct buf *out, const void *data, size_t n)
 {
     static const char zeros[ALIGNMENT];
     buf_add(out, data, n);
@@ -39,14 +39,15 @@ static void write_image(const struct machine *m, struct buf *out)
                      .distances = t->distance != NULL,
                      .xml_bytes = m->topology_xml ? strlen(m->topology_xml) + 1 : 0};
     memcpy(h.hostname, m->hostname, sizeof h.hostname);
-    add(out, &h, sizeof h);
-    add(out, t->cpus, sizeof *t->cpus * (size_t)t->n_cpus);
-    add(out, t->nodes, sizeof *t->nodes * (size_t)t->n_nodes);
-    add(out, t->caches, sizeof *t->caches * (size_t)t->n_caches);
+    machine_image_add(out, &h, sizeof h);
+    machine_image_add(out, t->cpus, sizeof *t->cpus * (size_t)t->n_cpus);
+    machine_image_add(out, t->nodes, sizeof *t->nodes * (size_t)t->n_nodes);
+    machine_image_add(out, t->caches, sizeof *t->caches * (size_t)t->n_caches);
     if (t->distance)
-        add(out, t->distance, sizeof *t->distance * (size_t)t->n_nodes * (size_t)t->n_nodes);
+        machine_image_add(out, t->distance,
+                          sizeof *t->distance * (size_t)t->n_nodes * (size_t)t->n_nodes);
     if (m->topology_xml)
-        add(out, m->topology_xml, h.xml_bytes);
+        machine_image_add(out, m->topology_xml, h.xml_bytes);
 }
 
 int machine_image_make(const struct machine *m, struct err *err)
@@ -62,7 +63,7 @@ int machine_image_make(const struct machine *m, struct err *err)
     return steal_fd(&fd);
 }
 
-static void *take(char **at, size_t n)
+static void *machine_image_take(char **at, size_t n)
 {
     void *p = *at;
     *at += aligned(n);
@@ -77,15 +78,15 @@ int machine_image_open(struct machine *m, int fd, struct err *err)
     char *at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     if (at == MAP_FAILED)
         return err_sys(err, "the image of the machine cannot be mapped");
-    const struct head *h = take(&at, sizeof *h);
+    const struct head *h = machine_image_take(&at, sizeof *h);
     struct topology t = h->t;
     const size_t nodes = (size_t)t.n_nodes;
-    t.cpus = take(&at, sizeof *t.cpus * (size_t)t.n_cpus);
-    t.nodes = take(&at, sizeof *t.nodes * nodes);
-    t.caches = take(&at, sizeof *t.caches * (size_t)t.n_caches);
-    t.distance = h->distances ? take(&at, sizeof *t.distance * nodes * nodes) : NULL;
+    t.cpus = machine_image_take(&at, sizeof *t.cpus * (size_t)t.n_cpus);
+    t.nodes = machine_image_take(&at, sizeof *t.nodes * nodes);
+    t.caches = machine_image_take(&at, sizeof *t.caches * (size_t)t.n_caches);
+    t.distance = h->distances ? machine_image_take(&at, sizeof *t.distance * nodes * nodes) : NULL;
     *m = (struct machine){.topology = t};
-    m->topology_xml = h->xml_bytes ? take(&at, h->xml_bytes) : NULL;
+    m->topology_xml = h->xml_bytes ? machine_image_take(&at, h->xml_bytes) : NULL;
     memcpy(m->hostname, h->hostname, sizeof m->hostname);
     return 0;
 }

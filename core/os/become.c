@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 
-static int failed(const char **step, const char *what)
+static int become_failed(const char **step, const char *what)
 {
     *step = what;
     return -1;
@@ -72,11 +72,11 @@ static int isolate_as_user(const char **step)
     gid_t gid = getegid();
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); // after a change of account our own /proc is root's
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-        return failed(step, "user and network namespace");
+        return become_failed(step, "user and network namespace");
     if (map_ourselves(uid, gid) < 0)
-        return failed(step, "map of a user namespace");
+        return become_failed(step, "map of a user namespace");
     if (raise_loopback() < 0)
-        return failed(step, "loopback of a network namespace");
+        return become_failed(step, "loopback of a network namespace");
     forget_capabilities();
     return 0;
 }
@@ -85,10 +85,10 @@ int become(const struct become *b, const char **step)
 {
     bool isolated = b->isolated && unshare(CLONE_NEWNET) == 0;
     if (b->isolated && !isolated && errno != EPERM)
-        return failed(step, "network namespace");
+        return become_failed(step, "network namespace");
     if (isolated && raise_loopback() < 0)
-        return failed(step, "loopback of a network namespace");
+        return become_failed(step, "loopback of a network namespace");
     if (change_account(b) < 0)
-        return failed(step, "change of account");
+        return become_failed(step, "change of account");
     return b->isolated && !isolated ? isolate_as_user(step) : 0;
 }

@@ -27,7 +27,7 @@ enum {
     SPARE_MIB = 512,
 };
 
-static bool write_file(const char *dir, const char *name, const char *text)
+static bool cgroup_write_file(const char *dir, const char *name, const char *text)
 {
     char path[RUN_GROUP_PATH_ROOM + 64];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -35,7 +35,7 @@ static bool write_file(const char *dir, const char *name, const char *text)
     return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-static bool read_file(const char *dir, const char *name, char *out, size_t room)
+static bool cgroup_read_file(const char *dir, const char *name, char *out, size_t room)
 {
     char path[RUN_GROUP_PATH_ROOM + 64];
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -46,7 +46,7 @@ static bool read_file(const char *dir, const char *name, char *out, size_t room)
 
 // Version 2 is what is mounted where it belongs, even beside controllers of version 1. The line is
 // "0::/a/b"; a container sees "0::/".
-static bool find_own(const char *root, char *out, size_t room, char *why, size_t why_room)
+static bool cgroup_find_own(const char *root, char *out, size_t room, char *why, size_t why_room)
 {
     char path[400], text[4096];
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
@@ -71,7 +71,7 @@ static bool ours_alone(const char *dir)
 {
     char text[256];
     int64_t pid;
-    if (!read_file(dir, "cgroup.procs", text, sizeof text))
+    if (!cgroup_read_file(dir, "cgroup.procs", text, sizeof text))
         return false;
     char *end = text + strcspn(text, "\n");
     bool one = strcmp(end, "\n") == 0 || !*end;
@@ -89,7 +89,7 @@ static bool writable(const char *dir)
     return access(path, W_OK) == 0;
 }
 
-static void sweep(const char *base)
+static void cgroup_sweep(const char *base)
 {
     CLEANUP_DIR DIR *d = opendir(base);
     for (struct dirent *e; d && (e = readdir(d));) {
@@ -102,16 +102,16 @@ static void sweep(const char *base)
     }
 }
 
-static bool settle(struct run_groups *g, const char *dir)
+static bool cgroup_settle(struct run_groups *g, const char *dir)
 {
     char own[RUN_GROUP_PATH_ROOM], pid[24];
     if (snprintf(own, sizeof own, "%s/" OWN_NAME, dir) >= (int)sizeof own)
         return false;
     snprintf(pid, sizeof pid, "%d", (int)getpid());
-    if ((mkdir(own, 0755) < 0 && errno != EEXIST) || !write_file(own, "cgroup.procs", pid))
+    if ((mkdir(own, 0755) < 0 && errno != EEXIST) || !cgroup_write_file(own, "cgroup.procs", pid))
         return false;
-    g->memory = write_file(dir, "cgroup.subtree_control", "+memory");
-    g->cpu = write_file(dir, "cgroup.subtree_control", "+cpu");
+    g->memory = cgroup_write_file(dir, "cgroup.subtree_control", "+memory");
+    g->cpu = cgroup_write_file(dir, "cgroup.subtree_control", "+cpu");
     snprintf(g->base, sizeof g->base, "%s", dir);
     return true;
 }
@@ -120,18 +120,18 @@ void run_groups_open(struct run_groups *g, const char *root)
 {
     char dir[RUN_GROUP_PATH_ROOM];
     *g = (struct run_groups){0};
-    if (!find_own(root, dir, sizeof dir, g->why, sizeof g->why))
+    if (!cgroup_find_own(root, dir, sizeof dir, g->why, sizeof g->why))
         return;
     if (!ours_alone(dir))
         snprintf(g->why, sizeof g->why, "the daemon shares its control group with others");
     else if (!writable(dir))
         snprintf(g->why, sizeof g->why,
                  "the daemon's control group is not its own to divide (Delegate=)");
-    else if (!settle(g, dir))
+    else if (!cgroup_settle(g, dir))
         snprintf(g->why, sizeof g->why, "the daemon's control group cannot be divided: %s",
                  strerror(errno));
     if (*g->base)
-        sweep(g->base);
+        cgroup_sweep(g->base);
     log_event(LOG_LVL_INFO, "runner.groups", "base=\"%s\" memory=%d cpu=%d text=\"%s\"", g->base,
               g->memory, g->cpu, g->why);
 }
@@ -144,13 +144,13 @@ static void set_limits(const struct run_groups *g, const char *path, int64_t byt
     int64_t most = bytes + bytes / SPARE_SHARE + ((int64_t)SPARE_MIB << 20);
     if (g->memory) {
         snprintf(text, sizeof text, "%" PRId64, most);
-        write_file(path, "memory.max", text);
-        write_file(path, "memory.swap.max", "0"); // a working set in swap is no memory
-        write_file(path, "memory.oom.group", "1");
+        cgroup_write_file(path, "memory.max", text);
+        cgroup_write_file(path, "memory.swap.max", "0"); // a working set in swap is no memory
+        cgroup_write_file(path, "memory.oom.group", "1");
     }
     if (g->cpu) {
         snprintf(text, sizeof text, "%d", RUN_GROUP_CPU_WEIGHT);
-        write_file(path, "cpu.weight", text);
+        cgroup_write_file(path, "cpu.weight", text);
     }
 }
 
@@ -174,7 +174,7 @@ bool run_group_make(const struct run_groups *g, int64_t run_id, int64_t bytes,
 
 bool run_group_enter(const char *path)
 {
-    return write_file(path, "cgroup.procs", "0");
+    return cgroup_write_file(path, "cgroup.procs", "0");
 }
 
 // "populated 0": nobody is in it or below it. The kernel tells of a change by POLLPRI.
@@ -190,7 +190,7 @@ void run_group_kill(const char *path, int wait_ms)
 {
     char file[RUN_GROUP_PATH_ROOM + 64];
     int64_t end_ms = clock_mono_ms() + wait_ms;
-    if (!*path || !write_file(path, "cgroup.kill", "1"))
+    if (!*path || !cgroup_write_file(path, "cgroup.kill", "1"))
         return;
     snprintf(file, sizeof file, "%s/cgroup.events", path);
     CLEANUP_FD int events = open(file, O_RDONLY | O_CLOEXEC);

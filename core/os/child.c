@@ -74,8 +74,8 @@ int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err)
 // copied.
 enum { CHILD_FDS_MAX = 4, FIRST_COPY = 16 };
 
-static int spawn(pid_t *pid, char *const argv[], const struct child_fd *fds, int n,
-                 const int *copies)
+static int child_spawn(pid_t *pid, char *const argv[], const struct child_fd *fds, int n,
+                       const int *copies)
 {
     char *envp[] = {NULL};
     sigset_t none, all;
@@ -109,7 +109,7 @@ int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n
         }
     }
     if (!rc)
-        rc = spawn(pid, argv, fds, n, copies);
+        rc = child_spawn(pid, argv, fds, n, copies);
     while (made > 0)
         close(copies[--made]);
     return rc;

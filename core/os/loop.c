@@ -267,7 +267,7 @@ void loop_set_prepare(struct loop *l, int64_t (*prepare)(void *ctx), void *ctx)
     l->prepare_ctx = ctx;
 }
 
-static void dispatch(struct loop *l, const struct epoll_event *events, int n)
+static void loop_dispatch(struct loop *l, const struct epoll_event *events, int n)
 {
     l->dispatching = true;
     for (int i = 0; i < n; i++) {
@@ -302,7 +302,7 @@ int loop_run(struct loop *l, struct err *err)
         l->wakeups++;
         if (n < 0 && errno != EINTR)
             return err_sys(err, "epoll_wait");
-        dispatch(l, events, n > 0 ? n : 0);
+        loop_dispatch(l, events, n > 0 ? n : 0);
         fire_timers(l);
     }
     return 0;

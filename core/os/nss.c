@@ -19,7 +19,7 @@ struct question {
     int lacked; // errno
 };
 
-static bool put(struct question *q, uid_t uid, gid_t gid, const char *name)
+static bool nss_put(struct question *q, uid_t uid, gid_t gid, const char *name)
 {
     q->found = (struct lookup){.uid = uid, .gid = gid};
     // A name cut short would be another's.
@@ -29,24 +29,24 @@ static bool put(struct question *q, uid_t uid, gid_t gid, const char *name)
 static bool ask_user(struct question *q)
 {
     const struct passwd *pw = getpwnam(q->name);
-    return pw && put(q, pw->pw_uid, pw->pw_gid, pw->pw_name);
+    return pw && nss_put(q, pw->pw_uid, pw->pw_gid, pw->pw_name);
 }
 
 static bool ask_user_id(struct question *q)
 {
     const struct passwd *pw = getpwuid(q->found.uid);
-    return pw && put(q, pw->pw_uid, pw->pw_gid, pw->pw_name);
+    return pw && nss_put(q, pw->pw_uid, pw->pw_gid, pw->pw_name);
 }
 
 static bool ask_group(struct question *q)
 {
     const struct group *g = getgrnam(q->name);
-    return g && put(q, (uid_t)-1, g->gr_gid, g->gr_name);
+    return g && nss_put(q, (uid_t)-1, g->gr_gid, g->gr_name);
 }
 
 // What a module leaves in errno where there is no such name is its own affair; only what says that
 // something was lacking says that nobody knows.
-static int work(void *arg)
+static int nss_work(void *arg)
 {
     static const int lacking[] = {ENOMEM, EMFILE, ENFILE, EIO, EINTR};
     struct question *q = arg;
@@ -67,7 +67,7 @@ static int look_up(struct lookup *out, const struct question *asked, struct err 
     if (!q)
         return err_set(err, ERR_NO_MEMORY, "", "no memory");
     *q = *asked;
-    int rc = child_run(work, q, LOOKUP_MS, err);
+    int rc = child_run(nss_work, q, LOOKUP_MS, err);
     *out = q->found;
     out->name[LOOKUP_NAME_MAX] = '\0';
     if (rc == LACKING)

@@ -63,7 +63,7 @@ static bool read_process(struct process *p, pid_t pid)
     return true;
 }
 
-static void read_all(struct processes *all)
+static void processes_read_all(struct processes *all)
 {
     CLEANUP_DIR DIR *proc = opendir("/proc");
     for (pid_t pid; proc && (pid = next_pid(proc));) {
@@ -123,7 +123,7 @@ int proc_kill_below(int signo, pid_t except)
 {
     struct processes all CLEANUP(processes_fini) = {0};
     int n = 0;
-    read_all(&all);
+    processes_read_all(&all);
     mark_below(&all, getpid(), except);
     for (size_t i = 0; i < all.n; i++)
         if (all.list[i].below && !all.list[i].zombie && kill(all.list[i].pid, signo) == 0)
@@ -165,7 +165,7 @@ enum proc_children proc_children_of(pid_t pid)
 
 // The words of /proc/N/<name>, each with its NUL, at most `room` bytes with a last NUL.
 // Environments are at most a few pages here: ours are built from nothing.
-static size_t read_words(pid_t pid, const char *name, char *text, size_t room)
+static size_t processes_read_words(pid_t pid, const char *name, char *text, size_t room)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
@@ -181,7 +181,7 @@ static size_t read_words(pid_t pid, const char *name, char *text, size_t room)
 static bool supervises(pid_t pid, const char *nonce)
 {
     char text[2048], tail[80];
-    size_t have = read_words(pid, "cmdline", text, sizeof text);
+    size_t have = processes_read_words(pid, "cmdline", text, sizeof text);
     size_t option = strlen(text) + 1;
     size_t dir = option < have ? option + strlen(text + option) + 1 : have;
     if (dir >= have || strcmp(text + option, "--supervise") != 0)
@@ -194,7 +194,7 @@ static bool supervises(pid_t pid, const char *nonce)
 static bool belongs_to(pid_t pid, const char *nonce)
 {
     char text[32768], entry[80];
-    size_t have = read_words(pid, "environ", text, sizeof text);
+    size_t have = processes_read_words(pid, "environ", text, sizeof text);
     snprintf(entry, sizeof entry, "NUMAPROBE_NONCE=%s", nonce);
     for (size_t at = 0; at < have; at += strlen(text + at) + 1)
         if (strcmp(text + at, entry) == 0)

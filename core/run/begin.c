@@ -9,7 +9,7 @@
 
 enum { FINDINGS_MAX = 24 };
 
-static void add_findings(struct job *j, const struct machine *m)
+static void begin_add_findings(struct job *j, const struct machine *m)
 {
     struct finding found[FINDINGS_MAX];
     int n = machine_findings(&m->topology, "", found, FINDINGS_MAX);
@@ -26,7 +26,7 @@ static void add_warnings(struct job *j, const struct admission *a)
     }
 }
 
-static void add_group(struct job *j, const struct run_groups *groups)
+static void begin_add_group(struct job *j, const struct run_groups *groups)
 {
     char why[200];
     if (!run_group_make(groups, j->id, admission_plan_bytes(&j->plan), j->group, why))
@@ -69,7 +69,7 @@ int job_restore(struct job *j, struct store *s, const struct machine *m, struct 
     return with_row(j, s, m, store_run_restore, err);
 }
 
-static int put_started(struct store *s, const struct run_restore *row, struct err *err)
+static int begin_put_started(struct store *s, const struct run_restore *row, struct err *err)
 {
     return store_run_started(s, row->id, row->plan_json, row->conditions_json, row->fingerprint,
                              row->topology_xml, err);
@@ -78,7 +78,7 @@ static int put_started(struct store *s, const struct run_restore *row, struct er
 static int mark_started(struct job *j, struct store *s, const struct machine *m, struct err *err)
 {
     struct run run CLEANUP(run_fini) = {0};
-    if (with_row(j, s, m, put_started, err) < 0 || store_run_get(s, j->id, &run, err) < 0)
+    if (with_row(j, s, m, begin_put_started, err) < 0 || store_run_get(s, j->id, &run, err) < 0)
         return -1;
     j->started_ms = run.started_ms;
     return 0;
@@ -106,12 +106,12 @@ int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_g
     if (gate_check(g, &j->spec, &j->plan, true, err) < 0)
         return -1;
     j->account = g->account;
-    add_findings(j, g->machine);
+    begin_add_findings(j, g->machine);
     add_warnings(j, &g->admission);
     if (*j->plan.launcher_why)
         conditions_add(&j->conditions, "launcher: ranks were started without MPI: %s",
                        j->plan.launcher_why);
-    add_group(j, groups);
+    begin_add_group(j, groups);
     if (j->account.root)
         conditions_add(&j->conditions, "ranks run as %s", j->account.text);
     if (job_prepare(j, g->run_dir, &g->paths, err) < 0)

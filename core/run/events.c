@@ -29,7 +29,7 @@ static int64_t next_id(struct run_events *e, int64_t run_id)
     return 1;
 }
 
-static void drop(struct runner_watch *w)
+static void events_drop(struct runner_watch *w)
 {
     LIST_REMOVE(w, entry);
     free(w);
@@ -40,7 +40,7 @@ static void drop_dead(struct run_events *e)
     for (struct runner_watch *w = LIST_FIRST(&e->watches), *next; w; w = next) {
         next = LIST_NEXT(w, entry);
         if (w->dead)
-            drop(w);
+            events_drop(w);
     }
 }
 
@@ -74,11 +74,11 @@ void runner_watch_remove(struct runner_watch *w)
         return;
     w->dead = true;
     if (w->events->telling == 0)
-        drop(w);
+        events_drop(w);
 }
 
 void run_events_fini(struct run_events *e)
 {
     while (!LIST_EMPTY(&e->watches))
-        drop(LIST_FIRST(&e->watches));
+        events_drop(LIST_FIRST(&e->watches));
 }

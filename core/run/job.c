@@ -78,7 +78,7 @@ static void forget_watches(struct job *j)
 }
 
 // After a supervisor that did not clean up itself. We are a subreaper: its orphans are ours.
-static void sweep(struct job *j)
+static void job_sweep(struct job *j)
 {
     int killed = proc_kill_below(SIGKILL, 0) + proc_kill_nonce(j->dir.nonce);
     run_group_kill(j->group, GROUP_PATIENCE_MS);
@@ -102,7 +102,7 @@ void job_free(struct job *j)
         return;
     forget_watches(j);
     if (j->running && !supervisor_reap(&j->supervised, STOP_PATIENCE_MS))
-        sweep(j);
+        job_sweep(j);
     remove_traces(j);
     if (j->dir.fifo >= 0)
         close(j->dir.fifo);
@@ -220,7 +220,7 @@ static void on_fifo(void *ctx, uint32_t events)
     maybe_progress(j);
 }
 
-static void drain(struct job *j)
+static void job_drain(struct job *j)
 {
     while (j->error.code == ERR_NONE && read_records(j))
         continue;
@@ -262,12 +262,12 @@ char *job_log_read(const struct job *j)
 
 static void collect(struct job *j)
 {
-    drain(j);
+    job_drain(j);
     if (!j->log)
         j->log = job_log_read(j);
 }
 
-static void on_control(void *ctx, uint32_t events)
+static void job_on_control(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
@@ -294,7 +294,7 @@ static void on_gone(void *ctx, uint32_t events)
     supervisor_reap(&j->supervised, 0);
     j->running = false;
     if (!j->have_report)
-        sweep(j);
+        job_sweep(j);
     collect(j);
     remove_traces(j);
     j->on_over(j->ctx);
@@ -312,7 +312,8 @@ static int watch(struct job *j, struct err *err)
 {
     struct supervised *s = &j->supervised;
     j->fifo = loop_watch_fd(j->loop, j->dir.fifo, EPOLLIN, on_fifo, j, err);
-    j->control = j->fifo ? loop_watch_fd(j->loop, s->control, EPOLLIN, on_control, j, err) : NULL;
+    j->control =
+        j->fifo ? loop_watch_fd(j->loop, s->control, EPOLLIN, job_on_control, j, err) : NULL;
     j->gone = j->control ? loop_watch_fd(j->loop, s->pidfd, EPOLLIN, on_gone, j, err) : NULL;
     j->backstop = j->gone ? loop_timer_new(j->loop, on_backstop, j, err) : NULL;
     j->throttle = j->backstop ? loop_timer_new(j->loop, throttle_over, j, err) : NULL;
@@ -362,7 +363,7 @@ void job_stop(struct job *j, const struct err *why)
     stop(j);
 }
 
-static enum run_state failed(struct err *why, enum err_code code, const char *text)
+static enum run_state job_failed(struct err *why, enum err_code code, const char *text)
 {
     err_set(why, code, "", "%s", text);
     return RUN_FAILED;
@@ -382,25 +383,25 @@ static enum run_state ended_badly(const struct job *j, struct err *why)
         snprintf(text, sizeof text,
                  "not ready after %" PRId64 " s: raise timeout_s or measure less",
                  j->spec.timeout_s);
-        return failed(why, ERR_TIMEOUT, text);
+        return job_failed(why, ERR_TIMEOUT, text);
     case SUP_NOT_STARTED:
         snprintf(text, sizeof text, "%s cannot be started: %s", starter(j), strerror(r->status));
-        return failed(why, ERR_SYSTEM, text);
+        return job_failed(why, ERR_SYSTEM, text);
     case SUP_NOT_ISOLATED:
         snprintf(text, sizeof text,
                  "mpirun was not started: it cannot have a network namespace of its own (%s), and "
                  "other accounts could reach its control port",
                  strerror(r->status));
-        return failed(why, ERR_SYSTEM, text);
+        return job_failed(why, ERR_SYSTEM, text);
     case SUP_SIGNALED:
         snprintf(text, sizeof text, "%s was ended by signal %d (%s): see the log of the run",
                  starter(j), r->status, strsignal(r->status));
-        return failed(why, ERR_SYSTEM, text);
+        return job_failed(why, ERR_SYSTEM, text);
     case SUP_STUCK:
         snprintf(text, sizeof text,
                  "%s did not end within %d s after its processes had: see the log of the run",
                  starter(j), SUPERVISOR_STUCK_S);
-        return failed(why, ERR_SYSTEM, text);
+        return job_failed(why, ERR_SYSTEM, text);
     case SUP_STOPPED:
         err_set(why, ERR_UNAVAILABLE, "", "the run's supervisor was told to stop");
         return RUN_INTERRUPTED;
@@ -410,7 +411,7 @@ static enum run_state ended_badly(const struct job *j, struct err *why)
     }
     snprintf(text, sizeof text, "%s exited with status %d: see the log of the run", starter(j),
              r->status);
-    return failed(why, ERR_SYSTEM, text);
+    return job_failed(why, ERR_SYSTEM, text);
 }
 
 bool job_did_not_start(const struct job *j)

@@ -54,7 +54,7 @@ static int take_hello(struct records *r, struct record *rec, struct err *err)
     return 0;
 }
 
-static struct matrix *find_matrix(struct records *r, const char *name)
+static struct matrix *records_find_matrix(struct records *r, const char *name)
 {
     for (int i = 0; i < r->n_matrices; i++)
         if (strcmp(r->matrices[i].name, name) == 0)
@@ -62,10 +62,10 @@ static struct matrix *find_matrix(struct records *r, const char *name)
     return NULL;
 }
 
-static int take_matrix(struct records *r, struct record *rec, struct err *err)
+static int records_take_matrix(struct records *r, struct record *rec, struct err *err)
 {
     const struct matrix *m = &rec->matrix;
-    if (find_matrix(r, m->name))
+    if (records_find_matrix(r, m->name))
         return BAD("a second matrix %s", m->name);
     if (shape_check(m, r->spec, r->plan, err) < 0) {
         if (err)
@@ -79,7 +79,7 @@ static int take_matrix(struct records *r, struct record *rec, struct err *err)
 
 static int take_cell(struct records *r, struct record *rec, struct err *err)
 {
-    struct matrix *m = find_matrix(r, rec->cell.matrix);
+    struct matrix *m = records_find_matrix(r, rec->cell.matrix);
     if (!m)
         return BAD("a cell of matrix \"%s\", which was not announced", rec->cell.matrix);
     if (rec->cell.row >= m->row.n || rec->cell.col >= m->col.n)
@@ -138,8 +138,9 @@ static int take_end(struct records *r, struct record *rec, struct err *err)
 static int take_line(struct records *r, const char *line, size_t n, struct err *err)
 {
     static int (*const takers[RECORD_KINDS])(struct records *, struct record *, struct err *) = {
-        [RECORD_HELLO] = take_hello,       [RECORD_MATRIX] = take_matrix, [RECORD_CELL] = take_cell,
-        [RECORD_RANK] = take_rank,         [RECORD_NOTE] = take_note,     [RECORD_END] = take_end,
+        [RECORD_HELLO] = take_hello,       [RECORD_MATRIX] = records_take_matrix,
+        [RECORD_CELL] = take_cell,         [RECORD_RANK] = take_rank,
+        [RECORD_NOTE] = take_note,         [RECORD_END] = take_end,
         [RECORD_PROGRESS] = take_progress,
     };
     struct record rec = {0};

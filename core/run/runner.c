@@ -54,7 +54,7 @@ int64_t runner_event_id(const struct runner *r, int64_t run_id)
     return run_events_last(&r->events, run_id);
 }
 
-static void tell_state(struct runner *r, int64_t id)
+static void runner_tell_state(struct runner *r, int64_t id)
 {
     run_events_tell(&r->events, id, EVENT_STATE, false);
 }
@@ -100,7 +100,7 @@ static void retry_later(struct runner *r)
 }
 
 // False: the result still waits.
-static bool settle(struct runner *r)
+static bool runner_settle(struct runner *r)
 {
     struct err err;
     enum run_state state;
@@ -137,7 +137,7 @@ static void job_is_over(void *ctx)
     if (job_did_not_start(r->job))
         gate_doubt(&r->gate);
     r->over = true;
-    settle(r);
+    runner_settle(r);
 }
 
 static void job_progressed(void *ctx)
@@ -186,14 +186,14 @@ static void look_around(void *ctx, uint32_t events)
     job_stop(r->job, &why);
 }
 
-static void start(struct runner *r)
+static void run_runner_start(struct runner *r)
 {
     int64_t id = r->job->id;
     waits_forget(&r->waits, id);
     filler_pause(&r->filler);
     log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
               r->job->plan.n_ranks, r->job->account.name);
-    tell_state(r, id);
+    runner_tell_state(r, id);
     loop_timer_set(r->look, ADMITTER_LOOK_MS);
     if (job_start(r->job, &r->job->error) < 0)
         job_is_over(r); // job_free ends what did start
@@ -271,13 +271,13 @@ static bool goes_on_waiting(struct runner *r, int64_t id, struct err *why, int64
     if (left_ms < *next_ms)
         *next_ms = left_ms;
     if (news)
-        tell_state(r, id);
+        runner_tell_state(r, id);
     return true;
 }
 
 // The first run of the queue that may start. Those before it that wait for the node go on waiting:
 // they want other CPUs, or more memory.
-static int next_job(struct runner *r, int64_t *next_ms, struct err *err)
+static int runner_next_job(struct runner *r, int64_t *next_ms, struct err *err)
 {
     int64_t id = 0;
     for (int found; (found = store_run_next_queued(r->store, id, &id, err)) != 0;) {
@@ -318,10 +318,10 @@ static void start_next(void *ctx, uint32_t events)
     struct err err = {0};
     int64_t next_ms = WAIT_LOOK_MS;
     (void)events;
-    if (!settle(r) || r->job || looks_first(r))
+    if (!runner_settle(r) || r->job || looks_first(r))
         return;
     r->looked = false;
-    int found = next_job(r, &next_ms, &err);
+    int found = runner_next_job(r, &next_ms, &err);
     loop_timer_set(r->recheck, !r->job && r->waits.n ? next_ms : -1);
     if (r->job || found == 0)
         r->retry_ms = RETRY_FIRST_MS;
@@ -332,7 +332,7 @@ static void start_next(void *ctx, uint32_t events)
     if (found == 0)
         filler_go(&r->filler);
     if (r->job)
-        start(r);
+        run_runner_start(r);
 }
 
 void runner_fill_metrics(struct runner *r)
@@ -407,7 +407,7 @@ void runner_free(struct runner *r)
 {
     if (!r)
         return;
-    settle(r); // a last try
+    runner_settle(r); // a last try
     job_free(r->job);
     loop_unwatch(r->children);
     loop_timer_free(r->next);
@@ -464,7 +464,7 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
                   struct err *err)
 {
     int64_t waiting = 0;
-    settle(r);
+    runner_settle(r);
     r->gate.admission = (struct admission){0};
     int known = key ? store_run_find(r->store, s, key, id, err) : 0;
     if (known != 0) {
@@ -480,7 +480,7 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
                        RUNNER_QUEUE_MAX);
     if (store_run_insert(r->store, s, r->gate.machine->hostname, key, id, again, err) < 0)
         return -1;
-    tell_state(r, *id);
+    runner_tell_state(r, *id);
     if (r->started)
         loop_timer_set(r->next, 0);
     return 0;
@@ -489,7 +489,7 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
 int runner_cancel(struct runner *r, int64_t id, struct err *err)
 {
     struct run run CLEANUP(run_fini) = {0};
-    settle(r);
+    runner_settle(r);
     if (store_run_get(r->store, id, &run, err) < 0)
         return -1;
     if (r->job && r->job->id == id && !r->over) {
@@ -514,7 +514,7 @@ static void add_progress(const struct job *j, struct run *run)
 int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *err)
 {
     if (r->over && r->job->id == id)
-        settle(r);
+        runner_settle(r);
     if (store_run_get(r->store, id, out, err) < 0)
         return -1;
     waits_tell(&r->waits, out);

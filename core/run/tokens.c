@@ -40,7 +40,7 @@ static int check_file(const char *path, const struct stat *st, struct err *err)
     return 0;
 }
 
-static int find(const struct token *list, int n, const char *name)
+static int run_tokens_find(const struct token *list, int n, const char *name)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(list[i].name, name) == 0)
@@ -48,7 +48,7 @@ static int find(const struct token *list, int n, const char *name)
     return -1;
 }
 
-static int read_lines(struct tokens *t, char *text, struct err *err)
+static int tokens_read_lines(struct tokens *t, char *text, struct err *err)
 {
     int n = 0, number = 1;
     for (char *line = text, *end; *line; line = end, number++) {
@@ -60,7 +60,7 @@ static int read_lines(struct tokens *t, char *text, struct err *err)
             return err_set(err, ERR_INVALID, "token_file", "more than %d tokens", TOKENS_MAX);
         if (token_read_line(&t->list[n], line, err) < 0)
             return err_prefix(err, "%.100s:%d", t->path, number);
-        if (find(t->list, n, t->list[n].name) >= 0) // revoking it would leave the other
+        if (run_tokens_find(t->list, n, t->list[n].name) >= 0) // revoking it would leave the other
             return err_set(err, ERR_INVALID, "token_file", "%.100s:%d: a second \"%s\"", t->path,
                            number, t->list[n].name);
         n++;
@@ -69,7 +69,7 @@ static int read_lines(struct tokens *t, char *text, struct err *err)
     return 0;
 }
 
-static int read_all(struct tokens *t, struct err *err)
+static int tokens_read_all(struct tokens *t, struct err *err)
 {
     char text[FILE_MAX_BYTES + 1];
     struct stat st;
@@ -92,7 +92,7 @@ static int read_all(struct tokens *t, struct err *err)
     if (n != st.st_size || strlen(text) != (size_t)n)
         return err_set(err, ERR_INVALID, "token_file", "%.150s %s", t->path,
                        n == st.st_size ? "has a NUL byte" : "cannot be read to its end");
-    if (read_lines(t, text, err) < 0) {
+    if (tokens_read_lines(t, text, err) < 0) {
         t->n = 0;
         return -1;
     }
@@ -114,7 +114,7 @@ static int refresh(struct tokens *t, struct err *err)
         now.st_mode == t->seen.st_mode && same_time(now.st_mtim, t->seen.st_mtim) &&
         same_time(now.st_ctim, t->seen.st_ctim))
         return 0;
-    return read_all(t, err);
+    return tokens_read_all(t, err);
 }
 
 struct tokens *tokens_open(const char *path, struct err *err)
@@ -126,7 +126,7 @@ struct tokens *tokens_open(const char *path, struct err *err)
     }
     if (snprintf(t->path, sizeof t->path, "%s", path) >= (int)sizeof t->path - 8)
         err_set(err, ERR_INVALID, "token_file", "the path is too long");
-    else if (read_all(t, err) == 0)
+    else if (tokens_read_all(t, err) == 0)
         return t;
     tokens_free(t);
     return NULL;
@@ -174,7 +174,7 @@ static int write_durably(const char *path, const struct buf *text, struct err *e
     return 0;
 }
 
-static void sync_folder(const char *path)
+static void tokens_sync_folder(const char *path)
 {
     char folder[256];
     const char *slash = strrchr(path, '/');
@@ -186,7 +186,7 @@ static void sync_folder(const char *path)
 }
 
 // A new file in place of the old one: whole before and after a crash.
-static int save(struct tokens *t, struct err *err)
+static int tokens_save(struct tokens *t, struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     char part[sizeof t->path + 8];
@@ -202,8 +202,8 @@ static int save(struct tokens *t, struct err *err)
     }
     if (rename(part, t->path) < 0)
         return err_sys(err, "cannot replace %.150s", t->path);
-    sync_folder(t->path);
-    return read_all(t, err);
+    tokens_sync_folder(t->path);
+    return tokens_read_all(t, err);
 }
 
 int tokens_create(struct tokens *t, const char *name, enum scope scope, struct token *made,
@@ -213,7 +213,7 @@ int tokens_create(struct tokens *t, const char *name, enum scope scope, struct t
     struct token token = {.scope = scope, .created_ms = clock_wall_ms()};
     if (token_check_name(name, err) < 0 || refresh(t, err) < 0)
         return -1;
-    if (find(t->list, t->n, name) >= 0)
+    if (run_tokens_find(t->list, t->n, name) >= 0)
         return err_set(err, ERR_CONFLICT, "name",
                        "there is a token \"%s\" already; revoke it first", name);
     if (t->n == TOKENS_MAX)
@@ -226,7 +226,7 @@ int tokens_create(struct tokens *t, const char *name, enum scope scope, struct t
     explicit_bzero(random, sizeof random);
     token_hash(text, token.hash);
     t->list[t->n++] = token;
-    if (save(t, err) < 0) {
+    if (tokens_save(t, err) < 0) {
         t->seen = (struct stat){.st_ino = 1}; // read it again
         return -1;
     }
@@ -238,12 +238,12 @@ int tokens_revoke(struct tokens *t, const char *name, struct err *err)
 {
     if (refresh(t, err) < 0)
         return -1;
-    int at = find(t->list, t->n, name);
+    int at = run_tokens_find(t->list, t->n, name);
     if (at < 0)
         return err_set(err, ERR_NOT_FOUND, "name", "there is no token \"%.63s\"", name);
     memmove(&t->list[at], &t->list[at + 1], sizeof t->list[0] * (size_t)(t->n - at - 1));
     t->n--;
-    if (save(t, err) == 0)
+    if (tokens_save(t, err) == 0)
         return 0;
     t->seen = (struct stat){.st_ino = 1};
     return -1;

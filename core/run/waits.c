@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-static int find(const struct waits *w, int64_t run_id)
+static int waits_find(const struct waits *w, int64_t run_id)
 {
     for (int i = 0; i < w->n; i++)
         if (w->list[i].run_id == run_id)
@@ -14,7 +14,7 @@ static int find(const struct waits *w, int64_t run_id)
 }
 
 // From now, or after a restart what is left of the time by the wall.
-static int add(struct waits *w, const struct run *run)
+static int waits_add(struct waits *w, const struct run *run)
 {
     int64_t most = run->spec.queue_s * 1000;
     int64_t left = run->created_ms + most - clock_wall_ms();
@@ -28,9 +28,9 @@ static int add(struct waits *w, const struct run *run)
 
 int waits_note(struct waits *w, const struct run *run, const struct blocker *b, int64_t *left_ms)
 {
-    int at = find(w, run->id);
+    int at = waits_find(w, run->id);
     if (at < 0)
-        at = add(w, run);
+        at = waits_add(w, run);
     if (at < 0)
         return -1;
     struct wait *this = &w->list[at];
@@ -43,14 +43,14 @@ int waits_note(struct waits *w, const struct run *run, const struct blocker *b, 
 
 void waits_forget(struct waits *w, int64_t run_id)
 {
-    int at = find(w, run_id);
+    int at = waits_find(w, run_id);
     if (at >= 0)
         w->list[at] = w->list[--w->n];
 }
 
 void waits_tell(const struct waits *w, struct run *run)
 {
-    int at = find(w, run->id);
+    int at = waits_find(w, run->id);
     if (at < 0)
         return;
     snprintf(run->waiting, sizeof run->waiting, "%s", w->list[at].text);

@@ -42,7 +42,7 @@ static int64_t *field(struct age *a, size_t i)
 }
 
 // The text's 64-bit FNV-1a, without its sign and never 0.
-static int64_t number_of(const char *text)
+static int64_t age_number_of(const char *text)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (; *text; text++)
@@ -62,8 +62,9 @@ int age_clock_read(struct age_clock *out)
     up[strcspn(up, " ")] = '\0';
     if (!str_to_double(up, &seconds))
         return -1;
-    *out = (struct age_clock){
-        .wall_ms = clock_wall_ms(), .up_ms = (int64_t)(seconds * 1000), .boot = number_of(boot)};
+    *out = (struct age_clock){.wall_ms = clock_wall_ms(),
+                              .up_ms = (int64_t)(seconds * 1000),
+                              .boot = age_number_of(boot)};
     return 0;
 }
 
@@ -82,7 +83,7 @@ int store_age_get(struct store *s, struct age *out, struct err *err)
     return 0;
 }
 
-static int put(struct store *s, const struct age *was, struct age *now, struct err *err)
+static int age_put(struct store *s, const struct age *was, struct age *now, struct err *err)
 {
     struct age old = *was;
     for (size_t i = 0; i < COUNT_OF(fields); i++)
@@ -105,7 +106,7 @@ static int put_gap(struct store *s, int64_t id, int64_t step_ms, struct err *err
 static int save_look(struct store *s, const struct age *was, struct age *now, int64_t gap_id,
                      int64_t step_ms, struct err *err)
 {
-    if (put(s, was, now, err) < 0 || sq_done(s->queries[Q_AGE_GAPS_OLD], err) < 0)
+    if (age_put(s, was, now, err) < 0 || sq_done(s->queries[Q_AGE_GAPS_OLD], err) < 0)
         return -1;
     return step_ms ? put_gap(s, gap_id, step_ms, err) : 0;
 }
@@ -190,7 +191,7 @@ int store_age_begin(struct store *s, int64_t keep_days, int64_t runs, int64_t *m
     int64_t bound = a.day_runs / AGE_SHARE > AGE_DAY_RUNS ? a.day_runs / AGE_SHARE : AGE_DAY_RUNS;
     int64_t left = bound > a.day_deleted ? bound - a.day_deleted : 0;
     *most = age_unsteady_ms(&a) ? left : INT64_MAX;
-    return put(s, &was, &a, err);
+    return age_put(s, &was, &a, err);
 }
 
 int store_age_count(struct store *s, int64_t deleted, struct err *err)
@@ -200,7 +201,7 @@ int store_age_count(struct store *s, int64_t deleted, struct err *err)
         return -1;
     a = was;
     a.day_deleted += deleted;
-    return put(s, &was, &a, err);
+    return age_put(s, &was, &a, err);
 }
 
 // All steps of the clock since the run.

@@ -22,8 +22,8 @@ int baseline_name_check(const char *name, struct err *err)
 }
 
 // At most one more than `most`, so that the caller sees when there are too many.
-static int read_list(struct store *s, const char *only, struct baseline *list, int most, int *n,
-                     struct err *err)
+static int baselines_read_list(struct store *s, const char *only, struct baseline *list, int most,
+                               int *n, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_BASELINES];
     int row;
@@ -50,7 +50,7 @@ int store_baseline_get(struct store *s, const char *name, struct baseline *out, 
 {
     struct baseline got;
     int n;
-    if (read_list(s, name, &got, 1, &n, err) < 0)
+    if (baselines_read_list(s, name, &got, 1, &n, err) < 0)
         return -1;
     if (!n)
         return err_set(err, ERR_NOT_FOUND, "baseline",
@@ -64,13 +64,13 @@ int store_baseline_list(struct store *s, struct baseline **list, int *n, struct 
     CLEANUP_MEM struct baseline *got = calloc(BASELINES_MAX, sizeof *got);
     if (!got)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for baselines");
-    if (read_list(s, NULL, got, BASELINES_MAX, n, err) < 0)
+    if (baselines_read_list(s, NULL, got, BASELINES_MAX, n, err) < 0)
         return -1;
     *list = steal_ptr(&got);
     return 0;
 }
 
-static int check_room(struct store *s, const char *name, struct err *err)
+static int baselines_check_room(struct store *s, const char *name, struct err *err)
 {
     CLEANUP_MEM struct baseline *list = NULL;
     int n;
@@ -84,17 +84,17 @@ static int check_room(struct store *s, const char *name, struct err *err)
                                        "there are %d baselines already; delete one first", n);
 }
 
-static int drop(struct store *s, const char *name, struct err *err)
+static int baselines_drop(struct store *s, const char *name, struct err *err)
 {
     sqlite3_stmt *q = s->queries[Q_BASELINE_DROP];
     return sq_bind(q, err, "t", name) < 0 ? -1 : sq_done(q, err);
 }
 
-static int put(struct store *s, const struct baseline *b, struct err *err)
+static int store_baselines_put(struct store *s, const struct baseline *b, struct err *err)
 {
     sqlite3_stmt *q = s->queries[Q_BASELINE_PUT], *run = s->queries[Q_BASELINE_RUN_PUT];
-    if (drop(s, b->name, err) < 0 || sq_bind(q, err, "ti", b->name, clock_wall_ms()) < 0 ||
-        sq_done(q, err) < 0)
+    if (baselines_drop(s, b->name, err) < 0 ||
+        sq_bind(q, err, "ti", b->name, clock_wall_ms()) < 0 || sq_done(q, err) < 0)
         return -1;
     for (int i = 0; i < b->n; i++)
         if (store_run_state(s, b->runs[i], err) < 0 ||
@@ -105,9 +105,9 @@ static int put(struct store *s, const struct baseline *b, struct err *err)
 
 int store_baseline_put(struct store *s, const struct baseline *b, struct err *err)
 {
-    if (check_room(s, b->name, err) < 0 || store_begin(s, err) < 0)
+    if (baselines_check_room(s, b->name, err) < 0 || store_begin(s, err) < 0)
         return -1;
-    return store_end(s, put(s, b, err), err);
+    return store_end(s, store_baselines_put(s, b, err), err);
 }
 
 int store_baseline_delete(struct store *s, const char *name, struct err *err)
@@ -115,7 +115,7 @@ int store_baseline_delete(struct store *s, const char *name, struct err *err)
     struct baseline b;
     if (store_baseline_get(s, name, &b, err) < 0 || store_begin(s, err) < 0)
         return -1;
-    return store_end(s, drop(s, name, err), err);
+    return store_end(s, baselines_drop(s, name, err), err);
 }
 
 int store_baseline_free_of(struct store *s, int64_t run_id, struct err *err)

@@ -124,7 +124,7 @@ static void numbers_out(struct store *s, struct buf *out)
             id, seq);
 }
 
-static int take_over(struct store *s, const struct buf *script, struct err *err)
+static int damage_take_over(struct store *s, const struct buf *script, struct err *err)
 {
     if (!buf_ok(script))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the queue");
@@ -301,7 +301,7 @@ int store_set_aside(struct store *s, const char *why, struct err *err)
         s->moved = err->code != ERR_DAMAGED; // the fresh one too: it goes the same way
         return -1;
     }
-    if (s->carry.len && take_over(s, &s->carry, err) < 0)
+    if (s->carry.len && damage_take_over(s, &s->carry, err) < 0)
         return -1;
     buf_free(&s->carry);
     s->moved = false;

@@ -29,7 +29,7 @@ static struct store_file look_at(const char *path, const char *suffix, bool *unk
     return (struct store_file){st.st_dev, st.st_ino, (int64_t)st.st_size};
 }
 
-static struct store_file look(const char *path, const char *suffix)
+static struct store_file files_look(const char *path, const char *suffix)
 {
     return look_at(path, suffix, NULL);
 }
@@ -41,15 +41,15 @@ static bool same(const struct store_file *a, const struct store_file *b)
 
 void store_files_note(struct store *s)
 {
-    s->file = look(s->path, "");
-    s->log = look(s->path, "-wal");
+    s->file = files_look(s->path, "");
+    s->log = files_look(s->path, "-wal");
 }
 
 // Only of our own files: what another daemon has put at the path meanwhile must not count as ours,
 // nor an empty path as not noted yet.
 void store_files_grown(struct store *s)
 {
-    struct store_file file = look(s->path, ""), log = look(s->path, "-wal");
+    struct store_file file = files_look(s->path, ""), log = files_look(s->path, "-wal");
     if (!same(&file, &s->file) || (s->log.ino && !same(&log, &s->log)))
         return;
     s->file = file;
@@ -80,7 +80,7 @@ int store_files_check(struct store *s, struct err *err)
     if (found == FILES_UNKNOWN)
         return err_set(err, ERR_STORAGE, "", "the database's files cannot be looked at");
     // A shell that checkpoints empties the log as well, and then nothing is missing: SQLite knows.
-    if (found == FILES_CUT && look(s->path, "").bytes >= LEAST_BYTES &&
+    if (found == FILES_CUT && files_look(s->path, "").bytes >= LEAST_BYTES &&
         sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) ==
             SQLITE_OK) {
         store_files_grown(s);
@@ -89,7 +89,7 @@ int store_files_check(struct store *s, struct err *err)
     return found == FILES_SAME ? 0 : sq_damaged(err, s->db, texts[found]);
 }
 
-static int write_copy(struct store *s, const char *to, struct err *err)
+static int files_write_copy(struct store *s, const char *to, struct err *err)
 {
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
     int rc = sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &q, NULL);
@@ -120,7 +120,7 @@ static int put_in_place(struct store *s, const char *copy, struct err *err)
 int store_files_rewrite(struct store *s, struct err *err)
 {
     char copy[600];
-    struct store_file file = look(s->path, "");
+    struct store_file file = files_look(s->path, "");
     snprintf(copy, sizeof copy, "%s.new", s->path);
     // Where the directory is another one now, a second daemon may be at work in it.
     if (store_dirs_make(s->dir, err) < 0 || store_lock_take(s, err) < 0)
@@ -128,7 +128,7 @@ int store_files_rewrite(struct store *s, struct err *err)
     unlink(copy); // of an attempt that failed
     if (!sqlite3_get_autocommit(s->db))
         sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    if (write_copy(s, copy, err) < 0 ||
+    if (files_write_copy(s, copy, err) < 0 ||
         (file.ino && !same(&file, &s->file) && store_damage_move(s, err) < 0)) {
         unlink(copy);
         return -1;

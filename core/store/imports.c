@@ -8,7 +8,7 @@
 enum { KEY_BYTES = 96 }; // "import:" and 64 digits
 
 // Keys of imports stand beside those of requests.
-static const char *key_of(const struct run_import *i, char text[KEY_BYTES])
+static const char *imports_key_of(const struct run_import *i, char text[KEY_BYTES])
 {
     if (i->key == NULL)
         return NULL;
@@ -29,7 +29,7 @@ static int id_of(sqlite3_stmt *q, int64_t *id, struct err *err)
 int store_import_find(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
 {
     char text[KEY_BYTES];
-    const char *key = key_of(i, text);
+    const char *key = imports_key_of(i, text);
     sqlite3_stmt *q = s->queries[Q_IMPORT_BY_KEY];
     if (key != NULL) {
         int found = sq_bind(q, err, "t", key) < 0 ? -1 : id_of(q, id, err);
@@ -60,7 +60,7 @@ int store_import_put(struct store *s, const struct run_import *i, const struct s
     char text[KEY_BYTES];
     bool facts = i->class_json != NULL;
     sqlite3_stmt *q = s->queries[Q_IMPORTED];
-    if (store_insert(s, i->spec, i->node, key_of(i, text), as, id, err) < 0 ||
+    if (store_insert(s, i->spec, i->node, imports_key_of(i, text), as, id, err) < 0 ||
         put_machine(s, i, err) < 0 ||
         sq_bind(q, err, "iitztttt", *id, i->measured_ms, i->label, i->started_ms, i->plan_json,
                 facts ? i->class_hash : NULL, facts ? i->config_hash : NULL,

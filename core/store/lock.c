@@ -28,7 +28,7 @@ static bool is_same(int a, int b)
 }
 
 // *fd takes the place of what we hold, unless that is the same file.
-static enum taken take(int *held, int *fd)
+static enum taken lock_take(int *held, int *fd)
 {
     if (is_same(*held, *fd))
         return TAKEN_BEFORE;
@@ -52,11 +52,11 @@ static bool holder_is_gone(const char *path)
 
 static enum taken take_patiently(int *held, int *fd, const char *path)
 {
-    enum taken got = take(held, fd);
+    enum taken got = lock_take(held, fd);
     for (int ms = 0; got == TAKEN_BY_ANOTHER && ms < ORPHAN_MS && holder_is_gone(path);
          ms += ORPHAN_STEP_MS) {
         poll(NULL, 0, ORPHAN_STEP_MS);
-        got = take(held, fd);
+        got = lock_take(held, fd);
     }
     return got;
 }
@@ -69,7 +69,7 @@ static int refused(const struct store *s, const char *path, struct err *err)
                    *holder ? holder : "unknown", s->dir);
 }
 
-static int take_file(struct store *s, const char *path, struct err *err)
+static int lock_take_file(struct store *s, const char *path, struct err *err)
 {
     CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
@@ -96,7 +96,7 @@ int store_lock_take(struct store *s, struct err *err)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/lock", s->dir);
-    if (take_file(s, path, err) < 0)
+    if (lock_take_file(s, path, err) < 0)
         return -1;
     CLEANUP_FD int dir = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (take_patiently(&s->dir_lock, &dir, path) == TAKEN_BY_ANOTHER)

@@ -38,7 +38,8 @@ static int mark(struct store *s, int version, int64_t id, struct err *err)
     return sq_bind(q, err, "ii", id, (int64_t)version) < 0 ? -1 : sq_done(q, err);
 }
 
-static int put(struct store *s, const struct run *r, const struct run_metrics *m, struct err *err)
+static int metrics_put(struct store *s, const struct run *r, const struct run_metrics *m,
+                       struct err *err)
 {
     sqlite3_stmt *clear = s->queries[Q_METRIC_CLEAR];
     if (sq_bind(clear, err, "i", r->id) < 0 || sq_done(clear, err) < 0)
@@ -52,7 +53,7 @@ static int put(struct store *s, const struct run *r, const struct run_metrics *m
 int store_metrics_put(struct store *s, int64_t id, const struct run_metrics *m, struct err *err)
 {
     struct run r CLEANUP(run_fini) = {0};
-    return store_run_get(s, id, &r, err) < 0 ? -1 : put(s, &r, m, err);
+    return store_run_get(s, id, &r, err) < 0 ? -1 : metrics_put(s, &r, m, err);
 }
 
 int store_run_metrics(struct store *s, int64_t id, const struct run_metrics *m, struct err *err)

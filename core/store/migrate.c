@@ -115,7 +115,7 @@ int migrate_check_file(const char *path, const struct embedded *steps, struct er
 }
 
 // The copy is on disk before anything is changed, and has its name only when it is whole.
-static int keep(const char *part, const char *copy, struct err *err)
+static int migrate_keep(const char *part, const char *copy, struct err *err)
 {
     CLEANUP_FD int fd = open(part, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fsync(fd) < 0 || rename(part, copy) < 0)
@@ -135,7 +135,7 @@ static int make_empty(const char *part, struct err *err)
     return fd < 0 ? err_set(err, ERR_STORAGE, "", "%s: %s", part, strerror(errno)) : 0;
 }
 
-static int fill(sqlite3 *db, const char *part, struct err *err)
+static int migrate_fill(sqlite3 *db, const char *part, struct err *err)
 {
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
     int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
@@ -149,7 +149,8 @@ static int backup(sqlite3 *db, const char *path, int64_t version, struct err *er
     char copy[600], part[620];
     snprintf(copy, sizeof copy, "%s.v%" PRId64 ".bak", path, version);
     snprintf(part, sizeof part, "%s.part", copy);
-    if (make_empty(part, err) == 0 && fill(db, part, err) >= 0 && keep(part, copy, err) == 0)
+    if (make_empty(part, err) == 0 && migrate_fill(db, part, err) >= 0 &&
+        migrate_keep(part, copy, err) == 0)
         return 0;
     unlink(part);
     return err_prefix(err, "copy before the migration to %s", copy);

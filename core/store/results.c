@@ -161,7 +161,8 @@ static int count_of(sqlite3_stmt *q, int64_t id, int *n, struct err *err)
     return row < 0 ? -1 : 0;
 }
 
-static int read_matrices(struct store *s, int64_t id, struct matrix *list, int n, struct err *err)
+static int results_read_matrices(struct store *s, int64_t id, struct matrix *list, int n,
+                                 struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_MATRIX_GET];
     if (sq_bind(q, err, "i", id) < 0)
@@ -181,7 +182,7 @@ int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n,
     struct matrix *list = calloc((size_t)count + 1, sizeof *list);
     if (!list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for matrices");
-    if (read_matrices(s, id, list, count, err) < 0) {
+    if (results_read_matrices(s, id, list, count, err) < 0) {
         store_matrices_free(list, count);
         return -1;
     }
@@ -197,7 +198,7 @@ void store_matrices_free(struct matrix *list, int n)
     free(list);
 }
 
-static int read_nodes(const char *text, struct rank_info *r, struct err *err)
+static int results_read_nodes(const char *text, struct rank_info *r, struct err *err)
 {
     CLEANUP_JSON struct json *list = json_parse(text, strlen(text), err);
     if (!list)
@@ -215,8 +216,8 @@ static int read_nodes(const char *text, struct rank_info *r, struct err *err)
     return 0;
 }
 
-static void read_slot(sqlite3_stmt *q, int column, const struct record_slot *slot,
-                      struct rank_info *r)
+static void results_read_slot(sqlite3_stmt *q, int column, const struct record_slot *slot,
+                              struct rank_info *r)
 {
     void *member = (char *)r + slot->offset;
     if (slot->kind == SLOT_I64)
@@ -229,13 +230,13 @@ static void read_slot(sqlite3_stmt *q, int column, const struct record_slot *slo
 }
 
 // Columns in the order of prepare_ranks in store.c.
-static int read_rank(sqlite3_stmt *q, struct rank_info *r, struct err *err)
+static int results_read_rank(sqlite3_stmt *q, struct rank_info *r, struct err *err)
 {
     *r = (struct rank_info){.address = (uint64_t)sqlite3_column_int64(q, 0)};
     for (int i = 0; i < RECORD_RANK_SLOTS; i++)
-        read_slot(q, i + 2, &record_rank_slots[i], r);
+        results_read_slot(q, i + 2, &record_rank_slots[i], r);
     const char *nodes = sq_text(q, 1);
-    return sq_row_whole(q, err) < 0 ? -1 : read_nodes(nodes, r, err);
+    return sq_row_whole(q, err) < 0 ? -1 : results_read_nodes(nodes, r, err);
 }
 
 int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n, struct err *err)
@@ -250,7 +251,7 @@ int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,
         if (!more)
             return err_set(err, ERR_NO_MEMORY, "", "no memory for ranks");
         list = more;
-        if (read_rank(q, &list[count++], err) < 0)
+        if (results_read_rank(q, &list[count++], err) < 0)
             return -1;
     }
     if (!list)

@@ -136,8 +136,8 @@ static int next_to_go(struct store *s, const struct store_limits *l, int64_t now
 }
 
 // Inside a transaction. 1: time is up, or w->large goes next, by itself; 0: the pass is over, -1.
-static int sweep(struct store *s, const struct store_limits *l, int64_t now_ms, int64_t budget_ms,
-                 struct store_sweep *w, struct err *err)
+static int retention_sweep(struct store *s, const struct store_limits *l, int64_t now_ms,
+                           int64_t budget_ms, struct store_sweep *w, struct err *err)
 {
     const int64_t end = clock_mono_ms() + budget_ms;
     int64_t id = 0;
@@ -173,7 +173,7 @@ static int sweep_and_count(struct store *s, const struct store_limits *l, int64_
     }
     if (!limits)
         return 0;
-    int more = sweep(s, l, now_ms, budget_ms, w, err);
+    int more = retention_sweep(s, l, now_ms, budget_ms, w, err);
     if (more < 0 || w->aged == before)
         return more;
     return store_age_count(s, w->aged - before, err) < 0 ? -1 : more;

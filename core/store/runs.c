@@ -88,7 +88,7 @@ int store_run_insert(struct store *s, const struct spec *spec, const char *node,
     return 0;
 }
 
-static int read_spec(struct spec *spec, const char *text, struct err *err)
+static int runs_read_spec(struct spec *spec, const char *text, struct err *err)
 {
     CLEANUP_JSON struct json *o = json_parse(text, strlen(text), err);
     return o ? spec_from_json(spec, o, NULL, err) : -1;
@@ -113,7 +113,7 @@ static int copy_text(sqlite3_stmt *q, int column, char **out, struct err *err)
 #define COPY(field, column) snprintf(field, sizeof(field), "%s", sq_text(q, column))
 
 // Columns in the order of RUN_COLUMNS in store.c.
-static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
+static int runs_read_run(sqlite3_stmt *q, struct run *r, struct err *err)
 {
     *r = (struct run){.id = sqlite3_column_int64(q, 0), .seq = sqlite3_column_int64(q, 1)};
     r->state = (enum run_state)run_state_find(sq_text(q, 2));
@@ -132,7 +132,7 @@ static int read_run(sqlite3_stmt *q, struct run *r, struct err *err)
     const char *spec = sq_text(q, 15);
     if (sq_row_whole(q, err) < 0)
         return -1;
-    if (read_spec(&r->spec, spec, err) < 0)
+    if (runs_read_spec(&r->spec, spec, err) < 0)
         return err_prefix(err, "stored spec of run %" PRId64, r->id);
     if (copy_text(q, 16, &r->plan_json, err) < 0 || copy_text(q, 17, &r->conditions_json, err) < 0)
         return -1;
@@ -162,7 +162,7 @@ int store_run_get(struct store *s, int64_t id, struct run *out, struct err *err)
     if (row == 0)
         return not_found(id, err);
     struct run got CLEANUP(run_fini) = {0};
-    if (row < 0 || read_run(q, &got, err) < 0)
+    if (row < 0 || runs_read_run(q, &got, err) < 0)
         return -1;
     *out = got;
     got = (struct run){0};
@@ -170,7 +170,7 @@ int store_run_get(struct store *s, int64_t id, struct run *out, struct err *err)
 }
 
 // 1: a number, 0: no row, -1.
-static int number(sqlite3_stmt *q, int64_t *out, struct err *err)
+static int runs_number(sqlite3_stmt *q, int64_t *out, struct err *err)
 {
     int row = sq_step(q, err);
     if (row > 0)
@@ -183,12 +183,12 @@ int store_run_next_queued(struct store *s, int64_t after, int64_t *id, struct er
 {
     if (sq_bind(s->queries[Q_NEXT], err, "i", after) < 0)
         return -1;
-    return number(s->queries[Q_NEXT], id, err);
+    return runs_number(s->queries[Q_NEXT], id, err);
 }
 
 int store_queue_length(struct store *s, int64_t *n, struct err *err)
 {
-    return number(s->queries[Q_QUEUE_LENGTH], n, err) < 0 ? -1 : 0;
+    return runs_number(s->queries[Q_QUEUE_LENGTH], n, err) < 0 ? -1 : 0;
 }
 
 int store_facts_put(struct store *s, const char *hash, const char *kind, const char *json,
@@ -214,8 +214,8 @@ int store_topology_put(struct store *s, const char *hash, const char *xml, struc
     return sq_bind(q, err, "tt", hash, xml) < 0 ? -1 : sq_done(q, err);
 }
 
-static int put_started(struct store *s, int64_t id, const char *plan, const char *conditions,
-                       const struct fingerprint *f, const char *xml, struct err *err)
+static int runs_put_started(struct store *s, int64_t id, const char *plan, const char *conditions,
+                            const struct fingerprint *f, const char *xml, struct err *err)
 {
     char hash[65] = "";
     if (put_facts(s, &f->machine_class, "class", err) < 0 ||
@@ -253,14 +253,14 @@ int store_run_started(struct store *s, int64_t id, const char *plan_json,
 {
     if (store_begin(s, err) < 0)
         return -1;
-    int rc = put_started(s, id, plan_json, conditions_json, f, topology_xml, err);
+    int rc = runs_put_started(s, id, plan_json, conditions_json, f, topology_xml, err);
     if (store_end(s, rc, err) < 0)
         return -1;
     store_queue_drop(s, id);
     return 0;
 }
 
-static int64_t cells_of(const struct run_result *r)
+static int64_t runs_cells_of(const struct run_result *r)
 {
     int64_t n = 0;
     for (int i = 0; i < r->n_matrices; i++)
@@ -293,7 +293,7 @@ static int put_final(struct store *s, int64_t id, const struct run_result *r, in
     if (sq_bind(q, err, "itiittttiitt", id, run_state_names[r->state], seq,
                 r->finished_ms ? r->finished_ms : finished_ms(s, id),
                 r->error ? err_info(r->error)->slug : NULL, r->error_member, r->error_text,
-                r->method, (int64_t)r->n_ranks, cells_of(r), r->conditions_json,
+                r->method, (int64_t)r->n_ranks, runs_cells_of(r), r->conditions_json,
                 r->phase_ms ? buf_text(&phases) : NULL) < 0)
         return -1;
     return sq_done(q, err);
@@ -307,7 +307,7 @@ int store_finish(struct store *s, int64_t id, const struct run_result *r, struct
         return -1;
     if (run_state_final((enum run_state)state) || !run_state_final(r->state))
         return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over already", id);
-    if (number(s->queries[Q_NEXT_SEQ], &seq, err) != 1 || put_final(s, id, r, seq, err) < 0)
+    if (runs_number(s->queries[Q_NEXT_SEQ], &seq, err) != 1 || put_final(s, id, r, seq, err) < 0)
         return -1;
     s->new_seq = seq;
     if (store_result_put(s, id, r, err) < 0)
@@ -330,7 +330,7 @@ static int interrupt_all(struct store *s, const char *text, int64_t *n, struct e
     struct run_result r = {.state = RUN_INTERRUPTED, .error = ERR_UNAVAILABLE, .error_text = text};
     int64_t id;
     int found;
-    while ((found = number(s->queries[Q_RUNNING], &id, err)) > 0) {
+    while ((found = runs_number(s->queries[Q_RUNNING], &id, err)) > 0) {
         if (store_finish(s, id, &r, err) < 0)
             return -1;
         ++*n;
@@ -408,7 +408,7 @@ static int list_prepare(struct store *s, const struct run_filter *f, const char 
 {
     CLEANUP_BUF struct buf sql = BUF_INIT;
     int64_t steps = 0;
-    if (number(s->queries[Q_CLOCK_STEPS], &steps, err) < 0)
+    if (runs_number(s->queries[Q_CLOCK_STEPS], &steps, err) < 0)
         return -1;
     list_sql(f, columns, steps == 0, &sql);
     if (!buf_ok(&sql))
@@ -431,7 +431,7 @@ int store_run_list(struct store *s, const struct run_filter *f,
     int row, n = 0;
     while ((row = sq_step(q, err)) > 0 && n++ < f->limit) {
         struct run r CLEANUP(run_fini) = {0};
-        if (read_run(q, &r, err) < 0)
+        if (runs_read_run(q, &r, err) < 0)
             return -1;
         fn(ctx, &r);
     }
@@ -460,7 +460,7 @@ int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_CHANGES];
     int row, count = 0;
-    if (number(s->queries[Q_LAST_SEQ], last, err) < 0 ||
+    if (runs_number(s->queries[Q_LAST_SEQ], last, err) < 0 ||
         sq_bind(q, err, "ii", after_seq, (int64_t)most) < 0)
         return -1;
     while ((row = sq_step(q, err)) > 0 && count < most)
@@ -469,7 +469,7 @@ int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most
     return row < 0 ? -1 : 0;
 }
 
-static int text_of(sqlite3_stmt *q, char **out, const char *missing, struct err *err)
+static int runs_text_of(sqlite3_stmt *q, char **out, const char *missing, struct err *err)
 {
     int row = sq_step(q, err);
     char *copy = row > 0 ? strdup(sq_text(q, 0)) : row == 0 && missing ? strdup(missing) : NULL;
@@ -490,21 +490,21 @@ int store_log_get(struct store *s, int64_t id, char **text, struct err *err)
 {
     if (store_run_state(s, id, err) < 0 || sq_bind(s->queries[Q_LOG_GET], err, "i", id) < 0)
         return -1;
-    return text_of(s->queries[Q_LOG_GET], text, "", err);
+    return runs_text_of(s->queries[Q_LOG_GET], text, "", err);
 }
 
 int store_fingerprint_json(struct store *s, const char *hash, char **json, struct err *err)
 {
     if (sq_bind(s->queries[Q_FINGERPRINT_GET], err, "t", hash) < 0)
         return -1;
-    return text_of(s->queries[Q_FINGERPRINT_GET], json, NULL, err);
+    return runs_text_of(s->queries[Q_FINGERPRINT_GET], json, NULL, err);
 }
 
 int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err)
 {
     if (sq_bind(s->queries[Q_TOPOLOGY_GET], err, "i", id) < 0)
         return -1;
-    return text_of(s->queries[Q_TOPOLOGY_GET], xml, NULL, err);
+    return runs_text_of(s->queries[Q_TOPOLOGY_GET], xml, NULL, err);
 }
 
 int store_run_label(struct store *s, int64_t id, const char *label, struct err *err)
@@ -518,5 +518,5 @@ int store_run_label(struct store *s, int64_t id, const char *label, struct err *
 
 int store_identity(struct store *s, char **name, struct err *err)
 {
-    return text_of(s->queries[Q_IDENTITY], name, NULL, err);
+    return runs_text_of(s->queries[Q_IDENTITY], name, NULL, err);
 }

@@ -177,7 +177,8 @@ void store_where(struct buf *out, const struct store_condition *list, size_t n)
         }
 }
 
-static int prepare(struct store *s, enum store_query q, const char *text, struct err *err)
+static int store_store_prepare(struct store *s, enum store_query q, const char *text,
+                               struct err *err)
 {
     int rc = sqlite3_prepare_v3(s->db, text, -1, SQLITE_PREPARE_PERSISTENT, &s->queries[q], NULL);
     return rc == SQLITE_OK ? 0 : sq_fail(err, s->db, rc, "prepare");
@@ -199,8 +200,8 @@ static int prepare_cells(struct store *s, struct err *err)
     buf_str(&get, " FROM cell WHERE run_id = ?1 AND matrix = ?2");
     if (!buf_ok(&put) || !buf_ok(&get) || !buf_ok(&marks))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for statements");
-    return prepare(s, Q_CELL_PUT, buf_text(&put), err) < 0 ||
-                   prepare(s, Q_CELL_GET, buf_text(&get), err) < 0
+    return store_store_prepare(s, Q_CELL_PUT, buf_text(&put), err) < 0 ||
+                   store_store_prepare(s, Q_CELL_GET, buf_text(&get), err) < 0
                ? -1
                : 0;
 }
@@ -219,8 +220,8 @@ static int prepare_ranks(struct store *s, struct err *err)
     buf_str(&get, " FROM rank WHERE run_id = ?1 ORDER BY rank");
     if (!buf_ok(&put) || !buf_ok(&get) || !buf_ok(&marks))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for statements");
-    return prepare(s, Q_RANK_PUT, buf_text(&put), err) < 0 ||
-                   prepare(s, Q_RANK_GET, buf_text(&get), err) < 0
+    return store_store_prepare(s, Q_RANK_PUT, buf_text(&put), err) < 0 ||
+                   store_store_prepare(s, Q_RANK_GET, buf_text(&get), err) < 0
                ? -1
                : 0;
 }
@@ -228,7 +229,7 @@ static int prepare_ranks(struct store *s, struct err *err)
 int store_prepare(struct store *s, struct err *err)
 {
     for (int q = 0; q < STORE_QUERIES; q++)
-        if (sql[q] && prepare(s, q, sql[q], err) < 0)
+        if (sql[q] && store_store_prepare(s, q, sql[q], err) < 0)
             return err_prefix(err, "statement %d", q);
     return prepare_cells(s, err) < 0 ? -1 : prepare_ranks(s, err);
 }
@@ -295,7 +296,7 @@ static int open_db(struct store *s, struct err *err)
 // All of a small file; of a large one the ends of each table. The rest of it is checked by a
 // process of its own when the last daemon did not end well (core/upkeep/upkeep.c), and by every
 // statement.
-static int check(struct store *s, struct err *err)
+static int store_check(struct store *s, struct err *err)
 {
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
     struct stat st;
@@ -341,7 +342,7 @@ int store_db_open(struct store *s, struct err *err)
     s->unclean = !file_empty(log);
     s->openings++;
     if (migrate_check_file(s->path, schema_sql, err) < 0 || open_db(s, err) < 0 ||
-        check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
+        store_check(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
         store_prepare(s, err) < 0 || read_numbers(s, err) < 0)
         return -1;
     sq_wait(s->db, SERVING_BUSY_MS);

@@ -25,7 +25,7 @@ static const char *const verbs[] = {
 
 // ---- the daemon's side
 
-static void forget(struct store_child *c)
+static void worker_forget(struct store_child *c)
 {
     loop_unwatch(c->watch);
     close(c->pipe);
@@ -41,7 +41,7 @@ void store_child_stop(struct store_child *c)
         return;
     // By descriptor: once buried, the number may be somebody else's.
     syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
-    forget(c);
+    worker_forget(c);
 }
 
 static void read_how(const struct store_child *c, struct err *how)
@@ -55,7 +55,7 @@ static void read_how(const struct store_child *c, struct err *how)
     snprintf(how->text, sizeof how->text, "%.*s", (int)strcspn(c->said + at, "\n"), c->said + at);
 }
 
-static void on_pipe(void *ctx, uint32_t events)
+static void worker_on_pipe(void *ctx, uint32_t events)
 {
     struct store_child *c = ctx;
     struct err how;
@@ -74,7 +74,8 @@ static void on_pipe(void *ctx, uint32_t events)
     c->done(c->ctx, &how);
 }
 
-static int spawn(pid_t *pid, enum store_work work, const char *database, const char *to, int out)
+static int worker_spawn(pid_t *pid, enum store_work work, const char *database, const char *to,
+                        int out)
 {
     char program[] = "numaprobed", option[] = "--database", verb[8], from[600], into[600];
     char *argv[] = {program, option, verb, from, to ? into : NULL, NULL};
@@ -94,13 +95,13 @@ int store_child_start(struct store_child *c, struct loop *l, enum store_work wor
     CLEANUP_FD int ours = ends[0], theirs = ends[1];
     fcntl(ours, F_SETFL, O_NONBLOCK);
     struct store_child made = {.done = done, .ctx = ctx};
-    errno = spawn(&made.pid, work, database, to, theirs);
+    errno = worker_spawn(&made.pid, work, database, to, theirs);
     if (errno)
         return err_sys(err, "starting a process to read the database");
     made.pidfd = (int)syscall(SYS_pidfd_open, made.pid, 0);
     *c = made;
     if (c->pidfd >= 0)
-        c->watch = loop_watch_fd(l, ours, EPOLLIN, on_pipe, c, err);
+        c->watch = loop_watch_fd(l, ours, EPOLLIN, worker_on_pipe, c, err);
     else
         err_sys(err, "pidfd_open");
     if (!c->watch) {
@@ -117,7 +118,7 @@ int store_child_start(struct store_child *c, struct loop *l, enum store_work wor
 // ---- the process
 
 // Neither the ranks of a run nor the daemon wait for this.
-static void be_humble(void)
+static void worker_be_humble(void)
 {
     enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };
     setpriority(PRIO_PROCESS, 0, 19);
@@ -129,7 +130,7 @@ static void close_db(sqlite3 **db)
     sqlite3_close(*db);
 }
 
-static int copy(sqlite3 *db, const char *to, struct err *err)
+static int worker_copy(sqlite3 *db, const char *to, struct err *err)
 {
     CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
     int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
@@ -138,14 +139,14 @@ static int copy(sqlite3 *db, const char *to, struct err *err)
     return sq_bind(q, err, "t", to) < 0 ? -1 : sq_step(q, err);
 }
 
-static int work(enum store_work what, const char *database, const char *to, struct err *err)
+static int worker_work(enum store_work what, const char *database, const char *to, struct err *err)
 {
     CLEANUP(close_db) sqlite3 *db = NULL;
     if (sq_open(&db, database, SQLITE_OPEN_READONLY, err) < 0)
         return -1;
     // The daemon alone does checkpoints (docs/STORAGE.md), also when it is gone.
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    return what == STORE_COPY ? copy(db, to, err) : sq_check(db, what == STORE_VERIFY, err);
+    return what == STORE_COPY ? worker_copy(db, to, err) : sq_check(db, what == STORE_VERIFY, err);
 }
 
 // -1: it is none.
@@ -162,11 +163,11 @@ int store_child_main(int argc, char **argv)
     struct err err = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     umask(077);
-    be_humble();
+    worker_be_humble();
     int what = work_of(argc, argv);
     if (what < 0)
         return 2;
-    int rc = work((enum store_work)what, argv[3], argv[4], &err);
+    int rc = worker_work((enum store_work)what, argv[3], argv[4], &err);
     dprintf(STDOUT_FILENO, "%d %s\n", rc < 0 ? (int)err.code : ERR_NONE, rc < 0 ? err.text : "ok");
     return rc < 0;
 }

@@ -68,7 +68,7 @@ struct backup {
 
 static const char copy_mark[] = "backup.", copy_end[] = ".tmp";
 
-static void tell(const struct keeper *k)
+static void upkeep_tell(const struct keeper *k)
 {
     const struct store_damage *d = store_damage(k->store);
     if (d->when_ms)
@@ -102,13 +102,13 @@ int keeper_mend(struct keeper *k, const char *why, struct err *err)
                   "text=\"the database's files were deleted or replaced; all that they held was "
                   "written anew\"");
     else
-        tell(k);
+        upkeep_tell(k);
     runner_store_replaced(k->runner);
     return 0;
 }
 
 // The database is whole, so what our connection has read of it is not.
-static int go_on(struct keeper *k, struct err *err)
+static int upkeep_go_on(struct keeper *k, struct err *err)
 {
     if (store_reopen(k->store, err) < 0)
         return -1;
@@ -158,7 +158,7 @@ static bool again_and_again(struct keeper *k)
     return ++k->n_refuted > KEEPER_REFUTED_MOST;
 }
 
-static void decide(struct keeper *k, const struct err *how)
+static void upkeep_decide(struct keeper *k, const struct err *how)
 {
     if (how->code && how->code != ERR_DAMAGED) { // nobody has looked
         log_error("store.check", how);
@@ -182,7 +182,7 @@ static int mend(struct keeper *k, struct err *err)
 {
     char why[sizeof k->why];
     if (k->verdict == REFUTED) {
-        if (go_on(k, err) == 0)
+        if (upkeep_go_on(k, err) == 0)
             return 0;
         if (err->code != ERR_DAMAGED)
             return -1;
@@ -228,7 +228,7 @@ static void on_checked(void *ctx, const struct err *how)
     bool second = k->suspected;
     runner_disturbed(k->runner, "the database was checked meanwhile");
     if (*k->why) {
-        decide(k, how);
+        upkeep_decide(k, how);
         return;
     }
     if (how->code == ERR_DAMAGED && !second) {
@@ -383,7 +383,7 @@ static void on_next(void *ctx, uint32_t events)
         loop_timer_set(k->next, more < 0 ? KEEPER_RETRY_MS : 0);
 }
 
-static void begin(struct keeper *k)
+static void upkeep_begin(struct keeper *k)
 {
     k->owed = true;
     if (k->work == REST) {
@@ -398,13 +398,13 @@ static void begin(struct keeper *k)
 static void on_held_over(void *ctx, uint32_t events)
 {
     (void)events;
-    begin(ctx);
+    upkeep_begin(ctx);
 }
 
-static void on_event(void *ctx, const struct run_event *e)
+static void upkeep_on_event(void *ctx, const struct run_event *e)
 {
     if (e->final)
-        begin(ctx);
+        upkeep_begin(ctx);
     else if (e->kind == EVENT_STATE)
         look_at_clock(ctx, false);
 }
@@ -453,7 +453,7 @@ struct keeper *keeper_new(struct loop *l, struct store *s, struct runner *r,
     k->next = loop_timer_new(l, on_next, k, err);
     k->mend = k->next ? loop_timer_new(l, on_mend, k, err) : NULL;
     k->held_over = k->mend ? loop_timer_new(l, on_held_over, k, err) : NULL;
-    k->watch = k->held_over ? runner_watch_add(r, 0, on_event, k, err) : NULL;
+    k->watch = k->held_over ? runner_watch_add(r, 0, upkeep_on_event, k, err) : NULL;
     if (k->watch)
         return k;
     keeper_free(k);
@@ -480,22 +480,22 @@ void keeper_start(struct keeper *k)
     store_on_damage(k->store, on_damage, k);
     remove_copies(k);
     tell_lock(k);
-    tell(k);
+    upkeep_tell(k);
     if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
         start_check(k, STORE_CHECK,
                     "the last daemon did not close the database; all of it is checked");
-    begin(k);
+    upkeep_begin(k);
 }
 
 void keeper_tidy(struct keeper *k)
 {
-    begin(k);
+    upkeep_begin(k);
 }
 
 void keeper_set_limits(struct keeper *k, const struct store_limits *limits)
 {
     k->limits = *limits;
-    begin(k);
+    upkeep_begin(k);
 }
 
 void keeper_status(const struct keeper *k, struct keeper_status *out)
@@ -602,7 +602,7 @@ static void on_copied(void *ctx, const struct err *how)
     finish_backup(b, how);
 }
 
-static void on_deadline(void *ctx, uint32_t events)
+static void upkeep_on_deadline(void *ctx, uint32_t events)
 {
     struct backup *b = ctx;
     struct err how;
@@ -613,7 +613,7 @@ static void on_deadline(void *ctx, uint32_t events)
     finish_backup(b, &how);
 }
 
-static int check_room(const struct keeper *k, struct err *err)
+static int upkeep_check_room(const struct keeper *k, struct err *err)
 {
     struct store_usage u;
     if (store_usage(k->store, &u, err) < 0)
@@ -626,7 +626,7 @@ static int check_room(const struct keeper *k, struct err *err)
     return 0;
 }
 
-static int start_backup(struct backup *b, struct err *err)
+static int upkeep_start_backup(struct backup *b, struct err *err)
 {
     struct keeper *k = b->keeper;
     snprintf(b->path, sizeof b->path, "%s", store_path(k->store));
@@ -634,7 +634,7 @@ static int start_backup(struct backup *b, struct err *err)
     snprintf(slash + 1, sizeof b->path - (size_t)(slash + 1 - b->path), "%s%d%s", copy_mark,
              (int)getpid(), copy_end);
     remove_copy(b->path);
-    b->deadline = loop_timer_new(k->loop, on_deadline, b, err);
+    b->deadline = loop_timer_new(k->loop, upkeep_on_deadline, b, err);
     if (!b->deadline)
         return -1;
     loop_timer_set(b->deadline, KEEPER_BACKUP_MAX_S * 1000);
@@ -648,7 +648,7 @@ struct backup *keeper_backup(struct keeper *k, void (*done)(void *ctx), void *ct
         err_set(err, ERR_CONFLICT, "", "a backup is going on already; one at a time");
         return NULL;
     }
-    if (check_room(k, err) < 0)
+    if (upkeep_check_room(k, err) < 0)
         return NULL;
     struct backup *b = calloc(1, sizeof *b);
     if (!b) {
@@ -657,7 +657,7 @@ struct backup *keeper_backup(struct keeper *k, void (*done)(void *ctx), void *ct
     }
     *b = (struct backup){.keeper = k, .done = done, .ctx = ctx, .fd = -1};
     k->backup = b;
-    if (start_backup(b, err) < 0) {
+    if (upkeep_start_backup(b, err) < 0) {
         backup_free(b);
         return NULL;
     }

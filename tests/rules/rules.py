@@ -393,7 +393,21 @@ def threats_have_tests(files):
     return wrong
 
 
-RULES = [include_directions, inner_directions, include_roots, one_door, denied_calls, function_lines,
+FUNCTION = re.compile(r"^(static )?(?:inline )?[A-Za-z_][\w *]*?\**\b(\w+)\([^;{}=]*\)\n\{", re.M)
+
+
+def static_names(files):
+    """A name says which function is meant: in gdb, perf, grep and a stack in an issue."""
+    found = {}
+    for path, text in in_rooms(files).items():
+        for match in FUNCTION.finditer(bare(text)):
+            found.setdefault(match[2], {})[path] = match[1] is not None
+    return [f"{path}: static {name} has the name of a function in {sorted(set(paths) - {path})[0]}"
+            for name, paths in found.items() if len(paths) > 1 and name != "main"
+            for path, is_static in paths.items() if is_static]
+
+
+RULES = [include_directions, inner_directions, include_roots, static_names, one_door, denied_calls, function_lines,
          licence_headers, white_space, forbidden_words, dockerfile,
          routes_documented, package_versions, threats_have_tests]
 

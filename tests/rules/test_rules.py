@@ -69,6 +69,12 @@ BAD = {
         ("a room includes what lies above all", {"bench/ranks/a.c": '#include "bench/main.h"\n'}),
         ("a room that is not in the list", {"core/cellar/a.c": ""}),
     ],
+    rules.static_names: [
+        ("two statics of one name", {"core/a.c": "static void tell(int x)\n{\n}\n",
+                                     "api/b.c": "static int tell(void)\n{\n}\n"}),
+        ("a static beside a function of all", {"core/a.c": "static void tell(int x)\n{\n}\n",
+                                               "core/b.c": "void tell(int x)\n{\n}\n"}),
+    ],
     rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
                                                          "core/b.h": ""})],
     rules.one_door: [
