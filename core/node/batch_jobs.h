@@ -4,7 +4,7 @@
 // controller is asked. A job that we are in ourselves does not count.
 #pragma once
 #include "core/node/busy_tasks.h"
-#include "core/node/load.h"
+#include "core/node/readings.h"
 
 // How many. `p`: the processes of the same reading.
 int batch_jobs_find(const char *root, const struct processes_found *p, struct batch_job *out,

@@ -6,7 +6,7 @@
 // daemon (by the clock, a busy node would be looked at least); what was started last is what was
 // not there before.
 #pragma once
-#include "core/node/load.h"
+#include "core/node/readings.h"
 
 enum { BUSY_SHARE = 25, PROCESSES_TIME_US = 2000, STEPS_MAX = 16 };
 

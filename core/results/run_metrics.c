@@ -37,18 +37,6 @@ struct run_metrics metrics_made_view(const struct metrics_made *m)
              : (struct run_metrics){0};
 }
 
-struct metrics_input metrics_input_of(const struct stored_run *r, const struct topology *t)
-{
-    return (struct metrics_input){.spec = &r->run.spec,
-                                  .method = r->run.method,
-                                  .imported = r->run.imported,
-                                  .matrices = r->list,
-                                  .n_matrices = r->n,
-                                  .ranks = r->ranks,
-                                  .n_ranks = r->n_ranks,
-                                  .topology = t};
-}
-
 struct metrics_made *metrics_of(struct store *s, const struct machine *m, int64_t id,
                                 struct err *err)
 {
@@ -58,7 +46,7 @@ struct metrics_made *metrics_of(struct store *s, const struct machine *m, int64_
     if (stored_run_load(s, id, &r, err) < 0 ||
         stored_run_topology(s, m, id, &room, &topology, err) < 0)
         return NULL;
-    const struct metrics_input in = metrics_input_of(&r, topology);
+    const struct metrics_input in = stored_run_metrics_input(&r, topology);
     return metrics_make(&in, err);
 }
 

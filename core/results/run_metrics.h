@@ -23,8 +23,6 @@ struct metrics_made *metrics_of(struct store *s, const struct machine *m, int64_
                                 struct err *err);
 // Computes and stores those of one stored run, with the topology of its own time.
 int metrics_fill(struct store *s, const struct machine *m, int64_t id, struct err *err);
-struct metrics_input metrics_input_of(const struct stored_run *r,
-                                      const struct topology *t); // borrows both; t may be NULL
 
 // As bytes for another process of this program, and back; -1: they make no sense.
 void metrics_image_add(const struct metrics_made *m, struct buf *out);

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "core/node/hwloc.h"
-#include "core/results/run_metrics.h"
 
 void stored_run_fini(struct stored_run *r)
 {
@@ -36,9 +35,21 @@ const struct matrix *stored_run_matrix(const struct stored_run *r, const char *n
     return NULL;
 }
 
+struct metrics_input stored_run_metrics_input(const struct stored_run *r, const struct topology *t)
+{
+    return (struct metrics_input){.spec = &r->run.spec,
+                                  .method = r->run.method,
+                                  .imported = r->run.imported,
+                                  .matrices = r->list,
+                                  .n_matrices = r->n,
+                                  .ranks = r->ranks,
+                                  .n_ranks = r->n_ranks,
+                                  .topology = t};
+}
+
 void stored_run_variant(const struct stored_run *r, struct buf *out)
 {
-    const struct metrics_input in = metrics_input_of(r, NULL);
+    const struct metrics_input in = stored_run_metrics_input(r, NULL);
     metrics_variant(&in, out);
 }
 

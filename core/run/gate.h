@@ -7,7 +7,9 @@
 #include "core/launch/account.h"
 #include "core/launch/programs.h"
 #include "core/node/machine.h"
-#include "core/run/runner.h"
+#include "core/run/runner_config.h"
+
+struct loop;
 
 struct gate {
     struct machine *machine;   // borrowed

@@ -6,34 +6,14 @@
 #include "core/admission/checks.h"
 #include "core/node/machine.h"
 #include "core/os/loop.h"
+#include "core/run/events.h"
 #include "core/run/fill.h"
+#include "core/run/runner_config.h"
+#include "core/run/waits.h"
 #include "core/store/store.h"
 #include "model/plan.h"
 
-enum {
-    RUNNER_QUEUE_MAX = 32
-}; // at 900 s each at most a night of work; more is a mistake of the client
-
-struct runner_config {
-    const char *run_dir;  // directory for run directories; made 0711; one per daemon
-    const char *job_user; // account for ranks when we are root, which only this makes root; NULL:
-                          // as in core/launch/account.h
-    const struct policy *policy; // of admission; NULL: the defaults. Copied
-};
-
-enum { RUNNER_ANY_RUN = 0 }; // in the place of a run's id: events of all
-
-enum event_kind { EVENT_STATE, EVENT_PROGRESS };
-struct run_event {
-    int64_t run_id;
-    int64_t event_id; // rises by one for each event of the run, from 1
-    enum event_kind kind;
-    bool final; // the run is over; nothing follows
-};
-typedef void event_fn(void *ctx, const struct run_event *e);
-
 struct runner;
-struct runner_watch;
 
 struct runner *runner_new(struct loop *l, struct store *s, struct machine *m,
                           const struct runner_config *c, struct err *err);
@@ -95,4 +75,3 @@ void runner_tell(struct runner *r, int64_t id);
 // Be told of events of one run (id) or of RUNNER_ANY_RUN. Callbacks must not block; may unwatch.
 struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,
                                       struct err *err);
-void runner_watch_remove(struct runner_watch *w);

@@ -2,7 +2,12 @@
 // Runs that wait for the node to be free: what each waits for, and until when.
 #pragma once
 #include "core/admission/checks.h"
-#include "core/run/runner.h"
+#include "model/run.h"
+
+enum {
+    // At 900 s each at most a night of work; more is a mistake of the client.
+    RUNNER_QUEUE_MAX = 32,
+};
 
 struct wait {
     int64_t run_id;
