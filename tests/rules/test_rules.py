@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+import prose
 import rules
 
 CLANG_FORMAT = 14
@@ -23,7 +24,7 @@ FROM debian:12
 LABEL a=b
 VOLUME /v
 EXPOSE 1
-USER nobody
+USER numaprobe
 HEALTHCHECK CMD ["true"]
 ENTRYPOINT ["true"]
 """
@@ -99,7 +100,7 @@ BAD = {
     rules.forbidden_words: [(why, {"a.md": "see " + word + "here\n"})
                             for word, why in rules.FORBIDDEN.items()],
     rules.dockerfile: [
-        ("root", {"Dockerfile": DOCKERFILE.replace("nobody", "root")}),
+        ("root", {"Dockerfile": DOCKERFILE.replace("USER numaprobe", "USER root")}),
         ("no health check", {"Dockerfile": DOCKERFILE.replace("HEALTHCHECK", "#")}),
         ("no release", {"Dockerfile": DOCKERFILE.replace("debian:12", "debian")}),
         ("lists left", {"Dockerfile": DOCKERFILE.replace("rm -rf", "ls")}),
@@ -125,6 +126,21 @@ BAD = {
         ("an empty table", {"docs/THREATS.md": "nothing\n"}),
     ],
 }
+BAD |= {
+    prose.sentence_length: [
+        ("a long sentence", {"README.md": "One " + "word " * 35 + "more.\n"}),
+        ("one over several lines", {"README.md": "- One\n" + "  word\n" * 35}),
+        ("one in a table", {"README.md": "| a | " + "word " * 36 + "|\n"}),
+    ],
+    prose.line_width: [("101 columns", {"README.md": "x" * 101 + "\n"})],
+    prose.plain_words: [
+        ("a word in a document", {"README.md": "What `x` was told\n"}),
+        ("a phrase", {"README.md": "One rank a core\n"}),
+        ("a capital", {"docs/man/a.1": "Somebody\n"}),
+        ("a string of C", {"zone/a.c": 'x("the run goes on");\n'}),
+        ("the description of the API", {"zone/openapi.yaml": "summary: What was asked for\n"}),
+    ],
+}
 GOOD = {
     "base/a.h": SPDX,
     "base/json.c": SPDX + "#include <cjson/cJSON.h>\n",
@@ -133,7 +149,9 @@ GOOD = {
                        '    return x->system("sleep(1)");\n}\n',
     "bench/a.c": SPDX + "#include <numa.h>\n#include <numaif.h>\n",
     "Dockerfile": DOCKERFILE,
-    "README.md": "fine\n",
+    "README.md": "Fine, a file descriptor. `told` is a name.\n\n| a | b |\n|---|---|\n| " + "word " * 30 + "| " + "word " * 29 +
+                 "word |\n\n```\n" + "command " * 40 + "it\n```\n",
+    "zone/a.c": SPDX + '// told in a comment\nx("told", "a word");\n',
     "docs/THREATS.md": "| 1 | L: x | y | `tests/a.py::test_a` |\n",
     "tests/a.py": SPDX.replace("//", "#") + "def test_a():\n    pass\n",
     **routes(ROUTES, CONTRACT),
@@ -161,7 +179,7 @@ def skip(what, why):
 def check_rules(root):
     files = rules.project_files(root)
     check(len(files) > 40 and "meson.build" in files, f"the tree is found ({len(files)} files)")
-    for rule in rules.RULES:
+    for rule in rules.RULES + prose.RULES:
         for what, bad in BAD[rule]:
             check(rule(bad), f"{rule.__name__} catches: {what}")
         wrong = rule(GOOD)
@@ -215,8 +233,36 @@ def check_shell(root):
           done.stdout.splitlines()[:40])
 
 
+SPELLING = "tools/spelling.txt"  # what codespell takes for a mistake and is none
+
+
+def check_spelling(root):
+    tool = shutil.which("codespell")
+    if not tool:
+        return skip("spelling", "codespell is not installed")
+    done = subprocess.run([tool, "-"], input="A rec" + "ieved byte\n", capture_output=True, text=True)
+    check("received" in done.stdout, "codespell catches a mistake")
+    paths = [p for p in rules.project_files(root)
+             if not p.startswith("tests/fuzz/corpus/") and "/data/" not in p and p != SPELLING]
+    done = subprocess.run([tool, "--ignore-words", SPELLING] + paths, cwd=root, capture_output=True, text=True)
+    check(done.returncode == 0, "codespell finds no mistake", done.stdout.splitlines()[:40])
+
+
+def check_reading(root):
+    """How the documents read, and what the rules of prose could hold by now."""
+    files = rules.project_files(root)
+    documents = prose.documents(files)
+    for path, text in sorted(documents.items()):
+        n, mean, most = prose.reading({path: text})
+        print(f"# {path}: {n} sentences, mean {mean:.1f} words, longest {most}")
+    n, mean, most = prose.reading(documents)
+    check(n > 0, f"documents: {n} sentences, mean {mean:.1f} words, longest {most}")
+
+
 def main(root):
     check_rules(root)
+    check_reading(root)
+    check_spelling(root)
     check_format(root)
     check_shell(root)
     print(f"1..{count}")

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about what users read: documents, help, errors, the API's description and the dashboard.
+
+Each rule takes {path: text} and returns what is wrong, a line each, as those of rules.py do.
+"""
+import re
+
+MOST_WORDS, MOST_COLUMNS = 35, 100
+
+# What a reader stumbles over -> the term of the field. Matched as whole words, in any case.
+INSTEAD = {
+    r"mend(s|ed|ing)?": "fix, repair",
+    r"set(s|ting)? aside": "quarantined",
+    r"told": "reported, notified",
+    r"ask(s|ed)? for": "requested, submitted",
+    r"(some|no|any)body": "a user, a process, a client",
+    r"who(m)?ever": "a user, a process, a client",
+    r"who (waits|may|asks|gives|looks)": "a client that ...",
+    r"(ranks?|process(es)?|threads?|MiB|KiB|L2|L3|line|one|rows?) an? (core|node|rank|cpu|l3|line)": "per core, per node",
+    r"without a meeting": "without a barrier",
+    r"public ancestor": "numa_bench 1.x",
+    r"control groups?": "cgroup",
+    r"moments? of the run": "repetitions spread over the run",
+    r"(goes|go|going|went) on": "is running, continues",
+    r"(is|are|was) over": "has finished",
+    r"(?<!if )not free": "busy",
+    r"in the way": "blocks the run",
+    r"surely": "significantly (95 %)",
+    r"company": "contention, concurrent load",
+    r"modes? parts?|parting modes?": "concurrent and serial diverge",
+    r"(what a core )?tells? another": "cache-line transfer, core-to-core latency",
+    r"(?<!file )(?<!files )descriptors?": "file descriptor",
+    r"tight": "converged",
+    r"the middle": "median",
+}
+PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p in
+                                         (re.sub(r"\((?!\?)", "(?:", p) for p in INSTEAD)) + r")\b", re.I)
+
+# Documents and rooms that the rules do not hold yet. Take one off when it is clean; add none.
+DOCUMENTS_NOT_YET = {"docs/ADMISSION.md", "docs/ANSWERS.md", "docs/API.md", "docs/ARCHITECTURE.md", "docs/FACTS.md",
+                     "docs/GUIDE.md", "docs/INSTALL.md", "docs/METHOD.md", "docs/METRICS.md", "docs/STORAGE.md",
+                     "docs/TESTING.md", "docs/THREATS.md", "CONTRIBUTING.md", "SECURITY.md"}
+WORDS_NOT_YET = {"analysis", "api", "api/openapi.yaml", "base", "bench", "check", "client", "core", "daemon",
+                 "docs/man/numaprobe.1", "docs/man/numaprobed.8", "docs/man/numaprobed.conf.5.in",
+                 "docs/monitoring/numaprobe.rules.test.yml", "formats", "model", "quickstart"}
+
+
+def documents(files):
+    """The prose: CHANGELOG.md is a list of its own kind."""
+    return {p: t for p, t in files.items()
+            if re.fullmatch(r"(docs/\w+|README|CONTRIBUTING|SECURITY)\.md", p)}
+
+
+def without_code(text):
+    """Markdown without fenced or indented blocks, with the same lines."""
+    lines, fenced, block = [], False, True
+    for line in text.splitlines():
+        if re.match(r"\s*```", line):
+            fenced = not fenced
+            line = ""
+        # four blanks after an empty line are a block of code, elsewhere a list goes on
+        indented = line.startswith("    ") and block and not re.match(r"\s*([-*]|\d+\.) ", line)
+        block = not line.strip() or indented
+        lines.append("" if fenced or indented else line)
+    return lines
+
+
+def plain(text):
+    """A piece of Markdown as words: code is one word, a link is its text."""
+    text = re.sub(r"``[^`]*``|`[^`]*`", "code", text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"<https?://[^>]*>", "link", text).replace("*", "")
+
+
+def pieces(text):
+    """[(line number, text)]: paragraphs, list items and cells of tables; no headings, no code."""
+    found, paragraph, first = [], [], 0
+    for number, line in enumerate(without_code(text) + [""], 1):
+        bare = line.strip()
+        begins = re.match(r"([-*]|\d+\.) ", bare)
+        if (not bare or begins or bare.startswith(("#", "|", ">"))) and paragraph:
+            found.append((first, " ".join(paragraph)))
+            paragraph = []
+        if bare.startswith("|"):
+            cells = re.split(r"(?<!\\)\|", re.sub(r"`[^`]*`", "code", bare.strip("|")))
+            found += [(number, c) for c in cells if re.search(r"\w", c)]
+        elif bare and not bare.startswith("#"):
+            if not paragraph:
+                first = number
+            paragraph.append(bare[begins.end():] if begins else bare.lstrip("> "))
+    return found
+
+
+def sentences(text):
+    """[(line number of its paragraph, sentence)]"""
+    found = []
+    for number, piece in pieces(text):
+        parts = re.split(r"(?<=[.!?])[)\"]?\s+(?=[A-Z`\"(])", plain(piece))
+        found += [(number, s) for s in parts if re.search(r"[A-Za-z]", s)]
+    return found
+
+
+def words(sentence):
+    return [w for w in sentence.split() if re.search(r"\w", w)]
+
+
+def reading(files):
+    """(sentences, mean words, most words) of some documents; cells of tables are phrases and do not count."""
+    lengths = [len(words(s)) for t in files.values() for _, s in
+               sentences("\n".join(l for l in t.splitlines() if not l.lstrip().startswith("|")))]
+    return (len(lengths), sum(lengths) / len(lengths), max(lengths)) if lengths else (0, 0.0, 0)
+
+
+def sentence_length(files):
+    return [f"{path}:{number}: a sentence of {len(words(s))} words, at most {MOST_WORDS}: {s[:60]}..."
+            for path, text in documents(files).items() if path not in DOCUMENTS_NOT_YET
+            for number, s in sentences(text) if len(words(s)) > MOST_WORDS]
+
+
+def line_width(files):
+    """Rows of tables and lines of code cannot be wrapped."""
+    return [f"{path}:{number}: {len(line)} columns, at most {MOST_COLUMNS}"
+            for path, text in documents(files).items() if path not in DOCUMENTS_NOT_YET
+            for number, line in enumerate(without_code(text), 1)
+            if len(line) > MOST_COLUMNS and not line.lstrip().startswith("|")]
+
+
+STRING = re.compile(r'//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\\n])*\'|"((?:\\.|[^"\\\n])*)"', re.S)
+
+
+def strings(text):
+    """[(line number, literal)] of C: those with a blank in them, which are for people."""
+    return [(text.count("\n", 0, m.start()) + 1, m[1]) for m in STRING.finditer(text)
+            if m[1] and " " in m[1].strip()]
+
+
+def readable(files):
+    """{path: [(line number, text)]}: everything that a user reads."""
+    found = {}
+    for path, text in files.items():
+        if path in documents(files):
+            found[path] = [(n, plain(l)) for n, l in enumerate(without_code(text), 1)]
+        elif path.startswith("docs/man/") or path.endswith("/openapi.yaml"):
+            found[path] = list(enumerate(text.splitlines(), 1))
+        elif path.endswith(".c") and not path.startswith("tests/"):
+            found[path] = strings(text)
+        elif "/web/" in path or path.startswith("docs/monitoring/") or path in ("quickstart", "check", "Dockerfile"):
+            found[path] = list(enumerate(text.splitlines(), 1))
+    return found
+
+
+def word_room(path):
+    """A document is a room of its own; code is by folder."""
+    return path if path.startswith("docs/") or "/" not in path or path.endswith(".yaml") else path.split("/")[0]
+
+
+def plain_words(files):
+    return [f"{path}:{number}: \"{word}\": {instead}"
+            for path, lines in readable(files).items()
+            if word_room(path) not in WORDS_NOT_YET | DOCUMENTS_NOT_YET
+            for number, word, instead in stumbles(lines)]
+
+
+def stumbles(lines):
+    """[(line number, word, what to write instead)]"""
+    return [(number, m[0], list(INSTEAD.values())[m.lastindex - 1])
+            for number, line in lines for m in PATTERN.finditer(line)]
+
+
+RULES = [sentence_length, line_width, plain_words]
