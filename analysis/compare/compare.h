@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is B slower than A? Cell by cell and for groups of cells. Pure; docs/ANSWERS.md tells how each
+// Is B slower than A? Cell by cell and for groups of cells. Pure; docs/VERDICTS.md tells how each
 // verdict is reached.
 //
 // A cell: difference of the logs of the medians. Its standard error comes from the stored interval,
@@ -99,7 +99,7 @@ struct comparison {
     struct compare_group *groups; // overall first; owned
     int n_groups;
     // What all that comes to, and the one verdict on the two matrices: everything that states one
-    // states this (docs/ANSWERS.md, "The verdict").
+    // states this (docs/VERDICTS.md, "The verdict").
     enum verdict verdict;
     int n_parts; // the worst first
     bool more_parts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of a table is unlike the rest? A slow column of eight, a slow rank, the larger sizes
-// of one node: what a median over the table hides. Pure; docs/ANSWERS.md has the method.
+// of one node: what a median over the table hides. Pure; docs/VERDICTS.md has the method.
 //
 // Candidates are all crossings of a set of rows and a set of columns: all, one, a node's, and,
 // where the axis has an order, all from one on or up to one. The candidate that explains most (the

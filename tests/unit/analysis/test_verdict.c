@@ -343,7 +343,7 @@ static struct alarms count_alarms(const struct table *t, enum noise noise, int t
     return n;
 }
 
-// The limits are those that docs/ANSWERS.md states, with room for another seed. Drift of whole
+// The limits are those that docs/VERDICTS.md states, with room for another seed. Drift of whole
 // ranks or sizes is no chance to a single pair of runs, so a few alarms remain.
 static void test_chance(void)
 {
