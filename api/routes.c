@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/resources.h"
-#include "api/router.h"
-#include "api/work.h"
+#include "api/resources/resources.h"
+#include "api/services/work.h"
+#include "http/messages/router.h"
 
 const struct route routes[] = {
     {"GET", "/", page_index, NULL, SCOPE_NONE, "The dashboard"},

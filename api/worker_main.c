@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/check_baseline.h"
-#include "api/dispatch.h"
-#include "api/import.h"
-#include "api/worker.h"
+#include "api/resources/check.h"
+#include "api/resources/imports.h"
 #include "base/cleanup.h"
 #include "core/node/machine_image.h"
 #include "core/os/child.h"
 #include "core/results/run_metrics.h"
 #include "core/store/reader.h"
+#include "http/server/dispatch.h"
+#include "http/server/worker.h"
 
 // Neither the loop nor the ranks of a run wait for this, and when memory runs out it is the first
 // to go: the daemon starts another one.

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/services/services.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 

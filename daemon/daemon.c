@@ -11,9 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/api.h"
-#include "api/router.h"
-#include "api/worker.h"
+#include "api/services/services.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/launch/supervisor.h"
@@ -22,6 +20,8 @@
 #include "core/upkeep/upkeep.h"
 #include "daemon/config.h"
 #include "daemon/service.h"
+#include "http/messages/router.h"
+#include "http/server/worker.h"
 
 struct daemon {
     struct config config;

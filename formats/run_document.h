@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run with everything about it: what export writes (api/whole.h tells the form) and import
-// restores. Pure.
+// One run with everything about it: what export writes (api/resources/export.h tells the form) and
+// import restores. Pure.
 #pragma once
 #include "model/fingerprint.h"
 #include "model/matrix.h"

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "api/access.h"
-#include "api/check.h"
-#include "api/dispatch.h"
-#include "api/run_bodies.h"
+#include "api/services/run_bodies.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "http/access/access.h"
+#include "http/messages/request_checks.h"
+#include "http/server/dispatch.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "core/run/tokens.h"
+#include "http/access/tokens.h"
 #include "tests/fuzz/fuzz.h"
 
 static char path[300];

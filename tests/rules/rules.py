@@ -17,8 +17,9 @@ MAY_INCLUDE = {
     "bench": {"base", "model", "formats", "analysis"},
     "client": {"base", "model", "formats", "analysis"},
     "core": {"base", "model", "analysis", "schema"},
-    "api": {"base", "model", "formats", "analysis", "core"},
-    "daemon": {"base", "core", "api"},
+    "http": {"base", "model", "core", "api"},
+    "api": {"base", "model", "formats", "analysis", "core", "http"},
+    "daemon": {"base", "core", "http", "api"},
 }
 
 # The rooms within a room: each includes those before it, and never one after it. A file that lies in the folder
@@ -27,13 +28,15 @@ INNER = {
     "analysis": ("stats", "compare", "metrics", "report", "plot"),
     "bench": ("kernels", "memory", "sampling", "ranks", "session", "benchmarks"),
     "core": ("os", "node", "store", "launch", "admission", "results", "run", "upkeep"),
+    "http": ("messages", "access", "server"),
+    "api": ("services", "resources"),
 }
 
 # One door a library: in each room named, one file includes it; elsewhere none.
 DOORS = {
     r"sqlite3\.h": {"core"},
-    r"microhttpd\.h": {"api"},
-    r"gnutls/.*\.h": {"api"},
+    r"microhttpd\.h": {"http"},
+    r"gnutls/.*\.h": {"http"},
     r"mpi\.h": {"bench"},
     r"hwloc(/.*)?\.h": {"core"},
     r"numa(if)?\.h": {"core", "bench"},

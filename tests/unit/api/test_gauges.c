@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What GET /metrics shows: the newest run of each series that this node measured, whatever was
 // deleted, imported, labelled or measured with a clock that is wrong; and which are left out.
-#include "api/gauges.h"
+#include "api/resources/gauges.h"
 
 #include <stdlib.h>
 

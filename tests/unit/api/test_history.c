@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/stats/distributions.h"
-#include "api/resources.h"
+#include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "core/store/baselines.h"

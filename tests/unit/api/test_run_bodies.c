@@ -2,7 +2,7 @@
 // What is kept of runs is never older than the database.
 #include "tests/unit/tap.h"
 
-#include "api/run_bodies.h"
+#include "api/services/run_bodies.h"
 #include "base/cleanup.h"
 #include "core/store/baselines.h"
 #include "core/store/retention.h"

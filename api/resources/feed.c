@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The feed for a collector: every finished run, whole, in the order of finishing. Whoever remembers
+// the last seq that it has kept misses nothing and gets nothing twice.
+#include <string.h>
+
+#include "api/resources/export.h"
+#include "api/resources/resources.h"
+#include "api/services/work.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+
+enum {
+    CHANGES_DEFAULT = 10,
+    CHANGES_MAX = 100, // 8 ranks by 15 sizes are 40 KB: 4 MB
+    // No further run is begun beyond this. The largest single run, 1,024 ranks by 48 sizes in both
+    // modes, is 30 MB, and is sent alone.
+    CHANGES_BYTES = 4 << 20,
+};
+
+// after= beyond the end, or database= of another history, must not wait for numbers that will be
+// given to other runs.
+static int check_place(const struct request *q, int64_t after, int64_t last, const char *identity,
+                       struct err *err)
+{
+    const char *wanted = request_query(q, "database");
+    if (wanted && strcmp(wanted, identity) != 0)
+        return err_set(err, ERR_CONFLICT, "database",
+                       "this history is %s, begun anew: read it from after=0", identity);
+    if (after > last)
+        return err_set(err, ERR_CONFLICT, "after",
+                       "the feed ends at %lld: the database is another one, or was restored from "
+                       "an older copy; read it from after=0",
+                       (long long)last);
+    return 0;
+}
+
+struct asked {
+    int64_t after, limit, wait_s;
+    enum whole_parts parts;
+};
+
+static int number_from(const struct request *q, const char *name, int64_t most, int64_t *out,
+                       struct err *err)
+{
+    const char *text = request_query(q, name);
+    if (text && (!str_to_i64(text, out) || *out < 0 || *out > most))
+        return err_set(err, ERR_INVALID, name, "must be a whole number from 0 to %lld",
+                       (long long)most);
+    return 0;
+}
+
+static int read_asked(const struct request *q, struct asked *a, struct err *err)
+{
+    bool topology = false, log = false;
+    *a = (struct asked){.limit = CHANGES_DEFAULT};
+    if (number_from(q, "after", INT64_C(1) << 53, &a->after, err) < 0 ||
+        number_from(q, "limit", CHANGES_MAX, &a->limit, err) < 0 ||
+        request_query_bool(q, "topology", &topology, err) < 0 ||
+        request_query_bool(q, "log", &log, err) < 0 || request_wait_s(q, &a->wait_s, err) < 0)
+        return -1;
+    if (!a->limit)
+        return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d",
+                       CHANGES_MAX);
+    a->parts = (topology ? WHOLE_TOPOLOGY : 0) | (log ? WHOLE_LOG : 0);
+    return 0;
+}
+
+// Writes runs until the reply is large enough; *next is the seq of the last one written.
+static int changes_write_runs(const struct request *q, const struct asked *a, const int64_t *ids,
+                              int n, struct buf *body, struct jsonw *w, int64_t *next,
+                              struct err *err)
+{
+    for (int i = 0; i < n && body->len < CHANGES_BYTES; i++) {
+        struct run run CLEANUP(run_fini) = {0};
+        if (store_run_get(q->api->store, ids[i], &run, err) < 0 ||
+            run_whole_write(q->api->store, &run, a->parts, w, NULL, err) < 0)
+            return -1;
+        *next = run.seq;
+    }
+    return 0;
+}
+
+int changes_get(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_MEM char *identity = NULL;
+    struct asked a;
+    int64_t ids[CHANGES_MAX], last, next;
+    int n;
+    if (read_asked(q, &a, err) < 0 ||
+        store_run_changes(q->api->store, a.after, ids, (int)a.limit, &n, &last, err) < 0 ||
+        store_identity(q->api->store, &identity, err) < 0 ||
+        check_place(q, a.after, last, identity, err) < 0)
+        return -1;
+    if (!n && a.wait_s && !q->again)
+        return reply_wait(r, RUNNER_ANY_RUN, a.wait_s * 1000);
+    next = a.after;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "database", identity);
+    jsonw_i64(&w, "after", a.after);
+    jsonw_array(&w, "runs");
+    if (changes_write_runs(q, &a, ids, n, &body, &w, &next, err) < 0)
+        return -1;
+    jsonw_end(&w);
+    next = n ? next : last; // what was deleted at the end is passed over
+    jsonw_i64(&w, "next", next);
+    jsonw_i64(&w, "last", last);
+    jsonw_bool(&w, "more", next < last);
+    jsonw_end(&w);
+    reply_waited(r, q);
+    return reply_json(r, 200, &body, err);
+}
+
+// Runs are written until the answer has CHANGES_BYTES; so many are counted, or until it is clear
+// that a worker does it.
+void changes_work(const struct request *q, struct work *w, struct err *why)
+{
+    struct asked a;
+    int64_t ids[CHANGES_MAX], last;
+    int n;
+    if (read_asked(q, &a, why) < 0 ||
+        store_run_changes(q->api->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
+        return;
+    for (int i = 0; i < n && w->bytes < CHANGES_BYTES; i++)
+        work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & WHOLE_LOG, a.parts & WHOLE_TOPOLOGY,
+                     why);
+}

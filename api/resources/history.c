@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric over runs, with its change points; or what metrics there are.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/metrics/metrics.h"
+#include "analysis/stats/change_points.h"
+#include "api/resources/machine_then.h"
+#include "api/resources/resources.h"
+#include "api/services/work.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "core/store/history.h"
+#include "core/store/size.h"
+
+enum {
+    POINTS_DEFAULT = 2200,     // 90 days of hourly runs are 2,160
+    POINTS_MAX = 10000,        // 130 bytes each in JSON: 1.3 MB
+    CHANGES_POINTS_MAX = 2000, // the newest are searched: 35 ms with nine changes, 0.4 s at most
+    SERIES_MAX = 500,          // in one list, 200 bytes each
+    COUNTED_MAX = 100000,      // points counted for one list of series: 5 ms
+};
+
+// --- Series ------------------------------------------------------------------------------------
+
+struct listing {
+    struct jsonw w;
+    struct store *store;
+    int left; // points that may still be counted
+    int n;
+    struct err failed; // when one could not be counted, code is not 0
+};
+
+static void history_list_one(void *ctx, const struct series_info *i)
+{
+    struct listing *l = ctx;
+    int n = 0;
+    bool known = store_series_count(l->store, i->id, l->left + 1, &n, &l->failed) == 0;
+    bool counted = known && n <= l->left;
+    l->left = counted ? l->left - n : 0;
+    l->n++;
+    jsonw_object(&l->w, NULL);
+    jsonw_text(&l->w, "metric", i->metric);
+    jsonw_text(&l->w, "node", i->node);
+    jsonw_text(&l->w, "variant", i->variant);
+    jsonw_text(&l->w, "unit", i->unit);
+    jsonw_text(&l->w, "better", metric_more_is_better(i->unit) ? "more" : "less");
+    if (counted)
+        jsonw_i64(&l->w, "count", n);
+    else
+        jsonw_null(&l->w, "count");
+    jsonw_time(&l->w, "first", i->first_ms);
+    jsonw_time(&l->w, "last", i->last_ms);
+    jsonw_i64(&l->w, "last_run", i->last_run);
+    jsonw_fixed(&l->w, "last_value", i->last_value, 3);
+    jsonw_end(&l->w);
+}
+
+static int write_series(const struct request *q, const struct series_filter *f, struct listing *l,
+                        struct err *err)
+{
+    bool more;
+    jsonw_array(&l->w, "series");
+    if (store_series_list(q->api->store, f, history_list_one, l, &more, err) < 0)
+        return -1;
+    if (l->failed.code) {
+        *err = l->failed;
+        return -1;
+    }
+    jsonw_end(&l->w);
+    jsonw_bool(&l->w, "more_series", more);
+    return 0;
+}
+
+// Runs that a history lacks because their metrics are not computed yet: what is missing may be all
+// of it, so nothing is concluded from the rest. `node` NULL: of all nodes.
+static int count_pending(const struct request *q, const char *node, int64_t *n, struct err *err)
+{
+    return store_runs_pending(q->api->store, METRICS_VERSION, node, RUNS_PENDING_MAX, n, err);
+}
+
+// --- The series asked for ----------------------------------------------------------------------
+
+struct chosen {
+    int64_t id, last_ms;
+    struct buf variant;
+    char unit[8];
+};
+
+static void chosen_fini(struct chosen *c)
+{
+    buf_free(&c->variant);
+}
+
+// The variant that was measured last.
+static void history_choose(void *ctx, const struct series_info *i)
+{
+    struct chosen *c = ctx;
+    if (c->id && i->last_ms <= c->last_ms)
+        return;
+    c->id = i->id;
+    c->last_ms = i->last_ms;
+    buf_reset(&c->variant);
+    buf_str(&c->variant, i->variant);
+    snprintf(c->unit, sizeof c->unit, "%s", i->unit);
+}
+
+static int find_series(const struct request *q, const struct series_filter *f, int64_t pending,
+                       struct chosen *c, struct err *err)
+{
+    bool more;
+    if (!metric_rule_find(f->metric, NULL))
+        return err_set(err, ERR_INVALID, "metric",
+                       "is not a metric (GET /v1/history lists those there are)");
+    if (store_series_list(q->api->store, f, history_choose, c, &more, err) < 0)
+        return -1;
+    if (!c->id && pending)
+        return err_set(err, ERR_CONFLICT, "pending",
+                       "no run on node %.63s has this metric yet, but the metrics of %lld runs are "
+                       "not computed yet; try again",
+                       f->node, (long long)pending);
+    if (!c->id)
+        return err_set(err, ERR_NOT_FOUND, f->variant ? "variant" : "metric",
+                       "no run on node %.63s has this metric%s (GET /v1/history lists what there "
+                       "is)",
+                       f->node, f->variant ? " in this variant" : "");
+    return buf_ok(&c->variant) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a name");
+}
+
+// --- Change points -----------------------------------------------------------------------------
+
+// The last answers of series_changes, which is pure: the same values, the same changes. A dashboard
+// asks for the same few series again and again.
+enum { MEMO_ROOM = 16 };
+static struct memo {
+    uint64_t hash;
+    int n_values, n, searched;
+    struct change_point *list; // owned
+} memo[MEMO_ROOM];
+static int memo_next;
+
+// FNV-1a over the bytes of the values.
+static uint64_t history_hash_of(const double *v, int n)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    const unsigned char *p = (const unsigned char *)v;
+    for (size_t i = 0; i < (size_t)n * sizeof *v; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
+// Borrowed until the next call.
+static const struct memo *changes_of(const double *v, int n, struct err *err)
+{
+    uint64_t hash = history_hash_of(v, n);
+    for (int i = 0; i < MEMO_ROOM; i++)
+        if (memo[i].n_values == n && memo[i].hash == hash && n)
+            return &memo[i];
+    struct memo *m = &memo[memo_next];
+    struct change_point *list = NULL;
+    int searched = 0;
+    int found = n ? series_changes(&list, &searched, v, n, &SERIES_DEFAULTS, err) : 0;
+    if (found < 0)
+        return NULL;
+    memo_next = (memo_next + 1) % MEMO_ROOM;
+    free(m->list);
+    *m = (struct memo){hash, n, found, searched, list};
+    return m;
+}
+
+static int write_change(const struct request *q, const struct change_point *c,
+                        const struct history_point *points, struct jsonw *w, struct err *err)
+{
+    const struct history_point *after = &points[c->at], *before = after - 1;
+    jsonw_object(w, NULL);
+    jsonw_time(w, "at", after->measured_ms);
+    jsonw_i64(w, "run", after->run_id);
+    jsonw_i64(w, "run_before", before->run_id);
+    jsonw_fixed(w, "before", c->before, 3);
+    jsonw_fixed(w, "after", c->after, 3);
+    jsonw_fixed(w, "percent", c->percent, 2);
+    jsonw_fixed(w, "p", c->p, 4);
+    if (past_write_changes_of(q->api, before->run_id, after->run_id, w, "changes", err) < 0)
+        return -1;
+    jsonw_end(w);
+    return 0;
+}
+
+static int write_changes(const struct request *q, const struct history_point *points, int n,
+                         struct jsonw *w, struct err *err)
+{
+    int from = n > CHANGES_POINTS_MAX ? n - CHANGES_POINTS_MAX : 0;
+    CLEANUP_MEM double *v = calloc((size_t)(n - from) + 1, sizeof *v);
+    if (!v)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a series");
+    for (int i = from; i < n; i++)
+        v[i - from] = points[i].value;
+    const struct memo *found = changes_of(v, n - from, err);
+    if (!found)
+        return -1;
+    jsonw_i64(w, "searched", found->searched);
+    jsonw_array(w, "change_points");
+    for (int i = 0; i < found->n; i++)
+        if (write_change(q, &found->list[i], points + from, w, err) < 0)
+            return -1;
+    jsonw_end(w);
+    return 0;
+}
+
+// While runs are missing it is not known whether there is a change.
+static int write_no_changes(struct jsonw *w)
+{
+    jsonw_i64(w, "searched", 0);
+    jsonw_null(w, "change_points");
+    return 0;
+}
+
+// --- The answer --------------------------------------------------------------------------------
+
+static void write_points(const struct history_point *points, int n, struct jsonw *w)
+{
+    jsonw_array(w, "points");
+    for (int i = 0; i < n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "run", points[i].run_id);
+        jsonw_time(w, "measured", points[i].measured_ms);
+        jsonw_fixed(w, "value", points[i].value, 3);
+        jsonw_fixed(w, "lo", points[i].lo, 3);
+        jsonw_fixed(w, "hi", points[i].hi, 3);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+struct window {
+    int64_t since_ms, until_ms, limit;
+};
+
+static int read_window(const struct request *q, struct window *win, struct err *err)
+{
+    *win = (struct window){.limit = POINTS_DEFAULT};
+    if (request_query_time(q, "since", &win->since_ms, err) < 0 ||
+        request_query_time(q, "until", &win->until_ms, err) < 0)
+        return -1;
+    return request_query_int(q, "limit", 1, POINTS_MAX, &win->limit, err);
+}
+
+static void write_head(const struct series_filter *f, const struct chosen *c, struct jsonw *w)
+{
+    const struct metric_rule *rule = metric_rule_find(f->metric, NULL);
+    buf_needs(w->out, &c->variant);
+    jsonw_text(w, "metric", f->metric);
+    jsonw_text(w, "help", rule->help);
+    jsonw_text(w, "node", f->node);
+    jsonw_text(w, "variant", buf_text(&c->variant));
+    jsonw_text(w, "unit", c->unit);
+    jsonw_text(w, "better", metric_more_is_better(c->unit) ? "more" : "less");
+}
+
+static int send_history(const struct request *q, const struct series_filter *f,
+                        const struct window *win, struct reply *r, struct err *err)
+{
+    struct chosen c CLEANUP(chosen_fini) = {0};
+    CLEANUP_MEM struct history_point *points = NULL;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
+    struct series_filter variants = *f;
+    int64_t pending;
+    bool more;
+    int n;
+    variants.variant = NULL;
+    if (count_pending(q, f->node, &pending, err) < 0 || find_series(q, f, pending, &c, err) < 0 ||
+        store_history(q->api->store, c.id, win->since_ms, win->until_ms, (int)win->limit, &points,
+                      &n, &more, err) < 0)
+        return -1;
+    jsonw_object(&l.w, NULL);
+    write_head(f, &c, &l.w);
+    write_points(points, n, &l.w);
+    jsonw_bool(&l.w, "more", more);
+    jsonw_i64(&l.w, "pending", pending);
+    if ((pending ? write_no_changes(&l.w) : write_changes(q, points, n, &l.w, err)) < 0 ||
+        write_series(q, &variants, &l, err) < 0)
+        return -1;
+    jsonw_end(&l.w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+static int send_list(const struct request *q, const struct series_filter *f, struct reply *r,
+                     struct err *err)
+{
+    static const char *const of_points[] = {"since", "until", "limit"};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
+    for (unsigned i = 0; i < COUNT_OF(of_points); i++)
+        if (request_query(q, of_points[i]))
+            return err_set(err, ERR_INVALID, of_points[i],
+                           "goes with metric=; without it the series are listed");
+    int64_t pending;
+    if (count_pending(q, f->node, &pending, err) < 0)
+        return -1;
+    jsonw_object(&l.w, NULL);
+    jsonw_i64(&l.w, "pending", pending);
+    if (write_series(q, f, &l, err) < 0)
+        return -1;
+    jsonw_end(&l.w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+int history_get(struct request *q, struct reply *r, struct err *err)
+{
+    struct series_filter f = {.metric = request_query(q, "metric"),
+                              .node = request_query(q, "node"),
+                              .variant = request_query(q, "variant"),
+                              .limit = SERIES_MAX};
+    struct window win;
+    if (!f.metric)
+        return send_list(q, &f, r, err);
+    if (!f.node)
+        f.node = q->api->machine->hostname;
+    return read_window(q, &win, err) < 0 ? -1 : send_history(q, &f, &win, r, err);
+}
+
+// --- What it costs -----------------------------------------------------------------------------
+
+enum {
+    SERIES_FEW = 50,    // all that there are: listed in 2 ms
+    COUNTED_FEW = 5000, // points of all series: counted in 0.2 ms, and up to COUNTED_MAX in 5 ms
+    POINTS_FEW = 200,   // searched for changes in 2 ms
+    POINT_US = 50,      // of those that are searched
+};
+
+static void choose_newest(void *ctx, const struct series_info *i)
+{
+    struct series_info *newest = ctx;
+    if (i->last_ms >= newest->last_ms)
+        *newest = (struct series_info){.id = i->id, .last_ms = i->last_ms};
+}
+
+// Every answer lists series and counts their points.
+static void add_list(const struct request *q, struct work *w, struct err *why)
+{
+    int64_t series = 0, points = 0;
+    if (store_total(q->api->store, STORE_SERIES, SERIES_FEW + 1, &series, why) < 0 ||
+        store_total(q->api->store, STORE_POINTS, COUNTED_FEW + 1, &points, why) < 0)
+        return;
+    w->bytes += (size_t)SERIES_MAX * 300;
+    if (series > SERIES_FEW || points > COUNTED_FEW)
+        w->us += 2 * WORK_INLINE_US;
+}
+
+void history_work(const struct request *q, struct work *w, struct err *why)
+{
+    struct series_filter f = {.metric = request_query(q, "metric"),
+                              .node = request_query(q, "node"),
+                              .variant = request_query(q, "variant"),
+                              .limit = SERIES_FEW};
+    struct series_info newest = {0};
+    struct window win;
+    bool more;
+    int n = 0;
+    add_list(q, w, why);
+    if (!f.metric || w->us)
+        return; // that it is large is enough
+    if (!f.node)
+        f.node = q->api->machine->hostname;
+    if (read_window(q, &win, why) < 0 ||
+        store_series_list(q->api->store, &f, choose_newest, &newest, &more, why) < 0 ||
+        !newest.id || store_series_count(q->api->store, newest.id, (int)win.limit, &n, why) < 0)
+        return;
+    w->us += n > POINTS_FEW ? (int64_t)n * POINT_US : 0;
+    w->bytes += (size_t)n * 200;
+}

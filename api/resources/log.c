@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/resources/resources.h"
+#include "base/cleanup.h"
+
+int log_get(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_MEM char *text = NULL;
+    if ((q->api->runner ? runner_log_get(q->api->runner, q->arg, &text, err)
+                        : store_log_get(q->api->store, q->arg, &text, err)) < 0)
+        return -1;
+    buf_str(&body, text ? text : "");
+    r->store = true;
+    return reply_text(r, "text/plain; charset=utf-8", &body, err);
+}

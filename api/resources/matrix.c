@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measured matrices in four forms: whole (JSON), for spreadsheets (CSV), for streams (NDJSON),
+// one as a picture (SVG).
+#include <string.h>
+#include <strings.h>
+
+#include "analysis/plot/plot.h"
+#include "api/resources/export.h"
+#include "api/resources/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+
+struct measured {
+    struct run run;
+    struct matrix *list;
+    int n;
+};
+
+static void measured_fini(struct measured *m)
+{
+    run_fini(&m->run);
+    store_matrices_free(m->list, m->n);
+}
+
+static int matrix_load(const struct request *q, struct measured *m, struct err *err)
+{
+    if (run_find(q->api, q->arg, &m->run, err) < 0)
+        return -1;
+    if (!run_state_final(m->run.state))
+        return err_set(err, ERR_CONFLICT, "state",
+                       "the run is %s; its matrices come when it is over (?wait= of the run)",
+                       run_state_names[m->run.state]);
+    return store_matrices_get(q->api->store, q->arg, &m->list, &m->n, err);
+}
+
+int matrix_json(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP(measured_fini) struct measured m = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (matrix_load(q, &m, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_i64(&w, "run", q->arg);
+    jsonw_text(&w, "state", run_state_names[m.run.state]);
+    jsonw_text(&w, "method", *m.run.method ? m.run.method : NULL);
+    jsonw_array(&w, "matrices");
+    for (int i = 0; i < m.n; i++)
+        matrix_write_json(&m.list[i], &w, NULL);
+    jsonw_end(&w);
+    if (ranks_write(q->api->store, q->arg, &w, err) < 0)
+        return -1;
+    jsonw_end(&w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+int matrix_csv(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP(measured_fini) struct measured m = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (matrix_load(q, &m, err) < 0)
+        return -1;
+    for (int i = 0; i < m.n; i++) {
+        if (i == 0)
+            matrix_write_csv_head(&m.list[i], &body);
+        matrix_write_csv(&m.list[i], &body);
+    }
+    r->store = true;
+    return reply_text(r, "text/csv; charset=utf-8; header=present", &body, err);
+}
+
+int matrix_ndjson(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP(measured_fini) struct measured m = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (matrix_load(q, &m, err) < 0)
+        return -1;
+    for (int i = 0; i < m.n; i++)
+        matrix_write_ndjson(&m.list[i], &body);
+    r->store = true;
+    return reply_text(r, "application/x-ndjson", &body, err);
+}
+
+int matrix_svg(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP(measured_fini) struct measured m = {0};
+    CLEANUP_MEM struct rank_info *ranks = NULL;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct plot p = {.run = &m.run};
+    if (matrix_load(q, &m, err) < 0 ||
+        store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
+        return -1;
+    p.ranks = ranks;
+    const struct topology *topology;
+    if (answers_topology(q, &m.run, &topology, err) < 0)
+        return -1;
+    plot_marks_from(&p, topology);
+    if (plot_choose(&p, m.list, m.n, request_query(q, "matrix"), err) < 0 ||
+        plot_write_svg(&p, &body, err) < 0)
+        return -1;
+    r->store = true;
+    return reply_text(r, "image/svg+xml", &body, err);
+}
+
+// In order of our preference; the first that the client names wins, wildcards give JSON. Some
+// browsers name SVG whenever they open an address: who asks for a page gets the whole.
+static const struct {
+    const char *type;
+    handler_fn *handler;
+} forms[] = {
+    {"application/json", matrix_json},
+    {"text/csv", matrix_csv},
+    {"application/x-ndjson", matrix_ndjson},
+    {"application/ndjson", matrix_ndjson},
+    {"application/*", matrix_json},
+    {"text/html", matrix_json},
+    {"image/svg+xml", matrix_svg},
+    {"image/*", matrix_svg},
+    {"text/*", matrix_csv},
+    {"*/*", matrix_json},
+};
+
+int matrix_get(struct request *q, struct reply *r, struct err *err)
+{
+    const char *accept = request_header(q, "Accept");
+    if (!accept || !*accept)
+        return matrix_json(q, r, err);
+    for (unsigned i = 0; i < COUNT_OF(forms); i++)
+        if (strcasestr(accept, forms[i].type))
+            return forms[i].handler(q, r, err);
+    return err_set(err, ERR_NOT_ACCEPTABLE, "Accept",
+                   "there are application/json, text/csv, application/x-ndjson and image/svg+xml");
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/resources/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+
+enum { FINDINGS_MAX = 24 }; // there are about ten kinds
+
+static void write_findings(const struct topology *t, struct jsonw *w)
+{
+    struct finding list[FINDINGS_MAX];
+    int n = machine_findings(t, "", list, FINDINGS_MAX);
+    findings_write_json(list, n, w, "findings");
+}
+
+int node_get(struct request *q, struct reply *r, struct err *err)
+{
+    const struct machine *m = q->api->machine;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct fingerprint now = {0};
+    if (runner_look_at_machine(q->api->runner, err) < 0 ||
+        fingerprint_read(&now, &m->topology, "", err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "node", m->hostname);
+    jsonw_text(&w, "version", NUMAPROBE_VERSION);
+    jsonw_text(&w, "cpu_model", m->topology.cpu_model);
+    jsonw_text(&w, "job_account", runner_account(q->api->runner));
+    fingerprint_write_json(&now, &w, "fingerprint");
+    write_findings(&m->topology, &w);
+    jsonw_end(&w);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}

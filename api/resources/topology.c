@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/resources/resources.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+
+int topology_get(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (runner_look_at_machine(q->api->runner, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&body);
+    topology_write_json(&q->api->machine->topology, &w, NULL);
+    r->store = true;
+    return reply_json(r, 200, &body, err);
+}
+
+int topology_xml(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (runner_look_at_machine(q->api->runner, err) < 0)
+        return -1;
+    const char *xml = q->api->machine->topology_xml;
+    if (!xml)
+        return err_set(err, ERR_NOT_FOUND, "", "hwloc gave no XML for this machine");
+    buf_str(&body, xml);
+    r->store = true;
+    return reply_text(r, "application/xml", &body, err);
+}

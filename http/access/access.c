@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/access/access.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+// In a user namespace every account that is not mapped looks like these: they are nobody's.
+enum { OVERFLOW_ID = 65534, GROUPS_MAX = 1024 };
+
+static bool has_group(gid_t wanted, const gid_t *groups, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (groups[i] == wanted && wanted != (gid_t)-1 && wanted != OVERFLOW_ID)
+            return true;
+    return false;
+}
+
+enum scope access_of_account(const struct api_access *a, int fd)
+{
+    struct ucred who;
+    gid_t groups[GROUPS_MAX + 1];
+    socklen_t n = sizeof who, room = GROUPS_MAX * sizeof groups[0];
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) < 0)
+        return SCOPE_NONE; // the kernel always says it; when it does not, nothing is known
+    if (who.uid == 0 || (who.uid == geteuid() && who.uid != OVERFLOW_ID))
+        return SCOPE_ADMIN;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &room) < 0)
+        room = 0; // an account of more groups counts by its first
+    int count = (int)(room / sizeof groups[0]);
+    groups[count++] = who.gid;
+    if (has_group(a->admin_group, groups, count))
+        return SCOPE_ADMIN;
+    if (has_group(a->run_group, groups, count) && a->anonymous < SCOPE_RUN)
+        return SCOPE_RUN;
+    return a->anonymous;
+}
+
+int access_identify(struct request *q, struct err *err)
+{
+    static const char bearer[] = "Bearer ";
+    const char *sent = request_header(q, "Authorization");
+    if (!sent)
+        return 0;
+    size_t n = sizeof bearer - 1;
+    const struct token *token = NULL;
+    if (strncasecmp(sent, bearer, n) == 0 && q->api->access.tokens)
+        token = tokens_find(q->api->access.tokens, sent + n);
+    if (!token)
+        return err_set(
+            err, ERR_UNAUTHORIZED, "Authorization",
+            "is not a token of this daemon (numaprobe token list shows which there are)");
+    memcpy(q->token, token->name, sizeof q->token);
+    q->granted = token->scope;
+    return 0;
+}
+
+int access_check(const struct request *q, enum scope needed, struct err *err)
+{
+    if (q->granted >= needed)
+        return 0;
+    if (*q->token)
+        return err_set(err, ERR_FORBIDDEN, "Authorization",
+                       "this needs a token of scope %s, not %s", scope_name(needed),
+                       scope_name(q->granted));
+    return err_set(err, ERR_UNAUTHORIZED, "Authorization",
+                   "this needs the scope %s: a token (Authorization: Bearer …), or the unix socket "
+                   "and an account that may",
+                   scope_name(needed));
+}
+
+int access_check_member(const struct request *q, enum scope needed, const char *member,
+                        struct err *err)
+{
+    if (q->granted >= needed)
+        return 0;
+    return err_set(err, ERR_FORBIDDEN, member,
+                   "needs the scope %s: a token, or the unix socket as root or as the account of "
+                   "the daemon",
+                   scope_name(needed));
+}
+
+bool access_sees_names(const struct request *q)
+{
+    return q->granted >= SCOPE_RUN && !*q->bound;
+}
+
+void access_write_client(const struct request *q, char out[static ACCESS_CLIENT_ROOM])
+{
+    snprintf(out, ACCESS_CLIENT_ROOM, "any");
+    if (*q->token)
+        snprintf(out, ACCESS_CLIENT_ROOM, "token:%s", q->token);
+    else if (q->uid != (uid_t)-1)
+        snprintf(out, ACCESS_CLIENT_ROOM, "uid:%u", (unsigned)q->uid);
+}

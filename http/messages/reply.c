@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "http/messages/http.h"
+
+static const char json_type[] = "application/json";
+
+void reply_fini(struct reply *r)
+{
+    buf_free(&r->body);
+    shared_body_unref(r->shared);
+    answer_unref(r->answer);
+    *r = (struct reply){0};
+}
+
+static int reply_take_body(struct reply *r, int status, const char *type, struct buf *body,
+                           struct err *err)
+{
+    if (!buf_ok(body))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the answer");
+    buf_free(&r->body);
+    r->kind = REPLY_WHOLE;
+    r->status = status;
+    r->type = type;
+    r->body = *body;
+    *body = BUF_INIT;
+    return 0;
+}
+
+int reply_json(struct reply *r, int status, struct buf *body, struct err *err)
+{
+    buf_char(body, '\n'); // friendly to a terminal
+    return reply_take_body(r, status, json_type, body, err);
+}
+
+void reply_shared(struct reply *r, int status, struct shared_body *body)
+{
+    shared_body_unref(r->shared);
+    r->kind = REPLY_WHOLE;
+    r->status = status;
+    r->type = json_type;
+    r->shared = body;
+}
+
+int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err)
+{
+    return reply_take_body(r, 200, type, body, err);
+}
+
+void reply_answer(struct reply *r, struct ready_answer *a)
+{
+    answer_unref(r->answer);
+    r->kind = REPLY_WHOLE;
+    r->answer = a;
+    r->status = a->head.status;
+    r->type = a->head.type;
+    r->store = a->head.store;
+    r->retry_after_s = a->head.retry_after_s;
+    memcpy(r->location, a->head.location, sizeof r->location);
+}
+
+int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms)
+{
+    r->kind = REPLY_WAIT;
+    r->run_id = run_id;
+    r->wait_ms = wait_ms;
+    return 0;
+}
+
+void reply_waited(struct reply *r, const struct request *q)
+{
+    int64_t seconds;
+    if (request_preferred_wait(q, &seconds))
+        snprintf(r->applied, sizeof r->applied, "wait=%" PRId64, seconds);
+}
+
+int reply_stream(struct reply *r, int64_t run_id, int64_t after)
+{
+    r->kind = REPLY_STREAM;
+    r->status = 200;
+    r->type = "text/event-stream";
+    r->run_id = run_id;
+    r->after = after;
+    return 0;
+}
+
+void reply_problem(struct reply *r, const struct request *q, const struct err *err,
+                   const char *blockers)
+{
+    const struct err_info *info = err_info(err->code);
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    char type[64];
+    snprintf(type, sizeof type, "/problems/%s", info->slug);
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "type", type);
+    jsonw_text(&w, "title", info->title);
+    jsonw_i64(&w, "status", info->http);
+    jsonw_text(&w, "detail", err->text);
+    if (*err->member)
+        jsonw_text(&w, "member", err->member);
+    jsonw_text(&w, "request_id", q->id);
+    if (blockers)
+        jsonw_raw(&w, "blockers", blockers);
+    jsonw_end(&w);
+    buf_char(&body, '\n');
+    if (reply_take_body(r, info->http, "application/problem+json", &body, NULL) < 0) {
+        r->kind = REPLY_WHOLE;
+        r->status = info->http; // without memory the status alone must do
+        r->type = "application/problem+json";
+    }
+    r->file = NULL;
+    shared_body_unref(steal_ptr(&r->shared));
+    answer_unref(steal_ptr(&r->answer));
+    r->store = false;
+}
+
+const char *reply_bytes(const struct reply *r, size_t *n)
+{
+    if (r->answer) {
+        *n = r->answer->head.bytes;
+        return NULL;
+    }
+    *n = r->file ? r->file->size : r->shared ? r->shared->n : r->body.len;
+    return r->file ? r->file->data : r->shared ? r->shared->data : r->body.data;
+}
+
+// FNV-1a over words of 8 bytes: not for enemies, only to see whether our own text has changed. The
+// shift brings what differs in a word's high bytes down, where the next product spreads it.
+static uint64_t reply_hash_of(const char *data, size_t n)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ n;
+    for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, data + i, n - i < sizeof word ? n - i : sizeof word);
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+void reply_etag(const struct reply *r, char *etag, size_t room)
+{
+    size_t n;
+    *etag = '\0';
+    if (!r->store || r->status != 200)
+        return;
+    if (r->answer) {
+        snprintf(etag, room, "%s", r->answer->head.etag);
+        return;
+    }
+    const char *data = reply_bytes(r, &n);
+    snprintf(etag, room, "\"%016" PRIx64 "\"", reply_hash_of(data, n));
+}
+
+bool reply_matches(const char *if_none_match, const char *etag)
+{
+    if (!if_none_match || !*etag)
+        return false;
+    return strcmp(if_none_match, "*") == 0 || strstr(if_none_match, etag) != NULL;
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of routes and how a request finds its handler. Patterns are texts with two kinds of
+// holes: {id}, a positive whole number, and {name}: letters, digits, . _ -
+#pragma once
+#include "api/services/work.h"
+
+struct route {
+    const char *method; // "GET" also answers HEAD
+    const char *pattern;
+    handler_fn *handler;
+    const char *query;      // names it accepts, comma-separated; NULL: none
+    enum scope scope;       // what a client must be allowed
+    const char *summary;    // a sentence for openapi and --routes
+    size_t body_max;        // bytes; 0: HTTP_BODY_MAX
+    const char *body_types; // media types of a body, comma-separated; NULL: application/json
+    work_fn *work;          // what an answer costs; NULL: little, whatever is stored
+};
+
+extern const struct route routes[]; // ends with method NULL
+
+struct route_args {
+    int64_t id;
+    char name[ROUTE_NAME_MAX + 1];
+};
+
+// True if the path fits; *args holds what was in its holes.
+bool route_match(const char *pattern, const char *path, struct route_args *args);
+// NULL + ERR_NOT_FOUND or ERR_METHOD; *allow (a static text, "GET, HEAD") is set for ERR_METHOD.
+const struct route *route_find(const struct route *table, const char *method, const char *path,
+                               struct route_args *args, const char **allow, struct err *err);
+// ERR_BAD_REQUEST names a query parameter that the route does not have.
+int route_check_query(const struct route *route, const struct request *q, struct err *err);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The connections of a listener as file descriptors: who is at the other end, how long the present
+// step may take, and which one goes when there are too many.
+//
+// The HTTP library knows only how long a connection was silent; a client that sends a byte a second
+// stays for ever. So each connection has an absolute deadline for the step that it is in, and is
+// cut when that has passed. One timer serves all of them; with no connection there is none.
+//
+// A client that has more lines than its share, or that has the most when the listener is full,
+// loses the line that has waited longest for a request's headers. A good client sends its headers
+// at once, so it is never this one's.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "core/os/loop.h"
+#include "http/access/peer.h"
+#include "model/token.h"
+
+// 10 s for the headers, 30 s for the body and 20 s for the answer: no exchange that neither waits
+// for a run nor moves more than 5 MiB takes longer than a minute.
+enum {
+    LINE_HEAD_MS = 10000, // from the first byte that could come; also of a TLS handshake
+    LINE_KEPT_MS = 30000, // of a kept connection: until the next request's headers are whole
+    LINE_CROWD_MS = 1000, // instead of both, while more than three quarters of the places are used
+    LINE_STUCK_MS = 1000, // so long no line came or went: no place gets free by itself
+    LINE_PROMPT_MS = 100, // a good client's headers are there by then
+    LINE_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s
+    LINE_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
+    LINE_RATE = 256,        // bytes a ms of what is larger: 24 MiB may take 94 s more
+    LINE_BUCKETS = 64,      // of the table of clients
+};
+
+struct line {
+    LIST_ENTRY(line) entry;       // of all->list, newest first
+    TAILQ_ENTRY(line) head_entry; // of party->heads, while `heading`
+    struct lines *all;
+    struct line_party *party; // NULL once it is cut
+    int fd;                   // borrowed
+    bool cut, waits;
+    bool queued;      // of all->queued
+    bool heading;     // the headers of its next request are not whole yet
+    int64_t since_ms; // it waits for them, or they are whole
+    struct peer peer;
+    enum scope scope;    // of what comes without a token
+    int64_t deadline_ms; // on the monotonic clock; INT64_MAX: none
+};
+
+struct lines { // of one listener
+    struct loop *loop;
+    struct loop_timer *timer;
+    LIST_HEAD(line_list, line) list;
+    LIST_HEAD(line_parties, line_party) parties[LINE_BUCKETS];
+    int64_t armed_ms;
+    int places; // connections that may be there at once
+    int diag;   // peer_diag_open(); -1: none
+    int n;      // lines that are not cut
+    int waiting;
+    int queued;       // of root or the daemon's account, waiting for their turn in our loop
+    int64_t moved_ms; // when one came or went last
+};
+
+// `socket` listens; it is not kept.
+int lines_init(struct lines *all, struct loop *loop, int places, int socket, bool local,
+               struct err *err);
+void lines_fini(struct lines *all);
+
+// A connection that was accepted, with LINE_HEAD_MS for its first request. Where there are too
+// many, one is cut, which may be this one. `local`: of a unix socket. NULL: no memory.
+struct line *line_new(struct lines *all, int fd, bool local);
+void line_free(struct line *l); // NULL is fine
+void line_cut(struct line *l);  // the library sees the end and lets go of it
+// The headers of its request are whole; a next request may come on the kept connection. NULL is
+// fine.
+void line_head_whole(struct line *l);
+void line_head_next(struct line *l);
+// The next step may take so long; < 0: for ever. NULL is fine.
+void line_allow(struct line *l, int64_t ms);
+// Milliseconds for so many bytes in a step that has at least `least`.
+int64_t line_time(int64_t least, uint64_t bytes);
+// Takes one of the places for long waits: half of all, of which half are for one client that is
+// neither root nor the daemon's account. False: none is left.
+bool line_wait(struct line *l);
+void line_wait_end(struct line *l); // if it took one
+// It waits for its turn in our loop, and not for long.
+void line_queue(struct line *l);
+void line_queue_end(struct line *l); // NULL is fine
+// How many of `most` may be taken in now. Where the places are taken by root or the daemon's
+// account and half of them wait for us, a new line would only cost one of theirs: it waits in the
+// backlog until a place is free, unless none gets free.
+int lines_room(const struct lines *all, int most);
+// One number per client, for fair shares.
+uint64_t line_client(const struct line *l);

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each listener is one daemon of the library in external epoll mode, and its epoll descriptor lies
+// in our epoll.
+//
+// Connections are taken in here, not by the library: after one that could not be had (no
+// descriptor, no memory) it takes in no other one until some connection ends, and a stream of
+// events may last for hours.
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "http/access/access.h"
+#include "http/server/parts.h"
+
+// How many connections there may be is the configuration's to say (services.h).
+enum {
+    // Headers as they came and as the library lists them; of cookies, which browsers send whatever
+    // the port, a copy too: 5 KiB of them, or 12 KiB of headers without.
+    CONNECTION_MEMORY = 16384,
+    DESCRIPTORS_SPARE = 256, // besides connections: database, a run, a backup, the library's
+    CROWD = 64,              // so many connections at once: 1 MiB that came and may go again
+    IDLE_TIMEOUT_S = 30,     // of silence; how long each step may take at all says connections.h
+    ACCEPT_BATCH = 64,     // taken in a round, before those that are there have their turn; so many
+                           // may be there beyond the limit until those cut for them have gone
+    ACCEPT_PAUSE_MS = 100, // when one cannot be taken in: the others wait in the backlog
+};
+
+// What the library may have: besides those that are cut and not yet gone, a batch that it was given
+// and will count when it runs.
+static int connections_most(const struct server *s)
+{
+    return s->connections + 2 * ACCEPT_BATCH;
+}
+
+// How many may be taken in now.
+static int room(const struct listener *l)
+{
+    const int left = l->server->connections + ACCEPT_BATCH - l->n;
+    return lines_room(&l->lines, left < ACCEPT_BATCH ? left : ACCEPT_BATCH);
+}
+
+static enum scope scope_of(const struct listener *l, int fd)
+{
+    const struct api_access *a = &l->server->api.access;
+    if (!*l->socket.host)
+        return access_of_account(a, fd);
+    if (l->socket.loopback)
+        return a->anonymous;
+    return a->insecure_anonymous && a->anonymous >= SCOPE_READ ? SCOPE_READ : SCOPE_NONE;
+}
+
+// When a crowd has gone, what it was served from goes back too: the library would keep it. A line
+// that is cut does not count as gone: until the library lets go of the connection, it lies between
+// what is free.
+static void give_back(struct listener *l)
+{
+    if (l->most < CROWD || l->n > l->most / 4)
+        return;
+    l->most = l->n;
+    malloc_trim(0);
+}
+
+static void hold_back(struct listener *l)
+{
+    loop_unwatch(l->incoming);
+    l->incoming = NULL;
+}
+
+static void on_incoming(void *ctx, uint32_t events)
+{
+    struct listener *l = ctx;
+    (void)events;
+    for (int left = room(l); left > 0; left--) {
+        struct sockaddr_storage from;
+        socklen_t n = sizeof from;
+        int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+            MHD_add_connection(l->mhd, fd, (struct sockaddr *)&from, n); // closes it if it fails
+            continue;
+        }
+        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+            return;
+        if (log_may(&l->server->spared, clock_mono_ms()))
+            log_event(LOG_LVL_WARN, "http.accept", "listen=%s text=\"%s\"", l->socket.text,
+                      strerror(errno));
+        hold_back(l);
+        loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
+        return;
+    }
+    if (room(l) > 0)
+        return;
+    hold_back(l); // until one ends, or others do not wait for us any more
+    loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
+}
+
+static void take_in(struct listener *l)
+{
+    if (l->incoming || l->server->stopping)
+        return;
+    if (room(l) > 0)
+        l->incoming =
+            loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
+    if (!l->incoming)
+        loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
+}
+
+static void pause_over(void *ctx, uint32_t events)
+{
+    (void)events;
+    take_in(ctx);
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct listener *l = ctx;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        if (++l->n > l->most)
+            l->most = l->n;
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct line *line = line_new(&l->lines, info->connect_fd, *l->socket.host == '\0');
+        if (line)
+            line->scope = scope_of(l, info->connect_fd);
+        *socket_context = line;
+        return;
+    }
+    line_free(*socket_context);
+    *socket_context = NULL;
+    l->n--;
+    give_back(l);
+    take_in(l);
+}
+
+static size_t keep_escapes(void *ctx, struct MHD_Connection *connection, char *s)
+{
+    (void)ctx;
+    (void)connection;
+    return strlen(s); // we decode ourselves, and only the query
+}
+
+static void on_message(void *ctx, const char *fmt, va_list ap)
+{
+    struct listener *l = ctx;
+    char text[300];
+    if (!log_wants(LOG_LVL_DEBUG) || !log_may(&l->server->spared, clock_mono_ms()))
+        return; // whoever connects can cause them
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    vsnprintf(text, sizeof text, fmt, ap);
+#pragma GCC diagnostic pop
+    text[strcspn(text, "\n")] = '\0';
+    log_event(LOG_LVL_DEBUG, "http", "text=\"%s\"", text);
+}
+
+static void on_ready(void *ctx, uint32_t events)
+{
+    (void)ctx;
+    (void)events; // the daemons run before the next wait
+}
+
+// From 1.0 on the library refuses by itself what check_head() refuses for older ones.
+#if MHD_VERSION >= 0x01000000
+#define OPTION_STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+enum { STRICT = 2 };
+#else
+#define OPTION_STRICT MHD_OPTION_STRICT_FOR_CLIENT
+enum { STRICT = 1 };
+#endif
+
+static char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+static struct MHD_Daemon *start_mhd(struct listener *l)
+{
+    struct tls_files *t = &l->server->tls;
+    // What ends the list comes sooner without TLS, or without certificates of clients.
+    struct MHD_OptionItem tls[] = {
+        {l->socket.tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, t->certificate.data},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, t->key.data},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities},
+        {t->client_ca.len ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, t->client_ca.data},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+            MHD_USE_NO_LISTEN_SOCKET | (l->socket.tls ? MHD_USE_TLS : 0),
+        0, NULL, NULL, call_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, l,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)connections_most(l->server),
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, OPTION_STRICT, STRICT, MHD_OPTION_UNESCAPE_CALLBACK,
+        keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, call_on_uri, l,
+        MHD_OPTION_NOTIFY_COMPLETED, call_on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+}
+
+// Takes over the socket.
+static int add_listener(struct server *s, const struct listen_socket *socket, struct err *err)
+{
+    struct listener *l = &s->listeners[s->n];
+    if (s->n == LISTENERS_MAX) {
+        close(socket->fd);
+        return err_set(err, ERR_INVALID, "listen", "more than %d sockets", s->n);
+    }
+    *l = (struct listener){.server = s, .socket = *socket};
+    l->mhd = start_mhd(l);
+    if (!l->mhd) {
+        close(socket->fd);
+        return err_set(err, ERR_INTERNAL, "", "the HTTP library cannot serve %s", socket->text);
+    }
+    s->n++;
+    if (lines_init(&l->lines, s->api.loop, s->connections, socket->fd, !*socket->host, err) < 0)
+        return -1;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+    if (*socket->host)
+        buf_fmt(&s->addresses, "%s%s", s->addresses.len ? "," : "", socket->text);
+    l->watch = loop_watch_fd(s->api.loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
+    l->pause = l->watch ? loop_timer_new(s->api.loop, pause_over, l, err) : NULL;
+    l->incoming =
+        l->pause ? loop_watch_fd(s->api.loop, socket->fd, EPOLLIN, on_incoming, l, err) : NULL;
+    return l->incoming ? 0 : -1;
+}
+
+static int add_tcp(struct server *s, const char *list, struct err *err)
+{
+    while (*list) {
+        char one[80];
+        struct listen_socket socket;
+        size_t n = strcspn(list, ",");
+        snprintf(one, sizeof one, "%.*s", (int)n, list);
+        list += n + (list[n] == ',');
+        if (s->n == LISTENERS_MAX - 1)
+            return err_set(err, ERR_INVALID, "listen", "more than %d addresses", s->n);
+        if (!s->tls.certificate.len && str_starts(one, "https:"))
+            return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
+        if (listen_tcp(&socket, one, s->api.access.insecure_plaintext, err) < 0 ||
+            add_listener(s, &socket, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_unix(struct server *s, const char *path, struct err *err)
+{
+    struct listen_socket socket;
+    if (!*path)
+        return 0;
+    s->socket_path = strdup(path);
+    if (!s->socket_path)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
+    if (listen_unix(&socket, path, s->api.access.socket_open, err) < 0) {
+        free(steal_ptr(&s->socket_path)); // not ours: it must not be removed
+        return -1;
+    }
+    return add_listener(s, &socket, err);
+}
+
+// What systemd listens on already. One kind of sockets is settled by them; of the other kind the
+// configuration says.
+static int add_passed(struct server *s, const struct api_config *c, bool *tcp, bool *local,
+                      struct err *err)
+{
+    for (int i = 0; i < c->n_passed; i++) {
+        struct listen_socket socket;
+        if (listen_passed(&socket, c->passed[i], s->api.access.insecure_plaintext, err) < 0 ||
+            add_listener(s, &socket, err) < 0)
+            return -1;
+        if (*socket.host)
+            *tcp = true;
+        else
+            *local = true;
+    }
+    return 0;
+}
+
+// A full house must leave descriptors to the database and to runs.
+static int have_descriptors(const struct server *s, struct err *err)
+{
+    const rlim_t need = (rlim_t)s->n * (rlim_t)connections_most(s) + DESCRIPTORS_SPARE;
+    struct rlimit now;
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0)
+        return err_sys(err, "cannot see how many descriptors there may be");
+    if (now.rlim_cur >= need)
+        return 0;
+    if (now.rlim_max < need)
+        return err_set(
+            err, ERR_INVALID, "connections",
+            "connections = %d on %d sockets need %llu descriptors and the limit is %llu: "
+            "ask for fewer, or raise it (LimitNOFILE=, ulimit -Hn)",
+            s->connections, s->n, (unsigned long long)need, (unsigned long long)now.rlim_max);
+    now.rlim_cur = need;
+    return setrlimit(RLIMIT_NOFILE, &now) < 0
+               ? err_sys(err, "cannot have %llu descriptors", (unsigned long long)need)
+               : 0;
+}
+
+int listeners_start(struct server *s, const struct api_config *c, struct err *err)
+{
+    bool tcp = false, local = false;
+    if (add_passed(s, c, &tcp, &local, err) < 0)
+        return -1;
+    if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
+        return -1;
+    if (!s->n)
+        return err_set(err, ERR_INVALID, "listen", "there is neither an address nor a socket");
+    if (!buf_ok(&s->addresses))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
+    return have_descriptors(s, err);
+}
+
+void listeners_stop(struct server *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct listener *l = &s->listeners[i];
+        loop_unwatch(l->watch);
+        hold_back(l);
+        loop_timer_free(l->pause);
+        MHD_stop_daemon(l->mhd);
+        lines_fini(&l->lines);
+        close(l->socket.fd);
+    }
+    if (s->socket_path)
+        unlink(s->socket_path);
+    free(s->socket_path);
+    buf_free(&s->addresses);
+}
+
+const char *server_addresses(const struct server *s)
+{
+    return buf_text(&s->addresses);
+}
+
+const char *server_socket(const struct server *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!*s->listeners[i].socket.host)
+            return s->listeners[i].socket.text;
+    return "";
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the server only: what its files share. The one door to libmicrohttpd.
+//
+// A listener is one daemon of the library; a line (connections.h) is one of its connections; a call
+// is one request on a line, from its first byte until its reply is sent.
+#pragma once
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "api/resources/events.h"
+#include "base/buf.h"
+#include "http/access/audit.h"
+#include "http/messages/http.h"
+#include "http/messages/ready_answer.h"
+#include "http/server/connections.h"
+#include "http/server/share.h"
+#include "http/server/sockets.h"
+#include "http/server/tls.h"
+#include "http/server/turns.h"
+#include "http/server/worker.h"
+
+enum { LISTENERS_MAX = 8 };
+
+struct listener {
+    struct server *server;
+    struct MHD_Daemon *mhd;
+    struct listen_socket socket; // owned
+    int n;                       // connections, also those that are cut and not yet gone
+    int most;                    // of n, since memory was given back
+    struct lines lines;          // all connections
+    struct loop_watch *watch;    // of mhd
+    struct loop_watch *incoming; // of the socket; NULL while none is taken in
+    struct loop_timer *pause;
+};
+
+struct server {
+    struct api_services api;
+    int n;
+    struct listener listeners[LISTENERS_MAX];
+    struct buf addresses;
+    const char *names;          // borrowed, of the configuration
+    char *socket_path;          // owned; NULL: none
+    uint64_t requests;          // numbers them
+    uint32_t salt;              // tells the ids of two daemons apart
+    size_t bodies, answers_own; // bytes of large ones under way
+    struct answers answers;     // those that a worker made
+    int answers_sent;           // of them: large ones under way
+    struct worker *worker;
+    struct turns heavy;      // jobs that wait for it
+    LIST_HEAD(, job) jobs;   // all of them
+    struct loop_timer *rest; // until the worker may go on while a run is measured
+    int64_t rest_until_ms;
+    struct turns light; // calls that wait for their turn in the loop
+    bool importing;     // runs are being stored in pieces: the worker waits
+    struct share share;
+    int64_t call_us;                   // what one took lately
+    int64_t round_us;                  // what handlers took in this round of the loop
+    int connections;                   // of a listener
+    struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
+    LIST_HEAD(, call) calls;           // all requests under way
+    struct audit audit;
+    struct log_budget spared; // for lines that any client may cause
+    struct tls_files tls;
+    bool stopping;
+    int64_t stopping_ms; // since when
+};
+
+struct call {
+    LIST_ENTRY(call) entry;   // of server->calls
+    struct call *next_waking; // of server->waking
+    struct server *server;
+    struct listener *listener;
+    struct MHD_Connection *connection;
+    struct line *line; // of the connection; NULL: no memory for it, and the call ends at once
+    struct request q;
+    struct reply r;
+    struct waiter *waiter;
+    struct stream *stream;
+    struct backup *backup;
+    struct turn turn;          // of server->light
+    struct job *job;           // of the worker, for which it waits
+    LIST_ENTRY(call) of_job;   // of job->calls
+    struct ready_answer *made; // by the job; NULL with `prepared`: why not is in job_err
+    struct err job_err;
+    int body_fd;               // of a body that a worker reads; -1: it is in q.body
+    struct import *import;     // whose runs are being stored
+    struct loop_watch *hangup; // of a client that waits
+    size_t received;
+    size_t held, held_answer; // of server->bodies, ->answers_own
+    bool begun, suspended, gone, crowded;
+    bool waited_turn, has_turn; // it stood in a line; and it is the first of it now
+    bool prepared, sends_large; // the job is over; of server->answers_sent
+    bool last;                  // of its connection
+};
+
+// listeners.c: opens all sockets of the configuration and serves them. After an error
+// listeners_stop() closes those that were.
+int listeners_start(struct server *s, const struct api_config *c, struct err *err);
+void listeners_stop(struct server *s); // no call may be suspended
+
+// requests.c: what the library tells of requests. `listener` is the struct listener.
+void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *data,
+                               size_t *size, void **call);
+void call_on_completed(void *listener, struct MHD_Connection *connection, void **call,
+                       enum MHD_RequestTerminationCode why);
+
+// answers.c: of a request that is whole; again when its wait is over. Sends the reply, or
+// suspends the call until there is one.
+enum MHD_Result call_answer(struct call *c);
+enum MHD_Result call_refuse_stopping(struct call *c); // the daemon ends, and this would take long
+
+// replies.c: what is sent. MHD_NO closes the connection.
+enum MHD_Result call_send(struct call *c); // c->r; 304 if the client has it
+enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close);
+// Takes over m, which may be NULL.
+enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag);
+
+// rounds.c: what the loop does in one round. False: the call is suspended, and answered when
+// its turn has come.
+bool call_takes_turn(struct call *c);
+void call_leaves_turn(struct call *c);
+void call_charge(struct call *c, int64_t us);     // what it took of the loop
+void call_charge_bytes(struct call *c, size_t n); // what it is sent
+void server_give_turns(struct server *s);         // at the beginning of a round
+int64_t server_turn_ms(struct server *s);         // until the next one; -1: none waits
+bool call_is_paced(const struct call *c);         // it must not disturb the run that is measured
+
+// jobs.c: what a worker does. 1: the call was suspended or answered (*out), 0: the loop can
+// do it itself.
+int call_begin_heavy(struct call *c, enum MHD_Result *out);
+enum MHD_Result call_send_heavy(struct call *c); // its job is over
+void call_leave_heavy(struct call *c);
+void call_drop_import(struct call *c); // what is stored of it already goes again
+int server_heavy_start(struct server *s, struct err *err);
+void server_heavy_stop(struct server *s); // no call may wait for it
+
+// suspension.c: calls that are suspended.
+void call_suspend(struct call *c); // for as long as it takes
+void call_resume(void *call);      // soon; a call that is not suspended stays as it is
+// Nobody looks at a suspended connection, so we do: if its client goes, the call is resumed and
+// `gone`.
+int call_watch_hangup(struct call *c, struct err *err);
+// Takes one of the listener's places for long waits, and watches the client. ERR_UNAVAILABLE: none
+// is left for this client.
+int call_begin_wait(struct call *c, struct err *err);
+void call_end_wait(struct call *c);      // gives back what the two above took, if they did
+void server_wake_some(struct server *s); // of those that call_resume() noted

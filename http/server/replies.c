@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "http/server/parts.h"
+#include "http/server/status_counts.h"
+
+enum {
+    ANSWER_LARGE = 64 << 10,
+    ANSWERS_RETRY_S = 5,
+};
+
+// What a browser may do with a reply that it shows as a page of its own.
+static const struct {
+    const char *type, *policy;
+} page_policies[] = {
+    {"text/html",
+     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    // A picture has its colours in itself and needs nothing else.
+    {"image/svg+xml",
+     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+     "frame-ancestors 'none'; sandbox"},
+};
+
+static const char *policy_of(const char *type)
+{
+    for (size_t i = 0; type && i < COUNT_OF(page_policies); i++)
+        if (str_starts(type, page_policies[i].type))
+            return page_policies[i].policy;
+    return NULL;
+}
+
+// False: no memory for one of them. A page without its policy, or a refusal without its time, is
+// another answer.
+static bool add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
+{
+    const struct reply *r = &c->r;
+    const char *policy = policy_of(r->type);
+    char retry_after[16] = "";
+    if (r->retry_after_s > 0)
+        snprintf(retry_after, sizeof retry_after, "%d", r->retry_after_s);
+    const struct http_pair all[] = {
+        {"Content-Type", r->status == 204 ? NULL : r->type},
+        {"X-Request-Id", c->q.id},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Cache-Control", *etag ? "no-cache" : "no-store"},
+        {"ETag", etag},
+        {"Vary", r->store ? "Accept" : NULL},
+        {"Allow", r->allow},
+        {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
+        {"Location", r->location},
+        {"Preference-Applied", r->applied},
+        {"Connection", r->close || c->last ? "close" : NULL},
+        {"Retry-After", retry_after},
+        {"Referrer-Policy", policy ? "no-referrer" : NULL},
+        {"Content-Security-Policy",
+         policy ? policy : "default-src 'none'; frame-ancestors 'none'; sandbox"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
+    };
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (all[i].value && *all[i].value &&
+            MHD_add_response_header(m, all[i].name, all[i].value) != MHD_YES)
+            return false;
+    return true;
+}
+
+static struct MHD_Response *shared_response(struct reply *r)
+{
+    struct MHD_Response *m = MHD_create_response_from_buffer_with_free_callback_cls(
+        r->shared->n, r->shared->data, shared_body_unref, r->shared);
+    if (m)
+        r->shared = NULL; // the library gives the reference back
+    return m;
+}
+
+// From the file, in pieces that a connection gets in turn: neither a copy of ours, nor a round of
+// the loop that fills a large socket buffer.
+static struct MHD_Response *file_response(const struct ready_answer *a)
+{
+    int fd = fcntl(a->fd, F_DUPFD_CLOEXEC, 0);
+    struct MHD_Response *m = fd < 0 ? NULL : MHD_create_response_from_fd64(a->head.bytes, fd);
+    if (!m && fd >= 0)
+        close(fd);
+    return m;
+}
+
+// What is small costs no descriptor.
+static struct MHD_Response *copy_response(const struct ready_answer *a)
+{
+    char *copy = malloc(a->head.bytes);
+    if (!copy || pread(a->fd, copy, a->head.bytes, 0) != (ssize_t)a->head.bytes) {
+        free(copy);
+        return NULL;
+    }
+    return MHD_create_response_from_buffer(a->head.bytes, copy, MHD_RESPMEM_MUST_FREE);
+}
+
+static struct MHD_Response *body_response(struct reply *r, bool without)
+{
+    size_t n;
+    const char *data = reply_bytes(r, &n);
+    if (without || !n)
+        return MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    if (r->answer)
+        return n > ANSWER_LARGE ? file_response(r->answer) : copy_response(r->answer);
+    if (r->file)
+        return MHD_create_response_from_buffer(n, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
+    if (r->shared)
+        return shared_response(r);
+    char *fit = n > ANSWER_LARGE ? realloc(r->body.data, n) : NULL; // it grew by doubling
+    if (fit)
+        r->body.data = fit;
+    struct MHD_Response *m =
+        MHD_create_response_from_buffer(n, r->body.data, MHD_RESPMEM_MUST_FREE);
+    if (m)
+        r->body = BUF_INIT; // the library frees it
+    return m;
+}
+
+enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag)
+{
+    if (!m)
+        return MHD_NO;
+    enum MHD_Result ok = MHD_NO;
+    if (add_headers(m, c, etag)) {
+        counts_add(status);
+        ok = MHD_queue_response(c->connection, (unsigned)status, m);
+    }
+    MHD_destroy_response(m);
+    return ok;
+}
+
+// A client that does not read holds its answer until its deadline. What many are sent at once is
+// one body, and not counted.
+static bool hold_answer(struct call *c, size_t n)
+{
+    size_t *all = &c->server->answers_own;
+    if (n > ANSWER_LARGE && c->r.answer) {
+        c->sends_large = c->server->answers_sent < ANSWERS_SENT_MAX;
+        c->server->answers_sent += c->sends_large;
+        return c->sends_large;
+    }
+    if (n <= ANSWER_LARGE || c->r.file || c->r.shared)
+        return true;
+    if (*all && *all + n > ANSWERS_MAX && strcmp(c->q.method, "GET") == 0)
+        return false; // what was done for another has to be told
+    c->held_answer += n;
+    *all += n;
+    return true;
+}
+
+static void refuse_answer(struct call *c)
+{
+    struct err err;
+    err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
+    reply_problem(&c->r, &c->q, &err, NULL);
+    c->r.retry_after_s = ANSWERS_RETRY_S;
+}
+
+enum MHD_Result call_send(struct call *c)
+{
+    char etag[24];
+    size_t n;
+    reply_etag(&c->r, etag, sizeof etag);
+    bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
+    reply_bytes(&c->r, &n);
+    if (!same && !hold_answer(c, n)) {
+        refuse_answer(c);
+        *etag = '\0';
+        reply_bytes(&c->r, &n);
+    }
+    int status = same ? 304 : c->r.status;
+    audit_request(&c->server->audit, &c->q, &c->line->peer, status, clock_mono_ms());
+    line_allow(c->line, line_time(LINE_ANSWER_MS, n));
+    if (!same && n > ANSWER_LARGE)
+        call_charge_bytes(c, n);
+    return call_queue(c, body_response(&c->r, same), status, etag);
+}
+
+enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close)
+{
+    reply_problem(&c->r, &c->q, err, NULL);
+    c->r.close = close;
+    return call_send(c);
+}

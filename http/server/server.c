@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// libmicrohttpd inside our loop: before every wait of the loop each of its daemons runs once and
+// says how long it may sleep. A request that waits is a suspended connection: it costs memory and
+// nothing else.
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "api/services/run_bodies.h"
+#include "base/clock.h"
+#include "http/server/parts.h"
+
+// Runs every daemon after each round of the loop; the time until the next deadline of one.
+static int64_t run_all(void *ctx)
+{
+    struct server *s = ctx;
+    server_give_turns(s);
+    server_wake_some(s);
+    int64_t least = -1;
+    for (int i = 0; i < s->n; i++) {
+        MHD_UNSIGNED_LONG_LONG ms;
+        MHD_run(s->listeners[i].mhd);
+        if (MHD_get_timeout(s->listeners[i].mhd, &ms) == MHD_YES &&
+            (least < 0 || (int64_t)ms < least))
+            least = (int64_t)ms;
+    }
+    int64_t turn = s->waking ? 0 : server_turn_ms(s);
+    return turn >= 0 && (least < 0 || turn < least) ? turn : least;
+}
+
+static int server_start(struct server *s, const struct api_config *c, struct err *err)
+{
+    if (tls_read(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err) < 0)
+        return -1;
+    if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
+        return err_sys(err, "no random numbers");
+    if (server_heavy_start(s, err) < 0 || listeners_start(s, c, err) < 0)
+        return -1;
+    loop_set_prepare(s->api.loop, run_all, s);
+    return 0;
+}
+
+struct server *server_new(const struct api_services *api, const struct api_config *c,
+                          struct err *err)
+{
+    struct server *s = calloc(1, sizeof *s);
+    if (!s) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the server");
+        return NULL;
+    }
+    s->api = *api;
+    s->names = c->names;
+    s->connections = c->connections;
+    s->waking_end = &s->waking;
+    s->api.bodies = run_bodies_new(api->store, err);
+    if (!s->api.bodies || server_start(s, c, err) < 0) {
+        server_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+// The library must not be stopped while a connection is suspended: answer those that wait first.
+static void server_wake_all(struct server *s)
+{
+    for (struct call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, entry))
+        call_resume(c);
+    do
+        run_all(s);
+    while (s->waking);
+    run_all(s); // the first round takes them back, the second sends what is left
+}
+
+void server_free(struct server *s)
+{
+    if (!s)
+        return;
+    s->stopping = true;
+    s->stopping_ms = clock_mono_ms();
+    loop_set_prepare(s->api.loop, NULL, NULL);
+    server_wake_all(s);
+    listeners_stop(s);
+    server_heavy_stop(s);
+    tls_files_free(&s->tls);
+    run_bodies_free(s->api.bodies);
+    free(s);
+}

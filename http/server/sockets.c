@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/server/sockets.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+// More than all connections that the limits allow: a crowd waits here for one round of the loop. A
+// full backlog is worse than a wait: connecting without blocking to a unix socket then fails with
+// EAGAIN.
+enum {
+    BACKLOG = 1024
+}; // Linux cuts it at net.core.somaxconn, 4096 unless set; 1024 x ~1 KiB of kernel
+
+static int split_address(const char *address, char *host, size_t room, uint16_t *port,
+                         struct err *err)
+{
+    const char *colon = strrchr(address, ':');
+    uint64_t number = 0;
+    size_t n = colon ? (size_t)(colon - address) : 0;
+    if (!n || n >= room || !str_to_u64(colon + 1, &number) || number > 65535)
+        return err_set(err, ERR_INVALID, "listen",
+                       "must be ADDRESS:PORT such as 127.0.0.1:7780 or [::1]:7780, got \"%.60s\"",
+                       address);
+    memcpy(host, address, n);
+    host[n] = '\0';
+    *port = (uint16_t)number;
+    return 0;
+}
+
+static bool listen_is_loopback(const struct sockaddr_storage *a)
+{
+    if (a->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+    return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+}
+
+static uint16_t port_of(const struct sockaddr_storage *a)
+{
+    return ntohs(a->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)a)->sin6_port
+                                          : ((const struct sockaddr_in *)a)->sin_port);
+}
+
+static int parse_host(char *host, size_t room, uint16_t port, struct sockaddr_storage *a,
+                      struct err *err)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)a;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)a;
+    size_t n = strlen(host);
+    memset(a, 0, sizeof *a);
+    if (strcmp(host, "localhost") == 0)
+        snprintf(host, room, "127.0.0.1");
+    if (*host == '[' && host[n - 1] == ']') {
+        char inner[56];
+        snprintf(inner, sizeof inner, "%.*s", (int)(n - 2), host + 1);
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(port);
+        if (inet_pton(AF_INET6, inner, &v6->sin6_addr) == 1)
+            return 0;
+    } else {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        if (inet_pton(AF_INET, host, &v4->sin_addr) == 1)
+            return 0;
+    }
+    return err_set(err, ERR_INVALID, "listen",
+                   "must be an IP address or localhost (IPv6 in brackets), got \"%.50s\"", host);
+}
+
+static int check_loopback(const struct sockaddr_storage *a, const char *host, bool beyond,
+                          struct err *err)
+{
+    if (listen_is_loopback(a) || beyond)
+        return 0;
+    return err_set(
+        err, ERR_INVALID, "listen",
+        "%s is not a loopback address: tokens and results would travel in clear. "
+        "Write https:// before it, or use 127.0.0.1 and ssh -L, or say --insecure-plaintext",
+        host);
+}
+
+static int bind_and_listen(int fd, const struct sockaddr *a, socklen_t n, const char *text,
+                           struct err *err)
+{
+    if (bind(fd, a, n) < 0)
+        return errno == EADDRINUSE ? err_set(err, ERR_UNAVAILABLE, "listen",
+                                             "%s is in use by another program", text)
+                                   : err_sys(err, "cannot bind to %s", text);
+    if (listen(fd, BACKLOG) < 0)
+        return err_sys(err, "cannot listen on %s", text);
+    return 0;
+}
+
+int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err)
+{
+    static const char https[] = "https://";
+    struct sockaddr_storage a;
+    char host[56];
+    uint16_t port = 0;
+    bool tls = str_starts(address, https);
+    address += tls ? strlen(https) : 0;
+    if (split_address(address, host, sizeof host, &port, err) < 0 ||
+        parse_host(host, sizeof host, port, &a, err) < 0)
+        return -1;
+    if (check_loopback(&a, host, beyond || tls, err) < 0)
+        return -1;
+    CLEANUP_FD int fd = socket(a.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int one = 1;
+    socklen_t n =
+        a.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    if (fd < 0)
+        return err_sys(err, "cannot make a socket for %s", address);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one); // restart while old ones linger
+    if (bind_and_listen(fd, (struct sockaddr *)&a, n, address, err) < 0)
+        return -1;
+    if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        return err_sys(err, "cannot read the address of %s", address);
+    snprintf(out->host, sizeof out->host, "%s", host);
+    snprintf(out->text, sizeof out->text, "%s%s:%u", tls ? https : "", host, port_of(&a));
+    out->tls = tls;
+    out->loopback = listen_is_loopback(&a);
+    out->fd = steal_fd(&fd);
+    return 0;
+}
+
+int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (strlen(path) >= sizeof a.sun_path)
+        return err_set(err, ERR_INVALID, "socket", "the path is longer than %zu bytes",
+                       sizeof a.sun_path - 1);
+    memcpy(a.sun_path, path, strlen(path));
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return err_set(err, ERR_INVALID, "socket", "%s is there and is not a socket", path);
+    unlink(path);
+    CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(err, "cannot make a unix socket");
+    mode_t before = umask(open ? 0111 : 0117); // the socket is born with its mode
+    int rc = bind_and_listen(fd, (struct sockaddr *)&a, sizeof a, path, err);
+    umask(before);
+    if (rc < 0)
+        return -1;
+    snprintf(out->text, sizeof out->text, "%s", path);
+    out->host[0] = '\0';
+    out->loopback = true;
+    out->tls = false;
+    out->fd = steal_fd(&fd);
+    return 0;
+}
+
+static bool has_option(int fd, int option, int value)
+{
+    int got = 0;
+    socklen_t n = sizeof got;
+    return getsockopt(fd, SOL_SOCKET, option, &got, &n) == 0 && got == value;
+}
+
+static int passed_tcp(struct listen_socket *out, const struct sockaddr_storage *a, bool beyond,
+                      struct err *err)
+{
+    char ip[INET6_ADDRSTRLEN];
+    bool v6 = a->ss_family == AF_INET6;
+    const void *address = v6 ? (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr
+                             : (const void *)&((const struct sockaddr_in *)a)->sin_addr;
+    if (!inet_ntop(a->ss_family, address, ip, sizeof ip))
+        return err_sys(err, "cannot write the address of a socket");
+    snprintf(out->host, sizeof out->host, v6 ? "[%s]" : "%s", ip);
+    snprintf(out->text, sizeof out->text, "%s:%u", out->host, port_of(a));
+    out->loopback = listen_is_loopback(a);
+    return check_loopback(a, out->host, beyond, err);
+}
+
+int listen_passed(struct listen_socket *out, int fd, bool beyond, struct err *err)
+{
+    struct sockaddr_storage a = {0};
+    struct listen_socket got = {.fd = fd, .loopback = true};
+    socklen_t n = sizeof a;
+    if (!has_option(fd, SO_ACCEPTCONN, 1) || !has_option(fd, SO_TYPE, SOCK_STREAM))
+        return err_set(err, ERR_INVALID, "listen",
+                       "descriptor %d that was handed over is not a listening stream socket", fd);
+    if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        return err_sys(err, "cannot read the address of descriptor %d", fd);
+    if (a.ss_family == AF_UNIX)
+        snprintf(got.text, sizeof got.text, "%.*s", (int)sizeof((struct sockaddr_un *)0)->sun_path,
+                 ((struct sockaddr_un *)&a)->sun_path);
+    else if (passed_tcp(&got, &a, beyond, err) < 0)
+        return -1;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return err_sys(err, "cannot set up descriptor %d", fd);
+    *out = got;
+    return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/server/tls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/gnutls.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum { PEM_MAX = 1 << 20 }; // the certificates of every public authority have 220 KiB
+
+static int read_pem(struct buf *out, const char *path, const char *member, mode_t forbidden,
+                    struct err *err)
+{
+    char block[4096];
+    struct stat st;
+    ssize_t n;
+    if (!*path)
+        return 0;
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, ERR_INVALID, member, "%.150s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size > PEM_MAX || st.st_mode & forbidden)
+        return err_set(err, ERR_INVALID, member, "%.150s must be a file of at most 1 MiB%s", path,
+                       forbidden ? " that others cannot use (chmod o= it)" : "");
+    while ((n = read(fd, block, sizeof block)) > 0)
+        buf_add(out, block, (size_t)n);
+    if (n < 0 || !buf_ok(out))
+        return err_set(err, ERR_INVALID, member, "%.150s cannot be read", path);
+    if (!strstr(buf_text(out), "-----BEGIN "))
+        return err_set(err, ERR_INVALID, member, "%.150s is not in PEM", path);
+    return 0;
+}
+
+int tls_read(struct tls_files *t, const char *certificate, const char *key, const char *client_ca,
+             struct err *err)
+{
+    if (!*certificate != !*key)
+        return err_set(err, ERR_INVALID, "tls_certificate",
+                       "tls_certificate and tls_key belong together");
+    if (*client_ca && !*certificate)
+        return err_set(err, ERR_INVALID, "tls_client_ca", "tls_client_ca needs a tls_certificate");
+    if (read_pem(&t->certificate, certificate, "tls_certificate", 0, err) < 0 ||
+        read_pem(&t->key, key, "tls_key", 07, err) < 0)
+        return -1;
+    return read_pem(&t->client_ca, client_ca, "tls_client_ca", 0, err);
+}
+
+void tls_files_free(struct tls_files *t)
+{
+    if (t->key.data)
+        explicit_bzero(t->key.data, t->key.len);
+    buf_free(&t->certificate);
+    buf_free(&t->key);
+    buf_free(&t->client_ca);
+}
+
+bool tls_is_known(void *session)
+{
+    unsigned status = ~0U;
+    return session && gnutls_certificate_verify_peers2(session, &status) == 0 && status == 0;
+}

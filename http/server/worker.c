@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's side of the worker. The process itself is in api/worker_main.c.
+#include "http/server/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/node/machine_image.h"
+#include "core/os/child.h"
+#include "core/store/reader.h"
+
+struct worker {
+    const struct api_services *api;
+    int socket, pidfd; // -1: there is no process
+    pid_t pid;
+    int64_t openings, readings; // of the database and the machine that it knows
+    struct loop_watch *watch;
+    struct loop_timer *timer; // busy: the deadline; else the end of idling
+    worker_done_fn *done;     // NULL: it is not busy
+    void *ctx;
+};
+
+// `wait`: until it is gone, and its locks of the database with it.
+static void end_process(struct worker *w, bool wait)
+{
+    if (w->socket < 0)
+        return;
+    loop_unwatch(steal_ptr(&w->watch));
+    // By descriptor: once buried, the number may be another process's.
+    syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+    waitpid(w->pid, NULL, wait ? 0 : WNOHANG); // else the runner buries it when it is gone
+    fd_cleanup(&w->socket);
+    fd_cleanup(&w->pidfd);
+}
+
+static void worker_finish(struct worker *w, const struct worker_answer *a, int fd)
+{
+    worker_done_fn *done = w->done;
+    w->done = NULL;
+    loop_timer_set(w->timer, w->socket < 0 ? -1 : WORKER_IDLE_MS);
+    done(w->ctx, a, fd);
+}
+
+static void give_up(struct worker *w, const char *why)
+{
+    struct worker_answer a = {0};
+    end_process(w, false);
+    err_set(&a.err, ERR_UNAVAILABLE, "", "%s", why);
+    worker_finish(w, &a, -1);
+}
+
+static void on_timer(void *ctx, uint32_t events)
+{
+    struct worker *w = ctx;
+    (void)events;
+    if (!w->done) {
+        end_process(w, false);
+        return;
+    }
+    log_event(LOG_LVL_WARN, "worker.deadline", "seconds=%d", WORKER_DEADLINE_MS / 1000);
+    give_up(w, "the answer took longer than 20 s to prepare, and was given up");
+}
+
+static void on_answer(void *ctx, uint32_t events)
+{
+    struct worker *w = ctx;
+    struct worker_answer a;
+    struct err err;
+    size_t n = 0;
+    int fd = -1;
+    (void)events;
+    int got = worker_receive(w->socket, &a, sizeof a, &n, &fd, &err);
+    if (got > 0 && n == sizeof a && w->done) {
+        worker_finish(w, &a, fd);
+        return;
+    }
+    fd_cleanup(&fd);
+    if (!w->done) {
+        end_process(w, false);
+        return;
+    }
+    log_event(LOG_LVL_WARN, "worker.died", "pid=%d", (int)w->pid);
+    give_up(w, "the process that prepared the answer was killed; try again");
+}
+
+static int api_worker_spawn(struct worker *w, int control, int machine)
+{
+    char program[] = "numaprobed", option[] = "--work", path[600];
+    char *argv[] = {program, option, path, NULL};
+    const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}, {machine, WORKER_MACHINE_FD}};
+    snprintf(path, sizeof path, "%s", store_path(w->api->store));
+    return child_exec(&w->pid, argv, fds, COUNT_OF(fds));
+}
+
+static int watch_process(struct worker *w, int *ours, struct err *err)
+{
+    w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
+    if (w->pidfd < 0)
+        err_sys(err, "pidfd_open");
+    else
+        w->watch = loop_watch_fd(w->api->loop, *ours, EPOLLIN, on_answer, w, err);
+    if (w->watch) {
+        w->socket = steal_fd(ours);
+        return 0;
+    }
+    kill(w->pid, SIGKILL);
+    waitpid(w->pid, NULL, 0);
+    fd_cleanup(&w->pidfd);
+    return -1;
+}
+
+static int start_process(struct worker *w, struct err *err)
+{
+    int pair[2];
+    CLEANUP_FD int machine = machine_image_make(w->api->machine, err);
+    if (machine < 0)
+        return -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, "socketpair");
+    CLEANUP_FD int ours = pair[0], theirs = pair[1];
+    errno = api_worker_spawn(w, theirs, machine);
+    if (errno)
+        return err_sys(err, "starting a worker");
+    w->openings = store_openings(w->api->store);
+    w->readings = w->api->machine->readings;
+    return watch_process(w, &ours, err);
+}
+
+struct worker *worker_new(const struct api_services *api, struct err *err)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    if (!w) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a worker");
+        return NULL;
+    }
+    w->api = api;
+    w->socket = w->pidfd = -1;
+    w->timer = loop_timer_new(api->loop, on_timer, w, err);
+    if (w->timer)
+        return w;
+    free(w);
+    return NULL;
+}
+
+void worker_free(struct worker *w)
+{
+    if (!w)
+        return;
+    end_process(w, true); // else the store could not close its log
+    loop_timer_free(w->timer);
+    free(w);
+}
+
+bool worker_busy(const struct worker *w)
+{
+    return w->done != NULL;
+}
+
+// A process that ended while it had nothing to do is noticed by the second try.
+int worker_start(struct worker *w, const struct buf *question, int fd, worker_done_fn *done,
+                 void *ctx, struct err *err)
+{
+    if (w->openings != store_openings(w->api->store) || w->readings != w->api->machine->readings)
+        end_process(w, false);
+    int sent = 0;
+    for (int tries = 0; tries < 2 && sent == 0; tries++) {
+        if (w->socket < 0 && start_process(w, err) < 0)
+            return -1;
+        sent = worker_send(w->socket, question->data, question->len, fd, err);
+        if (sent <= 0)
+            end_process(w, false);
+    }
+    if (sent <= 0)
+        return sent < 0 ? -1 : err_set(err, ERR_UNAVAILABLE, "", "a worker ends at once");
+    w->done = done;
+    w->ctx = ctx;
+    loop_timer_set(w->timer, WORKER_DEADLINE_MS);
+    return 0;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "http/messages/http.h"
+#include "tests/unit/tap.h"
+
+static void test_problem(void)
+{
+    struct request q = {.id = "abc"};
+    struct reply r = {0};
+    struct err err = {0};
+    err_set(&err, ERR_INVALID, "mode", "must be \"this\"");
+    reply_problem(&r, &q, &err, "[{\"kind\":\"memory\"}]");
+    CHECK(r.status == 422, "the status comes from the table of errors");
+    CHECK_STR(r.type, "application/problem+json", "media type");
+    struct json *doc = json_parse(r.body.data, r.body.len, &err);
+    CHECK(doc, "the document is JSON");
+    CHECK_STR(json_get_text(doc, "type", ""), "/problems/invalid", "type");
+    CHECK_STR(json_get_text(doc, "detail", ""), "must be \"this\"", "detail");
+    CHECK_STR(json_get_text(doc, "member", ""), "mode", "member");
+    CHECK_STR(json_get_text(doc, "request_id", ""), "abc", "request id");
+    CHECK(json_get_i64(doc, "status", 0) == 422, "status is in the document too");
+    CHECK(json_count(json_get(doc, "blockers")) == 1, "blockers");
+    json_free(doc);
+    reply_fini(&r);
+}
+
+static void test_shared(void)
+{
+    struct reply own = {.status = 200, .store = true}, r = {.store = true};
+    char one[24], two[24];
+    struct shared_body *body = shared_body_new("{}\n", 3);
+    CHECK(body, "bytes that are shared");
+    buf_str(&own.body, "{}\n");
+    reply_shared(&r, 200, shared_body_ref(body));
+    reply_etag(&own, one, sizeof one);
+    reply_etag(&r, two, sizeof two);
+    CHECK_STR(two, one, "shared or its own, one text has one tag");
+    reply_shared(&r, 200, shared_body_ref(body));
+    CHECK(body->refs == 2, "a reply has one reference");
+    const struct request q = {.id = "abc"};
+    const struct err err = {.code = ERR_INTERNAL};
+    reply_problem(&r, &q, &err, NULL);
+    CHECK(body->refs == 1 && r.body.len, "a problem takes its place");
+    reply_fini(&r);
+    reply_fini(&own);
+    shared_body_unref(body);
+}
+
+static void test_etag(void)
+{
+    struct reply r = {.status = 200, .store = true};
+    char one[24], two[24];
+    buf_str(&r.body, "a");
+    reply_etag(&r, one, sizeof one);
+    buf_str(&r.body, "b");
+    reply_etag(&r, two, sizeof two);
+    CHECK(*one == '"' && strcmp(one, two) != 0, "another body has another tag");
+    CHECK(reply_matches(one, one) && !reply_matches(one, two), "a tag matches itself");
+    CHECK(reply_matches("\"x\", \"y\"", "\"y\""), "a list is looked through");
+    CHECK(reply_matches("*", one) && !reply_matches(NULL, one), "star and nothing");
+    buf_reset(&r.body);
+    for (int i = 0; i < 100; i++)
+        buf_char(&r.body, 'x');
+    reply_etag(&r, one, sizeof one);
+    int same = 0;
+    for (int i = 0; i < 100; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            r.body.data[i] ^= (char)(1 << bit);
+            reply_etag(&r, two, sizeof two);
+            same += strcmp(one, two) == 0;
+            r.body.data[i] ^= (char)(1 << bit);
+        }
+    CHECK(same == 0, "every bit of the body is in the tag");
+    r.store = false;
+    reply_etag(&r, one, sizeof one);
+    CHECK(!*one && !reply_matches("*", one), "what must not be kept has no tag");
+    reply_fini(&r);
+}
+
+static int split(struct request *q, const char *uri)
+{
+    free(q->uri);
+    *q = (struct request){.uri = strdup(uri)};
+    return request_split(q, NULL);
+}
+
+static void test_split(void)
+{
+    struct request q = {0};
+    CHECK(split(&q, "/a?b=1&c=%41+x&d") == 0 && q.n_query == 3, "three parameters");
+    CHECK_STR(q.path, "/a", "path");
+    CHECK_STR(request_query(&q, "c"), "A x", "decoded");
+    CHECK_STR(request_query(&q, "d"), "", "without a value");
+    static const char *const bad[] = {"/a%00b",  "/a%2Fb",   "a",        "*",
+                                      "/a?b=%0", "/a?b=%00", "/a?b=%ff", "/a?b=1&b=2"};
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK(split(&q, bad[i]) < 0, "%s is refused", bad[i]);
+    free(q.uri);
+}
+
+static void test_wait(void)
+{
+    struct request q = {.n_query = 1, .query = {{"wait", "7"}}};
+    int64_t s = 0;
+    CHECK(request_wait_s(&q, &s, NULL) == 0 && s == 7, "?wait=7");
+    q.query[0].value = "1000";
+    CHECK(request_wait_s(&q, &s, NULL) == 0 && s == HTTP_WAIT_MAX_S, "capped");
+    q.query[0].value = "-1";
+    CHECK(request_wait_s(&q, &s, NULL) < 0, "not negative");
+    CHECK(!request_preferred_wait(&q, &s), "the parameter is before the header");
+}
+
+static void test_prefer(void)
+{
+    static const struct {
+        const char *value;
+        int64_t seconds; // -1: nothing is preferred
+    } cases[] = {
+        {"wait=9", 9},
+        {"respond-async, wait=9", 9},
+        {" WAIT = \"12\" ; x=y", 12},
+        {"wait=5;a=\"b,c\",wait=7", 5},
+        {"wait=99999999999999999999999", HTTP_WAIT_MAX_S},
+        {"wait=0", 0},
+        {"foo=\"a, wait=3\"", -1},
+        {"foo=\"\\\", wait=3\"", -1},
+        {"foo=\", wait=3", -1},
+        {"x-wait=3", -1},
+        {"waiting=3", -1},
+        {"wait", -1},
+        {"wait=", -1},
+        {"wait=\"3", -1},
+        {"wait=-3", -1},
+        {"wait=3s", -1},
+        {"wait=x, wait=4", 4},
+        {",, ,wait=4", 4},
+        {"", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct request q = {.n_headers = 1, .headers = {{"prefer", cases[i].value}}};
+        struct reply r = {0};
+        char want[16] = "";
+        int64_t s = -1, preferred = -1;
+        CHECK(request_wait_s(&q, &s, NULL) == 0 &&
+                  s == (cases[i].seconds < 0 ? 0 : cases[i].seconds) &&
+                  request_preferred_wait(&q, &preferred) == (cases[i].seconds >= 0),
+              "Prefer: %s", cases[i].value);
+        if (cases[i].seconds >= 0)
+            snprintf(want, sizeof want, "wait=%d", (int)cases[i].seconds);
+        reply_waited(&r, &q);
+        CHECK_STR(r.applied, want, "what was applied");
+    }
+    struct request two = {.n_headers = 2, .headers = {{"Prefer", "a"}, {"Prefer", "wait=3"}}};
+    int64_t s;
+    CHECK(request_wait_s(&two, &s, NULL) == 0 && s == 3, "in the second of two headers");
+}
+
+int main(void)
+{
+    test_problem();
+    test_shared();
+    test_etag();
+    test_split();
+    test_wait();
+    test_prefer();
+    return tap_done();
+}
