@@ -288,18 +288,19 @@ static int have_descriptors(const struct server *s, struct err *err)
     const rlim_t need = (rlim_t)s->n * (rlim_t)connections_most(s) + DESCRIPTORS_SPARE;
     struct rlimit now;
     if (getrlimit(RLIMIT_NOFILE, &now) < 0)
-        return err_sys(err, "cannot see how many descriptors there may be");
+        return err_sys(err, "cannot read the limit of file descriptors");
     if (now.rlim_cur >= need)
         return 0;
     if (now.rlim_max < need)
         return err_set(
             err, ERR_INVALID, "connections",
-            "connections = %d on %d sockets need %llu descriptors and the limit is %llu: "
-            "ask for fewer, or raise it (LimitNOFILE=, ulimit -Hn)",
+            "connections = %d on %d sockets need %llu file descriptors and the limit is %llu: "
+            "set fewer connections, or raise the limit (LimitNOFILE=, ulimit -Hn)",
             s->connections, s->n, (unsigned long long)need, (unsigned long long)now.rlim_max);
     now.rlim_cur = need;
     return setrlimit(RLIMIT_NOFILE, &now) < 0
-               ? err_sys(err, "cannot have %llu descriptors", (unsigned long long)need)
+               ? err_sys(err, "cannot raise the limit to %llu file descriptors",
+                         (unsigned long long)need)
                : 0;
 }
 

@@ -188,9 +188,10 @@ int listen_passed(struct listen_socket *out, int fd, bool beyond, struct err *er
     socklen_t n = sizeof a;
     if (!has_option(fd, SO_ACCEPTCONN, 1) || !has_option(fd, SO_TYPE, SOCK_STREAM))
         return err_set(err, ERR_INVALID, "listen",
-                       "descriptor %d that was handed over is not a listening stream socket", fd);
+                       "file descriptor %d, passed by systemd, is not a listening stream socket",
+                       fd);
     if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
-        return err_sys(err, "cannot read the address of descriptor %d", fd);
+        return err_sys(err, "cannot read the address of file descriptor %d", fd);
     if (a.ss_family == AF_UNIX)
         snprintf(got.text, sizeof got.text, "%.*s", (int)sizeof((struct sockaddr_un *)0)->sun_path,
                  ((struct sockaddr_un *)&a)->sun_path);
@@ -198,7 +199,7 @@ int listen_passed(struct listen_socket *out, int fd, bool beyond, struct err *er
         return -1;
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-        return err_sys(err, "cannot set up descriptor %d", fd);
+        return err_sys(err, "cannot set up file descriptor %d", fd);
     *out = got;
     return 0;
 }

@@ -212,4 +212,4 @@ def test_descriptors_are_enough_or_it_says_so(numaprobed, tmp_path):
                           f"--run-dir={tmp_path}/r"], capture_output=True, text=True, timeout=20, check=False,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600)))
     assert few.returncode != 0
-    assert "connections = 2000 on 2 sockets need 4512 descriptors and the limit is 600" in few.stderr
+    assert "connections = 2000 on 2 sockets need 4512 file descriptors and the limit is 600" in few.stderr
