@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "bench/benchmarks/table.h"
 #include "bench/ranks/comm.h"
 #include "bench/ranks/life.h"
 #include "bench/session/bind.h"
@@ -61,7 +62,8 @@ static int main_measure(const struct options *o, int rank, struct emit *e)
     if (comm_open(&comm, &start, &err) < 0)
         return report(e, start.ranks ? comm.rank : rank, &err);
     int status = 0;
-    if (session_run(&comm, o, comm.rank == 0 ? e : NULL, &err) < 0)
+    if (session_run(&comm, o, comm.rank == 0 ? e : NULL, benchmark_runs[o->spec.benchmark], &err) <
+        0)
         status = report(e, comm.rank, &err);
     comm_close(&comm); // returns when all have come
     return status;

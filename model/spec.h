@@ -10,15 +10,23 @@
 #include "base/jsonw.h"
 #include "base/param.h"
 
+// Every benchmark: its number, in the order of lists, and its name in functions. A line here asks
+// for a row of model/benchmarks.c, NAME_run() of bench/benchmarks, metrics_of_NAME() of
+// analysis/metrics and section_NAME() of analysis/report.
+#define BENCHMARK_LIST(X)                                                                          \
+    X(LATENCY, latency)                                                                            \
+    X(MATRIX, matrix)                                                                              \
+    X(BANDWIDTH, bandwidth)                                                                        \
+    X(PINGPONG, pingpong)                                                                          \
+    X(C2C, c2c)                                                                                    \
+    X(FIRSTTOUCH, firsttouch)                                                                      \
+    X(LOADED, loaded)
+
 enum benchmark_id {
-    BENCHMARK_LATENCY,
-    BENCHMARK_MATRIX,
-    BENCHMARK_BANDWIDTH,
-    BENCHMARK_PINGPONG,
-    BENCHMARK_C2C,
-    BENCHMARK_FIRSTTOUCH,
-    BENCHMARK_LOADED,
-    BENCHMARKS
+#define BENCHMARK_ID(id, name) BENCHMARK_##id,
+    BENCHMARK_LIST(BENCHMARK_ID)
+#undef BENCHMARK_ID
+        BENCHMARKS
 };
 
 enum mode { MODE_CONCURRENT, MODE_SERIAL, MODE_BOTH };

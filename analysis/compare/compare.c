@@ -16,8 +16,6 @@
 #include "base/cleanup.h"
 #include "model/shape.h"
 
-const char *const verdict_names[VERDICTS] = {"same", "slower", "faster", "inconclusive"};
-
 enum {
     SHARED_CELLS_MIN = 8, // fewer do not tell what they have in common
     PRIOR_DF_MAX = 100,   // Student's t is normal by then
@@ -175,25 +173,6 @@ static void compare_note_disturbed(struct comparison *c, const struct matrix *m,
     if (share >= SAMPLES_DOUBTFUL)
         compare_note(c, "%.0f %% of the samples of %s were disturbed: its values are doubtful",
                      100 * share, side);
-}
-
-static void call_identical(struct difference *d)
-{
-    if (!d->cells)
-        return;
-    d->percent = d->lo = d->hi = 0;
-    d->p = 1;
-    d->known = true;
-    d->verdict = VERDICT_SAME;
-}
-
-void compare_call_identical(struct comparison *c)
-{
-    for (int k = 0; k < c->rows * c->cols; k++)
-        call_identical(&c->cells[k]);
-    for (int i = 0; i < c->n_groups; i++)
-        call_identical(&c->groups[i].d);
-    call_identical(&c->rest);
 }
 
 static bool find_identical(const struct comparison *c)

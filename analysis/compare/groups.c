@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/compare.h"
 #include "analysis/compare/parts.h"
 #include "analysis/stats/distributions.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+
+const char *const verdict_names[VERDICTS] = {"same", "slower", "faster", "inconclusive"};
 
 // Groups, and the axis whose values make them; locality and node follow from ranks and nodes.
 static const struct {

@@ -2,7 +2,7 @@
 // What the files of a comparison share: compare.c tests cells, compare_groups.c the means of
 // groups, compare_verdict.c looks for parts and concludes.
 #pragma once
-#include "analysis/compare/compare.h"
+#include "analysis/compare/comparison.h"
 #include "analysis/stats/rank_places.h"
 
 // No clock is better than this: a cell whose samples are all equal is not infinitely sure.
@@ -58,5 +58,3 @@ void grouping_of_cell(const struct grouping *g, enum compare_by by, int row, int
 int compare_groups(struct grouping *g, const struct compare_options *o, struct err *err);
 // Parts, the rest, and the verdict of the matrix, from judged cells and groups.
 int compare_conclude(struct grouping *g, const struct compare_options *o, struct err *err);
-// Every value is in both: no error of any kind can have made a difference of nothing.
-void compare_call_identical(struct comparison *c);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/compare.h"
 #include "analysis/compare/parts.h"
 #include "analysis/stats/slices.h"
 #include "base/cleanup.h"
@@ -389,6 +390,26 @@ static enum verdict conclude(const struct comparison *c)
                                         : VERDICT_SAME;
 }
 
+static void call_identical(struct difference *d)
+{
+    if (!d->cells)
+        return;
+    d->percent = d->lo = d->hi = 0;
+    d->p = 1;
+    d->known = true;
+    d->verdict = VERDICT_SAME;
+}
+
+// Every value is in both: no error of any kind can have made a difference of nothing.
+static void call_all_identical(struct comparison *c)
+{
+    for (int k = 0; k < c->rows * c->cols; k++)
+        call_identical(&c->cells[k]);
+    for (int i = 0; i < c->n_groups; i++)
+        call_identical(&c->groups[i].d);
+    call_identical(&c->rest);
+}
+
 int compare_conclude(struct grouping *g, const struct compare_options *o, struct err *err)
 {
     struct comparison *c = g->c;
@@ -399,7 +420,7 @@ int compare_conclude(struct grouping *g, const struct compare_options *o, struct
     if (set_parts(g, o, &found, found.label, err) < 0 || set_rest(g, o, found.label, err) < 0)
         return -1;
     if (c->identical)
-        compare_call_identical(c);
+        call_all_identical(c);
     quieten_groups(c);
     qsort(c->parts, (size_t)c->n_parts, sizeof *c->parts, by_badness);
     c->verdict = conclude(c);

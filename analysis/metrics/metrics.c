@@ -259,7 +259,7 @@ static void find_contention(struct finder *f, const struct matrix *serial,
     DRAIN_AND_PUT(f, 1, "contention.median_ratio");
 }
 
-static void find_latency(struct finder *f)
+static void metrics_of_latency(struct finder *f)
 {
     const struct matrix *serial = metrics_named(f->in, "serial"),
                         *concurrent = metrics_named(f->in, "concurrent");
@@ -332,7 +332,7 @@ static void find_initiators(struct finder *f, const struct matrix *m)
     }
 }
 
-static void metrics_find_matrix(struct finder *f)
+static void metrics_of_matrix(struct finder *f)
 {
     const struct matrix *m = metrics_named(f->in, "idle");
     double all[3], local[3], remote[3];
@@ -393,7 +393,7 @@ static void find_peaks(struct finder *f, const struct matrix *m)
     }
 }
 
-static void find_bandwidth(struct finder *f)
+static void metrics_of_bandwidth(struct finder *f)
 {
     for (int i = 0; i < f->in->n_matrices; i++)
         find_peaks(f, &f->in->matrices[i]);
@@ -428,7 +428,7 @@ static void pool_near(struct finder *f, const struct matrix *m, enum pair_class 
                 pool_cell(f, matrix_at(m, r, c));
 }
 
-static void find_c2c(struct finder *f)
+static void metrics_of_c2c(struct finder *f)
 {
     for (int i = 0; i < f->in->n_matrices; i++) {
         const struct matrix *m = &f->in->matrices[i];
@@ -484,7 +484,7 @@ static void find_messages(struct finder *f, const struct matrix *m, enum pair_cl
     put_bandwidth_near(f, near, v);
 }
 
-static void find_pingpong(struct finder *f)
+static void metrics_of_pingpong(struct finder *f)
 {
     const struct matrix *pairs = metrics_named(f->in, "pingpong");
     const struct matrix *latency = metrics_named(f->in, "latency"),
@@ -514,7 +514,7 @@ static void pool_ratios(struct finder *f, const struct matrix *m, int over, int 
         pool_ratio(f, matrix_at(m, r, over), matrix_at(m, r, under));
 }
 
-static void find_firsttouch(struct finder *f)
+static void metrics_of_firsttouch(struct finder *f)
 {
     const struct matrix *m = metrics_named(f->in, "access");
     if (!has_axes(m, "rank", "access"))
@@ -555,7 +555,7 @@ static void pool_knees(struct finder *f, const struct matrix *latency, const str
     }
 }
 
-static void find_loaded(struct finder *f)
+static void metrics_of_loaded(struct finder *f)
 {
     const struct matrix *latency = metrics_named(f->in, "latency"),
                         *width = metrics_named(f->in, "bandwidth");
@@ -579,15 +579,8 @@ static void find_loaded(struct finder *f)
 
 // --- All ---------------------------------------------------------------------------------------
 
-static void (*const finders[BENCHMARKS])(struct finder *f) = {
-    [BENCHMARK_LATENCY] = find_latency,
-    [BENCHMARK_MATRIX] = metrics_find_matrix,
-    [BENCHMARK_BANDWIDTH] = find_bandwidth,
-    [BENCHMARK_PINGPONG] = find_pingpong,
-    [BENCHMARK_C2C] = find_c2c,
-    [BENCHMARK_FIRSTTOUCH] = find_firsttouch,
-    [BENCHMARK_LOADED] = find_loaded,
-};
+#define FINDER(id, name) [BENCHMARK_##id] = metrics_of_##name,
+static void (*const finders[BENCHMARKS])(struct finder *f) = {BENCHMARK_LIST(FINDER)};
 
 static int finder_init(struct finder *f, struct err *err)
 {
@@ -639,8 +632,7 @@ void metrics_variant(const struct metrics_input *in, struct buf *out)
 {
     struct spec s = *in->spec;
     int ranks = metrics_ranks_of(in);
-    if (s.benchmark == BENCHMARK_LATENCY)
-        s.mode = MODE_CONCURRENT;
+    s.mode = MODE_CONCURRENT; // of latency; of others it is nothing else
     spec_variant(&s, out);
     if (in->method && *in->method && strcmp(in->method, spec_method(in->spec)) != 0)
         buf_fmt(out, "%sby=%s", out->len ? " " : "", in->method);

@@ -3,7 +3,8 @@
 #pragma once
 #include <math.h>
 
-#include "analysis/plot/plot.h"
+#include "analysis/plot/picture.h"
+#include "base/buf.h"
 
 struct range {
     double lo, hi;

@@ -6,41 +6,8 @@
 //   lines     latency against the bandwidth of the load (both matrices of a loaded run), knee
 //   marked heat map  all else: rank x target, rank x rank, initiator x target, rank x access
 #pragma once
+#include "analysis/plot/picture.h"
 #include "base/buf.h"
-#include "model/matrix.h"
-#include "model/record.h"
-#include "model/run.h"
-#include "model/topology.h"
-
-enum {
-    PLOT_LINES_MAX = 12,  // rows with a line each; more are drawn as a band a node
-    PLOT_GROUPS_MAX = 8,  // colours that one can tell apart; more nodes: one band for all
-    PLOT_DOTS_MAX = 64,   // values of a line up to which each has a dot with its numbers
-    PLOT_TILES_MAX = 256, // each way; larger heat maps show the median of several cells in a tile
-    PLOT_TEXTS_MAX = 24,  // rows and columns up to which the values stand in a heat map's cells
-    PLOT_MARKS_MAX = 8,
-    PLOT_TEXT_WIDTH_MIN = 48, // axis, names and some twenty columns between
-    PLOT_TEXT_WIDTH_MAX = 160,
-    // The largest: 256 x 256 tiles of at most 17 bytes ("M255 255h1v1h-1z") are 1.1 MB; lines have
-    // at most 12 x 64 dots of 250 bytes and 13 paths of 1024 points of 16 bytes, 0.4 MB.
-    PLOT_BYTES_MAX = 2 << 20,
-};
-
-struct plot_mark { // a capacity on the axis of working sets
-    char label[24];
-    int64_t bytes;
-};
-
-struct plot {
-    const struct matrix *matrix;
-    const struct matrix
-        *bandwidth;                // of the same ranks and loads: latency is drawn against it; NULL
-    const struct rank_info *ranks; // may be NULL or lack ranks
-    int n_ranks;
-    const struct run *run; // what the heading says: node, number, date, benchmark, method
-    int n_marks;
-    struct plot_mark marks[PLOT_MARKS_MAX];
-};
 
 // Each capacity of a data cache once, ascending; `t` NULL: none.
 void plot_marks_from(struct plot *p, const struct topology *t);
@@ -49,12 +16,6 @@ void plot_marks_from(struct plot *p, const struct topology *t);
 int plot_choose(struct plot *p, const struct matrix *list, int n, const char *name,
                 struct err *err);
 
-// For a terminal: a picture of characters.
-struct plot_text {
-    int width, height; // characters: of the whole, from PLOT_TEXT_WIDTH_MIN to …MAX; of the lines
-    bool unicode;      // else ASCII
-    bool colour;       // ANSI sequences
-};
 // Without the heading: `run` and the marks are not used. ERR_NO_MEMORY is the only error.
 int plot_write_text(const struct plot *p, const struct plot_text *how, struct buf *out,
                     struct err *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/plot/parts.h"
+#include "analysis/plot/plot.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 

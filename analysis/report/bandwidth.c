@@ -200,8 +200,8 @@ static void tell_together(struct report_out *o, const struct report_source *s, i
     say_best(o, s, what, best, usual, 0, col);
 }
 
-int report_bandwidth(struct report_out *o, const struct report_source *run,
-                     const struct report_source *with, struct err *err)
+int section_bandwidth(struct report_out *o, const struct report_source *run,
+                      const struct report_source *with, struct err *err)
 {
     const struct matrix *usual = usual_kernel(run);
     (void)with;

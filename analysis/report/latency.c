@@ -424,8 +424,8 @@ struct modes {
     struct one_mode serial, concurrent;
 };
 
-int report_latency(struct report_out *o, const struct report_source *a,
-                   const struct report_source *b, struct err *err)
+int section_latency(struct report_out *o, const struct report_source *a,
+                    const struct report_source *b, struct err *err)
 {
     if (b && check_pair(a, b, err) < 0)
         return -1;

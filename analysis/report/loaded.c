@@ -72,8 +72,8 @@ static int tell_access(struct report_out *o, const struct matrix *m, int col, st
     return 0;
 }
 
-int report_firsttouch(struct report_out *o, const struct report_source *run,
-                      const struct report_source *with, struct err *err)
+int section_firsttouch(struct report_out *o, const struct report_source *run,
+                       const struct report_source *with, struct err *err)
 {
     const struct matrix *m = &run->matrices[0];
     (void)with;
@@ -148,8 +148,8 @@ static int tell_knee(struct report_out *o, const struct report_source *s, const 
     return 0;
 }
 
-int report_loaded(struct report_out *o, const struct report_source *run,
-                  const struct report_source *with, struct err *err)
+int section_loaded(struct report_out *o, const struct report_source *run,
+                   const struct report_source *with, struct err *err)
 {
     const struct matrix *ns = report_matrix(run, "latency"),
                         *mbps = report_matrix(run, "bandwidth");

@@ -183,8 +183,8 @@ static void tell_odd_nodes(struct report_out *o, const struct near *x)
                typical, n, most);
 }
 
-int report_idle(struct report_out *o, const struct report_source *run,
-                const struct report_source *with, struct err *err)
+int section_matrix(struct report_out *o, const struct report_source *run,
+                   const struct report_source *with, struct err *err)
 {
     struct near x = {.s = run, .m = report_matrix(run, "idle")};
     (void)with;

@@ -218,8 +218,8 @@ static void tell_pair(struct report_out *o, const struct report_source *s, const
                    first, second, class, small, quick, large, slow, mbps / 1000);
 }
 
-int report_pingpong(struct report_out *o, const struct report_source *run,
-                    const struct report_source *with, struct err *err)
+int section_pingpong(struct report_out *o, const struct report_source *run,
+                     const struct report_source *with, struct err *err)
 {
     const struct matrix *m = report_matrix(run, "pingpong");
     (void)with;
@@ -233,8 +233,8 @@ int report_pingpong(struct report_out *o, const struct report_source *run,
     return 0;
 }
 
-int report_c2c(struct report_out *o, const struct report_source *run,
-               const struct report_source *with, struct err *err)
+int section_c2c(struct report_out *o, const struct report_source *run,
+                const struct report_source *with, struct err *err)
 {
     (void)with;
     report_head(o, "A cache line between two cores (round trip)");

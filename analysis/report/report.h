@@ -3,21 +3,9 @@
 // as JSON for machines and as Markdown that reads like a colleague's summary. Every claim carries
 // its numbers. Pure.
 #pragma once
+#include "analysis/report/source.h"
 #include "base/buf.h"
 #include "base/jsonw.h"
-#include "model/matrix.h"
-#include "model/record.h"
-#include "model/spec.h"
-#include "model/topology.h"
-
-struct report_source { // a run; all borrowed, and only while report_new works
-    enum benchmark_id benchmark;
-    const struct matrix *matrices;
-    int n;
-    const struct rank_info *ranks; // NULL: not known
-    int n_ranks;
-    const struct topology *topology; // of the run's own time; NULL: not known
-};
 
 struct report;
 

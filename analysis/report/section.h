@@ -2,7 +2,9 @@
 // What the parts of a report share: each benchmark has one function that writes its findings, as
 // JSON and as Markdown in one go, so that both say the same.
 #pragma once
-#include "analysis/report/report.h"
+#include "analysis/report/source.h"
+#include "base/buf.h"
+#include "base/jsonw.h"
 
 struct report_out {
     struct jsonw w; // inside the open report object
@@ -11,8 +13,9 @@ struct report_out {
 
 typedef int report_section(struct report_out *o, const struct report_source *run,
                            const struct report_source *with, struct err *err);
-report_section report_latency, report_idle, report_bandwidth, report_pingpong, report_c2c,
-    report_firsttouch, report_loaded;
+#define REPORT_SECTION(id, name) report_section section_##name;
+BENCHMARK_LIST(REPORT_SECTION) // section_latency …
+#undef REPORT_SECTION
 
 const struct matrix *report_matrix(const struct report_source *s, const char *name); // NULL: none
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/benchmarks/table.h"
 #include "bench/kernels/stream.h"
 #include "bench/sampling/sampler.h"
 #include "bench/session/session.h"
@@ -284,7 +285,7 @@ static int warn_of_caches(const struct band *b, struct err *err)
                         (unsigned long long)(b->s->llc_sum >> 20));
 }
 
-static int benchmarks_bandwidth_run(struct band *b, struct err *err)
+static int bandwidth_measure_all(struct band *b, struct err *err)
 {
     struct session *s = b->s;
     if (session_meet(s, find_rows(b, err), err) < 0 || bandwidth_begin(b, err) < 0 ||
@@ -305,7 +306,7 @@ int bandwidth_run(struct session *s, struct err *err)
     b.n_shapes = shape_list(s->spec, b.shapes);
     if (s->spec->sweep != SWEEP_OWN)
         s->slot->info.mem_wanted = -1; // each target in turn
-    int outcome = benchmarks_bandwidth_run(&b, err);
+    int outcome = bandwidth_measure_all(&b, err);
     free(b.rows);
     return outcome;
 }

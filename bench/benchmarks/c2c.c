@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/benchmarks/table.h"
 #include "bench/kernels/line_transfer.h"
 #include "bench/memory/shared_memory.h"
 #include "bench/sampling/disturbance.h"
@@ -157,7 +158,7 @@ static int c2c_tell(struct handover *h, const int *ends, int shape, struct err *
     return session_progress(s, PHASE_MEASURE, share, err);
 }
 
-static int c2c_run(struct handover *h, struct err *err)
+static int c2c_measure_all(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
     if (c2c_begin(h, err) < 0)
@@ -171,12 +172,12 @@ static int c2c_run(struct handover *h, struct err *err)
     return 0;
 }
 
-int handover_run(struct session *s, struct err *err)
+int c2c_run(struct session *s, struct err *err)
 {
     struct handover h = {.s = s, .lines = {.fd = -1}};
     h.samples = (int)s->spec->min_samples;
     h.n_shapes = shape_list(s->spec, h.shapes);
-    int outcome = c2c_run(&h, err);
+    int outcome = c2c_measure_all(&h, err);
     share_fini(&h.lines);
     free(h.pairs);
     return outcome;

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/benchmarks/table.h"
 #include "bench/memory/shared_memory.h"
 #include "bench/session/concurrent.h"
 
@@ -226,7 +227,7 @@ static int firsttouch_tell(struct touch *t, int access, struct err *err)
     return session_meet(s, outcome, err);
 }
 
-static int firsttouch_run(struct touch *t, struct err *err)
+static int firsttouch_measure_all(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
     if (firsttouch_begin(t, err) < 0 || session_meet(s, touch_own(t, err), err) < 0 ||
@@ -257,7 +258,7 @@ static void touch_fini(struct touch *t)
         cell_sum_fini(&t->sums[a]);
 }
 
-int touch_run(struct session *s, struct err *err)
+int firsttouch_run(struct session *s, struct err *err)
 {
     struct touch t CLEANUP(touch_fini) = {.s = s, .own.fd = -1, .shared.fd = -1, .crossed.fd = -1};
     struct shape list[SHAPES_MAX];
@@ -268,5 +269,5 @@ int touch_run(struct session *s, struct err *err)
     t.step = golden_step(t.lines);
     snprintf(s->slot->info.pages_wanted, sizeof s->slot->info.pages_wanted, "4k");
     snprintf(s->slot->info.pages_got, sizeof s->slot->info.pages_got, "4k");
-    return firsttouch_run(&t, err);
+    return firsttouch_measure_all(&t, err);
 }

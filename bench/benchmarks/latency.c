@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "bench/benchmarks/latency_classic.h"
+#include "bench/benchmarks/table.h"
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
 #include "bench/session/concurrent.h"
@@ -267,6 +269,8 @@ static void sweep_fini(struct sweep *w)
 
 int latency_run(struct session *s, struct err *err)
 {
+    if (s->spec->method == METHOD_CLASSIC)
+        return latency_classic_run(s, err);
     struct sweep w CLEANUP(sweep_fini) = {.s = s};
     if (session_meet(s, latency_allocate(&w, err), err) < 0 || latency_begin(&w, err) < 0)
         return -1;

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "bench/benchmarks/latency_classic.h"
 #include "bench/kernels/chase.h"
 #include "bench/session/session.h"
 
@@ -149,7 +150,7 @@ static int serial(struct classic *w, int matrix, int col, struct err *err)
     return 0;
 }
 
-static int latency_classic_run(struct classic *w, struct err *err)
+static int classic_measure_all(struct classic *w, struct err *err)
 {
     struct session *s = w->s;
     int mode = s->spec->mode;
@@ -167,10 +168,10 @@ static int latency_classic_run(struct classic *w, struct err *err)
     return 0;
 }
 
-int classic_run(struct session *s, struct err *err)
+int latency_classic_run(struct session *s, struct err *err)
 {
     struct classic w = {.s = s};
-    int outcome = latency_classic_run(&w, err);
+    int outcome = classic_measure_all(&w, err);
     free(w.sizes);
     return outcome;
 }

@@ -7,6 +7,7 @@
 #include "analysis/stats/knee.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/benchmarks/table.h"
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
 
@@ -237,7 +238,7 @@ static int note_knees(struct loaded *w, struct err *err)
     return 0;
 }
 
-static int benchmarks_loaded_run(struct loaded *w, struct err *err)
+static int loaded_measure_all(struct loaded *w, struct err *err)
 {
     struct session *s = w->s;
     if (loaded_begin(w, err) < 0)
@@ -267,5 +268,5 @@ int loaded_run(struct session *s, struct err *err)
 {
     struct loaded w CLEANUP(loaded_fini) = {.s = s, .n_levels = (int)s->spec->steps + 1};
     shape_list(s->spec, w.shapes);
-    return benchmarks_loaded_run(&w, err);
+    return loaded_measure_all(&w, err);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "bench/benchmarks/table.h"
 #include "bench/session/chaser.h"
 
 struct idle {
@@ -88,7 +89,7 @@ static int all_cells(struct idle *w, struct err *err)
     return 0;
 }
 
-int idle_run(struct session *s, struct err *err)
+int matrix_run(struct session *s, struct err *err)
 {
     struct idle w = {.s = s, .bytes = session_size(s)};
     struct shape list[SHAPES_MAX];

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/benchmarks/table.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/sampler.h"
 #include "bench/session/pairs.h"
@@ -295,7 +296,7 @@ static int say_class(struct pingpong *p, int pair, struct err *err)
         slot[e[0]].info.cpu, slot[e[1]].info.cpu);
 }
 
-static int benchmarks_pingpong_run(struct pingpong *p, struct err *err)
+static int pingpong_measure_all(struct pingpong *p, struct err *err)
 {
     struct session *s = p->s;
     int outcome = pair_list(s, s->spec->pairs, &p->pairs, &p->n_pairs, err);
@@ -330,7 +331,7 @@ static int benchmarks_pingpong_run(struct pingpong *p, struct err *err)
 int pingpong_run(struct session *s, struct err *err)
 {
     struct pingpong p = {.s = s, .all = strcmp(s->spec->pairs, "all") == 0};
-    int outcome = benchmarks_pingpong_run(&p, err);
+    int outcome = pingpong_measure_all(&p, err);
     free(p.pairs);
     free(p.out);
     free(p.in);

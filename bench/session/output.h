@@ -2,29 +2,9 @@
 // What rank 0 tells the world: records on a channel for the daemon, or, by hand, diagnostics,
 // table, CSV or JSON on stdout. It speaks only between cells, when no rank measures.
 #pragma once
-#include <stdint.h>
-
-#include "base/buf.h"
 #include "base/err.h"
 #include "bench/ranks/board.h"
-#include "bench/session/options.h"
-#include "model/matrix.h"
-#include "model/record.h"
-#include "model/shape.h"
-
-struct emit {
-    const struct options *options;    // borrowed
-    int fd;                           // of the channel; -1: by hand
-    struct buf line;                  // being written
-    struct matrix matrix[SHAPES_MAX]; // what is measured, in this order; owned
-    int n_matrices;
-    struct hello hello;
-    int ranks;
-    struct rank_info *rank; // [ranks]; owned
-    struct buf notes;       // one a line
-    struct end end;
-    uint64_t started_ns;
-};
+#include "bench/session/emit.h"
 
 // Opens the channel (waits for its reader), if there is one. Nothing else is known yet.
 int emit_open(struct emit *e, const struct options *o, struct err *err);

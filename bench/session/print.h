@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "bench/session/output.h"
+#include "bench/session/emit.h"
 
 // "=== Debug Information ===": what runs where, as the classic program printed it.
 void print_diagnostics(const struct emit *e, FILE *out);

@@ -327,13 +327,6 @@ static int tell_doubts(struct session *s, struct err *err)
 
 // --- The whole ---------------------------------------------------------------------------------
 
-static benchmark_fn *const runs[BENCHMARKS] = {
-    [BENCHMARK_LATENCY] = latency_run,     [BENCHMARK_MATRIX] = idle_run,
-    [BENCHMARK_BANDWIDTH] = bandwidth_run, [BENCHMARK_PINGPONG] = pingpong_run,
-    [BENCHMARK_C2C] = handover_run,        [BENCHMARK_FIRSTTOUCH] = touch_run,
-    [BENCHMARK_LOADED] = loaded_run,
-};
-
 static int session_finish(struct session *s, struct err *err)
 {
     if (sched_getcpu() != s->slot->info.cpu && s->slot->info.migrations == 0)
@@ -349,7 +342,8 @@ static int session_finish(struct session *s, struct err *err)
     return session_meet(s, outcome, err);
 }
 
-int session_run(struct comm *comm, const struct options *o, struct emit *e, struct err *err)
+int session_run(struct comm *comm, const struct options *o, struct emit *e, benchmark_fn *measure,
+                struct err *err)
 {
     struct session s = {.comm = comm,
                         .board = comm->board,
@@ -362,7 +356,5 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, stru
         session_meet(&s, same_question(&s, err), err) < 0)
         return -1;
     s.llc_sum = sum_caches(&s);
-    bool classic = o->spec.benchmark == BENCHMARK_LATENCY && o->spec.method == METHOD_CLASSIC;
-    benchmark_fn *run = classic ? classic_run : runs[o->spec.benchmark];
-    return run(&s, err) < 0 ? -1 : session_finish(&s, err);
+    return measure(&s, err) < 0 ? -1 : session_finish(&s, err);
 }

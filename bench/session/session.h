@@ -40,8 +40,11 @@ struct session {
     struct doubts doubts;
 };
 
-// Runs the benchmark that the options ask for, from the first meeting to the last word.
-int session_run(struct comm *comm, const struct options *o, struct emit *e, struct err *err);
+// A benchmark runs on all ranks, from after the introduction to its last cell.
+typedef int benchmark_fn(struct session *s, struct err *err);
+// Runs `measure` inside the frame, from the first meeting to the last word.
+int session_run(struct comm *comm, const struct options *o, struct emit *e, benchmark_fn *measure,
+                struct err *err);
 
 bool session_chief(const struct session *s); // rank 0, which alone tells
 int session_ranks(const struct session *s);
@@ -77,8 +80,3 @@ __attribute__((format(printf, 3, 4))) int session_note(struct session *s, struct
                                                        const char *fmt, ...);
 
 double session_ms_since(uint64_t begin_ns);
-
-// The benchmarks. Each runs on all ranks, from after the introduction to its last cell.
-typedef int benchmark_fn(struct session *s, struct err *err);
-benchmark_fn latency_run, classic_run, idle_run, bandwidth_run, pingpong_run, handover_run,
-    touch_run, loaded_run;

@@ -126,6 +126,34 @@ def inner_directions(files):
     return wrong
 
 
+# Rooms whose modules (a .c with its .h) include each other in one direction only.
+NO_CIRCLES = {"model", "formats", "analysis", "bench"}
+
+
+def circles(files):
+    """Modules that include each other, by whatever way round."""
+    def module(path):
+        return path.rsplit(".", 1)[0]
+
+    graph = {}
+    for path, text in in_rooms(files).items():
+        if room(path) in NO_CIRCLES:
+            graph.setdefault(module(path), set()).update(
+                module(name) for _, kind, name in includes(text) if kind == '"')
+
+    def reached(start):
+        seen, open_ends = set(), [start]
+        while open_ends:
+            for to in graph.get(open_ends.pop(), set()) - seen - {start}:
+                seen.add(to)
+                open_ends.append(to)
+        return seen
+
+    reach = {m: reached(m) for m in graph}
+    return [f"{a}: a circle with {b}" for a in sorted(graph) for b in sorted(reach[a])
+            if a < b and a in reach.get(b, ())]
+
+
 def inner_room(path):
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else None
@@ -410,7 +438,7 @@ def static_names(files):
             for path, is_static in paths.items() if is_static]
 
 
-RULES = [include_directions, inner_directions, include_roots, static_names, one_door, denied_calls, function_lines,
+RULES = [include_directions, inner_directions, circles, include_roots, static_names, one_door, denied_calls, function_lines,
          licence_headers, white_space, forbidden_words, dockerfile,
          routes_documented, package_versions, threats_have_tests]
 

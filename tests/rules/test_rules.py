@@ -78,6 +78,11 @@ BAD = {
     ],
     rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
                                                          "core/b.h": ""})],
+    rules.circles: [
+        ("two modules that include each other", {"bench/a.c": '#include "bench/b.h"\n', "bench/b.h": '#include "bench/a.h"\n'}),
+        ("three", {"model/a.h": '#include "model/b.h"\n', "model/b.c": '#include "model/c.h"\n',
+                   "model/c.h": '#include "model/a.h"\n'}),
+    ],
     rules.one_door: [
         ("a library in the wrong room", {"api/a.c": "#include <sqlite3.h>\n"}),
         ("two doors in a room", {"core/a.c": "#include <sqlite3.h>\n",

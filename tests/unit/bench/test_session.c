@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole benchmarks with ranks that are threads and messages of ours: what they compute from what
 // they time, and what a chaser does with what was asked for.
+#include "bench/benchmarks/table.h"
 #include "bench/memory/placement.h"
 #include "bench/session/session.h"
 
@@ -65,7 +66,8 @@ struct rank {
 static void *run(void *context)
 {
     struct rank *r = context;
-    r->outcome = session_run(&r->comm, r->options, r->comm.rank ? NULL : &r->emit, &r->err);
+    r->outcome = session_run(&r->comm, r->options, r->comm.rank ? NULL : &r->emit,
+                             benchmark_runs[r->options->spec.benchmark], &r->err);
     return NULL;
 }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run that a report is about.
+#pragma once
+#include "model/matrix.h"
+#include "model/record.h"
+#include "model/spec.h"
+#include "model/topology.h"
+
+struct report_source { // a run; all borrowed, and only while report_new works
+    enum benchmark_id benchmark;
+    const struct matrix *matrices;
+    int n;
+    const struct rank_info *ranks; // NULL: not known
+    int n_ranks;
+    const struct topology *topology; // of the run's own time; NULL: not known
+};
