@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
 

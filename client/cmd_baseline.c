@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"

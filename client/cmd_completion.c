@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "client/cli.h"
+#include "client/commands.h"
 
 // Benchmarks share options: only those are told that none before `benchmark` has.
 static bool told(const struct param *p, int benchmark)
@@ -38,7 +38,7 @@ static void all_options(const struct command *k, const char *separator)
     cmd_completion_option_words(&cli_options, 0, separator);
 }
 
-static void bash(void)
+static void bash(const struct command *all)
 {
     fputs("# completion of numaprobe for bash: source it, or put it into /etc/bash_completion.d\n"
           "_numaprobe() {\n"
@@ -47,10 +47,10 @@ static void bash(void)
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W \"",
           stdout);
-    for (const struct command *k = commands; k->name; k++)
+    for (const struct command *k = all; k->name; k++)
         printf("%s ", k->name);
     fputs("\" -- \"$word\"))\n        return\n    fi\n    case $command in\n", stdout);
-    for (const struct command *k = commands; k->name; k++) {
+    for (const struct command *k = all; k->name; k++) {
         printf("    %s) COMPREPLY=($(compgen -W \"", k->name);
         all_options(k, " --");
         fputs("\" -- \"$word\")) ;;\n", stdout);
@@ -60,15 +60,15 @@ static void bash(void)
           stdout);
 }
 
-static void zsh(void)
+static void zsh(const struct command *all)
 {
     fputs("#compdef numaprobe\nautoload -U +X bashcompinit && bashcompinit\n", stdout);
-    bash();
+    bash(all);
 }
 
-static void fish(void)
+static void fish(const struct command *all)
 {
-    for (const struct command *k = commands; k->name; k++) {
+    for (const struct command *k = all; k->name; k++) {
         printf("complete -c numaprobe -n __fish_use_subcommand -f -a %s -d '%s'\n", k->name,
                k->summary);
         printf("complete -c numaprobe -n '__fish_seen_subcommand_from %s' -f -a '", k->name);
@@ -81,12 +81,12 @@ int cmd_completion(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct {
         const char *name;
-        void (*write)(void);
+        void (*write)(const struct command *all);
     } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
     (void)c;
     for (size_t k = 0; k < COUNT_OF(shells); k++)
         if (strcmp(shells[k].name, i->operands[0]) == 0) {
-            shells[k].write();
+            shells[k].write(i->table);
             return 0;
         }
     return err_set(err, ERR_USAGE, "", "there is no completion for \"%.40s\": bash, zsh or fish",

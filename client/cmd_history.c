@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "client/commands.h"
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"

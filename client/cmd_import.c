@@ -8,8 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/problem.h"
 
 enum {
     BODY_MAX = 24 << 20, // what the daemon takes: HTTP_IMPORT_MAX
@@ -325,7 +327,7 @@ int cmd_import(struct cli *c, const struct invocation *i, struct err *err)
         struct err one = {0};
         if (import_file(&im, i->operands[k], &one) == 0)
             continue;
-        status = cli_report(i->operands[k], &one);
+        status = problem_report(i->operands[k], &one);
         failed++;
     }
     if (im.grid.n_rows && (c->output == OUTPUT_TABLE || c->output == OUTPUT_CSV))

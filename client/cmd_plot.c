@@ -8,6 +8,7 @@
 
 #include "analysis/plot/plot.h"
 #include "base/cleanup.h"
+#include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The history: runs, show, matrix, log, label, cancel, delete.
+// The history: runs, show, matrix, log, cancel, delete.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "client/commands.h"
 #include "client/exits.h"
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
-#include "model/run.h"
 
 struct runs_flags {
     char state[16], benchmark[24], since[40], node[64], label[64];
@@ -231,27 +231,6 @@ int cmd_log(struct cli *c, const struct invocation *i, struct err *err)
         if (rest || safe.len)
             printf("%s\n", buf_text(&safe));
     }
-    return 0;
-}
-
-int cmd_label(struct cli *c, const struct invocation *i, struct err *err)
-{
-    const char *label = i->n > 1 ? i->operands[1] : "";
-    int64_t id;
-    char path[80];
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    CLEANUP_JSON struct json *run = NULL;
-    if (result_find(c, i->operands, i->n, &id, err) < 0 || run_label_check(label, err) < 0)
-        return -1;
-    snprintf(path, sizeof path, "/v1/runs/%lld/label", (long long)id);
-    struct jsonw w = jsonw_to(&body);
-    jsonw_object(&w, NULL);
-    jsonw_text(&w, "label", label);
-    jsonw_end(&w);
-    if (http_json(c, "PUT", path, buf_text(&body), &run, err) < 0)
-        return -1;
-    printf("run %lld has %s%s%s\n", (long long)id, *label ? "the label \"" : "no label", label,
-           *label ? "\"" : "");
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags beat the environment, which beats the user's file, which beats the machine's file.
+#include "client/config.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,73 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/cli.h"
+#include "client/socket.h"
 
-#define SYSTEM_SOCKET "/run/numaprobe/numaprobed.sock"
 #define USUAL_PORT "http://127.0.0.1:7780"
+
+static const char *const outputs[] = {"table", "json", "ndjson", "csv", NULL};
+static const char *const colours[] = {"auto", "always", "never", NULL};
+
+static const struct param cli_params[] = {
+    {.name = "url",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct cli, url),
+     .room = sizeof((struct cli *)0)->url,
+     .def = "",
+     .help =
+         "The daemon: http://host:port or unix:/path. Default: the system's socket if it can be "
+         "used, else http://127.0.0.1:7780, where no token is sent unless this names it."},
+    {.name = "token_file",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct cli, token_file),
+     .room = sizeof((struct cli *)0)->token_file,
+     .def = "",
+     .metavar = "FILE",
+     .help = "A file of mode 0600 with a token; NUMAPROBE_TOKEN may hold the token itself."},
+    {.name = "cacert",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct cli, cacert),
+     .room = sizeof((struct cli *)0)->cacert,
+     .def = "",
+     .metavar = "FILE",
+     .help = "Certificates of who signs for the daemon, in PEM, instead of those of the system."},
+    {.name = "cert",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct cli, cert),
+     .room = sizeof((struct cli *)0)->cert,
+     .def = "",
+     .metavar = "FILE",
+     .help = "Our own certificate, in PEM, for a daemon that wants one."},
+    {.name = "key",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct cli, key),
+     .room = sizeof((struct cli *)0)->key,
+     .def = "",
+     .metavar = "FILE",
+     .help = "Its key."},
+    {.name = "output",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct cli, output),
+     .choices = outputs,
+     .letter = 'o',
+     .def = "table",
+     .help = "Form of the output; -o is short for it."},
+    {.name = "colour",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct cli, colour),
+     .choices = colours,
+     .def = "auto",
+     .help = "Colour; auto is on a terminal where NO_COLOR is not set."},
+    {.name = "timeout",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct cli, timeout_s),
+     .min = 1,
+     .max = 3600,
+     .def = "80",
+     .unit = "s",
+     .help = "How long to wait for one answer."},
+};
+const struct param_table cli_options = {cli_params, COUNT_OF(cli_params)};
 
 static int config_set_from_file(void *ctx, const char *name, const char *value, struct err *err)
 {
@@ -73,6 +137,6 @@ void config_find_daemon(struct cli *c)
 {
     if (*c->url)
         return;
-    c->url_assumed = access(SYSTEM_SOCKET, R_OK | W_OK) < 0;
-    snprintf(c->url, sizeof c->url, "%s", c->url_assumed ? USUAL_PORT : "unix:" SYSTEM_SOCKET);
+    c->url_assumed = access(SOCKET_OF_SYSTEM, R_OK | W_OK) < 0;
+    snprintf(c->url, sizeof c->url, "%s", c->url_assumed ? USUAL_PORT : "unix:" SOCKET_OF_SYSTEM);
 }

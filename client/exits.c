@@ -2,14 +2,14 @@
 #include "client/exits.h"
 
 const struct cli_exit cli_exits[] = {
-    {CLI_EXIT_SUCCESS, "success; compare: the same or faster"},
+    {CLI_EXIT_SUCCESS, "success; compare: same or faster"},
     {1, "failure"},
-    {2, "wrong usage"},
-    {3, "no daemon answers"},
-    {4, "not allowed"},
+    {2, "usage error"},
+    {3, "the daemon does not answer"},
+    {4, "permission denied"},
     {5, "not found"},
     {6, "the node is busy or has too little memory"},
-    {CLI_EXIT_SLOWER, "compare: slower, as a whole or in a part"},
+    {CLI_EXIT_SLOWER, "compare: slower, as a whole or in part"},
     {CLI_EXIT_INCONCLUSIVE, "compare: inconclusive"},
     {CLI_EXIT_INTERRUPTED, "interrupted"},
     {0, NULL},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stays with a run until it is over: event stream first, long poll when that fails.
 #pragma once
-#include "client/cli.h"
+#include "client/config.h"
 
 // *run: the finished run (caller json_free). ERR_TIMEOUT when Ctrl-C was pressed.
 int follow(const struct cli *c, int64_t id, struct json **run, struct err *err);

@@ -11,6 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "client/socket.h"
+#include "client/token.h"
 
 volatile int http_interrupted;
 
@@ -75,15 +77,24 @@ static void add_header(struct transfer *t, const char *header)
         t->refused = CURLE_OUT_OF_MEMORY;
 }
 
-// "unix:/path", "unix:///path" or "http(s)://host:port".
+// Path of "unix:/path" or "unix:///path", else NULL.
+static const char *socket_path(const char *url)
+{
+    if (!str_starts(url, "unix:"))
+        return NULL;
+    const char *path = url + strlen("unix:");
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    return path;
+}
+
+// "unix:/path" or "http(s)://host:port".
 static void set_address(struct transfer *t, const char *base, const char *path)
 {
     char url[1200];
-    if (str_starts(base, "unix:")) {
-        const char *socket = base + strlen("unix:");
-        while (socket[0] == '/' && socket[1] == '/')
-            socket++;
-        set_text(t, CURLOPT_UNIX_SOCKET_PATH, socket);
+    const char *unix_socket = socket_path(base);
+    if (unix_socket) {
+        set_text(t, CURLOPT_UNIX_SOCKET_PATH, unix_socket);
         base = "http://localhost";
     }
     size_t n = strlen(base);
@@ -138,6 +149,18 @@ static CURLcode go(struct transfer *t)
     return t->refused ? t->refused : curl_easy_perform(t->curl);
 }
 
+static int connect_error(const struct cli *c, struct err *err)
+{
+    const char *path = c->url_assumed ? SOCKET_OF_SYSTEM : socket_path(c->url);
+    if (path && socket_denied(path))
+        return socket_set_denied(path, err);
+    return err_set(
+        err, ERR_UNREACHABLE, "url",
+        "no daemon answers at %.120s. Start it with: systemctl start numaprobed (or name "
+        "its address with --url)",
+        c->url);
+}
+
 static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
 {
     if (http_interrupted)
@@ -148,11 +171,7 @@ static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
     if (rc == CURLE_OUT_OF_MEMORY)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the request");
     if (rc == CURLE_COULDNT_CONNECT)
-        return err_set(err, ERR_UNREACHABLE, "url",
-                       "no daemon answers at %.120s. Start one with: systemctl start numaprobed "
-                       "(or say where it is "
-                       "with --url)",
-                       c->url);
+        return connect_error(c, err);
     return err_set(err, ERR_UNREACHABLE, "url", "%.120s: %s", c->url, curl_easy_strerror(rc));
 }
 

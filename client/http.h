@@ -2,7 +2,7 @@
 // HTTP for the command line. The only module that includes curl.h. The server is not trusted: no
 // redirects, no other protocols, sizes and times capped.
 #pragma once
-#include "client/cli.h"
+#include "client/config.h"
 
 enum {
     HTTP_BODY_MAX = 64 << 20,  // the largest matrix (2^18 cells of 200 bytes) is 52 MB

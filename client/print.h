@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output: rows of cells, written by one of four writers. Texts from a server are made safe here.
 #pragma once
-#include "client/cli.h"
+#include "client/config.h"
 
 struct column {
     const char *name;  // machine name: JSON member, CSV head

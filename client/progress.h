@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a run goes on, on stderr: a bar with the time left on a terminal, a line a phase elsewhere.
 #pragma once
-#include "client/cli.h"
+#include "client/config.h"
 
 struct progress_bar {
     const struct cli *cli;

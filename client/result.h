@@ -2,7 +2,7 @@
 // A finished run for people: the tables of its matrices, the ratio of the two modes, and what a
 // reader should know before believing them.
 #pragma once
-#include "client/cli.h"
+#include "client/config.h"
 #include "model/matrix.h"
 #include "model/record.h"
 

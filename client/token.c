@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/cli.h"
+#include "client/token.h"
 
 static int token_check(const char *token, struct err *err)
 {

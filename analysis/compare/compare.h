@@ -20,7 +20,7 @@ void compare_group_label(const struct compare_group *g, char *out, size_t room);
 int compare(struct comparison *c, const struct compare_side *a, const struct compare_side *b,
             const struct compare_options *options, struct err *err);
 void comparison_fini(struct comparison *c);
-// "memory of node 3 +18.2 % (+17.7 to +18.7); the rest same (+0.1 %)".
+// "memory of node 3 +18.2 % [+17.7, +18.7]; the rest same (+0.1 %)".
 void comparison_text(const struct comparison *c, char *out, size_t room);
 bool comparison_alarms(const struct comparison *c); // any cell, group or part slower or faster
 void comparison_write_json(const struct comparison *c, const struct compare_side *a,
@@ -32,5 +32,5 @@ void comparison_write_overall(const struct comparison *c, const struct compare_s
 // ---- Two runs: all matrices that both have ------------------------------------------------------
 
 void conclusion_add(struct conclusion *k, const struct comparison *c, const struct matrix *m);
-// "idle memory of node 3 +18.2 % (+17.7 to +18.7); the rest same (+0.1 %)".
+// "idle memory of node 3 +18.2 % [+17.7, +18.7]; the rest same (+0.1 %)".
 void conclusion_text(const struct conclusion *k, char *out, size_t room);

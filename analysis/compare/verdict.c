@@ -443,7 +443,7 @@ static void add_difference(char *out, size_t room, const char *name, const struc
     else if (!(fabs(d->percent) < BEYOND))
         snprintf(text, sizeof text, "%s: beyond comparison", name);
     else if (isfinite(d->lo) && isfinite(d->hi))
-        snprintf(text, sizeof text, "%s %+.1f %% (%+.1f to %+.1f)", name, d->percent, d->lo, d->hi);
+        snprintf(text, sizeof text, "%s %+.1f %% [%+.1f, %+.1f]", name, d->percent, d->lo, d->hi);
     else
         snprintf(text, sizeof text, "%s %+.1f %%", name, d->percent);
     verdict_add_text(out, room, text);

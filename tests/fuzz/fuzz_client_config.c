@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli.h"
+#include "client/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static char path[300];

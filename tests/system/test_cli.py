@@ -16,16 +16,8 @@ import threading
 
 import pytest
 
+from client import CLIENT, run
 from conftest import ROOT, build_dir, fake_bench_env
-
-CLIENT = build_dir() / "client" / "numaprobe"
-
-
-def run(*args, url=None, env=None, **kw):
-    full = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **(env or {})}
-    if url:
-        full["NUMAPROBE_URL"] = url
-    return subprocess.run([str(CLIENT), *args], capture_output=True, text=True, env=full, timeout=60, **kw)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stored runs have to say: compare two, report on one.
+// numaprobe compare: is run B slower than run A, where, and what changed on the machine?
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
+#include "client/commands.h"
 #include "client/exits.h"
 #include "client/http.h"
 #include "client/print.h"
@@ -34,7 +35,7 @@ static const struct param compare_params[] = {
      .room = sizeof((struct compare_flags *)0)->matrix,
      .def = "",
      .metavar = "NAME",
-     .help = "Which matrix, such as serial or triad; the first that both runs have otherwise."},
+     .help = "Matrix to compare, such as serial or triad. Default: the first of both runs."},
     {.name = "threshold",
      .kind = PARAM_REAL,
      .offset = offsetof(struct compare_flags, threshold),
@@ -42,17 +43,17 @@ static const struct param compare_params[] = {
      .max = 100,
      .def = "3",
      .unit = "%",
-     .help = "Differences that are surely smaller do not matter."},
+     .help = "Ignore differences that are significantly (95 %) smaller than this."},
     {.name = "anyway",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct compare_flags, anyway),
      .def = "false",
-     .help = "Compare although the two ask different questions; says which."},
+     .help = "Compare runs with different parameters. A note names the parameters."},
     {.name = "all",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct compare_flags, all),
      .def = "false",
-     .help = "Show every row of the table, not only those that the verdict rests on."},
+     .help = "Also print the tables: sizes, ranks, nodes and the other matrices."},
 };
 const struct param_table compare_options = {compare_params, COUNT_OF(compare_params)};
 
@@ -116,14 +117,14 @@ static void add_verdict(struct grid *g, const char *what, const struct json *dif
     grid_cell(g, "%s", json_get_text(difference, "verdict", "?"));
 }
 
-static void cmd_answers_add_group(struct grid *g, const struct json *group)
+static void add_group(struct grid *g, const struct json *group)
 {
     char what[64];
     group_name(group, what, sizeof what);
     add_verdict(g, what, group);
 }
 
-static void cmd_answers_print_lines(const char *head, const struct json *texts)
+static void print_lines(const char *head, const struct json *texts)
 {
     for (const struct json *t = json_first(texts); t; t = json_next(t)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
@@ -132,14 +133,14 @@ static void cmd_answers_print_lines(const char *head, const struct json *texts)
     }
 }
 
-static void cmd_answers_print_changes(const struct json *changes)
+static void print_changes(const struct json *changes)
 {
     if (json_is_null(changes))
-        puts("\nthe machine's configuration is not recorded for both runs");
+        puts("\nThe configuration of the machine is not recorded for both runs.");
     else if (!json_first(changes))
-        puts("\nno recorded fact of the machine differs");
+        puts("\nNo recorded fact of the machine differs.");
     else
-        puts("\nfacts of the machine that differ (A -> B), most suspicious first:");
+        puts("\nFacts of the machine that differ (A -> B), most likely cause first:");
     for (const struct json *c = json_first(changes); c; c = json_next(c)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
         print_safe(&line, json_get_text(c, "name", "?"));
@@ -176,61 +177,37 @@ static void print_others(const struct cli *c, const struct json *answer)
     }
     if (!g.n_rows)
         return;
-    puts("\nthe other matrices as a whole (--matrix=NAME for their parts):");
+    puts("\nThe other matrices as a whole (--matrix=NAME for their parts):");
     grid_print(&g, c);
 }
 
-// The one sentence that everything else explains.
+// The one sentence that everything else explains: "SLOWER: memory of node 3 +18.2 % …".
 static void print_headline(const struct cli *c, const struct json *answer)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
     const char *verdict = json_get_text(answer, "verdict", "?");
     const char *colour = print_colour(c) ? verdict_colour(verdict) : NULL;
-    print_safe(&line, verdict);
+    for (const char *p = verdict; *p; p++)
+        buf_char(&line, (char)toupper((unsigned char)*p));
     buf_str(&line, ": ");
-    print_safe(&line, json_get_text(answer, "text", "?"));
+    buf_str(&line, json_get_text(answer, "text", "?"));
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    print_safe(&safe, buf_text(&line));
     printf("%s%s%s%s%s\nA: run %lld, B: run %lld\n", colour ? "\033[" : "", colour ? colour : "",
-           colour ? "m" : "", buf_text(&line), colour ? "\033[0m" : "",
+           colour ? "m" : "", buf_text(&safe), colour ? "\033[0m" : "",
            (long long)json_get_i64(answer, "base", 0),
            (long long)json_get_i64(answer, "target", 0));
 }
 
-static bool is_overall(const struct json *group)
-{
-    return strcmp(json_get_text(group, "by", ""), "overall") == 0;
-}
-
-static bool has_verdict(const struct json *of, const char *verdict)
-{
-    return strcmp(json_get_text(of, "verdict", ""), verdict) == 0;
-}
-
-// People see the rows that the verdict rests on. Returns how many are left out.
-static int add_groups(struct grid *g, const struct json *answer, bool all)
-{
-    const struct json *groups = json_get(json_get(answer, "comparison"), "groups");
-    bool open = has_verdict(answer, "inconclusive");
-    int left_out = 0;
-    for (const struct json *k = json_first(groups); k; k = json_next(k))
-        if (all || is_overall(k) || has_verdict(k, "slower") || has_verdict(k, "faster") ||
-            (open && has_verdict(k, "inconclusive")))
-            cmd_answers_add_group(g, k);
-        else
-            left_out++;
-    return left_out;
-}
-
-static void print_comparison(const struct cli *c, const struct json *answer, bool all)
+static void print_groups(const struct cli *c, const struct json *answer)
 {
     const struct json *comparison = json_get(answer, "comparison");
-    bool table = c->output == OUTPUT_TABLE;
     CLEANUP_GRID struct grid g;
-    CLEANUP_BUF struct buf head = BUF_INIT;
     grid_init(&g, verdict_columns, COUNT_OF(verdict_columns));
-    int left_out = add_groups(&g, answer, all || !table);
-    if (table) {
-        print_headline(c, answer);
-        cmd_answers_print_lines("note: ", json_get(comparison, "notes"));
+    for (const struct json *k = json_first(json_get(comparison, "groups")); k; k = json_next(k))
+        add_group(&g, k);
+    if (c->output == OUTPUT_TABLE) {
+        CLEANUP_BUF struct buf head = BUF_INIT;
         print_safe(&head, json_get_text(answer, "matrix", "?"));
         buf_str(&head, " in ");
         print_safe(&head, json_get_text(answer, "unit", "?"));
@@ -238,12 +215,25 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
                json_get_bool(comparison, "more_is_better", false) ? ", more is better" : "");
     }
     grid_print(&g, c);
-    if (!table)
+}
+
+static void print_comparison(const struct cli *c, const struct json *answer, bool all)
+{
+    const struct json *comparison = json_get(answer, "comparison");
+    if (c->output != OUTPUT_TABLE) {
+        print_groups(c, answer);
         return;
-    if (left_out)
-        printf("%d more row%s with --all\n", left_out, left_out == 1 ? "" : "s");
-    print_others(c, answer);
-    cmd_answers_print_changes(json_get(answer, "changes"));
+    }
+    int rows = json_count(json_get(comparison, "groups"));
+    print_headline(c, answer);
+    print_lines("note: ", json_get(comparison, "notes"));
+    if (all) {
+        print_groups(c, answer);
+        print_others(c, answer);
+    }
+    print_changes(json_get(answer, "changes"));
+    if (!all)
+        printf("\n--all prints the tables (%d row%s).\n", rows, rows == 1 ? "" : "s");
 }
 
 int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
@@ -267,46 +257,4 @@ int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
     else
         print_comparison(c, answer, f->all);
     return verdict_exit(json_get_text(answer, "verdict", ""));
-}
-
-static void print_report(const char *text, bool colour)
-{
-    CLEANUP_BUF struct buf out = BUF_INIT;
-    for (const char *at = text; *at; at += *at == '\n') {
-        CLEANUP_BUF struct buf line = BUF_INIT;
-        size_t n = strcspn(at, "\n");
-        bool bold = colour && (str_starts(at, "# ") || str_starts(at, "## "));
-        buf_add(&line, at, n);
-        buf_str(&out, bold ? "\033[" PRINT_BOLD "m" : "");
-        print_safe(&out, buf_text(&line));
-        buf_str(&out, bold ? "\033[0m\n" : "\n");
-        at += n;
-    }
-    print_buf(&out);
-}
-
-int cmd_report(struct cli *c, const struct invocation *i, struct err *err)
-{
-    CLEANUP_JSON struct json *answer = NULL;
-    CLEANUP_REPLY struct http_reply r = {0};
-    int64_t id, with = 0;
-    char path[120];
-    if (result_find(c, i->operands, i->n, &id, err) < 0 ||
-        (i->n > 1 && result_find(c, i->operands + 1, 1, &with, err) < 0))
-        return -1;
-    snprintf(path, sizeof path, "/v1/runs/%lld/report", (long long)id);
-    if (with)
-        snprintf(path + strlen(path), sizeof path - strlen(path), "?with=%lld", (long long)with);
-    if (c->output != OUTPUT_TABLE) {
-        if (http_json(c, "GET", path, NULL, &answer, err) < 0)
-            return -1;
-        print_json(answer);
-        return 0;
-    }
-    if (http_call(c, "GET", path, NULL, "Accept: text/markdown", &r, err) < 0)
-        return -1;
-    if (r.status != 200)
-        return http_problem(&r, err);
-    print_report(buf_text(&r.body), print_colour(c));
-    return 0;
 }

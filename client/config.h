@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the daemon is and how to print: the options of every command. Options on the command line
+// beat the environment, which beats the user's file, which beats the machine's file.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/param.h"
+
+enum output { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_CSV };
+
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+struct cli {
+    char url[256]; // "http://127.0.0.1:7780" or "unix:/run/numaprobe/numaprobed.sock"
+    char token_file[256];
+    char cacert[256], cert[256], key[256]; // files of TLS
+    bool url_assumed; // nobody named the daemon, and its socket is not there: the usual port
+    int output;       // enum output
+    int colour;       // enum colour
+    int64_t timeout_s;
+    bool to_terminal;  // stdout is one
+    bool err_terminal; // stderr is one: progress bar
+};
+
+extern const struct param_table cli_options; // of struct cli
+
+// Reads /etc/numaprobe/numaprobe.conf, ~/.config/numaprobe/config and NUMAPROBE_<NAME>.
+int config_load(struct cli *c, struct err *err);
+// Where nothing names the daemon: the system's socket, else the usual port.
+void config_find_daemon(struct cli *c);

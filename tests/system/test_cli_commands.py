@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each command of numaprobe says and leaves alone."""
+import grp
+import os
+import pathlib
+
+import pytest
+
+from client import CLIENT, run
+from conftest import fake_bench_env
+
+
+@pytest.fixture(scope="module")
+def url(daemon):
+    return f"http://127.0.0.1:{daemon.port}"
+
+
+def test_label_reads_and_remove_removes(url, daemon, needs_fake_bench):
+    run_id = daemon.run(size="1", cpus="0")["id"]
+
+    def stored():
+        return daemon.get(f"/v1/runs/{run_id}").json["label"]
+    none = run("label", "last", url=url)
+    assert (none.returncode, none.stdout) == (0, "") and f"run {run_id} has no label" in none.stderr
+    assert run("label", "last", "before BIOS update", url=url).returncode == 0
+    shown = run("label", "last", url=url)
+    assert (shown.returncode, shown.stdout, stored()) == (0, "before BIOS update\n", "before BIOS update")
+    for words in ([""], ["other", "--remove"]):
+        refused = run("label", "last", *words, url=url)
+        assert refused.returncode == 2 and "--remove" in refused.stderr and stored() == "before BIOS update"
+    assert "removed" in run("label", "last", "--remove", url=url).stdout and stored() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+def test_a_closed_socket_is_permission_denied(make_daemon, tmp_path):
+    daemon = make_daemon(fake_bench_env())
+    socket = pathlib.Path(daemon.socket)
+    for folder in socket.parents:
+        if folder.owner() == "root" and folder != pathlib.Path("/tmp") and len(folder.parts) > 2:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    group = next(g for g in grp.getgrall() if g.gr_gid)
+    os.chown(socket, 0, group.gr_gid)
+    socket.chmod(0o660)
+    other = dict(user=65534, group=65534, extra_groups=[], url=f"unix:{socket}")
+    denied = run("topo", **other)
+    assert denied.returncode == 4 and "permission denied" in denied.stderr, denied
+    assert f"usermod -aG {group.gr_name} $USER" in denied.stderr and "no daemon" not in denied.stderr
+    os.chown(socket, 0, 0)
+    denied = run("topo", **other)
+    assert denied.returncode == 4 and "run_group" in denied.stderr and "usermod" not in denied.stderr
+    socket.chmod(0o666)
+    assert run("topo", **other).returncode == 0
+    gone = run("topo", url=f"unix:{tmp_path}/no/such.sock")
+    assert gone.returncode == 3 and "no daemon answers" in gone.stderr, CLIENT
