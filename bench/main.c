@@ -57,7 +57,7 @@ static int main_measure(const struct options *o, int rank, struct emit *e)
 {
     struct comm comm;
     struct err err = {0};
-    bool messages = o->spec.benchmark == BENCHMARK_PINGPONG; // which populates no arena by threads
+    bool messages = benchmarks[o->spec.benchmark].needs_mpi; // which populates no arena by threads
     const struct comm_start start = {(int)o->ranks, o->bind, o->oversubscribe, messages};
     if (comm_open(&comm, &start, &err) < 0)
         return report(e, start.ranks ? comm.rank : rank, &err);

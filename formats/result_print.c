@@ -169,7 +169,8 @@ static void stream_lines(const struct result *r, struct buf *out)
 
 static void result_print_bandwidth(const struct result *r, struct buf *out)
 {
-    if (r->list[0].row.n == 1 && r->list[0].col.n == 1)
+    const struct matrix *m = &r->list[0];
+    if (m->row.n == 1 && m->col.n == 1 && strcmp(m->quantity, "bandwidth") == 0)
         stream_lines(r, out);
     else
         grids(r, out);
@@ -203,8 +204,7 @@ static void pingpong(const struct result *r, struct buf *out)
     }
 }
 
-// --- First touch
-// -----------------------------------------------------------------------------------
+// --- First touch -------------------------------------------------------------------------------
 
 static void first_touch(const struct result *r, struct buf *out)
 {
@@ -230,8 +230,7 @@ static void first_touch(const struct result *r, struct buf *out)
     }
 }
 
-// --- Loaded latency
-// --------------------------------------------------------------------------------
+// --- Loaded latency ----------------------------------------------------------------------------
 
 static void loaded(const struct result *r, struct buf *out)
 {
@@ -251,8 +250,7 @@ static void loaded(const struct result *r, struct buf *out)
     }
 }
 
-// --- The whole
-// -------------------------------------------------------------------------------------
+// --- The whole ---------------------------------------------------------------------------------
 
 static const struct {
     const char *rows, *cols;
@@ -289,8 +287,7 @@ void result_notes_write(const struct matrix *list, int n, const struct rank_info
     result_notes_ranks(ranks, n_ranks, out);
 }
 
-// --- Where memory is
-// -------------------------------------------------------------------------------
+// --- Where memory is ---------------------------------------------------------------------------
 
 static int known_nodes(const struct rank_info *ranks, int n_ranks, int64_t nodes[NODE_COLUMNS])
 {

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/spec.h"
+#include "model/shape.h"
 
 #define AT(member) offsetof(struct spec, member)
 #define ROOM(member) sizeof(((struct spec *)NULL)->member)
@@ -494,6 +494,112 @@ static int check_loaded(const struct spec *s, struct err *err)
     return check_one_size(s, err);
 }
 
+// --- Matrices ----------------------------------------------------------------------------------
+
+static int shapes_copy(struct shape *out, const struct shape *from, int n)
+{
+    memcpy(out, from, (size_t)n * sizeof *out);
+    return n;
+}
+
+// Both, or the one that is chosen by its number from 1.
+static int shapes_either(struct shape *out, const struct shape *two, int choice)
+{
+    return choice ? shapes_copy(out, &two[choice - 1], 1) : shapes_copy(out, two, 2);
+}
+
+static int shapes_latency(const struct spec *s, struct shape *list)
+{
+    static const struct shape modes[] = {
+        {"concurrent", "latency", "ns", "rank", "working_set"},
+        {"serial", "latency", "ns", "rank", "working_set"},
+    };
+    return shapes_either(list, modes, s->mode == MODE_BOTH ? 0 : 1 + s->mode);
+}
+
+static int shapes_matrix(const struct spec *s, struct shape *list)
+{
+    (void)s;
+    *list = (struct shape){"idle", "latency", "ns", "rank", "target"};
+    return 1;
+}
+
+static int shapes_bandwidth(const struct spec *s, struct shape *list)
+{
+    static const char *const rows[] = {
+        [SWEEP_NODES] = "initiator", [SWEEP_THREADS] = "threads", [SWEEP_OWN] = "threads"};
+    int n = 0;
+    for (int k = 1; kernel_names[k]; k++) // 0 is all
+        if (s->kernel == 0 || s->kernel == k)
+            list[n++] =
+                (struct shape){kernel_names[k], "bandwidth", "MB/s", rows[s->sweep], "target"};
+    return n;
+}
+
+static int shapes_pingpong(const struct spec *s, struct shape *list)
+{
+    static const struct shape all[] = {
+        {"latency", "latency", "us", "rank", "rank"},
+        {"bandwidth", "bandwidth", "MB/s", "rank", "rank"},
+    };
+    if (strcmp(s->pairs, "all") == 0)
+        return shapes_copy(list, all, 2);
+    *list = (struct shape){"pingpong", "latency", "us", "pair", "message"};
+    return 1;
+}
+
+static int shapes_c2c(const struct spec *s, struct shape *list)
+{
+    static const struct shape definitions[] = {
+        {"cas", "round_trip", "ns", "rank", "rank"},
+        {"load", "round_trip", "ns", "rank", "rank"},
+    };
+    return shapes_either(list, definitions, s->definition);
+}
+
+static int shapes_firsttouch(const struct spec *s, struct shape *list)
+{
+    (void)s;
+    *list = (struct shape){"access", "access_time", "ns", "rank", "access"};
+    return 1;
+}
+
+static int shapes_loaded(const struct spec *s, struct shape *list)
+{
+    static const struct shape both[] = {
+        {"latency", "latency", "ns", "rank", "load"},
+        {"bandwidth", "bandwidth", "MB/s", "rank", "load"},
+    };
+    (void)s;
+    return shapes_copy(list, both, 2);
+}
+
+// --- Memory ------------------------------------------------------------------------------------
+
+// Classic has a list of indices as large as the working set.
+static uint64_t bytes_latency(const struct spec *s, uint64_t llc, uint64_t llc_total)
+{
+    uint64_t bytes = spec_bytes_per_rank(s, spec_auto_bytes(llc));
+    (void)llc_total;
+    return s->method == METHOD_CLASSIC ? 2 * bytes : bytes;
+}
+
+// Three arrays, each of four times all caches, as STREAM demands.
+static uint64_t bytes_bandwidth(const struct spec *s, uint64_t llc, uint64_t llc_total)
+{
+    return 3 * spec_bytes_per_rank(s, spec_auto_bytes(llc_total < llc ? llc : llc_total));
+}
+
+// Sent and received.
+static uint64_t bytes_pingpong(const struct spec *s, uint64_t llc, uint64_t llc_total)
+{
+    (void)llc;
+    (void)llc_total;
+    return 2 * s->message_max;
+}
+
+// --- The benchmarks ----------------------------------------------------------------------------
+
 static const struct preset no_presets[] = {{0}};
 static const struct preset one_per_numa[] = {{"ranks", "one-per-numa"}, {0}};
 static const struct preset quick_chase[] = {
@@ -523,6 +629,8 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = no_presets,
             .quick = quick_chase,
             .check = check_latency,
+            .shapes = shapes_latency,
+            .bytes = bytes_latency,
         },
     [BENCHMARK_MATRIX] =
         {
@@ -535,6 +643,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = one_per_numa,
             .quick = quick_chase,
             .check = check_targets,
+            .shapes = shapes_matrix,
         },
     [BENCHMARK_BANDWIDTH] =
         {
@@ -547,6 +656,9 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = no_presets,
             .quick = quick_bandwidth,
             .check = check_bandwidth,
+            .shapes = shapes_bandwidth,
+            .bytes = bytes_bandwidth,
+            .divides_bytes = true,
         },
     [BENCHMARK_PINGPONG] =
         {
@@ -559,6 +671,10 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = no_presets,
             .quick = quick_pingpong,
             .check = check_pingpong,
+            .shapes = shapes_pingpong,
+            .bytes = bytes_pingpong,
+            .needs_mpi = true,
+            .least_ranks = 2,
         },
     [BENCHMARK_C2C] =
         {
@@ -570,6 +686,8 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = no_presets,
             .quick = quick_c2c,
             .check = check_own_placement,
+            .shapes = shapes_c2c,
+            .least_ranks = 2,
         },
     [BENCHMARK_FIRSTTOUCH] =
         {
@@ -582,6 +700,8 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = one_per_numa,
             .quick = quick_touch,
             .check = check_firsttouch,
+            .shapes = shapes_firsttouch,
+            .no_policy = true,
         },
     [BENCHMARK_LOADED] =
         {
@@ -594,5 +714,8 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .defaults = no_presets,
             .quick = quick_loaded,
             .check = check_loaded,
+            .shapes = shapes_loaded,
+            .loads_by_ranks = true,
+            .least_ranks = 2,
         },
 };

@@ -10,74 +10,9 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-static const struct shape latency[] = {
-    {"concurrent", "latency", "ns", "rank", "working_set"},
-    {"serial", "latency", "ns", "rank", "working_set"},
-};
-static const struct shape matrix[] = {{"idle", "latency", "ns", "rank", "target"}};
-// In the order of STREAM's kernels, which the choice of kernel counts from 1.
-static const char *const kernels[] = {"copy", "scale", "add", "triad", "read", "write"};
-static const struct shape pingpong_all[] = {
-    {"latency", "latency", "us", "rank", "rank"},
-    {"bandwidth", "bandwidth", "MB/s", "rank", "rank"},
-};
-static const struct shape pingpong_pairs[] = {{"pingpong", "latency", "us", "pair", "message"}};
-static const struct shape c2c[] = {
-    {"cas", "round_trip", "ns", "rank", "rank"},
-    {"load", "round_trip", "ns", "rank", "rank"},
-};
-static const struct shape firsttouch[] = {{"access", "access_time", "ns", "rank", "access"}};
-static const struct shape loaded[] = {
-    {"latency", "latency", "ns", "rank", "load"},
-    {"bandwidth", "bandwidth", "MB/s", "rank", "load"},
-};
-
-static int shape_copy(struct shape *out, const struct shape *from, int n)
-{
-    memcpy(out, from, (size_t)n * sizeof *out);
-    return n;
-}
-
-static int shape_bandwidth(const struct spec *s, struct shape *out)
-{
-    static const char *const rows[] = {
-        [SWEEP_NODES] = "initiator", [SWEEP_THREADS] = "threads", [SWEEP_OWN] = "threads"};
-    int n = 0;
-    for (int k = 0; k < (int)COUNT_OF(kernels); k++)
-        if (s->kernel == 0 || s->kernel == k + 1)
-            out[n++] = (struct shape){kernels[k], "bandwidth", "MB/s", rows[s->sweep], "target"};
-    return n;
-}
-
-// Both, or the one that is chosen by its number from 1.
-static int either(struct shape *out, const struct shape *two, int choice)
-{
-    return choice ? shape_copy(out, &two[choice - 1], 1) : shape_copy(out, two, 2);
-}
-
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX])
 {
-    switch ((enum benchmark_id)s->benchmark) {
-    case BENCHMARK_LATENCY:
-        return s->mode == MODE_BOTH ? shape_copy(list, latency, 2)
-                                    : shape_copy(list, &latency[s->mode == MODE_SERIAL], 1);
-    case BENCHMARK_MATRIX:
-        return shape_copy(list, matrix, 1);
-    case BENCHMARK_BANDWIDTH:
-        return shape_bandwidth(s, list);
-    case BENCHMARK_PINGPONG:
-        return strcmp(s->pairs, "all") == 0 ? shape_copy(list, pingpong_all, 2)
-                                            : shape_copy(list, pingpong_pairs, 1);
-    case BENCHMARK_C2C:
-        return either(list, c2c, s->definition);
-    case BENCHMARK_FIRSTTOUCH:
-        return shape_copy(list, firsttouch, 1);
-    case BENCHMARK_LOADED:
-        return shape_copy(list, loaded, 2);
-    case BENCHMARKS:
-        break;
-    }
-    return 0;
+    return benchmarks[s->benchmark].shapes(s, list);
 }
 
 const struct shape *shape_find(const struct shape *list, int n, const char *name)
@@ -259,7 +194,7 @@ static int values_wanted(const char *axis, const struct spec *s, const struct pl
     if (strcmp(axis, "working_set") == 0 &&
         str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) == 0)
         return n;
-    if (strcmp(axis, "rank") == 0 && s->benchmark != BENCHMARK_LOADED)
+    if (strcmp(axis, "rank") == 0 && !benchmarks[s->benchmark].loads_by_ranks)
         return p->n_ranks;
     if (strcmp(axis, "target") == 0)
         return p->n_targets ? p->n_targets : 1;

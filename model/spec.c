@@ -47,8 +47,7 @@ void spec_quick(struct spec *s)
 
 const char *spec_method(const struct spec *s)
 {
-    bool classic = s->benchmark == BENCHMARK_LATENCY && s->method == METHOD_CLASSIC;
-    return classic ? "classic-v1" : benchmarks[s->benchmark].method;
+    return s->method == METHOD_CLASSIC ? "classic-v1" : benchmarks[s->benchmark].method;
 }
 
 static void add_variant(const struct param_table *t, const struct spec *s,
@@ -202,6 +201,17 @@ static int check_placement(const struct spec *s, struct err *err)
 int spec_check(const struct spec *s, struct err *err)
 {
     return check_placement(s, err) < 0 ? -1 : benchmarks[s->benchmark].check(s, err);
+}
+
+bool spec_has_targets(const struct spec *s)
+{
+    return spec_param(s, "targets") && s->sweep != SWEEP_OWN;
+}
+
+uint64_t spec_auto_bytes(uint64_t llc)
+{
+    uint64_t least = (uint64_t)64 << 20;
+    return 4 * llc < least ? least : 4 * llc;
 }
 
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)

@@ -95,6 +95,8 @@ struct spec {
     int64_t lines;  // cache lines that a pair takes turns with
 };
 
+struct shape;
+
 struct preset {
     const char *name, *value; // of a parameter
 };
@@ -108,6 +110,16 @@ struct benchmark {
     const struct preset *defaults; // of common parameters where they differ; ends with a NULL name
     const struct preset *quick;    // a rough answer; ends with a NULL name
     int (*check)(const struct spec *s, struct err *err); // what the table cannot say
+    // The matrices of a run (model/shape.h); returns how many.
+    int (*shapes)(const struct spec *s, struct shape *list);
+    // What its plan has to know. Bytes that a rank has at once on a node, from those of one
+    // last-level cache and of all; NULL: the size.
+    uint64_t (*bytes)(const struct spec *s, uint64_t llc, uint64_t llc_total);
+    bool divides_bytes;  // among the ranks: all together have these bytes
+    bool no_policy;      // pages belong to the node that touches them first
+    bool needs_mpi;      // it measures MPI itself
+    bool loads_by_ranks; // the first rank of each node measures, the others make the load
+    int least_ranks;     // 0: one
 };
 
 extern const struct benchmark benchmarks[BENCHMARKS];
@@ -143,7 +155,11 @@ int spec_from_json(struct spec *s, const struct json *object, const char *const 
 void spec_write_json(const struct spec *s, struct jsonw *w, const char *key);
 // What the tables cannot say: lists parse, sizes hold at least one link, stride is a multiple of 8…
 int spec_check(const struct spec *s, struct err *err);
-// Bytes that one rank has at once on one node; `auto_bytes` stands for "auto".
+bool spec_has_targets(const struct spec *s); // each rank measures memory of several nodes
+// What "auto" stands for, beside a last-level cache of so many bytes: four of them, at least 64
+// MiB.
+uint64_t spec_auto_bytes(uint64_t llc);
+// Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto".
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
 // "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
 int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err);

@@ -65,7 +65,8 @@ function showTopology(t) {
 let thisNode = "";
 
 async function showNode() {
-  const [node, topology] = await Promise.all([ask("v1/node"), ask("v1/topology")]);
+  const [node, topology, catalogue] = await Promise.all([ask("v1/node"), ask("v1/topology"), ask("v1/benchmarks")]);
+  $("benchmarks").replaceChildren(...catalogue.benchmarks.map((b) => make("option", { title: b.title }, b.name)));
   thisNode = node.node;
   $("runs-of").options[0].textContent = `this node (${thisNode})`;
   $("node-name").textContent = node.node;

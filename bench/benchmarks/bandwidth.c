@@ -300,7 +300,7 @@ static int bandwidth_measure_all(struct band *b, struct err *err)
 
 int bandwidth_run(struct session *s, struct err *err)
 {
-    uint64_t least = LLC_RULE * s->llc_sum;
+    uint64_t least = spec_auto_bytes(s->llc_sum);
     uint64_t otherwise = least > session_auto_bytes(s) ? least : session_auto_bytes(s);
     struct band b = {.s = s, .bytes = spec_bytes_per_rank(s->spec, otherwise)};
     b.n_shapes = shape_list(s->spec, b.shapes);

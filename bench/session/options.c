@@ -117,7 +117,7 @@ static int options_settle(struct options *o, struct err *err)
     if (o->csv && o->json)
         return err_set(err, ERR_USAGE, "json", "--csv and --json exclude each other");
     o->format = o->csv ? FORMAT_CSV : o->json ? FORMAT_JSON : FORMAT_TABLE;
-    if (o->serial && o->spec.benchmark != BENCHMARK_LATENCY)
+    if (o->serial && !spec_param(&o->spec, "mode"))
         return err_set(err, ERR_USAGE, "serial", "--serial belongs to the latency benchmark");
     if (o->serial && mode_given(o) && o->spec.mode != MODE_SERIAL)
         return err_set(err, ERR_USAGE, "serial", "--serial contradicts another --mode");

@@ -14,8 +14,6 @@
 #include "base/str.h"
 
 enum {
-    AUTO_LEAST = 64 << 20,
-    AUTO_LLC = 4,         // times the last-level cache: a quarter of the chain at most is cached
     POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs
 };
 
@@ -49,8 +47,7 @@ uint64_t session_auto_bytes(const struct session *s)
     for (int i = 0; i < s->comm->size; i++) // all ranks take the same
         if (s->board->slot[i].llc_bytes > most)
             most = s->board->slot[i].llc_bytes;
-    uint64_t bytes = AUTO_LLC * most;
-    return bytes < AUTO_LEAST ? AUTO_LEAST : bytes;
+    return spec_auto_bytes(most);
 }
 
 uint64_t session_size(const struct session *s)
@@ -116,7 +113,7 @@ static int session_find_targets(struct session *s, struct err *err)
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
     bool all = strcmp(s->spec->targets, "all") == 0;
-    if (!spec_param(s->spec, "targets"))
+    if (!spec_has_targets(s->spec))
         return 0;
     if (!all && str_to_ids(s->spec->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
         return -1;

@@ -79,8 +79,9 @@ static bool mpi_fault(char *why, size_t room, const struct launch_paths *paths,
 
 static int choice_refuse(const char *why, const struct spec *s, struct err *err)
 {
-    if (s->benchmark == BENCHMARK_PINGPONG)
-        return err_set(err, ERR_UNAVAILABLE, "launcher", "pingpong needs MPI: %s", why);
+    const struct benchmark *b = &benchmarks[s->benchmark];
+    if (b->needs_mpi)
+        return err_set(err, ERR_UNAVAILABLE, "launcher", "%s needs MPI: %s", b->name, why);
     return err_set(err, ERR_UNAVAILABLE, "launcher", "%s; launcher=processes needs no MPI", why);
 }
 
@@ -97,7 +98,7 @@ int launch_choose(struct plan *p, const struct launch_paths *paths, const struct
                   struct err *err)
 {
     char why[sizeof p->launcher_why];
-    bool needs_mpi = s->launcher == LAUNCHER_MPI || s->benchmark == BENCHMARK_PINGPONG;
+    bool needs_mpi = s->launcher == LAUNCHER_MPI || benchmarks[s->benchmark].needs_mpi;
     if (paths->policies_denied && do_without_policies(p, err) < 0)
         return -1;
     p->processes = s->launcher == LAUNCHER_PROCESSES;

@@ -267,7 +267,7 @@ static int choose_ranks(struct plan *p, const struct spec *s, const struct topol
 {
     if (*s->cpus)
         return take_listed(p, s, t, err);
-    if (s->benchmark == BENCHMARK_PINGPONG && strcmp(s->pairs, "classes") == 0 &&
+    if (spec_param(s, "pairs") && strcmp(s->pairs, "classes") == 0 &&
         strcmp(s->ranks, "all-cores") == 0 && !s->hyperthreads)
         return choose_classes(p, t, err);
     return planner_choose(p, s, t, err);
@@ -453,8 +453,7 @@ static int planner_find_targets(struct plan *p, const struct spec *s, const stru
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
     bool all = strcmp(s->targets, "all") == 0;
-    bool own = s->benchmark == BENCHMARK_BANDWIDTH && s->sweep == SWEEP_OWN;
-    if (!spec_param(s, "targets") || own)
+    if (!spec_has_targets(s))
         return 0;
     if (!all && str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
         return -1;
@@ -498,7 +497,7 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
                           struct err *err)
 {
     int n = 0, kept = 0;
-    if (s->benchmark != BENCHMARK_LATENCY || s->load == LOAD_NONE)
+    if (!spec_param(s, "load_cpus") || s->load == LOAD_NONE)
         return 0;
     if (*s->load_cpus) {
         snprintf(p->load_cpus, sizeof p->load_cpus, "%s", s->load_cpus);
@@ -524,31 +523,19 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
     return 0;
 }
 
-static uint64_t auto_bytes(const struct topology *t)
-{
-    uint64_t bytes = 4 * (uint64_t)topology_llc_bytes(t), least = (uint64_t)64 << 20;
-    return bytes < least ? least : bytes;
-}
-
 // How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
 static void count_bytes(struct plan *p, const struct spec *s, const struct topology *t)
 {
+    const struct benchmark *b = &benchmarks[s->benchmark];
     uint64_t page = s->pages == PAGES_4K ? 4096 : 2 << 20, ranks = (uint64_t)p->n_ranks;
-    uint64_t one = spec_bytes_per_rank(s, auto_bytes(t));
-    if (s->benchmark == BENCHMARK_BANDWIDTH) {
-        uint64_t stream = 4 * (uint64_t)topology_llc_total(t);
-        stream = stream < auto_bytes(t) ? auto_bytes(t) : stream;
-        one = 3 * spec_bytes_per_rank(s, stream);
-    }
-    if (s->benchmark == BENCHMARK_PINGPONG)
-        one = 2 * s->message_max; // sent and received
-    if (s->benchmark == BENCHMARK_LATENCY && s->method == METHOD_CLASSIC)
-        one *= 2;                                                        // the list of indices
-    uint64_t loader = *p->load_cpus ? auto_bytes(t) : 0, huge = 2 << 20; // its pages are huge
+    uint64_t llc = (uint64_t)topology_llc_bytes(t), usual = spec_auto_bytes(llc);
+    uint64_t one = b->bytes ? b->bytes(s, llc, (uint64_t)topology_llc_total(t))
+                            : spec_bytes_per_rank(s, usual);
+    uint64_t loader = *p->load_cpus ? usual : 0, huge = 2 << 20; // its pages are huge
     p->bytes_per_loader = (int64_t)((loader + huge - 1) / huge * huge);
     if (p->n_targets)
         p->bytes_per_target = (int64_t)one;
-    else if (s->benchmark == BENCHMARK_BANDWIDTH)
+    else if (b->divides_bytes)
         p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
     else
         p->bytes_per_rank = (int64_t)((one + page - 1) / page * page);
@@ -556,7 +543,7 @@ static void count_bytes(struct plan *p, const struct spec *s, const struct topol
 
 static int first_touch_everywhere(struct plan *p, const struct spec *s)
 {
-    for (int i = 0; s->benchmark == BENCHMARK_FIRSTTOUCH && i < p->n_ranks; i++)
+    for (int i = 0; benchmarks[s->benchmark].no_policy && i < p->n_ranks; i++)
         p->ranks[i].mem_node = -1;
     return 0;
 }
@@ -573,12 +560,11 @@ static bool planner_crowded(const struct plan *p)
 
 static int needs_ranks(const struct plan *p, const struct spec *s, struct err *err)
 {
-    bool pairs = s->benchmark == BENCHMARK_PINGPONG || s->benchmark == BENCHMARK_C2C ||
-                 s->benchmark == BENCHMARK_LOADED;
-    if (pairs && p->n_ranks < 2)
+    const struct benchmark *b = &benchmarks[s->benchmark];
+    if (p->n_ranks < b->least_ranks)
         return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
-                       benchmarks[s->benchmark].name);
-    if (s->benchmark != BENCHMARK_LOADED || planner_crowded(p))
+                       b->name);
+    if (!b->loads_by_ranks || planner_crowded(p))
         return 0;
     return err_set(err, ERR_INVALID, "ranks",
                    "no rank is left to make a load: each of the %d is the first of its node, which "

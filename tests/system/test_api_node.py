@@ -100,7 +100,7 @@ def test_contract_holds_together(contract):
 def test_contract_has_the_parameter_tables(daemon, contract):
     catalogue = daemon.get("/v1/benchmarks").json
     schema = contract["components"]["schemas"]["RunParameters"]["properties"]
-    assert schema["benchmark"]["enum"] == [b["name"] for b in catalogue["benchmarks"]]
+    assert "GET /v1/benchmarks" in contract["components"]["schemas"]["BenchmarkName"]["description"]
     listed = catalogue["common"] + [p for b in catalogue["benchmarks"] for p in b["params"]]
     assert set(schema) == {p["name"] for p in listed} | {"benchmark"}
     defaults = {}
