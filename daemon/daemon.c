@@ -2,19 +2,18 @@
 // The daemon as a table of contents: what is opened here in order is closed in reverse.
 #include "daemon/daemon.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/services/services.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/launch/supervisor.h"
+#include "core/os/dirs.h"
 #include "core/os/nss.h"
 #include "core/store/worker.h"
 #include "core/upkeep/upkeep.h"
@@ -39,24 +38,6 @@ struct daemon {
     struct runner_watch *runs;
     int64_t running; // the run that systemd was told of; 0: none
 };
-
-// mkdir -p. What is there already keeps its mode.
-static int make_dirs(const char *path, mode_t mode, struct err *err)
-{
-    char part[256];
-    size_t n = strlen(path);
-    if (n >= sizeof part)
-        return err_set(err, ERR_USAGE, "", "%.60s… is too long", path);
-    for (size_t i = 1; i <= n; i++) {
-        if (path[i] != '/' && path[i])
-            continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
-        if (mkdir(part, i == n ? mode : 0755) < 0 && errno != EEXIST)
-            return err_sys(err, "cannot make %s", part);
-    }
-    return 0;
-}
 
 static void on_stop(void *ctx, uint32_t signo)
 {
@@ -137,7 +118,7 @@ static int open_core(struct daemon *d, struct err *err)
     d->service = d->loop ? service_new(d->loop, err) : NULL;
     if (!d->service)
         return -1;
-    if (make_dirs(c->state_dir, 0750, err) < 0 || make_dirs(c->run_dir, 0711, err) < 0)
+    if (dirs_make(c->state_dir, 0755, 0750, err) < 0 || dirs_make(c->run_dir, 0755, 0711, err) < 0)
         return -1;
     d->store = store_open(c->state_dir, err);
     if (!d->store || machine_read(&d->machine, "", err) < 0)

@@ -13,24 +13,15 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/os/dirs.h"
 #include "core/os/processes.h"
 
 int run_dir_base_make(const char *base, struct err *err)
 {
-    char path[300];
-    if (*base != '/' || (size_t)snprintf(path, sizeof path, "%s", base) >= sizeof path)
+    if (*base != '/' || strlen(base) >= 300)
         return err_set(err, ERR_USAGE, "run-dir", "must be an absolute path of at most 299 bytes");
-    for (char *p = path + 1;; p++) {
-        if (*p && *p != '/')
-            continue;
-        char kept = *p;
-        *p = 0;
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
-            return err_sys(err, "making %s", path);
-        *p = kept;
-        if (!kept)
-            break;
-    }
+    if (dirs_make(base, 0755, 0755, err) < 0)
+        return -1;
     struct stat st;
     if (lstat(base, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return err_set(err, ERR_USAGE, "run-dir", "%s is not a directory of ours", base);

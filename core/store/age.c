@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "core/store/db.h"
+#include "core/store/transaction.h"
 
 // 2020-01-01: numaprobe is younger. A clock that shows less was never set.
 #define AGE_FIRST_MS ((int64_t)1577836800000)

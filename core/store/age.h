@@ -4,7 +4,12 @@
 // difference is a step: it is stored with the newest run there was, and counts for the age of no
 // run up to that one. docs/STORAGE.md describes it for users.
 #pragma once
-#include "core/store/retention.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct store;
 
 enum {
     // What a restart takes, and more than a clock drifts: below that, differences are no steps.

@@ -9,6 +9,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "core/store/db.h"
+#include "core/store/runs.h"
+#include "core/store/transaction.h"
 
 int baseline_name_check(const char *name, struct err *err)
 {

@@ -3,7 +3,9 @@
 // run in a baseline cannot be deleted.
 #pragma once
 #include "analysis/compare/baseline.h"
-#include "core/store/store.h"
+#include "base/err.h"
+
+struct store;
 
 enum { BASELINE_NAME_MAX = 63, BASELINES_MAX = 64 }; // one a benchmark and variant, and room
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A damaged database is set aside, never mended and never deleted while it is the only one: what is
 // in it may be all that there is. What waits in its queue was acknowledged, so that is taken over.
+#include "core/store/damage.h"
+
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -13,10 +15,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/str.h"
+#include "core/store/connection.h"
 #include "core/store/db.h"
-#include "core/store/retention.h"
+#include "core/store/files.h"
+#include "core/store/lock.h"
+#include "core/store/queue.h"
+#include "core/store/transaction.h"
 
 static const char mark[] = "numaprobe.db.damaged-";
 static const char *const parts[] = {"", "-wal", "-shm"};
@@ -54,59 +59,6 @@ bool store_damage_is_plain(struct store *s)
 void store_doubt(struct store *s)
 {
     s->doubted = true;
-}
-
-// ---- what is taken over
-
-static bool spec_is_good(const char *text)
-{
-    struct spec spec;
-    CLEANUP_JSON struct json *o = json_parse(text, strlen(text), NULL);
-    return o && spec_from_json(&spec, o, NULL, NULL) == 0;
-}
-
-static void queue_put(struct store *s, sqlite3_stmt *q)
-{
-    if (s->n_queue == STORE_QUEUE_KEPT || !spec_is_good(sq_text(q, 5)))
-        return;
-    char *line = sqlite3_mprintf(
-        "INSERT INTO run (id,state,benchmark,node,created_ms,idempotency_key,spec) VALUES "
-        "(%lld,'queued',%Q,%Q,%lld,%Q,%Q);",
-        (long long)sqlite3_column_int64(q, 0), sq_text(q, 1), sq_text(q, 2),
-        (long long)sqlite3_column_int64(q, 3), sqlite3_column_text(q, 4), sq_text(q, 5));
-    if (line)
-        s->queue[s->n_queue++] = (struct store_queued){sqlite3_column_int64(q, 0), line};
-}
-
-// Runs from this number on that wait, as far as they can be read.
-void store_queue_keep(struct store *s, int64_t from_id)
-{
-    sqlite3_stmt *q = NULL;
-    sqlite3_prepare_v2(s->db,
-                       "SELECT id,benchmark,node,created_ms,idempotency_key,spec FROM run "
-                       "WHERE state = 'queued' AND id >= ?1 ORDER BY id",
-                       -1, &q, NULL);
-    if (q && sqlite3_bind_int64(q, 1, from_id) == SQLITE_OK)
-        while (sqlite3_step(q) == SQLITE_ROW)
-            queue_put(s, q);
-    sqlite3_finalize(q);
-}
-
-void store_queue_drop(struct store *s, int64_t id)
-{
-    for (int i = 0; i < s->n_queue; i++)
-        if (s->queue[i].id == id) {
-            sqlite3_free(s->queue[i].sql);
-            s->n_queue--;
-            memmove(&s->queue[i], &s->queue[i + 1], (size_t)(s->n_queue - i) * sizeof s->queue[0]);
-            return;
-        }
-}
-
-static void queue_out(const struct store *s, struct buf *out)
-{
-    for (int i = 0; i < s->n_queue; i++)
-        buf_str(out, s->queue[i].sql);
 }
 
 // Numbers go on where they were: what we remember, else what can still be read.
@@ -243,7 +195,7 @@ static int put_aside(struct store *s, const char *why, struct err *err)
         if (!s->opened)
             store_queue_keep(s, 0);
         d.carried = s->n_queue;
-        queue_out(s, &s->carry);
+        store_queue_sql(s, &s->carry);
         numbers_out(s, &s->carry);
     }
     new_name(s, d.file, sizeof d.file);
@@ -258,17 +210,66 @@ static int put_aside(struct store *s, const char *why, struct err *err)
     return 0;
 }
 
-int store_damage_move(struct store *s, struct err *err)
+static int damage_move(struct store *s, struct err *err)
 {
     char to[600];
     new_name(s, to, sizeof to);
     return rename(s->path, to) < 0 ? err_sys(err, "renaming %s", s->path) : 0;
 }
 
+static int files_write_copy(struct store *s, const char *to, struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, s->db, rc, "VACUUM INTO");
+    if (sq_bind(q, err, "t", to) < 0 || sq_step(q, err) < 0)
+        return -1;
+    CLEANUP_FD int fd = open(to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 || fchmod(fd, 0640) < 0 || fsync(fd) < 0 ? err_sys(err, "writing %s", to) : 0;
+}
+
+// The old log must be gone before the copy has the name: SQLite would take it for the copy's.
+static int put_in_place(struct store *s, const char *copy, struct err *err)
+{
+    static const char *const beside[] = {"-wal", "-shm"};
+    for (size_t i = 0; i < COUNT_OF(beside); i++) {
+        char full[600];
+        snprintf(full, sizeof full, "%s%s", s->path, beside[i]);
+        if (unlink(full) < 0 && errno != ENOENT)
+            return err_sys(err, "removing %s", full);
+    }
+    if (rename(copy, s->path) < 0)
+        return err_sys(err, "renaming %s", copy);
+    CLEANUP_FD int dir = open(s->dir, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    return dir < 0 || fsync(dir) < 0 ? err_sys(err, "writing %s", s->dir) : 0;
+}
+
+// After FILES_MOVED: what is still open is written anew and opened. -1 with s->db NULL: the copy is
+// whole, but could not be put in place.
+static int files_rewrite(struct store *s, struct err *err)
+{
+    char copy[600];
+    snprintf(copy, sizeof copy, "%s.new", s->path);
+    // Where the directory is another one now, a second daemon may be at work in it.
+    if (store_dir_make(s->dir, err) < 0 || store_lock_take(s, err) < 0)
+        return -1;
+    unlink(copy); // of an attempt that failed
+    if (!sqlite3_get_autocommit(s->db))
+        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    if (files_write_copy(s, copy, err) < 0 ||
+        (store_files_replaced(s) && damage_move(s, err) < 0)) {
+        unlink(copy);
+        return -1;
+    }
+    store_db_close(s, false);
+    return put_in_place(s, copy, err) < 0 ? -1 : store_db_open(s, err);
+}
+
 static int write_again(struct store *s, struct err *err)
 {
     sq_on_damage(s->db, NULL, NULL);
-    int rc = store_files_rewrite(s, err);
+    int rc = files_rewrite(s, err);
     if (s->db)
         store_on_damage(s, s->on_damage, s->damage_ctx);
     return rc;
@@ -307,32 +308,4 @@ int store_set_aside(struct store *s, const char *why, struct err *err)
     s->moved = false;
     store_on_damage(s, s->on_damage, s->damage_ctx);
     return 0;
-}
-
-int store_run_restore(struct store *s, const struct run_restore *r, struct err *err)
-{
-    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
-    CLEANUP_BUF struct buf spec = BUF_INIT;
-    struct jsonw w = jsonw_to(&spec);
-    if (store_run_state(s, r->id, err) >= 0)
-        return 0;
-    spec_write_json(r->spec, &w, NULL);
-    if (!buf_ok(&spec))
-        return err_set(err, ERR_NO_MEMORY, "", "no memory to restore a run");
-    int rc = sqlite3_prepare_v2(s->db,
-                                "INSERT INTO run (id,state,benchmark,node,created_ms,spec) "
-                                "VALUES (?1,'queued',?2,?3,?4,?5)",
-                                -1, &q, NULL);
-    if (rc != SQLITE_OK)
-        return sq_fail(err, s->db, rc, "restore a run");
-    if (sq_bind(q, err, "ittit", r->id, benchmarks[r->spec->benchmark].name, r->node, r->created_ms,
-                buf_text(&spec)) < 0 ||
-        sq_done(q, err) < 0 ||
-        store_run_started(s, r->id, r->plan_json, r->conditions_json, r->fingerprint,
-                          r->topology_xml, err) < 0)
-        return -1;
-    char text[96];
-    snprintf(text, sizeof text, "UPDATE run SET started_ms = %" PRId64 " WHERE id = %" PRId64,
-             r->started_ms, r->id);
-    return sq_exec(s->db, text, err);
 }

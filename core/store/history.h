@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/store/store.h"
+#include "base/err.h"
 #include "model/metric.h"
+#include "model/run.h"
+
+struct store;
 
 struct series_info { // borrowed, for the length of a call
     int64_t id;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that were measured elsewhere. Such a run never was in the queue, but it passes through its
 // states in one transaction, so that the same code gives it its seq and stores its numbers.
+#include "core/store/imports.h"
+
 #include <stdio.h>
 
 #include "core/store/db.h"
+#include "core/store/transaction.h"
 
 enum { KEY_BYTES = 96 }; // "import:" and 64 digits
 

@@ -2,6 +2,8 @@
 // One daemon works with a state directory. Two locks say so: that of the file `lock`, which names
 // the process, and that of the directory itself, which nobody can take away by deleting a file.
 // Some file systems lock no directories; there the file has to do.
+#include "core/store/lock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +16,12 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "core/os/dirs.h"
 #include "core/store/db.h"
+
+// "/numaprobe.db.damaged-<time>-wal" and its like need room behind it.
+_Static_assert(sizeof(((struct store *)0)->path) >= sizeof(((struct store *)0)->dir) + 32,
+               "the database's path has room for the directory's");
 
 enum { ORPHAN_MS = 2000, ORPHAN_STEP_MS = 20 };
 
@@ -25,6 +32,16 @@ static bool is_same(int a, int b)
     struct stat one, other;
     return a >= 0 && b >= 0 && fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
            file_is_same(&one, &other);
+}
+
+int store_dir_make(const char *dir, struct err *err)
+{
+    if (strlen(dir) >= sizeof(((struct store *)0)->dir))
+        return err_set(err, ERR_STORAGE, "state-dir", "the path is too long");
+    if (dirs_make(dir, 0750, 0750, err) == 0)
+        return 0;
+    struct err why = *err;
+    return err_set(err, ERR_STORAGE, "state-dir", "%s", why.text);
 }
 
 // *fd takes the place of what we hold, unless that is the same file.

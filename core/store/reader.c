@@ -15,7 +15,7 @@ static int open_reader(struct store *s, struct err *err)
     return sq_exec(s->db, "PRAGMA query_only=ON", err) < 0 ||
                    sq_exec(s->db, "PRAGMA trusted_schema=OFF", err) < 0
                ? -1
-               : store_prepare(s, err);
+               : statements_prepare(s->db, s->queries, err);
 }
 
 struct store *store_reader_open(const char *path, struct err *err)

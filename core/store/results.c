@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a run: matrices with a row a cell, ranks, log.
+#include "core/store/results.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much is stored, and retention in steps that fit between two requests.
+#include "core/store/retention.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,9 +11,10 @@
 #include "base/clock.h"
 #include "core/store/age.h"
 #include "core/store/db.h"
-#include "core/store/retention.h"
+#include "core/store/remove.h"
 #include "core/store/size.h"
 #include "core/store/stage.h"
+#include "core/store/transaction.h"
 
 static int64_t file_bytes(const char *path, const char *suffix)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs: the queue is this table, so a restart loses nothing.
+#include "core/store/runs.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "core/store/baselines.h"
 #include "core/store/db.h"
-#include "core/store/size.h"
-#include "core/store/stage.h"
+#include "core/store/metrics.h"
+#include "core/store/queue.h"
+#include "core/store/transaction.h"
 
 static int spec_text(const struct spec *spec, struct buf *out, struct err *err)
 {
@@ -325,6 +327,34 @@ int store_run_finished(struct store *s, int64_t id, const struct run_result *r, 
     return 0;
 }
 
+int store_run_restore(struct store *s, const struct run_restore *r, struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    CLEANUP_BUF struct buf spec = BUF_INIT;
+    struct jsonw w = jsonw_to(&spec);
+    if (store_run_state(s, r->id, err) >= 0)
+        return 0;
+    spec_write_json(r->spec, &w, NULL);
+    if (!buf_ok(&spec))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to restore a run");
+    int rc = sqlite3_prepare_v2(s->db,
+                                "INSERT INTO run (id,state,benchmark,node,created_ms,spec) "
+                                "VALUES (?1,'queued',?2,?3,?4,?5)",
+                                -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, s->db, rc, "restore a run");
+    if (sq_bind(q, err, "ittit", r->id, benchmarks[r->spec->benchmark].name, r->node, r->created_ms,
+                buf_text(&spec)) < 0 ||
+        sq_done(q, err) < 0 ||
+        store_run_started(s, r->id, r->plan_json, r->conditions_json, r->fingerprint,
+                          r->topology_xml, err) < 0)
+        return -1;
+    char text[96];
+    snprintf(text, sizeof text, "UPDATE run SET started_ms = %" PRId64 " WHERE id = %" PRId64,
+             r->started_ms, r->id);
+    return sq_exec(s->db, text, err);
+}
+
 static int interrupt_all(struct store *s, const char *text, int64_t *n, struct err *err)
 {
     struct run_result r = {.state = RUN_INTERRUPTED, .error = ERR_UNAVAILABLE, .error_text = text};
@@ -344,36 +374,6 @@ int store_run_interrupt_all(struct store *s, const char *text, int64_t *n, struc
     if (store_begin(s, err) < 0 || store_end(s, interrupt_all(s, text, &count, err), err) < 0)
         return -1;
     *n = count;
-    return 0;
-}
-
-int store_run_remove(struct store *s, int64_t id, struct err *err)
-{
-    sqlite3_stmt *cells = s->queries[Q_DELETE_CELLS], *run = s->queries[Q_DELETE];
-    if (sq_bind(cells, err, "i", id) < 0 || sq_done(cells, err) < 0)
-        return -1;
-    return sq_bind(run, err, "i", id) < 0 ? -1 : sq_done(run, err);
-}
-
-int store_run_delete(struct store *s, int64_t id, struct err *err)
-{
-    int state = store_run_state(s, id, err);
-    if (state < 0)
-        return -1;
-    if (!run_state_final((enum run_state)state))
-        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is %s; cancel it first", id,
-                       run_state_names[state]);
-    struct run_size size = {0};
-    if (store_baseline_free_of(s, id, err) < 0 || store_run_size(s, id, &size, err) < 0)
-        return -1;
-    if (size.cells > STORE_STAGE_CELLS)
-        return store_run_unlink(s, id, err);
-    if (store_begin(s, err) < 0)
-        return -1;
-    int rc = store_run_remove(s, id, err);
-    if (store_end(s, rc, err) < 0)
-        return -1;
-    sqlite3_exec(s->db, "PRAGMA incremental_vacuum(64)", NULL, NULL, NULL); // the file shrinks
     return 0;
 }
 

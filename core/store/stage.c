@@ -8,111 +8,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "core/store/db.h"
-
-// Cells and ranks are written before their run, and stay when it goes: without foreign keys. What
-// no run has need not be on disk when a piece is committed: the last transaction syncs the log.
-static int loose_begin(struct store *s, struct err *err)
-{
-    if (sq_exec(s->db, "PRAGMA foreign_keys=OFF", err) < 0 ||
-        sq_exec(s->db, "PRAGMA synchronous=NORMAL", err) < 0)
-        return -1;
-    return store_begin(s, err);
-}
-
-static int loose_end(struct store *s, int result, struct err *err)
-{
-    int rc = store_end(s, result, err);
-    struct err why;
-    if (sq_exec(s->db, "PRAGMA synchronous=FULL", &why) == 0 &&
-        sq_exec(s->db, "PRAGMA foreign_keys=ON", &why) == 0)
-        return rc;
-    if (rc == 0 && err)
-        *err = why;
-    return -1;
-}
-
-static int leftover_put(struct store *s, int64_t id, struct err *err)
-{
-    char sql[120];
-    snprintf(sql, sizeof sql,
-             "INSERT OR REPLACE INTO counter (name,value) VALUES ('leftover:%" PRId64 "',%" PRId64
-             ")",
-             id, id);
-    return sq_exec(s->db, sql, err);
-}
-
-static int leftover_drop(struct store *s, int64_t id, struct err *err)
-{
-    char sql[80];
-    snprintf(sql, sizeof sql, "DELETE FROM counter WHERE name = 'leftover:%" PRId64 "'", id);
-    return sq_exec(s->db, sql, err);
-}
-
-// ---- what belongs to no run
-
-// Cells of the next row of a matrix; 0: there are none.
-static int remove_row(struct store *s, int64_t id, struct err *err)
-{
-    char sql[300];
-    snprintf(sql, sizeof sql,
-             "DELETE FROM cell WHERE run_id = %" PRId64 " AND (matrix,row) = (SELECT matrix,row "
-             "FROM cell WHERE run_id = %" PRId64 " ORDER BY matrix,row LIMIT 1)",
-             id, id);
-    return sq_exec(s->db, sql, err) < 0 ? -1 : sqlite3_changes(s->db);
-}
-
-static int remove_rest(struct store *s, int64_t id, struct err *err)
-{
-    char sql[80];
-    snprintf(sql, sizeof sql, "DELETE FROM rank WHERE run_id = %" PRId64, id);
-    return sq_exec(s->db, sql, err) < 0 ? -1 : leftover_drop(s, id, err);
-}
-
-static int remove_some(struct store *s, int64_t id, int64_t budget_ms, struct err *err)
-{
-    const int64_t end = clock_mono_ms() + budget_ms;
-    int removed;
-    do
-        removed = remove_row(s, id, err);
-    while (removed > 0 && clock_mono_ms() < end);
-    return removed ? removed : remove_rest(s, id, err);
-}
-
-int store_leftover_step(struct store *s, int64_t budget_ms, struct err *err)
-{
-    int64_t id = 0;
-    if (s->staging ||
-        sq_number(s->db,
-                  "SELECT coalesce((SELECT value FROM counter WHERE name >= 'leftover:' "
-                  "AND name < 'leftover;' LIMIT 1), 0)",
-                  &id, err) < 0)
-        return s->staging ? 0 : -1;
-    if (!id)
-        return 0;
-    if (loose_begin(s, err) < 0)
-        return loose_end(s, -1, NULL);
-    int rc = remove_some(s, id, budget_ms, err);
-    return loose_end(s, rc < 0 ? -1 : 0, err) < 0 ? -1 : 1;
-}
-
-int store_run_unlink(struct store *s, int64_t id, struct err *err)
-{
-    char sql[200];
-    snprintf(sql, sizeof sql,
-             "DELETE FROM matrix WHERE run_id = %" PRId64
-             "; DELETE FROM log WHERE run_id = %" PRId64 "; DELETE FROM run WHERE id = %" PRId64,
-             id, id, id);
-    if (sq_exec(s->db, "PRAGMA foreign_keys=OFF", err) < 0)
-        return -1;
-    int rc = store_begin(s, err);
-    if (rc == 0) {
-        rc = leftover_put(s, id, err) < 0 || sq_exec(s->db, sql, err) < 0 ? -1 : 0;
-        rc = store_end(s, rc, err);
-    }
-    return sq_exec(s->db, "PRAGMA foreign_keys=ON", rc < 0 ? NULL : err) < 0 ? -1 : rc;
-}
-
-// ---- imports in pieces
+#include "core/store/loose.h"
+#include "core/store/results.h"
+#include "core/store/transaction.h"
 
 static int64_t next_number(struct store *s, struct err *err)
 {
@@ -137,7 +35,7 @@ static int give_numbers(struct store *s, struct store_stage *st, struct err *err
         if (found)
             continue;
         st->numbers[i] = next_number(s, err);
-        if (st->numbers[i] < 0 || leftover_put(s, st->numbers[i], err) < 0)
+        if (st->numbers[i] < 0 || store_leftover_put(s, st->numbers[i], err) < 0)
             return -1;
     }
     return 0;
@@ -218,7 +116,7 @@ static int put_runs(struct store *s, struct store_stage *st, struct err *err)
         st->again[i] = found;
         st->results[i].staged = true;
         if (!found && (!as.id || store_import_put(s, &st->list[i], &as, &st->ids[i], err) < 0 ||
-                       leftover_drop(s, as.id, err) < 0))
+                       store_leftover_drop(s, as.id, err) < 0))
             return as.id ? -1 : err_set(err, ERR_CONFLICT, "", "a run was deleted meanwhile");
     }
     snprintf(sql, sizeof sql, "UPDATE counter SET value = %" PRId64 " WHERE name = 'clock_steps'",
@@ -235,8 +133,8 @@ int store_stage_step(struct store *s, struct store_stage *st, struct err *err)
             return -1;
         return store_end(s, put_runs(s, st, err), err);
     }
-    if (loose_begin(s, err) < 0)
-        return loose_end(s, -1, NULL);
+    if (store_loose_begin(s, err) < 0)
+        return store_loose_end(s, -1, NULL);
     int rc = put_some(s, st, err);
-    return loose_end(s, rc < 0 ? -1 : 0, err) < 0 ? -1 : 1;
+    return store_loose_end(s, rc < 0 ? -1 : 0, err) < 0 ? -1 : 1;
 }

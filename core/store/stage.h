@@ -7,7 +7,7 @@
 // `counter` says that what is stored under that number belongs to no run: it is removed in pieces,
 // also after a kill in the middle.
 #pragma once
-#include "core/store/store.h"
+#include "core/store/imports.h"
 
 enum {
     STORE_STAGE_CELLS = 1000, // so many are stored at once: 6 ms
@@ -29,7 +29,3 @@ int store_stage_begin(struct store *s, struct store_stage *st, struct err *err);
 // 1: there is more, 0: all is stored and acknowledged, -1.
 int store_stage_step(struct store *s, struct store_stage *st, struct err *err);
 void store_stage_end(struct store *s, struct store_stage *st); // also in the middle
-
-// Removes some of what belongs to no run. 1: there is more, 0: nothing (or an import is under way),
-// -1.
-int store_leftover_step(struct store *s, int64_t budget_ms, struct err *err);

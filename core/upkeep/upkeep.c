@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "core/store/age.h"
+#include "core/store/damage.h"
 #include "core/store/stage.h"
 #include "core/store/worker.h"
 

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
+#include "core/store/store.h"
 #include "model/plan.h"
 #include "tests/unit/analysis/simulate.h"
 

@@ -8,6 +8,7 @@
 #include "analysis/stats/distributions.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
+#include "core/store/store.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 

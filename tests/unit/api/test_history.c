@@ -11,6 +11,7 @@
 #include "core/store/baselines.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
+#include "core/store/store.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is kept of runs is never older than the database.
+#include "core/store/damage.h"
 #include "tests/unit/tap.h"
 
 #include "api/services/run_bodies.h"

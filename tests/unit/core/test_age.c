@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Retention by age while the wall clock does what it likes. Each case is a script of looks, runs
 // and passes over a fresh history; the clocks are the test's.
+#include "core/store/retention.h"
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Retention step by step, and what a fresh database takes over from a damaged one.
+#include "core/store/damage.h"
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"

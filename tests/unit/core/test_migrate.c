@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/store/damage.h"
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"

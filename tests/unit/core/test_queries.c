@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // No statement of the store looks through a large table: all that it prepares is explained, and
 // what it does for one request is counted in a database where each condition alone fits many rows.
+#include "core/store/retention.h"
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runner against a bench that misbehaves. Facts about the machine are stubs here: two CPUs, one
 // node. Needs python3 for the fakes; FAKES names their folder.
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include <dirent.h>

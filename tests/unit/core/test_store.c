@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include <fcntl.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Somebody deletes, replaces or truncates the files of an open database: what each look answers,
 // and what is there afterwards.
+#include "core/store/damage.h"
+#include "core/store/files.h"
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of each released version comes forward with all that is in it, also when the process
 // is killed at any of its writes.
+#include "core/store/damage.h"
+#include "core/store/store.h"
 #include "tests/unit/tap.h"
 
 #include <math.h>
