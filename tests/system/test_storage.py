@@ -72,7 +72,7 @@ def test_label_by_command(daemon):
     assert len(listed) == 2 and listed[1].startswith(run + ",")
     assert cli(daemon, "runs", "--node=elsewhere", "-o", "csv").stdout.count("\n") == 1
     assert cli(daemon, "label", run, "x" * 64).returncode == 2
-    assert cli(daemon, "label", run).returncode == 0
+    assert cli(daemon, "label", "--remove", run).returncode == 0
     assert "größer" not in cli(daemon, "show", run).stdout
 
 
