@@ -12,6 +12,7 @@
 #include "client/http.h"
 #include "client/print.h"
 #include "client/problem.h"
+#include "model/condition.h"
 
 enum {
     BODY_MAX = 24 << 20, // what the daemon takes: HTTP_IMPORT_MAX
@@ -180,7 +181,11 @@ static void say_conditions(const struct source *s, const struct json *run)
 {
     for (const struct json *t = json_first(json_get(run, "conditions")); t; t = json_next(t)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        buf_fmt(&line, "%s: %s", s->name, json_text(t) ? json_text(t) : "");
+        struct condition c;
+        if (condition_from_json(&c, t, NULL) < 0)
+            continue;
+        buf_fmt(&line, "%s: ", s->name);
+        condition_line(&c, &line);
         CLEANUP_BUF struct buf safe = BUF_INIT;
         print_safe(&safe, buf_text(&line));
         fprintf(stderr, "%s\n", buf_text(&safe));

@@ -115,7 +115,12 @@ void result_print_head(const struct json *run)
     text_line("note", json_get_text(spec, "note", ""));
     const char *label = "conditions";
     for (const struct json *k = json_first(json_get(run, "conditions")); k; k = json_next(k)) {
-        text_line(label, json_text(k) ? json_text(k) : "");
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        struct condition c;
+        if (condition_from_json(&c, k, NULL) < 0)
+            continue;
+        condition_line(&c, &text);
+        text_line(label, buf_text(&text));
         label = "";
     }
 }

@@ -15,8 +15,6 @@
 
 static const char *const page_names[] = {
     [PAGES_THP] = "thp", [PAGES_4K] = "4k", [PAGES_HUGE] = "huge"};
-// In the conditions of a run, and read back from there: such a run's key has no date.
-static const char no_date[] = "date: not known; when it was imported stands for it";
 static const char unknown_node[] = "unknown";
 // What numa_bench printed before it named its method in the output.
 static const char first_method[] = "classic-v1";
@@ -70,7 +68,7 @@ int intake_check(const struct intake_options *o, struct err *err)
 
 // ---- what is not said ---------------------------------------------------------------------------
 
-// Sentences for the run's conditions.
+// The run's conditions.
 struct notes {
     struct buf text;
     struct jsonw w;
@@ -81,14 +79,21 @@ static void notes_fini(struct notes *n)
     buf_free(&n->text);
 }
 
+static void note_as(struct notes *n, enum condition_kind kind, const char *text)
+{
+    struct condition c;
+    condition_set(&c, kind, -1, "%s", text);
+    condition_write_json(&c, &n->w, NULL);
+}
+
 __attribute__((format(printf, 2, 3))) static void note(struct notes *n, const char *fmt, ...)
 {
-    char line[256];
+    char text[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    jsonw_text(&n->w, NULL, line);
+    note_as(n, CONDITION_IMPORT, text);
 }
 
 static void decide_node(struct run *r, const struct hints *h, const struct intake_options *o,
@@ -102,24 +107,24 @@ static void decide_node(struct run *r, const struct hints *h, const struct intak
     if (intake_given(o->node))
         return;
     if (said)
-        note(n, "node: %s, from the lines around the table", h->node);
+        note(n, "node %s: taken from the lines around the table", h->node);
     else
-        note(n, "node: not known%s",
-             h->several_nodes ? "; the lines around the table name several" : "");
+        note(n, "the node is not known%s",
+             h->several_nodes ? ": the lines around the table name several" : "");
 }
 
-static bool decide_date(struct run *r, const struct hints *h, const struct intake_options *o,
+static void decide_date(struct whole *w, const struct hints *h, const struct intake_options *o,
                         struct notes *n)
 {
+    struct run *r = &w->run;
     r->measured_ms = o->measured_ms ? o->measured_ms : h->date_ms ? h->date_ms : o->now_ms;
-    if (o->measured_ms)
-        return true;
-    if (h->date_ms)
-        note(n, "date: from the lines around the table%s",
-             h->zoned ? "" : ", which name no time zone; taken as UTC");
-    else
-        note(n, "%s", no_date);
-    return h->date_ms != 0;
+    w->undated = !o->measured_ms && !h->date_ms;
+    if (w->undated)
+        note_as(n, CONDITION_IMPORT_UNDATED,
+                "the date is not known; the time of the import is used instead");
+    else if (!o->measured_ms)
+        note(n, "the date was taken from the lines around the table%s",
+             h->zoned ? "" : "; they name no time zone, so UTC is assumed");
 }
 
 static void decide_method(struct run *r, const struct hints *h, const struct intake_options *o,
@@ -131,13 +136,14 @@ static void decide_method(struct run *r, const struct hints *h, const struct int
              : said                  ? h->method
                                      : first_method);
     if (!intake_given(o->method) && !said)
-        note(n, "method: not said; taken as %s, that of the first numa_bench", first_method);
+        note(n, "the method is not known; %s, that of the first numa_bench, is assumed",
+             first_method);
 }
 
 static void decide_pages(struct whole *w, const struct intake_options *o, struct notes *n)
 {
     if (!intake_given(o->pages) && (w->n_ranks == 0 || !*w->ranks[0].pages_got))
-        note(n, "pages: not known");
+        note(n, "the page kind is not known");
     for (int i = 0; intake_given(o->pages) && i < w->n_ranks; i++) {
         snprintf(w->ranks[i].pages_wanted, sizeof w->ranks[i].pages_wanted, "%s", o->pages);
         snprintf(w->ranks[i].pages_got, sizeof w->ranks[i].pages_got, "%s", o->pages);
@@ -161,18 +167,18 @@ static void note_mode(const struct import *i, const struct whole *w, const struc
     if (intake_given(o->mode) || i->format == IMPORT_JSON || w->n_matrices > 1)
         return;
     if (i->mode_known)
-        note(n, "mode: %s, from the lines around the table", mode);
+        note(n, "mode %s: taken from the lines around the table", mode);
     else if (mode_in_name(o->file) != NULL)
-        note(n, "mode: %s, from the file's name", mode);
+        note(n, "mode %s: taken from the file's name", mode);
     else
-        note(n, "mode: not said; taken as %s", mode);
+        note(n, "the mode is not known; %s is assumed", mode);
 }
 
 static void note_cells(const struct whole *w, struct notes *n)
 {
     const struct cell *c = matrix_at(&w->matrices[0], 0, 0);
     if (!isfinite(c->v[CELL_LO]) && !isfinite(c->v[CELL_SD]))
-        note(n, "cells hold one value: how sure it is is not known");
+        note(n, "each cell holds one value, so its precision is not known");
 }
 
 // ---- what was asked for -------------------------------------------------------------------------
@@ -278,13 +284,13 @@ static int take_numbers(struct whole *w, struct import *i, struct err *err)
 }
 
 static int intake_decide(struct whole *w, const struct import *i, const struct intake_options *o,
-                         bool *dated, struct err *err)
+                         struct err *err)
 {
     struct notes n CLEANUP(notes_fini) = {.text = BUF_INIT};
     n.w = jsonw_to(&n.text);
     jsonw_array(&n.w, NULL);
     decide_node(&w->run, &i->hints, o, &n);
-    *dated = decide_date(&w->run, &i->hints, o, &n);
+    decide_date(w, &i->hints, o, &n);
     decide_method(&w->run, &i->hints, o, &n);
     decide_pages(w, o, &n);
     note_mode(i, w, o, &n);
@@ -296,11 +302,11 @@ static int intake_decide(struct whole *w, const struct import *i, const struct i
 }
 
 // `spec`: of JSON that brings one; NULL: it is made of what is there.
-static int make_run(struct whole *out, bool *dated, struct import *i, const struct json *spec,
+static int make_run(struct whole *out, struct import *i, const struct json *spec,
                     const struct intake_options *o, struct err *err)
 {
     struct whole w CLEANUP(whole_fini) = {.run = {.state = RUN_SUCCEEDED}};
-    if (take_numbers(&w, i, err) < 0 || intake_decide(&w, i, o, dated, err) < 0)
+    if (take_numbers(&w, i, err) < 0 || intake_decide(&w, i, o, err) < 0)
         return -1;
     if ((spec != NULL ? spec_from_json(&w.run.spec, spec, NULL, err)
                       : make_spec(&w, i->placed, o, err)) < 0 ||
@@ -311,7 +317,7 @@ static int make_run(struct whole *out, bool *dated, struct import *i, const stru
     return 0;
 }
 
-static int read_table(struct whole *out, bool *dated, const char *text, size_t len,
+static int read_table(struct whole *out, const char *text, size_t len,
                       const struct intake_options *o, struct err *err)
 {
     struct import i CLEANUP(import_fini) = {0};
@@ -322,7 +328,7 @@ static int read_table(struct whole *out, bool *dated, const char *text, size_t l
     const char *mode = i.mode_known ? NULL : mode_in_name(o->file);
     if (mode != NULL)
         snprintf(i.matrices[0].name, sizeof i.matrices[0].name, "%s", mode);
-    return make_run(out, dated, &i, NULL, o, err);
+    return make_run(out, &i, NULL, o, err);
 }
 
 // ---- JSON ---------------------------------------------------------------------------------------
@@ -352,14 +358,13 @@ static int check_date(const struct whole *w, const struct intake_options *o, str
                    "is in the future; is the clock right?");
 }
 
-static int read_json(struct whole *out, bool *dated, const struct json *root,
-                     const struct intake_options *o, struct err *err)
+static int read_json(struct whole *out, const struct json *root, const struct intake_options *o,
+                     struct err *err)
 {
     struct import i CLEANUP(import_fini) = {0};
     if (json_get(root, "format") != NULL) {
         if (refuse_options(o, err) < 0 || whole_from_json(out, root, err) < 0)
             return -1;
-        *dated = !out->run.conditions_json || !strstr(out->run.conditions_json, no_date);
         if (intake_given(o->label))
             snprintf(out->run.label, sizeof out->run.label, "%s", o->label);
         return 0;
@@ -369,7 +374,7 @@ static int read_json(struct whole *out, bool *dated, const struct json *root,
                        "belongs to tables and CSV; JSON says it itself");
     if (import_from_json(&i, root, err) < 0)
         return -1;
-    return make_run(out, dated, &i, json_get(root, "spec"), o, err);
+    return make_run(out, &i, json_get(root, "spec"), o, err);
 }
 
 // ---- documents ----------------------------------------------------------------------------------
@@ -390,17 +395,15 @@ static int intake_add_run(struct intake *i, const struct json *root, const char 
                           const struct intake_options *o, struct err *err)
 {
     struct whole w CLEANUP(whole_fini) = {0};
-    bool dated = false;
     if (i->n == INTAKE_RUNS_MAX)
         return err_set(err, ERR_INVALID, "runs", "are more than %d; import them in parts",
                        INTAKE_RUNS_MAX);
-    if ((root != NULL ? read_json(&w, &dated, root, o, err)
-                      : read_table(&w, &dated, text, len, o, err)) < 0 ||
+    if ((root != NULL ? read_json(&w, root, o, err) : read_table(&w, text, len, o, err)) < 0 ||
         check_date(&w, o, err) < 0 || import_check_cells(i->cells + w.run.n_cells, err) < 0)
         return -1;
     if ((i->n & (i->n - 1)) == 0 && intake_make_room(i, i->n ? 2 * i->n : 1, err) < 0)
         return -1;
-    if (whole_key(&w, dated, i->keys[i->n], err) < 0)
+    if (whole_key(&w, i->keys[i->n], err) < 0)
         return -1;
     i->cells += w.run.n_cells;
     i->list[i->n++] = w;

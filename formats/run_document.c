@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "formats/earlier.h"
 #include "formats/import.h"
 #include "model/shape.h"
 
@@ -21,7 +22,7 @@ enum {
     CONDITIONS_MAX = 256,
     // These are part of a run wherever it is listed, 200 of them in one answer.
     PLAN_BYTES_MAX = 128 << 10,      // 1024 ranks of 62 bytes, targets, notes: 80 KB
-    CONDITIONS_BYTES_MAX = 64 << 10, // 30 of 300 bytes are many
+    CONDITIONS_BYTES_MAX = 96 << 10, // 30 of 300 bytes are many
     TOPOLOGY_XML_MAX = 4 << 20,      // 2048 CPUs take 1.5 MB
 };
 
@@ -100,38 +101,61 @@ static int read_error(const struct json *o, struct run *r, struct err *err)
                : run_document_read_text(e, "text", r->error_text, sizeof r->error_text, err);
 }
 
-static int keep_json(const struct json *v, const char *member, size_t most, char **out,
-                     struct err *err)
+// The text is the run's from now on.
+static int run_document_keep(struct buf *text, const char *member, size_t most, char **out,
+                             struct err *err)
 {
-    CLEANUP_BUF struct buf text = BUF_INIT;
-    struct jsonw w = jsonw_to(&text);
-    json_write(v, &w, NULL);
-    if (text.len > most)
+    if (text->len > most)
         return err_set(err, ERR_INVALID, member, "takes more than %zu KiB", most >> 10);
-    *out = buf_steal(&text);
+    *out = buf_steal(text);
     return *out == NULL ? no_memory(err) : 0;
 }
 
 static int read_plan(const struct json *o, struct run *r, struct err *err)
 {
-    const struct json *plan = json_get(o, "plan"), *list = json_get(o, "conditions");
-    if (plan != NULL && !json_is_null(plan)) {
-        if (!json_is_object(plan))
-            return err_set(err, ERR_INVALID, "plan", "must be an object or null");
-        if (keep_json(plan, "plan", PLAN_BYTES_MAX, &r->plan_json, err) < 0)
-            return -1;
-    }
+    const struct json *plan = json_get(o, "plan");
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (plan == NULL || json_is_null(plan))
+        return 0;
+    if (!json_is_object(plan))
+        return err_set(err, ERR_INVALID, "plan", "must be an object or null");
+    struct jsonw w = jsonw_to(&text);
+    json_write(plan, &w, NULL);
+    return run_document_keep(&text, "plan", PLAN_BYTES_MAX, &r->plan_json, err);
+}
+
+static int read_condition(struct condition *c, const struct json *value, int i, struct err *err)
+{
+    const char *sentence = json_text(value);
+    if ((sentence != NULL ? earlier_condition(c, sentence, err)
+                          : condition_from_json(c, value, err)) == 0)
+        return 0;
+    return err_prefix(err, "conditions[%d]", i);
+}
+
+static int read_conditions(const struct json *o, struct whole *w, struct err *err)
+{
+    const struct json *list = json_get(o, "conditions");
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    int i = 0;
     if (list == NULL || json_is_null(list))
         return 0;
-    bool fine = json_is_array(list) && json_count(list) <= CONDITIONS_MAX;
-    for (const struct json *t = json_first(list); fine && t != NULL; t = json_next(t))
-        fine = json_text(t) != NULL;
-    if (!fine)
-        return err_set(err, ERR_INVALID, "conditions", "must be an array of at most %d texts",
+    if (!json_is_array(list) || json_count(list) > CONDITIONS_MAX)
+        return err_set(err, ERR_INVALID, "conditions", "must be an array of at most %d conditions",
                        CONDITIONS_MAX);
-    return json_count(list) == 0
-               ? 0
-               : keep_json(list, "conditions", CONDITIONS_BYTES_MAX, &r->conditions_json, err);
+    struct jsonw out = jsonw_to(&text);
+    jsonw_array(&out, NULL);
+    for (const struct json *v = json_first(list); v != NULL; v = json_next(v)) {
+        struct condition c;
+        if (read_condition(&c, v, i++, err) < 0)
+            return -1;
+        w->undated |= c.kind == CONDITION_IMPORT_UNDATED;
+        condition_write_json(&c, &out, NULL);
+    }
+    jsonw_end(&out);
+    return i == 0 ? 0
+                  : run_document_keep(&text, "conditions", CONDITIONS_BYTES_MAX,
+                                      &w->run.conditions_json, err);
 }
 
 static int run_document_read_spec(const struct json *o, struct run *r, struct err *err)
@@ -151,8 +175,9 @@ static int read_state(const struct json *o, struct run *r, struct err *err)
     return 0;
 }
 
-static int run_document_read_run(const struct json *o, struct run *r, struct err *err)
+static int run_document_read_run(const struct json *o, struct whole *w, struct err *err)
 {
+    struct run *r = &w->run;
     if (!json_is_object(o))
         return err_set(err, ERR_INVALID, "run", "must be an object");
     if (read_state(o, r, err) < 0 ||
@@ -167,9 +192,9 @@ static int run_document_read_run(const struct json *o, struct run *r, struct err
     for (int i = 0; i < PHASES; i++)
         r->phase_ms[i] = json_get_number(phases, phase_names[i], 0);
     return run_document_read_times(o, r, err) < 0 || read_error(o, r, err) < 0 ||
-                   run_document_read_spec(o, r, err) < 0
+                   run_document_read_spec(o, r, err) < 0 || read_plan(o, r, err) < 0
                ? -1
-               : read_plan(o, r, err);
+               : read_conditions(o, w, err);
 }
 
 // ---- the machine --------------------------------------------------------------------------------
@@ -296,7 +321,7 @@ int whole_from_json(struct whole *out, const struct json *object, struct err *er
     if (json_get_i64(object, "version", 0) != WHOLE_VERSION)
         return err_set(err, ERR_INVALID, "version",
                        "must be %d; another version of numaprobe wrote this", WHOLE_VERSION);
-    if (run_document_read_run(json_get(object, "run"), &got.run, err) < 0 ||
+    if (run_document_read_run(json_get(object, "run"), &got, err) < 0 ||
         read_fingerprint(object, &got, err) < 0 ||
         run_document_read_topology(object, &got, err) < 0 ||
         run_document_read_matrices(object, &got, err) < 0 || read_ranks(object, &got, err) < 0 ||
@@ -350,13 +375,13 @@ int whole_check(const struct whole *w, struct err *err)
     return check_matrices(w, err);
 }
 
-int whole_key(const struct whole *w, bool dated, char key[static 65], struct err *err)
+int whole_key(const struct whole *w, char key[static 65], struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw j = jsonw_to(&text);
     jsonw_object(&j, NULL);
     jsonw_text(&j, "node", w->run.node);
-    jsonw_time(&j, "measured", dated ? w->run.measured_ms : 0);
+    jsonw_time(&j, "measured", w->undated ? 0 : w->run.measured_ms);
     jsonw_text(&j, "state", run_state_names[w->run.state]);
     jsonw_text(&j, "method", w->run.method);
     jsonw_text(&j, "benchmark", benchmarks[w->run.spec.benchmark].name);

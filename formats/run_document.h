@@ -14,6 +14,7 @@ struct whole {
     char *class_json, *config_json; // as facts_write_json; owned; NULL: not known
     char *topology_xml;             // owned; NULL: not there, though run.topology_hash may be
     char *log;                      // owned; NULL: none
+    bool undated;                   // nothing tells when it was measured
     int n_matrices;
     struct matrix *matrices; // owned
     int n_ranks;
@@ -28,6 +29,6 @@ void whole_count(struct whole *w); // ranks and cells into the run
 // Are the numbers of such a run? Matrices fit the spec and are complete if it succeeded, values are
 // above 0, no rank, matrix or axis value is there twice. ERR_INVALID.
 int whole_check(const struct whole *w, struct err *err);
-// Names the content: node, when it was measured (if `dated`), how, ranks and numbers; not the label
-// or where it was stored. The same run read from another copy has the same key.
-int whole_key(const struct whole *w, bool dated, char key[static 65], struct err *err);
+// Names the content: node, when it was measured (unless `undated`), how, ranks and numbers; not the
+// label or where it was stored. The same run read from another copy has the same key.
+int whole_key(const struct whole *w, char key[static 65], struct err *err);

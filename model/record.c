@@ -231,18 +231,14 @@ static int read_progress(struct record *r, const struct json *o, struct err *err
     return read_slots(progress_slots, COUNT_OF(progress_slots), &r->progress, o, err);
 }
 
-static void write_note(const struct record *r, struct jsonw *w)
+static void record_write_condition(const struct record *r, struct jsonw *w)
 {
-    jsonw_text(w, "text", r->note);
+    condition_write_members(&r->condition, w);
 }
 
-static int read_note(struct record *r, const struct json *o, struct err *err)
+static int record_read_condition(struct record *r, const struct json *o, struct err *err)
 {
-    const char *text = json_get_text(o, "text", NULL);
-    if (!text)
-        return err_set(err, ERR_INVALID, "text", "is missing");
-    snprintf(r->note, sizeof r->note, "%s", text);
-    return 0;
+    return condition_from_json(&r->condition, o, err);
 }
 
 static void write_end(const struct record *r, struct jsonw *w)
@@ -284,7 +280,7 @@ static const struct {
     [RECORD_CELL] = {"cell", record_write_cell, read_cell},
     [RECORD_RANK] = {"rank", write_rank, record_read_rank},
     [RECORD_PROGRESS] = {"progress", record_write_progress, read_progress},
-    [RECORD_NOTE] = {"note", write_note, read_note},
+    [RECORD_CONDITION] = {"condition", record_write_condition, record_read_condition},
     [RECORD_END] = {"end", write_end, read_end},
 };
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What numa_bench tells the daemon: one JSON object a line on a channel of its own (a FIFO), in
-// this order: hello, notes and progress at any time, matrix before its cells, a rank each, end.
-// A channel without `end`, or whose `end` counts differ, is a failed run.
+// this order: hello, conditions and progress at any time, matrix before its cells, a rank each,
+// end. A channel without `end`, or whose `end` counts differ, is a failed run.
 //
 //     {"rec":"hello","version":1,"nonce":"…","benchmark":"latency","ranks":2,…}
 //     {"rec":"matrix","name":"concurrent","quantity":"latency","unit":"ns","rows":{…},"cols":{…}}
 //     {"rec":"cell","matrix":"concurrent","row":0,"col":3,"n":11,"median":98.123,…}
-//     {"rec":"rank","rank":0,…}   {"rec":"progress",…}   {"rec":"note","text":"…"}
+//     {"rec":"rank","rank":0,…}   {"rec":"progress",…}
+//     {"rec":"condition","kind":"steal","severity":"warning","rank":null,"text":"…"}
 //     {"rec":"end","ok":true,"cells":30,"phases":{"populate_ms":…,…}}
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/jsonw.h"
+#include "model/condition.h"
 #include "model/matrix.h"
 
 enum {
@@ -27,7 +29,7 @@ enum record_kind {
     RECORD_CELL,
     RECORD_RANK,
     RECORD_PROGRESS,
-    RECORD_NOTE,
+    RECORD_CONDITION,
     RECORD_END,
     RECORD_KINDS
 };
@@ -96,7 +98,7 @@ struct record {
         } cell;
         struct rank_info rank;
         struct progress progress;
-        char note[256];
+        struct condition condition;
         struct end end;
     };
 };

@@ -53,7 +53,7 @@ struct run {
     char class_hash[65], config_hash[65]; // of the fingerprint then; "" if not known
     char topology_hash[65];               // of hwloc's XML then; "": none kept
     char *plan_json;                      // owned; NULL until planned
-    char *conditions_json; // owned; array of texts: notes on what may spoil the numbers; NULL: none
+    char *conditions_json; // owned; array of conditions (model/condition.h); NULL: none
 };
 
 void run_fini(struct run *r);

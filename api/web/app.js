@@ -188,12 +188,17 @@ function link(id, text, path) {
   return a;
 }
 
+function conditionLine({ severity, rank, text }) {
+  const loud = severity === "warning" || severity === "error" ? `${severity}: ` : "";
+  return loud + (rank === null ? "" : `rank ${rank}: `) + text;
+}
+
 async function showRun(id, focus) {
   const run = await ask("v1/runs/" + id);
   $("run").hidden = false;
   const other = run.node !== thisNode || imported(run) ? ` of ${run.node}${imported(run) ? ", imported" : ""}` : "";
   $("h-run").textContent = `Run ${id}${other}: ${run.state}`;
-  $("run-text").textContent = [run.error && run.error.text, ...run.conditions].filter(Boolean).join("\n");
+  $("run-text").textContent = [run.error && run.error.text, ...run.conditions.map(conditionLine)].filter(Boolean).join("\n");
   $("matrices").replaceChildren();
   if (run.finished) {
     const { matrices } = await ask(`v1/runs/${id}/matrix.json`);

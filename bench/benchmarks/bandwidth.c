@@ -278,9 +278,9 @@ static int warn_of_caches(const struct band *b, struct err *err)
 {
     if (b->bytes >= LLC_RULE * b->s->llc_sum)
         return 0;
-    return session_note(b->s, err,
+    return session_note(b->s, err, CONDITION_CACHE, -1,
                         "arrays of %llu MiB are less than four times the last-level caches (%llu "
-                        "MiB): part of this is the caches' bandwidth, not the memory's",
+                        "MiB): part of the bandwidth is that of the caches",
                         (unsigned long long)(b->bytes >> 20),
                         (unsigned long long)(b->s->llc_sum >> 20));
 }

@@ -170,21 +170,22 @@ static int notes(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
     if (s->place.mem_wanted >= 0 &&
-        session_note(s, err,
-                     "memory is bound to node %d: who touches first decides nothing; start without "
+        session_note(s, err, CONDITION_MEMORY_POLICY, -1,
+                     "memory is bound to node %d, so the first touch has no effect; start without "
                      "--membind",
                      s->place.mem_wanted) < 0)
         return -1;
     for (int r = 0; r < session_ranks(s); r++)
         if (node_touched(s, r) < 0 &&
-            session_note(s, err, "rank %d: its node %d has no memory, its pages are on another", r,
+            session_note(s, err, CONDITION_TOPOLOGY, r,
+                         "its node %d has no memory; its pages are on another node",
                          (int)s->board->slot[r].info.cpu_node) < 0)
             return -1;
     if (count_nodes(s) > 1)
         return 0;
-    return session_note(s, err,
-                        "all ranks are on one NUMA node: no NUMA effect can be seen, own, shared "
-                        "and crossed should take the same time");
+    return session_note(s, err, CONDITION_TOPOLOGY, -1,
+                        "all ranks are on one NUMA node: own, shared and crossed should take the "
+                        "same time");
 }
 
 static int owner_of(const struct touch *t, int access)

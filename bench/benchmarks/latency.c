@@ -113,9 +113,9 @@ static int end_load(struct sweep *w, struct err *err)
     if (!w->load)
         return 0;
     struct load_report r = load_stop(&w->load);
-    return session_note(w->s, err, "load: %d CPUs moved %.0f MB/s in all while this was measured%s",
-                        r.cpus, r.mb_per_s,
-                        r.strayed ? "; some of them were found on other CPUs" : "");
+    return session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,
+                        "the background load of %d CPUs moved %.0f MB/s%s", r.cpus, r.mb_per_s,
+                        r.strayed ? "; some of its threads ran on other CPUs" : "");
 }
 
 // --- One size ----------------------------------------------------------------------------------
@@ -248,10 +248,10 @@ static void verify_again(struct sweep *w)
     info->n_nodes = 0;
     session_verify(w->s, w->arena.base, w->arena.bytes, w->s->place.mem_wanted);
     if (info->mem_share < before.mem_share - 0.001)
-        snprintf(w->s->slot->note, sizeof w->s->slot->note,
-                 "the kernel moved pages while measuring: %.1f %% were where they were asked for, "
-                 "then %.1f %%",
-                 100 * before.mem_share, 100 * info->mem_share);
+        condition_set(&w->s->slot->condition, CONDITION_PLACEMENT, w->s->comm->rank,
+                      "the kernel moved pages during the measurement: %.1f %% were on the "
+                      "requested node before it, %.1f %% after it",
+                      100 * before.mem_share, 100 * info->mem_share);
 }
 
 static void sweep_fini(struct sweep *w)

@@ -230,9 +230,9 @@ static int note_knees(struct loaded *w, struct err *err)
             y[l] = matrix_at(&w->latency, i, l)->v[CELL_MEDIAN];
         }
         int k = knee_of(x, y, w->n_levels);
-        if (k >= 0 &&
-            session_note(w->s, err, "node %d: the knee is at %.0f MB/s, %.1f ns (idle %.1f ns)",
-                         loaded_node_of(w, w->chasers[i]), x[k], y[k], y[0]) < 0)
+        if (k >= 0 && session_note(w->s, err, CONDITION_KNEE, -1,
+                                   "node %d: the knee is at %.0f MB/s, %.1f ns (idle %.1f ns)",
+                                   loaded_node_of(w, w->chasers[i]), x[k], y[k], y[0]) < 0)
             return -1;
     }
     return 0;

@@ -291,8 +291,8 @@ static int say_class(struct pingpong *p, int pair, struct err *err)
     if (p->all || !session_chief(p->s))
         return 0;
     return session_note(
-        p->s, err, "pair %d-%d (%s): CPU %" PRId64 " and CPU %" PRId64, e[0], e[1],
-        pair_class_names[pair_class_of(&slot[e[0]].cpu_place, &slot[e[1]].cpu_place)],
+        p->s, err, CONDITION_PAIR, -1, "pair %d-%d (%s): CPU %" PRId64 " and CPU %" PRId64, e[0],
+        e[1], pair_class_names[pair_class_of(&slot[e[0]].cpu_place, &slot[e[1]].cpu_place)],
         slot[e[0]].info.cpu, slot[e[1]].info.cpu);
 }
 

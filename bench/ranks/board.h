@@ -37,7 +37,7 @@ struct slot {
     unsigned char flags[SLOT_FLAGS]; // of the far side's samples
     double moved_bytes, moved_ns;    // by a loader, lately
     int share_fd;                    // of memory that others map; see bench/memory/shared_memory.h
-    char note[200];                  // "" or what should be known of this rank
+    struct condition condition;      // what a reader should know of this rank; text "": nothing
     char pad[128];                   // the next rank's slot is on other lines
 };
 

@@ -9,6 +9,8 @@
 #include "model/record.h"
 #include "model/shape.h"
 
+enum { EMIT_CONDITIONS_MAX = 64 }; // of a run by hand; the rest is left out
+
 struct emit {
     const struct options *options;    // borrowed
     int fd;                           // of the channel; -1: by hand
@@ -18,7 +20,8 @@ struct emit {
     struct hello hello;
     int ranks;
     struct rank_info *rank; // [ranks]; owned
-    struct buf notes;       // one a line
+    struct condition conditions[EMIT_CONDITIONS_MAX];
+    int n_conditions;
     struct end end;
     uint64_t started_ns;
 };

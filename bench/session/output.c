@@ -115,14 +115,11 @@ int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct
     return output_put(e, &r, err);
 }
 
-int emit_note(struct emit *e, struct err *err, const char *fmt, ...)
+int emit_condition(struct emit *e, const struct condition *c, struct err *err)
 {
-    struct record r = {.kind = RECORD_NOTE};
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(r.note, sizeof r.note, fmt, ap);
-    va_end(ap);
-    buf_fmt(&e->notes, "%s\n", r.note);
+    const struct record r = {.kind = RECORD_CONDITION, .condition = *c};
+    if (e->n_conditions < EMIT_CONDITIONS_MAX)
+        e->conditions[e->n_conditions++] = *c;
     return output_put(e, &r, err);
 }
 
@@ -169,7 +166,6 @@ void emit_fini(struct emit *e)
 {
     fd_cleanup(&e->fd);
     buf_free(&e->line);
-    buf_free(&e->notes);
     for (int i = 0; i < e->n_matrices; i++)
         matrix_fini(&e->matrix[i]);
     free(e->rank);

@@ -16,8 +16,7 @@ int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total,
                   struct err *err);
 int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,
               struct err *err);
-__attribute__((format(printf, 3, 4))) int emit_note(struct emit *e, struct err *err,
-                                                    const char *fmt, ...);
+int emit_condition(struct emit *e, const struct condition *c, struct err *err);
 // Ranks, phases and the end record; by hand the results.
 int emit_end(struct emit *e, const struct board *b, struct err *err);
 // The end record of a failure (as far as the channel still takes it), or a line on stderr.

@@ -45,7 +45,10 @@ static int as_table(const struct emit *e, struct buf *out, struct err *err)
     buf_char(out, '\n');
     size_t before = out->len;
     result_notes_write(e->matrix, e->n_matrices, e->rank, e->ranks, out);
-    buf_str(out, buf_text(&e->notes));
+    for (int i = 0; i < e->n_conditions; i++) {
+        condition_line(&e->conditions[i], out);
+        buf_char(out, '\n');
+    }
     if (out->len > before)
         buf_char(out, '\n');
     result_usage_write(e->rank, e->ranks, out);
@@ -63,16 +66,11 @@ static int as_csv(const struct emit *e, struct buf *out, struct err *err)
     return 0;
 }
 
-static void write_notes(const struct emit *e, struct jsonw *w)
+static void print_write_conditions(const struct emit *e, struct jsonw *w)
 {
-    char line[sizeof((struct record *)NULL)->note];
-    jsonw_array(w, "notes");
-    for (const char *at = buf_text(&e->notes); *at;) {
-        size_t n = strcspn(at, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)n, at);
-        jsonw_text(w, NULL, line);
-        at += n + 1;
-    }
+    jsonw_array(w, "conditions");
+    for (int i = 0; i < e->n_conditions; i++)
+        condition_write_json(&e->conditions[i], w, NULL);
     jsonw_end(w);
 }
 
@@ -106,7 +104,7 @@ static int as_json(const struct emit *e, struct buf *out, struct err *err)
         matrix_write_json(&e->matrix[i], &w, NULL);
     jsonw_end(&w);
     phases_write_json(e->end.phase_ms, &w, "phases_ms");
-    write_notes(e, &w);
+    print_write_conditions(e, &w);
     jsonw_end(&w);
     buf_char(out, '\n');
     return 0;

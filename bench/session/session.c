@@ -183,9 +183,9 @@ void session_verify(struct session *s, const void *memory, uint64_t bytes, int n
     add_pages(info, &got);
     place_usage(info); // now, with the memory there
     if (got.pages_checked && got.mem_share < 0.9995 && node >= 0)
-        snprintf(s->slot->note, sizeof s->slot->note,
-                 "only %.1f %% of the pages asked for on node %d are there", 100 * got.mem_share,
-                 node);
+        condition_set(&s->slot->condition, CONDITION_PLACEMENT, s->comm->rank,
+                      "only %.1f %% of the pages requested on node %d are there",
+                      100 * got.mem_share, node);
     s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
 }
 
@@ -215,8 +215,8 @@ int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, 
     if (arena_map(a, bytes, (enum pages)s->spec->pages, &place, &bound, err) < 0)
         return -1;
     if (!bound)
-        snprintf(s->slot->note, sizeof s->slot->note,
-                 "the kernel refused to bind the memory by itself; the process's policy holds");
+        condition_set(&s->slot->condition, CONDITION_MEMORY_POLICY, s->comm->rank,
+                      "the kernel refused to bind the memory; the process's policy applies");
     if (arena_populate(a, threads_for(s), err) < 0)
         return -1;
     s->slot->phase_ms[PHASE_POPULATE] += session_ms_since(begin);
@@ -268,16 +268,17 @@ int session_progress(struct session *s, enum phase phase, double share, struct e
     return emit_progress(s->emit, phase, done < s->total ? done : s->total, s->total, left, err);
 }
 
-int session_note(struct session *s, struct err *err, const char *fmt, ...)
+int session_note(struct session *s, struct err *err, enum condition_kind kind, int rank,
+                 const char *fmt, ...)
 {
-    char text[200];
+    struct condition c;
     va_list ap;
     if (!session_chief(s))
         return 0;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    condition_vset(&c, kind, rank, fmt, ap);
     va_end(ap);
-    return emit_note(s->emit, err, "%s", text);
+    return emit_condition(s->emit, &c, err);
 }
 
 void session_judge(struct session *s, int clean, double stolen_share, const char *fmt, ...)
@@ -311,13 +312,14 @@ static int tell_doubts(struct session *s, struct err *err)
     if (d->none)
         snprintf(none, sizeof none, "; where there was none (%d) the number is a disturbed one's",
                  d->none);
-    if (d->few && session_note(s, err, "%d of %d cells had %s (%s%s)%s", d->few, d->cells, some,
-                               d->first_few, d->few > 1 ? " and others" : "", none) < 0)
+    if (d->few &&
+        session_note(s, err, CONDITION_FEW_SAMPLES, -1, "%d of %d cells had %s (%s%s)%s", d->few,
+                     d->cells, some, d->first_few, d->few > 1 ? " and others" : "", none) < 0)
         return -1;
     if (!d->stolen)
         return 0;
     return session_note(
-        s, err,
+        s, err, CONDITION_STEAL, -1,
         "the host took the CPU for more than %.0f %% of the time in %d of %d cells: %.1f %% (%s)",
         100 * STOLEN_SHARE, d->stolen, d->cells, 100 * d->worst, d->worst_stolen);
 }
@@ -332,8 +334,8 @@ static int session_finish(struct session *s, struct err *err)
         return -1;
     int outcome = session_chief(s) ? tell_doubts(s, err) : 0;
     for (int r = 0; session_chief(s) && outcome == 0 && r < s->comm->size; r++)
-        if (*s->board->slot[r].note)
-            outcome = emit_note(s->emit, err, "rank %d: %s", r, s->board->slot[r].note);
+        if (*s->board->slot[r].condition.text)
+            outcome = emit_condition(s->emit, &s->board->slot[r].condition, err);
     if (session_chief(s) && outcome == 0)
         outcome = emit_end(s->emit, s->board, err);
     return session_meet(s, outcome, err);

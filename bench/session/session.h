@@ -16,8 +16,8 @@
 #include "bench/session/output.h"
 #include "model/shape.h"
 
-// What the chief saw in its cells that a reader should know: told at the end, a note each, however
-// many cells there are.
+// What the chief saw in its cells that a reader should know: told at the end, a condition each,
+// however many cells there are.
 struct doubts {
     int cells, few, none, stolen;
     double worst; // share stolen
@@ -76,7 +76,9 @@ __attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int 
                                                          double stolen_share, const char *fmt, ...);
 // `share` of all work is done, 0…1: the time left follows from the time it took.
 int session_progress(struct session *s, enum phase phase, double share, struct err *err);
-__attribute__((format(printf, 3, 4))) int session_note(struct session *s, struct err *err,
+// A condition of the run; rank -1: of all ranks.
+__attribute__((format(printf, 5, 6))) int session_note(struct session *s, struct err *err,
+                                                       enum condition_kind kind, int rank,
                                                        const char *fmt, ...);
 
 double session_ms_since(uint64_t begin_ns);

@@ -13,16 +13,27 @@ static void begin_add_findings(struct job *j, const struct machine *m)
 {
     struct finding found[FINDINGS_MAX];
     int n = machine_findings(&m->topology, "", found, FINDINGS_MAX);
-    for (int i = 0; i < n; i++)
-        conditions_add(&j->conditions, "%s: %s", found[i].name, found[i].text);
+    for (int i = 0; i < n; i++) {
+        struct condition c;
+        condition_set(&c, condition_find(found[i].name), -1, "%s", found[i].text);
+        if (found[i].serious && c.severity < SEVERITY_WARNING)
+            c.severity = SEVERITY_WARNING;
+        if (!found[i].serious && c.severity > SEVERITY_NOTICE)
+            c.severity = SEVERITY_NOTICE;
+        conditions_put(&j->conditions, &c);
+    }
 }
 
 static void add_warnings(struct job *j, const struct admission *a)
 {
     for (int i = 0; i < a->n_warnings; i++) {
         const struct blocker *b = &a->warnings[i];
-        conditions_add(&j->conditions, "%s%s: %s", b->forced ? "FORCED, " : "",
-                       admission_kinds[b->kind].name, b->text);
+        const char *name = admission_kinds[b->kind].name;
+        if (b->forced)
+            conditions_add(&j->conditions, CONDITION_FORCED, -1, "%s was overruled: %s", name,
+                           b->text);
+        else
+            conditions_add(&j->conditions, condition_find(name), -1, "%s", b->text);
     }
 }
 
@@ -30,10 +41,11 @@ static void begin_add_group(struct job *j, const struct run_groups *groups)
 {
     char why[200];
     if (!run_group_make(groups, j->id, admission_plan_bytes(&j->plan), j->group, why))
-        conditions_add(&j->conditions, "no control group of its own: %s", why);
+        conditions_add(&j->conditions, CONDITION_CGROUP, -1, "the run has no cgroup of its own: %s",
+                       why);
     else if (!groups->memory)
-        conditions_add(&j->conditions, "its control group cannot limit its memory: the controller "
-                                       "is not there");
+        conditions_add(&j->conditions, CONDITION_CGROUP, -1,
+                       "the run's memory is not limited: its cgroup has no memory controller");
 }
 
 // Hands the row of the run to `put`.
@@ -109,11 +121,11 @@ int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_g
     begin_add_findings(j, g->machine);
     add_warnings(j, &g->admission);
     if (*j->plan.launcher_why)
-        conditions_add(&j->conditions, "launcher: ranks were started without MPI: %s",
+        conditions_add(&j->conditions, CONDITION_LAUNCHER, -1, "ranks were started without MPI: %s",
                        j->plan.launcher_why);
     begin_add_group(j, groups);
     if (j->account.root)
-        conditions_add(&j->conditions, "ranks run as %s", j->account.text);
+        conditions_add(&j->conditions, CONDITION_ACCOUNT, -1, "ranks run as %s", j->account.text);
     if (job_prepare(j, g->run_dir, &g->paths, err) < 0)
         return -1;
     return lock_and_mark(j, s, g, err);

@@ -32,14 +32,21 @@ enum {
     READ_MAX = 65536,
 };
 
-void conditions_add(struct conditions *c, const char *fmt, ...)
+void conditions_put(struct conditions *c, const struct condition *one)
 {
-    if (c->n == CONDITIONS_MAX)
-        return;
+    if (c->n < CONDITIONS_MAX)
+        c->list[c->n++] = *one;
+}
+
+void conditions_add(struct conditions *c, enum condition_kind kind, int64_t rank, const char *fmt,
+                    ...)
+{
+    struct condition one;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(c->text[c->n++], sizeof c->text[0], fmt, ap);
+    condition_vset(&one, kind, rank, fmt, ap);
     va_end(ap);
+    conditions_put(c, &one);
 }
 
 void conditions_write_json(const struct conditions *c, struct buf *out)
@@ -47,7 +54,7 @@ void conditions_write_json(const struct conditions *c, struct buf *out)
     struct jsonw w = jsonw_to(out);
     jsonw_array(&w, NULL);
     for (int i = 0; i < c->n; i++)
-        jsonw_text(&w, NULL, c->text[i]);
+        condition_write_json(&c->list[i], &w, NULL);
     jsonw_end(&w);
 }
 
@@ -345,9 +352,9 @@ void job_disturbed(struct job *j, const char *what)
 {
     const struct conditions *c = &j->conditions;
     for (int i = 0; i < c->n; i++)
-        if (strstr(c->text[i], what))
+        if (c->list[i].kind == CONDITION_DISTURBED && strcmp(c->list[i].text, what) == 0)
             return;
-    conditions_add(&j->conditions, "DISTURBED: %s", what);
+    conditions_add(&j->conditions, CONDITION_DISTURBED, -1, "%s", what);
 }
 
 void job_cancel(struct job *j)
@@ -437,9 +444,9 @@ static bool hung_when_done(const struct job *j)
 void job_note_hang(struct job *j)
 {
     if (hung_when_done(j))
-        conditions_add(&j->conditions,
-                       "%s did not end by itself: it was ended %d s after all results had come, or "
-                       "by the deadline",
+        conditions_add(&j->conditions, CONDITION_LAUNCHER, -1,
+                       "%s did not exit by itself: it was ended %d s after the last result, or at "
+                       "the deadline",
                        starter(j), END_PATIENCE_MS / 1000);
 }
 

@@ -8,16 +8,20 @@
 #include "core/run/dir.h"
 #include "core/run/records.h"
 #include "core/store/store.h"
+#include "model/condition.h"
 
 enum { CONDITIONS_MAX = 64 };
 
 struct conditions {
     int n;
-    char text[CONDITIONS_MAX][240];
+    struct condition list[CONDITIONS_MAX];
 };
 
-__attribute__((format(printf, 2, 3))) void conditions_add(struct conditions *c, const char *fmt,
-                                                          ...);
+void conditions_put(struct conditions *c, const struct condition *one);
+// rank -1: of the whole run.
+__attribute__((format(printf, 4, 5))) void conditions_add(struct conditions *c,
+                                                          enum condition_kind kind, int64_t rank,
+                                                          const char *fmt, ...);
 void conditions_write_json(const struct conditions *c, struct buf *out);
 
 struct job {

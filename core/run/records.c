@@ -119,11 +119,13 @@ static int take_progress(struct records *r, struct record *rec, struct err *err)
     return 0;
 }
 
-static int take_note(struct records *r, struct record *rec, struct err *err)
+static int take_condition(struct records *r, struct record *rec, struct err *err)
 {
     (void)err;
-    if (r->n_notes < RECORDS_NOTES_MAX)
-        memcpy(r->notes[r->n_notes++], rec->note, sizeof rec->note);
+    if (rec->condition.rank >= r->plan->n_ranks)
+        return BAD("a condition of rank %" PRId64 " of %d", rec->condition.rank, r->plan->n_ranks);
+    if (r->n_conditions < RECORDS_CONDITIONS_MAX)
+        r->conditions[r->n_conditions++] = rec->condition;
     return 0;
 }
 
@@ -138,9 +140,9 @@ static int take_end(struct records *r, struct record *rec, struct err *err)
 static int take_line(struct records *r, const char *line, size_t n, struct err *err)
 {
     static int (*const takers[RECORD_KINDS])(struct records *, struct record *, struct err *) = {
-        [RECORD_HELLO] = take_hello,       [RECORD_MATRIX] = records_take_matrix,
-        [RECORD_CELL] = take_cell,         [RECORD_RANK] = take_rank,
-        [RECORD_NOTE] = take_note,         [RECORD_END] = take_end,
+        [RECORD_HELLO] = take_hello,         [RECORD_MATRIX] = records_take_matrix,
+        [RECORD_CELL] = take_cell,           [RECORD_RANK] = take_rank,
+        [RECORD_CONDITION] = take_condition, [RECORD_END] = take_end,
         [RECORD_PROGRESS] = take_progress,
     };
     struct record rec = {0};

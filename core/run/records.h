@@ -13,7 +13,7 @@
 
 enum {
     RECORDS_MATRICES_MAX = SHAPES_MAX,
-    RECORDS_NOTES_MAX = 16,
+    RECORDS_CONDITIONS_MAX = 16,
     // 262,144 cells of at most 300 bytes, and as much again for progress and heads.
     RECORDS_BYTES_MAX = 160 << 20,
 };
@@ -34,8 +34,8 @@ struct records {
     int n_ranks;
     struct progress progress;
     bool progressed; // progress is new; the reader clears it
-    char notes[RECORDS_NOTES_MAX][256];
-    int n_notes;
+    struct condition conditions[RECORDS_CONDITIONS_MAX];
+    int n_conditions;
     struct end end;
 };
 

@@ -13,24 +13,26 @@ static void add_suffered(struct job *j, struct admitter *a)
     struct blocker list[4];
     int n = admitter_suffered(a, list, COUNT_OF(list));
     for (int i = 0; i < n; i++)
-        conditions_add(&j->conditions, "%s: while it ran, %s", admission_kinds[list[i].kind].name,
-                       list[i].text);
+        conditions_add(&j->conditions, condition_find(admission_kinds[list[i].kind].name), -1,
+                       "while it ran, %s", list[i].text);
 }
 
 static void add_placement(struct conditions *c, int rank, const struct plan_rank *want,
                           const struct rank_info *got)
 {
     if (got->cpu >= 0 && got->cpu != want->cpu)
-        conditions_add(c, "PLACEMENT: rank %d ran on CPU %" PRId64 " instead of %d", rank, got->cpu,
-                       want->cpu);
+        conditions_add(c, CONDITION_PLACEMENT, rank, "ran on CPU %" PRId64 " instead of %d",
+                       got->cpu, want->cpu);
     if (want->mem_node >= 0 && got->mem_node >= 0 && got->mem_node != want->mem_node)
-        conditions_add(c, "PLACEMENT: rank %d had its memory on node %" PRId64 " instead of %d",
-                       rank, got->mem_node, want->mem_node);
+        conditions_add(c, CONDITION_PLACEMENT, rank,
+                       "had its memory on node %" PRId64 " instead of %d", got->mem_node,
+                       want->mem_node);
     else if (got->pages_checked > 0 && got->mem_share < 0.99)
-        conditions_add(c, "PLACEMENT: rank %d had only %.1f %% of its memory on node %d", rank,
+        conditions_add(c, CONDITION_PLACEMENT, rank, "had only %.1f %% of its memory on node %d",
                        100 * got->mem_share, want->mem_node);
     if (got->migrations > 0)
-        conditions_add(c, "rank %d moved between CPUs %" PRId64 " times", rank, got->migrations);
+        conditions_add(c, CONDITION_MIGRATED, rank, "moved between CPUs %" PRId64 " times",
+                       got->migrations);
 }
 
 void job_note_end(struct job *j, struct admitter *a)
@@ -38,8 +40,8 @@ void job_note_end(struct job *j, struct admitter *a)
     const struct records *records = &j->records;
     add_suffered(j, a);
     job_note_hang(j);
-    for (int i = 0; i < records->n_notes; i++)
-        conditions_add(&j->conditions, "%s", records->notes[i]);
+    for (int i = 0; i < records->n_conditions; i++)
+        conditions_put(&j->conditions, &records->conditions[i]);
     if (records->n_ranks < j->plan.n_ranks)
         return;
     for (int i = 0; i < records->n_ranks; i++)

@@ -130,8 +130,8 @@ static void job_is_over(void *ctx)
     struct err err;
     loop_timer_set(r->look, -1);
     if (runner_look_at_machine(r, &err) < 0)
-        conditions_add(&r->job->conditions, "whether CPUs and memory stayed is not known: %s",
-                       err.text);
+        conditions_add(&r->job->conditions, CONDITION_MACHINE, -1,
+                       "whether CPUs or memory changed during the run is not known: %s", err.text);
     job_note_end(r->job, r->gate.admitter);
     admitter_end(r->gate.admitter);
     if (job_did_not_start(r->job))
@@ -176,7 +176,7 @@ static void look_around(void *ctx, uint32_t events)
         return;
     loop_timer_set(r->look, -1);
     if (admitter_action(r->gate.admitter, ADMIT_DISTURBING) == POLICY_WARN) {
-        conditions_add(&r->job->conditions, "disturbing: %s", b.text);
+        conditions_add(&r->job->conditions, CONDITION_DISTURBING, -1, "%s", b.text);
         return;
     }
     err_set(&why, ERR_BUSY, "", "stopped, because it disturbed others: %s (limit %.0f %%)", b.text,

@@ -195,7 +195,7 @@ class Fake:
             return
         self.record("end", ok=True, cells=self.cells + (self.name == "wrong-count"), phases_ms=phases)
         if self.name == "after-end":
-            self.record("note", text="one thing more")
+            self.record("condition", kind="other", severity="notice", rank=None, text="one thing more")
 
     def in_the_middle(self, first):
         """What some do after the first matrix was announced."""

@@ -259,7 +259,7 @@ def test_unix_socket(daemon):
 
 # ---- servers that lie
 
-RUN = {"id": 1, "state": "succeeded", "node": "n\x1b[2J\u009b31m", "cells": 0, "spec": {"size": "1M\n\x07"}, "conditions": ["\x1b]0;x\x07"]}
+RUN = {"id": 1, "state": "succeeded", "node": "n\x1b[2J\u009b31m", "cells": 0, "spec": {"size": "1M\n\x07"}, "conditions": [{"kind": "load", "severity": "info", "rank": None, "text": "\x1b]0;x\x07"}]}
 LIES = {
     "escape sequences": ("application/json", json.dumps(RUN)),
     "not json": ("text/html", "<html>"),

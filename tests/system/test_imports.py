@@ -73,7 +73,7 @@ def test_table(daemon):
     assert run["measured"] == "2025-03-14T00:00:00.000Z" and run["started"] is None
     assert (run["ranks"], run["cells"], run["method"]) == (2, 4, "classic-v1")
     assert run["spec"]["mode"] == "serial" and run["spec"]["size"] == "1M-2M"
-    assert "pages: not known" in run["conditions"]
+    assert "the page kind is not known" in [c["text"] for c in run["conditions"]]
     assert not run["topology"] and not run["class"]
     matrices = daemon.get(f"/v1/runs/{run['id']}/matrix").json
     assert [m["name"] for m in matrices["matrices"]] == ["serial"]
@@ -297,7 +297,7 @@ def test_cli_imports_files_one_by_one(make_daemon, files):
     assert [(r["run"], r["mode"], r["stored"]) for r in rows] == [("1", "serial", "1"), ("2", "concurrent", "1")]
     assert done.returncode != 0 and "2 of 4 files" in done.stderr
     assert "bad.txt: line 1: " in done.stderr and "no: cannot be opened" in done.stderr
-    assert "pages: not known" in done.stderr
+    assert "the page kind is not known" in done.stderr
     assert numaprobe(daemon, "import", files / "a-serial.txt", "--node=n1").returncode == 0
     assert count(daemon) == 2
 
@@ -442,7 +442,7 @@ def exported(daemon):
     (["run", "created"], "yesterday", "created", "must be a time such as"),
     (["run", "plan"], [], "plan", "must be an object or null"),
     (["run", "conditions"], "none", "conditions", "must be an array"),
-    (["run", "conditions"], ["a", 7], "conditions", "must be an array"),
+    (["run", "conditions"], ["a", 7], "kind", "must be a text"),
     (["run", "spec", "size"], "none", "size", "spec: "),
     (["run", "error"], {"type": "timeout", "text": "x" * 2000}, "text", "must be a text"),
     (["fingerprint", "class", "hash"], "0" * 64, "class", "fingerprint: its hash is not that of its facts"),

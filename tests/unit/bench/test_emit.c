@@ -78,7 +78,9 @@ static void speak(struct emit *e, const struct board *b, struct err *err)
     struct err unknown = {0};
     CHECK(emit_cell(e, "serial", 0, 0, &c, &unknown) < 0,
           "no cell of a matrix that was not told of");
-    bad += emit_note(e, err, "rank %d: %s", 1, "\"quoted\"");
+    struct condition doubt;
+    condition_set(&doubt, CONDITION_PLACEMENT, 1, "\"quoted\"");
+    bad += emit_condition(e, &doubt, err);
     bad += emit_end(e, b, err);
     CHECK(bad == 0, "everything is written %s", err->text);
 }
@@ -120,8 +122,8 @@ static void records(const struct board *b)
     speak(&e, b, &err);
     CHECK(read_back(path, counts, &end) == 0, "every line parses");
     CHECK(counts[RECORD_HELLO] == 1 && counts[RECORD_MATRIX] == 1 && counts[RECORD_CELL] == 4 &&
-              counts[RECORD_RANK] == 2 && counts[RECORD_NOTE] == 1 && counts[RECORD_END] == 1,
-          "one hello, one matrix, four cells, two ranks, a note, an end");
+              counts[RECORD_RANK] == 2 && counts[RECORD_CONDITION] == 1 && counts[RECORD_END] == 1,
+          "one hello, one matrix, four cells, two ranks, a condition, an end");
     CHECK(end.ok && end.cells == 4 && end.phase_ms[PHASE_BUILD] == 11, "slowest rank's phases");
     struct err why = {.code = ERR_NO_MEMORY_NODE, .member = "size", .text = "too much"};
     emit_failure(&e, &why);
@@ -181,6 +183,7 @@ static void printed(const struct board *b, const char *format, const char *wante
         bad += emit_cell(&e, "concurrent", i / 2, i % 2, &c, &err);
     for (int i = 0; i < 2; i++)
         e.rank[i] = b->slot[i].info;
+    condition_set(&e.conditions[e.n_conditions++], CONDITION_PLACEMENT, 1, "is elsewhere");
     o.format = o.csv ? FORMAT_CSV : o.json ? FORMAT_JSON : FORMAT_TABLE;
     bad += print_results(&e, out, &err);
     fclose(out);

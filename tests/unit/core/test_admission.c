@@ -12,6 +12,7 @@
 #include "core/launch/planner.h"
 #include "core/node/hwloc.h"
 #include "core/os/host_lock.h"
+#include "model/condition.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 
@@ -844,6 +845,8 @@ static void test_documented(void)
         snprintf(line, sizeof line, "| `%s` | %s%s%s |", admission_kinds[i].name,
                  i < POLICY_KINDS ? "`" : "", def, i < POLICY_KINDS ? "`" : "");
         CHECK(strstr(page, line), "docs/ADMISSION.md has %s", line);
+        CHECK(condition_find(admission_kinds[i].name) != CONDITION_OTHER, "a condition of kind %s",
+              admission_kinds[i].name);
         if (i >= POLICY_KINDS)
             continue;
         CHECK(!strcmp(policy_table.params[i].name + strlen("admit_"), admission_kinds[i].name),

@@ -17,6 +17,7 @@
 #include "core/node/facts.h"
 #include "core/node/hwloc.h"
 #include "core/node/machine.h"
+#include "model/condition.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/core/hybrid_xml.h"
 #include "tests/unit/core/memory_only.h"
@@ -688,6 +689,7 @@ static void findings_one_by_one(void)
         CHECK(f && strstr(f->text, cases[i].says) && f->serious == cases[i].serious, "%s: %s",
               cases[i].name, f ? f->text : "not found");
         CHECK_STR(f ? f->remedy : "?", cases[i].remedy, "%s: its remedy", cases[i].name);
+        CHECK(condition_find(cases[i].name) != CONDITION_OTHER, "%s: a kind", cases[i].name);
         dir_write(root, cases[i].path, cases[i].good);
         CHECK(!found(root, &t, cases[i].name), "%s: and when it is well", cases[i].name);
     }

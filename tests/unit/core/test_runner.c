@@ -622,8 +622,8 @@ static void test_overtaking(struct bed *b)
     CHECK(wait_for_node(b, &s, 1 << 20), "one is forced");
     wait_final(b);
     CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_SUCCEEDED &&
-              strstr(r.conditions_json, "FORCED, busy_cpus: CPU 0 is busy") &&
-              strstr(r.conditions_json, "steal: while it ran, the hypervisor took 7 %"),
+              strstr(r.conditions_json, "busy_cpus was overruled: CPU 0 is busy") &&
+              strstr(r.conditions_json, "while it ran, the hypervisor took 7 %"),
           "it does not wait for the first, and keeps what was overruled: %s", r.conditions_json);
     run_fini(&r);
     CHECK(runner_run_get(b->runner, patient, &r, &err) == 0 && r.state == RUN_QUEUED &&
@@ -655,7 +655,8 @@ static void test_disturbing(struct bed *b)
     CHECK(wait_for_node(b, &s, 0), "where it is only noted");
     wait_final(b);
     CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.error == ERR_TIMEOUT &&
-              strstr(r.conditions_json, "disturbing: user.slice waited"),
+              strstr(r.conditions_json, "\"disturbing\",\"severity\":\"notice\",\"rank\":null,"
+                                        "\"text\":\"user.slice waited"),
           "it goes on, and keeps it: %s", r.conditions_json);
     run_fini(&r);
     node.when_disturbing = POLICY_REFUSE;
@@ -713,8 +714,8 @@ static void test_machine_notes(struct bed *b)
         enum change change;
         const char *says;
     } cases[] = {
-        {MEMORY_SHRUNK, "DISTURBED: part of the memory of node 0 was taken away"},
-        {CANNOT_READ, "whether CPUs and memory stayed is not known: no /sys"},
+        {MEMORY_SHRUNK, "part of the memory of node 0 was taken away"},
+        {CANNOT_READ, "whether CPUs or memory changed during the run is not known: no /sys"},
     };
     struct err err = {0};
     struct run r = {0};

@@ -13,12 +13,56 @@
 #include "core/store/db.h"
 #include "core/store/history.h"
 #include "core/store/migrate.h"
+#include "formats/earlier.h"
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 4 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 5 };
 
 static char dir[64], path[128], copy[160];
+
+// Conditions as versions 1 to 4 stored them.
+static const char *const sentences[] = {
+    "a note",
+    "FORCED, busy_cpus: CPU 0 is busy",
+    "DISTURBED: a backup of the database was made meanwhile",
+    "PLACEMENT: rank 3 ran on CPU 1 instead of 0",
+    "rank 17 moved between CPUs 4 times",
+    "rank 0: only 95.0 % of the pages asked for on node 1 are there",
+    "rank 1: the kernel moved pages while measuring: \"x\"",
+    "load: load is 3.92 on 2 CPUs: somebody else is computing",
+    "steal: while it ran, the hypervisor took 7 %",
+    "no control group of its own: \xc3\xa9",
+    "its control group cannot limit its memory: the controller is not there",
+    "ranks run as root",
+    "ranks run",
+    "launcher: ranks were started without MPI: no mpirun",
+    "mpirun did not end by itself: it was ended 10 s after all results had come",
+    "the host took the CPU for more than 1 % of the time in 1 of 4 cells: 2.0 % (x)",
+    "pair 0-1 (core): CPU 0 and CPU 1",
+    "date: not known; when it was imported stands for it",
+    "date: from the lines around the table",
+    "node: not known",
+    "cells hold one value: how sure it is is not known",
+    "other: x",
+    "rank x",
+    "",
+};
+
+// The array as it was stored, or (`now`) as it is read from an old export.
+static void write_conditions(struct buf *out, bool now)
+{
+    struct jsonw w = jsonw_to(out);
+    jsonw_array(&w, NULL);
+    for (size_t i = 0; i < COUNT_OF(sentences); i++) {
+        struct condition c;
+        if (!now)
+            jsonw_text(&w, NULL, sentences[i]);
+        else if (earlier_condition(&c, sentences[i], NULL) == 0)
+            condition_write_json(&c, &w, NULL);
+    }
+    jsonw_end(&w);
+}
 
 static void run_sql(sqlite3 *db, const char *sql)
 {
@@ -81,17 +125,19 @@ static void put_rank(sqlite3 *db, int run, int rank)
 
 static void put_run(sqlite3 *db, int run)
 {
-    char sql[900];
+    char sql[6000];
+    CLEANUP_BUF struct buf conditions = BUF_INIT;
+    write_conditions(&conditions, false);
     snprintf(
         sql, sizeof sql,
         "INSERT INTO run (id,seq,state,benchmark,node,created_ms,started_ms,finished_ms,method,"
         "n_ranks,n_cells,class_hash,config_hash,topology_hash,idempotency_key,spec,plan,"
         "conditions,phases) VALUES (%d,%d,'succeeded','latency','node%d',%lld,%lld,%lld,"
         "'prp4-v1',%d,%d,'c1','f1','t1','key-%d',"
-        "'{\"benchmark\":\"latency\",\"note\":\"run %d\"}','{\"ranks\":[]}','[\"a note\"]',"
+        "'{\"benchmark\":\"latency\",\"note\":\"run %d\"}','{\"ranks\":[]}','%s',"
         "'{\"populate\":1.5}')",
         run * 2, run, run, 1700000000000LL + run, 1700000001000LL + run, 1700000002000LL + run,
-        RANKS, RANKS * SIZES, run, run);
+        RANKS, RANKS * SIZES, run, run, buf_text(&conditions));
     run_sql(db, sql);
     snprintf(sql, sizeof sql,
              "INSERT INTO matrix VALUES (%d,0,'concurrent','latency','ns',"
@@ -165,13 +211,15 @@ static bool run_is_whole(struct store *s, int run)
     CLEANUP_MEM char *log = NULL, *xml = NULL;
     int n = 0, n_ranks = 0;
     char text[32], node[16];
+    CLEANUP_BUF struct buf conditions = BUF_INIT;
+    write_conditions(&conditions, true);
     snprintf(text, sizeof text, "printed by %d\n", run);
     snprintf(node, sizeof node, "node%d", run);
     bool whole = store_run_get(s, run * 2, &r, &err) == 0 && r.seq == run &&
                  r.state == RUN_SUCCEEDED && strcmp(r.node, node) == 0 &&
                  r.measured_ms == 1700000001000LL + run && !r.imported && !*r.label &&
                  r.finished_ms == 1700000002000LL + run && r.phase_ms[0] == 1.5 &&
-                 strcmp(r.conditions_json, "[\"a note\"]") == 0 &&
+                 strcmp(r.conditions_json, buf_text(&conditions)) == 0 &&
                  strncmp(r.spec.note, "run ", 4) == 0 && strcmp(r.class_hash, "c1") == 0;
     whole = whole && store_log_get(s, run * 2, &log, &err) == 0 && strcmp(log, text) == 0 &&
             store_topology_xml(s, run * 2, &xml, &err) == 0 && strcmp(xml, "<topology/>") == 0;
@@ -229,7 +277,8 @@ static void start_over(void)
         "numaprobe.db",        "numaprobe.db-wal",         "numaprobe.db-shm",
         "numaprobe.db.v1.bak", "numaprobe.db.v1.bak.part", "numaprobe.db.v1.bak.part-journal",
         "numaprobe.db.v2.bak", "numaprobe.db.v2.bak.part", "numaprobe.db.v2.bak.part-journal",
-        "numaprobe.db.v3.bak", "numaprobe.db.v3.bak.part", "numaprobe.db.v3.bak.part-journal"};
+        "numaprobe.db.v3.bak", "numaprobe.db.v3.bak.part", "numaprobe.db.v3.bak.part-journal",
+        "numaprobe.db.v4.bak", "numaprobe.db.v4.bak.part", "numaprobe.db.v4.bak.part-journal"};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char full[160];
         snprintf(full, sizeof full, "%s/%s", dir, all[i]);

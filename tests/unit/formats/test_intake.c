@@ -79,9 +79,9 @@ static void test_bare_table(void)
     CHECK_STR(r->spec.size, "1M,1G", "its sizes: %s", r->spec.size);
     CHECK_STR(r->spec.cpus, "1,9", "its CPUs: %s", r->spec.cpus);
     CHECK_STR(r->method, "classic-v1", "its method: %s", r->method);
-    CHECK(noted(&in, "node: not known") && noted(&in, "date: not known") &&
-              noted(&in, "pages: not known") && noted(&in, "mode: not said") &&
-              noted(&in, "method: not said") && noted(&in, "cells hold one value"),
+    CHECK(noted(&in, "the node is not known") && noted(&in, "import_undated") &&
+              noted(&in, "the page kind is not known") && noted(&in, "the mode is not known") &&
+              noted(&in, "the method is not known") && noted(&in, "each cell holds one value"),
           "what was guessed is said: %s", r->conditions_json);
 }
 
@@ -102,7 +102,8 @@ static void test_told(void)
           "and beats what log lines say");
     CHECK_STR(w->ranks[1].pages_got, "huge", "ranks know their pages");
     CHECK(strcmp(w->run.conditions_json,
-                 "[\"cells hold one value: how sure it is is not known\"]") == 0,
+                 "[{\"kind\":\"import\",\"severity\":\"notice\",\"rank\":null,\"text\":"
+                 "\"each cell holds one value, so its precision is not known\"}]") == 0,
           "nothing was guessed: %s", w->run.conditions_json);
 }
 
@@ -118,7 +119,8 @@ static void test_log_lines(void)
     CHECK_STR(in.list[0].run.node, "nid1", "tells its node");
     CHECK(in.list[0].run.measured_ms == 1741947072000 && in.list[0].run.spec.mode == MODE_SERIAL,
           "its date and mode");
-    CHECK(noted(&in, "no time zone") && noted(&in, "node: nid1, from the lines"), "and says so");
+    CHECK(noted(&in, "no time zone") && noted(&in, "node nid1: taken from the lines"),
+          "and says so");
 }
 
 static void test_file_name(void)
@@ -323,6 +325,33 @@ static void check_too_long(const char *place, const char *before, int bytes, con
           "%s: %s", member, err.text);
 }
 
+// So many conditions as sentences of earlier versions; member NULL: they are taken.
+static void check_conditions(int n, int bytes, const char *member)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct err err;
+    buf_str(&text, "\"label\":null,\"conditions\":[");
+    for (int i = 0; i < n; i++)
+        add_text(&text, i ? ",\"" : "\"", bytes, "\"");
+    buf_str(&text, "],");
+    bool taken = take_with("\"label\":null,", buf_text(&text), &err) == 0;
+    CHECK(taken ? !member : member && strcmp(err.member, member) == 0,
+          "%d conditions of %d bytes: %s", n, bytes, err.text);
+}
+
+// One condition as an object, its text of so many bytes.
+static void check_condition_refused(const char *severity, int bytes, const char *member)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct err err;
+    buf_fmt(&text, "\"label\":null,\"conditions\":[{\"kind\":\"load\",\"severity\":\"%s\",",
+            severity);
+    add_text(&text, "\"rank\":null,\"text\":\"", bytes, "\"}],");
+    CHECK(take_with("\"label\":null,", buf_text(&text), &err) < 0 &&
+              strcmp(err.member, member) == 0 && strstr(err.text, "conditions[0]: must be"),
+          "%s: %s", member, err.text);
+}
+
 static void test_text_limits(void)
 {
     static const char run[] = "\"label\":null,", plan[] = "\"label\":null,\"plan\":{\"x\":\"";
@@ -331,7 +360,12 @@ static void test_text_limits(void)
     add_text(&text, plan, 100 << 10, "\"},");
     CHECK(take_with(run, buf_text(&text), &err) == 0, "a large plan: %s", err.text);
     check_too_long(run, plan, 128 << 10, "\"},", "plan");
-    check_too_long(run, "\"label\":null,\"conditions\":[\"", 64 << 10, "\"],", "conditions");
+    check_conditions(100, 255, NULL);
+    check_conditions(256, 255, NULL);
+    check_conditions(257, 1, "conditions");
+    check_conditions(1, 256, "text");
+    check_condition_refused("info", 256, "text");
+    check_condition_refused("loud", 5, "severity");
     check_too_long("\"topology\":null", "\"topology\":{\"hash\":\"0\",\"xml\":\"", 4 << 20, "x\"}",
                    "topology");
 }

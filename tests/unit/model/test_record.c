@@ -41,8 +41,12 @@ static void kinds(void)
           "rank");
     r = (struct record){.kind = RECORD_PROGRESS, .progress = {"measure", 3, 10, -1}};
     CHECK(round_trip(&r, &back) && back.progress.eta_ms == -1, "progress");
-    r = (struct record){.kind = RECORD_NOTE, .note = "4K pages \"got\""};
-    CHECK(round_trip(&r, &back) && !strcmp(back.note, r.note), "note");
+    r = (struct record){.kind = RECORD_CONDITION,
+                        .condition = {CONDITION_STEAL, SEVERITY_ERROR, 7, "4K pages \"got\""}};
+    CHECK(round_trip(&r, &back) && !strcmp(back.condition.text, r.condition.text) &&
+              back.condition.kind == CONDITION_STEAL && back.condition.rank == 7 &&
+              back.condition.severity == SEVERITY_ERROR,
+          "condition");
     r = (struct record){.kind = RECORD_END,
                         .end = {.ok = true, .cells = 30, .phase_ms = {1, 2, 3, 4, 5}}};
     CHECK(round_trip(&r, &back) && back.end.phase_ms[PHASE_MEASURE] == 4, "end");
@@ -83,7 +87,11 @@ static void refuses(void)
         "{\"rec\":\"cell\",\"matrix\":\"a\",\"row\":0,\"col\":0,\"median\":1e13}",
         "{\"rec\":\"matrix\",\"name\":\"a\",\"rows\":{\"values\":[]},\"cols\":{\"values\":[1]}}",
         "{\"rec\":\"rank\",\"rank\":0}",
-        "{\"rec\":\"note\"}",
+        "{\"rec\":\"condition\",\"kind\":\"load\",\"severity\":\"info\",\"rank\":null}",
+        "{\"rec\":\"condition\",\"kind\":7,\"severity\":\"info\",\"text\":\"a\"}",
+        "{\"rec\":\"condition\",\"kind\":\"load\",\"severity\":\"loud\",\"text\":\"a\"}",
+        "{\"rec\":\"condition\",\"kind\":\"load\",\"severity\":\"info\",\"rank\":-1,"
+        "\"text\":\"a\"}",
         "{\"rec\":\"end\"}",
         "{\"rec\":\"end\",\"ok\":1}",
         "{\"rec\":\"progress\",\"phase\":\"a phase with a very long "

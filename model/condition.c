@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/condition.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const severity_names[SEVERITIES] = {"info", "notice", "warning", "error"};
+
+const struct condition_info condition_kinds[CONDITION_KINDS] = {
+    [CONDITION_OTHER] = {"other", SEVERITY_NOTICE},
+    [CONDITION_BUSY_CPUS] = {"busy_cpus", SEVERITY_WARNING},
+    [CONDITION_LOAD] = {"load", SEVERITY_WARNING},
+    [CONDITION_CPU_PRESSURE] = {"cpu_pressure", SEVERITY_WARNING},
+    [CONDITION_MEMORY_PRESSURE] = {"memory_pressure", SEVERITY_WARNING},
+    [CONDITION_BATCH_JOB] = {"batch_job", SEVERITY_WARNING},
+    [CONDITION_KUBERNETES_PODS] = {"kubernetes_pods", SEVERITY_WARNING},
+    [CONDITION_OTHER_INSTANCE] = {"other_instance", SEVERITY_WARNING},
+    [CONDITION_CPU_QUOTA] = {"cpu_quota", SEVERITY_WARNING},
+    [CONDITION_FREQUENCY_CAPPED] = {"frequency_capped", SEVERITY_WARNING},
+    [CONDITION_THROTTLED] = {"throttled", SEVERITY_WARNING},
+    [CONDITION_STEAL] = {"steal", SEVERITY_WARNING},
+    [CONDITION_SWAP] = {"swap", SEVERITY_WARNING},
+    [CONDITION_OUTSIDE_HOURS] = {"outside_hours", SEVERITY_INFO},
+    [CONDITION_TOO_SOON] = {"too_soon", SEVERITY_INFO},
+    [CONDITION_DISTURBING] = {"disturbing", SEVERITY_NOTICE},
+    [CONDITION_TOPOLOGY_NOT_LIVE] = {"topology_not_live", SEVERITY_ERROR},
+    [CONDITION_MEMORY] = {"memory", SEVERITY_WARNING},
+    [CONDITION_CGROUP_MEMORY] = {"cgroup_memory", SEVERITY_WARNING},
+    [CONDITION_CPUSET] = {"cpuset", SEVERITY_WARNING},
+    [CONDITION_MEMS] = {"mems", SEVERITY_WARNING},
+    [CONDITION_MPIRUN_MISSING] = {"mpirun_missing", SEVERITY_INFO},
+    [CONDITION_NUMACTL_MISSING] = {"numactl_missing", SEVERITY_INFO},
+    [CONDITION_THP_NEVER] = {"thp_never", SEVERITY_NOTICE},
+    [CONDITION_GOVERNOR] = {"governor", SEVERITY_NOTICE},
+    [CONDITION_FREQUENCY_CAP] = {"frequency_cap", SEVERITY_NOTICE},
+    [CONDITION_NUMA_BALANCING] = {"numa_balancing", SEVERITY_NOTICE},
+    [CONDITION_VIRTUAL_MACHINE] = {"virtual_machine", SEVERITY_NOTICE},
+    [CONDITION_HYPERTHREADS] = {"hyperthreads", SEVERITY_INFO},
+    [CONDITION_FORCED] = {"forced", SEVERITY_WARNING},
+    [CONDITION_LAUNCHER] = {"launcher", SEVERITY_INFO},
+    [CONDITION_CGROUP] = {"cgroup", SEVERITY_INFO},
+    [CONDITION_ACCOUNT] = {"account", SEVERITY_INFO},
+    [CONDITION_MACHINE] = {"machine", SEVERITY_NOTICE},
+    [CONDITION_DISTURBED] = {"disturbed", SEVERITY_WARNING},
+    [CONDITION_PLACEMENT] = {"placement", SEVERITY_ERROR},
+    [CONDITION_MIGRATED] = {"migrated", SEVERITY_WARNING},
+    [CONDITION_MEMORY_POLICY] = {"memory_policy", SEVERITY_NOTICE},
+    [CONDITION_FEW_SAMPLES] = {"few_samples", SEVERITY_WARNING},
+    [CONDITION_CACHE] = {"cache", SEVERITY_WARNING},
+    [CONDITION_TOPOLOGY] = {"topology", SEVERITY_NOTICE},
+    [CONDITION_BACKGROUND_LOAD] = {"background_load", SEVERITY_INFO},
+    [CONDITION_KNEE] = {"knee", SEVERITY_INFO},
+    [CONDITION_PAIR] = {"pair", SEVERITY_INFO},
+    [CONDITION_IMPORT] = {"import", SEVERITY_NOTICE},
+    [CONDITION_IMPORT_UNDATED] = {"import_undated", SEVERITY_NOTICE},
+};
+
+enum condition_kind condition_find(const char *name)
+{
+    for (int k = 0; k < CONDITION_KINDS; k++)
+        if (strcmp(condition_kinds[k].name, name) == 0)
+            return (enum condition_kind)k;
+    return CONDITION_OTHER;
+}
+
+void condition_vset(struct condition *c, enum condition_kind kind, int64_t rank, const char *fmt,
+                    va_list ap)
+{
+    *c = (struct condition){.kind = kind, .severity = condition_kinds[kind].severity, .rank = rank};
+    vsnprintf(c->text, sizeof c->text, fmt, ap);
+}
+
+void condition_set(struct condition *c, enum condition_kind kind, int64_t rank, const char *fmt,
+                   ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    condition_vset(c, kind, rank, fmt, ap);
+    va_end(ap);
+}
+
+void condition_write_members(const struct condition *c, struct jsonw *w)
+{
+    jsonw_text(w, "kind", condition_kinds[c->kind].name);
+    jsonw_text(w, "severity", severity_names[c->severity]);
+    if (c->rank >= 0)
+        jsonw_i64(w, "rank", c->rank);
+    else
+        jsonw_null(w, "rank");
+    jsonw_text(w, "text", c->text);
+}
+
+void condition_write_json(const struct condition *c, struct jsonw *w, const char *key)
+{
+    jsonw_object(w, key);
+    condition_write_members(c, w);
+    jsonw_end(w);
+}
+
+void condition_line(const struct condition *c, struct buf *out)
+{
+    if (c->severity >= SEVERITY_WARNING)
+        buf_fmt(out, "%s: ", severity_names[c->severity]);
+    if (c->rank >= 0)
+        buf_fmt(out, "rank %" PRId64 ": ", c->rank);
+    buf_str(out, c->text);
+}
+
+int condition_from_json(struct condition *c, const struct json *object, struct err *err)
+{
+    const char *kind = json_get_text(object, "kind", NULL);
+    const char *severity = json_get_text(object, "severity", "");
+    const char *text = json_get_text(object, "text", NULL);
+    const struct json *rank = json_get(object, "rank");
+    if (!kind)
+        return err_set(err, ERR_INVALID, "kind", "must be a text");
+    *c = (struct condition){.kind = condition_find(kind), .rank = -1};
+    while (c->severity < SEVERITIES && strcmp(severity_names[c->severity], severity) != 0)
+        c->severity++;
+    if (c->severity == SEVERITIES)
+        return err_set(err, ERR_INVALID, "severity", "must be info, notice, warning or error");
+    if (rank && !json_is_null(rank) && (!json_i64(rank, &c->rank) || c->rank < 0))
+        return err_set(err, ERR_INVALID, "rank", "must be a rank from 0, or null");
+    if (!text || strlen(text) >= sizeof c->text)
+        return err_set(err, ERR_INVALID, "text", "must be a text of at most %zu bytes",
+                       sizeof c->text - 1);
+    memcpy(c->text, text, strlen(text) + 1);
+    return 0;
+}
