@@ -658,7 +658,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .check = check_bandwidth,
             .shapes = shapes_bandwidth,
             .bytes = bytes_bandwidth,
-            .divides_bytes = true,
+            .bytes_of = BYTES_OF_ALL,
         },
     [BENCHMARK_PINGPONG] =
         {

@@ -101,6 +101,12 @@ struct preset {
     const char *name, *value; // of a parameter
 };
 
+enum bytes_of {
+    BYTES_OF_ONE,  // each rank has them; of ranks that share a target, one at a time
+    BYTES_OF_EACH, // each rank has them, all at once
+    BYTES_OF_ALL,  // all ranks have them together, each its part
+};
+
 struct benchmark {
     const char *name;
     const char *title;
@@ -115,7 +121,7 @@ struct benchmark {
     // What its plan has to know. Bytes that a rank has at once on a node, from those of one
     // last-level cache and of all; NULL: the size.
     uint64_t (*bytes)(const struct spec *s, uint64_t llc, uint64_t llc_total);
-    bool divides_bytes;  // among the ranks: all together have these bytes
+    enum bytes_of bytes_of;
     bool no_policy;      // pages belong to the node that touches them first
     bool needs_mpi;      // it measures MPI itself
     bool loads_by_ranks; // the first rank of each node measures, the others make the load

@@ -2,15 +2,13 @@
 // STREAM by several ranks: each has its slice of the three arrays, all start at a spinning barrier,
 // and a pass lasts from the first start to the last end. The slices together are the size asked
 // for, so that the rule "each array at least four times the caches" holds for what is measured.
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench/benchmarks/table.h"
 #include "bench/kernels/stream.h"
-#include "bench/sampling/sampler.h"
-#include "bench/session/session.h"
+#include "bench/session/team.h"
 
 enum { LLC_RULE = 4 };
 
@@ -24,15 +22,16 @@ struct band {
     int done;  // cells
 };
 
-// A row's team: its ranks are numbered by `index`, without gaps.
-struct team_of {
-    bool mine; // we belong to it
-    int n, index, first;
-    int rounds; // of the spinning barrier so far
+struct row {
+    const struct band *b;
+    int row;
 };
 
-static bool belongs(const struct band *b, int row, int rank)
+static bool belongs(const void *context, int rank)
 {
+    const struct row *of = context;
+    const struct band *b = of->b;
+    int row = of->row;
     switch ((enum bandwidth_sweep)b->s->spec->sweep) {
     case SWEEP_NODES:
         return b->s->board->slot[rank].info.cpu_node == b->rows[row];
@@ -42,23 +41,6 @@ static bool belongs(const struct band *b, int row, int rank)
         break;
     }
     return true;
-}
-
-static struct team_of team_for(const struct band *b, int row)
-{
-    struct team_of t = {.first = -1};
-    for (int r = 0; r < session_ranks(b->s); r++) {
-        if (!belongs(b, row, r))
-            continue;
-        if (t.first < 0)
-            t.first = r;
-        if (r == b->s->comm->rank) {
-            t.mine = true;
-            t.index = t.n;
-        }
-        t.n++;
-    }
-    return t;
 }
 
 static int find_rows(struct band *b, struct err *err)
@@ -126,7 +108,7 @@ static int bandwidth_begin(struct band *b, struct err *err)
 
 struct pass_work {
     struct band *b;
-    struct team_of team;
+    struct team team;
     struct arena arena; // owned
     struct stream_arrays arrays;
     double want[3]; // that every element has now
@@ -150,25 +132,9 @@ static int place_arrays(struct pass_work *w, int target, struct err *err)
     return 0;
 }
 
-static void wait_for_team(struct pass_work *w)
-{
-    board_spin(w->b->s->board, (uint64_t)++w->team.rounds * (uint64_t)w->team.n);
-}
-
-// The first rank of the team sums up: from the first start to the last end.
 static int record(struct pass_work *w, enum stream_kernel k, struct err *err)
 {
-    const struct board *board = w->b->s->board;
-    struct sample got = {.from = UINT64_MAX};
-    for (int r = 0; r < session_ranks(w->b->s); r++) {
-        const struct slot *slot = &board->slot[r];
-        if (!slot->in_team)
-            continue;
-        got.from = slot->pass.from < got.from ? slot->pass.from : got.from;
-        got.to = slot->pass.to > got.to ? slot->pass.to : got.to;
-        got.verdict.flags |= slot->pass_verdict.flags;
-        got.verdict.off_share = fmax(got.verdict.off_share, slot->pass_verdict.off_share);
-    }
+    struct sample got = team_pass(w->b->s);
     double elements = (double)w->arrays.n * (double)w->team.n;
     got.hop_ns = stream_mb_per_s(k, elements, (double)(got.to - got.from));
     return cell_sum_add(&w->sums[k], &got, err);
@@ -176,16 +142,15 @@ static int record(struct pass_work *w, enum stream_kernel k, struct err *err)
 
 static int pass(struct pass_work *w, enum stream_kernel k, bool counts, struct err *err)
 {
-    struct slot *slot = w->b->s->slot;
+    struct session *s = w->b->s;
     struct guard_mark from, to;
-    wait_for_team(w);
+    team_wait(s, &w->team);
     guard_begin(&from);
     w->sum += stream_pass(k, &w->arrays, 0, w->arrays.n);
     guard_end(&to);
-    slot->pass = (struct span){from.wall_ns, to.wall_ns};
-    slot->pass_verdict = guard_judge(&from, &to);
+    team_set_pass(s, &from, &to, 0);
     stream_expect(w->want, k);
-    wait_for_team(w);
+    team_wait(s, &w->team);
     return counts && w->team.index == 0 ? record(w, k, err) : 0;
 }
 
@@ -234,7 +199,7 @@ static int bandwidth_sum_up(struct pass_work *w, struct err *err)
     return 0;
 }
 
-static int bandwidth_tell(struct band *b, const struct team_of *team, int row, int col,
+static int bandwidth_tell(struct band *b, const struct team *team, int row, int col,
                           struct err *err)
 {
     const struct slot *slot = &b->s->board->slot[team->first];
@@ -260,10 +225,8 @@ static void pass_fini(struct pass_work *w)
 static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
 {
     struct session *s = b->s;
-    struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = team_for(b, row)};
-    s->slot->in_team = w.team.mine;
-    if (session_chief(s))
-        board_spin_reset(s->board);
+    struct row of = {b, row};
+    struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = team_of(s, belongs, &of)};
     int outcome = w.team.mine ? place_arrays(&w, target_of(b, col), err) : 0;
     if (session_meet(s, outcome, err) < 0)
         return -1;

@@ -205,23 +205,35 @@ static void merge_report(struct rank_info *info, const struct arena *a)
         info->arena_bytes = got.arena_bytes;
 }
 
-int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err)
+int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages pages, int node,
+                struct err *err)
 {
-    uint64_t begin = clock_mono_ns();
     bool bound = true;
     struct place place = s->place;
     if (node >= 0)
         place.mem_wanted = place.mem_node = node;
-    if (arena_map(a, bytes, (enum pages)s->spec->pages, &place, &bound, err) < 0)
+    if (arena_map(a, bytes, pages, &place, &bound, err) < 0)
         return -1;
     if (!bound)
         condition_set(&s->slot->condition, CONDITION_MEMORY_POLICY, s->comm->rank,
                       "the kernel refused to bind the memory; the process's policy applies");
-    if (arena_populate(a, threads_for(s), err) < 0)
+    return 0;
+}
+
+void session_check(struct session *s, const struct arena *a, int node)
+{
+    session_verify(s, a->base, a->bytes, node >= 0 ? node : s->place.mem_wanted);
+    merge_report(&s->slot->info, a);
+}
+
+int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err)
+{
+    uint64_t begin = clock_mono_ns();
+    if (session_map(s, a, bytes, (enum pages)s->spec->pages, node, err) < 0 ||
+        arena_populate(a, threads_for(s), err) < 0)
         return -1;
     s->slot->phase_ms[PHASE_POPULATE] += session_ms_since(begin);
-    session_verify(s, a->base, a->bytes, place.mem_wanted);
-    merge_report(&s->slot->info, a);
+    session_check(s, a, node);
     return 0;
 }
 

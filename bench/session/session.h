@@ -64,7 +64,11 @@ int session_begin(struct session *s, struct matrix *matrices, int n, const struc
 // An arena of ours on `node` (-1: as the process's policy says), populated and verified: rank_info
 // then has the least share of pages that were where they were asked for.
 int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err);
-// Verifies [memory, memory + bytes) the same way.
+// The same in two steps, for who touches the memory itself: maps and binds it, and verifies it.
+int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages pages, int node,
+                struct err *err);
+void session_check(struct session *s, const struct arena *a, int node);
+// Verifies where [memory, memory + bytes) is, the same way.
 void session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
 
 // The chief's words, which fail like everybody's steps. Others: 0.

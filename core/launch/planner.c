@@ -534,8 +534,8 @@ static void count_bytes(struct plan *p, const struct spec *s, const struct topol
     uint64_t loader = *p->load_cpus ? usual : 0, huge = 2 << 20; // its pages are huge
     p->bytes_per_loader = (int64_t)((loader + huge - 1) / huge * huge);
     if (p->n_targets)
-        p->bytes_per_target = (int64_t)one;
-    else if (b->divides_bytes)
+        p->bytes_per_target = (int64_t)(b->bytes_of == BYTES_OF_EACH ? one * ranks : one);
+    else if (b->bytes_of == BYTES_OF_ALL)
         p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
     else
         p->bytes_per_rank = (int64_t)((one + page - 1) / page * page);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// firsttouch: the cost of memory that another rank touched first.
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/report/section.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+
+struct touch {
+    double typical, factor; // median over ranks; of each rank's ratio to its own memory
+    double worst;
+    int64_t worst_rank;
+};
+
+static int touch_of(struct touch *t, const struct matrix *m, int col, struct err *err)
+{
+    int own_col = axis_index(&m->col, ACCESS_OWN), n = 0;
+    CLEANUP_MEM double *values = calloc((size_t)m->row.n + 1, sizeof *values);
+    CLEANUP_MEM double *ratios = calloc((size_t)m->row.n + 1, sizeof *ratios);
+    if (!values || !ratios)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
+    *t = (struct touch){.worst = -INFINITY, .worst_rank = -1};
+    for (int i = 0; own_col >= 0 && i < m->row.n; i++) {
+        double v = matrix_at(m, i, col)->v[CELL_MEDIAN];
+        double ratio = v / matrix_at(m, i, own_col)->v[CELL_MEDIAN];
+        if (isnan(ratio))
+            continue;
+        values[n] = v;
+        ratios[n++] = ratio;
+        if (ratio > t->worst) {
+            t->worst = ratio;
+            t->worst_rank = m->row.values[i];
+        }
+    }
+    t->typical = middle_of(values, n);
+    t->factor = middle_of(ratios, n);
+    return 0;
+}
+
+static int tell_access(struct report_out *o, const struct matrix *m, int col, struct err *err)
+{
+    static const char *const whose[AXIS_ACCESSES] = {
+        "that it touched itself", "that the first rank touched", "that the next rank touched"};
+    struct touch t = {0};
+    char name[16];
+    if (touch_of(&t, m, col, err) < 0)
+        return -1;
+    if (isnan(t.typical))
+        return 0;
+    axis_label(&m->col, col, name, sizeof name);
+    struct jsonw *w = report_finding(o, "access");
+    jsonw_text(w, "access", name);
+    jsonw_fixed(w, "typical_ns", t.typical, 3);
+    jsonw_fixed(w, "factor", t.factor, 3);
+    jsonw_fixed(w, "worst_factor", t.worst, 3);
+    jsonw_i64(w, "worst_rank", t.worst_rank);
+    if (m->col.values[col] == ACCESS_OWN)
+        report_say(o, "Memory %s (own) costs a rank typically %.2f ns an access.", whose[0],
+                   t.typical);
+    else
+        report_say(o,
+                   "Memory %s (%s) costs %.2f ns, × %.2f of a rank's own; at most × %.2f "
+                   "(rank %" PRId64 ").",
+                   whose[m->col.values[col]], name, t.typical, t.factor, t.worst, t.worst_rank);
+    return 0;
+}
+
+int section_firsttouch(struct report_out *o, const struct report_source *run,
+                       const struct report_source *with, struct err *err)
+{
+    const struct matrix *m = &run->matrices[0];
+    (void)with;
+    report_head(o, "Who touched it first");
+    // A rank alone has touched all of its memory itself.
+    for (int j = 0; j < m->col.n; j++)
+        if ((m->row.n > 1 || m->col.values[j] == ACCESS_OWN) && tell_access(o, m, j, err) < 0)
+            return -1;
+    if (m->row.n == 1) {
+        jsonw_i64(report_finding(o, "one_rank"), "ranks", 1);
+        report_say(o, "There is 1 rank: all of this memory is its own.");
+    } else if (report_nodes_of(run, &m->row).n == 1) {
+        jsonw_i64(report_finding(o, "one_node"), "ranks", m->row.n);
+        report_say(o,
+                   "All %d ranks are on one node: none of this memory is remote, and differences "
+                   "are of company alone.",
+                   m->row.n);
+    }
+    report_tail(o);
+    return 0;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/session/team.h"
+
+#include <math.h>
+
+struct team team_of(struct session *s, team_member *member, const void *context)
+{
+    struct team t = {.first = -1};
+    for (int r = 0; r < session_ranks(s); r++) {
+        if (!member(context, r))
+            continue;
+        if (t.first < 0)
+            t.first = r;
+        if (r == s->comm->rank) {
+            t.mine = true;
+            t.index = t.n;
+        }
+        t.n++;
+    }
+    s->slot->in_team = t.mine;
+    if (session_chief(s))
+        board_spin_reset(s->board);
+    return t;
+}
+
+void team_wait(const struct session *s, struct team *t)
+{
+    board_spin(s->board, (uint64_t)++t->rounds * (uint64_t)t->n);
+}
+
+void team_set_pass(struct session *s, const struct guard_mark *from, const struct guard_mark *to,
+                   unsigned ignored)
+{
+    s->slot->pass = (struct span){from->wall_ns, to->wall_ns};
+    s->slot->pass_verdict = guard_judge(from, to);
+    s->slot->pass_verdict.flags &= ~ignored;
+}
+
+struct sample team_pass(const struct session *s)
+{
+    struct sample got = {.from = UINT64_MAX};
+    for (int r = 0; r < session_ranks(s); r++) {
+        const struct slot *slot = &s->board->slot[r];
+        if (!slot->in_team)
+            continue;
+        got.from = slot->pass.from < got.from ? slot->pass.from : got.from;
+        got.to = slot->pass.to > got.to ? slot->pass.to : got.to;
+        got.verdict.flags |= slot->pass_verdict.flags;
+        got.verdict.off_share = fmax(got.verdict.off_share, slot->pass_verdict.off_share);
+    }
+    return got;
+}
