@@ -138,6 +138,10 @@ BAD |= {
         ("one in a table", {"README.md": "| a | " + "word " * 36 + "|\n"}),
     ],
     prose.line_width: [("101 columns", {"README.md": "x" * 101 + "\n"})],
+    prose.links: [
+        ("no such file", {"docs/a.md": "[a](b.md)\n", "b.md": "x\n"}),
+        ("no such heading", {"README.md": "[a](docs/a.md#b)\n", "docs/a.md": "# C\n"}),
+    ],
     prose.plain_words: [
         ("a word in a document", {"README.md": "What `x` was told\n"}),
         ("a phrase", {"README.md": "One rank a core\n"}),
@@ -154,7 +158,7 @@ GOOD = {
                        '    return x->system("sleep(1)");\n}\n',
     "bench/a.c": SPDX + "#include <numa.h>\n#include <numaif.h>\n",
     "Dockerfile": DOCKERFILE,
-    "README.md": "Fine, a file descriptor. `told` is a name.\n\n| a | b |\n|---|---|\n| " + "word " * 30 + "| " + "word " * 29 +
+    "README.md": "# A B\n\n[x](Dockerfile), [y](#a-b): fine, a file descriptor. `told` is a name.\n\n| a | b |\n|---|---|\n| " + "word " * 30 + "| " + "word " * 29 +
                  "word |\n\n```\n" + "command " * 40 + "it\n```\n",
     "zone/a.c": SPDX + '// told in a comment\nx("told", "a word");\n',
     "docs/THREATS.md": "| 1 | L: x | y | `tests/a.py::test_a` |\n",
