@@ -67,7 +67,7 @@ def without_code(text):
 
 def plain(text):
     """A piece of Markdown as words: code is one word, a link is its text."""
-    text = re.sub(r"``[^`]*``|`[^`]*`", "code", text)
+    text = re.sub(r"``[^`]*``|`[^`]*`", "Code", text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     return re.sub(r"<https?://[^>]*>", "link", text).replace("*", "")
 
