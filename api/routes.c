@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/api.h"
+#include "api/resources/imports.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
 #include "http/messages/router.h"
@@ -50,9 +52,9 @@ const struct route routes[] = {
      "Finished runs, whole, in the order of finishing: the feed for a collector",
      .work = changes_work},
     {"POST", "/v1/imports", imports_create, "dry_run,mode,node,label,date,pages,method,file",
-     SCOPE_RUN, "Store results that were measured elsewhere", HTTP_IMPORT_MAX,
+     SCOPE_RUN, "Store results that were measured elsewhere", IMPORT_MAX,
      "application/json,application/x-ndjson,application/ndjson,text/plain,text/csv",
-     .work = imports_work},
+     .work = imports_work, .body_inline = IMPORT_INLINE},
     {"GET", "/v1/compare", compare_get, "base,target,matrix,threshold,anyway", SCOPE_READ,
      "Is one run slower than another, and what changed on the machine?", .work = work_of_compare},
     {"GET", "/v1/storage", storage_get, NULL, SCOPE_READ,

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/services/services.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "http/server/server.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \

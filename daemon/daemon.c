@@ -9,7 +9,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "api/services/services.h"
+#include "api/api.h"
+#include "api/worker_main.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/launch/supervisor.h"
@@ -19,8 +20,6 @@
 #include "core/upkeep/upkeep.h"
 #include "daemon/config.h"
 #include "daemon/service.h"
-#include "http/messages/router.h"
-#include "http/server/worker.h"
 
 struct daemon {
     struct config config;
@@ -33,7 +32,7 @@ struct daemon {
     struct runner *runner;
     struct keeper *keeper;
     struct tokens *tokens;
-    struct server *server;
+    struct api *api;
     struct loop_watch *sigterm, *sigint, *sighup;
     struct runner_watch *runs;
     int64_t running; // the run that systemd was told of; 0: none
@@ -153,15 +152,15 @@ static int daemon_find_group(const char *member, const char *name, gid_t *out, s
     return 0;
 }
 
-static int open_access(struct daemon *d, struct api_access *access, struct err *err)
+static int open_access(struct daemon *d, struct access_rules *access, struct err *err)
 {
     const struct config *c = &d->config;
-    *access = (struct api_access){.anonymous = (enum scope)c->anonymous,
-                                  .run_group = getegid(),
-                                  .admin_group = (gid_t)-1,
-                                  .socket_open = *c->run_group || *c->admin_group,
-                                  .insecure_plaintext = c->insecure_plaintext,
-                                  .insecure_anonymous = c->insecure_anonymous};
+    *access = (struct access_rules){.anonymous = (enum scope)c->anonymous,
+                                    .run_group = getegid(),
+                                    .admin_group = (gid_t)-1,
+                                    .socket_open = *c->run_group || *c->admin_group,
+                                    .insecure_plaintext = c->insecure_plaintext,
+                                    .insecure_anonymous = c->insecure_anonymous};
     d->tokens = access->tokens = tokens_open(c->token_file, err);
     if (!d->tokens || daemon_find_group("run_group", c->run_group, &access->run_group, err) < 0)
         return -1;
@@ -171,23 +170,22 @@ static int open_access(struct daemon *d, struct api_access *access, struct err *
 static int open_api(struct daemon *d, struct err *err)
 {
     const struct config *c = &d->config;
-    struct api_access access;
+    struct access_rules access;
     if (open_access(d, &access, err) < 0)
         return -1;
     struct api_services services = {.loop = d->loop,
                                     .store = d->store,
                                     .machine = &d->machine,
                                     .runner = d->runner,
-                                    .keeper = d->keeper,
-                                    .access = access};
-    struct api_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
+                                    .keeper = d->keeper};
+    struct http_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
     config.connections = (int)c->connections;
     config.tls_certificate = c->tls_certificate;
     config.tls_key = c->tls_key;
     config.tls_client_ca = c->tls_client_ca;
     config.n_passed = service_fds(d->service, &config.passed);
-    d->server = server_new(&services, &config, err);
-    d->runs = d->server ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;
+    d->api = api_new(&services, &access, &config, err);
+    d->runs = d->api ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;
     return d->runs ? 0 : -1;
 }
 
@@ -217,8 +215,8 @@ static int serve(struct daemon *d, struct err *err)
     keeper_start(d->keeper);
     if (start_runner(d, err) < 0)
         return -1;
-    log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
-              server_socket(d->server), NUMAPROBE_VERSION);
+    log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", api_addresses(d->api),
+              api_socket(d->api), NUMAPROBE_VERSION);
     daemon_tell_state(d);
     service_ready(d->service);
     int rc = loop_run(d->loop, err);
@@ -228,7 +226,7 @@ static int serve(struct daemon *d, struct err *err)
 
 static void close_all(struct daemon *d)
 {
-    server_free(d->server);
+    api_free(d->api);
     runner_watch_remove(d->runs);
     tokens_free(d->tokens);
     keeper_free(d->keeper);

@@ -37,17 +37,17 @@ static void side_fini(struct side *s)
 static int side_load(const struct request *q, const char *member, int64_t id, struct side *s,
                      struct err *err)
 {
-    if (run_find(q->api, id, &s->run, err) < 0)
+    if (run_find(api_of(q), id, &s->run, err) < 0)
         return -1;
     if (s->run.state != RUN_SUCCEEDED)
         return err_set(err, ERR_CONFLICT, member, "run %lld is %s: it has no whole result",
                        (long long)id, run_state_names[s->run.state]);
-    if (store_matrices_get(q->api->store, id, &s->list, &s->n, err) < 0 ||
-        store_ranks_get(q->api->store, id, &s->ranks, &s->n_ranks, err) < 0)
+    if (store_matrices_get(api_of(q)->store, id, &s->list, &s->n, err) < 0 ||
+        store_ranks_get(api_of(q)->store, id, &s->ranks, &s->n_ranks, err) < 0)
         return -1;
     if (s->run.plan_json)
         s->plan = json_parse(s->run.plan_json, strlen(s->run.plan_json), NULL);
-    return past_load(q->api, &s->run, &s->past, err);
+    return past_load(api_of(q), &s->run, &s->past, err);
 }
 
 static const struct matrix *answers_named(const struct side *s, const char *name)
@@ -248,7 +248,7 @@ int answers_topology(const struct request *q, const struct run *run, const struc
         }
     struct topology t = {0};
     const struct topology *found;
-    if (stored_run_topology(q->api->store, q->api->machine, run->id, &t, &found, err) < 0)
+    if (stored_run_topology(api_of(q)->store, api_of(q)->machine, run->id, &t, &found, err) < 0)
         return -1;
     *out = found;
     if (found && found != &t) // this machine's

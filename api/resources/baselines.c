@@ -33,12 +33,12 @@ int baselines_list(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     int n;
-    if (store_baseline_list(q->api->store, &list, &n, err) < 0)
+    if (store_baseline_list(api_of(q)->store, &list, &n, err) < 0)
         return -1;
     jsonw_object(&w, NULL);
     jsonw_array(&w, "baselines");
     for (int i = 0; i < n; i++)
-        if (write_baseline(q->api, &list[i], &w, err) < 0)
+        if (write_baseline(api_of(q), &list[i], &w, err) < 0)
             return -1;
     jsonw_end(&w);
     jsonw_end(&w);
@@ -51,8 +51,8 @@ int baselines_show(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct jsonw w = jsonw_to(&body);
     struct baseline b;
-    if (store_baseline_get(q->api->store, q->name, &b, err) < 0 ||
-        write_baseline(q->api, &b, &w, err) < 0)
+    if (store_baseline_get(api_of(q)->store, q->name, &b, err) < 0 ||
+        write_baseline(api_of(q), &b, &w, err) < 0)
         return -1;
     r->store = true;
     return reply_json(r, 200, &body, err);
@@ -104,15 +104,16 @@ int baselines_put(struct request *q, struct reply *r, struct err *err)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);
     // Runs that cannot be put together are found now and not when somebody is waken by a check.
-    if (reference_load(q->api, &b, &reference, err) < 0 || store_has_room(q->api->store, err) < 0 ||
-        store_baseline_put(q->api->store, &b, err) < 0)
+    if (reference_load(api_of(q), &b, &reference, err) < 0 ||
+        store_has_room(api_of(q)->store, err) < 0 ||
+        store_baseline_put(api_of(q)->store, &b, err) < 0)
         return -1;
     return baselines_show(q, r, err);
 }
 
 int baselines_delete(struct request *q, struct reply *r, struct err *err)
 {
-    if (store_baseline_delete(q->api->store, q->name, err) < 0)
+    if (store_baseline_delete(api_of(q)->store, q->name, err) < 0)
         return -1;
     r->status = 204;
     return 0;

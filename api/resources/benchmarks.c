@@ -48,15 +48,15 @@ int availability_get(struct request *q, struct reply *r, struct err *err)
     int64_t waiting = 0;
     uint64_t begin_ns = clock_mono_ns();
     if (spec_from_query(&spec, q, err) < 0 ||
-        runner_available(q->api->runner, &spec, &now, err) < 0)
+        runner_available(api_of(q)->runner, &spec, &now, err) < 0)
         return -1;
     double took_ms = (double)(clock_mono_ns() - begin_ns) / 1e6;
-    if (store_queue_length(q->api->store, &waiting, err) < 0)
+    if (store_queue_length(api_of(q)->store, &waiting, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
     jsonw_bool(&w, "available", now.n == 0 && waiting < RUNNER_QUEUE_MAX);
-    jsonw_bool(&w, "busy", runner_busy(q->api->runner));
+    jsonw_bool(&w, "busy", runner_busy(api_of(q)->runner));
     jsonw_i64(&w, "queued", waiting);
     admission_write_json(now.list, now.n, named, &w, "blockers");
     admission_write_json(now.warnings, now.n_warnings, named, &w, "warnings");

@@ -271,7 +271,7 @@ static int choose_baseline(const struct api_services *api, const char *name, str
 int baseline_check(const struct request *q, const struct check_wish *wish,
                    const struct check_result **out, struct err *err)
 {
-    const struct api_services *api = q->api;
+    const struct api_services *api = api_of(q);
     struct baseline b;
     struct check_result made = {0};
     *out = find_kept(api->store, wish, q->prepared);
@@ -495,10 +495,44 @@ int check_get(struct request *q, struct reply *r, struct err *err)
 
 // --- By a worker -------------------------------------------------------------------------------
 
+// A verdict as it goes from one process to the other.
+struct image {
+    struct check_wish wish;
+    struct check_result result; // without `changes`, which follow
+    size_t changes_bytes;       // with their NUL; 0: there are none
+};
+
+static int verdicts_take(const struct api_services *api, int64_t version, const char *data,
+                         size_t n, struct err *err)
+{
+    while (n >= sizeof(struct image)) {
+        struct image i;
+        memcpy(&i, data, sizeof i);
+        data += sizeof i;
+        n -= sizeof i;
+        if (i.changes_bytes > n || (i.changes_bytes && data[i.changes_bytes - 1]))
+            break;
+        if (i.changes_bytes && !(i.result.changes = strdup(data)))
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for a verdict");
+        check_baseline_keep(&(struct kept){api->store, version, i.wish, i.result});
+        data += i.changes_bytes;
+        n -= i.changes_bytes;
+    }
+    return n ? err_set(err, ERR_INTERNAL, "", "a worker's verdict makes no sense") : 0;
+}
+
+static void check_take_verdicts(void *context, const struct job_made *made, struct err *err)
+{
+    if (!err->code)
+        verdicts_take(context, made->version, made->data, made->n, err);
+}
+
+static const struct job_kind verdicts_job = {.number = JOB_VERDICTS, .take = check_take_verdicts};
+
 static void add_work(const struct request *q, const struct check_wish *wish,
                      const struct baseline *b, struct work *w, struct err *why)
 {
-    if (find_kept(q->api->store, wish, q->prepared))
+    if (find_kept(api_of(q)->store, wish, q->prepared))
         return;
     w->us += NEWEST_US;
     for (int i = 0; i < b->n && w->us <= WORK_INLINE_US; i++)
@@ -511,9 +545,9 @@ void check_work(const struct request *q, struct work *w, struct err *why)
 {
     struct check_wish wish;
     struct baseline b;
-    w->kind = WORKER_VERDICTS;
+    w->kind = &verdicts_job;
     if (check_baseline_read_wish(q, &wish, why) == 0 &&
-        choose_baseline(q->api, wish.baseline, &b, why) == 0)
+        choose_baseline(api_of(q), wish.baseline, &b, why) == 0)
         add_work(q, &wish, &b, w, why);
 }
 
@@ -528,21 +562,14 @@ void metrics_work(const struct request *q, struct work *w, struct err *why)
 {
     CLEANUP_MEM struct baseline *list = NULL;
     int n = 0;
-    w->kind = WORKER_VERDICTS;
-    if (store_baseline_list(q->api->store, &list, &n, why) < 0)
+    w->kind = &verdicts_job;
+    if (store_baseline_list(api_of(q)->store, &list, &n, why) < 0)
         return;
     for (int i = 0; i < n; i++) {
         const struct check_wish wish = usual_wish(&list[i]);
         add_work(q, &wish, &list[i], w, why);
     }
 }
-
-// A verdict as it goes from one process to the other.
-struct image {
-    struct check_wish wish;
-    struct check_result result; // without `changes`, which follow
-    size_t changes_bytes;       // with their NUL; 0: there are none
-};
 
 static void add_image(struct buf *out, const struct check_wish *wish, const struct check_result *r)
 {
@@ -557,7 +584,7 @@ static int make_usual(const struct request *q, struct buf *out, struct err *err)
     CLEANUP_MEM struct baseline *list = NULL;
     const struct check_result *r;
     int n = 0;
-    if (store_baseline_list(q->api->store, &list, &n, err) < 0)
+    if (store_baseline_list(api_of(q)->store, &list, &n, err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
         const struct check_wish wish = usual_wish(&list[i]);
@@ -577,23 +604,4 @@ int verdicts_make(const struct request *q, struct buf *out, struct err *err)
         return -1;
     add_image(out, &wish, r);
     return 0;
-}
-
-int verdicts_take(const struct api_services *api, int64_t version, const char *data, size_t n,
-                  struct err *err)
-{
-    while (n >= sizeof(struct image)) {
-        struct image i;
-        memcpy(&i, data, sizeof i);
-        data += sizeof i;
-        n -= sizeof i;
-        if (i.changes_bytes > n || (i.changes_bytes && data[i.changes_bytes - 1]))
-            break;
-        if (i.changes_bytes && !(i.result.changes = strdup(data)))
-            return err_set(err, ERR_NO_MEMORY, "", "no memory for a verdict");
-        check_baseline_keep(&(struct kept){api->store, version, i.wish, i.result});
-        data += i.changes_bytes;
-        n -= i.changes_bytes;
-    }
-    return n ? err_set(err, ERR_INTERNAL, "", "a worker's verdict makes no sense") : 0;
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "analysis/compare/compare.h"
 #include "core/store/baselines.h"
-#include "http/messages/http.h"
+#include "http/messages/reply.h"
 
 enum check_state { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN, CHECK_STATES };
 extern const char *const check_state_names[CHECK_STATES]; // "OK" …
@@ -42,8 +42,5 @@ struct check_result {
 // *out is borrowed until the next call. ERR_NOT_FOUND: no such baseline, or none at all.
 int baseline_check(const struct request *q, const struct check_wish *wish,
                    const struct check_result **out, struct err *err);
-// In a worker: the verdicts that GET /v1/check or /metrics needs. In the daemon: keeps them, as of
-// that version of the store.
+// In a worker: the verdicts that GET /v1/check or /metrics needs.
 int verdicts_make(const struct request *q, struct buf *out, struct err *err);
-int verdicts_take(const struct api_services *api, int64_t version, const char *data, size_t n,
-                  struct err *err);

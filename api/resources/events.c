@@ -11,73 +11,47 @@
 
 enum { HEARTBEAT_MS = 15000 }; // below the 30 s after which proxies and browsers give up
 
-struct waiter {
+struct run_wait {
     struct runner_watch *watch;
-    struct loop_timer *timer;
-    void (*done)(void *ctx);
+    void (*wake)(void *ctx);
     void *ctx;
 };
 
-// Late callbacks after the first find no function.
-static void waiter_fire(struct waiter *w)
+static void run_wait_event(void *ctx, const struct run_event *e)
 {
-    void (*done)(void *ctx) = w->done;
-    w->done = NULL;
-    if (done)
-        done(w->ctx);
-}
-
-static void waiter_event(void *ctx, const struct run_event *e)
-{
+    struct run_wait *w = ctx;
     if (e->final)
-        waiter_fire(ctx);
+        w->wake(w->ctx);
 }
 
-static void waiter_timer(void *ctx, uint32_t events)
+static void run_wait_close(void *opened)
 {
-    (void)events;
-    waiter_fire(ctx);
-}
-
-void waiter_free(struct waiter *w)
-{
-    if (!w)
-        return;
+    struct run_wait *w = opened;
     runner_watch_remove(w->watch);
-    loop_timer_free(w->timer);
     free(w);
 }
 
-static int waiter_start(struct waiter *w, const struct api_services *api, int64_t run_id,
-                        int64_t ms, struct err *err)
+static void *run_wait_open(void *context, int64_t of, int64_t after, void (*wake)(void *ctx),
+                           void *ctx, struct err *err)
 {
-    w->timer = loop_timer_new(api->loop, waiter_timer, w, err);
-    if (!w->timer)
-        return -1;
-    w->watch = runner_watch_add(api->runner, run_id, waiter_event, w, err);
-    if (!w->watch)
-        return -1;
-    loop_timer_set(w->timer, ms);
-    return 0;
-}
-
-struct waiter *waiter_new(const struct api_services *api, int64_t run_id, int64_t ms,
-                          void (*done)(void *ctx), void *ctx, struct err *err)
-{
-    struct waiter *w = calloc(1, sizeof *w);
+    const struct api_services *api = context;
+    struct run_wait *w = calloc(1, sizeof *w);
+    (void)after;
     if (!w) {
         err_set(err, ERR_NO_MEMORY, "", "no memory to wait for the run");
         return NULL;
     }
-    w->done = done;
-    w->ctx = ctx;
-    if (waiter_start(w, api, run_id, ms, err) < 0) {
-        waiter_free(w);
-        return NULL;
-    }
-    return w;
+    *w = (struct run_wait){.wake = wake, .ctx = ctx};
+    w->watch = runner_watch_add(api->runner, of, run_wait_event, w, err);
+    if (w->watch)
+        return w;
+    free(w);
+    return NULL;
 }
 
+const struct reply_source run_end = {.open = run_wait_open, .close = run_wait_close};
+
+// One reader of one run's events. It keeps no queue: a reader that is slow gets the newest state.
 struct stream {
     const struct api_services *api;
     struct runner_watch *watch;
@@ -110,10 +84,9 @@ static void stream_beat(void *ctx, uint32_t events)
     s->wake(s->ctx);
 }
 
-void stream_free(struct stream *s)
+static void stream_close(void *opened)
 {
-    if (!s)
-        return;
+    struct stream *s = opened;
     runner_watch_remove(s->watch);
     loop_timer_free(s->heartbeat);
     buf_free(&s->pending);
@@ -132,9 +105,10 @@ static int stream_start(struct stream *s, struct err *err)
     return 0;
 }
 
-struct stream *stream_new(const struct api_services *api, int64_t run_id, int64_t after,
-                          void (*wake)(void *ctx), void *ctx, struct err *err)
+static void *stream_open(void *context, int64_t run_id, int64_t after, void (*wake)(void *ctx),
+                         void *ctx, struct err *err)
 {
+    const struct api_services *api = context;
     struct stream *s = calloc(1, sizeof *s);
     if (!s) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for an event stream");
@@ -144,7 +118,7 @@ struct stream *stream_new(const struct api_services *api, int64_t run_id, int64_
     s->state = after <= 0 || runner_event_id(api->runner, run_id) != after;
     buf_str(&s->pending, s->state ? "" : ": nothing new\n\n");
     if (stream_start(s, err) < 0) {
-        stream_free(s);
+        stream_close(s);
         return NULL;
     }
     return s;
@@ -169,8 +143,9 @@ static void render(struct stream *s)
     run_fini(&run);
 }
 
-ssize_t stream_read(struct stream *s, char *out, size_t room)
+static ssize_t stream_read(void *opened, char *out, size_t room)
 {
+    struct stream *s = opened;
     if (!s->pending.len && !s->over) {
         buf_reset(&s->pending);
         if (s->state || s->progress)
@@ -187,6 +162,9 @@ ssize_t stream_read(struct stream *s, char *out, size_t room)
     return (ssize_t)n;
 }
 
+static const struct reply_source run_events = {
+    .open = stream_open, .close = stream_close, .read = stream_read};
+
 static int64_t last_event_id(const struct request *q)
 {
     const char *text = request_header(q, "Last-Event-ID");
@@ -197,14 +175,14 @@ static int64_t last_event_id(const struct request *q)
 int runs_events(struct request *q, struct reply *r, struct err *err)
 {
     struct run run = {0};
-    if (runner_run_get(q->api->runner, q->arg, &run, err) < 0)
+    if (runner_run_get(api_of(q)->runner, q->arg, &run, err) < 0)
         return -1;
     bool final = run_state_final(run.state);
     run_fini(&run);
     int64_t after = last_event_id(q);
-    if (final && after > 0 && after >= runner_event_id(q->api->runner, q->arg)) {
+    if (final && after > 0 && after >= runner_event_id(api_of(q)->runner, q->arg)) {
         r->status = 204; // tells an EventSource not to come back
         return 0;
     }
-    return reply_stream(r, q->arg, final ? 0 : after);
+    return reply_stream(r, &run_events, q->arg, final ? 0 : after);
 }

@@ -117,11 +117,11 @@ int run_export(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     bool topology = true, log = true;
     if (request_query_bool(q, "topology", &topology, err) < 0 ||
-        request_query_bool(q, "log", &log, err) < 0 || run_find(q->api, q->arg, &run, err) < 0)
+        request_query_bool(q, "log", &log, err) < 0 || run_find(api_of(q), q->arg, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     unsigned parts = (topology ? WHOLE_TOPOLOGY : 0u) | (log ? WHOLE_LOG : 0u);
-    if (run_whole_write(q->api->store, &run, (enum whole_parts)parts, &w, NULL, err) < 0)
+    if (run_whole_write(api_of(q)->store, &run, (enum whole_parts)parts, &w, NULL, err) < 0)
         return -1;
     r->store = true;
     return reply_json(r, 200, &body, err);

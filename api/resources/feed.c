@@ -3,6 +3,7 @@
 // the last seq that it has kept misses nothing and gets nothing twice.
 #include <string.h>
 
+#include "api/resources/events.h"
 #include "api/resources/export.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
@@ -72,8 +73,8 @@ static int changes_write_runs(const struct request *q, const struct asked *a, co
 {
     for (int i = 0; i < n && body->len < CHANGES_BYTES; i++) {
         struct run run CLEANUP(run_fini) = {0};
-        if (store_run_get(q->api->store, ids[i], &run, err) < 0 ||
-            run_whole_write(q->api->store, &run, a->parts, w, NULL, err) < 0)
+        if (store_run_get(api_of(q)->store, ids[i], &run, err) < 0 ||
+            run_whole_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
             return -1;
         *next = run.seq;
     }
@@ -88,12 +89,12 @@ int changes_get(struct request *q, struct reply *r, struct err *err)
     int64_t ids[CHANGES_MAX], last, next;
     int n;
     if (read_asked(q, &a, err) < 0 ||
-        store_run_changes(q->api->store, a.after, ids, (int)a.limit, &n, &last, err) < 0 ||
-        store_identity(q->api->store, &identity, err) < 0 ||
+        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, err) < 0 ||
+        store_identity(api_of(q)->store, &identity, err) < 0 ||
         check_place(q, a.after, last, identity, err) < 0)
         return -1;
     if (!n && a.wait_s && !q->again)
-        return reply_wait(r, RUNNER_ANY_RUN, a.wait_s * 1000);
+        return reply_wait(r, &run_end, RUNNER_ANY_RUN, a.wait_s * 1000);
     next = a.after;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -120,7 +121,7 @@ void changes_work(const struct request *q, struct work *w, struct err *why)
     int64_t ids[CHANGES_MAX], last;
     int n;
     if (read_asked(q, &a, why) < 0 ||
-        store_run_changes(q->api->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
+        store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
         return;
     for (int i = 0; i < n && w->bytes < CHANGES_BYTES; i++)
         work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & WHOLE_LOG, a.parts & WHOLE_TOPOLOGY,

@@ -77,11 +77,11 @@ int health_ready(struct request *q, struct reply *r, struct err *err)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
-    int failed = run_checks(q->api, &w, err);
-    storage_write_findings(q->api, &w);
+    int failed = run_checks(api_of(q), &w, err);
+    storage_write_findings(api_of(q), &w);
     jsonw_bool(&w, "ready", !failed);
-    jsonw_bool(&w, "busy", runner_busy(q->api->runner));
-    jsonw_i64(&w, "loop_wakeups", (int64_t)loop_wakeups(q->api->loop));
+    jsonw_bool(&w, "busy", runner_busy(api_of(q)->runner));
+    jsonw_i64(&w, "loop_wakeups", (int64_t)loop_wakeups(api_of(q)->loop));
     jsonw_end(&w);
     if (failed && !verbose)
         return -1; // as a problem that names the first thing to mend

@@ -62,7 +62,7 @@ static int write_series(const struct request *q, const struct series_filter *f, 
 {
     bool more;
     jsonw_array(&l->w, "series");
-    if (store_series_list(q->api->store, f, history_list_one, l, &more, err) < 0)
+    if (store_series_list(api_of(q)->store, f, history_list_one, l, &more, err) < 0)
         return -1;
     if (l->failed.code) {
         *err = l->failed;
@@ -77,7 +77,7 @@ static int write_series(const struct request *q, const struct series_filter *f, 
 // of it, so nothing is concluded from the rest. `node` NULL: of all nodes.
 static int count_pending(const struct request *q, const char *node, int64_t *n, struct err *err)
 {
-    return store_runs_pending(q->api->store, METRICS_VERSION, node, RUNS_PENDING_MAX, n, err);
+    return store_runs_pending(api_of(q)->store, METRICS_VERSION, node, RUNS_PENDING_MAX, n, err);
 }
 
 // --- The series asked for ----------------------------------------------------------------------
@@ -113,7 +113,7 @@ static int find_series(const struct request *q, const struct series_filter *f, i
     if (!metric_rule_find(f->metric, NULL))
         return err_set(err, ERR_INVALID, "metric",
                        "is not a metric (GET /v1/history lists those there are)");
-    if (store_series_list(q->api->store, f, history_choose, c, &more, err) < 0)
+    if (store_series_list(api_of(q)->store, f, history_choose, c, &more, err) < 0)
         return -1;
     if (!c->id && pending)
         return err_set(err, ERR_CONFLICT, "pending",
@@ -181,7 +181,7 @@ static int write_change(const struct request *q, const struct change_point *c,
     jsonw_fixed(w, "after", c->after, 3);
     jsonw_fixed(w, "percent", c->percent, 2);
     jsonw_fixed(w, "p", c->p, 4);
-    if (past_write_changes_of(q->api, before->run_id, after->run_id, w, "changes", err) < 0)
+    if (past_write_changes_of(api_of(q), before->run_id, after->run_id, w, "changes", err) < 0)
         return -1;
     jsonw_end(w);
     return 0;
@@ -264,15 +264,15 @@ static int send_history(const struct request *q, const struct series_filter *f,
     struct chosen c CLEANUP(chosen_fini) = {0};
     CLEANUP_MEM struct history_point *points = NULL;
     CLEANUP_BUF struct buf body = BUF_INIT;
-    struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
+    struct listing l = {.w = jsonw_to(&body), .store = api_of(q)->store, .left = COUNTED_MAX};
     struct series_filter variants = *f;
     int64_t pending;
     bool more;
     int n;
     variants.variant = NULL;
     if (count_pending(q, f->node, &pending, err) < 0 || find_series(q, f, pending, &c, err) < 0 ||
-        store_history(q->api->store, c.id, win->since_ms, win->until_ms, (int)win->limit, &points,
-                      &n, &more, err) < 0)
+        store_history(api_of(q)->store, c.id, win->since_ms, win->until_ms, (int)win->limit,
+                      &points, &n, &more, err) < 0)
         return -1;
     jsonw_object(&l.w, NULL);
     write_head(f, &c, &l.w);
@@ -292,7 +292,7 @@ static int send_list(const struct request *q, const struct series_filter *f, str
 {
     static const char *const of_points[] = {"since", "until", "limit"};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    struct listing l = {.w = jsonw_to(&body), .store = q->api->store, .left = COUNTED_MAX};
+    struct listing l = {.w = jsonw_to(&body), .store = api_of(q)->store, .left = COUNTED_MAX};
     for (unsigned i = 0; i < COUNT_OF(of_points); i++)
         if (request_query(q, of_points[i]))
             return err_set(err, ERR_INVALID, of_points[i],
@@ -319,7 +319,7 @@ int history_get(struct request *q, struct reply *r, struct err *err)
     if (!f.metric)
         return send_list(q, &f, r, err);
     if (!f.node)
-        f.node = q->api->machine->hostname;
+        f.node = api_of(q)->machine->hostname;
     return read_window(q, &win, err) < 0 ? -1 : send_history(q, &f, &win, r, err);
 }
 
@@ -343,8 +343,8 @@ static void choose_newest(void *ctx, const struct series_info *i)
 static void add_list(const struct request *q, struct work *w, struct err *why)
 {
     int64_t series = 0, points = 0;
-    if (store_total(q->api->store, STORE_SERIES, SERIES_FEW + 1, &series, why) < 0 ||
-        store_total(q->api->store, STORE_POINTS, COUNTED_FEW + 1, &points, why) < 0)
+    if (store_total(api_of(q)->store, STORE_SERIES, SERIES_FEW + 1, &series, why) < 0 ||
+        store_total(api_of(q)->store, STORE_POINTS, COUNTED_FEW + 1, &points, why) < 0)
         return;
     w->bytes += (size_t)SERIES_MAX * 300;
     if (series > SERIES_FEW || points > COUNTED_FEW)
@@ -365,10 +365,10 @@ void history_work(const struct request *q, struct work *w, struct err *why)
     if (!f.metric || w->us)
         return; // that it is large is enough
     if (!f.node)
-        f.node = q->api->machine->hostname;
+        f.node = api_of(q)->machine->hostname;
     if (read_window(q, &win, why) < 0 ||
-        store_series_list(q->api->store, &f, choose_newest, &newest, &more, why) < 0 ||
-        !newest.id || store_series_count(q->api->store, newest.id, (int)win.limit, &n, why) < 0)
+        store_series_list(api_of(q)->store, &f, choose_newest, &newest, &more, why) < 0 ||
+        !newest.id || store_series_count(api_of(q)->store, newest.id, (int)win.limit, &n, why) < 0)
         return;
     w->us += n > POINTS_FEW ? (int64_t)n * POINT_US : 0;
     w->bytes += (size_t)n * 200;

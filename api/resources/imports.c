@@ -226,7 +226,7 @@ static int imports_send_dry_run(const struct request *q, struct reply *r, const 
     jsonw_array(&w, "runs");
     for (int i = 0; i < b->n; i++) {
         const struct whole *one = &in->list[i];
-        int found = store_import_find(q->api->store, &b->imports[i], &b->ids[i], err);
+        int found = store_import_find(api_of(q)->store, &b->imports[i], &b->ids[i], err);
         if (found < 0)
             return -1;
         jsonw_object(&w, NULL);
@@ -252,7 +252,7 @@ static int imports_send_dry_run(const struct request *q, struct reply *r, const 
 static int write_run(const struct request *q, int64_t id, struct jsonw *w, struct err *err)
 {
     CLEANUP(run_fini) struct run run = {0};
-    if (runner_run_get(q->api->runner, id, &run, err) < 0)
+    if (runner_run_get(api_of(q)->runner, id, &run, err) < 0)
         return -1;
     run_write_json(&run, w, NULL);
     return 0;
@@ -289,16 +289,16 @@ static int send_runs(const struct request *q, struct reply *r, const struct batc
 static int send_stored(struct request *q, struct reply *r, const struct intake *in,
                        const struct batch *batch, struct err *err)
 {
-    runner_fill_metrics(q->api->runner);
+    runner_fill_metrics(api_of(q)->runner);
     for (int i = 0; i < batch->n; i++)
         if (!batch->again[i])
-            runner_tell(q->api->runner, batch->ids[i]);
+            runner_tell(api_of(q)->runner, batch->ids[i]);
     return send_runs(q, r, batch, in->several, err);
 }
 
 static int check_quiet(const struct request *q, size_t bytes, struct err *err)
 {
-    if (bytes > QUIET_MAX && runner_busy(q->api->runner))
+    if (bytes > QUIET_MAX && runner_busy(api_of(q)->runner))
         return err_set(err, ERR_UNAVAILABLE, "",
                        "a run is being measured, and so large a document would disturb it; try "
                        "again when it is over, or send at most %d MiB at once",
@@ -317,18 +317,12 @@ int imports_create(struct request *q, struct reply *r, struct err *err)
     q->dry_run = call.dry_run;
     if (call.dry_run)
         return imports_send_dry_run(q, r, &in, &batch, err);
-    if (store_has_room(q->api->store, err) < 0)
+    if (store_has_room(api_of(q)->store, err) < 0)
         return -1;
-    if (store_runs_import(q->api->store, batch.imports, batch.n, batch.ids, batch.again, err) < 0)
+    if (store_runs_import(api_of(q)->store, batch.imports, batch.n, batch.ids, batch.again, err) <
+        0)
         return -1;
     return send_stored(q, r, &in, &batch, err);
-}
-
-void imports_work(const struct request *q, struct work *w, struct err *why)
-{
-    (void)why;
-    w->kind = WORKER_IMPORT;
-    w->us = q->body_bytes > IMPORT_INLINE ? INT64_MAX : 0;
 }
 
 // ---- by a worker: the runs as bytes
@@ -516,46 +510,9 @@ static int imports_begin(struct import *i, struct err *err)
     return 0;
 }
 
-struct import *import_new(const struct api_services *api, int fd, size_t bytes,
-                          void (*done)(void *ctx), void *ctx, struct err *err)
+static void import_end(void *begun)
 {
-    struct import *i = calloc(1, sizeof *i);
-    if (!i) {
-        err_set(err, ERR_NO_MEMORY, "", "no memory for an import");
-        return NULL;
-    }
-    *i = (struct import){.api = api, .bytes = bytes, .done = done, .ctx = ctx};
-    i->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (i->map == MAP_FAILED) {
-        i->map = NULL;
-        err_sys(err, "a worker's runs cannot be mapped");
-    } else if (take_image(i, err) == 0 && imports_begin(i, err) == 0) {
-        return i;
-    }
-    import_free(i);
-    return NULL;
-}
-
-bool import_is_over(const struct import *i)
-{
-    return i->over;
-}
-
-int import_answer(struct import *i, struct request *q, struct reply *r, struct err *err)
-{
-    if (i->err.code) {
-        *err = i->err;
-        return -1;
-    }
-    q->dry_run = i->dry_run;
-    return i->dry_run ? imports_send_dry_run(q, r, &i->in, &i->batch, err)
-                      : send_stored(q, r, &i->in, &i->batch, err);
-}
-
-void import_free(struct import *i)
-{
-    if (!i)
-        return;
+    struct import *i = begun;
     bool half = i->stage.numbers;
     store_stage_end(i->api->store, &i->stage);
     if (half)
@@ -569,7 +526,57 @@ void import_free(struct import *i)
     free(i);
 }
 
-int import_check(const struct request *q, struct err *err)
+static void *import_begin(void *context, int fd, size_t bytes, void (*done)(void *ctx), void *ctx,
+                          struct err *err)
+{
+    struct import *i = calloc(1, sizeof *i);
+    if (!i) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for an import");
+        return NULL;
+    }
+    *i = (struct import){.api = context, .bytes = bytes, .done = done, .ctx = ctx};
+    i->map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (i->map == MAP_FAILED) {
+        i->map = NULL;
+        err_sys(err, "a worker's runs cannot be mapped");
+    } else if (take_image(i, err) == 0 && imports_begin(i, err) == 0) {
+        return i;
+    }
+    import_end(i);
+    return NULL;
+}
+
+static bool import_is_over(const void *begun)
+{
+    const struct import *i = begun;
+    return i->over;
+}
+
+static int import_answer(void *begun, struct request *q, struct reply *r, struct err *err)
+{
+    struct import *i = begun;
+    if (i->err.code) {
+        *err = i->err;
+        return -1;
+    }
+    q->dry_run = i->dry_run;
+    return i->dry_run ? imports_send_dry_run(q, r, &i->in, &i->batch, err)
+                      : send_stored(q, r, &i->in, &i->batch, err);
+}
+
+static int import_check(const struct request *q, struct err *err)
 {
     return check_quiet(q, q->body_bytes, err);
+}
+
+static const struct job_pieces import_pieces = {
+    .begin = import_begin, .is_over = import_is_over, .answer = import_answer, .end = import_end};
+static const struct job_kind import_job = {
+    .number = JOB_IMPORT, .with_body = true, .check = import_check, .pieces = &import_pieces};
+
+void imports_work(const struct request *q, struct work *w, struct err *why)
+{
+    (void)why;
+    w->kind = &import_job;
+    w->us = q->body_bytes > IMPORT_INLINE ? INT64_MAX : 0;
 }

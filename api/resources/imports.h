@@ -4,21 +4,15 @@
 // the structures that they are, in a memory file; the loop stores them in pieces
 // (core/store/stage.h).
 #pragma once
-#include "http/messages/http.h"
+#include "http/messages/reply.h"
 
-enum { IMPORT_INLINE = 16 << 10 }; // bytes of a document that the loop reads: 5 ms
+enum {
+    IMPORT_INLINE = 16 << 10, // bytes of a document that the loop reads: 5 ms
+    // The largest run has 1024 ranks x 48 sizes in two modes, 98,304 cells of at most 210 bytes as
+    // JSON (20.6 MB), 1024 ranks of 600 (0.6), hwloc's XML of such a machine (1), a log (1 MiB). As
+    // a table it is 1 MB. Such a run of 16 MB takes 1.5 s and 200 MB while it is read and stored.
+    IMPORT_MAX = 24 << 20,
+};
 
-// In the worker: what the document holds, as bytes for import_new. `body`: the document.
+// In the worker: what the document holds, as bytes for the daemon. `body`: the document.
 int import_read(struct request *q, const char *body, size_t n, struct buf *out, struct err *err);
-
-// In the daemon: stores the runs of such a file (the descriptor stays the caller's), piece by piece
-// in the loop; `done` is called once when that is over, unless import_free comes first.
-struct import;
-struct import *import_new(const struct api_services *api, int fd, size_t bytes,
-                          void (*done)(void *ctx), void *ctx, struct err *err);
-bool import_is_over(const struct import *i); // at once, if there is nothing to store
-// After `done`: the answer, or why nothing was stored.
-int import_answer(struct import *i, struct request *q, struct reply *r, struct err *err);
-void import_free(struct import *i); // NULL is fine
-// May a document of so many bytes come now? ERR_UNAVAILABLE: a run is being measured.
-int import_check(const struct request *q, struct err *err);

@@ -6,8 +6,8 @@ int log_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     CLEANUP_MEM char *text = NULL;
-    if ((q->api->runner ? runner_log_get(q->api->runner, q->arg, &text, err)
-                        : store_log_get(q->api->store, q->arg, &text, err)) < 0)
+    if ((api_of(q)->runner ? runner_log_get(api_of(q)->runner, q->arg, &text, err)
+                           : store_log_get(api_of(q)->store, q->arg, &text, err)) < 0)
         return -1;
     buf_str(&body, text ? text : "");
     r->store = true;

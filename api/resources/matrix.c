@@ -24,13 +24,13 @@ static void measured_fini(struct measured *m)
 
 static int matrix_load(const struct request *q, struct measured *m, struct err *err)
 {
-    if (run_find(q->api, q->arg, &m->run, err) < 0)
+    if (run_find(api_of(q), q->arg, &m->run, err) < 0)
         return -1;
     if (!run_state_final(m->run.state))
         return err_set(err, ERR_CONFLICT, "state",
                        "the run is %s; its matrices come when it is over (?wait= of the run)",
                        run_state_names[m->run.state]);
-    return store_matrices_get(q->api->store, q->arg, &m->list, &m->n, err);
+    return store_matrices_get(api_of(q)->store, q->arg, &m->list, &m->n, err);
 }
 
 int matrix_json(struct request *q, struct reply *r, struct err *err)
@@ -48,7 +48,7 @@ int matrix_json(struct request *q, struct reply *r, struct err *err)
     for (int i = 0; i < m.n; i++)
         matrix_write_json(&m.list[i], &w, NULL);
     jsonw_end(&w);
-    if (ranks_write(q->api->store, q->arg, &w, err) < 0)
+    if (ranks_write(api_of(q)->store, q->arg, &w, err) < 0)
         return -1;
     jsonw_end(&w);
     r->store = true;
@@ -89,7 +89,7 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct plot p = {.run = &m.run};
     if (matrix_load(q, &m, err) < 0 ||
-        store_ranks_get(q->api->store, q->arg, &ranks, &p.n_ranks, err) < 0)
+        store_ranks_get(api_of(q)->store, q->arg, &ranks, &p.n_ranks, err) < 0)
         return -1;
     p.ranks = ranks;
     const struct topology *topology;

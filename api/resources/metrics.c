@@ -229,7 +229,7 @@ static int write_checks(const struct request *q, struct writer *w, struct err *e
     CLEANUP_MEM struct baseline *list = NULL;
     struct checked checked[BASELINES_MAX];
     int n;
-    if (store_baseline_list(q->api->store, &list, &n, err) < 0)
+    if (store_baseline_list(api_of(q)->store, &list, &n, err) < 0)
         return -1;
     check_all(q, list, n, checked);
     if (n)
@@ -353,15 +353,15 @@ int metrics_get(struct request *q, struct reply *r, struct err *err)
                        .open = accept && strcasestr(accept, "application/openmetrics-text")};
     if (request_query_bool(q, "process", &process, err) < 0)
         return -1;
-    const struct gauges *g = gauges_get(q->api, err);
+    const struct gauges *g = gauges_get(api_of(q), err);
     if (!g)
         return -1;
     write_gauges(&w, g);
     write_variants(&w, g);
-    if (exposition_write_runs(q->api, &w, err) < 0 || write_checks(q, &w, err) < 0 ||
-        write_node(q->api, g->newest_run, &w, err) < 0)
+    if (exposition_write_runs(api_of(q), &w, err) < 0 || write_checks(q, &w, err) < 0 ||
+        write_node(api_of(q), g->newest_run, &w, err) < 0)
         return -1;
-    write_daemon(q->api, &w);
+    write_daemon(api_of(q), &w);
     if (process)
         write_process(&w);
     if (w.open)

@@ -14,10 +14,10 @@ static void write_findings(const struct topology *t, struct jsonw *w)
 
 int node_get(struct request *q, struct reply *r, struct err *err)
 {
-    const struct machine *m = q->api->machine;
+    const struct machine *m = api_of(q)->machine;
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct fingerprint now = {0};
-    if (runner_look_at_machine(q->api->runner, err) < 0 ||
+    if (runner_look_at_machine(api_of(q)->runner, err) < 0 ||
         fingerprint_read(&now, &m->topology, "", err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
@@ -25,7 +25,7 @@ int node_get(struct request *q, struct reply *r, struct err *err)
     jsonw_text(&w, "node", m->hostname);
     jsonw_text(&w, "version", NUMAPROBE_VERSION);
     jsonw_text(&w, "cpu_model", m->topology.cpu_model);
-    jsonw_text(&w, "job_account", runner_account(q->api->runner));
+    jsonw_text(&w, "job_account", runner_account(api_of(q)->runner));
     fingerprint_write_json(&now, &w, "fingerprint");
     write_findings(&m->topology, &w);
     jsonw_end(&w);

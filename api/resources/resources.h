@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handlers that api/routes.c lists, one file a resource.
 #pragma once
+#include "api/services/services.h"
 #include "base/jsonw.h"
-#include "http/messages/http.h"
 
 int page_index(struct request *q, struct reply *r, struct err *err);
 int page_script(struct request *q, struct reply *r, struct err *err);

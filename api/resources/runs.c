@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/resources/events.h"
 #include "api/resources/resources.h"
 #include "api/services/run_bodies.h"
 #include "api/services/work.h"
@@ -27,12 +28,12 @@ static int send_run(struct request *q, struct reply *r, int64_t id, int status, 
 {
     CLEANUP(run_fini) struct run run = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    struct shared_body *kept = run_bodies_get(q->api->bodies, id);
+    struct shared_body *kept = run_bodies_get(api_of(q)->bodies, id);
     if (kept) {
         reply_shared(r, 200, kept); // only what is finished is kept
         return 0;
     }
-    if (run_find(q->api, id, &run, err) < 0)
+    if (run_find(api_of(q), id, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     run_write_json(&run, &w, NULL);
@@ -40,7 +41,7 @@ static int send_run(struct request *q, struct reply *r, int64_t id, int status, 
     if (reply_json(r, finished ? 200 : status, &body, err) < 0)
         return -1;
     if (finished)
-        run_bodies_put(q->api->bodies, id, &r->body);
+        run_bodies_put(api_of(q)->bodies, id, &r->body);
     return 0;
 }
 
@@ -51,13 +52,13 @@ static int wait_for_run(struct request *q, struct reply *r, int64_t id, struct e
     int64_t seconds;
     if (request_wait_s(q, &seconds, err) < 0)
         return -1;
-    if (!seconds || q->again || run_bodies_has(q->api->bodies, id)) // what is kept is over
+    if (!seconds || q->again || run_bodies_has(api_of(q)->bodies, id)) // what is kept is over
         return 0;
-    if (run_find(q->api, id, &run, err) < 0)
+    if (run_find(api_of(q), id, &run, err) < 0)
         return -1;
     if (run_state_final(run.state))
         return 0;
-    reply_wait(r, id, seconds * 1000);
+    reply_wait(r, &run_end, id, seconds * 1000);
     return 1;
 }
 
@@ -75,9 +76,9 @@ int runs_show(struct request *q, struct reply *r, struct err *err)
 
 int runs_latest(struct request *q, struct reply *r, struct err *err)
 {
-    const char *node = q->api->machine->hostname;
+    const char *node = api_of(q)->machine->hostname;
     int64_t id;
-    int found = store_run_latest(q->api->store, node, &id, err);
+    int found = store_run_latest(api_of(q)->store, node, &id, err);
     if (found == 0)
         err_set(err, ERR_NOT_FOUND, "", "node %.63s has measured nothing yet; imports do not count",
                 node);
@@ -107,7 +108,7 @@ static int runs_send_dry_run(struct request *q, struct reply *r, const struct sp
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct admission now;
     const bool named = access_sees_names(q);
-    if (runner_dry_run(q->api->runner, s, &plan, &command, &now, err) < 0)
+    if (runner_dry_run(api_of(q)->runner, s, &plan, &command, &now, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -143,7 +144,7 @@ static int submit(struct request *q, const struct spec *s, bool *again, struct e
     char client[ACCESS_CLIENT_ROOM], key[ACCESS_CLIENT_ROOM + 1 + KEY_MAX];
     access_write_client(q, client);
     snprintf(key, sizeof key, "%s %s", client, sent ? sent : ""); // neither has a blank
-    return runner_submit(q->api->runner, s, sent ? key : NULL, &q->run_id, again, err);
+    return runner_submit(api_of(q)->runner, s, sent ? key : NULL, &q->made, again, err);
 }
 
 int runs_create(struct request *q, struct reply *r, struct err *err)
@@ -151,7 +152,7 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
     bool dry_run = false, known = false;
     struct spec spec;
     int64_t seconds; // a wrong wait must be found before the run is made
-    if (!q->run_id) {
+    if (!q->made) {
         if (check_key(request_header(q, "Idempotency-Key"), err) < 0 ||
             request_wait_s(q, &seconds, err) < 0 || api_runs_read_spec(q, &spec, &dry_run, err) < 0)
             return -1;
@@ -163,11 +164,11 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
         if (submit(q, &spec, &known, err) < 0)
             return -1;
     }
-    int waiting = wait_for_run(q, r, q->run_id, err);
+    int waiting = wait_for_run(q, r, q->made, err);
     if (waiting)
         return waiting < 0 ? -1 : 0;
-    snprintf(r->location, sizeof r->location, "/v1/runs/%" PRId64, q->run_id);
-    if (send_run(q, r, q->run_id, 202, err) < 0)
+    snprintf(r->location, sizeof r->location, "/v1/runs/%" PRId64, q->made);
+    if (send_run(q, r, q->made, 202, err) < 0)
         return -1;
     reply_waited(r, q);
     return 0;
@@ -175,7 +176,7 @@ int runs_create(struct request *q, struct reply *r, struct err *err)
 
 int runs_cancel(struct request *q, struct reply *r, struct err *err)
 {
-    if (runner_cancel(q->api->runner, q->arg, err) < 0)
+    if (runner_cancel(api_of(q)->runner, q->arg, err) < 0)
         return -1;
     return send_run(q, r, q->arg, 202, err);
 }
@@ -191,17 +192,17 @@ int runs_label(struct request *q, struct reply *r, struct err *err)
     const char *label = json_text(json_get(root, "label"));
     if (!label)
         return err_set(err, ERR_INVALID, "label", "must be a text; \"\" takes the label away");
-    if (run_label_check(label, err) < 0 || (*label && store_has_room(q->api->store, err) < 0) ||
-        store_run_label(q->api->store, q->arg, label, err) < 0)
+    if (run_label_check(label, err) < 0 || (*label && store_has_room(api_of(q)->store, err) < 0) ||
+        store_run_label(api_of(q)->store, q->arg, label, err) < 0)
         return -1;
     return send_run(q, r, q->arg, 200, err);
 }
 
 int runs_delete(struct request *q, struct reply *r, struct err *err)
 {
-    if (store_run_delete(q->api->store, q->arg, err) < 0)
+    if (store_run_delete(api_of(q)->store, q->arg, err) < 0)
         return -1;
-    keeper_tidy(q->api->keeper); // a large one leaves something behind
+    keeper_tidy(api_of(q)->keeper); // a large one leaves something behind
     r->status = 204;
     return 0;
 }
@@ -267,7 +268,7 @@ int runs_list(struct request *q, struct reply *r, struct err *err)
         return -1;
     jsonw_object(&l.w, NULL);
     jsonw_array(&l.w, "runs");
-    if (store_run_list(q->api->store, &filter, runs_list_one, &l, &more, err) < 0)
+    if (store_run_list(api_of(q)->store, &filter, runs_list_one, &l, &more, err) < 0)
         return -1;
     jsonw_end(&l.w);
     snprintf(next, sizeof next, "b%" PRId64, l.last);
@@ -282,7 +283,7 @@ void runs_work(const struct request *q, struct work *w, struct err *why)
     enum { RUN_US = 20, RANK_BYTES = 600 }; // of its plan
     struct run_filter f = {0};
     int64_t ranks = 0;
-    if (read_filter(q, &f, why) < 0 || store_run_list_ranks(q->api->store, &f, &ranks, why) < 0)
+    if (read_filter(q, &f, why) < 0 || store_run_list_ranks(api_of(q)->store, &f, &ranks, why) < 0)
         return;
     w->bytes = (size_t)(ranks * RANK_BYTES);
     w->us = f.limit * RUN_US + ranks * RANK_BYTES * WORK_BYTE_NS / 1000;

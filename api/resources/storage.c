@@ -67,27 +67,51 @@ int storage_get(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct store_usage usage;
     struct keeper_status status;
-    if (store_usage(q->api->store, &usage, err) < 0)
+    if (store_usage(api_of(q)->store, &usage, err) < 0)
         return -1;
-    keeper_status(q->api->keeper, &status);
+    keeper_status(api_of(q)->keeper, &status);
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
-    write_usage(q->api, &usage, &w);
+    write_usage(api_of(q), &usage, &w);
     write_retention(&status, &w);
     jsonw_bool(&w, "checking", status.checking);
     jsonw_bool(&w, "backing_up", status.backing_up);
-    write_damaged(q->api, &w);
-    storage_write_findings(q->api, &w);
+    write_damaged(api_of(q), &w);
+    storage_write_findings(api_of(q), &w);
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);
 }
+
+static void *backup_open(void *context, int64_t of, int64_t after, void (*wake)(void *ctx),
+                         void *ctx, struct err *err)
+{
+    const struct api_services *api = context;
+    (void)of;
+    (void)after;
+    return keeper_backup(api->keeper, wake, ctx, err);
+}
+
+static void backup_close(void *opened)
+{
+    backup_free(opened);
+}
+
+static int backup_take_file(void *opened, int64_t *bytes, struct err *err)
+{
+    return backup_take(opened, bytes, err);
+}
+
+static const struct reply_source backup_file = {
+    .open = backup_open,
+    .close = backup_close,
+    .take = backup_take_file,
+    .file_name = "numaprobe.db",
+    .retry_after_conflict = 30, // a gigabyte and its way to the client
+};
 
 int backup_get(struct request *q, struct reply *r, struct err *err)
 {
     (void)q;
     (void)err;
-    r->kind = REPLY_BACKUP;
-    r->status = 200;
-    r->type = "application/vnd.sqlite3";
-    return 0;
+    return reply_made_file(r, &backup_file, "application/vnd.sqlite3");
 }

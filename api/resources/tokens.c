@@ -27,7 +27,7 @@ int tokens_get(struct request *q, struct reply *r, struct err *err)
     CLEANUP_BUF struct buf body = BUF_INIT;
     const struct token *list;
     int n;
-    if (tokens_list(q->api->access.tokens, &list, &n, err) < 0)
+    if (tokens_list(api_of(q)->tokens, &list, &n, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -67,7 +67,7 @@ int tokens_post(struct request *q, struct reply *r, struct err *err)
     struct token made;
     CLEANUP_BUF struct buf body = BUF_INIT;
     if (tokens_read_wish(q, name, &scope, err) < 0 ||
-        tokens_create(q->api->access.tokens, name, scope, &made, text, err) < 0)
+        tokens_create(api_of(q)->tokens, name, scope, &made, text, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "token.created", "name=%s scope=%s", name, scope_name(scope));
     struct jsonw w = jsonw_to(&body);
@@ -78,7 +78,7 @@ int tokens_post(struct request *q, struct reply *r, struct err *err)
 
 int tokens_delete(struct request *q, struct reply *r, struct err *err)
 {
-    if (tokens_revoke(q->api->access.tokens, q->name, err) < 0)
+    if (tokens_revoke(api_of(q)->tokens, q->name, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "token.revoked", "name=%s", q->name);
     r->status = 204;

@@ -6,10 +6,10 @@
 int topology_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (runner_look_at_machine(q->api->runner, err) < 0)
+    if (runner_look_at_machine(api_of(q)->runner, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
-    topology_write_json(&q->api->machine->topology, &w, NULL);
+    topology_write_json(&api_of(q)->machine->topology, &w, NULL);
     r->store = true;
     return reply_json(r, 200, &body, err);
 }
@@ -17,9 +17,9 @@ int topology_get(struct request *q, struct reply *r, struct err *err)
 int topology_xml(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (runner_look_at_machine(q->api->runner, err) < 0)
+    if (runner_look_at_machine(api_of(q)->runner, err) < 0)
         return -1;
-    const char *xml = q->api->machine->topology_xml;
+    const char *xml = api_of(q)->machine->topology_xml;
     if (!xml)
         return err_set(err, ERR_NOT_FOUND, "", "hwloc gave no XML for this machine");
     buf_str(&body, xml);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/services/services.h"
 #include "base/str.h"
 #include "core/store/size.h"
 #include "model/fingerprint.h"
@@ -18,7 +19,7 @@ bool work_add_run(const struct request *q, struct work *w, int64_t id, int cell_
                   bool topology, struct err *why)
 {
     struct run_size z;
-    if (store_run_size(q->api->store, id, &z, why) != 1 || !z.final)
+    if (store_run_size(api_of(q)->store, id, &z, why) != 1 || !z.final)
         return false;
     int64_t bytes = (log ? z.log_bytes : 0) + (topology ? z.topology_bytes : 0);
     w->us += ns_to_us(z.ranks * WORK_RANK_NS + z.cells * cell_ns + bytes * WORK_BYTE_NS);
@@ -33,14 +34,14 @@ static bool is_foreign(const struct request *q, int64_t id, struct err *why)
 {
     static int64_t readings = -1;
     static char here[65];
-    const struct machine *m = q->api->machine;
+    const struct machine *m = api_of(q)->machine;
     struct run_size z;
     if (readings != m->readings) {
         if (m->topology_xml)
             text_hash(m->topology_xml, here);
         readings = m->readings;
     }
-    return store_run_size(q->api->store, id, &z, why) == 1 && *z.topology_hash &&
+    return store_run_size(api_of(q)->store, id, &z, why) == 1 && *z.topology_hash &&
            strcmp(z.topology_hash, here) != 0;
 }
 

@@ -21,7 +21,7 @@ static bool has_group(gid_t wanted, const gid_t *groups, int n)
     return false;
 }
 
-enum scope access_of_account(const struct api_access *a, int fd)
+enum scope access_of_account(const struct access_rules *a, int fd)
 {
     struct ucred who;
     gid_t groups[GROUPS_MAX + 1];
@@ -49,8 +49,8 @@ int access_identify(struct request *q, struct err *err)
         return 0;
     size_t n = sizeof bearer - 1;
     const struct token *token = NULL;
-    if (strncasecmp(sent, bearer, n) == 0 && q->api->access.tokens)
-        token = tokens_find(q->api->access.tokens, sent + n);
+    if (strncasecmp(sent, bearer, n) == 0 && q->tokens)
+        token = tokens_find(q->tokens, sent + n);
     if (!token)
         return err_set(
             err, ERR_UNAUTHORIZED, "Authorization",

@@ -4,11 +4,21 @@
 #include <sys/types.h>
 
 #include "http/access/tokens.h"
-#include "http/messages/http.h"
+#include "http/messages/request.h"
+
+// Who may do what without a token.
+struct access_rules {
+    struct tokens *tokens;        // borrowed; NULL: there are none
+    enum scope anonymous;         // of everybody on loopback and on the unix socket
+    gid_t run_group, admin_group; // whose members may on the unix socket; (gid_t)-1: none
+    bool socket_open;        // everybody may connect to the unix socket, and is asked who he is
+    bool insecure_plaintext; // serve others than loopback without TLS
+    bool insecure_anonymous; // let them read without a token
+};
 
 // What the other end of a unix socket may do by the account that the kernel names: everything if
 // it is root or the daemon's own, what its groups may, else what anybody may.
-enum scope access_of_account(const struct api_access *a, int fd);
+enum scope access_of_account(const struct access_rules *a, int fd);
 // Adds to q->granted what the token says that came with the request. ERR_UNAUTHORIZED: a token that
 // is none; it does not fall back to what anybody may.
 int access_identify(struct request *q, struct err *err);

@@ -8,7 +8,7 @@
 #pragma once
 #include "base/log.h"
 #include "http/access/peer.h"
-#include "http/messages/http.h"
+#include "http/messages/request.h"
 
 enum {
     AUDIT_CLIENTS = 64, // of each kind whose budgets are kept

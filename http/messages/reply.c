@@ -4,7 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "http/messages/http.h"
+#include "http/messages/reply.h"
 
 static const char json_type[] = "application/json";
 
@@ -62,10 +62,11 @@ void reply_answer(struct reply *r, struct ready_answer *a)
     memcpy(r->location, a->head.location, sizeof r->location);
 }
 
-int reply_wait(struct reply *r, int64_t run_id, int64_t wait_ms)
+int reply_wait(struct reply *r, const struct reply_source *s, int64_t of, int64_t wait_ms)
 {
     r->kind = REPLY_WAIT;
-    r->run_id = run_id;
+    r->source = s;
+    r->of = of;
     r->wait_ms = wait_ms;
     return 0;
 }
@@ -77,18 +78,28 @@ void reply_waited(struct reply *r, const struct request *q)
         snprintf(r->applied, sizeof r->applied, "wait=%" PRId64, seconds);
 }
 
-int reply_stream(struct reply *r, int64_t run_id, int64_t after)
+int reply_made_file(struct reply *r, const struct reply_source *s, const char *type)
+{
+    r->kind = REPLY_FILE;
+    r->status = 200;
+    r->type = type;
+    r->source = s;
+    return 0;
+}
+
+int reply_stream(struct reply *r, const struct reply_source *s, int64_t of, int64_t after)
 {
     r->kind = REPLY_STREAM;
     r->status = 200;
     r->type = "text/event-stream";
-    r->run_id = run_id;
+    r->source = s;
+    r->of = of;
     r->after = after;
     return 0;
 }
 
 void reply_problem(struct reply *r, const struct request *q, const struct err *err,
-                   const char *blockers)
+                   const struct problem_more *more)
 {
     const struct err_info *info = err_info(err->code);
     CLEANUP_BUF struct buf body = BUF_INIT;
@@ -103,8 +114,8 @@ void reply_problem(struct reply *r, const struct request *q, const struct err *e
     if (*err->member)
         jsonw_text(&w, "member", err->member);
     jsonw_text(&w, "request_id", q->id);
-    if (blockers)
-        jsonw_raw(&w, "blockers", blockers);
+    if (more && more->name && buf_ok(&more->json))
+        jsonw_raw(&w, more->name, buf_text(&more->json));
     jsonw_end(&w);
     buf_char(&body, '\n');
     if (reply_take_body(r, info->http, "application/problem+json", &body, NULL) < 0) {

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "http/messages/http.h"
+#include "http/messages/request.h"
 
 const char *request_header(const struct request *q, const char *name)
 {

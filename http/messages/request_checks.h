@@ -2,7 +2,7 @@
 // What a request must be before it reaches a route: clear framing, meant for us, not sent by a web
 // page of somebody else.
 #pragma once
-#include "http/messages/http.h"
+#include "http/messages/request.h"
 
 // Method, header syntax, framing. After an error the connection must be closed.
 int check_framing(const struct request *q, struct err *err);

@@ -2,7 +2,12 @@
 // The table of routes and how a request finds its handler. Patterns are texts with two kinds of
 // holes: {id}, a positive whole number, and {name}: letters, digits, . _ -
 #pragma once
-#include "api/services/work.h"
+#include "http/messages/work.h"
+
+// Fills the reply and returns 0, or returns -1 and an error that becomes a problem document. Never
+// blocks: it may ask to be called again after a wait (reply_wait), hand the connection to a stream
+// (reply_stream), or have a file made (reply_made_file).
+typedef int handler_fn(struct request *q, struct reply *r, struct err *err);
 
 struct route {
     const char *method; // "GET" also answers HEAD
@@ -14,9 +19,8 @@ struct route {
     size_t body_max;        // bytes; 0: HTTP_BODY_MAX
     const char *body_types; // media types of a body, comma-separated; NULL: application/json
     work_fn *work;          // what an answer costs; NULL: little, whatever is stored
+    size_t body_inline;     // bytes of a body in memory; a larger one goes to a file. 0: all of it
 };
-
-extern const struct route routes[]; // ends with method NULL
 
 struct route_args {
     int64_t id;

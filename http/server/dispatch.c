@@ -3,24 +3,19 @@
 
 #include <string.h>
 
-#include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/access/access.h"
 
-enum {
-    RETRY_BUSY_S = 10,   // a probe of small sizes
-    RETRY_QUEUE_S = 60,  // a probe of large ones
-    RETRY_DAMAGED_S = 1, // the database is set aside as soon as this is answered
-};
+enum { RETRY_BUSY_S = 10 };
 
 const struct route *route_of(struct request *q, const char **allow, struct err *err)
 {
     struct route_args args = {0};
     if (q->route)
         return q->route;
-    q->route = route_find(routes, q->method, q->path, &args, allow, err);
+    q->route = route_find(q->service->routes, q->method, q->path, &args, allow, err);
     q->arg = args.id;
     memcpy(q->name, args.name, sizeof q->name);
     return q->route;
@@ -34,31 +29,20 @@ int dispatch_try(struct request *q, struct reply *r, struct err *err)
     return route->handler(q, r, err);
 }
 
-// The list of what is in the way, for a run that was refused; NULL if it cannot be told.
-static const char *blockers_of(const struct admission *why, bool named, struct buf *out)
-{
-    struct jsonw w = jsonw_to(out);
-    admission_write_json(why->list, why->n, named, &w, NULL);
-    return buf_ok(out) ? buf_text(out) : NULL;
-}
-
 void dispatch_fail(struct request *q, struct reply *r, const struct err *err)
 {
-    CLEANUP_BUF struct buf blockers = BUF_INIT;
-    const struct admission *why = runner_refusal(q->api->runner);
-    bool refused = (err->code == ERR_BUSY || err->code == ERR_NO_MEMORY_NODE) && why->n > 0;
-    if (refused)
-        r->retry_after_s = why->retry_after_s;
+    struct problem_more more = {.json = BUF_INIT};
     if (err->code == ERR_UNAVAILABLE)
-        r->retry_after_s = RETRY_BUSY_S;
-    if (err->code == ERR_DAMAGED)
-        r->retry_after_s = RETRY_DAMAGED_S;
-    if (err->code == ERR_QUEUE_FULL)
-        r->retry_after_s = RETRY_QUEUE_S;
+        more.retry_after_s = RETRY_BUSY_S;
+    if (q->service->explain)
+        q->service->explain(q, err, &more);
+    if (more.retry_after_s)
+        r->retry_after_s = more.retry_after_s;
     static struct log_budget failures; // any client can cause them: 503 is one
     if (err_info(err->code)->http >= 500 && log_may(&failures, clock_mono_ms()))
         log_error("request.failed", err);
-    reply_problem(r, q, err, refused ? blockers_of(why, access_sees_names(q), &blockers) : NULL);
+    reply_problem(r, q, err, &more);
+    buf_free(&more.json);
 }
 
 int dispatch_allows(struct request *q, struct err *err)

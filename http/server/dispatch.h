@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a complete request to its reply: route, handler, problem. Knows no sockets.
 #pragma once
-#include "http/messages/router.h"
+#include "http/messages/service.h"
 
 // The route of a request, found once: fills its route, arg and name. NULL as route_find.
 const struct route *route_of(struct request *q, const char **allow, struct err *err);

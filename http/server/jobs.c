@@ -10,13 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "api/resources/check.h"
-#include "api/resources/imports.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/results/run_metrics.h"
-#include "core/store/history.h"
-#include "core/store/reader.h"
 #include "http/server/dispatch.h"
 #include "http/server/parts.h"
 
@@ -38,8 +33,8 @@ struct job {
     LIST_HEAD(, call) calls;
     struct work work;
     struct buf question, key;
-    int64_t version; // of the store
-    int64_t run;     // WORKER_METRICS: whose
+    int64_t version; // of the data
+    int64_t of;      // the service's own job: as it was given
     int64_t since_ms;
     bool paced, running;
 };
@@ -80,77 +75,80 @@ static void server_heavy_tell(struct job *j, struct ready_answer *a, const struc
     }
 }
 
-static void store_metrics(const struct job *j, const char *data, size_t n, struct err *err)
+static const struct job_service *job_service_of(const struct job *j)
 {
-    struct run_metrics m = {0};
-    bool good = !err->code && (metrics_image_view(data, n, &m) == 0 ||
-                               err_set(err, ERR_INTERNAL, "", "a worker's metrics make no sense"));
-    runner_metrics_made(j->server->api.runner, j->run, good && !err->code ? &m : NULL, err);
+    return j->server->service->jobs;
 }
 
-// What is no answer, but structures for us.
-static void take_structures(struct job *j, const struct worker_answer *head, int fd,
+// What is no answer, but for the service itself. Closes the file.
+static void give_to_service(struct job *j, const struct worker_answer *head, int fd,
                             struct err *err)
 {
+    struct job_made made = {.version = j->version, .of = j->of};
     void *p = head->bytes && !err->code ? mmap(NULL, head->bytes, PROT_READ, MAP_SHARED, fd, 0)
                                         : MAP_FAILED;
-    if (p == MAP_FAILED && head->bytes && !err->code)
+    if (p != MAP_FAILED) {
+        made.data = p;
+        made.n = head->bytes;
+    } else if (head->bytes && !err->code) {
         err_sys(err, "what a worker has made cannot be mapped");
-    if (j->work.kind == WORKER_METRICS)
-        store_metrics(j, p, p == MAP_FAILED ? 0 : head->bytes, err);
-    else if (p != MAP_FAILED)
-        verdicts_take(&j->server->api, j->version, p, head->bytes, err);
+    }
+    j->work.kind->take(j->server->service->context, &made, err);
     if (p != MAP_FAILED)
         munmap(p, head->bytes);
     if (fd >= 0)
         close(fd);
 }
 
-static void import_done(void *ctx)
+static void pieces_done(void *ctx)
 {
     struct call *c = ctx;
-    c->server->importing = false;
+    c->server->taking_over = false;
     call_resume(c);
     server_heavy_go_on(c->server);
 }
 
-void call_drop_import(struct call *c)
+void call_drop_pieces(struct call *c)
 {
-    if (!c->import)
+    if (!c->taking)
         return;
-    c->server->importing = false;
-    import_free(steal_ptr(&c->import));
+    c->server->taking_over = false;
+    c->pieces->end(steal_ptr(&c->taking));
 }
 
-// Its runs are stored in pieces while the call waits on.
-static void store_import(struct job *j, const struct worker_answer *head, int fd)
+// It is taken over while the call waits on. Closes the file.
+static void begin_pieces(struct job *j, const struct worker_answer *head, int fd)
 {
     struct call *c = LIST_FIRST(&j->calls);
+    const struct job_pieces *pieces = j->work.kind->pieces;
     struct err err = {0};
-    if (!c)
-        return;
-    LIST_REMOVE(c, of_job);
-    c->job = NULL;
-    c->prepared = true;
-    c->import = import_new(&c->server->api, fd, head->bytes, import_done, c, &err);
-    c->job_err = err;
-    c->server->importing = c->import && !import_is_over(c->import);
-    if (!c->server->importing)
-        call_resume(c);
+    if (c) {
+        LIST_REMOVE(c, of_job);
+        c->job = NULL;
+        c->prepared = true;
+        c->pieces = pieces;
+        c->taking =
+            pieces->begin(c->server->service->context, fd, head->bytes, pieces_done, c, &err);
+        c->job_err = err;
+        c->server->taking_over = c->taking && !pieces->is_over(c->taking);
+        if (!c->server->taking_over)
+            call_resume(c);
+    }
+    close(fd);
 }
 
 static void server_heavy_settle(struct job *j, const struct worker_answer *head, int fd)
 {
     struct server *s = j->server;
+    const struct job_kind *kind = j->work.kind;
     struct err err = head->err;
     struct ready_answer *a = NULL;
-    if (err.code == ERR_DAMAGED)
-        store_reader_saw_damage(s->api.store);
-    if (j->work.kind == WORKER_METRICS || (!err.code && j->work.kind == WORKER_VERDICTS)) {
-        take_structures(j, head, fd, &err);
-    } else if (!err.code && j->work.kind == WORKER_IMPORT) {
-        store_import(j, head, fd);
-        close(fd);
+    if (err.code)
+        job_service_of(j)->failed(s->service->context, &err);
+    if (kind && kind->take) {
+        give_to_service(j, head, fd, &err);
+    } else if (!err.code && kind) {
+        begin_pieces(j, head, fd);
     } else if (!err.code) {
         a = answers_add(&s->answers, head, fd);
         if (!a)
@@ -175,8 +173,10 @@ static void job_done(void *ctx, const struct worker_answer *head, int fd)
 
 static void server_heavy_refuse(struct job *j, const struct err *err)
 {
-    if (j->work.kind == WORKER_METRICS)
-        runner_metrics_made(j->server->api.runner, j->run, NULL, err);
+    const struct job_kind *kind = j->work.kind;
+    struct err why = *err;
+    if (kind && kind->take)
+        kind->take(j->server->service->context, &(struct job_made){.of = j->of}, &why);
     server_heavy_tell(j, NULL, err);
     server_heavy_job_free(j);
 }
@@ -190,18 +190,18 @@ static bool any(void *ctx, uint64_t client)
     return true;
 }
 
-static int server_heavy_measured(int64_t us, struct err *err)
+static int server_heavy_measured(const struct server *s, int64_t us, struct err *err)
 {
     return err_set(err, ERR_UNAVAILABLE, "",
-                   "a run is being measured, and this answer takes %" PRId64
-                   " ms to compute, which would disturb it; try again when the run has finished",
-                   us / 1000);
+                   "%s, and this answer takes %" PRId64
+                   " ms to compute, which would disturb it; try again when it has finished",
+                   s->service->measuring, us / 1000);
 }
 
 static int server_heavy_body_of(const struct job *j)
 {
     const struct call *c = LIST_FIRST(&j->calls);
-    return j->work.kind == WORKER_IMPORT && c ? c->body_fd : -1;
+    return j->work.kind && j->work.kind->with_body && c ? c->body_fd : -1;
 }
 
 static void api_server_heavy_start(struct job *j)
@@ -209,9 +209,9 @@ static void api_server_heavy_start(struct job *j)
     struct server *s = j->server;
     struct err err;
     j->since_ms = clock_mono_ms();
-    j->paced = j->paced && runner_busy(s->api.runner);
+    j->paced = j->paced && service_is_measuring(s->service);
     if (j->paced && j->work.us > MEASURED_MAX_US) {
-        server_heavy_measured(j->work.us, &err);
+        server_heavy_measured(s, j->work.us, &err);
         server_heavy_refuse(j, &err);
         return;
     }
@@ -225,8 +225,9 @@ static void api_server_heavy_start(struct job *j)
         return;
     }
     j->running = true;
-    if (!j->paced && j->work.us > MEASURED_MAX_US && j->work.kind != WORKER_IMPORT)
-        runner_disturbed(s->api.runner, "a large answer was prepared meanwhile");
+    if (service_is_measuring(s->service) && !j->paced && j->work.us > MEASURED_MAX_US &&
+        !(j->work.kind && j->work.kind->pieces))
+        job_service_of(j)->disturbed(s->service->context, "a large answer was prepared meanwhile");
 }
 
 static struct job *server_heavy_next_job(struct server *s)
@@ -238,11 +239,11 @@ static struct job *server_heavy_next_job(struct server *s)
 static void server_heavy_go_on(struct server *s)
 {
     int64_t rest = s->rest_until_ms - clock_mono_ms();
-    if (rest > 0 && s->heavy.n && runner_busy(s->api.runner)) {
+    if (rest > 0 && s->heavy.n && service_is_measuring(s->service)) {
         loop_timer_set(s->rest, rest < 1000 ? rest : 1000); // the run may end before
         return;
     }
-    while (s->heavy.n && !worker_busy(s->worker) && !s->importing)
+    while (s->heavy.n && !worker_busy(s->worker) && !s->taking_over)
         api_server_heavy_start(server_heavy_next_job(s));
 }
 
@@ -254,13 +255,19 @@ static void rested(void *ctx, uint32_t events)
 
 // ---- a call asks
 
+static int job_number(const struct work *w)
+{
+    return w->kind ? w->kind->number : 0;
+}
+
 static int make_key(struct job *j, size_t text, const char *id, struct err *err)
 {
     const struct work *w = &j->work;
-    int64_t version = w->settled ? store_openings(j->server->api.store) : j->version;
+    const struct http_service *s = j->server->service;
+    int64_t version = w->settled ? s->jobs->generation(s->context) : j->version;
     buf_add(&j->key, j->question.data + text, j->question.len - text);
-    buf_fmt(&j->key, "%d %" PRId64 " %s", w->kind, version, w->settled ? w->tag : "");
-    if (w->kind == WORKER_IMPORT) // a body is nobody else's
+    buf_fmt(&j->key, "%d %" PRId64 " %s", job_number(w), version, w->settled ? w->tag : "");
+    if (w->kind && w->kind->with_body) // a body is nobody else's
         buf_str(&j->key, id);
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
@@ -276,11 +283,11 @@ static struct job *server_heavy_job_new(struct server *s, const struct request *
     }
     j->server = s;
     j->work = *w;
-    j->version = store_version(s->api.store);
+    j->version = s->service->jobs->version(s->service->context);
     j->paced = q->granted < SCOPE_RUN;
     LIST_INIT(&j->calls);
     LIST_INSERT_HEAD(&s->jobs, j, entry);
-    if (worker_question_write(q, w->kind, j->version, &j->question, &text, err) == 0 &&
+    if (worker_question_write(q, job_number(w), j->version, &j->question, &text, err) == 0 &&
         make_key(j, text, q->id, err) == 0)
         return j;
     server_heavy_job_free(j);
@@ -317,15 +324,16 @@ static size_t unread_bytes(const struct call *c)
 static int check_measured(const struct call *c, const struct work *w, struct err *err)
 {
     int64_t rest = c->server->rest_until_ms - clock_mono_ms();
-    if (w->kind == WORKER_IMPORT)
-        return import_check(&c->q, err);
+    if (w->kind && w->kind->check)
+        return w->kind->check(&c->q, err);
     if (!call_is_paced(c))
         return 0;
     if (w->us > MEASURED_MAX_US)
-        return server_heavy_measured(w->us, err);
+        return server_heavy_measured(c->server, w->us, err);
     return rest > JOB_WAIT_MS ? err_set(err, ERR_UNAVAILABLE, "",
-                                        "a run is being measured, and answers that take long are "
-                                        "prepared seldom meanwhile; try again")
+                                        "%s, and answers that take long are prepared seldom "
+                                        "meanwhile; try again",
+                                        c->server->service->measuring)
                               : 0;
 }
 
@@ -399,7 +407,7 @@ int call_begin_heavy(struct call *c, enum MHD_Result *out)
     struct err err = {0}, why;
     const char *allow;
     const struct route *route = route_of(&c->q, &allow, &why);
-    if (!route || !route->work || route_check_query(route, &c->q, &why) < 0)
+    if (!c->server->worker || !route || !route->work || route_check_query(route, &c->q, &why) < 0)
         return 0;
     route->work(&c->q, &w, &why);
     if (w.us <= WORK_INLINE_US)
@@ -428,8 +436,8 @@ enum MHD_Result call_send_heavy(struct call *c)
         return server_heavy_send_answer(c, steal_ptr(&c->made));
     if (c->job_err.code)
         return send_refusal(c, &c->job_err);
-    if (c->import) {
-        if (import_answer(c->import, &c->q, &c->r, &c->job_err) < 0)
+    if (c->taking) {
+        if (c->pieces->answer(c->taking, &c->q, &c->r, &c->job_err) < 0)
             return send_refusal(c, &c->job_err);
         return call_send(c);
     }
@@ -438,24 +446,18 @@ enum MHD_Result call_send_heavy(struct call *c)
     return call_send(c);
 }
 
-// Metrics of a stored run that has none: a job of our own.
-static bool take_metrics(void *ctx, int64_t id)
+bool server_add_job(struct server *s, const struct job_kind *kind, const char *path, int64_t of,
+                    int64_t us)
 {
     enum { OURSELVES = -2 }; // no account and no address
-    struct server *s = ctx;
-    char path[40];
-    struct request q = {.api = &s->api, .method = "GET", .path = path, .arg = id};
-    struct work w = {.kind = WORKER_METRICS};
+    const struct request q = {
+        .service = s->service, .method = "GET", .path = path, .granted = SCOPE_ADMIN};
+    const struct work w = {.kind = kind, .us = us};
     struct err err;
-    q.granted = SCOPE_ADMIN;
-    snprintf(path, sizeof path, "/v1/runs/%" PRId64, id);
-    work_of_metrics(&q, &w, &err);
-    w.kind = WORKER_METRICS;
-    w.bytes = 0;
-    struct job *j = w.us > WORK_INLINE_US ? server_heavy_job_new(s, &q, &w, &err) : NULL;
+    struct job *j = server_heavy_job_new(s, &q, &w, &err);
     if (!j)
         return false;
-    j->run = id;
+    j->of = of;
     if (!turns_add(&s->heavy, &j->turn, (uint64_t)OURSELVES)) {
         server_heavy_job_free(j);
         return false;
@@ -469,16 +471,17 @@ int server_heavy_start(struct server *s, struct err *err)
     LIST_INIT(&s->jobs);
     turns_init(&s->heavy);
     turns_init(&s->light);
-    s->worker = worker_new(&s->api, err);
-    s->rest = s->worker ? loop_timer_new(s->api.loop, rested, s, err) : NULL;
-    if (s->rest)
-        runner_metrics_by(s->api.runner, take_metrics, s);
-    return s->rest ? answers_init(&s->answers, s->api.loop, err) : -1;
+    if (answers_init(&s->answers, s->loop, err) < 0)
+        return -1;
+    if (!s->service->jobs)
+        return 0;
+    s->worker = worker_new(s->loop, s->service, err);
+    s->rest = s->worker ? loop_timer_new(s->loop, rested, s, err) : NULL;
+    return s->rest ? 0 : -1;
 }
 
 void server_heavy_stop(struct server *s)
 {
-    runner_metrics_by(s->api.runner, NULL, NULL);
     worker_free(steal_ptr(&s->worker));
     loop_timer_free(steal_ptr(&s->rest));
     while (s->jobs.lh_first) // the one that the worker had

@@ -22,7 +22,7 @@
 #include "http/access/access.h"
 #include "http/server/parts.h"
 
-// How many connections there may be is the configuration's to say (services.h).
+// How many connections there may be is the configuration's to say (server.h).
 enum {
     // Headers as they came and as the library lists them; of cookies, which browsers send whatever
     // the port, a copy too: 5 KiB of them, or 12 KiB of headers without.
@@ -51,7 +51,7 @@ static int room(const struct listener *l)
 
 static enum scope scope_of(const struct listener *l, int fd)
 {
-    const struct api_access *a = &l->server->api.access;
+    const struct access_rules *a = &l->server->access;
     if (!*l->socket.host)
         return access_of_account(a, fd);
     if (l->socket.loopback)
@@ -108,8 +108,7 @@ static void take_in(struct listener *l)
     if (l->incoming || l->server->stopping)
         return;
     if (room(l) > 0)
-        l->incoming =
-            loop_watch_fd(l->server->api.loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
+        l->incoming = loop_watch_fd(l->server->loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
     if (!l->incoming)
         loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
 }
@@ -218,15 +217,15 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
         return err_set(err, ERR_INTERNAL, "", "the HTTP library cannot serve %s", socket->text);
     }
     s->n++;
-    if (lines_init(&l->lines, s->api.loop, s->connections, socket->fd, !*socket->host, err) < 0)
+    if (lines_init(&l->lines, s->loop, s->connections, socket->fd, !*socket->host, err) < 0)
         return -1;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
     if (*socket->host)
         buf_fmt(&s->addresses, "%s%s", s->addresses.len ? "," : "", socket->text);
-    l->watch = loop_watch_fd(s->api.loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
-    l->pause = l->watch ? loop_timer_new(s->api.loop, pause_over, l, err) : NULL;
+    l->watch = loop_watch_fd(s->loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
+    l->pause = l->watch ? loop_timer_new(s->loop, pause_over, l, err) : NULL;
     l->incoming =
-        l->pause ? loop_watch_fd(s->api.loop, socket->fd, EPOLLIN, on_incoming, l, err) : NULL;
+        l->pause ? loop_watch_fd(s->loop, socket->fd, EPOLLIN, on_incoming, l, err) : NULL;
     return l->incoming ? 0 : -1;
 }
 
@@ -242,7 +241,7 @@ static int add_tcp(struct server *s, const char *list, struct err *err)
             return err_set(err, ERR_INVALID, "listen", "more than %d addresses", s->n);
         if (!s->tls.certificate.len && str_starts(one, "https:"))
             return err_set(err, ERR_INVALID, "listen", "%s needs tls_certificate and tls_key", one);
-        if (listen_tcp(&socket, one, s->api.access.insecure_plaintext, err) < 0 ||
+        if (listen_tcp(&socket, one, s->access.insecure_plaintext, err) < 0 ||
             add_listener(s, &socket, err) < 0)
             return -1;
     }
@@ -257,7 +256,7 @@ static int add_unix(struct server *s, const char *path, struct err *err)
     s->socket_path = strdup(path);
     if (!s->socket_path)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
-    if (listen_unix(&socket, path, s->api.access.socket_open, err) < 0) {
+    if (listen_unix(&socket, path, s->access.socket_open, err) < 0) {
         free(steal_ptr(&s->socket_path)); // not ours: it must not be removed
         return -1;
     }
@@ -266,12 +265,12 @@ static int add_unix(struct server *s, const char *path, struct err *err)
 
 // What systemd listens on already. One kind of sockets is settled by them; of the other kind the
 // configuration says.
-static int add_passed(struct server *s, const struct api_config *c, bool *tcp, bool *local,
+static int add_passed(struct server *s, const struct http_config *c, bool *tcp, bool *local,
                       struct err *err)
 {
     for (int i = 0; i < c->n_passed; i++) {
         struct listen_socket socket;
-        if (listen_passed(&socket, c->passed[i], s->api.access.insecure_plaintext, err) < 0 ||
+        if (listen_passed(&socket, c->passed[i], s->access.insecure_plaintext, err) < 0 ||
             add_listener(s, &socket, err) < 0)
             return -1;
         if (*socket.host)
@@ -304,7 +303,7 @@ static int have_descriptors(const struct server *s, struct err *err)
                : 0;
 }
 
-int listeners_start(struct server *s, const struct api_config *c, struct err *err)
+int listeners_start(struct server *s, const struct http_config *c, struct err *err)
 {
     bool tcp = false, local = false;
     if (add_passed(s, c, &tcp, &local, err) < 0)

@@ -10,12 +10,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "api/resources/events.h"
 #include "base/buf.h"
+#include "http/access/access.h"
 #include "http/access/audit.h"
-#include "http/messages/http.h"
 #include "http/messages/ready_answer.h"
+#include "http/messages/service.h"
 #include "http/server/connections.h"
+#include "http/server/server.h"
 #include "http/server/share.h"
 #include "http/server/sockets.h"
 #include "http/server/tls.h"
@@ -37,7 +38,9 @@ struct listener {
 };
 
 struct server {
-    struct api_services api;
+    struct loop *loop;                  // borrowed
+    const struct http_service *service; // borrowed
+    struct access_rules access;
     int n;
     struct listener listeners[LISTENERS_MAX];
     struct buf addresses;
@@ -54,7 +57,7 @@ struct server {
     struct loop_timer *rest; // until the worker may go on while a run is measured
     int64_t rest_until_ms;
     struct turns light; // calls that wait for their turn in the loop
-    bool importing;     // runs are being stored in pieces: the worker waits
+    bool taking_over;   // in pieces, what the worker has made: it rests
     struct share share;
     int64_t call_us;                   // what one took lately
     int64_t round_us;                  // what handlers took in this round of the loop
@@ -77,17 +80,18 @@ struct call {
     struct line *line; // of the connection; NULL: no memory for it, and the call ends at once
     struct request q;
     struct reply r;
-    struct waiter *waiter;
-    struct stream *stream;
-    struct backup *backup;
-    struct turn turn;          // of server->light
-    struct job *job;           // of the worker, for which it waits
-    LIST_ENTRY(call) of_job;   // of job->calls
-    struct ready_answer *made; // by the job; NULL with `prepared`: why not is in job_err
+    const struct reply_source *source; // of what is open
+    void *opened;                      // NULL: nothing
+    struct loop_timer *deadline;       // REPLY_WAIT
+    struct turn turn;                  // of server->light
+    struct job *job;                   // of the worker, for which it waits
+    LIST_ENTRY(call) of_job;           // of job->calls
+    struct ready_answer *made;         // by the job; NULL with `prepared`: why not is in job_err
     struct err job_err;
-    int body_fd;               // of a body that a worker reads; -1: it is in q.body
-    struct import *import;     // whose runs are being stored
-    struct loop_watch *hangup; // of a client that waits
+    int body_fd;                     // of a body that a worker reads; -1: it is in q.body
+    const struct job_pieces *pieces; // of what is being taken over
+    void *taking;                    // begun by them; NULL: nothing
+    struct loop_watch *hangup;       // of a client that waits
     size_t received;
     size_t held, held_answer; // of server->bodies, ->answers_own
     bool begun, suspended, gone, crowded;
@@ -98,7 +102,7 @@ struct call {
 
 // listeners.c: opens all sockets of the configuration and serves them. After an error
 // listeners_stop() closes those that were.
-int listeners_start(struct server *s, const struct api_config *c, struct err *err);
+int listeners_start(struct server *s, const struct http_config *c, struct err *err);
 void listeners_stop(struct server *s); // no call may be suspended
 
 // requests.c: what the library tells of requests. `listener` is the struct listener.
@@ -135,7 +139,7 @@ bool call_is_paced(const struct call *c);         // it must not disturb the run
 int call_begin_heavy(struct call *c, enum MHD_Result *out);
 enum MHD_Result call_send_heavy(struct call *c); // its job is over
 void call_leave_heavy(struct call *c);
-void call_drop_import(struct call *c); // what is stored of it already goes again
+void call_drop_pieces(struct call *c); // nothing more is taken over
 int server_heavy_start(struct server *s, struct err *err);
 void server_heavy_stop(struct server *s); // no call may wait for it
 
@@ -148,5 +152,6 @@ int call_watch_hangup(struct call *c, struct err *err);
 // Takes one of the listener's places for long waits, and watches the client. ERR_UNAVAILABLE: none
 // is left for this client.
 int call_begin_wait(struct call *c, struct err *err);
-void call_end_wait(struct call *c);      // gives back what the two above took, if they did
+void call_end_wait(struct call *c); // gives back what the two above took, if they did
+void call_close_source(struct call *c);
 void server_wake_some(struct server *s); // of those that call_resume() noted

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "api/resources/imports.h"
 #include "base/cleanup.h"
 #include "http/access/access.h"
 #include "http/messages/request_checks.h"
@@ -36,6 +35,7 @@ static void find_limits(struct request *q)
     const char *allow;
     const struct route *route = route_of(q, &allow, NULL);
     q->body_max = route && route->body_max ? route->body_max : HTTP_BODY_MAX;
+    q->body_inline = route ? route->body_inline : 0;
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }
 
@@ -116,7 +116,8 @@ static enum MHD_Result server_call_begin(struct call *c, struct listener *l,
     c->q.tls = l->socket.tls;
     c->q.granted = c->line->scope;
     c->q.uid = c->line->peer.uid;
-    c->q.api = &c->server->api;
+    c->q.service = c->server->service;
+    c->q.tokens = c->server->access.tokens;
     c->q.path = c->q.uri;
     if (check_call(c, &err) < 0)
         return call_send_error(c, &err, true); // before the body: the library then closes
@@ -146,7 +147,7 @@ static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
         c->server->bodies += c->crowded ? 0 : n;
     }
     if (c->received <= c->q.body_max && !c->crowded) {
-        if (c->q.body_max <= HTTP_BODY_MAX || c->received <= IMPORT_INLINE)
+        if (!c->q.body_inline || c->received <= c->q.body_inline)
             buf_add(&c->q.body, data, n);
         else if (to_file(c, data, n) < 0)
             buf_fail(&c->q.body);
@@ -226,12 +227,10 @@ void call_on_completed(void *listener, struct MHD_Connection *connection, void *
     call_leave_heavy(c);
     call_leaves_turn(c);
     answer_unref(c->made);
-    call_drop_import(c);
+    call_drop_pieces(c);
     fd_cleanup(&c->body_fd);
     c->server->answers_sent -= c->sends_large;
-    waiter_free(c->waiter);
-    stream_free(c->stream);
-    backup_free(c->backup);
+    call_close_source(c);
     reply_fini(&c->r);
     buf_free(&c->q.body);
     c->server->bodies -= c->held;

@@ -20,7 +20,7 @@ enum {
 
 bool call_is_paced(const struct call *c)
 {
-    return c->q.granted < SCOPE_RUN && runner_busy(c->server->api.runner);
+    return c->q.granted < SCOPE_RUN && service_is_measuring(c->server->service);
 }
 
 static int64_t must_wait_ms(const struct call *c)
@@ -87,7 +87,8 @@ struct looking {
 static bool may_go(void *ctx, uint64_t client)
 {
     struct looking *l = ctx;
-    int64_t ms = runner_busy(l->s->api.runner) ? share_wait_ms(&l->s->share, client, l->now_ms) : 0;
+    int64_t ms =
+        service_is_measuring(l->s->service) ? share_wait_ms(&l->s->share, client, l->now_ms) : 0;
     if (ms && (l->least_ms < 0 || ms < l->least_ms))
         l->least_ms = ms;
     return !ms;

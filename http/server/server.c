@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "api/services/run_bodies.h"
 #include "base/clock.h"
 #include "http/server/parts.h"
 
@@ -27,7 +26,7 @@ static int64_t run_all(void *ctx)
     return turn >= 0 && (least < 0 || turn < least) ? turn : least;
 }
 
-static int server_start(struct server *s, const struct api_config *c, struct err *err)
+static int server_start(struct server *s, const struct http_config *c, struct err *err)
 {
     if (tls_read(&s->tls, c->tls_certificate, c->tls_key, c->tls_client_ca, err) < 0)
         return -1;
@@ -35,11 +34,12 @@ static int server_start(struct server *s, const struct api_config *c, struct err
         return err_sys(err, "no random numbers");
     if (server_heavy_start(s, err) < 0 || listeners_start(s, c, err) < 0)
         return -1;
-    loop_set_prepare(s->api.loop, run_all, s);
+    loop_set_prepare(s->loop, run_all, s);
     return 0;
 }
 
-struct server *server_new(const struct api_services *api, const struct api_config *c,
+struct server *server_new(struct loop *loop, const struct http_service *service,
+                          const struct access_rules *access, const struct http_config *c,
                           struct err *err)
 {
     struct server *s = calloc(1, sizeof *s);
@@ -47,12 +47,13 @@ struct server *server_new(const struct api_services *api, const struct api_confi
         err_set(err, ERR_NO_MEMORY, "", "no memory for the server");
         return NULL;
     }
-    s->api = *api;
+    s->loop = loop;
+    s->service = service;
+    s->access = *access;
     s->names = c->names;
     s->connections = c->connections;
     s->waking_end = &s->waking;
-    s->api.bodies = run_bodies_new(api->store, err);
-    if (!s->api.bodies || server_start(s, c, err) < 0) {
+    if (server_start(s, c, err) < 0) {
         server_free(s);
         return NULL;
     }
@@ -76,11 +77,10 @@ void server_free(struct server *s)
         return;
     s->stopping = true;
     s->stopping_ms = clock_mono_ms();
-    loop_set_prepare(s->api.loop, NULL, NULL);
+    loop_set_prepare(s->loop, NULL, NULL);
     server_wake_all(s);
     listeners_stop(s);
     server_heavy_stop(s);
     tls_files_free(&s->tls);
-    run_bodies_free(s->api.bodies);
     free(s);
 }

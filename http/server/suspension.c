@@ -45,17 +45,17 @@ static void on_hangup(void *ctx, uint32_t events)
     struct call *c = ctx;
     (void)events;
     loop_unwatch(steal_ptr(&c->hangup));
-    backup_free(steal_ptr(&c->backup));
+    call_close_source(c);
     call_leave_heavy(c);
     call_leaves_turn(c);
-    call_drop_import(c);
+    call_drop_pieces(c);
     c->gone = true;
     call_resume(c);
 }
 
 int call_watch_hangup(struct call *c, struct err *err)
 {
-    c->hangup = loop_watch_fd(c->server->api.loop, c->line->fd, EPOLLRDHUP, on_hangup, c, err);
+    c->hangup = loop_watch_fd(c->server->loop, c->line->fd, EPOLLRDHUP, on_hangup, c, err);
     return c->hangup ? 0 : -1;
 }
 
@@ -77,4 +77,11 @@ void call_end_wait(struct call *c)
 {
     loop_unwatch(steal_ptr(&c->hangup));
     line_wait_end(c->line);
+}
+
+void call_close_source(struct call *c)
+{
+    loop_timer_free(steal_ptr(&c->deadline));
+    if (c->opened)
+        c->source->close(steal_ptr(&c->opened));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's side of the worker. The process itself is in api/worker_main.c.
+// The daemon's side of the worker. The process itself: worker_process.c.
 #include "http/server/worker.h"
 
 #include <errno.h>
@@ -14,15 +14,12 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "core/node/machine_image.h"
-#include "core/os/child.h"
-#include "core/store/reader.h"
 
 struct worker {
-    const struct api_services *api;
+    struct loop *loop;
+    const struct http_service *service;
     int socket, pidfd; // -1: there is no process
     pid_t pid;
-    int64_t openings, readings; // of the database and the machine that it knows
     struct loop_watch *watch;
     struct loop_timer *timer; // busy: the deadline; else the end of idling
     worker_done_fn *done;     // NULL: it is not busy
@@ -37,7 +34,7 @@ static void end_process(struct worker *w, bool wait)
     loop_unwatch(steal_ptr(&w->watch));
     // By descriptor: once buried, the number may be another process's.
     syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
-    waitpid(w->pid, NULL, wait ? 0 : WNOHANG); // else the runner buries it when it is gone
+    waitpid(w->pid, NULL, wait ? 0 : WNOHANG); // else the service reaps it
     fd_cleanup(&w->socket);
     fd_cleanup(&w->pidfd);
 }
@@ -92,22 +89,13 @@ static void on_answer(void *ctx, uint32_t events)
     give_up(w, "the process that prepared the answer was killed; try again");
 }
 
-static int api_worker_spawn(struct worker *w, int control, int machine)
-{
-    char program[] = "numaprobed", option[] = "--work", path[600];
-    char *argv[] = {program, option, path, NULL};
-    const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}, {machine, WORKER_MACHINE_FD}};
-    snprintf(path, sizeof path, "%s", store_path(w->api->store));
-    return child_exec(&w->pid, argv, fds, COUNT_OF(fds));
-}
-
 static int watch_process(struct worker *w, int *ours, struct err *err)
 {
     w->pidfd = (int)syscall(SYS_pidfd_open, w->pid, 0);
     if (w->pidfd < 0)
         err_sys(err, "pidfd_open");
     else
-        w->watch = loop_watch_fd(w->api->loop, *ours, EPOLLIN, on_answer, w, err);
+        w->watch = loop_watch_fd(w->loop, *ours, EPOLLIN, on_answer, w, err);
     if (w->watch) {
         w->socket = steal_fd(ours);
         return 0;
@@ -121,30 +109,25 @@ static int watch_process(struct worker *w, int *ours, struct err *err)
 static int start_process(struct worker *w, struct err *err)
 {
     int pair[2];
-    CLEANUP_FD int machine = machine_image_make(w->api->machine, err);
-    if (machine < 0)
-        return -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    errno = api_worker_spawn(w, theirs, machine);
-    if (errno)
-        return err_sys(err, "starting a worker");
-    w->openings = store_openings(w->api->store);
-    w->readings = w->api->machine->readings;
+    if (w->service->jobs->spawn(w->service->context, theirs, &w->pid, err) < 0)
+        return -1;
     return watch_process(w, &ours, err);
 }
 
-struct worker *worker_new(const struct api_services *api, struct err *err)
+struct worker *worker_new(struct loop *loop, const struct http_service *s, struct err *err)
 {
     struct worker *w = calloc(1, sizeof *w);
     if (!w) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for a worker");
         return NULL;
     }
-    w->api = api;
+    w->loop = loop;
+    w->service = s;
     w->socket = w->pidfd = -1;
-    w->timer = loop_timer_new(api->loop, on_timer, w, err);
+    w->timer = loop_timer_new(loop, on_timer, w, err);
     if (w->timer)
         return w;
     free(w);
@@ -169,7 +152,7 @@ bool worker_busy(const struct worker *w)
 int worker_start(struct worker *w, const struct buf *question, int fd, worker_done_fn *done,
                  void *ctx, struct err *err)
 {
-    if (w->openings != store_openings(w->api->store) || w->readings != w->api->machine->readings)
+    if (w->service->jobs->is_outdated(w->service->context))
         end_process(w, false);
     int sent = 0;
     for (int tries = 0; tries < 2 && sent == 0; tries++) {

@@ -18,8 +18,8 @@ static void worker_message_add_text(struct buf *out, const char *text)
     buf_add(out, text, strlen(text) + 1);
 }
 
-int worker_question_write(const struct request *q, enum worker_kind kind, int64_t version,
-                          struct buf *out, size_t *text, struct err *err)
+int worker_question_write(const struct request *q, int kind, int64_t version, struct buf *out,
+                          size_t *text, struct err *err)
 {
     struct worker_question head = {
         .kind = kind, .version = version, .granted = q->granted, .n_query = q->n_query};

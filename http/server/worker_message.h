@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon and its worker (http/server/worker.h) say to each other: one packet each way, and
+// What the daemon and its worker (worker.h) say to each other: one packet each way, and
 // with the answer the body in a sealed memory file. Both are the same program, so structures go as
 // they are.
 #pragma once
-#include "http/messages/http.h"
 #include "http/messages/ready_answer.h"
-
-enum worker_kind {
-    WORKER_REQUEST,  // dispatch it, and answer with its body
-    WORKER_VERDICTS, // of the checks that the request needs (api/resources/check.h)
-    WORKER_METRICS,  // of the run that the path names (core/results/run_metrics.h)
-    WORKER_IMPORT,   // read the document in the memory file that comes with it
-                     // (api/resources/imports.h)
-};
+#include "http/messages/request.h"
 
 enum {
     WORKER_TEXT_MAX =
         65536, // a head of a request has 16 KiB at most, and decoding makes it smaller
     WORKER_CONTROL_FD = 3,
-    WORKER_MACHINE_FD = 4,
 };
 
 struct worker_question {
-    enum worker_kind kind;
-    int64_t version; // of the store
+    int kind;        // number of a struct job_kind; 0: make the reply
+    int64_t version; // of the data
     enum scope granted;
     char id[20];
     int n_query, n_headers;
@@ -32,8 +23,8 @@ struct worker_question {
 
 // The question as one packet: the structure, then method, path, query and the headers that matter
 // to an answer, each with its NUL. *text: where they begin, which name what is asked.
-int worker_question_write(const struct request *q, enum worker_kind kind, int64_t version,
-                          struct buf *out, size_t *text, struct err *err);
+int worker_question_write(const struct request *q, int kind, int64_t version, struct buf *out,
+                          size_t *text, struct err *err);
 // The request points into `packet`, which must live as long.
 int worker_question_read(const char *packet, size_t n, struct worker_question *head,
                          struct request *q, struct err *err);

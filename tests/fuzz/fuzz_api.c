@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "api/api.h"
 #include "api/services/run_bodies.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -19,6 +20,7 @@
 
 static struct {
     struct api_services api;
+    struct http_service service;
     struct machine machine;
     int64_t kept; // the newest run that stays
 } fixture;
@@ -55,7 +57,8 @@ static void keep_run(void)
     struct reply r = {0};
     fuzz_hold(message_read(&m, (const uint8_t *)table, sizeof table - 1));
     fuzz_hold(request_split(&m.q, NULL) == 0);
-    m.q.api = &fixture.api;
+    m.q.service = &fixture.service;
+    m.q.tokens = fixture.api.tokens;
     m.q.granted = SCOPE_ADMIN;
     dispatch(&m.q, &r);
     if (r.status / 100 != 2)
@@ -68,7 +71,7 @@ static void keep_run(void)
 static void end_api(void)
 {
     run_bodies_free(fixture.api.bodies);
-    tokens_free(fixture.api.access.tokens);
+    tokens_free(fixture.api.tokens);
     keeper_free(fixture.api.keeper);
     runner_free(fixture.api.runner);
     machine_fini(&fixture.machine);
@@ -99,11 +102,12 @@ void fuzz_api_begin(const char *dir)
     fuzz_hold(a->loop && a->store && machine_read(&fixture.machine, "", &err) == 0);
     a->runner = runner_new(a->loop, a->store, a->machine, &runner, &err);
     a->keeper = a->runner ? keeper_new(a->loop, a->store, a->runner, &limits, &err) : NULL;
-    a->access.tokens = tokens_open(tokens, &err);
+    a->tokens = tokens_open(tokens, &err);
     a->bodies = run_bodies_new(a->store, &err);
-    if (!a->keeper || !a->access.tokens || !a->bodies)
+    if (!a->keeper || !a->tokens || !a->bodies)
         fprintf(stderr, "%s\n", err.text);
-    fuzz_hold(a->keeper && a->access.tokens && a->bodies);
+    fuzz_hold(a->keeper && a->tokens && a->bodies);
+    fixture.service = (struct http_service){.routes = routes, .context = a};
     atexit(end_api);
     keep_run();
 }
@@ -153,7 +157,8 @@ void fuzz_api(const uint8_t *data, size_t size)
     struct message m;
     bool kept;
     if (message_read(&m, data, size)) {
-        m.q.api = &fixture.api;
+        m.q.service = &fixture.service;
+        m.q.tokens = fixture.api.tokens;
         m.q.granted = SCOPE_ADMIN;
         answer(&m.q);
     }

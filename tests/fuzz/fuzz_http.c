@@ -3,6 +3,7 @@
 // must be what the checks promise.
 #include <string.h>
 
+#include "api/api.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "http/messages/request_checks.h"

@@ -2,7 +2,7 @@
 // A request as a text, cut into what the HTTP library would hand on: "METHOD target", headers a
 // line each, an empty line, the body.
 #pragma once
-#include "http/messages/http.h"
+#include "http/messages/reply.h"
 
 struct message {
     struct request q;

@@ -8,7 +8,7 @@ import re
 import statistics
 import subprocess
 
-# Who may include whom (docs/ARCHITECTURE.md). tests/ may include everything.
+# Who may include whom (docs/ARCHITECTURE.md): rooms, or an inner room or a header of one. tests/ may include everything.
 MAY_INCLUDE = {
     "base": set(),
     "model": {"base"},
@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "bench": {"base", "model", "formats", "analysis"},
     "client": {"base", "model", "formats", "analysis"},
     "core": {"base", "model", "analysis", "schema"},
-    "http": {"base", "model", "core", "api"},
+    "http": {"base", "model/token.h", "core/os"},
     "api": {"base", "model", "formats", "analysis", "core", "http"},
     "daemon": {"base", "core", "http", "api"},
 }
@@ -108,7 +108,7 @@ def include_directions(files):
     for path, text in in_rooms(files).items():
         allowed = MAY_INCLUDE[room(path)] | {room(path)}
         for number, kind, name in includes(text):
-            if kind == '"' and room(name) not in allowed:
+            if kind == '"' and not any(name == a or name.startswith(a + "/") for a in allowed):
                 wrong.append(f"{path}:{number}: {room(path)} must not include {name}")
     return wrong
 

@@ -62,6 +62,8 @@ def routes(table, contract):
 BAD = {
     rules.include_directions: [
         ("model includes core", {"model/a.c": '#include "core/store/store.h"\n'}),
+        ("http includes a noun that it need not know", {"http/server/a.c": '#include "model/run.h"\n'}),
+        ("http includes another room of core", {"http/server/a.c": '#include "core/store/db.h"\n'}),
         ("daemon includes model", {"daemon/a.c": '#include "model/run.h"\n'}),
         ("base includes a room", {"base/a.h": '# include "model/run.h"\n'}),
     ],

@@ -18,6 +18,7 @@
 static char dir[64];
 static struct machine machine = {.hostname = "node1"};
 static struct api_services services = {.machine = &machine};
+static const struct http_service service = {.context = &services};
 
 static void make_print(struct fingerprint *f, const char *thp, const char *kernel)
 {
@@ -49,7 +50,7 @@ static int64_t add_run(struct store *s, const struct fingerprint *f, double valu
 
 static struct json *ask(handler_fn *handler, const char *name, const char *value, struct err *err)
 {
-    struct request q = {.api = &services, .n_query = name != NULL, .query = {{name, value}}};
+    struct request q = {.service = &service, .n_query = name != NULL, .query = {{name, value}}};
     struct reply r = {0};
     struct json *answer = NULL;
     if (handler(&q, &r, err) == 0)
@@ -194,7 +195,8 @@ static void test_speed(struct store *s)
     CHECK(json_count(json_get(first, "points")) == 2160 &&
               json_get_i64(first, "searched", 0) == 2000,
           "90 days of hours; the newest 2,000 are searched: %s", err.text);
-    struct request q = {.api = &services, .n_query = 1, .query = {{"metric", "matrix.median_ns"}}};
+    struct request q = {
+        .service = &service, .n_query = 1, .query = {{"metric", "matrix.median_ns"}}};
     double least_ms = INFINITY;
     int rc = 0;
     for (int i = 0; i < 5; i++) { // a busy machine cannot make the least smaller

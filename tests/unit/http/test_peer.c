@@ -148,7 +148,7 @@ static void cost(void)
 
 static void no_socket(void)
 {
-    const struct api_access open = {.anonymous = SCOPE_ADMIN};
+    const struct access_rules open = {.anonymous = SCOPE_ADMIN};
     struct peer p;
     int ends[2];
     if (pipe(ends) < 0)

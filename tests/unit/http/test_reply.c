@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "http/messages/http.h"
+#include "http/messages/reply.h"
 #include "tests/unit/tap.h"
 
 static void test_problem(void)
@@ -11,7 +11,10 @@ static void test_problem(void)
     struct reply r = {0};
     struct err err = {0};
     err_set(&err, ERR_INVALID, "mode", "must be \"this\"");
-    reply_problem(&r, &q, &err, "[{\"kind\":\"memory\"}]");
+    struct problem_more more = {.name = "blockers", .json = BUF_INIT};
+    buf_str(&more.json, "[{\"kind\":\"memory\"}]");
+    reply_problem(&r, &q, &err, &more);
+    buf_free(&more.json);
     CHECK(r.status == 422, "the status comes from the table of errors");
     CHECK_STR(r.type, "application/problem+json", "media type");
     struct json *doc = json_parse(r.body.data, r.body.len, &err);

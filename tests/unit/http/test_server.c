@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second server on http/ alone: nothing of this node's is linked here, only http, core/os, model
+// and base. It has a handler, one that waits, a stream, and one that a worker process runs.
+#include "http/server/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "http/server/worker_process.h"
+#include "tests/unit/tap.h"
+
+static struct planet {
+    const char *name;
+    struct loop *loop;
+    int opened, closed; // sources
+} planet = {.name = "Mars"};
+
+static const struct http_service service;
+
+static int hello(struct request *q, struct reply *r, struct err *err)
+{
+    const struct planet *p = q->service->context;
+    struct buf body = BUF_INIT;
+    buf_fmt(&body, "%s from %s in %d", q->name, p->name, (int)getpid());
+    return reply_text(r, "text/plain", &body, err);
+}
+
+// ---- a source: wakes once, and as a stream says two words
+
+struct bell {
+    struct loop_timer *timer;
+    void (*wake)(void *ctx);
+    void *ctx;
+    int said;
+};
+
+static void ring(void *ctx, uint32_t events)
+{
+    struct bell *b = ctx;
+    (void)events;
+    b->wake(b->ctx);
+}
+
+static void *bell_open(void *context, int64_t of, int64_t after, void (*wake)(void *ctx), void *ctx,
+                       struct err *err)
+{
+    struct planet *p = context;
+    struct bell *b = calloc(1, sizeof *b);
+    (void)after;
+    *b = (struct bell){.timer = loop_timer_new(p->loop, ring, b, err), .wake = wake, .ctx = ctx};
+    loop_timer_set(b->timer, of);
+    p->opened++;
+    return b;
+}
+
+static void bell_close(void *opened)
+{
+    struct bell *b = opened;
+    loop_timer_free(b->timer);
+    free(b);
+    planet.closed++;
+}
+
+static ssize_t bell_read(void *opened, char *out, size_t room)
+{
+    static const char *const words[] = {"ding ", "dong"};
+    struct bell *b = opened;
+    if (b->said == 2)
+        return -1;
+    return snprintf(out, room, "%s", words[b->said++]);
+}
+
+static const struct reply_source bell = {.open = bell_open, .close = bell_close, .read = bell_read};
+
+static int wait_for_bell(struct request *q, struct reply *r, struct err *err)
+{
+    struct buf body = BUF_INIT;
+    if (!q->again)
+        return reply_wait(r, &bell, q->arg, 1); // the bell, or a millisecond
+    buf_str(&body, "it rang");
+    return reply_text(r, "text/plain", &body, err);
+}
+
+static int listen_to_bell(struct request *q, struct reply *r, struct err *err)
+{
+    (void)q;
+    (void)err;
+    return reply_stream(r, &bell, -1, 0);
+}
+
+static void much(const struct request *q, struct work *w, struct err *why)
+{
+    (void)q;
+    (void)why;
+    w->us = 1000000;
+}
+
+// ---- its worker
+
+static int answer(void *ctx, const struct worker_question *asked, struct request *q, int body,
+                  struct worker_answer *a, struct err *err)
+{
+    (void)ctx;
+    (void)body;
+    return asked->kind ? err_set(err, ERR_INTERNAL, "", "no such job")
+                       : worker_process_reply(q, a, err);
+}
+
+static int spawn(void *context, int control, pid_t *pid, struct err *err)
+{
+    (void)context;
+    *pid = fork();
+    if (*pid < 0)
+        return err_sys(err, "fork");
+    if (*pid)
+        return 0;
+    dup2(control, WORKER_CONTROL_FD);
+    close_range(WORKER_CONTROL_FD + 1, ~0U, 0);
+    _exit(worker_process_run(&service, answer, NULL));
+}
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static int64_t always(void *context)
+{
+    (void)context;
+    return 1;
+}
+
+static void failed(void *context, const struct err *err)
+{
+    (void)context;
+    CHECK(false, "a job failed: %s", err->text);
+}
+
+static const struct route routes[] = {
+    {"GET", "/hello/{name}", hello, NULL, SCOPE_READ, "Says hello"},
+    {"GET", "/bells/{id}", wait_for_bell, NULL, SCOPE_READ, "Waits for a bell"},
+    {"GET", "/bells", listen_to_bell, NULL, SCOPE_READ, "Follows a bell"},
+    {"GET", "/far/{name}", hello, NULL, SCOPE_READ, "Says hello from a worker", .work = much},
+    {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN, "Is not for everyone"},
+    {0},
+};
+static const struct job_service jobs = {.spawn = spawn,
+                                        .is_outdated = never,
+                                        .version = always,
+                                        .generation = always,
+                                        .failed = failed};
+static const struct http_service service = {.routes = routes, .context = &planet, .jobs = &jobs};
+
+// ---- a client in the same loop
+
+struct client {
+    int fd;
+    char text[4096];
+    size_t n;
+};
+
+static void hear(void *ctx, uint32_t events)
+{
+    struct client *c = ctx;
+    (void)events;
+    ssize_t n = recv(c->fd, c->text + c->n, sizeof c->text - 1 - c->n, MSG_DONTWAIT);
+    if (n > 0)
+        c->n += (size_t)n;
+    else if (n == 0 || errno != EAGAIN)
+        loop_stop(planet.loop);
+}
+
+// What comes back, with its head; borrowed until the next question.
+static const char *ask(struct server *s, const char *method, const char *path)
+{
+    static struct client c;
+    struct err err;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    a.sin_port = htons((uint16_t)atoi(strrchr(server_addresses(s), ':') + 1));
+    c = (struct client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    int n =
+        snprintf(c.text, sizeof c.text,
+                 "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method, path);
+    if (connect(c.fd, (struct sockaddr *)&a, sizeof a) < 0 || send(c.fd, c.text, (size_t)n, 0) != n)
+        return "no connection";
+    c.text[0] = '\0';
+    struct loop_watch *w = loop_watch_fd(planet.loop, c.fd, EPOLLIN, hear, &c, &err);
+    loop_run(planet.loop, &err);
+    loop_unwatch(w);
+    close(c.fd);
+    c.text[c.n] = '\0';
+    return c.text;
+}
+
+static bool says(const char *text, int status, const char *words)
+{
+    char first[24];
+    snprintf(first, sizeof first, "HTTP/1.1 %d ", status);
+    bool good = strncmp(text, first, strlen(first)) == 0 && strstr(text, words);
+    if (!good)
+        printf("# %s\n", text);
+    return good;
+}
+
+static void handlers(struct server *s)
+{
+    char here[32];
+    snprintf(here, sizeof here, "in %d", (int)getpid());
+    CHECK(says(ask(s, "GET", "/hello/Ada"), 200, "Ada from Mars"), "a handler has its context");
+    CHECK(says(ask(s, "GET", "/hello/Ada"), 200, here), "and runs in the loop");
+    CHECK(says(ask(s, "GET", "/nowhere"), 404, "/problems/not-found"), "404 is a problem document");
+    CHECK(says(ask(s, "DELETE", "/bells"), 401, "admin"), "a scope is asked for");
+}
+
+static void sources(struct server *s)
+{
+    CHECK(says(ask(s, "GET", "/bells/1"), 200, "it rang"), "a wait ends when its source wakes it");
+    CHECK(says(ask(s, "GET", "/bells/60000"), 200, "it rang"), "or when its time has passed");
+    const char *text = ask(s, "GET", "/bells");
+    CHECK(says(text, 200, "ding ") && strstr(text, "dong"), "a stream says what its source writes");
+    CHECK(planet.opened == 3 && planet.closed == 3, "every source was closed");
+}
+
+static void workers(struct server *s)
+{
+    char here[32];
+    snprintf(here, sizeof here, "in %d", (int)getpid());
+    const char *text = ask(s, "GET", "/far/Ada");
+    CHECK(says(text, 200, "Ada from Mars") && !strstr(text, here), "a worker process answers");
+}
+
+int main(void)
+{
+    struct err err = {0};
+    const struct access_rules rules = {
+        .anonymous = SCOPE_READ, .run_group = (gid_t)-1, .admin_group = (gid_t)-1};
+    const struct http_config config = {.connections = CONNECTIONS_MIN,
+                                       .listen = "127.0.0.1:0",
+                                       .tls_certificate = "",
+                                       .tls_key = "",
+                                       .tls_client_ca = "",
+                                       .socket = ""};
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN); // workers are reaped by the kernel
+    log_init(LOG_LVL_ERROR, false);
+    planet.loop = loop_new(&err);
+    struct server *s = server_new(planet.loop, &service, &rules, &config, &err);
+    CHECK(s, "a second server starts%s%s", s ? "" : ": ", err.text);
+    if (s) {
+        handlers(s);
+        sources(s);
+        workers(s);
+    }
+    server_free(s);
+    loop_free(planet.loop);
+    return tap_done();
+}
