@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -13,6 +12,7 @@ struct line_party {
     LIST_ENTRY(line_party) entry; // of its bucket
     uint64_t client;
     int n;                              // lines that are not cut
+    int share;                          // so many of the places it may have
     int waiting;                        // of them
     TAILQ_HEAD(line_heads, line) heads; // those without whole headers, longest first
 };
@@ -38,44 +38,69 @@ static void line_on_deadline(void *ctx, uint32_t events)
     line_arm(all, next, now);
 }
 
-int lines_init(struct lines *all, struct loop *loop, int places, int socket, bool local,
-               struct err *err)
+int lines_init(struct lines *all, struct loop *loop, int places, struct err *err)
 {
-    *all = (struct lines){.loop = loop, .armed_ms = INT64_MAX, .places = places, .diag = -1};
+    *all = (struct lines){.loop = loop, .armed_ms = INT64_MAX, .places = places};
     all->timer = loop_timer_new(loop, line_on_deadline, all, err);
-    if (!all->timer)
-        return -1;
-    if (!local)
-        all->diag = peer_diag_open(socket);
-    return 0;
+    return all->timer ? 0 : -1;
 }
 
 void lines_fini(struct lines *all)
 {
     loop_timer_free(all->timer);
-    if (all->timer && all->diag >= 0)
-        close(all->diag);
-    *all = (struct lines){.diag = -1};
+    *all = (struct lines){0};
 }
 
 // ---- parties
 
-static struct line_party *party_of(struct lines *all, uint64_t client)
+static int share_of(const struct lines *all, const struct peer *peer)
 {
-    struct line_parties *bucket = &all->parties[(client ^ client >> 32) % LINE_BUCKETS];
+    const int places = all->places;
+    if (peer_is_ours(peer))
+        return places;
+    return peer->uid == PEER_NO_UID ? places - places / 4 : places / 4;
+}
+
+static size_t bucket_of(uint64_t client)
+{
+    return (client ^ client >> 32) % LINE_BUCKETS;
+}
+
+static struct line_party *party_find(const struct lines *all, uint64_t client)
+{
     struct line_party *p;
-    LIST_FOREACH(p, bucket, entry)
-    {
-        if (p->client == client)
-            return p;
-    }
+    LIST_FOREACH(p, &all->parties[bucket_of(client)], entry)
+    if (p->client == client)
+        break;
+    return p;
+}
+
+// One of its lines waits for headers that should be there by now.
+static bool party_is_late(const struct line_party *p, int64_t now_ms)
+{
+    const struct line *oldest = TAILQ_FIRST(&p->heads);
+    return oldest && now_ms - oldest->since_ms >= LINE_PROMPT_MS;
+}
+
+static struct line_party *party_of(struct lines *all, const struct peer *peer)
+{
+    struct line_party *p = party_find(all, peer->client);
+    if (p)
+        return p;
     p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    p->client = client;
+    p->client = peer->client;
+    p->share = share_of(all, peer);
     TAILQ_INIT(&p->heads);
-    LIST_INSERT_HEAD(bucket, p, entry);
+    LIST_INSERT_HEAD(&all->parties[bucket_of(p->client)], p, entry);
     return p;
+}
+
+bool lines_are_used_up(const struct lines *all, uint64_t client)
+{
+    const struct line_party *p = party_find(all, client);
+    return p && p->n >= p->share && !party_is_late(p, clock_mono_ms());
 }
 
 static void stop_heading(struct line *l)
@@ -183,11 +208,9 @@ static struct largest find_largest(const struct lines *all, int64_t now_ms)
         struct line_party *p;
         LIST_FOREACH(p, &all->parties[i], entry)
         {
-            const struct line *oldest = TAILQ_FIRST(&p->heads);
             if (!found.any || p->n > found.any->n)
                 found.any = p;
-            if (oldest && now_ms - oldest->since_ms >= LINE_PROMPT_MS &&
-                (!found.slow || p->n > found.slow->n))
+            if (party_is_late(p, now_ms) && (!found.slow || p->n > found.slow->n))
                 found.slow = p;
         }
     }
@@ -222,14 +245,6 @@ static struct line *least_worthy(struct line *new)
     return longest_head(of.any, of.any->n > new->party->n ? oldest_of(all, of.any) : new);
 }
 
-static int share_of(const struct line *l)
-{
-    const int places = l->all->places;
-    if (peer_is_ours(&l->peer))
-        return places;
-    return l->peer.uid == PEER_NO_UID ? places - places / 4 : places / 4;
-}
-
 // The line of its client whose step takes longest, but for those that wait for us.
 static struct line *slowest_of(struct line *new)
 {
@@ -256,7 +271,7 @@ static struct line *least_worthy_of_its_own(struct line *new)
 static void line_make_room(struct line *new)
 {
     struct lines *all = new->all;
-    if (new->party->n > share_of(new))
+    if (new->party->n > new->party->share)
         line_cut(least_worthy_of_its_own(new));
     else if (all->n > all->places)
         line_cut(least_worthy(new));
@@ -265,7 +280,7 @@ static void line_make_room(struct line *new)
 static struct line *line_join(struct line *l)
 {
     struct lines *all = l->all;
-    l->party = party_of(all, l->peer.client);
+    l->party = party_of(all, &l->peer);
     if (!l->party) {
         free(l);
         return NULL;
@@ -282,16 +297,12 @@ static struct line *line_join(struct line *l)
     return l;
 }
 
-struct line *line_new(struct lines *all, int fd, bool local)
+struct line *line_new(struct lines *all, int fd, const struct peer *peer)
 {
     struct line *l = calloc(1, sizeof *l);
     if (!l)
         return NULL;
-    *l = (struct line){.all = all, .fd = fd};
-    if (local)
-        peer_of_unix(&l->peer, fd);
-    else
-        peer_of_tcp(&l->peer, all->diag, fd);
+    *l = (struct line){.all = all, .fd = fd, .peer = *peer};
     return line_join(l);
 }
 

@@ -41,6 +41,7 @@ struct line {
     int fd;                   // borrowed
     bool cut, waits;
     bool queued;      // of all->queued
+    bool paid;        // its first request may go at once (arrivals.c)
     bool heading;     // the headers of its next request are not whole yet
     int64_t since_ms; // it waits for them, or they are whole
     struct peer peer;
@@ -55,21 +56,18 @@ struct lines { // of one listener
     LIST_HEAD(line_parties, line_party) parties[LINE_BUCKETS];
     int64_t armed_ms;
     int places; // connections that may be there at once
-    int diag;   // peer_diag_open(); -1: none
     int n;      // lines that are not cut
     int waiting;
     int queued;       // of root or the daemon's account, waiting for their turn in our loop
     int64_t moved_ms; // when one came or went last
 };
 
-// `socket` listens; it is not kept.
-int lines_init(struct lines *all, struct loop *loop, int places, int socket, bool local,
-               struct err *err);
+int lines_init(struct lines *all, struct loop *loop, int places, struct err *err);
 void lines_fini(struct lines *all);
 
 // A connection that was accepted, with LINE_HEAD_MS for its first request. Where there are too
-// many, one is cut, which may be this one. `local`: of a unix socket. NULL: no memory.
-struct line *line_new(struct lines *all, int fd, bool local);
+// many, one is cut, which may be this one. NULL: no memory.
+struct line *line_new(struct lines *all, int fd, const struct peer *peer);
 void line_free(struct line *l); // NULL is fine
 void line_cut(struct line *l);  // the library sees the end and lets go of it
 // The headers of its request are whole; a next request may come on the kept connection. NULL is
@@ -91,5 +89,8 @@ void line_queue_end(struct line *l); // NULL is fine
 // account and half of them wait for us, a new line would only cost one of theirs: it waits in the
 // backlog until a place is free, unless none gets free.
 int lines_room(const struct lines *all, int most);
+// The client has its share of the places, and none of its lines waits for headers that are late:
+// one more would cost it a line that is used.
+bool lines_are_used_up(const struct lines *all, uint64_t client);
 // One number per client, for fair shares.
 uint64_t line_client(const struct line *l);

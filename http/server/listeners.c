@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each listener is one daemon of the library in external epoll mode, and its epoll descriptor lies
-// in our epoll.
-//
-// Connections are taken in here, not by the library: after one that could not be had (no
-// descriptor, no memory) it takes in no other one until some connection ends, and a stream of
-// events may last for hours.
-#include <errno.h>
+// in our epoll. arrivals.c accepts its connections.
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +14,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "http/access/access.h"
 #include "http/server/parts.h"
 
 // How many connections there may be is the configuration's to say (server.h).
@@ -30,9 +24,6 @@ enum {
     DESCRIPTORS_SPARE = 256, // besides connections: database, a run, a backup, the library's
     CROWD = 64,              // so many connections at once: 1 MiB that came and may go again
     IDLE_TIMEOUT_S = 30,     // of silence; how long each step may take at all says connections.h
-    ACCEPT_BATCH = 64,     // taken in a round, before those that are there have their turn; so many
-                           // may be there beyond the limit until those cut for them have gone
-    ACCEPT_PAUSE_MS = 100, // when one cannot be taken in: the others wait in the backlog
 };
 
 // What the library may have: besides those that are cut and not yet gone, a batch that it was given
@@ -40,23 +31,6 @@ enum {
 static int connections_most(const struct server *s)
 {
     return s->connections + 2 * ACCEPT_BATCH;
-}
-
-// How many may be taken in now.
-static int room(const struct listener *l)
-{
-    const int left = l->server->connections + ACCEPT_BATCH - l->n;
-    return lines_room(&l->lines, left < ACCEPT_BATCH ? left : ACCEPT_BATCH);
-}
-
-static enum scope scope_of(const struct listener *l, int fd)
-{
-    const struct access_rules *a = &l->server->access;
-    if (!*l->socket.host)
-        return access_of_account(a, fd);
-    if (l->socket.loopback)
-        return a->anonymous;
-    return a->insecure_anonymous && a->anonymous >= SCOPE_READ ? SCOPE_READ : SCOPE_NONE;
 }
 
 // When a crowd has gone, what it was served from goes back too: the library would keep it. A line
@@ -70,55 +44,6 @@ static void give_back(struct listener *l)
     malloc_trim(0);
 }
 
-static void hold_back(struct listener *l)
-{
-    loop_unwatch(l->incoming);
-    l->incoming = NULL;
-}
-
-static void on_incoming(void *ctx, uint32_t events)
-{
-    struct listener *l = ctx;
-    (void)events;
-    for (int left = room(l); left > 0; left--) {
-        struct sockaddr_storage from;
-        socklen_t n = sizeof from;
-        int fd = accept4(l->socket.fd, (struct sockaddr *)&from, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            MHD_add_connection(l->mhd, fd, (struct sockaddr *)&from, n); // closes it if it fails
-            continue;
-        }
-        if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
-            return;
-        if (log_may(&l->server->spared, clock_mono_ms()))
-            log_event(LOG_LVL_WARN, "http.accept", "listen=%s text=\"%s\"", l->socket.text,
-                      strerror(errno));
-        hold_back(l);
-        loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
-        return;
-    }
-    if (room(l) > 0)
-        return;
-    hold_back(l); // until one ends, or others do not wait for us any more
-    loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
-}
-
-static void take_in(struct listener *l)
-{
-    if (l->incoming || l->server->stopping)
-        return;
-    if (room(l) > 0)
-        l->incoming = loop_watch_fd(l->server->loop, l->socket.fd, EPOLLIN, on_incoming, l, NULL);
-    if (!l->incoming)
-        loop_timer_set(l->pause, ACCEPT_PAUSE_MS);
-}
-
-static void pause_over(void *ctx, uint32_t events)
-{
-    (void)events;
-    take_in(ctx);
-}
-
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -128,17 +53,14 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
             l->most = l->n;
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        struct line *line = line_new(&l->lines, info->connect_fd, *l->socket.host == '\0');
-        if (line)
-            line->scope = scope_of(l, info->connect_fd);
-        *socket_context = line;
+        *socket_context = arrival_take(l, info->connect_fd);
         return;
     }
     line_free(*socket_context);
     *socket_context = NULL;
     l->n--;
     give_back(l);
-    take_in(l);
+    arrivals_go_on(l);
 }
 
 static size_t keep_escapes(void *ctx, struct MHD_Connection *connection, char *s)
@@ -210,23 +132,20 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
         close(socket->fd);
         return err_set(err, ERR_INVALID, "listen", "more than %d sockets", s->n);
     }
-    *l = (struct listener){.server = s, .socket = *socket};
+    *l = (struct listener){.server = s, .socket = *socket, .diag = -1};
     l->mhd = start_mhd(l);
     if (!l->mhd) {
         close(socket->fd);
         return err_set(err, ERR_INTERNAL, "", "the HTTP library cannot serve %s", socket->text);
     }
     s->n++;
-    if (lines_init(&l->lines, s->loop, s->connections, socket->fd, !*socket->host, err) < 0)
+    if (arrivals_start(l, err) < 0 || lines_init(&l->lines, s->loop, s->connections, err) < 0)
         return -1;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
     if (*socket->host)
         buf_fmt(&s->addresses, "%s%s", s->addresses.len ? "," : "", socket->text);
     l->watch = loop_watch_fd(s->loop, info->epoll_fd, EPOLLIN, on_ready, l, err);
-    l->pause = l->watch ? loop_timer_new(s->loop, pause_over, l, err) : NULL;
-    l->incoming =
-        l->pause ? loop_watch_fd(s->loop, socket->fd, EPOLLIN, on_incoming, l, err) : NULL;
-    return l->incoming ? 0 : -1;
+    return l->watch ? 0 : -1;
 }
 
 static int add_tcp(struct server *s, const char *list, struct err *err)
@@ -282,24 +201,27 @@ static int add_passed(struct server *s, const struct http_config *c, bool *tcp, 
 }
 
 // A full house must leave descriptors to the database and to runs.
-static int have_descriptors(const struct server *s, struct err *err)
+static int have_descriptors(struct server *s, struct err *err)
 {
     const rlim_t need = (rlim_t)s->n * (rlim_t)connections_most(s) + DESCRIPTORS_SPARE;
     struct rlimit now;
     if (getrlimit(RLIMIT_NOFILE, &now) < 0)
         return err_sys(err, "cannot read the limit of file descriptors");
-    if (now.rlim_cur >= need)
-        return 0;
     if (now.rlim_max < need)
         return err_set(
             err, ERR_INVALID, "connections",
             "connections = %d on %d sockets need %llu file descriptors and the limit is %llu: "
             "set fewer connections, or raise the limit (LimitNOFILE=, ulimit -Hn)",
             s->connections, s->n, (unsigned long long)need, (unsigned long long)now.rlim_max);
-    now.rlim_cur = need;
+    const rlim_t more = now.rlim_max - need;
+    s->held_max = more < HELD_MAX ? (int)more : HELD_MAX;
+    const rlim_t wanted = need + (rlim_t)s->held_max;
+    if (now.rlim_cur >= wanted)
+        return 0;
+    now.rlim_cur = wanted;
     return setrlimit(RLIMIT_NOFILE, &now) < 0
                ? err_sys(err, "cannot raise the limit to %llu file descriptors",
-                         (unsigned long long)need)
+                         (unsigned long long)wanted)
                : 0;
 }
 
@@ -322,8 +244,7 @@ void listeners_stop(struct server *s)
     for (int i = 0; i < s->n; i++) {
         struct listener *l = &s->listeners[i];
         loop_unwatch(l->watch);
-        hold_back(l);
-        loop_timer_free(l->pause);
+        arrivals_stop(l);
         MHD_stop_daemon(l->mhd);
         lines_fini(&l->lines);
         close(l->socket.fd);

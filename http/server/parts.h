@@ -23,7 +23,12 @@
 #include "http/server/turns.h"
 #include "http/server/worker.h"
 
-enum { LISTENERS_MAX = 8 };
+enum {
+    LISTENERS_MAX = 8,
+    ACCEPT_BATCH = 64, // accepted in a round, before those that are there have their turn; so many
+                       // may be there beyond the limit until those cut for them have gone
+    HELD_MAX = 2048,   // connections of all listeners that are held while a run is measured
+};
 
 struct listener {
     struct server *server;
@@ -33,8 +38,12 @@ struct listener {
     int most;                    // of n, since memory was given back
     struct lines lines;          // all connections
     struct loop_watch *watch;    // of mhd
-    struct loop_watch *incoming; // of the socket; NULL while none is taken in
+    struct loop_watch *incoming; // of the socket; NULL while none is accepted
     struct loop_timer *pause;
+    bool resting;                        // until `pause` is over
+    int diag;                            // peer_diag_open(); -1: none
+    TAILQ_HEAD(arrivals, arrival) given; // accepted, and the library has not begun them yet
+    struct turns held;                   // accepted, and the library has not got them yet
 };
 
 struct server {
@@ -59,6 +68,8 @@ struct server {
     struct turns light; // calls that wait for their turn in the loop
     bool taking_over;   // in pieces, what the worker has made: it rests
     struct share share;
+    int n_held;                        // connections of all listeners
+    int held_max;                      // HELD_MAX, or fewer where file descriptors are few
     int64_t call_us;                   // what one took lately
     int64_t round_us;                  // what handlers took in this round of the loop
     int connections;                   // of a listener
@@ -95,6 +106,7 @@ struct call {
     size_t received;
     size_t held, held_answer; // of server->bodies, ->answers_own
     bool begun, suspended, gone, crowded;
+    bool paid;                  // SHARE_CALL_US
     bool waited_turn, has_turn; // it stood in a line; and it is the first of it now
     bool prepared, sends_large; // the job is over; of server->answers_sent
     bool last;                  // of its connection
@@ -104,6 +116,17 @@ struct call {
 // listeners_stop() closes those that were.
 int listeners_start(struct server *s, const struct http_config *c, struct err *err);
 void listeners_stop(struct server *s); // no call may be suspended
+
+// arrivals.c: accepts connections, and holds those that must wait while a run is measured.
+// After an error arrivals_stop() closes what was opened.
+int arrivals_start(struct listener *l, struct err *err);
+void arrivals_stop(struct listener *l);
+void arrivals_go_on(struct listener *l);               // a connection has ended: there may be room
+struct line *arrival_take(struct listener *l, int fd); // the library begins it; NULL: no memory
+void arrivals_given(struct listener *l);       // the library has run: it has refused what is left
+void arrivals_admit(struct listener *l);       // at the beginning of a round
+bool arrivals_wait(const struct call *c);      // of its client: it must not keep its connection
+int64_t arrivals_ms(const struct listener *l); // until the next may come in; -1: for ever
 
 // requests.c: what the library tells of requests. `listener` is the struct listener.
 void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connection);

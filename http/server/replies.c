@@ -57,7 +57,7 @@ static bool add_headers(struct MHD_Response *m, const struct call *c, const char
         {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
         {"Location", r->location},
         {"Preference-Applied", r->applied},
-        {"Connection", r->close || c->last ? "close" : NULL},
+        {"Connection", r->close || c->last || arrivals_wait(c) ? "close" : NULL},
         {"Retry-After", retry_after},
         {"Referrer-Policy", policy ? "no-referrer" : NULL},
         {"Content-Security-Policy",

@@ -109,6 +109,8 @@ static enum MHD_Result server_call_begin(struct call *c, struct listener *l,
     if (!c->line || c->line->cut)
         return MHD_NO;
     line_head_whole(c->line);
+    c->paid = c->line->paid;
+    c->line->paid = false;
     c->q.method = method;
     find_head(c, target, version);
     c->q.bound = l->socket.host;
@@ -119,8 +121,10 @@ static enum MHD_Result server_call_begin(struct call *c, struct listener *l,
     c->q.service = c->server->service;
     c->q.tokens = c->server->access.tokens;
     c->q.path = c->q.uri;
-    if (check_call(c, &err) < 0)
+    if (check_call(c, &err) < 0) {
+        call_charge(c, 0);
         return call_send_error(c, &err, true); // before the body: the library then closes
+    }
     allow_body(c);
     return MHD_YES;
 }

@@ -44,7 +44,7 @@ bool call_takes_turn(struct call *c)
     line_queue_end(c->line);
     if (s->stopping)
         return true;
-    if (!must_wait_ms(c) &&
+    if ((c->paid || !must_wait_ms(c)) &&
         ((first && s->round_us < ROUND_US) || (is_trivial(c) && s->round_us < ROUND_TRIVIAL_US)))
         return true;
     struct err err;
@@ -69,7 +69,8 @@ void call_charge(struct call *c, int64_t us)
     s->round_us += us + CALL_US;
     s->call_us += (us + CALL_US - s->call_us) / 8;
     if (call_is_paced(c))
-        share_charge(&s->share, line_client(c->line), us + SHARE_CALL_US, clock_mono_ms());
+        share_charge(&s->share, line_client(c->line), us + (c->paid ? 0 : SHARE_CALL_US),
+                     clock_mono_ms());
 }
 
 void call_charge_bytes(struct call *c, size_t n)
@@ -94,6 +95,16 @@ static bool may_go(void *ctx, uint64_t client)
     return !ms;
 }
 
+// A request pays when it gets its turn, not when it has been answered: of those that wait only the
+// first can pay, and the others are not resumed in vain.
+static void call_pay(struct call *c)
+{
+    if (c->paid || !call_is_paced(c))
+        return;
+    c->paid = true;
+    share_charge(&c->server->share, line_client(c->line), SHARE_CALL_US, clock_mono_ms());
+}
+
 void server_give_turns(struct server *s)
 {
     struct looking l = {s, clock_mono_ms(), -1};
@@ -104,6 +115,7 @@ void server_give_turns(struct server *s)
     for (int64_t i = 0; i < n && (t = turns_next(&s->light, may_go, &l)); i++) {
         struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, turn));
         c->has_turn = true;
+        call_pay(c);
         call_resume(c);
     }
 }

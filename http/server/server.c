@@ -8,6 +8,21 @@
 #include "base/clock.h"
 #include "http/server/parts.h"
 
+// The sooner of two waits in milliseconds; < 0: for ever.
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static int64_t run_listener(struct listener *l)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+    arrivals_admit(l);
+    MHD_run(l->mhd);
+    arrivals_given(l);
+    return sooner(MHD_get_timeout(l->mhd, &ms) == MHD_YES ? (int64_t)ms : -1, arrivals_ms(l));
+}
+
 // Runs every daemon after each round of the loop; the time until the next deadline of one.
 static int64_t run_all(void *ctx)
 {
@@ -15,15 +30,9 @@ static int64_t run_all(void *ctx)
     server_give_turns(s);
     server_wake_some(s);
     int64_t least = -1;
-    for (int i = 0; i < s->n; i++) {
-        MHD_UNSIGNED_LONG_LONG ms;
-        MHD_run(s->listeners[i].mhd);
-        if (MHD_get_timeout(s->listeners[i].mhd, &ms) == MHD_YES &&
-            (least < 0 || (int64_t)ms < least))
-            least = (int64_t)ms;
-    }
-    int64_t turn = s->waking ? 0 : server_turn_ms(s);
-    return turn >= 0 && (least < 0 || turn < least) ? turn : least;
+    for (int i = 0; i < s->n; i++)
+        least = sooner(least, run_listener(&s->listeners[i]));
+    return sooner(least, s->waking ? 0 : server_turn_ms(s));
 }
 
 static int server_start(struct server *s, const struct http_config *c, struct err *err)

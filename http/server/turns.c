@@ -31,6 +31,12 @@ int turns_of(const struct turns *all, uint64_t client)
     return c ? c->n : 0;
 }
 
+struct turn *turns_oldest(const struct turns *all, uint64_t client)
+{
+    const struct turn_client *c = turns_find(all, client);
+    return c ? TAILQ_FIRST(&c->line) : NULL;
+}
+
 bool turns_add(struct turns *all, struct turn *t, uint64_t client)
 {
     struct turn_client *c = turns_find(all, client);

@@ -19,8 +19,9 @@ struct turns {
 void turns_init(struct turns *all);
 // How many of this client wait.
 int turns_of(const struct turns *all, uint64_t client);
-bool turns_add(struct turns *all, struct turn *t, uint64_t client); // false: no memory
-void turns_remove(struct turns *all, struct turn *t);               // fine if it does not wait
+struct turn *turns_oldest(const struct turns *all, uint64_t client); // NULL: none waits
+bool turns_add(struct turns *all, struct turn *t, uint64_t client);  // false: no memory
+void turns_remove(struct turns *all, struct turn *t);                // fine if it does not wait
 bool turns_any(const struct turns *all, bool (*may)(void *ctx, uint64_t client), void *ctx);
 // The first of the next client that `may` take its turn; it waits no longer. NULL: there is none.
 struct turn *turns_next(struct turns *all, bool (*may)(void *ctx, uint64_t client), void *ctx);

@@ -8,7 +8,8 @@ one and from many connections, each again as soon as it has its answer. Meanwhil
 from another address and over the unix socket by root, 50 times a second. {n} in a path is a new number each time,
 so that no answer is kept.
 
-Then SIGTERM in the middle of it, and with --measured the median of a run beside the attack.
+Then SIGTERM in the middle of it. With --measured instead: the median of a run beside the attack, how much longer the run
+takes, and how much of a CPU the daemon uses meanwhile.
 
 usage: heavy.py BUILD [--connections=192] [--seconds=5] [--ten-years=DIR] [--only=TEXT] [--measured=PAIRS]
 Needs root (to be another account), and a release build.
@@ -31,7 +32,7 @@ import time
 HERE = pathlib.Path(__file__).resolve()
 sys.path.insert(0, str(HERE.parents[1] / "system"))
 import large  # noqa: E402
-from conftest import Daemon, UnixConnection  # noqa: E402
+from conftest import Daemon, UnixConnection, cpu_seconds  # noqa: E402
 
 LARGE = [
     "/healthz", "/readyz", "/metrics", "/v1/runs?limit=200", "/v1/compare?base=1&target=2&threshold={n}",
@@ -41,59 +42,23 @@ LARGE = [
 TEN_YEARS = ["/v1/changes?limit=100&after={n}", "/v1/history?metric=latency.n0.n0.median_ns&node=n1&limit=10000&since={t}",
              "/v1/history", "/v1/runs?limit=200"]
 
-ATTACK = r"""
-import itertools, re, selectors, socket, sys
-port, connections, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-number = itertools.count(1)
-codes = {}
-def target():
-    n = next(number)
-    return path.replace("{n}", "%d.%06d" % (1 + n % 90, n) if "after" not in path else str(n % 10000)).replace("{0}", "0").replace(
-        "{t}", "20%02d-01-01" % (17 + n % 3))
-class One:
-    def __init__(self): self.open()
-    def open(self):
-        self.s = socket.socket()
-        try: self.s.connect(("127.0.0.1", port))
-        except OSError: pass
-        self.s.setblocking(False)
-        sel.register(self.s, selectors.EVENT_READ, self)
-        self.ask()
-    def ask(self):
-        self.head, self.left = b"", None
-        try: self.s.send(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % target().encode())
-        except OSError: pass
-    def ready(self):
-        try: data = self.s.recv(1 << 20)
-        except BlockingIOError: return
-        except OSError: data = b""
-        if not data:
-            sel.unregister(self.s); self.s.close(); self.open(); return
-        if self.left is None:
-            self.head += data
-            at = self.head.find(b"\r\n\r\n")
-            if at < 0: return
-            code = int(self.head[9:12]); codes[code] = codes.get(code, 0) + 1
-            self.left = int(re.search(rb"(?i)content-length: *(\d+)", self.head).group(1)) - (len(self.head) - at - 4)
-        else: self.left -= len(data)
-        if self.left <= 0: self.ask()
-sel = selectors.DefaultSelector()
-all = [One() for _ in range(connections)]
-print("on", flush=True)
-sel.register(sys.stdin, selectors.EVENT_READ, None)
-while True:
-    for key, _ in sel.select():
-        if key.data is None: print(codes, flush=True); sys.exit()
-        key.data.ready()
-"""
+MEASURED = [("keep", "/v1/compare?base=1&target=2&threshold={n}"), ("keep", "/v1/runs/1/matrix.csv"), ("keep", "/healthz"),
+            ("reconnect", "/healthz"), ("half", "/healthz")]
+CROWD = (HERE.parents[1] / "system" / "crowd.py").read_text()
 
 
 class Attack:
-    def __init__(self, daemon, path, connections):
+    def __init__(self, daemon, path, connections, mode="keep"):
+        self.pid = daemon.process.pid
         self.process = subprocess.Popen(
-            ["/usr/bin/python3", "-c", ATTACK, str(daemon.port), str(connections), path], user=1234, group=1234,
+            ["/usr/bin/python3", "-c", CROWD, str(daemon.port), str(connections), mode, path], user=1234, group=1234,
             extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
+        self.began, self.cpu = time.monotonic(), cpu_seconds(self.pid)
+
+    def cpu_percent(self):
+        """CPU time that the daemon has used since the attack began, in per cent of one CPU."""
+        return 100 * (cpu_seconds(self.pid) - self.cpu) / (time.monotonic() - self.began)
 
     def stop(self):
         self.process.stdin.close()
@@ -180,37 +145,39 @@ def stopped(daemon, args):
     attack.stop()
 
 
-def measure(daemon, attack_path, args):
+def measure(daemon, attack, args):
     spec = {"benchmark": "latency", "size": "64", "hyperthreads": True}
     run = daemon.request("POST", "/v1/runs", spec, unix=True).json["id"]
-    attack = Attack(daemon, attack_path, args.connections) if attack_path else None
+    attack = Attack(daemon, attack[1], args.connections, attack[0]) if attack else None
     while True:
         state = daemon.request("GET", f"/v1/runs/{run}?wait=10", unix=True).json
         if state["state"] not in ("queued", "running"):
             break
+    cpu = attack.cpu_percent() if attack else 0
     codes = attack.stop() if attack else ""
     if state["state"] != "succeeded":
         raise SystemExit(f"run {run}: {state['error']}")
     rows = daemon.request("GET", f"/v1/runs/{run}/matrix", unix=True).json["matrices"][0]["cells"]
-    return statistics.median(c["median"] for row in rows for c in row), state["seconds"], codes
+    return statistics.median(c["median"] for row in rows for c in row), state["seconds"], codes, cpu
 
 
 def measured(daemon, args):
     rng = random.Random(1)
-    for path in ("/v1/compare?base=1&target=2&threshold={n}", "/v1/runs/1/matrix.csv", "/healthz", None):
-        ratios, seconds, codes = [], [], ""
+    for attack in [*MEASURED, None]:
+        ratios, seconds, cpu, codes = [], [], [], ""
         for _ in range(args.measured):
             first = rng.random() < 0.5
             pair = {}
             for beside in (first, not first):
-                pair[beside] = measure(daemon, path if beside else None, args)
+                pair[beside] = measure(daemon, attack if beside else None, args)
             ratios.append(pair[True][0] / pair[False][0])
             seconds.append(pair[True][1] / pair[False][1])
             codes = pair[True][2]
-        middles = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
-        print(f"run beside {path or 'nothing (the null)'}: median {100 * (statistics.median(ratios) - 1):+.2f} % "
-              f"[{100 * (middles[49] - 1):+.2f}, {100 * (middles[1949] - 1):+.2f}], time x{statistics.median(seconds):.2f} {codes}",
-              flush=True)
+            cpu.append(pair[True][3])
+        medians = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
+        print(f"run beside {' '.join(attack) if attack else 'nothing (the null)'}: median {100 * (statistics.median(ratios) - 1):+.2f} % "
+              f"[{100 * (medians[49] - 1):+.2f}, {100 * (medians[1949] - 1):+.2f}], time x{statistics.median(seconds):.2f}, "
+              f"daemon {statistics.median(cpu):.1f} % of a CPU {codes}", flush=True)
 
 
 def start(args, home):

@@ -4,6 +4,7 @@
 The worker is stopped (SIGSTOP) where a test needs one that is at work: it is so for as long as the test needs it.
 """
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -17,7 +18,7 @@ import sys
 import pytest
 
 import large
-from conftest import FAKE_BENCH, Daemon, fake_bench_env, read_answer, until
+from conftest import FAKE_BENCH, ROOT, Daemon, cpu_seconds, fake_bench_env, read_answer, until
 
 COMPARE = "/v1/compare?base=1&target=2"
 RANKS, SIZES = 256, 24
@@ -269,18 +270,27 @@ def test_a_worker_has_little(reader):
     until(lambda: worker(reader) is None, timeout=30)
 
 
-def test_while_a_run_is_measured(make_daemon, reader, tmp_path):
+@pytest.fixture
+def measuring(make_daemon, reader, tmp_path):
+    """begin() gives a daemon with the same runs, and a run that is measured until it is canceled."""
+    def begin():
+        reader.stop()
+        bench = tmp_path / "fake_bench-hang"
+        bench.symlink_to(FAKE_BENCH)
+        for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+            folder.chmod(folder.stat().st_mode | 0o011)
+        daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)}, args=["--anonymous=read"], home=reader.home)
+        assert daemon.get("/v1/runs/1/matrix.csv").status == 200
+        run = daemon.request("POST", "/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}, unix=True).json["id"]
+        until(lambda: daemon.get(f"/v1/runs/{run}").json["state"] == "running")
+        return daemon, run
+    return begin
+
+
+def test_while_a_run_is_measured(reader, measuring):
     """Who may only read gets what is small, and what has been made; who may start runs gets all."""
     kept = reader.get("/v1/runs/1/matrix.csv").body
-    reader.stop()
-    bench = tmp_path / "fake_bench-hang"
-    bench.symlink_to(FAKE_BENCH)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(folder.stat().st_mode | 0o011)
-    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)}, args=["--anonymous=read"], home=reader.home)
-    assert daemon.get("/v1/runs/1/matrix.csv").status == 200
-    run = daemon.request("POST", "/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}, unix=True).json["id"]
-    until(lambda: daemon.get(f"/v1/runs/{run}").json["state"] == "running")
+    daemon, run = measuring()
     assert daemon.get("/v1/runs/1/matrix.csv").body == kept
     refused = daemon.get("/v1/changes?limit=2")
     assert refused.status == 503 and refused.headers["Retry-After"] and "a run is being measured" in refused.json["detail"]
@@ -288,3 +298,53 @@ def test_while_a_run_is_measured(make_daemon, reader, tmp_path):
     assert daemon.get("/v1/runs").status == 200
     conditions = daemon.get(f"/v1/runs/{run}").json
     assert daemon.request("POST", f"/v1/runs/{run}/cancel", unix=True).status == 202, conditions
+
+
+def crowd(daemon, *args):
+    """192 connections of another account (crowd.py); all are open."""
+    process = subprocess.Popen([sys.executable, "-c", (ROOT / "tests" / "system" / "crowd.py").read_text(), str(daemon.port), "192",
+                                *map(str, args)], user="nobody", group="nogroup", extra_groups=[], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "on\n"
+    return process
+
+
+def counts_of(process):
+    """When it has ended by itself."""
+    counts = json.loads(process.stdout.readline())
+    process.communicate()
+    return counts
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another account")
+@pytest.mark.parametrize("mode, path", [("keep", "/healthz"), ("reconnect", "/healthz"), ("half", "/healthz"),
+                                        ("reconnect", COMPARE + "&threshold={n}"), ("reconnect", "/%zz"), ("keep", "/v1/runs/1/matrix.csv")])
+def test_a_crowd_costs_a_measured_run_little(measuring, mode, path):
+    """The daemon holds the connections that the account cannot pay for. It does not close them: the account would come again."""
+    daemon, _ = measuring()
+    before, seconds = cpu_seconds(daemon.process.pid), 4
+    process = crowd(daemon, mode, path, seconds)
+    all_served(daemon)
+    counts = counts_of(process)
+    used = (cpu_seconds(daemon.process.pid) - before) / seconds
+    assert used < 0.12, f"{used:.0%} of a CPU, {counts}"
+    assert counts["opened"] < 192 + 300 * seconds, counts
+    if mode != "half":
+        assert sum(counts.values()) - counts["opened"] - counts["closed"] > 20, f"it is answered, slowly: {counts}"
+        assert counts["closed"] == 0, counts
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another account")
+def test_each_of_a_crowd_has_its_turn(measuring):
+    """Also those that were held, and all at once when the run has finished. The daemon can stop with some of them held."""
+    daemon, run = measuring()
+    assert counts_of(crowd(daemon, "once", "/healthz")) == {"opened": 192, "closed": 0, "200": 192}
+    more = crowd(daemon, "keep", "/healthz")
+    assert daemon.request("POST", f"/v1/runs/{run}/cancel", unix=True).status == 202
+    until(lambda: daemon.request("GET", f"/v1/runs/{run}", unix=True).json["state"] == "canceled")
+    assert json.loads(more.communicate()[0])["200"] > 0
+    other = daemon.request("POST", "/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}, unix=True).json["id"]
+    until(lambda: daemon.request("GET", f"/v1/runs/{other}", unix=True).json["state"] == "running")
+    last = crowd(daemon, "keep", "/healthz")
+    assert daemon.stop() == 0
+    last.communicate()

@@ -23,23 +23,6 @@ int shutdown(int fd, int how)
     return 0;
 }
 
-int peer_diag_open(int listening)
-{
-    (void)listening;
-    return -1;
-}
-
-void peer_of_unix(struct peer *p, int fd)
-{
-    *p = (struct peer){.client = (uint64_t)fd, .uid = (uid_t)fd};
-}
-
-void peer_of_tcp(struct peer *p, int diag, int fd)
-{
-    (void)diag;
-    *p = (struct peer){.client = (uint64_t)fd, .uid = fd == UNKNOWN ? PEER_NO_UID : (uid_t)fd};
-}
-
 bool peer_is_ours(const struct peer *p)
 {
     return p->uid == OURS;
@@ -47,13 +30,15 @@ bool peer_is_ours(const struct peer *p)
 
 static struct line *come(int client)
 {
-    return made[n_made++] = line_new(&all, client, client < UNKNOWN);
+    const struct peer peer = {.client = (uint64_t)client,
+                              .uid = client == UNKNOWN ? PEER_NO_UID : (uid_t)client};
+    return made[n_made++] = line_new(&all, client, &peer);
 }
 
 static void begin(struct loop *loop)
 {
     struct err err;
-    lines_init(&all, loop, PLACES, -1, true, &err);
+    lines_init(&all, loop, PLACES, &err);
     n_made = 0;
 }
 
@@ -83,8 +68,14 @@ static void shares(struct loop *loop)
 {
     begin(loop);
     struct line *first = come(1);
+    CHECK(!lines_are_used_up(&all, 1) && !lines_are_used_up(&all, 2), "there is room");
     for (int i = 0; i < PLACES / 4; i++)
         come(1);
+    CHECK(lines_are_used_up(&all, 1) && !lines_are_used_up(&all, 2), "and none, for this one");
+    age(made[n_made - 1], LINE_PROMPT_MS);
+    CHECK(lines_are_used_up(&all, 1), "the oldest head counts");
+    age(made[1], LINE_PROMPT_MS);
+    CHECK(!lines_are_used_up(&all, 1), "a head that is late can go");
     CHECK(alive(1) == PLACES / 4 && first->cut, "an account has a quarter; the oldest head goes");
     for (int i = 0; i < PLACES / 4; i++)
         line_head_whole(made[n_made - 1 - i]);
