@@ -248,6 +248,32 @@ void json_cleanup(struct json **root)
     *root = NULL;
 }
 
+// The names in the list are constant: cJSON leaves them alone.
+static void rename_member(cJSON *object, const char *was, const char *is)
+{
+    cJSON *member = cJSON_GetObjectItemCaseSensitive(object, was);
+    if (!member || cJSON_GetObjectItemCaseSensitive(object, is))
+        return;
+    if (!(member->type & cJSON_StringIsConst))
+        cJSON_free(member->string);
+    member->string = (char *)(uintptr_t)is;
+    member->type |= cJSON_StringIsConst;
+}
+
+static void rename_below(cJSON *v, const char *within, const struct json_rename *list, size_t n)
+{
+    for (size_t i = 0; cJSON_IsObject(v) && i < n; i++)
+        if (!list[i].within || (within && strcmp(within, list[i].within) == 0))
+            rename_member(v, list[i].was, list[i].is);
+    for (cJSON *child = v->child; child; child = child->next)
+        rename_below(child, child->string, list, n);
+}
+
+void json_rename(struct json *root, const struct json_rename *list, size_t n)
+{
+    rename_below((cJSON *)(void *)root, NULL, list, n);
+}
+
 const struct json *json_get(const struct json *object, const char *member)
 {
     return view(cJSON_GetObjectItemCaseSensitive(node(object), member));

@@ -49,6 +49,14 @@ bool json_number(const struct json *v, double *out);
 bool json_i64(const struct json *v, int64_t *out); // exact integers within ±2^53 only
 bool json_bool(const struct json *v, bool *out);
 
+// Gives members other names, in all objects from `root` down; not in one that has the other name
+// already.
+struct json_rename {
+    const char *within; // the member that the object is the value of; NULL: any
+    const char *was, *is;
+};
+void json_rename(struct json *root, const struct json_rename *list, size_t n);
+
 // Writes the value as JSON again (numbers exact), with `key` as jsonw does.
 struct jsonw;
 void json_write(const struct json *v, struct jsonw *w, const char *key);

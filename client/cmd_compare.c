@@ -109,8 +109,8 @@ static void add_value(struct grid *g, const struct json *difference, const char 
 static void add_verdict(struct grid *g, const char *what, const struct json *difference)
 {
     grid_cell(g, "%s", what);
-    add_value(g, difference, "a");
-    add_value(g, difference, "b");
+    add_value(g, difference, "base_value");
+    add_value(g, difference, "target_value");
     add_percent(g, difference, "percent");
     add_percent(g, difference, "lo_percent");
     add_percent(g, difference, "hi_percent");
@@ -145,17 +145,17 @@ static void print_changes(const struct json *changes)
         CLEANUP_BUF struct buf line = BUF_INIT;
         print_safe(&line, json_get_text(c, "name", "?"));
         buf_str(&line, ": ");
-        print_safe(&line, json_get_text(c, "a", "not known"));
+        print_safe(&line, json_get_text(c, "before", "not known"));
         buf_str(&line, " -> ");
-        print_safe(&line, json_get_text(c, "b", "not known"));
+        print_safe(&line, json_get_text(c, "after", "not known"));
         printf("  %s\n", buf_text(&line));
     }
 }
 
 static const struct column verdict_columns[] = {
     {.name = "what", .title = ""},
-    {.name = "a", .title = "A", .number = true},
-    {.name = "b", .title = "B", .number = true},
+    {.name = "base_value", .title = "A", .number = true},
+    {.name = "target_value", .title = "B", .number = true},
     {.name = "percent", .title = "%", .number = true},
     {.name = "lo_percent", .title = "from", .number = true},
     {.name = "hi_percent", .title = "to", .number = true},
@@ -231,7 +231,7 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
         print_groups(c, answer);
         print_others(c, answer);
     }
-    print_changes(json_get(answer, "changes"));
+    print_changes(json_get(answer, "fact_changes"));
     if (!all)
         printf("\n--all prints the tables (%d row%s).\n", rows, rows == 1 ? "" : "s");
 }

@@ -157,9 +157,9 @@ static void print_cause(const struct json *change)
     CLEANUP_BUF struct buf line = BUF_INIT;
     print_safe(&line, json_get_text(change, "name", "?"));
     buf_str(&line, ": ");
-    print_safe(&line, json_get_text(change, "a", "not known"));
+    print_safe(&line, json_get_text(change, "before", "not known"));
     buf_str(&line, " -> ");
-    print_safe(&line, json_get_text(change, "b", "not known"));
+    print_safe(&line, json_get_text(change, "after", "not known"));
     printf("    %s\n", buf_text(&line));
 }
 
@@ -169,7 +169,7 @@ static void cmd_history_print_changes(const struct json *answer)
     if (json_is_array(list) && !json_first(list))
         puts("\nno change that is more than chance");
     for (const struct json *p = json_first(list); p; p = json_next(p)) {
-        const struct json *changes = json_get(p, "changes");
+        const struct json *changes = json_get(p, "fact_changes");
         printf("\n%+.1f %% since %.19s (run %lld): %.6g -> %.6g %s\n",
                json_get_number(p, "percent", NAN), json_get_text(p, "at", "?"),
                (long long)json_get_i64(p, "run", 0), json_get_number(p, "before", NAN),

@@ -105,11 +105,11 @@ static int read_whole(const char *name, struct buf *out, struct err *err)
 // ---- asking ----
 
 static const struct column columns[] = {
-    {"file", "FILE", false},  {"run", "RUN", true},
-    {"node", "NODE", false},  {"measured", "MEASURED (UTC)", false},
-    {"mode", "MODE", false},  {"ranks", "RANKS", true},
-    {"cells", "CELLS", true}, {"stored", "STORED", true},
-    {"known", "KNOWN", true},
+    {"file", "FILE", false},        {"run", "RUN", true},
+    {"node", "NODE", false},        {"measured", "MEASURED (UTC)", false},
+    {"mode", "MODE", false},        {"ranks", "RANKS", true},
+    {"cells", "CELLS", true},       {"stored", "STORED", true},
+    {"existing", "EXISTING", true},
 };
 
 struct importing {
@@ -223,10 +223,10 @@ static void show_answer(struct importing *im, const struct source *s, const stru
     } else if (!im->flags->dry_run) {
         range_of(runs, which, sizeof which);
         cmd_import_add_row(im, s, json_next(first) ? NULL : first, which,
-                           json_get_i64(answer, "stored", 0), json_get_i64(answer, "known", 0));
+                           json_get_i64(answer, "stored", 0), json_get_i64(answer, "existing", 0));
     }
     for (const struct json *r = first; im->flags->dry_run && r; r = json_next(r)) {
-        int64_t known = json_get_i64(r, "known_as", 0);
+        int64_t known = json_get_i64(r, "existing_run", 0);
         *which = '\0';
         if (known)
             snprintf(which, sizeof which, "%lld", (long long)known);

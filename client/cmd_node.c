@@ -225,7 +225,7 @@ int cmd_node(struct cli *c, const struct invocation *i, struct err *err)
         print_safe(&b, json_get_text(node, "node", "?"));
         char hashes[80];
         snprintf(hashes, sizeof hashes, ": class %.12s, config %.12s; ranks run as ",
-                 json_get_text(json_get(f, "class"), "hash", "?"),
+                 json_get_text(json_get(f, "hardware"), "hash", "?"),
                  json_get_text(json_get(f, "config"), "hash", "?"));
         print_safe(&b, hashes);
         print_safe(&b, json_get_text(node, "job_account", "?"));
@@ -233,7 +233,7 @@ int cmd_node(struct cli *c, const struct invocation *i, struct err *err)
     }
     struct grid g CLEANUP(grid_fini);
     grid_init(&g, columns, COUNT_OF(columns));
-    add_facts(&g, f, "class");
+    add_facts(&g, f, "hardware");
     add_facts(&g, f, "config");
     grid_print(&g, c);
     return 0;

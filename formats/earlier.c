@@ -8,6 +8,27 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
+static const struct json_rename names[] = {
+    {NULL, "tight", "converged"},         {"run", "class", "hardware_hash"},
+    {"run", "config", "config_hash"},     {"run", "topology", "topology_hash"},
+    {"fingerprint", "class", "hardware"},
+};
+
+void earlier_names(struct json *document)
+{
+    json_rename(document, names, COUNT_OF(names));
+}
+
+void earlier_text(const char *json, struct buf *out)
+{
+    static const char is[] = "\"converged\":", was[] = "\"tight\":";
+    for (const char *at; (at = strstr(json, is)); json = at + strlen(is)) {
+        buf_add(out, json, (size_t)(at - json));
+        buf_str(out, was);
+    }
+    buf_str(out, json);
+}
+
 // How sentences began. schema/sql has the same list for stored runs; a test compares the two.
 static const struct {
     const char *begin;

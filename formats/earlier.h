@@ -3,7 +3,14 @@
 // their conditions, which were sentences, are now. Everything else of the program knows the names
 // of today only.
 #pragma once
+#include "base/json.h"
 #include "model/condition.h"
+
+// Members get the names of today.
+void earlier_names(struct json *document);
+// The other way, for a text of JSON that we wrote: keys of stored imports are hashes of the names
+// that members had first.
+void earlier_text(const char *json, struct buf *out);
 
 // The kind and rank that a sentence tells, and its text without them. ERR_INVALID: it is longer
 // than any that was written.

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "formats/earlier.h"
 #include "formats/import.h"
 #include "model/shape.h"
 
@@ -438,10 +439,11 @@ static int intake_read_list(struct intake *made, const struct json *list,
     return 0;
 }
 
-int intake_from_json(struct intake *out, const struct json *root, const struct intake_options *o,
+int intake_from_json(struct intake *out, struct json *root, const struct intake_options *o,
                      struct err *err)
 {
     struct intake made CLEANUP(intake_fini) = {0};
+    earlier_names(root);
     const struct json *list = json_get(root, "runs");
     if (!json_is_object(root))
         return err_set(err, ERR_INVALID, "",
@@ -469,6 +471,8 @@ static int intake_read_lines(struct intake *made, const char *text, size_t len,
             return err_set(err, ERR_TOO_LARGE, "", "more than %d lines", IMPORT_LINES_MAX);
         if (n > blanks(line, n)) {
             CLEANUP_JSON struct json *root = json_parse(line, n, err);
+            if (root != NULL)
+                earlier_names(root);
             if (root == NULL || intake_add_run(made, root, NULL, 0, o, err) < 0)
                 return at(err, "line %d", number);
         }

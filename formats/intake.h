@@ -31,6 +31,6 @@ int intake_check(const struct intake_options *o, struct err *err);
 // of the JSON. Nothing is made then.
 int intake_read(struct intake *out, const char *text, size_t len, const struct intake_options *o,
                 struct err *err);
-// The same of JSON that is parsed already.
-int intake_from_json(struct intake *out, const struct json *root, const struct intake_options *o,
+// The same of JSON that is parsed already; its members get the names of today.
+int intake_from_json(struct intake *out, struct json *root, const struct intake_options *o,
                      struct err *err);

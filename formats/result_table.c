@@ -285,7 +285,7 @@ void result_notes_matrix(const struct matrix *m, struct buf *out)
     char where[96];
     int at = 0;
     result_table_note_disturbed(m, out);
-    int loose = cells_below(m, CELL_TIGHT, 1, &at);
+    int loose = cells_below(m, CELL_CONVERGED, 1, &at);
     cell_place(m, at, where, sizeof where);
     if (loose)
         buf_fmt(out, "%s: %d of %d cells did not reach the precision asked for in time (%s%s)\n",

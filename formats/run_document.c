@@ -225,7 +225,7 @@ static int read_fingerprint(const struct json *object, struct whole *w, struct e
     const struct json *o = json_get(object, "fingerprint");
     if (o == NULL || json_is_null(o))
         return 0;
-    return read_facts(o, "class", &w->class_json, w->run.class_hash, err) < 0 ||
+    return read_facts(o, "hardware", &w->class_json, w->run.class_hash, err) < 0 ||
                    read_facts(o, "config", &w->config_json, w->run.config_hash, err) < 0
                ? err_prefix(err, "fingerprint")
                : 0;
@@ -377,7 +377,7 @@ int whole_check(const struct whole *w, struct err *err)
 
 int whole_key(const struct whole *w, char key[static 65], struct err *err)
 {
-    CLEANUP_BUF struct buf text = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT, first = BUF_INIT;
     struct jsonw j = jsonw_to(&text);
     jsonw_object(&j, NULL);
     jsonw_text(&j, "node", w->run.node);
@@ -394,8 +394,10 @@ int whole_key(const struct whole *w, char key[static 65], struct err *err)
         rank_write_json(&w->ranks[i], &j, NULL);
     jsonw_end(&j);
     jsonw_end(&j);
-    if (!buf_ok(&text))
+    earlier_text(buf_text(&text), &first);
+    buf_needs(&first, &text);
+    if (!buf_ok(&first))
         return no_memory(err);
-    text_hash(buf_text(&text), key);
+    text_hash(buf_text(&first), key);
     return 0;
 }

@@ -63,7 +63,7 @@ void facts_write_json(const struct facts *f, struct jsonw *w, const char *key)
 void fingerprint_write_json(const struct fingerprint *f, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
-    facts_write_json(&f->machine_class, w, "class");
+    facts_write_json(&f->machine_class, w, "hardware");
     facts_write_json(&f->config, w, "config");
     jsonw_end(w);
 }

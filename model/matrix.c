@@ -26,7 +26,8 @@ const struct cell_field_info cell_fields[CELL_FIELDS] = {
     [CELL_SD] = {"sd", CELL_IS_VALUE, 3, "standard deviation"},
     [CELL_OVERLAP] = {"overlap", CELL_IS_SHARE, 4,
                       "share of the measuring time with all ranks chasing"},
-    [CELL_TIGHT] = {"tight", CELL_IS_COUNT, 0, "1: precise as asked; 0: time was up first"},
+    [CELL_CONVERGED] = {"converged", CELL_IS_COUNT, 0,
+                        "1: reached the requested precision; 0: the time limit came first"},
 };
 
 void cell_clear(struct cell *c)

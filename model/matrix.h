@@ -24,7 +24,7 @@ enum cell_field {
     CELL_SD,
     CELL_OVERLAP, // share of this cell's kept measuring time with all ranks chasing; NaN in serial
                   // mode
-    CELL_TIGHT,   // 1: the interval reached the precision asked for; 0: time was up
+    CELL_CONVERGED, // 1: the interval reached the precision asked for; 0: time was up
     CELL_FIELDS
 };
 

@@ -136,9 +136,9 @@ void run_write_json(const struct run *r, struct jsonw *w, const char *key)
     write_error(r, w);
     run_write_progress(r, w);
     write_waiting(r, w);
-    jsonw_text(w, "class", *r->class_hash ? r->class_hash : NULL);
-    jsonw_text(w, "config", *r->config_hash ? r->config_hash : NULL);
-    jsonw_text(w, "topology", *r->topology_hash ? r->topology_hash : NULL);
+    jsonw_text(w, "hardware_hash", *r->class_hash ? r->class_hash : NULL);
+    jsonw_text(w, "config_hash", *r->config_hash ? r->config_hash : NULL);
+    jsonw_text(w, "topology_hash", *r->topology_hash ? r->topology_hash : NULL);
     spec_write_json(&r->spec, w, "spec");
     jsonw_raw(w, "plan", r->plan_json ? r->plan_json : "null");
     jsonw_raw(w, "conditions", r->conditions_json ? r->conditions_json : "[]");

@@ -61,7 +61,7 @@ static double combine(enum cell_field f, double *v, int n)
     case CELL_DISTURBED:
         return sum;
     case CELL_MIN:
-    case CELL_TIGHT:
+    case CELL_CONVERGED:
         return least;
     default:
         break;

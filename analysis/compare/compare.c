@@ -265,8 +265,8 @@ bool comparison_alarms(const struct comparison *c)
 
 static void write_numbers(const struct difference *d, struct jsonw *w)
 {
-    jsonw_fixed(w, "a", d->a, 3);
-    jsonw_fixed(w, "b", d->b, 3);
+    jsonw_fixed(w, "base_value", d->a, 3);
+    jsonw_fixed(w, "target_value", d->b, 3);
     jsonw_fixed(w, "percent", d->percent, 2);
     jsonw_fixed(w, "lo_percent", d->lo, 2);
     jsonw_fixed(w, "hi_percent", d->hi, 2);

@@ -97,10 +97,10 @@ void changes_write_json(const struct changes *c, struct jsonw *w, const char *ke
     jsonw_array(w, key);
     for (int i = 0; i < c->n; i++) {
         jsonw_object(w, NULL);
-        jsonw_text(w, "key", c->list[i].is_class ? "class" : "config");
+        jsonw_text(w, "kind", c->list[i].is_class ? "hardware" : "config");
         jsonw_text(w, "name", c->list[i].name);
-        jsonw_text(w, "a", c->list[i].a);
-        jsonw_text(w, "b", c->list[i].b);
+        jsonw_text(w, "before", c->list[i].a);
+        jsonw_text(w, "after", c->list[i].b);
         jsonw_i64(w, "weight", c->list[i].weight);
         jsonw_end(w);
     }

@@ -216,7 +216,7 @@ int stats_cell(struct cell *c, const double *series, const int *visit, int n, st
         [CELL_SD] = alone ? NAN : sqrt(squares / (n - 1)),
         [CELL_DISTURBED] = c->v[CELL_DISTURBED],
         [CELL_OVERLAP] = c->v[CELL_OVERLAP],
-        [CELL_TIGHT] = c->v[CELL_TIGHT],
+        [CELL_CONVERGED] = c->v[CELL_CONVERGED],
     };
     memcpy(c->v, v, sizeof v);
     return 0;

@@ -200,7 +200,7 @@ static int answers_send_answer(struct answer *n, const struct compare_options *o
     jsonw_fixed(&w, "threshold_percent", o->threshold_percent, 2);
     jsonw_raw(&w, "matrices", buf_text(&n->matrices));
     comparison_write_json(&n->detail, &side, &w, "comparison");
-    if (past_write_changes(&n->a->past, &n->b->past, &w, "changes", err) < 0)
+    if (past_write_changes(&n->a->past, &n->b->past, &w, "fact_changes", err) < 0)
         return -1;
     jsonw_end(&w);
     return reply_json(r, 200, &body, err);

@@ -428,7 +428,7 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_fixed(w, "crit_percent", a->wish->crit, 2);
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
     check_baseline_write_groups(r, w);
-    jsonw_raw(w, "changes", r->changes ? r->changes : "null");
+    jsonw_raw(w, "fact_changes", r->changes ? r->changes : "null");
     jsonw_end(w);
 }
 

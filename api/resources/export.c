@@ -25,7 +25,7 @@ static int write_fingerprint(struct store *s, const struct run *run, struct json
         return 0;
     }
     jsonw_object(w, "fingerprint");
-    if (write_facts(s, run->class_hash, w, "class", err) < 0 ||
+    if (write_facts(s, run->class_hash, w, "hardware", err) < 0 ||
         write_facts(s, run->config_hash, w, "config", err) < 0)
         return -1;
     jsonw_end(w);

@@ -3,7 +3,7 @@
 // to answer about it as this one does (schema/json/run-1.json).
 //
 //     {"format":"numaprobe-run","version":1,"run":{…as GET /v1/runs/{id}…},
-//      "fingerprint":{"class":{…},"config":{…}} or null,
+//      "fingerprint":{"hardware":{…},"config":{…}} or null,
 //      "topology":{"hash":"…","xml":"…" or null} or null,
 //      "matrices":[…],"ranks":[…],"log":"…" or null}
 //

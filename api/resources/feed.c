@@ -11,21 +11,21 @@
 #include "base/str.h"
 
 enum {
-    CHANGES_DEFAULT = 10,
-    CHANGES_MAX = 100, // 8 ranks by 15 sizes are 40 KB: 4 MB
+    FEED_DEFAULT = 10,
+    FEED_MAX = 100, // 8 ranks by 15 sizes are 40 KB: 4 MB
     // No further run is begun beyond this. The largest single run, 1,024 ranks by 48 sizes in both
     // modes, is 30 MB, and is sent alone.
-    CHANGES_BYTES = 4 << 20,
+    FEED_BYTES = 4 << 20,
 };
 
-// after= beyond the end, or database= of another history, must not wait for numbers that will be
+// after= beyond the end, or history_id= of another history, must not wait for numbers that will be
 // given to other runs.
 static int check_place(const struct request *q, int64_t after, int64_t last, const char *identity,
                        struct err *err)
 {
-    const char *wanted = request_query(q, "database");
+    const char *wanted = request_query(q, "history_id");
     if (wanted && strcmp(wanted, identity) != 0)
-        return err_set(err, ERR_CONFLICT, "database",
+        return err_set(err, ERR_CONFLICT, "history_id",
                        "this history is %s, begun anew: read it from after=0", identity);
     if (after > last)
         return err_set(err, ERR_CONFLICT, "after",
@@ -53,25 +53,23 @@ static int number_from(const struct request *q, const char *name, int64_t most, 
 static int read_asked(const struct request *q, struct asked *a, struct err *err)
 {
     bool topology = false, log = false;
-    *a = (struct asked){.limit = CHANGES_DEFAULT};
+    *a = (struct asked){.limit = FEED_DEFAULT};
     if (number_from(q, "after", INT64_C(1) << 53, &a->after, err) < 0 ||
-        number_from(q, "limit", CHANGES_MAX, &a->limit, err) < 0 ||
+        number_from(q, "limit", FEED_MAX, &a->limit, err) < 0 ||
         request_query_bool(q, "topology", &topology, err) < 0 ||
         request_query_bool(q, "log", &log, err) < 0 || request_wait_s(q, &a->wait_s, err) < 0)
         return -1;
     if (!a->limit)
-        return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d",
-                       CHANGES_MAX);
+        return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d", FEED_MAX);
     a->parts = (topology ? WHOLE_TOPOLOGY : 0) | (log ? WHOLE_LOG : 0);
     return 0;
 }
 
 // Writes runs until the reply is large enough; *next is the seq of the last one written.
-static int changes_write_runs(const struct request *q, const struct asked *a, const int64_t *ids,
-                              int n, struct buf *body, struct jsonw *w, int64_t *next,
-                              struct err *err)
+static int feed_write_runs(const struct request *q, const struct asked *a, const int64_t *ids,
+                           int n, struct buf *body, struct jsonw *w, int64_t *next, struct err *err)
 {
-    for (int i = 0; i < n && body->len < CHANGES_BYTES; i++) {
+    for (int i = 0; i < n && body->len < FEED_BYTES; i++) {
         struct run run CLEANUP(run_fini) = {0};
         if (store_run_get(api_of(q)->store, ids[i], &run, err) < 0 ||
             run_whole_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
@@ -81,12 +79,12 @@ static int changes_write_runs(const struct request *q, const struct asked *a, co
     return 0;
 }
 
-int changes_get(struct request *q, struct reply *r, struct err *err)
+int feed_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     CLEANUP_MEM char *identity = NULL;
     struct asked a;
-    int64_t ids[CHANGES_MAX], last, next;
+    int64_t ids[FEED_MAX], last, next;
     int n;
     if (read_asked(q, &a, err) < 0 ||
         store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, err) < 0 ||
@@ -98,10 +96,10 @@ int changes_get(struct request *q, struct reply *r, struct err *err)
     next = a.after;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
-    jsonw_text(&w, "database", identity);
+    jsonw_text(&w, "history_id", identity);
     jsonw_i64(&w, "after", a.after);
     jsonw_array(&w, "runs");
-    if (changes_write_runs(q, &a, ids, n, &body, &w, &next, err) < 0)
+    if (feed_write_runs(q, &a, ids, n, &body, &w, &next, err) < 0)
         return -1;
     jsonw_end(&w);
     next = n ? next : last; // what was deleted at the end is passed over
@@ -113,17 +111,17 @@ int changes_get(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-// Runs are written until the answer has CHANGES_BYTES; so many are counted, or until it is clear
+// Runs are written until the answer has FEED_BYTES; so many are counted, or until it is clear
 // that a worker does it.
-void changes_work(const struct request *q, struct work *w, struct err *why)
+void feed_work(const struct request *q, struct work *w, struct err *why)
 {
     struct asked a;
-    int64_t ids[CHANGES_MAX], last;
+    int64_t ids[FEED_MAX], last;
     int n;
     if (read_asked(q, &a, why) < 0 ||
         store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
         return;
-    for (int i = 0; i < n && w->bytes < CHANGES_BYTES; i++)
+    for (int i = 0; i < n && w->bytes < FEED_BYTES; i++)
         work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & WHOLE_LOG, a.parts & WHOLE_TOPOLOGY,
                      why);
 }

@@ -181,7 +181,7 @@ static int write_change(const struct request *q, const struct change_point *c,
     jsonw_fixed(w, "after", c->after, 3);
     jsonw_fixed(w, "percent", c->percent, 2);
     jsonw_fixed(w, "p", c->p, 4);
-    if (past_write_changes_of(api_of(q), before->run_id, after->run_id, w, "changes", err) < 0)
+    if (past_write_changes_of(api_of(q), before->run_id, after->run_id, w, "fact_changes", err) < 0)
         return -1;
     jsonw_end(w);
     return 0;

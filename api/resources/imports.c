@@ -231,9 +231,9 @@ static int imports_send_dry_run(const struct request *q, struct reply *r, const 
             return -1;
         jsonw_object(&w, NULL);
         if (found)
-            jsonw_i64(&w, "known_as", b->ids[i]);
+            jsonw_i64(&w, "existing_run", b->ids[i]);
         else
-            jsonw_null(&w, "known_as");
+            jsonw_null(&w, "existing_run");
         run_write_json(&one->run, &w, "run");
         jsonw_array(&w, "matrices");
         for (int k = 0; k < one->n_matrices; k++) {
@@ -270,7 +270,7 @@ static int send_runs(const struct request *q, struct reply *r, const struct batc
     if (several) {
         jsonw_object(&w, NULL);
         jsonw_i64(&w, "stored", b->n - known);
-        jsonw_i64(&w, "known", known);
+        jsonw_i64(&w, "existing", known);
         jsonw_array(&w, "runs");
     }
     for (int i = 0; i < b->n; i++)

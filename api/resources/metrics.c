@@ -295,13 +295,13 @@ static int write_node(const struct api_services *api, int64_t newest_run, struct
         {"cpu_model", m->topology.cpu_model},
         {"cpus", cpus},
         {"numa_nodes", nodes},
-        {"class_hash", class->hash},
+        {"hardware_hash", class->hash},
         {"config_hash", *run.config_hash ? run.config_hash : m->fingerprint.config.hash},
         {"version", NUMAPROBE_VERSION},
     };
-    exposition_begin(
-        w, "numaprobe_node_info", "gauge",
-        "1; the machine is in the labels: nodes with the same class_hash have the same hardware");
+    exposition_begin(w, "numaprobe_node_info", "gauge",
+                     "1; the machine is in the labels: nodes with the same hardware_hash have the "
+                     "same hardware");
     exposition_sample(w, labels, COUNT_OF(labels), 1);
     return 0;
 }

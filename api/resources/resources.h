@@ -27,7 +27,7 @@ int matrix_get(struct request *q, struct reply *r, struct err *err);
 int matrix_csv(struct request *q, struct reply *r, struct err *err);
 int matrix_json(struct request *q, struct reply *r, struct err *err);
 int matrix_ndjson(struct request *q, struct reply *r, struct err *err);
-int changes_get(struct request *q, struct reply *r, struct err *err);
+int feed_get(struct request *q, struct reply *r, struct err *err);
 int matrix_svg(struct request *q, struct reply *r, struct err *err);
 int compare_get(struct request *q, struct reply *r, struct err *err);
 int report_get(struct request *q, struct reply *r, struct err *err);

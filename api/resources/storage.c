@@ -32,9 +32,9 @@ static void write_retention(const struct keeper_status *k, struct jsonw *w)
     write_limit(w, "keep_days", k->limits.keep_days);
     write_limit(w, "keep_runs", k->limits.keep_runs);
     write_limit(w, "keep_bytes", (int64_t)k->limits.keep_bytes);
-    jsonw_bool(w, "going_on", k->going_on);
-    jsonw_bool(w, "short_of", k->short_of);
-    jsonw_bool(w, "held", k->held);
+    jsonw_bool(w, "running", k->going_on);
+    jsonw_bool(w, "only_pinned_left", k->short_of);
+    jsonw_bool(w, "deferred", k->held);
     jsonw_time(w, "last", k->last_ms);
     jsonw_i64(w, "last_deleted", k->last_deleted);
     jsonw_i64(w, "last_freed_bytes", k->last_freed_bytes);
@@ -45,7 +45,7 @@ static void write_damaged(const struct api_services *api, struct jsonw *w)
 {
     struct store_damaged_file files[STORE_DAMAGED_LISTED];
     int n = store_damaged_list(api->store, files, STORE_DAMAGED_LISTED);
-    jsonw_array(w, "damaged");
+    jsonw_array(w, "quarantined");
     for (int i = 0; i < n && i < STORE_DAMAGED_LISTED; i++) {
         jsonw_object(w, NULL);
         jsonw_text(w, "file", files[i].name);

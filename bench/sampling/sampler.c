@@ -266,6 +266,6 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
     c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
     c->v[CELL_OVERLAP] = !sum->company ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
     if (p->precision > 0) // otherwise nothing was promised
-        c->v[CELL_TIGHT] = sum->n >= p->min_samples && stats_precision(&st) <= p->precision;
+        c->v[CELL_CONVERGED] = sum->n >= p->min_samples && stats_precision(&st) <= p->precision;
     return 0;
 }

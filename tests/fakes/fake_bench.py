@@ -152,7 +152,7 @@ class Fake:
         self.cells += 1
         self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=1, median=v, lo=v - 0.125,
                     hi=v + 0.125, min=v - 1, p10=v - 0.5, p90=v + 0.5, p99=v + 1, mean=v, sd=0.25,
-                    overlap=0.975, tight=1)
+                    overlap=0.975, converged=1)
 
     def rank_record(self, rank, cpu, node):
         share = 0.5 if self.name == "half" and rank == 0 else 1

@@ -36,7 +36,7 @@ def sweep(bench, rounds):
     for _ in range(rounds):
         result = finish(start(bench, "--size=1-4096", cpu=0))
         phases = result["phases_ms"]
-        loose = sum(not c["tight"] for c in result["matrices"][0]["cells"][0])
+        loose = sum(not c["converged"] for c in result["matrices"][0]["cells"][0])
         rest = sum(phases.values()) - phases["populate"]
         runs.append(rest)
         print(" ".join(f"{k} {v / 1000:.2f} s," for k, v in phases.items()),
@@ -87,7 +87,7 @@ def repeat(bench, rounds):
         hits = sum(a["lo"] <= b["median"] <= a["hi"] for a, b in zip(cells, cells[1:]))
         medians = sorted(c["median"] for c in cells)
         print(f"{size >> 10:8} KiB: {hits} of {rounds - 1} covered; medians {medians[0]:.2f} to "
-              f"{medians[-1]:.2f}, {sum(c['tight'] for c in cells)} of {rounds} within 1 %")
+              f"{medians[-1]:.2f}, {sum(c['converged'] for c in cells)} of {rounds} within 1 %")
 
 
 def main():

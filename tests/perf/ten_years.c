@@ -100,7 +100,7 @@ static void complete(struct cell *c)
     c->v[CELL_P99] = median + 2 * sd;
     c->v[CELL_MEAN] = median + 0.1 * sd;
     c->v[CELL_OVERLAP] = 1;
-    c->v[CELL_TIGHT] = 1;
+    c->v[CELL_CONVERGED] = 1;
 }
 
 static void make_metrics(struct metric *m, const struct matrix *x)

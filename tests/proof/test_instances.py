@@ -203,7 +203,7 @@ def test_clock_jumps(numaprobed, home, tell):
         assert daemon.get("/v1/runs?limit=50").json["runs"][0]["id"] == later["id"], "by number, not by the clock"
     assert len(years) >= 4, f"the clock did not jump: {years}"
     assert seqs == sorted(set(seqs))
-    changes = [c["run"]["seq"] if "run" in c else c["seq"] for c in daemon.get("/v1/changes?after=0&limit=50").json["runs"]]
+    changes = [c["run"]["seq"] if "run" in c else c["seq"] for c in daemon.get("/v1/feed?after=0&limit=50").json["runs"]]
     assert changes == seqs
     assert daemon.stop() == 0, "\n".join(daemon.log)
     with dead_copy(home / "state") as db:

@@ -45,7 +45,7 @@ TABLE = """|  MPI  |        CPU     |              MEMORY    |  LATENCY (ns)   |
 |  000  | 1       |   0  | 0x7f6156000000 |   0   | 17.51  | %.2f  |
 """
 READS = ["/healthz", "/readyz?verbose", "/metrics", "/v1/node", "/v1/topology", "/v1/topology.xml", "/v1/benchmarks",
-         "/v1/availability", "/v1/runs?limit=20", "/v1/storage", "/v1/baselines", "/v1/changes?after=0&limit=5",
+         "/v1/availability", "/v1/runs?limit=20", "/v1/storage", "/v1/baselines", "/v1/feed?after=0&limit=5",
          "/v1/history", "/openapi.json", "/"]
 OF_A_RUN = ["", "/matrix", "/matrix.csv", "/matrix.ndjson", "/matrix.svg", "/report", "/report.md", "/log", "/export"]
 BAD = [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"BREW / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",

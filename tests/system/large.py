@@ -2,7 +2,7 @@
 """Runs as large as can be stored, as documents to import, and what asks for them from many connections."""
 import random
 
-FIELDS = ("n", "disturbed", "median", "lo", "hi", "min", "p10", "p90", "p99", "mean", "sd", "overlap", "tight")
+FIELDS = ("n", "disturbed", "median", "lo", "hi", "min", "p10", "p90", "p99", "mean", "sd", "overlap", "converged")
 
 
 def cell(median, overlap):
@@ -10,7 +10,7 @@ def cell(median, overlap):
               median * 1.1, median * 1.001, median * .02)
     texts = [f'"{name}":{value:.3f}' if name not in ("n", "disturbed") else f'"{name}":{value}'
              for name, value in zip(FIELDS, values)]
-    return "{" + ",".join(texts) + (',"overlap":0.9876' if overlap else ',"overlap":null') + ',"tight":1}'
+    return "{" + ",".join(texts) + (',"overlap":0.9876' if overlap else ',"overlap":null') + ',"converged":1}'
 
 
 def matrix(name, ranks, sizes, rng):

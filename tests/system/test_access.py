@@ -470,7 +470,7 @@ def test_names_of_processes_are_not_for_everybody(make_daemon):
         assert not any(re.search(named, text) for text in seen[1:]), seen
         run = daemon.request("POST", "/v1/runs", SPEC, unix=True).json["id"]
         daemon.wait(run)
-        for path in (f"/v1/runs/{run}", f"/v1/runs/{run}/export", "/v1/changes", f"/v1/runs/{run}/report.md"):
+        for path in (f"/v1/runs/{run}", f"/v1/runs/{run}/export", "/v1/feed", f"/v1/runs/{run}/report.md"):
             for unix in (False, True):
                 assert not re.search(named, daemon.request("GET", path, unix=unix).body.decode()), path
     finally:

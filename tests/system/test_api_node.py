@@ -131,7 +131,7 @@ def test_ready_says_what_is_wrong(make_daemon):
 def test_node(daemon):
     node = daemon.get("/v1/node").json
     assert node["node"] and node["cpu_model"]
-    assert re.fullmatch(r"[0-9a-f]{64}", node["fingerprint"]["class"]["hash"])
+    assert re.fullmatch(r"[0-9a-f]{64}", node["fingerprint"]["hardware"]["hash"])
 
 
 def test_cpus_that_are_taken_away_and_given_back(make_daemon):

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 
 def feed(daemon, after, **options):
     query = "&".join(f"{k}={v}" for k, v in {"after": after, **options}.items())
-    answer = daemon.get(f"/v1/changes?{query}")
+    answer = daemon.get(f"/v1/feed?{query}")
     assert answer.status == 200, answer.body
     return answer.json
 
@@ -73,11 +73,11 @@ def test_imports_are_told_too(daemon):
 
 def test_wrong_places(daemon):
     page = feed(daemon, 0, limit=1)
-    assert feed(daemon, 0, database=page["database"])["database"] == page["database"]
-    other = daemon.get("/v1/changes?database=0123")
-    assert other.status == 409 and other.json["member"] == "database"
-    beyond = daemon.get("/v1/changes?after=999999")
+    assert feed(daemon, 0, history_id=page["history_id"])["history_id"] == page["history_id"]
+    other = daemon.get("/v1/feed?history_id=0123")
+    assert other.status == 409 and other.json["member"] == "history_id"
+    beyond = daemon.get("/v1/feed?after=999999")
     assert beyond.status == 409 and beyond.json["member"] == "after" and "ends at" in beyond.json["detail"]
     for name, value in (("after", "-1"), ("limit", "0"), ("limit", "101"), ("wait", "x"), ("log", "x")):
-        answer = daemon.get(f"/v1/changes?{name}={value}")
+        answer = daemon.get(f"/v1/feed?{name}={value}")
         assert answer.status == 422 and answer.json["member"] == name, (name, answer.body)

@@ -93,7 +93,7 @@ def test_topology_and_node_in_every_form(url, daemon):
     assert int(rows[0]["memory_bytes"]) == topology["nodes"][0]["memory_bytes"]
     assert "NODE" in run("topo", url=url).stdout
     facts = [json.loads(line) for line in run("node", "-o", "ndjson", url=url).stdout.splitlines()]
-    assert {f["key"] for f in facts} == {"class", "config"}
+    assert {f["key"] for f in facts} == {"hardware", "config"}
     assert any(f["fact"] == "kernel" and f["value"] for f in facts)
 
 

@@ -179,7 +179,7 @@ def test_a_run_compared_with_itself_is_the_same(finished):
     answer = daemon.get(f"/v1/compare?base={run['id']}&target={run['id']}")
     assert answer.status == 200, answer.body
     told = answer.json
-    assert told["matrix"] == "concurrent" and told["changes"] == []
+    assert told["matrix"] == "concurrent" and told["fact_changes"] == []
     assert len(told["comparison"]["cells"]) == len(SIZES) * run["ranks"]
     assert all(c["percent"] == 0 and c["verdict"] == "same" for c in told["comparison"]["cells"])
     assert told["verdict"] == "same" and told["comparison"]["identical"]

@@ -173,7 +173,7 @@ def each_fault(daemon, scenario, act, check, leave_out=()):
 
 READS = ["/v1/node", "/v1/topology", "/v1/runs", "/v1/runs/1", "/v1/runs/1/matrix", "/v1/runs/1/report",
          "/v1/runs/1/matrix.svg", "/v1/runs/1/export", "/v1/history", "/v1/compare?base=1&target=1", "/v1/storage",
-         "/v1/changes", "/v1/availability", "/v1/baselines", "/metrics", "/readyz?verbose"]
+         "/v1/feed", "/v1/availability", "/v1/baselines", "/metrics", "/readyz?verbose"]
 
 
 def test_reads(faulty):

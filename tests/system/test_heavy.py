@@ -185,7 +185,7 @@ def read_answer_later(s):
 
 def test_what_was_made_is_sent_again(reader):
     """Without a worker: the same answer, to those who ask for the same."""
-    made = {path: reader.get(path) for path in (COMPARE, "/v1/runs/1/matrix.csv", "/v1/runs/1/report", "/v1/changes?limit=2")}
+    made = {path: reader.get(path) for path in (COMPARE, "/v1/runs/1/matrix.csv", "/v1/runs/1/report", "/v1/feed?limit=2")}
     stop_worker(reader)
     for path, first in made.items():
         again = reader.get(path)
@@ -292,9 +292,9 @@ def test_while_a_run_is_measured(reader, measuring):
     kept = reader.get("/v1/runs/1/matrix.csv").body
     daemon, run = measuring()
     assert daemon.get("/v1/runs/1/matrix.csv").body == kept
-    refused = daemon.get("/v1/changes?limit=2")
+    refused = daemon.get("/v1/feed?limit=2")
     assert refused.status == 503 and refused.headers["Retry-After"] and "a run is being measured" in refused.json["detail"]
-    assert daemon.request("GET", "/v1/changes?limit=2", unix=True).status == 200
+    assert daemon.request("GET", "/v1/feed?limit=2", unix=True).status == 200
     assert daemon.get("/v1/runs").status == 200
     conditions = daemon.get(f"/v1/runs/{run}").json
     assert daemon.request("POST", f"/v1/runs/{run}/cancel", unix=True).status == 202, conditions

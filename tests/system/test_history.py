@@ -120,7 +120,7 @@ def test_a_change_is_found_with_what_changed(own, bench):
     change, = answer["change_points"]
     assert change["run"] == first_after - 6 and change["run_before"] == first_after - 7
     assert change["percent"] == 20 and change["before"] == 100 and change["after"] == 120
-    assert change["changes"] == []  # the same machine, set up as before
+    assert change["fact_changes"] == []  # the same machine, set up as before
     text = cli(own, "history", DRAM).stdout
     assert re.search(rf"\+20\.0 % since \S+ \(run {change['run']}\): 100 -> 120 ns", text), text
     assert "nothing that is known of the machine changed" in text
@@ -245,7 +245,7 @@ def test_check(own, bench):
     assert baseline(own, "night", *runs).status == 200
     answer = own.get("/v1/check").json
     assert (answer["state"], answer["code"], answer["run"]) == ("OK", 0, runs[-1]), answer
-    assert answer["overall"]["verdict"] == "same" and answer["changes"] == []
+    assert answer["overall"]["verdict"] == "same" and answer["fact_changes"] == []
     bench.behave("scaled 1.06")
     slower = succeed(own)
     answer = own.get("/v1/check").json
@@ -465,7 +465,7 @@ def test_labels_of_the_node(make_daemon, tmp_path):
     assert node["cpu_model"] == model
     assert labels["cpu_model"] == model.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     assert (labels["node"], labels["cpus"], labels["numa_nodes"]) == (node["node"], "2", "1")
-    assert labels["class_hash"] == node["fingerprint"]["class"]["hash"]
+    assert labels["hardware_hash"] == node["fingerprint"]["hardware"]["hash"]
     assert labels["config_hash"] == node["fingerprint"]["config"]["hash"] and labels["version"] == node["version"]
     if PROMTOOL:
         done = subprocess.run([PROMTOOL, "check", "metrics"], input=daemon.get("/metrics").body, capture_output=True, timeout=60)

@@ -74,7 +74,7 @@ def test_table(daemon):
     assert (run["ranks"], run["cells"], run["method"]) == (2, 4, "classic-v1")
     assert run["spec"]["mode"] == "serial" and run["spec"]["size"] == "1M-2M"
     assert "the page kind is not known" in [c["text"] for c in run["conditions"]]
-    assert not run["topology"] and not run["class"]
+    assert not run["topology_hash"] and not run["hardware_hash"]
     matrices = daemon.get(f"/v1/runs/{run['id']}/matrix").json
     assert [m["name"] for m in matrices["matrices"]] == ["serial"]
     assert matrices["matrices"][0]["cells"][1][1]["median"] == 74.1
@@ -124,11 +124,11 @@ def test_dry_run_stores_nothing(daemon):
     answer = post(daemon, TABLE, "?node=dry&dry_run=true")
     assert answer.status == 200 and answer.json["dry_run"] is True
     one = answer.json["runs"][0]
-    assert one["known_as"] is None and one["run"]["cells"] == 4 and one["run"]["node"] == "dry"
+    assert one["existing_run"] is None and one["run"]["cells"] == 4 and one["run"]["node"] == "dry"
     assert one["matrices"][0]["cols"]["values"] == [1 << 20, 1 << 21]
     assert count(daemon) == before
     made = post(daemon, TABLE, "?node=dry").json["id"]
-    assert post(daemon, TABLE, "?node=dry&dry_run=true").json["runs"][0]["known_as"] == made
+    assert post(daemon, TABLE, "?node=dry&dry_run=true").json["runs"][0]["existing_run"] == made
 
 
 @pytest.mark.parametrize("text,query,member,says", [
@@ -179,14 +179,14 @@ def test_all_or_none(daemon):
     assert answer.status == 422 and answer.json["member"] == "line 2", answer.json
     assert count(daemon) == before
     answer = daemon.post("/v1/imports", {"runs": [other, good]})
-    assert answer.status == 201 and (answer.json["stored"], answer.json["known"]) == (1, 1)
+    assert answer.status == 201 and (answer.json["stored"], answer.json["existing"]) == (1, 1)
     assert [r["node"] for r in answer.json["runs"]] == ["whole2", "whole"]
 
 
 def test_changed_facts_are_refused(daemon):
     whole = export(daemon, daemon.run(size="1", cpus="0")["id"])
     whole["run"]["node"] = "forged"
-    whole["fingerprint"]["class"]["facts"]["cpu_model"] = "Another"
+    whole["fingerprint"]["hardware"]["facts"]["cpu_model"] = "Another"
     answer = daemon.post("/v1/imports", whole)
     assert answer.status == 422 and "hash" in answer.json["detail"], answer.json
 
@@ -229,7 +229,7 @@ def test_export_is_what_the_schema_says(daemon):
     check_schema(whole)
     check_schema(export(daemon, post(daemon, CSV, "?node=schema").json["id"]))
     assert whole["format"] == "numaprobe-run" and whole["topology"]["xml"].startswith("<?xml")
-    assert whole["run"]["topology"] == whole["topology"]["hash"]
+    assert whole["run"]["topology_hash"] == whole["topology"]["hash"]
     lean = daemon.get(f"/v1/runs/{run['id']}/export?topology=false&log=false").json
     assert lean["topology"] == {"hash": whole["topology"]["hash"], "xml": None} and lean["log"] is None
 
@@ -269,8 +269,8 @@ def test_round_trip(daemon, make_daemon):
     assert [without_own(w) for w in here] == [without_own(w) for w in there]
     before, after = (
         d.get(f"/v1/compare?base={a}&target={b}").json for d, a, b in ((daemon, base, target), (other, *ids[:2])))
-    assert before["comparison"] == after["comparison"] and before["changes"] == after["changes"]
-    assert other.post("/v1/imports", {"runs": there}).json["known"] == 3
+    assert before["comparison"] == after["comparison"] and before["fact_changes"] == after["fact_changes"]
+    assert other.post("/v1/imports", {"runs": there}).json["existing"] == 3
     back = daemon.post("/v1/imports", {"runs": here})
     assert back.status == 200, "a run that was measured here is known here"
     assert [run["id"] for run in back.json["runs"]] == [base, target, table]
@@ -445,7 +445,7 @@ def exported(daemon):
     (["run", "conditions"], ["a", 7], "kind", "must be a text"),
     (["run", "spec", "size"], "none", "size", "spec: "),
     (["run", "error"], {"type": "timeout", "text": "x" * 2000}, "text", "must be a text"),
-    (["fingerprint", "class", "hash"], "0" * 64, "class", "fingerprint: its hash is not that of its facts"),
+    (["fingerprint", "hardware", "hash"], "0" * 64, "hardware", "fingerprint: its hash is not that of its facts"),
     (["fingerprint", "config"], 7, "facts", "fingerprint: config: "),
     (["topology"], {"hash": "0" * 64, "xml": "<topology/>"}, "topology", "its hash is not that of its XML"),
     (["topology"], {"hash": 7}, "hash", "topology: must be a text"),
@@ -520,7 +520,7 @@ def test_a_large_run_that_is_not_stored_to_its_end(make_daemon, how):
         assert counters(daemon) == (1, 1)
         daemon = make_daemon(fake_bench_env(), home=daemon.home)
         s.close()
-    assert count(daemon) == 0 and daemon.get("/v1/changes").json["runs"] == []
+    assert count(daemon) == 0 and daemon.get("/v1/feed").json["runs"] == []
     until(lambda: counters(daemon) == (0, 0), timeout=60)
     assert daemon.post("/v1/imports", {"text": CSV, "node": "after"}).status == 201
 

@@ -105,7 +105,7 @@ def database(daemon):
 def test_storage(make_daemon):
     daemon = make(make_daemon)
     empty = storage(daemon)
-    assert empty["runs"] == 0 and empty["oldest"] is None and empty["damaged"] == [] == empty["findings"]
+    assert empty["runs"] == 0 and empty["oldest"] is None and empty["quarantined"] == [] == empty["findings"]
     assert empty["retention"]["keep_days"] is None and empty["retention"]["keep_bytes"] is None
     run = daemon.run(size="1")
     label(daemon, run["id"], "mine")
@@ -121,7 +121,7 @@ def test_keep_runs(make_daemon):
     for _ in range(5):
         last = daemon.run(size="1")["id"]
     wait_for_rest(daemon)
-    while storage(daemon)["retention"]["going_on"]:
+    while storage(daemon)["retention"]["running"]:
         pass
     assert ids(daemon) == [last, last - 1, last - 2, kept]
     told = storage(daemon)["retention"]
@@ -161,7 +161,7 @@ def set_clock(home, text):
 
 
 def rested(daemon):
-    while storage(daemon)["retention"]["going_on"]:
+    while storage(daemon)["retention"]["running"]:
         pass
     return storage(daemon)
 
@@ -234,7 +234,7 @@ def test_a_new_limit_takes_a_hundred_at_first(make_daemon, fill):
     again = make(make_daemon, "--keep-days=30", home=daemon.home)
     wait_for_rest(again)
     now = rested(again)
-    assert now["runs"] == 200 and now["retention"]["held"], now
+    assert now["runs"] == 200 and now["retention"]["deferred"], now
     assert [f["name"] for f in now["findings"]] == ["retention_held"]
     assert "100 went today" in cli(again, "doctor").stdout
     again.stop()
@@ -285,7 +285,7 @@ def test_keep_bytes_shrinks_the_file(make_daemon, fill):
     assert before > 28e6
     again = make(make_daemon, "--keep-bytes=16M", home=daemon.home)
     wait_for_rest(again)
-    while storage(again)["retention"]["going_on"]:
+    while storage(again)["retention"]["running"]:
         pass
     told = storage(again)
     assert told["used_bytes"] <= 16 << 20 and told["file_bytes"] < 17 << 20, told
@@ -480,7 +480,7 @@ def test_damaged_at_start(make_daemon, hurt):
     [aside] = damaged_files(again)
     assert (again.home / "state" / aside).read_bytes() == left  # kept as it was
     told = storage(again)
-    assert told["damaged"] == [{"file": aside, "bytes": len(left)}]
+    assert told["quarantined"] == [{"file": aside, "bytes": len(left)}]
     assert told["findings"][0]["name"] == "damaged_database_kept" and aside in told["findings"][0]["text"]
     ready = again.get("/readyz?verbose")
     assert ready.status == 200 and ready.json["findings"] == told["findings"]
@@ -520,7 +520,7 @@ def test_few_damaged_ones_are_kept(make_daemon):
             f.write(b"\0" * 8192 * (10 - turn))
         sizes.append(database(daemon).stat().st_size)
     daemon = make(make_daemon, home=home)
-    assert sorted(d["bytes"] for d in storage(daemon)["damaged"]) == sorted(sizes)[-3:]
+    assert sorted(d["bytes"] for d in storage(daemon)["quarantined"]) == sorted(sizes)[-3:]
 
 
 def hurt_while_open(daemon):

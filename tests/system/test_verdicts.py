@@ -22,7 +22,7 @@ def numaprobe(daemon, *words):
 
 def cell(value):
     """A quiet cell of many samples."""
-    spread = {"n": 30, "disturbed": 0, "lo": 0.99 * value, "hi": 1.01 * value, "sd": 0.005 * value, "tight": 1, "overlap": None}
+    spread = {"n": 30, "disturbed": 0, "lo": 0.99 * value, "hi": 1.01 * value, "sd": 0.005 * value, "converged": 1, "overlap": None}
     return {k: round(v, 3) if isinstance(v, float) else v for k, v in
             {**dict.fromkeys(("median", "min", "p10", "p90", "p99", "mean"), value), **spread}.items()}
 
@@ -31,7 +31,7 @@ def idle(whole, day, factor, rng):
     """The export of a run as if it had been measured on eight nodes of two sockets."""
     run = copy.deepcopy(whole)
     run.update(topology=None, fingerprint=None)
-    run["run"].update(ranks=NODES, cells=NODES * NODES, plan=None, **dict.fromkeys(("class", "config", "topology")),
+    run["run"].update(ranks=NODES, cells=NODES * NODES, plan=None, **dict.fromkeys(("hardware_hash", "config_hash", "topology_hash")),
                       **{key: f"2026-01-{day:02}T00:00:0{second}.000Z"
                          for second, key in enumerate(("created", "started", "measured", "finished"))})
     own = list(range(NODES))

@@ -25,7 +25,7 @@ static void make(struct matrix *m, double factor)
             v[CELL_HI] = median + 0.25;
             v[CELL_SD] = 0.5;
             v[CELL_OVERLAP] = 1;
-            v[CELL_TIGHT] = 1;
+            v[CELL_CONVERGED] = 1;
         }
     for (int c = 0; c < 3; c++)
         m->col.values[c] = 1 << (20 + c);
@@ -39,12 +39,13 @@ static void test_middle(void)
     const struct matrix *list[] = {&m[0], &m[1], &m[2]};
     for (int i = 0; i < 3; i++)
         make(&m[i], factors[i]);
-    matrix_at(&m[0], 1, 1)->v[CELL_TIGHT] = 0;
+    matrix_at(&m[0], 1, 1)->v[CELL_CONVERGED] = 0;
     CHECK(baseline_middle(&out, list, 3, NULL) == 0, "three runs");
     const double *v = matrix_at(&out, 1, 1)->v;
     CHECK(fabs(v[CELL_MEDIAN] - 111 * 1.01) < 1e-9, "the median run's median");
     CHECK(v[CELL_N] == 48 && v[CELL_DISTURBED] == 6, "samples add up");
-    CHECK(v[CELL_TIGHT] == 0 && matrix_at(&out, 0, 0)->v[CELL_TIGHT] == 1, "tight if all are");
+    CHECK(v[CELL_CONVERGED] == 0 && matrix_at(&out, 0, 0)->v[CELL_CONVERGED] == 1,
+          "tight if all are");
     // s of the logs of 1, 1.01, 1.02 is 0.0099: 1.96 sqrt 2 0.0099 sqrt(1 + 1.57/3) = 3.39 %.
     double half = (v[CELL_HI] - v[CELL_LO]) / 2 / v[CELL_MEDIAN];
     CHECK(fabs(half - 0.0339) < 0.0002, "interval by the scatter: %.4f", half);

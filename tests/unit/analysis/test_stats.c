@@ -44,7 +44,7 @@ static void summary(void)
     CHECK(near(c.v[CELL_P10], 1.6) && near(c.v[CELL_P90], 6.4), "p10, p90");
     CHECK(c.v[CELL_LO] >= 0 && c.v[CELL_LO] < 1 && c.v[CELL_HI] > 7,
           "the interval for a repeat run is wider than seven samples");
-    CHECK(isnan(c.v[CELL_OVERLAP]) && isnan(c.v[CELL_TIGHT]), "others' fields are left alone");
+    CHECK(isnan(c.v[CELL_OVERLAP]) && isnan(c.v[CELL_CONVERGED]), "others' fields are left alone");
     CHECK(stats_cell(&c, v, NULL, 1, &err) == 0 && c.v[CELL_MEDIAN] == 4 && isnan(c.v[CELL_LO]) &&
               isnan(c.v[CELL_HI]) && isnan(c.v[CELL_SD]),
           "one sample has no interval: it would look as if it were sure");

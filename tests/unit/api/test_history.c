@@ -77,11 +77,11 @@ static void test_changes(struct store *s)
     const struct json *list = json_get(answer, "change_points"), *c = json_first(list);
     CHECK(json_count(list) == 1 && json_get_i64(c, "run", 0) == first_after, "one change, at 20");
     CHECK(fabs(json_get_number(c, "percent", 0) - 10) < 1, "of 10 %%");
-    const struct json *what = json_get(c, "changes"), *most = json_first(what);
+    const struct json *what = json_get(c, "fact_changes"), *most = json_first(what);
     CHECK(json_count(what) == 2, "two facts changed there");
     CHECK_STR(json_get_text(most, "name", ""), "thp_enabled", "the most suspicious first");
-    CHECK_STR(json_get_text(most, "a", ""), "madvise", "from");
-    CHECK_STR(json_get_text(most, "b", ""), "never", "to");
+    CHECK_STR(json_get_text(most, "before", ""), "madvise", "from");
+    CHECK_STR(json_get_text(most, "after", ""), "never", "to");
     CHECK_STR(json_get_text(json_next(most), "name", ""), "kernel_release", "then the kernel");
     CLEANUP_JSON struct json *again = ask(history_get, "metric", "latency.dram.median_ns", &err);
     CHECK(json_count(json_get(again, "change_points")) == 1, "asked again, the same");

@@ -159,8 +159,25 @@ static void writes_utf8(void)
               "what is no UTF-8 becomes '?'");
 }
 
+static void renames(void)
+{
+    static const struct json_rename names[] = {{NULL, "old", "new"}, {"run", "class", "hash"}};
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    CLEANUP_JSON struct json *v = parse(
+        "{\"old\":1,\"class\":2,\"run\":{\"class\":3,\"x\":[{\"old\":4},{\"old\":5,\"new\":6}]}}");
+    json_rename(v, names, COUNT_OF(names));
+    json_rename(v, names, COUNT_OF(names));
+    struct jsonw w = jsonw_to(&b);
+    json_write(v, &w, NULL);
+    CHECK_STR(
+        buf_text(&b),
+        "{\"new\":1,\"class\":2,\"run\":{\"hash\":3,\"x\":[{\"new\":4},{\"old\":5,\"new\":6}]}}",
+        "members have other names, where none has them already: %s", buf_text(&b));
+}
+
 int main(void)
 {
+    renames();
     refuses();
     as_many_values();
     as_many_members();

@@ -29,7 +29,7 @@ static struct cell cell_of(double median)
     for (int f = 0; f < CELL_FIELDS; f++)
         c.v[f] = f == CELL_OVERLAP ? 0.99 : median;
     c.v[CELL_N] = 20;
-    c.v[CELL_DISTURBED] = c.v[CELL_TIGHT] = 1;
+    c.v[CELL_DISTURBED] = c.v[CELL_CONVERGED] = 1;
     return c;
 }
 

@@ -92,12 +92,13 @@ static void sums(struct sampler *s)
     sum_up(s, NULL, &c, &clean);
     CHECK(clean == 8 && c.v[CELL_N] == 8 && c.v[CELL_DISTURBED] == 1 && c.v[CELL_MEDIAN] == 104.5,
           "the disturbed sample is left out and counted");
-    CHECK(isnan(c.v[CELL_OVERLAP]) && c.v[CELL_TIGHT] == 0, "alone: no overlap; not precise: said");
+    CHECK(isnan(c.v[CELL_OVERLAP]) && c.v[CELL_CONVERGED] == 0,
+          "alone: no overlap; not precise: said");
     for (int i = 0; i < 4; i++)
         disturb(s, i, 0.1 * (4 - i));
     sum_up(s, NULL, &c, &clean);
     CHECK(clean == 5 && c.v[CELL_N] == 5 && c.v[CELL_DISTURBED] == 4 && c.v[CELL_MEDIAN] == 106 &&
-              c.v[CELL_TIGHT] == 0,
+              c.v[CELL_CONVERGED] == 0,
           "few clean samples are better than disturbed ones among them; it is not tight");
     for (int i = 0; i < 9; i++)
         disturb(s, i, 0.1 + 0.05 * i);

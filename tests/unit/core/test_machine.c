@@ -729,8 +729,8 @@ static void documented(void)
     for (int i = 0; i < facts_count(); i++) {
         char line[300];
         const struct fact_info *f = facts_info(i);
-        snprintf(line, sizeof line, "| `%s` | %s | %s |", f->name, f->of_class ? "class" : "config",
-                 f->meaning);
+        snprintf(line, sizeof line, "| `%s` | %s | %s |", f->name,
+                 f->of_class ? "hardware" : "config", f->meaning);
         CHECK(strstr(text, line), "docs/FACTS.md has: %s", line);
     }
 }

@@ -17,7 +17,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 5 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 6 };
 
 static char dir[64], path[128], copy[160];
 
@@ -278,7 +278,8 @@ static void start_over(void)
         "numaprobe.db.v1.bak", "numaprobe.db.v1.bak.part", "numaprobe.db.v1.bak.part-journal",
         "numaprobe.db.v2.bak", "numaprobe.db.v2.bak.part", "numaprobe.db.v2.bak.part-journal",
         "numaprobe.db.v3.bak", "numaprobe.db.v3.bak.part", "numaprobe.db.v3.bak.part-journal",
-        "numaprobe.db.v4.bak", "numaprobe.db.v4.bak.part", "numaprobe.db.v4.bak.part-journal"};
+        "numaprobe.db.v4.bak", "numaprobe.db.v4.bak.part", "numaprobe.db.v4.bak.part-journal",
+        "numaprobe.db.v5.bak", "numaprobe.db.v5.bak.part", "numaprobe.db.v5.bak.part-journal"};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char full[160];
         snprintf(full, sizeof full, "%s/%s", dir, all[i]);

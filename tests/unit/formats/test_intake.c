@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "formats/import.h"
 #include "formats/log_hints.h"
 #include "tests/unit/tap.h"
@@ -79,6 +80,8 @@ static void test_bare_table(void)
     CHECK_STR(r->spec.size, "1M,1G", "its sizes: %s", r->spec.size);
     CHECK_STR(r->spec.cpus, "1,9", "its CPUs: %s", r->spec.cpus);
     CHECK_STR(r->method, "classic-v1", "its method: %s", r->method);
+    CHECK_STR(in.keys[0], "42383ea8519057fe156de8ed3a68e988c2f92425fe190aa80fed7d19ef5e53a2",
+              "the key that earlier versions gave it: %s", in.keys[0]);
     CHECK(noted(&in, "the node is not known") && noted(&in, "import_undated") &&
               noted(&in, "the page kind is not known") && noted(&in, "the mode is not known") &&
               noted(&in, "the method is not known") && noted(&in, "each cell holds one value"),
@@ -201,6 +204,32 @@ static void test_export(void)
     CHECK(in.list[0].run.measured_ms == 1795168800500 && strcmp(in.list[0].log, "hello") == 0,
           "its date and log");
     CHECK(!in.list[0].run.conditions_json, "nothing is guessed of it");
+}
+
+// What an earlier version exported: other names, and sentences as conditions.
+static void test_first_names(void)
+{
+    static char text[64 << 10];
+    char path[400];
+    const char *source = getenv("NUMAPROBE_SOURCE");
+    struct intake in CLEANUP(intake_fini) = {0};
+    struct err err = {0};
+    snprintf(path, sizeof path, "%s/tests/data/exports/first-names.json", source ? source : ".");
+    CHECK(file_read_text(path, text, sizeof text) == 0, "a recorded export");
+    CHECK(take(&in, text, NULL, &err) == 0 && in.n == 1, "it is taken: %s", err.text);
+    if (in.n != 1)
+        return;
+    const struct whole *w = &in.list[0];
+    CHECK_STR(in.keys[0], "bae94882f7704a1c21ab8e728f764de753d551faff59746a52fba240cf317d14",
+              "with the key that it had then: %s", in.keys[0]);
+    CHECK(w->matrices[0].cells[0].v[CELL_CONVERGED] == 0, "its cells know whether they converged");
+    CHECK(strlen(w->run.class_hash) == 64 && strlen(w->run.config_hash) == 64 && w->class_json,
+          "its machine is known");
+    CHECK(noted(&in, "\"load\",\"severity\":\"warning\",\"rank\":null,\"text\":\"load is 1.61") &&
+              noted(&in, "\"forced\"") && noted(&in, "\"disturbed\"") &&
+              noted(&in, "\"placement\",\"severity\":\"error\",\"rank\":1,\"text\":\"ran on") &&
+              noted(&in, "\"other\""),
+          "its conditions have kinds: %s", w->run.conditions_json);
 }
 
 static void test_lists(void)
@@ -431,6 +460,7 @@ int main(void)
     test_long_sizes();
     test_keys();
     test_export();
+    test_first_names();
     test_lists();
     test_refusals();
     test_line_limit();

@@ -149,7 +149,7 @@ static void test_notes(void)
     for (int i = 0; i < 6; i++)
         m.cells[i].v[CELL_N] = 10;
     matrix_at(&m, 1, 2)->v[CELL_DISTURBED] = 4;
-    matrix_at(&m, 0, 1)->v[CELL_TIGHT] = 0;
+    matrix_at(&m, 0, 1)->v[CELL_CONVERGED] = 0;
     matrix_at(&m, 0, 0)->v[CELL_OVERLAP] = 0.5;
     result_notes_matrix(&m, &out);
     CHECK_STR(
