@@ -330,6 +330,15 @@ def dockerfile(files):
     return wrong
 
 
+def dockerignore(files):
+    """The image is built from each folder of the build but the tests."""
+    if ".dockerignore" not in files:
+        return []
+    sent = re.findall(r"^!(\S+)$", files[".dockerignore"], re.M)
+    return [f".dockerignore: meson.build needs {folder}/"
+            for folder in re.findall(r"^subdir\('(\w+)'\)", files.get("meson.build", ""), re.M) if folder not in sent]
+
+
 ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+),')
 ROUTES_C, OPENAPI = "api/routes.c", "api/openapi.yaml"
 
@@ -439,7 +448,7 @@ def static_names(files):
 
 
 RULES = [include_directions, inner_directions, circles, include_roots, static_names, one_door, denied_calls, function_lines,
-         licence_headers, white_space, forbidden_words, dockerfile,
+         licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
          routes_documented, package_versions, threats_have_tests]
 
 

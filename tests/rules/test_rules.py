@@ -113,6 +113,9 @@ BAD = {
         ("lists left", {"Dockerfile": DOCKERFILE.replace("rm -rf", "ls")}),
         ("a shell in between", {"Dockerfile": DOCKERFILE.replace('["true"]', "true")}),
     ],
+    rules.dockerignore: [
+        ("a folder that the build needs", {"meson.build": SPDX + "subdir('a')\n", ".dockerignore": "*\n!b\n"}),
+    ],
     rules.routes_documented: [
         ("a call that nobody documented", routes(ROUTES, CONTRACT.replace("    post: {security: [{token: [run]}]}\n", ""))),
         ("a call that nobody serves", routes(ROUTES.replace("POST", "PUT"), CONTRACT)),
@@ -244,9 +247,6 @@ def check_shell(root):
           done.stdout.splitlines()[:40])
 
 
-SPELLING = "tools/spelling.txt"  # what codespell takes for a mistake and is none
-
-
 def check_spelling(root):
     tool = shutil.which("codespell")
     if not tool:
@@ -254,8 +254,8 @@ def check_spelling(root):
     done = subprocess.run([tool, "-"], input="A rec" + "ieved byte\n", capture_output=True, text=True)
     check("received" in done.stdout, "codespell catches a mistake")
     paths = [p for p in rules.project_files(root)
-             if not p.startswith("tests/fuzz/corpus/") and "/data/" not in p and p != SPELLING]
-    done = subprocess.run([tool, "--ignore-words", SPELLING] + paths, cwd=root, capture_output=True, text=True)
+             if not p.startswith(("tests/fuzz/corpus/", "tests/data/")) and p != ".codespellrc"]
+    done = subprocess.run([tool] + paths, cwd=root, capture_output=True, text=True)  # reads .codespellrc
     check(done.returncode == 0, "codespell finds no mistake", done.stdout.splitlines()[:40])
 
 
