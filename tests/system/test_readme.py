@@ -174,7 +174,7 @@ def test_quickstart_interrupted_leaves_nothing(clone):
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                start_new_session=True)
     for line in process.stdout:
-        if line.startswith("Probing"):
+        if line.startswith("Measuring"):
             break
     process.send_signal(signal.SIGTERM)
     process.stdout.read()
