@@ -4,12 +4,12 @@
 # Run:    docker run -d --name numaprobe --network host --read-only --tmpfs /tmp --tmpfs /run/numaprobe:uid=780,mode=0711 \
 #             --cap-drop ALL --cap-add SYS_NICE --security-opt no-new-privileges --shm-size 1g \
 #             -v numaprobe:/var/lib/numaprobe numaprobe
-# --network host: it listens on the machine's loopback; -v /run/numaprobe:/run/numaprobe instead shares the unix socket.
-# --cap-add SYS_NICE: Docker's own seccomp filter forbids mbind and move_pages without it, and those are what
-# placing memory and proving where it is are made of. Without, CPUs are bound all the same, runs have a note that
-# memory is not, and measuring another node's memory is refused. --shm-size: Open MPI keeps 4 MiB of shared memory a rank;
-# Docker's default of 64 MiB is enough for 15 ranks. A --cpuset-cpus or a memory limit of the container is
-# respected: it measures what it was given.
+# --network host: it listens on the machine's loopback. To share only the Unix socket, use
+# -v /run/numaprobe:/run/numaprobe instead.
+# --cap-add SYS_NICE: without it, Docker's seccomp filter forbids mbind and move_pages, which place and verify memory.
+# Then CPUs are bound, runs note that memory is not, and another node's memory is not measured.
+# --shm-size: Open MPI needs 4 MiB of shared memory per rank. Docker's default of 64 MiB is enough for 15 ranks.
+# A --cpuset-cpus or a memory limit of the container is respected.
 ARG DEBIAN=bookworm-slim
 
 FROM docker.io/library/debian:${DEBIAN} AS build
@@ -23,7 +23,7 @@ RUN meson setup /build --prefix=/usr --buildtype=release -Dtests=false && \
 
 FROM docker.io/library/debian:${DEBIAN}
 LABEL org.opencontainers.image.title="numaprobe" \
-      org.opencontainers.image.description="Probes a node's memory system on request, and keeps what it found" \
+      org.opencontainers.image.description="Measures the memory of a NUMA node on request, and stores the results" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY tools/packages.sh /usr/share/numaprobe/
 RUN . /usr/share/numaprobe/packages.sh && packages_install /tmp/apt.log run image && \

@@ -67,7 +67,7 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
         return;
     }
     if (lost) {
-        snprintf(text, sizeof text, "lines=%u text=\"nobody read them\"", lost);
+        snprintf(text, sizeof text, "lines=%u text=\"the reader was too slow\"", lost);
         lost = 0;
         emit(LOG_LVL_WARN, "log.lost", text);
     }

@@ -256,7 +256,7 @@ static int sizes_item(char *item, int most, const char *member, uint64_t *list, 
         if (size > last || size > UINT64_MAX / 2)
             size = last;
         if (*n == most)
-            return err_set(err, ERR_INVALID, member, "asks for more than %d sizes", most);
+            return err_set(err, ERR_INVALID, member, "has more than %d sizes", most);
         list[(*n)++] = size;
         if (size == last)
             return 0;

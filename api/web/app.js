@@ -11,10 +11,10 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-// A token is kept in this page alone, and is gone with it.
+// A token lives in this page only.
 let token = "";
 
-// What is asked for by the page itself (pictures, event streams, links) carries no token: all of it goes through here.
+// Requests of the browser itself (pictures, event streams, links) carry no token, so all requests use this function.
 async function call(path, options = {}) {
   if (token) options.headers = { ...options.headers, Authorization: "Bearer " + token };
   const answer = await fetch(path, options);
@@ -61,7 +61,7 @@ function showTopology(t) {
     make("thead", {}, row(head, "th", ["", "text", "", "text"])), make("tbody", {}, ...rows));
 }
 
-// The host name of the daemon's node. Runs of other nodes are imports, and never stand below its name unless they say so.
+// The host name of the daemon's node. Runs of other nodes are imports, and the page marks them.
 let thisNode = "";
 
 async function showNode() {
@@ -75,7 +75,7 @@ async function showNode() {
   showTopology(topology);
 }
 
-// "0,1,2,5" -> "0-2,5"; what is in another order, or no list of numbers, stays as it is.
+// "0,1,2,5" -> "0-2,5". Lists in another order, and other texts, are not changed.
 function short(list) {
   const ids = String(list).split(",").map(Number);
   return ids.length > 2 && ids.every((id, i) => Number.isInteger(id) && !(id <= ids[i - 1])) ? ranges(ids) : list;
@@ -83,10 +83,10 @@ function short(list) {
 
 const imported = (run) => run.source === "imported";
 
-// May be long: what is cut off is shown when the pointer rests on it.
+// A long text is cut. A tooltip shows all of it.
 const cut = (text) => make("span", { class: "cut", title: text }, text);
 
-// A column of the list: its heading, what it shows of a run, and whether it is there. The node is where there may be several.
+// A column of the list: its heading, its text for a run, and whether it is shown. The node is shown for all nodes.
 const columns = [
   ["", (r) => {
     const open = make("button", { type: "button", class: "link" }, "Run " + r.id);
@@ -104,7 +104,7 @@ const columns = [
   ["Label", (r) => cut(r.label || ""), (runs) => runs.some((r) => r.label)],
 ];
 
-// Nodes that a list of all nodes has shown can be chosen from then on.
+// Nodes in a list of all nodes become choices.
 function offerNodes(runs) {
   const known = new Set([...$("runs-of").options].map((o) => o.value));
   for (const node of new Set(runs.map((r) => r.node)))
@@ -113,7 +113,7 @@ function offerNodes(runs) {
 
 function emptyText(of) {
   if (of === "*") return "No runs yet.";
-  return of ? `No runs of ${of}.` : "This node has measured nothing yet. Imported runs are under all nodes.";
+  return of ? `No runs of ${of}.` : "No runs of this node yet. Imported runs are under all nodes.";
 }
 
 async function showRuns() {
@@ -139,7 +139,7 @@ function heat(value, low, high) {
   return `hsl(${Math.round(210 - 190 * share)} 75% 74%)`;
 }
 
-// Values of an axis as people read them: their names, sizes, or the numbers.
+// Values of an axis for people: names, sizes or numbers.
 function labels(axis) {
   return axis.labels || axis.values.map((v) => axis.unit === "bytes" ? bytes(v) : `${v}${axis.unit === "%" ? " %" : ""}`);
 }
@@ -163,7 +163,7 @@ function heatTable(m) {
     make("thead", {}, make("tr", {}, make("td"), ...heads)), make("tbody", {}, ...rows)));
 }
 
-// The picture is the daemon's, the same that the command line saves; the numbers stand folded below it.
+// The picture is the one that the command line saves. The numbers are folded below it.
 async function picture(id, m) {
   const words = (name) => name.replace("_", " ");
   const svg = await (await call(`v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`)).text();
@@ -229,7 +229,7 @@ function showEvent(text) {
   return ["queued", "running"].includes(run.state) ? null : run;
 }
 
-// Returns the run when it is over; null where the stream broke off before.
+// Returns the run when it has finished, null if the stream ended before.
 async function stream(id, signal) {
   const answer = await call(`v1/runs/${id}/events`, { signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -245,7 +245,7 @@ async function stream(id, signal) {
   }
 }
 
-// Until the run is over, or another one is followed. EventSource would not send a token.
+// Until the run has finished, or another one is followed. EventSource would not send a token.
 async function follow(id) {
   if (following) following.abort();
   const mine = following = new AbortController();
@@ -254,7 +254,7 @@ async function follow(id) {
     try {
       run = await stream(id, mine.signal);
     } catch (error) {
-      if (!(error instanceof TypeError)) break; // a TypeError is the network; anything else was said
+      if (!(error instanceof TypeError)) break; // a TypeError is the network; any other error was shown
     }
     if (!run) await new Promise((again) => setTimeout(again, 2000));
   }

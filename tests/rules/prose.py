@@ -39,9 +39,8 @@ PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p in
 
 # Documents and rooms that the rules do not hold yet. Take one off when it is clean; add none.
 DOCUMENTS_NOT_YET = {"docs/ARCHITECTURE.md", "CONTRIBUTING.md"}
-WORDS_NOT_YET = {"analysis", "api", "api/openapi.yaml", "base", "bench", "check", "client", "core", "daemon",
-                 "docs/man/numaprobe.1", "docs/man/numaprobed.8", "docs/man/numaprobed.conf.5.in",
-                 "docs/monitoring/numaprobe.rules.test.yml", "formats", "model", "quickstart"}
+WORDS_NOT_YET = {"analysis", "api", "api/openapi.yaml", "bench", "client", "core", "daemon",
+                 "docs/man/numaprobe.1", "docs/man/numaprobed.8", "docs/man/numaprobed.conf.5.in", "formats", "model"}
 
 
 def documents(files):
