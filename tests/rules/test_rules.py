@@ -147,6 +147,11 @@ BAD |= {
         ("no such file", {"docs/a.md": "[a](b.md)\n", "b.md": "x\n"}),
         ("no such heading", {"README.md": "[a](docs/a.md#b)\n", "docs/a.md": "# C\n"}),
     ],
+    prose.named_things: [
+        ("no such file", {"docs/HACKING.md": "`core/a.c`\n", "core/b.c": ""}),
+        ("no such folder", {"docs/HACKING.md": "`core/os/`\n", "core/b.c": ""}),
+        ("no such function", {"docs/ARCHITECTURE.md": "`a_make()`\n", "core/a.c": "a_maker();\n"}),
+    ],
     prose.plain_words: [
         ("a word in a document", {"README.md": "What `x` was told\n"}),
         ("a phrase", {"README.md": "One rank a core\n"}),
@@ -156,6 +161,8 @@ BAD |= {
     ],
 }
 GOOD = {
+    "docs/HACKING.md": "`core/a.c`, `core/`, `core/*.c`, `base/X.c`, `route_table`, `SPDX_x y`\n",
+    "model/route.h": SPDX + "int route_table;\n",
     "base/a.h": SPDX,
     "base/json.c": SPDX + "#include <cjson/cJSON.h>\n",
     "core/a.c": SPDX + '#include <sqlite3.h>\n#include "base/a.h"\n\n'
