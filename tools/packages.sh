@@ -132,7 +132,7 @@ packages_install() {
         # shellcheck disable=SC2086 # words on purpose
         $root_ env DEBIAN_FRONTEND=noninteractive apt-get -q $step_ $arguments_ >>"$log_" 2>&1 </dev/null || {
             tail -n 15 "$log_" >&2
-            fail "apt-get ${step_%% *} failed; the whole story is in $log_"
+            fail "apt-get ${step_%% *} failed; the complete log is $log_"
         }
     done
 }
@@ -165,6 +165,6 @@ step() {
     fi
     step_pid=
     [ -n "${step_quiet:-}" ] || tail -n 25 "$log_" >&2
-    printf '%s: "%s" failed; the whole story is in %s\n' "${0##*/}" "$title_" "$log_" >&2
+    printf '%s: "%s" failed; the complete log is %s\n' "${0##*/}" "$title_" "$log_" >&2
     return 1
 }
