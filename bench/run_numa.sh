@@ -13,16 +13,16 @@ usage: mpirun -np N run_numa.sh [--numa=WHICH] [--verbose] [--serial] [--] [NUMA
   --numa=0,0,1,1   memory of rank 0 on node 0, of rank 1 on node 0, of rank 2 on node 1, ...
   --numa=auto      round-robin over the nodes that have memory
                    (without --numa: no binding)
-  --verbose        say what each rank does
+  --verbose        print the binding and the command of each rank
   --serial         one rank at a time
-  --               what follows belongs to numa_bench (see numa_bench --help)
+  --               the options after it are for numa_bench (see numa_bench --help)
 
 NUMA_BENCH in the environment names another program than numa_bench beside this script, in this folder or in PATH.
 USAGE
 }
 
 fail() {
-    # Every rank finds the same fault; one says so.
+    # Every rank finds the same fault. Rank 0 reports it.
     [ "$rank" != 0 ] || printf 'run_numa.sh: %s\n' "$*" >&2
     exit 2
 }

@@ -40,7 +40,7 @@ PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p in
 
 # Rooms that are not clean yet. Take one off when it is; add none.
 WORDS_NOT_YET = {"analysis", "api", "api/openapi.yaml", "bench", "client", "core", "daemon",
-                 "docs/man/numaprobe.1", "docs/man/numaprobed.8", "docs/man/numaprobed.conf.5.in", "formats", "model"}
+                 "docs/man/numaprobe.1", "docs/man/numaprobed.8", "formats", "model"}
 
 
 def documents(files):
