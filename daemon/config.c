@@ -132,7 +132,7 @@ const struct param_table config_table = {params, COUNT_OF(params)};
 
 struct command_line {
     struct config *config;
-    enum config_wish *wish;
+    enum config_action *action;
 };
 
 static int config_other_option(void *ctx, const char *option, const char *value, struct err *err)
@@ -151,16 +151,16 @@ static int config_other_option(void *ctx, const char *option, const char *value,
                                         [CONFIG_CHECK] = "check-config"};
     for (int i = CONFIG_HELP; i <= CONFIG_CHECK; i++)
         if (strcmp(option, words[i]) == 0 && !value) {
-            *line->wish = (enum config_wish)i;
+            *line->action = (enum config_action)i;
             return 1;
         }
     return 0;
 }
 
-static int config_read_args(struct config *c, int argc, char **argv, enum config_wish *wish,
+static int config_read_args(struct config *c, int argc, char **argv, enum config_action *action,
                             struct err *err)
 {
-    struct command_line line = {c, wish};
+    struct command_line line = {c, action};
     const struct param_target targets[] = {{&config_table, c}, {&policy_table, &c->policy}};
     struct param_args args = {.targets = targets,
                               .n_targets = COUNT_OF(targets),
@@ -277,16 +277,17 @@ static int config_finish(struct config *c, struct err *err)
     return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;
 }
 
-int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err)
+int config_read(struct config *c, int argc, char **argv, enum config_action *action,
+                struct err *err)
 {
     struct config got = {0};
-    *wish = CONFIG_RUN;
+    *action = CONFIG_RUN;
     param_defaults(&config_table, &got);
     param_defaults(&policy_table, &got.policy);
     // Once for --config and errors of usage, then again over the file and the environment.
-    if (config_read_args(&got, argc, argv, wish, err) < 0)
+    if (config_read_args(&got, argc, argv, action, err) < 0)
         return -1;
-    if (*wish == CONFIG_RUN || *wish >= CONFIG_PRINT) {
+    if (*action == CONFIG_RUN || *action >= CONFIG_PRINT) {
         struct config asked;
         char file[sizeof got.file];
         memcpy(file, got.file, sizeof file);
@@ -294,12 +295,12 @@ int config_read(struct config *c, int argc, char **argv, enum config_wish *wish,
         param_defaults(&policy_table, &got.policy);
         memcpy(got.file, file, sizeof file);
         if (daemon_config_read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
-            config_read_args(&got, argc, argv, wish, err) < 0)
+            config_read_args(&got, argc, argv, action, err) < 0)
             return -1;
         asked = got;
         if (config_finish(&got, err) < 0)
             return -1;
-        if (*wish != CONFIG_RUN)
+        if (*action != CONFIG_RUN)
             got = asked;
     }
     *c = got;
@@ -310,8 +311,8 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
                   struct err *err)
 {
     struct config now;
-    enum config_wish wish;
-    if (config_read(&now, argc, argv, &wish, err) < 0)
+    enum config_action action;
+    if (config_read(&now, argc, argv, &action, err) < 0)
         return -1;
     for (int i = 0; i < config_table.n; i++) {
         const struct param *p = &params[i];

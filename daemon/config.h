@@ -27,7 +27,7 @@ struct config {
     int log_level;        // index; config_log_level() gives the level
 };
 
-enum config_wish {
+enum config_action {
     CONFIG_RUN,
     CONFIG_HELP,
     CONFIG_VERSION,
@@ -43,7 +43,8 @@ void config_print_help(FILE *out);
 // Errors name the option, the variable, or the file and its line.
 // With the wishes CONFIG_PRINT and CONFIG_CHECK everything is checked, and *c has what was asked
 // for, with nothing worked out.
-int config_read(struct config *c, int argc, char **argv, enum config_wish *wish, struct err *err);
+int config_read(struct config *c, int argc, char **argv, enum config_action *action,
+                struct err *err);
 
 // Reads everything again as config_read did, into a configuration that is in use: settings that are
 // live are changed, others only told of (`pending`). On failure nothing has changed.

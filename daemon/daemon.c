@@ -271,22 +271,22 @@ int daemon_main(int argc, char **argv)
         return worker_main(argc, argv);
     struct daemon d = {.argc = argc, .argv = argv};
     struct err err = {0};
-    enum config_wish wish;
-    if (config_read(&d.config, argc, argv, &wish, &err) < 0) {
+    enum config_action action;
+    if (config_read(&d.config, argc, argv, &action, &err) < 0) {
         fprintf(stderr, "numaprobed: %s\n", err.text);
         return err_info(ERR_USAGE)->exit;
     }
-    if (wish == CONFIG_HELP)
+    if (action == CONFIG_HELP)
         return print_help();
-    if (wish == CONFIG_ROUTES)
+    if (action == CONFIG_ROUTES)
         return print_routes();
-    if (wish == CONFIG_PRINT) {
+    if (action == CONFIG_PRINT) {
         config_print(&d.config, stdout);
         return fflush(stdout) != 0;
     }
-    if (wish == CONFIG_CHECK)
+    if (action == CONFIG_CHECK)
         return 0;
-    if (wish == CONFIG_VERSION)
+    if (action == CONFIG_VERSION)
         return puts("numaprobed " NUMAPROBE_VERSION) < 0;
     use_log_level(&d.config);
     int rc = serve(&d, &err);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/resources/reference.h"
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "core/results/reference.h"
 
 static int write_baseline(const struct api_services *api, const struct baseline *b, struct jsonw *w,
                           struct err *err)
@@ -104,7 +104,7 @@ int baselines_put(struct request *q, struct reply *r, struct err *err)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);
     // Runs that cannot be put together are found now and not when somebody is waken by a check.
-    if (reference_load(api_of(q), &b, &reference, err) < 0 ||
+    if (reference_load(api_of(q)->store, &b, &reference, err) < 0 ||
         store_has_room(api_of(q)->store, err) < 0 ||
         store_baseline_put(api_of(q)->store, &b, err) < 0)
         return -1;

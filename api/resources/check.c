@@ -10,8 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "analysis/metrics/metrics.h"
-#include "api/resources/reference.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
@@ -19,220 +17,45 @@
 #include "base/jsonw.h"
 #include "base/str.h"
 #include "core/store/history.h"
-#include "model/shape.h"
 
 enum {
-    LOOKED_AT_MAX = 50,                // newest runs among which a comparable one is sought
     VERDICTS_KEPT = BASELINES_MAX + 8, // all baselines for /metrics, and some asked for otherwise
     NEWEST_US = 3000,                  // to look for the newest run among those
 };
-
-const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
-
-// --- The newest run ----------------------------------------------------------------------------
-
-struct search {
-    const struct reference *base;
-    int64_t id;
-    bool no_memory; // to look at one
-};
-
-// The mode is not part of a variant: a run of one rank at a time has no matrix of all at once.
-static bool has_all(const struct run *r, const struct reference *base)
-{
-    struct shape list[SHAPES_MAX];
-    int n = shape_list(&r->spec, list);
-    for (int i = 0; i < base->n; i++)
-        if (!shape_find(list, n, base->list[i].name))
-            return false;
-    return true;
-}
-
-static void check_baseline_consider(void *ctx, const struct run *r)
-{
-    struct search *s = ctx;
-    CLEANUP_BUF struct buf variant = BUF_INIT;
-    const struct metrics_input in = {
-        .spec = &r->spec, .method = r->method, .imported = r->imported, .n_ranks = (int)r->n_ranks};
-    if (s->id)
-        return;
-    metrics_variant(&in, &variant);
-    s->no_memory |= !buf_ok(&variant);
-    if (strcmp(buf_text(&variant), buf_text(&s->base->variant)) == 0 && has_all(r, s->base))
-        s->id = r->id;
-}
-
-static int newest(const struct api_services *api, const struct reference *base, int64_t *id,
-                  struct err *err)
-{
-    struct search s = {.base = base};
-    const struct run_filter f = {.state = RUN_SUCCEEDED,
-                                 .benchmark = benchmarks[base->first.run.spec.benchmark].name,
-                                 .node = api->machine->hostname,
-                                 .limit = LOOKED_AT_MAX};
-    bool more;
-    if (store_run_list(api->store, &f, check_baseline_consider, &s, &more, err) < 0)
-        return -1;
-    if (s.no_memory)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory to look for the newest run");
-    *id = s.id;
-    return 0;
-}
-
-// --- Comparing ---------------------------------------------------------------------------------
-
-static struct check_group group_of(const struct conclusion_part *p)
-{
-    struct check_group out = {.by = p->part.by,
-                              .value = p->part.value,
-                              .percent = p->part.d.percent,
-                              .lo = p->part.d.lo,
-                              .hi = p->part.d.hi,
-                              .verdict = p->part.d.verdict};
-    snprintf(out.matrix, sizeof out.matrix, "%s", p->matrix);
-    snprintf(out.unit, sizeof out.unit, "%s", p->unit);
-    snprintf(out.name, sizeof out.name, "%s", p->part.name);
-    return out;
-}
-
-static void check_baseline_take(struct check_result *out, const struct conclusion *k)
-{
-    out->compared = true;
-    out->verdict = k->verdict;
-    out->within_noise = k->within_noise;
-    out->overall = group_of(&k->overall);
-    out->worst = group_of(&k->worst);
-    conclusion_text(k, out->text, sizeof out->text);
-}
-
-static struct compare_side side_of(const struct matrix *m, const struct stored_run *r,
-                                   const struct past *past)
-{
-    return (struct compare_side){.matrix = m,
-                                 .method = r->run.method,
-                                 .spec = r->run.imported ? NULL : &r->run.spec,
-                                 .ranks = r->ranks,
-                                 .n_ranks = r->n_ranks,
-                                 .fingerprint = past->fingerprint};
-}
-
-static int compare_matrices(const struct reference *base, const struct stored_run *run,
-                            const struct past *past, const struct check_wish *wish,
-                            struct check_result *out, struct err *err)
-{
-    const struct compare_options options = {.threshold_percent = wish->warn,
-                                            .noise_percent = base->noise_percent,
-                                            .level = COMPARE_DEFAULTS.level};
-    struct conclusion whole = {0};
-    for (int i = 0; i < base->n; i++) {
-        const struct matrix *m = stored_run_matrix(run, base->list[i].name);
-        struct comparison c CLEANUP(comparison_fini) = {0};
-        if (!m)
-            return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has no matrix %s", run->run.id,
-                           base->list[i].name);
-        const struct compare_side a = side_of(&base->list[i], &base->first, &base->past);
-        const struct compare_side b = side_of(m, run, past);
-        if (compare(&c, &a, &b, &options, err) < 0)
-            return -1;
-        conclusion_add(&whole, &c, m);
-    }
-    check_baseline_take(out, &whole);
-    return 0;
-}
-
-static enum check_state judge(const struct check_result *r, const struct check_wish *wish)
-{
-    if (!r->compared || r->verdict == VERDICT_INCONCLUSIVE)
-        return CHECK_UNKNOWN;
-    if (r->verdict != VERDICT_SLOWER)
-        return CHECK_OK;
-    return fabs(r->worst.percent) >= wish->crit ? CHECK_CRITICAL : CHECK_WARNING;
-}
-
-static int check_run(const struct api_services *api, const struct reference *base,
-                     const struct check_wish *wish, int64_t id, struct check_result *out,
-                     struct err *err)
-{
-    struct stored_run run CLEANUP(stored_run_fini) = {0};
-    struct past past CLEANUP(past_fini) = {0};
-    CLEANUP_BUF struct buf changes = BUF_INIT;
-    struct jsonw w = jsonw_to(&changes);
-    if (stored_run_load(api->store, id, &run, err) < 0 || past_load(api, &run.run, &past, err) < 0)
-        return -1;
-    out->run = id;
-    out->measured_ms = run.run.measured_ms;
-    if (run.run.state != RUN_SUCCEEDED)
-        return err_set(err, ERR_CONFLICT, "run", "run %" PRId64 " is %s: it has no whole result",
-                       id, run_state_names[run.run.state]);
-    if (compare_matrices(base, &run, &past, wish, out, err) < 0 ||
-        past_write_changes(&base->past, &past, &w, NULL, err) < 0)
-        return -1;
-    out->changes = buf_steal(&changes);
-    return 0;
-}
-
-// What stands in the way of comparing is an answer here (UNKNOWN and why), not an error.
-static int make(const struct api_services *api, const struct baseline *b,
-                const struct check_wish *wish, struct check_result *out, struct err *err)
-{
-    struct reference base CLEANUP(reference_fini) = {0};
-    struct err why = {0};
-    int64_t id = wish->run;
-    snprintf(out->baseline, sizeof out->baseline, "%s", b->name);
-    if (reference_load(api, b, &base, err) < 0 || (!id && newest(api, &base, &id, err) < 0))
-        return -1;
-    snprintf(out->benchmark, sizeof out->benchmark, "%s",
-             benchmarks[base.first.run.spec.benchmark].name);
-    out->noise_percent = base.noise_percent;
-    if (!id)
-        snprintf(out->why, sizeof out->why,
-                 "none of the newest %d runs of %s was measured as the baseline was", LOOKED_AT_MAX,
-                 out->benchmark);
-    else if (check_run(api, &base, wish, id, out, &why) < 0) {
-        if (why.code != ERR_CONFLICT || wish->run) {
-            *err = why;
-            return -1;
-        }
-        out->compared = false;
-        snprintf(out->why, sizeof out->why, "%s", why.text);
-    }
-    out->state = judge(out, wish);
-    return 0;
-}
 
 // --- The memory of verdicts --------------------------------------------------------------------
 
 static struct kept {
     const struct store *store;
     int64_t version;
-    struct check_wish wish;
+    struct check_options options;
     struct check_result result;
 } kept[VERDICTS_KEPT];
 static int next_usual, next_other;
 
-static bool same_wish(const struct check_wish *a, const struct check_wish *b)
+static bool same_options(const struct check_options *a, const struct check_options *b)
 {
     return strcmp(a->baseline, b->baseline) == 0 && a->run == b->run && a->warn == b->warn &&
            a->crit == b->crit;
 }
 
 // `as_good`: one of the version before the request counts too (a worker has just made it).
-static const struct check_result *find_kept(const struct store *s, const struct check_wish *wish,
-                                            bool as_good)
+static const struct check_result *find_kept(const struct store *s,
+                                            const struct check_options *options, bool as_good)
 {
     const struct kept *found = NULL;
     for (int i = 0; i < VERDICTS_KEPT; i++)
         if (kept[i].store == s && (as_good || kept[i].version == store_version(s)) &&
-            same_wish(&kept[i].wish, wish) && (!found || kept[i].version > found->version))
+            same_options(&kept[i].options, options) && (!found || kept[i].version > found->version))
             found = &kept[i];
     return found ? &found->result : NULL;
 }
 
 // Those that /metrics shows have places of their own: requests with other limits do not drive them
 // out.
-static struct kept *place_for(const struct check_wish *w)
+static struct kept *place_for(const struct check_options *w)
 {
-    const struct check_wish usual = CHECK_DEFAULTS;
+    const struct check_options usual = CHECK_DEFAULTS;
     if (*w->baseline && !w->run && w->warn == usual.warn && w->crit == usual.crit) {
         next_usual = (next_usual + 1) % BASELINES_MAX;
         return &kept[next_usual];
@@ -241,53 +64,33 @@ static struct kept *place_for(const struct check_wish *w)
     return &kept[BASELINES_MAX + next_other];
 }
 
-static void check_baseline_keep(const struct kept *one)
+static void check_keep(const struct kept *one)
 {
-    struct kept *k = place_for(&one->wish);
+    struct kept *k = place_for(&one->options);
     free(k->result.changes);
     *k = *one;
 }
 
-static int choose_baseline(const struct api_services *api, const char *name, struct baseline *out,
-                           struct err *err)
-{
-    CLEANUP_MEM struct baseline *list = NULL;
-    int n;
-    if (*name)
-        return store_baseline_get(api->store, name, out, err);
-    if (store_baseline_list(api->store, &list, &n, err) < 0)
-        return -1;
-    for (int i = 0; i < n; i++)
-        if (n == 1 || strcmp(list[i].name, "default") == 0) {
-            *out = list[i];
-            return 0;
-        }
-    return n ? err_set(err, ERR_INVALID, "baseline",
-                       "must be given: there are %d and none is named \"default\"", n)
-             : err_set(err, ERR_NOT_FOUND, "baseline",
-                       "there is no baseline yet (PUT /v1/baselines/default)");
-}
-
-int baseline_check(const struct request *q, const struct check_wish *wish,
-                   const struct check_result **out, struct err *err)
+int check_verdict(const struct request *q, const struct check_options *options,
+                  const struct check_result **out, struct err *err)
 {
     const struct api_services *api = api_of(q);
     struct baseline b;
     struct check_result made = {0};
-    *out = find_kept(api->store, wish, q->prepared);
+    *out = find_kept(api->store, options, q->prepared);
     if (*out)
         return 0;
     if (q->prepared)
         return err_set(err, ERR_UNAVAILABLE, "baseline", "it cannot be checked now");
-    int rc = choose_baseline(api, wish->baseline, &b, err);
+    int rc = baseline_check_choose(api->store, options->baseline, &b, err);
     if (rc == 0)
-        rc = make(api, &b, wish, &made, err);
+        rc = baseline_check_make(api->store, api->machine->hostname, &b, options, &made, err);
     if (rc < 0) {
         free(made.changes);
         return -1;
     }
-    check_baseline_keep(&(struct kept){api->store, store_version(api->store), *wish, made});
-    *out = find_kept(api->store, wish, false);
+    check_keep(&(struct kept){api->store, store_version(api->store), *options, made});
+    *out = find_kept(api->store, options, false);
     return 0;
 }
 
@@ -295,7 +98,7 @@ int baseline_check(const struct request *q, const struct check_wish *wish,
 
 struct answer {
     const struct check_result *r;
-    const struct check_wish *wish;
+    const struct check_options *options;
     enum check_state state;
     int64_t age_s; // -1: no run
     char text[800];
@@ -321,7 +124,7 @@ static const char *verdict_text(const struct check_result *r)
     return noise ? "no more than its runs differ by" : verdict_names[r->verdict];
 }
 
-static void check_baseline_write_text(struct answer *a, bool old)
+static void check_write_text(struct answer *a, bool old)
 {
     const struct check_result *r = a->r;
     char age[32];
@@ -334,17 +137,17 @@ static void check_baseline_write_text(struct answer *a, bool old)
                  verdict_text(r), r->text);
 }
 
-static struct answer answer_of(const struct check_result *r, const struct check_wish *wish)
+static struct answer answer_of(const struct check_result *r, const struct check_options *options)
 {
-    struct answer a = {.r = r, .wish = wish, .state = r->state, .age_s = -1};
+    struct answer a = {.r = r, .options = options, .state = r->state, .age_s = -1};
     if (r->run)
         a.age_s = (clock_wall_ms() - r->measured_ms) / 1000;
     if (a.age_s < 0 && r->run)
         a.age_s = 0;
-    bool old = wish->max_age_s && a.age_s > wish->max_age_s;
+    bool old = options->max_age_s && a.age_s > options->max_age_s;
     if (old && a.state == CHECK_OK)
         a.state = CHECK_WARNING;
-    check_baseline_write_text(&a, old);
+    check_write_text(&a, old);
     return a;
 }
 
@@ -360,7 +163,7 @@ static void write_percent(const char *name, double percent, struct buf *out)
 // One line, a bar, performance data: what Nagios and its heirs read.
 static void write_line(const struct answer *a, struct buf *out)
 {
-    const struct check_wish *w = a->wish;
+    const struct check_options *w = a->options;
     buf_fmt(out, "NUMAPROBE %s - %s", check_state_names[a->state], a->text);
     if (!a->r->compared)
         return;
@@ -372,8 +175,7 @@ static void write_line(const struct answer *a, struct buf *out)
         buf_fmt(out, "%lld", (long long)w->max_age_s);
 }
 
-static void check_baseline_write_group(const struct check_group *g, struct jsonw *w,
-                                       const char *key)
+static void check_write_group(const struct check_group *g, struct jsonw *w, const char *key)
 {
     char label[32];
     compare_group_label(&(struct compare_group){.by = g->by, .value = g->value}, label,
@@ -390,15 +192,15 @@ static void check_baseline_write_group(const struct check_group *g, struct jsonw
     jsonw_end(w);
 }
 
-static void check_baseline_write_groups(const struct check_result *r, struct jsonw *w)
+static void check_write_groups(const struct check_result *r, struct jsonw *w)
 {
     if (!r->compared) {
         jsonw_null(w, "overall");
         jsonw_null(w, "worst");
         return;
     }
-    check_baseline_write_group(&r->overall, w, "overall");
-    check_baseline_write_group(&r->worst, w, "worst");
+    check_write_group(&r->overall, w, "overall");
+    check_write_group(&r->worst, w, "worst");
 }
 
 static void write_answer(const struct answer *a, struct jsonw *w)
@@ -424,10 +226,10 @@ static void write_answer(const struct answer *a, struct jsonw *w)
         jsonw_i64(w, "age_s", a->age_s);
     else
         jsonw_null(w, "age_s");
-    jsonw_fixed(w, "warn_percent", a->wish->warn, 2);
-    jsonw_fixed(w, "crit_percent", a->wish->crit, 2);
+    jsonw_fixed(w, "warn_percent", a->options->warn, 2);
+    jsonw_fixed(w, "crit_percent", a->options->crit, 2);
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
-    check_baseline_write_groups(r, w);
+    check_write_groups(r, w);
     jsonw_raw(w, "fact_changes", r->changes ? r->changes : "null");
     jsonw_end(w);
 }
@@ -440,7 +242,7 @@ static int read_percent(const struct request *q, const char *name, double *out, 
     return 0;
 }
 
-static int check_baseline_read_wish(const struct request *q, struct check_wish *w, struct err *err)
+static int check_read_options(const struct request *q, struct check_options *w, struct err *err)
 {
     const char *name = request_query(q, "baseline"), *run = request_query(q, "run");
     *w = CHECK_DEFAULTS;
@@ -477,12 +279,12 @@ int check_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     const struct check_result *result;
-    struct check_wish wish;
+    struct check_options options;
     bool line = false;
-    if (wants_line(q, &line, err) < 0 || check_baseline_read_wish(q, &wish, err) < 0 ||
-        baseline_check(q, &wish, &result, err) < 0)
+    if (wants_line(q, &line, err) < 0 || check_read_options(q, &options, err) < 0 ||
+        check_verdict(q, &options, &result, err) < 0)
         return -1;
-    const struct answer a = answer_of(result, &wish);
+    const struct answer a = answer_of(result, &options);
     if (line) {
         write_line(&a, &body);
         buf_char(&body, '\n');
@@ -497,7 +299,7 @@ int check_get(struct request *q, struct reply *r, struct err *err)
 
 // A verdict as it goes from one process to the other.
 struct image {
-    struct check_wish wish;
+    struct check_options options;
     struct check_result result; // without `changes`, which follow
     size_t changes_bytes;       // with their NUL; 0: there are none
 };
@@ -514,7 +316,7 @@ static int verdicts_take(const struct api_services *api, int64_t version, const 
             break;
         if (i.changes_bytes && !(i.result.changes = strdup(data)))
             return err_set(err, ERR_NO_MEMORY, "", "no memory for a verdict");
-        check_baseline_keep(&(struct kept){api->store, version, i.wish, i.result});
+        check_keep(&(struct kept){api->store, version, i.options, i.result});
         data += i.changes_bytes;
         n -= i.changes_bytes;
     }
@@ -529,33 +331,33 @@ static void check_take_verdicts(void *context, const struct job_made *made, stru
 
 static const struct job_kind verdicts_job = {.number = JOB_VERDICTS, .take = check_take_verdicts};
 
-static void add_work(const struct request *q, const struct check_wish *wish,
+static void add_work(const struct request *q, const struct check_options *options,
                      const struct baseline *b, struct work *w, struct err *why)
 {
-    if (find_kept(api_of(q)->store, wish, q->prepared))
+    if (find_kept(api_of(q)->store, options, q->prepared))
         return;
     w->us += NEWEST_US;
     for (int i = 0; i < b->n && w->us <= WORK_INLINE_US; i++)
         work_add_run(q, w, b->runs[i], WORK_CELL_NS, false, false, why);
-    if (wish->run)
-        work_add_run(q, w, wish->run, WORK_CELL_NS, false, false, why);
+    if (options->run)
+        work_add_run(q, w, options->run, WORK_CELL_NS, false, false, why);
 }
 
 void check_work(const struct request *q, struct work *w, struct err *why)
 {
-    struct check_wish wish;
+    struct check_options options;
     struct baseline b;
     w->kind = &verdicts_job;
-    if (check_baseline_read_wish(q, &wish, why) == 0 &&
-        choose_baseline(api_of(q), wish.baseline, &b, why) == 0)
-        add_work(q, &wish, &b, w, why);
+    if (check_read_options(q, &options, why) == 0 &&
+        baseline_check_choose(api_of(q)->store, options.baseline, &b, why) == 0)
+        add_work(q, &options, &b, w, why);
 }
 
-static struct check_wish usual_wish(const struct baseline *b)
+static struct check_options usual_options(const struct baseline *b)
 {
-    struct check_wish wish = CHECK_DEFAULTS;
-    snprintf(wish.baseline, sizeof wish.baseline, "%s", b->name);
-    return wish;
+    struct check_options options = CHECK_DEFAULTS;
+    snprintf(options.baseline, sizeof options.baseline, "%s", b->name);
+    return options;
 }
 
 void metrics_work(const struct request *q, struct work *w, struct err *why)
@@ -566,14 +368,15 @@ void metrics_work(const struct request *q, struct work *w, struct err *why)
     if (store_baseline_list(api_of(q)->store, &list, &n, why) < 0)
         return;
     for (int i = 0; i < n; i++) {
-        const struct check_wish wish = usual_wish(&list[i]);
-        add_work(q, &wish, &list[i], w, why);
+        const struct check_options options = usual_options(&list[i]);
+        add_work(q, &options, &list[i], w, why);
     }
 }
 
-static void add_image(struct buf *out, const struct check_wish *wish, const struct check_result *r)
+static void add_image(struct buf *out, const struct check_options *options,
+                      const struct check_result *r)
 {
-    struct image i = {*wish, *r, r->changes ? strlen(r->changes) + 1 : 0};
+    struct image i = {*options, *r, r->changes ? strlen(r->changes) + 1 : 0};
     i.result.changes = NULL;
     buf_add(out, &i, sizeof i);
     buf_add(out, r->changes, i.changes_bytes);
@@ -587,21 +390,21 @@ static int make_usual(const struct request *q, struct buf *out, struct err *err)
     if (store_baseline_list(api_of(q)->store, &list, &n, err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
-        const struct check_wish wish = usual_wish(&list[i]);
-        if (baseline_check(q, &wish, &r, NULL) == 0) // else it is shown as unknown
-            add_image(out, &wish, r);
+        const struct check_options options = usual_options(&list[i]);
+        if (check_verdict(q, &options, &r, NULL) == 0) // else it is shown as unknown
+            add_image(out, &options, r);
     }
     return 0;
 }
 
 int verdicts_make(const struct request *q, struct buf *out, struct err *err)
 {
-    struct check_wish wish;
+    struct check_options options;
     const struct check_result *r;
     if (strcmp(q->path, "/v1/check") != 0)
         return make_usual(q, out, err);
-    if (check_baseline_read_wish(q, &wish, err) < 0 || baseline_check(q, &wish, &r, err) < 0)
+    if (check_read_options(q, &options, err) < 0 || check_verdict(q, &options, &r, err) < 0)
         return -1;
-    add_image(out, &wish, r);
+    add_image(out, &options, r);
     return 0;
 }

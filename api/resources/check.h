@@ -1,46 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict of a run against a baseline, kept until something is stored.
 #pragma once
-#include "analysis/compare/compare.h"
-#include "core/store/baselines.h"
+#include "core/results/baseline_check.h"
 #include "http/messages/reply.h"
 
-enum check_state { CHECK_OK, CHECK_WARNING, CHECK_CRITICAL, CHECK_UNKNOWN, CHECK_STATES };
-extern const char *const check_state_names[CHECK_STATES]; // "OK" …
-
-struct check_wish {
-    char baseline[BASELINE_NAME_MAX + 1]; // "": the one named "default", or the only one
-    int64_t run;                          // 0: the newest that is comparable
-    double warn, crit;                    // per cent
-    int64_t max_age_s;                    // 0: any
-};
-#define CHECK_DEFAULTS ((struct check_wish){.warn = 3, .crit = 10})
-
-struct check_group {
-    char matrix[24], unit[8];
-    char name[96]; // "all", "memory of node 3"
-    enum compare_by by;
-    int64_t value;
-    double percent, lo, hi;
-    enum verdict verdict;
-};
-
-struct check_result {
-    char baseline[BASELINE_NAME_MAX + 1], benchmark[24];
-    enum check_state state; // without regard to age
-    int64_t run, measured_ms;
-    bool compared; // else `why` tells what stood in the way
-    char why[256];
-    double noise_percent; // differences below are what the baseline's runs have too; NaN: unknown
-    enum verdict verdict; // of the comparison: the same that GET /v1/compare gives
-    bool within_noise;
-    char text[500];                    // why
-    struct check_group overall, worst; // of the worst matrix, and of its parts
-    char *changes;                     // JSON, or NULL; owned by the memory of verdicts
-};
-
 // *out is borrowed until the next call. ERR_NOT_FOUND: no such baseline, or none at all.
-int baseline_check(const struct request *q, const struct check_wish *wish,
-                   const struct check_result **out, struct err *err);
+int check_verdict(const struct request *q, const struct check_options *options,
+                  const struct check_result **out, struct err *err);
 // In a worker: the verdicts that GET /v1/check or /metrics needs.
 int verdicts_make(const struct request *q, struct buf *out, struct err *err);

@@ -88,8 +88,8 @@ static int write_log(struct store *s, int64_t id, struct jsonw *w, struct err *e
     return buf_ok(&valid) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the log");
 }
 
-int run_whole_write(struct store *s, const struct run *run, enum whole_parts parts, struct jsonw *w,
-                    const char *key, struct err *err)
+int run_document_write(struct store *s, const struct run *run, enum run_document_parts parts,
+                       struct jsonw *w, const char *key, struct err *err)
 {
     if (!run_state_final(run->state))
         return err_set(err, ERR_CONFLICT, "state", "run %" PRId64 " is %s: it is not over yet",
@@ -99,10 +99,10 @@ int run_whole_write(struct store *s, const struct run *run, enum whole_parts par
     jsonw_i64(w, "version", WHOLE_VERSION);
     run_write_json(run, w, "run");
     if (write_fingerprint(s, run, w, err) < 0 ||
-        write_topology(s, run, parts & WHOLE_TOPOLOGY, w, err) < 0 ||
+        write_topology(s, run, parts & RUN_DOCUMENT_TOPOLOGY, w, err) < 0 ||
         write_matrices(s, run->id, w, err) < 0 || ranks_write(s, run->id, w, err) < 0)
         return -1;
-    if (!(parts & WHOLE_LOG))
+    if (!(parts & RUN_DOCUMENT_LOG))
         jsonw_null(w, "log");
     else if (write_log(s, run->id, w, err) < 0)
         return -1;
@@ -120,8 +120,9 @@ int run_export(struct request *q, struct reply *r, struct err *err)
         request_query_bool(q, "log", &log, err) < 0 || run_find(api_of(q), q->arg, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
-    unsigned parts = (topology ? WHOLE_TOPOLOGY : 0u) | (log ? WHOLE_LOG : 0u);
-    if (run_whole_write(api_of(q)->store, &run, (enum whole_parts)parts, &w, NULL, err) < 0)
+    unsigned parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0u) | (log ? RUN_DOCUMENT_LOG : 0u);
+    if (run_document_write(api_of(q)->store, &run, (enum run_document_parts)parts, &w, NULL, err) <
+        0)
         return -1;
     r->store = true;
     return reply_json(r, 200, &body, err);

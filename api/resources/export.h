@@ -14,16 +14,16 @@
 #include "core/store/store.h"
 
 // Large parts that a reader may have already, or not want. Without one its text is null.
-enum whole_parts {
-    WHOLE_NONE = 0,
-    WHOLE_TOPOLOGY = 1, // hwloc's XML, 10 to 500 KB; the hash is always there
-    WHOLE_LOG = 2,      // what the processes printed, at most 1 MiB
-    WHOLE_ALL = WHOLE_TOPOLOGY | WHOLE_LOG,
+enum run_document_parts {
+    RUN_DOCUMENT_NONE = 0,
+    RUN_DOCUMENT_TOPOLOGY = 1, // hwloc's XML, 10 to 500 KB; the hash is always there
+    RUN_DOCUMENT_LOG = 2,      // what the processes printed, at most 1 MiB
+    RUN_DOCUMENT_ALL = RUN_DOCUMENT_TOPOLOGY | RUN_DOCUMENT_LOG,
 };
 
 // A member "ranks" with what each rank of a run says of itself.
 int ranks_write(struct store *s, int64_t id, struct jsonw *w, struct err *err);
 // `run` is of this store and final: else ERR_CONFLICT on "state". Writes one value (an object, with
 // `key` as jsonw does); on failure it may be cut in the middle, so the caller drops it.
-int run_whole_write(struct store *s, const struct run *run, enum whole_parts parts, struct jsonw *w,
-                    const char *key, struct err *err);
+int run_document_write(struct store *s, const struct run *run, enum run_document_parts parts,
+                       struct jsonw *w, const char *key, struct err *err);

@@ -37,7 +37,7 @@ static int check_place(const struct request *q, int64_t after, int64_t last, con
 
 struct asked {
     int64_t after, limit, wait_s;
-    enum whole_parts parts;
+    enum run_document_parts parts;
 };
 
 static int number_from(const struct request *q, const char *name, int64_t most, int64_t *out,
@@ -61,7 +61,7 @@ static int read_asked(const struct request *q, struct asked *a, struct err *err)
         return -1;
     if (!a->limit)
         return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d", FEED_MAX);
-    a->parts = (topology ? WHOLE_TOPOLOGY : 0) | (log ? WHOLE_LOG : 0);
+    a->parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0) | (log ? RUN_DOCUMENT_LOG : 0);
     return 0;
 }
 
@@ -72,7 +72,7 @@ static int feed_write_runs(const struct request *q, const struct asked *a, const
     for (int i = 0; i < n && body->len < FEED_BYTES; i++) {
         struct run run CLEANUP(run_fini) = {0};
         if (store_run_get(api_of(q)->store, ids[i], &run, err) < 0 ||
-            run_whole_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
+            run_document_write(api_of(q)->store, &run, a->parts, w, NULL, err) < 0)
             return -1;
         *next = run.seq;
     }
@@ -122,6 +122,6 @@ void feed_work(const struct request *q, struct work *w, struct err *why)
         store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
         return;
     for (int i = 0; i < n && w->bytes < FEED_BYTES; i++)
-        work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & WHOLE_LOG, a.parts & WHOLE_TOPOLOGY,
-                     why);
+        work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & RUN_DOCUMENT_LOG,
+                     a.parts & RUN_DOCUMENT_TOPOLOGY, why);
 }

@@ -6,11 +6,11 @@
 
 #include "analysis/metrics/metrics.h"
 #include "analysis/stats/change_points.h"
-#include "api/resources/machine_then.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "core/results/machine_then.h"
 #include "core/store/history.h"
 #include "core/store/size.h"
 
@@ -181,7 +181,8 @@ static int write_change(const struct request *q, const struct change_point *c,
     jsonw_fixed(w, "after", c->after, 3);
     jsonw_fixed(w, "percent", c->percent, 2);
     jsonw_fixed(w, "p", c->p, 4);
-    if (past_write_changes_of(api_of(q), before->run_id, after->run_id, w, "fact_changes", err) < 0)
+    if (machine_then_write_changes_of(api_of(q)->store, before->run_id, after->run_id, w,
+                                      "fact_changes", err) < 0)
         return -1;
     jsonw_end(w);
     return 0;

@@ -7,6 +7,7 @@
 #include "analysis/plot/plot.h"
 #include "api/resources/export.h"
 #include "api/resources/resources.h"
+#include "api/services/run_topology.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 
@@ -93,7 +94,7 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
         return -1;
     p.ranks = ranks;
     const struct topology *topology;
-    if (answers_topology(q, &m.run, &topology, err) < 0)
+    if (run_topology(api_of(q), &m.run, &topology, err) < 0)
         return -1;
     plot_marks_from(&p, topology);
     if (plot_choose(&p, m.list, m.n, request_query(q, "matrix"), err) < 0 ||

@@ -213,11 +213,11 @@ static int check_all(const struct request *q, const struct baseline *list, int n
                      struct checked *out)
 {
     for (int i = 0; i < n; i++) {
-        struct check_wish wish = CHECK_DEFAULTS;
+        struct check_options options = CHECK_DEFAULTS;
         const struct check_result *r;
-        snprintf(wish.baseline, sizeof wish.baseline, "%s", list[i].name);
+        snprintf(options.baseline, sizeof options.baseline, "%s", list[i].name);
         out[i] = (struct checked){.name = list[i].name, .state = CHECK_UNKNOWN};
-        if (baseline_check(q, &wish, &r, NULL) == 0)
+        if (check_verdict(q, &options, &r, NULL) == 0)
             out[i] = (struct checked){list[i].name, r->state, r->compared, r->overall.percent / 100,
                                       r->worst.percent / 100};
     }

@@ -50,10 +50,6 @@ int log_get(struct request *q, struct reply *r, struct err *err);
 
 // A run, with live progress where there is a runner: a worker has none.
 int run_find(const struct api_services *api, int64_t id, struct run *out, struct err *err);
-// The topology of the run's own time: this machine's, if nothing has changed, else as it was
-// stored. Borrowed until the next call. NULL: none that can be read is stored.
-int answers_topology(const struct request *q, const struct run *run, const struct topology **out,
-                     struct err *err);
 
 // "findings":[…] of the database, into an open object.
 void storage_write_findings(const struct api_services *api, struct jsonw *w);

@@ -39,8 +39,8 @@ int tokens_get(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-static int tokens_read_wish(struct request *q, char name[TOKEN_NAME_MAX + 1], enum scope *scope,
-                            struct err *err)
+static int tokens_read_request(struct request *q, char name[TOKEN_NAME_MAX + 1], enum scope *scope,
+                               struct err *err)
 {
     CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
     if (!root)
@@ -66,7 +66,7 @@ int tokens_post(struct request *q, struct reply *r, struct err *err)
     enum scope scope;
     struct token made;
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (tokens_read_wish(q, name, &scope, err) < 0 ||
+    if (tokens_read_request(q, name, &scope, err) < 0 ||
         tokens_create(api_of(q)->tokens, name, scope, &made, text, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "token.created", "name=%s scope=%s", name, scope_name(scope));

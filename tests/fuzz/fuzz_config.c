@@ -30,9 +30,9 @@ static int read_as(const char *wish_option, struct config *c, struct err *err)
 {
     char program[] = "numaprobed", check[40];
     char *argv[] = {program, option, check, NULL};
-    enum config_wish wish;
+    enum config_action action;
     snprintf(check, sizeof check, "%s", wish_option);
-    return config_read(c, *wish_option ? 3 : 2, argv, &wish, err);
+    return config_read(c, *wish_option ? 3 : 2, argv, &action, err);
 }
 
 void fuzz_config(const uint8_t *data, size_t size)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A baseline with its numbers: the middle of its runs, to compare others with.
 #pragma once
-#include "api/resources/machine_then.h"
-#include "api/services/services.h"
+#include "core/results/machine_then.h"
 #include "core/results/stored_run.h"
 #include "core/store/baselines.h"
 
@@ -10,13 +9,13 @@ struct reference {
     struct stored_run first; // what it was asked for, where its ranks ran
     struct matrix *list;     // the middle of all runs; owned
     int n;
-    struct buf variant;   // owned
-    double noise_percent; // baseline_noise, of the matrix where it is largest; NaN: not known
-    struct past past;     // of the last run
+    struct buf variant;       // owned
+    double noise_percent;     // baseline_noise, of the matrix where it is largest; NaN: not known
+    struct machine_then then; // of the last run
 };
 
 // All runs succeeded, of one benchmark, method and variant, with the same axes; else ERR_CONFLICT
 // (member "runs") says which is not and why.
-int reference_load(const struct api_services *api, const struct baseline *b, struct reference *out,
+int reference_load(struct store *s, const struct baseline *b, struct reference *out,
                    struct err *err);
 void reference_fini(struct reference *r);

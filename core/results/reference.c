@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/resources/reference.h"
+#include "core/results/reference.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@ void reference_fini(struct reference *r)
     stored_run_fini(&r->first);
     store_matrices_free(r->list, r->n);
     buf_free(&r->variant);
-    past_fini(&r->past);
+    machine_then_fini(&r->then);
     *r = (struct reference){0};
 }
 
@@ -87,13 +87,13 @@ static void reference_members_fini(struct members *m)
         stored_run_fini(&m->runs[i]);
 }
 
-static int load_members(const struct api_services *api, const struct baseline *b, struct members *m,
+static int load_members(struct store *s, const struct baseline *b, struct members *m,
                         struct reference *r, struct err *err)
 {
     int64_t cells = 0;
     for (; m->n < b->n; m->n++) {
         struct stored_run *one = &m->runs[m->n];
-        if (stored_run_load(api->store, b->runs[m->n], one, err) < 0)
+        if (stored_run_load(s, b->runs[m->n], one, err) < 0)
             return -1;
         cells += reference_cells_of(one);
         if (m->n == 0) {
@@ -112,14 +112,14 @@ static int load_members(const struct api_services *api, const struct baseline *b
     return 0;
 }
 
-int reference_load(const struct api_services *api, const struct baseline *b, struct reference *out,
+int reference_load(struct store *s, const struct baseline *b, struct reference *out,
                    struct err *err)
 {
     struct reference r CLEANUP(reference_fini) = {.noise_percent = NAN};
     struct members m CLEANUP(reference_members_fini) = {0};
-    int rc = load_members(api, b, &m, &r, err);
+    int rc = load_members(s, b, &m, &r, err);
     r.first = (struct stored_run){0};
-    if (rc < 0 || past_load(api, &m.runs[m.n - 1].run, &r.past, err) < 0 ||
+    if (rc < 0 || machine_then_load(s, &m.runs[m.n - 1].run, &r.then, err) < 0 ||
         put_together(&r, m.runs, m.n, err) < 0)
         return -1;
     r.first = m.runs[0];

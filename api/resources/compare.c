@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /v1/compare: is one run slower than another, and what changed on the machine?
+#include "analysis/compare/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/resources/resources.h"
+#include "api/resources/run_side.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+
+static int options_from(const struct request *q, struct compare_options *o, struct err *err)
+{
+    const char *threshold = request_query(q, "threshold");
+    *o = COMPARE_DEFAULTS;
+    if (threshold && (!str_to_double(threshold, &o->threshold_percent) ||
+                      o->threshold_percent < 0.1 || o->threshold_percent > 100))
+        return err_set(err, ERR_INVALID, "threshold", "must be per cent from 0.1 to 100");
+    return request_query_bool(q, "anyway", &o->anyway, err);
+}
+
+// Runs of one mode each have no matrix in common, but a report on both says what one mode costs
+// against the other.
+static int refuse_modes(const struct run_side *a, const struct run_side *b, struct err *err)
+{
+    static const char *const modes[] = {"serial", "concurrent"};
+    static const char *const says[] = {"one rank at a time", "all ranks at once"};
+    int first = stored_run_matrix(&a->stored, modes[0]) ? 0 : 1;
+    return err_set(err, ERR_CONFLICT, "mode",
+                   "run %lld is %s (%s), run %lld is %s (%s): they measure different things, so "
+                   "neither is slower than the other. A report on both says what contention costs: "
+                   "numaprobe report %lld %lld (GET /v1/runs/%lld/report?with=%lld)",
+                   (long long)a->stored.run.id, modes[first], says[first],
+                   (long long)b->stored.run.id, modes[!first], says[!first],
+                   (long long)a->stored.run.id, (long long)b->stored.run.id,
+                   (long long)a->stored.run.id, (long long)b->stored.run.id);
+}
+
+static bool one_mode_each(const struct run_side *a, const struct run_side *b)
+{
+    return (stored_run_matrix(&a->stored, "serial") &&
+            stored_run_matrix(&b->stored, "concurrent")) ||
+           (stored_run_matrix(&a->stored, "concurrent") && stored_run_matrix(&b->stored, "serial"));
+}
+
+// The matrix asked for, or the first that both have.
+static int choose_matrix(const char *name, const struct run_side *a, const struct run_side *b,
+                         const struct matrix **ma, struct err *err)
+{
+    for (int i = 0; i < a->stored.n; i++)
+        if ((!name || strcmp(a->stored.list[i].name, name) == 0) &&
+            stored_run_matrix(&b->stored, a->stored.list[i].name)) {
+            *ma = &a->stored.list[i];
+            return 0;
+        }
+    if (!name && one_mode_each(a, b))
+        return refuse_modes(a, b, err);
+    return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
+                   "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
+}
+
+static struct compare_side compare_side_of(const struct run_side *s, const struct matrix *m)
+{
+    // What an import was asked for is a guess of ours, not a fact.
+    return (struct compare_side){.matrix = m,
+                                 .method = s->stored.run.method,
+                                 .spec = s->stored.run.imported ? NULL : &s->stored.run.spec,
+                                 .launcher = json_get_text(s->plan, "launcher", NULL),
+                                 .node = *s->stored.run.node ? s->stored.run.node : NULL,
+                                 .ranks = s->stored.ranks,
+                                 .n_ranks = s->stored.n_ranks,
+                                 .fingerprint = s->then.fingerprint};
+}
+
+// Two runs, matrix by matrix, and what all that comes to.
+struct answer {
+    const struct run_side *a, *b;
+    const struct matrix *chosen; // of a: told in detail
+    bool alone;                  // it was asked for, and it alone decides
+    struct comparison detail;    // of it
+    struct conclusion conclusion;
+    struct buf matrices; // JSON, one line each
+};
+
+static void answer_fini(struct answer *n)
+{
+    comparison_fini(&n->detail);
+    buf_free(&n->matrices);
+}
+
+static int compare_one(struct answer *n, const struct matrix *m, const struct compare_options *o,
+                       struct jsonw *w, struct err *err)
+{
+    struct comparison c CLEANUP(comparison_fini) = {0};
+    const struct matrix *other = stored_run_matrix(&n->b->stored, m->name);
+    const struct compare_side sa = compare_side_of(n->a, m);
+    const struct compare_side sb = compare_side_of(n->b, other);
+    struct err why = {0};
+    if (!other)
+        return 0;
+    if (compare(&c, &sa, &sb, o, &why) < 0) {
+        if (m != n->chosen && why.code != ERR_NO_MEMORY)
+            return 0; // these two ask different questions; the chosen ones may not
+        *err = why;
+        return -1;
+    }
+    comparison_write_overall(&c, &sa, w, NULL);
+    if (!n->alone || m == n->chosen)
+        conclusion_add(&n->conclusion, &c, m);
+    if (m == n->chosen) {
+        n->detail = c;
+        c = (struct comparison){0};
+    }
+    return 0;
+}
+
+static int compare_all(struct answer *n, const struct compare_options *o, struct err *err)
+{
+    struct jsonw w = jsonw_to(&n->matrices);
+    jsonw_array(&w, NULL);
+    for (int i = 0; i < n->a->stored.n; i++)
+        if (compare_one(n, &n->a->stored.list[i], o, &w, err) < 0)
+            return -1;
+    jsonw_end(&w);
+    return 0;
+}
+
+static int answers_send_answer(struct answer *n, const struct compare_options *o, struct reply *r,
+                               struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    const struct compare_side side = compare_side_of(n->a, n->chosen);
+    char text[500];
+    struct jsonw w = jsonw_to(&body);
+    conclusion_text(&n->conclusion, text, sizeof text);
+    buf_needs(&body, &n->matrices);
+    jsonw_object(&w, NULL);
+    jsonw_i64(&w, "base", n->a->stored.run.id);
+    jsonw_i64(&w, "target", n->b->stored.run.id);
+    jsonw_text(&w, "verdict", verdict_names[n->conclusion.verdict]);
+    jsonw_text(&w, "text", text);
+    jsonw_text(&w, "matrix", n->chosen->name);
+    jsonw_text(&w, "unit", n->chosen->unit);
+    jsonw_fixed(&w, "threshold_percent", o->threshold_percent, 2);
+    jsonw_raw(&w, "matrices", buf_text(&n->matrices));
+    comparison_write_json(&n->detail, &side, &w, "comparison");
+    if (machine_then_write_changes(&n->a->then, &n->b->then, &w, "fact_changes", err) < 0)
+        return -1;
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+int compare_get(struct request *q, struct reply *r, struct err *err)
+{
+    struct run_side a CLEANUP(run_side_fini) = {0};
+    struct run_side b CLEANUP(run_side_fini) = {0};
+    const char *matrix = request_query(q, "matrix");
+    struct answer n CLEANUP(answer_fini) = {
+        .a = &a, .b = &b, .alone = matrix, .matrices = BUF_INIT};
+    struct compare_options options;
+    int64_t base, target;
+    if (run_side_id(q, "base", &base, err) < 0 || run_side_id(q, "target", &target, err) < 0 ||
+        options_from(q, &options, err) < 0 || run_side_load(q, "base", base, &a, err) < 0 ||
+        run_side_load(q, "target", target, &b, err) < 0 ||
+        choose_matrix(matrix, &a, &b, &n.chosen, err) < 0 || compare_all(&n, &options, err) < 0)
+        return -1;
+    return answers_send_answer(&n, &options, r, err);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/resources/run_side.h"
+
+#include <string.h>
+
+#include "api/services/services.h"
+#include "base/str.h"
+
+void run_side_fini(struct run_side *s)
+{
+    stored_run_fini(&s->stored);
+    machine_then_fini(&s->then);
+    json_free(s->plan);
+}
+
+int run_side_load(const struct request *q, const char *member, int64_t id, struct run_side *s,
+                  struct err *err)
+{
+    const struct run *run = &s->stored.run;
+    if (stored_run_load(api_of(q)->store, id, &s->stored, err) < 0)
+        return -1;
+    if (run->state != RUN_SUCCEEDED)
+        return err_set(err, ERR_CONFLICT, member, "run %lld is %s: it has no whole result",
+                       (long long)id, run_state_names[run->state]);
+    if (run->plan_json)
+        s->plan = json_parse(run->plan_json, strlen(run->plan_json), NULL);
+    return machine_then_load(api_of(q)->store, run, &s->then, err);
+}
+
+int run_side_id(const struct request *q, const char *name, int64_t *id, struct err *err)
+{
+    const char *text = request_query(q, name);
+    if (text && str_to_i64(text, id) && *id > 0)
+        return 0;
+    return err_set(err, ERR_INVALID, name, "must be the number of a run");
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/results/baseline_check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/metrics/metrics.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "core/results/reference.h"
+#include "core/store/history.h"
+#include "model/shape.h"
+
+enum { LOOKED_AT_MAX = 50 }; // newest runs among which a comparable one is sought
+
+const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+// --- The newest run ----------------------------------------------------------------------------
+
+struct search {
+    const struct reference *base;
+    int64_t id;
+    bool no_memory; // to look at one
+};
+
+// The mode is not part of a variant: a run of one rank at a time has no matrix of all at once.
+static bool has_all(const struct run *r, const struct reference *base)
+{
+    struct shape list[SHAPES_MAX];
+    int n = shape_list(&r->spec, list);
+    for (int i = 0; i < base->n; i++)
+        if (!shape_find(list, n, base->list[i].name))
+            return false;
+    return true;
+}
+
+static void consider_newest(void *ctx, const struct run *r)
+{
+    struct search *s = ctx;
+    CLEANUP_BUF struct buf variant = BUF_INIT;
+    const struct metrics_input in = {
+        .spec = &r->spec, .method = r->method, .imported = r->imported, .n_ranks = (int)r->n_ranks};
+    if (s->id)
+        return;
+    metrics_variant(&in, &variant);
+    s->no_memory |= !buf_ok(&variant);
+    if (strcmp(buf_text(&variant), buf_text(&s->base->variant)) == 0 && has_all(r, s->base))
+        s->id = r->id;
+}
+
+static int find_newest(struct store *s, const char *node, const struct reference *base, int64_t *id,
+                       struct err *err)
+{
+    struct search found = {.base = base};
+    const struct run_filter f = {.state = RUN_SUCCEEDED,
+                                 .benchmark = benchmarks[base->first.run.spec.benchmark].name,
+                                 .node = node,
+                                 .limit = LOOKED_AT_MAX};
+    bool more;
+    if (store_run_list(s, &f, consider_newest, &found, &more, err) < 0)
+        return -1;
+    if (found.no_memory)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to look for the newest run");
+    *id = found.id;
+    return 0;
+}
+
+// --- Comparing ---------------------------------------------------------------------------------
+
+static struct check_group group_of(const struct conclusion_part *p)
+{
+    struct check_group out = {.by = p->part.by,
+                              .value = p->part.value,
+                              .percent = p->part.d.percent,
+                              .lo = p->part.d.lo,
+                              .hi = p->part.d.hi,
+                              .verdict = p->part.d.verdict};
+    snprintf(out.matrix, sizeof out.matrix, "%s", p->matrix);
+    snprintf(out.unit, sizeof out.unit, "%s", p->unit);
+    snprintf(out.name, sizeof out.name, "%s", p->part.name);
+    return out;
+}
+
+static void take_conclusion(struct check_result *out, const struct conclusion *k)
+{
+    out->compared = true;
+    out->verdict = k->verdict;
+    out->within_noise = k->within_noise;
+    out->overall = group_of(&k->overall);
+    out->worst = group_of(&k->worst);
+    conclusion_text(k, out->text, sizeof out->text);
+}
+
+static struct compare_side side_of(const struct matrix *m, const struct stored_run *r,
+                                   const struct machine_then *then)
+{
+    return (struct compare_side){.matrix = m,
+                                 .method = r->run.method,
+                                 .spec = r->run.imported ? NULL : &r->run.spec,
+                                 .ranks = r->ranks,
+                                 .n_ranks = r->n_ranks,
+                                 .fingerprint = then->fingerprint};
+}
+
+static int compare_matrices(const struct reference *base, const struct stored_run *run,
+                            const struct machine_then *then, const struct check_options *options,
+                            struct check_result *out, struct err *err)
+{
+    const struct compare_options o = {.threshold_percent = options->warn,
+                                      .noise_percent = base->noise_percent,
+                                      .level = COMPARE_DEFAULTS.level};
+    struct conclusion whole = {0};
+    for (int i = 0; i < base->n; i++) {
+        const struct matrix *m = stored_run_matrix(run, base->list[i].name);
+        struct comparison c CLEANUP(comparison_fini) = {0};
+        if (!m)
+            return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has no matrix %s", run->run.id,
+                           base->list[i].name);
+        const struct compare_side a = side_of(&base->list[i], &base->first, &base->then);
+        const struct compare_side b = side_of(m, run, then);
+        if (compare(&c, &a, &b, &o, err) < 0)
+            return -1;
+        conclusion_add(&whole, &c, m);
+    }
+    take_conclusion(out, &whole);
+    return 0;
+}
+
+static enum check_state judge(const struct check_result *r, const struct check_options *options)
+{
+    if (!r->compared || r->verdict == VERDICT_INCONCLUSIVE)
+        return CHECK_UNKNOWN;
+    if (r->verdict != VERDICT_SLOWER)
+        return CHECK_OK;
+    return fabs(r->worst.percent) >= options->crit ? CHECK_CRITICAL : CHECK_WARNING;
+}
+
+static int check_run(struct store *s, const struct reference *base,
+                     const struct check_options *options, int64_t id, struct check_result *out,
+                     struct err *err)
+{
+    struct stored_run run CLEANUP(stored_run_fini) = {0};
+    struct machine_then then CLEANUP(machine_then_fini) = {0};
+    CLEANUP_BUF struct buf changes = BUF_INIT;
+    struct jsonw w = jsonw_to(&changes);
+    if (stored_run_load(s, id, &run, err) < 0 || machine_then_load(s, &run.run, &then, err) < 0)
+        return -1;
+    out->run = id;
+    out->measured_ms = run.run.measured_ms;
+    if (run.run.state != RUN_SUCCEEDED)
+        return err_set(err, ERR_CONFLICT, "run", "run %" PRId64 " is %s: it has no whole result",
+                       id, run_state_names[run.run.state]);
+    if (compare_matrices(base, &run, &then, options, out, err) < 0 ||
+        machine_then_write_changes(&base->then, &then, &w, NULL, err) < 0)
+        return -1;
+    out->changes = buf_steal(&changes);
+    return 0;
+}
+
+int baseline_check_make(struct store *s, const char *node, const struct baseline *b,
+                        const struct check_options *options, struct check_result *out,
+                        struct err *err)
+{
+    struct reference base CLEANUP(reference_fini) = {0};
+    struct err why = {0};
+    int64_t id = options->run;
+    snprintf(out->baseline, sizeof out->baseline, "%s", b->name);
+    if (reference_load(s, b, &base, err) < 0 || (!id && find_newest(s, node, &base, &id, err) < 0))
+        return -1;
+    snprintf(out->benchmark, sizeof out->benchmark, "%s",
+             benchmarks[base.first.run.spec.benchmark].name);
+    out->noise_percent = base.noise_percent;
+    if (!id)
+        snprintf(out->why, sizeof out->why,
+                 "none of the newest %d runs of %s was measured as the baseline was", LOOKED_AT_MAX,
+                 out->benchmark);
+    else if (check_run(s, &base, options, id, out, &why) < 0) {
+        if (why.code != ERR_CONFLICT || options->run) {
+            *err = why;
+            return -1;
+        }
+        out->compared = false;
+        snprintf(out->why, sizeof out->why, "%s", why.text);
+    }
+    out->state = judge(out, options);
+    return 0;
+}
+
+int baseline_check_choose(struct store *s, const char *name, struct baseline *out, struct err *err)
+{
+    CLEANUP_MEM struct baseline *list = NULL;
+    int n;
+    if (*name)
+        return store_baseline_get(s, name, out, err);
+    if (store_baseline_list(s, &list, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (n == 1 || strcmp(list[i].name, "default") == 0) {
+            *out = list[i];
+            return 0;
+        }
+    return n ? err_set(err, ERR_INVALID, "baseline",
+                       "must be given: there are %d and none is named \"default\"", n)
+             : err_set(err, ERR_NOT_FOUND, "baseline",
+                       "there is no baseline yet (PUT /v1/baselines/default)");
+}
