@@ -118,6 +118,7 @@ void job_free(struct job *j)
     plan_fini(&j->plan);
     machine_fini(&j->planned);
     free(j->log);
+    buf_free(&j->ending.conditions);
     free(j);
 }
 

@@ -7,10 +7,18 @@
 #include "core/os/loop.h"
 #include "core/run/dir.h"
 #include "core/run/records.h"
+#include "core/store/stage.h"
 #include "core/store/store.h"
 #include "model/condition.h"
 
 enum { CONDITIONS_MAX = 64 };
+
+struct ending { // the result while it is being stored
+    struct run_result result;
+    struct buf conditions; // of result
+    struct err why;        // of result
+    struct store_stage stage;
+};
 
 struct conditions {
     int n;
@@ -55,6 +63,7 @@ struct job {
     struct err silence; // why there is none
     struct err error;   // of the records
     char *log;          // what the processes printed; owned; set when it is over
+    struct ending ending;
 };
 
 struct job *job_new(struct loop *l, struct err *err);

@@ -76,34 +76,74 @@ static struct metrics_made *make_metrics(const struct spec *spec, const struct t
     return made;
 }
 
+static int make_result(struct job *j, struct err *err)
+{
+    struct ending *e = &j->ending;
+    buf_free(&e->conditions);
+    conditions_write_json(&j->conditions, &e->conditions);
+    if (!buf_ok(&e->conditions))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
+    enum run_state state = job_outcome(j, &e->why);
+    e->result =
+        (struct run_result){.state = state,
+                            .error = e->why.code,
+                            .error_member = e->why.member,
+                            .error_text = e->why.text,
+                            .method = *j->records.hello.method ? j->records.hello.method : NULL,
+                            .conditions_json = buf_text(&e->conditions),
+                            .log = j->log};
+    if (state == RUN_SUCCEEDED)
+        set_numbers(&e->result, &j->records);
+    return 0;
+}
+
+static bool is_large(const struct run_result *r)
+{
+    int64_t cells = 0;
+    for (int i = 0; i < r->n_matrices; i++)
+        cells += (int64_t)r->matrices[i].row.n * r->matrices[i].col.n;
+    return cells > STORE_STAGE_CELLS;
+}
+
+static int store_at_once(struct job *j, struct store *s, const struct machine *m, bool *no_metrics,
+                         struct err *err)
+{
+    struct run_result *r = &j->ending.result;
+    struct metrics_made *made = NULL;
+    if (r->state == RUN_SUCCEEDED) {
+        made = make_metrics(&j->spec, &job_machine(j, m)->topology, r);
+        r->metrics = metrics_made_view(made);
+    }
+    *no_metrics = r->state == RUN_SUCCEEDED && !made;
+    int rc = store_run_finished(s, j->id, r, err);
+    metrics_made_free(made);
+    return rc;
+}
+
+static int store_in_pieces(struct job *j, struct store *s, struct err *err)
+{
+    struct ending *e = &j->ending;
+    if (!e->stage.numbers)
+        return store_stage_begin_result(s, &e->stage, j->id, &e->result, err) < 0 ? -1 : 1;
+    int more = store_stage_step(s, &e->stage, err);
+    if (more <= 0)
+        store_stage_end(s, &e->stage);
+    return more;
+}
+
 int job_store(struct job *j, struct store *s, const struct machine *m, enum run_state *state,
               bool *no_metrics, struct err *err)
 {
-    struct err why;
-    CLEANUP_BUF struct buf conditions = BUF_INIT;
-    conditions_write_json(&j->conditions, &conditions);
-    *state = job_outcome(j, &why);
-    if (!buf_ok(&conditions))
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
-    struct run_result result = {.state = *state,
-                                .error = why.code,
-                                .error_member = why.member,
-                                .error_text = why.text,
-                                .method = *j->records.hello.method ? j->records.hello.method : NULL,
-                                .conditions_json = buf_text(&conditions),
-                                .log = j->log};
-    struct metrics_made *made = NULL;
-    if (*state == RUN_SUCCEEDED) {
-        set_numbers(&result, &j->records);
-        made = make_metrics(&j->spec, &job_machine(j, m)->topology, &result);
-        result.metrics = metrics_made_view(made);
-    }
-    *no_metrics = *state == RUN_SUCCEEDED && !made;
-    int rc = store_run_finished(s, j->id, &result, err);
-    metrics_made_free(made);
-    if (rc < 0)
+    struct ending *e = &j->ending;
+    if (!e->stage.numbers && make_result(j, err) < 0)
         return -1;
-    log_event(*state == RUN_SUCCEEDED ? LOG_LVL_INFO : LOG_LVL_WARN, "run.over",
-              "id=%" PRId64 " state=%s text=\"%s\"", j->id, run_state_names[*state], why.text);
-    return 0;
+    *state = e->result.state;
+    *no_metrics = is_large(&e->result);
+    int rc =
+        is_large(&e->result) ? store_in_pieces(j, s, err) : store_at_once(j, s, m, no_metrics, err);
+    if (rc == 0)
+        log_event(*state == RUN_SUCCEEDED ? LOG_LVL_INFO : LOG_LVL_WARN, "run.over",
+                  "id=%" PRId64 " state=%s text=\"%s\"", j->id, run_state_names[*state],
+                  e->why.text);
+    return rc;
 }

@@ -8,7 +8,8 @@
 // Of a run of which nothing is left: what may have spoiled it, what the bench noted, ranks that
 // were not where the plan wanted them. Before admitter_end.
 void job_note_end(struct job *j, struct admitter *a);
-// Stores the result; it is tried again after an error by calling again. *state: how it ended.
-// *no_metrics: there was no memory for the metrics, the run is stored without.
+// Stores the result: 1: a part of a large one, call again; 0: all of it; -1: call again later.
+// *state: how it ended. *no_metrics: the run is stored without metrics, because there was no memory
+// for them or because it is large.
 int job_store(struct job *j, struct store *s, const struct machine *m, enum run_state *state,
               bool *no_metrics, struct err *err);

@@ -99,7 +99,7 @@ static void retry_later(struct runner *r)
     r->retry_ms = 2 * r->retry_ms < RETRY_MS ? 2 * r->retry_ms : RETRY_MS;
 }
 
-// False: the result still waits.
+// False: the result still waits. A large one is stored in pieces, of which this is one.
 static bool runner_settle(struct runner *r)
 {
     struct err err;
@@ -108,6 +108,10 @@ static bool runner_settle(struct runner *r)
     if (!r->over)
         return true;
     int rc = job_store(r->job, r->store, r->gate.machine, &state, &no_metrics, &err);
+    if (rc > 0) {
+        loop_timer_set(r->next, 0);
+        return false;
+    }
     r->filler.due |= no_metrics;
     if (rc < 0 && try_again_later(&err)) {
         log_error("run.store", &err);
@@ -407,7 +411,8 @@ void runner_free(struct runner *r)
 {
     if (!r)
         return;
-    runner_settle(r); // a last try
+    while (r->over && !runner_settle(r) && r->job->ending.stage.numbers)
+        continue; // a last try
     job_free(r->job);
     loop_unwatch(r->children);
     loop_timer_free(r->next);

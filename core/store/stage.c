@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "core/store/db.h"
 #include "core/store/loose.h"
+#include "core/store/queue.h"
 #include "core/store/results.h"
+#include "core/store/runs.h"
 #include "core/store/transaction.h"
 
 static int64_t next_number(struct store *s, struct err *err)
@@ -41,19 +43,45 @@ static int give_numbers(struct store *s, struct store_stage *st, struct err *err
     return 0;
 }
 
+// What an earlier try has left behind goes.
+static int begin_result(struct store *s, struct store_stage *st, struct err *err)
+{
+    char sql[120];
+    snprintf(sql, sizeof sql,
+             "DELETE FROM cell WHERE run_id = %" PRId64
+             "; DELETE FROM rank WHERE run_id = %" PRId64,
+             st->run, st->run);
+    st->numbers[0] = st->run;
+    return store_leftover_put(s, st->run, err) < 0 ? -1 : sq_exec(s->db, sql, err);
+}
+
 int store_stage_begin(struct store *s, struct store_stage *st, struct err *err)
 {
     if (s->staging)
-        return err_set(err, ERR_UNAVAILABLE, "", "another import is being stored; try again");
+        return err_set(err, ERR_UNAVAILABLE, "", "another large run is being stored; try again");
     st->numbers = calloc((size_t)st->n, sizeof *st->numbers);
     if (!st->numbers)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d runs", st->n);
     st->openings = s->openings;
     st->created_ms = clock_wall_ms();
-    if (store_begin(s, err) < 0 || store_end(s, give_numbers(s, st, err), err) < 0)
-        return -1;
-    s->staging = st;
-    return 0;
+    int rc = store_begin(s, err);
+    if (rc == 0)
+        rc = store_end(s, st->run ? begin_result(s, st, err) : give_numbers(s, st, err), err);
+    if (rc == 0)
+        s->staging = st;
+    return rc;
+}
+
+int store_stage_begin_result(struct store *s, struct store_stage *st, int64_t run,
+                             struct run_result *result, struct err *err)
+{
+    result->staged = false;
+    *st = (struct store_stage){.run = run, .own.result = result, .n = 1, .results = result};
+    st->list = &st->own;
+    if (store_stage_begin(s, st, err) == 0)
+        return 0;
+    store_stage_end(s, st);
+    return -1;
 }
 
 void store_stage_end(struct store *s, struct store_stage *st)
@@ -124,15 +152,30 @@ static int put_runs(struct store *s, struct store_stage *st, struct err *err)
     return sq_exec(s->db, sql, err);
 }
 
+static int finish_run(struct store *s, struct store_stage *st, struct err *err)
+{
+    st->results->staged = true;
+    return store_finish(s, st->run, st->results, err) < 0 ? -1
+                                                          : store_leftover_drop(s, st->run, err);
+}
+
+// The last transaction.
+static int make_runs(struct store *s, struct store_stage *st, struct err *err)
+{
+    if (store_begin(s, err) < 0 ||
+        store_end(s, st->run ? finish_run(s, st, err) : put_runs(s, st, err), err) < 0)
+        return -1;
+    if (st->run)
+        store_queue_drop(s, st->run);
+    return 0;
+}
+
 int store_stage_step(struct store *s, struct store_stage *st, struct err *err)
 {
     if (st->openings != s->openings)
         return err_set(err, ERR_UNAVAILABLE, "", "the database was replaced meanwhile; try again");
-    if (st->at == st->n) {
-        if (store_begin(s, err) < 0)
-            return -1;
-        return store_end(s, put_runs(s, st, err), err);
-    }
+    if (st->at == st->n)
+        return make_runs(s, st, err);
     if (store_loose_begin(s, err) < 0)
         return store_loose_end(s, -1, NULL);
     int rc = put_some(s, st, err);

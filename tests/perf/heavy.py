@@ -39,7 +39,7 @@ LARGE = [
     "/v1/runs/1/report", "/v1/runs/1/matrix.csv", "/v1/runs/1/matrix.ndjson", "/v1/runs/1/matrix.svg", "/v1/runs/1/export",
     "/v1/check?warn={n}", "/v1/feed?limit=100", "/v1/feed?limit=100&after={0}",
 ]
-TEN_YEARS = ["/v1/feed?limit=100&after={n}", "/v1/history?metric=latency.n0.n0.median_ns&node=n1&limit=10000&since={t}",
+TEN_YEARS = ["/v1/feed?limit=100&after={n}", "/v1/history?metric=latency.n0.n0.median_ns&node=node1&limit=10000&since={t}",
              "/v1/history", "/v1/runs?limit=200"]
 
 MEASURED = [("keep", "/v1/compare?base=1&target=2&threshold={n}"), ("keep", "/v1/runs/1/matrix.csv"), ("keep", "/healthz"),
