@@ -84,6 +84,51 @@ static void test_sweep(struct store *s)
     CHECK(ask(s, "SELECT count(*) FROM log") == 3, "what belongs to a run went with it");
 }
 
+// A run with this configuration and topology, and a class that other such runs have too.
+static int64_t import(struct store *s, const char *hash, const char *topology)
+{
+    struct err err = {0};
+    struct spec spec;
+    int64_t id = 0;
+    const struct run_result r = {.state = RUN_SUCCEEDED};
+    const struct run_import i = {.spec = &spec,
+                                 .node = "node1",
+                                 .measured_ms = 1700000000000,
+                                 .label = "",
+                                 .result = &r,
+                                 .class_hash = "class",
+                                 .class_json = "{}",
+                                 .config_hash = hash,
+                                 .config_json = "{}",
+                                 .topology_hash = hash,
+                                 .topology_xml = topology};
+    spec_init(&spec, BENCHMARK_LATENCY);
+    CHECK(store_run_import(s, &i, &id, &err) == 0, "imported: %s", err.text);
+    return id;
+}
+
+// keep_bytes counts what these take, so they must not stay behind.
+static void test_unused(struct store *s)
+{
+    enum { BYTES = 1 << 20 };
+    struct err err = {0};
+    struct store_usage before, after;
+    char *topology = malloc(BYTES + 1);
+    memset(topology, 'x', BYTES);
+    topology[BYTES] = '\0';
+    store_usage(s, &before, &err);
+    int64_t a = import(s, "a", topology), b = import(s, "b", topology);
+    CHECK(store_run_delete(s, a, &err) == 0 && ask(s, "SELECT count(*) FROM topology") == 1 &&
+              ask(s, "SELECT count(*) FROM fingerprint") == 2,
+          "what no other run has goes with it, the rest stays: %s", err.text);
+    CHECK(store_run_delete(s, b, &err) == 0 && ask(s, "SELECT count(*) FROM topology") == 0 &&
+              ask(s, "SELECT count(*) FROM fingerprint") == 0,
+          "with the last one all: %s", err.text);
+    CHECK(store_usage(s, &after, &err) == 0 && after.used_bytes < before.used_bytes + 64 * 1024,
+          "and so do the bytes");
+    free(topology);
+}
+
 static void test_shrink(struct store *s)
 {
     struct err err;
@@ -200,6 +245,7 @@ int main(void)
     CHECK(s, "opened: %s", err.text);
     if (s) {
         test_sweep(s);
+        test_unused(s);
         test_shrink(s);
         test_set_aside(s);
         test_restore(s);

@@ -17,7 +17,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 6 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 7 };
 
 static char dir[64], path[128], copy[160];
 
@@ -172,7 +172,8 @@ static void make_version_1(void)
     run_sql(db, "BEGIN");
     run_sql(db, "INSERT INTO fingerprint VALUES ('c1','class','{\"hash\":\"c1\",\"facts\":{}}'),"
                 "('f1','config','{\"hash\":\"f1\",\"facts\":{\"thp\":\"never\"}}');"
-                "INSERT INTO topology VALUES ('t1','<topology/>');"
+                "INSERT INTO topology VALUES ('t1','<topology/>'),('t2','<unused/>');"
+                "INSERT INTO fingerprint VALUES ('f2','config','{\"hash\":\"f2\",\"facts\":{}}');"
                 "UPDATE counter SET value = 4 WHERE name = 'seq'");
     for (int i = 1; i <= RUNS; i++)
         put_run(db, i);
@@ -251,6 +252,8 @@ static bool all_is_whole(struct store *s)
                  ask(s->db, "SELECT value FROM counter WHERE name = 'runs.succeeded'") == RUNS &&
                  ask(s->db, "SELECT value FROM counter WHERE name = 'runs.queued'") == 1 &&
                  ask(s->db, "SELECT count(*) FROM pragma_foreign_key_check") == 0 &&
+                 ask(s->db, "SELECT count(*) FROM topology") == 1 && // the one that is used
+                 ask(s->db, "SELECT count(*) FROM fingerprint") == 2 &&
                  store_run_next_queued(s, 0, &id, &err) == 1 && id == 9 &&
                  sq_check(s->db, false, &err) == 0;
     for (int run = 1; run <= RUNS; run++)
@@ -279,7 +282,8 @@ static void start_over(void)
         "numaprobe.db.v2.bak", "numaprobe.db.v2.bak.part", "numaprobe.db.v2.bak.part-journal",
         "numaprobe.db.v3.bak", "numaprobe.db.v3.bak.part", "numaprobe.db.v3.bak.part-journal",
         "numaprobe.db.v4.bak", "numaprobe.db.v4.bak.part", "numaprobe.db.v4.bak.part-journal",
-        "numaprobe.db.v5.bak", "numaprobe.db.v5.bak.part", "numaprobe.db.v5.bak.part-journal"};
+        "numaprobe.db.v5.bak", "numaprobe.db.v5.bak.part", "numaprobe.db.v5.bak.part-journal",
+        "numaprobe.db.v6.bak", "numaprobe.db.v6.bak.part", "numaprobe.db.v6.bak.part-journal"};
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         char full[160];
         snprintf(full, sizeof full, "%s/%s", dir, all[i]);
