@@ -5,8 +5,8 @@
 The daemon has two runs of the largest size (1,024 ranks x 48 sizes x 2 modes) and, with --ten-years=DIR,
 a copy of the database that ten_years made there. An account that may only read asks for each path from
 one and from many connections, each again as soon as it has its answer. Meanwhile /healthz is asked for over TCP
-from another address and over the unix socket by root, 50 times a second. {n} in a path is a new number each time,
-so that no answer is kept.
+from another address and over the unix socket by root, and /readyz over TCP, each 50 times a second. {n} in a path is a
+new number each time, so that no answer is kept.
 
 Then SIGTERM in the middle of it. With --measured instead: the median of a run beside the attack, how much longer the run
 takes, and how much of a CPU the daemon uses meanwhile.
@@ -68,10 +68,11 @@ class Attack:
 
 
 class Victim(threading.Thread):
-    """Asks for /healthz 50 times a second."""
+    """Asks for a path 50 times a second."""
 
-    def __init__(self, daemon, unix):
+    def __init__(self, daemon, unix, path="/healthz"):
         super().__init__(daemon=True)
+        self.path = path
         self.daemon_, self.unix, self.times, self.failed, self.over = daemon, unix, [], 0, threading.Event()
 
     def connect(self):
@@ -86,7 +87,7 @@ class Victim(threading.Thread):
         while not self.over.is_set():
             began = time.monotonic()
             try:
-                c.request("GET", "/healthz")
+                c.request("GET", self.path)
                 self.failed += c.getresponse().read() == b""
             except OSError:
                 self.failed += 1
@@ -112,7 +113,7 @@ def once(daemon, path):
 
 def attacked(daemon, path, connections, seconds):
     attack = Attack(daemon, path, connections)
-    victims = [Victim(daemon, False), Victim(daemon, True)]
+    victims = [Victim(daemon, False), Victim(daemon, True), Victim(daemon, False, "/readyz")]
     for v in victims:
         v.start()
     time.sleep(seconds)
@@ -125,14 +126,15 @@ def attacked(daemon, path, connections, seconds):
 
 
 def table(daemon, paths, args):
-    print(f"{'path':52} {'one ms':>7} {'bytes':>9} conn | TCP: p50, p99, max ms | unix: p50, p99, max ms | answers to the attacker")
+    print(f"{'path':52} {'one ms':>7} {'bytes':>9} conn | TCP: p50, p99, max ms | unix: p50, p99, max ms | "
+          "/readyz: p50, p99, max ms | answers to the attacker")
     for path in paths:
         if args.only and args.only not in path:
             continue
         status, ms, size = once(daemon, path)
         for connections in (1, args.connections):
-            tcp, unix, codes = attacked(daemon, path, connections, args.seconds)
-            print(f"{path:52} {ms:7.1f} {size:9} {connections:4} | {tcp} | {unix} | {status} {codes}", flush=True)
+            tcp, unix, ready, codes = attacked(daemon, path, connections, args.seconds)
+            print(f"{path:52} {ms:7.1f} {size:9} {connections:4} | {tcp} | {unix} | {ready} | {status} {codes}", flush=True)
 
 
 def stopped(daemon, args):
