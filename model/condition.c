@@ -46,6 +46,7 @@ const struct condition_info condition_kinds[CONDITION_KINDS] = {
     [CONDITION_PLACEMENT] = {"placement", SEVERITY_ERROR},
     [CONDITION_MIGRATED] = {"migrated", SEVERITY_WARNING},
     [CONDITION_MEMORY_POLICY] = {"memory_policy", SEVERITY_NOTICE},
+    [CONDITION_HUGE_PAGES] = {"huge_pages", SEVERITY_WARNING},
     [CONDITION_FEW_SAMPLES] = {"few_samples", SEVERITY_WARNING},
     [CONDITION_CACHE] = {"cache", SEVERITY_WARNING},
     [CONDITION_TOPOLOGY] = {"topology", SEVERITY_NOTICE},

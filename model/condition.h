@@ -56,6 +56,7 @@ enum condition_kind {
     CONDITION_PLACEMENT,
     CONDITION_MIGRATED,
     CONDITION_MEMORY_POLICY,
+    CONDITION_HUGE_PAGES, // requested, and not all were given
     CONDITION_FEW_SAMPLES,
     CONDITION_CACHE,
     CONDITION_TOPOLOGY,

@@ -29,6 +29,7 @@ struct slot {
     int clean;                     // samples of the cell that nothing disturbed
     int cleans[SLOT_CELLS];        // of the cells
     double stolen_share;           // of the measuring time, by the host
+    double huge_share;             // of the cell's memory, on huge pages
     struct spans spans;            // when it was chasing
     // One pass of a team, or of the far side of a pair.
     bool in_team;
