@@ -84,6 +84,12 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
         .help = "Bytes from link to link, a multiple of 8; 0 is the machine's cache line."         \
     }
 
+#define P_PASSES(default_, help_)                                                                  \
+    {                                                                                              \
+        .name = "passes", .effort = true, .kind = PARAM_INT, .offset = AT(passes), .min = 3,       \
+        .max = 1000, .def = default_, .help = help_                                                \
+    }
+
 #define SAMPLE_HELP "Length of one sample (and at least 10,000 hops)."
 
 static const struct param latency_params[] = {
@@ -178,14 +184,7 @@ static const struct param bandwidth_params[] = {
              "each target; own: all ranks at once, each on its own memory."},
     P_TARGETS,
     P_PAGES,
-    {.name = "passes",
-     .effort = true,
-     .kind = PARAM_INT,
-     .offset = AT(passes),
-     .min = 3,
-     .max = 1000,
-     .def = "10",
-     .help = "Times that each kernel runs over its arrays; the first is not counted."},
+    P_PASSES("10", "Times that each kernel runs over its arrays; the first is not counted."),
 };
 
 static const struct param pingpong_params[] = {
@@ -278,6 +277,14 @@ static const struct param loaded_params[] = {
     P_SAMPLE_US("2000", SAMPLE_HELP),
     P_CELL_MS("300"),
     P_SEED,
+};
+
+static const struct param pagefault_params[] = {
+    P_SIZES("16", "Memory that each rank touches in a pass, rounded up to whole huge pages. A bare "
+                  "number is MiB."),
+    P_TARGETS,
+    P_PASSES("30",
+             "Fresh mappings that each rank touches for each cell; the first is not counted."),
 };
 
 static const struct param common_params[] = {
@@ -564,6 +571,16 @@ static int shapes_firsttouch(const struct spec *s, struct shape *list)
     return 1;
 }
 
+static int shapes_pagefault(const struct spec *s, struct shape *list)
+{
+    static const struct shape both[] = {
+        {"4k", "fault_time", "ns", "threads", "target"},
+        {"thp", "fault_time", "ns", "threads", "target"},
+    };
+    (void)s;
+    return shapes_copy(list, both, 2);
+}
+
 static int shapes_loaded(const struct spec *s, struct shape *list)
 {
     static const struct shape both[] = {
@@ -590,6 +607,14 @@ static uint64_t bytes_bandwidth(const struct spec *s, uint64_t llc, uint64_t llc
     return 3 * spec_bytes_per_rank(s, spec_auto_bytes(llc_total < llc ? llc : llc_total));
 }
 
+// Whole huge pages.
+static uint64_t bytes_pagefault(const struct spec *s, uint64_t llc, uint64_t llc_total)
+{
+    uint64_t huge = 2 << 20, bytes = spec_bytes_per_rank(s, spec_auto_bytes(llc));
+    (void)llc_total;
+    return (bytes + huge - 1) / huge * huge;
+}
+
 // Sent and received.
 static uint64_t bytes_pingpong(const struct spec *s, uint64_t llc, uint64_t llc_total)
 {
@@ -605,6 +630,7 @@ static const struct preset one_per_numa[] = {{"ranks", "one-per-numa"}, {0}};
 static const struct preset quick_chase[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "1"}, {0}};
 static const struct preset quick_bandwidth[] = {{"passes", "4"}, {"kernel", "triad"}, {0}};
+static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
 static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
 static const struct preset quick_c2c[] = {{"repetitions", "200"}, {"min_samples", "16"}, {0}};
 static const struct preset quick_touch[] = {
@@ -717,5 +743,21 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .shapes = shapes_loaded,
             .loads_by_ranks = true,
             .least_ranks = 2,
+        },
+    [BENCHMARK_PAGEFAULT] =
+        {
+            .name = "pagefault",
+            .title = "Cost of first touching a page: 4 KiB and huge, by number of ranks",
+            .help = "1, 2, 4 ... ranks at once each write to every page of a fresh mapping on each "
+                    "target node. The result is the time per page of one rank, for 4 KiB pages and "
+                    "for transparent huge pages of 2 MiB.",
+            .method = "pagefault-v1",
+            .params = PARAMS(pagefault_params),
+            .defaults = no_presets,
+            .quick = quick_pagefault,
+            .check = check_targets,
+            .shapes = shapes_pagefault,
+            .bytes = bytes_pagefault,
+            .bytes_of = BYTES_OF_EACH,
         },
 };

@@ -20,7 +20,8 @@
     X(PINGPONG, pingpong)                                                                          \
     X(C2C, c2c)                                                                                    \
     X(FIRSTTOUCH, firsttouch)                                                                      \
-    X(LOADED, loaded)
+    X(LOADED, loaded)                                                                              \
+    X(PAGEFAULT, pagefault)
 
 enum benchmark_id {
 #define BENCHMARK_ID(id, name) BENCHMARK_##id,

@@ -577,6 +577,71 @@ static void metrics_of_loaded(struct finder *f)
     DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.knee_gbps");
 }
 
+// --- Page faults -------------------------------------------------------------------------------
+
+enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
+
+static bool lacks_huge_pages(const struct metrics_input *in)
+{
+    for (int i = 0; i < in->n_ranks; i++)
+        if (in->ranks[i].huge_share < 0.99)
+            return true;
+    return false;
+}
+
+static const struct cell *metrics_smallest(const struct matrix *m, int row)
+{
+    const struct cell *best = NULL;
+    for (int c = 0; row >= 0 && c < m->col.n; c++) {
+        const struct cell *k = matrix_at(m, row, c);
+        if (k->v[CELL_MEDIAN] > 0 && (!best || k->v[CELL_MEDIAN] < best->v[CELL_MEDIAN]))
+            best = k;
+    }
+    return best;
+}
+
+// Bytes that so many threads touch in a nanosecond are GB/s; a longer time is less of it.
+static void find_zeroing(struct finder *f, const struct matrix *m, double page)
+{
+    double best[3] = {0};
+    for (int r = 0; r < m->row.n; r++) {
+        const struct cell *k = metrics_smallest(m, r);
+        double bytes = (double)m->row.values[r] * page;
+        if (!k || bytes / k->v[CELL_MEDIAN] <= best[0])
+            continue;
+        best[0] = bytes / k->v[CELL_MEDIAN];
+        best[1] = bytes / k->v[CELL_HI];
+        best[2] = bytes / k->v[CELL_LO];
+    }
+    put(f, best, "pagefault.%s.peak.gbps", m->name);
+}
+
+static void find_faults(struct finder *f, const struct matrix *m, double page)
+{
+    double v[3];
+    const struct cell *one = metrics_smallest(m, axis_index(&m->row, 1)),
+                      *all = metrics_smallest(m, m->row.n - 1);
+    if (one) {
+        put_cell(f, one, 1, v);
+        put(f, v, "pagefault.%s.single_ns", m->name);
+    }
+    if (all) {
+        put_cell(f, all, 1, v);
+        put(f, v, "pagefault.%s.all_ns", m->name);
+    }
+    find_zeroing(f, m, page);
+}
+
+// Without huge pages, what was measured with them advised is not their cost.
+static void metrics_of_pagefault(struct finder *f)
+{
+    const struct matrix *base = metrics_named(f->in, "4k"), *huge = metrics_named(f->in, "thp");
+    if (has_axes(base, "threads", "target"))
+        find_faults(f, base, BASE_PAGE);
+    if (has_axes(huge, "threads", "target") && !lacks_huge_pages(f->in))
+        find_faults(f, huge, HUGE_PAGE);
+}
+
 // --- All ---------------------------------------------------------------------------------------
 
 #define FINDER(id, name) [BENCHMARK_##id] = metrics_of_##name,

@@ -73,6 +73,14 @@ const struct metric_rule metric_rules[] = {
      "Latency at the knee of the curve of latency over bandwidth; median over nodes that have one"},
     {"loaded.knee_gbps", "GB/s", "loaded_knee_bytes_per_second",
      "Bandwidth at that knee; beyond it latency grows faster than what it buys"},
+    {"pagefault.{pages}.single_ns", "ns", "pagefault_single_seconds",
+     "First touch of a page by one thread, on the target where it takes least"},
+    {"pagefault.{pages}.all_ns", "ns", "pagefault_all_seconds",
+     "First touch of a page with all threads at once, per page of one thread, on the target where "
+     "it takes least"},
+    {"pagefault.{pages}.peak.gbps", "GB/s", "pagefault_peak_bytes_per_second",
+     "Memory that the kernel zeroes on first touch: the highest over targets and numbers of "
+     "threads"},
     {0},
 };
 

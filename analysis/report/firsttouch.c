@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// firsttouch: the cost of memory that another rank touched first.
+// firsttouch: the cost of memory that another rank touched first. pagefault: the cost of the first
+// touch itself.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/report/section.h"
 #include "analysis/stats/median.h"
@@ -87,6 +89,79 @@ int section_firsttouch(struct report_out *o, const struct report_source *run,
                    "are of company alone.",
                    m->row.n);
     }
+    report_tail(o);
+    return 0;
+}
+
+// ---- Page faults --------------------------------------------------------------------------------
+
+enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
+
+static double page_of(const struct matrix *m)
+{
+    return strcmp(m->name, "thp") == 0 ? HUGE_PAGE : BASE_PAGE;
+}
+
+static void report_faults(struct report_out *o, const struct matrix *m, int col)
+{
+    int one = axis_index(&m->row, 1), last = m->row.n - 1;
+    double single = one >= 0 ? matrix_at(m, one, col)->v[CELL_MEDIAN] : NAN;
+    double all = matrix_at(m, last, col)->v[CELL_MEDIAN];
+    int64_t threads = m->row.values[last];
+    const char *pages = strcmp(m->name, "thp") == 0 ? "2 MiB" : "4 KiB";
+    struct jsonw *w = report_finding(o, "page_fault");
+    jsonw_text(w, "pages", m->name);
+    jsonw_i64(w, "target", m->col.values[col]);
+    jsonw_fixed(w, "single_ns", single, 1);
+    jsonw_fixed(w, "single_gbps", page_of(m) / single, 2);
+    jsonw_i64(w, "threads", threads);
+    jsonw_fixed(w, "all_ns", all, 1);
+    jsonw_fixed(w, "factor", all / single, 3);
+    jsonw_fixed(w, "all_gbps", (double)threads * page_of(m) / all, 2);
+    if (isnan(single) || isnan(all))
+        report_say(o, "%s pages on node %" PRId64 ": one thread or all was not measured.", pages,
+                   m->col.values[col]);
+    else if (threads == 1)
+        report_say(o, "%s pages on node %" PRId64 ": 1 thread takes %.1f ns per page (%.1f GB/s).",
+                   pages, m->col.values[col], single, page_of(m) / single);
+    else
+        report_say(o,
+                   "%s pages on node %" PRId64
+                   ": 1 thread takes %.1f ns per page (%.1f GB/s); each "
+                   "of %" PRId64 " threads at once takes %.1f ns, × %.2f (%.1f GB/s together).",
+                   pages, m->col.values[col], single, page_of(m) / single, threads, all,
+                   all / single, (double)threads * page_of(m) / all);
+}
+
+// The rank with the least memory on huge pages; NULL: each had them, or it is not known.
+static const struct rank_info *least_huge(const struct report_source *s)
+{
+    const struct rank_info *least = NULL;
+    for (int i = 0; i < s->n_ranks; i++)
+        if (s->ranks[i].huge_share < (least ? least->huge_share : 0.99))
+            least = &s->ranks[i];
+    return least;
+}
+
+int section_pagefault(struct report_out *o, const struct report_source *run,
+                      const struct report_source *with, struct err *err)
+{
+    const struct rank_info *poor = least_huge(run);
+    (void)with;
+    (void)err;
+    report_head(o, "Cost of first touching a page");
+    if (poor) {
+        struct jsonw *w = report_finding(o, "no_huge_pages");
+        jsonw_i64(w, "rank", poor->rank);
+        jsonw_fixed(w, "huge_share", poor->huge_share, 4);
+        report_say(o,
+                   "The kernel did not give all huge pages (rank %" PRId64 ": %.0f %% of the "
+                   "memory): results of 2 MiB pages are partly of 4 KiB pages.",
+                   poor->rank, 100 * poor->huge_share);
+    }
+    for (int i = 0; i < run->n; i++)
+        for (int col = 0; col < run->matrices[i].col.n; col++)
+            report_faults(o, &run->matrices[i], col);
     report_tail(o);
     return 0;
 }

@@ -114,6 +114,8 @@ OTHERS = [
     ("c2c", {"quick": True}, {"cas", "load"}),
     ("c2c", {"quick": True, "definition": "cas", "launcher": "processes"}, {"cas"}),
     ("firsttouch", SMALL | {"ranks": "all-cores"}, {"access"}),
+    ("pagefault", {"size": "4M", "passes": 3}, {"4k", "thp"}),
+    ("pagefault", {"size": "4M", "quick": True, "launcher": "processes"}, {"4k", "thp"}),
     ("loaded", {k: v for k, v in SMALL.items() if k != "visits"} | {"steps": 2},
      {"latency", "bandwidth"}),
 ]
@@ -297,6 +299,7 @@ def test_a_pair_of_runs_has_one_report(finished):
     ("bandwidth", {"size": "8M", "sweep": "threads", "kernel": "triad"}, "Bandwidth"),
     ("pingpong", {"message_max": "1K"}, "Messages"), ("c2c", {}, "cache line"),
     ("firsttouch", {"size": "8M"}, "touched it first"), ("loaded", {"size": "8M"}, "under load"),
+    ("pagefault", {"size": "4M"}, "first touching a page"),
 ])
 def test_every_benchmark_compares_and_reports(finished, benchmark, members, heading):
     daemon, _ = finished

@@ -208,6 +208,39 @@ static void test_bandwidth(void)
     matrix_fini(&m[0]);
 }
 
+static void test_pagefault(void)
+{
+    struct matrix m[2];
+    struct spec s;
+    spec_init(&s, BENCHMARK_PAGEFAULT);
+    place(-1);
+    for (int i = 0; i < 2; i++) {
+        make(&m[i], &s, i, 2, 2, 1);
+        m[i].row.values[0] = 1;
+        m[i].row.values[1] = 4;
+        for (int c = 0; c < 2; c++) {
+            set(&m[i], 0, c, (i ? 65536 : 512) * (1 + c));
+            set(&m[i], 1, c, (i ? 131072 : 1024) * (1 + c));
+        }
+    }
+    for (int r = 0; r < RANKS; r++)
+        ranks[r].huge_share = 1;
+    const struct metrics *got = run(&s, m, 2, true);
+    CHECK(near(value(got, "pagefault.4k.single_ns"), 512), "one thread, the better target");
+    CHECK(near(value(got, "pagefault.4k.all_ns"), 1024), "all threads");
+    CHECK(near(value(got, "pagefault.4k.peak.gbps"), 16), "4 threads, 4 KiB in 1,024 ns");
+    CHECK(near(value(got, "pagefault.thp.peak.gbps"), 64), "4 threads, 2 MiB in 131,072 ns");
+    const struct metric *k = find(got, "pagefault.thp.peak.gbps");
+    CHECK(k && k->lo <= k->value && k->hi >= k->value, "its interval is the right way up");
+    ranks[1].huge_share = 0.5;
+    got = run(&s, m, 2, true);
+    CHECK(find(got, "pagefault.4k.single_ns") && !find(got, "pagefault.thp.single_ns"),
+          "no metric of huge pages that were not given");
+    ranks[1].huge_share = 1;
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
 static void test_pairs(void)
 {
     struct matrix m[2];
@@ -425,6 +458,7 @@ int main(void)
     test_import();
     test_matrix();
     test_bandwidth();
+    test_pagefault();
     test_pairs();
     test_touch_and_load();
     const struct topology t = {

@@ -328,6 +328,39 @@ static void test_pairs(void)
     matrix_fini(&p);
 }
 
+static void test_pagefault(void)
+{
+    struct matrix m[2] = {0};
+    shaped(&m[0], BENCHMARK_PAGEFAULT, NULL, "4k", 2, 1);
+    shaped(&m[1], BENCHMARK_PAGEFAULT, NULL, "thp", 2, 1);
+    for (int i = 0; i < 2; i++) {
+        m[i].row.values[0] = 1;
+        m[i].row.values[1] = 4;
+        put(&m[i], 0, 0, i ? 65536 : 512);
+        put(&m[i], 1, 0, i ? 131072 : 768);
+    }
+    static const char *const says[] = {
+        "4 KiB pages on node 0: 1 thread takes 512.0 ns per page (8.0 GB/s); each of 4 threads at "
+        "once takes 768.0 ns, × 1.50 (21.3 GB/s together).",
+        "2 MiB pages on node 0: 1 thread takes 65536.0 ns per page (32.0 GB/s)", NULL};
+    static const char *const missing[] = {"did not give", NULL};
+    for (int i = 0; i < 4; i++)
+        ranks[i].huge_share = 1;
+    check_report(BENCHMARK_PAGEFAULT, m, 2, says, missing);
+    const struct rank_info rank = {.rank = 3, .huge_share = 0.25};
+    const struct report_source s = {
+        .benchmark = BENCHMARK_PAGEFAULT, .matrices = m, .n = 2, .ranks = &rank, .n_ranks = 1};
+    struct report *r = report_new(&s, NULL, NULL);
+    struct buf md = BUF_INIT;
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "did not give all huge pages (rank 3: 25 %"),
+          "missing huge pages are reported: %s", buf_text(&md));
+    buf_free(&md);
+    report_free(r);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+}
+
 static void test_touch_and_load(void)
 {
     struct matrix m = {0}, l[2] = {0};
@@ -657,6 +690,7 @@ int main(void)
     test_idle_of_many();
     test_bandwidth();
     test_pairs();
+    test_pagefault();
     test_touch_and_load();
     test_shared_cache();
     test_few_sizes();

@@ -120,6 +120,7 @@ BENCHMARKS = [
      {"latency": (2, 2), "bandwidth": (2, 2)}),
     ("c2c", ["--repetitions=50", "--min-samples=8"], {"cas": (2, 2), "load": (2, 2)}),
     ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
+    ("pagefault", ["--size=4", "--passes=3"], {"4k": (2, 1), "thp": (2, 1)}),
     ("loaded", [*SMALL, "--steps=2"], {"latency": (1, 3), "bandwidth": (1, 3)}),
 ]
 

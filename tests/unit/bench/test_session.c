@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -192,8 +194,50 @@ static void chaser(void)
     free(board);
 }
 
+// Records of this kind whose line has the word.
+static int lines_with(const char *path, const char *kind, const char *word)
+{
+    char line[RECORD_LINE_MAX];
+    int n = 0;
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        n += strstr(line, kind) && strstr(line, word);
+    if (f)
+        fclose(f);
+    return n;
+}
+
+// A kernel that has no huge pages to give: the run reports it, cell and rank.
+static void pagefault(void)
+{
+    char path[] = "/tmp/numaprobe-session-XXXXXX";
+    struct options o = {0};
+    struct rank ranks[RANKS] = {0};
+    int fd = mkstemp(path), cells = 0;
+    spec_init(&o.spec, BENCHMARK_PAGEFAULT);
+    o.spec.passes = 3;
+    snprintf(o.spec.size, sizeof o.spec.size, "4");
+    snprintf(o.spec.targets, sizeof o.spec.targets, "0");
+    snprintf(o.channel, sizeof o.channel, "%s", path);
+    CHECK(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0, "huge pages are off");
+    run_all(ranks, &o);
+    prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+    double least = least_of(path, &cells);
+    CHECK(ranks[0].outcome == 0 && ranks[1].outcome == 0 && cells == 4,
+          "4k and thp by 1 and 2 threads: %d cells %s", cells, ranks[0].err.text);
+    CHECK(least > 20, "no page is zeroed in %.1f ns", least);
+    CHECK(lines_with(path, "huge_pages", "2 of 2 thp cells lack huge pages: 0 %") == 1,
+          "the run's condition counts the cells");
+    CHECK(lines_with(path, "\"rec\":\"rank\"", "\"pages_got\":\"4k\"") == RANKS &&
+              lines_with(path, "\"rec\":\"rank\"", "\"mem_share\":1") == RANKS,
+          "each rank states the pages that it got, all on their node");
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
+    pagefault();
     chaser();
     pingpong();
     return tap_done();

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pagefault benchmark: the cost of the first touch of a page, base pages (4 KiB) and
+// transparent huge pages (2 MiB), on each target node, with 1, 2, 4 … ranks at once. A pass:
+//   1. each rank of the team maps fresh memory of its own, binds it and advises the page size
+//   2. the team meets at a spinning barrier
+//   3. each rank writes one byte to each of its pages; only this is timed
+//   4. the rank verifies where its pages are and whether they are huge, and unmaps them
+// A sample is the time from the first start to the last end, per page of one rank.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "bench/benchmarks/table.h"
+#include "bench/session/team.h"
+
+enum { KINDS = 2, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, ROWS_MAX = 12 };
+
+// In the order of the matrices.
+static const struct {
+    enum pages pages;
+    uint64_t page;
+} page_kinds[KINDS] = {{PAGES_4K, BASE_PAGE}, {PAGES_THP, HUGE_PAGE}};
+
+struct faults {
+    struct session *s;
+    struct shape shapes[SHAPES_MAX];
+    uint64_t bytes; // of each rank
+    int n_rows;
+    int rows[ROWS_MAX]; // ranks of each team
+    int done;           // cells
+    int cells, poor;    // with huge pages advised; that lack some
+    double worst;       // share of huge pages, of those
+    char worst_cell[80];
+};
+
+static bool is_among_first(const void *context, int rank)
+{
+    return rank < *(const int *)context;
+}
+
+// 1, 2, 4 … and all.
+static void count_rows(struct faults *f)
+{
+    int ranks = session_ranks(f->s);
+    for (int n = 1; n < ranks; n *= 2)
+        f->rows[f->n_rows++] = n;
+    f->rows[f->n_rows++] = ranks;
+}
+
+static int pagefault_make_matrices(const struct faults *f, struct matrix *m, struct err *err)
+{
+    for (int k = 0; k < KINDS; k++) {
+        if (shape_make(&m[k], &f->shapes[k], f->n_rows, f->s->n_targets, err) < 0)
+            return -1;
+        for (int r = 0; r < f->n_rows; r++)
+            m[k].row.values[r] = f->rows[r];
+        for (int c = 0; c < f->s->n_targets; c++)
+            m[k].col.values[c] = f->s->targets[c];
+    }
+    return 0;
+}
+
+static int pagefault_begin(struct faults *f, struct err *err)
+{
+    struct session *s = f->s;
+    struct matrix m[SHAPES_MAX] = {0};
+    struct demand d[SPEC_TARGETS_MAX];
+    int outcome = 0;
+    for (int t = 0; t < s->n_targets; t++)
+        d[t] = (struct demand){
+            .node = s->targets[t], .bytes = (uint64_t)session_ranks(s) * f->bytes, .in_turn = true};
+    if (session_chief(s))
+        outcome = pagefault_make_matrices(f, m, err);
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    return session_begin(s, m, session_chief(s) ? KINDS : 0, d, s->n_targets, err);
+}
+
+// --- One cell ----------------------------------------------------------------------------------
+
+struct fault_cell {
+    struct faults *f;
+    struct team team;
+    int kind, target;
+    struct arena arena; // of one pass; owned
+    struct cell_sum sum;
+    double huge; // the least share of this rank's memory on huge pages, of all passes
+};
+
+static void fault_cell_fini(struct fault_cell *c)
+{
+    arena_fini(&c->arena);
+    cell_sum_fini(&c->sum);
+}
+
+static void touch_pages(const struct arena *a, uint64_t page)
+{
+    for (uint64_t at = 0; at < a->bytes; at += page)
+        ((volatile char *)a->base)[at] = 1;
+}
+
+// Where no huge page was to be had, most base pages are untouched yet.
+static void check_pages(struct fault_cell *c)
+{
+    struct rank_info got = {0};
+    touch_pages(&c->arena, BASE_PAGE);
+    arena_report(&c->arena, &got);
+    c->huge = got.huge_share < c->huge ? got.huge_share : c->huge;
+    if (page_kinds[c->kind].pages == PAGES_THP)
+        session_check(c->f->s, &c->arena, c->target);
+    else
+        session_verify(c->f->s, c->arena.base, c->arena.bytes, c->target);
+}
+
+static int fault_pass(struct fault_cell *c, bool counts, struct err *err)
+{
+    struct session *s = c->f->s;
+    struct guard_mark from, to;
+    uint64_t page = page_kinds[c->kind].page;
+    if (session_map(s, &c->arena, c->f->bytes, page_kinds[c->kind].pages, c->target, err) < 0)
+        return -1;
+    team_wait(s, &c->team);
+    guard_begin(&from);
+    touch_pages(&c->arena, page);
+    guard_end(&to);
+    team_set_pass(s, &from, &to, GUARD_FAULTS); // which are what is measured
+    team_wait(s, &c->team);
+    if (counts && c->team.index == 0) {
+        struct sample got = team_pass(s);
+        got.hop_ns = (double)(got.to - got.from) / ((double)c->arena.bytes / (double)page);
+        if (cell_sum_add(&c->sum, &got, err) < 0)
+            return -1;
+    }
+    check_pages(c);
+    arena_fini(&c->arena);
+    return 0;
+}
+
+// A rank that fails says so at once: the others wait for it at the next barrier.
+static int fault_passes(struct fault_cell *c, struct err *err)
+{
+    struct session *s = c->f->s;
+    uint64_t begin = clock_mono_ns();
+    for (int64_t p = 0; p < s->spec->passes && !board_faulty(s->board); p++)
+        if (fault_pass(c, p > 0, err) < 0) {
+            board_fault(s->board, s->comm->rank, err);
+            return -1;
+        }
+    s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+    s->slot->huge_share = c->huge;
+    if (c->team.index || board_faulty(s->board))
+        return 0;
+    return cell_sum_up(&c->sum, s->spec, &s->slot->cell, &s->slot->clean, err);
+}
+
+static void count_huge(struct faults *f, const struct team *team, const char *cell)
+{
+    double least = 1;
+    for (int r = 0; r < team->n; r++)
+        if (f->s->board->slot[r].huge_share < least)
+            least = f->s->board->slot[r].huge_share;
+    f->cells++;
+    if (least >= 0.99)
+        return;
+    if (!f->poor++ || least < f->worst) {
+        f->worst = least;
+        snprintf(f->worst_cell, sizeof f->worst_cell, "%s", cell);
+    }
+}
+
+static int report_cell(struct faults *f, const struct team *team, int kind, int row, int col,
+                       struct err *err)
+{
+    struct session *s = f->s;
+    const struct slot *slot = &s->board->slot[team->first];
+    const char *name = f->shapes[kind].name;
+    char cell[80];
+    snprintf(cell, sizeof cell, "%s: threads %d, target %d", name, team->n, s->targets[col]);
+    session_judge(s, slot->clean, 0, "%s", cell);
+    if (page_kinds[kind].pages == PAGES_THP)
+        count_huge(f, team, cell);
+    if (session_tell_cell(s, name, row, col, &slot->cell, err) < 0)
+        return -1;
+    int cells = KINDS * f->n_rows * s->n_targets;
+    return session_progress(s, PHASE_MEASURE, ++f->done / (double)cells, err);
+}
+
+static int measure_cell(struct faults *f, int kind, int row, int col, struct err *err)
+{
+    struct session *s = f->s;
+    struct fault_cell c CLEANUP(fault_cell_fini) = {
+        .f = f, .kind = kind, .target = s->targets[col], .huge = 1};
+    c.team = team_of(s, is_among_first, &f->rows[row]);
+    if (session_meet(s, 0, err) < 0 ||
+        session_meet(s, c.team.mine ? fault_passes(&c, err) : 0, err) < 0)
+        return -1;
+    return session_meet(s, session_chief(s) ? report_cell(f, &c.team, kind, row, col, err) : 0,
+                        err);
+}
+
+static int note_huge(struct faults *f, struct err *err)
+{
+    if (!f->poor)
+        return 0;
+    return session_note(f->s, err, CONDITION_HUGE_PAGES, -1,
+                        "%d of %d thp cells lack huge pages: %.0f %% of the memory was on huge "
+                        "pages (%s%s); such a cell holds the cost of base pages",
+                        f->poor, f->cells, 100 * f->worst, f->worst_cell,
+                        f->poor > 1 ? " and others" : "");
+}
+
+static int pagefault_measure_all(struct faults *f, struct err *err)
+{
+    struct session *s = f->s;
+    if (pagefault_begin(f, err) < 0)
+        return -1;
+    for (int col = 0; col < s->n_targets; col++)
+        for (int row = 0; row < f->n_rows; row++)
+            for (int kind = 0; kind < KINDS; kind++)
+                if (measure_cell(f, kind, row, col, err) < 0)
+                    return -1;
+    return session_meet(s, note_huge(f, err), err);
+}
+
+static int check_page_sizes(struct err *err)
+{
+    if (sysconf(_SC_PAGESIZE) == BASE_PAGE && arena_round(1, PAGES_THP) == HUGE_PAGE)
+        return 0;
+    return err_set(err, ERR_UNAVAILABLE, "benchmark",
+                   "pagefault needs base pages of 4 KiB and huge pages of 2 MiB; this kernel has "
+                   "%ld and %llu bytes",
+                   sysconf(_SC_PAGESIZE), (unsigned long long)arena_round(1, PAGES_THP));
+}
+
+int pagefault_run(struct session *s, struct err *err)
+{
+    CLEANUP_MEM struct faults *f = calloc(1, sizeof *f);
+    if (session_meet(s,
+                     f ? check_page_sizes(err)
+                       : err_set(err, ERR_NO_MEMORY, "", "no memory for the benchmark"),
+                     err) < 0)
+        return -1;
+    f->s = s;
+    f->bytes = arena_round(session_size(s), PAGES_THP);
+    shape_list(s->spec, f->shapes);
+    count_rows(f);
+    s->slot->info.mem_wanted = -1; // each target in turn
+    return pagefault_measure_all(f, err);
+}
