@@ -48,7 +48,7 @@ static void target_name(const struct matrix *m, int col, char *out, size_t room)
 
 // ---- All ranks of a node against each target ----------------------------------------------------
 
-static void tell_remote(struct report_out *o, const struct matrix *m, int row)
+static void report_remote(struct report_out *o, const struct matrix *m, int row)
 {
     int own_col = axis_index(&m->col, m->row.values[row]), least = -1, most = -1;
     double own = at(m, row, own_col);
@@ -99,7 +99,7 @@ static void say_best(struct report_out *o, const struct report_source *s, const 
                    most / 1000);
 }
 
-static void tell_initiator(struct report_out *o, const struct report_source *s, int row)
+static void report_initiator(struct report_out *o, const struct report_source *s, int row)
 {
     const struct matrix *usual = usual_kernel(s);
     int64_t node = usual->row.values[row];
@@ -116,7 +116,7 @@ static void tell_initiator(struct report_out *o, const struct report_source *s, 
         snprintf(what, sizeof what, "Node %" PRId64 " and its own memory", node);
         say_best(o, s, what, best, usual, row, own);
     }
-    tell_remote(o, usual, row);
+    report_remote(o, usual, row);
 }
 
 // ---- More and more threads ----------------------------------------------------------------------
@@ -138,7 +138,7 @@ static struct growth growth_of(const struct matrix *m, int col)
     return g;
 }
 
-static void tell_threads(struct report_out *o, const struct matrix *m, int col)
+static void report_threads(struct report_out *o, const struct matrix *m, int col)
 {
     struct growth g = growth_of(m, col);
     char where[48];
@@ -180,7 +180,7 @@ static void tell_threads(struct report_out *o, const struct matrix *m, int col)
 }
 
 // One number of threads: all of them, each kernel.
-static void tell_together(struct report_out *o, const struct report_source *s, int col)
+static void report_together(struct report_out *o, const struct report_source *s, int col)
 {
     const struct matrix *best = best_kernel(s, 0, col), *usual = usual_kernel(s);
     char where[48];
@@ -213,12 +213,12 @@ int section_bandwidth(struct report_out *o, const struct report_source *run,
     if (by_node && report_parts(o, run, usual, odd, err) < 0)
         return -1;
     for (int i = 0; by_node && i < usual->row.n; i++)
-        tell_initiator(o, run, i);
+        report_initiator(o, run, i);
     for (int j = 0; !by_node && j < usual->col.n; j++)
         if (usual->row.n > 1)
-            tell_threads(o, usual, j);
+            report_threads(o, usual, j);
         else
-            tell_together(o, run, j);
+            report_together(o, run, j);
     report_tail(o);
     return 0;
 }

@@ -41,7 +41,7 @@ static int touch_of(struct touch *t, const struct matrix *m, int col, struct err
     return 0;
 }
 
-static int tell_access(struct report_out *o, const struct matrix *m, int col, struct err *err)
+static int report_access(struct report_out *o, const struct matrix *m, int col, struct err *err)
 {
     static const char *const whose[AXIS_ACCESSES] = {
         "that it touched itself", "that the first rank touched", "that the next rank touched"};
@@ -77,7 +77,7 @@ int section_firsttouch(struct report_out *o, const struct report_source *run,
     report_head(o, "Who touched it first");
     // A rank alone has touched all of its memory itself.
     for (int j = 0; j < m->col.n; j++)
-        if ((m->row.n > 1 || m->col.values[j] == ACCESS_OWN) && tell_access(o, m, j, err) < 0)
+        if ((m->row.n > 1 || m->col.values[j] == ACCESS_OWN) && report_access(o, m, j, err) < 0)
             return -1;
     if (m->row.n == 1) {
         jsonw_i64(report_finding(o, "one_rank"), "ranks", 1);

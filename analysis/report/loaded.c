@@ -9,8 +9,8 @@
 #include "analysis/stats/knee.h"
 #include "base/cleanup.h"
 
-static int tell_knee(struct report_out *o, const struct report_source *s, const struct matrix *ns,
-                     const struct matrix *mbps, int row, struct err *err)
+static int report_knee(struct report_out *o, const struct report_source *s, const struct matrix *ns,
+                       const struct matrix *mbps, int row, struct err *err)
 {
     int n = ns->col.n;
     CLEANUP_MEM double *x = calloc((size_t)n, sizeof *x);
@@ -70,7 +70,7 @@ int section_loaded(struct report_out *o, const struct report_source *run,
                        "latency and bandwidth of the same levels of load are needed");
     report_head(o, "Latency under load");
     for (int i = 0; i < ns->row.n; i++)
-        if (tell_knee(o, run, ns, mbps, i, err) < 0)
+        if (report_knee(o, run, ns, mbps, i, err) < 0)
             return -1;
     report_tail(o);
     return 0;

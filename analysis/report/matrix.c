@@ -62,7 +62,7 @@ static struct remote remote_of(const struct near *x, int64_t node)
     return r;
 }
 
-static void tell_node(struct report_out *o, const struct near *x, int64_t node)
+static void report_node(struct report_out *o, const struct near *x, int64_t node)
 {
     double own = from_to(x, node, node).v;
     struct remote r = remote_of(x, node);
@@ -101,7 +101,7 @@ static bool is_odd(const struct near *x, int64_t target)
 }
 
 // Ways that take longer in one direction; if there are none, how alike the two directions are.
-static void tell_asymmetries(struct report_out *o, const struct near *x)
+static void report_asymmetries(struct report_out *o, const struct near *x)
 {
     int found = 0, ways = 0;
     double most = 0;
@@ -142,7 +142,7 @@ static void tell_asymmetries(struct report_out *o, const struct near *x)
 }
 
 // Nodes whose own memory is off what is typical of all; if there are none, how alike they are.
-static void tell_odd_nodes(struct report_out *o, const struct near *x)
+static void report_odd_nodes(struct report_out *o, const struct near *x)
 {
     double own[64], sorted[64], most = 0;
     int n = 0, found = 0;
@@ -201,9 +201,9 @@ int section_matrix(struct report_out *o, const struct report_source *run,
     if (report_parts(o, run, x.m, x.odd_target, err) < 0)
         return -1;
     for (int i = 0; i < x.nodes.n; i++)
-        tell_node(o, &x, x.nodes.node[i]);
-    tell_asymmetries(o, &x);
-    tell_odd_nodes(o, &x);
+        report_node(o, &x, x.nodes.node[i]);
+    report_asymmetries(o, &x);
+    report_odd_nodes(o, &x);
     if (!x.nodes.n) {
         jsonw_i64(report_finding(o, "unknown"), "ranks", x.m->row.n);
         report_say(o, "Where the %d ranks ran is not recorded, so nothing is near or far.",

@@ -116,7 +116,7 @@ static double robust_sigma(struct members *x, double typical)
     return 1.4826 * middle_of(x->values, x->n);
 }
 
-static void tell_class(struct report_out *o, struct members *x, double typical)
+static void report_class(struct report_out *o, struct members *x, double typical)
 {
     const char *unit = x->m->unit;
     struct jsonw *w = report_finding(o, "class");
@@ -135,7 +135,7 @@ static void tell_class(struct report_out *o, struct members *x, double typical)
                    class_name(x->class), typical, unit, x->values[0], x->values[x->n - 1], x->n);
 }
 
-static void tell_outliers(struct report_out *o, struct members *x, double typical)
+static void report_outliers(struct report_out *o, struct members *x, double typical)
 {
     double bound = fmax(log1p(ODD), 6 * robust_sigma(x, typical));
     int told = 0, odd = 0;
@@ -168,8 +168,8 @@ static void tell_outliers(struct report_out *o, struct members *x, double typica
                class_name(x->class));
 }
 
-static int tell_classes(struct report_out *o, const struct report_source *s, const struct matrix *m,
-                        struct err *err)
+static int report_classes(struct report_out *o, const struct report_source *s,
+                          const struct matrix *m, struct err *err)
 {
     struct members x CLEANUP(pairs_members_fini) = {0};
     if (members_init(&x, s, m, err) < 0)
@@ -179,15 +179,15 @@ static int tell_classes(struct report_out *o, const struct report_source *s, con
         if (!x.n)
             continue;
         double typical = typical_of(&x);
-        tell_class(o, &x, typical);
-        tell_outliers(o, &x, typical);
+        report_class(o, &x, typical);
+        report_outliers(o, &x, typical);
     }
     return 0;
 }
 
 // A line a pair: the smallest message's time and the largest's rate.
-static void tell_pair(struct report_out *o, const struct report_source *s, const struct matrix *m,
-                      int row)
+static void report_pair(struct report_out *o, const struct report_source *s, const struct matrix *m,
+                        int row)
 {
     int first, second, last = m->col.n - 1;
     char small[24], large[24];
@@ -225,9 +225,9 @@ int section_pingpong(struct report_out *o, const struct report_source *run,
     (void)with;
     report_head(o, "Messages between two ranks");
     for (int i = 0; m && i < m->row.n; i++)
-        tell_pair(o, run, m, i);
+        report_pair(o, run, m, i);
     for (int i = 0; !m && i < run->n; i++)
-        if (tell_classes(o, run, &run->matrices[i], err) < 0)
+        if (report_classes(o, run, &run->matrices[i], err) < 0)
             return -1;
     report_tail(o);
     return 0;
@@ -239,7 +239,7 @@ int section_c2c(struct report_out *o, const struct report_source *run,
     (void)with;
     report_head(o, "A cache line between two cores (round trip)");
     for (int i = 0; i < run->n; i++)
-        if (tell_classes(o, run, &run->matrices[i], err) < 0)
+        if (report_classes(o, run, &run->matrices[i], err) < 0)
             return -1;
     report_tail(o);
     return 0;

@@ -106,7 +106,7 @@ static int find_lines(struct lines *l, const bool *skip, struct parts *found, st
     return parts_find(found, &t, &how, err);
 }
 
-static void tell_line(struct report_out *o, const struct lines *l, int k, double level)
+static void report_line(struct report_out *o, const struct lines *l, int k, double level)
 {
     bool more = shape_more_is_better(l->m), faster = (level > 0) == more;
     bool rank = strcmp(l->m->row.name, "rank") == 0;
@@ -133,8 +133,8 @@ static void tell_line(struct report_out *o, const struct lines *l, int k, double
 }
 
 // Marks the columns of memory that was named.
-static int tell_lines(struct report_out *o, const struct matrix *m, const int64_t *row_node,
-                      bool columns, bool *odd, struct err *err)
+static int report_lines(struct report_out *o, const struct matrix *m, const int64_t *row_node,
+                        bool columns, bool *odd, struct err *err)
 {
     struct lines l CLEANUP(slices_lines_fini) = {.m = m, .columns = columns, .row_node = row_node};
     struct parts found CLEANUP(parts_fini) = {0};
@@ -145,7 +145,7 @@ static int tell_lines(struct report_out *o, const struct matrix *m, const int64_
         bool line = p->rows.kind == PART_ALL && p->cols.kind == PART_ONE;
         if (!line || !(l.own[p->cols.at] / p->level >= 0.5))
             continue;
-        tell_line(o, &l, p->cols.at, p->level);
+        report_line(o, &l, p->cols.at, p->level);
         if (columns)
             odd[p->cols.at] = true;
     }
@@ -161,7 +161,7 @@ int report_parts(struct report_out *o, const struct report_source *s, const stru
     bool ranks = strcmp(m->row.name, "rank") == 0;
     for (int i = 0; i < m->row.n; i++)
         row_node[i] = ranks ? report_cpu_node(s, m->row.values[i]) : m->row.values[i];
-    if (tell_lines(o, m, row_node, true, odd_target, err) < 0)
+    if (report_lines(o, m, row_node, true, odd_target, err) < 0)
         return -1;
-    return tell_lines(o, m, row_node, false, odd_target, err);
+    return report_lines(o, m, row_node, false, odd_target, err);
 }

@@ -97,11 +97,11 @@ static int bandwidth_begin(struct band *b, struct err *err)
     for (int r = 0; d && r < ranks && s->spec->sweep == SWEEP_OWN; r++)
         d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
                                  .bytes = 3 * b->bytes / (uint64_t)ranks};
-    if (outcome == 0 && session_chief(s))
+    if (outcome == 0 && session_is_rank0(s))
         outcome = bandwidth_make_matrices(b, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    return session_begin(s, m, session_chief(s) ? b->n_shapes : 0, d, n, err);
+    return session_begin(s, m, session_is_rank0(s) ? b->n_shapes : 0, d, n, err);
 }
 
 // --- One cell ----------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ static int bandwidth_sum_up(struct pass_work *w, struct err *err)
     return 0;
 }
 
-static int bandwidth_tell(struct band *b, const struct team *team, int row, int col,
-                          struct err *err)
+static int bandwidth_report(struct band *b, const struct team *team, int row, int col,
+                            struct err *err)
 {
     const struct slot *slot = &b->s->board->slot[team->first];
     for (int i = 0, k = 0; k < STREAM_KERNELS; k++) {
@@ -209,7 +209,7 @@ static int bandwidth_tell(struct band *b, const struct team *team, int row, int 
         const struct shape *shape = &b->shapes[i++];
         session_judge(b->s, slot->cleans[k], 0, "%s: %s %d, target %d", shape->name, shape->rows,
                       b->rows[row], target_of(b, col));
-        if (session_tell_cell(b->s, shape->name, row, col, &slot->cells[k], err) < 0)
+        if (session_report_cell(b->s, shape->name, row, col, &slot->cells[k], err) < 0)
             return -1;
     }
     return session_progress(b->s, PHASE_MEASURE, ++b->done / (double)(b->n_rows * b->n_cols), err);
@@ -234,7 +234,8 @@ static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
     if (session_meet(s, outcome, err) < 0 ||
         session_meet(s, w.team.mine ? bandwidth_sum_up(&w, err) : 0, err) < 0)
         return -1;
-    return session_meet(s, session_chief(s) ? bandwidth_tell(b, &w.team, row, col, err) : 0, err);
+    return session_meet(s, session_is_rank0(s) ? bandwidth_report(b, &w.team, row, col, err) : 0,
+                        err);
 }
 
 static int warn_of_caches(const struct band *b, struct err *err)

@@ -46,7 +46,7 @@ static int c2c_begin(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
     struct matrix m[SHAPES_MAX] = {0};
-    int n = session_chief(s) ? h->n_shapes : 0;
+    int n = session_is_rank0(s) ? h->n_shapes : 0;
     int outcome = pair_list(s, "all", &h->pairs, &h->n_pairs, err);
     if (outcome == 0)
         outcome = share_make(&h->lines, share_bytes(h), err);
@@ -146,13 +146,13 @@ static int c2c_measure(struct handover *h, const int *ends, int shape, struct er
     return session_meet(s, outcome, err);
 }
 
-static int c2c_tell(struct handover *h, const int *ends, int shape, struct err *err)
+static int c2c_report(struct handover *h, const int *ends, int shape, struct err *err)
 {
     struct session *s = h->s;
     const struct slot *slot = &s->board->slot[ends[0]];
     session_judge(s, slot->clean, 0, "%s: ranks %d and %d", h->shapes[shape].name, ends[0],
                   ends[1]);
-    if (session_tell_cell(s, h->shapes[shape].name, ends[0], ends[1], &slot->cell, err) < 0)
+    if (session_report_cell(s, h->shapes[shape].name, ends[0], ends[1], &slot->cell, err) < 0)
         return -1;
     double share = ++h->done / ((double)h->n_pairs * h->n_shapes);
     return session_progress(s, PHASE_MEASURE, share, err);
@@ -166,8 +166,8 @@ static int c2c_measure_all(struct handover *h, struct err *err)
     for (int shape = 0; shape < h->n_shapes; shape++)
         for (int i = 0; i < h->n_pairs; i++)
             if (c2c_measure(h, h->pairs[i], shape, err) < 0 ||
-                session_meet(s, session_chief(s) ? c2c_tell(h, h->pairs[i], shape, err) : 0, err) <
-                    0)
+                session_meet(s, session_is_rank0(s) ? c2c_report(h, h->pairs[i], shape, err) : 0,
+                             err) < 0)
                 return -1;
     return 0;
 }

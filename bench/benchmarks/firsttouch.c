@@ -111,7 +111,7 @@ static int firsttouch_begin(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
     struct matrix m[1] = {0};
-    int ranks = session_ranks(s), n = session_chief(s), outcome = 0;
+    int ranks = session_ranks(s), n = session_is_rank0(s), outcome = 0;
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks, sizeof *d);
     if (!d)
         outcome = err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
@@ -202,7 +202,7 @@ static int firsttouch_visit(struct touch *t, int access, struct err *err)
     t->array = (const uint64_t *)(const void *)shares[access]->base;
     t->at = t->step * (uint64_t)t->s->comm->rank % t->lines;
     t->sum = t->reads = 0;
-    if (company_measure(t->s, &work, ++t->visits, &t->sums[access], err) < 0)
+    if (concurrent_measure(t->s, &work, ++t->visits, &t->sums[access], err) < 0)
         return -1;
     bool theirs = t->sum == t->reads * word_of(owner_of(t, access));
     return session_meet(t->s,
@@ -213,17 +213,17 @@ static int firsttouch_visit(struct touch *t, int access, struct err *err)
                         err);
 }
 
-static int firsttouch_tell(struct touch *t, int access, struct err *err)
+static int firsttouch_report(struct touch *t, int access, struct err *err)
 {
     static const char *const names[AXIS_ACCESSES] = {"own", "shared", "crossed"};
     struct session *s = t->s;
     int outcome = cell_sum_up(&t->sums[access], s->spec, &s->slot->cell, &s->slot->clean, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    for (int r = 0; session_chief(s) && outcome == 0 && r < session_ranks(s); r++) {
+    for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++) {
         const struct slot *slot = &s->board->slot[r];
         session_judge(s, slot->clean, 0, "rank %d, %s", r, names[access]);
-        outcome = session_tell_cell(s, t->shape.name, r, access, &slot->cell, err);
+        outcome = session_report_cell(s, t->shape.name, r, access, &slot->cell, err);
     }
     return session_meet(s, outcome, err);
 }
@@ -244,7 +244,7 @@ static int firsttouch_measure_all(struct touch *t, struct err *err)
                 return -1;
         }
     for (int a = 0; a < AXIS_ACCESSES; a++)
-        if (firsttouch_tell(t, a, err) < 0)
+        if (firsttouch_report(t, a, err) < 0)
             return -1;
     return 0;
 }

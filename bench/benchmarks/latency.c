@@ -81,7 +81,7 @@ static int latency_begin(struct sweep *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[SHAPES_MAX] = {0};
-    int ranks = session_ranks(s), n = session_chief(s) ? w->n_matrices : 0;
+    int ranks = session_ranks(s), n = session_is_rank0(s) ? w->n_matrices : 0;
     uint64_t bytes = arena_round(w->sizes[w->n_sizes - 1], (enum pages)s->spec->pages);
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks + 1, sizeof *d);
     int outcome = d ? latency_check_load_cpus(s, err)
@@ -101,7 +101,7 @@ static int latency_begin(struct sweep *w, struct err *err)
 static int start_load(struct sweep *w, struct err *err)
 {
     const struct spec *spec = w->s->spec;
-    if (spec->load == LOAD_NONE || !session_chief(w->s))
+    if (spec->load == LOAD_NONE || !session_is_rank0(w->s))
         return session_meet(w->s, 0, err);
     w->load = load_start((enum load_kind)spec->load, spec->load_cpus, session_auto_bytes(w->s),
                          spec->load_rate, err);
@@ -139,7 +139,7 @@ static int together(struct sweep *w, int at, struct err *err)
 {
     struct work work = {latency_warm, latency_linger, latency_take, &w->chaser, &w->chaser.sampler};
     struct stolen stolen = stolen_begin(w->s);
-    if (company_measure(w->s, &work, ++w->together, &w->sums[at], err) < 0)
+    if (concurrent_measure(w->s, &work, ++w->together, &w->sums[at], err) < 0)
         return -1;
     w->stolen[at] += stolen_end(w->s, &stolen) / (double)w->s->spec->visits;
     return 0;
@@ -197,7 +197,7 @@ static int visit_size(struct sweep *w, int col, int64_t visit, struct err *err)
 
 // --- Telling -----------------------------------------------------------------------------------
 
-static int tell_cell(struct sweep *w, int matrix, int rank, int col, struct err *err)
+static int latency_report_cell(struct sweep *w, int matrix, int rank, int col, struct err *err)
 {
     struct session *s = w->s;
     const struct slot *slot = &s->board->slot[rank];
@@ -205,10 +205,10 @@ static int tell_cell(struct sweep *w, int matrix, int rank, int col, struct err 
     char size[24];
     str_size_head(w->sizes[col], size, sizeof size);
     session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
-    return session_tell_cell(s, name, rank, col, &slot->cell, err);
+    return session_report_cell(s, name, rank, col, &slot->cell, err);
 }
 
-static int latency_tell(struct sweep *w, int matrix, int col, struct err *err)
+static int latency_report(struct sweep *w, int matrix, int col, struct err *err)
 {
     struct session *s = w->s;
     int at = matrix * w->n_sizes + col;
@@ -216,8 +216,8 @@ static int latency_tell(struct sweep *w, int matrix, int col, struct err *err)
     s->slot->stolen_share = w->stolen[at];
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    for (int r = 0; session_chief(s) && outcome == 0 && r < session_ranks(s); r++)
-        outcome = tell_cell(w, matrix, r, col, err);
+    for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++)
+        outcome = latency_report_cell(w, matrix, r, col, err);
     return session_meet(s, outcome, err);
 }
 
@@ -235,7 +235,7 @@ static int latency_measure(struct sweep *w, struct err *err)
                 return -1;
     for (int matrix = 0; matrix < w->n_matrices; matrix++)
         for (int col = 0; col < w->n_sizes; col++)
-            if (latency_tell(w, matrix, col, err) < 0)
+            if (latency_report(w, matrix, col, err) < 0)
                 return -1;
     return 0;
 }

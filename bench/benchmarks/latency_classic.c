@@ -40,7 +40,7 @@ static int latency_classic_begin(struct classic *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[SHAPES_MAX] = {0};
-    int ranks = session_ranks(s), n = session_chief(s) ? w->n_matrices : 0;
+    int ranks = session_ranks(s), n = session_is_rank0(s) ? w->n_matrices : 0;
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks, sizeof *d);
     int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
@@ -117,11 +117,11 @@ static int latency_classic_measure(struct classic *w, int col, struct err *err)
     return 0;
 }
 
-static int latency_classic_tell(struct classic *w, int matrix, int rank, int col, struct err *err)
+static int latency_classic_report(struct classic *w, int matrix, int rank, int col, struct err *err)
 {
     struct session *s = w->s;
     double all = (double)w->n_matrices * w->n_sizes * session_ranks(s);
-    if (session_tell_cell(s, w->shapes[matrix].name, rank, col, &s->board->slot[rank].cell, err) <
+    if (session_report_cell(s, w->shapes[matrix].name, rank, col, &s->board->slot[rank].cell, err) <
         0)
         return -1;
     return session_progress(s, PHASE_MEASURE, ++w->done / all, err);
@@ -133,8 +133,8 @@ static int concurrent(struct classic *w, int col, struct err *err)
     int outcome = latency_classic_measure(w, col, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    for (int r = 0; session_chief(s) && outcome == 0 && r < session_ranks(s); r++)
-        outcome = latency_classic_tell(w, 0, r, col, err);
+    for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++)
+        outcome = latency_classic_report(w, 0, r, col, err);
     return session_meet(s, outcome, err);
 }
 
@@ -144,7 +144,8 @@ static int serial(struct classic *w, int matrix, int col, struct err *err)
     for (int r = 0; r < session_ranks(s); r++)
         if (session_meet(s, r == s->comm->rank ? latency_classic_measure(w, col, err) : 0, err) <
                 0 ||
-            session_meet(s, session_chief(s) ? latency_classic_tell(w, matrix, r, col, err) : 0,
+            session_meet(s,
+                         session_is_rank0(s) ? latency_classic_report(w, matrix, r, col, err) : 0,
                          err) < 0)
             return -1;
     return 0;

@@ -82,7 +82,7 @@ static int loaded_begin(struct loaded *w, struct err *err)
 {
     struct session *s = w->s;
     struct matrix m[SHAPES_MAX] = {0};
-    int ranks = session_ranks(s), n = session_chief(s) ? 2 : 0;
+    int ranks = session_ranks(s), n = session_is_rank0(s) ? 2 : 0;
     uint64_t bytes = arena_round(session_size(s), (enum pages)s->spec->pages);
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks, sizeof *d);
     int outcome = d ? find_chasers(w, err) : err_set(err, ERR_NO_MEMORY, "", "no memory");
@@ -187,7 +187,7 @@ static struct cell loaded_moved(const struct loaded *w, int chaser)
     return c;
 }
 
-static int loaded_tell(struct loaded *w, int level, struct err *err)
+static int loaded_report(struct loaded *w, int level, struct err *err)
 {
     struct session *s = w->s;
     for (int i = 0; i < w->n_chasers; i++) {
@@ -198,8 +198,8 @@ static int loaded_tell(struct loaded *w, int level, struct err *err)
                       w->chasers[i], (long long)percent(w, level));
         *matrix_at(&w->latency, i, level) = *latency;
         *matrix_at(&w->bandwidth, i, level) = bandwidth;
-        if (session_tell_cell(s, w->shapes[0].name, i, level, latency, err) < 0 ||
-            session_tell_cell(s, w->shapes[1].name, i, level, &bandwidth, err) < 0)
+        if (session_report_cell(s, w->shapes[0].name, i, level, latency, err) < 0 ||
+            session_report_cell(s, w->shapes[1].name, i, level, &bandwidth, err) < 0)
             return -1;
     }
     return session_progress(s, PHASE_MEASURE, (level + 1) / (double)w->n_levels, err);
@@ -216,7 +216,7 @@ static int loaded_measure(struct loaded *w, int level, struct err *err)
         load_level(w, level);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    return session_meet(s, session_chief(s) ? loaded_tell(w, level, err) : 0, err);
+    return session_meet(s, session_is_rank0(s) ? loaded_report(w, level, err) : 0, err);
 }
 
 // Where more bandwidth begins to cost much latency.
@@ -252,7 +252,7 @@ static int loaded_measure_all(struct loaded *w, struct err *err)
     for (int level = 0; level < w->n_levels; level++)
         if (loaded_measure(w, level, err) < 0)
             return -1;
-    return session_meet(s, session_chief(s) ? note_knees(w, err) : 0, err);
+    return session_meet(s, session_is_rank0(s) ? note_knees(w, err) : 0, err);
 }
 
 static void loaded_fini(struct loaded *w)

@@ -34,7 +34,7 @@ static int matrix_begin(struct idle *w, struct err *err)
         d[t] = (struct demand){.node = s->targets[t],
                                .bytes = arena_round(w->bytes, (enum pages)s->spec->pages),
                                .in_turn = true};
-    int n = session_chief(s);
+    int n = session_is_rank0(s);
     if (session_meet(s, n ? matrix_make_matrix(w, m, err) : 0, err) < 0)
         return -1;
     return session_begin(s, m, n, d, s->n_targets, err);
@@ -65,13 +65,13 @@ static int matrix_measure(struct idle *w, int target, struct err *err)
     return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
 }
 
-static int matrix_tell(struct idle *w, int rank, int col, struct err *err)
+static int matrix_report(struct idle *w, int rank, int col, struct err *err)
 {
     struct session *s = w->s;
     const struct slot *slot = &s->board->slot[rank];
     double share = ++w->done / (double)s->total;
     session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", rank, s->targets[col]);
-    if (session_tell_cell(s, w->shape.name, rank, col, &slot->cell, err) < 0)
+    if (session_report_cell(s, w->shape.name, rank, col, &slot->cell, err) < 0)
         return -1;
     return session_progress(s, PHASE_MEASURE, share, err);
 }
@@ -83,7 +83,7 @@ static int all_cells(struct idle *w, struct err *err)
         for (int r = 0; r < session_ranks(s); r++) {
             bool ours = r == s->comm->rank;
             if (session_meet(s, ours ? matrix_measure(w, s->targets[t], err) : 0, err) < 0 ||
-                session_meet(s, session_chief(s) ? matrix_tell(w, r, t, err) : 0, err) < 0)
+                session_meet(s, session_is_rank0(s) ? matrix_report(w, r, t, err) : 0, err) < 0)
                 return -1;
         }
     return 0;

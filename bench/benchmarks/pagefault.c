@@ -70,11 +70,11 @@ static int pagefault_begin(struct faults *f, struct err *err)
     for (int t = 0; t < s->n_targets; t++)
         d[t] = (struct demand){
             .node = s->targets[t], .bytes = (uint64_t)session_ranks(s) * f->bytes, .in_turn = true};
-    if (session_chief(s))
+    if (session_is_rank0(s))
         outcome = pagefault_make_matrices(f, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    return session_begin(s, m, session_chief(s) ? KINDS : 0, d, s->n_targets, err);
+    return session_begin(s, m, session_is_rank0(s) ? KINDS : 0, d, s->n_targets, err);
 }
 
 // --- One cell ----------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ static void count_huge(struct faults *f, const struct team *team, const char *ce
     }
 }
 
-static int report_cell(struct faults *f, const struct team *team, int kind, int row, int col,
-                       struct err *err)
+static int pagefault_report_cell(struct faults *f, const struct team *team, int kind, int row,
+                                 int col, struct err *err)
 {
     struct session *s = f->s;
     const struct slot *slot = &s->board->slot[team->first];
@@ -180,7 +180,7 @@ static int report_cell(struct faults *f, const struct team *team, int kind, int 
     session_judge(s, slot->clean, 0, "%s", cell);
     if (page_kinds[kind].pages == PAGES_THP)
         count_huge(f, team, cell);
-    if (session_tell_cell(s, name, row, col, &slot->cell, err) < 0)
+    if (session_report_cell(s, name, row, col, &slot->cell, err) < 0)
         return -1;
     int cells = KINDS * f->n_rows * s->n_targets;
     return session_progress(s, PHASE_MEASURE, ++f->done / (double)cells, err);
@@ -195,8 +195,8 @@ static int measure_cell(struct faults *f, int kind, int row, int col, struct err
     if (session_meet(s, 0, err) < 0 ||
         session_meet(s, c.team.mine ? fault_passes(&c, err) : 0, err) < 0)
         return -1;
-    return session_meet(s, session_chief(s) ? report_cell(f, &c.team, kind, row, col, err) : 0,
-                        err);
+    return session_meet(
+        s, session_is_rank0(s) ? pagefault_report_cell(f, &c.team, kind, row, col, err) : 0, err);
 }
 
 static int note_huge(struct faults *f, struct err *err)

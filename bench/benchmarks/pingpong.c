@@ -71,7 +71,7 @@ static int pingpong_begin(struct pingpong *p, struct err *err)
     struct session *s = p->s;
     struct matrix m[SHAPES_MAX] = {0};
     struct demand d = {.node = -1, .bytes = 2 * s->spec->message_max * (uint64_t)session_ranks(s)};
-    int n = session_chief(s) ? p->n_shapes : 0, outcome = 0;
+    int n = session_is_rank0(s) ? p->n_shapes : 0, outcome = 0;
     if (!s->comm->ops->send)
         outcome = err_set(err, ERR_USAGE, "launcher",
                           "pingpong measures messages of MPI: start it with mpirun -np 2");
@@ -262,24 +262,25 @@ static int progress(struct pingpong *p, int size, struct err *err)
     return session_progress(p->s, PHASE_MEASURE, p->spent / p->whole, err);
 }
 
-static int pingpong_tell(struct pingpong *p, int pair, int size, struct cell *peak, struct err *err)
+static int pingpong_report(struct pingpong *p, int pair, int size, struct cell *peak,
+                           struct err *err)
 {
     const int *ends = p->pairs[pair];
     const struct cell *c = &p->s->board->slot[ends[0]].cell;
     session_judge(p->s, p->s->board->slot[ends[0]].clean, 0, "pair %d-%d, %" PRIu64 " bytes",
                   ends[0], ends[1], p->sizes[size]);
     if (!p->all)
-        return session_tell_cell(p->s, p->shapes[0].name, pair, size, c, err) < 0
+        return session_report_cell(p->s, p->shapes[0].name, pair, size, c, err) < 0
                    ? -1
                    : progress(p, size, err);
     if (size == 0)
-        return session_tell_cell(p->s, p->shapes[0].name, ends[0], ends[1], c, err) < 0
+        return session_report_cell(p->s, p->shapes[0].name, ends[0], ends[1], c, err) < 0
                    ? -1
                    : progress(p, size, err);
     if (size == 1 || c->v[CELL_MEDIAN] > peak->v[CELL_MEDIAN])
         *peak = *c;
     if (size == p->n_sizes - 1 &&
-        session_tell_cell(p->s, p->shapes[1].name, ends[0], ends[1], peak, err) < 0)
+        session_report_cell(p->s, p->shapes[1].name, ends[0], ends[1], peak, err) < 0)
         return -1;
     return progress(p, size, err);
 }
@@ -288,7 +289,7 @@ static int say_class(struct pingpong *p, int pair, struct err *err)
 {
     const struct slot *slot = p->s->board->slot;
     const int *e = p->pairs[pair];
-    if (p->all || !session_chief(p->s))
+    if (p->all || !session_is_rank0(p->s))
         return 0;
     return session_note(
         p->s, err, CONDITION_PAIR, -1, "pair %d-%d (%s): CPU %" PRId64 " and CPU %" PRId64, e[0],
@@ -319,7 +320,8 @@ static int pingpong_measure_all(struct pingpong *p, struct err *err)
         cell_clear(&peak);
         for (int size = 0; size < p->n_sizes; size++)
             if (pingpong_measure(p, pair, size, err) < 0 ||
-                session_meet(s, session_chief(s) ? pingpong_tell(p, pair, size, &peak, err) : 0,
+                session_meet(s,
+                             session_is_rank0(s) ? pingpong_report(p, pair, size, &peak, err) : 0,
                              err) < 0)
                 return -1;
         if (session_meet(s, say_class(p, pair, err), err) < 0)

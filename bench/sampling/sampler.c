@@ -230,7 +230,7 @@ int sampler_keep(struct sampler *s, const struct spans *together, struct cell_su
     for (int i = 0; i < s->n; i++)
         if (!shared || sampler_inside(&s->samples[i], together))
             keep_one(sum, &s->samples[i], together, shared);
-    sum->company |= together != NULL;
+    sum->concurrent |= together != NULL;
     sum->visits++;
     return 0;
 }
@@ -264,7 +264,7 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
         stats_of(&st, values, n, err) < 0)
         return -1;
     c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
-    c->v[CELL_OVERLAP] = !sum->company ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
+    c->v[CELL_OVERLAP] = !sum->concurrent ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
     if (p->precision > 0) // otherwise nothing was promised
         c->v[CELL_CONVERGED] = sum->n >= p->min_samples && stats_precision(&st) <= p->precision;
     return 0;

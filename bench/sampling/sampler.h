@@ -45,7 +45,7 @@ struct cell_sum {
     int n, room;
     int visits, left_out;
     double shared_ns, kept_ns; // of the kept samples' time, all ranks at work; all of it
-    bool company;              // some visit was with others
+    bool concurrent;           // some visit was of all ranks at once
     double spare, spare_off;   // the least disturbed sample, for a cell that has no other
     bool has_spare;
 };

@@ -28,8 +28,8 @@ static void common_spans(const struct session *s, struct spans *together)
             spans_cut(together, &s->board->slot[i].spans);
 }
 
-int company_measure(struct session *s, const struct work *w, uint64_t visits, struct cell_sum *sum,
-                    struct err *err)
+int concurrent_measure(struct session *s, const struct work *w, uint64_t visits,
+                       struct cell_sum *sum, struct err *err)
 {
     CLEANUP_MEM struct spans *common = malloc(sizeof *common);
     sampler_clear(w->sampler);

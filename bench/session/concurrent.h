@@ -15,5 +15,5 @@ struct work {
 
 // One visit of a cell by all ranks, each with its own work; its samples go to `sum`. `visits`
 // counts these calls from 1, alike in all ranks.
-int company_measure(struct session *s, const struct work *w, uint64_t visits, struct cell_sum *sum,
-                    struct err *err);
+int concurrent_measure(struct session *s, const struct work *w, uint64_t visits,
+                       struct cell_sum *sum, struct err *err);

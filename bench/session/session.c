@@ -19,7 +19,7 @@ enum {
 
 static const double STOLEN_SHARE = 0.01; // of the measuring time: worth a note
 
-bool session_chief(const struct session *s)
+bool session_is_rank0(const struct session *s)
 {
     return s->emit != NULL;
 }
@@ -259,20 +259,20 @@ int session_begin(struct session *s, struct matrix *matrices, int n, const struc
     s->total = 0;
     for (int i = 0; i < n; i++)
         s->total += shape_cells(&matrices[i]);
-    int outcome = session_chief(s) ? announce(s, matrices, n, demands, n_demands, err) : 0;
+    int outcome = session_is_rank0(s) ? announce(s, matrices, n, demands, n_demands, err) : 0;
     s->begun_ns = clock_mono_ns();
     return session_meet(s, outcome, err);
 }
 
-int session_tell_cell(struct session *s, const char *matrix, int row, int col, const struct cell *c,
-                      struct err *err)
+int session_report_cell(struct session *s, const char *matrix, int row, int col,
+                        const struct cell *c, struct err *err)
 {
-    return session_chief(s) ? emit_cell(s->emit, matrix, row, col, c, err) : 0;
+    return session_is_rank0(s) ? emit_cell(s->emit, matrix, row, col, c, err) : 0;
 }
 
 int session_progress(struct session *s, enum phase phase, double share, struct err *err)
 {
-    if (!session_chief(s))
+    if (!session_is_rank0(s))
         return 0;
     double took = session_ms_since(s->begun_ns);
     int64_t left = share > 0 ? (int64_t)(took * (1 - share) / share) : -1;
@@ -285,7 +285,7 @@ int session_note(struct session *s, struct err *err, enum condition_kind kind, i
 {
     struct condition c;
     va_list ap;
-    if (!session_chief(s))
+    if (!session_is_rank0(s))
         return 0;
     va_start(ap, fmt);
     condition_vset(&c, kind, rank, fmt, ap);
@@ -314,7 +314,7 @@ void session_judge(struct session *s, int clean, double stolen_share, const char
     memcpy(d->worst_stolen, cell, sizeof cell);
 }
 
-static int tell_doubts(struct session *s, struct err *err)
+static int session_report_doubts(struct session *s, struct err *err)
 {
     const struct doubts *d = &s->doubts;
     char some[48] = "no undisturbed sample", none[80] = "";
@@ -344,11 +344,11 @@ static int session_finish(struct session *s, struct err *err)
         s->slot->info.migrations = 1; // between samples
     if (session_meet(s, 0, err) < 0)
         return -1;
-    int outcome = session_chief(s) ? tell_doubts(s, err) : 0;
-    for (int r = 0; session_chief(s) && outcome == 0 && r < s->comm->size; r++)
+    int outcome = session_is_rank0(s) ? session_report_doubts(s, err) : 0;
+    for (int r = 0; session_is_rank0(s) && outcome == 0 && r < s->comm->size; r++)
         if (*s->board->slot[r].condition.text)
             outcome = emit_condition(s->emit, &s->board->slot[r].condition, err);
-    if (session_chief(s) && outcome == 0)
+    if (session_is_rank0(s) && outcome == 0)
         outcome = emit_end(s->emit, s->board, err);
     return session_meet(s, outcome, err);
 }

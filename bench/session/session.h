@@ -46,7 +46,7 @@ typedef int benchmark_fn(struct session *s, struct err *err);
 int session_run(struct comm *comm, const struct options *o, struct emit *e, benchmark_fn *measure,
                 struct err *err);
 
-bool session_chief(const struct session *s); // rank 0, which alone tells
+bool session_is_rank0(const struct session *s); // rank 0, which alone tells
 int session_ranks(const struct session *s);
 // A meeting that a step's outcome is brought to: any failure becomes everybody's.
 int session_meet(struct session *s, int outcome, struct err *err);
@@ -72,8 +72,8 @@ void session_check(struct session *s, const struct arena *a, int node);
 void session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
 
 // The chief's words, which fail like everybody's steps. Others: 0.
-int session_tell_cell(struct session *s, const char *matrix, int row, int col, const struct cell *c,
-                      struct err *err);
+int session_report_cell(struct session *s, const char *matrix, int row, int col,
+                        const struct cell *c, struct err *err);
 // Judges a cell that was measured, the chief alone: how many of its samples nothing disturbed, what
 // share of its time the host took; the words say which cell it is.
 __attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int clean,

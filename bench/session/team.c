@@ -18,7 +18,7 @@ struct team team_of(struct session *s, team_member *member, const void *context)
         t.n++;
     }
     s->slot->in_team = t.mine;
-    if (session_chief(s))
+    if (session_is_rank0(s))
         board_spin_reset(s->board);
     return t;
 }

@@ -377,7 +377,7 @@ static int supervisor_main_prepare(struct supervisor *s, int *log_in)
     return open_sources(s, log_in);
 }
 
-static void say_goodbye(struct supervisor *s)
+static void send_report(struct supervisor *s)
 {
     char line[128];
     int n = snprintf(line, sizeof line, SUPERVISOR_REPORT, (int)s->report.how, s->report.status,
@@ -418,7 +418,7 @@ int supervisor_main(int argc, char **argv)
     watch_until_empty(&s);
     run_group_kill(s.group, GROUP_MS);
     run_group_remove(s.group);
-    say_goodbye(&s);
+    send_report(&s);
     struct err err;
     if (tree_remove(s.dir, &err) < 0)
         log_error("supervisor.cleanup", &err);
