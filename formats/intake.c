@@ -235,8 +235,8 @@ static int intake_mode_of(const struct whole *w, struct err *err)
         if (strcmp(w->matrices[k].name, "concurrent") != 0 &&
             strcmp(w->matrices[k].name, "serial") != 0)
             return err_set(err, ERR_INVALID, "matrices",
-                           "\"%s\" alone does not tell what was measured: without their run, "
-                           "matrices of latency only can be imported (concurrent, serial). GET "
+                           "\"%s\" alone does not identify the benchmark. Without their run, only "
+                           "matrices of latency can be imported (concurrent, serial). GET "
                            "/v1/runs/{id}/export gives the whole run",
                            w->matrices[k].name);
     return w->n_matrices == 2                           ? MODE_BOTH
@@ -263,7 +263,7 @@ static int make_spec(struct whole *w, bool placed, const struct intake_options *
         whole &= buf_ok(&name);
     }
     if (!whole)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for what was asked for");
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the parameters");
     return spec_check(s, err);
 }
 
@@ -346,7 +346,7 @@ static int refuse_options(const struct intake_options *o, struct err *err)
     for (size_t k = 0; k < COUNT_OF(all); k++)
         if (all[k].given)
             return err_set(err, ERR_INVALID, all[k].name,
-                           "cannot be given for an exported run, which says it itself");
+                           "cannot be given for an exported run, which contains it");
     return 0;
 }
 
@@ -372,7 +372,7 @@ static int read_json(struct whole *out, const struct json *root, const struct in
     }
     if (intake_given(o->mode) || intake_given(o->mapping))
         return err_set(err, ERR_INVALID, intake_given(o->mode) ? "mode" : "mapping",
-                       "belongs to tables and CSV; JSON says it itself");
+                       "belongs to tables and CSV; JSON contains it");
     if (import_from_json(&i, root, err) < 0)
         return -1;
     return make_run(out, &i, json_get(root, "spec"), o, err);

@@ -126,7 +126,7 @@ static void latency(const struct result *r, struct buf *out)
             buf_fail(out);
         return; // else they have nothing in common
     }
-    buf_str(out, "\nHow much slower with company (concurrent / serial)\n");
+    buf_str(out, "\nContention (concurrent / serial)\n");
     result_table_write(&ratio, r->ranks, r->n_ranks, out);
 }
 
@@ -211,8 +211,8 @@ static void first_touch(const struct result *r, struct buf *out)
     const struct matrix *m = &r->list[0];
     char label[80];
     buf_fmt(out,
-            "Time of an access (ns), all ranks at once, and how many times that of own memory\n"
-            "%-*s %*s %*s %*s %*s %*s\n",
+            "Access time (ns) with all ranks at once, and its ratio to own memory\n%-*s %*s %*s "
+            "%*s %*s %*s\n",
             LABEL_WIDTH, "rank", COLUMN_WIDTH, "own", COLUMN_WIDTH, "shared", COLUMN_WIDTH, "",
             COLUMN_WIDTH, "crossed", COLUMN_WIDTH, "");
     for (int row = 0; row < m->row.n; row++) {

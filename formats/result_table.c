@@ -288,7 +288,7 @@ void result_notes_matrix(const struct matrix *m, struct buf *out)
     int loose = cells_below(m, CELL_CONVERGED, 1, &at);
     cell_place(m, at, where, sizeof where);
     if (loose)
-        buf_fmt(out, "%s: %d of %d cells did not reach the precision asked for in time (%s%s)\n",
+        buf_fmt(out, "%s: %d of %d cells did not reach the requested precision in time (%s%s)\n",
                 m->name, loose, m->row.n * m->col.n, where, loose > 1 ? " and others" : "");
     int apart = cells_below(m, CELL_OVERLAP, OVERLAP_PERCENT / 100.0, &at);
     cell_place(m, at, where, sizeof where);
@@ -328,10 +328,10 @@ static const struct {
     bool (*applies)(const struct rank_info *r);
     const char *text;
 } rank_notes[] = {
-    {wrong_cpu, "ran on another CPU than asked for"},
+    {wrong_cpu, "ran on another CPU than requested"},
     {result_table_moved, "moved to another CPU while measuring"},
-    {wrong_node, "had memory on another node than asked for"},
-    {wrong_pages, "did not get the page size asked for"},
+    {wrong_node, "had memory on another node than requested"},
+    {wrong_pages, "did not get the requested page size"},
     {unchecked, "could not verify where their memory was"},
 };
 

@@ -30,9 +30,8 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
     {                                                                                              \
         .name = "pages", .kind = PARAM_ENUM, .offset = AT(pages), .choices = page_names,           \
         .def = "thp",                                                                              \
-        .help =                                                                                    \
-            "Page size to ask for: transparent huge pages, 4 KiB pages, or reserved huge pages. "  \
-            "What was got is reported."                                                            \
+        .help = "Page size to request: transparent huge pages, 4 KiB pages or reserved huge "      \
+                "pages. The result states what the kernel gave."                                   \
     }
 #define P_TARGETS                                                                                  \
     {                                                                                              \
@@ -50,7 +49,8 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
 #define P_MIN_SAMPLES(default_)                                                                    \
     {                                                                                              \
         .name = "min_samples", .effort = true, .kind = PARAM_INT, .offset = AT(min_samples),       \
-        .min = 7, .max = SPEC_SAMPLES_MAX, .def = default_, .help = "Samples a cell, at least."    \
+        .min = 7, .max = SPEC_SAMPLES_MAX, .def = default_,                                        \
+        .help = "Least number of samples per cell."                                                \
     }
 #define P_SAMPLE_US(default_, help_)                                                               \
     {                                                                                              \
@@ -61,15 +61,15 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
     {                                                                                              \
         .name = "cell_ms", .effort = true, .kind = PARAM_INT, .offset = AT(cell_ms), .min = 5,     \
         .max = 600000, .def = default_, .unit = "ms",                                              \
-        .help = "Time limit of sampling one cell; a cell that is not precise by then says so."     \
+        .help =                                                                                    \
+            "Time limit of sampling one cell. A cell that has not converged by then is marked."    \
     }
 #define P_VISITS(default_)                                                                         \
     {                                                                                              \
         .name = "visits", .effort = true, .kind = PARAM_INT, .offset = AT(visits), .min = 1,       \
         .max = 100, .def = default_,                                                               \
-        .help =                                                                                    \
-            "Moments of the run at which each cell is measured: how much they differ widens its "  \
-            "interval."                                                                            \
+        .help = "Repetitions of each cell, spread over the run. Their differences widen its "      \
+                "interval."                                                                        \
     }
 #define P_SEED                                                                                     \
     {                                                                                              \
@@ -81,7 +81,7 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
     {                                                                                              \
         .name = "stride", .kind = PARAM_BYTES, .offset = AT(stride), .min = 0, .max = 1 << 20,     \
         .def = "0",                                                                                \
-        .help = "Bytes from link to link, a multiple of 8; 0 is the machine's cache line."         \
+        .help = "Distance between links, a multiple of 8. 0: the machine's cache line."            \
     }
 
 #define P_PASSES(default_, help_)                                                                  \
@@ -107,9 +107,9 @@ static const struct param latency_params[] = {
      .offset = AT(method),
      .choices = method_names,
      .def = "prp",
-     .help = "prp: one link a cache line, computed random order, many samples, all ranks together. "
-             "classic: the public ancestor's: 8-byte links, shuffled, 100,000 hops timed once, "
-             "without a meeting; for comparing with archived results."},
+     .help = "prp: one link per cache line, computed random order, many samples, all ranks "
+             "together. classic: as numa_bench 1.x, with 8-byte links, shuffled, 100,000 hops "
+             "timed once, without a barrier; for comparison with archived results."},
     P_PAGES,
     P_STRIDE,
     {.name = "locality",
@@ -118,22 +118,21 @@ static const struct param latency_params[] = {
      .min = 0,
      .max = 1099511627776.0,
      .def = "0",
-     .help = "Shuffle only within blocks of at most so many bytes, block after block: memory "
-             "without most "
-             "TLB misses, and another question; 0 is the whole working set."},
+     .help = "Shuffle only within blocks of at most this size, block after block. This avoids most "
+             "TLB misses. 0: the whole working set."},
     {.name = "load",
      .kind = PARAM_ENUM,
      .offset = AT(load),
      .choices = load_names,
      .def = "none",
-     .help = "What other cores do meanwhile: chase, read, write or copy memory of their own node."},
+     .help = "Background load: other cores chase, read, write or copy memory of their own node."},
     {.name = "load_cpus",
      .kind = PARAM_TEXT,
      .offset = AT(load_cpus),
      .room = ROOM(load_cpus),
      .def = "",
      .metavar = "LIST",
-     .help = "CPUs that make the load; empty: one thread of each core that has no rank."},
+     .help = "CPUs that generate the load. Empty: one thread of each core without a rank."},
     {.name = "load_rate",
      .kind = PARAM_INT,
      .offset = AT(load_rate),
@@ -141,7 +140,7 @@ static const struct param latency_params[] = {
      .max = 1000000,
      .def = "0",
      .unit = "MB/s",
-     .help = "Load of one CPU; 0 is as much as it can."},
+     .help = "Rate of the load of each CPU. 0: as fast as it can."},
     P_PRECISION("1"),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("2000", SAMPLE_HELP),
@@ -229,8 +228,7 @@ static const struct param c2c_params[] = {
      .min = 1,
      .max = 64,
      .def = "8",
-     .help =
-         "Cache lines that a pair takes turns with: where a line's home is makes a difference."},
+     .help = "Cache lines that a pair alternates between: the home of a line affects the latency."},
     {.name = "repetitions",
      .effort = true,
      .kind = PARAM_INT,
@@ -260,16 +258,15 @@ static const struct param loaded_params[] = {
      .offset = AT(load),
      .choices = load_names,
      .def = "read",
-     .help = "What the other ranks do: read, write or copy; or chase."},
+     .help = "Load of the other ranks: read, write, copy or chase."},
     {.name = "steps",
      .kind = PARAM_INT,
      .offset = AT(steps),
      .min = 1,
      .max = 40,
      .def = "10",
-     .help =
-         "Levels of load above idle: step k is k/steps of what the loaders reach at full speed, "
-         "and the last is unbridled."},
+     .help = "Levels of load above idle: step k is k/steps of the loaders' full speed, and the "
+             "last is unlimited."},
     P_PAGES,
     P_STRIDE,
     P_PRECISION("2"),
@@ -294,7 +291,8 @@ static const struct param common_params[] = {
      .room = ROOM(cpus),
      .def = "",
      .metavar = "LIST",
-     .help = "CPUs to run on (OS numbers), one rank each, in this order: 1,9,17. Overrides ranks."},
+     .help =
+         "CPUs to run on (OS numbers), one rank per CPU, in this order: 1,9,17. Overrides ranks."},
     {.name = "ranks",
      .kind = PARAM_TEXT,
      .offset = AT(ranks),
@@ -302,16 +300,17 @@ static const struct param common_params[] = {
      .def = "all-cores",
      .metavar = "WHICH",
      .help = "Where ranks run: all-cores, one-per-numa, one-per-l3, or a number of ranks per NUMA "
-             "node; of different kinds of cores the strongest are taken. (matrix and firsttouch: "
-             "one-per-numa unless told otherwise.)"},
+             "node. Of different kinds of cores the strongest are taken. The default of matrix and "
+             "firsttouch is one-per-numa."},
     {.name = "numa",
      .kind = PARAM_TEXT,
      .offset = AT(numa),
      .room = ROOM(numa),
      .def = "local",
      .metavar = "NODES",
-     .help = "NUMA node of each rank's memory: local, auto (round-robin over the nodes with "
-             "memory, without a GPU's, NVM and SPM), one node (3), or one node a rank (0,0,1,1)."},
+     .help =
+         "NUMA node of each rank's memory: local, auto (round-robin over the nodes with memory, "
+         "without a GPU's, NVM and SPM), one node (3), or one node per rank (0,0,1,1)."},
     {.name = "hyperthreads",
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),
@@ -336,7 +335,8 @@ static const struct param common_params[] = {
      .kind = PARAM_BOOL,
      .offset = AT(quick),
      .def = "false",
-     .help = "A rough answer (5 %) soon; sets other defaults, and what else is given still holds."},
+     .help = "Quick, rough result (5 %). Sets other defaults; parameters given explicitly still "
+             "apply."},
     {.name = "timeout_s",
      .effort = true,
      .kind = PARAM_INT,
@@ -345,7 +345,7 @@ static const struct param common_params[] = {
      .max = 86400,
      .def = "900",
      .unit = "s",
-     .help = "Deadline of the whole run; what is not done by then is killed."},
+     .help = "Time limit of the whole run. A run that exceeds it is killed."},
     {.name = "queue_s",
      .effort = true,
      .kind = PARAM_INT,
@@ -354,14 +354,14 @@ static const struct param common_params[] = {
      .max = 604800,
      .def = "0",
      .unit = "s",
-     .help = "Wait so long for the node to be free; 0: a node that is not free refuses at once."},
+     .help = "Wait this long until the node is free. 0: a busy node refuses the run at once."},
     {.name = "force",
      .effort = true,
      .kind = PARAM_BOOL,
      .offset = AT(force),
      .def = "false",
-     .help = "Start although something stands in the way; for administrators. What was overruled "
-             "is kept with the run."},
+     .help = "Start although a condition blocks the run (administrators only). The run records "
+             "what was overruled."},
     {.name = "note",
      .effort = true,
      .kind = PARAM_TEXT,
@@ -649,7 +649,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .name = "latency",
             .title = "Memory latency by pointer chasing",
             .help = "Each rank walks one random cycle of dependent loads through its working set, "
-                    "one link a cache line, and reports the time of a load.",
+                    "one link per cache line. The result is the latency of a load.",
             .method = "prp4-v1",
             .params = PARAMS(latency_params),
             .defaults = no_presets,
@@ -705,8 +705,9 @@ const struct benchmark benchmarks[BENCHMARKS] = {
     [BENCHMARK_C2C] =
         {
             .name = "c2c",
-            .title = "Core-to-core handover of a cache line",
-            .help = "Two cores hand a cache line to each other; the round trip of every pair.",
+            .title = "Core-to-core cache-line transfer latency",
+            .help = "Two cores transfer a cache line to each other. The result is the round trip "
+                    "of every pair.",
             .method = "c2c-v1",
             .params = PARAMS(c2c_params),
             .defaults = no_presets,
@@ -718,9 +719,10 @@ const struct benchmark benchmarks[BENCHMARKS] = {
     [BENCHMARK_FIRSTTOUCH] =
         {
             .name = "firsttouch",
-            .title = "First touch: own, shared and crossed memory",
-            .help = "Each rank touches an array first, so that its node gets the pages; then all "
-                    "use their own, all the first rank's, and each the next rank's.",
+            .title = "Cost of accessing pages that another rank touched first",
+            .help =
+                "Each rank touches an array first, so that its node gets the pages. Then all ranks "
+                "read their own array, the first rank's (shared) and the next rank's (crossed).",
             .method = "touch-v1",
             .params = PARAMS(firsttouch_params),
             .defaults = one_per_numa,

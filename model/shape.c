@@ -220,7 +220,7 @@ static int find_shape(const struct matrix *m, const struct spec *s, struct shape
     struct shape list[SHAPES_MAX];
     const struct shape *shape = shape_find(list, shape_list(s, list), m->name);
     if (!shape)
-        return err_set(err, ERR_INVALID, "", "a matrix \"%s\" that was not asked for", m->name);
+        return err_set(err, ERR_INVALID, "", "a matrix \"%s\" that was not requested", m->name);
     if (strcmp(m->quantity, shape->quantity) != 0 || strcmp(m->unit, shape->unit) != 0)
         return err_set(err, ERR_INVALID, "", "matrix %s is of \"%s\" in \"%s\", not %s in %s",
                        m->name, m->quantity, m->unit, shape->quantity, shape->unit);

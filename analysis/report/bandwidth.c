@@ -160,21 +160,22 @@ static void report_threads(struct report_out *o, const struct matrix *m, int col
     if (saturates && g.enough == 0)
         report_say(o,
                    "%s %s: %" PRId64
-                   " thread%s already bring%s %.1f GB/s, %.0f %% or more of the most "
-                   "that any number up to %" PRId64 " brings (%.1f GB/s).",
-                   m->name, where, threads, threads == 1 ? "" : "s", threads == 1 ? "s" : "",
+                   " thread%s reach%s %.1f GB/s, %.0f %% or more of the maximum with up to %" PRId64
+                   " threads (%.1f GB/s).",
+                   m->name, where, threads, threads == 1 ? "" : "s", threads == 1 ? "es" : "",
                    g.first / 1000, 100 * SATURATED, last, most / 1000);
     else if (saturates)
         report_say(o,
-                   "%s %s: %.1f GB/s with %" PRId64 " of %" PRId64 " threads is %.0f %% of the "
-                   "most (%.1f GB/s): more threads bring nothing. %" PRId64 " alone has %.1f GB/s.",
+                   "%s %s: %.1f GB/s with %" PRId64 " of %" PRId64
+                   " threads is %.0f %% of the maximum (%.1f GB/s): more threads do not increase "
+                   "it. %" PRId64 " alone reaches %.1f GB/s.",
                    m->name, where, at(m, g.enough, col) / 1000, threads, last,
                    100 * at(m, g.enough, col) / most, most / 1000, m->row.values[0],
                    g.first / 1000);
     else
         report_say(o,
-                   "%s %s: grows to the last, %.1f GB/s with %" PRId64 " threads, × %.2f of "
-                   "%" PRId64 " thread%s (%.1f GB/s).",
+                   "%s %s: grows up to the last thread, %.1f GB/s with %" PRId64
+                   " threads, × %.2f of %" PRId64 " thread%s (%.1f GB/s).",
                    m->name, where, most / 1000, last, most / g.first, m->row.values[0],
                    m->row.values[0] == 1 ? "" : "s", g.first / 1000);
 }

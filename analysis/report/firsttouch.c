@@ -44,7 +44,7 @@ static int touch_of(struct touch *t, const struct matrix *m, int col, struct err
 static int report_access(struct report_out *o, const struct matrix *m, int col, struct err *err)
 {
     static const char *const whose[AXIS_ACCESSES] = {
-        "that it touched itself", "that the first rank touched", "that the next rank touched"};
+        "that a rank touched itself", "that the first rank touched", "that the next rank touched"};
     struct touch t = {0};
     char name[16];
     if (touch_of(&t, m, col, err) < 0)
@@ -59,13 +59,13 @@ static int report_access(struct report_out *o, const struct matrix *m, int col, 
     jsonw_fixed(w, "worst_factor", t.worst, 3);
     jsonw_i64(w, "worst_rank", t.worst_rank);
     if (m->col.values[col] == ACCESS_OWN)
-        report_say(o, "Memory %s (own) costs a rank typically %.2f ns an access.", whose[0],
-                   t.typical);
+        report_say(o, "Memory %s (own) typically takes %.2f ns per access.", whose[0], t.typical);
     else
-        report_say(o,
-                   "Memory %s (%s) costs %.2f ns, × %.2f of a rank's own; at most × %.2f "
-                   "(rank %" PRId64 ").",
-                   whose[m->col.values[col]], name, t.typical, t.factor, t.worst, t.worst_rank);
+        report_say(
+            o,
+            "Memory %s (%s) takes %.2f ns, × %.2f of a rank's own; at most × %.2f (rank %" PRId64
+            ").",
+            whose[m->col.values[col]], name, t.typical, t.factor, t.worst, t.worst_rank);
     return 0;
 }
 
@@ -74,7 +74,7 @@ int section_firsttouch(struct report_out *o, const struct report_source *run,
 {
     const struct matrix *m = &run->matrices[0];
     (void)with;
-    report_head(o, "Who touched it first");
+    report_head(o, "Memory that another rank touched first");
     // A rank alone has touched all of its memory itself.
     for (int j = 0; j < m->col.n; j++)
         if ((m->row.n > 1 || m->col.values[j] == ACCESS_OWN) && report_access(o, m, j, err) < 0)
@@ -85,8 +85,8 @@ int section_firsttouch(struct report_out *o, const struct report_source *run,
     } else if (report_nodes_of(run, &m->row).n == 1) {
         jsonw_i64(report_finding(o, "one_node"), "ranks", m->row.n);
         report_say(o,
-                   "All %d ranks are on one node: none of this memory is remote, and differences "
-                   "are of company alone.",
+                   "All %d ranks are on one node: none of this memory is remote. Differences come "
+                   "from concurrent load alone.",
                    m->row.n);
     }
     report_tail(o);

@@ -175,7 +175,7 @@ static void say_match(const struct curve_step *s, struct buf *out)
     if (s->match == CURVE_CACHE_FULL)
         buf_fmt(out, ": %s runs out", cache);
     else if (s->match == CURVE_CACHE_EXCEEDED)
-        buf_fmt(out, ": %s is exceeded, most loads go past it", cache);
+        buf_fmt(out, ": %s is exceeded, and most loads miss it", cache);
     else
         buf_str(out, " (no recorded cache size matches)");
     buf_str(out, ".\n");
@@ -184,11 +184,10 @@ static void say_match(const struct curve_step *s, struct buf *out)
 static void say_no_step(const struct curve *c, struct buf *out)
 {
     const struct curve_step *s = &c->largest;
-    buf_fmt(
-        out,
-        "- No step: at no size does latency grow by %.0f %% or more for %.0f %% of the ranks and "
-        "stay there.",
-        100 * (CURVE_FACTOR - 1), 100 * CURVE_CLIMBERS);
+    buf_fmt(out,
+            "- No step: at no size does latency rise by %.0f %% or more for %.0f %% of the ranks "
+            "and stay higher.",
+            100 * (CURVE_FACTOR - 1), 100 * CURVE_CLIMBERS);
     if (!isnan(s->factor))
         buf_fmt(out,
                 " The typical latency grows most from %g to %g MiB, from %.1f to %.1f ns (× %.2f), "
@@ -265,12 +264,11 @@ static void say_many_slow(const struct groups *g, struct buf *out)
     char what[120];
     common_text(g, what, sizeof what);
     if (*what)
-        buf_fmt(out, "  - These are %s (right for %d of %d ranks).\n", what, g->common.right,
+        buf_fmt(out, "  - These are %s (correct for %d of %d ranks).\n", what, g->common.right,
                 g->common.ranks);
     else
-        buf_str(out,
-                "  - Neither place in the node nor L3 cache, node or socket tells them from the "
-                "others.\n");
+        buf_str(out, "  - Position in the node, L3 cache, node and socket do not distinguish them "
+                     "from the others.\n");
     int i = 0;
     for (int nodes = 0; i < g->n && nodes < SLOW_LINES_MAX; nodes++) {
         const struct slow_rank *first = &g->slow[i], *worst = first;
@@ -298,18 +296,17 @@ static void say_overlap(const struct one_mode *m, struct buf *out)
     for (int k = 0; k < m->matrix->row.n * m->matrix->col.n; k++)
         if (!isnan(m->matrix->cells[k].v[CELL_OVERLAP]))
             return;
-    buf_str(out,
-            "  - It is not recorded whether all ranks measured at the same time (classic-v1 does "
-            "not make sure of it): a rank that started late or ran long had the memory to "
-            "itself for a part of the time, and looks fast.\n");
+    buf_str(out, "  - It is not recorded whether all ranks measured at the same time (classic-v1 "
+                 "does not ensure it). A rank that started late or ran longer had the memory to "
+                 "itself for a part of the time, and appears fast.\n");
 }
 
 static void say_groups(const struct one_mode *m, struct buf *out)
 {
     const struct groups *g = &m->groups;
     if (!g->known) {
-        buf_str(out, "- Groups of ranks cannot be judged: that takes recorded places, two ranks in "
-                     "a NUMA node and three sizes.\n");
+        buf_str(out, "- Groups of ranks cannot be judged: that needs recorded placement, two ranks "
+                     "in a NUMA node and three sizes.\n");
         return;
     }
     if (g->n == 0)
@@ -330,14 +327,14 @@ static void say_groups(const struct one_mode *m, struct buf *out)
 // What was not computed is not stated.
 static void say_nodes(const struct groups *g, struct buf *out)
 {
-    static const char *const words[] = {"cannot be told apart or called alike", "are alike",
+    static const char *const words[] = {"are shown neither to differ nor to be alike", "are alike",
                                         "differ"};
     if (g->n_nodes < 2 || isnan(g->node_spread_percent))
         return;
     buf_fmt(out,
             "- %sThe %d NUMA nodes %s: the one furthest from the mean (node %lld) is off by "
             "%+.1f %%",
-            g->n_sizes < 3 ? "By the ranks' own spread: " : "", g->n_nodes, words[g->nodes],
+            g->n_sizes < 3 ? "From the spread of the ranks: " : "", g->n_nodes, words[g->nodes],
             (long long)g->node_worst, g->node_spread_percent);
     if (!isnan(g->within_percent))
         buf_fmt(out, ", against %.1f %% of spread inside a node", g->within_percent);
@@ -372,19 +369,19 @@ static void say_mode(const struct one_mode *m, const char *title, struct buf *ou
 
 static void say_contention(const struct contention *c, struct buf *out)
 {
-    buf_str(out, "## All at once against one at a time\n\n");
+    buf_str(out, "## Concurrent against serial\n\n");
     if (c->parts && isnan(c->typical_before))
         buf_fmt(out,
-                "- The two modes differ at every size: concurrent is typically %+.1f %% against "
-                "serial.\n",
+                "- Concurrent and serial differ at every size: concurrent is typically %+.1f %% "
+                "against serial.\n",
                 100 * (c->typical_after - 1));
     else if (c->parts)
         buf_fmt(out,
-                "- The two modes part from %g MiB on: below, concurrent is typically %+.1f %% "
-                "against serial, from there on %+.1f %%.\n",
+                "- Concurrent and serial diverge from %g MiB on: below, concurrent is typically "
+                "%+.1f %% against serial, from there on %+.1f %%.\n",
                 MIB(c->from_bytes), 100 * (c->typical_before - 1), 100 * (c->typical_after - 1));
     else
-        buf_fmt(out, "- The two modes do not part: typically %+.1f %%.\n",
+        buf_fmt(out, "- Concurrent and serial do not diverge: typically %+.1f %%.\n",
                 100 * (c->typical_before - 1));
     buf_fmt(out, "- Largest difference: rank %lld at %g MiB, %.1f against %.1f ns (%+.0f %%).\n\n",
             (long long)c->worst_rank, MIB(c->worst_bytes), c->worst_concurrent, c->worst_serial,
@@ -404,7 +401,7 @@ static int check_pair(const struct report_source *a, const struct report_source 
     if (!(only(a, "serial", "concurrent") && only(b, "concurrent", "serial")) &&
         !(only(b, "serial", "concurrent") && only(a, "concurrent", "serial")))
         return err_set(err, ERR_CONFLICT, "with",
-                       "a pair is one run of serial alone and one of concurrent alone");
+                       "a pair must be one serial run and one concurrent run");
     for (int i = 0; i < a->n_ranks; i++)
         for (int j = 0; j < b->n_ranks; j++) {
             const struct rank_info *p = &a->ranks[i], *q = &b->ranks[j];

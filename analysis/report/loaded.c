@@ -53,8 +53,7 @@ static int report_knee(struct report_out *o, const struct report_source *s, cons
                    x[k] / 1000, y[k]);
     else
         report_say(o,
-                   "%s: %.1f ns idle, %.1f ns at full load (%.1f GB/s, × %.2f): no knee to speak "
-                   "of.",
+                   "%s: %.1f ns idle, %.1f ns at full load (%.1f GB/s, × %.2f): no distinct knee.",
                    who, y[0], y[n - 1], x[n - 1] / 1000, y[n - 1] / y[0]);
     return 0;
 }

@@ -79,8 +79,8 @@ static void report_node(struct report_out *o, const struct near *x, int64_t node
         jsonw_fixed(w, "farthest_firmware", firmware_factor(x->s->topology, node, r.farthest), 2);
     }
     if (isnan(own))
-        report_say(o, "Node %" PRId64 " has no memory of its own here%s.", node,
-                   r.nearest < 0 ? "" : "; what is remote is in its row");
+        report_say(o, "Node %" PRId64 " has no memory of its own in this matrix%s.", node,
+                   r.nearest < 0 ? "" : "; its row holds remote latencies");
     else if (r.nearest < 0)
         report_say(o, "Node %" PRId64 ": own memory %.1f ns; no other was measured.", node, own);
     else if (r.nearest == r.farthest)
@@ -125,10 +125,11 @@ static void report_asymmetries(struct report_out *o, const struct near *x)
             jsonw_fixed(w, "there_ns", there.v, 2);
             jsonw_fixed(w, "back_ns", back.v, 2);
             jsonw_fixed(w, "percent", off, 1);
-            report_say(o,
-                       "From node %" PRId64 " to node %" PRId64
-                       "'s memory it takes %.1f ns, the other way round %.1f ns (%.0f %% apart).",
-                       a, b, there.v, back.v, off);
+            report_say(
+                o,
+                "From node %" PRId64 " to node %" PRId64
+                "'s memory it takes %.1f ns, in the opposite direction %.1f ns (%.0f %% apart).",
+                a, b, there.v, back.v, off);
         }
     if (found || !ways)
         return;
@@ -136,8 +137,8 @@ static void report_asymmetries(struct report_out *o, const struct near *x)
     jsonw_i64(w, "ways", ways);
     jsonw_fixed(w, "largest_percent", most, 1);
     report_say(o,
-               "No way between two nodes is surely longer in one direction by %.0f %% or more; the "
-               "largest difference of %d is %.1f %%.",
+               "No pair of nodes has a significantly longer latency (95 %%) in one direction by "
+               "%.0f %% or more; the largest difference of %d is %.1f %%.",
                100 * NOTABLE, ways, most);
 }
 
@@ -178,8 +179,8 @@ static void report_odd_nodes(struct report_out *o, const struct near *x)
     jsonw_fixed(w, "typical_ns", typical, 2);
     jsonw_fixed(w, "largest_percent", most, 1);
     report_say(o,
-               "No node is surely unlike the others: own memory takes typically %.1f ns, and the "
-               "%d nodes are within %.1f %% of that.",
+               "No node differs significantly (95 %%) from the others: own memory typically takes "
+               "%.1f ns, and the %d nodes are within %.1f %% of that.",
                typical, n, most);
 }
 
@@ -197,7 +198,7 @@ int section_matrix(struct report_out *o, const struct report_source *run,
     if (!odd)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the report");
     x.odd_target = odd;
-    report_head(o, "Own memory and others' (idle latency)");
+    report_head(o, "Local and remote memory (idle latency)");
     if (report_parts(o, run, x.m, x.odd_target, err) < 0)
         return -1;
     for (int i = 0; i < x.nodes.n; i++)
@@ -206,7 +207,9 @@ int section_matrix(struct report_out *o, const struct report_source *run,
     report_odd_nodes(o, &x);
     if (!x.nodes.n) {
         jsonw_i64(report_finding(o, "unknown"), "ranks", x.m->row.n);
-        report_say(o, "Where the %d ranks ran is not recorded, so nothing is near or far.",
+        report_say(o,
+                   "Where the %d ranks ran is not recorded, so local and remote memory cannot be "
+                   "distinguished.",
                    x.m->row.n);
     }
     report_tail(o);

@@ -43,7 +43,7 @@ static int class_of(const struct place *a, const struct place *b)
 
 static const char *class_name(int class)
 {
-    return class == CLASS_UNKNOWN ? "not told apart" : pair_class_names[class];
+    return class == CLASS_UNKNOWN ? "class not known" : pair_class_names[class];
 }
 
 struct members {
@@ -237,7 +237,7 @@ int section_c2c(struct report_out *o, const struct report_source *run,
                 const struct report_source *with, struct err *err)
 {
     (void)with;
-    report_head(o, "A cache line between two cores (round trip)");
+    report_head(o, "Transfer of a cache line between two cores (round trip)");
     for (int i = 0; i < run->n; i++)
         if (report_classes(o, run, &run->matrices[i], err) < 0)
             return -1;

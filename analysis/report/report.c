@@ -73,15 +73,15 @@ static void say_placement(const struct placement *p, struct buf *out)
     buf_str(out, "## Placement and disturbance\n\n");
     if (p->known)
         buf_fmt(out,
-                "- %d of %d ranks had less than 99 %% of their pages where asked; %d moved to "
-                "another CPU.\n",
+                "- %d of %d ranks had less than 99 %% of their pages on the requested node; %d "
+                "moved to another CPU.\n",
                 p->wrong_memory, p->ranks, p->migrated);
     else
-        buf_str(out, "- Where the memory really was is not recorded.\n");
+        buf_str(out, "- The placement of the memory is not recorded.\n");
     if (isnan(disturbed_share(p)))
         buf_str(out, "- Disturbance is not recorded.\n");
     else
-        buf_fmt(out, "- %.1f %% of the samples were left out as disturbed.\n",
+        buf_fmt(out, "- %.1f %% of the samples were disturbed and left out.\n",
                 100 * disturbed_share(p));
 }
 
@@ -98,7 +98,7 @@ __attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, in
     buf_needs(&o->json, &text);
     buf_needs(&o->markdown, &text);
     if (!(*n)++)
-        buf_str(&o->markdown, "## Read with care\n\n");
+        buf_str(&o->markdown, "## Caveats\n\n");
     jsonw_text(&o->w, NULL, buf_text(&text));
     buf_fmt(&o->markdown, "- %s\n", buf_text(&text));
     buf_free(&text);
@@ -111,14 +111,13 @@ static void say_doubts(struct report_out *o, const struct placement *p)
     jsonw_array(&o->w, "doubts");
     if (disturbed_share(p) >= SAMPLES_DOUBTFUL)
         doubt(o, &n,
-              "%.0f %% of the samples were disturbed and left out: what is said below may be the "
-              "disturbance.",
+              "%.0f %% of the samples were disturbed and left out: they may explain the findings "
+              "below.",
               100 * disturbed_share(p));
     if (p->lone)
-        doubt(o, &n, "%d of %d cells rest on one sample or none that was undisturbed.", p->lone,
-              p->cells);
+        doubt(o, &n, "%d of %d cells have at most one undisturbed sample.", p->lone, p->cells);
     if (p->wrong_memory)
-        doubt(o, &n, "%d of %d ranks had less than 99 %% of their pages on the node asked for.",
+        doubt(o, &n, "%d of %d ranks had less than 99 %% of their pages on the requested node.",
               p->wrong_memory, p->ranks);
     if (p->migrated)
         doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, p->migrated == 1 ? "" : "s");
@@ -143,7 +142,7 @@ static int report_fill(struct report_out *o, const struct report_source *run,
 {
     struct placement p = {0};
     if (with && (run->benchmark != BENCHMARK_LATENCY || with->benchmark != BENCHMARK_LATENCY))
-        return err_set(err, ERR_CONFLICT, "with", "a pair is of two latency runs");
+        return err_set(err, ERR_CONFLICT, "with", "a pair must be of two latency runs");
     if (run->n == 0)
         return err_set(err, ERR_INVALID, "matrices", "there is no matrix to report on");
     o->w = jsonw_to(&o->json);

@@ -124,11 +124,11 @@ static void report_line(struct report_out *o, const struct lines *l, int k, doub
     jsonw_text(w, "verdict", faster ? "faster" : "slower");
     jsonw_fixed(w, "percent", percent, 1);
     if (l->columns)
-        report_say(o,
-                   "%s is %s than that of other nodes, from near and from far: typically %+.1f %%.",
-                   name, faster ? "faster" : "slower", percent);
+        report_say(
+            o, "%s is %s than that of other nodes, for local and remote CPUs: typically %+.1f %%.",
+            name, faster ? "faster" : "slower", percent);
     else
-        report_say(o, "%s %s %s than others, to near and to far memory: typically %+.1f %%.", name,
+        report_say(o, "%s %s %s than others, to local and remote memory: typically %+.1f %%.", name,
                    rank ? "is" : "are", faster ? "faster" : "slower", percent);
 }
 

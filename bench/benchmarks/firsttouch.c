@@ -208,7 +208,7 @@ static int firsttouch_visit(struct touch *t, int access, struct err *err)
     return session_meet(t->s,
                         theirs ? 0
                                : err_set(err, ERR_INTERNAL, "",
-                                         "rank %d read something else than rank %d's array",
+                                         "rank %d read data that is not rank %d's",
                                          t->s->comm->rank, owner_of(t, access)),
                         err);
 }

@@ -53,10 +53,10 @@ static int find_chasers(struct loaded *w, struct err *err)
     }
     if (w->n_chasers < ranks)
         return 0;
-    return err_set(err, ERR_USAGE, "ranks",
-                   "no rank is left to make a load: each of the %d is the first of its node, which "
-                   "chases",
-                   ranks);
+    return err_set(
+        err, ERR_USAGE, "ranks",
+        "no rank is left to generate load: each of the %d is the first of its node, which chases",
+        ranks);
 }
 
 static int loaded_make_matrix(const struct loaded *w, struct matrix *m, int shape, struct err *err)

@@ -72,10 +72,11 @@ int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct pl
     uint64_t unit = arena_unit_of(pages), rounded = arena_round(bytes, pages);
     void *base = pages == PAGES_HUGE ? place_map_huge(place, rounded) : map_aligned(rounded, unit);
     if (base == MAP_FAILED && pages == PAGES_HUGE)
-        return err_set(err, ERR_NO_MEMORY_NODE, "pages",
-                       "%" PRIu64 " huge pages of %" PRIu64 " KiB are not to be had: reserve them "
-                       "(/proc/sys/vm/nr_hugepages) or ask for thp",
-                       rounded / unit, unit / 1024);
+        return err_set(
+            err, ERR_NO_MEMORY_NODE, "pages",
+            "%" PRIu64 " huge pages of %" PRIu64
+            " KiB are not available: reserve them (/proc/sys/vm/nr_hugepages) or use thp",
+            rounded / unit, unit / 1024);
     if (base == MAP_FAILED)
         return err_sys(err, "cannot map %" PRIu64 " MiB", rounded >> 20);
     if (pages != PAGES_HUGE)

@@ -78,6 +78,6 @@ int memcheck(const char *root, const struct demand *ranks, int n, enum pages pag
     if (!memory_check_fits(need, machine))
         return memory_check_refuse(err, "on this machine", need, machine);
     if (!memory_check_fits(need, group))
-        return memory_check_refuse(err, "in this control group", need, group);
+        return memory_check_refuse(err, "in this cgroup", need, group);
     return check_nodes(root, ranks, n, pages, err);
 }

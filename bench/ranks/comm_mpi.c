@@ -22,11 +22,10 @@ static int one_node(const struct mpi_context *m, int size, struct err *err)
     MPI_Allreduce(&here, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (least == size)
         return 0;
-    return err_set(
-        err, ERR_USAGE, "ranks",
-        "the %d ranks are on several nodes (%d on the smallest): numa_bench measures one "
-        "node at a time, start one job a node (srun --nodes=1)",
-        size, least);
+    return err_set(err, ERR_USAGE, "ranks",
+                   "the %d ranks are on several nodes (%d on the smallest): numa_bench measures "
+                   "one node at a time, start one job per node (srun --nodes=1)",
+                   size, least);
 }
 
 static int share_board(struct comm *c, struct mpi_context *m, struct err *err)
@@ -67,7 +66,7 @@ static int mpi_open(struct comm *c, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to start");
     if (MPI_Init_thread(NULL, NULL, wanted, &given) != MPI_SUCCESS) {
         free(m);
-        return err_set(err, ERR_SYSTEM, "", "MPI cannot start: start me with mpirun -np N");
+        return err_set(err, ERR_SYSTEM, "", "MPI cannot start: start numa_bench with mpirun -np N");
     }
     m->node = MPI_COMM_NULL;
     c->context = m;

@@ -134,8 +134,9 @@ static int map_memory(struct load *l, struct err *err)
 static int set_up(struct load *l, const char *cpus, struct err *err)
 {
     if (!*cpus)
-        return err_set(err, ERR_USAGE, "load_cpus",
-                       "--load-cpus: which CPUs shall make the load? (--load-cpus=2,3)");
+        return err_set(
+            err, ERR_USAGE, "load_cpus",
+            "--load-cpus: is missing; it names the CPUs that generate the load (--load-cpus=2,3)");
     if (str_to_ids(cpus, false, SPEC_RANKS_MAX, "load_cpus", &l->cpus, &l->n, err) < 0)
         return -1;
     l->arenas = calloc((size_t)l->n, sizeof *l->arenas);

@@ -22,28 +22,29 @@ static const struct param own[] = {
      .kind = PARAM_BOOL,
      .offset = AT(quick),
      .def = "false",
-     .help = "A rough answer (5 %) soon: other defaults; what else is given still holds."},
+     .help =
+         "Quick, rough result (5 %). Sets other defaults; options given explicitly still apply."},
     {.name = "np",
      .kind = PARAM_INT,
      .offset = AT(ranks),
      .min = 0,
      .max = SPEC_RANKS_MAX,
      .def = "0",
-     .help = "Start so many ranks without MPI."},
+     .help = "Start this many ranks without MPI."},
     {.name = "bind",
      .kind = PARAM_TEXT,
      .offset = AT(bind),
      .room = ROOM(bind),
      .def = "",
      .metavar = "LIST",
-     .help = "CPU:NODE of each rank, with --np or below mpirun: 0:0,8:1; -1 leaves it as it is."},
+     .help = "CPU:NODE of each rank, with --np or below mpirun, such as 0:0,8:1. -1: not bound."},
     {.name = "numactl",
      .kind = PARAM_TEXT,
      .offset = AT(numactl),
      .room = ROOM(numactl),
      .def = "",
      .metavar = "PROGRAM",
-     .help = "With --bind below mpirun: bind by this numactl, which each rank then runs below."},
+     .help = "With --bind below mpirun: run each rank under this numactl, which binds it."},
     {.name = "oversubscribe",
      .kind = PARAM_BOOL,
      .offset = AT(oversubscribe),
@@ -65,14 +66,14 @@ static const struct param own[] = {
      .room = ROOM(channel),
      .def = "",
      .metavar = "PATH",
-     .help = "Write records, one JSON object a line, to this FIFO or file; print nothing."},
+     .help = "Write records, one JSON object per line, to this FIFO or file; print nothing."},
     {.name = "nonce",
      .kind = PARAM_TEXT,
      .offset = AT(nonce),
      .room = ROOM(nonce),
      .def = "",
      .metavar = "TEXT",
-     .help = "Put this into the first record, so that its reader knows whose it is."},
+     .help = "Identifier of the run, put into the first record."},
     {.name = "deadline",
      .kind = PARAM_INT,
      .offset = AT(deadline_s),
@@ -80,7 +81,7 @@ static const struct param own[] = {
      .max = 86400,
      .def = "0",
      .unit = "s",
-     .help = "End after this time, done or not; 0: no deadline."},
+     .help = "Stop after this time, finished or not. 0: no deadline."},
     {.name = "help",
      .kind = PARAM_BOOL,
      .offset = AT(help),
@@ -171,7 +172,7 @@ static int session_options_parse(struct options *o, int argc, char **argv, struc
         (o->quick && options_read_words(o, b, true, &again, err) < 0))
         return -1;
     if (next < argc)
-        return err_set(err, ERR_USAGE, "", "\"%.40s\" is no option (see --help)", argv[next]);
+        return err_set(err, ERR_USAGE, "", "\"%.40s\" is not an option (see --help)", argv[next]);
     return o->help || o->version ? 0 : options_settle(o, err);
 }
 
@@ -193,8 +194,8 @@ void options_help(const struct options *o, FILE *out)
             "       numa_bench [BENCHMARK] --np=N [OPTION]...      (without MPI)\n\nBenchmarks:\n");
     for (int i = 0; i < BENCHMARKS; i++)
         fprintf(out, "  %-12s %s\n", benchmarks[i].name, benchmarks[i].title);
-    fprintf(out, "\nnuma_bench BENCHMARK --help tells the options of each. %s: %s\n", b->name,
-            b->help);
+    fprintf(out, "\nnuma_bench BENCHMARK --help lists the options of a benchmark. %s: %s\n",
+            b->name, b->help);
     param_print_help(&b->params, out);
     fputs("\nHow it is started and reported:\n", out);
     param_print_help(&options_own, out);

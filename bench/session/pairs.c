@@ -61,7 +61,7 @@ int pair_list(const struct session *s, const char *which, int (**pairs)[2], int 
     *n = 0;
     if (ranks < 2)
         return err_set(err, ERR_USAGE, "ranks",
-                       "it takes two: start two ranks or more (mpirun -np 2, --np=2)");
+                       "two ranks are needed: start at least two (mpirun -np 2, --np=2)");
     int(*list)[2] = calloc(most, sizeof *list);
     if (!list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %zu pairs", most);

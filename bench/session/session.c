@@ -322,8 +322,7 @@ static int session_report_doubts(struct session *s, struct err *err)
         snprintf(some, sizeof some, "fewer than %lld undisturbed samples",
                  (long long)s->spec->min_samples);
     if (d->none)
-        snprintf(none, sizeof none, "; where there was none (%d) the number is a disturbed one's",
-                 d->none);
+        snprintf(none, sizeof none, "; %d cells without any hold a disturbed one", d->none);
     if (d->few &&
         session_note(s, err, CONDITION_FEW_SAMPLES, -1, "%d of %d cells had %s (%s%s)%s", d->few,
                      d->cells, some, d->first_few, d->few > 1 ? " and others" : "", none) < 0)

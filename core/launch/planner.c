@@ -516,8 +516,8 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
     }
     if (!kept)
         return err_set(err, ERR_INVALID, "load",
-                       "every core has a rank, so none is left to make a load: ask for fewer ranks "
-                       "(ranks=1) or name load_cpus");
+                       "every core has a rank, so none is left to generate load: request fewer "
+                       "ranks (ranks=1) or name load_cpus");
     qsort(ids, (size_t)kept, sizeof *ids, by_number);
     str_from_ids(ids, kept, p->load_cpus, sizeof p->load_cpus);
     return 0;
@@ -566,10 +566,10 @@ static int needs_ranks(const struct plan *p, const struct spec *s, struct err *e
                        b->name);
     if (!b->loads_by_ranks || planner_crowded(p))
         return 0;
-    return err_set(err, ERR_INVALID, "ranks",
-                   "no rank is left to make a load: each of the %d is the first of its node, which "
-                   "chases",
-                   p->n_ranks);
+    return err_set(
+        err, ERR_INVALID, "ranks",
+        "no rank is left to generate load: each of the %d is the first of its node, which chases",
+        p->n_ranks);
 }
 
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)

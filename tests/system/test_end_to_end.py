@@ -281,7 +281,7 @@ def test_a_pair_of_runs_has_one_report(finished):
     assert answer.status == 200 and answer.json["with"] == pair[1], answer.body
     assert {"serial", "concurrent", "contention", "placement"} <= set(answer.json["report"])
     turned = daemon.get(f"/v1/runs/{pair[1]}/report.md?with={pair[0]}").body
-    assert b"## All at once against one at a time" in turned
+    assert b"## Concurrent against serial" in turned
     shown = numaprobe(daemon, "report", str(pair[0]), str(pair[1]))
     assert shown.returncode == 0, shown.stderr
     head, findings = shown.stdout.encode().split(b"\n", 1)
@@ -295,10 +295,10 @@ def test_a_pair_of_runs_has_one_report(finished):
 
 
 @pytest.mark.parametrize("benchmark,members,heading", [
-    ("matrix", {}, "Own memory"), ("bandwidth", {"size": "8M"}, "Bandwidth"),
+    ("matrix", {}, "Local and remote memory"), ("bandwidth", {"size": "8M"}, "Bandwidth"),
     ("bandwidth", {"size": "8M", "sweep": "threads", "kernel": "triad"}, "Bandwidth"),
     ("pingpong", {"message_max": "1K"}, "Messages"), ("c2c", {}, "cache line"),
-    ("firsttouch", {"size": "8M"}, "touched it first"), ("loaded", {"size": "8M"}, "under load"),
+    ("firsttouch", {"size": "8M"}, "touched first"), ("loaded", {"size": "8M"}, "under load"),
     ("pagefault", {"size": "4M"}, "first touching a page"),
 ])
 def test_every_benchmark_compares_and_reports(finished, benchmark, members, heading):

@@ -145,7 +145,7 @@ def check_touch(answer, initiators, targets):
 def check_loaded(answer, cpus, targets):
     chasers = [sum(len(own) for node, own in cpus.items() if node < n) for n in cpus]
     if all(len(own) == 1 for own in cpus.values()):
-        return refused(answer, "no rank is left to make a load")
+        return refused(answer, "no rank is left to generate load")
     got = result(answer)
     assert list(cells(got, "latency")) == list(cells(got, "bandwidth")) == [
         (r, percent) for r in chasers for percent in (0, 50, 100)]
@@ -228,7 +228,7 @@ def test_four_nodes_by_hand(tmp_path):
     for answer, words in zip(no, [
             ("targets", "node 9 is not there"), ("--bind", "node 9 is not there"), ("--bind", "CPU 64"),
             ("size", "on node 2"), ("size", "on node"), ("targets", "node 2 is outside the cpuset"),
-            ("--bind", "node 0 is outside the cpuset"), ("size", "control group"),
+            ("--bind", "node 0 is outside the cpuset"), ("size", "cgroup"),
             ("pages", "huge pages on node 1")], strict=True):
         refused(answer, *words)
 

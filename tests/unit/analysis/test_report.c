@@ -36,7 +36,7 @@ static void test_published(void)
     static const char *const says[] = {"From 16 to 32 MiB",
                                        "From 32 to 64 MiB",
                                        "the 32 MiB L3 cache runs out",
-                                       "The two modes part from 128 MiB on",
+                                       "Concurrent and serial diverge from 128 MiB on",
                                        "rank 6 is typically",
                                        "No slow group",
                                        "The 4 NUMA nodes are alike",
@@ -166,16 +166,16 @@ static void test_idle(void)
             put(&m, i, j, i / 2 == j ? 100 : 150);
     static const char *const says[] = {"Node 0: own memory 100.0 ns, node 1's 150.0 ns (× 1.50)",
                                        "the largest difference of 1 is 0.0 %", NULL};
-    static const char *const not [] = {"the other way round", "are typical", NULL};
+    static const char *const not [] = {"in the opposite direction", "are typical", NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, says, not );
     put(&m, 0, 1, 180);
     put(&m, 1, 1, 180);
-    static const char *const odd[] = {
-        "From node 0 to node 1's memory it takes 180.0 ns, the other way round 150.0 ns (20 %",
-        NULL};
+    static const char *const odd[] = {"From node 0 to node 1's memory it takes 180.0 ns, in the "
+                                      "opposite direction 150.0 ns (20 %",
+                                      NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, odd, NULL);
     matrix_at(&m, 0, 1)->v[CELL_LO] = 100; // now it is not sure
-    static const char *const sure[] = {"the other way round", NULL};
+    static const char *const sure[] = {"in the opposite direction", NULL};
     static const char *const open[] = {"the largest difference of 1 is 20.0 %", NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, open, sure);
     matrix_fini(&m);
@@ -194,7 +194,8 @@ static void test_idle_of_four(void)
     static const char *const says[] = {
         "Node 0: own memory 100.0 ns, nearest node 1 130.0 ns (× 1.30), farthest node 2 200.0 ns "
         "(× 2.00).",
-        "No node is surely unlike the others: own memory takes typically 100.0 ns, and the 4 nodes "
+        "No node differs significantly (95 %) from the others: own memory typically takes 100.0 "
+        "ns, and the 4 nodes "
         "are within 0.0 % of that.",
         NULL};
     static const char *const not [] = {"are typical of the nodes", NULL};
@@ -203,12 +204,12 @@ static void test_idle_of_four(void)
     static const char *const odd[] = {"Node 1 reaches its own memory in 120.0 ns, where 100.0 ns "
                                       "are typical of the nodes (+20 %).",
                                       NULL};
-    static const char *const alike[] = {"No node is surely unlike", NULL};
+    static const char *const alike[] = {"No node differs significantly", NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, odd, alike);
     for (int i = 0; i < 4; i++)
         matrix_at(&m, i, 3)->v[CELL_MEDIAN] = NAN;
     static const char *const none[] = {
-        "Node 3 has no memory of its own here; what is remote is in its row.", NULL};
+        "Node 3 has no memory of its own in this matrix; its row holds remote latencies.", NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, none, NULL);
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
@@ -219,8 +220,9 @@ static void test_idle_of_four(void)
     check_report(BENCHMARK_MATRIX, &m, 1, alone, NULL);
     for (int i = 0; i < 4; i++)
         ranks[i].cpu_node = -1;
-    static const char *const lost[] = {
-        "Where the 4 ranks ran is not recorded, so nothing is near or far.", NULL};
+    static const char *const lost[] = {"Where the 4 ranks ran is not recorded, so local and remote "
+                                       "memory cannot be distinguished.",
+                                       NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, lost, NULL);
     build_machine();
     matrix_fini(&m);
@@ -279,10 +281,12 @@ static void test_bandwidth(void)
         t.row.values[i] = i + 1;
         put(&t, i, 0, grows[i]);
     }
-    static const char *const full[] = {"30.0 GB/s with 3 of 4 threads is 98 % of the most", NULL};
+    static const char *const full[] = {"30.0 GB/s with 3 of 4 threads is 98 % of the maximum",
+                                       NULL};
     check_report(BENCHMARK_BANDWIDTH, &t, 1, full, NULL);
     put(&t, 3, 0, 40000);
-    static const char *const more[] = {"grows to the last, 40.0 GB/s with 4 threads, × 4.00", NULL};
+    static const char *const more[] = {
+        "grows up to the last thread, 40.0 GB/s with 4 threads, × 4.00", NULL};
     check_report(BENCHMARK_BANDWIDTH, &t, 1, more, NULL);
     matrix_fini(&t);
     struct matrix all[2] = {0};
@@ -371,8 +375,8 @@ static void test_touch_and_load(void)
         put(&m, i, ACCESS_CROSSED, i == 3 ? 20 : 10);
     }
     static const char *const says[] = {
-        "costs a rank typically 10.00 ns", "(shared) costs 12.50 ns, × 1.25",
-        "(crossed) costs 10.00 ns, × 1.00 of a rank's own; at most × 2.00 (rank 3)", NULL};
+        "typically takes 10.00 ns per access", "(shared) takes 12.50 ns, × 1.25",
+        "(crossed) takes 10.00 ns, × 1.00 of a rank's own; at most × 2.00 (rank 3)", NULL};
     check_report(BENCHMARK_FIRSTTOUCH, &m, 1, says, NULL);
     shaped(&l[0], BENCHMARK_LOADED, NULL, "latency", 1, 5);
     shaped(&l[1], BENCHMARK_LOADED, NULL, "bandwidth", 1, 5);
@@ -387,7 +391,7 @@ static void test_touch_and_load(void)
                                        NULL};
     check_report(BENCHMARK_LOADED, l, 2, knee, NULL);
     put(&l[0], 0, 4, 112);
-    static const char *const flat[] = {"no knee to speak of", NULL};
+    static const char *const flat[] = {"no distinct knee", NULL};
     check_report(BENCHMARK_LOADED, l, 2, flat, NULL);
     matrix_fini(&m);
     matrix_fini(&l[0]);
@@ -500,7 +504,7 @@ static void test_few_sizes(void)
     for (int i = 0; i < 16; i++)
         put(&m, i, 0, i % 2 ? 100 : 285 * (1 + 0.005 * (i / 2)));
     check_says(&s, "ranks from 100 to 285 ns",
-               "The 8 NUMA nodes cannot be told apart or called alike: the one furthest",
+               "The 8 NUMA nodes are shown neither to differ nor to be alike: the one furthest",
                "against 0.0 %");
     for (int i = 0; i < 16; i++)
         put(&m, i, 0, (i / 2 == 3 ? 141 : 100) * (1 + 0.001 * (i % 2)));
@@ -564,8 +568,9 @@ static void test_many_ranks(void)
         lines++;
     CHECK(strstr(buf_text(&md), "(× 2.7") && strstr(buf_text(&md), "for 127 of 128 ranks"),
           "a step that one rank does not make is one, and says so");
-    CHECK(strstr(buf_text(&md), "all but the last 4 ranks of each NUMA node (right for 128 of 128"),
-          "what slow ranks have in common");
+    CHECK(
+        strstr(buf_text(&md), "all but the last 4 ranks of each NUMA node (correct for 128 of 128"),
+        "what slow ranks have in common");
     CHECK(lines <= 12, "in %d lines", lines);
     CHECK(strstr(buf_text(&md), "It is not recorded whether all ranks measured at the same time"),
           "and why that may be so");
@@ -609,14 +614,14 @@ static void test_slow_parts(void)
     }
     fill_ways(&m, -1, 3);
     check_says(&s, "column",
-               "Memory of node 3 is slower than that of other nodes, from near and from far: "
+               "Memory of node 3 is slower than that of other nodes, for local and remote CPUs: "
                "typically +18.",
-               "the other way round");
+               "in the opposite direction");
     fill_ways(&m, 5, -1);
-    check_says(&s, "row", "Rank 5 is slower than others, to near and to far memory: typically +18",
+    check_says(&s, "row", "Rank 5 is slower than others, to local and remote memory: typically +18",
                "Memory of node 5 is slower");
     fill_ways(&m, -1, -1);
-    check_says(&s, "nothing", "No node is surely unlike", "slower");
+    check_says(&s, "nothing", "No node differs significantly", "slower");
     for (int i = 0; i < 7; i++) // far away, and its own memory as fast as any
         put(&m, i, 7, 400);
     check_says(&s, "a far node", NULL, "Memory of node 7 is slower");
@@ -639,13 +644,13 @@ static void test_alone(void)
         t.row.values[i] = i + 1;
         put(&t, i, 0, 10000);
     }
-    static const char *const enough[] = {"1 thread already brings 10.0 GB/s, 95 % or more", NULL};
-    static const char *const itself[] = {"alone has", "100 % of the most", NULL};
+    static const char *const enough[] = {"1 thread reaches 10.0 GB/s, 95 % or more", NULL};
+    static const char *const itself[] = {"alone reaches", "100 % of the maximum", NULL};
     check_report(BENCHMARK_BANDWIDTH, &t, 1, enough, itself);
     shaped(&f, BENCHMARK_FIRSTTOUCH, NULL, "access", 1, 3);
     for (int j = 0; j < 3; j++)
         put(&f, 0, j, 10);
-    static const char *const own[] = {"costs a rank typically 10.00 ns", NULL};
+    static const char *const own[] = {"typically takes 10.00 ns per access", NULL};
     static const char *const other[] = {"× 1.00", "(crossed)", NULL};
     check_report(BENCHMARK_FIRSTTOUCH, &f, 1, own, other);
     matrix_fini(&m);
@@ -663,8 +668,8 @@ static void test_doubts_first(void)
     const struct report_source s = {.benchmark = BENCHMARK_BANDWIDTH, .matrices = &m, .n = 1};
     CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
     show(&s, &md, &js);
-    CHECK(str_starts(buf_text(&md), "## Read with care\n\n- 67 % of the samples were disturbed") &&
-              strstr(buf_text(&md), "- 1 of 1 cells rest on one sample"),
+    CHECK(str_starts(buf_text(&md), "## Caveats\n\n- 67 % of the samples were disturbed") &&
+              strstr(buf_text(&md), "- 1 of 1 cells have at most one undisturbed sample"),
           "what makes numbers doubtful is the first that is said");
     CLEANUP_JSON struct json *root = json_parse(buf_text(&js), js.len, NULL);
     CHECK(json_count(json_get(root, "doubts")) == 2, "in JSON, too");
@@ -672,7 +677,7 @@ static void test_doubts_first(void)
     buf_reset(&md);
     buf_reset(&js);
     show(&s, &md, &js);
-    CHECK(!strstr(buf_text(&md), "Read with care"), "nothing doubtful, not a word");
+    CHECK(!strstr(buf_text(&md), "Caveats"), "nothing doubtful, not a word");
     matrix_fini(&m);
 }
 

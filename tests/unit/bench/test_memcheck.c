@@ -67,7 +67,7 @@ static void groups(void)
     dir_write(root, "sys/fs/cgroup/a/memory.max", "1073741824\n");
     dir_write(root, "sys/fs/cgroup/a/memory.current", "0\n");
     CHECK(ask(-1, GIB / 2, 1, PAGES_THP, &err) == 0, "half of the control group's limit fits");
-    CHECK(ask(-1, GIB, 1, PAGES_THP, &err) < 0 && strstr(err.text, "control group"), "refused: %s",
+    CHECK(ask(-1, GIB, 1, PAGES_THP, &err) < 0 && strstr(err.text, "cgroup"), "refused: %s",
           err.text);
     dir_write(root, "proc/self/cgroup", "");
 }

@@ -413,7 +413,7 @@ static const struct {
     {"wrong-version", ERR_INTERNAL, "version 999"},
     {"wrong-benchmark", ERR_INTERNAL, "bandwidth"},
     {"wrong-ranks", ERR_INTERNAL, "3 ranks"},
-    {"unasked-matrix", ERR_INTERNAL, "not asked for"},
+    {"unasked-matrix", ERR_INTERNAL, "not requested"},
     {"matrix-twice", ERR_INTERNAL, "second matrix"},
     {"wrong-shape", ERR_INTERNAL, "2 x 4"},
     {"wrong-unit", ERR_INTERNAL, "not latency in ns"},

@@ -50,6 +50,7 @@ static void test_hints(void)
         {"Serial (one rank at a time)", "", "serial", "", 0, false},
         {"Concurrent (all ranks at once)", "", "concurrent", "", 0, false},
         {"How much slower with company (concurrent / serial)", "", "", "", 0, false},
+        {"Contention (concurrent / serial)", "", "", "", 0, false},
         {"serialized", "", "", "", 0, false},
         {"  Method: prp4-v1", "", "", "prp4-v1", 0, false},
         {"started 2026-11-21T04:05:06Z", "", "", "", 1795233906000, false},
@@ -287,7 +288,7 @@ static void test_refusals(void)
     check_refused(buf_text(&text), NULL, "matrices", "lacks medians");
     buf_reset(&text);
     write_export(&text, "n1", "succeeded", "1");
-    check_refused(buf_text(&text), &node, "node", "says it itself");
+    check_refused(buf_text(&text), &node, "node", "contains it");
     buf_str(&text, "\n");
     write_export(&text, "n 1", "succeeded", "1");
     check_refused(buf_text(&text), NULL, "line 2", "line 2: node: must be a host name");

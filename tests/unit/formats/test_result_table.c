@@ -152,15 +152,12 @@ static void test_notes(void)
     matrix_at(&m, 0, 1)->v[CELL_CONVERGED] = 0;
     matrix_at(&m, 0, 0)->v[CELL_OVERLAP] = 0.5;
     result_notes_matrix(&m, &out);
-    CHECK_STR(
-        buf_text(&out),
-        "concurrent: 4 of 64 samples were disturbed and left out, in 1 of 6 cells; most (4) on "
-        "rank 7 at 4MB\n"
-        "concurrent: 1 of 6 cells did not reach the precision asked for in time (rank 0 at "
-        "2MB)\n"
-        "concurrent: in 1 of 6 cells the ranks worked together for less than 95 % of the "
-        "measuring time (rank 0 at 1MB)\n",
-        "disturbed, not tight, not together");
+    CHECK_STR(buf_text(&out),
+              "concurrent: 4 of 64 samples were disturbed and left out, in 1 of 6 cells; most (4) "
+              "on rank 7 at 4MB\nconcurrent: 1 of 6 cells did not reach the requested precision in "
+              "time (rank 0 at 2MB)\nconcurrent: in 1 of 6 cells the ranks worked together for "
+              "less than 95 % of the measuring time (rank 0 at 1MB)\n",
+              "disturbed, not tight, not together");
 }
 
 static void test_rank_notes(void)
@@ -173,9 +170,8 @@ static void test_rank_notes(void)
     ranks[3].cpu = 9;
     result_notes_ranks(ranks, 12, &out);
     CHECK_STR(buf_text(&out),
-              "placement: rank 3 ran on another CPU than asked for\n"
-              "placement: rank 0, 1, 2, 3, 4, 5, 6, 7 and 4 more had memory on another node than "
-              "asked for\n",
+              "placement: rank 3 ran on another CPU than requested\nplacement: rank 0, 1, 2, 3, 4, "
+              "5, 6, 7 and 4 more had memory on another node than requested\n",
               "placement that is not as asked for is named");
 }
 
