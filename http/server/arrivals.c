@@ -44,7 +44,7 @@ struct arrival {
 static int room(const struct listener *l)
 {
     const int left = l->server->connections + ACCEPT_BATCH - l->n;
-    return lines_room(&l->lines, left < ACCEPT_BATCH ? left : ACCEPT_BATCH);
+    return connections_room(&l->connections, left < ACCEPT_BATCH ? left : ACCEPT_BATCH);
 }
 
 static enum scope scope_of(const struct listener *l, int fd)
@@ -79,7 +79,7 @@ static void give(struct listener *l, struct arrival *a, const struct sockaddr *f
     free(a);
 }
 
-struct line *arrival_take(struct listener *l, int fd)
+struct connection *arrival_take(struct listener *l, int fd)
 {
     struct arrival *a;
     TAILQ_FOREACH(a, &l->given, entry)
@@ -87,14 +87,14 @@ struct line *arrival_take(struct listener *l, int fd)
         break;
     if (!a)
         return NULL;
-    struct line *line = line_new(&l->lines, fd, &a->peer);
-    if (line) {
-        line->scope = a->scope;
-        line->paid = a->paid;
+    struct connection *connection = connection_new(&l->connections, fd, &a->peer);
+    if (connection) {
+        connection->scope = a->scope;
+        connection->paid = a->paid;
     }
     TAILQ_REMOVE(&l->given, a, entry);
     free(a);
-    return line;
+    return connection;
 }
 
 void arrivals_given(struct listener *l)
@@ -133,7 +133,7 @@ static void drop_all(struct listener *l)
         drop(l, arrival_of(t));
 }
 
-// As of a call that waits (call_watch_hangup).
+// As of a call that waits (exchange_watch_hangup).
 static bool has_gone(const struct arrival *a)
 {
     struct pollfd p = {.fd = a->fd, .events = POLLRDHUP};
@@ -155,7 +155,8 @@ static bool has_room_to_hold(struct listener *l, uint64_t client)
 
 static bool must_be_held(const struct listener *l, const struct arrival *a)
 {
-    return turns_of(&l->held, a->peer.client) || lines_are_used_up(&l->lines, a->peer.client) ||
+    return turns_of(&l->held, a->peer.client) ||
+           connections_are_used_up(&l->connections, a->peer.client) ||
            share_wait_ms(&l->server->share, a->peer.client, clock_mono_ms());
 }
 
@@ -179,7 +180,7 @@ static bool may_come_in(void *ctx, uint64_t client)
     const struct server *s = of->l->server;
     if (!service_is_measuring(s->service))
         return true;
-    if (lines_are_used_up(&of->l->lines, client))
+    if (connections_are_used_up(&of->l->connections, client))
         return false;
     int64_t ms = share_wait_ms(&s->share, client, of->now_ms);
     if (ms && (of->least_ms < 0 || ms < of->least_ms))
@@ -199,7 +200,8 @@ static void come_in(struct listener *l, struct arrival *a)
     l->server->n_held--;
     a->paid = arrival_is_paced(l, a);
     if (a->paid)
-        arrival_charge(l, a, SHARE_LINE_US + SHARE_CALL_US + (l->socket.tls ? SHARE_TLS_US : 0));
+        arrival_charge(l, a,
+                       SHARE_LINE_US + SHARE_EXCHANGE_US + (l->socket.tls ? SHARE_TLS_US : 0));
     give(l, a, (struct sockaddr *)&from, n);
 }
 
@@ -216,9 +218,9 @@ void arrivals_admit(struct listener *l)
     }
 }
 
-bool arrivals_wait(const struct call *c)
+bool arrivals_wait(const struct exchange *x)
 {
-    return turns_of(&c->listener->held, line_client(c->line)) > 0;
+    return turns_of(&x->listener->held, connection_client(x->connection)) > 0;
 }
 
 int64_t arrivals_ms(const struct listener *l)

@@ -8,52 +8,52 @@
 #include "base/clock.h"
 
 // The lines of one client.
-struct line_party {
-    LIST_ENTRY(line_party) entry; // of its bucket
+struct connection_party {
+    LIST_ENTRY(connection_party) entry; // of its bucket
     uint64_t client;
-    int n;                              // lines that are not cut
-    int share;                          // so many of the places it may have
-    int waiting;                        // of them
-    TAILQ_HEAD(line_heads, line) heads; // those without whole headers, longest first
+    int n;                                          // lines that are not cut
+    int share;                                      // so many of the places it may have
+    int waiting;                                    // of them
+    TAILQ_HEAD(connection_heads, connection) heads; // those without whole headers, longest first
 };
 
-static void line_arm(struct lines *all, int64_t at_ms, int64_t now_ms)
+static void connection_arm(struct connections *all, int64_t at_ms, int64_t now_ms)
 {
     all->armed_ms = at_ms;
     loop_timer_set(all->timer, at_ms == INT64_MAX ? -1 : at_ms > now_ms ? at_ms - now_ms : 1);
 }
 
 // Cuts the lines that are late and sleeps until the next one would be.
-static void line_on_deadline(void *ctx, uint32_t events)
+static void connection_on_deadline(void *ctx, uint32_t events)
 {
-    struct lines *all = ctx;
+    struct connections *all = ctx;
     int64_t now = clock_mono_ms(), next = INT64_MAX;
     (void)events;
-    for (struct line *l = LIST_FIRST(&all->list); l; l = LIST_NEXT(l, entry)) {
-        if (l->deadline_ms <= now)
-            line_cut(l);
-        else if (l->deadline_ms < next)
-            next = l->deadline_ms;
+    for (struct connection *c = LIST_FIRST(&all->list); c; c = LIST_NEXT(c, entry)) {
+        if (c->deadline_ms <= now)
+            connection_cut(c);
+        else if (c->deadline_ms < next)
+            next = c->deadline_ms;
     }
-    line_arm(all, next, now);
+    connection_arm(all, next, now);
 }
 
-int lines_init(struct lines *all, struct loop *loop, int places, struct err *err)
+int connections_init(struct connections *all, struct loop *loop, int places, struct err *err)
 {
-    *all = (struct lines){.loop = loop, .armed_ms = INT64_MAX, .places = places};
-    all->timer = loop_timer_new(loop, line_on_deadline, all, err);
+    *all = (struct connections){.loop = loop, .armed_ms = INT64_MAX, .places = places};
+    all->timer = loop_timer_new(loop, connection_on_deadline, all, err);
     return all->timer ? 0 : -1;
 }
 
-void lines_fini(struct lines *all)
+void connections_fini(struct connections *all)
 {
     loop_timer_free(all->timer);
-    *all = (struct lines){0};
+    *all = (struct connections){0};
 }
 
 // ---- parties
 
-static int share_of(const struct lines *all, const struct peer *peer)
+static int share_of(const struct connections *all, const struct peer *peer)
 {
     const int places = all->places;
     if (peer_is_ours(peer))
@@ -63,12 +63,12 @@ static int share_of(const struct lines *all, const struct peer *peer)
 
 static size_t bucket_of(uint64_t client)
 {
-    return (client ^ client >> 32) % LINE_BUCKETS;
+    return (client ^ client >> 32) % CONNECTION_BUCKETS;
 }
 
-static struct line_party *party_find(const struct lines *all, uint64_t client)
+static struct connection_party *party_find(const struct connections *all, uint64_t client)
 {
-    struct line_party *p;
+    struct connection_party *p;
     LIST_FOREACH(p, &all->parties[bucket_of(client)], entry)
     if (p->client == client)
         break;
@@ -76,15 +76,15 @@ static struct line_party *party_find(const struct lines *all, uint64_t client)
 }
 
 // One of its lines waits for headers that should be there by now.
-static bool party_is_late(const struct line_party *p, int64_t now_ms)
+static bool party_is_late(const struct connection_party *p, int64_t now_ms)
 {
-    const struct line *oldest = TAILQ_FIRST(&p->heads);
-    return oldest && now_ms - oldest->since_ms >= LINE_PROMPT_MS;
+    const struct connection *oldest = TAILQ_FIRST(&p->heads);
+    return oldest && now_ms - oldest->since_ms >= CONNECTION_PROMPT_MS;
 }
 
-static struct line_party *party_of(struct lines *all, const struct peer *peer)
+static struct connection_party *party_of(struct connections *all, const struct peer *peer)
 {
-    struct line_party *p = party_find(all, peer->client);
+    struct connection_party *p = party_find(all, peer->client);
     if (p)
         return p;
     p = calloc(1, sizeof *p);
@@ -97,115 +97,115 @@ static struct line_party *party_of(struct lines *all, const struct peer *peer)
     return p;
 }
 
-bool lines_are_used_up(const struct lines *all, uint64_t client)
+bool connections_are_used_up(const struct connections *all, uint64_t client)
 {
-    const struct line_party *p = party_find(all, client);
+    const struct connection_party *p = party_find(all, client);
     return p && p->n >= p->share && !party_is_late(p, clock_mono_ms());
 }
 
-static void stop_heading(struct line *l)
+static void stop_heading(struct connection *c)
 {
-    if (l->heading)
-        TAILQ_REMOVE(&l->party->heads, l, head_entry);
-    l->heading = false;
+    if (c->heading)
+        TAILQ_REMOVE(&c->party->heads, c, head_entry);
+    c->heading = false;
 }
 
-static void leave(struct line *l)
+static void leave(struct connection *c)
 {
-    struct line_party *p = l->party;
-    stop_heading(l);
-    line_wait_end(l);
-    line_queue_end(l);
-    l->party = NULL;
-    l->all->n--;
+    struct connection_party *p = c->party;
+    stop_heading(c);
+    connection_wait_end(c);
+    connection_queue_end(c);
+    c->party = NULL;
+    c->all->n--;
     if (--p->n == 0) {
         LIST_REMOVE(p, entry);
         free(p);
     }
 }
 
-void line_cut(struct line *l)
+void connection_cut(struct connection *c)
 {
-    if (l->cut)
+    if (c->cut)
         return;
-    leave(l);
-    l->cut = true;
-    l->deadline_ms = INT64_MAX;
-    shutdown(l->fd, SHUT_RDWR);
+    leave(c);
+    c->cut = true;
+    c->deadline_ms = INT64_MAX;
+    shutdown(c->fd, SHUT_RDWR);
 }
 
-void line_allow(struct line *l, int64_t ms)
+void connection_allow(struct connection *c, int64_t ms)
 {
-    if (!l || l->cut)
+    if (!c || c->cut)
         return;
     int64_t now = clock_mono_ms();
-    l->deadline_ms = ms < 0 ? INT64_MAX : now + ms;
-    if (l->deadline_ms < l->all->armed_ms)
-        line_arm(l->all, l->deadline_ms, now);
+    c->deadline_ms = ms < 0 ? INT64_MAX : now + ms;
+    if (c->deadline_ms < c->all->armed_ms)
+        connection_arm(c->all, c->deadline_ms, now);
 }
 
-int64_t line_time(int64_t least, uint64_t bytes)
+int64_t connection_time(int64_t least, uint64_t bytes)
 {
-    return least + (int64_t)(bytes / LINE_RATE);
+    return least + (int64_t)(bytes / CONNECTION_RATE);
 }
 
 // ---- headers that do not come
 
-static bool is_crowded(const struct lines *all)
+static bool is_crowded(const struct connections *all)
 {
     return all->n > all->places - all->places / 4;
 }
 
-static void start_heading(struct line *l, int64_t ms)
+static void start_heading(struct connection *c, int64_t ms)
 {
-    l->heading = true;
-    l->since_ms = clock_mono_ms();
-    TAILQ_INSERT_TAIL(&l->party->heads, l, head_entry);
-    line_allow(l, is_crowded(l->all) ? LINE_CROWD_MS : ms);
+    c->heading = true;
+    c->since_ms = clock_mono_ms();
+    TAILQ_INSERT_TAIL(&c->party->heads, c, head_entry);
+    connection_allow(c, is_crowded(c->all) ? CONNECTION_CROWD_MS : ms);
 }
 
 // The places run short: those that wait for headers since long have less time from now on.
-static void hurry(struct lines *all)
+static void hurry(struct connections *all)
 {
-    struct line *l;
+    struct connection *c;
     int64_t now = clock_mono_ms();
-    LIST_FOREACH(l, &all->list, entry)
+    LIST_FOREACH(c, &all->list, entry)
     {
-        if (!l->heading || l->deadline_ms <= l->since_ms + LINE_CROWD_MS)
+        if (!c->heading || c->deadline_ms <= c->since_ms + CONNECTION_CROWD_MS)
             continue;
-        int64_t left = l->since_ms + LINE_CROWD_MS - now;
-        line_allow(l, left > 0 ? left : 0);
+        int64_t left = c->since_ms + CONNECTION_CROWD_MS - now;
+        connection_allow(c, left > 0 ? left : 0);
     }
 }
 
-void line_head_whole(struct line *l)
+void connection_head_whole(struct connection *c)
 {
-    if (!l || l->cut)
+    if (!c || c->cut)
         return;
-    stop_heading(l);
-    l->since_ms = clock_mono_ms();
+    stop_heading(c);
+    c->since_ms = clock_mono_ms();
 }
 
-void line_head_next(struct line *l)
+void connection_head_next(struct connection *c)
 {
-    if (!l || l->cut)
+    if (!c || c->cut)
         return;
-    stop_heading(l);
-    start_heading(l, LINE_KEPT_MS);
+    stop_heading(c);
+    start_heading(c, CONNECTION_KEPT_MS);
 }
 
 // ---- too many
 
 // Parties of which one loses a line when the listener is full.
 struct largest {
-    struct line_party *any, *slow; // slow: with headers that should be there by now
+    struct connection_party *any, *slow; // slow: with headers that should be there by now
 };
 
-static struct largest find_largest(const struct lines *all, int64_t now_ms)
+static struct largest find_largest(const struct connections *all, int64_t now_ms)
 {
     struct largest found = {0};
-    for (int i = 0; i < LINE_BUCKETS; i++) {
-        struct line_party *p;
+    for (int i = 0; i < CONNECTION_BUCKETS; i++) {
+        struct connection_party *p;
         LIST_FOREACH(p, &all->parties[i], entry)
         {
             if (!found.any || p->n > found.any->n)
@@ -217,28 +217,29 @@ static struct largest find_largest(const struct lines *all, int64_t now_ms)
     return found;
 }
 
-static struct line *oldest_of(const struct lines *all, const struct line_party *p)
+static struct connection *oldest_of(const struct connections *all, const struct connection_party *p)
 {
-    struct line *l, *oldest = NULL;
-    LIST_FOREACH(l, &all->list, entry)
+    struct connection *c, *oldest = NULL;
+    LIST_FOREACH(c, &all->list, entry)
     {
-        if (l->party == p)
-            oldest = l; // the list is newest first
+        if (c->party == p)
+            oldest = c; // the list is newest first
     }
     return oldest;
 }
 
-static struct line *longest_head(const struct line_party *p, struct line *otherwise)
+static struct connection *longest_head(const struct connection_party *p,
+                                       struct connection *otherwise)
 {
-    struct line *l = TAILQ_FIRST(&p->heads);
-    return l ? l : otherwise;
+    struct connection *c = TAILQ_FIRST(&p->heads);
+    return c ? c : otherwise;
 }
 
 // One line too many. Never a line of a client that has fewer than the new one's, but for headers
 // that are late.
-static struct line *least_worthy(struct line *new)
+static struct connection *least_worthy(struct connection *new)
 {
-    const struct lines *all = new->all;
+    const struct connections *all = new->all;
     const struct largest of = find_largest(all, new->since_ms);
     if (of.slow)
         return longest_head(of.slow, new);
@@ -246,129 +247,129 @@ static struct line *least_worthy(struct line *new)
 }
 
 // The line of its client whose step takes longest, but for those that wait for us.
-static struct line *slowest_of(struct line *new)
+static struct connection *slowest_of(struct connection *new)
 {
-    struct line *l, *slowest = new;
-    LIST_FOREACH(l, &new->all->list, entry)
+    struct connection *c, *slowest = new;
+    LIST_FOREACH(c, &new->all->list, entry)
     {
-        if (l->party == new->party && l->deadline_ms != INT64_MAX &&
-            l->since_ms < slowest->since_ms)
-            slowest = l;
+        if (c->party == new->party && c->deadline_ms != INT64_MAX &&
+            c->since_ms < slowest->since_ms)
+            slowest = c;
     }
     return slowest;
 }
 
 // An account has only itself in its way. Behind an address there may be many clients: those that
 // read slowly must not keep the others out either.
-static struct line *least_worthy_of_its_own(struct line *new)
+static struct connection *least_worthy_of_its_own(struct connection *new)
 {
-    struct line *l = longest_head(new->party, new);
-    if (new->peer.uid == PEER_NO_UID &&new->since_ms - l->since_ms < LINE_PROMPT_MS)
+    struct connection *c = longest_head(new->party, new);
+    if (new->peer.uid == PEER_NO_UID &&new->since_ms - c->since_ms < CONNECTION_PROMPT_MS)
         return slowest_of(new);
-    return l;
+    return c;
 }
 
-static void line_make_room(struct line *new)
+static void connection_make_room(struct connection *new)
 {
-    struct lines *all = new->all;
+    struct connections *all = new->all;
     if (new->party->n > new->party->share)
-        line_cut(least_worthy_of_its_own(new));
+        connection_cut(least_worthy_of_its_own(new));
     else if (all->n > all->places)
-        line_cut(least_worthy(new));
+        connection_cut(least_worthy(new));
 }
 
-static struct line *line_join(struct line *l)
+static struct connection *connection_join(struct connection *c)
 {
-    struct lines *all = l->all;
-    l->party = party_of(all, &l->peer);
-    if (!l->party) {
-        free(l);
+    struct connections *all = c->all;
+    c->party = party_of(all, &c->peer);
+    if (!c->party) {
+        free(c);
         return NULL;
     }
     bool before = is_crowded(all);
-    LIST_INSERT_HEAD(&all->list, l, entry);
-    l->party->n++;
+    LIST_INSERT_HEAD(&all->list, c, entry);
+    c->party->n++;
     all->n++;
     all->moved_ms = clock_mono_ms();
-    start_heading(l, LINE_HEAD_MS);
+    start_heading(c, CONNECTION_HEAD_MS);
     if (!before && is_crowded(all))
         hurry(all);
-    line_make_room(l);
-    return l;
+    connection_make_room(c);
+    return c;
 }
 
-struct line *line_new(struct lines *all, int fd, const struct peer *peer)
+struct connection *connection_new(struct connections *all, int fd, const struct peer *peer)
 {
-    struct line *l = calloc(1, sizeof *l);
-    if (!l)
+    struct connection *c = calloc(1, sizeof *c);
+    if (!c)
         return NULL;
-    *l = (struct line){.all = all, .fd = fd, .peer = *peer};
-    return line_join(l);
+    *c = (struct connection){.all = all, .fd = fd, .peer = *peer};
+    return connection_join(c);
 }
 
-void line_free(struct line *l)
+void connection_free(struct connection *c)
 {
-    if (!l)
+    if (!c)
         return;
-    if (!l->cut)
-        leave(l);
-    l->all->moved_ms = clock_mono_ms();
-    LIST_REMOVE(l, entry);
-    free(l);
+    if (!c->cut)
+        leave(c);
+    c->all->moved_ms = clock_mono_ms();
+    LIST_REMOVE(c, entry);
+    free(c);
 }
 
 // ---- long waits
 
-bool line_wait(struct line *l)
+bool connection_wait(struct connection *c)
 {
-    struct lines *all = l->all;
+    struct connections *all = c->all;
     const int places = all->places / 2;
-    if (l->cut || all->waiting >= places ||
-        (!peer_is_ours(&l->peer) && l->party->waiting >= places / 2))
+    if (c->cut || all->waiting >= places ||
+        (!peer_is_ours(&c->peer) && c->party->waiting >= places / 2))
         return false;
-    l->waits = true;
-    l->party->waiting++;
+    c->waits = true;
+    c->party->waiting++;
     all->waiting++;
     return true;
 }
 
-void line_wait_end(struct line *l)
+void connection_wait_end(struct connection *c)
 {
-    if (!l || !l->waits)
+    if (!c || !c->waits)
         return;
-    l->waits = false;
-    l->party->waiting--;
-    l->all->waiting--;
+    c->waits = false;
+    c->party->waiting--;
+    c->all->waiting--;
 }
 
 // ---- turns
 
-void line_queue(struct line *l)
+void connection_queue(struct connection *c)
 {
-    if (l->cut || l->queued || !peer_is_ours(&l->peer))
+    if (c->cut || c->queued || !peer_is_ours(&c->peer))
         return;
-    l->queued = true;
-    l->all->queued++;
+    c->queued = true;
+    c->all->queued++;
 }
 
-void line_queue_end(struct line *l)
+void connection_queue_end(struct connection *c)
 {
-    if (!l || !l->queued)
+    if (!c || !c->queued)
         return;
-    l->queued = false;
-    l->all->queued--;
+    c->queued = false;
+    c->all->queued--;
 }
 
-int lines_room(const struct lines *all, int most)
+int connections_room(const struct connections *all, int most)
 {
     int left = all->places > all->n ? all->places - all->n : 0;
     if (left >= most || all->queued <= all->places / 2 ||
-        clock_mono_ms() - all->moved_ms >= LINE_STUCK_MS)
+        clock_mono_ms() - all->moved_ms >= CONNECTION_STUCK_MS)
         return most;
     return left;
 }
 
-uint64_t line_client(const struct line *l)
+uint64_t connection_client(const struct connection *c)
 {
-    return l->peer.client;
+    return c->peer.client;
 }

@@ -22,23 +22,24 @@
 // 10 s for the headers, 30 s for the body and 20 s for the answer: no exchange that neither waits
 // for a run nor moves more than 5 MiB takes longer than a minute.
 enum {
-    LINE_HEAD_MS = 10000, // from the first byte that could come; also of a TLS handshake
-    LINE_KEPT_MS = 30000, // of a kept connection: until the next request's headers are whole
-    LINE_CROWD_MS = 1000, // instead of both, while more than three quarters of the places are used
-    LINE_STUCK_MS = 1000, // so long no line came or went: no place gets free by itself
-    LINE_PROMPT_MS = 100, // a good client's headers are there by then
-    LINE_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s
-    LINE_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
-    LINE_RATE = 256,        // bytes a ms of what is larger: 24 MiB may take 94 s more
-    LINE_BUCKETS = 64,      // of the table of clients
+    CONNECTION_HEAD_MS = 10000, // from the first byte that could come; also of a TLS handshake
+    CONNECTION_KEPT_MS = 30000, // of a kept connection: until the next request's headers are whole
+    CONNECTION_CROWD_MS =
+        1000, // instead of both, while more than three quarters of the places are used
+    CONNECTION_STUCK_MS = 1000,   // so long no line came or went: no place gets free by itself
+    CONNECTION_PROMPT_MS = 100,   // a good client's headers are there by then
+    CONNECTION_BODY_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
+    CONNECTION_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
+    CONNECTION_RATE = 256,        // bytes a ms of what is larger: 24 MiB may take 94 s more
+    CONNECTION_BUCKETS = 64,      // of the table of clients
 };
 
-struct line {
-    LIST_ENTRY(line) entry;       // of all->list, newest first
-    TAILQ_ENTRY(line) head_entry; // of party->heads, while `heading`
-    struct lines *all;
-    struct line_party *party; // NULL once it is cut
-    int fd;                   // borrowed
+struct connection {
+    LIST_ENTRY(connection) entry;       // of all->list, newest first
+    TAILQ_ENTRY(connection) head_entry; // of party->heads, while `heading`
+    struct connections *all;
+    struct connection_party *party; // NULL once it is cut
+    int fd;                         // borrowed
     bool cut, waits;
     bool queued;      // of all->queued
     bool paid;        // its first request may go at once (arrivals.c)
@@ -49,11 +50,11 @@ struct line {
     int64_t deadline_ms; // on the monotonic clock; INT64_MAX: none
 };
 
-struct lines { // of one listener
+struct connections { // of one listener
     struct loop *loop;
     struct loop_timer *timer;
-    LIST_HEAD(line_list, line) list;
-    LIST_HEAD(line_parties, line_party) parties[LINE_BUCKETS];
+    LIST_HEAD(connection_list, connection) list;
+    LIST_HEAD(connection_parties, connection_party) parties[CONNECTION_BUCKETS];
     int64_t armed_ms;
     int places; // connections that may be there at once
     int n;      // lines that are not cut
@@ -62,35 +63,35 @@ struct lines { // of one listener
     int64_t moved_ms; // when one came or went last
 };
 
-int lines_init(struct lines *all, struct loop *loop, int places, struct err *err);
-void lines_fini(struct lines *all);
+int connections_init(struct connections *all, struct loop *loop, int places, struct err *err);
+void connections_fini(struct connections *all);
 
-// A connection that was accepted, with LINE_HEAD_MS for its first request. Where there are too
-// many, one is cut, which may be this one. NULL: no memory.
-struct line *line_new(struct lines *all, int fd, const struct peer *peer);
-void line_free(struct line *l); // NULL is fine
-void line_cut(struct line *l);  // the library sees the end and lets go of it
+// A connection that was accepted, with CONNECTION_HEAD_MS for its first request. Where there are
+// too many, one is cut, which may be this one. NULL: no memory.
+struct connection *connection_new(struct connections *all, int fd, const struct peer *peer);
+void connection_free(struct connection *c); // NULL is fine
+void connection_cut(struct connection *c);  // the library sees the end and lets go of it
 // The headers of its request are whole; a next request may come on the kept connection. NULL is
 // fine.
-void line_head_whole(struct line *l);
-void line_head_next(struct line *l);
+void connection_head_whole(struct connection *c);
+void connection_head_next(struct connection *c);
 // The next step may take so long; < 0: for ever. NULL is fine.
-void line_allow(struct line *l, int64_t ms);
+void connection_allow(struct connection *c, int64_t ms);
 // Milliseconds for so many bytes in a step that has at least `least`.
-int64_t line_time(int64_t least, uint64_t bytes);
+int64_t connection_time(int64_t least, uint64_t bytes);
 // Takes one of the places for long waits: half of all, of which half are for one client that is
 // neither root nor the daemon's account. False: none is left.
-bool line_wait(struct line *l);
-void line_wait_end(struct line *l); // if it took one
+bool connection_wait(struct connection *c);
+void connection_wait_end(struct connection *c); // if it took one
 // It waits for its turn in our loop, and not for long.
-void line_queue(struct line *l);
-void line_queue_end(struct line *l); // NULL is fine
+void connection_queue(struct connection *c);
+void connection_queue_end(struct connection *c); // NULL is fine
 // How many of `most` may be taken in now. Where the places are taken by root or the daemon's
 // account and half of them wait for us, a new line would only cost one of theirs: it waits in the
 // backlog until a place is free, unless none gets free.
-int lines_room(const struct lines *all, int most);
+int connections_room(const struct connections *all, int most);
 // The client has its share of the places, and none of its lines waits for headers that are late:
 // one more would cost it a line that is used.
-bool lines_are_used_up(const struct lines *all, uint64_t client);
+bool connections_are_used_up(const struct connections *all, uint64_t client);
 // One number per client, for fair shares.
-uint64_t line_client(const struct line *l);
+uint64_t connection_client(const struct connection *c);

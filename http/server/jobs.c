@@ -3,7 +3,7 @@
 // What is asked is a job; calls that ask the same wait for the same job, and an answer that was
 // made lately is sent again. Jobs wait in a line of their client's own, and the clients take turns.
 //
-// While a run is measured a client that may not start runs (call_is_paced) gets no answer that
+// While a run is measured a client that may not start runs (exchange_is_paced) gets no answer that
 // takes long, and between others the worker rests.
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct job {
     struct turn turn; // of server->heavy
     LIST_ENTRY(job) entry;
     struct server *server;
-    LIST_HEAD(, call) calls;
+    LIST_HEAD(, exchange) exchanges;
     struct work work;
     struct buf question, key;
     int64_t version; // of the data
@@ -39,39 +39,39 @@ struct job {
     bool paced, running;
 };
 
-static void server_heavy_go_on(struct server *s);
+static void jobs_go_on(struct server *s);
 
-static void server_heavy_job_free(struct job *j)
+static void waiting_job_free(struct job *j)
 {
-    turns_remove(&j->server->heavy, &j->turn);
+    turns_remove(&j->server->job_turns, &j->turn);
     LIST_REMOVE(j, entry);
     buf_free(&j->question);
     buf_free(&j->key);
     free(j);
 }
 
-void call_leave_heavy(struct call *c)
+void exchange_leave_job(struct exchange *x)
 {
-    struct job *j = c->job;
+    struct job *j = x->job;
     if (!j)
         return;
-    c->job = NULL;
-    LIST_REMOVE(c, of_job);
-    if (LIST_EMPTY(&j->calls) && !j->running)
-        server_heavy_job_free(j);
+    x->job = NULL;
+    LIST_REMOVE(x, of_job);
+    if (LIST_EMPTY(&j->exchanges) && !j->running)
+        waiting_job_free(j);
 }
 
 // ---- a job is over
 
-static void server_heavy_tell(struct job *j, struct ready_answer *a, const struct err *err)
+static void jobs_tell(struct job *j, struct ready_answer *a, const struct err *err)
 {
-    for (struct call *c; (c = LIST_FIRST(&j->calls));) {
-        LIST_REMOVE(c, of_job);
-        c->job = NULL;
-        c->prepared = true;
-        c->made = a ? answer_ref(a) : NULL;
-        c->job_err = *err;
-        call_resume(c);
+    for (struct exchange *x; (x = LIST_FIRST(&j->exchanges));) {
+        LIST_REMOVE(x, of_job);
+        x->job = NULL;
+        x->prepared = true;
+        x->made = a ? answer_ref(a) : NULL;
+        x->job_err = *err;
+        exchange_resume(x);
     }
 }
 
@@ -102,42 +102,42 @@ static void give_to_service(struct job *j, const struct worker_answer *head, int
 
 static void pieces_done(void *ctx)
 {
-    struct call *c = ctx;
-    c->server->taking_over = false;
-    call_resume(c);
-    server_heavy_go_on(c->server);
+    struct exchange *x = ctx;
+    x->server->taking_over = false;
+    exchange_resume(x);
+    jobs_go_on(x->server);
 }
 
-void call_drop_pieces(struct call *c)
+void exchange_drop_pieces(struct exchange *x)
 {
-    if (!c->taking)
+    if (!x->taking)
         return;
-    c->server->taking_over = false;
-    c->pieces->end(steal_ptr(&c->taking));
+    x->server->taking_over = false;
+    x->pieces->end(steal_ptr(&x->taking));
 }
 
 // It is taken over while the call waits on. Closes the file.
 static void begin_pieces(struct job *j, const struct worker_answer *head, int fd)
 {
-    struct call *c = LIST_FIRST(&j->calls);
+    struct exchange *x = LIST_FIRST(&j->exchanges);
     const struct job_pieces *pieces = j->work.kind->pieces;
     struct err err = {0};
-    if (c) {
-        LIST_REMOVE(c, of_job);
-        c->job = NULL;
-        c->prepared = true;
-        c->pieces = pieces;
-        c->taking =
-            pieces->begin(c->server->service->context, fd, head->bytes, pieces_done, c, &err);
-        c->job_err = err;
-        c->server->taking_over = c->taking && !pieces->is_over(c->taking);
-        if (!c->server->taking_over)
-            call_resume(c);
+    if (x) {
+        LIST_REMOVE(x, of_job);
+        x->job = NULL;
+        x->prepared = true;
+        x->pieces = pieces;
+        x->taking =
+            pieces->begin(x->server->service->context, fd, head->bytes, pieces_done, x, &err);
+        x->job_err = err;
+        x->server->taking_over = x->taking && !pieces->is_over(x->taking);
+        if (!x->server->taking_over)
+            exchange_resume(x);
     }
     close(fd);
 }
 
-static void server_heavy_settle(struct job *j, const struct worker_answer *head, int fd)
+static void jobs_settle(struct job *j, const struct worker_answer *head, int fd)
 {
     struct server *s = j->server;
     const struct job_kind *kind = j->work.kind;
@@ -156,7 +156,7 @@ static void server_heavy_settle(struct job *j, const struct worker_answer *head,
         else
             answers_keep(&s->answers, a, j->key.data, j->key.len);
     }
-    server_heavy_tell(j, a, &err);
+    jobs_tell(j, a, &err);
     answer_unref(a);
 }
 
@@ -165,20 +165,20 @@ static void job_done(void *ctx, const struct worker_answer *head, int fd)
     struct job *j = ctx;
     struct server *s = j->server;
     int64_t took_ms = clock_mono_ms() - j->since_ms;
-    server_heavy_settle(j, head, fd);
+    jobs_settle(j, head, fd);
     s->rest_until_ms = j->paced ? clock_mono_ms() + took_ms * MEASURED_REST : 0;
-    server_heavy_job_free(j);
-    server_heavy_go_on(s);
+    waiting_job_free(j);
+    jobs_go_on(s);
 }
 
-static void server_heavy_refuse(struct job *j, const struct err *err)
+static void jobs_refuse(struct job *j, const struct err *err)
 {
     const struct job_kind *kind = j->work.kind;
     struct err why = *err;
     if (kind && kind->take)
         kind->take(j->server->service->context, &(struct job_made){.of = j->of}, &why);
-    server_heavy_tell(j, NULL, err);
-    server_heavy_job_free(j);
+    jobs_tell(j, NULL, err);
+    waiting_job_free(j);
 }
 
 // ---- the next one
@@ -190,7 +190,7 @@ static bool any(void *ctx, uint64_t client)
     return true;
 }
 
-static int server_heavy_measured(const struct server *s, int64_t us, struct err *err)
+static int jobs_measured(const struct server *s, int64_t us, struct err *err)
 {
     return err_set(err, ERR_UNAVAILABLE, "",
                    "%s, and this answer takes %" PRId64
@@ -198,30 +198,30 @@ static int server_heavy_measured(const struct server *s, int64_t us, struct err 
                    s->service->measuring, us / 1000);
 }
 
-static int server_heavy_body_of(const struct job *j)
+static int jobs_body_of(const struct job *j)
 {
-    const struct call *c = LIST_FIRST(&j->calls);
-    return j->work.kind && j->work.kind->with_body && c ? c->body_fd : -1;
+    const struct exchange *x = LIST_FIRST(&j->exchanges);
+    return j->work.kind && j->work.kind->with_body && x ? x->body_fd : -1;
 }
 
-static void api_server_heavy_start(struct job *j)
+static void jobs_start(struct job *j)
 {
     struct server *s = j->server;
     struct err err;
     j->since_ms = clock_mono_ms();
     j->paced = j->paced && service_is_measuring(s->service);
     if (j->paced && j->work.us > MEASURED_MAX_US) {
-        server_heavy_measured(s, j->work.us, &err);
-        server_heavy_refuse(j, &err);
+        jobs_measured(s, j->work.us, &err);
+        jobs_refuse(j, &err);
         return;
     }
     if (!answers_have_room(&s->answers, j->work.bytes)) {
         err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
-        server_heavy_refuse(j, &err);
+        jobs_refuse(j, &err);
         return;
     }
-    if (worker_start(s->worker, &j->question, server_heavy_body_of(j), job_done, j, &err) < 0) {
-        server_heavy_refuse(j, &err);
+    if (worker_start(s->worker, &j->question, jobs_body_of(j), job_done, j, &err) < 0) {
+        jobs_refuse(j, &err);
         return;
     }
     j->running = true;
@@ -230,27 +230,27 @@ static void api_server_heavy_start(struct job *j)
         job_service_of(j)->disturbed(s->service->context, "a large answer was prepared meanwhile");
 }
 
-static struct job *server_heavy_next_job(struct server *s)
+static struct job *jobs_next_job(struct server *s)
 {
-    struct turn *t = turns_next(&s->heavy, any, NULL);
+    struct turn *t = turns_next(&s->job_turns, any, NULL);
     return (struct job *)(void *)((char *)t - offsetof(struct job, turn));
 }
 
-static void server_heavy_go_on(struct server *s)
+static void jobs_go_on(struct server *s)
 {
     int64_t rest = s->rest_until_ms - clock_mono_ms();
-    if (rest > 0 && s->heavy.n && service_is_measuring(s->service)) {
+    if (rest > 0 && s->job_turns.n && service_is_measuring(s->service)) {
         loop_timer_set(s->rest, rest < 1000 ? rest : 1000); // the run may end before
         return;
     }
-    while (s->heavy.n && !worker_busy(s->worker) && !s->taking_over)
-        api_server_heavy_start(server_heavy_next_job(s));
+    while (s->job_turns.n && !worker_busy(s->worker) && !s->taking_over)
+        jobs_start(jobs_next_job(s));
 }
 
 static void rested(void *ctx, uint32_t events)
 {
     (void)events;
-    server_heavy_go_on(ctx);
+    jobs_go_on(ctx);
 }
 
 // ---- a call asks
@@ -272,8 +272,8 @@ static int make_key(struct job *j, size_t text, const char *id, struct err *err)
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
-static struct job *server_heavy_job_new(struct server *s, const struct request *q,
-                                        const struct work *w, struct err *err)
+static struct job *waiting_job_new(struct server *s, const struct request *q, const struct work *w,
+                                   struct err *err)
 {
     struct job *j = calloc(1, sizeof *j);
     size_t text;
@@ -285,12 +285,12 @@ static struct job *server_heavy_job_new(struct server *s, const struct request *
     j->work = *w;
     j->version = s->service->jobs->version(s->service->context);
     j->paced = q->granted < SCOPE_RUN;
-    LIST_INIT(&j->calls);
+    LIST_INIT(&j->exchanges);
     LIST_INSERT_HEAD(&s->jobs, j, entry);
     if (worker_question_write(q, job_number(w), j->version, &j->question, &text, err) == 0 &&
         make_key(j, text, q->id, err) == 0)
         return j;
-    server_heavy_job_free(j);
+    waiting_job_free(j);
     return NULL;
 }
 
@@ -304,16 +304,17 @@ static struct job *same_job(const struct job *as)
 }
 
 // Answers that a client has not read yet, each counted once, however many of its calls it is sent.
-static size_t unread_bytes(const struct call *c)
+static size_t unread_bytes(const struct exchange *x)
 {
-    uint64_t client = line_client(c->line);
-    unsigned count = ++c->server->answers.counts;
-    struct call *o;
+    uint64_t client = connection_client(x->connection);
+    unsigned count = ++x->server->answers.counts;
+    struct exchange *o;
     size_t n = 0;
-    LIST_FOREACH(o, &c->server->calls, entry)
+    LIST_FOREACH(o, &x->server->exchanges, entry)
     {
         struct ready_answer *a = o->r.answer;
-        if (!a || a->counted == count || !o->line || line_client(o->line) != client)
+        if (!a || a->counted == count || !o->connection ||
+            connection_client(o->connection) != client)
             continue;
         a->counted = count;
         n += a->head.bytes;
@@ -321,129 +322,131 @@ static size_t unread_bytes(const struct call *c)
     return n;
 }
 
-static int check_measured(const struct call *c, const struct work *w, struct err *err)
+static int check_measured(const struct exchange *x, const struct work *w, struct err *err)
 {
-    int64_t rest = c->server->rest_until_ms - clock_mono_ms();
+    int64_t rest = x->server->rest_until_ms - clock_mono_ms();
     if (w->kind && w->kind->check)
-        return w->kind->check(&c->q, err);
-    if (!call_is_paced(c))
+        return w->kind->check(&x->q, err);
+    if (!exchange_is_paced(x))
         return 0;
     if (w->us > MEASURED_MAX_US)
-        return server_heavy_measured(c->server, w->us, err);
+        return jobs_measured(x->server, w->us, err);
     return rest > JOB_WAIT_MS ? err_set(err, ERR_UNAVAILABLE, "",
                                         "%s, and answers that take long are prepared seldom "
                                         "meanwhile; try again",
-                                        c->server->service->measuring)
+                                        x->server->service->measuring)
                               : 0;
 }
 
-static int server_heavy_check_room(const struct call *c, const struct work *w, struct err *err)
+static int jobs_check_room(const struct exchange *x, const struct work *w, struct err *err)
 {
-    const struct server *s = c->server;
-    if (c->q.granted < SCOPE_RUN && turns_of(&s->heavy, line_client(c->line)) >= JOBS_OF_CLIENT)
+    const struct server *s = x->server;
+    if (x->q.granted < SCOPE_RUN &&
+        turns_of(&s->job_turns, connection_client(x->connection)) >= JOBS_OF_CLIENT)
         return err_set(err, ERR_TOO_MANY, "",
                        "%d of your requests that take long are waiting already; try again",
                        JOBS_OF_CLIENT);
-    if (w->bytes && unread_bytes(c) > ANSWERS_MAX / 2)
+    if (w->bytes && unread_bytes(x) > ANSWERS_MAX / 2)
         return err_set(err, ERR_TOO_MANY, "",
                        "your earlier answers have not been read yet; try again");
-    return s->heavy.n >= JOBS_MAX ? err_set(err, ERR_UNAVAILABLE, "",
-                                            "%d requests that take long are waiting already; try "
-                                            "again",
-                                            s->heavy.n)
-                                  : 0;
+    return s->job_turns.n >= JOBS_MAX
+               ? err_set(err, ERR_UNAVAILABLE, "",
+                         "%d requests that take long are waiting already; try "
+                         "again",
+                         s->job_turns.n)
+               : 0;
 }
 
-static int server_heavy_join(struct call *c, struct job *j, struct err *err)
+static int jobs_join(struct exchange *x, struct job *j, struct err *err)
 {
-    if (call_watch_hangup(c, err) < 0)
+    if (exchange_watch_hangup(x, err) < 0)
         return -1;
-    c->job = j;
-    LIST_INSERT_HEAD(&j->calls, c, of_job);
-    call_suspend(c);
+    x->job = j;
+    LIST_INSERT_HEAD(&j->exchanges, x, of_job);
+    exchange_suspend(x);
     return 0;
 }
 
 // The call waits for a new job, or for the same one that waits already.
-static int server_heavy_wait_for(struct call *c, struct job *j, struct err *err)
+static int jobs_wait_for(struct exchange *x, struct job *j, struct err *err)
 {
     struct job *same = same_job(j);
     if (same) {
-        server_heavy_job_free(j);
-        return server_heavy_join(c, same, err);
+        waiting_job_free(j);
+        return jobs_join(x, same, err);
     }
-    if (check_measured(c, &j->work, err) < 0 || server_heavy_check_room(c, &j->work, err) < 0 ||
-        server_heavy_join(c, j, err) < 0) {
-        server_heavy_job_free(j);
+    if (check_measured(x, &j->work, err) < 0 || jobs_check_room(x, &j->work, err) < 0 ||
+        jobs_join(x, j, err) < 0) {
+        waiting_job_free(j);
         return -1;
     }
-    if (!turns_add(&c->server->heavy, &j->turn, line_client(c->line))) {
+    if (!turns_add(&x->server->job_turns, &j->turn, connection_client(x->connection))) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
-        server_heavy_refuse(j, err);
+        jobs_refuse(j, err);
     }
-    server_heavy_go_on(c->server);
+    jobs_go_on(x->server);
     return 0;
 }
 
-static enum MHD_Result send_refusal(struct call *c, const struct err *err)
+static enum MHD_Result send_refusal(struct exchange *x, const struct err *err)
 {
-    dispatch_fail(&c->q, &c->r, err);
-    c->r.retry_after_s = err->code == ERR_UNAVAILABLE && call_is_paced(c) ? MEASURED_RETRY_S
+    dispatch_fail(&x->q, &x->r, err);
+    x->r.retry_after_s = err->code == ERR_UNAVAILABLE && exchange_is_paced(x) ? MEASURED_RETRY_S
                          : err->code == ERR_UNAVAILABLE || err->code == ERR_TOO_MANY
                              ? JOBS_RETRY_S
-                             : c->r.retry_after_s;
-    return call_send(c);
+                             : x->r.retry_after_s;
+    return exchange_send(x);
 }
 
-static enum MHD_Result server_heavy_send_answer(struct call *c, struct ready_answer *a)
+static enum MHD_Result jobs_send_answer(struct exchange *x, struct ready_answer *a)
 {
-    reply_answer(&c->r, a);
-    return call_send(c);
+    reply_answer(&x->r, a);
+    return exchange_send(x);
 }
 
-int call_begin_heavy(struct call *c, enum MHD_Result *out)
+int exchange_begin_job(struct exchange *x, enum MHD_Result *out)
 {
     struct work w = {0};
     struct err err = {0}, why;
     const char *allow;
-    const struct route *route = route_of(&c->q, &allow, &why);
-    if (!c->server->worker || !route || !route->work || route_check_query(route, &c->q, &why) < 0)
+    const struct route *route = route_of(&x->q, &allow, &why);
+    if (!x->server->worker || !route || !route->work || route_check_query(route, &x->q, &why) < 0)
         return 0;
-    route->work(&c->q, &w, &why);
+    route->work(&x->q, &w, &why);
     if (w.us <= WORK_INLINE_US)
         return 0;
     *out = MHD_YES;
-    if (c->server->stopping) {
-        *out = call_refuse_stopping(c);
+    if (x->server->stopping) {
+        *out = exchange_refuse_stopping(x);
         return 1;
     }
-    struct job *j = server_heavy_job_new(c->server, &c->q, &w, &err);
+    struct job *j = waiting_job_new(x->server, &x->q, &w, &err);
     struct ready_answer *kept =
-        j ? answers_find(&c->server->answers, j->key.data, j->key.len) : NULL;
+        j ? answers_find(&x->server->answers, j->key.data, j->key.len) : NULL;
     if (kept) {
-        server_heavy_job_free(j);
-        *out = server_heavy_send_answer(c, kept);
-    } else if (!j || server_heavy_wait_for(c, j, &err) < 0) {
-        *out = send_refusal(c, &err);
+        waiting_job_free(j);
+        *out = jobs_send_answer(x, kept);
+    } else if (!j || jobs_wait_for(x, j, &err) < 0) {
+        *out = send_refusal(x, &err);
     }
     return 1;
 }
 
-enum MHD_Result call_send_heavy(struct call *c)
+enum MHD_Result exchange_send_made(struct exchange *x)
 {
-    c->prepared = false;
-    if (c->made)
-        return server_heavy_send_answer(c, steal_ptr(&c->made));
-    if (c->job_err.code)
-        return send_refusal(c, &c->job_err);
-    if (c->taking) {
-        if (c->pieces->answer(c->taking, &c->q, &c->r, &c->job_err) < 0)
-            return send_refusal(c, &c->job_err);
-        return call_send(c);
+    x->prepared = false;
+    if (x->made)
+        return jobs_send_answer(x, steal_ptr(&x->made));
+    if (x->job_err.code)
+        return send_refusal(x, &x->job_err);
+    if (x->taking) {
+        if (x->pieces->answer(x->taking, &x->q, &x->r, &x->job_err) < 0)
+            return send_refusal(x, &x->job_err);
+        return exchange_send(x);
     }
-    c->q.prepared = true;
-    dispatch(&c->q, &c->r);
-    return call_send(c);
+    x->q.prepared = true;
+    dispatch(&x->q, &x->r);
+    return exchange_send(x);
 }
 
 bool server_add_job(struct server *s, const struct job_kind *kind, const char *path, int64_t of,
@@ -454,23 +457,23 @@ bool server_add_job(struct server *s, const struct job_kind *kind, const char *p
         .service = s->service, .method = "GET", .path = path, .granted = SCOPE_ADMIN};
     const struct work w = {.kind = kind, .us = us};
     struct err err;
-    struct job *j = server_heavy_job_new(s, &q, &w, &err);
+    struct job *j = waiting_job_new(s, &q, &w, &err);
     if (!j)
         return false;
     j->of = of;
-    if (!turns_add(&s->heavy, &j->turn, (uint64_t)OURSELVES)) {
-        server_heavy_job_free(j);
+    if (!turns_add(&s->job_turns, &j->turn, (uint64_t)OURSELVES)) {
+        waiting_job_free(j);
         return false;
     }
     loop_timer_set(s->rest, 0);
     return true;
 }
 
-int server_heavy_start(struct server *s, struct err *err)
+int server_jobs_start(struct server *s, struct err *err)
 {
     LIST_INIT(&s->jobs);
-    turns_init(&s->heavy);
-    turns_init(&s->light);
+    turns_init(&s->job_turns);
+    turns_init(&s->loop_turns);
     if (answers_init(&s->answers, s->loop, err) < 0)
         return -1;
     if (!s->service->jobs)
@@ -480,11 +483,11 @@ int server_heavy_start(struct server *s, struct err *err)
     return s->rest ? 0 : -1;
 }
 
-void server_heavy_stop(struct server *s)
+void server_jobs_stop(struct server *s)
 {
     worker_free(steal_ptr(&s->worker));
     loop_timer_free(steal_ptr(&s->rest));
     while (s->jobs.lh_first) // the one that the worker had
-        server_heavy_job_free(LIST_FIRST(&s->jobs));
+        waiting_job_free(LIST_FIRST(&s->jobs));
     answers_fini(&s->answers);
 }

@@ -44,7 +44,7 @@ static void give_back(struct listener *l)
     malloc_trim(0);
 }
 
-static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
+static void on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
     struct listener *l = ctx;
@@ -52,21 +52,21 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
         if (++l->n > l->most)
             l->most = l->n;
         const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
         *socket_context = arrival_take(l, info->connect_fd);
         return;
     }
-    line_free(*socket_context);
+    connection_free(*socket_context);
     *socket_context = NULL;
     l->n--;
     give_back(l);
     arrivals_go_on(l);
 }
 
-static size_t keep_escapes(void *ctx, struct MHD_Connection *connection, char *s)
+static size_t keep_escapes(void *ctx, struct MHD_Connection *mhd, char *s)
 {
     (void)ctx;
-    (void)connection;
+    (void)mhd;
     return strlen(s); // we decode ourselves, and only the query
 }
 
@@ -115,12 +115,12 @@ static struct MHD_Daemon *start_mhd(struct listener *l)
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
             MHD_USE_NO_LISTEN_SOCKET | (l->socket.tls ? MHD_USE_TLS : 0),
-        0, NULL, NULL, call_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, l,
+        0, NULL, NULL, exchange_on_access, l, MHD_OPTION_EXTERNAL_LOGGER, on_message, l,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)connections_most(l->server),
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY, OPTION_STRICT, STRICT, MHD_OPTION_UNESCAPE_CALLBACK,
-        keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, call_on_uri, l,
-        MHD_OPTION_NOTIFY_COMPLETED, call_on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK, exchange_on_uri, l,
+        MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed, NULL, MHD_OPTION_NOTIFY_CONNECTION,
         on_connection, l, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
@@ -139,7 +139,8 @@ static int add_listener(struct server *s, const struct listen_socket *socket, st
         return err_set(err, ERR_INTERNAL, "", "the HTTP library cannot serve %s", socket->text);
     }
     s->n++;
-    if (arrivals_start(l, err) < 0 || lines_init(&l->lines, s->loop, s->connections, err) < 0)
+    if (arrivals_start(l, err) < 0 ||
+        connections_init(&l->connections, s->loop, s->connections, err) < 0)
         return -1;
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(l->mhd, MHD_DAEMON_INFO_EPOLL_FD);
     if (*socket->host)
@@ -246,7 +247,7 @@ void listeners_stop(struct server *s)
         loop_unwatch(l->watch);
         arrivals_stop(l);
         MHD_stop_daemon(l->mhd);
-        lines_fini(&l->lines);
+        connections_fini(&l->connections);
         close(l->socket.fd);
     }
     if (s->socket_path)

@@ -33,12 +33,12 @@ enum {
 struct listener {
     struct server *server;
     struct MHD_Daemon *mhd;
-    struct listen_socket socket; // owned
-    int n;                       // connections, also those that are cut and not yet gone
-    int most;                    // of n, since memory was given back
-    struct lines lines;          // all connections
-    struct loop_watch *watch;    // of mhd
-    struct loop_watch *incoming; // of the socket; NULL while none is accepted
+    struct listen_socket socket;    // owned
+    int n;                          // connections, also those that are cut and not yet gone
+    int most;                       // of n, since memory was given back
+    struct connections connections; // all connections
+    struct loop_watch *watch;       // of mhd
+    struct loop_watch *incoming;    // of the socket; NULL while none is accepted
     struct loop_timer *pause;
     bool resting;                        // until `pause` is over
     int diag;                            // peer_diag_open(); -1: none
@@ -61,20 +61,21 @@ struct server {
     struct answers answers;     // those that a worker made
     int answers_sent;           // of them: large ones under way
     struct worker *worker;
-    struct turns heavy;      // jobs that wait for it
+    struct turns job_turns;  // jobs that wait for it
     LIST_HEAD(, job) jobs;   // all of them
     struct loop_timer *rest; // until the worker may go on while a run is measured
     int64_t rest_until_ms;
-    struct turns light; // calls that wait for their turn in the loop
-    bool taking_over;   // in pieces, what the worker has made: it rests
+    struct turns loop_turns; // calls that wait for their turn in the loop
+    bool taking_over;        // in pieces, what the worker has made: it rests
     struct share share;
-    int n_held;                        // connections of all listeners
-    int held_max;                      // HELD_MAX, or fewer where file descriptors are few
-    int64_t call_us;                   // what one took lately
-    int64_t round_us;                  // what handlers took in this round of the loop
-    int connections;                   // of a listener
-    struct call *waking, **waking_end; // due to be resumed, in the order in which they were woken
-    LIST_HEAD(, call) calls;           // all requests under way
+    int n_held;          // connections of all listeners
+    int held_max;        // HELD_MAX, or fewer where file descriptors are few
+    int64_t exchange_us; // what one took lately
+    int64_t round_us;    // what handlers took in this round of the loop
+    int connections;     // of a listener
+    struct exchange *waking,
+        **waking_end;                // due to be resumed, in the order in which they were woken
+    LIST_HEAD(, exchange) exchanges; // all requests under way
     struct audit audit;
     struct log_budget spared; // for lines that any client may cause
     struct tls_files tls;
@@ -82,13 +83,14 @@ struct server {
     int64_t stopping_ms; // since when
 };
 
-struct call {
-    LIST_ENTRY(call) entry;   // of server->calls
-    struct call *next_waking; // of server->waking
+struct exchange {
+    LIST_ENTRY(exchange) entry;   // of server->calls
+    struct exchange *next_waking; // of server->waking
     struct server *server;
     struct listener *listener;
-    struct MHD_Connection *connection;
-    struct line *line; // of the connection; NULL: no memory for it, and the call ends at once
+    struct MHD_Connection *mhd;
+    struct connection
+        *connection; // of the connection; NULL: no memory for it, and the call ends at once
     struct request q;
     struct reply r;
     const struct reply_source *source; // of what is open
@@ -96,7 +98,7 @@ struct call {
     struct loop_timer *deadline;       // REPLY_WAIT
     struct turn turn;                  // of server->light
     struct job *job;                   // of the worker, for which it waits
-    LIST_ENTRY(call) of_job;           // of job->calls
+    LIST_ENTRY(exchange) of_job;       // of job->calls
     struct ready_answer *made;         // by the job; NULL with `prepared`: why not is in job_err
     struct err job_err;
     int body_fd;                     // of a body that a worker reads; -1: it is in q.body
@@ -106,7 +108,7 @@ struct call {
     size_t received;
     size_t held, held_answer; // of server->bodies, ->answers_own
     bool begun, suspended, gone, crowded;
-    bool paid;                  // SHARE_CALL_US
+    bool paid;                  // SHARE_EXCHANGE_US
     bool waited_turn, has_turn; // it stood in a line; and it is the first of it now
     bool prepared, sends_large; // the job is over; of server->answers_sent
     bool last;                  // of its connection
@@ -121,60 +123,63 @@ void listeners_stop(struct server *s); // no call may be suspended
 // After an error arrivals_stop() closes what was opened.
 int arrivals_start(struct listener *l, struct err *err);
 void arrivals_stop(struct listener *l);
-void arrivals_go_on(struct listener *l);               // a connection has ended: there may be room
-struct line *arrival_take(struct listener *l, int fd); // the library begins it; NULL: no memory
+void arrivals_go_on(struct listener *l); // a connection has ended: there may be room
+struct connection *arrival_take(struct listener *l,
+                                int fd);       // the library begins it; NULL: no memory
 void arrivals_given(struct listener *l);       // the library has run: it has refused what is left
 void arrivals_admit(struct listener *l);       // at the beginning of a round
-bool arrivals_wait(const struct call *c);      // of its client: it must not keep its connection
+bool arrivals_wait(const struct exchange *x);  // of its client: it must not keep its connection
 int64_t arrivals_ms(const struct listener *l); // until the next may come in; -1: for ever
 
 // requests.c: what the library tells of requests. `listener` is the struct listener.
-void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connection);
-enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection, const char *url,
-                               const char *method, const char *version, const char *data,
-                               size_t *size, void **call);
-void call_on_completed(void *listener, struct MHD_Connection *connection, void **call,
-                       enum MHD_RequestTerminationCode why);
+void *exchange_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd);
+enum MHD_Result exchange_on_access(void *listener, struct MHD_Connection *mhd, const char *url,
+                                   const char *method, const char *version, const char *data,
+                                   size_t *size, void **exchange);
+void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **exchange,
+                           enum MHD_RequestTerminationCode why);
 
 // answers.c: of a request that is whole; again when its wait is over. Sends the reply, or
 // suspends the call until there is one.
-enum MHD_Result call_answer(struct call *c);
-enum MHD_Result call_refuse_stopping(struct call *c); // the daemon ends, and this would take long
+enum MHD_Result exchange_answer(struct exchange *x);
+enum MHD_Result exchange_refuse_stopping(
+    struct exchange *x); // the daemon ends, and this would take long
 
 // replies.c: what is sent. MHD_NO closes the connection.
-enum MHD_Result call_send(struct call *c); // c->r; 304 if the client has it
-enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close);
+enum MHD_Result exchange_send(struct exchange *x); // x->r; 304 if the client has it
+enum MHD_Result exchange_send_error(struct exchange *x, const struct err *err, bool close);
 // Takes over m, which may be NULL.
-enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag);
+enum MHD_Result exchange_queue(struct exchange *x, struct MHD_Response *m, int status,
+                               const char *etag);
 
 // rounds.c: what the loop does in one round. False: the call is suspended, and answered when
 // its turn has come.
-bool call_takes_turn(struct call *c);
-void call_leaves_turn(struct call *c);
-void call_charge(struct call *c, int64_t us);     // what it took of the loop
-void call_charge_bytes(struct call *c, size_t n); // what it is sent
-void server_give_turns(struct server *s);         // at the beginning of a round
-int64_t server_turn_ms(struct server *s);         // until the next one; -1: none waits
-bool call_is_paced(const struct call *c);         // it must not disturb the run that is measured
+bool exchange_takes_turn(struct exchange *x);
+void exchange_leaves_turn(struct exchange *x);
+void exchange_charge(struct exchange *x, int64_t us);     // what it took of the loop
+void exchange_charge_bytes(struct exchange *x, size_t n); // what it is sent
+void server_give_turns(struct server *s);                 // at the beginning of a round
+int64_t server_turn_ms(struct server *s);                 // until the next one; -1: none waits
+bool exchange_is_paced(const struct exchange *x); // it must not disturb the run that is measured
 
 // jobs.c: what a worker does. 1: the call was suspended or answered (*out), 0: the loop can
 // do it itself.
-int call_begin_heavy(struct call *c, enum MHD_Result *out);
-enum MHD_Result call_send_heavy(struct call *c); // its job is over
-void call_leave_heavy(struct call *c);
-void call_drop_pieces(struct call *c); // nothing more is taken over
-int server_heavy_start(struct server *s, struct err *err);
-void server_heavy_stop(struct server *s); // no call may wait for it
+int exchange_begin_job(struct exchange *x, enum MHD_Result *out);
+enum MHD_Result exchange_send_made(struct exchange *x); // its job is over
+void exchange_leave_job(struct exchange *x);
+void exchange_drop_pieces(struct exchange *x); // nothing more is taken over
+int server_jobs_start(struct server *s, struct err *err);
+void server_jobs_stop(struct server *s); // no call may wait for it
 
 // suspension.c: calls that are suspended.
-void call_suspend(struct call *c); // for as long as it takes
-void call_resume(void *call);      // soon; a call that is not suspended stays as it is
+void exchange_suspend(struct exchange *x); // for as long as it takes
+void exchange_resume(void *exchange);      // soon; a call that is not suspended stays as it is
 // Nobody looks at a suspended connection, so we do: if its client goes, the call is resumed and
 // `gone`.
-int call_watch_hangup(struct call *c, struct err *err);
+int exchange_watch_hangup(struct exchange *x, struct err *err);
 // Takes one of the listener's places for long waits, and watches the client. ERR_UNAVAILABLE: none
 // is left for this client.
-int call_begin_wait(struct call *c, struct err *err);
-void call_end_wait(struct call *c); // gives back what the two above took, if they did
-void call_close_source(struct call *c);
-void server_wake_some(struct server *s); // of those that call_resume() noted
+int exchange_begin_wait(struct exchange *x, struct err *err);
+void exchange_end_wait(struct exchange *x); // gives back what the two above took, if they did
+void exchange_close_source(struct exchange *x);
+void server_wake_some(struct server *s); // of those that exchange_resume() noted

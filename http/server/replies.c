@@ -39,16 +39,16 @@ static const char *policy_of(const char *type)
 
 // False: no memory for one of them. A page without its policy, or a refusal without its time, is
 // another answer.
-static bool add_headers(struct MHD_Response *m, const struct call *c, const char *etag)
+static bool add_headers(struct MHD_Response *m, const struct exchange *x, const char *etag)
 {
-    const struct reply *r = &c->r;
+    const struct reply *r = &x->r;
     const char *policy = policy_of(r->type);
     char retry_after[16] = "";
     if (r->retry_after_s > 0)
         snprintf(retry_after, sizeof retry_after, "%d", r->retry_after_s);
     const struct http_pair all[] = {
         {"Content-Type", r->status == 204 ? NULL : r->type},
-        {"X-Request-Id", c->q.id},
+        {"X-Request-Id", x->q.id},
         {"X-Content-Type-Options", "nosniff"},
         {"Cache-Control", *etag ? "no-cache" : "no-store"},
         {"ETag", etag},
@@ -57,7 +57,7 @@ static bool add_headers(struct MHD_Response *m, const struct call *c, const char
         {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
         {"Location", r->location},
         {"Preference-Applied", r->applied},
-        {"Connection", r->close || c->last || arrivals_wait(c) ? "close" : NULL},
+        {"Connection", r->close || x->last || arrivals_wait(x) ? "close" : NULL},
         {"Retry-After", retry_after},
         {"Referrer-Policy", policy ? "no-referrer" : NULL},
         {"Content-Security-Policy",
@@ -124,14 +124,15 @@ static struct MHD_Response *body_response(struct reply *r, bool without)
     return m;
 }
 
-enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, const char *etag)
+enum MHD_Result exchange_queue(struct exchange *x, struct MHD_Response *m, int status,
+                               const char *etag)
 {
     if (!m)
         return MHD_NO;
     enum MHD_Result ok = MHD_NO;
-    if (add_headers(m, c, etag)) {
+    if (add_headers(m, x, etag)) {
         counts_add(status);
-        ok = MHD_queue_response(c->connection, (unsigned)status, m);
+        ok = MHD_queue_response(x->mhd, (unsigned)status, m);
     }
     MHD_destroy_response(m);
     return ok;
@@ -139,54 +140,54 @@ enum MHD_Result call_queue(struct call *c, struct MHD_Response *m, int status, c
 
 // A client that does not read holds its answer until its deadline. What many are sent at once is
 // one body, and not counted.
-static bool hold_answer(struct call *c, size_t n)
+static bool hold_answer(struct exchange *x, size_t n)
 {
-    size_t *all = &c->server->answers_own;
-    if (n > ANSWER_LARGE && c->r.answer) {
-        c->sends_large = c->server->answers_sent < ANSWERS_SENT_MAX;
-        c->server->answers_sent += c->sends_large;
-        return c->sends_large;
+    size_t *all = &x->server->answers_own;
+    if (n > ANSWER_LARGE && x->r.answer) {
+        x->sends_large = x->server->answers_sent < ANSWERS_SENT_MAX;
+        x->server->answers_sent += x->sends_large;
+        return x->sends_large;
     }
-    if (n <= ANSWER_LARGE || c->r.file || c->r.shared)
+    if (n <= ANSWER_LARGE || x->r.file || x->r.shared)
         return true;
-    if (*all && *all + n > ANSWERS_MAX && strcmp(c->q.method, "GET") == 0)
+    if (*all && *all + n > ANSWERS_MAX && strcmp(x->q.method, "GET") == 0)
         return false; // what was done for another has to be told
-    c->held_answer += n;
+    x->held_answer += n;
     *all += n;
     return true;
 }
 
-static void refuse_answer(struct call *c)
+static void refuse_answer(struct exchange *x)
 {
     struct err err;
     err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
-    reply_problem(&c->r, &c->q, &err, NULL);
-    c->r.retry_after_s = ANSWERS_RETRY_S;
+    reply_problem(&x->r, &x->q, &err, NULL);
+    x->r.retry_after_s = ANSWERS_RETRY_S;
 }
 
-enum MHD_Result call_send(struct call *c)
+enum MHD_Result exchange_send(struct exchange *x)
 {
     char etag[24];
     size_t n;
-    reply_etag(&c->r, etag, sizeof etag);
-    bool same = reply_matches(request_header(&c->q, "If-None-Match"), etag);
-    reply_bytes(&c->r, &n);
-    if (!same && !hold_answer(c, n)) {
-        refuse_answer(c);
+    reply_etag(&x->r, etag, sizeof etag);
+    bool same = reply_matches(request_header(&x->q, "If-None-Match"), etag);
+    reply_bytes(&x->r, &n);
+    if (!same && !hold_answer(x, n)) {
+        refuse_answer(x);
         *etag = '\0';
-        reply_bytes(&c->r, &n);
+        reply_bytes(&x->r, &n);
     }
-    int status = same ? 304 : c->r.status;
-    audit_request(&c->server->audit, &c->q, &c->line->peer, status, clock_mono_ms());
-    line_allow(c->line, line_time(LINE_ANSWER_MS, n));
+    int status = same ? 304 : x->r.status;
+    audit_request(&x->server->audit, &x->q, &x->connection->peer, status, clock_mono_ms());
+    connection_allow(x->connection, connection_time(CONNECTION_ANSWER_MS, n));
     if (!same && n > ANSWER_LARGE)
-        call_charge_bytes(c, n);
-    return call_queue(c, body_response(&c->r, same), status, etag);
+        exchange_charge_bytes(x, n);
+    return exchange_queue(x, body_response(&x->r, same), status, etag);
 }
 
-enum MHD_Result call_send_error(struct call *c, const struct err *err, bool close)
+enum MHD_Result exchange_send_error(struct exchange *x, const struct err *err, bool close)
 {
-    reply_problem(&c->r, &c->q, err, NULL);
-    c->r.close = close;
-    return call_send(c);
+    reply_problem(&x->r, &x->q, err, NULL);
+    x->r.close = close;
+    return exchange_send(x);
 }

@@ -40,12 +40,12 @@ static void find_limits(struct request *q)
 }
 
 // With tls_client_ca a client of TLS must be known by its certificate; what it may do, tokens say.
-static int check_certificate(struct call *c, struct err *err)
+static int check_certificate(struct exchange *x, struct err *err)
 {
-    if (!c->listener->socket.tls || !c->server->tls.client_ca.len)
+    if (!x->listener->socket.tls || !x->server->tls.client_ca.len)
         return 0;
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     if (info && tls_is_known(info->tls_session))
         return 0;
     return err_set(err, ERR_UNAUTHORIZED, "", "this daemon wants a certificate of its clients");
@@ -56,189 +56,189 @@ static bool announces_body(const struct request *q)
     return request_header(q, "Content-Length") || request_header(q, "Transfer-Encoding");
 }
 
-static int check_call(struct call *c, struct err *err)
+static int check_call(struct exchange *x, struct err *err)
 {
-    struct request *q = &c->q;
-    int n = MHD_get_connection_values(c->connection, MHD_HEADER_KIND, NULL, NULL);
+    struct request *q = &x->q;
+    int n = MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, NULL, NULL);
     if (n > HTTP_HEADERS_MAX)
         return err_set(err, ERR_BAD_REQUEST, "", "more than %d headers", HTTP_HEADERS_MAX);
-    MHD_get_connection_values(c->connection, MHD_HEADER_KIND, collect_header, q);
+    MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, collect_header, q);
     if (check_framing(q, err) < 0 || request_split(q, err) < 0)
         return -1;
     find_limits(q);
-    if (check_certificate(c, err) < 0)
+    if (check_certificate(x, err) < 0)
         return -1;
     if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0)
         return -1;
     // A body that no route reads is not waited for: anybody could send one, a byte at a time.
-    if (announces_body(q) && !route_of(q, &c->r.allow, err))
+    if (announces_body(q) && !route_of(q, &x->r.allow, err))
         return -1;
     return check_body_headers(q, err);
 }
 
 // The library takes lines of chunks that end in LF alone, and extensions of chunks. Whoever reads
 // such a body in another way finds nothing behind it: it is the last of its connection.
-static void allow_body(struct call *c)
+static void allow_body(struct exchange *x)
 {
-    c->last = request_header(&c->q, "Transfer-Encoding") != NULL;
-    if (announces_body(&c->q))
-        line_allow(c->line, line_time(LINE_BODY_MS, c->q.body_max));
+    x->last = request_header(&x->q, "Transfer-Encoding") != NULL;
+    if (announces_body(&x->q))
+        connection_allow(x->connection, connection_time(CONNECTION_BODY_MS, x->q.body_max));
 }
 
 // Versions before 1.0 leave the head in place and are not strict about it (request_checks.c).
-static void find_head(struct call *c, const char *target, const char *version)
+static void find_head(struct exchange *x, const char *target, const char *version)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    c->q.http_1_0 = strcmp(version, "HTTP/1.1") < 0;
+        MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    x->q.http_1_0 = strcmp(version, "HTTP/1.1") < 0;
     if (*MHD_get_version() == '0')
-        c->q.head = (struct http_head){c->q.method, target, version, info ? info->header_size : 0};
+        x->q.head = (struct http_head){x->q.method, target, version, info ? info->header_size : 0};
 }
 
-static enum MHD_Result server_call_begin(struct call *c, struct listener *l,
-                                         struct MHD_Connection *connection, const char *method,
-                                         const char *target, const char *version)
+static enum MHD_Result requests_begin(struct exchange *x, struct listener *l,
+                                      struct MHD_Connection *mhd, const char *method,
+                                      const char *target, const char *version)
 {
     struct err err = {0};
-    c->begun = true;
-    c->listener = l;
-    c->connection = connection;
+    x->begun = true;
+    x->listener = l;
+    x->mhd = mhd;
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    c->line = info ? info->socket_context : NULL;
-    if (!c->line || c->line->cut)
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    x->connection = info ? info->socket_context : NULL;
+    if (!x->connection || x->connection->cut)
         return MHD_NO;
-    line_head_whole(c->line);
-    c->paid = c->line->paid;
-    c->line->paid = false;
-    c->q.method = method;
-    find_head(c, target, version);
-    c->q.bound = l->socket.host;
-    c->q.names = c->server->names;
-    c->q.tls = l->socket.tls;
-    c->q.granted = c->line->scope;
-    c->q.uid = c->line->peer.uid;
-    c->q.service = c->server->service;
-    c->q.tokens = c->server->access.tokens;
-    c->q.path = c->q.uri;
-    if (check_call(c, &err) < 0) {
-        call_charge(c, 0);
-        return call_send_error(c, &err, true); // before the body: the library then closes
+    connection_head_whole(x->connection);
+    x->paid = x->connection->paid;
+    x->connection->paid = false;
+    x->q.method = method;
+    find_head(x, target, version);
+    x->q.bound = l->socket.host;
+    x->q.names = x->server->names;
+    x->q.tls = l->socket.tls;
+    x->q.granted = x->connection->scope;
+    x->q.uid = x->connection->peer.uid;
+    x->q.service = x->server->service;
+    x->q.tokens = x->server->access.tokens;
+    x->q.path = x->q.uri;
+    if (check_call(x, &err) < 0) {
+        exchange_charge(x, 0);
+        return exchange_send_error(x, &err, true); // before the body: the library then closes
     }
-    allow_body(c);
+    allow_body(x);
     return MHD_YES;
 }
 
 // A document that a worker reads goes into a memory file as it comes. -1: there is no memory.
-static int to_file(struct call *c, const char *data, size_t n)
+static int to_file(struct exchange *x, const char *data, size_t n)
 {
-    struct buf *begun = &c->q.body;
-    if (c->body_fd < 0) {
-        c->body_fd = memfd_create("numaprobe-body", MFD_CLOEXEC);
-        if (c->body_fd < 0 || write(c->body_fd, begun->data, begun->len) != (ssize_t)begun->len)
+    struct buf *begun = &x->q.body;
+    if (x->body_fd < 0) {
+        x->body_fd = memfd_create("numaprobe-body", MFD_CLOEXEC);
+        if (x->body_fd < 0 || write(x->body_fd, begun->data, begun->len) != (ssize_t)begun->len)
             return -1;
         buf_free(begun);
     }
-    return write(c->body_fd, data, n) == (ssize_t)n ? 0 : -1;
+    return write(x->body_fd, data, n) == (ssize_t)n ? 0 : -1;
 }
 
-static enum MHD_Result collect_body(struct call *c, const char *data, size_t n)
+static enum MHD_Result collect_body(struct exchange *x, const char *data, size_t n)
 {
-    c->received += n;
-    if (c->received > HTTP_BODY_MAX && c->received <= c->q.body_max) {
-        c->crowded |= c->server->bodies + n > BODIES_MAX;
-        c->held += c->crowded ? 0 : n;
-        c->server->bodies += c->crowded ? 0 : n;
+    x->received += n;
+    if (x->received > HTTP_BODY_MAX && x->received <= x->q.body_max) {
+        x->crowded |= x->server->bodies + n > BODIES_MAX;
+        x->held += x->crowded ? 0 : n;
+        x->server->bodies += x->crowded ? 0 : n;
     }
-    if (c->received <= c->q.body_max && !c->crowded) {
-        if (!c->q.body_inline || c->received <= c->q.body_inline)
-            buf_add(&c->q.body, data, n);
-        else if (to_file(c, data, n) < 0)
-            buf_fail(&c->q.body);
-        c->q.body_bytes = c->received;
+    if (x->received <= x->q.body_max && !x->crowded) {
+        if (!x->q.body_inline || x->received <= x->q.body_inline)
+            buf_add(&x->q.body, data, n);
+        else if (to_file(x, data, n) < 0)
+            buf_fail(&x->q.body);
+        x->q.body_bytes = x->received;
     }
-    return c->received > c->q.body_max + BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
+    return x->received > x->q.body_max + BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
 }
 
-static int check_body(const struct call *c, struct err *err)
+static int check_body(const struct exchange *x, struct err *err)
 {
-    if (c->received > c->q.body_max)
-        return err_set(err, ERR_TOO_LARGE, "", "the body may have %zu bytes", c->q.body_max);
-    if (c->crowded)
+    if (x->received > x->q.body_max)
+        return err_set(err, ERR_TOO_LARGE, "", "the body may have %zu bytes", x->q.body_max);
+    if (x->crowded)
         return err_set(err, ERR_UNAVAILABLE, "", "other large bodies are under way; try again");
-    if (!buf_ok(&c->q.body))
+    if (!buf_ok(&x->q.body))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the body");
     return 0;
 }
 
-static enum MHD_Result server_call_finish(struct call *c)
+static enum MHD_Result requests_finish(struct exchange *x)
 {
     struct err err;
-    return check_body(c, &err) < 0 ? call_send_error(c, &err, true) : call_answer(c);
+    return check_body(x, &err) < 0 ? exchange_send_error(x, &err, true) : exchange_answer(x);
 }
 
-enum MHD_Result call_on_access(void *listener, struct MHD_Connection *connection, const char *url,
-                               const char *method, const char *version, const char *data,
-                               size_t *size, void **call)
+enum MHD_Result exchange_on_access(void *listener, struct MHD_Connection *mhd, const char *url,
+                                   const char *method, const char *version, const char *data,
+                                   size_t *size, void **exchange)
 {
-    struct call *c = *call;
-    if (!c)
+    struct exchange *x = *exchange;
+    if (!x)
         return MHD_NO; // no memory for the call: the line is closed
-    if (!c->begun)
-        return server_call_begin(c, listener, connection, method, url, version);
+    if (!x->begun)
+        return requests_begin(x, listener, mhd, method, url, version);
     if (*size) {
         size_t n = *size;
         *size = 0;
-        return collect_body(c, data, n);
+        return collect_body(x, data, n);
     }
-    return server_call_finish(c);
+    return requests_finish(x);
 }
 
 // The first that we hear of a request: its raw target, before anybody decodes it.
-void *call_on_uri(void *listener, const char *uri, struct MHD_Connection *connection)
+void *exchange_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd)
 {
     struct server *s = ((struct listener *)listener)->server;
-    struct call *c = calloc(1, sizeof *c);
-    (void)connection;
-    if (!c)
+    struct exchange *x = calloc(1, sizeof *x);
+    (void)mhd;
+    if (!x)
         return NULL;
-    c->q.uri = strdup(uri);
-    if (!c->q.uri) {
-        free(c);
+    x->q.uri = strdup(uri);
+    if (!x->q.uri) {
+        free(x);
         return NULL;
     }
-    c->server = s;
-    c->body_fd = -1;
-    LIST_INSERT_HEAD(&s->calls, c, entry);
-    snprintf(c->q.id, sizeof c->q.id, "%08" PRIx32 "%08" PRIx64, s->salt,
+    x->server = s;
+    x->body_fd = -1;
+    LIST_INSERT_HEAD(&s->exchanges, x, entry);
+    snprintf(x->q.id, sizeof x->q.id, "%08" PRIx32 "%08" PRIx64, s->salt,
              ++s->requests & 0xffffffff);
-    return c;
+    return x;
 }
 
-void call_on_completed(void *listener, struct MHD_Connection *connection, void **call,
-                       enum MHD_RequestTerminationCode why)
+void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **exchange,
+                           enum MHD_RequestTerminationCode why)
 {
-    struct call *c = *call;
+    struct exchange *x = *exchange;
     (void)listener;
-    (void)connection;
+    (void)mhd;
     (void)why;
-    if (!c)
+    if (!x)
         return;
-    *call = NULL;
-    LIST_REMOVE(c, entry);
-    line_head_next(c->line);
-    call_end_wait(c);
-    call_leave_heavy(c);
-    call_leaves_turn(c);
-    answer_unref(c->made);
-    call_drop_pieces(c);
-    fd_cleanup(&c->body_fd);
-    c->server->answers_sent -= c->sends_large;
-    call_close_source(c);
-    reply_fini(&c->r);
-    buf_free(&c->q.body);
-    c->server->bodies -= c->held;
-    c->server->answers_own -= c->held_answer;
-    free(c->q.uri);
-    free(c);
+    *exchange = NULL;
+    LIST_REMOVE(x, entry);
+    connection_head_next(x->connection);
+    exchange_end_wait(x);
+    exchange_leave_job(x);
+    exchange_leaves_turn(x);
+    answer_unref(x->made);
+    exchange_drop_pieces(x);
+    fd_cleanup(&x->body_fd);
+    x->server->answers_sent -= x->sends_large;
+    exchange_close_source(x);
+    reply_fini(&x->r);
+    buf_free(&x->q.body);
+    x->server->bodies -= x->held;
+    x->server->answers_own -= x->held_answer;
+    free(x->q.uri);
+    free(x);
 }

@@ -12,72 +12,73 @@
 enum {
     ROUND_US = 5000, // a call begun before that may take as long again (WORK_INLINE_US)
     ROUND_TRIVIAL_US = 10000,
-    CALL_US = 40, // what the library takes for a request
+    EXCHANGE_US = 40, // what the library takes for a request
     // So many have their turn in a round, whatever they cost: of two clients each has one.
     TURNS_LEAST = 2,
     TURNS_MOST = 64,
 };
 
-bool call_is_paced(const struct call *c)
+bool exchange_is_paced(const struct exchange *x)
 {
-    return c->q.granted < SCOPE_RUN && service_is_measuring(c->server->service);
+    return x->q.granted < SCOPE_RUN && service_is_measuring(x->server->service);
 }
 
-static int64_t must_wait_ms(const struct call *c)
+static int64_t must_wait_ms(const struct exchange *x)
 {
-    return call_is_paced(c)
-               ? share_wait_ms(&c->server->share, line_client(c->line), clock_mono_ms())
+    return exchange_is_paced(x)
+               ? share_wait_ms(&x->server->share, connection_client(x->connection), clock_mono_ms())
                : 0;
 }
 
 // Static pages and whether the daemon is alive.
-static bool is_trivial(const struct call *c)
+static bool is_trivial(const struct exchange *x)
 {
-    return c->q.route && c->q.route->scope == SCOPE_NONE;
+    return x->q.route && x->q.route->scope == SCOPE_NONE;
 }
 
-bool call_takes_turn(struct call *c)
+bool exchange_takes_turn(struct exchange *x)
 {
-    struct server *s = c->server;
-    bool first = c->has_turn || !s->light.n;
-    c->has_turn = c->waited_turn = false;
-    line_queue_end(c->line);
+    struct server *s = x->server;
+    bool first = x->has_turn || !s->loop_turns.n;
+    x->has_turn = x->waited_turn = false;
+    connection_queue_end(x->connection);
     if (s->stopping)
         return true;
-    if ((c->paid || !must_wait_ms(c)) &&
-        ((first && s->round_us < ROUND_US) || (is_trivial(c) && s->round_us < ROUND_TRIVIAL_US)))
+    if ((x->paid || !must_wait_ms(x)) &&
+        ((first && s->round_us < ROUND_US) || (is_trivial(x) && s->round_us < ROUND_TRIVIAL_US)))
         return true;
     struct err err;
-    if (call_watch_hangup(c, &err) < 0 || !turns_add(&s->light, &c->turn, line_client(c->line)))
+    if (exchange_watch_hangup(x, &err) < 0 ||
+        !turns_add(&s->loop_turns, &x->turn, connection_client(x->connection)))
         return true; // better now than not at all
-    c->waited_turn = true;
-    if (!call_is_paced(c))
-        line_queue(c->line);
-    call_suspend(c);
+    x->waited_turn = true;
+    if (!exchange_is_paced(x))
+        connection_queue(x->connection);
+    exchange_suspend(x);
     return false;
 }
 
-void call_leaves_turn(struct call *c)
+void exchange_leaves_turn(struct exchange *x)
 {
-    turns_remove(&c->server->light, &c->turn);
-    line_queue_end(c->line);
+    turns_remove(&x->server->loop_turns, &x->turn);
+    connection_queue_end(x->connection);
 }
 
-void call_charge(struct call *c, int64_t us)
+void exchange_charge(struct exchange *x, int64_t us)
 {
-    struct server *s = c->server;
-    s->round_us += us + CALL_US;
-    s->call_us += (us + CALL_US - s->call_us) / 8;
-    if (call_is_paced(c))
-        share_charge(&s->share, line_client(c->line), us + (c->paid ? 0 : SHARE_CALL_US),
-                     clock_mono_ms());
+    struct server *s = x->server;
+    s->round_us += us + EXCHANGE_US;
+    s->exchange_us += (us + EXCHANGE_US - s->exchange_us) / 8;
+    if (exchange_is_paced(x))
+        share_charge(&s->share, connection_client(x->connection),
+                     us + (x->paid ? 0 : SHARE_EXCHANGE_US), clock_mono_ms());
 }
 
-void call_charge_bytes(struct call *c, size_t n)
+void exchange_charge_bytes(struct exchange *x, size_t n)
 {
-    if (call_is_paced(c))
-        share_charge(&c->server->share, line_client(c->line), (int64_t)(n / SHARE_BYTES_US),
-                     clock_mono_ms());
+    if (exchange_is_paced(x))
+        share_charge(&x->server->share, connection_client(x->connection),
+                     (int64_t)(n / SHARE_BYTES_US), clock_mono_ms());
 }
 
 struct looking {
@@ -97,31 +98,33 @@ static bool may_go(void *ctx, uint64_t client)
 
 // A request pays when it gets its turn, not when it has been answered: of those that wait only the
 // first can pay, and the others are not resumed in vain.
-static void call_pay(struct call *c)
+static void exchange_pay(struct exchange *x)
 {
-    if (c->paid || !call_is_paced(c))
+    if (x->paid || !exchange_is_paced(x))
         return;
-    c->paid = true;
-    share_charge(&c->server->share, line_client(c->line), SHARE_CALL_US, clock_mono_ms());
+    x->paid = true;
+    share_charge(&x->server->share, connection_client(x->connection), SHARE_EXCHANGE_US,
+                 clock_mono_ms());
 }
 
 void server_give_turns(struct server *s)
 {
     struct looking l = {s, clock_mono_ms(), -1};
     struct turn *t;
-    int64_t n = ROUND_US / (s->call_us + 1);
+    int64_t n = ROUND_US / (s->exchange_us + 1);
     s->round_us = 0;
     n = n < TURNS_LEAST ? TURNS_LEAST : n > TURNS_MOST ? TURNS_MOST : n;
-    for (int64_t i = 0; i < n && (t = turns_next(&s->light, may_go, &l)); i++) {
-        struct call *c = (struct call *)(void *)((char *)t - offsetof(struct call, turn));
-        c->has_turn = true;
-        call_pay(c);
-        call_resume(c);
+    for (int64_t i = 0; i < n && (t = turns_next(&s->loop_turns, may_go, &l)); i++) {
+        struct exchange *x =
+            (struct exchange *)(void *)((char *)t - offsetof(struct exchange, turn));
+        x->has_turn = true;
+        exchange_pay(x);
+        exchange_resume(x);
     }
 }
 
 int64_t server_turn_ms(struct server *s)
 {
     struct looking l = {s, clock_mono_ms(), -1};
-    return !s->light.n ? -1 : turns_any(&s->light, may_go, &l) ? 0 : l.least_ms;
+    return !s->loop_turns.n ? -1 : turns_any(&s->loop_turns, may_go, &l) ? 0 : l.least_ms;
 }

@@ -41,7 +41,7 @@ static int server_start(struct server *s, const struct http_config *c, struct er
         return -1;
     if (getrandom(&s->salt, sizeof s->salt, 0) != sizeof s->salt)
         return err_sys(err, "no random numbers");
-    if (server_heavy_start(s, err) < 0 || listeners_start(s, c, err) < 0)
+    if (server_jobs_start(s, err) < 0 || listeners_start(s, c, err) < 0)
         return -1;
     loop_set_prepare(s->loop, run_all, s);
     return 0;
@@ -72,8 +72,8 @@ struct server *server_new(struct loop *loop, const struct http_service *service,
 // The library must not be stopped while a connection is suspended: answer those that wait first.
 static void server_wake_all(struct server *s)
 {
-    for (struct call *c = LIST_FIRST(&s->calls); c; c = LIST_NEXT(c, entry))
-        call_resume(c);
+    for (struct exchange *x = LIST_FIRST(&s->exchanges); x; x = LIST_NEXT(x, entry))
+        exchange_resume(x);
     do
         run_all(s);
     while (s->waking);
@@ -89,7 +89,7 @@ void server_free(struct server *s)
     loop_set_prepare(s->loop, NULL, NULL);
     server_wake_all(s);
     listeners_stop(s);
-    server_heavy_stop(s);
+    server_jobs_stop(s);
     tls_files_free(&s->tls);
     free(s);
 }

@@ -8,7 +8,7 @@ enum {
     SHARE_PERMILLE = 20,
     SHARE_FREE_US = 100000, // a page of the dashboard, or ten scrapes
     SHARE_WAIT_MAX_MS = 2000,
-    SHARE_CALL_US = 100,      // of each request: to read it and to answer
+    SHARE_EXCHANGE_US = 100,  // of each request: to read it and to answer
     SHARE_ARRIVAL_US = 30,    // of each connection: to accept it and to find out whose it is
     SHARE_LINE_US = 70,       // of each that is served: to take it in and to close it
     SHARE_TLS_US = 1500,      // of each with TLS: the handshake

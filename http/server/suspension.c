@@ -10,78 +10,78 @@
 enum { WAKE_BATCH = 256 };
 
 // Nothing ends a suspended connection but this, so the call is there when its turn comes.
-void call_resume(void *call)
+void exchange_resume(void *exchange)
 {
-    struct call *c = call;
-    if (!c->suspended)
+    struct exchange *x = exchange;
+    if (!x->suspended)
         return;
-    c->suspended = false;
-    c->next_waking = NULL;
-    *c->server->waking_end = c;
-    c->server->waking_end = &c->next_waking;
+    x->suspended = false;
+    x->next_waking = NULL;
+    *x->server->waking_end = x;
+    x->server->waking_end = &x->next_waking;
 }
 
 void server_wake_some(struct server *s)
 {
     for (int i = 0; s->waking && i < WAKE_BATCH; i++) {
-        struct call *c = s->waking;
-        s->waking = c->next_waking;
+        struct exchange *x = s->waking;
+        s->waking = x->next_waking;
         if (!s->waking)
             s->waking_end = &s->waking;
-        MHD_resume_connection(c->connection);
+        MHD_resume_connection(x->mhd);
     }
 }
 
 // Who waits for us is not late.
-void call_suspend(struct call *c)
+void exchange_suspend(struct exchange *x)
 {
-    c->suspended = true;
-    line_allow(c->line, -1);
-    MHD_suspend_connection(c->connection);
+    x->suspended = true;
+    connection_allow(x->connection, -1);
+    MHD_suspend_connection(x->mhd);
 }
 
 static void on_hangup(void *ctx, uint32_t events)
 {
-    struct call *c = ctx;
+    struct exchange *x = ctx;
     (void)events;
-    loop_unwatch(steal_ptr(&c->hangup));
-    call_close_source(c);
-    call_leave_heavy(c);
-    call_leaves_turn(c);
-    call_drop_pieces(c);
-    c->gone = true;
-    call_resume(c);
+    loop_unwatch(steal_ptr(&x->hangup));
+    exchange_close_source(x);
+    exchange_leave_job(x);
+    exchange_leaves_turn(x);
+    exchange_drop_pieces(x);
+    x->gone = true;
+    exchange_resume(x);
 }
 
-int call_watch_hangup(struct call *c, struct err *err)
+int exchange_watch_hangup(struct exchange *x, struct err *err)
 {
-    c->hangup = loop_watch_fd(c->server->loop, c->line->fd, EPOLLRDHUP, on_hangup, c, err);
-    return c->hangup ? 0 : -1;
+    x->hangup = loop_watch_fd(x->server->loop, x->connection->fd, EPOLLRDHUP, on_hangup, x, err);
+    return x->hangup ? 0 : -1;
 }
 
-int call_begin_wait(struct call *c, struct err *err)
+int exchange_begin_wait(struct exchange *x, struct err *err)
 {
-    if (!line_wait(c->line))
+    if (!connection_wait(x->connection))
         return err_set(err, ERR_UNAVAILABLE, "",
                        "no place to wait is left for this client: %d of this listener's %d are in "
                        "use. Ask without wait, again and again",
-                       c->listener->lines.waiting, c->server->connections / 2);
-    if (call_watch_hangup(c, err) < 0) {
-        line_wait_end(c->line);
+                       x->listener->connections.waiting, x->server->connections / 2);
+    if (exchange_watch_hangup(x, err) < 0) {
+        connection_wait_end(x->connection);
         return -1;
     }
     return 0;
 }
 
-void call_end_wait(struct call *c)
+void exchange_end_wait(struct exchange *x)
 {
-    loop_unwatch(steal_ptr(&c->hangup));
-    line_wait_end(c->line);
+    loop_unwatch(steal_ptr(&x->hangup));
+    connection_wait_end(x->connection);
 }
 
-void call_close_source(struct call *c)
+void exchange_close_source(struct exchange *x)
 {
-    loop_timer_free(steal_ptr(&c->deadline));
-    if (c->opened)
-        c->source->close(steal_ptr(&c->opened));
+    loop_timer_free(steal_ptr(&x->deadline));
+    if (x->opened)
+        x->source->close(steal_ptr(&x->opened));
 }

@@ -7,7 +7,7 @@ struct turn_client {
     TAILQ_ENTRY(turn_client) entry;
     uint64_t key;
     int n;
-    TAILQ_HEAD(, turn) line;
+    TAILQ_HEAD(, turn) waiting;
 };
 
 void turns_init(struct turns *all)
@@ -34,7 +34,7 @@ int turns_of(const struct turns *all, uint64_t client)
 struct turn *turns_oldest(const struct turns *all, uint64_t client)
 {
     const struct turn_client *c = turns_find(all, client);
-    return c ? TAILQ_FIRST(&c->line) : NULL;
+    return c ? TAILQ_FIRST(&c->waiting) : NULL;
 }
 
 bool turns_add(struct turns *all, struct turn *t, uint64_t client)
@@ -45,10 +45,10 @@ bool turns_add(struct turns *all, struct turn *t, uint64_t client)
         if (!c)
             return false;
         c->key = client;
-        TAILQ_INIT(&c->line);
+        TAILQ_INIT(&c->waiting);
         TAILQ_INSERT_TAIL(&all->clients, c, entry);
     }
-    TAILQ_INSERT_TAIL(&c->line, t, entry);
+    TAILQ_INSERT_TAIL(&c->waiting, t, entry);
     t->client = c;
     c->n++;
     all->n++;
@@ -60,7 +60,7 @@ void turns_remove(struct turns *all, struct turn *t)
     struct turn_client *c = t->client;
     if (!c)
         return;
-    TAILQ_REMOVE(&c->line, t, entry);
+    TAILQ_REMOVE(&c->waiting, t, entry);
     t->client = NULL;
     all->n--;
     if (--c->n)
@@ -89,7 +89,7 @@ struct turn *turns_next(struct turns *all, bool (*may)(void *ctx, uint64_t clien
     struct turn_client *c = first(all, may, ctx);
     if (!c)
         return NULL;
-    struct turn *t = TAILQ_FIRST(&c->line);
+    struct turn *t = TAILQ_FIRST(&c->waiting);
     TAILQ_REMOVE(&all->clients, c, entry);
     TAILQ_INSERT_TAIL(&all->clients, c, entry);
     turns_remove(all, t);

@@ -12,8 +12,8 @@
 
 enum { PLACES = 64, OURS = 1000, UNKNOWN = 2000 };
 
-static struct lines all;
-static struct line *made[4 * PLACES];
+static struct connections all;
+static struct connection *made[4 * PLACES];
 static int n_made;
 
 // What line.c calls of the kernel and of peer.c.
@@ -28,17 +28,17 @@ bool peer_is_ours(const struct peer *p)
     return p->uid == OURS;
 }
 
-static struct line *come(int client)
+static struct connection *come(int client)
 {
     const struct peer peer = {.client = (uint64_t)client,
                               .uid = client == UNKNOWN ? PEER_NO_UID : (uid_t)client};
-    return made[n_made++] = line_new(&all, client, &peer);
+    return made[n_made++] = connection_new(&all, client, &peer);
 }
 
 static void begin(struct loop *loop)
 {
     struct err err;
-    lines_init(&all, loop, PLACES, &err);
+    connections_init(&all, loop, PLACES, &err);
     n_made = 0;
 }
 
@@ -53,13 +53,13 @@ static int alive(int client)
 static void end(void)
 {
     for (int i = 0; i < n_made; i++)
-        line_free(made[i]);
+        connection_free(made[i]);
     CHECK(all.n == 0 && all.waiting == 0, "nothing is left");
-    lines_fini(&all);
+    connections_fini(&all);
 }
 
 // As if this line had come so long ago.
-static void age(struct line *l, int64_t ms)
+static void age(struct connection *l, int64_t ms)
 {
     l->since_ms -= ms;
 }
@@ -67,24 +67,25 @@ static void age(struct line *l, int64_t ms)
 static void shares(struct loop *loop)
 {
     begin(loop);
-    struct line *first = come(1);
-    CHECK(!lines_are_used_up(&all, 1) && !lines_are_used_up(&all, 2), "there is room");
+    struct connection *first = come(1);
+    CHECK(!connections_are_used_up(&all, 1) && !connections_are_used_up(&all, 2), "there is room");
     for (int i = 0; i < PLACES / 4; i++)
         come(1);
-    CHECK(lines_are_used_up(&all, 1) && !lines_are_used_up(&all, 2), "and none, for this one");
-    age(made[n_made - 1], LINE_PROMPT_MS);
-    CHECK(lines_are_used_up(&all, 1), "the oldest head counts");
-    age(made[1], LINE_PROMPT_MS);
-    CHECK(!lines_are_used_up(&all, 1), "a head that is late can go");
+    CHECK(connections_are_used_up(&all, 1) && !connections_are_used_up(&all, 2),
+          "and none, for this one");
+    age(made[n_made - 1], CONNECTION_PROMPT_MS);
+    CHECK(connections_are_used_up(&all, 1), "the oldest head counts");
+    age(made[1], CONNECTION_PROMPT_MS);
+    CHECK(!connections_are_used_up(&all, 1), "a head that is late can go");
     CHECK(alive(1) == PLACES / 4 && first->cut, "an account has a quarter; the oldest head goes");
     for (int i = 0; i < PLACES / 4; i++)
-        line_head_whole(made[n_made - 1 - i]);
-    struct line *next = come(1);
+        connection_head_whole(made[n_made - 1 - i]);
+    struct connection *next = come(1);
     CHECK(next->cut && alive(1) == PLACES / 4, "what is being answered stays");
     for (int i = 0; i < PLACES; i++)
         come(UNKNOWN);
     CHECK(alive(UNKNOWN) == PLACES - PLACES / 4, "an address has three quarters");
-    struct line *other = come(2);
+    struct connection *other = come(2);
     CHECK(!other->cut && alive(2) == 1, "another client finds a place");
     end();
 }
@@ -93,20 +94,20 @@ static void slow_readers(struct loop *loop)
 {
     begin(loop);
     for (int i = 0; i < PLACES - PLACES / 4; i++) {
-        struct line *l = come(UNKNOWN);
-        line_head_whole(l);
-        line_allow(l, i % 2 ? LINE_ANSWER_MS : -1);
+        struct connection *l = come(UNKNOWN);
+        connection_head_whole(l);
+        connection_allow(l, i % 2 ? CONNECTION_ANSWER_MS : -1);
     }
-    struct line *slow = made[n_made - 1];
+    struct connection *slow = made[n_made - 1];
     age(made[n_made - 2], 9000); // it waits for us
     age(slow, 5000);
-    struct line *next = come(UNKNOWN);
+    struct connection *next = come(UNKNOWN);
     CHECK(!next->cut && slow->cut && alive(UNKNOWN) == PLACES - PLACES / 4,
           "behind an address the slowest reader goes");
     for (int i = 0; i < PLACES / 4 + 1; i++) {
-        struct line *l = come(1);
-        line_head_whole(l);
-        line_allow(l, LINE_ANSWER_MS);
+        struct connection *l = come(1);
+        connection_head_whole(l);
+        connection_allow(l, CONNECTION_ANSWER_MS);
         age(l, 5000);
     }
     next = come(1);
@@ -120,11 +121,11 @@ static void full(struct loop *loop)
     for (int i = 0; i < 2 * PLACES; i++)
         come(OURS);
     CHECK(alive(OURS) == PLACES, "we are not limited but by the places");
-    struct line *other = come(1);
+    struct connection *other = come(1);
     CHECK(!other->cut && alive(OURS) == PLACES - 1, "and make room for an account with fewer");
     for (int i = 0; i < n_made; i++)
-        line_head_whole(made[i]);
-    struct line *third = come(2);
+        connection_head_whole(made[i]);
+    struct connection *third = come(2);
     CHECK(!third->cut && !other->cut && alive(OURS) == PLACES - 2,
           "also when all are being answered");
     end();
@@ -134,15 +135,15 @@ static void late_heads_first(struct loop *loop)
 {
     begin(loop);
     for (int i = 0; i < PLACES - 4; i++)
-        line_head_whole(come(OURS));
-    struct line *slow = NULL;
+        connection_head_whole(come(OURS));
+    struct connection *slow = NULL;
     for (int i = 0; i < 4; i++)
         age(come(3), i == 0 ? 5000 : 10);
     slow = made[n_made - 4];
-    struct line *new = come(4);
+    struct connection *new = come(4);
     CHECK(slow->cut && !new->cut &&alive(OURS) == PLACES - 4 && alive(3) == 3,
           "a head that is late goes before answers of a client with more lines");
-    struct line *next = come(5);
+    struct connection *next = come(5);
     CHECK(!next->cut && alive(3) == 3 && alive(OURS) == PLACES - 5,
           "heads that may still come do not");
     end();
@@ -154,9 +155,9 @@ static void many_accounts(struct loop *loop)
     for (int i = 0; i < 2 * PLACES; i++)
         come(10 + i % 16);
     CHECK(all.n == PLACES, "all places are taken");
-    struct line *good = come(1);
+    struct connection *good = come(1);
     CHECK(!good->cut && all.n == PLACES, "a client of its own finds one");
-    line_head_whole(good);
+    connection_head_whole(good);
     for (int i = 0; i < PLACES; i++)
         come(100 + i);
     CHECK(!good->cut, "and keeps it while it is answered");
@@ -168,26 +169,26 @@ static void waits(struct loop *loop)
     int got = 0;
     begin(loop);
     for (int i = 0; i < PLACES / 4; i++)
-        got += line_wait(come(1));
+        got += connection_wait(come(1));
     CHECK(got == PLACES / 4, "half of the places to wait for an account: %d", got);
-    CHECK(!line_wait(come(UNKNOWN)) == false, "another client finds one");
+    CHECK(!connection_wait(come(UNKNOWN)) == false, "another client finds one");
     CHECK(all.waiting == PLACES / 4 + 1, "they are counted");
-    struct line *again = made[0];
-    line_wait_end(again);
-    line_wait_end(again);
+    struct connection *again = made[0];
+    connection_wait_end(again);
+    connection_wait_end(again);
     CHECK(all.waiting == PLACES / 4, "and given back once");
-    CHECK(line_wait(again), "for another wait");
-    line_cut(again);
-    CHECK(all.waiting == PLACES / 4 && !line_wait(again), "or with the line");
+    CHECK(connection_wait(again), "for another wait");
+    connection_cut(again);
+    CHECK(all.waiting == PLACES / 4 && !connection_wait(again), "or with the line");
     got = 0;
     for (int i = 0; i < PLACES; i++)
-        got += line_wait(come(OURS));
+        got += connection_wait(come(OURS));
     CHECK(all.waiting == PLACES / 2, "half of all places are for those who wait: %d more", got);
     end();
     begin(loop);
     got = 0;
     for (int i = 0; i < PLACES / 2; i++)
-        got += line_wait(come(UNKNOWN));
+        got += connection_wait(come(UNKNOWN));
     CHECK(got == PLACES / 4, "an address has half of them: %d", got);
     end();
 }
@@ -195,18 +196,19 @@ static void waits(struct loop *loop)
 static void crowd(struct loop *loop)
 {
     begin(loop);
-    struct line *early = come(OURS);
+    struct connection *early = come(OURS);
     int64_t before = early->deadline_ms;
-    CHECK(before - early->since_ms == LINE_HEAD_MS, "10 s for a head");
+    CHECK(before - early->since_ms == CONNECTION_HEAD_MS, "10 s for a head");
     for (int i = 0; i < PLACES - PLACES / 4; i++)
         come(OURS);
-    CHECK(early->deadline_ms <= early->since_ms + LINE_CROWD_MS + 20,
+    CHECK(early->deadline_ms <= early->since_ms + CONNECTION_CROWD_MS + 20,
           "1 s when three quarters of the places are taken");
-    line_head_whole(early);
-    line_allow(early, LINE_ANSWER_MS);
-    CHECK(early->deadline_ms > clock_mono_ms() + LINE_CROWD_MS, "not for answers");
-    line_head_next(early);
-    CHECK(early->deadline_ms <= clock_mono_ms() + LINE_CROWD_MS, "nor kept connections longer");
+    connection_head_whole(early);
+    connection_allow(early, CONNECTION_ANSWER_MS);
+    CHECK(early->deadline_ms > clock_mono_ms() + CONNECTION_CROWD_MS, "not for answers");
+    connection_head_next(early);
+    CHECK(early->deadline_ms <= clock_mono_ms() + CONNECTION_CROWD_MS,
+          "nor kept connections longer");
     end();
 }
 
@@ -214,30 +216,30 @@ static void turns(struct loop *loop)
 {
     begin(loop);
     for (int i = 0; i < PLACES; i++)
-        line_head_whole(come(OURS));
-    CHECK(lines_room(&all, 8) == 8,
+        connection_head_whole(come(OURS));
+    CHECK(connections_room(&all, 8) == 8,
           "a full listener takes in more: one of the largest client goes");
     for (int i = 0; i <= PLACES / 2; i++)
-        line_queue(made[i]);
-    line_queue(made[0]);
+        connection_queue(made[i]);
+    connection_queue(made[0]);
     CHECK(all.queued == PLACES / 2 + 1, "those that wait for their turn are counted once");
-    CHECK(lines_room(&all, 8) == 0, "not while ours wait for us");
-    line_free(made[--n_made]);
-    CHECK(lines_room(&all, 8) == 1, "but for each that ends one");
+    CHECK(connections_room(&all, 8) == 0, "not while ours wait for us");
+    connection_free(made[--n_made]);
+    CHECK(connections_room(&all, 8) == 1, "but for each that ends one");
     come(OURS);
-    all.moved_ms -= LINE_STUCK_MS;
-    CHECK(lines_room(&all, 8) == 8, "kept connections that never end are in nobody's way");
-    all.moved_ms += LINE_STUCK_MS;
-    line_queue_end(made[0]);
-    line_queue_end(made[0]);
-    CHECK(all.queued == PLACES / 2 && lines_room(&all, 8) == 8, "nor when fewer wait");
-    line_cut(made[1]);
+    all.moved_ms -= CONNECTION_STUCK_MS;
+    CHECK(connections_room(&all, 8) == 8, "kept connections that never end are in nobody's way");
+    all.moved_ms += CONNECTION_STUCK_MS;
+    connection_queue_end(made[0]);
+    connection_queue_end(made[0]);
+    CHECK(all.queued == PLACES / 2 && connections_room(&all, 8) == 8, "nor when fewer wait");
+    connection_cut(made[1]);
     CHECK(all.queued == PLACES / 2 - 1, "a line that is cut waits no more");
     end();
     begin(loop);
     for (int i = 0; i < PLACES; i++)
-        line_queue(come(10 + i % 16));
-    CHECK(all.queued == 0 && lines_room(&all, 8) == 8, "turns of others keep nobody out");
+        connection_queue(come(10 + i % 16));
+    CHECK(all.queued == 0 && connections_room(&all, 8) == 8, "turns of others keep nobody out");
     end();
 }
 
