@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A client's scope is what its account may do, or its token where it sent one. A token that is
+// wrong gives nothing: a mistake must not go unnoticed.
 #include "http/access/access.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@
 
 #include "base/str.h"
 
-// In a user namespace every account that is not mapped looks like these: they are nobody's.
+// In a user namespace every account that is not mapped has these numbers. They name no account.
 enum { OVERFLOW_ID = 65534, GROUPS_MAX = 1024 };
 
 static bool has_group(gid_t wanted, const gid_t *groups, int n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what: by the account at the other end of the unix socket, by token, or as anybody.
+// Who may do what: by account (unix socket), by token, or by what every client may do.
 #pragma once
 #include <sys/types.h>
 
@@ -17,14 +17,14 @@ struct access_rules {
 };
 
 // What the other end of a unix socket may do by the account that the kernel names: everything if
-// it is root or the daemon's own, what its groups may, else what anybody may.
+// it is root or the daemon's own, what its groups may, else what every client may.
 enum scope access_of_account(const struct access_rules *a, int fd);
 // Adds to q->granted what the token says that came with the request. ERR_UNAUTHORIZED: a token that
-// is none; it does not fall back to what anybody may.
+// is none; such a client does not fall back to what every client may do.
 int access_identify(struct request *q, struct err *err);
 // ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough.
 int access_check(const struct request *q, enum scope needed, struct err *err);
-// Whose request it is, so that another one's words are not taken for his: "token:NAME", "uid:1000",
+// Who sent the request, so that no client can take another one's keys: "token:NAME", "uid:1000",
 // or "any" for all of whom nothing is known.
 enum { ACCESS_CLIENT_ROOM = TOKEN_NAME_MAX + 8 };
 void access_write_client(const struct request *q, char out[static ACCESS_CLIENT_ROOM]);

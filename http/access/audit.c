@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each client has a budget of log lines, and strangers together have one more.
 #include "http/access/audit.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of who changed what (info), of who was not let in (warn), and of the rest (debug).
+// The log of changes (info), of refused requests (warn), and of all other requests (debug).
 //
 // A change by a client that may make it is always written. Everything else is written within a
 // budget per client: a client that may change things has one of its own, and all clients that may

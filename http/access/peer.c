@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The account of a TCP client on this machine is looked up in the kernel's table of sockets
+// (netlink, sock_diag): the row whose two ends are those of the connection, seen from the other
+// side.
 #include "http/access/peer.h"
 
 #include <arpa/inet.h>
@@ -13,7 +16,7 @@
 #include "base/cleanup.h"
 
 // The upper half of a client's number, for what is no IPv6 prefix: those of 0001::/16 to 0003::/16
-// belong to nobody.
+// are assigned to no network.
 enum { OF_ACCOUNT = 1 << 16, OF_IPV4 = 2 << 16, OF_LOOPBACK = 3 << 16 };
 
 // What the kernel calls an account that a user namespace does not map.
@@ -118,7 +121,7 @@ static bool peer_ask(int diag, const struct pair *p, bool other_end, struct inet
     for (ssize_t n; (n = recv(diag, answer, sizeof answer, MSG_DONTWAIT)) > 0;) {
         const struct nlmsghdr *head = (const struct nlmsghdr *)(const void *)answer;
         if (!NLMSG_OK(head, (size_t)n) || head->nlmsg_seq != sequence)
-            continue; // of a question that nobody waited for
+            continue; // the answer to an earlier question
         if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY || head->nlmsg_len < NLMSG_LENGTH(sizeof *out))
             return false;
         memcpy(out, answer + NLMSG_HDRLEN, sizeof *out);

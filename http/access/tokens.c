@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The file is read again when its inode, size, mode or times have changed. A file with a wrong line
+// has no tokens at all.
 #include "http/access/tokens.h"
 
 #include <errno.h>

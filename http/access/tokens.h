@@ -9,7 +9,7 @@ enum { TOKENS_MAX = 256 }; // a file of 40 KiB
 struct tokens;
 
 // A file that is not there has no tokens. ERR_INVALID (member "token_file"): it is readable or
-// writable by others, belongs to somebody else, is a link, or has a line that is none.
+// writable by others, belongs to another account, is a link, or has a line that is none.
 struct tokens *tokens_open(const char *path, struct err *err);
 void tokens_free(struct tokens *t); // NULL is fine
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers are kept newest first, by the bytes of what was asked. The oldest make room for others.
 #include "http/messages/ready_answer.h"
 
 #include <stdlib.h>

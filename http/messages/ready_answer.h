@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers that a worker has made (http/server/worker.h): the head of a reply and a memory file with
 // the body, which the library sends from there, so that it never passes through our memory. Those
-// made last are kept by what they answer: a finished run's never change.
+// made last are kept by what they answer: some of them never change.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,10 +14,10 @@
 enum {
     ANSWERS_MAX = 96 << 20, // of all together that are sent or kept: four of the largest
     ANSWERS_KEPT = 32 << 20,
-    ANSWERS_KEPT_MAX = 64,   // a descriptor each
+    ANSWERS_KEPT_MAX = 64,   // a file descriptor each
     ANSWERS_KEPT_MS = 60000, // since one was made: then the node has its memory back
     ANSWERS_SENT_MAX =
-        256 - 64, // of those that are large, a descriptor each (http/server/listeners.c)
+        256 - 64, // of those that are large, a file descriptor each (http/server/listeners.c)
 };
 
 struct worker_answer {
@@ -53,7 +53,7 @@ int answers_init(struct answers *all, struct loop *l, struct err *err);
 void answers_fini(struct answers *all); // forgets those that are kept
 // A reference of the caller's own; NULL: there is none.
 struct ready_answer *answers_find(struct answers *all, const void *key, size_t n);
-// A new one, with one reference; takes the descriptor, also on failure. NULL: no memory.
+// A new one, with one reference; takes the file descriptor, also on failure. NULL: no memory.
 struct ready_answer *answers_add(struct answers *all, const struct worker_answer *head, int fd);
 // Keeps it, if it is not too large.
 void answers_keep(struct answers *all, struct ready_answer *a, const void *key, size_t n);

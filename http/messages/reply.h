@@ -64,7 +64,7 @@ int reply_text(struct reply *r, const char *type, struct buf *body, struct err *
 int reply_wait(struct reply *r, const struct reply_source *s, int64_t of, int64_t wait_ms);
 int reply_stream(struct reply *r, const struct reply_source *s, int64_t of, int64_t after);
 int reply_made_file(struct reply *r, const struct reply_source *s, const char *type);
-// The answer came after the wait that the client preferred: it is told so.
+// The answer came after the wait that the client preferred: the reply says so (Preference-Applied).
 void reply_waited(struct reply *r, const struct request *q);
 // RFC 9457. `more` may be NULL.
 void reply_problem(struct reply *r, const struct request *q, const struct err *err,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the parts of a request that handlers ask for. The target is cut and decoded in place.
 #include <string.h>
 #include <strings.h>
 
@@ -38,7 +39,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-// Decodes in place. A NUL would cut the text short without anybody noticing, so it is refused.
+// Decodes in place. A NUL would cut the text short unseen, so it is refused.
 static bool decode(char *s)
 {
     char *to = s;

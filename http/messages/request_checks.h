@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a request must be before it reaches a route: clear framing, meant for us, not sent by a web
-// page of somebody else.
+// page of another site.
 #pragma once
 #include "http/messages/request.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table is searched from its top. A path that fits a row with another method gives 405 and the
+// methods that it has, else 404.
 #include "http/messages/router.h"
 
 #include <string.h>

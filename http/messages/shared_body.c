@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A body with a count of its readers. All are on one thread.
 #include "http/messages/shared_body.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that many answers send at once: 5,000 clients told of one run of 1,024 ranks (70 KB) would
+// Bytes that many answers send at once: 5,000 clients that wait for one body of 70 KB would
 // have 350 MB between them if each had its own. Freed with the last answer; one thread.
 #pragma once
 #include <stddef.h>

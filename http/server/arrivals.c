@@ -10,7 +10,7 @@
 // get them until the client has paid. A held connection costs a file descriptor, about 300 bytes,
 // and what its client has sent (the kernel holds 64 KiB of it at most): 128 MiB for HELD_MAX of
 // them. To close them instead would be worse: the client would connect again at once, as often as
-// it can. The other clients lose nothing, because accepting goes on.
+// it can. The other clients lose nothing, because accepting continues.
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -133,7 +133,7 @@ static void drop_all(struct listener *l)
         drop(l, arrival_of(t));
 }
 
-// As of a call that waits (exchange_watch_hangup).
+// As of an exchange that waits (exchange_watch_hangup).
 static bool has_gone(const struct arrival *a)
 {
     struct pollfd p = {.fd = a->fd, .events = POLLRDHUP};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Connections are counted by client (party). Every rule about who loses a connection is here.
 #include "http/server/connections.h"
 
 #include <stdlib.h>
@@ -7,11 +8,11 @@
 
 #include "base/clock.h"
 
-// The lines of one client.
+// The connections of one client.
 struct connection_party {
     LIST_ENTRY(connection_party) entry; // of its bucket
     uint64_t client;
-    int n;                                          // lines that are not cut
+    int n;                                          // connections that are not cut
     int share;                                      // so many of the places it may have
     int waiting;                                    // of them
     TAILQ_HEAD(connection_heads, connection) heads; // those without whole headers, longest first
@@ -23,7 +24,7 @@ static void connection_arm(struct connections *all, int64_t at_ms, int64_t now_m
     loop_timer_set(all->timer, at_ms == INT64_MAX ? -1 : at_ms > now_ms ? at_ms - now_ms : 1);
 }
 
-// Cuts the lines that are late and sleeps until the next one would be.
+// Cuts the connections that are late and sleeps until the next one would be.
 static void connection_on_deadline(void *ctx, uint32_t events)
 {
     struct connections *all = ctx;
@@ -75,7 +76,7 @@ static struct connection_party *party_find(const struct connections *all, uint64
     return p;
 }
 
-// One of its lines waits for headers that should be there by now.
+// One of its connections waits for headers that should be there by now.
 static bool party_is_late(const struct connection_party *p, int64_t now_ms)
 {
     const struct connection *oldest = TAILQ_FIRST(&p->heads);
@@ -196,7 +197,7 @@ void connection_head_next(struct connection *c)
 
 // ---- too many
 
-// Parties of which one loses a line when the listener is full.
+// Parties of which one loses a connection when the listener is full.
 struct largest {
     struct connection_party *any, *slow; // slow: with headers that should be there by now
 };
@@ -235,7 +236,7 @@ static struct connection *longest_head(const struct connection_party *p,
     return c ? c : otherwise;
 }
 
-// One line too many. Never a line of a client that has fewer than the new one's, but for headers
+// One connection too many. Never one of a client that has fewer than the new one's, but for headers
 // that are late.
 static struct connection *least_worthy(struct connection *new)
 {
@@ -246,7 +247,7 @@ static struct connection *least_worthy(struct connection *new)
     return longest_head(of.any, of.any->n > new->party->n ? oldest_of(all, of.any) : new);
 }
 
-// The line of its client whose step takes longest, but for those that wait for us.
+// The connection of its client whose step takes longest, but for those that wait for us.
 static struct connection *slowest_of(struct connection *new)
 {
     struct connection *c, *slowest = new;

@@ -6,9 +6,9 @@
 // stays for ever. So each connection has an absolute deadline for the step that it is in, and is
 // cut when that has passed. One timer serves all of them; with no connection there is none.
 //
-// A client that has more lines than its share, or that has the most when the listener is full,
-// loses the line that has waited longest for a request's headers. A good client sends its headers
-// at once, so it is never this one's.
+// A client that has more connections than its share, or that has the most when the listener is
+// full, loses the one that has waited longest for a request's headers. A good client sends its
+// headers at once, so it is never this one's.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,9 +26,9 @@ enum {
     CONNECTION_KEPT_MS = 30000, // of a kept connection: until the next request's headers are whole
     CONNECTION_CROWD_MS =
         1000, // instead of both, while more than three quarters of the places are used
-    CONNECTION_STUCK_MS = 1000,   // so long no line came or went: no place gets free by itself
-    CONNECTION_PROMPT_MS = 100,   // a good client's headers are there by then
-    CONNECTION_BODY_MS = 30000,   // 64 KiB in 30 s is 2 KiB/s
+    CONNECTION_STUCK_MS = 1000, // so long no connection came or went: no place gets free by itself
+    CONNECTION_PROMPT_MS = 100, // a good client's headers are there by then
+    CONNECTION_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s
     CONNECTION_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
     CONNECTION_RATE = 256,        // bytes a ms of what is larger: 24 MiB may take 94 s more
     CONNECTION_BUCKETS = 64,      // of the table of clients
@@ -57,7 +57,7 @@ struct connections { // of one listener
     LIST_HEAD(connection_parties, connection_party) parties[CONNECTION_BUCKETS];
     int64_t armed_ms;
     int places; // connections that may be there at once
-    int n;      // lines that are not cut
+    int n;      // connections that are not cut
     int waiting;
     int queued;       // of root or the daemon's account, waiting for their turn in our loop
     int64_t moved_ms; // when one came or went last
@@ -87,11 +87,11 @@ void connection_wait_end(struct connection *c); // if it took one
 void connection_queue(struct connection *c);
 void connection_queue_end(struct connection *c); // NULL is fine
 // How many of `most` may be taken in now. Where the places are taken by root or the daemon's
-// account and half of them wait for us, a new line would only cost one of theirs: it waits in the
-// backlog until a place is free, unless none gets free.
+// account and half of them wait for us, a new connection would only cost one of theirs: it waits in
+// the backlog until a place is free, unless none gets free.
 int connections_room(const struct connections *all, int most);
-// The client has its share of the places, and none of its lines waits for headers that are late:
-// one more would cost it a line that is used.
+// The client has its share of the places, and none of its connections waits for headers that are
+// late: one more would cost it one that is used.
 bool connections_are_used_up(const struct connections *all, uint64_t client);
 // One number per client, for fair shares.
 uint64_t connection_client(const struct connection *c);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the route, checks the scope and the query, calls the handler, and writes the problem
+// document where one of them fails.
 #include "http/server/dispatch.h"
 
 #include <string.h>

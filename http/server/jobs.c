@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers that take longer than the loop may wait are made by a worker (worker.h), one at a time.
-// What is asked is a job; calls that ask the same wait for the same job, and an answer that was
-// made lately is sent again. Jobs wait in a line of their client's own, and the clients take turns.
+// What is requested is a job; exchanges that ask the same wait for the same job, and an answer that
+// was made lately is sent again. Jobs wait in a queue per client, and the clients take turns.
 //
 // While a run is measured a client that may not start runs (exchange_is_paced) gets no answer that
 // takes long, and between others the worker rests.
@@ -61,7 +61,7 @@ void exchange_leave_job(struct exchange *x)
         waiting_job_free(j);
 }
 
-// ---- a job is over
+// ---- a job has finished
 
 static void jobs_tell(struct job *j, struct ready_answer *a, const struct err *err)
 {
@@ -116,7 +116,7 @@ void exchange_drop_pieces(struct exchange *x)
     x->pieces->end(steal_ptr(&x->taking));
 }
 
-// It is taken over while the call waits on. Closes the file.
+// It is taken over while the exchange waits on. Closes the file.
 static void begin_pieces(struct job *j, const struct worker_answer *head, int fd)
 {
     struct exchange *x = LIST_FIRST(&j->exchanges);
@@ -253,7 +253,7 @@ static void rested(void *ctx, uint32_t events)
     jobs_go_on(ctx);
 }
 
-// ---- a call asks
+// ---- an exchange asks
 
 static int job_number(const struct work *w)
 {
@@ -267,7 +267,7 @@ static int make_key(struct job *j, size_t text, const char *id, struct err *err)
     int64_t version = w->settled ? s->jobs->generation(s->context) : j->version;
     buf_add(&j->key, j->question.data + text, j->question.len - text);
     buf_fmt(&j->key, "%d %" PRId64 " %s", job_number(w), version, w->settled ? w->tag : "");
-    if (w->kind && w->kind->with_body) // a body is nobody else's
+    if (w->kind && w->kind->with_body) // no other request has this body
         buf_str(&j->key, id);
     return buf_ok(&j->key) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
@@ -303,7 +303,7 @@ static struct job *same_job(const struct job *as)
     return j;
 }
 
-// Answers that a client has not read yet, each counted once, however many of its calls it is sent.
+// Answers that a client has not read yet, each counted once, however many of its exchanges send it.
 static size_t unread_bytes(const struct exchange *x)
 {
     uint64_t client = connection_client(x->connection);
@@ -367,7 +367,7 @@ static int jobs_join(struct exchange *x, struct job *j, struct err *err)
     return 0;
 }
 
-// The call waits for a new job, or for the same one that waits already.
+// The exchange waits for a new job, or for the same one that waits already.
 static int jobs_wait_for(struct exchange *x, struct job *j, struct err *err)
 {
     struct job *same = same_job(j);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each listener is one daemon of the library in external epoll mode, and its epoll descriptor lies
-// in our epoll. arrivals.c accepts its connections.
+// Each listener is one daemon of the library in external epoll mode, and its epoll file descriptor
+// lies in our epoll. arrivals.c accepts its connections.
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum {
     // Headers as they came and as the library lists them; of cookies, which browsers send whatever
     // the port, a copy too: 5 KiB of them, or 12 KiB of headers without.
     CONNECTION_MEMORY = 16384,
-    DESCRIPTORS_SPARE = 256, // besides connections: database, a run, a backup, the library's
+    DESCRIPTORS_SPARE = 256, // besides connections: the rest of the program
     CROWD = 64,              // so many connections at once: 1 MiB that came and may go again
     IDLE_TIMEOUT_S = 30,     // of silence; how long each step may take at all says connections.h
 };
@@ -33,7 +33,7 @@ static int connections_most(const struct server *s)
     return s->connections + 2 * ACCEPT_BATCH;
 }
 
-// When a crowd has gone, what it was served from goes back too: the library would keep it. A line
+// When a crowd has gone, what it was served from goes back too: the library would keep it. One
 // that is cut does not count as gone: until the library lets go of the connection, it lies between
 // what is free.
 static void give_back(struct listener *l)
@@ -75,7 +75,7 @@ static void on_message(void *ctx, const char *fmt, va_list ap)
     struct listener *l = ctx;
     char text[300];
     if (!log_wants(LOG_LVL_DEBUG) || !log_may(&l->server->spared, clock_mono_ms()))
-        return; // whoever connects can cause them
+        return; // any client can cause them
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     vsnprintf(text, sizeof text, fmt, ap);
@@ -201,7 +201,7 @@ static int add_passed(struct server *s, const struct http_config *c, bool *tcp, 
     return 0;
 }
 
-// A full house must leave descriptors to the database and to runs.
+// With all connections in use, file descriptors must be left for the rest of the program.
 static int have_descriptors(struct server *s, struct err *err)
 {
     const rlim_t need = (rlim_t)s->n * (rlim_t)connections_most(s) + DESCRIPTORS_SPARE;

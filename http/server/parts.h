@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside the server only: what its files share. The one door to libmicrohttpd.
 //
-// A listener is one daemon of the library; a line (connections.h) is one of its connections; a call
-// is one request on a line, from its first byte until its reply is sent.
+// A listener is one daemon of the library; a connection (connections.h) is one of its
+// connections; an exchange is one request on a connection, from its first byte until its reply is
+// sent.
 #pragma once
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -65,7 +66,7 @@ struct server {
     LIST_HEAD(, job) jobs;   // all of them
     struct loop_timer *rest; // until the worker may go on while a run is measured
     int64_t rest_until_ms;
-    struct turns loop_turns; // calls that wait for their turn in the loop
+    struct turns loop_turns; // exchanges that wait for their turn in the loop
     bool taking_over;        // in pieces, what the worker has made: it rests
     struct share share;
     int n_held;          // connections of all listeners
@@ -84,13 +85,12 @@ struct server {
 };
 
 struct exchange {
-    LIST_ENTRY(exchange) entry;   // of server->calls
+    LIST_ENTRY(exchange) entry;   // of server->exchanges
     struct exchange *next_waking; // of server->waking
     struct server *server;
     struct listener *listener;
     struct MHD_Connection *mhd;
-    struct connection
-        *connection; // of the connection; NULL: no memory for it, and the call ends at once
+    struct connection *connection; // NULL: no memory for it, and the exchange ends at once
     struct request q;
     struct reply r;
     const struct reply_source *source; // of what is open
@@ -98,7 +98,7 @@ struct exchange {
     struct loop_timer *deadline;       // REPLY_WAIT
     struct turn turn;                  // of server->light
     struct job *job;                   // of the worker, for which it waits
-    LIST_ENTRY(exchange) of_job;       // of job->calls
+    LIST_ENTRY(exchange) of_job;       // of job->exchanges
     struct ready_answer *made;         // by the job; NULL with `prepared`: why not is in job_err
     struct err job_err;
     int body_fd;                     // of a body that a worker reads; -1: it is in q.body
@@ -109,15 +109,15 @@ struct exchange {
     size_t held, held_answer; // of server->bodies, ->answers_own
     bool begun, suspended, gone, crowded;
     bool paid;                  // SHARE_EXCHANGE_US
-    bool waited_turn, has_turn; // it stood in a line; and it is the first of it now
-    bool prepared, sends_large; // the job is over; of server->answers_sent
+    bool waited_turn, has_turn; // it waited for its turn; and it has it now
+    bool prepared, sends_large; // the job has finished; of server->answers_sent
     bool last;                  // of its connection
 };
 
 // listeners.c: opens all sockets of the configuration and serves them. After an error
 // listeners_stop() closes those that were.
 int listeners_start(struct server *s, const struct http_config *c, struct err *err);
-void listeners_stop(struct server *s); // no call may be suspended
+void listeners_stop(struct server *s); // no exchange may be suspended
 
 // arrivals.c: accepts connections, and holds those that must wait while a run is measured.
 // After an error arrivals_stop() closes what was opened.
@@ -139,8 +139,8 @@ enum MHD_Result exchange_on_access(void *listener, struct MHD_Connection *mhd, c
 void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **exchange,
                            enum MHD_RequestTerminationCode why);
 
-// answers.c: of a request that is whole; again when its wait is over. Sends the reply, or
-// suspends the call until there is one.
+// answers.c: of a request that is whole; again when its wait has ended. Sends the reply, or
+// suspends the exchange until there is one.
 enum MHD_Result exchange_answer(struct exchange *x);
 enum MHD_Result exchange_refuse_stopping(
     struct exchange *x); // the daemon ends, and this would take long
@@ -152,7 +152,7 @@ enum MHD_Result exchange_send_error(struct exchange *x, const struct err *err, b
 enum MHD_Result exchange_queue(struct exchange *x, struct MHD_Response *m, int status,
                                const char *etag);
 
-// rounds.c: what the loop does in one round. False: the call is suspended, and answered when
+// rounds.c: what the loop does in one round. False: the exchange is suspended, and answered when
 // its turn has come.
 bool exchange_takes_turn(struct exchange *x);
 void exchange_leaves_turn(struct exchange *x);
@@ -162,20 +162,20 @@ void server_give_turns(struct server *s);                 // at the beginning of
 int64_t server_turn_ms(struct server *s);                 // until the next one; -1: none waits
 bool exchange_is_paced(const struct exchange *x); // it must not disturb the run that is measured
 
-// jobs.c: what a worker does. 1: the call was suspended or answered (*out), 0: the loop can
+// jobs.c: what a worker does. 1: the exchange was suspended or answered (*out), 0: the loop can
 // do it itself.
 int exchange_begin_job(struct exchange *x, enum MHD_Result *out);
-enum MHD_Result exchange_send_made(struct exchange *x); // its job is over
+enum MHD_Result exchange_send_made(struct exchange *x); // its job has finished
 void exchange_leave_job(struct exchange *x);
 void exchange_drop_pieces(struct exchange *x); // nothing more is taken over
 int server_jobs_start(struct server *s, struct err *err);
-void server_jobs_stop(struct server *s); // no call may wait for it
+void server_jobs_stop(struct server *s); // no exchange may wait for it
 
-// suspension.c: calls that are suspended.
+// suspension.c: exchanges that are suspended.
 void exchange_suspend(struct exchange *x); // for as long as it takes
-void exchange_resume(void *exchange);      // soon; a call that is not suspended stays as it is
-// Nobody looks at a suspended connection, so we do: if its client goes, the call is resumed and
-// `gone`.
+void exchange_resume(void *exchange);      // soon; an exchange that is not suspended stays as it is
+// The library does not watch a suspended connection, so we do: if its client goes, the exchange is
+// resumed and `gone`.
 int exchange_watch_hangup(struct exchange *x, struct err *err);
 // Takes one of the listener's places for long waits, and watches the client. ERR_UNAVAILABLE: none
 // is left for this client.

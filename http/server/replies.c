@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A reply becomes a response of the library: headers, and a body that is handed over where it can
+// be. Large bodies are counted, so that clients that read slowly cannot fill the memory.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +93,7 @@ static struct MHD_Response *file_response(const struct ready_answer *a)
     return m;
 }
 
-// What is small costs no descriptor.
+// What is small costs no file descriptor.
 static struct MHD_Response *copy_response(const struct ready_answer *a)
 {
     char *copy = malloc(a->head.bytes);
@@ -151,7 +153,7 @@ static bool hold_answer(struct exchange *x, size_t n)
     if (n <= ANSWER_LARGE || x->r.file || x->r.shared)
         return true;
     if (*all && *all + n > ANSWERS_MAX && strcmp(x->q.method, "GET") == 0)
-        return false; // what was done for another has to be told
+        return false; // a change that was made must be reported
     x->held_answer += n;
     *all += n;
     return true;

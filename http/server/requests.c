@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A request as it arrives: the target, then the headers, then the body. What can be refused is
+// refused before the body comes.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 enum {
     BODIES_MAX = 48 << 20,      // of all large bodies under way together: two imports
-    BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the line is cut
+    BODY_DISCARD_MAX = 1 << 20, // of a body without a length: then the connection is cut
 };
 
 static enum MHD_Result collect_header(void *ctx, enum MHD_ValueKind kind, const char *name,
@@ -70,14 +72,14 @@ static int check_call(struct exchange *x, struct err *err)
         return -1;
     if (check_source(q, err) < 0 || access_identify(q, err) < 0 || dispatch_allows(q, err) < 0)
         return -1;
-    // A body that no route reads is not waited for: anybody could send one, a byte at a time.
+    // A body that no route reads is not waited for: any client could send one, a byte at a time.
     if (announces_body(q) && !route_of(q, &x->r.allow, err))
         return -1;
     return check_body_headers(q, err);
 }
 
-// The library takes lines of chunks that end in LF alone, and extensions of chunks. Whoever reads
-// such a body in another way finds nothing behind it: it is the last of its connection.
+// The library takes lines of chunks that end in LF alone, and extensions of chunks. A program that
+// reads such a body in another way finds nothing behind it: it is the last of its connection.
 static void allow_body(struct exchange *x)
 {
     x->last = request_header(&x->q, "Transfer-Encoding") != NULL;
@@ -183,7 +185,7 @@ enum MHD_Result exchange_on_access(void *listener, struct MHD_Connection *mhd, c
 {
     struct exchange *x = *exchange;
     if (!x)
-        return MHD_NO; // no memory for the call: the line is closed
+        return MHD_NO; // no memory for the exchange: the connection is closed
     if (!x->begun)
         return requests_begin(x, listener, mhd, method, url, version);
     if (*size) {
@@ -194,7 +196,7 @@ enum MHD_Result exchange_on_access(void *listener, struct MHD_Connection *mhd, c
     return requests_finish(x);
 }
 
-// The first that we hear of a request: its raw target, before anybody decodes it.
+// The first that we hear of a request: its raw target, not decoded.
 void *exchange_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd)
 {
     struct server *s = ((struct listener *)listener)->server;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One round of the loop serves every connection that is ready. So that a hundred of one client are
 // not a round of a second for all others, handlers have ROUND_US of a round; what comes later waits
-// in a line of its client's own, and the clients take turns.
+// in a queue of its client's own, and the clients take turns.
 //
 // While a run is measured a client that may not start runs has a share of the loop's time (share.h)
 // and waits when it has used it up: requests of a loop without end would take a core of the node.
@@ -10,7 +10,7 @@
 #include "http/server/parts.h"
 
 enum {
-    ROUND_US = 5000, // a call begun before that may take as long again (WORK_INLINE_US)
+    ROUND_US = 5000, // an exchange begun before that may take as long again (WORK_INLINE_US)
     ROUND_TRIVIAL_US = 10000,
     EXCHANGE_US = 40, // what the library takes for a request
     // So many have their turn in a round, whatever they cost: of two clients each has one.

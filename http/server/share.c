@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a client has used is paid off by time. Clients share SHARE_CLIENTS places by a hash.
 #include "http/server/share.h"
 
 static int64_t used_now(const struct share *s, int at, int64_t now_ms)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens and checks listening sockets.
 #include "http/server/sockets.h"
 
 #include <arpa/inet.h>

@@ -18,7 +18,7 @@ struct listen_socket {
 int listen_tcp(struct listen_socket *out, const char *address, bool beyond, struct err *err);
 // Mode 0666 if `open`, else 0660. A socket that is there already is removed first.
 int listen_unix(struct listen_socket *out, const char *path, bool open, struct err *err);
-// A socket of somebody else's that listens already: checked, made non-blocking, and taken over.
-// A unix socket has no host, and its path in `text`. ERR_INVALID: it is no listening stream socket,
-// or beyond loopback without `beyond`; it is the caller's then.
+// A socket that another program made and that listens already: checked, made non-blocking, and
+// taken over. A unix socket has no host, and its path in `text`. ERR_INVALID: it is no listening
+// stream socket, or beyond loopback without `beyond`; it is the caller's then.
 int listen_passed(struct listen_socket *out, int fd, bool beyond, struct err *err);

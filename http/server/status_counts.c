@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// For the metrics of the process.
 #include "http/server/status_counts.h"
 
 static int64_t counts[STATUS_MAX + 1]; // of this process

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// An exchange that waits is a suspended connection of the library: memory, and nothing else.
 #include <sys/epoll.h>
 
 #include "base/cleanup.h"
 #include "http/server/parts.h"
 
-// Waiters are told so many a round, about 10 ms, and other requests have their turn between. Each
-// round costs more the more wait, because the library looks at all of them: with 128 a round that
-// was nearly half of the time that 5,000 took.
+// So many waiters are resumed a round, about 10 ms, and other requests have their turn between.
+// Each round costs more the more wait, because the library looks at all of them: with 128 a round
+// that was nearly half of the time that 5,000 took.
 enum { WAKE_BATCH = 256 };
 
-// Nothing ends a suspended connection but this, so the call is there when its turn comes.
+// Nothing ends a suspended connection but this, so the exchange is there when its turn comes.
 void exchange_resume(void *exchange)
 {
     struct exchange *x = exchange;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the files of TLS. The library does the rest.
 #include "http/server/tls.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A list of clients, each with the list of what waits for it. The first client moves to the end
+// when it has had its turn.
 #include "http/server/turns.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is: what waits stands in a line of its client's own, and the clients take turns.
+// Whose turn it is: what waits stands in a queue per client, and the clients take turns.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -32,7 +32,7 @@ static void end_process(struct worker *w, bool wait)
     if (w->socket < 0)
         return;
     loop_unwatch(steal_ptr(&w->watch));
-    // By descriptor: once buried, the number may be another process's.
+    // By pidfd: once reaped, the number may be another process's.
     syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
     waitpid(w->pid, NULL, wait ? 0 : WNOHANG); // else the service reaps it
     fd_cleanup(&w->socket);

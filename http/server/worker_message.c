@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A question has only what an answer depends on, so that equal questions are equal bytes.
 #include "http/server/worker_message.h"
 
 #include <errno.h>

@@ -29,7 +29,7 @@ int worker_question_write(const struct request *q, int kind, int64_t version, st
 int worker_question_read(const char *packet, size_t n, struct worker_question *head,
                          struct request *q, struct err *err);
 
-// A packet with a descriptor (-1: none). 1: sent or received, 0: the other side is gone, -1.
+// A packet with a file descriptor (-1: none). 1: sent or received, 0: the other side has ended, -1.
 int worker_send(int socket, const void *data, size_t n, int fd, struct err *err);
 int worker_receive(int socket, void *data, size_t room, size_t *n, int *fd, struct err *err);
 // A sealed memory file with these bytes; the caller closes.

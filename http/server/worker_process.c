@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The end of the worker in its own process: limits, then questions until the daemon closes the
+// socket.
 #include "http/server/worker_process.h"
 
 #include <fcntl.h>
