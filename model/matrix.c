@@ -51,8 +51,8 @@ int64_t matrices_cells(const struct matrix *list, int n)
     return cells;
 }
 
-int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
-                int rows, int cols, struct err *err)
+static int init_axes(struct matrix *m, const char *name, const char *quantity, const char *unit,
+                     int rows, int cols, struct err *err)
 {
     *m = (struct matrix){0};
     if (rows < 1 || cols < 1 || (int64_t)rows * cols > MATRIX_CELLS_MAX)
@@ -61,15 +61,33 @@ int matrix_init(struct matrix *m, const char *name, const char *quantity, const 
     snprintf(m->name, sizeof m->name, "%s", name);
     snprintf(m->quantity, sizeof m->quantity, "%s", quantity);
     snprintf(m->unit, sizeof m->unit, "%s", unit);
-    size_t count = (size_t)rows * (size_t)cols;
+    if (axis_init(&m->row, rows) == 0 && axis_init(&m->col, cols) == 0)
+        return 0;
+    matrix_fini(m);
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix of %d x %d", rows, cols);
+}
+
+static int init_cells(struct matrix *m, struct err *err)
+{
+    const size_t count = (size_t)m->row.n * (size_t)m->col.n;
     m->cells = calloc(count, sizeof *m->cells);
-    if (!m->cells || axis_init(&m->row, rows) < 0 || axis_init(&m->col, cols) < 0) {
-        matrix_fini(m);
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix of %d x %d", rows, cols);
-    }
+    if (!m->cells)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix of %d x %d", m->row.n,
+                       m->col.n);
     for (size_t i = 0; i < count; i++)
         cell_clear(&m->cells[i]);
     return 0;
+}
+
+int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
+                int rows, int cols, struct err *err)
+{
+    if (init_axes(m, name, quantity, unit, rows, cols, err) < 0)
+        return -1;
+    if (init_cells(m, err) == 0)
+        return 0;
+    matrix_fini(m);
+    return -1;
 }
 
 void matrix_fini(struct matrix *m)
@@ -198,19 +216,29 @@ static int matrix_read_cells(struct matrix *m, const struct json *rows, struct e
     return 0;
 }
 
-int matrix_head_from_json(struct matrix *m, const struct json *object, struct err *err)
+int matrix_axes_from_json(struct matrix *m, const struct json *object, struct err *err)
 {
     const struct json *rows = json_get(object, "rows"), *cols = json_get(object, "cols");
     int nrows = json_count(json_get(rows, "values")), ncols = json_count(json_get(cols, "values"));
     struct matrix got CLEANUP(matrix_fini) = {0};
-    if (matrix_init(&got, json_get_text(object, "name", ""), json_get_text(object, "quantity", ""),
-                    json_get_text(object, "unit", ""), nrows, ncols, err) < 0)
+    if (init_axes(&got, json_get_text(object, "name", ""), json_get_text(object, "quantity", ""),
+                  json_get_text(object, "unit", ""), nrows, ncols, err) < 0)
         return -1;
     if (read_axis(&got.row, rows, "rows", err) < 0 || read_axis(&got.col, cols, "cols", err) < 0)
         return -1;
     *m = got;
     got = (struct matrix){0};
     return 0;
+}
+
+int matrix_head_from_json(struct matrix *m, const struct json *object, struct err *err)
+{
+    if (matrix_axes_from_json(m, object, err) < 0)
+        return -1;
+    if (init_cells(m, err) == 0)
+        return 0;
+    matrix_fini(m);
+    return -1;
 }
 
 int matrix_from_json(struct matrix *m, const struct json *object, struct err *err)

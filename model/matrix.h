@@ -89,6 +89,7 @@ int matrix_from_json(struct matrix *m, const struct json *object, struct err *er
 // The same without cells, inside an open object; reading gives a matrix whose cells are all NaN.
 void matrix_write_head_members(const struct matrix *m, struct jsonw *w);
 int matrix_head_from_json(struct matrix *m, const struct json *object, struct err *err);
+int matrix_axes_from_json(struct matrix *m, const struct json *object, struct err *err); // no cells
 // CSV: header "matrix,rank,working_set_bytes,<cell fields with unit>", one line a cell.
 void matrix_write_csv_head(const struct matrix *m, struct buf *out);
 void matrix_write_csv(const struct matrix *m, struct buf *out);

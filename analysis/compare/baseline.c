@@ -14,7 +14,7 @@ static bool baseline_same_axis(const struct axis *a, const struct axis *b)
            memcmp(a->values, b->values, (size_t)a->n * sizeof *a->values) == 0;
 }
 
-static int compare_baseline_check(const struct matrix *a, const struct matrix *b, struct err *err)
+int baseline_fits(const struct matrix *a, const struct matrix *b, struct err *err)
 {
     const char *what = strcmp(a->quantity, b->quantity) != 0   ? "quantity"
                        : strcmp(a->unit, b->unit) != 0         ? "unit"
@@ -102,7 +102,7 @@ int baseline_middle(struct matrix *out, const struct matrix *const *list, int n,
     if (n > BASELINE_RUNS_MAX)
         return err_set(err, ERR_INVALID, "runs", "must be at most %d runs", BASELINE_RUNS_MAX);
     for (int r = 1; r < n; r++)
-        if (compare_baseline_check(first, list[r], err) < 0)
+        if (baseline_fits(first, list[r], err) < 0)
             return -1;
     if (matrix_init(&m, first->name, first->quantity, first->unit, first->row.n, first->col.n,
                     err) < 0)

@@ -11,10 +11,14 @@
 
 enum { BASELINE_RUNS_MAX = 16 }; // a fortnight of nightly runs; 16 x 27 MB at the very worst
 
-// Matrix of run r: list[r]. All with the same name, quantity, unit and axes, else ERR_CONFLICT says
-// what differs. n >= 1; one run gives a copy.
+// ERR_CONFLICT (member "runs") says what differs: the quantity, the unit or an axis.
+int baseline_fits(const struct matrix *a, const struct matrix *b, struct err *err);
+
+// Matrix of run r: list[r]. All with the same name, and as baseline_fits() wants them. n >= 1; one
+// run gives a copy.
 int baseline_middle(struct matrix *out, const struct matrix *const *list, int n, struct err *err);
 
-// Per cent by which a further run as a whole may well differ from that middle (95 %, Student's t of
-// the runs' means): what is below is no news. NaN for fewer than three runs: they cannot tell.
+// Of such matrices: per cent by which a further run as a whole may well differ from that middle (95
+// %, Student's t of the runs' means): what is below is no news. NaN for fewer than three runs: they
+// cannot tell.
 double baseline_noise(const struct matrix *const *list, int n);

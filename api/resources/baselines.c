@@ -97,14 +97,13 @@ static int baselines_read_runs(const struct json *root, struct baseline *b, stru
 
 int baselines_put(struct request *q, struct reply *r, struct err *err)
 {
-    struct reference reference CLEANUP(reference_fini) = {0};
     struct baseline b = {0};
     CLEANUP_JSON struct json *root = json_parse(buf_text(&q->body), q->body.len, err);
     if (!root || baselines_read_runs(root, &b, err) < 0 || baseline_name_check(q->name, err) < 0)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);
     // Runs that cannot be put together are found now and not when somebody is waken by a check.
-    if (reference_load(api_of(q)->store, &b, &reference, err) < 0 ||
+    if (reference_check(api_of(q)->store, &b, err) < 0 ||
         store_has_room(api_of(q)->store, err) < 0 ||
         store_baseline_put(api_of(q)->store, &b, err) < 0)
         return -1;

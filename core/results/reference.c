@@ -51,16 +51,27 @@ static int64_t reference_cells_of(const struct stored_run *r)
     return n;
 }
 
-static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct reference *r,
-                            struct err *err)
+// The matrix `at` of the first run and those of the same name of all others, with the same axes.
+static int reference_matrices(const struct stored_run *runs, int n, int at,
+                              const struct matrix *list[BASELINE_RUNS_MAX], struct err *err)
 {
-    const struct matrix *list[BASELINE_RUNS_MAX];
     for (int i = 0; i < n; i++) {
         list[i] = stored_run_matrix(&runs[i], runs[0].list[at].name);
         if (!list[i])
             return err_set(err, ERR_CONFLICT, "runs", "run %" PRId64 " has no matrix %s",
                            runs[i].run.id, runs[0].list[at].name);
+        if (baseline_fits(list[0], list[i], err) < 0)
+            return -1;
     }
+    return 0;
+}
+
+static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct reference *r,
+                            struct err *err)
+{
+    const struct matrix *list[BASELINE_RUNS_MAX];
+    if (reference_matrices(runs, n, at, list, err) < 0)
+        return -1;
     r->noise_percent = fmax(r->noise_percent, baseline_noise(list, n));
     return baseline_middle(&r->list[at], list, n, err);
 }
@@ -87,13 +98,15 @@ static void reference_members_fini(struct members *m)
         stored_run_fini(&m->runs[i]);
 }
 
-static int load_members(struct store *s, const struct baseline *b, struct members *m,
+typedef int load_fn(struct store *s, int64_t id, struct stored_run *out, struct err *err);
+
+static int load_members(struct store *s, const struct baseline *b, load_fn *load, struct members *m,
                         struct reference *r, struct err *err)
 {
     int64_t cells = 0;
     for (; m->n < b->n; m->n++) {
         struct stored_run *one = &m->runs[m->n];
-        if (stored_run_load(s, b->runs[m->n], one, err) < 0)
+        if (load(s, b->runs[m->n], one, err) < 0)
             return -1;
         cells += reference_cells_of(one);
         if (m->n == 0) {
@@ -112,12 +125,24 @@ static int load_members(struct store *s, const struct baseline *b, struct member
     return 0;
 }
 
+int reference_check(struct store *s, const struct baseline *b, struct err *err)
+{
+    struct reference r CLEANUP(reference_fini) = {0};
+    struct members m CLEANUP(reference_members_fini) = {0};
+    const struct matrix *list[BASELINE_RUNS_MAX];
+    int rc = load_members(s, b, stored_run_load_axes, &m, &r, err);
+    r.first = (struct stored_run){0};
+    for (int i = 0; rc == 0 && i < m.runs[0].n; i++)
+        rc = reference_matrices(m.runs, m.n, i, list, err);
+    return rc;
+}
+
 int reference_load(struct store *s, const struct baseline *b, struct reference *out,
                    struct err *err)
 {
     struct reference r CLEANUP(reference_fini) = {.noise_percent = NAN};
     struct members m CLEANUP(reference_members_fini) = {0};
-    int rc = load_members(s, b, &m, &r, err);
+    int rc = load_members(s, b, stored_run_load, &m, &r, err);
     r.first = (struct stored_run){0};
     if (rc < 0 || machine_then_load(s, &m.runs[m.n - 1].run, &r.then, err) < 0 ||
         put_together(&r, m.runs, m.n, err) < 0)

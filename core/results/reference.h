@@ -16,6 +16,8 @@ struct reference {
 
 // All runs succeeded, of one benchmark, method and variant, with the same axes; else ERR_CONFLICT
 // (member "runs") says which is not and why.
+int reference_check(struct store *s, const struct baseline *b, struct err *err);
+// The same, and the numbers.
 int reference_load(struct store *s, const struct baseline *b, struct reference *out,
                    struct err *err);
 void reference_fini(struct reference *r);

@@ -27,6 +27,18 @@ int stored_run_load(struct store *s, int64_t id, struct stored_run *out, struct 
     return 0;
 }
 
+int stored_run_load_axes(struct store *s, int64_t id, struct stored_run *out, struct err *err)
+{
+    struct stored_run r CLEANUP(stored_run_fini) = {0};
+    if (store_run_get(s, id, &r.run, err) < 0 ||
+        store_matrix_axes_get(s, id, &r.list, &r.n, err) < 0)
+        return -1;
+    r.n_ranks = (int)r.run.n_ranks;
+    *out = r;
+    r = (struct stored_run){0};
+    return 0;
+}
+
 const struct matrix *stored_run_matrix(const struct stored_run *r, const char *name)
 {
     for (int i = 0; i < r->n; i++)

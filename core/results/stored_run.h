@@ -14,6 +14,8 @@ struct stored_run {
 };
 
 int stored_run_load(struct store *s, int64_t id, struct stored_run *out, struct err *err);
+// Without cells and ranks: n_ranks only. It takes 1 ms, however large the run is.
+int stored_run_load_axes(struct store *s, int64_t id, struct stored_run *out, struct err *err);
 void stored_run_fini(struct stored_run *r);
 const struct matrix *stored_run_matrix(const struct stored_run *r, const char *name); // NULL: none
 // What its metrics are made from. Borrows both; t may be NULL.

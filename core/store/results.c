@@ -133,7 +133,7 @@ static int get_cells(struct store *s, int64_t id, int at, struct matrix *m, stru
 }
 
 // The head of a matrix goes through the codec that records use.
-static int read_head(sqlite3_stmt *q, struct matrix *m, struct err *err)
+static int read_head(sqlite3_stmt *q, struct matrix *m, bool cells, struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
@@ -149,7 +149,9 @@ static int read_head(sqlite3_stmt *q, struct matrix *m, struct err *err)
     if (!buf_ok(&text))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a matrix");
     CLEANUP_JSON struct json *o = json_parse(buf_text(&text), text.len, err);
-    return o ? matrix_head_from_json(m, o, err) : -1;
+    if (!o)
+        return -1;
+    return cells ? matrix_head_from_json(m, o, err) : matrix_axes_from_json(m, o, err);
 }
 
 static int count_of(sqlite3_stmt *q, int64_t id, int *n, struct err *err)
@@ -164,19 +166,20 @@ static int count_of(sqlite3_stmt *q, int64_t id, int *n, struct err *err)
 }
 
 static int results_read_matrices(struct store *s, int64_t id, struct matrix *list, int n,
-                                 struct err *err)
+                                 bool cells, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_MATRIX_GET];
     if (sq_bind(q, err, "i", id) < 0)
         return -1;
     for (int i = 0; i < n; i++)
-        if (sq_step(q, err) != 1 || read_head(q, &list[i], err) < 0 ||
-            get_cells(s, id, i, &list[i], err) < 0)
+        if (sq_step(q, err) != 1 || read_head(q, &list[i], cells, err) < 0 ||
+            (cells && get_cells(s, id, i, &list[i], err) < 0))
             return -1;
     return 0;
 }
 
-int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err)
+static int results_get_matrices(struct store *s, int64_t id, bool cells, struct matrix **out,
+                                int *n, struct err *err)
 {
     int count = 0;
     if (count_of(s->queries[Q_MATRIX_COUNT], id, &count, err) < 0)
@@ -184,13 +187,23 @@ int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n,
     struct matrix *list = calloc((size_t)count + 1, sizeof *list);
     if (!list)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for matrices");
-    if (results_read_matrices(s, id, list, count, err) < 0) {
+    if (results_read_matrices(s, id, list, count, cells, err) < 0) {
         store_matrices_free(list, count);
         return -1;
     }
     *out = list;
     *n = count;
     return 0;
+}
+
+int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err)
+{
+    return results_get_matrices(s, id, true, out, n, err);
+}
+
+int store_matrix_axes_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err)
+{
+    return results_get_matrices(s, id, false, out, n, err);
 }
 
 void store_matrices_free(struct matrix *list, int n)

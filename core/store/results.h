@@ -26,6 +26,9 @@ struct run_result {       // borrowed pointers
     struct run_metrics metrics; // version 0: not computed
 };
 int store_matrices_get(struct store *s, int64_t id, struct matrix **out, int *n, struct err *err);
+// Without cells, whose number does not count then.
+int store_matrix_axes_get(struct store *s, int64_t id, struct matrix **out, int *n,
+                          struct err *err);
 void store_matrices_free(struct matrix *list, int n);
 int store_ranks_get(struct store *s, int64_t id, struct rank_info **out, int *n,
                     struct err *err); // free()

@@ -300,6 +300,16 @@ def test_while_a_run_is_measured(reader, measuring):
     assert daemon.request("POST", f"/v1/runs/{run}/cancel", unix=True).status == 202, conditions
 
 
+def test_a_baseline_of_large_runs_is_made_at_once(reader):
+    """Their axes are compared; their cells are read when something is checked against them, by the worker."""
+    before, times = cpu_seconds(reader.process.pid), 20
+    for _ in range(times):
+        assert reader.request("PUT", "/v1/baselines/large", {"runs": [1, 2]}, unix=True).status == 200
+    used = (cpu_seconds(reader.process.pid) - before) / times
+    assert used < 0.008, f"{1000 * used:.0f} ms for each"
+    assert reader.get("/v1/check?baseline=large").json["state"]
+
+
 def crowd(daemon, *args):
     """192 connections of another account (crowd.py); all are open."""
     process = subprocess.Popen([sys.executable, "-c", (ROOT / "tests" / "system" / "crowd.py").read_text(), str(daemon.port), "192",
