@@ -67,7 +67,7 @@ static int api_spawn_worker(void *context, int control, pid_t *pid, struct err *
         return -1;
     const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}, {machine, WORKER_MACHINE_FD}};
     snprintf(path, sizeof path, "%s", store_path(a->services.store));
-    errno = child_exec(pid, argv, fds, COUNT_OF(fds));
+    errno = child_exec(pid, argv, fds, COUNT_OF(fds), false);
     if (errno)
         return err_sys(err, "starting a worker");
     a->openings = store_openings(a->services.store);

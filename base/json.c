@@ -309,21 +309,6 @@ bool json_is_array(const struct json *v)
     return cJSON_IsArray(node(v));
 }
 
-bool json_is_string(const struct json *v)
-{
-    return cJSON_IsString(node(v));
-}
-
-bool json_is_number(const struct json *v)
-{
-    return cJSON_IsNumber(node(v));
-}
-
-bool json_is_bool(const struct json *v)
-{
-    return cJSON_IsBool(node(v));
-}
-
 bool json_is_null(const struct json *v)
 {
     return cJSON_IsNull(node(v));
@@ -331,12 +316,12 @@ bool json_is_null(const struct json *v)
 
 const char *json_text(const struct json *v)
 {
-    return json_is_string(v) ? node(v)->valuestring : NULL;
+    return cJSON_IsString(node(v)) ? node(v)->valuestring : NULL;
 }
 
 bool json_number(const struct json *v, double *out)
 {
-    if (!json_is_number(v))
+    if (!cJSON_IsNumber(node(v)))
         return false;
     *out = node(v)->valuedouble;
     return true;
@@ -354,7 +339,7 @@ bool json_i64(const struct json *v, int64_t *out)
 
 bool json_bool(const struct json *v, bool *out)
 {
-    if (!json_is_bool(v))
+    if (!cJSON_IsBool(node(v)))
         return false;
     *out = cJSON_IsTrue(node(v));
     return true;
@@ -386,7 +371,7 @@ void json_write(const struct json *v, struct jsonw *w, const char *key)
         for (const struct json *m = json_first(v); m; m = json_next(m))
             json_write(m, w, object ? json_name(m) : NULL);
         jsonw_end(w);
-    } else if (json_is_string(v)) {
+    } else if (cJSON_IsString(node(v))) {
         jsonw_text(w, key, json_text(v));
     } else if (json_number(v, &d)) {
         json_write_number(d, w, key);

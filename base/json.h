@@ -39,9 +39,6 @@ const char *json_name(const struct json *value); // member name inside an object
 int json_count(const struct json *array_or_object);
 bool json_is_object(const struct json *v);
 bool json_is_array(const struct json *v);
-bool json_is_string(const struct json *v);
-bool json_is_number(const struct json *v);
-bool json_is_bool(const struct json *v);
 bool json_is_null(const struct json *v);
 
 const char *json_text(const struct json *v); // NULL if not a string

@@ -99,12 +99,6 @@ void jsonw_i64(struct jsonw *w, const char *key, int64_t v)
     buf_fmt(w->out, "%" PRId64, v);
 }
 
-void jsonw_u64_text(struct jsonw *w, const char *key, uint64_t v)
-{
-    lead(w, key);
-    buf_fmt(w->out, "\"%" PRIu64 "\"", v);
-}
-
 // "%.*f" follows the locale; our programs never call setlocale, a test holds them to it.
 void jsonw_fixed(struct jsonw *w, const char *key, double v, int digits)
 {

@@ -126,11 +126,10 @@ static int64_t droppable(const char *meminfo)
 // and not always in the node's meminfo.
 int64_t memory_node_available_bytes(const char *root, int node)
 {
-    char path[1200], meminfo[8192]; // a node's has 1.5 KiB
+    char meminfo[8192]; // a node's has 1.5 KiB
     if (!several_have_memory(root))
         return memory_available_bytes(root);
-    snprintf(path, sizeof path, NODES "/node%d/meminfo", root, node);
-    if (file_read_text(path, meminfo, sizeof meminfo) < 0)
+    if (file_read_fmt(meminfo, sizeof meminfo, NODES "/node%d/meminfo", root, node) < 0)
         return MEMORY_UNKNOWN;
     int64_t free_bytes = memory_number_of(meminfo, "MemFree");
     return free_bytes < 0 ? MEMORY_UNKNOWN : free_bytes + droppable(meminfo);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -307,4 +308,18 @@ int file_read_text(const char *path, char *out, size_t room)
         used--;
     out[used] = '\0';
     return 0;
+}
+
+int file_read_fmt(char *out, size_t room, const char *fmt, ...)
+{
+    char path[1200];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(path, sizeof path, fmt, ap);
+    va_end(ap);
+    if (n < 0 || n >= (int)sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return file_read_text(path, out, room);
 }

@@ -41,3 +41,6 @@ int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, 
 bool file_is_same(const struct stat *a, const struct stat *b); // by device and inode
 // Reads a small file whole (≤ room-1 bytes), drops trailing white space. -1 with errno set.
 int file_read_text(const char *path, char *out, size_t room);
+// The same of the file whose path `fmt` makes, of at most 1199 bytes.
+__attribute__((format(printf, 3, 4))) int file_read_fmt(char *out, size_t room, const char *fmt,
+                                                        ...);

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/launch/supervisor.h"
+#include "core/launch/supervisor_main.h"
 #include "core/os/dirs.h"
 #include "core/os/nss.h"
 #include "core/store/worker.h"

@@ -9,6 +9,7 @@
 #include "api/resources/resources.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/jsonw.h"
 #include "core/results/machine_then.h"
 #include "core/store/history.h"
@@ -140,20 +141,10 @@ static struct memo {
 } memo[MEMO_ROOM];
 static int memo_next;
 
-// FNV-1a over the bytes of the values.
-static uint64_t history_hash_of(const double *v, int n)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    const unsigned char *p = (const unsigned char *)v;
-    for (size_t i = 0; i < (size_t)n * sizeof *v; i++)
-        hash = (hash ^ p[i]) * 0x100000001b3u;
-    return hash;
-}
-
 // Borrowed until the next call.
 static const struct memo *changes_of(const double *v, int n, struct err *err)
 {
-    uint64_t hash = history_hash_of(v, n);
+    uint64_t hash = hash_bytes(v, (size_t)n * sizeof *v);
     for (int i = 0; i < MEMO_ROOM; i++)
         if (memo[i].n_values == n && memo[i].hash == hash && n)
             return &memo[i];

@@ -2,6 +2,7 @@
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "core/node/checkup.h"
 
 enum { FINDINGS_MAX = 24 }; // there are about ten kinds
 

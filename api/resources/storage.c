@@ -3,6 +3,7 @@
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "core/node/checkup.h"
 #include "core/store/damage.h"
 
 static void write_usage(const struct api_services *api, const struct store_usage *u,

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/str.h"
 
 enum {
@@ -79,16 +80,6 @@ static void introduce(struct session *s)
     s->slot->llc_bytes = s->cache.llc_bytes;
     s->slot->cpu_place = cache_cpu_place("", cpu);
     s->slot->cpu_place.node = (int)i->cpu_node;
-}
-
-// FNV-1a. Specs are made from zeroed memory, texts included: what is asked alike is alike.
-static uint64_t session_hash_of(const struct spec *spec)
-{
-    const unsigned char *bytes = (const unsigned char *)spec;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < sizeof *spec; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
 }
 
 // A launcher can start each rank with words of its own; all go by rank 0's table of results.
@@ -361,7 +352,8 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, benc
                         .spec = &o->spec,
                         .emit = e};
     introduce(&s);
-    s.slot->question = session_hash_of(s.spec);
+    // Specs are made from zeroed memory, texts included: the same request gives the same bytes.
+    s.slot->question = hash_bytes(s.spec, sizeof *s.spec);
     if (session_meet(&s, session_find_targets(&s, err), err) < 0 ||
         session_meet(&s, same_question(&s, err), err) < 0)
         return -1;

@@ -73,27 +73,3 @@ static inline const char *admission_named(const struct blocker *b)
 // An array: [{"kind","text","measured","limit","unit","forced"}]
 void admission_write_json(const struct blocker *list, int n, bool named, struct jsonw *w,
                           const char *key);
-
-// --- The service that takes the readings, keeps the earlier ones, and holds the host's lock.
-
-struct admitter;
-// `root` as in core/node/load.h. The topology is the machine's and may be replaced in place.
-struct admitter *admitter_new(const struct policy *p, const struct topology *t, const char *root,
-                              struct err *err);
-void admitter_free(struct admitter *a);                           // NULL is fine
-void admitter_policy(struct admitter *a, const struct policy *p); // from now on
-// Never blocks, takes less than 5 ms. ERR_NO_MEMORY.
-int admitter_check(struct admitter *a, const struct plan *p, bool force, struct admission *out,
-                   struct err *err);
-// A run of ours begins and ends; between, the host's lock is ours. ERR_BUSY: somebody else took it
-// since the check, and other_instance refuses.
-int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct err *err);
-void admitter_end(struct admitter *a);
-int admitter_lock(const struct admitter *a); // of the host, between; borrowed; -1: none is held
-// While it is going on, every ADMITTER_LOOK_MS: does it make others wait? True: *b says how.
-enum { ADMITTER_LOOK_MS = 2000 };
-bool admitter_disturbs(struct admitter *a, struct blocker *b);
-// What changed since the run began that may have spoiled it: steal, swapping, throttling. Up to
-// `most` blockers; how many. To be called before admitter_end.
-int admitter_suffered(struct admitter *a, struct blocker *list, int most);
-enum policy_action admitter_action(const struct admitter *a, enum admission_kind kind);

@@ -2,6 +2,8 @@
 // Readings in time. A run of ours stays in the averages of the kernel for a while; what it can have
 // left there at most decays as they do, and only what exceeds it is somebody else's. A reading from
 // before our run says nothing about others, so none is kept across it.
+#include "core/admission/monitor.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@ struct own_share {
     int64_t at_ms;
 };
 
-struct admitter {
+struct monitor {
     struct policy policy;
     const struct topology *topology;
     char root[256];
@@ -58,27 +60,27 @@ static void own_set(struct own_share *s, double tau_ms, double active, int64_t n
     *s = (struct own_share){own_now(s, tau_ms, now_ms), active, now_ms};
 }
 
-struct admitter *admitter_new(const struct policy *p, const struct topology *t, const char *root,
-                              struct err *err)
+struct monitor *monitor_new(const struct policy *p, const struct topology *t, const char *root,
+                            struct err *err)
 {
-    struct admitter *a = calloc(1, sizeof *a);
+    struct monitor *a = calloc(1, sizeof *a);
     if (!a) {
         err_set(err, ERR_NO_MEMORY, "", "no memory for admission");
         return NULL;
     }
-    *a = (struct admitter){.policy = *p, .topology = t, .lock = HOST_LOCK_NONE, .ended_ms = -1};
+    *a = (struct monitor){.policy = *p, .topology = t, .lock = HOST_LOCK_NONE, .ended_ms = -1};
     snprintf(a->root, sizeof a->root, "%s", root);
     return a;
 }
 
-static void forget_readings(struct admitter *a)
+static void forget_readings(struct monitor *a)
 {
     readings_fini(&a->now);
     readings_fini(&a->earlier);
     a->have_now = a->have_earlier = false;
 }
 
-static void forget_run(struct admitter *a)
+static void forget_run(struct monitor *a)
 {
     if (a->lock >= 0)
         close(a->lock);
@@ -89,7 +91,7 @@ static void forget_run(struct admitter *a)
     a->have_begin = false;
 }
 
-void admitter_free(struct admitter *a)
+void monitor_free(struct monitor *a)
 {
     if (!a)
         return;
@@ -98,28 +100,28 @@ void admitter_free(struct admitter *a)
     free(a);
 }
 
-void admitter_policy(struct admitter *a, const struct policy *p)
+void monitor_set_policy(struct monitor *a, const struct policy *p)
 {
     a->policy = *p;
 }
 
-enum policy_action admitter_action(const struct admitter *a, enum admission_kind kind)
+enum policy_action monitor_action(const struct monitor *a, enum admission_kind kind)
 {
     return a->policy.rule[kind].action;
 }
 
-static void lock_path(const struct admitter *a, char *out, size_t room)
+static void lock_path(const struct monitor *a, char *out, size_t room)
 {
     snprintf(out, room, "%s%s", a->root, a->policy.host_lock);
 }
 
-static int take_lock(const struct admitter *a, const char *path)
+static int take_lock(const struct monitor *a, const char *path)
 {
     return strcmp(a->policy.host_lock, "none") == 0 ? HOST_LOCK_NONE : host_lock_take(path);
 }
 
 // Taken and given back at once: only to see whether somebody has it.
-static void look_at_lock(const struct admitter *a, struct admission_input *in)
+static void look_at_lock(const struct monitor *a, struct admission_input *in)
 {
     if (a->policy.rule[ADMIT_INSTANCE].action == POLICY_IGNORE ||
         strcmp(a->policy.host_lock, "none") == 0)
@@ -149,7 +151,7 @@ static void set_local_time(struct admission_input *in)
 }
 
 // The last reading becomes the earlier one, unless that is still young.
-static int monitor_look(struct admitter *a, const struct plan *p, int64_t now_ms, struct err *err)
+static int monitor_look(struct monitor *a, const struct plan *p, int64_t now_ms, struct err *err)
 {
     struct readings got;
     CLEANUP_MEM int *cpus = cpus_of(p);
@@ -171,14 +173,14 @@ static int monitor_look(struct admitter *a, const struct plan *p, int64_t now_ms
     return 0;
 }
 
-static bool monitor_counts(const struct admitter *a)
+static bool monitor_counts(const struct monitor *a)
 {
     int64_t age = a->now.at_ms - a->earlier.at_ms;
     return a->have_earlier && age >= ADMISSION_WINDOW_LEAST_MS && age <= ADMISSION_WINDOW_MOST_MS;
 }
 
-int admitter_check(struct admitter *a, const struct plan *p, bool force, struct admission *out,
-                   struct err *err)
+int monitor_check(struct monitor *a, const struct plan *p, bool force, struct admission *out,
+                  struct err *err)
 {
     int64_t now_ms = clock_mono_ms();
     struct admission_input in = {.policy = &a->policy,
@@ -203,13 +205,13 @@ int admitter_check(struct admitter *a, const struct plan *p, bool force, struct 
 
 // --- a run of ours
 
-int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct err *err)
+int monitor_begin(struct monitor *a, const struct plan *p, bool force, struct err *err)
 {
     int64_t now_ms = clock_mono_ms();
     forget_run(a);
     lock_path(a, a->lock_path, sizeof a->lock_path);
     a->lock = take_lock(a, a->lock_path);
-    if (a->lock == HOST_LOCK_TAKEN && !force && admitter_action(a, ADMIT_INSTANCE) == POLICY_REFUSE)
+    if (a->lock == HOST_LOCK_TAKEN && !force && monitor_action(a, ADMIT_INSTANCE) == POLICY_REFUSE)
         return err_set(err, ERR_BUSY, "", "another numaprobed measures on this host (it holds %s)",
                        a->policy.host_lock);
     a->cpus = cpus_of(p);
@@ -227,12 +229,12 @@ int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct 
     return 0;
 }
 
-int admitter_lock(const struct admitter *a)
+int monitor_lock(const struct monitor *a)
 {
     return a->lock >= 0 ? a->lock : -1;
 }
 
-void admitter_end(struct admitter *a)
+void monitor_end(struct monitor *a)
 {
     int64_t now_ms = clock_mono_ms();
     if (!a->running)
@@ -267,7 +269,7 @@ static bool over(struct blocker *b, double share, double limit, const char *grou
 
 // What is above what was usual before the run began: a group that its own quota holds back waits
 // with and without us.
-static bool groups_wait(const struct admitter *a, const struct group_readings *now,
+static bool groups_wait(const struct monitor *a, const struct group_readings *now,
                         struct blocker *b)
 {
     double span_us = (double)(now->at_ms - a->last.at_ms) * 1000;
@@ -284,7 +286,7 @@ static bool groups_wait(const struct admitter *a, const struct group_readings *n
     return false;
 }
 
-static bool memory_short(const struct admitter *a, const struct group_readings *now,
+static bool memory_short(const struct monitor *a, const struct group_readings *now,
                          struct blocker *b)
 {
     double span_us = (double)(now->at_ms - a->last.at_ms) * 1000;
@@ -297,8 +299,7 @@ static bool memory_short(const struct admitter *a, const struct group_readings *
 
 // Without control groups that tell it: more tasks than CPUs, all the time we looked, is somebody
 // waiting.
-static bool tasks_wait(const struct admitter *a, const struct group_readings *now,
-                       struct blocker *b)
+static bool tasks_wait(const struct monitor *a, const struct group_readings *now, struct blocker *b)
 {
     int waiting = now->runnable - a->topology->n_cpus;
     if (now->n || waiting <= 0 || a->n_cpus > a->topology->n_cpus)
@@ -311,11 +312,11 @@ static bool tasks_wait(const struct admitter *a, const struct group_readings *no
 }
 
 // Twice in a row: a cron job that starts is nobody who waits.
-bool admitter_disturbs(struct admitter *a, struct blocker *b)
+bool monitor_disturbs(struct monitor *a, struct blocker *b)
 {
     struct group_readings now;
     struct blocker found;
-    if (!a->running || admitter_action(a, ADMIT_DISTURBING) == POLICY_IGNORE)
+    if (!a->running || monitor_action(a, ADMIT_DISTURBING) == POLICY_IGNORE)
         return false;
     readings_take_groups(&now, a->root, clock_mono_ms());
     bool disturbs = groups_wait(a, &now, &found) || memory_short(a, &now, &found) ||
@@ -329,7 +330,7 @@ bool admitter_disturbs(struct admitter *a, struct blocker *b)
 }
 
 // Who deletes the lock's file lets others lock a new one.
-static bool lost_lock(const struct admitter *a, struct blocker *b)
+static bool lost_lock(const struct monitor *a, struct blocker *b)
 {
     if (a->lock < 0 || host_lock_is_named(a->lock, a->lock_path))
         return false;
@@ -340,7 +341,7 @@ static bool lost_lock(const struct admitter *a, struct blocker *b)
     return true;
 }
 
-int admitter_suffered(struct admitter *a, struct blocker *list, int most)
+int monitor_suffered(struct monitor *a, struct blocker *list, int most)
 {
     struct readings now CLEANUP(readings_fini) = {0};
     int n = most && lost_lock(a, &list[0]);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-const char *const policy_action_names[] = {"ignore", "warn", "refuse", NULL};
+static const char *const policy_action_names[] = {"ignore", "warn", "refuse", NULL};
 
 enum {
     RETRY_SOON_S = 10,   // what somebody computes may end any moment

@@ -34,7 +34,6 @@ enum admission_kind {
 };
 
 enum policy_action { POLICY_IGNORE, POLICY_WARN, POLICY_REFUSE };
-extern const char *const policy_action_names[]; // NULL-terminated
 
 struct admission_kind_info {
     const char *name; // stable: blockers carry it, options are admit_<name>

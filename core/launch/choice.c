@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who starts the ranks, and what keeps mpirun from it. All of it is decided from what a look has
 // found (core/launch/programs.h): nothing is read here.
+#include "core/launch/choice.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

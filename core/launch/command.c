@@ -16,8 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-
-#define JOB_PATH "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+#include "core/os/program.h"
 
 // A setting whose value is NULL is the run's directory.
 struct setting {
@@ -109,26 +108,6 @@ __attribute__((format(printf, 2, 3))) static void words_fmt(struct words *w, con
     words_take(w, buf_steal(&b));
 }
 
-static bool executable(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-static bool find_in_path(const char *name, char *out, size_t room)
-{
-    const char *path = getenv("PATH");
-    for (const char *p = path && *path ? path : JOB_PATH; *p;) {
-        size_t n = strcspn(p, ":");
-        if (n && *p == '/' && (size_t)snprintf(out, room, "%.*s/%s", (int)n, p, name) < room &&
-            executable(out))
-            return true;
-        p += n + (p[n] == ':');
-    }
-    *out = 0;
-    return false;
-}
-
 static bool find_by_env(const char *variable, char *out, size_t room)
 {
     const char *value = getenv(variable);
@@ -155,12 +134,12 @@ static bool find_bench(char *out, size_t room)
         char path[300];
         snprintf(path, sizeof path, "%s/%s", self, places[i]);
         CLEANUP_MEM char *whole = realpath(path, NULL);
-        if (whole && strlen(whole) < room && executable(whole)) {
+        if (whole && strlen(whole) < room && program_is_executable(whole)) {
             memcpy(out, whole, strlen(whole) + 1);
             return true;
         }
     }
-    return find_in_path("numa_bench", out, room);
+    return program_find("numa_bench", out, room);
 }
 
 // What numactl and libnuma ask first; a call of its own, because the library tells no reasons.
@@ -175,7 +154,7 @@ int launch_find_bench(struct launch_paths *paths, struct err *err)
     struct launch_paths p = {.dir_bytes = -1, .tasks = -1};
     if (!find_by_env("NUMAPROBE_BENCH", p.bench, sizeof p.bench))
         find_bench(p.bench, sizeof p.bench);
-    if (!executable(p.bench))
+    if (!program_is_executable(p.bench))
         return err_set(err, ERR_UNAVAILABLE, "",
                        "the program numa_bench is missing: it belongs beside numaprobed, or set "
                        "NUMAPROBE_BENCH");
@@ -187,10 +166,10 @@ int launch_find_bench(struct launch_paths *paths, struct err *err)
 void launch_find_mpi(struct launch_paths *paths)
 {
     if (!find_by_env("NUMAPROBE_MPIRUN", paths->mpirun, sizeof paths->mpirun))
-        find_in_path("mpirun", paths->mpirun, sizeof paths->mpirun);
-    if (!executable(paths->mpirun))
+        program_find("mpirun", paths->mpirun, sizeof paths->mpirun);
+    if (!program_is_executable(paths->mpirun))
         paths->mpirun[0] = '\0';
-    find_in_path("numactl", paths->numactl, sizeof paths->numactl);
+    program_find("numactl", paths->numactl, sizeof paths->numactl);
 }
 
 static void add_settings(struct words *w, const char *option, const struct setting *list, size_t n,
@@ -299,7 +278,7 @@ static void add_processes(struct words *w, const struct launch_paths *paths, con
 
 static void add_environment(struct words *w, const char *dir, const char *nonce, bool as_root)
 {
-    words_add(w, "PATH=" JOB_PATH);
+    words_add(w, "PATH=" PROGRAM_PATH);
     words_add(w, "LC_ALL=C");
     words_fmt(w, "HOME=%s", dir);
     words_fmt(w, "TMPDIR=%s", dir);

@@ -47,14 +47,6 @@ int launch_find_bench(struct launch_paths *paths, struct err *err);
 // Finds mpirun by NUMAPROBE_MPIRUN or PATH, and numactl by PATH. Asks neither anything.
 void launch_find_mpi(struct launch_paths *paths);
 
-// Decides who starts the ranks: what the spec requests; where it leaves the choice, MPI, unless
-// something keeps it from working. Then p->launcher_why says what, as does a note. Where memory
-// policies are denied, ranks are bound to CPUs alone and the plan says so. ERR_UNAVAILABLE names
-// what is missing and the package that has it, what there is too little of, or the memory that
-// would have to be bound.
-int launch_choose(struct plan *p, const struct launch_paths *paths, const struct spec *s,
-                  struct err *err);
-
 // `dir` is the run's own directory, `nonce` its secret. `as_root`: mpirun is told that root is
 // meant.
 int launch_make(struct launch *l, const struct launch_paths *paths, const struct plan *p,

@@ -2,6 +2,8 @@
 // The question to mpirun, in the child that looks. What it starts may be anything: a script, a
 // program that forks and hangs. It runs with the rights of a rank and no network, and all of it is
 // killed at the end.
+#include "core/launch/mpirun_version.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +16,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "core/launch/programs.h"
 #include "core/os/become.h"
 #include "core/os/processes.h"
 
@@ -142,7 +143,7 @@ static int mpirun_version_ask(struct launch_paths *p, const struct question *q, 
     return 0;
 }
 
-void launch_ask(struct launch_paths *p, const struct account *a, const char *run_dir)
+void mpirun_version_read(struct launch_paths *p, const struct account *a, const char *run_dir)
 {
     char text[4096];
     bool in_time;

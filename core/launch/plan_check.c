@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan that is being carried out, and the machine as it is by then.
+#include "core/launch/plan_check.h"
+
 #include <stdlib.h>
 
 #include "base/cleanup.h"

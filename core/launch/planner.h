@@ -13,8 +13,3 @@
 // that is not there, has no memory, or is not allowed; as many nodes as ranks or one, else both
 // numbers are told; more than SPEC_RANKS_MAX ranks.
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err);
-
-// Is what the plan was made of still there in `now`? ERR_UNAVAILABLE names the member: a CPU of a
-// rank or of the load is off-line or not ours any more, or a node has no memory any more. The
-// kernel then moves what runs there elsewhere, and what is measured is not what was asked for.
-int plan_check_there(const struct plan *p, const struct topology *now, struct err *err);

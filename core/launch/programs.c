@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "core/launch/mpirun_version.h"
 #include "core/os/child.h"
 #include "core/os/task_room.h"
 
@@ -83,7 +84,7 @@ static void look_for_mpi(const struct launch_look *l, struct launch_found *f)
         return;
     }
     f->asked_ms = clock_mono_ms();
-    launch_ask(&f->paths, &f->account, l->run_dir);
+    mpirun_version_read(&f->paths, &f->account, l->run_dir);
 }
 
 static void look_for_bench(const struct launch_look *l, struct launch_found *f)

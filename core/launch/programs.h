@@ -16,7 +16,6 @@
 
 enum {
     LAUNCH_ASK_EVERY_MS = 60000,
-    LAUNCH_ASK_MS = 5000,  // for the answer of mpirun
     LAUNCH_LOOK_MS = 7000, // for the whole look
 };
 
@@ -45,7 +44,3 @@ void launch_look_wait(struct launch_look *l, int ms);
 const struct launch_found *launch_look_found(const struct launch_look *l);
 int64_t launch_look_age_ms(const struct launch_look *l); // since the last look ended
 void launch_look_doubt(struct launch_look *l); // the next look asks mpirun, whatever it knows
-
-// In the child: asks mpirun for its version as the account of ranks, in a network namespace of its
-// own. Sets paths->mpi_major, or paths->mpi_why. Nothing that it starts is left at its return.
-void launch_ask(struct launch_paths *paths, const struct account *a, const char *run_dir);

@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "core/launch/supervisor_job.h"
+#include "core/os/child.h"
 
 static void add_strings(struct buf *out, char *const *list)
 {
@@ -45,38 +46,7 @@ static int make_job_file(const struct launch *l, struct err *err)
     return steal_fd(&fd);
 }
 
-// What the child gets at SUPERVISOR_CONTROL_FD and those after it; -1: nothing.
-struct inheritance {
-    int control, job, lock;
-};
-
-static int launch_supervisor_spawn(pid_t *pid, char **argv, const struct inheritance *fds)
-{
-    char *envp[] = {NULL};
-    sigset_t none, all;
-    posix_spawnattr_t attr;
-    posix_spawn_file_actions_t fa;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&fa, fds->control, SUPERVISOR_CONTROL_FD);
-    posix_spawn_file_actions_adddup2(&fa, fds->job, SUPERVISOR_JOB_FD);
-    if (fds->lock >= 0)
-        posix_spawn_file_actions_adddup2(&fa, fds->lock, SUPERVISOR_LOCK_FD);
-    int rc = posix_spawn(pid, "/proc/self/exe", &fa, &attr, argv, envp);
-    posix_spawn_file_actions_destroy(&fa);
-    posix_spawnattr_destroy(&attr);
-    return rc;
-}
-
-static int spawn_for(pid_t *pid, const struct supervisor_job *job, const struct inheritance *fds)
+static int spawn_for(pid_t *pid, const struct supervisor_job *job, int control, int file)
 {
     char program[] = "numaprobed", option[] = "--supervise", deadline[24], uid[16], gid[16];
     char isolated[] = {job->isolated ? '1' : '0', '\0'};
@@ -86,17 +56,13 @@ static int spawn_for(pid_t *pid, const struct supervisor_job *job, const struct 
     char *dir = strdup(job->dir);
     char *group = strdup(job->group);
     char *argv[] = {program, option, dir, deadline, uid, gid, isolated, group, NULL};
-    int rc = dir && group ? launch_supervisor_spawn(pid, argv, fds) : ENOMEM;
+    const struct child_fd fds[] = {{control, SUPERVISOR_CONTROL_FD},
+                                   {file, SUPERVISOR_JOB_FD},
+                                   {job->lock, SUPERVISOR_LOCK_FD}};
+    int rc = dir && group ? child_exec(pid, argv, fds, COUNT_OF(fds), true) : ENOMEM;
     free(dir);
     free(group);
     return rc;
-}
-
-// A copy away from the numbers that the child's descriptors get, so that no dup2 overwrites
-// another.
-static int copy_above(int fd)
-{
-    return fcntl(fd, F_DUPFD_CLOEXEC, SUPERVISOR_LOCK_FD + 1);
 }
 
 int supervisor_spawn(struct supervised *out, const struct supervisor_job *job, struct err *err)
@@ -108,12 +74,8 @@ int supervisor_spawn(struct supervised *out, const struct supervisor_job *job, s
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    CLEANUP_FD int control = copy_above(theirs), words = copy_above(file);
-    CLEANUP_FD int lock = job->lock >= 0 ? copy_above(job->lock) : -1;
-    if (control < 0 || words < 0 || (job->lock >= 0 && lock < 0))
-        return err_sys(err, "descriptors for the supervisor");
     pid_t pid;
-    errno = spawn_for(&pid, job, &(struct inheritance){control, words, lock});
+    errno = spawn_for(&pid, job, theirs, file);
     if (errno)
         return err_sys(err, "starting the supervisor");
     int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -68,9 +68,3 @@ void supervisor_release(struct supervised *s);
 // After pidfd was readable, or to wait for it at most `wait_ms`: reaps, closes everything. A
 // supervisor that is still there then is killed. True if it went by itself.
 bool supervisor_reap(struct supervised *s, int wait_ms);
-int supervisor_main(int argc, char **argv); // the process itself
-
-// For when a supervisor was killed: ends every process that carries NUMAPROBE_NONCE=<nonce> in its
-// environment or descends from us as an adopted orphan of it. Returns how many were found.
-int supervisor_sweep_processes(const char *nonce);
-int supervisor_remove_tree(const char *dir, struct err *err); // never follows links

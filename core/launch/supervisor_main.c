@@ -4,6 +4,8 @@
 // that is reported; then mpirun is asked (SIGTERM), and after a second everything below is killed.
 // As a subreaper it gets every orphan, so a child's end is also the news that there may be others
 // to kill.
+#include "core/launch/supervisor_main.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

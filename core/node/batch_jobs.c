@@ -101,10 +101,10 @@ static bool has_manager(const struct found *f, const char *manager)
 // Slurm's step daemon calls itself "slurmstepd: [12.0]".
 static void add_step(struct found *f, const char *root, int pid)
 {
-    char path[1200], text[256], base[80];
+    char text[256], base[80];
     struct batch_job job = {.manager = "Slurm"};
-    snprintf(path, sizeof path, "%s/proc/%d/cmdline", root, pid);
-    if (file_read_text(path, text, sizeof text) < 0 || !str_starts(text, "slurmstepd: ["))
+    if (file_read_fmt(text, sizeof text, "%s/proc/%d/cmdline", root, pid) < 0 ||
+        !str_starts(text, "slurmstepd: ["))
         return;
     const char *number = strchr(text, '[') + 1;
     snprintf(job.name, sizeof job.name, "%.*s", (int)strspn(number, "0123456789"), number);
@@ -117,18 +117,17 @@ static void add_step(struct found *f, const char *root, int pid)
 // holds its number.
 static void find_children(struct found *f, const char *root, const char *manager, const char *lock)
 {
-    char path[1200], text[64];
+    char text[64];
     struct batch_job job = {.manager = manager};
     int64_t pid;
-    snprintf(path, sizeof path, "%s%s", root, lock);
-    if (has_manager(f, manager) || file_read_text(path, text, sizeof text) < 0)
+    if (has_manager(f, manager) || file_read_fmt(text, sizeof text, "%s%s", root, lock) < 0)
         return;
     text[strcspn(text, " \n")] = '\0';
     if (!str_to_i64(text, &pid) || pid < 1)
         return;
-    snprintf(path, sizeof path, "%s/proc/%lld/task/%lld/children", root, (long long)pid,
-             (long long)pid);
-    if (file_read_text(path, text, sizeof text) < 0 || !*text)
+    if (file_read_fmt(text, sizeof text, "%s/proc/%lld/task/%lld/children", root, (long long)pid,
+                      (long long)pid) < 0 ||
+        !*text)
         return;
     snprintf(job.name, sizeof job.name, "process %.*s", (int)strspn(text, "0123456789"), text);
     batch_jobs_add(f, &job);
@@ -185,9 +184,7 @@ int batch_jobs_find(const char *root, const struct processes_found *p, struct ba
                     int most)
 {
     struct found f = {.list = out, .most = most};
-    char path[1200];
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    file_read_text(path, f.own, sizeof f.own);
+    file_read_fmt(f.own, sizeof f.own, "%s/proc/self/cgroup", root);
     find_signs(&f, root);
     for (int i = 0; i < p->n_steps; i++)
         add_step(&f, root, p->steps[i]);

@@ -49,10 +49,9 @@ static bool read_stat(struct task *t, const char *path)
 
 static double uptime(const char *root)
 {
-    char path[PATH_ROOM], text[64];
+    char text[64];
     double s = 0;
-    snprintf(path, sizeof path, "%s/proc/uptime", root);
-    if (file_read_text(path, text, sizeof text) == 0)
+    if (file_read_fmt(text, sizeof text, "%s/proc/uptime", root) == 0)
         sscanf(text, "%lf", &s);
     return s;
 }

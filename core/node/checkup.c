@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in the way of good numbers. Each check looks at one thing and says what it saw, why
 // it matters, and the command that mends it.
+#include "core/node/checkup.h"
+
 #include "core/node/machine.h"
 
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "core/os/program.h"
 
 struct look {
     const struct topology *topology;
@@ -19,20 +22,14 @@ struct look {
 
 typedef bool check(const struct look *l, struct finding *f);
 
-static bool checkup_read_text(const struct look *l, const char *path, char *out, size_t room)
-{
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", l->root, path);
-    return file_read_text(full, out, room) == 0;
-}
-
 #define SAY(f, ...) snprintf((f)->text, sizeof(f)->text, __VA_ARGS__)
 #define MEND(f, ...) snprintf((f)->remedy, sizeof(f)->remedy, __VA_ARGS__)
 
 static bool thp_never(const struct look *l, struct finding *f)
 {
     char text[128];
-    if (!checkup_read_text(l, "/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text) ||
+    if (file_read_fmt(text, sizeof text, "%s/sys/kernel/mm/transparent_hugepage/enabled", l->root) <
+            0 ||
         !strstr(text, "[never]"))
         return false;
     SAY(f,
@@ -44,8 +41,8 @@ static bool thp_never(const struct look *l, struct finding *f)
 static bool governor(const struct look *l, struct finding *f)
 {
     char text[64];
-    if (!checkup_read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text,
-                           sizeof text) ||
+    if (file_read_fmt(text, sizeof text, "%s/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+                      l->root) < 0 ||
         strcmp(text, "performance") == 0)
         return false;
     SAY(f, "the frequency governor is \"%.30s\": clocks change while we measure", text);
@@ -56,7 +53,7 @@ static bool governor(const struct look *l, struct finding *f)
 static bool numa_balancing(const struct look *l, struct finding *f)
 {
     char text[32];
-    if (!checkup_read_text(l, "/proc/sys/kernel/numa_balancing", text, sizeof text) ||
+    if (file_read_fmt(text, sizeof text, "%s/proc/sys/kernel/numa_balancing", l->root) < 0 ||
         strcmp(text, "0") == 0)
         return false;
     SAY(f, "automatic NUMA balancing is on: its page faults disturb (the probe's own memory is "
@@ -85,7 +82,7 @@ static bool checkup_load(const struct look *l, struct finding *f)
 {
     char text[128];
     double one = 0;
-    if (!checkup_read_text(l, "/proc/loadavg", text, sizeof text) ||
+    if (file_read_fmt(text, sizeof text, "%s/proc/loadavg", l->root) < 0 ||
         sscanf(text, "%lf", &one) != 1 || one < 0.5 + 0.05 * l->topology->n_cpus)
         return false;
     SAY(f, "load is %.2f on %d CPUs: somebody else is computing", one, l->topology->n_cpus);
@@ -97,7 +94,7 @@ static bool checkup_pressure(const struct look *l, struct finding *f)
 {
     char text[256];
     double some = 0;
-    if (!checkup_read_text(l, "/proc/pressure/memory", text, sizeof text) ||
+    if (file_read_fmt(text, sizeof text, "%s/proc/pressure/memory", l->root) < 0 ||
         sscanf(text, "some avg10=%lf", &some) != 1 || some < 1)
         return false;
     SAY(f, "tasks waited for memory %.1f %% of the last 10 s", some);
@@ -108,7 +105,7 @@ static bool checkup_pressure(const struct look *l, struct finding *f)
 static bool swap(const struct look *l, struct finding *f)
 {
     char text[2048];
-    if (!checkup_read_text(l, "/proc/swaps", text, sizeof text) || !strchr(text, '\n'))
+    if (file_read_fmt(text, sizeof text, "%s/proc/swaps", l->root) < 0 || !strchr(text, '\n'))
         return false;
     SAY(f, "swap is on: a page that is swapped out costs a millisecond in the middle of a chain");
     MEND(f, "swapoff -a");
@@ -119,10 +116,10 @@ static bool frequency_cap(const struct look *l, struct finding *f)
 {
     char now[32], possible[32];
     int64_t cap, most;
-    if (!checkup_read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", now,
-                           sizeof now) ||
-        !checkup_read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", possible,
-                           sizeof possible) ||
+    if (file_read_fmt(now, sizeof now, "%s/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
+                      l->root) < 0 ||
+        file_read_fmt(possible, sizeof possible,
+                      "%s/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", l->root) < 0 ||
         !str_to_i64(now, &cap) || !str_to_i64(possible, &most) || cap >= most)
         return false;
     SAY(f, "CPU frequency is limited to %lld of %lld MHz", (long long)cap / 1000,
@@ -142,25 +139,11 @@ static bool hyperthreads(const struct look *l, struct finding *f)
     return false;
 }
 
-static bool in_path(const char *program)
-{
-    CLEANUP_MEM char *path =
-        strdup(getenv("PATH") ? getenv("PATH") : "/usr/local/bin:/usr/bin:/bin");
-    char *rest = path;
-    for (char *dir; path && (dir = strsep(&rest, ":"));) {
-        char full[512];
-        struct stat st;
-        snprintf(full, sizeof full, "%s/%s", dir, program);
-        if (stat(full, &st) == 0 && st.st_mode & 0111)
-            return true;
-    }
-    return false;
-}
-
 static bool no_mpirun(const struct look *l, struct finding *f)
 {
+    char path[256];
     (void)l;
-    if (in_path("mpirun"))
+    if (program_find("mpirun", path, sizeof path))
         return false;
     SAY(f, "mpirun is missing: ranks are started without MPI, and pingpong cannot run");
     MEND(f, "apt-get install openmpi-bin");
@@ -169,8 +152,9 @@ static bool no_mpirun(const struct look *l, struct finding *f)
 
 static bool no_numactl(const struct look *l, struct finding *f)
 {
+    char path[256];
     (void)l;
-    if (in_path("numactl"))
+    if (program_find("numactl", path, sizeof path))
         return false;
     SAY(f, "numactl is missing: ranks are started without MPI, and pingpong cannot run");
     MEND(f, "apt-get install numactl");

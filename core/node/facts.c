@@ -38,9 +38,7 @@ static void squeeze(char *text)
 // The whole of a small file on one line.
 static void from_file(const struct source *s, const char *path, char *out, size_t room)
 {
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", s->root, path);
-    if (file_read_text(full, out, room) < 0 || !*out)
+    if (file_read_fmt(out, room, "%s%s", s->root, path) < 0 || !*out)
         snprintf(out, room, "unknown");
     squeeze(out);
 }
@@ -196,10 +194,9 @@ static double rounded_gib(double bytes)
 
 static int64_t total_memory(const struct source *s)
 {
-    char path[512], text[256];
+    char text[256];
     long long kib = 0;
-    snprintf(path, sizeof path, "%s/proc/meminfo", s->root);
-    if (file_read_text(path, text, sizeof text) == 0)
+    if (file_read_fmt(text, sizeof text, "%s/proc/meminfo", s->root) == 0)
         sscanf(text, "MemTotal: %lld kB", &kib);
     return kib * 1024;
 }
@@ -387,14 +384,9 @@ static const struct {
     {{"hwloc", false, "library that reads the topology"}, hwloc_version, ""},
 };
 
-int facts_count(void)
-{
-    return COUNT_OF(table);
-}
-
 const struct fact_info *facts_info(int i)
 {
-    return &table[i].info;
+    return i < (int)COUNT_OF(table) ? &table[i].info : NULL;
 }
 
 // A value has less room than a kernel's command line, or what 16 nodes' distances need. The hash of

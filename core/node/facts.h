@@ -9,5 +9,4 @@ struct fact_info {
     const char *meaning;
 };
 
-int facts_count(void);
-const struct fact_info *facts_info(int i);
+const struct fact_info *facts_info(int i); // NULL behind the last

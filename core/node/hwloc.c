@@ -128,12 +128,12 @@ static void read_caches(hwloc_topology_t h, struct topology *t)
 static bool kernel_says_cpuless(hwloc_obj_t node)
 {
     const char *root = other_machine("HWLOC_FSROOT");
-    char path[512], map[4096];
+    char map[4096];
     if (other_machine("HWLOC_XMLFILE") || other_machine("HWLOC_SYNTHETIC"))
         return false;
-    snprintf(path, sizeof path, "%s/sys/devices/system/node/node%u/cpumap", root ? root : "",
-             node->os_index);
-    return file_read_text(path, map, sizeof map) == 0 && *map && !map[strspn(map, "0,")];
+    return file_read_fmt(map, sizeof map, "%s/sys/devices/system/node/node%u/cpumap",
+                         root ? root : "", node->os_index) == 0 &&
+           *map && !map[strspn(map, "0,")];
 }
 
 // hwloc lends a node without CPUs those of its nearest neighbour, and may list it before that one:

@@ -3,6 +3,8 @@
 // gives it certain nonsense (it aborts, or reads where nothing is). So it is read by a child, which
 // leaves plain arrays in memory that we share with it; we believe them only as far as they make
 // sense. This machine is read in the same way: hwloc ends the program as well when memory runs out.
+#include "core/node/hwloc_stored.h"
+
 #include "core/node/hwloc.h"
 
 #include <fcntl.h>

@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "core/node/batch_jobs.h"
 #include "core/node/busy_tasks.h"
@@ -24,24 +24,14 @@ enum {
     COOLING_MAX = 64,
 };
 
-__attribute__((format(printf, 3, 4))) static bool read_text(char *out, size_t room, const char *fmt,
-                                                            ...)
-{
-    char path[PATH_ROOM];
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(path, sizeof path, fmt, ap);
-    va_end(ap);
-    return n < (int)sizeof path && file_read_text(path, out, room) == 0;
-}
-
 // --- load and pressure
 
 static void read_load(struct readings *r, const char *root)
 {
     char text[128];
     r->load = READING_UNKNOWN;
-    if (read_text(text, sizeof text, "%s/proc/loadavg", root) && sscanf(text, "%lf", &r->load) != 1)
+    if (file_read_fmt(text, sizeof text, "%s/proc/loadavg", root) == 0 &&
+        sscanf(text, "%lf", &r->load) != 1)
         r->load = READING_UNKNOWN;
 }
 
@@ -74,7 +64,7 @@ static double pressure_share(const char *text)
 static double load_pressure(const char *root, const char *what)
 {
     char text[256];
-    if (!read_text(text, sizeof text, "%s/proc/pressure/%s", root, what))
+    if (file_read_fmt(text, sizeof text, "%s/proc/pressure/%s", root, what) < 0)
         return READING_UNKNOWN;
     return pressure_share(text);
 }
@@ -149,7 +139,8 @@ static int64_t load_number(const char *root, int cpu, const char *file)
 {
     char text[64];
     int64_t v;
-    return read_text(text, sizeof text, "%s/sys/devices/system/cpu/cpu%d/%s", root, cpu, file) &&
+    return file_read_fmt(text, sizeof text, "%s/sys/devices/system/cpu/cpu%d/%s", root, cpu,
+                         file) == 0 &&
                    str_to_i64(text, &v)
                ? v
                : READING_UNKNOWN;
@@ -175,13 +166,14 @@ static void read_cooling(struct readings *r, const char *root)
     for (int i = 0; i < COOLING_MAX; i++) {
         char type[64], state[32];
         int64_t now;
-        if (!read_text(type, sizeof type, "%s/sys/class/thermal/cooling_device%d/type", root, i))
+        if (file_read_fmt(type, sizeof type, "%s/sys/class/thermal/cooling_device%d/type", root,
+                          i) < 0)
             return;
         bool processor = str_starts(type, "Processor") || strstr(type, "cpufreq") ||
                          strcmp(type, "intel_powerclamp") == 0;
         if (processor &&
-            read_text(state, sizeof state, "%s/sys/class/thermal/cooling_device%d/cur_state", root,
-                      i) &&
+            file_read_fmt(state, sizeof state, "%s/sys/class/thermal/cooling_device%d/cur_state",
+                          root, i) == 0 &&
             str_to_i64(state, &now) && now > 0)
             r->cooling++;
     }
@@ -240,10 +232,10 @@ static double quota_of(const char *root, const char *mount, const char *path)
 {
     char text[64], period[64];
     double quota, of;
-    if (read_text(text, sizeof text, "%s%s%s/cpu.max", root, mount, path))
+    if (file_read_fmt(text, sizeof text, "%s%s%s/cpu.max", root, mount, path) == 0)
         return sscanf(text, "%lf %lf", &quota, &of) == 2 && of > 0 ? quota / of : READING_UNKNOWN;
-    if (read_text(text, sizeof text, "%s%s%s/cpu.cfs_quota_us", root, mount, path) &&
-        read_text(period, sizeof period, "%s%s%s/cpu.cfs_period_us", root, mount, path) &&
+    if (file_read_fmt(text, sizeof text, "%s%s%s/cpu.cfs_quota_us", root, mount, path) == 0 &&
+        file_read_fmt(period, sizeof period, "%s%s%s/cpu.cfs_period_us", root, mount, path) == 0 &&
         sscanf(text, "%lf", &quota) == 1 && quota > 0 && sscanf(period, "%lf", &of) == 1 && of > 0)
         return quota / of;
     return READING_UNKNOWN;
@@ -327,19 +319,11 @@ void readings_fini(struct readings *r)
 
 // --- what others feel
 
-static uint64_t load_key_of(const char *path)
-{
-    uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
-    for (; *path; path++)
-        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
-    return hash;
-}
-
 static void load_add_group(struct group_readings *r, const char *dir, const char *name)
 {
     char path[PATH_ROOM], text[256];
     if (r->n == READINGS_GROUPS_MAX ||
-        !read_text(text, sizeof text, "%s/%s/cpu.pressure", dir, name))
+        file_read_fmt(text, sizeof text, "%s/%s/cpu.pressure", dir, name) < 0)
         return;
     int64_t total = pressure_total(text);
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -347,7 +331,7 @@ static void load_add_group(struct group_readings *r, const char *dir, const char
         return;
     struct group_pressure *g = &r->group[r->n++];
     *g = (struct group_pressure){
-        .key = load_key_of(path), .total_us = total, .usual = pressure_share(text)};
+        .key = hash_text(path), .total_us = total, .usual = pressure_share(text)};
     snprintf(g->name, sizeof g->name, "%s", name);
 }
 
@@ -390,7 +374,7 @@ void readings_take_groups(struct group_readings *r, const char *root, int64_t at
     char text[256];
     *r = (struct group_readings){.at_ms = at_ms, .memory_us = READING_UNKNOWN};
     r->runnable = runnable_tasks(root);
-    if (read_text(text, sizeof text, "%s/proc/pressure/memory", root)) {
+    if (file_read_fmt(text, sizeof text, "%s/proc/pressure/memory", root) == 0) {
         r->memory_us = pressure_total(text);
         r->memory_usual = pressure_share(text);
     }

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/str.h"
 #include "core/node/hwloc.h"
+#include "core/node/hwloc_stored.h"
 #include "core/node/load.h"
 
 enum { TEXT_ROOM = 16384 }; // a list of 4096 CPUs of which every second is off-line has 12 KiB
@@ -21,10 +22,9 @@ enum { TEXT_ROOM = 16384 }; // a list of 4096 CPUs of which every second is off-
 // False: it cannot be read now. What is not there is empty: kernels without NUMA have no nodes.
 static bool add_file(struct buf *out, const char *root, const char *name, char *text)
 {
-    char path[400];
-    snprintf(path, sizeof path, "%s/sys/devices/system/%s", root, name);
     *text = '\0';
-    if (file_read_text(path, text, TEXT_ROOM) < 0 && errno != ENOENT)
+    if (file_read_fmt(text, TEXT_ROOM, "%s/sys/devices/system/%s", root, name) < 0 &&
+        errno != ENOENT)
         return false;
     buf_fmt(out, "%s %s\n", name, text);
     return true;

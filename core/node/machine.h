@@ -32,14 +32,3 @@ void machine_fini(struct machine *m);
 // Fresh facts only (before every run: the configuration may have changed). Sealed.
 int fingerprint_read(struct fingerprint *f, const struct topology *t, const char *root,
                      struct err *err);
-
-// What stands in the way of good numbers (for doctor and conditions): up to `most` findings.
-struct finding {
-    const char *name; // "thp_never", "governor", "numa_balancing", "virtual_machine", "load", …
-    char text[200];   // what and why it matters
-    char remedy[200]; // the exact command that mends it; "" if there is none
-    bool serious;
-};
-int machine_findings(const struct topology *t, const char *root, struct finding *out, int most);
-// An array of {"name","text","remedy","serious"}.
-void findings_write_json(const struct finding *list, int n, struct jsonw *w, const char *key);

@@ -35,13 +35,6 @@ static bool cgroup_write_file(const char *dir, const char *name, const char *tex
     return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
 }
 
-static bool cgroup_read_file(const char *dir, const char *name, char *out, size_t room)
-{
-    char path[RUN_GROUP_PATH_ROOM + 64];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return file_read_text(path, out, room) == 0;
-}
-
 // --- where
 
 // Version 2 is what is mounted where it belongs, even beside controllers of version 1. The line is
@@ -71,7 +64,7 @@ static bool ours_alone(const char *dir)
 {
     char text[256];
     int64_t pid;
-    if (!cgroup_read_file(dir, "cgroup.procs", text, sizeof text))
+    if (file_read_fmt(text, sizeof text, "%s/cgroup.procs", dir) < 0)
         return false;
     char *end = text + strcspn(text, "\n");
     bool one = strcmp(end, "\n") == 0 || !*end;

@@ -70,12 +70,12 @@ int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err)
     return WEXITSTATUS(status);
 }
 
-// Above all numbers that a child gets, so that no dup2 overwrites a descriptor that is still to be
-// copied.
+// Above all numbers that a child gets, so that no dup2 overwrites a file descriptor that is still
+// to be copied.
 enum { CHILD_FDS_MAX = 4, FIRST_COPY = 16 };
 
 static int child_spawn(pid_t *pid, char *const argv[], const struct child_fd *fds, int n,
-                       const int *copies)
+                       const int *copies, bool session)
 {
     char *envp[] = {NULL};
     sigset_t none, all;
@@ -86,32 +86,34 @@ static int child_spawn(pid_t *pid, char *const argv[], const struct child_fd *fd
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                        (session ? POSIX_SPAWN_SETSID : 0));
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&fa, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     for (int i = 0; i < n; i++)
-        posix_spawn_file_actions_adddup2(&fa, copies[i], fds[i].to);
+        if (copies[i] >= 0)
+            posix_spawn_file_actions_adddup2(&fa, copies[i], fds[i].to);
     int rc = posix_spawn(pid, "/proc/self/exe", &fa, &attr, argv, envp);
     posix_spawn_file_actions_destroy(&fa);
     posix_spawnattr_destroy(&attr);
     return rc;
 }
 
-int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n)
+int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session)
 {
     int copies[CHILD_FDS_MAX], rc = n > CHILD_FDS_MAX ? EINVAL : 0, made = 0;
     for (; !rc && made < n; made++) {
-        copies[made] = fcntl(fds[made].from, F_DUPFD_CLOEXEC, FIRST_COPY);
-        if (copies[made] < 0) {
+        copies[made] = fds[made].from < 0 ? -1 : fcntl(fds[made].from, F_DUPFD_CLOEXEC, FIRST_COPY);
+        if (fds[made].from >= 0 && copies[made] < 0) {
             rc = errno;
             break;
         }
     }
     if (!rc)
-        rc = child_spawn(pid, argv, fds, n, copies);
+        rc = child_spawn(pid, argv, fds, n, copies, session);
     while (made > 0)
-        close(copies[--made]);
+        fd_cleanup(&copies[--made]);
     return rc;
 }
 

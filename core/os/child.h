@@ -22,10 +22,11 @@ void child_unshare(void *p, size_t bytes);
 int child_run(int (*work)(void *arg), void *arg, int limit_ms, struct err *err);
 
 // This program again, as a process that has nothing of ours but the listed file descriptors, stderr
-// and no environment. Its stdin and stdout are /dev/null unless they are listed. 0, or errno.
+// and no environment. Its stdin and stdout are /dev/null unless they are listed. `session`: it
+// leads a session of its own. 0, or errno.
 struct child_fd {
-    int from, to;
+    int from, to; // from -1: it gets none
 };
-int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n);
+int child_exec(pid_t *pid, char *const argv[], const struct child_fd *fds, int n, bool session);
 // The calling process may have `bytes` of address space more than it has now.
 bool child_limit_memory(size_t bytes);

@@ -48,10 +48,9 @@ static pid_t next_pid(DIR *proc)
 // of threads is 16 words behind the parent.
 static bool read_process(struct process *p, pid_t pid)
 {
-    char path[64], text[512], state;
+    char text[512], state;
     int parent, threads;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (file_read_text(path, text, sizeof text) < 0)
+    if (file_read_fmt(text, sizeof text, "/proc/%d/stat", (int)pid) < 0)
         return false;
     char *tail = strrchr(text, ')');
     if (!tail ||
@@ -134,9 +133,8 @@ int proc_kill_below(int signo, pid_t except)
 // Of one thread. The list may be cut: one that lives is enough.
 static enum proc_children children_of_thread(pid_t pid, pid_t thread)
 {
-    char path[80], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)thread);
-    if (file_read_text(path, text, sizeof text) < 0)
+    char text[4096];
+    if (file_read_fmt(text, sizeof text, "/proc/%d/task/%d/children", (int)pid, (int)thread) < 0)
         return CHILDREN_UNKNOWN;
     enum proc_children found = CHILDREN_NONE;
     char *rest = text;

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "core/node/hwloc.h"
+#include "core/node/hwloc_stored.h"
 
 void stored_run_fini(struct stored_run *r)
 {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "core/admission/monitor.h"
+#include "core/node/checkup.h"
 #include "core/run/machine_changes.h"
 #include "core/store/retention.h"
 
@@ -98,12 +100,12 @@ static int mark_started(struct job *j, struct store *s, const struct machine *m,
 
 static int lock_and_mark(struct job *j, struct store *s, struct gate *g, struct err *err)
 {
-    if (admitter_begin(g->admitter, &j->plan, j->spec.force, err) < 0)
+    if (monitor_begin(g->monitor, &j->plan, j->spec.force, err) < 0)
         return -1;
-    j->lock = admitter_lock(g->admitter);
+    j->lock = monitor_lock(g->monitor);
     if (mark_started(j, s, g->machine, err) == 0)
         return 0;
-    admitter_end(g->admitter);
+    monitor_end(g->monitor);
     return -1;
 }
 

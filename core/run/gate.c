@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/launch/choice.h"
 #include "core/launch/planner.h"
 #include "core/run/dir.h"
 
@@ -86,8 +87,8 @@ int gate_init(struct gate *g, struct loop *l, struct machine *m, const struct ru
     *g = (struct gate){.machine = m, .on_look = on_look, .ctx = ctx};
     snprintf(g->run_dir, sizeof g->run_dir, "%s", c->run_dir);
     policy_defaults(&policy);
-    g->admitter = admitter_new(c->policy ? c->policy : &policy, &m->topology, "", err);
-    if (!g->admitter || name_account(g, c->job_user, err) < 0)
+    g->monitor = monitor_new(c->policy ? c->policy : &policy, &m->topology, "", err);
+    if (!g->monitor || name_account(g, c->job_user, err) < 0)
         return -1;
     g->look = launch_look_new(l, c->run_dir, c->job_user ? c->job_user : "", looked, g, err);
     if (!g->look)
@@ -101,13 +102,13 @@ int gate_init(struct gate *g, struct loop *l, struct machine *m, const struct ru
 void gate_fini(struct gate *g)
 {
     launch_look_free(g->look);
-    admitter_free(g->admitter);
+    monitor_free(g->monitor);
     account_forget_copy(&g->paths, g->run_dir);
 }
 
 static int admit(struct gate *g, const struct spec *s, const struct plan *p, struct err *err)
 {
-    if (admitter_check(g->admitter, p, s->force, &g->admission, err) < 0)
+    if (monitor_check(g->monitor, p, s->force, &g->admission, err) < 0)
         return -1;
     return admission_error(&g->admission, err);
 }
@@ -168,5 +169,5 @@ int gate_available(struct gate *g, const struct spec *s, bool now, struct admiss
     *a = (struct admission){0};
     if (plan_make(&plan, s, &g->machine->topology, err) < 0)
         return -1;
-    return now ? admitter_check(g->admitter, &plan, s->force, a, err) : 0;
+    return now ? monitor_check(g->monitor, &plan, s->force, a, err) : 0;
 }

@@ -4,6 +4,7 @@
 // of the latter is there is what the last look has found (core/launch/programs.h).
 #pragma once
 #include "core/admission/checks.h"
+#include "core/admission/monitor.h"
 #include "core/launch/account.h"
 #include "core/launch/programs.h"
 #include "core/node/machine.h"
@@ -12,9 +13,9 @@
 struct loop;
 
 struct gate {
-    struct machine *machine;   // borrowed
-    struct admitter *admitter; // owned
-    struct launch_look *look;  // owned
+    struct machine *machine;  // borrowed
+    struct monitor *monitor;  // owned
+    struct launch_look *look; // owned
     char run_dir[300];
     void (*on_look)(void *ctx); // after each look
     void *ctx;

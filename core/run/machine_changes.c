@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "core/launch/plan_check.h"
 #include "core/launch/planner.h"
 
 const struct machine *job_machine(const struct job *j, const struct machine *now)

@@ -8,10 +8,10 @@
 #include "core/results/run_metrics.h"
 #include "core/run/machine_changes.h"
 
-static void add_suffered(struct job *j, struct admitter *a)
+static void add_suffered(struct job *j, struct monitor *a)
 {
     struct blocker list[4];
-    int n = admitter_suffered(a, list, COUNT_OF(list));
+    int n = monitor_suffered(a, list, COUNT_OF(list));
     for (int i = 0; i < n; i++)
         conditions_add(&j->conditions, condition_find(admission_kinds[list[i].kind].name), -1,
                        "while it ran, %s", list[i].text);
@@ -35,7 +35,7 @@ static void add_placement(struct conditions *c, int rank, const struct plan_rank
                        got->migrations);
 }
 
-void job_note_end(struct job *j, struct admitter *a)
+void job_note_end(struct job *j, struct monitor *a)
 {
     const struct records *records = &j->records;
     add_suffered(j, a);

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "core/admission/monitor.h"
 #include "core/run/begin.h"
 #include "core/run/events.h"
 #include "core/run/fill.h"
@@ -136,8 +137,8 @@ static void job_is_over(void *ctx)
     if (runner_look_at_machine(r, &err) < 0)
         conditions_add(&r->job->conditions, CONDITION_MACHINE, -1,
                        "whether CPUs or memory changed during the run is not known: %s", err.text);
-    job_note_end(r->job, r->gate.admitter);
-    admitter_end(r->gate.admitter);
+    job_note_end(r->job, r->gate.monitor);
+    monitor_end(r->gate.monitor);
     if (job_did_not_start(r->job))
         gate_doubt(&r->gate);
     r->over = true;
@@ -173,13 +174,13 @@ static void look_around(void *ctx, uint32_t events)
     (void)events;
     if (!r->job || r->over)
         return;
-    loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    loop_timer_set(r->look, MONITOR_LOOK_MS);
     if (runner_look_at_machine(r, &why) < 0)
         log_error("machine.read", &why); // another look will tell
-    if (!admitter_disturbs(r->gate.admitter, &b))
+    if (!monitor_disturbs(r->gate.monitor, &b))
         return;
     loop_timer_set(r->look, -1);
-    if (admitter_action(r->gate.admitter, ADMIT_DISTURBING) == POLICY_WARN) {
+    if (monitor_action(r->gate.monitor, ADMIT_DISTURBING) == POLICY_WARN) {
         conditions_add(&r->job->conditions, CONDITION_DISTURBING, -1, "%s", b.text);
         return;
     }
@@ -198,7 +199,7 @@ static void run_runner_start(struct runner *r)
     log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
               r->job->plan.n_ranks, r->job->account.name);
     runner_tell_state(r, id);
-    loop_timer_set(r->look, ADMITTER_LOOK_MS);
+    loop_timer_set(r->look, MONITOR_LOOK_MS);
     if (job_start(r->job, &r->job->error) < 0)
         job_is_over(r); // job_free ends what did start
 }
@@ -541,7 +542,7 @@ int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err)
 
 void runner_policy(struct runner *r, const struct policy *p)
 {
-    admitter_policy(r->gate.admitter, p);
+    monitor_set_policy(r->gate.monitor, p);
 }
 
 int runner_ready(struct runner *r, char *note, size_t room, struct err *err)

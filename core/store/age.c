@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "core/store/db.h"
 #include "core/store/transaction.h"
@@ -42,15 +43,6 @@ static int64_t *field(struct age *a, size_t i)
     return (int64_t *)(void *)((char *)a + fields[i].offset);
 }
 
-// The text's 64-bit FNV-1a, without its sign and never 0.
-static int64_t age_number_of(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return (int64_t)(h >> 1 | 1);
-}
-
 int age_clock_read(struct age_clock *out)
 {
     char boot[64], up[64];
@@ -63,9 +55,10 @@ int age_clock_read(struct age_clock *out)
     up[strcspn(up, " ")] = '\0';
     if (!str_to_double(up, &seconds))
         return -1;
+    // A boot is stored as a number, which is neither negative nor 0.
     *out = (struct age_clock){.wall_ms = clock_wall_ms(),
                               .up_ms = (int64_t)(seconds * 1000),
-                              .boot = age_number_of(boot)};
+                              .boot = (int64_t)(hash_text(boot) >> 1 | 1)};
     return 0;
 }
 

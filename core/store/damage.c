@@ -219,11 +219,7 @@ static int damage_move(struct store *s, struct err *err)
 
 static int files_write_copy(struct store *s, const char *to, struct err *err)
 {
-    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &q, NULL);
-    if (rc != SQLITE_OK)
-        return sq_fail(err, s->db, rc, "VACUUM INTO");
-    if (sq_bind(q, err, "t", to) < 0 || sq_step(q, err) < 0)
+    if (sq_copy(s->db, to, err) < 0)
         return -1;
     CLEANUP_FD int fd = open(to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     return fd < 0 || fchmod(fd, 0640) < 0 || fsync(fd) < 0 ? err_sys(err, "writing %s", to) : 0;

@@ -92,12 +92,3 @@ int store_runs_import(struct store *s, const struct run_import *list, int n, int
         return -1;
     return store_end(s, put_all(s, list, n, ids, again, err), err);
 }
-
-int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err)
-{
-    int64_t made = 0;
-    if (store_begin(s, err) < 0 || store_end(s, store_import_put(s, i, NULL, &made, err), err) < 0)
-        return -1;
-    *id = made;
-    return 0;
-}

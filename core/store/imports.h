@@ -16,7 +16,6 @@ struct run_import {
     const char *class_hash, *class_json, *config_hash, *config_json; // all four or none
     const char *topology_hash, *topology_xml; // the hash alone counts if that topology is stored
 };
-int store_run_import(struct store *s, const struct run_import *i, int64_t *id, struct err *err);
 // All or none, in one transaction. again[k]: run k was there already, imported (the same key) or
 // measured here (the same node and times); ids[k] is that one.
 int store_runs_import(struct store *s, const struct run_import *list, int n, int64_t *ids,

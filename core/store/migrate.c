@@ -135,21 +135,12 @@ static int make_empty(const char *part, struct err *err)
     return fd < 0 ? err_set(err, ERR_STORAGE, "", "%s: %s", part, strerror(errno)) : 0;
 }
 
-static int migrate_fill(sqlite3 *db, const char *part, struct err *err)
-{
-    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
-    if (rc != SQLITE_OK)
-        return sq_fail(err, db, rc, "VACUUM INTO");
-    return sq_bind(q, err, "t", part) < 0 ? -1 : sq_step(q, err);
-}
-
 static int backup(sqlite3 *db, const char *path, int64_t version, struct err *err)
 {
     char copy[600], part[620];
     snprintf(copy, sizeof copy, "%s.v%" PRId64 ".bak", path, version);
     snprintf(part, sizeof part, "%s.part", copy);
-    if (make_empty(part, err) == 0 && migrate_fill(db, part, err) >= 0 &&
+    if (make_empty(part, err) == 0 && sq_copy(db, part, err) == 0 &&
         migrate_keep(part, copy, err) == 0)
         return 0;
     unlink(part);

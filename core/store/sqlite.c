@@ -268,3 +268,12 @@ void sq_reset_cleanup(sqlite3_stmt **q)
     if (*q)
         sq_reset(*q);
 }
+
+int sq_copy(sqlite3 *db, const char *to, struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
+    if (rc != SQLITE_OK)
+        return sq_fail(err, db, rc, "VACUUM INTO");
+    return sq_bind(q, err, "t", to) < 0 ? -1 : sq_step(q, err);
+}

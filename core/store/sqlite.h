@@ -25,6 +25,8 @@ int sq_exec(sqlite3 *db, const char *sql, struct err *err);
 // PRAGMA quick_check, or integrity_check, which also holds indexes against tables and takes several
 // times as long: ERR_DAMAGED says what is wrong first.
 int sq_check(sqlite3 *db, bool thorough, struct err *err);
+// Writes all of the database to a file that is empty or not there.
+int sq_copy(sqlite3 *db, const char *to, struct err *err);
 // First column of the first row as a number.
 int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
 

@@ -115,7 +115,8 @@ static const char *const sql[STORE_QUERIES] = {
     [Q_LOG_GET] = "SELECT text FROM log WHERE run_id = ?1",
 };
 
-void store_cell_column(enum cell_field f, char *out, size_t room)
+// "median_milli", "n", "overlap_e4"
+static void cell_column(enum cell_field f, char *out, size_t room)
 {
     static const char *const suffix[] = {
         [CELL_IS_COUNT] = "", [CELL_IS_VALUE] = "_milli", [CELL_IS_SHARE] = "_e4"};
@@ -153,7 +154,7 @@ static int prepare_cells(sqlite3 *db, sqlite3_stmt **queries, struct err *err)
     buf_str(&get, "SELECT row,col");
     for (int f = 0; f < CELL_FIELDS; f++) {
         char column[40];
-        store_cell_column(f, column, sizeof column);
+        cell_column(f, column, sizeof column);
         buf_fmt(&put, ",%s", column);
         buf_fmt(&get, ",%s", column);
         buf_fmt(&marks, ",?%d", f + 5);

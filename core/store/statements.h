@@ -91,6 +91,5 @@ struct store_condition {
 };
 void store_where(struct buf *out, const struct store_condition *list, size_t n);
 
-// "median_milli", "n", "overlap_e4": column of a field, and 1000, 1, 10000.
-void store_cell_column(enum cell_field f, char *out, size_t room);
+// What a value of the field is multiplied with to be stored as an integer.
 double store_cell_scale(enum cell_field f);

@@ -82,7 +82,7 @@ static int worker_spawn(pid_t *pid, enum store_work work, const char *database, 
     snprintf(verb, sizeof verb, "%s", verbs[work]);
     snprintf(from, sizeof from, "%s", database);
     snprintf(into, sizeof into, "%s", to ? to : "");
-    return child_exec(pid, argv, &(struct child_fd){out, STDOUT_FILENO}, 1);
+    return child_exec(pid, argv, &(struct child_fd){out, STDOUT_FILENO}, 1, false);
 }
 
 int store_child_start(struct store_child *c, struct loop *l, enum store_work work,
@@ -130,15 +130,6 @@ static void close_db(sqlite3 **db)
     sqlite3_close(*db);
 }
 
-static int worker_copy(sqlite3 *db, const char *to, struct err *err)
-{
-    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
-    int rc = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &q, NULL);
-    if (rc != SQLITE_OK)
-        return sq_fail(err, db, rc, "VACUUM INTO");
-    return sq_bind(q, err, "t", to) < 0 ? -1 : sq_step(q, err);
-}
-
 static int worker_work(enum store_work what, const char *database, const char *to, struct err *err)
 {
     CLEANUP(close_db) sqlite3 *db = NULL;
@@ -146,7 +137,7 @@ static int worker_work(enum store_work what, const char *database, const char *t
         return -1;
     // The daemon alone does checkpoints (docs/STORAGE.md), also when it is gone.
     sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    return what == STORE_COPY ? worker_copy(db, to, err) : sq_check(db, what == STORE_VERIFY, err);
+    return what == STORE_COPY ? sq_copy(db, to, err) : sq_check(db, what == STORE_VERIFY, err);
 }
 
 // -1: it is none.

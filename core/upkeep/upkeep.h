@@ -2,6 +2,7 @@
 // Keeps the database: retention in small steps after each run, copies of it for backups, and what
 // to do when it is damaged. Wakes only while there is something to do.
 #pragma once
+#include "core/node/checkup.h"
 #include "core/node/machine.h"
 #include "core/os/loop.h"
 #include "core/run/runner.h"

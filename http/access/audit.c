@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 // The client's budget. A new client gets the place of the one that was longest quiet: its budget is
 // the fullest.
 static struct log_budget *budget_of(struct audit *a, uint64_t client, bool trusted)
@@ -31,13 +33,10 @@ bool audit_may_write(struct audit *a, uint64_t client, bool trusted, int64_t now
     return false;
 }
 
-// Clients with the same token are one client, from wherever they ask. FNV-1a.
+// Clients with the same token are one client, from wherever they ask.
 static uint64_t audit_client_of(const struct request *q, const struct peer *from)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = q->token; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    return *q->token ? hash : from->client;
+    return *q->token ? hash_text(q->token) : from->client;
 }
 
 // Words of a request as they may stand in a log: no byte of it controls a terminal.

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "core/node/batch_jobs.h"
+#include "core/node/checkup.h"
 #include "core/node/facts.h"
 #include "core/node/hwloc.h"
 #include "core/node/load.h"

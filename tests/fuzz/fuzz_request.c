@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "core/launch/choice.h"
 #include "core/launch/command.h"
 #include "core/launch/planner.h"
 #include "core/node/hwloc.h"

@@ -7,6 +7,7 @@
 #include "base/jsonw.h"
 #include "core/launch/planner.h"
 #include "core/node/hwloc.h"
+#include "core/node/hwloc_stored.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_cpus(const struct topology *t)

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "core/admission/checks.h"
+#include "core/admission/monitor.h"
 #include "core/launch/planner.h"
 #include "core/node/hwloc.h"
 #include "tests/unit/core/dir.h"
@@ -118,12 +119,12 @@ static void count(struct tally *t, const struct admission *a)
     }
 }
 
-static int check_once(struct tally *t, struct admitter *a, const struct plan *p)
+static int check_once(struct tally *t, struct monitor *a, const struct plan *p)
 {
     struct admission found;
     struct err err;
     uint64_t begin_ns = clock_mono_ns(), cpu_ns = clock_cpu_ns();
-    if (admitter_check(a, p, false, &found, &err) < 0) {
+    if (monitor_check(a, p, false, &found, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return -1;
     }
@@ -141,15 +142,15 @@ static int ask(struct tally *t, const struct plan *p, const struct topology *top
     policy_defaults(&policy);
     policy.strongest = POLICY_REFUSE;
     policy_finish(&policy, &err);
-    struct admitter *lasting = admitter_new(&policy, topology, root, &err);
+    struct monitor *lasting = monitor_new(&policy, topology, root, &err);
     int rc = lasting ? 0 : -1;
     while (rc == 0 && t->n < checks) {
         poll(NULL, 0, every_ms);
-        struct admitter *fresh = t->n % 2 ? admitter_new(&policy, topology, root, &err) : NULL;
+        struct monitor *fresh = t->n % 2 ? monitor_new(&policy, topology, root, &err) : NULL;
         rc = check_once(t, fresh ? fresh : lasting, p);
-        admitter_free(fresh);
+        monitor_free(fresh);
     }
-    admitter_free(lasting);
+    monitor_free(lasting);
     return rc;
 }
 

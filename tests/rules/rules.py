@@ -103,12 +103,15 @@ def includes(text):
     return found
 
 
+def may_include(path, name):
+    return any(name == a or name.startswith(a + "/") for a in MAY_INCLUDE[room(path)] | {room(path)})
+
+
 def include_directions(files):
     wrong = []
     for path, text in in_rooms(files).items():
-        allowed = MAY_INCLUDE[room(path)] | {room(path)}
         for number, kind, name in includes(text):
-            if kind == '"' and not any(name == a or name.startswith(a + "/") for a in allowed):
+            if kind == '"' and not may_include(path, name):
                 wrong.append(f"{path}:{number}: {room(path)} must not include {name}")
     return wrong
 
@@ -124,34 +127,6 @@ def inner_directions(files):
             if kind == '"' and room(name) == top and inner_floor(name) > inner_floor(path):
                 wrong.append(f"{path}:{number}: {top}/{inner} must not include {name}, which lies above it")
     return wrong
-
-
-# Rooms whose modules (a .c with its .h) include each other in one direction only.
-NO_CIRCLES = {"model", "formats", "analysis", "bench"}
-
-
-def circles(files):
-    """Modules that include each other, by whatever way round."""
-    def module(path):
-        return path.rsplit(".", 1)[0]
-
-    graph = {}
-    for path, text in in_rooms(files).items():
-        if room(path) in NO_CIRCLES:
-            graph.setdefault(module(path), set()).update(
-                module(name) for _, kind, name in includes(text) if kind == '"')
-
-    def reached(start):
-        seen, open_ends = set(), [start]
-        while open_ends:
-            for to in graph.get(open_ends.pop(), set()) - seen - {start}:
-                seen.add(to)
-                open_ends.append(to)
-        return seen
-
-    reach = {m: reached(m) for m in graph}
-    return [f"{a}: a circle with {b}" for a in sorted(graph) for b in sorted(reach[a])
-            if a < b and a in reach.get(b, ())]
 
 
 def inner_room(path):
@@ -447,8 +422,91 @@ def static_names(files):
             for path, is_static in paths.items() if is_static]
 
 
-RULES = [include_directions, inner_directions, circles, include_roots, static_names, one_door, denied_calls, function_lines,
-         licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
+def circles(arrows):
+    """Strongly connected parts of {name: set of names} with more than one name (Tarjan)."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(name):
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for other in sorted(arrows.get(name, ())):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[name] = min(low[name], low[other])
+        if low[name] == order[name]:
+            part = {stack.pop()}
+            while name not in part:
+                part.add(stack.pop())
+            if len(part) > 1:
+                found.append(part)
+
+    for name in sorted(arrows):
+        if name not in order:
+            visit(name)
+    return found
+
+
+def module(path):
+    return path.rsplit(".", 1)[0]
+
+
+# Modules that still include each other, and why.
+CIRCLES = [({"api/api", "api/worker_main"}, "the worker serves the routes of the daemon that starts it")]
+
+
+def module_circles(files):
+    """No module includes one that, by way of others, includes it. parts.h is the private half of each header of its
+    folder: a .c of the folder includes it, and it includes their public halves."""
+    arrows = {}
+    for path, text in in_rooms(files).items():
+        arrows.setdefault(module(path), set()).update(
+            module(name) for _, kind, name in includes(text) if kind == '"' and module(name) != module(path)
+            and not (path.endswith(".c") and name == os.path.dirname(path) + "/parts.h"))
+    return [f"modules include each other: {', '.join(sorted(part))}"
+            for part in circles(arrows) if not any(part <= known for known, _ in CIRCLES)]
+
+
+# Folders whose files are entries of a table: its header stands in the place of parts.h.
+TABLE_HEADERS = {"analysis/report": "section.h", "api/resources": "resources.h", "bench/benchmarks": "table.h",
+                 "client": "commands.h", "http/messages": "http.h"}
+# A .c without a header of its name, and why.
+NO_HEADER = {
+    "main.c": "the start of a program",
+    "api/routes.c": "the table of http/messages/router.h",
+    "api/worker_main.c": "the start of a process",
+    "analysis/metrics/rules.c": "a table of analysis/metrics/metrics.h",
+    "bench/ranks/comm_mpi.c": "a module that numa_bench loads; bench/ranks/comm.h has its table's type",
+    "bench/ranks/comm_processes.c": "a table of bench/ranks/comm.h",
+    "model/axis.c": "part of model/matrix.h",
+    "model/benchmarks.c": "the table of model/spec.h",
+}
+
+
+def own_header(files):
+    """What a .c offers stands in the header of its name, or in the one that its folder shares."""
+    wrong = []
+    for path in in_rooms(files):
+        folder, name = os.path.split(path)
+        if path.endswith(".c") and name not in NO_HEADER and path not in NO_HEADER and \
+                not {module(path) + ".h", f"{folder}/parts.h", f"{folder}/{TABLE_HEADERS.get(folder)}"} & set(files):
+            wrong.append(f"{path}: there is no {module(path)}.h, nor a parts.h in its folder")
+    return wrong
+
+
+DECLARED = re.compile(r"^(?!static|typedef|#|return|extern)[A-Za-z_][\w ]*[ *]+(\w+)\([^;{}]*?\)[^;{}()]*(?:__attribute__\(\(.*?\)\))?;", re.M)
+
+
+def declared_defined(files):
+    """What a header declares, some .c defines."""
+    defined = {match[2] for text in files.values() for match in FUNCTION.finditer(bare(text))}
+    return [f"{path}: {name} is declared, and defined nowhere"
+            for path, text in in_rooms(files).items() if path.endswith(".h")
+            for name in DECLARED.findall(bare(text)) if name not in defined]
+
+
+RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, declared_defined, static_names,
+         one_door, denied_calls, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
          routes_documented, package_versions, threats_have_tests]
 
 

@@ -72,6 +72,19 @@ BAD = {
         ("a room includes what lies above all", {"bench/ranks/a.c": '#include "bench/main.h"\n'}),
         ("a room that is not in the list", {"core/cellar/a.c": ""}),
     ],
+    rules.module_circles: [
+        ("two that include each other", {"core/a.h": '#include "core/b.h"\n', "core/b.c": '#include "core/a.h"\n'}),
+        ("a circle of three", {"core/a.c": '#include "core/b.h"\n', "core/b.h": '#include "model/c.h"\n',
+                               "model/c.c": '#include "core/a.h"\n'}),
+    ],
+    rules.own_header: [
+        ("a .c without a header", {"core/run/a.c": "", "core/run/b.h": ""}),
+        ("the parts of another folder", {"core/run/a.c": "", "core/parts.h": ""}),
+    ],
+    rules.declared_defined: [
+        ("a function that is nowhere", {"core/a.h": "int f(int x);\n", "core/a.c": "int g(int x)\n{\n}\n"}),
+        ("one that is over several lines", {"core/a.h": "const struct x *f(int x,\n    int y);\n"}),
+    ],
     rules.static_names: [
         ("two statics of one name", {"core/a.c": "static void tell(int x)\n{\n}\n",
                                      "api/b.c": "static int tell(void)\n{\n}\n"}),
@@ -80,11 +93,6 @@ BAD = {
     ],
     rules.include_roots: [("a sibling by its bare name", {"core/a.c": '#include "b.h"\n',
                                                          "core/b.h": ""})],
-    rules.circles: [
-        ("two modules that include each other", {"bench/a.c": '#include "bench/b.h"\n', "bench/b.h": '#include "bench/a.h"\n'}),
-        ("three", {"model/a.h": '#include "model/b.h"\n', "model/b.c": '#include "model/c.h"\n',
-                   "model/c.h": '#include "model/a.h"\n'}),
-    ],
     rules.one_door: [
         ("a library in the wrong room", {"api/a.c": "#include <sqlite3.h>\n"}),
         ("two doors in a room", {"core/a.c": "#include <sqlite3.h>\n",
@@ -163,8 +171,12 @@ BAD |= {
 GOOD = {
     "docs/HACKING.md": "`core/a.c`, `core/`, `core/*.c`, `base/X.c`, `route_table`, `SPDX_x y`\n",
     "model/route.h": SPDX + "int route_table;\n",
-    "base/a.h": SPDX,
+    "base/a.h": SPDX + "int g(int x,\n      int y);\n",
     "base/json.c": SPDX + "#include <cjson/cJSON.h>\n",
+    "core/a.h": SPDX + '#include "base/a.h"\n',
+    "base/a.c": SPDX + "int g(int x,\n      int y)\n{\n}\n",
+    "base/json.h": SPDX,
+    "bench/a.h": SPDX,
     "core/a.c": SPDX + '#include <sqlite3.h>\n#include "base/a.h"\n\n'
                        '// time() and system() in a comment\nint f(void)\n{\n'
                        '    return x->system("sleep(1)");\n}\n',

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "core/admission/checks.h"
+#include "core/admission/monitor.h"
 #include "core/launch/planner.h"
 #include "core/node/hwloc.h"
 #include "core/os/host_lock.h"
@@ -677,42 +678,42 @@ static void test_lock(void)
     CHECK(host_lock_take("/nonexistent/lock") == HOST_LOCK_NONE, "without a place for it");
 }
 
-static struct admitter *admitter(void)
+static struct monitor *new_monitor(void)
 {
     struct err err;
-    struct admitter *a = admitter_new(&policy, &topology, root, &err);
+    struct monitor *a = monitor_new(&policy, &topology, root, &err);
     if (!a)
         abort();
     return a;
 }
 
-static void test_admitter(void)
+static void test_monitor(void)
 {
     struct admission a;
     struct err err = {0};
     idle();
     put("run/lock/x", "");
-    struct admitter *one = admitter(), *two = admitter();
-    CHECK(admitter_check(one, &plan, false, &a, &err) == 0 && a.n == 0, "the node is free");
-    CHECK(admitter_begin(one, &plan, false, &err) == 0, "a run begins");
-    CHECK(admitter_check(two, &plan, false, &a, &err) == 0 && a.n == 1 &&
+    struct monitor *one = new_monitor(), *two = new_monitor();
+    CHECK(monitor_check(one, &plan, false, &a, &err) == 0 && a.n == 0, "the node is free");
+    CHECK(monitor_begin(one, &plan, false, &err) == 0, "a run begins");
+    CHECK(monitor_check(two, &plan, false, &a, &err) == 0 && a.n == 1 &&
               a.list[0].kind == ADMIT_INSTANCE,
           "another daemon sees it: %s", a.list[0].text);
-    CHECK(admitter_begin(two, &plan, false, &err) < 0 && err.code == ERR_BUSY, "and cannot begin");
+    CHECK(monitor_begin(two, &plan, false, &err) < 0 && err.code == ERR_BUSY, "and cannot begin");
     put("proc/loadavg", "8.00 0.10 0.12 5/412 9123\n");
-    CHECK(admitter_check(one, &plan, false, &a, &err) == 0 && a.n == 0,
+    CHECK(monitor_check(one, &plan, false, &a, &err) == 0 && a.n == 0,
           "while it is going on, the node's load is our own");
-    admitter_end(one);
-    CHECK(admitter_check(one, &plan, false, &a, &err) == 0 && a.n == 1 &&
+    monitor_end(one);
+    CHECK(monitor_check(one, &plan, false, &a, &err) == 0 && a.n == 1 &&
               a.list[0].kind == ADMIT_LOAD,
           "a load of 8 is not what a run of two ranks leaves within a moment");
-    admitter_free(two);
-    two = admitter();
+    monitor_free(two);
+    two = new_monitor();
     idle();
     put("run/lock/x", "");
-    CHECK(admitter_begin(two, &plan, false, &err) == 0, "the lock was given back");
-    admitter_free(two);
-    admitter_free(one);
+    CHECK(monitor_begin(two, &plan, false, &err) == 0, "the lock was given back");
+    monitor_free(two);
+    monitor_free(one);
 }
 
 // Somebody deletes the lock's file, and another daemon locks a new one: the run tells of it.
@@ -724,17 +725,17 @@ static void test_lock_deleted(void)
     idle();
     put("run/lock/x", "");
     snprintf(path, sizeof path, "%s%s", root, policy.host_lock);
-    struct admitter *a = admitter();
-    CHECK(admitter_begin(a, &plan, false, &err) == 0 && admitter_suffered(a, told, 4) == 0,
+    struct monitor *a = new_monitor();
+    CHECK(monitor_begin(a, &plan, false, &err) == 0 && monitor_suffered(a, told, 4) == 0,
           "a run begins, with nothing to tell");
-    CHECK(unlink(path) == 0 && admitter_suffered(a, told, 4) == 1 &&
+    CHECK(unlink(path) == 0 && monitor_suffered(a, told, 4) == 1 &&
               told[0].kind == ADMIT_INSTANCE && strstr(told[0].text, "deleted"),
           "its lock is gone: %s", told[0].text);
     CLEANUP_FD int other = host_lock_take(path);
-    CHECK(other >= 0 && admitter_suffered(a, told, 4) == 1, "somebody else has that name");
-    admitter_end(a);
-    CHECK(admitter_suffered(a, told, 4) == 0, "after the run it is nobody's business");
-    admitter_free(a);
+    CHECK(other >= 0 && monitor_suffered(a, told, 4) == 1, "somebody else has that name");
+    monitor_end(a);
+    CHECK(monitor_suffered(a, told, 4) == 0, "after the run it is nobody's business");
+    monitor_free(a);
 }
 
 static void put_group(const char *group, double usual, long total)
@@ -767,34 +768,33 @@ static void test_disturbing(void)
     put("proc/self/cgroup", "0::/system.slice/numaprobed.service/numaprobed\n");
     put_group("system.slice/numaprobed.service/numaprobed", 0, 0);
     put_group("system.slice/numaprobed.service/numaprobe-run-1", 0, 0);
-    struct admitter *a = admitter();
-    CHECK(admitter_begin(a, &plan, false, &err) == 0, "a run begins");
+    struct monitor *a = new_monitor();
+    CHECK(monitor_begin(a, &plan, false, &err) == 0, "a run begins");
     for (int i = 0; i < 2; i++) {
         long us = spend_us();
         put_group("system.slice", 0, ours += us);
         put_group("system.slice/numaprobed.service", 0, ours);
         put_group("system.slice/numaprobed.service/numaprobe-run-1", 0, ours);
         put_group("system.slice/db.service", 90, database += us);
-        CHECK(!admitter_disturbs(a, &b),
-              "our own waiting, and what always waits, is nobody's pain");
+        CHECK(!monitor_disturbs(a, &b), "our own waiting, and what always waits, is nobody's pain");
     }
     put_group("user.slice", 0, user += 3 * spend_us());
-    CHECK(!admitter_disturbs(a, &b), "once may be chance");
+    CHECK(!monitor_disturbs(a, &b), "once may be chance");
     put_group("user.slice", 0, user += 3 * spend_us());
-    CHECK(admitter_disturbs(a, &b) && b.measured > 25 && strstr(b.named, "user.slice waited") &&
+    CHECK(monitor_disturbs(a, &b) && b.measured > 25 && strstr(b.named, "user.slice waited") &&
               !strstr(b.text, "user.slice"),
           "twice is not: %s", b.text);
     spend_us();
-    CHECK(!admitter_disturbs(a, &b), "it is over");
+    CHECK(!monitor_disturbs(a, &b), "it is over");
     spend_us();
     put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=100000000000\n");
-    admitter_disturbs(a, &b);
+    monitor_disturbs(a, &b);
     spend_us();
     put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=200000000000\n");
-    CHECK(admitter_disturbs(a, &b) && strstr(b.text, "memory"), "memory: %s", b.text);
-    admitter_end(a);
-    CHECK(!admitter_disturbs(a, &b), "without a run there is nothing to stop");
-    admitter_free(a);
+    CHECK(monitor_disturbs(a, &b) && strstr(b.text, "memory"), "memory: %s", b.text);
+    monitor_end(a);
+    CHECK(!monitor_disturbs(a, &b), "without a run there is nothing to stop");
+    monitor_free(a);
 }
 
 // A machine whose groups tell nothing: more tasks than CPUs.
@@ -803,14 +803,14 @@ static void test_crowd(void)
     struct err err;
     struct blocker b;
     idle();
-    struct admitter *a = admitter();
-    CHECK(admitter_begin(a, &plan, false, &err) == 0, "a run begins");
+    struct monitor *a = new_monitor();
+    CHECK(monitor_begin(a, &plan, false, &err) == 0, "a run begins");
     put("proc/loadavg", "8.00 0.10 0.12 9/412 9123\n");
-    CHECK(!admitter_disturbs(a, &b), "eight tasks besides us on eight CPUs");
+    CHECK(!monitor_disturbs(a, &b), "eight tasks besides us on eight CPUs");
     put("proc/loadavg", "8.00 0.10 0.12 11/412 9123\n");
-    CHECK(!admitter_disturbs(a, &b) && admitter_disturbs(a, &b) && strstr(b.text, "2 tasks more"),
+    CHECK(!monitor_disturbs(a, &b) && monitor_disturbs(a, &b) && strstr(b.text, "2 tasks more"),
           "ten, twice: %s", b.text);
-    admitter_free(a);
+    monitor_free(a);
 }
 
 static void test_suffered(void)
@@ -818,15 +818,15 @@ static void test_suffered(void)
     struct err err;
     struct blocker list[4];
     idle();
-    struct admitter *a = admitter();
-    CHECK(admitter_begin(a, &plan, false, &err) == 0, "a run begins");
+    struct monitor *a = new_monitor();
+    CHECK(monitor_begin(a, &plan, false, &err) == 0, "a run begins");
     spend_us();
-    CHECK(admitter_suffered(a, list, 4) == 0, "nothing happened");
+    CHECK(monitor_suffered(a, list, 4) == 0, "nothing happened");
     put_stat(1, 0, 800, 1000);
     put("proc/loadavg", "8.00 0.10 0.12 11/412 9123\n");
-    CHECK(admitter_suffered(a, list, 4) == 1 && list[0].kind == ADMIT_STEAL, "steal: %s",
+    CHECK(monitor_suffered(a, list, 4) == 1 && list[0].kind == ADMIT_STEAL, "steal: %s",
           list[0].text);
-    admitter_free(a);
+    monitor_free(a);
 }
 
 // Each kind has a line in the manual that names it, its default and its option.
@@ -888,7 +888,7 @@ int main(void)
     test_policy();
     test_hours();
     test_lock();
-    test_admitter();
+    test_monitor();
     test_lock_deleted();
     test_disturbing();
     test_crowd();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/launch/choice.h"
 #include "tests/unit/tap.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who starts the ranks, by what a look has found.
+#include "core/launch/choice.h"
 #include "tests/unit/tap.h"
 
 #include "core/launch/command.h"

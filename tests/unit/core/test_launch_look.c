@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/launch/mpirun_version.h"
 #include "core/launch/programs.h"
 #include "core/os/processes.h"
 #include "tests/unit/core/dir.h"

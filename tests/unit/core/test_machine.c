@@ -13,9 +13,12 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "core/launch/plan_check.h"
 #include "core/launch/planner.h"
+#include "core/node/checkup.h"
 #include "core/node/facts.h"
 #include "core/node/hwloc.h"
+#include "core/node/hwloc_stored.h"
 #include "core/node/machine.h"
 #include "model/condition.h"
 #include "tests/unit/core/dir.h"
@@ -208,8 +211,8 @@ static void this_machine(void)
               !strcmp(m.fingerprint.config.hash, again.fingerprint.config.hash) &&
               strlen(m.fingerprint.config.hash) == 64,
           "two readings give one fingerprint");
-    CHECK(m.fingerprint.machine_class.n + m.fingerprint.config.n == facts_count(),
-          "every fact of the table is there");
+    const int n_facts = m.fingerprint.machine_class.n + m.fingerprint.config.n;
+    CHECK(facts_info(n_facts - 1) && !facts_info(n_facts), "every fact of the table is there");
     CHECK(memory_node_available_bytes("", m.topology.nodes[0].os) > 0, "memory is available");
     check_properties(&m.topology, "this machine");
     machine_fini(&m);
@@ -726,9 +729,9 @@ static void documented(void)
     char path[600];
     snprintf(path, sizeof path, "%s/docs/FACTS.md", source ? source : ".");
     CHECK(file_read_text(path, text, sizeof text) == 0, "docs/FACTS.md is there");
-    for (int i = 0; i < facts_count(); i++) {
+    const struct fact_info *f;
+    for (int i = 0; (f = facts_info(i)); i++) {
         char line[300];
-        const struct fact_info *f = facts_info(i);
         snprintf(line, sizeof line, "| `%s` | %s | %s |", f->name,
                  f->of_class ? "hardware" : "config", f->meaning);
         CHECK(strstr(text, line), "docs/FACTS.md has: %s", line);
@@ -738,7 +741,7 @@ static void documented(void)
 // A fact without a considered weight would be listed anywhere among what changed.
 static void suspicion(void)
 {
-    for (int i = 0; i < facts_count(); i++)
+    for (int i = 0; facts_info(i); i++)
         CHECK(changes_weight(facts_info(i)->name) >= 0,
               "%s: has a weight (analysis/compare/fact_changes.c)", facts_info(i)->name);
     CHECK(changes_weight("thp_enabled") > changes_weight("kernel") &&

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/node/hwloc.h"
+#include "core/node/hwloc_stored.h"
 #include "tests/unit/core/hybrid_xml.h"
 #include "tests/unit/core/memory_only.h"
 #include "tests/unit/tap.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runner against a bench that misbehaves. Facts about the machine are stubs here: two CPUs, one
 // node. Needs python3 for the fakes; FAKES names their folder.
+#include "core/admission/monitor.h"
+#include "core/launch/supervisor_main.h"
+#include "core/node/checkup.h"
 #include "core/store/store.h"
 #include "tests/unit/tap.h"
 
@@ -45,36 +48,36 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
 }
 
 // A node that is free, or not, as a test says.
-struct admitter {
+struct monitor {
     int begun, ended;
 };
-static struct admitter admitter;
+static struct monitor monitor;
 static struct {
     bool disturbs;
     enum policy_action when_disturbing;
     int refusals; // so many checks refuse, then none
 } node = {.when_disturbing = POLICY_REFUSE};
 
-struct admitter *admitter_new(const struct policy *p, const struct topology *t, const char *root,
-                              struct err *err)
+struct monitor *monitor_new(const struct policy *p, const struct topology *t, const char *root,
+                            struct err *err)
 {
     (void)p, (void)t, (void)root, (void)err;
-    admitter = (struct admitter){0};
-    return &admitter;
+    monitor = (struct monitor){0};
+    return &monitor;
 }
 
-void admitter_free(struct admitter *a)
+void monitor_free(struct monitor *a)
 {
     (void)a;
 }
 
-void admitter_policy(struct admitter *a, const struct policy *p)
+void monitor_set_policy(struct monitor *a, const struct policy *p)
 {
     (void)a, (void)p;
 }
 
-int admitter_check(struct admitter *a, const struct plan *p, bool force, struct admission *out,
-                   struct err *err)
+int monitor_check(struct monitor *a, const struct plan *p, bool force, struct admission *out,
+                  struct err *err)
 {
     (void)a, (void)p, (void)err;
     *out = (struct admission){.n = no_room || (node.refusals > 0 && !force)};
@@ -89,25 +92,25 @@ int admitter_check(struct admitter *a, const struct plan *p, bool force, struct 
     return 0;
 }
 
-int admitter_lock(const struct admitter *a)
+int monitor_lock(const struct monitor *a)
 {
     (void)a;
     return -1;
 }
 
-int admitter_begin(struct admitter *a, const struct plan *p, bool force, struct err *err)
+int monitor_begin(struct monitor *a, const struct plan *p, bool force, struct err *err)
 {
     (void)p, (void)force, (void)err;
     a->begun++;
     return 0;
 }
 
-void admitter_end(struct admitter *a)
+void monitor_end(struct monitor *a)
 {
     a->ended++;
 }
 
-bool admitter_disturbs(struct admitter *a, struct blocker *b)
+bool monitor_disturbs(struct monitor *a, struct blocker *b)
 {
     (void)a;
     *b = (struct blocker){.kind = ADMIT_DISTURBING, .measured = 60, .limit = 25};
@@ -115,7 +118,7 @@ bool admitter_disturbs(struct admitter *a, struct blocker *b)
     return node.disturbs;
 }
 
-int admitter_suffered(struct admitter *a, struct blocker *list, int most)
+int monitor_suffered(struct monitor *a, struct blocker *list, int most)
 {
     (void)a, (void)most;
     list[0] = (struct blocker){.kind = ADMIT_STEAL};
@@ -123,7 +126,7 @@ int admitter_suffered(struct admitter *a, struct blocker *list, int most)
     return 1;
 }
 
-enum policy_action admitter_action(const struct admitter *a, enum admission_kind kind)
+enum policy_action monitor_action(const struct monitor *a, enum admission_kind kind)
 {
     (void)a;
     return kind == ADMIT_DISTURBING ? node.when_disturbing : POLICY_REFUSE;
@@ -630,7 +633,7 @@ static void test_overtaking(struct bed *b)
               runner_cancel(b->runner, patient, &err) == 0,
           "which waits on");
     run_fini(&r);
-    CHECK(admitter.begun == admitter.ended, "each run that began ended");
+    CHECK(monitor.begun == monitor.ended, "each run that began ended");
     node.refusals = 0;
 }
 

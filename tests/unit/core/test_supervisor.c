@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The supervisor with a program that grows a tree of processes as nasty as they come: sessions and
 // process groups of their own, deaf to SIGTERM. This test program is that program too.
+#include "core/launch/supervisor_main.h"
 #include "tests/unit/tap.h"
 
 #include <errno.h>

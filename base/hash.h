@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// 64-bit FNV-1a: to tell texts and values apart where no other party chooses them.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t hash_bytes(const void *data, size_t n);
+uint64_t hash_text(const char *text);

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""TAP: what the object files need of each other: no circle of calls, no call against the order of the rooms, and no
+function or table that only tests use.
+
+usage: test_symbols.py BUILD_ROOT
+"""
+import json
+import os
+import subprocess
+import sys
+
+import rules
+
+# Modules that still call each other, and why. Each goes when it is cut.
+CALL_CIRCLES = [
+    ({"model/benchmarks", "model/spec"}, "the table of benchmarks has checks that read a spec"),
+    ({"analysis/compare/compare", "analysis/compare/verdict"}, "the verdict's names"),
+    ({"analysis/report/bandwidth", "analysis/report/latency", "analysis/report/loaded", "analysis/report/matrix",
+      "analysis/report/pairs", "analysis/report/report", "analysis/report/slices"}, "report.c has the table of reports"),
+    ({"client/cli", "client/cmd_completion", "client/cmd_import", "client/config"}, "cli.c has the table of commands"),
+    ({"client/cmd_help", "client/commands"}, "help is a command of the table that it prints"),
+]
+# Rooms whose circles are not looked at yet.
+CALL_CIRCLES_OF = ("api/", "http/", "bench/")
+
+# Defined for all, and used by tests or by nothing that we build: why it stays.
+UNUSED = {
+    "main": "the C library calls it",
+    "__lsan_is_turned_off": "the sanitizer calls it",
+    "__tsan_default_options": "the sanitizer calls it",
+    "facts_info": "tests hold docs/FACTS.md and the weights of changes to the table of facts",
+    "comm_mpi": "looked up by name in the module that numa_bench loads",
+}
+# Not cleared yet: rooms, and single names.
+UNUSED_OF = ("api/", "http/", "bench/", "client/", "analysis/", "model/", "formats/")
+
+
+def objects(build):
+    """[(path of the source from the root, path of the object)]"""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
+        commands = json.load(f)
+    root = os.path.dirname(os.path.commonprefix([os.path.join(c["directory"], c["file"]) for c in commands]))
+    found = []
+    for command in commands:
+        source = os.path.normpath(os.path.join(command["directory"], command["file"]))
+        item = os.path.join(command["directory"], command["output"])
+        if source.endswith(".c") and os.path.exists(item):
+            found.append((source, item))
+    while root and not os.path.exists(os.path.join(root, "meson_options.txt")):
+        root = os.path.dirname(root)
+    return [(os.path.relpath(source, root), item) for source, item in found]
+
+
+def symbols(path):
+    """(defined, needed): names of the symbols of an object that the linker sees."""
+    listed = subprocess.run(["nm", "--format=posix", path], capture_output=True, text=True, check=True).stdout
+    defined, needed = set(), set()
+    for line in listed.splitlines():
+        name, kind = line.split()[:2]
+        if kind == "U":
+            needed.add(name)
+        elif kind in "TDBRVC":
+            defined.add(name)
+    return defined, needed
+
+
+class Tree:
+    """Modules of the programs: what each defines, and whose symbols it needs."""
+
+    def __init__(self, found):
+        self.home, self.needs = {}, {}
+        for source, (defined, needed) in found:
+            module = rules.module(source)
+            if not source.startswith("tests/"):
+                self.home.update({name: module for name in defined})
+                self.needs.setdefault(module, set()).update(needed)
+
+    def arrows(self):
+        return {module: {self.home[name] for name in needed if name in self.home} - {module}
+                for module, needed in self.needs.items()}
+
+    def circles(self):
+        return [part for part in rules.circles(self.arrows())
+                if not any(part <= known for known, _ in CALL_CIRCLES)
+                and not all(name.startswith(CALL_CIRCLES_OF) for name in part)]
+
+    def against_the_order(self):
+        """Calls into a room that the caller must not include."""
+        wrong = []
+        for module, others in self.arrows().items():
+            room = rules.room(module)
+            for other in others:
+                if room not in rules.MAY_INCLUDE or rules.room(other) not in rules.MAY_INCLUDE:
+                    continue
+                if not rules.may_include(module, other + ".h") or (
+                        rules.room(other) == room and room in rules.INNER and not module.startswith(CALL_CIRCLES_OF)
+                        and rules.inner_floor(other) > rules.inner_floor(module)):
+                    wrong.append(f"{module} calls {other}")
+        return sorted(wrong)
+
+    def unused(self):
+        used = {name for module, needed in self.needs.items() for name in needed if self.home.get(name, module) != module}
+        return sorted(f"{module}: {name}" for name, module in self.home.items()
+                      if name not in used and name not in UNUSED and not name.startswith("__")
+                      and rules.room(module) in rules.MAY_INCLUDE and not module.startswith(UNUSED_OF))
+
+
+count = failures = 0
+
+
+def check(good, what, details=()):
+    global count, failures
+    count += 1
+    failures += not good
+    print(("ok" if good else "not ok"), count, "-", what)
+    for line in details:
+        print("#", line)
+
+
+def check_bad_examples():
+    circle = Tree([("core/os/a.c", ({"a"}, {"b"})), ("core/os/b.c", ({"b"}, {"c"})), ("core/os/c.c", ({"c"}, {"a"}))])
+    check(circle.circles() == [{"core/os/a", "core/os/b", "core/os/c"}], "a circle of three is found")
+    up = Tree([("core/os/a.c", ({"a"}, {"b"})), ("core/run/b.c", ({"b"}, {"a", "d"})), ("model/c.c", ({"c"}, {"a"}))])
+    check(up.against_the_order() == ["core/os/a calls core/run/b", "model/c calls core/os/a"], "calls upwards are found")
+    idle = Tree([("core/os/a.c", ({"a", "b", "main"}, {"b"})), ("daemon/c.c", ({"c"}, {"a", "c"})),
+                 ("tests/unit/t.c", (set(), {"b", "c"}))])
+    check(idle.unused() == ["core/os/a: b", "daemon/c: c"], "what only tests use is found")
+
+
+def main(build):
+    check_bad_examples()
+    found = [(source, symbols(item)) for source, item in objects(build)]
+    tree = Tree(found)
+    check(len(tree.needs) > 100, f"the objects are found ({len(tree.needs)} modules)")
+    wrong = tree.circles()
+    check(not wrong, "no modules call each other in a circle", [", ".join(sorted(part)) for part in wrong])
+    wrong = tree.against_the_order()
+    check(not wrong, "calls go down the rooms as includes do", wrong)
+    wrong = tree.unused()
+    check(not wrong, "what is defined for all is used outside tests", wrong)
+    print(f"1..{count}")
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
