@@ -31,7 +31,7 @@ struct daemon {
     struct store *store;
     struct machine machine;
     struct runner *runner;
-    struct keeper *keeper;
+    struct upkeep *upkeep;
     struct tokens *tokens;
     struct api *api;
     struct loop_watch *sigterm, *sigint, *sighup;
@@ -55,7 +55,7 @@ static void use_log_level(const struct config *c)
 static void use_config(struct daemon *d)
 {
     use_log_level(&d->config);
-    keeper_set_limits(d->keeper, &d->config.limits);
+    upkeep_set_limits(d->upkeep, &d->config.limits);
     runner_policy(d->runner, &d->config.policy);
 }
 
@@ -127,8 +127,8 @@ static int open_core(struct daemon *d, struct err *err)
     d->runner = runner_new(d->loop, d->store, &d->machine, &runner, err);
     if (!d->runner)
         return -1;
-    d->keeper = keeper_new(d->loop, d->store, d->runner, &c->limits, err);
-    return d->keeper ? 0 : -1;
+    d->upkeep = upkeep_new(d->loop, d->store, d->runner, &c->limits, err);
+    return d->upkeep ? 0 : -1;
 }
 
 static int daemon_open_signals(struct daemon *d, struct err *err)
@@ -178,7 +178,7 @@ static int open_api(struct daemon *d, struct err *err)
                                     .store = d->store,
                                     .machine = &d->machine,
                                     .runner = d->runner,
-                                    .keeper = d->keeper};
+                                    .upkeep = d->upkeep};
     struct http_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
     config.connections = (int)c->connections;
     config.tls_certificate = c->tls_certificate;
@@ -202,7 +202,7 @@ static int start_runner(struct daemon *d, struct err *err)
     if (err->code != ERR_DAMAGED)
         return -1;
     struct err why = *err;
-    if (keeper_mend(d->keeper, why.text, err) < 0)
+    if (upkeep_set_aside(d->upkeep, why.text, err) < 0)
         return -1;
     return runner_start(d->runner, err);
 }
@@ -213,7 +213,7 @@ static int serve(struct daemon *d, struct err *err)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (open_core(d, err) < 0 || daemon_open_signals(d, err) < 0 || open_api(d, err) < 0)
         return -1;
-    keeper_start(d->keeper);
+    upkeep_start(d->upkeep);
     if (start_runner(d, err) < 0)
         return -1;
     log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", api_addresses(d->api),
@@ -230,7 +230,7 @@ static void close_all(struct daemon *d)
     api_free(d->api);
     runner_watch_remove(d->runs);
     tokens_free(d->tokens);
-    keeper_free(d->keeper);
+    upkeep_free(d->upkeep);
     loop_unwatch(d->sighup);
     loop_unwatch(d->sigint);
     loop_unwatch(d->sigterm);

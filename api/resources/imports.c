@@ -292,7 +292,7 @@ static int send_stored(struct request *q, struct reply *r, const struct intake *
     runner_fill_metrics(api_of(q)->runner);
     for (int i = 0; i < batch->n; i++)
         if (!batch->again[i])
-            runner_tell(api_of(q)->runner, batch->ids[i]);
+            runner_notify(api_of(q)->runner, batch->ids[i]);
     return send_runs(q, r, batch, in->several, err);
 }
 
@@ -476,7 +476,7 @@ static void imports_finish(struct import *i, int rc)
         i->err.code = ERR_NONE;
     store_stage_end(i->api->store, &i->stage);
     if (rc < 0)
-        keeper_tidy(i->api->keeper);
+        upkeep_tidy(i->api->upkeep);
     i->done(i->ctx);
 }
 
@@ -516,7 +516,7 @@ static void import_end(void *begun)
     bool half = i->stage.numbers;
     store_stage_end(i->api->store, &i->stage);
     if (half)
-        keeper_tidy(i->api->keeper);
+        upkeep_tidy(i->api->upkeep);
     loop_timer_free(i->next);
     batch_fini(&i->batch);
     free(i->in.list);

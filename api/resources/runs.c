@@ -202,7 +202,7 @@ int runs_delete(struct request *q, struct reply *r, struct err *err)
 {
     if (store_run_delete(api_of(q)->store, q->arg, err) < 0)
         return -1;
-    keeper_tidy(api_of(q)->keeper); // a large one leaves something behind
+    upkeep_tidy(api_of(q)->upkeep); // a large one leaves something behind
     r->status = 204;
     return 0;
 }

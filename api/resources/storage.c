@@ -27,7 +27,7 @@ static void write_limit(struct jsonw *w, const char *name, int64_t limit)
         jsonw_null(w, name);
 }
 
-static void write_retention(const struct keeper_status *k, struct jsonw *w)
+static void write_retention(const struct upkeep_status *k, struct jsonw *w)
 {
     jsonw_object(w, "retention");
     write_limit(w, "keep_days", k->limits.keep_days);
@@ -58,8 +58,8 @@ static void write_damaged(const struct api_services *api, struct jsonw *w)
 
 void storage_write_findings(const struct api_services *api, struct jsonw *w)
 {
-    struct finding found[KEEPER_FINDINGS];
-    int n = keeper_findings(api->keeper, found, KEEPER_FINDINGS);
+    struct finding found[UPKEEP_FINDINGS];
+    int n = upkeep_findings(api->upkeep, found, UPKEEP_FINDINGS);
     findings_write_json(found, n, w, "findings");
 }
 
@@ -67,10 +67,10 @@ int storage_get(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct store_usage usage;
-    struct keeper_status status;
+    struct upkeep_status status;
     if (store_usage(api_of(q)->store, &usage, err) < 0)
         return -1;
-    keeper_status(api_of(q)->keeper, &status);
+    upkeep_status(api_of(q)->upkeep, &status);
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
     write_usage(api_of(q), &usage, &w);
@@ -89,7 +89,7 @@ static void *backup_open(void *context, int64_t of, int64_t after, void (*wake)(
     const struct api_services *api = context;
     (void)of;
     (void)after;
-    return keeper_backup(api->keeper, wake, ctx, err);
+    return upkeep_backup(api->upkeep, wake, ctx, err);
 }
 
 static void backup_close(void *opened)

@@ -14,7 +14,7 @@ struct api_services { // borrowed; in a worker there are the store and the machi
     struct store *store;
     struct machine *machine;
     struct runner *runner;
-    struct keeper *keeper;
+    struct upkeep *upkeep;
     struct tokens *tokens;
     struct run_bodies *bodies;
 };

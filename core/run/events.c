@@ -44,7 +44,7 @@ static void drop_dead(struct run_events *e)
     }
 }
 
-void run_events_tell(struct run_events *e, int64_t run_id, enum event_kind kind, bool final)
+void run_events_send(struct run_events *e, int64_t run_id, enum event_kind kind, bool final)
 {
     struct run_event event = {run_id, next_id(e, run_id), kind, final};
     e->telling++;

@@ -35,6 +35,6 @@ void run_events_fini(struct run_events *e); // with the watches that are left
 struct runner_watch *run_events_watch(struct run_events *e, int64_t run_id, event_fn *fn, void *ctx,
                                       struct err *err);
 // Calls those who watch this run, or any; they may do anything but free *e.
-void run_events_tell(struct run_events *e, int64_t run_id, enum event_kind kind, bool final);
+void run_events_send(struct run_events *e, int64_t run_id, enum event_kind kind, bool final);
 int64_t run_events_last(const struct run_events *e, int64_t run_id); // 0: none known
 void runner_watch_remove(struct runner_watch *w); // may be called from a callback

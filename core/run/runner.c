@@ -55,14 +55,14 @@ int64_t runner_event_id(const struct runner *r, int64_t run_id)
     return run_events_last(&r->events, run_id);
 }
 
-static void runner_tell_state(struct runner *r, int64_t id)
+static void runner_notify_state(struct runner *r, int64_t id)
 {
-    run_events_tell(&r->events, id, EVENT_STATE, false);
+    run_events_send(&r->events, id, EVENT_STATE, false);
 }
 
-void runner_tell(struct runner *r, int64_t id)
+void runner_notify(struct runner *r, int64_t id)
 {
-    run_events_tell(&r->events, id, EVENT_STATE, true);
+    run_events_send(&r->events, id, EVENT_STATE, true);
 }
 
 struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,
@@ -125,11 +125,11 @@ static bool runner_settle(struct runner *r)
     r->job = NULL;
     r->over = false;
     loop_timer_set(r->next, 0);
-    runner_tell(r, id);
+    runner_notify(r, id);
     return true;
 }
 
-static void job_is_over(void *ctx)
+static void on_job_ended(void *ctx)
 {
     struct runner *r = ctx;
     struct err err;
@@ -148,7 +148,7 @@ static void job_is_over(void *ctx)
 static void job_progressed(void *ctx)
 {
     struct runner *r = ctx;
-    run_events_tell(&r->events, r->job->id, EVENT_PROGRESS, false);
+    run_events_send(&r->events, r->job->id, EVENT_PROGRESS, false);
 }
 
 // A run that ended before anything of it ran.
@@ -160,13 +160,13 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
     if (store_run_finished(r->store, id, &result, err) < 0)
         return -1;
     r->finished[state]++;
-    runner_tell(r, id);
+    runner_notify(r, id);
     return 0;
 }
 
 // --- the run that is going on
 
-static void look_around(void *ctx, uint32_t events)
+static void on_look(void *ctx, uint32_t events)
 {
     struct runner *r = ctx;
     struct blocker b;
@@ -198,10 +198,10 @@ static void run_runner_start(struct runner *r)
     filler_pause(&r->filler);
     log_event(LOG_LVL_INFO, "run.started", "id=%" PRId64 " ranks=%d account=%s", id,
               r->job->plan.n_ranks, r->job->account.name);
-    runner_tell_state(r, id);
+    runner_notify_state(r, id);
     loop_timer_set(r->look, MONITOR_LOOK_MS);
     if (job_start(r->job, &r->job->error) < 0)
-        job_is_over(r); // job_free ends what did start
+        on_job_ended(r); // job_free ends what did start
 }
 
 void runner_disturbed(struct runner *r, const char *what)
@@ -229,7 +229,7 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
         return NULL;
     j->id = id;
     j->on_progress = job_progressed;
-    j->on_over = job_is_over;
+    j->on_over = on_job_ended;
     j->ctx = r;
     if (job_begin(j, r->store, &r->gate, &r->groups, err) == 0)
         return j;
@@ -251,7 +251,7 @@ static void could_not_start(struct runner *r, int64_t id, const struct err *why)
 }
 
 // True: the run that could not start for `why` stays in the queue. *next_ms: when to look again.
-static bool goes_on_waiting(struct runner *r, int64_t id, struct err *why, int64_t *next_ms)
+static bool may_wait_longer(struct runner *r, int64_t id, struct err *why, int64_t *next_ms)
 {
     struct run run CLEANUP(run_fini) = {0};
     const struct blocker *b = &r->gate.admission.list[0];
@@ -276,7 +276,7 @@ static bool goes_on_waiting(struct runner *r, int64_t id, struct err *why, int64
     if (left_ms < *next_ms)
         *next_ms = left_ms;
     if (news)
-        runner_tell_state(r, id);
+        runner_notify_state(r, id);
     return true;
 }
 
@@ -291,7 +291,7 @@ static int runner_next_job(struct runner *r, int64_t *next_ms, struct err *err)
         r->job = make_job(r, id, err);
         if (r->job)
             return 1;
-        if (goes_on_waiting(r, id, err, next_ms))
+        if (may_wait_longer(r, id, err, next_ms))
             continue;
         waits_forget(&r->waits, id);
         could_not_start(r, id, err);
@@ -365,7 +365,7 @@ void runner_metrics_made(struct runner *r, int64_t id, const struct run_metrics 
 // --- life of the runner
 
 // Orphans of a killed supervisor come to us (the daemon is a subreaper) and are only buried here.
-static void bury(void *ctx, uint32_t events)
+static void reap_orphans(void *ctx, uint32_t events)
 {
     (void)ctx;
     (void)events;
@@ -386,8 +386,8 @@ static int init(struct runner *r, struct machine *m, const struct runner_config 
         return -1;
     r->next = loop_timer_new(r->loop, start_next, r, err);
     r->recheck = r->next ? loop_timer_new(r->loop, start_next, r, err) : NULL;
-    r->look = r->recheck ? loop_timer_new(r->loop, look_around, r, err) : NULL;
-    r->children = r->look ? loop_watch_signal(r->loop, SIGCHLD, bury, r, err) : NULL;
+    r->look = r->recheck ? loop_timer_new(r->loop, on_look, r, err) : NULL;
+    r->children = r->look ? loop_watch_signal(r->loop, SIGCHLD, reap_orphans, r, err) : NULL;
     return r->children ? 0 : -1;
 }
 
@@ -486,7 +486,7 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
                        RUNNER_QUEUE_MAX);
     if (store_run_insert(r->store, s, r->gate.machine->hostname, key, id, again, err) < 0)
         return -1;
-    runner_tell_state(r, *id);
+    runner_notify_state(r, *id);
     if (r->started)
         loop_timer_set(r->next, 0);
     return 0;
@@ -523,7 +523,7 @@ int runner_run_get(struct runner *r, int64_t id, struct run *out, struct err *er
         runner_settle(r);
     if (store_run_get(r->store, id, out, err) < 0)
         return -1;
-    waits_tell(&r->waits, out);
+    waits_describe(&r->waits, out);
     if (out->state == RUN_RUNNING && r->job && r->job->id == id)
         add_progress(r->job, out);
     return 0;

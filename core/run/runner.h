@@ -70,7 +70,7 @@ int runner_ready(struct runner *r, char *note, size_t room, struct err *err);
 int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err);
 
 // Tells who waits that a run came to the store without us: an import.
-void runner_tell(struct runner *r, int64_t id);
+void runner_notify(struct runner *r, int64_t id);
 
 // Be told of events of one run (id) or of RUNNER_ANY_RUN. Callbacks must not block; may unwatch.
 struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,

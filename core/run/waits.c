@@ -48,7 +48,7 @@ void waits_forget(struct waits *w, int64_t run_id)
         w->list[at] = w->list[--w->n];
 }
 
-void waits_tell(const struct waits *w, struct run *run)
+void waits_describe(const struct waits *w, struct run *run)
 {
     int at = waits_find(w, run->id);
     if (at < 0)

@@ -24,5 +24,6 @@ struct waits { // all 0: none waits
 // `run` could not start because of `b`. *left_ms of the time that it may wait are left; none at
 // 0 or less. 1: that is news, 0: the same kind was in its way before. -1: there is no room for it.
 int waits_note(struct waits *w, const struct run *run, const struct blocker *b, int64_t *left_ms);
-void waits_forget(struct waits *w, int64_t run_id);      // it need not be there
-void waits_tell(const struct waits *w, struct run *run); // fills what a run that waits says of it
+void waits_forget(struct waits *w, int64_t run_id); // it need not be there
+void waits_describe(const struct waits *w,
+                    struct run *run); // fills what a run that waits says of it

@@ -118,7 +118,7 @@ int store_child_start(struct store_child *c, struct loop *l, enum store_work wor
 // ---- the process
 
 // Neither the ranks of a run nor the daemon wait for this.
-static void worker_be_humble(void)
+static void lower_own_priority(void)
 {
     enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };
     setpriority(PRIO_PROCESS, 0, 19);
@@ -154,7 +154,7 @@ int store_child_main(int argc, char **argv)
     struct err err = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     umask(077);
-    worker_be_humble();
+    lower_own_priority();
     int what = work_of(argc, argv);
     if (what < 0)
         return 2;

@@ -28,12 +28,12 @@ enum work { REST, SWEEP, SHRINK };
 // Of damage: seen by a statement of ours, then what a process that read all of it says.
 enum verdict { OPEN, CONFIRMED, REFUTED };
 
-struct keeper {
+struct upkeep {
     struct loop *loop;
     struct store *store;
     struct runner *runner;
     struct store_limits limits;
-    struct loop_timer *next, *mend, *held_over;
+    struct loop_timer *next, *damage_timer, *held_over;
     int clock; // readable when the wall clock was set; -1: not known
     struct loop_watch *clock_watch;
     struct runner_watch *watch;
@@ -43,7 +43,7 @@ struct keeper {
     bool owed;  // a run ended since the last step
     bool again; // and the pass that goes on had begun before
     int64_t last_ms, last_deleted, last_freed_bytes;
-    bool short_of, told_short;
+    bool short_of, reported_short;
     bool held;     // runs are too old, but no more of them may go today
     char why[256]; // the damage that was seen; "": none
     enum verdict verdict;
@@ -55,7 +55,7 @@ struct keeper {
 };
 
 struct backup {
-    struct keeper *keeper;
+    struct upkeep *upkeep;
     struct store_child child;
     struct loop_timer *deadline;
     void (*done)(void *ctx);
@@ -69,7 +69,7 @@ struct backup {
 
 static const char copy_mark[] = "backup.", copy_end[] = ".tmp";
 
-static void upkeep_tell(const struct keeper *k)
+static void log_damage(const struct upkeep *k)
 {
     const struct store_damage *d = store_damage(k->store);
     if (d->when_ms)
@@ -80,7 +80,7 @@ static void upkeep_tell(const struct keeper *k)
                   d->why, d->file, d->carried);
 }
 
-static void tell_lock(const struct keeper *k)
+static void log_lock(const struct upkeep *k)
 {
     if (!store_dir_is_locked(k->store))
         log_event(LOG_LVL_WARN, "store.lock",
@@ -88,7 +88,7 @@ static void tell_lock(const struct keeper *k)
                   "as that file stays, a second daemon is refused\"");
 }
 
-int keeper_mend(struct keeper *k, const char *why, struct err *err)
+int upkeep_set_aside(struct upkeep *k, const char *why, struct err *err)
 {
     store_child_stop(&k->check);
     int rc = store_set_aside(k->store, why, err);
@@ -103,13 +103,13 @@ int keeper_mend(struct keeper *k, const char *why, struct err *err)
                   "text=\"the database's files were deleted or replaced; all that they held was "
                   "written anew\"");
     else
-        upkeep_tell(k);
+        log_damage(k);
     runner_store_replaced(k->runner);
     return 0;
 }
 
 // The database is whole, so what our connection has read of it is not.
-static int upkeep_go_on(struct keeper *k, struct err *err)
+static int reopen_database(struct upkeep *k, struct err *err)
 {
     if (store_reopen(k->store, err) < 0)
         return -1;
@@ -123,13 +123,13 @@ static int upkeep_go_on(struct keeper *k, struct err *err)
     return 0;
 }
 
-static void damaged(struct keeper *k, enum verdict verdict, const char *why)
+static void damaged(struct upkeep *k, enum verdict verdict, const char *why)
 {
     if (*k->why)
         return;
     snprintf(k->why, sizeof k->why, "%s", why);
     k->verdict = verdict;
-    loop_timer_set(k->mend, 0);
+    loop_timer_set(k->damage_timer, 0);
 }
 
 static void on_damage(void *ctx)
@@ -137,53 +137,53 @@ static void on_damage(void *ctx)
     damaged(ctx, OPEN, "a statement found the database damaged");
 }
 
-static int start_check(struct keeper *k, enum store_work work, const char *because);
+static int start_check(struct upkeep *k, enum store_work work, const char *because);
 
-static void look_again(struct keeper *k)
+static void check_whole_database(struct upkeep *k)
 {
     store_doubt(k->store);
     store_child_stop(&k->check);
     k->suspected = false;
     if (start_check(k, STORE_VERIFY,
                     "a statement found the database damaged; all of it is checked") < 0)
-        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+        loop_timer_set(k->damage_timer, UPKEEP_RETRY_MS);
 }
 
-static bool again_and_again(struct keeper *k)
+static bool refuted_too_often(struct upkeep *k)
 {
     int64_t now_ms = clock_mono_ms();
-    if (!k->n_refuted || now_ms - k->refuted_ms > KEEPER_REFUTED_MS) {
+    if (!k->n_refuted || now_ms - k->refuted_ms > UPKEEP_REFUTED_MS) {
         k->n_refuted = 0;
         k->refuted_ms = now_ms;
     }
-    return ++k->n_refuted > KEEPER_REFUTED_MOST;
+    return ++k->n_refuted > UPKEEP_REFUTED_MOST;
 }
 
-static void upkeep_decide(struct keeper *k, const struct err *how)
+static void decide_after_check(struct upkeep *k, const struct err *how)
 {
     if (how->code && how->code != ERR_DAMAGED) { // nobody has looked
         log_error("store.check", how);
-        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+        loop_timer_set(k->damage_timer, UPKEEP_RETRY_MS);
         return;
     }
     k->verdict = how->code ? CONFIRMED : REFUTED;
     if (how->code) {
         snprintf(k->why, sizeof k->why, "%s", how->text);
-    } else if (again_and_again(k)) {
+    } else if (refuted_too_often(k)) {
         k->verdict = CONFIRMED;
         snprintf(k->why, sizeof k->why,
                  "statements found the database damaged %d times in %d minutes, though checks did "
                  "not",
-                 k->n_refuted, KEEPER_REFUTED_MS / 60000);
+                 k->n_refuted, UPKEEP_REFUTED_MS / 60000);
     }
-    loop_timer_set(k->mend, 0);
+    loop_timer_set(k->damage_timer, 0);
 }
 
-static int mend(struct keeper *k, struct err *err)
+static int resolve_damage(struct upkeep *k, struct err *err)
 {
     char why[sizeof k->why];
     if (k->verdict == REFUTED) {
-        if (upkeep_go_on(k, err) == 0)
+        if (reopen_database(k, err) == 0)
             return 0;
         if (err->code != ERR_DAMAGED)
             return -1;
@@ -191,12 +191,12 @@ static int mend(struct keeper *k, struct err *err)
         snprintf(k->why, sizeof k->why, "%s", err->text);
     }
     memcpy(why, k->why, sizeof why);
-    return keeper_mend(k, why, err);
+    return upkeep_set_aside(k, why, err);
 }
 
-static void on_mend(void *ctx, uint32_t events)
+static void on_damage_timer(void *ctx, uint32_t events)
 {
-    struct keeper *k = ctx;
+    struct upkeep *k = ctx;
     struct err err;
     (void)events;
     if (!*k->why)
@@ -205,16 +205,16 @@ static void on_mend(void *ctx, uint32_t events)
     if (k->verdict != CONFIRMED && store_damage_is_plain(k->store))
         k->verdict = CONFIRMED;
     if (k->verdict == OPEN) {
-        look_again(k);
-    } else if (mend(k, &err) < 0) {
+        check_whole_database(k);
+    } else if (resolve_damage(k, &err) < 0) {
         log_error("store.set_aside", &err);
-        loop_timer_set(k->mend, KEEPER_RETRY_MS);
+        loop_timer_set(k->damage_timer, UPKEEP_RETRY_MS);
     }
 }
 
 // One process could not read it, perhaps because a single read failed. A database that holds all
 // runs is not set aside for that: another process looks first.
-static void suspect(struct keeper *k)
+static void check_before_believing(struct upkeep *k)
 {
     if (k->suspected || *k->why)
         return;
@@ -225,15 +225,15 @@ static void suspect(struct keeper *k)
 
 static void on_checked(void *ctx, const struct err *how)
 {
-    struct keeper *k = ctx;
+    struct upkeep *k = ctx;
     bool second = k->suspected;
     runner_disturbed(k->runner, "the database was checked meanwhile");
     if (*k->why) {
-        upkeep_decide(k, how);
+        decide_after_check(k, how);
         return;
     }
     if (how->code == ERR_DAMAGED && !second) {
-        suspect(k);
+        check_before_believing(k);
         return;
     }
     k->suspected = false;
@@ -245,7 +245,7 @@ static void on_checked(void *ctx, const struct err *how)
         log_event(LOG_LVL_INFO, "store.checked", "text=\"the database is whole\"");
 }
 
-static int start_check(struct keeper *k, enum store_work work, const char *because)
+static int start_check(struct upkeep *k, enum store_work work, const char *because)
 {
     struct err err;
     log_event(LOG_LVL_INFO, "store.check", "text=\"%s\"", because);
@@ -261,7 +261,7 @@ static int start_check(struct keeper *k, enum store_work work, const char *becau
 
 // ---- the clock
 
-static void tell_step(int64_t step_ms)
+static void log_clock_step(int64_t step_ms)
 {
     log_event(LOG_LVL_WARN, "clock.step",
               "hours=%.1f text=\"the wall clock moved by this against the time since the boot, or "
@@ -270,7 +270,7 @@ static void tell_step(int64_t step_ms)
 }
 
 // What the clocks say now; with `save` it is stored also when they agree.
-static void look_at_clock(struct keeper *k, bool save)
+static void compare_clocks(struct upkeep *k, bool save)
 {
     struct age_clock now;
     struct err err;
@@ -280,7 +280,7 @@ static void look_at_clock(struct keeper *k, bool save)
     if (store_age_look(k->store, &now, save, &step_ms, &err) < 0)
         log_error("clock", &err);
     else if (step_ms)
-        tell_step(step_ms);
+        log_clock_step(step_ms);
 }
 
 // The kernel reports each time that the wall clock is set, and then no more until it is asked anew.
@@ -292,11 +292,11 @@ static int watch_clock(int fd)
 
 static void on_clock_set(void *ctx, uint32_t events)
 {
-    struct keeper *k = ctx;
+    struct upkeep *k = ctx;
     uint64_t times;
     (void)events;
     if (read(k->clock, &times, sizeof times) < 0 && watch_clock(k->clock) == 0) {
-        look_at_clock(k, false);
+        compare_clocks(k, false);
         return;
     }
     loop_unwatch(k->clock_watch); // the looks when runs come and end must do
@@ -305,7 +305,7 @@ static void on_clock_set(void *ctx, uint32_t events)
 
 // ---- retention
 
-static int64_t used(const struct keeper *k)
+static int64_t used(const struct upkeep *k)
 {
     struct store_usage u;
     return store_usage(k->store, &u, NULL) < 0 ? 0 : u.used_bytes;
@@ -313,7 +313,7 @@ static int64_t used(const struct keeper *k)
 
 // The rest may go when the day is over or the clock was steady for a day, whichever is first; each
 // pass looks whether it is.
-static void tell_held(struct keeper *k)
+static void note_held_runs(struct upkeep *k)
 {
     if (k->sweep.held && !k->held)
         log_event(LOG_LVL_WARN, "retention",
@@ -321,19 +321,19 @@ static void tell_held(struct keeper *k)
                   "; they go after a day in which neither the clock nor keep_days changed\"",
                   k->sweep.aged, k->limits.keep_days);
     k->held = k->sweep.held;
-    loop_timer_set(k->held_over, k->held ? KEEPER_HELD_MS : -1);
+    loop_timer_set(k->held_over, k->held ? UPKEEP_HELD_MS : -1);
 }
 
-static void pass_is_over(struct keeper *k)
+static void end_pass(struct upkeep *k)
 {
     k->work = k->again ? SWEEP : REST;
     k->again = false;
     k->short_of = k->sweep.short_of;
-    if (k->short_of && !k->told_short)
+    if (k->short_of && !k->reported_short)
         log_event(LOG_LVL_WARN, "retention",
                   "text=\"a limit is passed, but all runs that are left are pinned\"");
-    k->told_short = k->short_of;
-    tell_held(k);
+    k->reported_short = k->short_of;
+    note_held_runs(k);
     if (k->sweep.deleted) {
         k->last_ms = clock_wall_ms();
         k->last_deleted = k->sweep.deleted;
@@ -346,30 +346,30 @@ static void pass_is_over(struct keeper *k)
 }
 
 // 1: there is more to do, 0: not now, -1.
-static int step(struct keeper *k, struct err *err)
+static int step(struct upkeep *k, struct err *err)
 {
-    int more = store_leftover_step(k->store, KEEPER_STEP_MS, err);
+    int more = store_leftover_step(k->store, UPKEEP_STEP_MS, err);
     if (more != 0)
         return more;
     if (k->work == SWEEP) {
         if (!k->sweep.after_id)
-            look_at_clock(k, true);
+            compare_clocks(k, true);
         more =
-            store_sweep_step(k->store, &k->limits, clock_wall_ms(), KEEPER_STEP_MS, &k->sweep, err);
+            store_sweep_step(k->store, &k->limits, clock_wall_ms(), UPKEEP_STEP_MS, &k->sweep, err);
         k->work = more == 0 ? SHRINK : SWEEP;
         return more < 0 ? -1 : 1;
     }
     if (k->work == SHRINK) {
-        more = store_shrink_step(k->store, KEEPER_STEP_PAGES, err);
+        more = store_shrink_step(k->store, UPKEEP_STEP_PAGES, err);
         if (more == 0)
-            pass_is_over(k);
+            end_pass(k);
     }
     return more < 0 ? -1 : k->work != REST;
 }
 
 static void on_next(void *ctx, uint32_t events)
 {
-    struct keeper *k = ctx;
+    struct upkeep *k = ctx;
     struct err err;
     (void)events;
     if (runner_busy(k->runner) && !k->owed)
@@ -381,10 +381,10 @@ static void on_next(void *ctx, uint32_t events)
     if (more < 0)
         log_error("retention", &err);
     if (more != 0)
-        loop_timer_set(k->next, more < 0 ? KEEPER_RETRY_MS : 0);
+        loop_timer_set(k->next, more < 0 ? UPKEEP_RETRY_MS : 0);
 }
 
-static void upkeep_begin(struct keeper *k)
+static void upkeep_begin(struct upkeep *k)
 {
     k->owed = true;
     if (k->work == REST) {
@@ -407,7 +407,7 @@ static void upkeep_on_event(void *ctx, const struct run_event *e)
     if (e->final)
         upkeep_begin(ctx);
     else if (e->kind == EVENT_STATE)
-        look_at_clock(ctx, false);
+        compare_clocks(ctx, false);
 }
 
 // ---- life
@@ -426,7 +426,7 @@ static void remove_copy(const char *path)
     unlink(journal);
 }
 
-static void remove_copies(const struct keeper *k)
+static void remove_copies(const struct upkeep *k)
 {
     char dir[600];
     snprintf(dir, sizeof dir, "%s", store_path(k->store));
@@ -439,29 +439,29 @@ static void remove_copies(const struct keeper *k)
         closedir(d);
 }
 
-struct keeper *keeper_new(struct loop *l, struct store *s, struct runner *r,
+struct upkeep *upkeep_new(struct loop *l, struct store *s, struct runner *r,
                           const struct store_limits *limits, struct err *err)
 {
-    struct keeper *k = calloc(1, sizeof *k);
+    struct upkeep *k = calloc(1, sizeof *k);
     if (!k) {
-        err_set(err, ERR_NO_MEMORY, "", "no memory for the keeper");
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the upkeep of the database");
         return NULL;
     }
-    *k = (struct keeper){.loop = l, .store = s, .runner = r, .limits = *limits};
+    *k = (struct upkeep){.loop = l, .store = s, .runner = r, .limits = *limits};
     k->clock = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (k->clock >= 0 && watch_clock(k->clock) == 0)
         k->clock_watch = loop_watch_fd(l, k->clock, EPOLLIN, on_clock_set, k, NULL);
     k->next = loop_timer_new(l, on_next, k, err);
-    k->mend = k->next ? loop_timer_new(l, on_mend, k, err) : NULL;
-    k->held_over = k->mend ? loop_timer_new(l, on_held_over, k, err) : NULL;
+    k->damage_timer = k->next ? loop_timer_new(l, on_damage_timer, k, err) : NULL;
+    k->held_over = k->damage_timer ? loop_timer_new(l, on_held_over, k, err) : NULL;
     k->watch = k->held_over ? runner_watch_add(r, 0, upkeep_on_event, k, err) : NULL;
     if (k->watch)
         return k;
-    keeper_free(k);
+    upkeep_free(k);
     return NULL;
 }
 
-void keeper_free(struct keeper *k)
+void upkeep_free(struct upkeep *k)
 {
     if (!k)
         return;
@@ -471,37 +471,37 @@ void keeper_free(struct keeper *k)
     loop_unwatch(k->clock_watch);
     fd_cleanup(&k->clock);
     loop_timer_free(k->next);
-    loop_timer_free(k->mend);
+    loop_timer_free(k->damage_timer);
     loop_timer_free(k->held_over);
     free(k);
 }
 
-void keeper_start(struct keeper *k)
+void upkeep_start(struct upkeep *k)
 {
     store_on_damage(k->store, on_damage, k);
     remove_copies(k);
-    tell_lock(k);
-    upkeep_tell(k);
+    log_lock(k);
+    log_damage(k);
     if (store_was_unclean(k->store) && !store_damage(k->store)->when_ms)
         start_check(k, STORE_CHECK,
                     "the last daemon did not close the database; all of it is checked");
     upkeep_begin(k);
 }
 
-void keeper_tidy(struct keeper *k)
+void upkeep_tidy(struct upkeep *k)
 {
     upkeep_begin(k);
 }
 
-void keeper_set_limits(struct keeper *k, const struct store_limits *limits)
+void upkeep_set_limits(struct upkeep *k, const struct store_limits *limits)
 {
     k->limits = *limits;
     upkeep_begin(k);
 }
 
-void keeper_status(const struct keeper *k, struct keeper_status *out)
+void upkeep_status(const struct upkeep *k, struct upkeep_status *out)
 {
-    *out = (struct keeper_status){.limits = k->limits,
+    *out = (struct upkeep_status){.limits = k->limits,
                                   .going_on = k->work != REST,
                                   .short_of = k->short_of,
                                   .held = k->held,
@@ -513,7 +513,7 @@ void keeper_status(const struct keeper *k, struct keeper_status *out)
 }
 
 // A step of the clock is told for a day in which it stood no other.
-static int find_age(const struct keeper *k, struct finding *out, int most)
+static int find_age(const struct upkeep *k, struct finding *out, int most)
 {
     struct age a;
     struct age_clock now;
@@ -543,7 +543,7 @@ static int find_age(const struct keeper *k, struct finding *out, int most)
     return n;
 }
 
-int keeper_findings(const struct keeper *k, struct finding *out, int most)
+int upkeep_findings(const struct upkeep *k, struct finding *out, int most)
 {
     struct store_damaged_file files[1];
     int n = 0, damaged_files = store_damaged_list(k->store, files, 1);
@@ -597,9 +597,9 @@ static void finish_backup(struct backup *b, const struct err *how)
 static void on_copied(void *ctx, const struct err *how)
 {
     struct backup *b = ctx;
-    runner_disturbed(b->keeper->runner, "a backup of the database was made meanwhile");
+    runner_disturbed(b->upkeep->runner, "a backup of the database was made meanwhile");
     if (how->code == ERR_DAMAGED)
-        suspect(b->keeper);
+        check_before_believing(b->upkeep);
     finish_backup(b, how);
 }
 
@@ -610,11 +610,11 @@ static void upkeep_on_deadline(void *ctx, uint32_t events)
     (void)events;
     store_child_stop(&b->child);
     err_set(&how, ERR_TIMEOUT, "", "the copy of the database was not ready after %d s",
-            KEEPER_BACKUP_MAX_S);
+            UPKEEP_BACKUP_MAX_S);
     finish_backup(b, &how);
 }
 
-static int upkeep_check_room(const struct keeper *k, struct err *err)
+static int upkeep_check_room(const struct upkeep *k, struct err *err)
 {
     struct store_usage u;
     if (store_usage(k->store, &u, err) < 0)
@@ -629,7 +629,7 @@ static int upkeep_check_room(const struct keeper *k, struct err *err)
 
 static int upkeep_start_backup(struct backup *b, struct err *err)
 {
-    struct keeper *k = b->keeper;
+    struct upkeep *k = b->upkeep;
     snprintf(b->path, sizeof b->path, "%s", store_path(k->store));
     char *slash = strrchr(b->path, '/');
     snprintf(slash + 1, sizeof b->path - (size_t)(slash + 1 - b->path), "%s%d%s", copy_mark,
@@ -638,12 +638,12 @@ static int upkeep_start_backup(struct backup *b, struct err *err)
     b->deadline = loop_timer_new(k->loop, upkeep_on_deadline, b, err);
     if (!b->deadline)
         return -1;
-    loop_timer_set(b->deadline, KEEPER_BACKUP_MAX_S * 1000);
+    loop_timer_set(b->deadline, UPKEEP_BACKUP_MAX_S * 1000);
     return store_child_start(&b->child, k->loop, STORE_COPY, store_path(k->store), b->path,
                              on_copied, b, err);
 }
 
-struct backup *keeper_backup(struct keeper *k, void (*done)(void *ctx), void *ctx, struct err *err)
+struct backup *upkeep_backup(struct upkeep *k, void (*done)(void *ctx), void *ctx, struct err *err)
 {
     if (k->backup) {
         err_set(err, ERR_CONFLICT, "", "a backup is going on already; one at a time");
@@ -656,7 +656,7 @@ struct backup *keeper_backup(struct keeper *k, void (*done)(void *ctx), void *ct
         err_set(err, ERR_NO_MEMORY, "", "no memory for a backup");
         return NULL;
     }
-    *b = (struct backup){.keeper = k, .done = done, .ctx = ctx, .fd = -1};
+    *b = (struct backup){.upkeep = k, .done = done, .ctx = ctx, .fd = -1};
     k->backup = b;
     if (upkeep_start_backup(b, err) < 0) {
         backup_free(b);
@@ -689,6 +689,6 @@ void backup_free(struct backup *b)
     }
     fd_cleanup(&b->fd);
     loop_timer_free(b->deadline);
-    b->keeper->backup = NULL;
+    b->upkeep->backup = NULL;
     free(b);
 }

@@ -9,33 +9,33 @@
 #include "core/store/retention.h"
 
 enum {
-    KEEPER_STEP_MS = 2, // of deleting, then a commit: together below the 10 ms that the loop has
-    KEEPER_STEP_PAGES = 32,  // given back in a step: 256 KiB
-    KEEPER_RETRY_MS = 30000, // when a step could not be done
+    UPKEEP_STEP_MS = 2, // of deleting, then a commit: together below the 10 ms that the loop has
+    UPKEEP_STEP_PAGES = 32,  // given back in a step: 256 KiB
+    UPKEEP_RETRY_MS = 30000, // when a step could not be done
     // Damage that a statement of ours shows and a check does not find: so often in such a time, and
     // it is damage all the same.
-    KEEPER_REFUTED_MOST = 3,
-    KEEPER_REFUTED_MS = 600000,
-    KEEPER_BACKUP_MAX_S = 1800, // 10 GB at 6 MB/s, read and written on a disk that others use
-    KEEPER_HELD_MS = 3600000,   // until it is asked again whether runs kept back may go
-    KEEPER_FINDINGS = 6,
+    UPKEEP_REFUTED_MOST = 3,
+    UPKEEP_REFUTED_MS = 600000,
+    UPKEEP_BACKUP_MAX_S = 1800, // 10 GB at 6 MB/s, read and written on a disk that others use
+    UPKEEP_HELD_MS = 3600000,   // until it is asked again whether runs kept back may go
+    UPKEEP_FINDINGS = 6,
 };
 
-struct keeper;
-struct keeper *keeper_new(struct loop *l, struct store *s, struct runner *r,
+struct upkeep;
+struct upkeep *upkeep_new(struct loop *l, struct store *s, struct runner *r,
                           const struct store_limits *limits, struct err *err);
-void keeper_free(struct keeper *k); // ends what goes on; NULL is fine
+void upkeep_free(struct upkeep *k); // ends what goes on; NULL is fine
 // After store_open and before runner_start: tells of damage, checks the rest of a database that was
 // not closed well, removes what backups left, and begins retention.
-void keeper_start(struct keeper *k);
+void upkeep_start(struct upkeep *k);
 // Sets a database aside at once that was found damaged; otherwise the loop does it.
-int keeper_mend(struct keeper *k, const char *why, struct err *err);
+int upkeep_set_aside(struct upkeep *k, const char *why, struct err *err);
 
-void keeper_tidy(struct keeper *k); // something large was deleted, or not stored to its end
+void upkeep_tidy(struct upkeep *k); // something large was deleted, or not stored to its end
 // Limits other than before: the next pass begins at once.
-void keeper_set_limits(struct keeper *k, const struct store_limits *limits);
+void upkeep_set_limits(struct upkeep *k, const struct store_limits *limits);
 
-struct keeper_status {
+struct upkeep_status {
     struct store_limits limits;
     bool going_on, short_of; // short_of: a limit is passed, but only by pinned runs
     bool held;               // more runs are too old, but the clock must be steady for a day first
@@ -43,15 +43,15 @@ struct keeper_status {
     int64_t last_deleted, last_freed_bytes;
     bool checking, backing_up;
 };
-void keeper_status(const struct keeper *k, struct keeper_status *out);
+void upkeep_status(const struct upkeep *k, struct upkeep_status *out);
 // What a person should know: damaged databases, limits that cannot be kept.
-int keeper_findings(const struct keeper *k, struct finding *out, int most);
+int upkeep_findings(const struct upkeep *k, struct finding *out, int most);
 
 // A copy of the database as it is now, made while the daemon works on. One at a time, from here
 // until backup_free. `done` is called once, from the loop. ERR_CONFLICT: there is another;
 // ERR_STORAGE: no room on the disk.
 struct backup;
-struct backup *keeper_backup(struct keeper *k, void (*done)(void *ctx), void *ctx, struct err *err);
+struct backup *upkeep_backup(struct upkeep *k, void (*done)(void *ctx), void *ctx, struct err *err);
 // After `done`: a descriptor (the caller closes) of a file without a name, and its length. -1: why
 // there is none.
 int backup_take(struct backup *b, int64_t *bytes, struct err *err);

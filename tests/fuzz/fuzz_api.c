@@ -72,7 +72,7 @@ static void end_api(void)
 {
     run_bodies_free(fixture.api.bodies);
     tokens_free(fixture.api.tokens);
-    keeper_free(fixture.api.keeper);
+    upkeep_free(fixture.api.upkeep);
     runner_free(fixture.api.runner);
     machine_fini(&fixture.machine);
     store_close(fixture.api.store);
@@ -101,12 +101,12 @@ void fuzz_api_begin(const char *dir)
     a->machine = &fixture.machine;
     fuzz_hold(a->loop && a->store && machine_read(&fixture.machine, "", &err) == 0);
     a->runner = runner_new(a->loop, a->store, a->machine, &runner, &err);
-    a->keeper = a->runner ? keeper_new(a->loop, a->store, a->runner, &limits, &err) : NULL;
+    a->upkeep = a->runner ? upkeep_new(a->loop, a->store, a->runner, &limits, &err) : NULL;
     a->tokens = tokens_open(tokens, &err);
     a->bodies = run_bodies_new(a->store, &err);
-    if (!a->keeper || !a->tokens || !a->bodies)
+    if (!a->upkeep || !a->tokens || !a->bodies)
         fprintf(stderr, "%s\n", err.text);
-    fuzz_hold(a->keeper && a->tokens && a->bodies);
+    fuzz_hold(a->upkeep && a->tokens && a->bodies);
     fixture.service = (struct http_service){.routes = routes, .context = a};
     atexit(end_api);
     keep_run();

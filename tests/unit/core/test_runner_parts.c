@@ -34,15 +34,15 @@ static void test_who_is_told(void)
 {
     struct reader one, any;
     CHECK(watch(&one, 7) && watch(&any, RUNNER_ANY_RUN), "two watches");
-    run_events_tell(&events, 7, EVENT_STATE, false);
-    run_events_tell(&events, 8, EVENT_PROGRESS, false);
-    run_events_tell(&events, 7, EVENT_STATE, true);
+    run_events_send(&events, 7, EVENT_STATE, false);
+    run_events_send(&events, 8, EVENT_PROGRESS, false);
+    run_events_send(&events, 7, EVENT_STATE, true);
     CHECK(one.told == 2 && one.last.run_id == 7 && one.last.event_id == 2 && one.last.final,
           "events of one run, numbered from 1");
     CHECK(any.told == 3 && run_events_last(&events, 8) == 1 && run_events_last(&events, 9) == 0,
           "events of all runs, each with numbers of its own");
     runner_watch_remove(one.watch);
-    run_events_tell(&events, 7, EVENT_STATE, true);
+    run_events_send(&events, 7, EVENT_STATE, true);
     CHECK(one.told == 2 && any.told == 4, "not told after the watch is removed");
     run_events_fini(&events);
     CHECK(LIST_EMPTY(&events.watches), "no watch is left");
@@ -56,10 +56,10 @@ static void test_removed_while_told(void)
         for (int i = 0; i < 3; i++)
             watch(&r[i], 7);
         r[1].other = r[who].watch;
-        run_events_tell(&events, 7, EVENT_STATE, false);
+        run_events_send(&events, 7, EVENT_STATE, false);
         CHECK(r[1].told == 1 && r[2].told == 1 && r[0].told == (who != 0),
               "%d is removed while events are handed out", who);
-        run_events_tell(&events, 7, EVENT_STATE, false);
+        run_events_send(&events, 7, EVENT_STATE, false);
         CHECK(r[0].told == (who ? 2 : 0) && r[who].told == (who != 0),
               "%d is not told again, the others are", who);
         run_events_fini(&events);
@@ -68,11 +68,11 @@ static void test_removed_while_told(void)
 
 static void test_old_runs(void)
 {
-    run_events_tell(&events, 1000, EVENT_STATE, true);
+    run_events_send(&events, 1000, EVENT_STATE, true);
     for (int i = 1; i < EVENTS_KEPT; i++)
-        run_events_tell(&events, 1000 + i, EVENT_STATE, true);
+        run_events_send(&events, 1000 + i, EVENT_STATE, true);
     CHECK(run_events_last(&events, 1000) == 1, "as many runs are known as are kept");
-    run_events_tell(&events, 2000, EVENT_STATE, true);
+    run_events_send(&events, 2000, EVENT_STATE, true);
     CHECK(run_events_last(&events, 1000) == 0 && run_events_last(&events, 1001) == 1,
           "one more, and the oldest is forgotten");
 }
@@ -106,8 +106,8 @@ static void test_what_is_told(void)
     waits_note(&w, &run, &b, &left);
     snprintf(b.text, sizeof b.text, "CPU 2 is busy");
     CHECK(waits_note(&w, &run, &b, &left) == 0, "the same kind is no news");
-    waits_tell(&w, &run);
-    waits_tell(&w, &other);
+    waits_describe(&w, &run);
+    waits_describe(&w, &other);
     CHECK_STR(run.waiting, "CPU 2 is busy", "but told as it is now");
     CHECK(run.wait_until_ms > clock_wall_ms() && !*other.waiting && !other.wait_until_ms,
           "until when; nothing of a run that does not wait");
