@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors: one small value on the caller's stack, passed as the last argument. Who decides the error
-// names it; nobody on the way up logs it; outputs stay untouched on failure.
+// Errors: one small value on the caller's stack, passed as the last argument. The function that
+// finds the error names it; no caller on the way up logs it; outputs stay untouched on failure.
 //
 //     if (thing_do(x, &err) < 0)
 //         return -1;
@@ -29,10 +29,10 @@ enum err_code {
     ERR_QUEUE_FULL,     // too many waiting
     ERR_TOO_MANY,       // requests of this client
     ERR_STORAGE,        // database cannot store (disk full, I/O error)
-    ERR_DAMAGED,        // the database is damaged; it will be set aside
+    ERR_DAMAGED,        // the database is damaged; it will be quarantined
     ERR_UNAVAILABLE,    // cannot serve now
     ERR_UNREACHABLE,    // client: no answer from the daemon
-    ERR_NO_MEMORY_NODE, // the target node cannot give the memory asked for
+    ERR_NO_MEMORY_NODE, // the target node cannot give the memory requested
     ERR_TIMEOUT,        // a deadline passed
     ERR_CODES
 };

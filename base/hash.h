@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64-bit FNV-1a: to tell texts and values apart where no other party chooses them.
+// 64-bit FNV-1a: to distinguish texts and values where no other party chooses them.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -31,8 +31,8 @@ static const char *level_name(enum log_level level)
                                    : "debug";
 }
 
-// Who reads the log may stop reading (a pager, a journal in trouble): the daemon goes on. A pipe
-// that polls writable has room for a line.
+// The reader of the log may stop reading (a pager, a journal in trouble): the daemon continues. A
+// pipe that polls writable has room for a line.
 static bool can_write(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};

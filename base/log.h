@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One event a line on stderr, in logfmt, control bytes escaped: what journald and grep like best.
-// Where nobody reads, lines are left out and counted; nobody waits for a log.
+// Where the log is not read, lines are dropped and counted; the daemon never waits for its log.
 //
 //     log_event(LOG_LVL_INFO, "run.started", "id=%lld ranks=%d", (long long)id, n);
 //     log_error("store.commit", &err);

@@ -147,14 +147,14 @@ int64_t memory_node_huge_bytes(const char *root, int node)
     return pages < 0 ? MEMORY_UNKNOWN : pages * size;
 }
 
-// --- Control groups ----------------------------------------------------------------------------
+// --- Cgroups ----------------------------------------------------------------------------
 
 struct cgroup_files {
     const char *mount, *limit, *throttle, *used; // no throttle: the limit again
     const char *inactive, *dirty, *writeback;    // in memory.stat, of the whole subtree; NULL: none
 };
 
-// What a control group limits, by the files of both versions.
+// What a cgroup limits, by the files of both versions.
 struct controller {
     const char *name;
     struct cgroup_files v1, v2;

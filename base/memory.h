@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much memory there is to be had, now: on the machine, on a node, below the limits of our
-// control group. Every function opens a few files of /proc and /sys, keeps nothing, and returns
+// cgroup. Every function opens a few files of /proc and /sys, keeps nothing, and returns
 // bytes, or MEMORY_UNKNOWN where the kernel does not say; none of them fails otherwise. `root`
 // stands before /proc and /sys: "" on this machine, a folder in tests.
 #pragma once
@@ -21,11 +21,11 @@ int64_t memory_node_available_bytes(const char *root, int node);
 // Reserved huge pages of the default size that are free on the node.
 int64_t memory_node_huge_bytes(const char *root, int node);
 
-// Room below the tightest limit of our control group and all above it (v1; v2: memory.max and
+// Room below the tightest limit of our cgroup and all above it (v1; v2: memory.max and
 // memory.high, above which the kernel throttles); clean inactive page cache does not count as used.
 // 0: it is full; MEMORY_UNKNOWN: no limit.
 int64_t memory_cgroup_room_bytes(const char *root);
 
-// Processes and threads that our control group and all above it still allow (pids.max).
+// Processes and threads that our cgroup and all above it still allow (pids.max).
 // MEMORY_UNKNOWN: no limit.
 int64_t cgroup_room_tasks(const char *root);

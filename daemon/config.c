@@ -45,7 +45,7 @@ static const struct param params[] = {
      .def = "256",
      .help = "How many connections each address, and the socket, serves at once: a quarter for an "
              "account, three quarters for a remote address. Half as many may wait for runs. 16 KiB "
-             "of memory each at the worst, and a descriptor: thousands take "
+             "of memory each at the worst, and a file descriptor: thousands take "
              "a higher LimitNOFILE=."},
     TEXT(state_dir, .def = "", .metavar = "DIR",
          .help = "Where the database lives. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
@@ -57,15 +57,16 @@ static const struct param params[] = {
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
                  "else nobody; never root, unless it is named here."),
     TEXT(host_names, .def = "", .metavar = "LIST",
-         .help = "Host names that clients may ask for besides localhost, 127.0.0.1, [::1] and the "
+         .help = "Host names that clients may name besides localhost, 127.0.0.1, [::1] and the "
                  "address: those of a proxy. A page of another name gets nothing."),
     {.name = "anonymous",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct config, anonymous),
      .choices = scopes,
      .def = "read",
-     .help = "What anybody on this machine may do without a token: none, read, run or admin. Above "
-             "read is for development."},
+     .help =
+         "What any user of this machine may do without a token: none, read, run or admin. Above "
+         "read is for development."},
     TEXT(token_file, .def = "", .metavar = "FILE",
          .help = "Where hashes of tokens are kept, mode 0600. Default: tokens in the state "
                  "directory."),
@@ -91,7 +92,7 @@ static const struct param params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct config, insecure_anonymous),
      .def = "false",
-     .help = "Beyond loopback too, anybody may read without a token."},
+     .help = "Beyond loopback too, any client may read without a token."},
     {.name = "keep_days",
      .live = true,
      .kind = PARAM_INT,
@@ -349,7 +350,7 @@ int config_log_level(const struct config *c)
 void config_print_help(FILE *out)
 {
     param_print_help(&config_table, out);
-    fputs("\nWhat may stand in the way of a run (docs/ADMISSION.md):\n", out);
+    fputs("\nWhat may block a run of a run (docs/ADMISSION.md):\n", out);
     param_print_help(&policy_table, out);
     fputc('\n', out);
 }

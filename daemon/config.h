@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon is told: options over NUMAPROBED_* variables over the configuration file over
-// defaults. All from one parameter table.
+// The configuration of the daemon: options over NUMAPROBED_* variables over the configuration file
+// over defaults. All from one parameter table.
 #pragma once
 #include "base/err.h"
 #include "base/param.h"
@@ -47,10 +47,10 @@ int config_read(struct config *c, int argc, char **argv, enum config_action *act
                 struct err *err);
 
 // Reads everything again as config_read did, into a configuration that is in use: settings that are
-// live are changed, others only told of (`pending`). On failure nothing has changed.
+// live are changed, others only reported (`pending`). On failure nothing has changed.
 typedef void config_pending(void *ctx, const char *name, const char *in_use, const char *wanted);
 int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
                   struct err *err);
-// As a configuration file: what was asked for, and the defaults as comments.
+// As a configuration file: what was requested, and the defaults as comments.
 void config_print(const struct config *c, FILE *out);
 int config_log_level(const struct config *c); // enum log_level

@@ -36,7 +36,7 @@ struct daemon {
     struct api *api;
     struct loop_watch *sigterm, *sigint, *sighup;
     struct runner_watch *runs;
-    int64_t running; // the run that systemd was told of; 0: none
+    int64_t running; // the run that systemd was notified of; 0: none
 };
 
 static void on_stop(void *ctx, uint32_t signo)
@@ -66,7 +66,7 @@ static void daemon_tell_state(struct daemon *d)
     if (d->pending)
         snprintf(rest, sizeof rest, "; settings changed that need a restart: %d", d->pending);
     if (d->running)
-        service_status(d->service, "Run %" PRId64 " is going on%s", d->running, rest);
+        service_status(d->service, "Run %" PRId64 " is running%s", d->running, rest);
     else
         service_status(d->service, "Ready%s", rest);
 }

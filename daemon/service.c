@@ -25,7 +25,7 @@ enum { USEC_OF_MS = 1000 };
 
 struct service {
     struct sockaddr_un address;
-    socklen_t address_len; // 0: nobody wants to be told
+    socklen_t address_len; // 0: no service manager
     struct loop_timer *watchdog;
     int64_t watchdog_ms; // between two signs of life; 0: none
     int n_fds;
@@ -39,7 +39,8 @@ static void service_tell(struct service *s, const char *text)
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
                          (struct sockaddr *)&s->address, s->address_len) < 0)
-        log_event(LOG_LVL_WARN, "notify", "text=\"systemd cannot be told: %s\"", strerror(errno));
+        log_event(LOG_LVL_WARN, "notify", "text=\"systemd cannot be notified: %s\"",
+                  strerror(errno));
 }
 
 static int read_address(struct service *s, struct err *err)
@@ -117,7 +118,7 @@ static int read_fds(struct service *s, struct err *err)
         int fd = SERVICE_FD_FIRST + i;
         int flags = fcntl(fd, F_GETFD);
         if (flags < 0 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) < 0)
-            return err_sys(err, "LISTEN_FDS is %" PRIu64 ", but descriptor %d", n, fd);
+            return err_sys(err, "LISTEN_FDS is %" PRIu64 ", but file descriptor %d", n, fd);
         s->fds[s->n_fds++] = fd;
     }
     return 0;
@@ -170,7 +171,7 @@ void service_ready(struct service *s)
 void service_reloading(struct service *s)
 {
     char text[64];
-    // The time lets systemd tell this reload from one before.
+    // The time lets systemd distinguish this reload from an earlier one.
     snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
              clock_mono_ms() * USEC_OF_MS);
     service_tell(s, text);

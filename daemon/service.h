@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What systemd and the daemon tell each other: state on a datagram socket, a watchdog, listening
-// sockets that are handed over. Spoken by hand: no library is needed for three variables.
+// What systemd and the daemon report to each other: state on a datagram socket, a watchdog,
+// listening sockets that are handed over. Spoken by hand: no library is needed for three variables.
 // Started by anything else, every function here does nothing.
 #pragma once
 #include "base/err.h"
 #include "core/os/loop.h"
 
 enum {
-    SERVICE_FD_FIRST = 3, // of the descriptors handed over
+    SERVICE_FD_FIRST = 3, // of the file descriptors handed over
     SERVICE_FDS_MAX = 8,
 };
 

@@ -132,7 +132,7 @@ static void checks_check_memory(struct judge *j)
     double want = (double)admission_plan_bytes(p), limit = (double)room * ADMISSION_MEMORY_SHARE;
     if (room >= 0 && want > limit)
         found(j, ADMIT_CGROUP_MEMORY, want, limit,
-              "the run needs %lld MiB; the daemon's control group leaves %lld MiB. Raise "
+              "the run needs %lld MiB; the daemon's cgroup leaves %lld MiB. Raise "
               "MemoryMax= or use a smaller size",
               mib(want), mib(limit));
 }
@@ -184,8 +184,8 @@ static void check_quota(struct judge *j)
     double share = need > 0 ? 100 * quota / need : 100, least = limit_of(j, ADMIT_CPU_QUOTA);
     if (quota >= 0 && share < least)
         found(j, ADMIT_CPU_QUOTA, share, least,
-              "control groups give the daemon the time of %.2f CPUs for %.0f ranks: they would be "
-              "stopped in the middle of a sample. Take CPUQuota= away or use fewer ranks",
+              "cgroups give the daemon the time of %.2f CPUs for %.0f ranks: they would be "
+              "stopped during a sample. Remove CPUQuota= or use fewer ranks",
               quota, need);
 }
 
@@ -423,12 +423,12 @@ __attribute__((format(printf, 2, 3))) static void note(struct judge *j, const ch
     va_end(ap);
 }
 
-// How busy CPUs were between two readings tells of everybody; the processes of one moment do not.
+// How busy CPUs were between two readings covers all processes; the processes of one moment do not.
 static void note_what_is_hidden(struct judge *j)
 {
     if (!j->in->now->sees_others && !j->in->earlier)
         note(j, "processes of other accounts are hidden from the daemon (ProtectProc= or a "
-                "container): only the load tells of them; asked again within a minute it "
+                "container): only the load shows them; asked again within a minute it "
                 "knows how busy the CPUs were");
     if (j->in->no_lock)
         note(j, "other daemons of this host cannot be seen: %.100s cannot be opened",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// May this plan run on this node now? What stands in the way, each with what was measured and the
-// limit, and what is only noted. docs/ADMISSION.md tells the kinds.
+// May this plan run on this node now? What blocks it, each with what was measured and the
+// limit, and what is only noted. docs/ADMISSION.md describes the kinds.
 #pragma once
 #include "core/admission/policy.h"
 #include "core/node/load.h"
@@ -9,7 +9,7 @@
 
 struct blocker {
     enum admission_kind kind;
-    char text[200];  // for everybody, and for what is kept
+    char text[200];  // for every reader, and for what is stored
     char named[160]; // the same with names, process and user numbers of others; "": as `text`
     double measured, limit;
     bool forced; // it would refuse, and was overruled
@@ -22,17 +22,17 @@ struct admission {
     struct blocker list[ADMISSION_BLOCKERS_MAX];
     int n_warnings;
     struct blocker warnings[ADMISSION_BLOCKERS_MAX];
-    int n_notes; // what could not be looked at: nobody there is not the same as nobody seen
+    int n_notes; // what could not be looked at: none seen does not mean none there
     char notes[ADMISSION_NOTES_MAX][200];
     int retry_after_s; // when to ask again; 0: waiting does not help
 };
 
-// Share of a node's available memory that a run may take: leaves a reserve for everybody else.
+// Share of a node's available memory that a run may take: leaves a reserve for all other processes.
 #define ADMISSION_MEMORY_SHARE 0.8
 
 enum {
     // Between two readings of which the difference counts: a tick is 10 ms, so that 25 % of half a
-    // second are 12 of them; and what was a minute ago is over.
+    // second are 12 of them; and what was a minute ago has passed.
     ADMISSION_WINDOW_LEAST_MS = 500,
     ADMISSION_WINDOW_MOST_MS = 60000,
 };
@@ -44,7 +44,7 @@ struct admission_input {
     const struct plan *plan;
     const struct topology *topology;
     const char *root;
-    const struct readings *now; // NULL: a run of ours is going on, what the node does is its work
+    const struct readings *now; // NULL: a run of ours is running, what the node does is its work
     const struct readings *earlier; // NULL: none that counts
     double own_load, own_pressure;  // what our last run left in the averages of 60 s and 10 s, at
                                     // most
@@ -54,7 +54,7 @@ struct admission_input {
     int day, minute; // local time; 0 is Monday
 };
 void admission_judge(struct admission *a, const struct admission_input *in);
-// Of a run that is going on, with the reading from its begin as the earlier one: what may have
+// Of a running run, with the reading from its begin as the earlier one: what may have
 // spoiled its numbers.
 void admission_judge_run(struct admission *a, const struct admission_input *in);
 
@@ -63,9 +63,9 @@ int64_t admission_plan_bytes(const struct plan *p);
 
 int admission_error(const struct admission *a,
                     struct err *err); // 0 if n == 0; else ERR_BUSY/ERR_NO_MEMORY_NODE
-// Waiting may help: nothing that is in the way is there to stay.
+// Waiting may help: nothing that blocks is there to stay.
 bool admission_may_pass(const struct admission *a);
-// For the log and those who may know.
+// For the log, and for clients that may see names.
 static inline const char *admission_named(const struct blocker *b)
 {
     return *b->named ? b->named : b->text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hours of the week, as people write them: "20:00-06:00" or "Mon-Fri 20:00-06:00, Sat-Sun
-// 00:00-24:00". A span that ends before it begins goes on into the next day. Local time.
+// 00:00-24:00". A span that ends before it begins continues into the next day. Local time.
 #pragma once
 #include "base/err.h"
 

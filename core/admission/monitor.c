@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readings in time. A run of ours stays in the averages of the kernel for a while; what it can have
-// left there at most decays as they do, and only what exceeds it is somebody else's. A reading from
-// before our run says nothing about others, so none is kept across it.
+// left there at most decays as they do, and only what exceeds it is another process's. A reading
+// from before our run says nothing about others, so none is kept across it.
 #include "core/admission/monitor.h"
 
 #include <math.h>
@@ -36,12 +36,12 @@ struct monitor {
     char root[256];
     struct readings now, earlier;
     bool have_now, have_earlier;
-    int lock; // while a run is going on; negative: not held
+    int lock; // while a run is running; negative: not held
     char lock_path[400];
     bool running;
     int64_t ended_ms; // of the last run; -1: none yet
     struct own_share load, pressure;
-    // Of the run that is going on.
+    // Of the current run.
     int *cpus; // owned
     int n_cpus, n_tasks;
     struct readings begin;
@@ -120,7 +120,7 @@ static int take_lock(const struct monitor *a, const char *path)
     return strcmp(a->policy.host_lock, "none") == 0 ? HOST_LOCK_NONE : host_lock_take(path);
 }
 
-// Taken and given back at once: only to see whether somebody has it.
+// Taken and given back at once: only to see whether another daemon has it.
 static void look_at_lock(const struct monitor *a, struct admission_input *in)
 {
     if (a->policy.rule[ADMIT_INSTANCE].action == POLICY_IGNORE ||
@@ -297,8 +297,8 @@ static bool memory_short(const struct monitor *a, const struct group_readings *n
                 "memory");
 }
 
-// Without control groups that tell it: more tasks than CPUs, all the time we looked, is somebody
-// waiting.
+// Where cgroups do not report it: more tasks than CPUs, all the time we looked, means that one
+// waits.
 static bool tasks_wait(const struct monitor *a, const struct group_readings *now, struct blocker *b)
 {
     int waiting = now->runnable - a->topology->n_cpus;
@@ -311,7 +311,7 @@ static bool tasks_wait(const struct monitor *a, const struct group_readings *now
     return b->measured > b->limit;
 }
 
-// Twice in a row: a cron job that starts is nobody who waits.
+// Twice in a row: a cron job that starts is no sign of waiting.
 bool monitor_disturbs(struct monitor *a, struct blocker *b)
 {
     struct group_readings now;
@@ -329,7 +329,7 @@ bool monitor_disturbs(struct monitor *a, struct blocker *b)
     return again;
 }
 
-// Who deletes the lock's file lets others lock a new one.
+// Deleting the lock's file lets another daemon lock a new one.
 static bool lost_lock(const struct monitor *a, struct blocker *b)
 {
     if (a->lock < 0 || host_lock_is_named(a->lock, a->lock_path))

@@ -13,12 +13,12 @@ void monitor_set_policy(struct monitor *a, const struct policy *p); // from now 
 // Never blocks, takes less than 5 ms. ERR_NO_MEMORY.
 int monitor_check(struct monitor *a, const struct plan *p, bool force, struct admission *out,
                   struct err *err);
-// A run of ours begins and ends; between, the host's lock is ours. ERR_BUSY: somebody else took it
-// since the check, and other_instance refuses.
+// A run of ours begins and ends; between, the host's lock is ours. ERR_BUSY: another process took
+// it since the check, and other_instance refuses.
 int monitor_begin(struct monitor *a, const struct plan *p, bool force, struct err *err);
 void monitor_end(struct monitor *a);
 int monitor_lock(const struct monitor *a); // of the host, between; borrowed; -1: none is held
-// While it is going on, every MONITOR_LOOK_MS: does it make others wait? True: *b says how.
+// While it is running, every MONITOR_LOOK_MS: does it make others wait? True: *b says how.
 enum { MONITOR_LOOK_MS = 2000 };
 bool monitor_disturbs(struct monitor *a, struct blocker *b);
 // What changed since the run began that may have spoiled it: steal, swapping, throttling. Up to

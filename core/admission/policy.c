@@ -10,7 +10,7 @@
 static const char *const policy_action_names[] = {"ignore", "warn", "refuse", NULL};
 
 enum {
-    RETRY_SOON_S = 10,   // what somebody computes may end any moment
+    RETRY_SOON_S = 10,   // what another process computes may end any moment
     RETRY_MINUTE_S = 60, // averages over a minute
     RETRY_JOB_S = 300,   // a batch job
 };
@@ -52,7 +52,8 @@ const struct admission_kind_info admission_kinds[ADMISSION_KINDS] = {
 
 static const struct param params[] = {
     KIND(ADMIT_BUSY, "busy_cpus", "refuse:25",
-         "refuse, warn or ignore, from a limit on: refuse:25. Somebody computes on a CPU of the "
+         "refuse, warn or ignore, from a limit on: refuse:25. Another process computes on a CPU of "
+         "the "
          "run or on a sibling of it; % of one CPU."),
     KIND(ADMIT_LOAD, "load", "refuse:0.5",
          "Load of one minute a CPU, without what our own run left in it."),
@@ -68,7 +69,7 @@ static const struct param params[] = {
     KIND(ADMIT_INSTANCE, "other_instance", "refuse",
          "Another numaprobed measures on this host (see --host-lock)."),
     KIND(ADMIT_CPU_QUOTA, "cpu_quota", "refuse:100",
-         "CPU time that control groups allow us, at least, in % of what the ranks need."),
+         "CPU time that cgroups allow us, at least, in % of what the ranks need."),
     KIND(ADMIT_FREQUENCY, "frequency_capped", "warn:90",
          "Highest frequency allowed, at least, in % of what the hardware can."),
     KIND(ADMIT_THROTTLED, "throttled", "refuse:0", "Processors are slowed down to cool them."),
@@ -77,7 +78,7 @@ static const struct param params[] = {
     KIND(ADMIT_HOURS, "outside_hours", "refuse", "It is not one of --hours."),
     KIND(ADMIT_TOO_SOON, "too_soon", "refuse:0", "Seconds between the end of a run and the next."),
     KIND(ADMIT_DISTURBING, "disturbing", "refuse:25",
-         "A run that is going on makes others wait for CPU or memory this much more than before "
+         "A running run makes others wait for CPU or memory this much more than before "
          "it, in % of the time: refuse ends it, warn notes it."),
     {.name = "hours",
      .kind = PARAM_TEXT,
@@ -103,7 +104,7 @@ static const struct param params[] = {
      .def = "/run/lock/numaprobe.lock",
      .live = true,
      .metavar = "PATH",
-     .help = "Locked while a run is going on, so that daemons of one host take turns; \"none\" "
+     .help = "Locked while a run is running, so that daemons of one host take turns; \"none\" "
              "for none."},
 };
 const struct param_table policy_table = {params, COUNT_OF(params)};

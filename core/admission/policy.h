@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an administrator wants of admission: for each kind of thing that may stand in the way,
+// What an administrator wants of admission: for each kind of condition that may block a run,
 // whether it refuses a run, is only noted with it, or does not matter, and from which measure on.
-// docs/ADMISSION.md tells the kinds for people and is held to these tables.
+// docs/ADMISSION.md describes the kinds and is held to these tables.
 #pragma once
 #include "base/err.h"
 #include "base/param.h"
@@ -23,7 +23,7 @@ enum admission_kind {
     ADMIT_SWAP,
     ADMIT_HOURS,
     ADMIT_TOO_SOON,
-    ADMIT_DISTURBING, // a run that is going on
+    ADMIT_DISTURBING, // a running run
     POLICY_KINDS,
     ADMIT_NOT_LIVE = POLICY_KINDS,
     ADMIT_MEMORY,

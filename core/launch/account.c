@@ -152,7 +152,7 @@ static void be_root(struct account *a, const struct lookup *found)
 {
     *a = (struct account){.uid = found->uid, .gid = found->gid, .root = true};
     snprintf(a->name, sizeof a->name, "%s", found->name);
-    snprintf(a->text, sizeof a->text, "%s (as told by --job-user)", found->name);
+    snprintf(a->text, sizeof a->text, "%s (as --job-user says)", found->name);
 }
 
 static enum reach reach_with_copy(const struct account *a, const char *run_dir,

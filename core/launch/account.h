@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who ranks run as. A daemon that is not root runs them as itself. One that is root gives them an
-// ordinary account and never its own: Open MPI, numactl and the bench need no privilege, and what
-// needs none shall have none. Root only if it was named. Whether the account can run mpirun is a
-// question of its own (core/launch/programs.h): without it ranks are started without MPI.
+// The account of the ranks. A daemon that is not root runs them as itself. One that is root gives
+// them an ordinary account and never its own: Open MPI, numactl and the bench need no privilege,
+// and what needs none shall have none. Root only if it was named. Whether the account can run
+// mpirun is a question of its own (core/launch/programs.h): without it ranks are started without
+// MPI.
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,9 +14,9 @@
 struct account {
     uid_t uid;
     gid_t gid;
-    bool root;      // ranks will be root's, as was asked for
+    bool root;      // ranks run as root, as requested
     char name[64];  // "nobody"; "" if there is none
-    char text[300]; // "nobody", "root (as told by --job-user)", or "none" and why
+    char text[300]; // "nobody", "root (as --job-user says)", or "none" and why
 };
 
 // When we are root `user` (NULL: numaprobe, else nobody), if it can reach what it needs; else

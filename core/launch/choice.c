@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts the ranks, and what keeps mpirun from it. All of it is decided from what a look has
+// What starts the ranks, and what keeps mpirun from it. All of it is decided from what a look has
 // found (core/launch/programs.h): nothing is read here.
 #include "core/launch/choice.h"
 
@@ -12,7 +12,7 @@
 #include "core/launch/command.h"
 
 // Memory then lies where it is first touched, on the CPU's own node: right as long as nothing else
-// was asked for. A number of another node's memory would be wrong and look right.
+// was requested. A number of another node's memory would be wrong and look right.
 static int do_without_policies(struct plan *p, struct err *err)
 {
     static const char why[] = "memory policies are denied here (docker allows them by --cap-add "

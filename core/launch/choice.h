@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts the ranks: mpirun, or numa_bench itself.
+// What starts the ranks: mpirun, or numa_bench itself.
 #pragma once
 #include "core/launch/command.h"
 
-// Decides who starts the ranks: what the spec requests; where it leaves the choice, MPI, unless
+// Decides what starts the ranks: what the spec requests; where it leaves the choice, MPI, unless
 // something keeps it from working. Then p->launcher_why says what, as does a note. Where memory
 // policies are denied, ranks are bound to CPUs alone and the plan says so. ERR_UNAVAILABLE names
 // what is missing and the package that has it, what there is too little of, or the memory that

@@ -142,7 +142,7 @@ static bool find_bench(char *out, size_t room)
     return program_find("numa_bench", out, room);
 }
 
-// What numactl and libnuma ask first; a call of its own, because the library tells no reasons.
+// What numactl and libnuma ask first; a call of its own, because the library gives no reasons.
 static bool policies_denied(void)
 {
     return syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, 0) < 0 &&

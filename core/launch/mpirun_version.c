@@ -153,7 +153,7 @@ void mpirun_version_read(struct launch_paths *p, const struct account *a, const 
     p->mpi_major = 0;
     if (launch_make_question(&q.launch, p, run_dir, a->root, &err) < 0 ||
         mpirun_version_ask(p, &q, text, sizeof text, &r, &in_time) < 0) {
-        snprintf(p->mpi_why, sizeof p->mpi_why, "mpirun could not be asked for its version");
+        snprintf(p->mpi_why, sizeof p->mpi_why, "mpirun --version could not be run");
         return;
     }
     p->mpi_major = version_in(text);

@@ -13,7 +13,7 @@ static int check_cpu(const struct topology *now, int os, const char *member, str
     const struct topo_cpu *cpu = topology_cpu(now, os);
     if (cpu && cpu->allowed)
         return 0;
-    return err_set(err, ERR_UNAVAILABLE, member, "CPU %d %s while the run was going on", os,
+    return err_set(err, ERR_UNAVAILABLE, member, "CPU %d %s during the run", os,
                    cpu ? "was taken out of the cpuset of the daemon" : "went off-line");
 }
 
@@ -24,8 +24,7 @@ static int plan_check_memory(const struct topology *now, int os, const char *mem
     bool has_some = node && node->memory_bytes > 0;
     if (os < 0 || (has_some && node->allowed))
         return 0;
-    return err_set(err, ERR_UNAVAILABLE, member,
-                   "the memory of node %d %s while the run was going on", os,
+    return err_set(err, ERR_UNAVAILABLE, member, "the memory of node %d %s during the run", os,
                    has_some ? "was taken out of the mems of the daemon" : "went off-line");
 }
 

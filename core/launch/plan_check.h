@@ -7,5 +7,5 @@
 
 // Is what the plan was made of still there in `now`? ERR_UNAVAILABLE names the member: a CPU of a
 // rank or of the load is off-line or not ours any more, or a node has no memory any more. The
-// kernel then moves what runs there elsewhere, and what is measured is not what was asked for.
+// kernel then moves what runs there elsewhere, and what is measured is not what was requested.
 int plan_check_there(const struct plan *p, const struct topology *now, struct err *err);

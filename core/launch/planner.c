@@ -100,11 +100,10 @@ static int refuse_few(const struct spec *s, int64_t want, int node, int there, s
     const char *what = s->hyperthreads ? "CPUs" : "cores";
     if (node < 0)
         return err_set(err, ERR_INVALID, "ranks",
-                       "asks for %lld a node, but the CPUs of no node have %d %s for ranks",
+                       "is %lld per node, but the CPUs of no node have %d %s for ranks",
                        (long long)want, there, what);
-    return err_set(err, ERR_INVALID, "ranks",
-                   "asks for %lld a node, but node %d has %d %s for ranks", (long long)want, node,
-                   there, what);
+    return err_set(err, ERR_INVALID, "ranks", "is %lld per node, but node %d has %d %s for ranks",
+                   (long long)want, node, there, what);
 }
 
 // Of the first group in the list. Returns how many candidates it has; -1.
@@ -145,7 +144,7 @@ static int planner_choose(struct plan *p, const struct spec *s, const struct top
     if (!p->n_ranks)
         return err_set(err, ERR_INVALID, "ranks", "there is no CPU that this daemon may use");
     if (which == ONE_PER_LLC && list[0]->l3 < 0)
-        note(p, "which CPUs share a last-level cache is not known here: one rank a node instead");
+        note(p, "which CPUs share a last-level cache is not known here: one rank per node instead");
     return 0;
 }
 
@@ -212,7 +211,7 @@ static int refuse_node(const struct topology *t, int os, const char *member, str
     str_from_ids(ids, n, list, sizeof list);
     return err_set(err, ERR_INVALID, member, "node %d %s; nodes with memory are %s", os,
                    !node                     ? "is not there"
-                   : node->memory_bytes <= 0 ? "has no memory" // and so is in nobody's mems
+                   : node->memory_bytes <= 0 ? "has no memory" // and so is in no process's mems
                                              : "is outside the mems of the daemon",
                    list);
 }
@@ -343,7 +342,7 @@ static int place_listed(struct plan *p, const struct spec *s, const struct topol
             return refuse_node(t, ids[i], "numa", err);
     if (n != 1 && n != p->n_ranks)
         return err_set(err, ERR_INVALID, "numa",
-                       "lists %d nodes for %d ranks: give one, or one a rank", n, p->n_ranks);
+                       "lists %d nodes for %d ranks: give one, or one per rank", n, p->n_ranks);
     for (int i = 0; i < p->n_ranks; i++)
         p->ranks[i].mem_node = ids[n == 1 ? 0 : i];
     return 0;
@@ -492,7 +491,7 @@ static int planner_check_load_cpus(struct plan *p, const struct spec *s, const s
     return 0;
 }
 
-// One thread of each core that has no rank, or those asked for.
+// One thread of each core that has no rank, or those requested.
 static int find_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
                           struct err *err)
 {

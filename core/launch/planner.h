@@ -11,5 +11,5 @@
 // the nodes with memory by rank. Notes also say what ranks share: a CPU, a core, a last-level
 // cache. ERR_INVALID names the member: a CPU that is not there, is offline or not allowed; a node
 // that is not there, has no memory, or is not allowed; as many nodes as ranks or one, else both
-// numbers are told; more than SPEC_RANKS_MAX ranks.
+// numbers are named; more than SPEC_RANKS_MAX ranks.
 int plan_make(struct plan *p, const struct spec *s, const struct topology *t, struct err *err);

@@ -104,13 +104,14 @@ int supervisor_read_report(struct supervised *s, struct supervisor_report *out, 
     if (n < 0)
         return err_sys(err, "cannot hear how the run ended");
     if (n == 0)
-        return err_set(err, ERR_UNAVAILABLE, "", "the run's supervisor was killed");
+        return err_set(err, ERR_UNAVAILABLE, "",
+                       "the supervisor exited without reporting a status");
     line[n] = 0;
     int how, status, killed;
     if (!strchr(line, '\n'))
         return 0;
     if (sscanf(line, SUPERVISOR_REPORT, &how, &status, &killed) != 3 || how < 0 || how >= SUP_ENDS)
-        return err_set(err, ERR_INTERNAL, "", "the run's supervisor makes no sense");
+        return err_set(err, ERR_INTERNAL, "", "the supervisor's report is invalid");
     *out = (struct supervisor_report){(enum supervisor_end)how, status, killed};
     return 1;
 }

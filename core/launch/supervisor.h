@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process that owns a run's processes. numaprobed starts itself again as
 //   numaprobed --supervise <dir> <deadline_s> <uid> <gid> <isolated> <group>
-// with a control socket on descriptor 3, mpirun's argv and environment in a sealed memory file on
-// descriptor 4, and the lock of the host on descriptor 5, if there is one. It becomes a subreaper
-// and a session leader, drops to the job account in its child, starts mpirun, and kills everything
-// below it when the deadline passes, when told to, or when the socket closes because the daemon is
-// gone. mpirun gets a network namespace of its own where the job wants that (core/os/become.h), or
-// is not started. What the processes print goes to <dir>/log, at most SUPERVISOR_LOG_MAX bytes.
+// with a control socket on file descriptor 3, mpirun's argv and environment in a sealed memory file
+// on file descriptor 4, and the lock of the host on file descriptor 5, if there is one. It becomes
+// a subreaper and a session leader, drops to the job account in its child, starts mpirun, and kills
+// everything below it when the deadline passes, when asked to, or when the socket closes because
+// the daemon is gone. mpirun gets a network namespace of its own where the job wants that
+// (core/os/become.h), or is not started. What the processes print goes to <dir>/log, at most
+// SUPERVISOR_LOG_MAX bytes.
 //
 // The end, in this order: nothing is left below it; it reports; the daemon reads what is left in
 // the FIFO and the log, and closes the socket; the supervisor removes the directory, and exits.
@@ -34,7 +35,7 @@ struct supervisor_job {
     gid_t gid;
     bool isolated; // in a network namespace of their own, or not at all
     const struct launch *launch;
-    const char *group; // control group of the run, removed at the end; "": none
+    const char *group; // cgroup of the run, removed at the end; "": none
     int lock;          // of the host, held until the run is gone; borrowed; -1: none
 };
 

@@ -217,7 +217,7 @@ static void watch_until_empty(struct supervisor *s)
                 handlers[i](s);
     }
     for (int was = -2; s->on[ON_LOG].fd >= 0 && was != s->log_len;) {
-        was = (int)s->log_len; // what is left in the pipe; nobody writes any more
+        was = (int)s->log_len; // what is left in the pipe; no process writes any more
         on_log(s);
     }
 }
@@ -255,7 +255,7 @@ static enum supervisor_end become_mpirun(const struct supervisor *s, char **argv
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
-    // When memory runs out, ranks go first, not somebody's production job.
+    // When memory runs out, ranks go first, not a production job.
     supervisor_main_write_text("/proc/self/oom_score_adj", "1000");
     limit(RLIMIT_FSIZE, FILE_SIZE_MAX);
     if (*s->group && !run_group_enter(s->group))

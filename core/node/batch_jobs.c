@@ -15,8 +15,8 @@
 
 enum { SIGN_PATH = 1200 };
 
-// The same job may show in several places, and in each controller of cgroups v1: it is told by its
-// number, or by its name where that is all there is.
+// The same job may show in several places, and in each controller of cgroups v1: it is recognised
+// by its number, or by its name where that is all there is.
 static const struct {
     const char *manager, *pattern;
     bool pod;
@@ -58,7 +58,7 @@ static void short_name(const char *base, bool pod, char *out, size_t room)
     snprintf(out, room, "%.*s", (int)strspn(from, "0123456789"), from);
 }
 
-// A whole component of one of our own control groups.
+// A whole component of one of our own cgroups.
 static bool ours(const char *own, const char *base)
 {
     size_t n = strlen(base);
@@ -79,7 +79,7 @@ static bool known(const struct batch_job *list, int n, const struct batch_job *j
 struct found {
     struct batch_job *list;
     int n, most;
-    char own[4096]; // our control groups
+    char own[4096]; // our cgroups
 };
 
 static void batch_jobs_add(struct found *f, const struct batch_job *job)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of batch systems on this node, by what they leave in control groups and spool directories,
+// Jobs of batch systems on this node, by what they leave in cgroups and spool directories,
 // by steps of Slurm among the processes, and by children of the daemons of PBS and Torque; no
 // controller is asked. A job that we are in ourselves does not count.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the way of good numbers. Each check looks at one thing and says what it saw, why
-// it matters, and the command that mends it.
+// Conditions that distort measurements. Each check looks at one thing and says what it saw, why
+// it matters, and the command that fixes it.
 #include "core/node/checkup.h"
 
 #include "core/node/machine.h"
@@ -85,7 +85,7 @@ static bool checkup_load(const struct look *l, struct finding *f)
     if (file_read_fmt(text, sizeof text, "%s/proc/loadavg", l->root) < 0 ||
         sscanf(text, "%lf", &one) != 1 || one < 0.5 + 0.05 * l->topology->n_cpus)
         return false;
-    SAY(f, "load is %.2f on %d CPUs: somebody else is computing", one, l->topology->n_cpus);
+    SAY(f, "load is %.2f on %d CPUs: other processes are computing", one, l->topology->n_cpus);
     f->serious = one > 0.5 * l->topology->n_cpus;
     return true;
 }
@@ -107,7 +107,7 @@ static bool swap(const struct look *l, struct finding *f)
     char text[2048];
     if (file_read_fmt(text, sizeof text, "%s/proc/swaps", l->root) < 0 || !strchr(text, '\n'))
         return false;
-    SAY(f, "swap is on: a page that is swapped out costs a millisecond in the middle of a chain");
+    SAY(f, "swap is on: a page that is swapped out costs a millisecond within a chain");
     MEND(f, "swapoff -a");
     return true;
 }
@@ -133,7 +133,7 @@ static bool hyperthreads(const struct look *l, struct finding *f)
     for (int i = 0; i < l->topology->n_cpus; i++)
         if (l->topology->cpus[i].thread > 0) {
             SAY(f, "cores have several hardware threads: work on a sibling slows a rank down (we "
-                   "use one a core)");
+                   "use one per core)");
             return true;
         }
     return false;
@@ -166,7 +166,7 @@ static bool cgroup_small(const struct look *l, struct finding *f)
     int64_t room = memory_cgroup_room_bytes(l->root);
     if (room < 0 || room > (int64_t)2 << 30)
         return false;
-    SAY(f, "the control group leaves %lld MiB: large working sets will be refused",
+    SAY(f, "the cgroup leaves %lld MiB: large working sets will be refused",
         (long long)(room >> 20));
     MEND(f, "systemctl set-property numaprobed.service MemoryMax=infinity");
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to hwloc: a topology as it tells it.
+// The door to hwloc: a topology as hwloc reports it.
 #pragma once
 #include "base/err.h"
 #include "model/topology.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The XML of a topology may come from anybody who may import a run, and hwloc ends the program that
-// gives it certain nonsense (it aborts, or reads where nothing is). So it is read by a child, which
-// leaves plain arrays in memory that we share with it; we believe them only as far as they make
-// sense. This machine is read in the same way: hwloc ends the program as well when memory runs out.
+// The XML of a topology may come from any client that may import a run, and hwloc ends the program
+// that gives it certain invalid XML (it aborts, or reads where nothing is). So it is read by a
+// child, which leaves plain arrays in memory that we share with it; we believe them only as far as
+// they make sense. This machine is read in the same way: hwloc ends the program as well when memory
+// runs out.
 #include "core/node/hwloc_stored.h"
 
 #include "core/node/hwloc.h"
@@ -186,7 +187,7 @@ static int hwloc_stored_read_topology(struct topology *t, const char *xml, char 
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
     int rc = read_by_child(t, &r, &why);
     if (rc < 0 && why.code != ERR_TIMEOUT)
-        // hwloc does not tell what it lacked: once more, before it is the XML's fault.
+        // hwloc does not report what it lacked: once more, before it is the XML's fault.
         rc = read_by_child(t, &r, &why);
     if (rc == 0 && text && !(*text = strdup(s->xml))) {
         topology_fini(t);

@@ -114,7 +114,7 @@ static int load_read_cpus(struct readings *r, const char *root, struct err *err)
     return 0;
 }
 
-// Counters are believed as they are; two that are nonsense make no overflow.
+// Counters are believed as they are; invalid ones make no overflow.
 static int64_t sum(int64_t a, int64_t b)
 {
     int64_t both;
@@ -256,7 +256,7 @@ static double quota_chain(const char *root, const char *mount, char *path)
     }
 }
 
-// Our control groups, as /proc/self/cgroup has them: "0::/a/b" or "4:cpu,cpuacct:/a/b".
+// Our cgroups, as /proc/self/cgroup has them: "0::/a/b" or "4:cpu,cpuacct:/a/b".
 static void read_quota(struct readings *r, const char *root)
 {
     char path[PATH_ROOM], line[900];

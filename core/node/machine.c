@@ -30,7 +30,7 @@ static bool add_file(struct buf *out, const char *root, const char *name, char *
     return true;
 }
 
-// Parts of a node's memory come and go too: its size tells.
+// Parts of a node's memory come and go too: its size shows it.
 static bool add_node(struct buf *out, const char *root, int node)
 {
     int64_t bytes = memory_node_total_bytes(root, node);
@@ -75,8 +75,8 @@ static char *machine_look(const char *root)
     return buf_steal(&out);
 }
 
-// hwloc knows what control groups allow; the kernel's last word is with the process, which may also
-// be bound to some CPUs (taskset, CPUAffinity=). Nodes without memory are in nobody's mems.
+// hwloc knows what cgroups allow; the kernel's last word is with the process, which may also
+// be bound to some CPUs (taskset, CPUAffinity=). Nodes without memory are in no process's mems.
 static void limit_to_ours(struct topology *t, const char *root)
 {
     struct id_set cpus, mems;

@@ -12,7 +12,7 @@ struct machine {
     char *topology_xml; // hwloc's own XML; owned
     struct fingerprint fingerprint;
     char hostname[64];
-    // What comes and goes, as the kernel told it then; owned; NULL: it could not be read.
+    // What comes and goes, as the kernel reported it then; owned; NULL: it could not be read.
     char *seen;
     int64_t readings; // how often it was read: what was made from it before is of another machine
 };

@@ -5,7 +5,7 @@
 #include "core/node/machine.h"
 
 int machine_image_make(const struct machine *m,
-                       struct err *err); // the descriptor; the caller closes
+                       struct err *err); // the file descriptor; the caller closes
 // Of a file that machine_image_make of the same program made. What *m points to lives as long as
 // the process: it is for one that keeps it to its end. The fingerprint stays empty.
 int machine_image_open(struct machine *m, int fd, struct err *err);

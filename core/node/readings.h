@@ -11,7 +11,7 @@ enum {
     READING_UNKNOWN = -1,
     READINGS_BUSY_MAX = 16,
     READINGS_JOBS_MAX = 64,
-    READINGS_GROUPS_MAX = 128, // control groups beside ours: a node has about 60 services
+    READINGS_GROUPS_MAX = 128, // cgroups beside ours: a node has about 60 services
 };
 
 struct cpu_time { // ticks since boot
@@ -56,19 +56,19 @@ struct readings {
     int cooling;                  // processor cooling devices that are at work
     bool sees_others;             // processes of other accounts can be seen
     struct id_set cpus, mems;     // allowed to us
-    double quota_cpus;            // that control groups give us
+    double quota_cpus;            // that cgroups give us
     int n_busy;                   // computing now
     struct busy_task busy[READINGS_BUSY_MAX];
     int n_jobs; // besides those that we are in
     struct batch_job jobs[READINGS_JOBS_MAX];
 };
 
-// While a run is going on: what others feel of it.
+// While a run is running: what other processes notice of it.
 struct group_readings {
     int64_t at_ms;
     int runnable;        // tasks, those of our run included
     int64_t memory_us;   // PSI: total of memory
     double memory_usual; // % of the last 10 s
-    int n;               // control groups beside our own path
+    int n;               // cgroups beside our own path
     struct group_pressure group[READINGS_GROUPS_MAX];
 };

@@ -44,13 +44,13 @@ static bool cgroup_find_own(const char *root, char *out, size_t room, char *why,
     char path[400], text[4096];
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     if (file_read_text(path, text, sizeof text) < 0) {
-        snprintf(why, why_room, "the kernel has no control groups");
+        snprintf(why, why_room, "the kernel has no cgroups");
         return false;
     }
     char *line = str_starts(text, "0::/") ? text : strstr(text, "\n0::/");
     snprintf(path, sizeof path, "%s" MOUNT "/cgroup.controllers", root);
     if (!line || access(path, F_OK) < 0) {
-        snprintf(why, why_room, "control groups are of version 1 here, or of both");
+        snprintf(why, why_room, "cgroups are of version 1 here, or of both");
         return false;
     }
     char *own = strchr(line, '/');
@@ -59,7 +59,8 @@ static bool cgroup_find_own(const char *root, char *out, size_t room, char *why,
     return n > 0 && (size_t)n < room;
 }
 
-// A session's group has its shell in it, and the topmost everybody: those are not ours to divide.
+// A session's group has its shell in it, and the topmost has all processes: those are not ours to
+// divide.
 static bool ours_alone(const char *dir)
 {
     char text[256];
@@ -116,12 +117,11 @@ void run_groups_open(struct run_groups *g, const char *root)
     if (!cgroup_find_own(root, dir, sizeof dir, g->why, sizeof g->why))
         return;
     if (!ours_alone(dir))
-        snprintf(g->why, sizeof g->why, "the daemon shares its control group with others");
+        snprintf(g->why, sizeof g->why, "the daemon shares its cgroup with others");
     else if (!writable(dir))
-        snprintf(g->why, sizeof g->why,
-                 "the daemon's control group is not its own to divide (Delegate=)");
+        snprintf(g->why, sizeof g->why, "the daemon's cgroup is not its own to divide (Delegate=)");
     else if (!cgroup_settle(g, dir))
-        snprintf(g->why, sizeof g->why, "the daemon's control group cannot be divided: %s",
+        snprintf(g->why, sizeof g->why, "the daemon's cgroup cannot be divided: %s",
                  strerror(errno));
     if (*g->base)
         cgroup_sweep(g->base);
@@ -157,7 +157,7 @@ bool run_group_make(const struct run_groups *g, int64_t run_id, int64_t bytes,
         return false;
     int n = snprintf(made, sizeof made, "%s/" RUN_GROUP_PREFIX "%" PRId64, g->base, run_id);
     if (n >= (int)sizeof made || (mkdir(made, 0755) < 0 && errno != EEXIST)) {
-        snprintf(why, 200, "a control group cannot be made: %s", strerror(errno));
+        snprintf(why, 200, "a cgroup cannot be made: %s", strerror(errno));
         return false;
     }
     set_limits(g, made, bytes);
@@ -170,7 +170,7 @@ bool run_group_enter(const char *path)
     return cgroup_write_file(path, "cgroup.procs", "0");
 }
 
-// "populated 0": nobody is in it or below it. The kernel tells of a change by POLLPRI.
+// "populated 0": no process is in it or below it. The kernel reports a change by POLLPRI.
 static bool is_empty(int events)
 {
     char text[128];

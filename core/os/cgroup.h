@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A control group (v2) for each run, beside one for the daemon, below the group that systemd or a
+// A cgroup (v2) for each run, beside one for the daemon, below the group that systemd or a
 // container delegated to us: the run has a limit of memory and a small weight of CPU time of its
 // own, and is ended as a whole by cgroup.kill, whatever its processes became.
 //
@@ -31,7 +31,7 @@ struct run_groups {
 void run_groups_open(struct run_groups *g, const char *root);
 
 // Makes the group of a run that is expected to use `bytes`. False: there is none, and `why` of
-// 200 bytes tells.
+// 200 bytes says.
 bool run_group_make(const struct run_groups *g, int64_t run_id, int64_t bytes,
                     char path[static RUN_GROUP_PATH_ROOM], char why[static 200]);
 

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-// Reading is all that a lock needs. A file of somebody else in a directory of everybody must not be
-// opened for making (fs.protected_regular), hence the two steps.
+// Reading is all that a lock needs. A file of another process in a directory that everyone may
+// write to must not be opened for making (fs.protected_regular), hence the two steps.
 static int open_lock(const char *path)
 {
     enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };

@@ -37,7 +37,7 @@ struct loop_watch {
     loop_fn *fn;
     void *ctx;
     struct loop_watch *next_dead;
-    // Signals only: what the user asked for; fn and ctx above are the trampoline's.
+    // Signals only: what the user requested; fn and ctx above are the trampoline's.
     loop_fn *signal_fn;
     void *signal_ctx;
 };
@@ -96,7 +96,7 @@ struct loop_watch *loop_watch_fd(struct loop *l, int fd, uint32_t events, loop_f
     *w = (struct loop_watch){.loop = l, .fd = fd, .fn = fn, .ctx = ctx};
     struct epoll_event e = {.events = events, .data.ptr = w};
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) < 0) {
-        err_sys(err, "watching descriptor %d", fd);
+        err_sys(err, "watching file descriptor %d", fd);
         free(w);
         return NULL;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one loop: epoll over descriptors, and timers. Signals come by signalfd, children by pidfd. A
-// timer is no descriptor: five thousand clients that wait have one each. Callbacks run on the
-// loop's thread and may add or remove anything, themselves included.
+// The one loop: epoll over file descriptors, and timers. Signals come by signalfd, children by
+// pidfd. A timer is no file descriptor: five thousand clients that wait have one each. Callbacks
+// run on the loop's thread and may add or remove anything, themselves included.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ typedef void loop_fn(void *ctx, uint32_t events); // events: EPOLL*
 struct loop *loop_new(struct err *err);
 void loop_free(struct loop *l); // NULL is fine; watches and timers must be gone
 
-// The descriptor stays the caller's. NULL + err on failure.
+// The file descriptor stays the caller's. NULL + err on failure.
 struct loop_watch *loop_watch_fd(struct loop *l, int fd, uint32_t events, loop_fn *fn, void *ctx,
                                  struct err *err);
 void loop_unwatch(struct loop_watch *w); // NULL is fine; safe inside callbacks

@@ -45,7 +45,7 @@ static bool ask_group(struct question *q)
 }
 
 // What a module leaves in errno where there is no such name is its own affair; only what says that
-// something was lacking says that nobody knows.
+// something was lacking says that they are not known.
 static int nss_work(void *arg)
 {
     static const int lacking[] = {ENOMEM, EMFILE, ENFILE, EIO, EINTR};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accounts and groups by their names. Who knows them is configured in nsswitch.conf: modules that
-// load libraries, ask a directory on the network, and end the program where memory is short. So a
-// child asks them, for LOOKUP_MS at most.
+// Accounts and groups by their names. Which module knows them is configured in nsswitch.conf:
+// modules that load libraries, ask a directory on the network, and end the program where memory is
+// short. So a child asks them, for LOOKUP_MS at most.
 #pragma once
 #include <sys/types.h>
 

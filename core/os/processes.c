@@ -200,7 +200,7 @@ static bool belongs_to(pid_t pid, const char *nonce)
     return supervises(pid, nonce);
 }
 
-// By pidfd: the number may belong to somebody else by the time of the signal.
+// By pidfd: the number may belong to another process by the time of the signal.
 static bool kill_and_wait(pid_t pid, const char *nonce)
 {
     CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

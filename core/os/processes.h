@@ -7,7 +7,7 @@
 #include "base/err.h"
 
 // Sends `signo` to everything below this process (which must be a subreaper for that to be all) but
-// zombies and `except` (0: nobody); returns how many.
+// zombies and `except` (0: none); returns how many.
 int proc_kill_below(int signo, pid_t except);
 int64_t proc_tasks_of(uid_t uid); // processes and threads of an account, as far as we see them
 // The children of a process that is not ours; CHILDREN_UNKNOWN where the kernel does not list them

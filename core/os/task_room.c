@@ -25,7 +25,8 @@ static int64_t limit_room(uid_t uid)
     if (uid == 0 || getrlimit(RLIMIT_NPROC, &r) < 0 || r.rlim_cur == RLIM_INFINITY)
         return -1;
     int64_t limit = (int64_t)r.rlim_cur, all = all_tasks();
-    // Those of all accounts are usually few against the limit; then they need not be told apart.
+    // Those of all accounts are usually few against the limit; then they need not be counted by
+    // account.
     int64_t used = all >= 0 && all <= limit / 2 ? all : proc_tasks_of(uid);
     return used < limit ? limit - used : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many more processes and threads an account may have: what is left of RLIMIT_NPROC, which does
-// not bind root, and of pids.max of our control groups (TasksMax of a unit).
+// not bind root, and of pids.max of our cgroups (TasksMax of a unit).
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>

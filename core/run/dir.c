@@ -38,7 +38,7 @@ static int make_nonce(char nonce[static NONCE_LEN + 1])
     return 0;
 }
 
-// Opened for both ways: so it never tells "hung up" while the bench is not there yet or already
+// Opened for both ways: so it never reports a hang-up while the bench is not there yet or already
 // gone; whether all was said is known from the records. Given away last.
 static int make_fifo(const char *dir, const struct account *a)
 {

@@ -14,7 +14,7 @@ struct run_event {
     int64_t run_id;
     int64_t event_id; // rises by one for each event of the run, from 1
     enum event_kind kind;
-    bool final; // the run is over; nothing follows
+    bool final; // the run has finished; nothing follows
 };
 typedef void event_fn(void *ctx, const struct run_event *e);
 
@@ -22,7 +22,7 @@ struct runner_watch;
 
 enum { EVENTS_KEPT = 64 }; // runs whose last event is known: queue, current, and some that are over
 
-struct run_events { // all 0: nobody is told; stays where it is while there are watches
+struct run_events { // all 0: no watch; stays where it is while there are watches
     LIST_HEAD(, runner_watch) watches;
     int telling;
     struct run_event_last {
@@ -34,7 +34,7 @@ struct run_events { // all 0: nobody is told; stays where it is while there are 
 void run_events_fini(struct run_events *e); // with the watches that are left
 struct runner_watch *run_events_watch(struct run_events *e, int64_t run_id, event_fn *fn, void *ctx,
                                       struct err *err);
-// Calls those who watch this run, or any; they may do anything but free *e.
+// Calls the watches of this run and of any; callbacks may do anything but free *e.
 void run_events_send(struct run_events *e, int64_t run_id, enum event_kind kind, bool final);
 int64_t run_events_last(const struct run_events *e, int64_t run_id); // 0: none known
 void runner_watch_remove(struct runner_watch *w); // may be called from a callback

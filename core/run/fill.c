@@ -78,7 +78,7 @@ void filler_pause(struct filler *f)
     loop_timer_set(f->timer, -1);
 }
 
-// What fails twice is not asked for again.
+// What fails twice is not requested again.
 static int note_failure(struct filler *f, int64_t id, struct err *err)
 {
     bool again = f->failed != id;

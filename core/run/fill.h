@@ -23,7 +23,7 @@ struct filler {
 int filler_init(struct filler *f, struct loop *l, struct store *s, const struct machine *m,
                 struct err *err);
 void filler_fini(struct filler *f);
-void filler_go(struct filler *f);    // nothing runs and nothing waits: goes on if it is due
+void filler_go(struct filler *f);    // nothing runs and nothing waits: continues if it is due
 void filler_pause(struct filler *f); // a run begins
 // Stores those that were made elsewhere; NULL and why: there are none.
 void filler_made(struct filler *f, int64_t id, const struct run_metrics *m, const struct err *why);

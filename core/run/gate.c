@@ -19,7 +19,7 @@ static void take_look(struct gate *g)
         return;
     if (f->account.root && !*g->paths.bench)
         log_event(LOG_LVL_WARN, "runner.root",
-                  "text=\"measuring processes run as root, as told by --job-user\"");
+                  "text=\"measuring processes run as root, as --job-user says\"");
     if (strcmp(g->paths.mpi_why, f->paths.mpi_why) != 0)
         log_event(LOG_LVL_WARN, "runner.mpi", "text=\"%s\"",
                   *f->paths.mpi_why ? f->paths.mpi_why : "mpirun can be used again");
@@ -69,7 +69,7 @@ static int make_ready(struct gate *g, struct err *err)
     return gate_ready(g, err);
 }
 
-// The account is named in any case: whether it can run the programs, a look will tell.
+// The account is named in any case: whether it can run the programs, the next look finds out.
 static int name_account(struct gate *g, const char *job_user, struct err *err)
 {
     struct err later;

@@ -41,7 +41,7 @@ void gate_doubt(struct gate *g); // mpirun did not start a run: it is asked agai
 // What the last look has found: 0 if ranks can be started. ERR_UNAVAILABLE.
 int gate_ready(const struct gate *g, struct err *err);
 
-// `now`: no run is going on, so the node must be free. `plan` may be NULL.
+// `now`: no run is running, so the node must be free. `plan` may be NULL.
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err);
 // As gate_check, but what will pass is no error of a run that can wait.
 int gate_check_or_wait(struct gate *g, const struct spec *s, struct plan *plan, bool now,

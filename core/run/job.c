@@ -22,7 +22,7 @@
 enum {
     PROGRESS_EVERY_MS = 100,
     STOP_PATIENCE_MS = 5000,      // the supervisor needs a second; this is for one that is stuck
-    GROUP_PATIENCE_MS = 2000,     // until a control group that was killed is empty
+    GROUP_PATIENCE_MS = 2000,     // until a cgroup that was killed is empty
     DEADLINE_PATIENCE_MS = 10000, // the supervisor keeps the deadline itself
     // From the start to the first report: 64 ranks on two busy CPUs took 4 s (65 ms per rank) with
     // mpirun. 1,024 ranks have 205 s.
@@ -92,7 +92,7 @@ static void job_sweep(struct job *j)
     log_event(LOG_LVL_WARN, "run.swept", "id=%" PRId64 " killed=%d", j->id, killed);
 }
 
-// Of a run that is over, or never began.
+// Of a run that has finished, or never began.
 static void remove_traces(struct job *j)
 {
     struct err err;
@@ -411,7 +411,7 @@ static enum run_state ended_badly(const struct job *j, struct err *why)
                  starter(j), SUPERVISOR_STUCK_S);
         return job_failed(why, ERR_SYSTEM, text);
     case SUP_STOPPED:
-        err_set(why, ERR_UNAVAILABLE, "", "the run's supervisor was told to stop");
+        err_set(why, ERR_UNAVAILABLE, "", "the supervisor was asked to stop");
         return RUN_INTERRUPTED;
     case SUP_EXITED:
     case SUP_ENDS:

@@ -43,7 +43,7 @@ struct job {
     struct account account;
     struct conditions conditions;
     struct run_dir dir;              // path "" until made
-    char group[RUN_GROUP_PATH_ROOM]; // control group; "": none
+    char group[RUN_GROUP_PATH_ROOM]; // cgroup; "": none
     int lock;                        // of the host, for the supervisor; borrowed; -1: none
     void (*on_progress)(void *ctx);
     void (*on_over)(void *ctx); // may free the job
@@ -62,7 +62,7 @@ struct job {
     struct supervisor_report report;
     struct err silence; // why there is none
     struct err error;   // of the records
-    char *log;          // what the processes printed; owned; set when it is over
+    char *log;          // what the processes printed; owned; set when it has finished
     struct ending ending;
 };
 
@@ -75,10 +75,10 @@ void job_disturbed(struct job *j, const char *what); // noted once
 void job_cancel(struct job *j);
 void job_stop(struct job *j, const struct err *why); // it fails with this
 char *job_log_read(const struct job *j);             // so far; malloc'ed, NULL without memory
-// When it is over: mpirun, or numa_bench without MPI, could not be started.
+// When it has finished: mpirun, or numa_bench without MPI, could not be started.
 bool job_did_not_start(const struct job *j);
-// When it is over: a launcher that hung after all results had come. They count, and a condition
-// says so.
+// When it has finished: a launcher that hung after all results had come. They count, and a
+// condition says so.
 void job_note_hang(struct job *j);
-// When it is over: how it ended. ERR_NONE is success.
+// When it has finished: how it ended. ERR_NONE is success.
 enum run_state job_outcome(struct job *j, struct err *why);

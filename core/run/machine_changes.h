@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUs and memory that come or go while a run is going on.
+// CPUs and memory that come or go while a run is running.
 #pragma once
 #include "core/node/machine.h"
 #include "core/run/job.h"

@@ -197,7 +197,7 @@ int records_check(const struct records *r, struct err *err)
     if (!r->have_hello && !r->have_end)
         return BAD("numa_bench did not start: see the log of the run");
     if (!r->have_end)
-        return BAD("numa_bench stopped in the middle: see the log of the run");
+        return BAD("numa_bench stopped before its end: see the log of the run");
     if (!r->end.ok) {
         enum err_code code = r->end.code == ERR_NONE ? ERR_INTERNAL : r->end.code;
         return err_set(err, code, r->end.member, "%s",
@@ -212,6 +212,6 @@ int records_check(const struct records *r, struct err *err)
         if (!shape_complete(&r->matrices[i]))
             return BAD("matrix %s has cells without a value", r->matrices[i].name);
     if (r->n_ranks != r->plan->n_ranks)
-        return BAD("%d of %d ranks told where they ran", r->n_ranks, r->plan->n_ranks);
+        return BAD("%d of %d ranks reported where they ran", r->n_ranks, r->plan->n_ranks);
     return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue is the table `run`; this takes its rows one at a time. What a client was told is on
-// disk first. A result that cannot be stored is kept and tried again: its run stays 'running' until
-// then.
+// The queue is the table `run`; this takes its rows one at a time. What was acknowledged to a
+// client is on disk first. A result that cannot be stored is kept and tried again: its run stays
+// 'running' until then.
 #include "core/run/runner.h"
 
 #include <inttypes.h>
@@ -35,12 +35,12 @@ struct runner {
     struct run_groups groups;
     bool started;
     bool looked;                // at the programs, for the run that starts next
-    struct job *job;            // the run that is going on, or whose result waits for the disk
+    struct job *job;            // the current run, or whose result waits for the disk
     bool over;                  // the latter
     struct loop_timer *next;    // armed while a run may start, or a result waits for the disk
     int64_t retry_ms;           // the next retry comes after so much
     struct loop_timer *recheck; // armed only while a run waits for the node
-    struct loop_timer *look;    // armed only while one is going on
+    struct loop_timer *look;    // armed only while one is running
     struct waits waits;
     struct filler filler;
     int64_t finished[RUN_STATES];
@@ -164,7 +164,7 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
     return 0;
 }
 
-// --- the run that is going on
+// --- the current run
 
 static void on_look(void *ctx, uint32_t events)
 {
@@ -176,7 +176,7 @@ static void on_look(void *ctx, uint32_t events)
         return;
     loop_timer_set(r->look, MONITOR_LOOK_MS);
     if (runner_look_at_machine(r, &why) < 0)
-        log_error("machine.read", &why); // another look will tell
+        log_error("machine.read", &why); // the next look finds out
     if (!monitor_disturbs(r->gate.monitor, &b))
         return;
     loop_timer_set(r->look, -1);
@@ -269,7 +269,7 @@ static bool may_wait_longer(struct runner *r, int64_t id, struct err *why, int64
     if (news < 0)
         return false;
     if (left_ms <= 0) {
-        err_set(why, ERR_TIMEOUT, "queue_s", "the node was not free within %" PRId64 " s: %s",
+        err_set(why, ERR_TIMEOUT, "queue_s", "the node was busy for %" PRId64 " s: %s",
                 run.spec.queue_s, b->text);
         return false;
     }
@@ -429,13 +429,13 @@ int runner_start(struct runner *r, struct err *err)
 {
     int64_t lost = 0;
     run_dir_sweep(r->gate.run_dir);
-    if (store_run_interrupt_all(r->store, "numaprobed ended while this run was going on", &lost,
+    if (store_run_interrupt_all(r->store, "numaprobed ended while this run was running", &lost,
                                 err) < 0)
         return -1;
     if (lost > 0)
         log_event(LOG_LVL_WARN, "runner.interrupted", "runs=%" PRId64, lost);
     r->started = true;
-    r->filler.due = true; // perhaps: one look will tell
+    r->filler.due = true; // perhaps: the first step finds out
     loop_timer_set(r->next, 0);
     return 0;
 }
@@ -445,7 +445,8 @@ int runner_start(struct runner *r, struct err *err)
 int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
                    struct admission *a, struct err *err)
 {
-    // While a run is going on, what the node does is its doing; the next is looked at at its start.
+    // While a run is running, the load of the node is its work; the next run is checked at its
+    // start.
     if (runner_look_at_machine(r, err) < 0 ||
         gate_dry_run(&r->gate, s, !r->job, p, command, err) < 0)
         return -1;
@@ -503,7 +504,7 @@ int runner_cancel(struct runner *r, int64_t id, struct err *err)
         return 0;
     }
     if (run.state != RUN_QUEUED)
-        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over (%s)", id,
+        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has finished (%s)", id,
                        run_state_names[run.state]);
     struct err why = {.text = "canceled before it started"};
     waits_forget(&r->waits, id);

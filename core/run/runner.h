@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue and the run that is going on: takes the next queued row, starts its supervisor, reads
-// records, stores the result, tells who waits. One run at a time.
+// The queue and the current run: takes the next queued row, starts its supervisor, reads
+// records, stores the result, notifies clients that wait. One run at a time.
 #pragma once
 #include "base/err.h"
 #include "core/admission/checks.h"
@@ -26,22 +26,22 @@ int runner_start(struct runner *r, struct err *err);
 // with queue_s is taken although the node is not free, and waits.
 int runner_submit(struct runner *r, const struct spec *s, const char *key, int64_t *id, bool *again,
                   struct err *err);
-// What would happen: the plan, the command line, and what is in the way now. Same checks and errors
+// What would happen: the plan, the command line, and what blocks it now. Same checks and errors
 // as submit.
 int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
                    struct admission *a, struct err *err);
-// Would it be admitted now? While a run is going on nothing is in the way: the next one waits for
+// Would it be admitted now? While a run is running nothing blocks: the next one waits for
 // its end and is looked at then. ERR_INVALID if it cannot be planned.
 int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err);
 // Why the last submit or dry run was refused; n is 0 if it was for something else.
 const struct admission *runner_refusal(const struct runner *r);
 // CPUs and memory that came or went: the struct machine given to runner_new is read again. A run
-// that is going on and has lost some of its CPUs, or a node's memory, is stopped and fails with
+// that is running and has lost some of its CPUs, or a node's memory, is stopped and fails with
 // that. -1: they changed and cannot be read; all stays as it was. About 50 us if nothing changed.
 int runner_look_at_machine(struct runner *r, struct err *err);
 void runner_policy(struct runner *r, const struct policy *p); // from now on
 // A queued run is canceled at once; a running one gets SIGTERM, and SIGKILL after 1 s. ERR_CONFLICT
-// when it is over already.
+// when it has finished already.
 int runner_cancel(struct runner *r, int64_t id, struct err *err);
 
 // Copies the run with live progress. ERR_NOT_FOUND.
@@ -57,11 +57,12 @@ void runner_metrics_made(struct runner *r, int64_t id, const struct run_metrics 
                          const struct err *why);
 int64_t runner_finished(const struct runner *r, enum run_state state); // since the daemon's start
 bool runner_busy(const struct runner *r);
-// Something of ours took time or the disk: noted in the conditions of the run that is going on.
+// Something of ours took time or the disk: noted in the conditions of the current run.
 void runner_disturbed(struct runner *r, const char *what);
-// The database is a fresh one: the run that is going on is put into it again.
+// The database is a fresh one: the current run is put into it again.
 void runner_store_replaced(struct runner *r);
-const char *runner_account(const struct runner *r); // who ranks run as, as struct account tells
+const char *runner_account(
+    const struct runner *r); // the account of the ranks, in the words of struct account
 // The programs are there, and an account that can run them: what is known. ERR_UNAVAILABLE. A child
 // looks again, at most once a minute while all is well. `note` says why MPI cannot be used, or
 // nothing.
@@ -69,9 +70,9 @@ int runner_ready(struct runner *r, char *note, size_t room, struct err *err);
 // Log of the run: the file while it runs, the stored text afterwards. free()
 int runner_log_get(struct runner *r, int64_t id, char **text, struct err *err);
 
-// Tells who waits that a run came to the store without us: an import.
+// Notifies clients that wait that a run came to the store without us: an import.
 void runner_notify(struct runner *r, int64_t id);
 
-// Be told of events of one run (id) or of RUNNER_ANY_RUN. Callbacks must not block; may unwatch.
+// Watches events of one run (id) or of RUNNER_ANY_RUN. Callbacks must not block; may unwatch.
 struct runner_watch *runner_watch_add(struct runner *r, int64_t run_id, event_fn *fn, void *ctx,
                                       struct err *err);

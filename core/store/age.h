@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How old runs are, whatever the wall clock does. Age is time that was seen to pass on the kernel's
-// clock since the boot, which nobody can set. Where the wall clock moves against that one, the
+// clock since the boot, which no process can set. Where the wall clock moves against that one, the
 // difference is a step: it is stored with the newest run there was, and counts for the age of no
 // run up to that one. docs/STORAGE.md describes it for users.
 #pragma once
@@ -26,7 +26,7 @@ struct age_clock {
     int64_t up_ms;   // since the boot, suspended or not
     int64_t boot;    // which boot; never 0
 };
-// -1: /proc does not tell; then nothing is known of the clock.
+// -1: /proc does not say; then nothing is known of the clock.
 int age_clock_read(struct age_clock *out);
 
 // What is known of the clock; stored as counters, so that it outlives the daemon and the boot.
@@ -52,7 +52,7 @@ int store_age_look(struct store *s, const struct age_clock *now, bool save, int6
 int store_age_begin(struct store *s, int64_t keep_days, int64_t runs, int64_t *most,
                     struct err *err);
 int store_age_count(struct store *s, int64_t deleted, struct err *err); // of a step of that pass
-// When the run was requested, on the wall clock as it is now. Of a run whose time makes no sense
+// When the run was requested, on the wall clock as it is now. Of a run whose time is implausible
 // (years ago, or later than now) it is that of the next run that has one, INT64_MAX if none has.
 int store_age_born(struct store *s, int64_t id, int64_t created_ms, int64_t now_ms,
                    int64_t *born_ms, struct err *err);

@@ -23,10 +23,10 @@
 // quick_check reads about 300 MB/s: 50 ms of the 300 that a start may take.
 enum {
     CHECK_WHOLE_BYTES = 16 << 20,
-    SERVING_BUSY_MS = 200, // while another program writes, nobody is served
+    SERVING_BUSY_MS = 200, // while another program writes, no client is served
 };
 
-// One transaction: a kill between two would leave a database that says it is nobody's.
+// One transaction: a kill between two would leave a database that names no owner.
 static const char *const before_first_table[] = {
     "BEGIN",
     "PRAGMA page_size=8192",

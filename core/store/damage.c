@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A damaged database is set aside, never mended and never deleted while it is the only one: what is
-// in it may be all that there is. What waits in its queue was acknowledged, so that is taken over.
+// A damaged database is quarantined, never repaired and never deleted while it is the only one:
+// what is in it may be all that there is. What waits in its queue was acknowledged, so that is
+// taken over.
 #include "core/store/damage.h"
 
 #include <dirent.h>
@@ -110,7 +111,7 @@ static int move_away(const struct store *s, const char *to, struct err *err)
         snprintf(full, sizeof full, "%s%s", to, parts[i]);
         if (rename(from, full) < 0 && errno != ENOENT)
             return err_set(err, ERR_STORAGE, "state-dir",
-                           "the database is damaged and cannot be set aside: %s: %s", from,
+                           "the database is damaged and cannot be quarantined: %s: %s", from,
                            strerror(errno));
     }
     return 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A damaged database is renamed to numaprobe.db.damaged-<UTC time>, with its -wal and -shm, and a
 // fresh one takes its place: with the runs that wait in the queue, as far as they can be read, and
-// with the numbers of runs going on. store_open does this for damage that it finds; for damage that
-// shows later `on_damage` is called (from within any function of the store), and the owner calls
-// store_set_aside when no other function of the store is on the stack: at once when the damage is
-// plain, else after a second look, meanwhile store_doubt. One read that gave something else than
-// what is on the disk is no damage, and store_reopen mends it.
+// with the numbers of runs that are running. store_open does this for damage that it finds; for
+// damage that shows later `on_damage` is called (from within any function of the store), and the
+// owner calls store_set_aside when no other function of the store is on the stack: at once when the
+// damage is plain, else after a second look, meanwhile store_doubt. One read that gave something
+// else than what is on the disk is no damage, and store_reopen fixes it.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ const struct store_damage *store_damage(const struct store *s);
 void store_on_damage(struct store *s, void (*fn)(void *ctx), void *ctx);
 // From outside it is to be seen: the files are gone, or others, or cut.
 bool store_damage_is_plain(struct store *s);
-// Nothing is written (ERR_DAMAGED) until it was set aside or opened anew.
+// Nothing is written (ERR_DAMAGED) until it was quarantined or opened anew.
 void store_doubt(struct store *s);
 // -1: nothing was moved, or there is no database now (every function fails with ERR_STORAGE);
 // calling again tries again.

@@ -21,7 +21,7 @@ struct store_file {
 };
 
 struct store {
-    sqlite3 *db;        // NULL: none could be opened after a damaged one was set aside
+    sqlite3 *db;        // NULL: none could be opened after a damaged one was quarantined
     int lock, dir_lock; // -1: not held
     char dir[480], path[512];
     int64_t openings;          // of a database: a fresh one counts its changes anew
@@ -41,7 +41,7 @@ struct store {
     bool reader;                       // of another process: it reads only
     int64_t reader_version;            // what the writer's store_version was
     bool doubted;                      // nothing is written
-    bool unclean, moved;         // moved: a damaged one was set aside, there is no fresh one yet
+    bool unclean, moved;         // moved: a damaged one was quarantined, there is no fresh one yet
     struct store_file file, log; // the open database and its -wal, after the last commit
     struct store_damage damage;
     void (*on_damage)(void *ctx);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One daemon works with a state directory. Two locks say so: that of the file `lock`, which names
-// the process, and that of the directory itself, which nobody can take away by deleting a file.
+// the process, and that of the directory itself, which no deletion of a file takes away.
 // Some file systems lock no directories; there the file has to do.
 #include "core/store/lock.h"
 
@@ -58,7 +58,7 @@ static enum taken lock_take(int *held, int *fd)
 }
 
 // A child that a daemon had just forked when it was killed holds its locks until it runs, sees
-// that, and ends. Who is named in the file works with the directory, or waits for nothing.
+// that, and ends. The process that the file names works with the directory, or waits for nothing.
 static bool holder_is_gone(const char *path)
 {
     char holder[32] = "";

@@ -67,7 +67,7 @@ static int check_header(const unsigned char *head, int64_t n, int64_t bytes, boo
         page = 65536;
     if (page < 512 || (page & (page - 1)) || head[AT_FORMATS] - 1u > 1 ||
         head[AT_FORMATS + 1] - 1u > 1 || memcmp(head + AT_FRACTIONS, fractions, 3) != 0)
-        return err_set(err, ERR_DAMAGED, "", "%s begins with nonsense", path);
+        return err_set(err, ERR_DAMAGED, "", "%s: invalid SQLite header", path);
     int64_t pages = big_endian(head + AT_PAGES);
     bool known = memcmp(head + AT_CHANGES, head + AT_PAGES_VALID_FOR, 4) == 0;
     if (known && !has_log && bytes < pages * page)
@@ -127,7 +127,7 @@ static int migrate_keep(const char *part, const char *copy, struct err *err)
                                  : 0;
 }
 
-// SQLite fills an empty file, and would make its own readable by everybody.
+// SQLite fills an empty file, and would make its own readable by every account.
 static int make_empty(const char *part, struct err *err)
 {
     unlink(part); // of an attempt that failed

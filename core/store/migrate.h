@@ -7,9 +7,9 @@
 #define STORE_APPLICATION_ID 0x6e756d61 // "numa"
 #define STORE_APPLICATION_TEXT "1853189473"
 
-// Looks at the file itself, without SQLite, so that a database of somebody else or of a newer
+// Looks at the file itself, without SQLite, so that a database of another process or of a newer
 // version is refused untouched (ERR_STORAGE). A file that is absent, empty or without a table is
-// fine; one that nobody can have written as a database, or that is cut off, is ERR_DAMAGED.
+// fine; one that no program can have written as a database, or that is cut off, is ERR_DAMAGED.
 int migrate_check_file(const char *path, const struct embedded *steps, struct err *err);
 
 // Applies the steps that are missing. A database that held something already is first copied to

@@ -138,7 +138,7 @@ static int next_to_go(struct store *s, const struct store_limits *l, int64_t now
     return !w->held;
 }
 
-// Inside a transaction. 1: time is up, or w->large goes next, by itself; 0: the pass is over, -1.
+// Inside a transaction. 1: time is up, or w->large goes next, by itself; 0: the pass has ended, -1.
 static int retention_sweep(struct store *s, const struct store_limits *l, int64_t now_ms,
                            int64_t budget_ms, struct store_sweep *w, struct err *err)
 {

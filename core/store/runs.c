@@ -308,7 +308,7 @@ int store_finish(struct store *s, int64_t id, const struct run_result *r, struct
     if (state < 0)
         return -1;
     if (run_state_final((enum run_state)state) || !run_state_final(r->state))
-        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " is over already", id);
+        return err_set(err, ERR_CONFLICT, "", "run %" PRId64 " has finished already", id);
     if (runs_number(s->queries[Q_NEXT_SEQ], &seq, err) != 1 || put_final(s, id, r, seq, err) < 0)
         return -1;
     s->new_seq = seq;

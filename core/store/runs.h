@@ -61,8 +61,8 @@ int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err)
 int store_fingerprint_json(struct store *s, const char *hash, char **json,
                            struct err *err); // free()
 
-// A run that was going on while its database was set aside: as queued and as started, with the same
-// number. Does nothing if it is there.
+// A run that was running while its database was quarantined: as queued and as started, with the
+// same number. Does nothing if it is there.
 struct run_restore {
     int64_t id, created_ms, started_ms;
     const struct spec *spec;

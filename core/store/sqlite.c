@@ -44,7 +44,7 @@ void sq_on_damage(sqlite3 *db, void (*fn)(void *ctx), void *ctx)
 }
 
 // A log that cannot be locked is tried a hundred times, with pauses of 10 s in all, for each
-// statement, and meanwhile nobody is served. Readers need microseconds: 170 ms are enough.
+// statement, and meanwhile no client is served. Readers need microseconds: 170 ms are enough.
 enum { NAP_MAX_US = 2000, BUSY_STEP_MS = 5 };
 
 static sqlite3_vfs own_vfs;
@@ -203,7 +203,7 @@ int sq_bind(sqlite3_stmt *q, struct err *err, const char *kinds, ...)
     return rc == SQLITE_OK ? 0 : sq_fail(err, sqlite3_db_handle(q), rc, "bind");
 }
 
-// The statement whose row had no memory for a text, until somebody has been told.
+// The statement whose row had no memory for a text, until a caller was notified.
 static const sqlite3_stmt *lost;
 
 static void forget_lost(const sqlite3_stmt *q)

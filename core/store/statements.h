@@ -84,7 +84,7 @@ enum store_query {
 int statements_prepare(sqlite3 *db, sqlite3_stmt **queries, struct err *err);
 void statements_finalize(sqlite3_stmt **queries);
 
-// Only the conditions that are asked for, so that each combination finds its index.
+// Only the conditions that are requested, so that each combination finds its index.
 struct store_condition {
     bool asked;
     const char *text;

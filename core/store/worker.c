@@ -29,7 +29,7 @@ static void worker_forget(struct store_child *c)
 {
     loop_unwatch(c->watch);
     close(c->pipe);
-    waitpid(c->pid, NULL, WNOHANG); // else the runner buries it when it is gone
+    waitpid(c->pid, NULL, WNOHANG); // else the runner reaps it when it is gone
     close(c->pidfd);
     c->watch = NULL;
     c->pid = 0;
@@ -39,7 +39,7 @@ void store_child_stop(struct store_child *c)
 {
     if (!c->pid)
         return;
-    // By descriptor: once buried, the number may be somebody else's.
+    // By file descriptor: once reaped, the number may be another process's.
     syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
     worker_forget(c);
 }

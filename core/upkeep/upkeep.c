@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Retention runs when a run is over, and at the start; when runs that are too old were kept back,
-// also from time to time. While another run measures it does one step for each run that ended, so
-// that it keeps up and does not disturb; the rest waits.
+// Retention runs when a run has finished, and at the start; when runs that are too old were kept
+// back, also from time to time. While another run measures it does one step for each run that
+// ended, so that it keeps up and does not disturb; the rest waits.
 #include "core/upkeep/upkeep.h"
 
 #include <dirent.h>
@@ -41,7 +41,7 @@ struct upkeep {
     struct store_sweep sweep;
     int64_t used_before;
     bool owed;  // a run ended since the last step
-    bool again; // and the pass that goes on had begun before
+    bool again; // and the current pass had begun before
     int64_t last_ms, last_deleted, last_freed_bytes;
     bool short_of, reported_short;
     bool held;     // runs are too old, but no more of them may go today
@@ -50,7 +50,7 @@ struct upkeep {
     int n_refuted; // since refuted_ms
     int64_t refuted_ms;
     struct store_child check;
-    bool suspected; // by one process; the check that goes on decides
+    bool suspected; // by one process; the running check decides
     struct backup *backup;
 };
 
@@ -75,7 +75,7 @@ static void log_damage(const struct upkeep *k)
     if (d->when_ms)
         log_event(LOG_LVL_ERROR, "store.damaged",
                   "why=\"%s\" set_aside=\"%s\" queue_kept=%" PRId64
-                  " text=\"a fresh database was begun; docs/STORAGE.md tells how to get back what "
+                  " text=\"a fresh database was begun; docs/STORAGE.md says how to get back what "
                   "the other one holds\"",
                   d->why, d->file, d->carried);
 }
@@ -161,7 +161,7 @@ static bool refuted_too_often(struct upkeep *k)
 
 static void decide_after_check(struct upkeep *k, const struct err *how)
 {
-    if (how->code && how->code != ERR_DAMAGED) { // nobody has looked
+    if (how->code && how->code != ERR_DAMAGED) { // it was not checked
         log_error("store.check", how);
         loop_timer_set(k->damage_timer, UPKEEP_RETRY_MS);
         return;
@@ -201,7 +201,7 @@ static void on_damage_timer(void *ctx, uint32_t events)
     (void)events;
     if (!*k->why)
         return;
-    // Also after a check: it may have read another file, which somebody put in the place of ours.
+    // Also after a check: it may have read another file, which was put in the place of ours.
     if (k->verdict != CONFIRMED && store_damage_is_plain(k->store))
         k->verdict = CONFIRMED;
     if (k->verdict == OPEN) {
@@ -213,7 +213,7 @@ static void on_damage_timer(void *ctx, uint32_t events)
 }
 
 // One process could not read it, perhaps because a single read failed. A database that holds all
-// runs is not set aside for that: another process looks first.
+// runs is not quarantined for that: another process looks first.
 static void check_before_believing(struct upkeep *k)
 {
     if (k->suspected || *k->why)
@@ -311,8 +311,8 @@ static int64_t used(const struct upkeep *k)
     return store_usage(k->store, &u, NULL) < 0 ? 0 : u.used_bytes;
 }
 
-// The rest may go when the day is over or the clock was steady for a day, whichever is first; each
-// pass looks whether it is.
+// The rest may go when the day has ended or the clock was steady for a day, whichever is first;
+// each pass looks whether it is.
 static void note_held_runs(struct upkeep *k)
 {
     if (k->sweep.held && !k->held)
@@ -512,7 +512,7 @@ void upkeep_status(const struct upkeep *k, struct upkeep_status *out)
                                   .backing_up = k->backup != NULL};
 }
 
-// A step of the clock is told for a day in which it stood no other.
+// A step of the clock is reported until the clock was steady for a day.
 static int find_age(const struct upkeep *k, struct finding *out, int most)
 {
     struct age a;
@@ -551,13 +551,13 @@ int upkeep_findings(const struct upkeep *k, struct finding *out, int most)
     if (*k->why && n < most) {
         out[n] = (struct finding){.name = "database_damaged", .serious = true};
         snprintf(out[n].text, sizeof out[n].text, "the database is being %s: %.150s",
-                 k->verdict == CONFIRMED ? "set aside" : "checked", k->why);
+                 k->verdict == CONFIRMED ? "quarantined" : "checked", k->why);
         n++;
     }
     if (damaged_files && n < most) {
         out[n] = (struct finding){.name = "damaged_database_kept", .serious = true};
         snprintf(out[n].text, sizeof out[n].text,
-                 "%d damaged database%s set aside, the last as %s%s%.70s; a fresh one was begun",
+                 "%d damaged database%s quarantined, the last as %s%s%.70s; a fresh one was begun",
                  damaged_files, damaged_files == 1 ? " was" : "s were", files[0].name,
                  d->when_ms ? ": " : "", d->when_ms ? d->why : "");
         snprintf(out[n].remedy, sizeof out[n].remedy,
@@ -646,7 +646,7 @@ static int upkeep_start_backup(struct backup *b, struct err *err)
 struct backup *upkeep_backup(struct upkeep *k, void (*done)(void *ctx), void *ctx, struct err *err)
 {
     if (k->backup) {
-        err_set(err, ERR_CONFLICT, "", "a backup is going on already; one at a time");
+        err_set(err, ERR_CONFLICT, "", "a backup is running already; one at a time");
         return NULL;
     }
     if (upkeep_check_room(k, err) < 0)

@@ -24,8 +24,8 @@ enum {
 struct upkeep;
 struct upkeep *upkeep_new(struct loop *l, struct store *s, struct runner *r,
                           const struct store_limits *limits, struct err *err);
-void upkeep_free(struct upkeep *k); // ends what goes on; NULL is fine
-// After store_open and before runner_start: tells of damage, checks the rest of a database that was
+void upkeep_free(struct upkeep *k); // ends what is running; NULL is fine
+// After store_open and before runner_start: reports damage, checks the rest of a database that was
 // not closed well, removes what backups left, and begins retention.
 void upkeep_start(struct upkeep *k);
 // Sets a database aside at once that was found damaged; otherwise the loop does it.
@@ -52,7 +52,7 @@ int upkeep_findings(const struct upkeep *k, struct finding *out, int most);
 // ERR_STORAGE: no room on the disk.
 struct backup;
 struct backup *upkeep_backup(struct upkeep *k, void (*done)(void *ctx), void *ctx, struct err *err);
-// After `done`: a descriptor (the caller closes) of a file without a name, and its length. -1: why
-// there is none.
+// After `done`: a file descriptor (the caller closes) of a file without a name, and its length. -1:
+// why there is none.
 int backup_take(struct backup *b, int64_t *bytes, struct err *err);
 void backup_free(struct backup *b); // NULL is fine

@@ -220,7 +220,7 @@ def test_ranks_have_no_privilege():
         assert s["NoNewPrivs"] == "1" and s["Seccomp"] == "2", s["Name"]
         with open(f"/proc/{pid}/cgroup", encoding="ascii") as f:
             assert UNIT in f.read()
-    assert f"Run {run} is going on" in show("StatusText")
+    assert f"Run {run} is running" in show("StatusText")
     sh("numaprobe", "cancel", str(run))
     until(lambda: show("StatusText") == "Ready")
 

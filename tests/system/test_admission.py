@@ -77,7 +77,7 @@ def test_a_run_waits_and_is_canceled_when_its_time_is_over(make_daemon):
     assert any(run["waiting"] and "runs may start at" in run["waiting"]["text"] for _, _, run in events)
     run = daemon.wait(answer.json["id"])
     assert run["state"] == "canceled" and run["error"]["type"] == "timeout" and run["waiting"] is None
-    assert "not free within 2 s: runs may start at" in run["error"]["text"]
+    assert "busy for 2 s: runs may start at" in run["error"]["text"]
 
 
 def test_a_run_that_waits_starts_when_the_node_is_free(make_daemon, tmp_path):
@@ -191,7 +191,7 @@ def test_command_line(make_daemon):
     assert "--queue-s=600 waits" in run.stderr and "admission = warn" in run.stderr
     waited = numaprobe(daemon, "run", "--size=1-4", "--queue-s=1")
     assert waited.returncode == 1 and "waiting for the node: runs may start at" in waited.stderr
-    assert "not free within 1 s" in waited.stderr
+    assert "busy for 1 s" in waited.stderr
     assert "outside_hours" in numaprobe(daemon, "doctor").stdout
     free = make_daemon(fake_bench_env())
     avail = numaprobe(free, "avail")

@@ -135,7 +135,7 @@ def test_abstract_socket(service, tmp_path):
 def test_status_follows_the_runs(service, systemd):
     d = service()
     run = d.run(size="256K")
-    systemd.wait_for(f"STATUS=Run {run['id']} is going on")
+    systemd.wait_for(f"STATUS=Run {run['id']} is running")
     systemd.wait_for("STATUS=Ready")
 
 

@@ -482,10 +482,10 @@ static void plans_that_lost_something(void)
         bool taken;    // out of the cpuset
         const char *member, *says;
     } cases[] = {
-        {1, -1, false, "cpus", "CPU 1 went off-line while the run was going on"},
+        {1, -1, false, "cpus", "CPU 1 went off-line during the run"},
         {1, -1, true, "cpus", "CPU 1 was taken out of the cpuset"},
         {3, -1, false, "load_cpus", "CPU 3 went off-line"},
-        {-1, 1, false, "numa", "the memory of node 1 went off-line while the run was going on"},
+        {-1, 1, false, "numa", "the memory of node 1 went off-line during the run"},
         {-1, 1, true, "numa", "the memory of node 1 was taken out of the mems"},
         {-1, 0, false, "targets", "the memory of node 0 went off-line"},
     };

@@ -123,7 +123,7 @@ static void test_none(void)
     delegated();
     snprintf(text, sizeof text, "%s/proc/self/cgroup", root);
     unlink(text);
-    none("no groups at all", "no control groups");
+    none("no groups at all", "no cgroups");
     run_group_kill("", 0);
     run_group_remove("");
 }

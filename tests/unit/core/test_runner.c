@@ -538,7 +538,7 @@ static void test_supervisor_killed(struct bed *b)
         b->kill_at_progress = true;
         run_once(b, names[i], &r);
         b->kill_at_progress = false;
-        CHECK(r.state == RUN_INTERRUPTED && strstr(r.error_text, "supervisor was killed"),
+        CHECK(r.state == RUN_INTERRUPTED && strstr(r.error_text, "supervisor exited without"),
               "%s, supervisor killed: %s", names[i], r.error_text);
         run_fini(&r);
         check_nothing_left(names[i]);
