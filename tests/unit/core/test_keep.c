@@ -103,7 +103,8 @@ static int64_t import(struct store *s, const char *hash, const char *topology)
                                  .topology_hash = hash,
                                  .topology_xml = topology};
     spec_init(&spec, BENCHMARK_LATENCY);
-    CHECK(store_run_import(s, &i, &id, &err) == 0, "imported: %s", err.text);
+    bool again;
+    CHECK(store_runs_import(s, &i, 1, &id, &again, &err) == 0, "imported: %s", err.text);
     return id;
 }
 

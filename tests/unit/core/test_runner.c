@@ -430,7 +430,7 @@ static const struct {
     {"rank-twice", ERR_INTERNAL, "rank 0 twice"},
     {"wrong-rank", ERR_INTERNAL, "rank 2 of 2"},
     {"missing-rank", ERR_INTERNAL, "1 of 2 ranks"},
-    {"no-end", ERR_INTERNAL, "in the middle"},
+    {"no-end", ERR_INTERNAL, "before its end"},
     {"after-end", ERR_INTERNAL, "after the end"},
     {"bad-end", ERR_NO_MEMORY_NODE, "not that much memory"},
     {"early-end", ERR_NO_MEMORY_NODE, "not that much memory"},
@@ -602,7 +602,7 @@ static void test_busy_node(struct bed *b)
     wait_final(b);
     int64_t took_ms = clock_mono_ms() - begin_ms;
     CHECK(runner_run_get(b->runner, b->wait_for, &r, &err) == 0 && r.state == RUN_CANCELED &&
-              r.error == ERR_TIMEOUT && strstr(r.error_text, "within 1 s: CPU 0 is busy") &&
+              r.error == ERR_TIMEOUT && strstr(r.error_text, "busy for 1 s: CPU 0 is busy") &&
               took_ms >= 900 && took_ms < 5000,
           "it is canceled then: %s", r.error_text);
     run_fini(&r);
@@ -685,10 +685,10 @@ static void test_machine_changes(struct bed *b)
         const char *behaviour, *member, *says;
     } cases[] = {
         // While it measures: it is stopped, long before its time is over.
-        {CPU_GONE, "hang", "cpus", "CPU 0 was taken out of the cpuset of the daemon while"},
-        {MEMORY_GONE, "hang", "numa", "the memory of node 0 went off-line while"},
+        {CPU_GONE, "hang", "cpus", "CPU 0 was taken out of the cpuset of the daemon during"},
+        {MEMORY_GONE, "hang", "numa", "the memory of node 0 went off-line during"},
         // Just before its end: what it found does not count.
-        {MEMORY_GONE, "good", "numa", "the memory of node 0 went off-line while"},
+        {MEMORY_GONE, "good", "numa", "the memory of node 0 went off-line during"},
     };
     struct err err = {0};
     struct run r = {0};
