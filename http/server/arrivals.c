@@ -69,20 +69,18 @@ static bool arrival_is_paced(const struct listener *l, const struct arrival *a)
 
 // ---- to the library
 
-// `from`: a library that has no memory for the connection closes it.
+// If the library has no memory for the connection it closes it; arrivals_given() sees to the rest.
 static void give(struct listener *l, struct arrival *a, const struct sockaddr *from, socklen_t n)
 {
     TAILQ_INSERT_TAIL(&l->given, a, entry);
-    if (MHD_add_connection(l->mhd, a->fd, from, n) == MHD_YES)
-        return;
-    TAILQ_REMOVE(&l->given, a, entry);
-    free(a);
+    MHD_add_connection(l->mhd, a->fd, from, n);
 }
 
+// The newest of this number: an older one was closed.
 struct connection *arrival_take(struct listener *l, int fd)
 {
     struct arrival *a;
-    TAILQ_FOREACH(a, &l->given, entry)
+    TAILQ_FOREACH_REVERSE(a, &l->given, arrivals, entry)
     if (a->fd == fd)
         break;
     if (!a)

@@ -11,7 +11,7 @@ enum {
     SHARE_EXCHANGE_US = 100,  // of each request: to read it and to answer
     SHARE_ARRIVAL_US = 30,    // of each connection: to accept it and to find out whose it is
     SHARE_LINE_US = 70,       // of each that is served: to take it in and to close it
-    SHARE_TLS_US = 1500,      // of each with TLS: the handshake
+    SHARE_TLS_US = 2000,      // of each with TLS: the handshake, with a key of RSA 2048
     SHARE_BYTES_US = 1 << 10, // so many bytes sent take 1 us
     SHARE_CLIENTS = 64,       // clients that share a place pay together
 };
