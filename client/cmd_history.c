@@ -180,6 +180,8 @@ static void cmd_history_print_changes(const struct json *answer)
         for (const struct json *k = json_first(changes); k; k = json_next(k))
             print_cause(k);
     }
+    if (json_is_array(list))
+        puts("\na change needs 5 runs on each side; 'numaprobe check' judges the newest run");
 }
 
 static void print_history(const struct cli *c, const struct json *answer, int64_t limit)

@@ -124,6 +124,7 @@ def test_a_change_is_found_with_what_changed(own, bench):
     text = cli(own, "history", DRAM).stdout
     assert re.search(rf"\+20\.0 % since \S+ \(run {change['run']}\): 100 -> 120 ns", text), text
     assert "nothing that is known of the machine changed" in text
+    assert "'numaprobe check' judges the newest run" in text
     rows = cli(own, "history", DRAM, "-o", "csv").stdout.splitlines()
     assert len(rows) == 15 and rows[1].endswith(",100.000,99.875,100.125")
 
@@ -198,12 +199,13 @@ def test_nothing_is_concluded_while_runs_are_missing(own, bench):
     assert part["pending"] == 2 and len(part["points"]) == 3
     assert part["change_points"] is None and part["searched"] == 0
     told = cli(own, "history", metric, "--node=elsewhere")
-    assert told.returncode == 0 and "no change" not in told.stdout and "2 runs are not computed yet" in told.stderr, told
+    assert told.returncode == 0 and "change" not in told.stdout and "2 runs are not computed yet" in told.stderr, told
     listed = cli(own, "history", "--node=elsewhere")
     assert listed.returncode == 0 and "2 runs are not computed yet" in listed.stderr, listed
     own.post(f"/v1/runs/{going}/cancel")
     waited = cli(own, "history", metric, "--node=elsewhere")  # it waits until they are there
-    assert "no change" in waited.stdout and not waited.stderr and len(re.findall("2025-03-", waited.stdout)) == 5, waited
+    assert "no change" in waited.stdout and "judges the newest run" in waited.stdout
+    assert not waited.stderr and len(re.findall("2025-03-", waited.stdout)) == 5, waited
 
 
 # --- Baselines -----------------------------------------------------------------------------------
