@@ -81,7 +81,7 @@ static int baselines_read_runs(const struct json *root, struct baseline *b, stru
     const struct json *one = json_get(root, "run"), *several = json_get(root, "runs");
     for (const struct json *m = json_first(root); m; m = json_next(m))
         if (m != one && m != several)
-            return err_set(err, ERR_INVALID, json_name(m), "is not known; there are run and runs");
+            return err_set(err, ERR_INVALID, json_name(m), "is unknown; allowed are run and runs");
     if (!json_is_object(root) || !one == !several)
         return err_set(err, ERR_INVALID, "runs",
                        "must be given: {\"runs\":[3,4]}, or {\"run\":3} for one");

@@ -121,7 +121,7 @@ static void age_text(int64_t s, char *out, size_t room)
 static const char *verdict_text(const struct check_result *r)
 {
     bool noise = r->verdict == VERDICT_SAME && r->within_noise;
-    return noise ? "no more than its runs differ by" : verdict_names[r->verdict];
+    return noise ? "within the difference of its runs" : verdict_names[r->verdict];
 }
 
 static void check_write_text(struct answer *a, bool old)

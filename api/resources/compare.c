@@ -30,7 +30,7 @@ static int refuse_modes(const struct run_side *a, const struct run_side *b, stru
     int first = stored_run_matrix(&a->stored, modes[0]) ? 0 : 1;
     return err_set(err, ERR_CONFLICT, "mode",
                    "run %lld is %s (%s), run %lld is %s (%s): they measure different things, so "
-                   "neither is slower than the other. A report on both says what contention costs: "
+                   "there is no verdict. A report on both states the contention: "
                    "numaprobe report %lld %lld (GET /v1/runs/%lld/report?with=%lld)",
                    (long long)a->stored.run.id, modes[first], says[first],
                    (long long)b->stored.run.id, modes[!first], says[!first],

@@ -26,10 +26,10 @@ static int check_place(const struct request *q, int64_t after, int64_t last, con
     const char *wanted = request_query(q, "history_id");
     if (wanted && strcmp(wanted, identity) != 0)
         return err_set(err, ERR_CONFLICT, "history_id",
-                       "this history is %s, begun anew: read it from after=0", identity);
+                       "this is a new history, %s; read it from after=0", identity);
     if (after > last)
         return err_set(err, ERR_CONFLICT, "after",
-                       "the feed ends at %lld: the database is another one, or was restored from "
+                       "the feed ends at %lld. The database is another one, or was restored from "
                        "an older copy; read it from after=0",
                        (long long)last);
     return 0;

@@ -113,7 +113,7 @@ static int find_series(const struct request *q, const struct series_filter *f, i
     bool more;
     if (!metric_rule_find(f->metric, NULL))
         return err_set(err, ERR_INVALID, "metric",
-                       "is not a metric (GET /v1/history lists those there are)");
+                       "is not a metric (GET /v1/history lists the metrics)");
     if (store_series_list(api_of(q)->store, f, history_choose, c, &more, err) < 0)
         return -1;
     if (!c->id && pending)
@@ -123,8 +123,7 @@ static int find_series(const struct request *q, const struct series_filter *f, i
                        f->node, (long long)pending);
     if (!c->id)
         return err_set(err, ERR_NOT_FOUND, f->variant ? "variant" : "metric",
-                       "no run on node %.63s has this metric%s (GET /v1/history lists what there "
-                       "is)",
+                       "no run on node %.63s has this metric%s (GET /v1/history lists them)",
                        f->node, f->variant ? " in this variant" : "");
     return buf_ok(&c->variant) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a name");
 }

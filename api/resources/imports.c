@@ -78,13 +78,14 @@ static int imports_read_member(struct import_call *c, const struct json *v, stru
         return json_bool(v, &c->dry_run) ? 0
                                          : err_set(err, ERR_INVALID, name, "must be true or false");
     if (!m && strcmp(name, "text") != 0)
-        return err_set(err, ERR_INVALID, name,
-                       "is no member of an import; there are text, mapping, mode, node, label, "
-                       "pages, method, file, date, dry_run");
+        return err_set(
+            err, ERR_INVALID, name,
+            "is not a member of an import; allowed are text, mapping, mode, node, label, "
+            "pages, method, file, date, dry_run");
     if (!json_text(v))
         return err_set(err, ERR_INVALID, name, "must be a text");
     if (m && *slot_of(c, m))
-        return err_set(err, ERR_INVALID, name, "is in the query already; say it once");
+        return err_set(err, ERR_INVALID, name, "is in the query already; give it once");
     if (m)
         *slot_of(c, m) = json_text(v);
     return 0;
@@ -300,8 +301,8 @@ static int check_quiet(const struct request *q, size_t bytes, struct err *err)
 {
     if (bytes > QUIET_MAX && runner_busy(api_of(q)->runner))
         return err_set(err, ERR_UNAVAILABLE, "",
-                       "a run is being measured, and so large a document would disturb it; try "
-                       "again when it is over, or send at most %d MiB at once",
+                       "a run is being measured, and a document of this size would disturb it; "
+                       "try again when it has finished, or send at most %d MiB at once",
                        QUIET_MAX >> 20);
     return 0;
 }

@@ -28,9 +28,10 @@ static int matrix_load(const struct request *q, struct measured *m, struct err *
     if (run_find(api_of(q), q->arg, &m->run, err) < 0)
         return -1;
     if (!run_state_final(m->run.state))
-        return err_set(err, ERR_CONFLICT, "state",
-                       "the run is %s; its matrices come when it is over (?wait= of the run)",
-                       run_state_names[m->run.state]);
+        return err_set(
+            err, ERR_CONFLICT, "state",
+            "the run is %s; its matrices are available when it has finished (?wait= of the run)",
+            run_state_names[m->run.state]);
     return store_matrices_get(api_of(q)->store, q->arg, &m->list, &m->n, err);
 }
 
@@ -130,6 +131,7 @@ int matrix_get(struct request *q, struct reply *r, struct err *err)
     for (unsigned i = 0; i < COUNT_OF(forms); i++)
         if (strcasestr(accept, forms[i].type))
             return forms[i].handler(q, r, err);
-    return err_set(err, ERR_NOT_ACCEPTABLE, "Accept",
-                   "there are application/json, text/csv, application/x-ndjson and image/svg+xml");
+    return err_set(
+        err, ERR_NOT_ACCEPTABLE, "Accept",
+        "available are application/json, text/csv, application/x-ndjson and image/svg+xml");
 }

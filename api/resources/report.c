@@ -34,8 +34,8 @@ static int check_asked(const struct run *a, const struct run *b, struct err *err
 {
     if (strcmp(a->node, b->node) != 0)
         return err_set(err, ERR_CONFLICT, "with",
-                       "a pair is of one node; run %lld is of %s, run %lld of %s", (long long)a->id,
-                       a->node, (long long)b->id, b->node);
+                       "the runs of a pair must be of one node; run %lld is of %s, run %lld of %s",
+                       (long long)a->id, a->node, (long long)b->id, b->node);
     if (*a->method && *b->method && strcmp(a->method, b->method) != 0)
         return err_set(err, ERR_CONFLICT, "with",
                        "the method differs: %s in run %lld, %s in run %lld", a->method,
@@ -46,11 +46,11 @@ static int check_asked(const struct run *a, const struct run *b, struct err *err
     int n = spec_difference(&a->spec, &b->spec, d, COUNT_OF(d));
     for (int i = 0; i < n && i < (int)COUNT_OF(d); i++)
         if (strcmp(d[i].name, "mode") != 0)
-            return err_set(
-                err, ERR_CONFLICT, "with",
-                "a pair differs in mode only; %s is %.60s in run %lld, %.60s in run %lld",
-                d[i].name, *d[i].a ? d[i].a : "none", (long long)a->id, *d[i].b ? d[i].b : "none",
-                (long long)b->id);
+            return err_set(err, ERR_CONFLICT, "with",
+                           "the runs of a pair must differ in mode only; %s is %.60s in run %lld, "
+                           "%.60s in run %lld",
+                           d[i].name, *d[i].a ? d[i].a : "none", (long long)a->id,
+                           *d[i].b ? d[i].b : "none", (long long)b->id);
     return 0;
 }
 

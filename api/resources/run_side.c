@@ -20,7 +20,7 @@ int run_side_load(const struct request *q, const char *member, int64_t id, struc
     if (stored_run_load(api_of(q)->store, id, &s->stored, err) < 0)
         return -1;
     if (run->state != RUN_SUCCEEDED)
-        return err_set(err, ERR_CONFLICT, member, "run %lld is %s: it has no whole result",
+        return err_set(err, ERR_CONFLICT, member, "run %lld is %s: it has no complete result",
                        (long long)id, run_state_names[run->state]);
     if (run->plan_json)
         s->plan = json_parse(run->plan_json, strlen(run->plan_json), NULL);

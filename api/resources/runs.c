@@ -80,8 +80,8 @@ int runs_latest(struct request *q, struct reply *r, struct err *err)
     int64_t id;
     int found = store_run_latest(api_of(q)->store, node, &id, err);
     if (found == 0)
-        err_set(err, ERR_NOT_FOUND, "", "node %.63s has measured nothing yet; imports do not count",
-                node);
+        err_set(err, ERR_NOT_FOUND, "",
+                "no run was measured on node %.63s yet; imports do not count", node);
     if (found <= 0)
         return -1;
     r->store = true;
@@ -188,10 +188,10 @@ int runs_label(struct request *q, struct reply *r, struct err *err)
         return -1;
     for (const struct json *m = json_first(root); m; m = json_next(m))
         if (!json_name(m) || strcmp(json_name(m), "label") != 0)
-            return err_set(err, ERR_INVALID, json_name(m), "is not known here; there is label");
+            return err_set(err, ERR_INVALID, json_name(m), "is unknown; the only member is label");
     const char *label = json_text(json_get(root, "label"));
     if (!label)
-        return err_set(err, ERR_INVALID, "label", "must be a text; \"\" takes the label away");
+        return err_set(err, ERR_INVALID, "label", "must be a text; \"\" removes the label");
     if (run_label_check(label, err) < 0 || (*label && store_has_room(api_of(q)->store, err) < 0) ||
         store_run_label(api_of(q)->store, q->arg, label, err) < 0)
         return -1;
@@ -222,7 +222,7 @@ static int read_cursor(const struct request *q, int64_t *before, struct err *err
 {
     const char *text = request_query(q, "cursor");
     if (text && (*text != 'b' || !str_to_i64(text + 1, before) || *before < 1))
-        return err_set(err, ERR_INVALID, "cursor", "must be the \"next\" of an earlier answer");
+        return err_set(err, ERR_INVALID, "cursor", "must be \"next\" of an earlier response");
     return 0;
 }
 

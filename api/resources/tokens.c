@@ -48,8 +48,7 @@ static int tokens_read_request(struct request *q, char name[TOKEN_NAME_MAX + 1],
     for (const struct json *m = json_first(root); m; m = json_next(m))
         if (!json_name(m) ||
             (strcmp(json_name(m), "name") != 0 && strcmp(json_name(m), "scope") != 0))
-            return err_set(err, ERR_INVALID, json_name(m),
-                           "is not known here; there are name, scope");
+            return err_set(err, ERR_INVALID, json_name(m), "is unknown; allowed are name, scope");
     const char *text = json_text(json_get(root, "name"));
     const char *wanted = json_text(json_get(root, "scope"));
     if (token_check_name(text ? text : "", err) < 0)

@@ -15,7 +15,6 @@ struct route {
     handler_fn *handler;
     const char *query;      // names it accepts, comma-separated; NULL: none
     enum scope scope;       // what a client must be allowed
-    const char *summary;    // a sentence for openapi and --routes
     size_t body_max;        // bytes; 0: HTTP_BODY_MAX
     const char *body_types; // media types of a body, comma-separated; NULL: application/json
     work_fn *work;          // what an answer costs; NULL: little, whatever is stored

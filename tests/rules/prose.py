@@ -39,8 +39,12 @@ PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p in
                                          (re.sub(r"\((?!\?)", "(?:", p) for p in INSTEAD)) + r")\b", re.I)
 
 # Rooms that are not clean yet. Take one off when it is; add none.
-WORDS_NOT_YET = {"api", "api/openapi.yaml", "client",
-                 "docs/man/numaprobe.1", "docs/man/numaprobed.8"}
+WORDS_NOT_YET = {
+    "api/openapi.yaml",
+    "client",
+    "docs/man/numaprobe.1",
+    "docs/man/numaprobed.8",
+}
 # Its strings are those of earlier versions.
 OF_EARLIER = {"formats/earlier.c"}
 

@@ -30,9 +30,9 @@ ENTRYPOINT ["true"]
 """
 
 ROUTES = """const struct route routes[] = {
-    {"GET", "/a", a_get, "wait", SCOPE_READ, "A"},
+    {"GET", "/a", a_get, "wait", SCOPE_READ},
     {"POST", "/a", a_post, NULL,
-     SCOPE_RUN, "A"},
+     SCOPE_RUN},
     {0},
 };
 """

@@ -9,14 +9,14 @@ static int one(struct request *q, struct reply *r, struct err *err)
 }
 
 static const struct route table[] = {
-    {"GET", "/", one, NULL, SCOPE_READ, "a"},
-    {"GET", "/v1/runs", one, "state,limit", SCOPE_READ, "b"},
-    {"POST", "/v1/runs", one, NULL, SCOPE_READ, "c"},
-    {"GET", "/v1/runs/{id}", one, NULL, SCOPE_READ, "d"},
-    {"GET", "/v1/runs/{id}/matrix.csv", one, NULL, SCOPE_READ, "e"},
-    {"GET", "/v1/baselines/{name}", one, NULL, SCOPE_READ, "f"},
-    {"PUT", "/v1/baselines/{name}", one, NULL, SCOPE_READ, "g"},
-    {"DELETE", "/v1/baselines/{name}", one, NULL, SCOPE_READ, "h"},
+    {"GET", "/", one, NULL, SCOPE_READ},
+    {"GET", "/v1/runs", one, "state,limit", SCOPE_READ},
+    {"POST", "/v1/runs", one, NULL, SCOPE_READ},
+    {"GET", "/v1/runs/{id}", one, NULL, SCOPE_READ},
+    {"GET", "/v1/runs/{id}/matrix.csv", one, NULL, SCOPE_READ},
+    {"GET", "/v1/baselines/{name}", one, NULL, SCOPE_READ},
+    {"PUT", "/v1/baselines/{name}", one, NULL, SCOPE_READ},
+    {"DELETE", "/v1/baselines/{name}", one, NULL, SCOPE_READ},
     {0},
 };
 

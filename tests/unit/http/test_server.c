@@ -147,11 +147,11 @@ static void failed(void *context, const struct err *err)
 }
 
 static const struct route routes[] = {
-    {"GET", "/hello/{name}", hello, NULL, SCOPE_READ, "Says hello"},
-    {"GET", "/bells/{id}", wait_for_bell, NULL, SCOPE_READ, "Waits for a bell"},
-    {"GET", "/bells", listen_to_bell, NULL, SCOPE_READ, "Follows a bell"},
-    {"GET", "/far/{name}", hello, NULL, SCOPE_READ, "Says hello from a worker", .work = much},
-    {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN, "Is not for everyone"},
+    {"GET", "/hello/{name}", hello, NULL, SCOPE_READ},
+    {"GET", "/bells/{id}", wait_for_bell, NULL, SCOPE_READ},
+    {"GET", "/bells", listen_to_bell, NULL, SCOPE_READ},
+    {"GET", "/far/{name}", hello, NULL, SCOPE_READ, .work = much},
+    {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN},
     {0},
 };
 static const struct job_service jobs = {.spawn = spawn,
