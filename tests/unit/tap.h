@@ -19,7 +19,22 @@ static int tap_count, tap_failed;
         fflush(stdout); /* a child would write it again, at its _exit() with ThreadSanitizer */    \
     } while (0)
 
-#define CHECK_STR(got, want, ...) CHECK(strcmp((got), (want)) == 0, __VA_ARGS__)
+// These also print both values when they differ. Each argument is evaluated once.
+#define CHECK_STR(got, want, ...)                                                                  \
+    do {                                                                                           \
+        const char *tap_got_ = (got), *tap_want_ = (want);                                         \
+        int tap_same_ = tap_got_ && strcmp(tap_got_, tap_want_) == 0;                              \
+        CHECK(tap_same_, __VA_ARGS__);                                                             \
+        if (!tap_same_)                                                                            \
+            printf("# got \"%s\", want \"%s\"\n", tap_got_ ? tap_got_ : "(null)", tap_want_);      \
+    } while (0)
+#define CHECK_INT(got, want, ...)                                                                  \
+    do {                                                                                           \
+        long long tap_got_ = (got), tap_want_ = (want);                                            \
+        CHECK(tap_got_ == tap_want_, __VA_ARGS__);                                                 \
+        if (tap_got_ != tap_want_)                                                                 \
+            printf("# got %lld, want %lld\n", tap_got_, tap_want_);                                \
+    } while (0)
 
 __attribute__((unused)) static int tap_done(void)
 {

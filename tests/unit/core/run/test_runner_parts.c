@@ -71,7 +71,7 @@ static void test_old_runs(void)
     run_events_send(&events, 1000, EVENT_STATE, true);
     for (int i = 1; i < EVENTS_KEPT; i++)
         run_events_send(&events, 1000 + i, EVENT_STATE, true);
-    CHECK(run_events_last(&events, 1000) == 1, "as many runs are known as are kept");
+    CHECK_INT(run_events_last(&events, 1000), 1, "as many runs are known as are kept");
     run_events_send(&events, 2000, EVENT_STATE, true);
     CHECK(run_events_last(&events, 1000) == 0 && run_events_last(&events, 1001) == 1,
           "one more, and the oldest is forgotten");
@@ -105,17 +105,17 @@ static void test_what_is_told(void)
     int64_t left;
     waits_note(&w, &run, &b, &left);
     snprintf(b.text, sizeof b.text, "CPU 2 is busy");
-    CHECK(waits_note(&w, &run, &b, &left) == 0, "the same kind is no news");
+    CHECK_INT(waits_note(&w, &run, &b, &left), 0, "the same kind is no news");
     waits_describe(&w, &run);
     waits_describe(&w, &other);
     CHECK_STR(run.waiting, "CPU 2 is busy", "but told as it is now");
     CHECK(run.wait_until_ms > clock_wall_ms() && !*other.waiting && !other.wait_until_ms,
           "until when; nothing of a run that does not wait");
     b.kind = ADMIT_LOAD;
-    CHECK(waits_note(&w, &run, &b, &left) == 1, "another kind is");
+    CHECK_INT(waits_note(&w, &run, &b, &left), 1, "another kind is");
     waits_forget(&w, 6);
     waits_forget(&w, 5);
-    CHECK(w.n == 0, "none waits");
+    CHECK_INT(w.n, 0, "none waits");
 }
 
 static void test_full(void)
@@ -128,13 +128,13 @@ static void test_full(void)
         run = run_of(10 + i, 0, 60);
         waits_note(&w, &run, &b, &left);
     }
-    CHECK(waits_note(&w, &run, &b, &left) == 0, "the last that has room");
+    CHECK_INT(waits_note(&w, &run, &b, &left), 0, "the last that has room");
     run = run_of(9, 0, 60);
-    CHECK(waits_note(&w, &run, &b, &left) == -1, "one more has none");
+    CHECK_INT(waits_note(&w, &run, &b, &left), -1, "one more has none");
     waits_forget(&w, 10);
-    CHECK(waits_note(&w, &run, &b, &left) == 1, "until another is gone");
+    CHECK_INT(waits_note(&w, &run, &b, &left), 1, "until another is gone");
     run = run_of(10 + RUNNER_QUEUE_MAX - 1, 0, 60);
-    CHECK(waits_note(&w, &run, &b, &left) == 0, "which left the others there");
+    CHECK_INT(waits_note(&w, &run, &b, &left), 0, "which left the others there");
 }
 
 int main(void)

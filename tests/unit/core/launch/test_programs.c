@@ -118,7 +118,7 @@ static void test_hanging(void)
     CHECK(clock_mono_ms() - begin >= LAUNCH_ASK_MS, "it had its time");
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
-    CHECK(proc_kill_below(0, 0) == 0, "nothing is left of it");
+    CHECK_INT(proc_kill_below(0, 0), 0, "nothing is left of it");
 }
 
 // Asked once, until the file is another, a minute has passed or there is doubt.
@@ -156,7 +156,7 @@ static void test_waiting(void)
           f->paths.mpi_why);
     CHECK(!launch_look_begin(look), "and none can be begun meanwhile");
     loop_run(loop, &err);
-    CHECK(f->paths.mpi_major == 5, "it came");
+    CHECK_INT(f->paths.mpi_major, 5, "it came");
 }
 
 int main(void)

@@ -354,7 +354,7 @@ static void test_from_version_2(void)
           "a copy of version 2 is beside it");
     CHECK(metrics_sum(s->db) > 0 && metrics_sum(s->db) == metrics_sum(db), "metrics are the same");
     sqlite3_close(db);
-    CHECK(sq_check(s->db, true, &err) == 0, "indexes fit their tables: %s", err.text);
+    CHECK_INT(sq_check(s->db, true, &err), 0, "indexes fit their tables: %s", err.text);
     CHECK(store_run_delete(s, 2, &err) == 0 && ask(s->db, "SELECT count(*) FROM metric") == 1 &&
               ask(s->db, "SELECT count(*) FROM series") == 1,
           "old metrics and series go with their run");
@@ -391,10 +391,10 @@ static void test_from_version_3(void)
     CHECK(s, "version 3 opened: %s", err.text);
     if (!s)
         return;
-    CHECK(ask(s->db, "SELECT newest_run FROM series WHERE id = 1") == 4,
-          "the newest run of a series is the one with the highest number");
-    CHECK(ask(s->db, "SELECT newest_run FROM series WHERE id = 2") == 0, "imports have none");
-    CHECK(sq_check(s->db, true, &err) == 0, "indexes fit their tables: %s", err.text);
+    CHECK_INT(ask(s->db, "SELECT newest_run FROM series WHERE id = 1"), 4,
+              "the newest run of a series is the one with the highest number");
+    CHECK_INT(ask(s->db, "SELECT newest_run FROM series WHERE id = 2"), 0, "imports have none");
+    CHECK_INT(sq_check(s->db, true, &err), 0, "indexes fit their tables: %s", err.text);
     CHECK(store_run_latest(s, "n", &n, &err) == 1 && n == 9, "the newest measured run is known");
     CHECK(store_runs_pending(s, 1, "n", 9, &n, &err) == 0 && n == RUNS,
           "so is how many have no metrics");
@@ -495,8 +495,8 @@ static void test_kills(void)
     CHECK(how == 0 && writes > 20, "killed at each of %d writes", writes - 1);
     for (int v = 1; v <= LATEST; v++)
         CHECK(by_version[v] > 3, "%d times it was left at version %d", by_version[v], v);
-    CHECK(odd == 0, "what is left is one version or another, and whole");
-    CHECK(lost == 0, "the next start brings it forward with all that it had");
+    CHECK_INT(odd, 0, "what is left is one version or another, and whole");
+    CHECK_INT(lost, 0, "the next start brings it forward with all that it had");
 }
 
 int main(void)

@@ -84,7 +84,7 @@ static void test_processes(void)
                         .load_cpus = "5"};
     struct spec s;
     spec_init(&s, BENCHMARK_MATRIX);
-    CHECK(launch_make(&l, &paths, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0, "a launch");
+    CHECK_INT(launch_make(&l, &paths, &plan, &s, "/run/x/1-ab", "ab", false, &err), 0, "a launch");
     CHECK_STR(l.argv[0], "/opt/numa_bench", "the bench itself");
     CHECK(has_word(l.argv, "--np=2") && has_word(l.argv, "--bind=1:0,9:-1"),
           "its ranks and places");
@@ -115,7 +115,7 @@ static void test_denied_policies(void)
     CHECK(launch_choose(&plan, &p, &s, &err) == 0 && !plan.processes && plan.n_notes == 1 &&
               strstr(plan.notes[0], "SYS_NICE"),
           "own memory needs no policy: %s", plan.notes[0]);
-    CHECK(launch_make(&l, &p, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0, "a launch");
+    CHECK_INT(launch_make(&l, &p, &plan, &s, "/run/x/1-ab", "ab", false, &err), 0, "a launch");
     CHECK(has_word(l.argv, "--bind=0:0,5:-1") && !has_prefix(l.argv, "--numactl"),
           "numactl would fail: the bench binds itself");
     launch_fini(&l);
@@ -178,7 +178,7 @@ static void test_find(void)
     CHECK(rc < 0 && err.code == ERR_UNAVAILABLE, "what is missing is named: %s", err.text);
     setenv("NUMAPROBE_BENCH", "/bin/true", 1);
     setenv("NUMAPROBE_MPIRUN", "/bin/true", 1);
-    CHECK(launch_find_bench(&p, &err) == 0, "a bench");
+    CHECK_INT(launch_find_bench(&p, &err), 0, "a bench");
     CHECK_STR(p.bench, "/bin/true", "by the environment");
     launch_find_mpi(&p);
     CHECK(strcmp(p.mpirun, "/bin/true") == 0 && !p.mpi_major, "an mpirun that nobody has asked");

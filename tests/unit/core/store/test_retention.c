@@ -33,8 +33,8 @@ static void finish(struct store *s, int64_t id)
 {
     struct err err = {0};
     const struct run_result r = {.state = RUN_CANCELED, .error = ERR_CONFLICT, .log = "text"};
-    CHECK(store_run_finished(s, id, &r, &err) == 0, "run %lld is over: %s", (long long)id,
-          err.text);
+    CHECK_INT(store_run_finished(s, id, &r, &err), 0, "run %lld is over: %s", (long long)id,
+              err.text);
 }
 
 // Steps of no time at all: one run each. Returns how many steps there were.
@@ -104,7 +104,7 @@ static int64_t import(struct store *s, const char *hash, const char *topology)
                                  .topology_xml = topology};
     spec_init(&spec, BENCHMARK_LATENCY);
     bool again;
-    CHECK(store_runs_import(s, &i, 1, &id, &again, &err) == 0, "imported: %s", err.text);
+    CHECK_INT(store_runs_import(s, &i, 1, &id, &again, &err), 0, "imported: %s", err.text);
     return id;
 }
 
@@ -179,7 +179,7 @@ static void test_set_aside(struct store *s)
     hurt(s);
     CHECK(store_run_get(s, waiting, &r, &err) < 0 && err.code == ERR_DAMAGED && told > 0,
           "damage is told: %s", err.text);
-    CHECK(store_set_aside(s, err.text, &err) == 0, "set aside: %s", err.text);
+    CHECK_INT(store_set_aside(s, err.text, &err), 0, "set aside: %s", err.text);
     CHECK(access(store_damage(s)->file, F_OK) == 0 && store_damage(s)->carried == 2, "as %s",
           store_damage(s)->file);
     CHECK(store_run_get(s, waiting, &r, &err) == 0 && r.state == RUN_QUEUED, "what waited waits");

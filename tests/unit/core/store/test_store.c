@@ -126,7 +126,7 @@ static void test_result(struct store *s)
     struct matrix m;
     struct cell want;
     int64_t id = 1;
-    CHECK(matrix_init(&m, "concurrent", "latency", "ns", 2, 3, &err) == 0, "a matrix");
+    CHECK_INT(matrix_init(&m, "concurrent", "latency", "ns", 2, 3, &err), 0, "a matrix");
     fill(&m, &want);
     struct rank_info ranks[2] = {{.rank = 0, .mem_share = 1},
                                  {.rank = 1,
@@ -145,7 +145,7 @@ static void test_result(struct store *s)
                            .ranks = ranks,
                            .n_ranks = 2,
                            .log = "hello\n"};
-    CHECK(store_run_finished(s, id, &r, &err) == 0, "finished: %s", err.text);
+    CHECK_INT(store_run_finished(s, id, &r, &err), 0, "finished: %s", err.text);
     CHECK(store_run_finished(s, id, &r, &err) < 0 && err.code == ERR_CONFLICT, "only once");
     struct run got = {0};
     CHECK(store_run_get(s, id, &got, &err) == 0 && got.state == RUN_SUCCEEDED && got.seq == 1 &&
@@ -223,7 +223,7 @@ static void test_import(struct store *s)
     int64_t id = 0, other = 0;
     bool again;
     make_spec(&spec, "imported");
-    CHECK(store_runs_import(s, &import, 1, &id, &again, &err) == 0, "imported: %s", err.text);
+    CHECK_INT(store_runs_import(s, &import, 1, &id, &again, &err), 0, "imported: %s", err.text);
     CHECK(store_run_get(s, id, &got, &err) == 0 && got.state == RUN_SUCCEEDED && got.imported &&
               got.measured_ms == 1700000000000 && got.seq,
           "whole, with its date");
@@ -234,7 +234,7 @@ static void test_import(struct store *s)
               98123,
           "metrics in thousandths");
     CHECK(ask(s, "SELECT count(*) FROM history WHERE variant = 'pages=4k'") == 2, "in two series");
-    CHECK(store_run_without_metrics(s, 1, &other, &err) == 0, "no run lacks metrics");
+    CHECK_INT(store_run_without_metrics(s, 1, &other, &err), 0, "no run lacks metrics");
     CHECK(store_run_without_metrics(s, 2, &other, &err) == 1 && other == id, "of the next version");
     result.metrics.n = 1;
     CHECK(store_run_metrics(s, id, &result.metrics, &err) == 0 &&
@@ -279,12 +279,12 @@ static void test_imports_together(struct store *s)
               got.finished_ms == 1700000009000 && got.imported,
           "a failed one too, with its times");
     list[1].key = "k3";
-    CHECK(store_import_find(s, &list[1], &found, &err) == 0, "another content is not known");
+    CHECK_INT(store_import_find(s, &list[1], &found, &err), 0, "another content is not known");
     for (int i = 0; i < 2; i++)
-        CHECK(store_run_delete(s, ids[i], &err) == 0, "deleted");
+        CHECK_INT(store_run_delete(s, ids[i], &err), 0, "deleted");
     CHECK(store_runs_import(s, list, 1, ids, again, &err) == 0 && !again[0],
           "what was deleted may come again");
-    CHECK(store_run_delete(s, ids[0], &err) == 0, "deleted");
+    CHECK_INT(store_run_delete(s, ids[0], &err), 0, "deleted");
 }
 
 static int listed(struct store *s, int64_t since_ms, int64_t until_ms)
@@ -310,7 +310,7 @@ static void put_at(struct store *s, int64_t created_ms)
              "INSERT INTO run (state,benchmark,node,created_ms,spec) VALUES "
              "('queued','latency','n',%lld,'{\"benchmark\":\"latency\"}')",
              (long long)created_ms);
-    CHECK(sq_exec(s->db, text, &err) == 0, "a run of %lld: %s", (long long)created_ms, err.text);
+    CHECK_INT(sq_exec(s->db, text, &err), 0, "a run of %lld: %s", (long long)created_ms, err.text);
 }
 
 // The clock was set back between 300 and 150: filters of time are exact before and after that.
@@ -391,10 +391,10 @@ static void test_full(struct store *s)
         rc = store_run_insert(s, &spec, "node1", NULL, &id, &again, &err);
     CHECK(rc < 0 && err.code == ERR_STORAGE, "full: %s", err.text);
     struct run r;
-    CHECK(store_run_get(s, id, &r, &err) == 0, "reading goes on");
+    CHECK_INT(store_run_get(s, id, &r, &err), 0, "reading goes on");
     run_fini(&r);
     sq_exec(s->db, "PRAGMA max_page_count=1000000", &err);
-    CHECK(store_run_insert(s, &spec, "node1", NULL, &id, &again, &err) == 0, "and heals");
+    CHECK_INT(store_run_insert(s, &spec, "node1", NULL, &id, &again, &err), 0, "and heals");
 }
 
 int main(void)

@@ -103,14 +103,14 @@ static void wrong_once(int64_t by_ms, const char *what)
     eight_runs();
     clock_now.wall_ms += by_ms;
     run();
-    CHECK(sweep() == 0, "%s: nothing goes while the clock is wrong", what);
+    CHECK_INT(sweep(), 0, "%s: nothing goes while the clock is wrong", what);
     clock_now.wall_ms -= by_ms;
     run();
     CHECK(sweep() == 0 && runs() == 10, "%s: nor when it is right again", what);
     pass_time(KEEP_DAYS * DAY - DAY);
-    CHECK(sweep() == 0, "%s: nor before their time", what);
+    CHECK_INT(sweep(), 0, "%s: nor before their time", what);
     pass_time(2 * DAY);
-    CHECK(sweep() == 9, "%s: all but the newest go in their time", what);
+    CHECK_INT(sweep(), 9, "%s: all but the newest go in their time", what);
 }
 
 static void test_ahead(void)
@@ -143,7 +143,7 @@ static void test_wrong_at_start(void)
     eight_runs();
     look(true);
     reboot(NOW + 40 * DAY);
-    CHECK(sweep() == 0, "a start before the clock is set: nothing goes");
+    CHECK_INT(sweep(), 0, "a start before the clock is set: nothing goes");
     run();
     clock_now.wall_ms = NOW + 3600000;
     CHECK(look(false) < -39 * DAY, "the clock is set: a step");
@@ -158,12 +158,12 @@ static void test_dead_battery(void)
     reboot(YEAR); // 1971
     for (int i = 0; i < 3; i++)
         run();
-    CHECK(sweep() == 0, "after a reboot in 1971 nothing goes");
+    CHECK_INT(sweep(), 0, "after a reboot in 1971 nothing goes");
     clock_now.wall_ms = NOW + DAY;
     run();
     CHECK(sweep() == 0 && runs() == 12, "runs of 1971 are not old when the clock is right");
     pass_time((KEEP_DAYS + 1) * DAY);
-    CHECK(sweep() == 11, "in their time they go");
+    CHECK_INT(sweep(), 11, "in their time they go");
 }
 
 static void test_first_clock_wrong(void)
@@ -181,7 +181,7 @@ static void test_slow_then_right(void)
     clock_now.wall_ms += 40 * DAY;
     run();
     pass_time(2 * DAY);
-    CHECK(sweep() == 0, "a clock that was slow from the beginning makes no run older");
+    CHECK_INT(sweep(), 0, "a clock that was slow from the beginning makes no run older");
 }
 
 // Each step is too small to be one.
@@ -202,11 +202,11 @@ static void test_off(void)
     pass_time(20 * DAY);
     look(true);
     reboot(clock_now.wall_ms + 20 * DAY);
-    CHECK(sweep() == 0, "runs do not age while the node is off");
+    CHECK_INT(sweep(), 0, "runs do not age while the node is off");
     pass_time(11 * DAY);
-    CHECK(sweep() == 7, "but in the time before and after");
+    CHECK_INT(sweep(), 7, "but in the time before and after");
     reboot(clock_now.wall_ms + 600000);
-    CHECK(look(true) == 0, "a reboot of ten minutes is no step");
+    CHECK_INT(look(true), 0, "a reboot of ten minutes is no step");
 }
 
 // Stored by a version that knew nothing of this.
@@ -216,11 +216,11 @@ static void test_no_state(void)
     eight_runs();
     sq_exec(s->db, "DELETE FROM counter WHERE name LIKE 'age.%'", &err);
     clock_now.wall_ms += 40 * DAY;
-    CHECK(sweep() == 0, "at the first look no time has passed since the newest run");
+    CHECK_INT(sweep(), 0, "at the first look no time has passed since the newest run");
     clock_now.wall_ms -= 40 * DAY;
-    CHECK(sweep() == 0, "nor at the next");
+    CHECK_INT(sweep(), 0, "nor at the next");
     sq_exec(s->db, "UPDATE run SET created_ms = created_ms - 40 * 86400000 WHERE id < 5", &err);
-    CHECK(sweep() == 4, "what was older then is old");
+    CHECK_INT(sweep(), 4, "what was older then is old");
 }
 
 static void test_future_behind_it(void)
@@ -233,7 +233,7 @@ static void test_future_behind_it(void)
             &err);
     pass_time((KEEP_DAYS + 1) * DAY);
     run();
-    CHECK(sweep() == 8, "runs of 2153 and 1971 stop nothing behind them");
+    CHECK_INT(sweep(), 8, "runs of 2153 and 1971 stop nothing behind them");
 }
 
 static void test_bound(void)
@@ -298,7 +298,7 @@ static void test_gaps_go(void)
     look(false);
     pass_time(60 * DAY);
     run();
-    CHECK(sweep() == 9, "old ones go");
+    CHECK_INT(sweep(), 9, "old ones go");
     look(true);
     CHECK(ask("SELECT count(*) FROM counter WHERE name LIKE 'age.gap.%'") == 0,
           "and so do the steps that they were there at");

@@ -51,7 +51,7 @@ static void test_reachable(void)
           "ranks run as %s", a.text);
     CHECK_STR(paths.bench, before, "with the bench where it is");
     account_forget_copy(&paths, run_dir);
-    CHECK(access(paths.bench, F_OK) == 0, "which is no copy to be removed");
+    CHECK_INT(access(paths.bench, F_OK), 0, "which is no copy to be removed");
 }
 
 // A clone below /root.
@@ -68,9 +68,9 @@ static void test_copy(void)
     CHECK_STR(paths.bench, want, "it gets a copy");
     CHECK(stat(want, &st) == 0 && (st.st_mode & 07777) == 0755 && st.st_uid == 0,
           "which it cannot change");
-    CHECK(run_as(&a, want) == 7, "and can run");
+    CHECK_INT(run_as(&a, want), 7, "and can run");
     snprintf(want, sizeof want, "%s/numa_bench_mpi.so", run_dir);
-    CHECK(access(want, R_OK) == 0, "with its module");
+    CHECK_INT(access(want, R_OK), 0, "with its module");
     account_forget_copy(&paths, run_dir);
     CHECK(access(want, F_OK) < 0 && access(paths.bench, F_OK) < 0, "and both are removed");
 }
@@ -86,7 +86,7 @@ static void test_link(void)
     dir_write(home, "precious", "mine");
     snprintf(target, sizeof target, "%s/precious", home);
     snprintf(link, sizeof link, "%s/numa_bench", run_dir);
-    CHECK(symlink(target, link) == 0, "a link in the place of the copy");
+    CHECK_INT(symlink(target, link), 0, "a link in the place of the copy");
     CHECK(account_find(&a, "nobody", run_dir, &paths, &err) == 0 && stat(target, &st) == 0 &&
               st.st_size == 4,
           "what it leads to is untouched");
@@ -108,8 +108,8 @@ static void test_none(void)
           "nor when it was named");
     chmod(home, 0755);
     snprintf(paths.mpirun, sizeof paths.mpirun, "%s/build/mpirun", home);
-    CHECK(account_find(&a, NULL, run_dir, &paths, &err) == 0,
-          "an mpirun that it cannot run keeps it from MPI, not from measuring");
+    CHECK_INT(account_find(&a, NULL, run_dir, &paths, &err), 0,
+              "an mpirun that it cannot run keeps it from MPI, not from measuring");
     *paths.mpirun = '\0';
     CHECK(account_find(&a, "no-such-account", run_dir, &paths, &err) < 0 && err.code == ERR_USAGE,
           "%s", err.text);

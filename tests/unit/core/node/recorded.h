@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-static bool unpack(const char *archive, const char *dir)
+__attribute__((unused)) static bool unpack(const char *archive, const char *dir)
 {
     const char *argv[] = {"tar", "-xjf", archive, "-C", dir, "--no-same-owner", NULL};
     pid_t pid;
@@ -26,7 +26,7 @@ static bool unpack(const char *archive, const char *dir)
 }
 
 // The machine of tests/data/topologies/NAME.tar.bz2; false when it cannot be read.
-static bool recorded_topology(const char *name, struct topology *t)
+__attribute__((unused)) static bool recorded_topology(const char *name, struct topology *t)
 {
     char file[100], archive[600], root[700], dir[64];
     snprintf(file, sizeof file, "topologies/%s.tar.bz2", name);

@@ -100,7 +100,7 @@ static void is_rewritten(struct store *s, int kept, const char *what)
     struct err err = {0};
     refuses_writes(s, FILES_MOVED, "deleted or replaced");
     CHECK(count(s) == RUNS, "%s: what is open can be read", what);
-    CHECK(store_set_aside(s, "test", &err) == 1, "%s: written anew: %s", what, err.text);
+    CHECK_INT(store_set_aside(s, "test", &err), 1, "%s: written anew: %s", what, err.text);
     CHECK(count(s) == RUNS && damaged_files(s) == kept && !store_damage(s)->when_ms,
           "%s: nothing is lost", what);
     CHECK(access(beside(s, ".new"), F_OK) < 0, "%s: the copy has the name", what);
@@ -138,7 +138,7 @@ static void test_directory_gone(void)
     char away[80];
     struct store *s = begin();
     snprintf(away, sizeof away, "%s.away", dir);
-    CHECK(rename(dir, away) == 0, "the whole directory is renamed");
+    CHECK_INT(rename(dir, away), 0, "the whole directory is renamed");
     is_rewritten(s, 0, "the directory gone");
     dir_remove(away);
 }
@@ -159,7 +159,7 @@ static void test_file_cut(void)
 {
     struct err err = {0};
     struct store *s = begin();
-    CHECK(truncate(s->path, 100) == 0, "the database is cut below its first page");
+    CHECK_INT(truncate(s->path, 100), 0, "the database is cut below its first page");
     refuses_writes(s, FILES_CUT, "truncated");
     CHECK(store_set_aside(s, "cut", &err) == 0 && damaged_files(s) == 1 &&
               store_damage(s)->when_ms > 0,
@@ -242,7 +242,7 @@ static void test_fresh_connection(void)
     CHECK(count(s) == RUNS && damaged_files(s) == 0, "to the same database");
     unlink(s->path);
     refuses_writes(s, FILES_MOVED, "deleted or replaced"); // it is watched too
-    CHECK(store_set_aside(s, "test", &err) == 1, "and mended: %s", err.text);
+    CHECK_INT(store_set_aside(s, "test", &err), 1, "and mended: %s", err.text);
     CHECK(truncate(s->path, 100) == 0 && store_reopen(s, &err) < 0 && err.code == ERR_DAMAGED,
           "one that is damaged is not opened: %s", err.text);
     CHECK(submit(s, &err) < 0 && err.code == ERR_STORAGE, "until then there is none: %s", err.text);

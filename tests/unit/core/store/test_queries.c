@@ -181,7 +181,7 @@ static void test_plans(void)
     for (int i = 0; i < n_texts; i++)
         if (strncmp(texts[i], "PRAGMA", 6) != 0)
             bad += explain(texts[i]);
-    CHECK(bad == 0, "none of these and of %d prepared ones looks through a table", prepared);
+    CHECK_INT(bad, 0, "none of these and of %d prepared ones looks through a table", prepared);
     CHECK(explain("DELETE FROM metric WHERE value_milli = 1") > 0 &&
               explain("SELECT id FROM run WHERE spec = ''") > 0,
           "one that does would be seen");

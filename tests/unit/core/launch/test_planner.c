@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "core/node/hwloc.h"
 #include "core/node/hwloc_stored.h"
-#include "tests/unit/core/hybrid_xml.h"
-#include "tests/unit/core/memory_only.h"
+#include "tests/unit/core/node/hybrid_xml.h"
+#include "tests/unit/core/node/memory_only.h"
 #include "tests/unit/tap.h"
 
 // Two sockets, each a node with two L3 of two cores with two threads: CPU 4n is the first of L3 n.
@@ -118,7 +118,7 @@ static void hybrid(void)
 {
     struct topology t CLEANUP(topology_fini) = {0};
     struct err err = {0};
-    CHECK(probe_topology_stored(&t, hybrid_xml, &err) == 0, "read: %s", err.text);
+    CHECK_INT(probe_topology_stored(&t, hybrid_xml, &err), 0, "read: %s", err.text);
     expect(&t, "{\"benchmark\":\"latency\",\"ranks\":\"one-per-numa\",\"size\":64}",
            "1/0 3/0 targets  load  MiB 64 0");
     expect(&t, "{\"benchmark\":\"latency\",\"ranks\":1,\"size\":64}",

@@ -68,7 +68,7 @@ static void test_steps(void)
     sqlite3_close(db);
     CHECK(migrate_check_file(path, one, &err) < 0 && strstr(err.text, "newer"),
           "seen in the file alone too");
-    CHECK(migrate_check_file(path, two, &err) == 0, "the right version passes");
+    CHECK_INT(migrate_check_file(path, two, &err), 0, "the right version passes");
     unlink(copy);
     umask(mask);
 }
@@ -86,9 +86,9 @@ static void test_foreign(void)
     struct err err = {0};
     char text[64], aside[600] = "";
     unlink(path);
-    CHECK(migrate_check_file(path, one, &err) == 0, "no file is fine");
+    CHECK_INT(migrate_check_file(path, one, &err), 0, "no file is fine");
     write_file("", 0);
-    CHECK(migrate_check_file(path, one, &err) == 0, "an empty file is fine");
+    CHECK_INT(migrate_check_file(path, one, &err), 0, "an empty file is fine");
     write_file("my diary", 8);
     CHECK(migrate_check_file(path, one, &err) < 0 && err.code == ERR_DAMAGED, "no database: %s",
           err.text);
@@ -121,7 +121,7 @@ static void test_begun(void)
     sqlite3 *db = open_db();
     sq_exec(db, "PRAGMA page_size=8192", &err);
     sq_exec(db, "PRAGMA auto_vacuum=INCREMENTAL", &err);
-    CHECK(sq_exec(db, "PRAGMA journal_mode=WAL", &err) == 0, "a file with nothing in it");
+    CHECK_INT(sq_exec(db, "PRAGMA journal_mode=WAL", &err), 0, "a file with nothing in it");
     sqlite3_close(db);
     CHECK(access(path, F_OK) == 0 && migrate_check_file(path, one, &err) == 0,
           "is no other program's: %s", err.text);

@@ -230,7 +230,7 @@ static void test_not_started(void)
                                  .launch = &l,
                                  .group = "",
                                  .lock = -1};
-    CHECK(supervisor_spawn(&t.s, &job, &err) == 0, "spawned");
+    CHECK_INT(supervisor_spawn(&t.s, &job, &err), 0, "spawned");
     struct supervisor_report r = report_of(&t);
     CHECK(r.how == SUP_NOT_STARTED && r.status == ENOENT, "exec's failure comes back");
     trial_end(&t, "not started");
@@ -317,7 +317,7 @@ static void test_daemon_killed(void)
     waitpid(daemon, &status, 0);
     CHECK(waitpid(t.s.pid, &status, 0) == t.s.pid && WIFEXITED(status), "its supervisor ends");
     CHECK(gone(t.dir.path), "and has removed the directory");
-    CHECK(proc_kill_nonce(t.dir.nonce) == 0, "and every process");
+    CHECK_INT(proc_kill_nonce(t.dir.nonce), 0, "and every process");
     close(p[0]);
     close(p[1]);
 }
@@ -368,9 +368,9 @@ static void test_random_kills(int times)
         close(t.dir.fifo);
     }
     bury_all();
-    CHECK(left_dirs == 0, "%d kills: no directory is left", times);
-    CHECK(left_processes == 0, "%d kills: no process is left", times);
-    CHECK(bad_reports == 0, "mpirun killed is reported as that");
+    CHECK_INT(left_dirs, 0, "%d kills: no directory is left", times);
+    CHECK_INT(left_processes, 0, "%d kills: no process is left", times);
+    CHECK_INT(bad_reports, 0, "mpirun killed is reported as that");
 }
 
 // Both killed: a daemon that starts finds the nonce in the name of the directory.
@@ -387,7 +387,7 @@ static void test_restart_sweeps(void)
     CHECK(run_dir_sweep(base) == 1 && gone(t.dir.path), "one directory is swept");
     CHECK(!gone(decoy), "what is not a run's directory stays");
     bury_all();
-    CHECK(proc_kill_nonce(t.dir.nonce) == 0, "no process is left");
+    CHECK_INT(proc_kill_nonce(t.dir.nonce), 0, "no process is left");
     close(t.dir.fifo);
 }
 
@@ -403,10 +403,10 @@ static void test_links(void)
     mkdir(path, 0700);
     close(open(outside, O_CREAT | O_WRONLY, 0600));
     snprintf(link, sizeof link, "%s/link", path);
-    CHECK(symlink(base, link) == 0, "a link out of it");
+    CHECK_INT(symlink(base, link), 0, "a link out of it");
     CHECK(tree_remove(tree, &err) == 0 && gone(tree), "removed");
     CHECK(!gone(outside), "what the link led to is untouched");
-    CHECK(tree_remove(tree, &err) == 0, "what is gone is fine");
+    CHECK_INT(tree_remove(tree, &err), 0, "what is gone is fine");
 }
 
 int main(int argc, char **argv)
@@ -424,7 +424,7 @@ int main(int argc, char **argv)
     struct launch_paths paths = {0};
     if (readlink("/proc/self/exe", paths.bench, sizeof paths.bench - 1) < 0)
         abort();
-    CHECK(account_find(&account, NULL, base, &paths, &err) == 0, "runs as %s", account.text);
+    CHECK_INT(account_find(&account, NULL, base, &paths, &err), 0, "runs as %s", account.text);
     CHECK(account_find(&account, "no-such-account", base, &paths, &err) == (geteuid() ? 0 : -1),
           "an account that is not there");
     account_find(&account, NULL, base, &paths, &err);

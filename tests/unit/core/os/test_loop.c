@@ -50,7 +50,7 @@ static void test_fd(void)
     struct loop_watch *w = loop_watch_fd(f.loop, p[0], EPOLLIN, stop, &f, &err);
     CHECK(write(p[1], "x", 1) == 1 && loop_run(f.loop, &err) == 0, "runs until stopped");
     CHECK(f.calls == 1 && f.last & EPOLLIN, "callback got EPOLLIN once");
-    CHECK(loop_wakeups(f.loop) == 1, "one wake-up");
+    CHECK_INT(loop_wakeups(f.loop), 1, "one wake-up");
     loop_unwatch(w);
     loop_unwatch(NULL);
     CHECK(!loop_watch_fd(f.loop, -1, EPOLLIN, stop, &f, &err) && err.code == ERR_SYSTEM,
@@ -106,11 +106,11 @@ static void test_timer(void)
     loop_timer_set(never, 5);
     loop_timer_set(never, -1);
     loop_timer_set(f.timer, 30);
-    CHECK(loop_run(f.loop, &err) == 0, "timer ran");
+    CHECK_INT(loop_run(f.loop, &err), 0, "timer ran");
     CHECK(clock_mono_ms() - start >= 30, "not before its time");
     CHECK(f.calls == 1 && f.other == 0 && !f.timer,
           "a timer may free itself; a disarmed one rests");
-    CHECK(loop_wakeups(f.loop) == 1, "waiting wakes nothing up");
+    CHECK_INT(loop_wakeups(f.loop), 1, "waiting wakes nothing up");
     struct loop_timer *now = loop_timer_new(f.loop, stop, &f, &err);
     loop_timer_set(now, 0);
     CHECK(loop_run(f.loop, &err) == 0 && f.calls == 2, "0 ms fires at once");
@@ -179,7 +179,7 @@ static void test_many_timers(void)
         loop_timer_free(m.list[i].timer);
     }
     CHECK(m.fired + freed == MANY && freed > 0 && twice == 0, "each once, %d freed before", freed);
-    CHECK(m.early == 0, "none before its time, and in order");
+    CHECK_INT(m.early, 0, "none before its time, and in order");
     loop_free(m.loop);
 }
 

@@ -54,8 +54,8 @@ static void check_fault(const struct launch_paths *bad, int n, const char *word)
               err.code == ERR_UNAVAILABLE && strstr(err.text, word) &&
               !strstr(err.text, "launcher=processes"),
           "pingpong: %s", err.text);
-    CHECK(choose(&plan, bad, LAUNCHER_PROCESSES, BENCHMARK_LATENCY, n, &err) == 0,
-          "processes need none of it");
+    CHECK_INT(choose(&plan, bad, LAUNCHER_PROCESSES, BENCHMARK_LATENCY, n, &err), 0,
+              "processes need none of it");
 }
 
 static void test_faults(void)
@@ -86,13 +86,13 @@ static void test_arithmetic(void)
     struct launch_paths p = good;
     p.dir_bytes = 8ll * LAUNCH_DIR_BYTES_PER_RANK + LAUNCH_DIR_BYTES;
     p.tasks = 8 * LAUNCH_TASKS_PER_MPI_RANK + LAUNCH_TASKS;
-    CHECK(choose(&plan, &p, LAUNCHER_MPI, BENCHMARK_LATENCY, 8, &err) == 0, "8 ranks fit");
+    CHECK_INT(choose(&plan, &p, LAUNCHER_MPI, BENCHMARK_LATENCY, 8, &err), 0, "8 ranks fit");
     CHECK(choose(&plan, &p, LAUNCHER_MPI, BENCHMARK_LATENCY, 9, &err) < 0, "9 do not: %s",
           err.text);
     p = good;
     p.tasks = 4096 - 8;
-    CHECK(choose(&plan, &p, LAUNCHER_MPI, BENCHMARK_LATENCY, SPEC_RANKS_MAX, &err) == 0,
-          "the unit's TasksMax is for as many ranks as can be");
+    CHECK_INT(choose(&plan, &p, LAUNCHER_MPI, BENCHMARK_LATENCY, SPEC_RANKS_MAX, &err), 0,
+              "the unit's TasksMax is for as many ranks as can be");
     p.tasks = 100;
     CHECK(choose(&plan, &p, LAUNCHER_AUTO, BENCHMARK_LATENCY, 100, &err) < 0 &&
               err.code == ERR_UNAVAILABLE && strcmp(err.member, "ranks") == 0,

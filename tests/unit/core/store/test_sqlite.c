@@ -98,7 +98,7 @@ static void test_lock_stays(sqlite3 *db)
         lost += sq_number(db, "SELECT count(*) FROM t", &n, &err) < 0;
         lost += sq_exec(db, "INSERT INTO t VALUES (5)", &err) < 0;
     }
-    CHECK(lost == 0, "locks that stayed are in nobody's way afterwards: %d, %s", lost, err.text);
+    CHECK_INT(lost, 0, "locks that stayed are in nobody's way afterwards: %d, %s", lost, err.text);
     CHECK(clock_mono_ms() - begun < 10000, "in %lld ms, %d failed",
           (long long)(clock_mono_ms() - begun), failed);
 }
@@ -115,7 +115,7 @@ static void test_text_without_memory(sqlite3 *db)
     CHECK_STR(sq_text(q, 0), "", "there is no memory for its text");
     sqlite3_hard_heap_limit64(0);
     CHECK(sq_row_whole(q, &err) < 0 && err.code == ERR_NO_MEMORY, "who asks is told: %s", err.text);
-    CHECK(sq_row_whole(q, &err) == 0, "once");
+    CHECK_INT(sq_row_whole(q, &err), 0, "once");
     sqlite3_hard_heap_limit64(1);
     sq_text(q, 0);
     sqlite3_hard_heap_limit64(0);

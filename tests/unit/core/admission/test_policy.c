@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy: its settings, its hours, and that the documents have each kind.
+#include "tests/unit/core/admission/node_folder.h"
+
+static void test_policy(void)
+{
+    policy_defaults(&policy);
+    CHECK(policy.strongest == POLICY_REFUSE, "by default a node that is not free refuses");
+    production();
+    struct err err;
+    idle();
+    struct look *l = fresh();
+    put("proc/loadavg", "8.00 0.10 0.12 1/412 9123\n");
+    l->force = true;
+    judge(l);
+    CHECK(l->a.n == 0 && l->a.n_warnings == 1 && l->a.warnings[0].forced, "force overrules a load");
+    put("proc/self/status", "Cpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n");
+    judge(l);
+    CHECK(l->a.n == 1 && l->a.list[0].kind == ADMIT_CPUSET, "but not a cpuset");
+    idle();
+    put("proc/loadavg", "8.00 0.10 0.12 1/412 9123\n");
+    l = fresh();
+    policy.strongest = POLICY_WARN;
+    policy_finish(&policy, &err);
+    judge(l);
+    CHECK(l->a.n == 0 && l->a.n_warnings == 1 && !l->a.warnings[0].forced,
+          "--admission=warn only notes");
+    policy.strongest = POLICY_IGNORE;
+    policy_finish(&policy, &err);
+    free_now(l, "--admission=ignore");
+    production();
+    snprintf(policy.text[ADMIT_LOAD], sizeof policy.text[0], "refuse:2");
+    policy_finish(&policy, &err);
+    free_now(l, "a limit of two tasks a CPU");
+    static const char *const wrong[] = {"perhaps", "refuse:", "refuse:-1",
+                                        "warn:1x", "",        "refuse 1"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        production();
+        snprintf(policy.text[ADMIT_LOAD], sizeof policy.text[0], "%s", wrong[i]);
+        CHECK(policy_finish(&policy, &err) < 0 && !strcmp(err.member, "admit_load"),
+              "\"%s\" is refused: %s", wrong[i], err.text);
+    }
+    production();
+    l->other_instance = true;
+    idle();
+    blocked(l, ADMIT_INSTANCE, 1, "another daemon measures");
+    CHECK(admission_may_pass(&l->a), "which will be over");
+}
+
+static void test_hours(void)
+{
+    struct hours h;
+    struct err err;
+    static const struct {
+        const char *text;
+        int day, minute, wait;
+    } asks[] = {
+        {"", 3, 700, 0},
+        {"08:00-09:00", 3, 480, 0},
+        {"08:00-09:00", 3, 540, 23 * 60},
+        {"20:00-06:00", 0, 359, 0},
+        {"20:00-06:00", 0, 360, 14 * 60},
+        {"Mon 20:00-06:00", 1, 10, 0},
+        {"Mon 20:00-06:00", 0, 10, 20 * 60 - 10},
+        {"Sun 20:00-06:00", 0, 10, 0},
+        {"Sat-Sun 00:00-24:00", 4, 1439, 1},
+        {"Sat-Mon 00:00-24:00", 0, 5, 0},
+        {"Mon-Fri 20:00-06:00, sat-sun 00:00-24:00", 6, 700, 0},
+        {"Tue 10:00-11:00", 1, 661, 7 * 24 * 60 - 61},
+    };
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
+        int rc = hours_parse(&h, asks[i].text, &err);
+        int wait = rc < 0 ? -1 : hours_wait_min(&h, asks[i].day, asks[i].minute);
+        CHECK(wait == asks[i].wait, "\"%s\", day %d, minute %d: %d min", asks[i].text, asks[i].day,
+              asks[i].minute, wait);
+    }
+    static const char *const wrong[] = {"8-9",
+                                        "08:00",
+                                        "08:00-25:00",
+                                        "24:00-06:00",
+                                        "08:00-08:00",
+                                        "Foo 08:00-09:00",
+                                        "Mon08:00-09:00",
+                                        "08:00-09:00,",
+                                        "Mon- 08:00-09:00",
+                                        "08:60-09:00"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        CHECK(hours_parse(&h, wrong[i], &err) < 0 && !strcmp(err.member, "hours"),
+              "\"%s\" is refused", wrong[i]);
+}
+
+// Each kind has a line in the manual that names it, its default and its option.
+static void test_documented(void)
+{
+    static char page[65536], manual[65536];
+    char path[600];
+    const char *source = getenv("NUMAPROBE_SOURCE");
+    snprintf(path, sizeof path, "%s/docs/ADMISSION.md", source);
+    CHECK_INT(file_read_text(path, page, sizeof page), 0, "docs/ADMISSION.md");
+    snprintf(path, sizeof path, "%s/docs/man/numaprobed.8", source);
+    CHECK_INT(file_read_text(path, manual, sizeof manual), 0, "numaprobed.8");
+    for (int i = 0; i < ADMISSION_KINDS; i++) {
+        char line[100], option[100];
+        const char *def = i < POLICY_KINDS ? policy_table.params[i].def : "always refuses";
+        snprintf(line, sizeof line, "| `%s` | %s%s%s |", admission_kinds[i].name,
+                 i < POLICY_KINDS ? "`" : "", def, i < POLICY_KINDS ? "`" : "");
+        CHECK(strstr(page, line), "docs/ADMISSION.md has %s", line);
+        CHECK(condition_find(admission_kinds[i].name) != CONDITION_OTHER, "a condition of kind %s",
+              admission_kinds[i].name);
+        if (i >= POLICY_KINDS)
+            continue;
+        CHECK_STR(policy_table.params[i].name + strlen("admit_"), admission_kinds[i].name,
+                  "option of %s", admission_kinds[i].name);
+        snprintf(option, sizeof option, ".B %s\n%s", admission_kinds[i].name, def);
+        CHECK(strstr(manual, option), "numaprobed.8 has %s and its default %s",
+              admission_kinds[i].name, def);
+    }
+}
+
+int main(void)
+{
+    if (!set_up())
+        return 1;
+    test_policy();
+    test_hours();
+    test_documented();
+    return tear_down();
+}

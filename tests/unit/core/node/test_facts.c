@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of a fingerprint, on recorded machines and in the documents.
+#include "tests/unit/core/node/machines.h"
+
+static const char *fact(const struct fingerprint *f, const char *name)
+{
+    const struct facts *sets[] = {&f->machine_class, &f->config};
+    for (size_t k = 0; k < COUNT_OF(sets); k++)
+        for (int i = 0; i < sets[k]->n; i++)
+            if (strcmp(sets[k]->list[i].name, name) == 0)
+                return sets[k]->list[i].value;
+    return "(no such fact)";
+}
+
+// A kernel command line longer than a value: its end counts, secrets do not, and what only sounds
+// like one stays.
+static void command_lines(const struct topology *t, const char *root)
+{
+    static struct fingerprint a, b;
+    struct err err = {0};
+    char line[2048], filler[700];
+    memset(filler, 'x', sizeof filler - 1);
+    filler[sizeof filler - 1] = '\0';
+    dir_write(root, "proc/cmdline",
+              "quiet iommu.passthrough=1 rd.luks.key=abc MY_TOKEN=x keymap=de pass=\n");
+    fingerprint_read(&a, t, root, &err);
+    CHECK_STR(fact(&a, "cmdline"),
+              "quiet iommu.passthrough=1 rd.luks.key=* MY_TOKEN=* keymap=de pass=",
+              "secrets are blanked, settings are not");
+    snprintf(line, sizeof line, "%s mitigations=auto\n", filler);
+    dir_write(root, "proc/cmdline", line);
+    fingerprint_read(&a, t, root, &err);
+    snprintf(line, sizeof line, "%s mitigations=off\n", filler);
+    dir_write(root, "proc/cmdline", line);
+    fingerprint_read(&b, t, root, &err);
+    CHECK(strcmp(a.config.hash, b.config.hash) != 0 && strstr(fact(&a, "cmdline"), "... sha256:"),
+          "a change behind what fits is a change");
+    CHECK_STR(a.machine_class.hash, b.machine_class.hash, "of the configuration only");
+}
+
+static void recorded_facts(void)
+{
+    static struct fingerprint f;
+    char root[64];
+    struct err err = {0};
+    dir_make(root);
+    struct topology t CLEANUP(topology_fini) = synthetic("Package:1 [NUMANode] Core:2 PU:1");
+    CHECK(fingerprint_read(&f, &t, root, &err) == 0 && !strcmp(fact(&f, "microcode"), "unknown") &&
+              !strcmp(fact(&f, "mitigations"), "unknown"),
+          "nothing to read: unknown");
+    dir_write(root, "sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n");
+    dir_write(root, "proc/cpuinfo",
+              "processor\t: 0\nCPU implementer\t: 0x41\nCPU "
+              "architecture: 8\nCPU part\t: 0xd0c\nCPU revision\t: 1\n");
+    dir_write(root, "sys/class/dmi/id/product_name", "Box\xff 1\n");
+    fingerprint_read(&f, &t, root, &err);
+    CHECK_STR(fact(&f, "mitigations"), "none", "a CPU that nothing concerns");
+    CHECK_STR(fact(&f, "cpu_id"), "0x41/8/0xd0c/1", "a CPU without a vendor's name");
+    CHECK_STR(fact(&f, "product"), "Box? 1", "firmware that writes no UTF-8");
+    command_lines(&t, root);
+    dir_remove(root);
+}
+
+static void documented(void)
+{
+    const char *source = getenv("NUMAPROBE_SOURCE");
+    static char text[65536];
+    char path[600];
+    snprintf(path, sizeof path, "%s/docs/FACTS.md", source ? source : ".");
+    CHECK_INT(file_read_text(path, text, sizeof text), 0, "docs/FACTS.md is there");
+    const struct fact_info *f;
+    for (int i = 0; (f = facts_info(i)); i++) {
+        char line[300];
+        snprintf(line, sizeof line, "| `%s` | %s | %s |", f->name,
+                 f->of_class ? "hardware" : "config", f->meaning);
+        CHECK(strstr(text, line), "docs/FACTS.md has: %s", line);
+    }
+}
+
+// A fact without a considered weight would be listed anywhere among what changed.
+static void suspicion(void)
+{
+    for (int i = 0; facts_info(i); i++)
+        CHECK(changes_weight(facts_info(i)->name) >= 0,
+              "%s: has a weight (analysis/compare/fact_changes.c)", facts_info(i)->name);
+    CHECK(changes_weight("thp_enabled") > changes_weight("kernel") &&
+              changes_weight("kernel") > changes_weight("hwloc"),
+          "huge pages are more suspicious than the kernel, and that than a library");
+    CHECK(changes_weight("no such fact") < 0, "a fact of another version has none");
+}
+
+int main(void)
+{
+    recorded_facts();
+    documented();
+    suspicion();
+    return tap_done();
+}
