@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers are kept newest first, by the bytes of what was asked. The oldest make room for others.
+// Answers are kept by the bytes of what was asked, the one that was used last first. The others
+// make room for new ones.
 #include "http/messages/ready_answer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reply has one body, in one of four places: its own buffer, the program, a shared body, or a
-// file that a worker made. Each setter releases what was there.
+// file that a worker made.
 #include <inttypes.h>
 #include <string.h>
 

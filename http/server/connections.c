@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections are counted by client (party). Every rule about who loses a connection is here.
+// Connections are counted by client (party). The rules are here that say which one is cut.
 #include "http/server/connections.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question has only what an answer depends on, so that equal questions are equal bytes.
+// Of a request a question has only what its answer depends on: two clients that ask the same send
+// the same text.
 #include "http/server/worker_message.h"
 
 #include <errno.h>
