@@ -121,7 +121,7 @@ static void take_metrics(void *context, const struct job_made *made, struct err 
     const struct api_services *s = context;
     struct run_metrics m = {0};
     bool good = !err->code && (metrics_image_view(made->data, made->n, &m) == 0 ||
-                               err_set(err, ERR_INTERNAL, "", "a worker's metrics make no sense"));
+                               err_set(err, ERR_INTERNAL, "", "invalid metrics from the worker"));
     runner_metrics_made(s->runner, made->of, good && !err->code ? &m : NULL, err);
 }
 

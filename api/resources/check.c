@@ -238,7 +238,7 @@ static int read_percent(const struct request *q, const char *name, double *out, 
 {
     const char *text = request_query(q, name);
     if (text && (!str_to_double(text, out) || *out < 0.1 || *out > 1000))
-        return err_set(err, ERR_INVALID, name, "must be per cent from 0.1 to 1000");
+        return err_set(err, ERR_INVALID, name, "must be a percentage from 0.1 to 1000");
     return 0;
 }
 
@@ -320,7 +320,7 @@ static int verdicts_take(const struct api_services *api, int64_t version, const 
         data += i.changes_bytes;
         n -= i.changes_bytes;
     }
-    return n ? err_set(err, ERR_INTERNAL, "", "a worker's verdict makes no sense") : 0;
+    return n ? err_set(err, ERR_INTERNAL, "", "invalid verdict from the worker") : 0;
 }
 
 static void check_take_verdicts(void *context, const struct job_made *made, struct err *err)

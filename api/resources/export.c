@@ -92,7 +92,7 @@ int run_document_write(struct store *s, const struct run *run, enum run_document
                        struct jsonw *w, const char *key, struct err *err)
 {
     if (!run_state_final(run->state))
-        return err_set(err, ERR_CONFLICT, "state", "run %" PRId64 " is %s: it is not over yet",
+        return err_set(err, ERR_CONFLICT, "state", "run %" PRId64 " is %s: it has not finished yet",
                        run->id, run_state_names[run->state]);
     jsonw_object(w, key);
     jsonw_text(w, "format", WHOLE_FORMAT);

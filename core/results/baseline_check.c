@@ -151,7 +151,7 @@ static int check_run(struct store *s, const struct reference *base,
     out->run = id;
     out->measured_ms = run.run.measured_ms;
     if (run.run.state != RUN_SUCCEEDED)
-        return err_set(err, ERR_CONFLICT, "run", "run %" PRId64 " is %s: it has no whole result",
+        return err_set(err, ERR_CONFLICT, "run", "run %" PRId64 " is %s: it has no complete result",
                        id, run_state_names[run.run.state]);
     if (compare_matrices(base, &run, &then, options, out, err) < 0 ||
         machine_then_write_changes(&base->then, &then, &w, NULL, err) < 0)

@@ -25,8 +25,9 @@ static int check_member(const struct reference *r, const struct stored_run *othe
     const struct run *a = &r->first.run, *b = &other->run;
     CLEANUP_BUF struct buf variant = BUF_INIT;
     if (b->state != RUN_SUCCEEDED)
-        return err_set(err, ERR_CONFLICT, "runs", "run %" PRId64 " is %s: it has no whole result",
-                       b->id, run_state_names[b->state]);
+        return err_set(err, ERR_CONFLICT, "runs",
+                       "run %" PRId64 " is %s: it has no complete result", b->id,
+                       run_state_names[b->state]);
     if (a->spec.benchmark != b->spec.benchmark)
         return err_set(
             err, ERR_CONFLICT, "runs",

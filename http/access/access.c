@@ -56,7 +56,7 @@ int access_identify(struct request *q, struct err *err)
     if (!token)
         return err_set(
             err, ERR_UNAUTHORIZED, "Authorization",
-            "is not a token of this daemon (numaprobe token list shows which there are)");
+            "is not a valid token (numaprobe token list prints the names of all tokens)");
     memcpy(q->token, token->name, sizeof q->token);
     q->granted = token->scope;
     return 0;
@@ -68,11 +68,11 @@ int access_check(const struct request *q, enum scope needed, struct err *err)
         return 0;
     if (*q->token)
         return err_set(err, ERR_FORBIDDEN, "Authorization",
-                       "this needs a token of scope %s, not %s", scope_name(needed),
+                       "a token of scope %s is required; this one has scope %s", scope_name(needed),
                        scope_name(q->granted));
     return err_set(err, ERR_UNAUTHORIZED, "Authorization",
-                   "this needs the scope %s: a token (Authorization: Bearer …), or the unix socket "
-                   "and an account that may",
+                   "scope %s is required: send a token (Authorization: Bearer …), or use the Unix "
+                   "socket with an account that has this scope",
                    scope_name(needed));
 }
 
@@ -81,10 +81,10 @@ int access_check_member(const struct request *q, enum scope needed, const char *
 {
     if (q->granted >= needed)
         return 0;
-    return err_set(err, ERR_FORBIDDEN, member,
-                   "needs the scope %s: a token, or the unix socket as root or as the account of "
-                   "the daemon",
-                   scope_name(needed));
+    return err_set(
+        err, ERR_FORBIDDEN, member,
+        "requires scope %s: a token, or the Unix socket as root or as the daemon's account",
+        scope_name(needed));
 }
 
 bool access_sees_names(const struct request *q)

@@ -35,7 +35,7 @@ static int check_file(const char *path, const struct stat *st, struct err *err)
         return err_set(err, ERR_INVALID, "token_file", "%.150s belongs to another account", path);
     if (st->st_mode & 077)
         return err_set(err, ERR_INVALID, "token_file",
-                       "%.150s may be used by others: chmod 0600 it", path);
+                       "%.150s is accessible to other accounts; chmod 0600 it", path);
     if (st->st_size > FILE_MAX_BYTES)
         return err_set(err, ERR_INVALID, "token_file", "%.150s has more than %d bytes", path,
                        FILE_MAX_BYTES);
@@ -111,7 +111,7 @@ static int refresh(struct tokens *t, struct err *err)
 {
     struct stat now = {0};
     if (lstat(t->path, &now) < 0 && errno != ENOENT)
-        return err_sys(err, "cannot look at %.150s", t->path);
+        return err_sys(err, "cannot stat %.150s", t->path);
     if (now.st_ino == t->seen.st_ino && now.st_size == t->seen.st_size &&
         now.st_mode == t->seen.st_mode && same_time(now.st_mtim, t->seen.st_mtim) &&
         same_time(now.st_ctim, t->seen.st_ctim))

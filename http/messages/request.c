@@ -85,7 +85,7 @@ int request_split(struct request *q, struct err *err)
         return err_set(err, ERR_BAD_REQUEST, "", "the request target must begin with /");
     // Our paths need no escapes at all; those that change what a path means are an attack.
     if (strstr(q->path, "%00") || strcasestr(q->path, "%2f") || strcasestr(q->path, "%5c"))
-        return err_set(err, ERR_BAD_REQUEST, "", "the path hides a NUL or a slash");
+        return err_set(err, ERR_BAD_REQUEST, "", "the path contains an encoded NUL or slash");
     for (char *next = query; next;) {
         char *name = next;
         next = strchr(name, '&');

@@ -28,7 +28,7 @@ static int check_method(const char *method, struct err *err)
     for (unsigned i = 0; i < COUNT_OF(known_methods); i++)
         if (strcmp(known_methods[i], method) == 0)
             return 0;
-    return err_set(err, ERR_BAD_REQUEST, "", "the method is not one of HTTP's that are served");
+    return err_set(err, ERR_BAD_REQUEST, "", "the HTTP method is not supported");
 }
 
 static int check_headers(const struct request *q, struct err *err)
@@ -43,7 +43,7 @@ static int check_headers(const struct request *q, struct err *err)
     }
     for (unsigned i = 0; i < COUNT_OF(single); i++)
         if (request_header_count(q, single[i]) > 1)
-            return err_set(err, ERR_BAD_REQUEST, single[i], "must be sent once");
+            return err_set(err, ERR_BAD_REQUEST, single[i], "must be sent once at most");
     return 0;
 }
 
@@ -84,9 +84,9 @@ static int check_head(const struct request *q, struct err *err)
     }
     if (whole && at + CRLF == h->begin + h->bytes)
         return 0;
-    return err_set(err, ERR_BAD_REQUEST, "",
-                   "the head has a NUL, a folded header, a line that ends in LF alone, or blanks "
-                   "that do not belong there");
+    return err_set(
+        err, ERR_BAD_REQUEST, "",
+        "the head has a NUL, a folded header, a line that ends in LF alone, or a misplaced blank");
 }
 
 int check_framing(const struct request *q, struct err *err)
@@ -147,9 +147,9 @@ static int check_host(const struct request *q, const char *host, struct err *err
             return 0;
     if (strcasecmp(name, q->bound) == 0 || (q->names && word_listed(name, strlen(name), q->names)))
         return 0;
-    return err_set(
-        err, ERR_MISDIRECTED, "Host",
-        "is not a name of this daemon; use localhost, the address it listens on, or --host-names");
+    return err_set(err, ERR_MISDIRECTED, "Host",
+                   "is not a name of this daemon; use localhost or the address it listens on, or "
+                   "add the name to host_names");
 }
 
 // Somebody followed a link from another site: what he gets stands in a window of its own, and the
@@ -172,10 +172,10 @@ int check_source(const struct request *q, struct err *err)
     const char *scheme = q->tls ? "https://" : "http://";
     if (origin &&
         (!host || !str_starts(origin, scheme) || strcasecmp(origin + strlen(scheme), host) != 0))
-        return err_set(err, ERR_FORBIDDEN, "Origin", "web pages of other sites get nothing here");
+        return err_set(err, ERR_FORBIDDEN, "Origin", "cross-origin requests are not allowed");
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0 && !is_link(q))
         return err_set(err, ERR_FORBIDDEN, "Sec-Fetch-Site",
-                       "web pages of other sites get nothing here");
+                       "cross-origin requests are not allowed");
     return 0;
 }
 
@@ -196,7 +196,7 @@ int check_body_headers(const struct request *q, struct err *err)
                        (unsigned long long)n);
     bool body = n > 0 || request_header(q, "Transfer-Encoding");
     if (body && (strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0))
-        return err_set(err, ERR_BAD_REQUEST, "", "a request to read has no body");
+        return err_set(err, ERR_BAD_REQUEST, "", "GET and HEAD requests must not have a body");
     if (body && !type_listed(request_header(q, "Content-Type"), q->body_types))
         return err_set(err, ERR_MEDIA_TYPE, "Content-Type", "must be %s", q->body_types);
     return 0;

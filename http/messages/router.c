@@ -97,7 +97,7 @@ const struct route *route_find(const struct route *table, const char *method, co
     }
     if (!found) {
         err_set(err, ERR_NOT_FOUND, "",
-                "there is nothing at this path (GET /openapi.json lists what there is)");
+                "there is no such path (GET /openapi.json lists all paths)");
         return NULL;
     }
     *allow = allow_texts[found];
@@ -123,7 +123,7 @@ int route_check_query(const struct route *route, const struct request *q, struct
         if (!route->query ||
             (strcmp(route->query, "*") != 0 && !in_list(route->query, q->query[i].name)))
             return err_set(err, ERR_BAD_REQUEST, q->query[i].name,
-                           "is not a query parameter here%s%s", route->query ? "; there are " : "",
-                           route->query ? route->query : "");
+                           "is not a query parameter of this path%s%s",
+                           route->query ? "; allowed are " : "", route->query ? route->query : "");
     return 0;
 }

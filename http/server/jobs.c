@@ -91,7 +91,7 @@ static void give_to_service(struct job *j, const struct worker_answer *head, int
         made.data = p;
         made.n = head->bytes;
     } else if (head->bytes && !err->code) {
-        err_sys(err, "what a worker has made cannot be mapped");
+        err_sys(err, "the worker's result cannot be mapped");
     }
     j->work.kind->take(j->server->service->context, &made, err);
     if (p != MAP_FAILED)
@@ -216,7 +216,8 @@ static void jobs_start(struct job *j)
         return;
     }
     if (!answers_have_room(&s->answers, j->work.bytes)) {
-        err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
+        err_set(&err, ERR_UNAVAILABLE, "",
+                "too many large responses are in progress; try again later");
         jobs_refuse(j, &err);
         return;
     }
@@ -332,8 +333,8 @@ static int check_measured(const struct exchange *x, const struct work *w, struct
     if (w->us > MEASURED_MAX_US)
         return jobs_measured(x->server, w->us, err);
     return rest > JOB_WAIT_MS ? err_set(err, ERR_UNAVAILABLE, "",
-                                        "%s, and answers that take long are prepared seldom "
-                                        "meanwhile; try again",
+                                        "%s, and long requests are rarely served meanwhile; try "
+                                        "again when it has finished",
                                         x->server->service->measuring)
                               : 0;
 }
@@ -344,16 +345,14 @@ static int jobs_check_room(const struct exchange *x, const struct work *w, struc
     if (x->q.granted < SCOPE_RUN &&
         turns_of(&s->job_turns, connection_client(x->connection)) >= JOBS_OF_CLIENT)
         return err_set(err, ERR_TOO_MANY, "",
-                       "%d of your requests that take long are waiting already; try again",
+                       "%d of your long requests are waiting already; try again later",
                        JOBS_OF_CLIENT);
     if (w->bytes && unread_bytes(x) > ANSWERS_MAX / 2)
         return err_set(err, ERR_TOO_MANY, "",
-                       "your earlier answers have not been read yet; try again");
+                       "your earlier responses have not been read yet; read them and try again");
     return s->job_turns.n >= JOBS_MAX
                ? err_set(err, ERR_UNAVAILABLE, "",
-                         "%d requests that take long are waiting already; try "
-                         "again",
-                         s->job_turns.n)
+                         "%d long requests are waiting already; try again later", s->job_turns.n)
                : 0;
 }
 

@@ -234,7 +234,7 @@ int listeners_start(struct server *s, const struct http_config *c, struct err *e
     if (add_tcp(s, tcp ? "" : c->listen, err) < 0 || add_unix(s, local ? "" : c->socket, err) < 0)
         return -1;
     if (!s->n)
-        return err_set(err, ERR_INVALID, "listen", "there is neither an address nor a socket");
+        return err_set(err, ERR_INVALID, "listen", "neither an address nor a socket is configured");
     if (!buf_ok(&s->addresses))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a listener");
     return have_descriptors(s, err);

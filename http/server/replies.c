@@ -162,7 +162,7 @@ static bool hold_answer(struct exchange *x, size_t n)
 static void refuse_answer(struct exchange *x)
 {
     struct err err;
-    err_set(&err, ERR_UNAVAILABLE, "", "other large answers are under way; try again");
+    err_set(&err, ERR_UNAVAILABLE, "", "too many large responses are in progress; try again later");
     reply_problem(&x->r, &x->q, &err, NULL);
     x->r.retry_after_s = ANSWERS_RETRY_S;
 }

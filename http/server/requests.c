@@ -50,7 +50,7 @@ static int check_certificate(struct exchange *x, struct err *err)
         MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     if (info && tls_is_known(info->tls_session))
         return 0;
-    return err_set(err, ERR_UNAUTHORIZED, "", "this daemon wants a certificate of its clients");
+    return err_set(err, ERR_UNAUTHORIZED, "", "a client certificate is required");
 }
 
 static bool announces_body(const struct request *q)
@@ -167,7 +167,8 @@ static int check_body(const struct exchange *x, struct err *err)
     if (x->received > x->q.body_max)
         return err_set(err, ERR_TOO_LARGE, "", "the body may have %zu bytes", x->q.body_max);
     if (x->crowded)
-        return err_set(err, ERR_UNAVAILABLE, "", "other large bodies are under way; try again");
+        return err_set(err, ERR_UNAVAILABLE, "",
+                       "too many large request bodies are in progress; try again later");
     if (!buf_ok(&x->q.body))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the body");
     return 0;

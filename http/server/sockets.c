@@ -142,7 +142,7 @@ int listen_unix(struct listen_socket *out, const char *path, bool open, struct e
                        sizeof a.sun_path - 1);
     memcpy(a.sun_path, path, strlen(path));
     if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return err_set(err, ERR_INVALID, "socket", "%s is there and is not a socket", path);
+        return err_set(err, ERR_INVALID, "socket", "%s exists and is not a socket", path);
     unlink(path);
     CLEANUP_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

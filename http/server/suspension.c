@@ -64,8 +64,8 @@ int exchange_begin_wait(struct exchange *x, struct err *err)
 {
     if (!connection_wait(x->connection))
         return err_set(err, ERR_UNAVAILABLE, "",
-                       "no place to wait is left for this client: %d of this listener's %d are in "
-                       "use. Ask without wait, again and again",
+                       "no waiting slot is left for this client: %d of this listener's %d are in "
+                       "use. Poll without wait instead",
                        x->listener->connections.waiting, x->server->connections / 2);
     if (exchange_watch_hangup(x, err) < 0) {
         connection_wait_end(x->connection);

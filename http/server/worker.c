@@ -64,7 +64,7 @@ static void on_timer(void *ctx, uint32_t events)
         return;
     }
     log_event(LOG_LVL_WARN, "worker.deadline", "seconds=%d", WORKER_DEADLINE_MS / 1000);
-    give_up(w, "the answer took longer than 20 s to prepare, and was given up");
+    give_up(w, "preparing the response took longer than 20 s and was cancelled");
 }
 
 static void on_answer(void *ctx, uint32_t events)
@@ -86,7 +86,7 @@ static void on_answer(void *ctx, uint32_t events)
         return;
     }
     log_event(LOG_LVL_WARN, "worker.died", "pid=%d", (int)w->pid);
-    give_up(w, "the process that prepared the answer was killed; try again");
+    give_up(w, "the process that prepared the response was killed; try again");
 }
 
 static int watch_process(struct worker *w, int *ours, struct err *err)

@@ -79,7 +79,7 @@ int worker_question_read(const char *packet, size_t n, struct worker_question *h
     memcpy(head, packet, sizeof *head);
     if (head->n_query < 0 || head->n_query > HTTP_QUERY_MAX || head->n_headers < 0 ||
         head->n_headers > (int)COUNT_OF(headers_sent))
-        return err_set(err, ERR_INTERNAL, "", "the question makes no sense");
+        return err_set(err, ERR_INTERNAL, "", "the question is invalid");
     q->method = next_text(&at, end);
     q->path = next_text(&at, end);
     q->n_query = head->n_query;
