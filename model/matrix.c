@@ -313,17 +313,3 @@ void matrix_write_ndjson(const struct matrix *m, struct buf *out)
             buf_char(out, '\n');
         }
 }
-
-void matrix_write_wide_csv(const struct matrix *m, struct buf *out)
-{
-    buf_str(out, "size (MB)");
-    for (int r = 0; r < m->row.n; r++)
-        buf_fmt(out, ",%" PRId64, m->row.values[r]);
-    buf_char(out, '\n');
-    for (int c = 0; c < m->col.n; c++) {
-        buf_fmt(out, "%.10g", (double)m->col.values[c] / (1 << 20));
-        for (int r = 0; r < m->row.n; r++)
-            buf_fmt(out, ",%.2f", matrix_at(m, r, c)->v[CELL_MEDIAN]);
-        buf_char(out, '\n');
-    }
-}

@@ -95,5 +95,3 @@ void matrix_write_csv_head(const struct matrix *m, struct buf *out);
 void matrix_write_csv(const struct matrix *m, struct buf *out);
 // One JSON object a cell a line: {"matrix","rank","working_set",…}
 void matrix_write_ndjson(const struct matrix *m, struct buf *out);
-// The wide CSV of archived results: "size (MB),0,1,…" of medians.
-void matrix_write_wide_csv(const struct matrix *m, struct buf *out);

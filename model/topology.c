@@ -54,13 +54,13 @@ enum pair_class topology_pair_class(const struct topo_cpu *a, const struct topo_
 {
     if (!a || !b)
         return PAIR_CLASSES;
-    if (a->core == b->core)
+    if (a->core >= 0 && a->core == b->core)
         return PAIR_SIBLINGS;
     if (a->l3 >= 0 && a->l3 == b->l3)
         return PAIR_L3;
     if (a->node >= 0 && a->node == b->node)
         return PAIR_NODE;
-    return a->package == b->package ? PAIR_SOCKET : PAIR_REMOTE;
+    return a->package >= 0 && a->package == b->package ? PAIR_SOCKET : PAIR_REMOTE;
 }
 
 static int llc_level(const struct topology *t)

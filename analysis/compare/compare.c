@@ -245,22 +245,6 @@ int compare(struct comparison *out, const struct compare_side *a, const struct c
     return 0;
 }
 
-static bool alarming(const struct difference *d)
-{
-    return d->verdict == VERDICT_SLOWER || d->verdict == VERDICT_FASTER;
-}
-
-bool comparison_alarms(const struct comparison *c)
-{
-    for (int k = 0; k < c->rows * c->cols; k++)
-        if (alarming(&c->cells[k]))
-            return true;
-    for (int i = 0; i < c->n_groups; i++)
-        if (alarming(&c->groups[i].d))
-            return true;
-    return c->verdict == VERDICT_SLOWER || c->verdict == VERDICT_FASTER;
-}
-
 // ---- JSON ---------------------------------------------------------------------------------------
 
 static void write_numbers(const struct difference *d, struct jsonw *w)

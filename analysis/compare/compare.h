@@ -22,7 +22,6 @@ int compare(struct comparison *c, const struct compare_side *a, const struct com
 void comparison_fini(struct comparison *c);
 // "memory of node 3 +18.2 % [+17.7, +18.7]; the rest same (+0.1 %)".
 void comparison_text(const struct comparison *c, char *out, size_t room);
-bool comparison_alarms(const struct comparison *c); // any cell, group or part slower or faster
 void comparison_write_json(const struct comparison *c, const struct compare_side *a,
                            struct jsonw *w, const char *key);
 // {"matrix","unit","percent",…,"verdict","text"}: the comparison as a whole.

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "bench/benchmarks/table.h"
 #include "bench/kernels/stream.h"
-#include "bench/session/team.h"
+#include "bench/session/rank_team.h"
 
 enum { LLC_RULE = 4 };
 
@@ -108,7 +108,7 @@ static int bandwidth_begin(struct band *b, struct err *err)
 
 struct pass_work {
     struct band *b;
-    struct team team;
+    struct rank_team team;
     struct arena arena; // owned
     struct stream_arrays arrays;
     double want[3]; // that every element has now
@@ -134,7 +134,7 @@ static int place_arrays(struct pass_work *w, int target, struct err *err)
 
 static int record(struct pass_work *w, enum stream_kernel k, struct err *err)
 {
-    struct sample got = team_pass(w->b->s);
+    struct sample got = rank_team_pass(w->b->s);
     double elements = (double)w->arrays.n * (double)w->team.n;
     got.hop_ns = stream_mb_per_s(k, elements, (double)(got.to - got.from));
     return cell_sum_add(&w->sums[k], &got, err);
@@ -144,13 +144,13 @@ static int pass(struct pass_work *w, enum stream_kernel k, bool counts, struct e
 {
     struct session *s = w->b->s;
     struct guard_mark from, to;
-    team_wait(s, &w->team);
+    rank_team_wait(s, &w->team);
     guard_begin(&from);
     w->sum += stream_pass(k, &w->arrays, 0, w->arrays.n);
     guard_end(&to);
-    team_set_pass(s, &from, &to, 0);
+    rank_team_set_pass(s, &from, &to, 0);
     stream_expect(w->want, k);
-    team_wait(s, &w->team);
+    rank_team_wait(s, &w->team);
     return counts && w->team.index == 0 ? record(w, k, err) : 0;
 }
 
@@ -199,7 +199,7 @@ static int bandwidth_sum_up(struct pass_work *w, struct err *err)
     return 0;
 }
 
-static int bandwidth_report(struct band *b, const struct team *team, int row, int col,
+static int bandwidth_report(struct band *b, const struct rank_team *team, int row, int col,
                             struct err *err)
 {
     const struct slot *slot = &b->s->board->slot[team->first];
@@ -226,7 +226,7 @@ static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
 {
     struct session *s = b->s;
     struct row of = {b, row};
-    struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = team_of(s, belongs, &of)};
+    struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = rank_team_of(s, belongs, &of)};
     int outcome = w.team.mine ? place_arrays(&w, target_of(b, col), err) : 0;
     if (session_meet(s, outcome, err) < 0)
         return -1;

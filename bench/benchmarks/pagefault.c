@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench/benchmarks/table.h"
-#include "bench/session/team.h"
+#include "bench/session/rank_team.h"
 
 enum { KINDS = 2, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, ROWS_MAX = 12 };
 
@@ -81,7 +81,7 @@ static int pagefault_begin(struct faults *f, struct err *err)
 
 struct fault_cell {
     struct faults *f;
-    struct team team;
+    struct rank_team team;
     int kind, target;
     struct arena arena; // of one pass; owned
     struct cell_sum sum;
@@ -120,14 +120,14 @@ static int fault_pass(struct fault_cell *c, bool counts, struct err *err)
     uint64_t page = page_kinds[c->kind].page;
     if (session_map(s, &c->arena, c->f->bytes, page_kinds[c->kind].pages, c->target, err) < 0)
         return -1;
-    team_wait(s, &c->team);
+    rank_team_wait(s, &c->team);
     guard_begin(&from);
     touch_pages(&c->arena, page);
     guard_end(&to);
-    team_set_pass(s, &from, &to, GUARD_FAULTS); // which are what is measured
-    team_wait(s, &c->team);
+    rank_team_set_pass(s, &from, &to, GUARD_FAULTS); // which are what is measured
+    rank_team_wait(s, &c->team);
     if (counts && c->team.index == 0) {
-        struct sample got = team_pass(s);
+        struct sample got = rank_team_pass(s);
         got.hop_ns = (double)(got.to - got.from) / ((double)c->arena.bytes / (double)page);
         if (cell_sum_add(&c->sum, &got, err) < 0)
             return -1;
@@ -154,7 +154,7 @@ static int fault_passes(struct fault_cell *c, struct err *err)
     return cell_sum_up(&c->sum, s->spec, &s->slot->cell, &s->slot->clean, err);
 }
 
-static void count_huge(struct faults *f, const struct team *team, const char *cell)
+static void count_huge(struct faults *f, const struct rank_team *team, const char *cell)
 {
     double least = 1;
     for (int r = 0; r < team->n; r++)
@@ -169,7 +169,7 @@ static void count_huge(struct faults *f, const struct team *team, const char *ce
     }
 }
 
-static int pagefault_report_cell(struct faults *f, const struct team *team, int kind, int row,
+static int pagefault_report_cell(struct faults *f, const struct rank_team *team, int kind, int row,
                                  int col, struct err *err)
 {
     struct session *s = f->s;
@@ -191,7 +191,7 @@ static int measure_cell(struct faults *f, int kind, int row, int col, struct err
     struct session *s = f->s;
     struct fault_cell c CLEANUP(fault_cell_fini) = {
         .f = f, .kind = kind, .target = s->targets[col], .huge = 1};
-    c.team = team_of(s, is_among_first, &f->rows[row]);
+    c.team = rank_team_of(s, is_among_first, &f->rows[row]);
     if (session_meet(s, 0, err) < 0 ||
         session_meet(s, c.team.mine ? fault_passes(&c, err) : 0, err) < 0)
         return -1;

@@ -25,19 +25,6 @@ void *chain_link(const struct chain *c, uint64_t index)
     return c->base + index * c->stride;
 }
 
-uint64_t chain_index(const struct chain *c, const void *link)
-{
-    return (uint64_t)((const char *)link - c->base) / c->stride;
-}
-
-uint64_t chain_expect(const struct chain *c, uint64_t index, uint64_t hops)
-{
-    uint64_t begin = index - index % c->block;
-    uint64_t at = begin + perm_inverse(&c->order, index - begin);
-    at = (at + hops % c->links) % c->links;
-    return at - at % c->block + perm_at(&c->order, at % c->block);
-}
-
 typedef void (*line_writer)(const struct chain *c, uint64_t first, const uint64_t *next, int n);
 
 #if defined(__x86_64__)

@@ -28,6 +28,3 @@ void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, ui
 void chain_write(const struct chain *c, uint64_t from, uint64_t to);
 
 void *chain_link(const struct chain *c, uint64_t index);
-uint64_t chain_index(const struct chain *c, const void *link);
-// What the link `hops` after `index` is, from the order alone (not from memory).
-uint64_t chain_expect(const struct chain *c, uint64_t index, uint64_t hops);

@@ -12,13 +12,6 @@ const struct stream_kernel_info stream_kernels[STREAM_KERNELS] = {
     [STREAM_READ] = {"read", 1, "sum of a"}, [STREAM_WRITE] = {"write", 1, "c = s, non-temporal"},
 };
 
-void stream_slice(size_t n, int index, int of, size_t *first, size_t *last)
-{
-    size_t lines = n / 8; // whole cache lines of 8 doubles, the last slice takes the rest
-    *first = lines * (size_t)index / (size_t)of * 8;
-    *last = index == of - 1 ? n : lines * ((size_t)index + 1) / (size_t)of * 8;
-}
-
 void stream_fill(const struct stream_arrays *s, size_t first, size_t last)
 {
     for (size_t i = first; i < last; i++) {

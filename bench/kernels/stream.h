@@ -29,8 +29,7 @@ struct stream_arrays {
 
 #define STREAM_SCALAR 3.0
 
-// Element range [first, last) so that each thread of `of` touches and later works on its own slice.
-void stream_slice(size_t n, int index, int of, size_t *first, size_t *last);
+// Both work on the elements [first, last).
 void stream_fill(const struct stream_arrays *s, size_t first, size_t last); // a=1, b=2, c=0
 // Returns the sum for STREAM_READ, else 0: use it, so that nothing is optimised away.
 double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last);

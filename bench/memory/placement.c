@@ -128,14 +128,6 @@ bool place_node_has_memory(int node)
     return !place_node_fault(node);
 }
 
-int place_nodes_with_memory(void)
-{
-    int n = 0;
-    for (int node = 0; node <= place_node_max(); node++)
-        n += place_node_has_memory(node);
-    return n;
-}
-
 static int bind_cpu(int cpu, struct err *err)
 {
     if (cpu >= MASK_BITS)

@@ -25,7 +25,6 @@ int place_node_max(void);       // highest OS number of a node
 // cpuset"); NULL: nothing does.
 const char *place_node_fault(int node);
 bool place_node_has_memory(int node); // that we may have
-int place_nodes_with_memory(void);
 
 // Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node
 // local allocation. ERR_USAGE on "bind".

@@ -26,8 +26,6 @@ struct team {
     bool quit;
     void (*fn)(void *ctx, int index);
     void *ctx;
-    _Alignas(64) atomic_int arrived;
-    _Alignas(64) atomic_uint sense;
     struct member members[];
 };
 
@@ -112,11 +110,6 @@ void team_free(struct team *t)
     free(t);
 }
 
-int team_size(const struct team *t)
-{
-    return t->n;
-}
-
 void team_run(struct team *t, void (*fn)(void *ctx, int index), void *ctx)
 {
     pthread_mutex_lock(&t->lock);
@@ -128,38 +121,6 @@ void team_run(struct team *t, void (*fn)(void *ctx, int index), void *ctx)
     while (t->busy)
         pthread_cond_wait(&t->done, &t->lock);
     pthread_mutex_unlock(&t->lock);
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-void team_meet(struct team *t)
-{
-    unsigned sense = atomic_load_explicit(&t->sense, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) + 1 == t->n) {
-        atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&t->sense, sense + 1, memory_order_release);
-        return;
-    }
-    // Two members on one CPU (a machine with fewer CPUs than asked for) must not wait for each
-    // other for a whole time slice: yield after a while.
-    for (unsigned spins = 0; atomic_load_explicit(&t->sense, memory_order_acquire) == sense;
-         spins++)
-        if (spins < 100000)
-            relax();
-        else
-            sched_yield();
-}
-
-int team_cpu(const struct team *t, int index)
-{
-    return t->members[index].seen_cpu;
 }
 
 bool team_strayed(const struct team *t)

@@ -12,15 +12,9 @@ struct team;
 // cannot be had. The calling thread is not part of the team.
 struct team *team_new(const int *cpus, int n, struct err *err);
 void team_free(struct team *t); // NULL is fine; waits for the threads to end
-int team_size(const struct team *t);
 
 // Runs fn(ctx, index) on every member and returns when all are back. Between two calls the members
 // sleep in the kernel.
 void team_run(struct team *t, void (*fn)(void *ctx, int index), void *ctx);
 
-// Inside fn: members meet here, spinning, and leave within some hundred nanoseconds of each other.
-void team_meet(struct team *t);
-
-// CPU that member `index` was last seen on, and whether it was ever seen elsewhere than pinned.
-int team_cpu(const struct team *t, int index);
-bool team_strayed(const struct team *t);
+bool team_strayed(const struct team *t); // a member was seen on another CPU than its own

@@ -6,15 +6,15 @@
 
 #include "base/cleanup.h"
 
+static struct topo_cpu pairs_cpu_of(const struct cpu_place *p)
+{
+    return (struct topo_cpu){.core = p->core, .l3 = p->llc, .node = p->node, .package = p->package};
+}
+
 enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b)
 {
-    if (a->core >= 0 && a->core == b->core)
-        return PAIR_SIBLINGS;
-    if (a->llc >= 0 && a->llc == b->llc)
-        return PAIR_L3;
-    if (a->node >= 0 && a->node == b->node)
-        return PAIR_NODE;
-    return a->package >= 0 && a->package == b->package ? PAIR_SOCKET : PAIR_REMOTE;
+    const struct topo_cpu x = pairs_cpu_of(a), y = pairs_cpu_of(b);
+    return topology_pair_class(&x, &y);
 }
 
 static const struct cpu_place *session_pairs_place_of(const struct session *s, int rank)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "model/shape.h"
 
+#include "tests/unit/analysis/alarms.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
 

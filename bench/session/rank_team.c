@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/session/team.h"
+#include "bench/session/rank_team.h"
 
 #include <math.h>
 
-struct team team_of(struct session *s, team_member *member, const void *context)
+struct rank_team rank_team_of(struct session *s, rank_team_member *member, const void *context)
 {
-    struct team t = {.first = -1};
+    struct rank_team t = {.first = -1};
     for (int r = 0; r < session_ranks(s); r++) {
         if (!member(context, r))
             continue;
@@ -23,20 +23,20 @@ struct team team_of(struct session *s, team_member *member, const void *context)
     return t;
 }
 
-void team_wait(const struct session *s, struct team *t)
+void rank_team_wait(const struct session *s, struct rank_team *t)
 {
     board_spin(s->board, (uint64_t)++t->rounds * (uint64_t)t->n);
 }
 
-void team_set_pass(struct session *s, const struct guard_mark *from, const struct guard_mark *to,
-                   unsigned ignored)
+void rank_team_set_pass(struct session *s, const struct guard_mark *from,
+                        const struct guard_mark *to, unsigned ignored)
 {
     s->slot->pass = (struct span){from->wall_ns, to->wall_ns};
     s->slot->pass_verdict = guard_judge(from, to);
     s->slot->pass_verdict.flags &= ~ignored;
 }
 
-struct sample team_pass(const struct session *s)
+struct sample rank_team_pass(const struct session *s)
 {
     struct sample got = {.from = UINT64_MAX};
     for (int r = 0; r < session_ranks(s); r++) {
