@@ -12,6 +12,6 @@ void earlier_names(struct json *document);
 // that members had first.
 void earlier_text(const char *json, struct buf *out);
 
-// The kind and rank that a sentence tells, and its text without them. ERR_INVALID: it is longer
+// The kind and rank that a sentence names, and its text without them. ERR_INVALID: it is longer
 // than any that was written.
 int earlier_condition(struct condition *c, const char *sentence, struct err *err);

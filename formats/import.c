@@ -565,7 +565,7 @@ size_t import_skip_mark(const char *text, size_t len)
     return len >= n && memcmp(text, byte_order_mark, n) == 0 ? n : 0;
 }
 
-// The first line that is neither empty nor a comment tells.
+// The first line that is neither empty nor a comment decides.
 static enum import_format recognise(const char *text, size_t len)
 {
     const char *at = text, *end = text + len;

@@ -182,7 +182,7 @@ static void note_cells(const struct whole *w, struct notes *n)
         note(n, "each cell holds one value, so its precision is not known");
 }
 
-// ---- what was asked for -------------------------------------------------------------------------
+// ---- What was requested -------------------------------------------------------------------------
 
 // "1M-16G" where each size doubles, else all of them; the ends alone if that is too long.
 // False, here and below: no memory for the text.

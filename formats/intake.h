@@ -11,7 +11,7 @@ enum { INTAKE_RUNS_MAX = 1000 }; // of one document: 100 bytes of stack, 1 ms of
 struct intake_options {  // texts: NULL or "" is not given
     const char *mapping; // of a CSV: rank,cpu_id,cpu_numa,memory_numa
     const char *mode, *node, *label, *pages, *method;
-    const char *file;    // where it came from; kept as the run's note, its name may tell the mode
+    const char *file;    // where it came from; kept as the run's note, its name may give the mode
     int64_t measured_ms; // 0: not given
     int64_t now_ms;      // stands for the date where nothing gives it
 };

@@ -19,14 +19,14 @@
 void result_table_write(const struct matrix *m, const struct rank_info *ranks, int n_ranks,
                         struct buf *out);
 
-// `top` / `bottom`, cell by cell, as a matrix without unit: how much slower with company. The two
+// `top` / `bottom`, cell by cell, as a matrix without unit: contention. The two
 // must have the same axes: ERR_INVALID. The caller calls matrix_fini.
 int result_ratio(struct matrix *ratio, const struct matrix *top, const struct matrix *bottom,
                  struct err *err);
 
 // What a reader should know before believing the matrix, one sentence a line, each with its '\n':
-// samples disturbed, cells that were not tight in time, load that was not common. Nothing to say,
+// samples disturbed, cells that did not converge in time, load that was not common. Nothing to say,
 // nothing written.
 void result_notes_matrix(const struct matrix *m, struct buf *out);
-// The same about ranks: not on the CPU, node or page size asked for, moved while measuring.
+// The same about ranks: not on the CPU, node or page size requested, moved while measuring.
 void result_notes_ranks(const struct rank_info *ranks, int n_ranks, struct buf *out);

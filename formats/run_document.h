@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run with everything about it: what export writes (api/resources/export.h tells the form) and
+// One run with everything about it: what export writes (api/resources/export.h has the form) and
 // import restores. Pure.
 #pragma once
 #include "model/fingerprint.h"
@@ -14,7 +14,7 @@ struct whole {
     char *class_json, *config_json; // as facts_write_json; owned; NULL: not known
     char *topology_xml;             // owned; NULL: not there, though run.topology_hash may be
     char *log;                      // owned; NULL: none
-    bool undated;                   // nothing tells when it was measured
+    bool undated;                   // when it was measured is not known
     int n_matrices;
     struct matrix *matrices; // owned
     int n_ranks;

@@ -3,7 +3,7 @@
 //
 //     {"kind":"placement","severity":"error","rank":3,"text":"ran on CPU 1 instead of 0"}
 //
-// Programs ask for the kind. The text is for people: it is complete without the kind, but does not
+// Programs test the kind. The text is for people: it is complete without the kind, but does not
 // repeat the rank. docs/API.md lists the kinds; the unit test compares that list to the table.
 #pragma once
 #include <stdarg.h>

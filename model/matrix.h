@@ -24,7 +24,7 @@ enum cell_field {
     CELL_SD,
     CELL_OVERLAP, // share of this cell's kept measuring time with all ranks chasing; NaN in serial
                   // mode
-    CELL_CONVERGED, // 1: the interval reached the precision asked for; 0: time was up
+    CELL_CONVERGED, // 1: the interval reached the requested precision; 0: the time limit came first
     CELL_FIELDS
 };
 

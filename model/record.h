@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What numa_bench tells the daemon: one JSON object a line on a channel of its own (a FIFO), in
-// this order: hello, conditions and progress at any time, matrix before its cells, a rank each,
+// What numa_bench reports to the daemon: one JSON object per line on a channel of its own (a FIFO),
+// in this order: hello, conditions and progress at any time, matrix before its cells, a rank each,
 // end. A channel without `end`, or whose `end` counts differ, is a failed run.
 //
 //     {"rec":"hello","version":1,"nonce":"…","benchmark":"latency","ranks":2,…}
@@ -45,20 +45,20 @@ struct hello {
     int64_t line_bytes; // cache line used
 };
 
-// Where one rank ran and where its memory was, as verified. -1: not known or not asked for.
+// Where one rank ran and where its memory was, as verified. -1: not known or not requested.
 struct rank_info {
     int64_t rank, pid;
     int64_t cpu_wanted, cpu; // OS index
     int64_t cpu_node;
-    int64_t mem_wanted; // node asked for
+    int64_t mem_wanted; // requested node
     int64_t mem_node;   // node with most of the pages
-    double mem_share;   // of the pages checked, on mem_wanted (on mem_node if none was asked for)
+    double mem_share;   // of the pages checked, on mem_wanted (on mem_node if none was requested)
     int64_t pages_checked, pages_total; // pages of the base size
     char mem_method[24];                // "move_pages", "get_mempolicy", "numa_maps", "none"
     int n_nodes;
     struct {
         int64_t node, pages; // of the arena
-        int64_t process_kib; // of all memory of the process; 0 where the kernel does not tell
+        int64_t process_kib; // of all memory of the process; 0 where the kernel does not say
     } nodes[RANK_NODES_MAX];
     char pages_wanted[8], pages_got[8]; // "thp", "4k", "huge", got also "mixed"
     double huge_share;                  // share of the arena on huge pages

@@ -14,7 +14,7 @@ enum run_state {
     RUN_SUCCEEDED,
     RUN_FAILED,
     RUN_CANCELED,
-    RUN_INTERRUPTED, // the daemon or the machine went away in the middle
+    RUN_INTERRUPTED, // the daemon or the machine went away during the run
     RUN_STATES
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What matrices a run of a spec has: the contract between numa_bench, which measures them, and
-// everybody who reads them. Axes and their values:
+// all that read them. Axes and their values:
 //   rank         number of a rank of the plan          working_set  bytes
 //   target       OS number of a node with memory, or -1: each rank's own
 //   initiator    OS number of a node with CPUs         threads      ranks that work together
@@ -37,5 +37,5 @@ int shape_check(const struct matrix *m, const struct spec *s, const struct plan 
 
 // Bandwidth: more of it is better. Of all other quantities less is.
 bool shape_more_is_better(const struct matrix *m);
-// The same where no plan is known (imports): what its ranks and nodes may be cannot be told.
+// The same where no plan is known (imports): what its ranks and nodes may be is not known.
 int shape_check_alone(const struct matrix *m, const struct spec *s, struct err *err);

@@ -46,7 +46,7 @@ enum {
     SPEC_TARGETS_MAX = 64, // nodes with memory
     SPEC_PAIRS_MAX = 64,   // pairs of ranks that are listed
     SPEC_MESSAGE_MAX = 1 << 26,
-    SPEC_SAMPLES_MAX = 10000,           // that may be asked for of a cell
+    SPEC_SAMPLES_MAX = 10000,           // that may be requested of a cell
     SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs of four digits with their commas
 };
 
@@ -62,7 +62,7 @@ struct spec {
     bool quick;         // the benchmark's quick defaults (spec_quick)
     int64_t timeout_s;  // deadline of the whole run
     int64_t queue_s;    // wait so long for the node to be free; 0: refuse at once
-    bool force;         // start although something stands in the way
+    bool force;         // start although a condition blocks the run
     char note[200];     // free text kept with the run
     // Memory.
     char size[256];    // working sets, see str_to_sizes; "auto" where the benchmark allows it
@@ -139,7 +139,7 @@ void spec_quick(struct spec *s); // the benchmark's quick values on top; sets s-
 // How the results are made, as stored with them: "prp4-v1", "classic-v1" …
 const char *spec_method(const struct spec *s);
 
-// What was asked for that makes its results another series: "pages=4k size=1-1024", the parameters
+// What was requested that makes its results another series: "pages=4k size=1-1024", the parameters
 // that are not effort and differ from the benchmark's defaults, in the tables' order; "" when none
 // does.
 void spec_variant(const struct spec *s, struct buf *out);
@@ -150,13 +150,13 @@ struct spec_difference {
     char a[256], b[256]; // cut if longer
 };
 // The parameters that are not effort and differ, in the tables' order; `out` gets at most `most`.
-// Returns how many there are. Of different benchmarks that alone is told.
+// Returns how many there are. Of different benchmarks only that is reported.
 int spec_difference(const struct spec *a, const struct spec *b, struct spec_difference *out,
                     int most);
 
 // Reads {"benchmark":"latency","size":"1-1024",…}: members of both tables, flat. "quick":true first
 // sets the quick values, whatever the order. Members named in `ignore` (NULL-terminated, may be
-// NULL) belong to somebody else. Then spec_check. ERR_INVALID names the member.
+// NULL) belong to the caller. Then spec_check. ERR_INVALID names the member.
 int spec_from_json(struct spec *s, const struct json *object, const char *const *ignore,
                    struct err *err);
 void spec_write_json(const struct spec *s, struct jsonw *w, const char *key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may do what, and the texts that prove it. A token is 256 random bits; what is kept of it is
-// its SHA-256. No salt and no slow hash: nobody can guess 256 bits.
+// its SHA-256. No salt and no slow hash: no one can guess 256 bits.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

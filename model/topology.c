@@ -36,8 +36,8 @@ const struct topo_node *topology_node(const struct topology *t, int os)
 }
 
 // What hwloc calls nodes whose memory is not simply there to be used: a GPU's is the GPU job's, NVM
-// wears by being written, and SPM is set aside by the firmware for who asks for it. HBM and CXL
-// memory are the machine's own.
+// wears by being written, and SPM is reserved by the firmware for programs that request it. HBM and
+// CXL memory are the machine's own.
 bool topology_node_is_special(const struct topo_node *n)
 {
     static const char *const kinds[] = {"gpumemory", "nvm", "cxl-nvm", "spm", "cxl-spm"};

@@ -37,7 +37,7 @@ struct topo_node {
 // Of cores, the weakest first where hwloc can compare them.
 struct topo_kind {
     int efficiency; // 0, 1, …: the higher the stronger; -1: cannot be compared
-    int capacity;   // as Linux tells the scheduler, at most 1024; 0: not known
+    int capacity;   // as Linux gives it to the scheduler, at most 1024; 0: not known
     int max_mhz;    // 0: not known
     char type[24];  // "IntelAtom", "IntelCore"; "": not known
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks belong together by place, everything else by its value. What differs is either harmless
-// because aligned, worth a note, or a refusal: a parameter that nobody thought of here refuses.
+// because aligned, worth a note, or a refusal: a parameter that is not listed here refuses.
 #include "analysis/compare/align.h"
 
 #include <inttypes.h>

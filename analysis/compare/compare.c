@@ -17,7 +17,7 @@
 #include "model/shape.h"
 
 enum {
-    SHARED_CELLS_MIN = 8, // fewer do not tell what they have in common
+    SHARED_CELLS_MIN = 8, // fewer do not show what they have in common
     PRIOR_DF_MAX = 100,   // Student's t is normal by then
     VISITS_ASSUMED = 3,   // of an interval of unknown origin: the default of latency runs
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is B slower than A? Cell by cell and for groups of cells. Pure; docs/VERDICTS.md tells how each
-// verdict is reached.
+// Is B slower than A? Cell by cell and for groups of cells. Pure; docs/VERDICTS.md describes how
+// each verdict is reached.
 //
 // A cell: difference of the logs of the medians. Its standard error comes from the stored interval,
 // whose width Student's t of the visits' medians makes (docs/METHOD.md), so that it has one degree

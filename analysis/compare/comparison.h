@@ -22,7 +22,7 @@ struct difference {
     bool known;         // false: single values, no statement about this cell alone
     int cells;          // that took part
     int slower, faster; // cells of the group with that verdict
-    bool within_noise;  // surely other, but no more than options.noise_percent: the same
+    bool within_noise;  // significantly different, but no more than options.noise_percent: the same
     enum verdict verdict;
 };
 
@@ -61,7 +61,7 @@ struct compare_part {
 struct compare_side {
     const struct matrix *matrix;
     const char *method;            // NULL or "": not known
-    const struct spec *spec;       // what was asked for; NULL: not known
+    const struct spec *spec;       // what was requested; NULL: not known
     const char *launcher;          // "mpi", "processes"; NULL: not known
     const char *node;              // host name; NULL: not known
     const struct rank_info *ranks; // in any order; NULL: not known
@@ -70,7 +70,7 @@ struct compare_side {
 };
 
 struct compare_options {
-    double threshold_percent; // differences that are surely smaller do not matter
+    double threshold_percent; // differences that are significantly smaller do not matter
     double noise_percent; // what whole runs differ by anyway: less is the same; 0 or NaN: unknown
     double level;         // false discovery rate of cells, and of groups
     bool anyway;          // compare although the two ask different questions; warns instead

@@ -8,7 +8,7 @@
 
 // Every fact that core/node/facts.c writes (a test holds the two together), most suspicious first.
 // What decides where memory is and how its pages are comes first, then clocks, then what software
-// does between loads, then what merely tells of another installation.
+// does between loads, then what merely shows another installation.
 static const struct {
     const char *name;
     int weight;

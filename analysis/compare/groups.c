@@ -67,10 +67,10 @@ void difference_set(struct difference *d, double log_ratio, double error, double
     d->p = d->known ? dist_t_two_sided(log_ratio / error, df) : NAN;
 }
 
-// A difference counts if it is significant and not surely below the threshold. `same` is a claim
-// too: the whole interval lies inside the threshold, by a tenth of it, so that however sure we are,
-// a difference as large as the threshold is not the same. What a baseline's own runs differ by is
-// the same as well.
+// A difference counts if it is significant and not significantly below the threshold. `same` is a
+// claim too: the whole interval lies inside the threshold, by a tenth of it, so that however sure
+// we are, a difference as large as the threshold is not the same. What a baseline's own runs differ
+// by is the same as well.
 void difference_judge(struct difference *d, bool more_is_better, const struct compare_options *o)
 {
     double t = o->threshold_percent, worse = more_is_better ? -d->percent : d->percent;
@@ -192,7 +192,7 @@ void sums_add(struct sums *s, const struct difference *d, const struct log_value
     s->known++;
 }
 
-// Scatter of the cells tells the error even where each holds one value; the cells' own errors
+// The scatter of the cells gives the error even where each holds one value; the cells' own errors
 // guard against cells that agree by chance, and speak alone where cells are few. Where whole rows
 // or columns moved together, there are only so many of them.
 void sums_finish(struct difference *d, const struct sums *s)

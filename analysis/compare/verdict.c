@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-enum { NAMED_MAX = 3, CLUSTERS_MIN = 4 }; // parts in a sentence; rows that tell their scatter
+enum { NAMED_MAX = 3, CLUSTERS_MIN = 4 }; // parts in a sentence; rows that show their scatter
 static const double BEYOND = 1e6;         // per cent that no machine changes by
 static const double LONE_CELL = 3;        // times the threshold that one cell alone must differ by
 static const double PART_LEVEL = 0.1;     // of the level of groups: no part may be chance

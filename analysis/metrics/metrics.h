@@ -62,7 +62,7 @@ struct metrics {
 // ERR_NO_MEMORY is the only error. What cannot be said of the run is not there.
 int metrics_find(struct metrics *out, const struct metrics_input *in, struct err *err);
 
-// Runs of one variant may be lined up: what was asked for that differs from the defaults
+// Runs of one variant may be lined up: what was requested that differs from the defaults
 // (spec_variant; the mode is in the metrics' names instead), a method that is not today's, imports,
 // and the number of ranks where the machine decided it: "size=1-1024 n_ranks=8".
 void metrics_variant(const struct metrics_input *in, struct buf *out);

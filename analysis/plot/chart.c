@@ -67,7 +67,7 @@ static int64_t chart_node_of(const struct chart *c, int s)
     return ranks ? node_of_rank(c->p->ranks, c->p->n_ranks, c->series->values[s]) : -1;
 }
 
-// The nodes of all rows, ascending; -1 if one is not known or there are too many to tell apart.
+// The nodes of all rows, ascending; -1 if one is not known or there are too many to distinguish.
 static int find_nodes(const struct chart *c, int64_t nodes[PLOT_GROUPS_MAX])
 {
     int n = 0;

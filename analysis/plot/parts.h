@@ -113,7 +113,7 @@ void chart_title(const struct chart *c, char *out, size_t room);
 // --- plot_heat.c: tiles --------------------------------------------------------------------------
 
 enum {
-    HEAT_LEVELS = 64, // colours; an eye tells about as many apart
+    HEAT_LEVELS = 64, // colours; an eye distinguishes about as many
     HEAT_MISSING = HEAT_LEVELS,
     HEAT_NONE, // a cell that does not exist
 };

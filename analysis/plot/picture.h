@@ -8,7 +8,7 @@
 
 enum {
     PLOT_LINES_MAX = 12,  // rows with a line each; more are drawn as a band a node
-    PLOT_GROUPS_MAX = 8,  // colours that one can tell apart; more nodes: one band for all
+    PLOT_GROUPS_MAX = 8,  // colours that can be distinguished; more nodes: one band for all
     PLOT_DOTS_MAX = 64,   // values of a line up to which each has a dot with its numbers
     PLOT_TILES_MAX = 256, // each way; larger heat maps show the median of several cells in a tile
     PLOT_TEXTS_MAX = 24,  // rows and columns up to which the values stand in a heat map's cells

@@ -19,7 +19,8 @@ static const char shapes[] =
     ".dark{fill:#10151c}.light{fill:#fff}.gap{fill:#9097a0}";
 
 // Colours by day and by night. Without variables, which many viewers do not know; those that do not
-// know the media query show the day. The eight of the lines can be told apart without red or green.
+// know the media query show the day. The eight of the lines can be distinguished without red or
+// green.
 static const struct {
     const char *what, *day, *night;
 } colours[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Latency over working set: the curve's steps, slow groups, odd cells; and of a serial and a
-// concurrent matrix together what company costs.
+// concurrent matrix together, the cost of contention.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "analysis/stats/curve.h"
 #include "base/cleanup.h"
 
-enum { SLOW_LINES_MAX = 12 }; // more ranks are told by what they have in common
+enum { SLOW_LINES_MAX = 12 }; // more ranks are reported by what they have in common
 #define MIB(bytes) ((double)(bytes) / 1048576)
 
 static const char *const match_names[] = {"unknown", "cache full", "cache exceeded"};

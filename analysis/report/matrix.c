@@ -9,7 +9,7 @@
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 
-static const double NOTABLE = 0.05; // smaller differences between nodes are nobody's business
+static const double NOTABLE = 0.05; // smaller differences between nodes are not reported
 
 struct near {
     const struct report_source *s;

@@ -33,7 +33,7 @@ static struct place pairs_place_of(const struct report_source *s, int64_t rank)
     return (struct place){NULL, -1};
 }
 
-// By the topology of the run's time; without one, nodes alone tell some.
+// By the topology of the run's time; without one, by nodes alone.
 static int class_of(const struct place *a, const struct place *b)
 {
     if (a->cpu && b->cpu)

@@ -15,7 +15,7 @@ enum {
     SHUFFLES_PART = 200, // 1 / level: n times as many, less one, resolve it exactly
     SEED = 20260101
 };
-static const double alike = 0.10; // nodes are alike if surely closer than this
+static const double alike = 0.10; // nodes are alike if significantly closer than this
 
 // Logs of the values at the sizes that count, rows in order of node.
 struct table {
@@ -220,7 +220,8 @@ static double node_effect(const struct table *t, int g, int j)
     return own - all;
 }
 
-// Alike: every node's effect surely below 10 %. Differ: one is surely not zero and above 3 %.
+// Alike: every node's effect significantly below 10 %. Differ: one is significantly not zero and
+// above 3 %.
 static void judge_nodes(struct groups *out, const struct table *t)
 {
     bool all_close = true, one_off = false;

@@ -32,7 +32,7 @@ struct slow_rank {
 
 enum nodes_verdict { NODES_UNKNOWN, NODES_ALIKE, NODES_DIFFER };
 
-// What tells slow ranks from the others of their nodes.
+// What distinguishes slow ranks from the others of their nodes.
 enum slow_common {
     COMMON_NONE,
     COMMON_NOT_LAST,  // all but the last `k` of each node
@@ -48,14 +48,14 @@ enum slow_common {
 };
 
 struct groups {
-    bool known;    // placement recorded, two ranks in a node, three sizes: slow ranks can be named
-    double p;      // of the permutation test; followed only until it is surely above the level
+    bool known; // placement recorded, two ranks in a node, three sizes: slow ranks can be named
+    double p;   // of the permutation test; followed only until it is significantly above the level
     int64_t steps; // values that the test moved
     int64_t from_bytes;
     int n;
     struct slow_rank slow[GROUPS_RANKS_MAX];
     struct {
-        enum slow_common what; // COMMON_NONE: nothing tells nine of ten ranks apart
+        enum slow_common what; // COMMON_NONE: nothing distinguishes nine of ten ranks
         int64_t k;
         int right, ranks; // it is right of so many, of the ranks of nodes that have two or more
     } common;

@@ -13,6 +13,6 @@ int axis_index(const struct axis *a, int64_t value); // -1: none
 int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank);
 
 // Share of the samples of all these matrices that were left out as disturbed; NaN: not recorded.
-// From SAMPLES_DOUBTFUL on whoever reads the numbers is to know it first.
+// From SAMPLES_DOUBTFUL on a report states it first.
 #define SAMPLES_DOUBTFUL 0.2
 double samples_disturbed(const struct matrix *list, int n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks by number: what each told of its place. Made once where many are looked up. Pure.
+// Ranks by number: what each reported of its place. Made once where many are looked up. Pure.
 #pragma once
 #include "model/matrix.h"
 #include "model/record.h"

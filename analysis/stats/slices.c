@@ -13,9 +13,9 @@
 
 enum {
     UNKNOWN_CELLS_MIN = 4,             // a part of single values has at least as many
-    KIN_MIN = 8,                       // candidates of a kind that tell what is typical of them
+    KIN_MIN = 8,                       // candidates of a kind that show what is typical of them
     SAMPLE_MAX = 2048,                 // of them, at most: their median is known to 3 % then
-    NEIGHBOURS_MIN = 8,                // differences between neighbours that tell a variance
+    NEIGHBOURS_MIN = 8,                // differences between neighbours that give a variance
     DF_MAX = 100,                      // Student's t is normal by then
     KIN = PART_KINDS * PART_KINDS + 1, // crossings of kinds, and classes
     CLASSES = 2,
@@ -428,7 +428,7 @@ static double slices_scale_at(const struct search *s, enum part_kind rows, enum 
     return s->kin[rows * PART_KINDS + cols].scale;
 }
 
-// The kinds that tell what chance does to one of this kind: ranges overlap and nodes are few, so
+// The kinds that show what chance does to one of this kind: ranges overlap and nodes are few, so
 // they are as the single rows or columns that they consist of, and as the whole ones.
 static int stand_ins(enum part_kind kind, enum part_kind out[3])
 {
@@ -458,7 +458,7 @@ static double scale_of(const struct search *s, int kind)
 
 // Does the part as a whole differ, or a few of its cells? If all of them do, most are nearer to
 // their mean than to nothing: how many is known from the noise. Half of the way from an even split
-// to that is asked for.
+// to that is requested.
 static bool slices_fits(const struct search *s, const struct part *p)
 {
     struct sum all = {0};

@@ -35,7 +35,7 @@ double stats_correlation_time(const double *series, int n, double median);
 int stats_median_rank(int n);
 
 // Interval of the median of `sorted`, its half-width in ranks times `widen`; beyond the smallest
-// and largest sample it goes on at the samples' mean spacing on that side. n >= 2.
+// and largest sample it continues at the samples' mean spacing on that side. n >= 2.
 struct interval stats_median_interval(const double *sorted, int n, double widen);
 
 struct stats {
@@ -61,7 +61,7 @@ double stats_student(int freedom);
 int stats_between_visits(const double *series, const int *visit, int n, double *half,
                          struct err *err);
 
-// Fills every field of `c` but disturbed, overlap and tight. lo and hi are the wider of what the
-// samples and what the visits say; `visit` may be NULL: one visit. Of one sample lo, hi and sd are
-// NaN: how sure it is cannot be known.
+// Fills every field of `c` but disturbed, overlap and converged. lo and hi are the wider of what
+// the samples and what the visits say; `visit` may be NULL: one visit. Of one sample lo, hi and sd
+// are NaN: how sure it is cannot be known.
 int stats_cell(struct cell *c, const double *series, const int *visit, int n, struct err *err);

@@ -60,7 +60,7 @@ static void firsttouch_read_lines(struct touch *t, int n)
     t->reads += (uint64_t)n;
 }
 
-// Every word of a rank's array: what is read tells whose it is.
+// Every word of a rank's array: what is read shows whose it is.
 static uint64_t word_of(int rank)
 {
     return 0x0101010101010101u * (uint64_t)(1 + rank % 255);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must hold for a number to be right, and where it is seen to:
-//   - nobody measures while somebody else builds: all meet after building (build)
-//   - nobody measures a cold or a foreign cache: warm up before each visit, no idle wait after it
+//   - no rank measures while another builds: a barrier follows building (build)
+//   - no rank measures a cold or a foreign cache: warm up before each visit, no idle wait after it
 //   - all chase from the first sample to the last of any rank (bench/session/concurrent.c)
 //   - alone means alone: the others sleep on a futex (in_turn)
-//   - rank 0 writes when everybody is at a meeting (tell)
+//   - rank 0 writes while all ranks are at a barrier (report)
 //   - what drifts is seen: each size is visited at several moments, with other orders on other
 //     pages, and the visits' differences are part of the interval (run)
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct sweep {
     struct session *s;
     struct chaser chaser; // owned
     struct arena arena;   // owned
-    struct load *load;    // owned; on rank 0, if one was asked for
+    struct load *load;    // owned; on rank 0, if one was requested
     uint64_t *sizes;      // owned
     int n_sizes, n_matrices;
     struct shape shapes[SHAPES_MAX];
@@ -66,7 +66,7 @@ static int latency_check_load_cpus(const struct session *s, struct err *err)
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
     if (s->spec->load == LOAD_NONE || !*s->spec->load_cpus)
-        return 0; // load_start asks for them
+        return 0; // load_start requires them
     if (str_to_ids(s->spec->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
         return -1;
     for (int i = 0; i < n; i++)

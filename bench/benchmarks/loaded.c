@@ -24,7 +24,7 @@ struct loaded {
     struct worker worker;             // of a loader
     double full_mb_per_s;             // of this loader
     uint64_t levels;                  // so far
-    struct matrix latency, bandwidth; // the chief's, for the knee; owned
+    struct matrix latency, bandwidth; // rank 0's, for the knee; owned
 };
 
 static int64_t percent(const struct loaded *w, int level)
@@ -107,7 +107,7 @@ static void loaded_prepare(struct loaded *w)
                     (uint64_t)s->slot->info.seed);
 }
 
-// All loaders at once and nobody else: what a hundred per cent is.
+// All loaders at once and no chaser: what a hundred per cent is.
 static void calibrate(struct loaded *w)
 {
     uint64_t limit_ns = 1000000 * (uint64_t)CALIBRATE_MS;
@@ -134,10 +134,10 @@ static void load_level(struct loaded *w, int level)
     bool idle = level == 0, full = level == w->n_levels - 1;
     double rate = w->full_mb_per_s * (double)percent(w, level) / 100;
     slot->moved_bytes = slot->moved_ns = 0;
-    board_count(w->s->board, TALLY_DONE); // a loader waits for nobody's samples but the chasers'
+    board_count(w->s->board, TALLY_DONE); // a loader waits only for the chasers' samples
     if (idle) {
         board_count(w->s->board, TALLY_WARM);
-        return; // asleep at the meeting
+        return; // asleep at the barrier
     }
     worker_pace(&w->worker, full ? 0 : rate);
     for (int i = 0; i < BLOCKS_BEFORE; i++)

@@ -137,8 +137,8 @@ static int intact(const struct exchange *timed, struct err *err)
     return 0;
 }
 
-// Both sides must agree on it, so it follows from what both know: the first measures, and tells the
-// other by the length of a message.
+// Both sides must agree on it, so it follows from what both know: the first measures, and reports
+// to the other by the length of a message.
 static int agree_batch(const struct exchange *x, int *batch, struct err *err)
 {
     static const uint64_t most = 1000;
@@ -225,7 +225,7 @@ static int pingpong_measure(struct pingpong *p, int pair, int size, struct err *
     uint64_t begin = clock_mono_ns();
     if (!samples)
         outcome = err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
-    // What only one side sees must be known to both before anybody waits for a message again.
+    // What only one side sees must be known to both before either waits for a message again.
     if (session_meet(s, outcome, err) < 0 || session_meet(s, ours ? intact(&x, err) : 0, err) < 0)
         return -1;
     outcome = ours ? run_samples(&x, samples, &n, err) : 0;

@@ -124,7 +124,7 @@ INLINE void forward_block(const struct perm32 *q, uint32_t *restrict x)
     }
 }
 
-// Elements that left [0, n) go on walking, one by one. When n is a power of two there are none.
+// Elements that left [0, n) continue walking, one by one. When n is a power of two there are none.
 static void walk_back(const struct perm *p, uint32_t *v)
 {
     for (int i = 0; i < PERM_BLOCK; i++)

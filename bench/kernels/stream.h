@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sustainable bandwidth: the four kernels of STREAM (McCalpin) on three arrays of doubles, bytes
-// counted as STREAM counts them (what the program asks for, no write-allocate), plus a read-only
-// sum and a non-temporal write. Pure: works on memory that somebody else has placed.
+// counted as STREAM counts them (what the program requests, no write-allocate), plus a read-only
+// sum and a non-temporal write. Pure: works on memory that the caller has placed.
 #pragma once
 #include <stddef.h>
 

@@ -19,7 +19,7 @@ struct arena {
 uint64_t arena_round(uint64_t bytes, enum pages pages);
 uint64_t arena_huge_page(void); // the default size of huge pages, 2 MiB if not known
 
-// Maps and binds; touches nothing. `bound` tells whether the kernel took the binding.
+// Maps and binds; touches nothing. `bound` states whether the kernel took the binding.
 int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
               bool *bound, struct err *err);
 // Writes to every page by `threads` threads. ERR_NO_MEMORY_NODE if the kernel has no page to give.

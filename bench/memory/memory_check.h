@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Is the memory there, before anything touches it? Binding more than a node has invokes the
-// kernel's global out-of-memory killer, which may choose anybody.
+// kernel's global out-of-memory killer, which may choose any process.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct demand {
 };
 
 // `root` stands before /proc and /sys: "" on this machine, a folder in tests. ERR_NO_MEMORY_NODE
-// says how much is asked for, how much there is, and whose limit it is. A number that cannot be
+// says how much is requested, how much there is, and whose limit it is. A number that cannot be
 // read does not refuse.
 int memcheck(const char *root, const struct demand *ranks, int n, enum pages pages,
              struct err *err);

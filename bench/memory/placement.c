@@ -60,7 +60,7 @@ static int policy_node(void)
     return -1;
 }
 
-// Several nodes asked for: then the arena keeps that policy.
+// Several nodes requested: then the arena keeps that policy.
 static bool policy_is_default(void)
 {
     int mode = MPOL_DEFAULT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: what was asked for (by numactl or the launcher, seen as this process's affinity and
+// Placement: what was requested (by numactl or the launcher, seen as this process's affinity and
 // memory policy) and what was got (asked of the kernel page by page). The bench's one door to
 // libnuma.
 #pragma once
@@ -12,7 +12,7 @@
 struct place {
     int cpu_wanted; // the one CPU in the affinity mask; -1: several
     int cpus;       // in the mask
-    int mem_wanted; // the one node of the memory policy; -1: several or none asked for
+    int mem_wanted; // the one node of the memory policy; -1: several or none requested
     int mem_node;   // where the arena shall be: mem_wanted, or the node of the CPU; -1: not known
     bool numa;      // the kernel knows nodes
 };
@@ -31,12 +31,12 @@ bool place_node_has_memory(int node); // that we may have
 int place_process(int cpu, int node, struct err *err);
 
 // Reserved huge pages are reserved when they are mapped, where the process's own policy allows:
-// this maps as if that policy were the node asked for. As mmap.
+// this maps as if that policy were the requested node. As mmap.
 void *place_map_huge(const struct place *p, uint64_t bytes);
 
 // Binds untouched memory to p->mem_node explicitly. Memory with a policy of its own is left alone
-// by automatic NUMA balancing. A node asked for is binding; the CPU's own is preferred. False: the
-// kernel refused (some containers): the policy of the process goes on to hold.
+// by automatic NUMA balancing. A requested node is binding; the CPU's own is preferred. False: the
+// kernel refused (some containers): the policy of the process continues to apply.
 bool place_bind(const struct place *p, void *memory, uint64_t bytes);
 
 enum {

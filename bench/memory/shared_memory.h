@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of one rank that others map: a file without a name (memfd), found through /proc, so that
-// nothing is left behind whoever is killed. In small pages everywhere. Pages belong to the node of
-// who touches them first.
+// nothing is left behind, whichever rank is killed. In small pages everywhere. Pages belong to the
+// node of the rank that touches them first.
 #pragma once
 #include <stdint.h>
 

@@ -28,7 +28,7 @@ int board_meet(struct board *b, int ranks, struct err *err)
     uint32_t generation = atomic_load(&b->generation);
     if (atomic_fetch_add(&b->arrived, 1) + 1 == (uint32_t)ranks) {
         atomic_store(&b->arrived, 0);
-        // Seen by all at this meeting or by none: a fault posted later belongs to the next one.
+        // Seen by all at this barrier or by none: a fault posted later belongs to the next one.
         b->fault_agreed = atomic_load(&b->fault_posted);
         atomic_fetch_add(&b->generation, 1);
         board_wake_all(&b->generation);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory that all ranks of a node share: where they meet, and a slot for each, which it alone
-// writes. Nothing here calls MPI: meeting is a futex, so whoever waits sleeps in the kernel and
-// leaves its core, and its core's sibling, alone.
+// writes. Nothing here calls MPI: the barrier is a futex, so a rank that waits sleeps in the kernel
+// and leaves its core, and its core's sibling, alone.
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,7 +47,7 @@ struct board {
     _Atomic uint64_t tally[TALLIES];      // only ever grow
     _Atomic uint64_t spinners;            // that came to the spinning barrier
     _Atomic int fault_taken, fault_posted;
-    int fault_agreed; // written by the last to arrive, read by all after the meeting
+    int fault_agreed; // written by the last to arrive, read by all after the barrier
     int fault_rank;
     struct err fault; // the first error of any rank
     struct slot slot[];
@@ -58,17 +58,17 @@ size_t board_bytes(int ranks);
 // All ranks come here; returns when the last one has. -1 if any rank has posted a fault before it
 // came: then *err is that fault, the same for all.
 int board_meet(struct board *b, int ranks, struct err *err);
-// Says that this rank failed; the first one counts. The rank still has to come to the next meeting.
+// Says that this rank failed; the first one counts. The rank still has to come to the next barrier.
 void board_fault(struct board *b, int rank, const struct err *err);
 bool board_faulty(const struct board *b);
 
-// Counting without waiting, for ranks that must go on chasing: the n-th time (from 1) that all
-// ranks count, board_all is true once everybody has counted. Also true when a rank failed: nobody
+// Counting without waiting, for ranks that must continue chasing: the n-th time (from 1) that all
+// ranks count, board_all is true once all have counted. Also true when a rank failed: no rank
 // may wait for it.
 void board_count(struct board *b, enum tally which);
 bool board_all(const struct board *b, enum tally which, uint64_t n, int ranks);
 
-// A barrier that spins, for those whose start must not depend on how fast the kernel wakes anybody:
+// A barrier that spins, for those whose start must not depend on how fast the kernel wakes a rank:
 // returns when `arrivals` have come since board_spin_reset, or a rank failed. Between two meetings.
 void board_spin(struct board *b, uint64_t arrivals);
 void board_spin_reset(struct board *b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the ranks find each other: a launcher starts them and gives each its number and a board in
-// memory that they share. That is all; while measuring nobody calls the launcher's library, except
+// memory that they share. That is all; while measuring no rank calls the launcher's library, except
 // to measure the messages themselves.
 #pragma once
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct comm {
 };
 
 struct comm_start {
-    int ranks;          // 0: somebody else has started us, or there is one
+    int ranks;          // 0: a launcher has started us, or there is one
     const char *bind;   // "CPU:NODE,CPU:NODE,…" one a rank, -1 for anywhere; "": as we are
     bool oversubscribe; // ranks may share a CPU
     bool single_thread; // this process will have one thread: MPI's messages cost a third less then
@@ -37,11 +37,11 @@ extern const struct comm_ops comm_processes; // ranks that are forked here: no M
 // comm_mpi is in a module beside the program: numa_bench_mpi.so
 
 // Chooses by `start` and the environment that a launcher left. ERR_USAGE if it was a launcher that
-// cannot tell the ranks of each other (srun without PMIx): they would measure at the same time,
+// cannot inform the ranks of each other (srun without PMIx): they would measure at the same time,
 // each believing to be alone; ERR_UNAVAILABLE if the module for MPI cannot be loaded, or its MPI is
 // not that of the launcher, so that they count the ranks differently. On failure
-// nothing is open, and every rank gets the same error. With comm_processes the caller goes on as a
-// rank, and the process that was started waits for all and ends inside.
+// nothing is open, and every rank gets the same error. With comm_processes the caller continues as
+// a rank, and the process that was started waits for all and ends inside.
 int comm_open(struct comm *c, const struct comm_start *start, struct err *err);
 void comm_close(struct comm *c);
 

@@ -25,7 +25,7 @@ static int comm_processes_crowded(struct err *err, const char *member, const cha
                    member, what, n);
 }
 
-// Ranks that share a CPU measure each other's time slices: only where that is asked for.
+// Ranks that share a CPU measure each other's time slices: only where that is requested.
 static int comm_processes_check_room(const struct comm_start *start, const struct binding *list,
                                      struct err *err)
 {
@@ -51,7 +51,7 @@ static int find_bindings(const struct comm_start *start, struct binding *list, s
     return comm_processes_check_room(start, list, err);
 }
 
-// A process that has been waited for has no number any more: it may be anybody's by now.
+// A process that has been waited for has no number any more: another process may have it by now.
 static void comm_processes_forget(pid_t *pids, int n, pid_t pid)
 {
     for (int i = 0; i < n; i++)

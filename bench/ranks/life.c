@@ -18,7 +18,7 @@ void life_begin(void)
     if (fd < 0)
         return;
     if (write(fd, "1000", 4) < 0) {
-        // Raising one's own score is always allowed; where /proc is read-only we go on without.
+        // Raising one's own score is always allowed; where /proc is read-only we continue without.
     }
     close(fd);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank lives and dies: with its launcher, before anybody else when memory runs out, and not
-// after its deadline.
+// How a rank lives and dies: with its launcher, before any other process when memory runs out, and
+// not after its deadline.
 #pragma once
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work is handed over by a generation counter under a mutex: members sleep on a condition between
 // calls, so an idle team costs nothing. team_meet is a sense-reversing barrier that spins, because
-// the start of a measurement must not depend on how fast the kernel wakes anybody.
+// the start of a measurement must not depend on how fast the kernel wakes a rank.
 #include "bench/ranks/thread_team.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@ enum {
     ROOM_SPARE = 64,    // samples of others that take longer than we
     ROOM_MAX = 1 << 20, // 40 MB of samples
     CHECK_SHARE = 8,    // look at the interval again after 1/8 more samples
-    PATIENCE = 4,       // times cell_ms, while there are fewer clean samples than asked for
+    PATIENCE = 4,       // times cell_ms, while there are fewer clean samples than requested
 };
 
 int sampler_init(struct sampler *s, const struct spec *p, int64_t visits, struct err *err)

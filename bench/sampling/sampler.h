@@ -65,7 +65,7 @@ void sampler_take(
 // For what is not a chase: the caller's own sample, `value` in place of ns a hop.
 void sampler_add(struct sampler *s, const struct sample *got);
 // Is the median precise enough, or the time up? Time is up after limit_ms, or later (four times
-// that) while there are fewer clean samples than asked for.
+// that) while there are fewer clean samples than requested.
 bool sampler_done(struct sampler *s);
 
 // Ends a visit: keeps its undisturbed samples inside `together`'s outer ends (NULL: all; with no
@@ -79,6 +79,6 @@ int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err);
 void cell_sum_fini(struct cell_sum *sum);
 // Fills `c` whole: overlap is the share of the kept samples' time inside `together` (NaN if the
 // cell was always alone). *clean: how many samples nothing disturbed; below min_samples the cell is
-// not tight, at 0 the least disturbed sample stands in. ERR_INTERNAL: it was never visited.
+// not converged, at 0 the least disturbed sample stands in. ERR_INTERNAL: it was never visited.
 int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
                 struct err *err);

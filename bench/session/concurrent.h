@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks at once under constant load: who is warm goes on until all are, who has its samples
-// goes on until all have, and only what was taken while everybody worked counts.
+// All ranks at once under constant load: a warm rank continues until all are warm, a rank with
+// its samples continues until all have theirs. Only samples taken while all ranks worked count.
 #pragma once
 #include "bench/sampling/sampler.h"
 #include "bench/session/session.h"

@@ -165,7 +165,7 @@ static int session_options_parse(struct options *o, int argc, char **argv, struc
     }
     if (!b)
         return no_benchmark(argv[1], err);
-    // Twice: the first time tells whether --quick is asked for, in whatever form and place; its
+    // Twice: the first time shows whether --quick is given, in whatever form and place; its
     // values come before what is given.
     int again = next;
     if (options_read_words(o, b, false, &next, err) < 0 ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank 0 tells the world: records on a channel for the daemon, or, by hand, diagnostics,
+// The output of rank 0: records on a channel for the daemon, or, by hand, diagnostics,
 // table, CSV or JSON on stdout. It speaks only between cells, when no rank measures.
 #pragma once
 #include "base/err.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of ranks: which are measured, and what they share. The first of a pair (the ping side)
-// tells the time, the second answers.
+// reports the time, the second answers.
 #pragma once
 #include "bench/session/session.h"
 #include "model/topology.h"

@@ -8,6 +8,6 @@
 
 // "=== Debug Information ===": what runs where, as the classic program printed it.
 void print_diagnostics(const struct emit *e, FILE *out);
-// In the format asked for. ERR_SYSTEM if `out` does not take it.
+// In the requested format. ERR_SYSTEM if `out` does not take it.
 int print_results(const struct emit *e, FILE *out, struct err *err);
 void print_failure(const struct err *why, FILE *out);

@@ -14,7 +14,7 @@ struct rank_team {
 
 typedef bool rank_team_member(const void *context, int rank);
 
-// The ranks that `member` takes. All ranks call this, and come to a meeting before the first pass.
+// The ranks that `member` takes. All ranks call this, and come to a barrier before the first pass.
 struct rank_team rank_team_of(struct session *s, rank_team_member *member, const void *context);
 // Returns when all ranks of the team have come as often, or a rank has failed.
 void rank_team_wait(const struct session *s, struct rank_team *t);

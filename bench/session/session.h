@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every benchmark does around its measuring: find out where the ranks are, refuse what the
-// node cannot give, announce the matrices, verify placement, tell cells, end. A benchmark is a
+// node cannot give, announce the matrices, verify placement, report cells, end. A benchmark is a
 // function that all ranks run in step; whatever fails in one of them fails in all at the next
 // meeting.
 #pragma once
@@ -16,7 +16,7 @@
 #include "bench/session/output.h"
 #include "model/shape.h"
 
-// What the chief saw in its cells that a reader should know: told at the end, a condition each,
+// What rank 0 saw in its cells that a reader should know: reported at the end, a condition each,
 // however many cells there are.
 struct doubts {
     int cells, few, none, stolen;
@@ -32,7 +32,7 @@ struct session {
     struct emit *emit; // NULL but on rank 0
     struct cache_info cache;
     struct place place;
-    int n_targets; // nodes with memory that the spec asks for
+    int n_targets; // nodes with memory that the spec requests
     int targets[SPEC_TARGETS_MAX];
     uint64_t llc_sum;    // bytes of all last-level caches that the ranks' CPUs have
     int64_t told, total; // steps, for the progress
@@ -42,27 +42,27 @@ struct session {
 
 // A benchmark runs on all ranks, from after the introduction to its last cell.
 typedef int benchmark_fn(struct session *s, struct err *err);
-// Runs `measure` inside the frame, from the first meeting to the last word.
+// Runs `measure` inside the frame, from the first barrier to the last record.
 int session_run(struct comm *comm, const struct options *o, struct emit *e, benchmark_fn *measure,
                 struct err *err);
 
-bool session_is_rank0(const struct session *s); // rank 0, which alone tells
+bool session_is_rank0(const struct session *s); // the only one that reports
 int session_ranks(const struct session *s);
-// A meeting that a step's outcome is brought to: any failure becomes everybody's.
+// A barrier to which each rank brings a step's outcome: the failure of one is the failure of all.
 int session_meet(struct session *s, int outcome, struct err *err);
 
-// The size asked for; "auto" is four last-level caches, at least 64 MiB.
+// The requested size; "auto" is four last-level caches, at least 64 MiB.
 uint64_t session_size(const struct session *s);
 uint64_t session_auto_bytes(const struct session *s);
 
-// Checks that memory is there, says hello and announces the matrices, which the chief alone has to
+// Checks that memory is there, says hello and announces the matrices, which rank 0 alone has to
 // give (others: NULL, 0); they are taken over, also on failure. `demands` are of all ranks
 // together.
 int session_begin(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
                   int n_demands, struct err *err);
 
 // An arena of ours on `node` (-1: as the process's policy says), populated and verified: rank_info
-// then has the least share of pages that were where they were asked for.
+// then has the least share of pages that were on the requested node.
 int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err);
 // The same in two steps, for who touches the memory itself: maps and binds it, and verifies it.
 int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages pages, int node,
@@ -71,10 +71,10 @@ void session_check(struct session *s, const struct arena *a, int node);
 // Verifies where [memory, memory + bytes) is, the same way.
 void session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
 
-// The chief's words, which fail like everybody's steps. Others: 0.
+// Reports of rank 0, which fail like the steps of all ranks. Others: 0.
 int session_report_cell(struct session *s, const char *matrix, int row, int col,
                         const struct cell *c, struct err *err);
-// Judges a cell that was measured, the chief alone: how many of its samples nothing disturbed, what
+// Judges a cell that was measured, on rank 0 alone: how many of its samples nothing disturbed, what
 // share of its time the host took; the words say which cell it is.
 __attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int clean,
                                                          double stolen_share, const char *fmt, ...);
