@@ -90,18 +90,12 @@ static void say_placement(const struct placement *p, struct buf *out)
 __attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, int *n,
                                                         const char *fmt, ...)
 {
-    struct buf text = BUF_INIT;
     va_list ap;
-    va_start(ap, fmt);
-    buf_vfmt(&text, fmt, ap);
-    va_end(ap);
-    buf_needs(&o->json, &text);
-    buf_needs(&o->markdown, &text);
     if (!(*n)++)
         buf_str(&o->markdown, "## Caveats\n\n");
-    jsonw_text(&o->w, NULL, buf_text(&text));
-    buf_fmt(&o->markdown, "- %s\n", buf_text(&text));
-    buf_free(&text);
+    va_start(ap, fmt);
+    report_sentence(o, NULL, fmt, ap);
+    va_end(ap);
 }
 
 // What makes the numbers doubtful is said before them.

@@ -28,19 +28,24 @@ struct jsonw *report_finding(struct report_out *o, const char *kind)
     return &o->w;
 }
 
-void report_say(struct report_out *o, const char *fmt, ...)
+void report_sentence(struct report_out *o, const char *key, const char *fmt, va_list ap)
 {
     struct buf text = BUF_INIT;
-    va_list ap;
-    va_start(ap, fmt);
     buf_vfmt(&text, fmt, ap);
-    va_end(ap);
     buf_needs(&o->json, &text);
     buf_needs(&o->markdown, &text);
-    jsonw_text(&o->w, "text", buf_text(&text));
-    jsonw_end(&o->w);
+    jsonw_text(&o->w, key, buf_text(&text));
     buf_fmt(&o->markdown, "- %s\n", buf_text(&text));
     buf_free(&text);
+}
+
+void report_say(struct report_out *o, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    report_sentence(o, "text", fmt, ap);
+    va_end(ap);
+    jsonw_end(&o->w);
 }
 
 void report_tail(struct report_out *o)

@@ -2,6 +2,8 @@
 // What the parts of a report share: each benchmark has one function that writes its findings, as
 // JSON and as Markdown in one go, so that both say the same.
 #pragma once
+#include <stdarg.h>
+
 #include "analysis/report/source.h"
 #include "base/buf.h"
 #include "base/jsonw.h"
@@ -25,6 +27,9 @@ void report_head(struct report_out *o, const char *title);
 struct jsonw *report_finding(struct report_out *o, const char *kind);
 __attribute__((format(printf, 2, 3))) void report_say(struct report_out *o, const char *fmt, ...);
 void report_tail(struct report_out *o);
+// A sentence as a line of Markdown and as the member `key`, or as an element of an array (NULL).
+__attribute__((format(printf, 3, 0))) void report_sentence(struct report_out *o, const char *key,
+                                                           const char *fmt, va_list ap);
 
 // Node of the rank's CPU; -1 if not known.
 int64_t report_cpu_node(const struct report_source *s, int64_t rank);

@@ -48,18 +48,6 @@ static int latency_allocate(struct sweep *w, struct err *err)
     return chaser_init(&w->chaser, w->s, w->sizes[0], spec->visits, err);
 }
 
-static int latency_make_matrices(const struct sweep *w, struct matrix *m, struct err *err)
-{
-    int ranks = session_ranks(w->s);
-    for (int i = 0; i < w->n_matrices; i++) {
-        if (shape_make(&m[i], &w->shapes[i], ranks, w->n_sizes, err) < 0)
-            return -1;
-        for (int c = 0; c < w->n_sizes; c++)
-            m[i].col.values[c] = (int64_t)w->sizes[c];
-    }
-    return 0;
-}
-
 // A loader on a rank's CPU would take turns with it instead of loading the memory.
 static int latency_check_load_cpus(const struct session *s, struct err *err)
 {
@@ -92,7 +80,7 @@ static int latency_begin(struct sweep *w, struct err *err)
         d[ranks] = (struct demand){.node = -1,
                                    .bytes = load_demand(s->spec->load_cpus, session_auto_bytes(s))};
     if (outcome == 0 && n)
-        outcome = latency_make_matrices(w, m, err);
+        outcome = latency_make_matrices(w->shapes, n, ranks, w->sizes, w->n_sizes, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, d, ranks + (s->spec->load != LOAD_NONE), err);

@@ -23,14 +23,14 @@ struct classic {
     char state[STATE_BYTES];
 };
 
-static int latency_classic_make_matrices(const struct classic *w, struct matrix *m, struct err *err)
+int latency_make_matrices(const struct shape *shapes, int n, int ranks, const uint64_t *sizes,
+                          int n_sizes, struct matrix *m, struct err *err)
 {
-    int ranks = session_ranks(w->s);
-    for (int i = 0; i < w->n_matrices; i++) {
-        if (shape_make(&m[i], &w->shapes[i], ranks, w->n_sizes, err) < 0)
+    for (int i = 0; i < n; i++) {
+        if (shape_make(&m[i], &shapes[i], ranks, n_sizes, err) < 0)
             return -1;
-        for (int c = 0; c < w->n_sizes; c++)
-            m[i].col.values[c] = (int64_t)w->sizes[c];
+        for (int c = 0; c < n_sizes; c++)
+            m[i].col.values[c] = (int64_t)sizes[c];
     }
     return 0;
 }
@@ -47,7 +47,7 @@ static int latency_classic_begin(struct classic *w, struct err *err)
         d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted,
                                .bytes = 2 * w->sizes[w->n_sizes - 1]};
     if (outcome == 0 && n)
-        outcome = latency_classic_make_matrices(w, m, err);
+        outcome = latency_make_matrices(w->shapes, n, ranks, w->sizes, w->n_sizes, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     return session_begin(s, m, n, d, ranks, err);
