@@ -151,7 +151,7 @@ static void write_mode(const struct one_mode *m, struct jsonw *w, const char *ke
 static void write_contention(const struct contention *c, struct jsonw *w)
 {
     jsonw_object(w, "contention");
-    jsonw_bool(w, "parts", c->parts);
+    jsonw_bool(w, "diverge", c->parts);
     if (c->parts)
         jsonw_i64(w, "from_bytes", c->from_bytes);
     jsonw_fixed(w, "typical_ratio_before", c->typical_before, 3);

@@ -102,7 +102,7 @@ __attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, in
 static void say_doubts(struct report_out *o, const struct placement *p)
 {
     int n = 0;
-    jsonw_array(&o->w, "doubts");
+    jsonw_array(&o->w, "caveats");
     if (disturbed_share(p) >= SAMPLES_DOUBTFUL)
         doubt(o, &n,
               "%.0f %% of the samples were disturbed and left out: they may explain the findings "

@@ -314,7 +314,7 @@ def dockerignore(files):
             for folder in re.findall(r"^subdir\('(\w+)'\)", files.get("meson.build", ""), re.M) if folder not in sent]
 
 
-ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+)')
+ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*(?!page_)\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+)')
 ROUTES_C, OPENAPI = "api/routes.c", "api/openapi.yaml"
 
 

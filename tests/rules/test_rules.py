@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+import contract
 import prose
 import rules
 
@@ -36,15 +37,24 @@ ROUTES = """const struct route routes[] = {
     {0},
 };
 """
+POST = """    post: {tags: [x], summary: A, responses: {"400": {}}, security: [{token: [run]}]}
+"""
 CONTRACT = """
+tags: [{name: x}]
 paths:
   /a:
     get:
-      parameters: [{$ref: "#/components/parameters/wait"}, {name: other, in: header}]
+      tags: [x]
+      summary: G
+      parameters: [{$ref: "#/components/parameters/wait"}, {name: other, description: O, in: header}]
+      responses: {"404": {}}
       security: [{token: [read]}]
-    post: {security: [{token: [run]}]}
-components: {parameters: {wait: {name: wait, in: query}}}
+""" + POST + """components: {parameters: {wait: {name: wait, in: query}}, schemas: {S: {properties: {b: {description: B}}}}}
 """
+
+
+def described(contract):
+    return {"api/openapi.yaml": contract}
 
 
 VERSIONS = {
@@ -125,13 +135,21 @@ BAD = {
         ("a folder that the build needs", {"meson.build": SPDX + "subdir('a')\n", ".dockerignore": "*\n!b\n"}),
     ],
     rules.routes_documented: [
-        ("a call that nobody documented", routes(ROUTES, CONTRACT.replace("    post: {security: [{token: [run]}]}\n", ""))),
+        ("a call that nobody documented", routes(ROUTES, CONTRACT.replace(POST, ""))),
         ("a call that nobody serves", routes(ROUTES.replace("POST", "PUT"), CONTRACT)),
         ("another query parameter", routes(ROUTES.replace("wait", "wart"), CONTRACT)),
         ("another scope", routes(ROUTES.replace("SCOPE_RUN", "SCOPE_ADMIN"), CONTRACT)),
         ("a change that anybody may make", routes(ROUTES.replace("SCOPE_RUN", "SCOPE_NONE"),
                                                   CONTRACT.replace("[{token: [run]}]", "[]"))),
         ("no table", routes("", "")),
+    ],
+    contract.contract_described: [
+        ("a property without a description", described(CONTRACT.replace("description: B", "type: string"))),
+        ("a parameter without one", described(CONTRACT.replace("description: O, ", ""))),
+        ("an operation without a tag", described(CONTRACT.replace("tags: [x], ", "", 1))),
+        ("one with a tag that is not declared", described(CONTRACT.replace("tags: [x]", "tags: [y]", 1))),
+        ("one without a summary", described(CONTRACT.replace("summary: A, ", ""))),
+        ("one that refuses nothing", described(CONTRACT.replace('"400"', '"200"'))),
     ],
     rules.package_versions: [
         ("a package of another version", {**VERSIONS, "tools/packaging/numaprobe.spec": "Version: 1.2.2\n"}),
@@ -212,7 +230,7 @@ def skip(what, why):
 def check_rules(root):
     files = rules.project_files(root)
     check(len(files) > 40 and "meson.build" in files, f"the tree is found ({len(files)} files)")
-    for rule in rules.RULES + prose.RULES:
+    for rule in rules.RULES + prose.RULES + contract.RULES:
         for what, bad in BAD[rule]:
             check(rule(bad), f"{rule.__name__} catches: {what}")
         wrong = rule(GOOD)

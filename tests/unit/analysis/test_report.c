@@ -48,7 +48,8 @@ static void test_published(void)
     if (getenv("SHOW") != NULL)
         fputs(buf_text(&md), stderr);
     struct json *root = json_parse(buf_text(&js), js.len, NULL);
-    CHECK(json_get_bool(json_get(root, "contention"), "parts", false), "JSON is JSON and says so");
+    CHECK(json_get_bool(json_get(root, "contention"), "diverge", false),
+          "JSON is JSON and says so");
     json_free(root);
     buf_free(&md);
     buf_free(&js);
@@ -672,7 +673,7 @@ static void test_doubts_first(void)
               strstr(buf_text(&md), "- 1 of 1 cells have at most one undisturbed sample"),
           "what makes numbers doubtful is the first that is said");
     CLEANUP_JSON struct json *root = json_parse(buf_text(&js), js.len, NULL);
-    CHECK(json_count(json_get(root, "doubts")) == 2, "in JSON, too");
+    CHECK(json_count(json_get(root, "caveats")) == 2, "in JSON, too");
     m.cells[0].v[CELL_N] = 30;
     buf_reset(&md);
     buf_reset(&js);

@@ -29,7 +29,7 @@ static void test_kinds(void)
         CHECK(info->name && condition_find(info->name) == (enum condition_kind)k, "kind %d", k);
         snprintf(row, sizeof row, "| `%s` | %s |", info->name, severity_names[info->severity]);
         snprintf(quoted, sizeof quoted, "\"%s\"", info->name);
-        snprintf(listed, sizeof listed, k ? ", %s%c" : "[%s%c", info->name,
+        snprintf(listed, sizeof listed, k ? " %s%c" : "[%s%c", info->name,
                  k + 1 < CONDITION_KINDS ? ',' : ']');
         CHECK(strstr(page, row), "docs/API.md has %s", row);
         CHECK(strstr(schema, quoted), "run-1.json has %s", quoted);
