@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A span is its days and two minutes of the day. One that ends before it begins holds on its days
+// from the first minute on, and on the days after these until the second.
 #include "core/admission/hours.h"
 
 #include <stdbool.h>

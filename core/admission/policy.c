@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two tables: the kinds of conditions with their units and times to retry, and the options that set
+// action and limit of each kind. Help and the configuration file come from them.
 #include "core/admission/policy.h"
 
 #include <stdio.h>

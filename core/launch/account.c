@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The choice is tried, not computed: a forked child becomes the account and tries what ranks will
+// need. Where the bench lies in a folder that the account cannot enter, a copy of it is made in the
+// directory of runs.
 #include "core/launch/account.h"
 
 #include <errno.h>

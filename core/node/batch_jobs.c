@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Signs are a table of paths with a pattern for the name of the job. A sign that names a job of our
+// own path of cgroups is skipped, because the daemon itself may run in a job.
 #include "core/node/batch_jobs.h"
 
 #include <ctype.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// One pass through /proc, newest processes first, that ends when its CPU time is used up. A process
+// is looked at by its stat file; its threads only if it has used enough time and does not run
+// itself.
 #include "core/node/busy_tasks.h"
 
 #include <dirent.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each function reads one kind of file and fills its part of struct readings; what cannot be read
+// stays READING_UNKNOWN. The files are parsed by hand where a large machine would cost
+// milliseconds.
 #include "core/node/load.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// To see whether CPUs or memory changed, a text of a few small files is kept and compared. Only
+// when it differs is hwloc asked again.
 #include "core/node/machine.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The image is plain arrays behind a head with their numbers, in a memory file that is sealed
+// before it is handed over, so neither side can change what the other reads.
 #include "core/node/machine_image.h"
 
 #include <fcntl.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// With privilege the network namespace is made before the change of account. Without it a user
+// namespace is made after, and its capabilities leave the bounding set, so that no exec regains
+// them.
 #include "core/os/become.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// At the start the daemon moves itself into a group below its own, because a group with processes
+// cannot have controllers for its children. Where the group is not ours alone, nothing is changed
+// and `why` says so.
 #include "core/os/cgroup.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Three ways to have work done by another process: a forked child that shares memory with us, this
+// program again with chosen file descriptors, and a limit that a child sets on itself.
 #include "core/os/child.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The file is opened for reading only, and made only where there is none. The lock belongs to the
+// open file, so a supervisor that inherits it keeps it when the daemon is gone.
 #include "core/os/host_lock.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A question and its answer lie in memory shared with a child. The child runs the modules of
+// nsswitch.conf; whatever they do to it, we get an answer or a reason within the limit.
 #include "core/os/nss.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Processes come and go while /proc is read, so a pass may miss one: callers repeat it until it
+// finds none.
 #include "core/os/processes.h"
 
 #include <dirent.h>

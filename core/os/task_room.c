@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The lesser of two limits, either of which may not exist.
 #include "core/os/task_room.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// In order: the newest run that fits the baseline, its comparison with the baseline, and the
+// verdict.
 #include "core/results/baseline_check.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fingerprint is stored by its two hashes; both are read back here and compared by
+// analysis/compare/fact_changes.h.
 #include "core/results/machine_then.h"
 
 #include <stdlib.h>

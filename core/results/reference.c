@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Matrices of the same name and axes are put together cell by cell. The first run that does not fit
+// the others is an error that names it.
 #include "core/results/reference.h"
 
 #include <inttypes.h>

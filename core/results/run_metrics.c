@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Metrics belong to a version of their definitions. A run without those of this version gets them
+// from what is stored of it (core/run/fill.h).
 #include "core/results/run_metrics.h"
 
 #include <stdlib.h>

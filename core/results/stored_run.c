@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The run, its matrices and its ranks are read together, or not at all.
 #include "core/results/stored_run.h"
 
 #include <stdlib.h>

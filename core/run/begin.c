@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// In order: the row and its plan, the conditions of the node, the cgroup and the directory, the
+// host's lock, and last the row as started.
 #include "core/run/begin.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A directory is made with a new nonce, and its FIFO inside; at the start of a daemon, directories
+// of former runs are removed with the processes that have their nonce in the environment.
 #include "core/run/dir.h"
 
 #include <dirent.h>

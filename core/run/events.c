@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A callback may add or remove watches, also its own: while events are sent, a removed watch is
+// only marked, and freed afterwards.
 #include "core/run/events.h"
 
 #include <stdlib.h>

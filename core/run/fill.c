@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A timer takes runs without metrics, for STEP_MS at a time and with as much rest between. It is
+// off while a run is measured.
 #include "core/run/fill.h"
 
 #include <inttypes.h>

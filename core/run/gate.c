@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A request and a run that starts pass the same checks in the same order: plan, admission, programs
+// and account, launcher. The first that fails is the answer.
 #include "core/run/gate.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A job is driven by four sources: the FIFO with records, the supervisor's report, its end, and
+// timers. It has finished when the supervisor is gone, the FIFO is empty and the log is read;
+// on_over is called once.
 #include "core/run/job.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The plan was made for one machine; after each reading the plan is checked against the new one.
+// What the run uses and has lost stops it, what else changed is a condition.
 #include "core/run/machine_changes.h"
 
 #include <inttypes.h>

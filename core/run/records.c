@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Records come in lines of JSON. Each kind is a function that checks a record against the plan and
+// against what came before; the first violation ends the stream with its reason.
 #include "core/run/records.h"
 
 #include <inttypes.h>

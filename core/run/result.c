@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// First the conditions that are known only now, then the result: as one transaction, or for a large
+// run in pieces of which the last makes it visible.
 #include "core/run/result.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A wait is kept in memory alone: after a restart the run is in the queue, and what is left of its
+// time follows from when it was created.
 #include "core/run/waits.h"
 
 #include <stdio.h>

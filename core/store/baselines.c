@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A baseline is a name and the numbers of its runs. Putting one replaces the former of that name in
+// one transaction.
 #include "core/store/baselines.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reading only: each function runs one statement that an index answers without reading a whole
+// table (tests/unit/core/store/test_queries.c).
 #include "core/store/history.h"
 
 #include <math.h>

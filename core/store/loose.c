@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Foreign keys are off in such a transaction, because the rows have no run. It need not reach the
+// disk by itself: the transaction that makes the run visible syncs the log.
 #include "core/store/loose.h"
 
 #include <inttypes.h>

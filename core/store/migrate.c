@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The file's header is read without SQLite first, so that a foreign or newer file stays untouched.
+// Before the first step a copy is written beside the database; each step is a transaction.
 #include "core/store/migrate.h"
 
 #include <errno.h>

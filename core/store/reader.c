@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The connection is read-only, never checkpoints, and sees one state of the database between begin
+// and end. The worker process uses it.
 #include "core/store/reader.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A small run goes in one transaction. Of a large one the row goes first, with a mark for its
+// cells; they follow in pieces, a row of a matrix at a time.
 #include "core/store/remove.h"
 
 #include <inttypes.h>

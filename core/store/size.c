@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Numbers of ranks and cells stand in the run's row; lengths of texts are taken from the head of
+// their first page.
 #include "core/store/size.h"
 
 #include <stdio.h>

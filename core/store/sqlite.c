@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// SQLite's results become error values in one function, sq_fail, which also calls the hook for
+// damage. Waits for locks are shorter than SQLite's own, because the loop stands still meanwhile.
 #include "core/store/sqlite.h"
 
 #include <math.h>

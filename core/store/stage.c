@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Numbers are given first, each with a mark that it belongs to no run; then the cells and ranks
+// come in pieces; then one transaction makes all runs and removes the marks.
 #include "core/store/stage.h"
 
 #include <inttypes.h>

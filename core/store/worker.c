@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The daemon's side starts the process and hears one line from it; the process opens the database
+// read-only at the lowest priority, does its work, and writes that line.
 #include "core/store/worker.h"
 
 #include <errno.h>

@@ -494,6 +494,15 @@ def own_header(files):
     return wrong
 
 
+OPENS = {"core"}
+
+
+def opening(files):
+    """A file opens with what it is for, why it is so, or the order of events."""
+    return [f"{path}: no comment behind the licence line" for path, text in in_rooms(files).items()
+            if room(path) in OPENS and not re.match(r"//[^\n]*\n// \S", text)]
+
+
 DECLARED = re.compile(r"^(?!static|typedef|#|return|extern)[A-Za-z_][\w ]*[ *]+(\w+)\([^;{}]*?\)[^;{}()]*(?:__attribute__\(\(.*?\)\))?;", re.M)
 
 
@@ -505,7 +514,7 @@ def declared_defined(files):
             for name in DECLARED.findall(bare(text)) if name not in defined]
 
 
-RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, declared_defined, static_names,
+RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
          one_door, denied_calls, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
          routes_documented, package_versions, threats_have_tests]
 

@@ -91,6 +91,7 @@ BAD = {
         ("a .c without a header", {"core/run/a.c": "", "core/run/b.h": ""}),
         ("the parts of another folder", {"core/run/a.c": "", "core/parts.h": ""}),
     ],
+    rules.opening: [("only a licence", {"core/a.c": SPDX + '#include "core/a.h"\n'})],
     rules.declared_defined: [
         ("a function that is nowhere", {"core/a.h": "int f(int x);\n", "core/a.c": "int g(int x)\n{\n}\n"}),
         ("one that is over several lines", {"core/a.h": "const struct x *f(int x,\n    int y);\n"}),
@@ -191,11 +192,11 @@ GOOD = {
     "model/route.h": SPDX + "int route_table;\n",
     "base/a.h": SPDX + "int g(int x,\n      int y);\n",
     "base/json.c": SPDX + "#include <cjson/cJSON.h>\n",
-    "core/a.h": SPDX + '#include "base/a.h"\n',
+    "core/a.h": SPDX + '// It adds.\n#include "base/a.h"\n',
     "base/a.c": SPDX + "int g(int x,\n      int y)\n{\n}\n",
     "base/json.h": SPDX,
     "bench/a.h": SPDX,
-    "core/a.c": SPDX + '#include <sqlite3.h>\n#include "base/a.h"\n\n'
+    "core/a.c": SPDX + '// By hand.\n#include <sqlite3.h>\n#include "base/a.h"\n\n'
                        '// time() and system() in a comment\nint f(void)\n{\n'
                        '    return x->system("sleep(1)");\n}\n',
     "bench/a.c": SPDX + "#include <numa.h>\n#include <numaif.h>\n",
