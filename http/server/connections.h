@@ -24,8 +24,7 @@
 enum {
     CONNECTION_HEAD_MS = 10000, // from the first byte that could come; also of a TLS handshake
     CONNECTION_KEPT_MS = 30000, // of a kept connection: until the next request's headers are whole
-    CONNECTION_CROWD_MS =
-        1000, // instead of both, while more than three quarters of the places are used
+    CONNECTION_CROWD_MS = 1000, // instead of both, while three quarters of the places are used
     CONNECTION_STUCK_MS = 1000, // so long no connection came or went: no place gets free by itself
     CONNECTION_PROMPT_MS = 100, // a good client's headers are there by then
     CONNECTION_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s

@@ -27,7 +27,7 @@ enum {
 };
 
 struct job {
-    struct turn turn; // of server->heavy
+    struct turn turn; // of server->job_turns
     LIST_ENTRY(job) entry;
     struct server *server;
     LIST_HEAD(, exchange) exchanges;

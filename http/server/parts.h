@@ -69,14 +69,13 @@ struct server {
     struct turns loop_turns; // exchanges that wait for their turn in the loop
     bool taking_over;        // in pieces, what the worker has made: it rests
     struct share share;
-    int n_held;          // connections of all listeners
-    int held_max;        // HELD_MAX, or fewer where file descriptors are few
-    int64_t exchange_us; // what one took lately
-    int64_t round_us;    // what handlers took in this round of the loop
-    int connections;     // of a listener
-    struct exchange *waking,
-        **waking_end;                // due to be resumed, in the order in which they were woken
-    LIST_HEAD(, exchange) exchanges; // all requests under way
+    int n_held;                            // connections of all listeners
+    int held_max;                          // HELD_MAX, or fewer where file descriptors are few
+    int64_t exchange_us;                   // what one took lately
+    int64_t round_us;                      // what handlers took in this round of the loop
+    int connections;                       // of a listener
+    struct exchange *waking, **waking_end; // due to be resumed, in the order of waking
+    LIST_HEAD(, exchange) exchanges;       // all requests under way
     struct audit audit;
     struct log_budget spared; // for lines that any client may cause
     struct tls_files tls;
@@ -96,7 +95,7 @@ struct exchange {
     const struct reply_source *source; // of what is open
     void *opened;                      // NULL: nothing
     struct loop_timer *deadline;       // REPLY_WAIT
-    struct turn turn;                  // of server->light
+    struct turn turn;                  // of server->loop_turns
     struct job *job;                   // of the worker, for which it waits
     LIST_ENTRY(exchange) of_job;       // of job->exchanges
     struct ready_answer *made;         // by the job; NULL with `prepared`: why not is in job_err
@@ -124,8 +123,8 @@ void listeners_stop(struct server *s); // no exchange may be suspended
 int arrivals_start(struct listener *l, struct err *err);
 void arrivals_stop(struct listener *l);
 void arrivals_go_on(struct listener *l); // a connection has ended: there may be room
-struct connection *arrival_take(struct listener *l,
-                                int fd);       // the library begins it; NULL: no memory
+// The library begins it; NULL: no memory.
+struct connection *arrival_take(struct listener *l, int fd);
 void arrivals_given(struct listener *l);       // the library has run: it has refused what is left
 void arrivals_admit(struct listener *l);       // at the beginning of a round
 bool arrivals_wait(const struct exchange *x);  // of its client: it must not keep its connection
@@ -142,8 +141,8 @@ void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **ex
 // answers.c: of a request that is whole; again when its wait has ended. Sends the reply, or
 // suspends the exchange until there is one.
 enum MHD_Result exchange_answer(struct exchange *x);
-enum MHD_Result exchange_refuse_stopping(
-    struct exchange *x); // the daemon ends, and this would take long
+// The daemon ends, and this would take long.
+enum MHD_Result exchange_refuse_stopping(struct exchange *x);
 
 // replies.c: what is sent. MHD_NO closes the connection.
 enum MHD_Result exchange_send(struct exchange *x); // x->r; 304 if the client has it
