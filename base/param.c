@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/suggest.h"
 
 const struct param *param_find(const struct param_table *t, const char *name)
 {
@@ -25,12 +26,26 @@ static bool same_option(const char *name, const char *option)
     return *name == *option;
 }
 
+static bool is_option(const struct param *p, const char *option)
+{
+    return same_option(p->option ? p->option : p->name, option) ||
+           (p->alias && strcmp(p->alias, option) == 0);
+}
+
 const struct param *param_find_option(const struct param_table *t, const char *option)
 {
     for (int i = 0; i < t->n; i++)
-        if (same_option(t->params[i].name, option))
+        if (is_option(&t->params[i], option))
             return &t->params[i];
     return NULL;
+}
+
+const char *param_option(const struct param *p, char out[static PARAM_OPTION_ROOM])
+{
+    snprintf(out, PARAM_OPTION_ROOM, "%s", p->option ? p->option : p->name);
+    for (char *c = out; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    return out;
 }
 
 static void *member_of(const struct param *p, void *object)
@@ -259,6 +274,11 @@ static void print_wrapped(FILE *out, const char *text, const char *lead, int ind
     fputc('\n', out);
 }
 
+void param_print_paragraph(const char *text, FILE *out)
+{
+    print_wrapped(out, text, "", 0, 80);
+}
+
 void param_print_help(const struct param_table *t, FILE *out)
 {
     static const char *const metavars[] = {
@@ -267,10 +287,8 @@ void param_print_help(const struct param_table *t, FILE *out)
     };
     for (int i = 0; i < t->n; i++) {
         const struct param *p = &t->params[i];
-        char head[200];
-        int n = snprintf(head, sizeof head, "  --%s", p->name);
-        for (char *c = head + 4; *c; c++)
-            *c = *c == '_' ? '-' : *c;
+        char head[200], option[PARAM_OPTION_ROOM];
+        int n = snprintf(head, sizeof head, "  --%s", param_option(p, option));
         const char *metavar = p->metavar ? p->metavar : metavars[p->kind];
         if (p->kind == PARAM_ENUM) {
             for (int k = 0; p->choices[k] && n < (int)sizeof head - 20; k++)
@@ -284,7 +302,7 @@ void param_print_help(const struct param_table *t, FILE *out)
         bool show = *p->def && p->kind != PARAM_BOOL;
         snprintf(whole, sizeof whole, "%s%s%s%s%s%s", p->help, show ? " [" : "", show ? p->def : "",
                  show && p->unit ? " " : "", show && p->unit ? p->unit : "", show ? "]" : "");
-        print_wrapped(out, whole, "", 28, 100);
+        print_wrapped(out, whole, "", 28, 80);
     }
 }
 
@@ -370,7 +388,13 @@ static int param_other_option(const struct param_args *a, const struct words *w,
     int taken = a->other ? a->other(a->context, w->name, w->value, err) : 0;
     if (taken)
         return taken;
-    return err_set(err, ERR_USAGE, w->name, "unknown option --%s (see --help)", w->name);
+    struct suggestion near = SUGGESTION_FOR(w->name);
+    char option[PARAM_OPTION_ROOM], text[SUGGEST_TEXT_ROOM];
+    for (int i = 0; i < a->n_targets; i++)
+        for (int k = 0; k < a->targets[i].table->n; k++)
+            suggest_consider(&near, param_option(&a->targets[i].table->params[k], option));
+    return err_set(err, ERR_USAGE, w->name, "unknown option --%s%s (see --help)", w->name,
+                   suggest_text(&near, "--", text, sizeof text));
 }
 
 static int take_operand(struct param_args *a, char *word, struct err *err)

@@ -23,8 +23,10 @@ enum param_kind {
 };
 
 struct param {
-    const char *name; // snake_case; the option is --name with '-' for '_'
-    char letter;      // of the short option, 'o' for -o; 0: none
+    const char *name;   // snake_case; the option is --name with '-' for '_'
+    const char *option; // the option where it is another word: "run-timeout"; NULL
+    const char *alias;  // an option that is accepted besides, in no help; NULL
+    char letter;        // of the short option, 'o' for -o; 0: none
     enum param_kind kind;
     size_t offset;
     size_t room;                // PARAM_TEXT: bytes with the NUL
@@ -46,6 +48,9 @@ struct param_table {
 const struct param *param_find(const struct param_table *t, const char *name);
 const struct param *param_find_option(const struct param_table *t,
                                       const char *option); // "min-samples"
+// "min-samples": the option without its dashes. Returns out.
+enum { PARAM_OPTION_ROOM = 64 };
+const char *param_option(const struct param *p, char out[static PARAM_OPTION_ROOM]);
 void param_defaults(const struct param_table *t, void *object);
 
 // Errors are ERR_INVALID with the parameter's name as member, and say what would be right.
@@ -56,7 +61,8 @@ void param_get_text(const struct param *p, const void *object, char *out, size_t
 void param_write_value(const struct param *p, const void *object, struct jsonw *w);
 // {"name":…,"kind":…,"default":…,"min":…,"max":…,"choices":[…],"unit":…,"help":…}
 void param_write_catalogue(const struct param *p, struct jsonw *w);
-// Two columns, wrapped at 100.
+void param_print_paragraph(const char *text, FILE *out); // wrapped at 80
+// Two columns, wrapped at 80.
 void param_print_help(const struct param_table *t, FILE *out);
 
 // As a file of "name = value" lines under their help; values that are the defaults' are commented

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/commands.h"
+#include "client/pager.h"
 #include "client/print.h"
 #include "client/problem.h"
 
@@ -23,10 +24,9 @@ static int choose_benchmark(struct spec *spec, int *argc, char ***argv, struct e
 {
     const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
     if (*argc && (*argv)[0][0] != '-') {
-        b = benchmark_find((*argv)[0]);
+        b = command_benchmark((*argv)[0], err);
         if (!b)
-            return err_set(err, ERR_USAGE, "",
-                           "there is no benchmark \"%.40s\" (numaprobe help run)", (*argv)[0]);
+            return -1;
         --*argc;
         ++*argv;
     }
@@ -85,7 +85,11 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     if (invocation.n < k->n_min)
         return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
     config_find_daemon(c);
-    return k->run(c, &invocation, err);
+    if (k->pages && c->output == OUTPUT_TABLE)
+        pager_begin(c);
+    int status = k->run(c, &invocation, err);
+    pager_end(c);
+    return status;
 }
 
 // Options before the command's name: "numaprobe -o json runs". Index of the command, or -1.
@@ -134,7 +138,7 @@ static int flush_output(int status)
         return status;
     if (errno == EPIPE || (poll(&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP)))
         return status;
-    err_set(&err, ERR_SYSTEM, "", "what was asked for could not be written to the output");
+    err_set(&err, ERR_SYSTEM, "", "the output could not be written");
     return problem_report(NULL, &err);
 }
 
@@ -157,11 +161,9 @@ int cli_main(int argc, char **argv)
         help_print_usage(commands, stderr);
         return 2;
     }
-    const struct command *k = command_find(commands, argv[at]);
-    if (!k) {
-        err_set(&err, ERR_USAGE, "", "there is no command \"%.40s\" (numaprobe help)", argv[at]);
+    const struct command *k = command_find(commands, argv[at], &err);
+    if (!k)
         return problem_report(NULL, &err);
-    }
     int status = run_command(&c, k, argc - at - 1, argv + at + 1, &err);
     if (status < 0)
         status = k->plugin ? report_as_plugin(&err) : problem_report(NULL, &err);

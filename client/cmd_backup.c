@@ -23,7 +23,7 @@ static const struct param backup_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct backup_flags, force),
      .def = "false",
-     .help = "Replace FILE if it is there."},
+     .help = "Replace FILE if it exists."},
 };
 const struct param_table backup_options = {backup_params, COUNT_OF(backup_params)};
 
@@ -34,14 +34,14 @@ static int check_database(int fd, int64_t *bytes, struct err *err)
     unsigned char h[HEADER];
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return err_sys(err, "cannot look at the copy");
+        return err_sys(err, "cannot read the copy");
     if (pread(fd, h, sizeof h, 0) != HEADER || memcmp(h, "SQLite format 3", 16) != 0)
-        return err_set(err, ERR_UNREACHABLE, "url", "what came is not a database");
+        return err_set(err, ERR_UNREACHABLE, "url", "the answer is not an SQLite database");
     int64_t page = h[AT_PAGE_SIZE] << 8 | h[AT_PAGE_SIZE + 1];
     int64_t pages =
         (int64_t)h[AT_PAGES] << 24 | h[AT_PAGES + 1] << 16 | h[AT_PAGES + 2] << 8 | h[AT_PAGES + 3];
     if ((int64_t)st.st_size != pages * (page == 1 ? 65536 : page))
-        return err_set(err, ERR_UNREACHABLE, "url", "only a part of the database came");
+        return err_set(err, ERR_UNREACHABLE, "url", "the answer is incomplete");
     *bytes = (int64_t)st.st_size;
     return 0;
 }
@@ -68,7 +68,7 @@ static int cmd_backup_fetch(struct cli *c, const char *part, int64_t *bytes, str
         return http_problem(&r, err);
     if (check_database(fd, bytes, err) < 0)
         return -1;
-    return fsync(fd) < 0 ? err_sys(err, "cannot bring %s to disk", part) : 0;
+    return fsync(fd) < 0 ? err_sys(err, "cannot write %s to disk", part) : 0;
 }
 
 int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
@@ -79,7 +79,7 @@ int cmd_backup(struct cli *c, const struct invocation *i, struct err *err)
     struct stat st;
     int64_t bytes = 0;
     if (!f->force && lstat(file, &st) == 0)
-        return err_set(err, ERR_USAGE, "", "%.180s is there already; --force replaces it", file);
+        return err_set(err, ERR_USAGE, "", "%.180s exists; --force replaces it", file);
     if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
         return err_set(err, ERR_USAGE, "", "the name of the file is too long");
     if (cmd_backup_fetch(c, part, &bytes, err) < 0) {

@@ -47,7 +47,8 @@ static int path_of(const char *name, struct buf *path, struct err *err)
     if (!*name || name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                     "0123456789._-")])
         return err_set(err, ERR_USAGE, "",
-                       "\"%.63s\" cannot be the name of a baseline: letters, digits, . _ -", name);
+                       "\"%.63s\" is not a valid baseline name: use letters, digits and . _ -",
+                       name);
     buf_fmt(path, "/v1/baselines/%s", name);
     return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
@@ -93,7 +94,7 @@ static int baseline_list(struct cli *c, char **words, int n, struct err *err)
     if (c->output == OUTPUT_JSON)
         print_json(answer);
     else if (c->output == OUTPUT_TABLE && !json_first(list))
-        puts("no baseline yet (numaprobe baseline set default ID)");
+        puts("No baseline is stored. Create one with: numaprobe baseline set default 17 18 19");
     else
         print_baselines(c, NULL, list);
     return 0;
@@ -131,7 +132,7 @@ static const struct {
     int (*run)(struct cli *c, char **words, int n, struct err *err);
 } actions[] = {
     {"set", "NAME ID...", 2, BASELINE_OPERANDS_MAX - 1, baseline_set},
-    {"list", "nothing else", 0, 0, baseline_list},
+    {"list", "", 0, 0, baseline_list},
     {"show", "NAME", 1, 1, baseline_show},
     {"delete", "NAME", 1, 1, baseline_delete},
 };
@@ -143,11 +144,12 @@ int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err)
             continue;
         int n = i->n - 1;
         if (n < actions[a].n_min || n > actions[a].n_max)
-            return err_set(err, ERR_USAGE, "", "baseline %s takes %s", actions[a].name,
+            return err_set(err, ERR_USAGE, "", "usage: numaprobe baseline %s %s", actions[a].name,
                            actions[a].operands);
         return actions[a].run(c, i->operands + 1, n, err);
     }
-    return err_set(err, ERR_USAGE, "", "baseline knows set, list, show and delete, not \"%.40s\"",
+    return err_set(err, ERR_USAGE, "",
+                   "unknown action \"%.40s\": use baseline set, list, show or delete",
                    i->operands[0]);
 }
 
@@ -166,7 +168,7 @@ static const struct param check_params[] = {
      .room = sizeof((struct check_flags *)0)->run,
      .def = "latest",
      .metavar = "ID",
-     .help = "This run; otherwise the newest that was measured as the baseline was."},
+     .help = "Run to check. Default: the newest run with the parameters of the baseline."},
     {.name = "warn",
      .kind = PARAM_REAL,
      .offset = offsetof(struct check_flags, warn),
@@ -174,7 +176,7 @@ static const struct param check_params[] = {
      .max = 1000,
      .def = "3",
      .unit = "%",
-     .help = "Warning when all, a size, a rank or a node is surely slower, by at least this."},
+     .help = "WARNING if slower than the baseline by at least this much, as a whole or in part."},
     {.name = "crit",
      .kind = PARAM_REAL,
      .offset = offsetof(struct check_flags, crit),
@@ -182,7 +184,7 @@ static const struct param check_params[] = {
      .max = 1000,
      .def = "10",
      .unit = "%",
-     .help = "Critical from here on."},
+     .help = "CRITICAL if slower than the baseline by at least this much."},
     {.name = "max_age",
      .kind = PARAM_INT,
      .offset = offsetof(struct check_flags, max_age),
@@ -190,7 +192,7 @@ static const struct param check_params[] = {
      .max = INT32_MAX,
      .def = "0",
      .unit = "s",
-     .help = "Warning when the run is older; 0: it may be of any age."},
+     .help = "WARNING if the run is older than this. 0: any age."},
 };
 const struct param_table check_options = {check_params, COUNT_OF(check_params)};
 

@@ -14,7 +14,7 @@
 struct compare_flags {
     char matrix[24];
     double threshold;
-    bool anyway, all;
+    bool allow_different, all;
 };
 
 // The daemon's verdict, and what comes of it here.
@@ -44,9 +44,9 @@ static const struct param compare_params[] = {
      .def = "3",
      .unit = "%",
      .help = "Ignore differences that are significantly (95 %) smaller than this."},
-    {.name = "anyway",
+    {.name = "allow_different",
      .kind = PARAM_BOOL,
-     .offset = offsetof(struct compare_flags, anyway),
+     .offset = offsetof(struct compare_flags, allow_different),
      .def = "false",
      .help = "Compare runs with different parameters. A note names the parameters."},
     {.name = "all",
@@ -124,16 +124,16 @@ static void add_group(struct grid *g, const struct json *group)
     add_verdict(g, what, group);
 }
 
-static void print_lines(const char *head, const struct json *texts)
+static void print_lines(const struct cli *c, const char *head, const struct json *texts)
 {
     for (const struct json *t = json_first(texts); t; t = json_next(t)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        print_safe(&line, json_text(t) ? json_text(t) : "");
-        printf("%s%s\n", head, buf_text(&line));
+        buf_fmt(&line, "%s%s", head, json_text(t) ? json_text(t) : "");
+        print_paragraph(c, buf_text(&line), 4);
     }
 }
 
-static void print_changes(const struct json *changes)
+static void print_changes(const struct cli *cli, const struct json *changes)
 {
     if (json_is_null(changes))
         puts("\nThe configuration of the machine is not recorded for both runs.");
@@ -143,12 +143,9 @@ static void print_changes(const struct json *changes)
         puts("\nFacts of the machine that differ (A -> B), most likely cause first:");
     for (const struct json *c = json_first(changes); c; c = json_next(c)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        print_safe(&line, json_get_text(c, "name", "?"));
-        buf_str(&line, ": ");
-        print_safe(&line, json_get_text(c, "before", "not known"));
-        buf_str(&line, " -> ");
-        print_safe(&line, json_get_text(c, "after", "not known"));
-        printf("  %s\n", buf_text(&line));
+        buf_fmt(&line, "- %s: %s -> %s", json_get_text(c, "name", "?"),
+                json_get_text(c, "before", "not known"), json_get_text(c, "after", "not known"));
+        print_paragraph(cli, buf_text(&line), 4);
     }
 }
 
@@ -226,12 +223,12 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     }
     int rows = json_count(json_get(comparison, "groups"));
     print_headline(c, answer);
-    print_lines("note: ", json_get(comparison, "notes"));
+    print_lines(c, "note: ", json_get(comparison, "notes"));
     if (all) {
         print_groups(c, answer);
         print_others(c, answer);
     }
-    print_changes(json_get(answer, "fact_changes"));
+    print_changes(c, json_get(answer, "fact_changes"));
     if (!all)
         printf("\n--all prints the tables (%d row%s).\n", rows, rows == 1 ? "" : "s");
 }
@@ -246,10 +243,11 @@ int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
         result_find(c, i->operands + 1, 1, &target, err) < 0)
         return -1;
     if (f->matrix[strspn(f->matrix, "abcdefghijklmnopqrstuvwxyz0123456789_-")])
-        return err_set(err, ERR_USAGE, "", "--matrix: \"%s\" is no matrix's name", f->matrix);
+        return err_set(err, ERR_USAGE, "", "--matrix: \"%s\" is not the name of a matrix",
+                       f->matrix);
     snprintf(path, sizeof path, "/v1/compare?base=%lld&target=%lld&threshold=%g%s%s%s",
-             (long long)base, (long long)target, f->threshold, f->anyway ? "&anyway=true" : "",
-             *f->matrix ? "&matrix=" : "", f->matrix);
+             (long long)base, (long long)target, f->threshold,
+             f->allow_different ? "&anyway=true" : "", *f->matrix ? "&matrix=" : "", f->matrix);
     if (http_json(c, "GET", path, NULL, &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)

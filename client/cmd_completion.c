@@ -21,9 +21,8 @@ static void cmd_completion_option_words(const struct param_table *t, int benchma
     for (int i = 0; t && i < t->n; i++) {
         if (told(&t->params[i], benchmark))
             continue;
-        fputs(separator, stdout);
-        for (const char *p = t->params[i].name; *p; p++)
-            putchar(*p == '_' ? '-' : *p);
+        char option[PARAM_OPTION_ROOM];
+        printf("%s%s", separator, param_option(&t->params[i], option));
         if (t->params[i].kind != PARAM_BOOL && *separator == ' ')
             putchar('=');
     }

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
+#include "client/when.h"
 #include "model/matrix.h"
 #include "model/run.h"
 
@@ -32,15 +34,17 @@ static const struct param export_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct export_flags, all),
      .def = "false",
-     .help = "All runs that are over."},
-    TEXT_FLAG(since, "TIME", "Those asked for, or imported, at or after this time (or day)."),
-    TEXT_FLAG(until, "TIME", "Those asked for, or imported, before this time (or day)."),
-    TEXT_FLAG(node, "NAME", "Those of this node."),
-    TEXT_FLAG(file, "PATH", "Write there instead of to the output, when all has come."),
+     .help = "All finished runs."},
+    TEXT_FLAG(since, "TIME",
+              "Only runs requested or imported at or after this time: 2d, yesterday, 2026-01-31."),
+    TEXT_FLAG(until, "TIME", "Only runs requested or imported before this time."),
+    TEXT_FLAG(node, "NAME", "Only runs of this node."),
+    TEXT_FLAG(file, "PATH", "Write to this file when the export is complete."),
 };
 const struct param_table export_options = {export_params, COUNT_OF(export_params)};
 
 struct exporting {
+    char since[WHEN_ROOM], until[WHEN_ROOM];
     const struct cli *cli;
     const struct export_flags *flags;
     FILE *out;
@@ -84,10 +88,8 @@ static int list_page(struct exporting *e, char *next, size_t room, struct err *e
     CLEANUP_JSON struct json *page = NULL;
     const struct {
         const char *name, *value;
-    } filters[] = {{"since", e->flags->since},
-                   {"until", e->flags->until},
-                   {"node", e->flags->node},
-                   {"cursor", next}};
+    } filters[] = {
+        {"since", e->since}, {"until", e->until}, {"node", e->flags->node}, {"cursor", next}};
     buf_fmt(&path, "/v1/runs?limit=%d", PAGE);
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         if (*filters[i].value) {
@@ -125,13 +127,17 @@ static int cmd_export_list_ids(struct exporting *e, struct err *err)
 static int cmd_export_choose(struct exporting *e, const struct invocation *i, struct err *err)
 {
     const struct export_flags *f = e->flags;
+    int64_t now = clock_wall_ms();
+    if (when_read(f->since, now, "since", e->since, err) < 0 ||
+        when_read(f->until, now, "until", e->until, err) < 0)
+        return -1;
     bool range = f->all || *f->since || *f->until || *f->node;
     if (i->n && range)
         return err_set(err, ERR_USAGE, "",
-                       "give numbers of runs, or --all, --since, --until, "
-                       "--node; not both");
+                       "name runs by number or by --all, --since, --until and --node, "
+                       "not by both");
     if (!i->n && !range)
-        return err_set(err, ERR_USAGE, "", "which runs? Give their numbers, \"last\", or --all");
+        return err_set(err, ERR_USAGE, "", "no run is named: use numbers, last, or --all");
     for (int k = 0; k < i->n; k++) {
         int64_t id;
         if (result_find(e->cli, &i->operands[k], 1, &id, err) < 0 || add_id(e, id, err) < 0)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // help and version: what the tables say.
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "client/commands.h"
 #include "client/exits.h"
 
@@ -14,40 +17,67 @@ int cmd_version(struct cli *c, const struct invocation *i, struct err *err)
 
 void help_print_usage(const struct command *table, FILE *out)
 {
-    fputs("usage: numaprobe COMMAND [options]\n\nProbes the memory system of a node through its "
-          "daemon, numaprobed.\n\n"
-          "commands:\n",
+    fputs("usage: numaprobe COMMAND [options]\n\n"
+          "Measures the memory system of a node through its daemon, numaprobed.\n\ncommands:\n",
           out);
     for (const struct command *k = table; k->name; k++)
-        fprintf(out, "  %-11s %-14s %s\n", k->name, k->operands, k->summary);
-    fputs("\noptions of every command (also as NUMAPROBE_URL, … in the environment, or in "
-          "~/.config/numaprobe/config):\n",
+        fprintf(out, "  %-13s %s\n", k->name, k->summary);
+    fputs("\nnumaprobe COMMAND --help describes a command. Examples:\n"
+          "  numaprobe run --quick\n  numaprobe show last\n"
+          "\noptions of every command (also NUMAPROBE_URL, … in the environment, and\n"
+          "name = value in ~/.config/numaprobe/config):\n",
           out);
     param_print_help(&cli_options, out);
     cli_exits_print(out);
 }
 
-// Of all benchmarks, or of the one named.
+// "measure x" -> "Measure x."; then the rest of what there is to say.
+static void print_about(const struct command *k)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    buf_fmt(&b, "%c%s.", toupper((unsigned char)*k->summary), k->summary + 1);
+    if (k->about)
+        buf_fmt(&b, " %s", k->about);
+    param_print_paragraph(buf_text(&b), stdout);
+}
+
+static void print_benchmarks(const struct benchmark *only)
+{
+    if (only) {
+        printf("\n%s: %s\n", only->name, only->title);
+        param_print_help(&only->params, stdout);
+    } else {
+        puts("\nbenchmarks (numaprobe run BENCHMARK --help lists the options of one):");
+        for (int b = 0; b < BENCHMARKS; b++)
+            printf("  %-11s %s\n", benchmarks[b].name, benchmarks[b].title);
+    }
+    puts("\noptions of every benchmark:");
+    param_print_help(&spec_common, stdout);
+}
+
+static void print_examples(const char *lines)
+{
+    puts("\nexamples:");
+    for (const char *at = lines; *at; at += *at == '\n') {
+        int n = (int)strcspn(at, "\n");
+        printf("  %.*s\n", n, at);
+        at += n;
+    }
+}
+
 int help_print_command(const struct command *k, const struct benchmark *only)
 {
-    printf("usage: numaprobe %s%s%s [options]\n\n%s\n", k->name, *k->operands ? " " : "",
-           k->operands, k->summary);
+    printf("usage: numaprobe %s%s%s%s\n\n", k->name, *k->operands ? " " : "", k->operands,
+           k->options || k->has_spec ? " [options]" : "");
+    print_about(k);
     if (k->options) {
-        fputs("\noptions:\n", stdout);
+        puts("\noptions:");
         param_print_help(k->options, stdout);
     }
-    for (int b = 0; k->has_spec && b < BENCHMARKS; b++) {
-        if (only && only != &benchmarks[b])
-            continue;
-        printf("\n%s: %s\n", benchmarks[b].name, benchmarks[b].title);
-        param_print_help(&benchmarks[b].params, stdout);
-    }
-    if (k->has_spec) {
-        fputs("\nevery benchmark:\n", stdout);
-        param_print_help(&spec_common, stdout);
-    }
-    puts("\noptions of every command:");
-    param_print_help(&cli_options, stdout);
+    if (k->has_spec)
+        print_benchmarks(only);
+    print_examples(k->examples);
+    puts("\nnumaprobe help lists the options of every command.");
     return 0;
 }
 
@@ -58,9 +88,8 @@ int cmd_help(struct cli *c, const struct invocation *i, struct err *err)
         help_print_usage(i->table, stdout);
         return 0;
     }
-    const struct command *k = command_find(i->table, i->operands[0]);
+    const struct command *k = command_find(i->table, i->operands[0], err);
     if (!k)
-        return err_set(err, ERR_USAGE, "", "there is no command \"%.40s\" (numaprobe help)",
-                       i->operands[0]);
+        return -1;
     return help_print_command(k, NULL);
 }

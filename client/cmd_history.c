@@ -11,6 +11,7 @@
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/when.h"
 
 enum { SPARK_MAX = 60 }; // characters: a line of a terminal with its ends
 
@@ -26,9 +27,11 @@ struct history_flags {
         .help = help_                                                                              \
     }
 static const struct param history_params[] = {
-    FLAG(node, "NAME", "Runs of this node; with a metric, the daemon's own otherwise."),
-    FLAG(variant, "TEXT", "Measured in this way; the newest run's way otherwise."),
-    FLAG(since, "TIME", "Measured at or after this time (2026-01-31, 2026-01-31T06:00:00Z)."),
+    FLAG(node, "NAME", "Only runs of this node. Default with a metric: the daemon's node."),
+    FLAG(variant, "TEXT",
+         "Only runs with these parameters, as history lists them. Default: those of the newest "
+         "run."),
+    FLAG(since, "TIME", "Measured at or after this time: 2d, 4w, yesterday, 2026-01-31."),
     FLAG(until, "TIME", "Measured before this time."),
     {.name = "limit",
      .kind = PARAM_INT,
@@ -36,8 +39,7 @@ static const struct param history_params[] = {
      .min = 1,
      .max = 10000,
      .def = "20",
-     .help = "At most so many lines in the table, the newest; all are in the picture and in other "
-             "forms of output."},
+     .help = "Maximum number of lines in the table. The sparkline and other formats have all."},
 };
 const struct param_table history_options = {history_params, COUNT_OF(history_params)};
 
@@ -49,15 +51,28 @@ static void cmd_history_add_query(struct buf *path, const char *name, const char
     http_escape(path, value);
 }
 
+static int history_add_time(struct buf *path, const char *name, const char *text, struct err *err)
+{
+    char time[WHEN_ROOM];
+    if (when_read(text, clock_wall_ms(), name, time, err) < 0)
+        return -1;
+    cmd_history_add_query(path, name, time);
+    return 0;
+}
+
 // --- Which metrics -----------------------------------------------------------------------------
 
 static void print_series(const struct cli *c, const struct json *answer)
 {
     static const struct column columns[] = {
-        {"metric", "metric", false},  {"node", "node", false},
-        {"last_value", "last", true}, {"unit", "", false},
-        {"count", "runs", true},      {"first", "from", false},
-        {"last", "to", false},        {"variant", "measured with", false},
+        {"metric", "metric", false, true},
+        {"node", "node", false, true},
+        {"last_value", "last", true},
+        {"unit", "", false},
+        {"count", "runs", true},
+        {"first", "from", false},
+        {"last", "to", false},
+        {"variant", "measured with", false, true},
     };
     CLEANUP_GRID struct grid g;
     grid_init(&g, columns, COUNT_OF(columns));
@@ -77,11 +92,11 @@ static void print_series(const struct cli *c, const struct json *answer)
         grid_cell(&g, "%s", json_get_text(s, "variant", ""));
     }
     if (c->output == OUTPUT_TABLE && !json_first(list))
-        puts("no run with metrics yet (numaprobe run)");
+        puts("No run with metrics is stored. Start one with: numaprobe run");
     else
         grid_print(&g, c);
     if (c->output == OUTPUT_TABLE && json_get_bool(answer, "more_series", false))
-        puts("there are more; narrow it by --node");
+        puts("There are more; narrow the list with --node.");
 }
 
 // --- One metric --------------------------------------------------------------------------------
@@ -90,7 +105,8 @@ static void add_point(struct grid *g, const struct json *p)
 {
     static const char *const numbers[] = {"value", "lo", "hi"};
     grid_cell(g, "%lld", (long long)json_get_i64(p, "run", 0));
-    grid_cell(g, "%.19s", json_get_text(p, "measured", "?"));
+    char time[WHEN_ROOM];
+    grid_cell(g, "%s", when_show(json_get_text(p, "measured", "?"), time));
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         double v = json_get_number(p, numbers[i], NAN);
         if (isfinite(v))
@@ -167,16 +183,18 @@ static void cmd_history_print_changes(const struct json *answer)
 {
     const struct json *list = json_get(answer, "change_points");
     if (json_is_array(list) && !json_first(list))
-        puts("\nno change that is more than chance");
+        puts("\nNo significant change.");
     for (const struct json *p = json_first(list); p; p = json_next(p)) {
         const struct json *changes = json_get(p, "fact_changes");
-        printf("\n%+.1f %% since %.19s (run %lld): %.6g -> %.6g %s\n",
-               json_get_number(p, "percent", NAN), json_get_text(p, "at", "?"),
+        char time[WHEN_ROOM];
+        printf("\n%+.1f %% since %s (run %lld): %.6g -> %.6g %s\n",
+               json_get_number(p, "percent", NAN), when_show(json_get_text(p, "at", "?"), time),
                (long long)json_get_i64(p, "run", 0), json_get_number(p, "before", NAN),
                json_get_number(p, "after", NAN), json_get_text(answer, "unit", ""));
         if (!json_first(changes))
-            puts(json_is_array(changes) ? "    nothing that is known of the machine changed with it"
-                                        : "    what the machine was is not known on both sides");
+            puts(json_is_array(changes)
+                     ? "    no recorded fact of the machine changed with it"
+                     : "    the facts of the machine are not recorded for both sides");
         for (const struct json *k = json_first(changes); k; k = json_next(k))
             print_cause(k);
     }
@@ -184,18 +202,22 @@ static void cmd_history_print_changes(const struct json *answer)
         puts("\na change needs 5 runs on each side; 'numaprobe check' judges the newest run");
 }
 
+static void print_history_head(const struct cli *c, const struct json *answer)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    const char *variant = json_get_text(answer, "variant", "");
+    const char *unit = json_get_text(answer, "unit", "");
+    print_paragraph(c, json_get_text(answer, "help", ""), 0);
+    buf_fmt(&line, "node %s%s%s; %s", json_get_text(answer, "node", "?"), *variant ? ", " : "",
+            variant, *unit ? unit : "ratio");
+    print_paragraph(c, buf_text(&line), 4);
+    putchar('\n');
+}
+
 static void print_history(const struct cli *c, const struct json *answer, int64_t limit)
 {
-    CLEANUP_BUF struct buf head = BUF_INIT;
-    if (c->output == OUTPUT_TABLE) {
-        print_safe(&head, json_get_text(answer, "help", ""));
-        buf_str(&head, "\nnode ");
-        print_safe(&head, json_get_text(answer, "node", "?"));
-        buf_str(&head, *json_get_text(answer, "variant", "") ? ", " : "");
-        print_safe(&head, json_get_text(answer, "variant", ""));
-        printf("%s; %s\n\n", buf_text(&head),
-               *json_get_text(answer, "unit", "") ? json_get_text(answer, "unit", "") : "ratio");
-    }
+    if (c->output == OUTPUT_TABLE)
+        print_history_head(c, answer);
     print_points(c, answer, limit);
     if (c->output != OUTPUT_TABLE)
         return;
@@ -251,8 +273,9 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
     cmd_history_add_query(&path, "metric", i->n ? i->operands[0] : "");
     cmd_history_add_query(&path, "node", f->node);
     cmd_history_add_query(&path, "variant", f->variant);
-    cmd_history_add_query(&path, "since", f->since);
-    cmd_history_add_query(&path, "until", f->until);
+    if (history_add_time(&path, "since", f->since, err) < 0 ||
+        history_add_time(&path, "until", f->until, err) < 0)
+        return -1;
     if (!buf_ok(&path))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
     if (cmd_history_ask(c, buf_text(&path), &answer, err) < 0)

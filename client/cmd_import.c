@@ -33,7 +33,7 @@ struct import_flags {
 
 static const struct param import_params[] = {
     TEXT_FLAG(mapping, "FILE",
-              "Of a CSV: where its ranks were (rank,cpu_id,cpu_numa,memory_numa)."),
+              "Placement of the ranks of a CSV (columns rank,cpu_id,cpu_numa,memory_numa)."),
     TEXT_FLAG(
         mode, "MODE",
         "concurrent or serial. Otherwise as log lines or the file's name say, else concurrent."),

@@ -191,8 +191,7 @@ int cmd_topo(struct cli *c, const struct invocation *i, struct err *err)
         print_kinds(t);
         print_special(t);
         if (!json_get_bool(t, "this_system", true))
-            puts("\nThis topology is not of the machine that the daemon runs on: it can be shown, "
-                 "not probed.");
+            puts("\nThis is the topology of another machine. It can be shown, not measured.");
     }
     return 0;
 }
@@ -302,7 +301,7 @@ static void add_blockers(struct grid *g, struct cli *c)
         add_blocker(g, b,
                     strcmp(json_get_text(b, "kind", ""), "topology_not_live") == 0
                         ? "" // waiting changes nothing
-                        : "numaprobe run --queue-s=3600");
+                        : "numaprobe run --wait-for-node=3600");
     for (const struct json *b = json_first(json_get(now, "warnings")); b; b = json_next(b))
         add_blocker(g, b, "");
 }
@@ -310,12 +309,12 @@ static void add_blockers(struct grid *g, struct cli *c)
 static void print_findings(const struct grid *g)
 {
     if (!g->n_rows)
-        puts("Nothing stands in the way of good numbers on this node.");
+        puts("No condition that distorts measurements was found on this node.");
     for (int i = 0; i < g->n_rows; i += g->n_columns) {
         printf("%s %s: %s\n", strcmp(g->cells[i], "serious") ? "-" : "!", g->cells[i + 1],
                g->cells[i + 2]);
         if (*g->cells[i + 3])
-            printf("    mend it with:  %s\n", g->cells[i + 3]);
+            printf("    fix: %s\n", g->cells[i + 3]);
     }
 }
 
@@ -333,7 +332,8 @@ static void print_storage(struct cli *c)
     print_bytes(left, sizeof left, json_get_number(s, "disk_free_bytes", 0));
     printf("\nstored: %lld runs in %s, %s free on the disk; %s\n",
            (long long)json_get_i64(s, "runs", 0), used, left,
-           limited ? "old ones go, labelled ones and baselines stay" : "nothing is ever deleted");
+           limited ? "old runs are deleted, except labelled runs and baselines"
+                   : "no run is ever deleted");
 }
 
 int cmd_doctor(struct cli *c, const struct invocation *i, struct err *err)

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "analysis/plot/plot.h"
 #include "base/cleanup.h"
@@ -27,28 +25,31 @@ static const struct param plot_params[] = {
      .room = sizeof((struct plot_flags *)0)->matrix,
      .def = "",
      .metavar = "NAME",
-     .help = "Which matrix of the run (serial, triad, …); its first otherwise."},
+     .help = "Matrix to draw, such as serial or triad. Default: the first."},
     {.name = "file",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct plot_flags, file),
      .room = sizeof((struct plot_flags *)0)->file,
      .def = "",
      .metavar = "FILE",
-     .help = "Write the picture as SVG into this file; - is standard output, also a terminal."},
+     .help = "Write SVG to this file; - is standard output."},
     {.name = "text",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct plot_flags, text),
      .def = "false",
-     .help = "Draw with characters, also into a pipe."},
+     .help = "Draw with characters, even into a pipe."},
 };
 const struct param_table plot_options = {plot_params, COUNT_OF(plot_params)};
 
 static int check_flags(const struct cli *c, const struct plot_flags *f, struct err *err)
 {
     if (f->matrix[strspn(f->matrix, "abcdefghijklmnopqrstuvwxyz0123456789_-")])
-        return err_set(err, ERR_USAGE, "", "--matrix: \"%s\" is no matrix's name", f->matrix);
+        return err_set(err, ERR_USAGE, "", "--matrix: \"%s\" is not the name of a matrix",
+                       f->matrix);
     if (f->text && *f->file)
-        return err_set(err, ERR_USAGE, "", "--file is for SVG, --text for characters: one of them");
+        return err_set(
+            err, ERR_USAGE, "",
+            "--file and --text exclude each other: --file writes SVG, --text characters");
     if (c->output != OUTPUT_TABLE)
         return err_set(err, ERR_USAGE, "",
                        "a plot is SVG or text; the numbers are in numaprobe matrix -o json");
@@ -92,9 +93,8 @@ static int plot_svg(const struct cli *c, int64_t id, const struct plot_flags *f,
 static struct plot_text text_form(const struct cli *c)
 {
     struct plot_text how = {TEXT_WIDTH, TEXT_HEIGHT, print_unicode(c), print_colour(c)};
-    struct winsize size;
-    if (c->to_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        how.width = size.ws_col - 1; // a full line would wrap on some
+    if (c->width)
+        how.width = c->width - 1; // a full line would wrap on some
     return how;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// numaprobe run: says what it will do, does it, shows how it goes on, prints what came out.
+// numaprobe run: prints the plan, starts the run, shows its progress and prints the result.
+// Ctrl-C cancels the run, unless --keep-on-interrupt leaves it to the daemon.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 #include "model/spec.h"
 
 struct run_flags {
-    bool dry_run, detach, cancel_on_interrupt;
+    bool dry_run, detach, keep_on_interrupt;
     char key[64];
 };
 
@@ -25,23 +27,24 @@ static const struct param flag_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct run_flags, dry_run),
      .def = "false",
-     .help = "Only say what would be done, with the exact command."},
+     .help = "Print the plan and the exact command; start nothing."},
     {.name = "detach",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct run_flags, detach),
      .def = "false",
-     .help = "Do not wait: print the run's number and leave it to the daemon."},
-    {.name = "cancel_on_interrupt",
+     .help = "Start the run, print its number and return. The daemon continues it."},
+    {.name = "keep_on_interrupt",
      .kind = PARAM_BOOL,
-     .offset = offsetof(struct run_flags, cancel_on_interrupt),
+     .offset = offsetof(struct run_flags, keep_on_interrupt),
      .def = "false",
-     .help = "Ctrl-C cancels the run; without this it goes on at the daemon."},
+     .help = "On Ctrl-C leave the run to the daemon. Default: Ctrl-C cancels the run."},
     {.name = "idempotency_key",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct run_flags, key),
      .room = sizeof((struct run_flags *)0)->key,
      .def = "",
-     .help = "The same key twice gives the same run once."},
+     .metavar = "KEY",
+     .help = "Idempotency key: a repeated request with the same key returns the existing run."},
 };
 const struct param_table run_options = {flag_params, COUNT_OF(flag_params)};
 
@@ -49,6 +52,30 @@ const struct param_table run_options = {flag_params, COUNT_OF(flag_params)};
 static bool never_passes(const struct json *blocker)
 {
     return strcmp(json_get_text(blocker, "kind", ""), "topology_not_live") == 0;
+}
+
+// One blocker is the error itself; several are a line each, and counted.
+static int run_refused(const struct spec *s, const struct http_reply *r, struct err *err)
+{
+    CLEANUP_JSON struct json *problem = json_parse(buf_text(&r->body), r->body.len, NULL);
+    const struct json *blockers = json_get(problem, "blockers");
+    int n = json_count(blockers);
+    bool never = false;
+    for (const struct json *b = json_first(blockers); b; b = json_next(b)) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        never |= never_passes(b);
+        print_safe(&line, json_get_text(b, "text", ""));
+        if (n > 1)
+            fprintf(stderr, "numaprobe: the run is blocked: %s\n", buf_text(&line));
+    }
+    if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s && !never)
+        fputs("numaprobe: --wait-for-node=600 waits up to 600 s for the node. With admission = "
+              "warn in numaprobed.conf the run starts and the condition is recorded\n",
+              stderr);
+    http_problem(r, err);
+    if (n > 1)
+        return err_set(err, err->code, "", "%d conditions block the run", n);
+    return n ? err_prefix(err, "the run is blocked") : -1;
 }
 
 static int post(const struct cli *c, const struct spec *s, const struct run_flags *f, bool dry,
@@ -63,23 +90,8 @@ static int post(const struct cli *c, const struct spec *s, const struct run_flag
     if (http_call(c, "POST", dry ? "/v1/runs?dry_run=true" : "/v1/runs", buf_text(&body),
                   *f->key && !dry ? header : NULL, &r, err) < 0)
         return -1;
-    if (r.status != 200 && r.status != 202) {
-        CLEANUP_JSON struct json *problem = json_parse(buf_text(&r.body), r.body.len, NULL);
-        bool never = false;
-        for (const struct json *b = json_first(json_get(problem, "blockers")); b;
-             b = json_next(b)) {
-            CLEANUP_BUF struct buf line = BUF_INIT;
-            never |= never_passes(b);
-            print_safe(&line, json_get_text(b, "text", ""));
-            fprintf(stderr, "numaprobe: in the way: %s\n", buf_text(&line));
-        }
-        if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s &&
-            !never)
-            fputs("numaprobe: --queue-s=600 waits for the node; admission = warn of numaprobed "
-                  "measures all the same and notes it\n",
-                  stderr);
-        return http_problem(&r, err);
-    }
+    if (r.status != 200 && r.status != 202)
+        return run_refused(s, &r, err);
     *out = json_parse(buf_text(&r.body), r.body.len, err);
     return *out ? 0 : err_prefix(err, "the answer of the server");
 }
@@ -147,23 +159,47 @@ static int show_dry(const struct cli *c, const struct json *dry)
     return 0;
 }
 
-static int interrupted(const struct cli *c, int64_t id, bool cancel)
+// A run that is canceled has ended when its processes have: nothing is left then.
+static int cancel_and_wait(const struct cli *c, int64_t id, struct err *err)
+{
+    char path[80];
+    CLEANUP_JSON struct json *answer = NULL;
+    snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)id);
+    if (http_json(c, "POST", path, NULL, &answer, err) < 0)
+        return -1;
+    CLEANUP_JSON struct json *run = NULL;
+    return follow_to_end(c, id, &run, err);
+}
+
+static int interrupted(const struct cli *c, int64_t id, bool keep)
 {
     struct err err = {0};
-    char path[80];
-    snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)id);
-    CLEANUP_JSON struct json *answer = NULL;
-    if (cancel && http_json(c, "POST", path, NULL, &answer, &err) == 0)
-        fprintf(stderr, "numaprobe: run %lld is canceled\n", (long long)id);
-    else if (cancel)
-        fprintf(stderr, "numaprobe: run %lld could not be canceled: %s\n", (long long)id, err.text);
-    else
+    long long n = id;
+    if (keep)
         fprintf(stderr,
-                "numaprobe: run %lld goes on at the daemon. Follow it: numaprobe show %lld "
-                "--follow. Stop it: "
-                "numaprobe cancel %lld\n",
-                (long long)id, (long long)id, (long long)id);
+                "numaprobe: run %lld is still running on the daemon\n"
+                "  follow it: numaprobe show %lld --follow\n  stop it:   numaprobe cancel %lld\n",
+                n, n, n);
+    else if (cancel_and_wait(c, id, &err) == 0)
+        fprintf(stderr, "numaprobe: interrupted: run %lld is canceled\n", n);
+    else
+        fprintf(stderr, "numaprobe: run %lld could not be canceled: %s\n", n, err.text);
     return CLI_EXIT_INTERRUPTED;
+}
+
+// Ctrl-C has to find a run that is known by its number: it waits until the daemon has answered.
+static int run_start(const struct cli *c, const struct spec *s, const struct run_flags *f,
+                     struct json **queued, struct err *err)
+{
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    if (!f->detach)
+        sigprocmask(SIG_BLOCK, &interrupt, NULL); // follow() ends this
+    if (post(c, s, f, false, queued, err) == 0)
+        return 0;
+    sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
+    return -1;
 }
 
 static int cmd_run_finish(const struct cli *c, const struct json *run, struct err *err)
@@ -176,11 +212,7 @@ static int cmd_run_finish(const struct cli *c, const struct json *run, struct er
                        (long long)id, json_get_text(run, "state", "?"),
                        json_get_text(error, "text", "no reason given"), (long long)id);
     }
-    if (c->output == OUTPUT_TABLE) {
-        result_print_head(run);
-        putchar('\n');
-    }
-    return result_print(c, id, err);
+    return result_print_run(c, run, false, err);
 }
 
 int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
@@ -197,7 +229,7 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
     if (f->dry_run)
         return show_dry(c, dry);
     print_plan(stderr, json_get(dry, "plan"));
-    if (post(c, s, f, false, &queued, err) < 0)
+    if (run_start(c, s, f, &queued, err) < 0)
         return -1;
     int64_t id = json_get_i64(queued, "id", 0);
     if (f->detach) {
@@ -208,6 +240,6 @@ int cmd_run(struct cli *c, const struct invocation *i, struct err *err)
         return 0;
     }
     if (follow(c, id, &run, err) < 0)
-        return err->code == ERR_TIMEOUT ? interrupted(c, id, f->cancel_on_interrupt) : -1;
+        return err->code == ERR_TIMEOUT ? interrupted(c, id, f->keep_on_interrupt) : -1;
     return cmd_run_finish(c, run, err);
 }

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "client/commands.h"
 #include "client/exits.h"
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
+#include "client/when.h"
 
 struct runs_flags {
     char state[16], benchmark[24], since[40], node[64], label[64];
@@ -38,7 +40,8 @@ static const struct param runs_params[] = {
      .room = sizeof((struct runs_flags *)0)->since,
      .def = "",
      .metavar = "TIME",
-     .help = "Only runs asked for at or after this time (2026-01-31T00:00:00Z)."},
+     .help = "Only runs requested at or after this time: 2d, 12h, yesterday, 2026-01-31 or "
+             "2026-01-31T06:00:00Z (UTC)."},
     {.name = "node",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct runs_flags, node),
@@ -59,12 +62,12 @@ static const struct param runs_params[] = {
      .min = 1,
      .max = 100000,
      .def = "20",
-     .help = "At most so many."},
+     .help = "Maximum number of runs."},
 };
 const struct param_table runs_options = {runs_params, COUNT_OF(runs_params)};
 
 struct show_flags {
-    bool follow;
+    bool follow, notes;
 };
 
 static const struct param show_params[] = {
@@ -72,9 +75,24 @@ static const struct param show_params[] = {
      .kind = PARAM_BOOL,
      .offset = offsetof(struct show_flags, follow),
      .def = "false",
-     .help = "Stay until the run is over."},
+     .help = "Wait until the run has finished."},
+    {.name = "notes",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct show_flags, notes),
+     .def = "false",
+     .help = "Print every condition and every note instead of the quality line alone."},
 };
 const struct param_table show_options = {show_params, COUNT_OF(show_params)};
+
+// Minutes are enough for a list that has to fit 80 columns.
+static const char *run_time(const char *time, bool short_form, char out[static WHEN_ROOM])
+{
+    enum { TO_MINUTES = 16 };
+    when_show(time, out);
+    if (short_form && strlen(out) > TO_MINUTES + 1)
+        snprintf(out + TO_MINUTES, WHEN_ROOM - TO_MINUTES, "Z");
+    return out;
+}
 
 // A table shows imports by the time and node of their measurement; programs get each fact apart.
 static void cmd_runs_add_run(struct grid *g, const struct json *r, bool table)
@@ -84,9 +102,10 @@ static void cmd_runs_add_run(struct grid *g, const struct json *r, bool table)
     const char *source = json_get_text(r, "source", "measured");
     const char *created = json_get_text(r, "created", "?");
     const char *measured = json_get_text(r, "measured", "");
+    char time[WHEN_ROOM];
     grid_cell(g, "%lld", (long long)json_get_i64(r, "id", 0));
     grid_cell(g, "%s", json_get_text(r, "state", "?"));
-    grid_cell(g, "%.19s", table && *measured ? measured : created);
+    grid_cell(g, "%s", run_time(table && *measured ? measured : created, table, time));
     grid_cell(g, "%s", json_get_text(spec, "benchmark", "?"));
     grid_cell(g, "%s", json_get_text(spec, "size", ""));
     grid_cell(g, "%lld", (long long)json_get_i64(r, "ranks", 0));
@@ -96,21 +115,22 @@ static void cmd_runs_add_run(struct grid *g, const struct json *r, bool table)
         grid_cell(g, "%.1f", seconds);
     else
         grid_cell(g, "%s", "");
-    grid_cell(g, "%s", json_get_text(r, "label", ""));
-    grid_cell(g, "%s", json_get_text(spec, "note", ""));
+    const char *label = json_get_text(r, "label", ""), *note = json_get_text(spec, "note", "");
+    grid_cell(g, "%s", table && !*label ? note : label);
     if (table)
         return;
-    grid_cell(g, "%.19s", measured);
+    grid_cell(g, "%s", note);
+    grid_cell(g, "%s", run_time(measured, false, time));
     grid_cell(g, "%s", source);
 }
 
-static void page_path(struct buf *path, const struct runs_flags *f, int64_t left,
+static void page_path(struct buf *path, const struct runs_flags *f, const char *since, int64_t left,
                       const char *cursor)
 {
     buf_fmt(path, "/v1/runs?limit=%lld", (long long)(left > 200 ? 200 : left));
     const struct {
         const char *name, *value;
-    } filters[] = {{"state", f->state}, {"benchmark", f->benchmark}, {"since", f->since},
+    } filters[] = {{"state", f->state}, {"benchmark", f->benchmark}, {"since", since},
                    {"node", f->node},   {"label", f->label},         {"cursor", cursor}};
     for (size_t i = 0; i < COUNT_OF(filters); i++)
         if (*filters[i].value) {
@@ -120,12 +140,13 @@ static void page_path(struct buf *path, const struct runs_flags *f, int64_t left
 }
 
 // One page into the grid, or straight out where the form is JSON lines. *next "" at the end.
-static int one_page(const struct cli *c, const struct runs_flags *f, int64_t *left, char *next,
-                    size_t room, struct grid *g, struct jsonw *all, struct err *err)
+static int one_page(const struct cli *c, const struct runs_flags *f, const char *since,
+                    int64_t *left, char *next, size_t room, struct grid *g, struct jsonw *all,
+                    struct err *err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT;
     CLEANUP_JSON struct json *page = NULL;
-    page_path(&path, f, *left, next);
+    page_path(&path, f, since, *left, next);
     if (http_json(c, "GET", buf_text(&path), NULL, &page, err) < 0)
         return -1;
     for (const struct json *r = json_first(json_get(page, "runs")); r && *left > 0;
@@ -148,18 +169,18 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
     static const struct column columns[] = {
         {"id", "ID", true},
         {"state", "STATE", false},
-        {"created", "WHEN (UTC)", false},
+        {"created", "MEASURED", false},
         {"benchmark", "BENCHMARK", false},
-        {"size", "SIZE", false},
+        {"size", "SIZE", false, true},
         {"ranks", "RANKS", true},
-        {"node", "NODE", false},
-        {"seconds", "SECONDS", true},
-        {"label", "LABEL", false},
-        {"note", "NOTE", false},
-        {"measured", "MEASURED (UTC)", false}, // these two are not in the table
+        {"node", "NODE", false, true},
+        {"seconds", "TIME/s", true},
+        {"label", "LABEL OR NOTE", false, true},
+        {"note", "NOTE", false}, // from here on not in the table
+        {"measured", "MEASURED", false},
         {"source", "SOURCE", false},
     };
-    const int in_table = COUNT_OF(columns) - 2;
+    const int in_table = COUNT_OF(columns) - 3;
     const struct runs_flags *f = i->options;
     struct grid g CLEANUP(grid_fini);
     grid_init(&g, columns, c->output == OUTPUT_TABLE ? in_table : (int)COUNT_OF(columns));
@@ -167,10 +188,13 @@ int cmd_runs(struct cli *c, const struct invocation *i, struct err *err)
     struct jsonw w = jsonw_to(&all);
     char next[200] = "";
     int64_t left = f->limit;
+    char since[WHEN_ROOM];
+    if (when_read(f->since, clock_wall_ms(), "since", since, err) < 0)
+        return -1;
     jsonw_object(&w, NULL);
     jsonw_array(&w, "runs");
     do {
-        if (one_page(c, f, &left, next, sizeof next, &g, &w, err) < 0)
+        if (one_page(c, f, since, &left, next, sizeof next, &g, &w, err) < 0)
             return -1;
     } while (*next && left > 0);
     jsonw_end(&w);
@@ -196,13 +220,7 @@ int cmd_show(struct cli *c, const struct invocation *i, struct err *err)
         print_json(run);
         return 0;
     }
-    if (c->output == OUTPUT_TABLE)
-        result_print_head(run);
-    if (json_get_i64(run, "cells", 0) == 0)
-        return 0;
-    if (c->output == OUTPUT_TABLE)
-        putchar('\n');
-    return result_print(c, id, err);
+    return result_print_run(c, run, f->notes, err);
 }
 
 int cmd_matrix(struct cli *c, const struct invocation *i, struct err *err)

@@ -21,8 +21,9 @@ static const struct param token_params[] = {
      .offset = offsetof(struct token_flags, scope),
      .choices = scopes,
      .def = "read",
-     .help = "What a token that is made may do: look; also measure and import; also delete, copy "
-             "the database and make tokens."},
+     .help =
+         "Scope of the new token. read: read; run: also start runs and import; admin: also delete, "
+         "back up and manage tokens."},
 };
 const struct param_table token_options = {token_params, COUNT_OF(token_params)};
 
@@ -44,7 +45,7 @@ static int create(struct cli *c, const struct token_flags *f, const char *name, 
         print_json(answer);
     else
         puts(buf_text(&safe));
-    fputs("This is shown once. Keep it in a file of mode 0600 and name that by --token-file.\n",
+    fputs("The token is shown once. Store it in a file of mode 0600 and use --token-file=FILE.\n",
           stderr);
     return 0;
 }
@@ -67,7 +68,7 @@ static int cmd_token_list(struct cli *c, struct err *err)
     if (c->output == OUTPUT_JSON)
         print_json(answer);
     else if (c->output == OUTPUT_TABLE && !json_first(tokens))
-        puts("no token yet (numaprobe token create NAME --scope=run)");
+        puts("No token is stored. Create one with: numaprobe token create NAME --scope=run");
     else
         grid_print(&g, c);
     return 0;
@@ -94,5 +95,6 @@ int cmd_token(struct cli *c, const struct invocation *i, struct err *err)
         return create(c, i->options, name, err);
     if (strcmp(what, "revoke") == 0 && name)
         return take_back(c, name, err);
-    return err_set(err, ERR_USAGE, "", "it is token create NAME, token list, or token revoke NAME");
+    return err_set(err, ERR_USAGE, "",
+                   "usage: numaprobe token create NAME, token list, or token revoke NAME");
 }

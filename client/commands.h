@@ -21,11 +21,14 @@ struct invocation {
 };
 
 struct command {
-    const char *name;
-    const char *operands; // "ID", "[ID|last]" or ""
-    const char *summary;
+    const char *name, *alias;          // alias NULL: none
+    const char *operands;              // "ID", "[ID|last]" or ""
+    const char *summary;               // no capital, no full stop
+    const char *about;                 // more sentences, for its help and the manual; NULL: none
+    const char *examples;              // lines
     const struct param_table *options; // besides the global ones; NULL: none
     bool plugin;                       // of Nagios: failures are a line on stdout and exit status 3
+    bool pages;                        // long output goes to $PAGER on a terminal
     bool has_spec;    // options of a run too: the first operand may name the benchmark
     int n_min, n_max; // operands
     // options: the object that the table describes, filled. Returns the exit status or -1 + err.
@@ -33,13 +36,15 @@ struct command {
 };
 
 extern const struct command commands[]; // name NULL ends
-// NULL: `table` has no command of this name.
-const struct command *command_find(const struct command *table, const char *name);
+// NULL: `table` has no command of this name or alias; err names the nearest.
+const struct command *command_find(const struct command *table, const char *name, struct err *err);
+// ERR_USAGE names the nearest benchmark.
+const struct benchmark *command_benchmark(const char *name, struct err *err);
 
 // One function a command, in the file cmd_<command>.c.
 int cmd_topo(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_node(struct cli *c, const struct invocation *i, struct err *err);
-int cmd_avail(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_availability(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_run(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_runs(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_show(struct cli *c, const struct invocation *i, struct err *err);

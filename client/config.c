@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -23,57 +24,59 @@ static const struct param cli_params[] = {
      .room = sizeof((struct cli *)0)->url,
      .def = "",
      .help =
-         "The daemon: http://host:port or unix:/path. Default: the system's socket if it can be "
-         "used, else http://127.0.0.1:7780, where no token is sent unless this names it."},
+         "Address of the daemon: http://HOST:PORT, https://HOST:PORT or unix:/PATH. Default: the "
+         "system's Unix socket if it is accessible, else http://127.0.0.1:7780. A token is sent "
+         "over TCP only when this option names the address."},
     {.name = "token_file",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct cli, token_file),
      .room = sizeof((struct cli *)0)->token_file,
      .def = "",
      .metavar = "FILE",
-     .help = "A file of mode 0600 with a token; NUMAPROBE_TOKEN may hold the token itself."},
+     .help = "File with a token (mode 0600). NUMAPROBE_TOKEN can hold the token itself."},
     {.name = "cacert",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct cli, cacert),
      .room = sizeof((struct cli *)0)->cacert,
      .def = "",
      .metavar = "FILE",
-     .help = "Certificates of who signs for the daemon, in PEM, instead of those of the system."},
+     .help = "CA bundle (PEM) used to verify the daemon. Default: the system's."},
     {.name = "cert",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct cli, cert),
      .room = sizeof((struct cli *)0)->cert,
      .def = "",
      .metavar = "FILE",
-     .help = "Our own certificate, in PEM, for a daemon that wants one."},
+     .help = "Client certificate (PEM) for a daemon that requires one."},
     {.name = "key",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct cli, key),
      .room = sizeof((struct cli *)0)->key,
      .def = "",
      .metavar = "FILE",
-     .help = "Its key."},
+     .help = "Private key (PEM) of the client certificate."},
     {.name = "output",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct cli, output),
      .choices = outputs,
      .letter = 'o',
      .def = "table",
-     .help = "Form of the output; -o is short for it."},
+     .help = "Output format. Short form: -o."},
     {.name = "colour",
+     .alias = "color",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct cli, colour),
      .choices = colours,
      .def = "auto",
-     .help = "Colour; auto is on a terminal where NO_COLOR is not set."},
-    {.name = "timeout",
+     .help = "Use colour. auto: on a terminal, unless NO_COLOR is set. --color is accepted too."},
+    {.name = "http_timeout",
      .kind = PARAM_INT,
      .offset = offsetof(struct cli, timeout_s),
      .min = 1,
      .max = 3600,
      .def = "80",
      .unit = "s",
-     .help = "How long to wait for one answer."},
+     .help = "Time limit of one HTTP request."},
 };
 const struct param_table cli_options = {cli_params, COUNT_OF(cli_params)};
 
@@ -113,6 +116,17 @@ static int read_environment(struct cli *c, struct err *err)
     return 0;
 }
 
+static void measure_terminal(struct cli *c)
+{
+    enum { USUAL_WIDTH = 80 };
+    struct winsize size = {0};
+    if (!c->to_terminal)
+        return;
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    c->width = size.ws_col ? size.ws_col : USUAL_WIDTH;
+    c->height = size.ws_row;
+}
+
 int config_load(struct cli *c, struct err *err)
 {
     char path[512];
@@ -130,6 +144,7 @@ int config_load(struct cli *c, struct err *err)
         return -1;
     c->to_terminal = isatty(STDOUT_FILENO);
     c->err_terminal = isatty(STDERR_FILENO);
+    measure_terminal(c);
     return 0;
 }
 

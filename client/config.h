@@ -24,6 +24,7 @@ struct cli {
     int64_t timeout_s;
     bool to_terminal;  // stdout is one
     bool err_terminal; // stderr is one: progress bar
+    int width, height; // of the terminal that stdout is; 0: it is none, nothing has to fit
 };
 
 extern const struct param_table cli_options; // of struct cli

@@ -17,8 +17,8 @@ const struct cli_exit cli_exits[] = {
 
 void cli_exits_print(FILE *out)
 {
-    fputs("\nexit status (check has those of Nagios: 0 OK, 1 warning, 2 critical, 3 unknown):\n",
-          out);
+    fputs("\nexit status:\n", out);
     for (const struct cli_exit *e = cli_exits; e->text; e++)
         fprintf(out, "  %-4d %s\n", e->status, e->text);
+    fputs("  " CLI_EXITS_OF_CHECK "\n", out);
 }

@@ -16,4 +16,5 @@ struct cli_exit {
     const char *text;
 };
 extern const struct cli_exit cli_exits[]; // text NULL ends
-void cli_exits_print(FILE *out);          // a line each
+#define CLI_EXITS_OF_CHECK "check: 0 OK, 1 warning, 2 critical, 3 unknown (Nagios)"
+void cli_exits_print(FILE *out); // a line each

@@ -23,6 +23,7 @@ struct follower {
     struct progress_bar bar;
     char last_id[40];
     struct json *run; // the newest final state
+    bool quiet;
 };
 
 static bool is_final(const struct json *run)
@@ -81,10 +82,20 @@ static int poll_until_final(const struct cli *c, int64_t id, struct follower *f,
             f->run = run;
             return 0;
         }
-        progress_show(&f->bar, run);
+        if (!f->quiet)
+            progress_show(&f->bar, run);
         json_free(run);
         follow_pause_until(next_ms);
     }
+    return 0;
+}
+
+int follow_to_end(const struct cli *c, int64_t id, struct json **run, struct err *err)
+{
+    struct follower f = {.quiet = true};
+    if (poll_until_final(c, id, &f, err) < 0)
+        return -1;
+    *run = f.run;
     return 0;
 }
 
@@ -94,7 +105,11 @@ int follow(const struct cli *c, int64_t id, struct json **run, struct err *err)
     struct sigaction act = {.sa_handler = on_interrupt}, before;
     char path[80];
     snprintf(path, sizeof path, "/v1/runs/%lld/events", (long long)id);
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
     sigaction(SIGINT, &act, &before);
+    sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
     int rc = 0;
     bool refused = false;
     for (int tries = 0; !f.run && !refused && tries < STREAM_TRIES && !http_interrupted; tries++) {

@@ -200,30 +200,152 @@ static int width(const char *text)
     return n;
 }
 
-static void print_write_cell(const struct column *c, const char *text, int pad, bool painted)
+static void print_write_cell(const struct column *c, const char *text, bool painted)
 {
     const char *sgr = painted && c->paint ? c->paint(text) : NULL;
-    printf("%*s%s%s%s%s%s%*s", c->number ? pad : 0, "", sgr ? "\033[" : "", sgr ? sgr : "",
-           sgr ? "m" : "", text, sgr ? "\033[0m" : "", c->number ? 0 : pad, "");
+    printf("%s%s%s%s%s", sgr ? "\033[" : "", sgr ? sgr : "", sgr ? "m" : "", text,
+           sgr ? "\033[0m" : "");
 }
 
-static void write_table(const struct grid *g, bool colour)
+// Of each column; -1: it is empty in all rows and left out.
+static void measure_columns(const struct grid *g, int widths[static COLUMNS_MAX])
+{
+    for (int c = 0; c < g->n_columns; c++) {
+        bool empty = g->n_rows > 0;
+        widths[c] = width(g->columns[c].title);
+        for (int i = c; i < g->n_rows; i += g->n_columns) {
+            int n = width(g->cells[i]);
+            widths[c] = n > widths[c] ? n : widths[c];
+            empty = empty && n == 0;
+        }
+        widths[c] = empty ? -1 : widths[c];
+    }
+}
+
+// Takes characters from the widest column that may shrink until the table fits.
+static void fit_columns(const struct grid *g, int room, int widths[static COLUMNS_MAX])
+{
+    enum { LEAST = 5, GAP = 2 };
+    int total = -GAP;
+    for (int c = 0; c < g->n_columns; c++)
+        total += widths[c] < 0 ? 0 : widths[c] + GAP;
+    for (; total > room; total--) {
+        int widest = -1;
+        for (int c = 0; c < g->n_columns; c++)
+            if (g->columns[c].shrinks && widths[c] > LEAST &&
+                (widest < 0 || widths[c] > widths[widest]))
+                widest = c;
+        if (widest < 0)
+            return;
+        widths[widest]--;
+    }
+}
+
+// The first characters of a text that is too long, and a mark that there are more.
+static const char *cut_to(const char *text, int room, bool unicode, struct buf *out)
+{
+    const char *mark = unicode ? "…" : "~";
+    if (width(text) <= room)
+        return text;
+    for (int n = 0; *text; text++) {
+        n += (*text & 0xc0) != 0x80;
+        if (n == room)
+            break;
+        buf_char(out, *text);
+    }
+    buf_str(out, mark);
+    return buf_text(out);
+}
+
+static void table_write_line(const struct grid *g, int first, const int *widths,
+                             const struct cli *cli)
+{
+    int pending = 0; // blanks that only stand before another cell
+    for (int c = 0; c < g->n_columns; c++) {
+        CLEANUP_BUF struct buf part = BUF_INIT;
+        bool head = first < 0;
+        if (widths[c] < 0)
+            continue;
+        const char *text = head ? g->columns[c].title : g->cells[first + c];
+        text = cut_to(text, widths[c], print_unicode(cli), &part);
+        int pad = widths[c] - width(text);
+        bool number = g->columns[c].number;
+        if (*text) {
+            printf("%*s", pending + (number ? pad : 0), "");
+            print_write_cell(&g->columns[c], text, print_colour(cli) && !head);
+            pending = 0;
+        }
+        pending += (*text ? number ? 0 : pad : widths[c]) + 2;
+    }
+    putchar('\n');
+}
+
+static void write_table(const struct grid *g, const struct cli *cli)
 {
     int widths[COLUMNS_MAX];
-    for (int c = 0; c < g->n_columns; c++) {
-        widths[c] = width(g->columns[c].title);
-        for (int i = c; i < g->n_rows; i += g->n_columns)
-            if (width(g->cells[i]) > widths[c])
-                widths[c] = width(g->cells[i]);
+    measure_columns(g, widths);
+    if (cli->width)
+        fit_columns(g, cli->width, widths);
+    for (int i = -g->n_columns; i < g->n_rows; i += g->n_columns)
+        table_write_line(g, i, widths, cli);
+}
+
+// Bytes of the word at `text`. A list that is longer than a line ends behind the last comma that
+// fits, else where the line does.
+static int word_bytes(const char *text, int room)
+{
+    int bytes = (int)strcspn(text, " ");
+    if (room <= 0 || bytes <= room)
+        return bytes;
+    for (int n = room; n > 1; n--)
+        if (text[n - 1] == ',')
+            return n;
+    while (room < bytes && (text[room] & 0xc0) == 0x80)
+        room++; // no character is cut in two
+    return room;
+}
+
+// Words of `text`, lines after the first `indent` to the right.
+static void print_words(const struct cli *c, const char *text, int column, int indent)
+{
+    bool blank = false; // stands before the next word
+    while (*text) {
+        CLEANUP_BUF struct buf word = BUF_INIT;
+        int bytes = word_bytes(text, c->width - indent);
+        buf_add(&word, text, (size_t)bytes);
+        int n = width(buf_text(&word));
+        if (column > indent && c->width && column + blank + n > c->width) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else if (blank) {
+            putchar(' ');
+            column++;
+        }
+        fputs(buf_text(&word), stdout);
+        column += n;
+        text += bytes;
+        blank = *text == ' ';
+        text += strspn(text, " ");
     }
-    for (int i = -g->n_columns; i < g->n_rows; i++) {
-        int c = (i + g->n_columns) % g->n_columns;
-        const char *text = i < 0 ? g->columns[c].title : g->cells[i];
-        bool last = c == g->n_columns - 1;
-        int pad = last && !g->columns[c].number ? 0 : widths[c] - width(text);
-        print_write_cell(&g->columns[c], text, pad, colour && i >= 0);
-        fputs(last ? "\n" : "  ", stdout);
-    }
+    putchar('\n');
+}
+
+void print_labelled(const struct cli *c, const char *label, const char *text)
+{
+    enum { LABEL = 12 };
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    print_safe(&safe, text);
+    if (!safe.len)
+        return;
+    printf("%-*s", LABEL, label);
+    print_words(c, buf_text(&safe), LABEL, LABEL);
+}
+
+void print_paragraph(const struct cli *c, const char *text, int indent)
+{
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    print_safe(&safe, text);
+    print_words(c, buf_text(&safe), 0, indent);
 }
 
 static void print_write_csv(const struct grid *g)
@@ -294,7 +416,7 @@ void grid_print(const struct grid *g, const struct cli *c)
     if (g->failed) // cells would stand in the columns of others
         return;
     if (c->output == OUTPUT_TABLE)
-        write_table(g, print_colour(c));
+        write_table(g, c);
     else
         writers[c->output](g);
 }

@@ -7,6 +7,7 @@ struct column {
     const char *name;  // machine name: JSON member, CSV head
     const char *title; // for people
     bool number;       // right-aligned; bare in JSON
+    bool shrinks;      // its texts may be cut where a table is wider than the terminal
     // How a cell of a table looks where colour is allowed: an SGR such as PRINT_RED, or NULL.
     const char *(*paint)(const char *text);
 };
@@ -34,6 +35,11 @@ __attribute__((format(printf, 2, 3))) void grid_cell(struct grid *g, const char 
 // Four significant digits, and no more places than the noise deserves: 1.234, 98.76, 20834.
 void grid_value(struct grid *g, double v);
 void grid_print(const struct grid *g, const struct cli *c);
+
+// "label       text", the text wrapped under itself where standard output is a terminal.
+void print_labelled(const struct cli *c, const char *label, const char *text);
+// A paragraph, wrapped likewise; lines after the first are indented by `indent`.
+void print_paragraph(const struct cli *c, const char *text, int indent);
 
 // Control bytes and broken UTF-8 become '?', so that no server writes to the terminal.
 void print_safe(struct buf *out, const char *text);

@@ -7,6 +7,31 @@
 #include "base/cleanup.h"
 #include "client/print.h"
 #include "client/socket.h"
+#include "model/spec.h"
+
+// "--run-timeout" for the run's member "timeout_s", "--allow-different" of any command; else "".
+static const char *option_of(const char *member, char out[static PARAM_OPTION_ROOM])
+{
+    const struct param *p = param_find(&spec_common, member);
+    for (int b = 0; b < BENCHMARKS && !p; b++)
+        p = param_find(&benchmarks[b].params, member);
+    *out = '\0';
+    return p ? param_option(p, out) : out;
+}
+
+void problem_write(const struct err *err, struct buf *out)
+{
+    char option[PARAM_OPTION_ROOM];
+    size_t n = strlen(err->member);
+    bool said = strncmp(err->text, err->member, n) == 0; // "line 3: …", "load is 3.92"
+    if (n && *option_of(err->member, option) && err->code != ERR_BUSY) {
+        buf_fmt(out, "--%s: ", option);
+    } else if (n && !said && strcmp(err->member, "url") != 0) {
+        print_safe(out, err->member);
+        buf_str(out, ": ");
+    }
+    print_safe(out, err->text);
+}
 
 // A request without a token over TCP: the socket may be closed to this account, or not be used.
 static void print_access_hint(void)
@@ -29,12 +54,7 @@ int problem_report(const char *about, const struct err *err)
         print_safe(&b, about);
         buf_str(&b, ": ");
     }
-    bool said = strncmp(err->text, err->member, strlen(err->member)) == 0; // "line 3: …"
-    if (*err->member && !said && strcmp(err->member, "url") != 0) {
-        print_safe(&b, err->member);
-        buf_str(&b, ": ");
-    }
-    print_safe(&b, err->text);
+    problem_write(err, &b);
     fprintf(stderr, "%s\n", buf_text(&b));
     if (err->code == ERR_UNAUTHORIZED)
         print_access_hint();

@@ -11,8 +11,11 @@
 #include "base/str.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/when.h"
 #include "formats/result_print.h"
+#include "formats/result_table.h"
 
+enum { QUALITY_GOOD_PERCENT = 5 };         // of samples disturbed, and still good
 enum { SPARK_ROWS = 16, SPARK_LEAST = 4 }; // curves shown, and the values that make one
 
 // The newest run of a node, imports too.
@@ -29,7 +32,7 @@ static int find_of_node(const struct cli *c, const char *node, int64_t *id, stru
     *id = json_get_i64(json_first(json_get(page, "runs")), "id", 0);
     return *id > 0 ? 0
                    : err_set(err, ERR_NOT_FOUND, "",
-                             "no run of node %.63s is stored (numaprobe runs)", node);
+                             "no run of node %.63s is stored (see numaprobe runs)", node);
 }
 
 static int find_latest(const struct cli *c, int64_t *id, struct err *err)
@@ -39,10 +42,10 @@ static int find_latest(const struct cli *c, int64_t *id, struct err *err)
         return err->code != ERR_NOT_FOUND
                    ? -1
                    : err_set(err, ERR_NOT_FOUND, "",
-                             "this node has measured nothing yet (numaprobe run). Imported runs "
-                             "have numbers (numaprobe runs), and last@NODE is a node's newest");
+                             "this node has not measured a run yet (numaprobe run). Name an "
+                             "imported run by its number (numaprobe runs) or by last@NODE");
     *id = json_get_i64(run, "id", 0);
-    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the server names no run");
+    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the answer has no run");
 }
 
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)
@@ -54,7 +57,7 @@ int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct
         return find_of_node(c, operands[0] + sizeof of_node - 1, id, err);
     if (!str_to_i64(operands[0], id) || *id < 1)
         return err_set(err, ERR_USAGE, "",
-                       "\"%.40s\" is no run: give its number, \"last\", or last@NODE", operands[0]);
+                       "\"%.40s\" is not a run: use its number, last, or last@NODE", operands[0]);
     return 0;
 }
 
@@ -64,14 +67,6 @@ int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **ru
     snprintf(path, sizeof path, wait_s ? "/v1/runs/%lld?wait=%d" : "/v1/runs/%lld", (long long)id,
              wait_s);
     return http_json(c, "GET", path, NULL, run, err);
-}
-
-static void text_line(const char *label, const char *value)
-{
-    CLEANUP_BUF struct buf b = BUF_INIT;
-    print_safe(&b, value);
-    if (b.len)
-        printf("%-11s %s\n", label, buf_text(&b));
 }
 
 // "latency, size 1-64, mode both, pages thp": the benchmark and what of it matters most.
@@ -86,43 +81,90 @@ static void what_line(const struct json *spec, char *line, size_t room)
                      json_get_text(spec, told[i], ""));
 }
 
-void result_print_head(const struct json *run)
+static void where_line(const struct json *run, char *line, size_t room)
+{
+    const struct json *spec = json_get(run, "spec");
+    const char *cpus = json_get_text(spec, "cpus", "");
+    snprintf(line, room, "%s, %lld ranks (%s), memory %s", json_get_text(run, "node", "?"),
+             (long long)json_get_i64(run, "ranks", 0),
+             *cpus ? cpus : json_get_text(spec, "ranks", "?"), json_get_text(spec, "numa", "?"));
+}
+
+static void when_line(const struct json *run, char *line, size_t room)
+{
+    char time[WHEN_ROOM];
+    double seconds = json_get_number(run, "seconds", -1);
+    bool imported = strcmp(json_get_text(run, "source", ""), "imported") == 0;
+    snprintf(line, room, seconds >= 0 ? "%s%s, took %.1f s" : "%s%s",
+             when_show(json_get_text(run, imported ? "measured" : "created", "?"), time),
+             imported ? " (imported)" : "", seconds);
+}
+
+static void print_head(const struct cli *c, const struct json *run)
 {
     const struct json *spec = json_get(run, "spec"), *error = json_get(run, "error");
     char line[300];
     snprintf(line, sizeof line, "%lld: %s", (long long)json_get_i64(run, "id", 0),
              json_get_text(run, "state", "?"));
-    text_line("run", line);
-    if (json_get_text(error, "text", NULL))
-        text_line("why", json_get_text(error, "text", ""));
-    text_line("waiting", json_get_text(json_get(run, "waiting"), "text", ""));
+    print_labelled(c, "run", line);
+    print_labelled(c, "why", json_get_text(error, "text", ""));
+    print_labelled(c, "waiting", json_get_text(json_get(run, "waiting"), "text", ""));
     what_line(spec, line, sizeof line);
-    text_line("what", line);
-    snprintf(line, sizeof line, "%s, %lld ranks (%s), memory %s", json_get_text(run, "node", "?"),
-             (long long)json_get_i64(run, "ranks", 0),
-             *json_get_text(spec, "cpus", "") ? json_get_text(spec, "cpus", "")
-                                              : json_get_text(spec, "ranks", "?"),
-             json_get_text(spec, "numa", "?"));
-    text_line("where", line);
-    double seconds = json_get_number(run, "seconds", -1);
-    bool imported = strcmp(json_get_text(run, "source", ""), "imported") == 0;
-    snprintf(line, sizeof line, seconds >= 0 ? "%s%s, took %.1f s" : "%s%s",
-             json_get_text(run, imported ? "measured" : "created", "?"),
-             imported ? " (imported)" : "", seconds);
-    text_line("when", line);
-    text_line("method", json_get_text(run, "method", ""));
-    text_line("label", json_get_text(run, "label", ""));
-    text_line("note", json_get_text(spec, "note", ""));
+    print_labelled(c, "what", line);
+    where_line(run, line, sizeof line);
+    print_labelled(c, "where", line);
+    when_line(run, line, sizeof line);
+    print_labelled(c, "when", line);
+    print_labelled(c, "method", json_get_text(run, "method", ""));
+    print_labelled(c, "label", json_get_text(run, "label", ""));
+    print_labelled(c, "note", json_get_text(spec, "note", ""));
+}
+
+// Prints the conditions from a severity on. Returns how many are left out.
+static int print_conditions(const struct cli *c, const struct json *run,
+                            enum condition_severity from)
+{
     const char *label = "conditions";
+    int left_out = 0;
     for (const struct json *k = json_first(json_get(run, "conditions")); k; k = json_next(k)) {
         CLEANUP_BUF struct buf text = BUF_INIT;
-        struct condition c;
-        if (condition_from_json(&c, k, NULL) < 0)
+        struct condition one;
+        if (condition_from_json(&one, k, NULL) < 0)
             continue;
-        condition_line(&c, &text);
-        text_line(label, buf_text(&text));
+        if (one.severity < from) {
+            left_out++;
+            continue;
+        }
+        condition_line(&one, &text);
+        print_labelled(c, label, buf_text(&text));
         label = "";
     }
+    return left_out;
+}
+
+// "fair: 12 % of samples disturbed, 3 of 14 cells not precise; 4 notes (numaprobe show 7 --notes)":
+// one line for all that keeps a reader from believing the numbers.
+static void print_quality(const struct cli *c, const struct result *r, int64_t id, int notes)
+{
+    double disturbed = 100 * samples_disturbed(r->matrices, r->n_matrices);
+    int cells = 0, loose = 0;
+    char line[200];
+    for (int i = 0; i < r->n_matrices; i++)
+        loose += result_cells_loose(&r->matrices[i], &cells);
+    bool poor = disturbed >= 100 * SAMPLES_DOUBTFUL || 2 * loose > cells;
+    bool good = !(disturbed >= QUALITY_GOOD_PERCENT) && !loose;
+    int n = snprintf(line, sizeof line, "%s: %.0f %% of samples disturbed",
+                     poor   ? "poor"
+                     : good ? "good"
+                            : "fair",
+                     isfinite(disturbed) ? disturbed : 0);
+    if (loose)
+        n += snprintf(line + n, sizeof line - (size_t)n, ", %d of %d cells not precise", loose,
+                      cells);
+    if (notes)
+        snprintf(line + n, sizeof line - (size_t)n, "; %d note%s (numaprobe show %lld --notes)",
+                 notes, notes == 1 ? "" : "s", (long long)id);
+    print_labelled(c, "quality", line);
 }
 
 void result_fini(struct result *r)
@@ -152,7 +194,7 @@ static int result_read(struct result *r, const struct json *answer, struct err *
         if (!result_plain(to->name) || !result_plain(to->unit) || !result_plain(to->quantity) ||
             !result_plain(to->row.name) || !result_plain(to->col.name) ||
             !result_plain(to->row.unit) || !result_plain(to->col.unit))
-            return err_set(err, ERR_UNREACHABLE, "url", "the answer names a matrix strangely");
+            return err_set(err, ERR_UNREACHABLE, "url", "the answer has an invalid matrix name");
     }
     const struct json *ranks = json_get(answer, "ranks");
     r->ranks = calloc((size_t)json_count(ranks) + 1, sizeof *r->ranks);
@@ -214,20 +256,24 @@ static bool has_sparklines(const struct matrix *m)
 static void print_tables(const struct cli *cli, const struct result *r)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
-    double disturbed = samples_disturbed(r->matrices, r->n_matrices);
-    char quality[120];
-    if (disturbed >= SAMPLES_DOUBTFUL) {
-        snprintf(quality, sizeof quality,
-                 "doubtful: %.0f %% of the samples were disturbed (notes below the table)",
-                 100 * disturbed);
-        text_line("quality", quality);
-    }
-    result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
-    result_notes_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
+    result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, cli->width, &b);
     print_buf(&b);
     for (int i = 0; i < r->n_matrices && print_unicode(cli); i++)
         if (has_sparklines(&r->matrices[i]))
             print_sparklines(&r->matrices[i]);
+}
+
+// A line each. Returns how many there are; prints them if that is wanted.
+static int result_print_notes(const struct cli *c, const struct result *r, bool wanted)
+{
+    CLEANUP_BUF struct buf b = BUF_INIT;
+    int n = 0;
+    result_notes_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, &b);
+    char *rest = b.data;
+    for (char *line; rest && (line = strsep(&rest, "\n")) && *line; n++)
+        if (wanted)
+            print_paragraph(c, line, 4);
+    return n;
 }
 
 static void result_print_lines(const struct result *r, bool csv)
@@ -241,21 +287,47 @@ static void result_print_lines(const struct result *r, bool csv)
     print_buf(&b);
 }
 
+static void result_print_numbers(const struct cli *c, const struct result *r)
+{
+    if (c->output == OUTPUT_TABLE)
+        print_tables(c, r);
+    else
+        result_print_lines(r, c->output == OUTPUT_CSV);
+}
+
 int result_print(const struct cli *c, int64_t id, struct err *err)
 {
     CLEANUP_JSON struct json *answer = NULL;
+    struct result r CLEANUP(result_fini) = {0};
     if (get_matrices(c, id, &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON) {
         print_json(answer);
         return 0;
     }
-    struct result r CLEANUP(result_fini) = {0};
     if (result_read(&r, answer, err) < 0)
         return -1;
-    if (c->output == OUTPUT_TABLE)
-        print_tables(c, &r);
-    else
-        result_print_lines(&r, c->output == OUTPUT_CSV);
+    result_print_numbers(c, &r);
+    return 0;
+}
+
+int result_print_run(const struct cli *c, const struct json *run, bool notes, struct err *err)
+{
+    int64_t id = json_get_i64(run, "id", 0);
+    bool measured = json_get_i64(run, "cells", 0) > 0;
+    if (c->output != OUTPUT_TABLE)
+        return measured ? result_print(c, id, err) : 0;
+    struct result r CLEANUP(result_fini) = {0};
+    if (measured && result_fetch(c, id, &r, err) < 0)
+        return -1;
+    print_head(c, run);
+    int left_out = print_conditions(c, run, notes ? SEVERITY_INFO : SEVERITY_ERROR);
+    if (!measured)
+        return 0;
+    print_quality(c, &r, id, notes ? 0 : left_out + result_print_notes(c, &r, false));
+    putchar('\n');
+    result_print_numbers(c, &r);
+    if (notes)
+        result_print_notes(c, &r, true);
     return 0;
 }

@@ -17,10 +17,11 @@ void result_fini(struct result *r);
 // Fetches /v1/runs/{id}/matrix; names are checked, so that they can be printed.
 int result_fetch(const struct cli *c, int64_t id, struct result *r, struct err *err);
 
-// Fetches /v1/runs/{id}/matrix and prints it in the form asked for.
+// Fetches /v1/runs/{id}/matrix and prints the numbers in the form requested.
 int result_print(const struct cli *c, int64_t id, struct err *err);
-// Head of a run: what, where, when, how long, conditions. Table form only.
-void result_print_head(const struct json *run);
+// A run for people: parameters, placement, one line of quality, the tables. `notes`: all conditions
+// and notes too. Forms other than the table have the numbers alone.
+int result_print_run(const struct cli *c, const struct json *run, bool notes, struct err *err);
 // "17", "last" (or nothing: last) or "last@NODE" to an id. Last is the newest run that the daemon's
 // node measured; with a node's name, the newest that is stored of it.
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err);

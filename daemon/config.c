@@ -23,7 +23,8 @@
 enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
-static const char default_file[] = "/etc/numaprobe/numaprobed.conf";
+#define DEFAULT_FILE "/etc/numaprobe/numaprobed.conf"
+static const char default_file[] = DEFAULT_FILE;
 static const char *const scopes[] = {"none", "read", "run", "admin", NULL}; // as enum scope
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
@@ -32,67 +33,70 @@ static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_
 // read again: daemon.c puts it into effect.
 static const struct param params[] = {
     TEXT(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
-         .help = "Addresses to serve, ADDRESS:PORT, with https:// before it for TLS; port 0 picks "
-                 "a free one; empty for none."),
+         .help =
+             "Addresses to serve: ADDRESS:PORT, or https://ADDRESS:PORT for TLS. Port 0 picks a "
+             "free port. Empty: none."),
     TEXT(socket, .def = "", .metavar = "PATH",
-         .help = "Unix socket to serve. Default: numaprobed.sock in the run directory; \"none\" "
-                 "for none."),
+         .help =
+             "Unix socket to serve, or \"none\". Default: numaprobed.sock in the run directory."),
     {.name = "connections",
      .kind = PARAM_INT,
      .offset = offsetof(struct config, connections),
      .min = CONNECTIONS_MIN,
      .max = CONNECTIONS_MAX,
      .def = "256",
-     .help = "How many connections each address, and the socket, serves at once: a quarter for an "
-             "account, three quarters for a remote address. Half as many may wait for runs. 16 KiB "
-             "of memory each at the worst, and a file descriptor: thousands take "
-             "a higher LimitNOFILE=."},
+     .help = "Maximum number of connections to each address and to the socket. One account gets a "
+             "quarter of them, one remote address three quarters. Half of them can wait for runs. "
+             "A connection needs up to 16 KiB of memory and a file descriptor. Thousands need a "
+             "higher LimitNOFILE=."},
     TEXT(state_dir, .def = "", .metavar = "DIR",
-         .help = "Where the database lives. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
+         .help = "Directory of the database. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
                  "root, else ~/.local/state/numaprobe."),
     TEXT(run_dir, .def = "", .metavar = "DIR",
-         .help = "Where runs have their directories. Default: $RUNTIME_DIRECTORY, /run/numaprobe "
-                 "for root, else $XDG_RUNTIME_DIR/numaprobe."),
+         .help =
+             "Directory of temporary files of runs. Default: $RUNTIME_DIRECTORY, /run/numaprobe "
+             "for root, else $XDG_RUNTIME_DIR/numaprobe."),
     TEXT(job_user, .def = "", .metavar = "USER",
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
-                 "else nobody; never root, unless it is named here."),
+                 "else nobody. They run as root only if root is named here."),
     TEXT(host_names, .def = "", .metavar = "LIST",
-         .help = "Host names that clients may name besides localhost, 127.0.0.1, [::1] and the "
-                 "address: those of a proxy. A page of another name gets nothing."),
+         .help = "Host names accepted in requests, such as those of a proxy. localhost, 127.0.0.1, "
+                 "[::1] and the listening address are always accepted."),
     {.name = "anonymous",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct config, anonymous),
      .choices = scopes,
      .def = "read",
      .help =
-         "What any user of this machine may do without a token: none, read, run or admin. Above "
-         "read is for development."},
+         "Scope of local users without a token: none, read, run or admin. run and admin are for "
+         "development."},
     TEXT(token_file, .def = "", .metavar = "FILE",
-         .help = "Where hashes of tokens are kept, mode 0600. Default: tokens in the state "
+         .help = "File with the hashes of tokens (mode 0600). Default: tokens in the state "
                  "directory."),
     TEXT(tls_certificate, .def = "", .metavar = "FILE",
-         .help = "Certificate for addresses that are written https://ADDRESS:PORT, with those that "
-                 "signed it, in PEM."),
+         .help = "Certificate chain (PEM) for https:// addresses."),
     TEXT(tls_key, .def = "", .metavar = "FILE",
-         .help = "Its key, in PEM; others must not be able to read it."),
+         .help =
+             "Private key (PEM) of the certificate. Other accounts must not have access to it."),
     TEXT(tls_client_ca, .def = "", .metavar = "FILE",
-         .help = "Clients of TLS must show a certificate signed by one of these."),
+         .help = "CA bundle (PEM). TLS clients must present a certificate that it verifies."),
     TEXT(run_group, .def = "", .metavar = "GROUP",
-         .help = "Members may measure over the unix socket. With this or --admin-group everybody "
-                 "may connect to it; without, the daemon's own group only, and may measure."),
+         .help = "Members can start runs over the Unix socket. With this option or --admin-group "
+                 "all local users can connect to the socket. Without both, only the daemon's own "
+                 "group can connect and start runs."),
     TEXT(admin_group, .def = "", .metavar = "GROUP",
-         .help = "Members may do everything over the unix socket, as root and the daemon's account "
-                 "may."),
+         .help = "Members have the scope admin over the Unix socket, like root and the daemon's "
+                 "account."),
     {.name = "insecure_plaintext",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct config, insecure_plaintext),
      .def = "false",
-     .help = "Serve addresses beyond loopback without TLS. Tokens are needed there."},
+     .help = "Serve addresses beyond loopback without TLS. Requests there need a token."},
     {.name = "insecure_anonymous",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct config, insecure_anonymous),
      .def = "false",
-     .help = "Beyond loopback too, any client may read without a token."},
+     .help = "Allow reading without a token beyond loopback too."},
     {.name = "keep_days",
      .live = true,
      .kind = PARAM_INT,
@@ -101,9 +105,9 @@ static const struct param params[] = {
      .max = 36500,
      .def = "0",
      .help =
-         "Delete runs that were requested longer ago, when a run ends; 0 keeps them. Days count "
-         "while the node is up, whatever the wall clock says. Labelled runs and those in a "
-         "baseline always stay."},
+         "Delete runs older than this when a run ends. 0: keep all. Days count while the node is "
+         "up, independently of the wall clock. Labelled runs and runs in a baseline are never "
+         "deleted."},
     {.name = "keep_runs",
      .live = true,
      .kind = PARAM_INT,
@@ -111,7 +115,7 @@ static const struct param params[] = {
      .min = 0,
      .max = 100000000,
      .def = "0",
-     .help = "Delete the oldest runs of more than so many; 0 keeps them."},
+     .help = "Maximum number of runs. The oldest are deleted. 0: keep all."},
     {.name = "keep_bytes",
      .live = true,
      .kind = PARAM_BYTES,
@@ -119,17 +123,37 @@ static const struct param params[] = {
      .min = 0,
      .max = (double)((uint64_t)1 << 50),
      .def = "0",
-     .help = "Delete the oldest runs while the database uses more than this (2G), at least 16M; 0 "
-             "keeps them."},
+     .help =
+         "Maximum size of the database, such as 2G; at least 16M. The oldest runs are deleted. 0: "
+         "keep all."},
     {.name = "log_level",
      .live = true,
      .kind = PARAM_ENUM,
      .offset = offsetof(struct config, log_level),
      .choices = level_names,
      .def = "info",
-     .help = "What to log on stderr."},
+     .help = "Level of the log on standard error."},
 };
 const struct param_table config_table = {params, COUNT_OF(params)};
+
+static const struct param actions[] = {
+    {.name = "config",
+     .kind = PARAM_TEXT,
+     .def = DEFAULT_FILE,
+     .metavar = "FILE",
+     .help = "Configuration file."},
+    {.name = "check_config",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Check the configuration and exit; status 2 if it has an error."},
+    {.name = "print_config",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Print the configuration as a file, with defaults as comments, and exit."},
+    {.name = "version", .kind = PARAM_BOOL, .def = "false", .help = "Print the version and exit."},
+    {.name = "help", .kind = PARAM_BOOL, .def = "false", .help = "Print this text and exit."},
+};
+const struct param_table config_actions = {actions, COUNT_OF(actions)};
 
 struct command_line {
     struct config *config;
@@ -350,7 +374,8 @@ int config_log_level(const struct config *c)
 void config_print_help(FILE *out)
 {
     param_print_help(&config_table, out);
-    fputs("\nWhat may block a run of a run (docs/ADMISSION.md):\n", out);
+    fputs("\nadmission: conditions that block a run (docs/ADMISSION.md):\n", out);
     param_print_help(&policy_table, out);
-    fputc('\n', out);
+    fputs("\nother options:\n", out);
+    param_print_help(&config_actions, out);
 }

@@ -38,6 +38,7 @@ enum config_action {
 
 // Of struct config, and policy_table of its policy.
 extern const struct param_table config_table;
+extern const struct param_table config_actions; // what is done instead of serving; for help alone
 void config_print_help(FILE *out);
 
 // Errors name the option, the variable, or the file and its line.

@@ -244,14 +244,11 @@ static void close_all(struct daemon *d)
 
 static int print_help(void)
 {
-    printf("usage: numaprobed [options]\n\nServes measurements of this node's memory over HTTP.\n\n"
-           "Options (each also as NUMAPROBED_<NAME> and in the configuration file):\n");
+    puts("usage: numaprobed [options]\n\nServes measurements of this node's memory over HTTP.\n\n"
+         "options (also NUMAPROBED_<NAME> in the environment and in the configuration file):");
     config_print_help(stdout);
-    printf("  --config=FILE             Configuration [/etc/numaprobe/numaprobed.conf]\n"
-           "  --check-config            Check the configuration and exit.\n"
-           "  --print-config            Check the configuration, print it as a file and exit.\n"
-           "  --version                 Print the version and exit.\n"
-           "  --help                    Print this and exit.\n");
+    puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
+         "  2    usage error");
     return 0;
 }
 

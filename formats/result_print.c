@@ -16,7 +16,7 @@ struct result {
     const struct matrix *list;
     int n;
     const struct rank_info *ranks;
-    int n_ranks;
+    int n_ranks, width;
 };
 
 static bool axes_are(const struct matrix *m, const char *rows, const char *cols)
@@ -65,15 +65,15 @@ static void value(double v, int digits, struct buf *out)
 
 static int digits_of(const struct matrix *m)
 {
-    return strcmp(m->unit, "us") == 0 ? 2 : 1;
+    return strcmp(m->unit, "us") == 0 || !*m->unit ? 2 : 1; // a ratio has no unit
 }
 
-static void grid_heads(const struct matrix *m, struct buf *out)
+static void grid_heads(const struct matrix *m, int from, int to, struct buf *out)
 {
     char head[48], label[32];
     snprintf(head, sizeof head, "%s \\ %s", m->row.name, m->col.name);
     buf_fmt(out, "%-*s", LABEL_WIDTH, head);
-    for (int c = 0; c < m->col.n; c++) {
+    for (int c = from; c < to; c++) {
         if (strcmp(m->col.unit, "bytes") == 0)
             str_from_bytes((uint64_t)m->col.values[c], label, sizeof label);
         else
@@ -83,17 +83,32 @@ static void grid_heads(const struct matrix *m, struct buf *out)
     buf_char(out, '\n');
 }
 
-static void grid(const struct result *r, const struct matrix *m, struct buf *out)
+static void grid_columns(const struct result *r, const struct matrix *m, int from, int to,
+                         struct buf *out)
 {
     char label[80];
-    buf_fmt(out, "%s: %s (%s)\n", m->name, m->quantity, m->unit);
-    grid_heads(m, out);
+    grid_heads(m, from, to, out);
     for (int row = 0; row < m->row.n; row++) {
         result_print_row_label(r, m, row, label, sizeof label);
         buf_fmt(out, "%-*s", LABEL_WIDTH, label);
-        for (int c = 0; c < m->col.n; c++)
+        for (int c = from; c < to; c++)
             value(median(m, row, c), digits_of(m), out);
         buf_char(out, '\n');
+    }
+}
+
+// As many columns side by side as there is room for.
+static void grid(const struct result *r, const struct matrix *m, struct buf *out)
+{
+    int fit = r->width ? (r->width - LABEL_WIDTH) / (COLUMN_WIDTH + 1) : m->col.n;
+    int step = fit > 0 ? fit : 1;
+    if (*m->unit)
+        buf_fmt(out, "%s: %s (%s)\n", m->name, m->quantity, m->unit);
+    else
+        buf_fmt(out, "%s: %s\n", m->name, m->quantity);
+    for (int from = 0; from < m->col.n; from += step) {
+        buf_str(out, from ? "\n" : "");
+        grid_columns(r, m, from, from + step < m->col.n ? from + step : m->col.n, out);
     }
 }
 
@@ -107,6 +122,15 @@ static void grids(const struct result *r, struct buf *out)
 
 // --- Latency -----------------------------------------------------------------------------------
 
+// The classic table where there is room for it.
+static void latency_table(const struct result *r, const struct matrix *m, struct buf *out)
+{
+    if (r->width && result_table_width(m) > r->width)
+        grid(r, m, out);
+    else
+        result_table_write(m, r->ranks, r->n_ranks, out);
+}
+
 static void latency(const struct result *r, struct buf *out)
 {
     static const char *const titles[] = {"Concurrent (all ranks at once)",
@@ -115,7 +139,7 @@ static void latency(const struct result *r, struct buf *out)
     for (int i = 0; i < r->n; i++) {
         if (r->n > 1)
             buf_fmt(out, "%s\n", titles[strcmp(r->list[i].name, "serial") == 0]);
-        result_table_write(&r->list[i], r->ranks, r->n_ranks, out);
+        latency_table(r, &r->list[i], out);
         buf_str(out, i + 1 < r->n ? "\n" : "");
     }
     struct err err = {0};
@@ -127,15 +151,21 @@ static void latency(const struct result *r, struct buf *out)
         return; // else they have nothing in common
     }
     buf_str(out, "\nContention (concurrent / serial)\n");
-    result_table_write(&ratio, r->ranks, r->n_ranks, out);
+    latency_table(r, &ratio, out);
 }
 
 // --- Matrix, as Intel's Memory Latency Checker prints it -----------------------------------------
 
+enum { MLC_LABEL_WIDTH = 24, MLC_COLUMN_WIDTH = 8 };
+
 static void node_to_node(const struct result *r, struct buf *out)
 {
     const struct matrix *m = &r->list[0];
-    buf_str(out, "Measuring idle latencies (in ns)...\n\t\tNuma node\nNuma node (CPU)  \t");
+    if (r->width && MLC_LABEL_WIDTH + MLC_COLUMN_WIDTH * m->col.n > r->width) {
+        grid(r, m, out);
+        return;
+    }
+    buf_str(out, "Idle latencies (in ns)\n\t\tNuma node\nNuma node (CPU)  \t");
     for (int c = 0; c < m->col.n; c++)
         buf_fmt(out, "%8" PRId64, m->col.values[c]);
     buf_char(out, '\n');
@@ -267,9 +297,9 @@ static const struct {
 };
 
 void result_tables_write(const struct matrix *list, int n, const struct rank_info *ranks,
-                         int n_ranks, struct buf *out)
+                         int n_ranks, int width, struct buf *out)
 {
-    const struct result r = {list, n, ranks, n_ranks};
+    const struct result r = {list, n, ranks, n_ranks, width};
     for (size_t i = 0; n > 0 && i < COUNT_OF(forms); i++)
         if (axes_are(&list[0], forms[i].rows, forms[i].cols) &&
             (!forms[i].matrices || forms[i].matrices == n)) {

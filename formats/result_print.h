@@ -8,9 +8,10 @@
 #include "model/matrix.h"
 #include "model/record.h"
 
-// Tables of all matrices of a run. `ranks` may be NULL or lack ranks.
+// Tables of all matrices of a run. `ranks` may be NULL or lack ranks. A table that is wider than
+// `width` characters is written as several below each other; 0: no limit.
 void result_tables_write(const struct matrix *list, int n, const struct rank_info *ranks,
-                         int n_ranks, struct buf *out);
+                         int n_ranks, int width, struct buf *out);
 // The notes of all matrices and ranks; nothing to say, nothing written.
 void result_notes_write(const struct matrix *list, int n, const struct rank_info *ranks,
                         int n_ranks, struct buf *out);

@@ -180,6 +180,12 @@ static void write_edge(const struct layout *l, struct buf *out)
     buf_char(out, '\n');
 }
 
+int result_table_width(const struct matrix *m)
+{
+    struct layout l CLEANUP(layout_fini);
+    return layout_init(&l, m) ? (int)sizeof left_group + l.total : 0;
+}
+
 void result_table_write(const struct matrix *m, const struct rank_info *ranks, int n_ranks,
                         struct buf *out)
 {
@@ -278,6 +284,13 @@ static int cells_below(const struct matrix *m, enum cell_field field, double lim
             *last = i;
         }
     return count;
+}
+
+int result_cells_loose(const struct matrix *m, int *cells)
+{
+    int at;
+    *cells += m->row.n * m->col.n;
+    return cells_below(m, CELL_CONVERGED, 1, &at);
 }
 
 void result_notes_matrix(const struct matrix *m, struct buf *out)

@@ -16,6 +16,7 @@
 // ranks (imports): what is not known is "-". Columns are as narrow as the classic table and grow
 // for values from 1000 on. Texts of the matrix are printed as they are: the caller has checked
 // them.
+int result_table_width(const struct matrix *m); // characters of a line of that table
 void result_table_write(const struct matrix *m, const struct rank_info *ranks, int n_ranks,
                         struct buf *out);
 
@@ -27,6 +28,8 @@ int result_ratio(struct matrix *ratio, const struct matrix *top, const struct ma
 // What a reader should know before believing the matrix, one sentence a line, each with its '\n':
 // samples disturbed, cells that did not converge in time, load that was not common. Nothing to say,
 // nothing written.
+// Cells that did not reach the precision requested; adds all of m to *cells.
+int result_cells_loose(const struct matrix *m, int *cells);
 void result_notes_matrix(const struct matrix *m, struct buf *out);
 // The same about ranks: not on the CPU, node or page size requested, moved while measuring.
 void result_notes_ranks(const struct rank_info *ranks, int n_ranks, struct buf *out);

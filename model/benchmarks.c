@@ -338,6 +338,7 @@ static const struct param common_params[] = {
      .help = "Quick, rough result (5 %). Sets other defaults; parameters given explicitly still "
              "apply."},
     {.name = "timeout_s",
+     .option = "run-timeout",
      .effort = true,
      .kind = PARAM_INT,
      .offset = AT(timeout_s),
@@ -347,6 +348,7 @@ static const struct param common_params[] = {
      .unit = "s",
      .help = "Time limit of the whole run. A run that exceeds it is killed."},
     {.name = "queue_s",
+     .option = "wait-for-node",
      .effort = true,
      .kind = PARAM_INT,
      .offset = AT(queue_s),

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes numa_bench(1) and numaprobed.conf(5): copies a template from stdin to stdout and puts the
-// parameter tables where it says @OPTIONS@ or @SETTINGS@, so that the manual cannot say anything
-// else than --help.
+// Writes the manual pages: copies a template from stdin to stdout and puts the tables of options,
+// commands and exit statuses where it says @OPTIONS@, @COMMANDS@ …, so that the manual cannot say
+// anything else than --help.
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "bench/session/options.h"
+#include "client/commands.h"
+#include "client/exits.h"
 #include "daemon/config.h"
 
 // A minus that is one, and no line that begins like a request.
@@ -24,12 +28,9 @@ static void text(const char *s)
 
 static void head(const struct param *p)
 {
-    char name[64];
-    snprintf(name, sizeof name, "--%s", p->name);
-    for (char *c = name; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    fputs(".TP\n.BI ", stdout);
-    text(name);
+    char name[PARAM_OPTION_ROOM];
+    fputs(".TP\n.BI \\-\\-", stdout);
+    text(param_option(p, name));
     if (p->kind == PARAM_ENUM) {
         for (int i = 0; p->choices[i]; i++) {
             putchar(i ? '|' : '=');
@@ -101,15 +102,102 @@ static void settings(void)
         setting(&policy_table.params[i]);
 }
 
+// ---- numaprobe(1) -------------------------------------------------------------------------------
+
+static void examples(const char *lines)
+{
+    fputs(".PP\n.nf\n.RS\n", stdout);
+    text(lines);
+    fputs("\n.RE\n.fi\n", stdout);
+}
+
+static void command(const struct command *k)
+{
+    fputs(".SS ", stdout);
+    text(k->name);
+    putchar(*k->operands ? ' ' : '\n');
+    if (*k->operands) {
+        text(k->operands);
+        putchar('\n');
+    }
+    putchar(toupper((unsigned char)*k->summary));
+    text(k->summary + 1);
+    puts(".");
+    if (k->about) {
+        text(k->about);
+        putchar('\n');
+    }
+    if (k->alias)
+        printf("Alias: %s.\n", k->alias);
+    if (k->options)
+        table(k->options);
+    examples(k->examples);
+}
+
+static void all_commands(void)
+{
+    for (const struct command *k = commands; k->name; k++)
+        command(k);
+}
+
+// Of a run: each benchmark's, then those that all have.
+static void run_members(void)
+{
+    for (int i = 0; i < BENCHMARKS; i++) {
+        printf(".SS run %s\n", benchmarks[i].name);
+        text(benchmarks[i].help);
+        putchar('\n');
+        table(&benchmarks[i].params);
+    }
+    puts(".SS run, every benchmark");
+    table(&spec_common);
+}
+
+static void client_options(void)
+{
+    table(&cli_options);
+}
+
+static void exits(void)
+{
+    for (const struct cli_exit *e = cli_exits; e->text; e++)
+        printf(".TP\n.B %d\n%s\n", e->status, e->text);
+    puts(".PP\n" CLI_EXITS_OF_CHECK ".");
+}
+
+// ---- numaprobed(8) ------------------------------------------------------------------------------
+
+static void daemon_options(void)
+{
+    table(&config_table);
+    table(&config_actions);
+}
+
+static void admission(void)
+{
+    table(&policy_table);
+}
+
 int main(void)
 {
+    static const struct {
+        const char *mark;
+        void (*write)(void);
+    } parts[] = {
+        {"@OPTIONS@\n", options},       {"@SETTINGS@\n", settings},
+        {"@COMMANDS@\n", all_commands}, {"@RUN@\n", run_members},
+        {"@CLIENT@\n", client_options}, {"@EXITS@\n", exits},
+        {"@DAEMON@\n", daemon_options}, {"@ADMISSION@\n", admission},
+    };
     char line[1024];
-    while (fgets(line, sizeof line, stdin))
-        if (strcmp(line, "@OPTIONS@\n") == 0)
-            options();
-        else if (strcmp(line, "@SETTINGS@\n") == 0)
-            settings();
+    while (fgets(line, sizeof line, stdin)) {
+        size_t i = 0;
+        while (i < COUNT_OF(parts) && strcmp(line, parts[i].mark) != 0)
+            i++;
+        if (i < COUNT_OF(parts))
+            parts[i].write();
         else
             fputs(line, stdout);
+    }
     return fflush(stdout) == 0 && !ferror(stdout) && !ferror(stdin) ? 0 : 1;
 }

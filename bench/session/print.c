@@ -41,7 +41,7 @@ static void write_phases(const struct emit *e, struct buf *out)
 static int as_table(const struct emit *e, struct buf *out, struct err *err)
 {
     (void)err;
-    result_tables_write(e->matrix, e->n_matrices, e->rank, e->ranks, out);
+    result_tables_write(e->matrix, e->n_matrices, e->rank, e->ranks, 0, out);
     buf_char(out, '\n');
     size_t before = out->len;
     result_notes_write(e->matrix, e->n_matrices, e->rank, e->ranks, out);

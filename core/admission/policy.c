@@ -54,34 +54,33 @@ const struct admission_kind_info admission_kinds[ADMISSION_KINDS] = {
 
 static const struct param params[] = {
     KIND(ADMIT_BUSY, "busy_cpus", "refuse:25",
-         "refuse, warn or ignore, from a limit on: refuse:25. Another process computes on a CPU of "
-         "the "
-         "run or on a sibling of it; % of one CPU."),
+         "Action and limit, such as refuse:25. Other processes compute on a CPU of the run or on "
+         "its hyperthread, in % of one CPU."),
     KIND(ADMIT_LOAD, "load", "refuse:0.5",
-         "Load of one minute a CPU, without what our own run left in it."),
+         "1-minute load average per CPU, excluding numaprobe's own runs."),
     KIND(ADMIT_CPU_PRESSURE, "cpu_pressure", "refuse:20",
-         "Share of the last 10 s in which some task waited for a CPU, in %."),
+         "Share of the last 10 s in which a task waited for a CPU, in %."),
     KIND(ADMIT_MEMORY_PRESSURE, "memory_pressure", "refuse:5",
-         "Share of the last 10 s in which some task waited for memory, in %."),
+         "Share of the last 10 s in which a task waited for memory, in %."),
     KIND(ADMIT_BATCH_JOB, "batch_job", "refuse:0",
-         "Jobs of Slurm, PBS, Torque or LSF on this node, besides one that we are in ourselves."),
+         "Number of jobs of Slurm, PBS, Torque or LSF on this node, without the daemon's own."),
     KIND(ADMIT_PODS, "kubernetes_pods", "refuse:0",
-         "Pods of Kubernetes on this node, besides ours. Where pods of the system always run, "
-         "give their number."),
+         "Number of Kubernetes pods on this node, without the daemon's own. Set the limit to the "
+         "number of system pods."),
     KIND(ADMIT_INSTANCE, "other_instance", "refuse",
-         "Another numaprobed measures on this host (see --host-lock)."),
+         "Another numaprobed is measuring on this host (see --host-lock)."),
     KIND(ADMIT_CPU_QUOTA, "cpu_quota", "refuse:100",
-         "CPU time that cgroups allow us, at least, in % of what the ranks need."),
+         "CPU quota of the cgroup, in % of what the ranks need; at least the limit."),
     KIND(ADMIT_FREQUENCY, "frequency_capped", "warn:90",
-         "Highest frequency allowed, at least, in % of what the hardware can."),
-    KIND(ADMIT_THROTTLED, "throttled", "refuse:0", "Processors are slowed down to cool them."),
-    KIND(ADMIT_STEAL, "steal", "refuse:5", "Time that the hypervisor took from our CPUs, in %."),
-    KIND(ADMIT_SWAP, "swap", "refuse:10", "Pages swapped in and out a second."),
-    KIND(ADMIT_HOURS, "outside_hours", "refuse", "It is not one of --hours."),
-    KIND(ADMIT_TOO_SOON, "too_soon", "refuse:0", "Seconds between the end of a run and the next."),
+         "Frequency cap, in % of the hardware's maximum; at least the limit."),
+    KIND(ADMIT_THROTTLED, "throttled", "refuse:0", "Number of thermal throttling events."),
+    KIND(ADMIT_STEAL, "steal", "refuse:5", "CPU time taken by the hypervisor (steal), in %."),
+    KIND(ADMIT_SWAP, "swap", "refuse:10", "Pages swapped in and out per second."),
+    KIND(ADMIT_HOURS, "outside_hours", "refuse", "The time is outside --hours."),
+    KIND(ADMIT_TOO_SOON, "too_soon", "refuse:0", "Minimum time between two runs, in seconds."),
     KIND(ADMIT_DISTURBING, "disturbing", "refuse:25",
-         "A running run makes others wait for CPU or memory this much more than before "
-         "it, in % of the time: refuse ends it, warn notes it."),
+         "Additional waiting of other processes for CPU or memory during the run, in % of the "
+         "time. refuse ends the run, warn records the condition."),
     {.name = "hours",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct policy, hours_text),
@@ -89,16 +88,18 @@ static const struct param params[] = {
      .def = "",
      .live = true,
      .metavar = "SPANS",
-     .help = "When runs may start, in local time: \"20:00-06:00\" or \"Mon-Fri 20:00-06:00, "
-             "Sat-Sun 00:00-24:00\". Empty: always."},
+     .help =
+         "Local time in which runs can start, such as \"20:00-06:00\" or \"Mon-Fri 20:00-06:00, "
+         "Sat-Sun 00:00-24:00\". Empty: always."},
     {.name = "admission",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct policy, strongest),
      .choices = policy_action_names,
      .live = true,
      .def = "refuse",
-     .help = "The most that any --admit-… does: warn only notes what it finds, for a machine of "
-             "your own; ignore does not look. Too little memory always refuses."},
+     .help =
+         "Strongest action of all --admit options. warn: runs start, and conditions are recorded. "
+         "ignore: nothing is checked. Too little memory always refuses a run."},
     {.name = "host_lock",
      .kind = PARAM_TEXT,
      .offset = offsetof(struct policy, host_lock),
@@ -106,8 +107,7 @@ static const struct param params[] = {
      .def = "/run/lock/numaprobe.lock",
      .live = true,
      .metavar = "PATH",
-     .help = "Locked while a run is running, so that daemons of one host take turns; \"none\" "
-             "for none."},
+     .help = "Lock file held during a run, so that daemons of one host take turns; or \"none\"."},
 };
 const struct param_table policy_table = {params, COUNT_OF(params)};
 

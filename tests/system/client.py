@@ -26,21 +26,24 @@ class Terminal:
     def __init__(self, home, columns=80, rows=40, env=None):
         if not shutil.which("tmux"):
             pytest.skip("tmux is not installed")
-        self.socket = str(home / "tmux")
-        full = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "PS1": "$ ", "NO_COLOR": "1", **(env or {})}
+        self.socket, self.commands = str(home / "tmux"), 0
+        full = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "NO_COLOR": "1", **(env or {})}
+        rc = home / "rc"
+        rc.write_text(f'PS1="$ "; count=0\nn() {{ {CLIENT} "$@"; echo "ended-$((++count)): $?"; }}\n')
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, "env", "-i",
-                  *(f"{k}={v}" for k, v in full.items()), "TERM=screen", "bash", "--norc", "--noprofile")
+                  *(f"{k}={v}" for k, v in full.items()), "TERM=screen", "bash", "--noprofile", "--rcfile", rc)
 
     def tmux(self, *words):
         return subprocess.run(["tmux", "-S", self.socket, *map(str, words)], capture_output=True, text=True,
                               timeout=20, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, check=True).stdout
 
-    def screen(self, history=False):
-        return self.tmux("capture-pane", "-p", *(["-S", "-"] if history else []))
+    def screen(self):
+        """All lines since the last clear; one that the terminal broke is one line here."""
+        return self.tmux("capture-pane", "-p", "-J", "-S", "-")
 
     def type(self, *words):
         """Types the command and Enter."""
-        self.tmux("send-keys", "-l", " ".join([str(CLIENT), *map(shlex.quote, words)]))
+        self.tmux("send-keys", "-l", "n " + shlex.join(words))
         self.tmux("send-keys", "Enter")
 
     def key(self, name):
@@ -51,19 +54,19 @@ class Terminal:
         found = []
 
         def shown():
-            found.append(self.screen(history=True))
+            found.append(self.screen())
             return re.search(pattern, found[-1], re.M)
         assert until(shown), found[-1]
         return found[-1]
 
     def ran(self, *words):
-        """Runs a command to its end: (what it showed, exit status). A line longer than the terminal shows as two."""
-        self.tmux("send-keys", "-l", "clear; ")
-        self.tmux("clear-history")
-        self.tmux("send-keys", "-l", " ".join([str(CLIENT), *map(shlex.quote, words)]) + "; echo ended: $?")
-        self.tmux("send-keys", "Enter")
-        shown = self.wait_for(r"^ended: \d+$")
-        shown, _, status = shown.rpartition("ended: ")
+        """Runs a command to its end: (the lines that it showed, exit status)."""
+        self.commands += 1
+        self.type(*words)
+        mark = f"ended-{self.commands}: "
+        shown = self.wait_for(rf"^{mark}\d+$")
+        _, _, shown = shown.rpartition("$ n " + shlex.join(words) + "\n")
+        shown, _, status = shown.rpartition(mark)
         return shown, int(status.split()[0])
 
     def close(self):

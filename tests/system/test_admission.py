@@ -182,14 +182,14 @@ def numaprobe(daemon, *args):
 
 def test_command_line(make_daemon):
     daemon = closed(make_daemon)
-    avail = numaprobe(daemon, "avail", "--size=1-4")
-    assert avail.returncode == 6 and "not free; ask again in" in avail.stdout and "outside_hours" in avail.stdout
-    answer = numaprobe(daemon, "avail", "-o", "json")
+    avail = numaprobe(daemon, "availability", "--size=1-4")
+    assert avail.returncode == 6 and "The node is busy. Try again in" in avail.stdout and "outside_hours" in avail.stdout
+    answer = numaprobe(daemon, "availability", "-o", "json")
     assert answer.returncode == 6 and json.loads(answer.stdout)["blockers"]
     run = numaprobe(daemon, "run", "--size=1-4")
-    assert run.returncode == 6 and "in the way: runs may start at" in run.stderr
-    assert "--queue-s=600 waits" in run.stderr and "admission = warn" in run.stderr
-    waited = numaprobe(daemon, "run", "--size=1-4", "--queue-s=1")
+    assert run.returncode == 6 and "is blocked: runs may start at" in run.stderr
+    assert "--wait-for-node=600 waits" in run.stderr and "admission = warn" in run.stderr
+    waited = numaprobe(daemon, "run", "--size=1-4", "--wait-for-node=1")
     assert waited.returncode == 1 and "waiting for the node: runs may start at" in waited.stderr
     assert "busy for 1 s" in waited.stderr
     assert "outside_hours" in numaprobe(daemon, "doctor").stdout

@@ -36,22 +36,47 @@ def test_wrong_usage_exits_2_and_says_why(args):
     assert done.stderr and not done.stdout
 
 
+def options_of(text):
+    return set(re.findall(r"^  --([a-z-]+)", text, re.M))
+
+
+def manual(name):
+    return pathlib.Path(build_dir(), "docs", name).read_text().replace("\\-", "-")
+
+
 def test_help_names_every_command_and_option():
     text = run("help").stdout
-    commands = re.findall(r"^  ([a-z]+) ", text.split("options of every")[0], re.M)
+    commands = re.findall(r"^  ([a-z]+) ", text.split("\nnumaprobe COMMAND")[0], re.M)
     assert {"run", "runs", "show", "topo", "node", "doctor", "cancel", "completion"} <= set(commands)
-    page = (ROOT / "docs/man/numaprobe.1").read_text().replace("\\-", "-")
-    bench_page = pathlib.Path(build_dir(), "docs/numa_bench.1").read_text().replace("\\-", "-")
+    page = manual("numaprobe.1")
+    listed = options_of(text)
     for command in commands:
         done = run("help", command)
         assert done.returncode == 0 and run(command, "--help").stdout == done.stdout
-        assert re.search(rf"^\.It Cm {command}\b", page, re.M), f"{command} is not in the manual"
-        for option in re.findall(r"^  --([a-z-]+)", done.stdout, re.M):
-            assert f"-{option}" in page or command in ("run", "avail") and f"--{option}" in bench_page, \
-                f"--{option} of {command} is not in the manual"
+        assert re.search(rf"^\.SS {command}\b", page, re.M), f"{command} is not in the manual"
+        examples = re.findall(r"^  (?:\S.*)?numaprobe.*$", done.stdout.split("\nexamples:\n")[1], re.M)
+        assert len(examples) >= 2, f"{command} has no two examples"
+        assert all(len(line) <= 80 for line in done.stdout.splitlines()), done.stdout
+        listed |= options_of(done.stdout)
+    for benchmark in ("latency", "matrix", "bandwidth", "pingpong", "c2c", "firsttouch", "loaded"):
+        assert re.search(rf"^  {benchmark} +\S", run("run", "--help").stdout, re.M)
+        listed |= options_of(run("run", benchmark, "--help").stdout)
+    for option in listed:
+        assert f"\n.BI --{option}" in page, f"--{option} is not in the manual"
+    assert len(run("run", "--help").stdout.splitlines()) < 70
     one = run("run", "pingpong", "--help").stdout
     assert "--pairs" in one and "--sweep" not in one
     assert run("--version").stdout.startswith("numaprobe ")
+
+
+def test_the_daemons_manual_has_what_its_help_has():
+    done = subprocess.run([build_dir() / "daemon" / "numaprobed", "--help"], capture_output=True, text=True)
+    page = manual("numaprobed.8")
+    assert done.returncode == 0 and len(options_of(done.stdout)) > 40
+    for option in options_of(done.stdout):
+        assert f"\n.BI --{option}" in page, f"--{option} is not in the manual"
+    for status in re.findall(r"^  (\d+) ", done.stdout[done.stdout.index("exit status"):], re.M):
+        assert re.search(rf"^\.B {status}\b", page, re.M), f"exit status {status} is not in the manual"
 
 
 def test_unreachable_exits_3_and_says_what_was_tried():
@@ -70,7 +95,7 @@ def test_settings_come_in_their_order(tmp_path):
     assert "127.0.0.1:1." in run("topo", env=env).stderr
     assert "127.0.0.1:2." in run("topo", env=env, url="http://127.0.0.1:2").stderr
     assert "127.0.0.1:3." in run("topo", "--url=http://127.0.0.1:3", env=env, url="http://127.0.0.1:2").stderr
-    file.write_bytes(b"url = http://127.0.0.1:1\n\0timeout = 1\n")
+    file.write_bytes(b"url = http://127.0.0.1:1\n\0http_timeout = 1\n")
     done = run("topo", env=env)
     assert done.returncode == 2 and "line 2" in done.stderr and "control character" in done.stderr
     file.unlink()
@@ -130,7 +155,7 @@ def test_errors_of_the_daemon_have_their_exit_status(url):
     done = run("run", "--cpus=60000", url=url)
     assert done.returncode == 2 and "cpus" in done.stderr
     done = run("run", "--size=1T", url=url)
-    assert done.returncode == 6 and "in the way" in done.stderr
+    assert done.returncode == 6 and done.stderr.count("MiB need") == 1, done.stderr
 
 
 def test_list_follows_pages(url, daemon, needs_fake_bench):
@@ -143,32 +168,6 @@ def test_list_follows_pages(url, daemon, needs_fake_bench):
     assert run("runs", "--state=canceled", "-o", "ndjson", url=url).stdout == ""
     assert run("delete", str(ids[0]), url=url).returncode == 0
     assert run("delete", str(ids[0]), url=url).returncode == 5
-
-
-def test_interrupt_says_what_happens_to_the_run(make_daemon, tmp_path, needs_fake_bench):
-    fake = tmp_path / "fake_bench-hang"
-    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
-    fake.chmod(0o755)
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:3]:
-        if os.access(parent, os.W_OK) and parent != pathlib.Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o011)
-    daemon = make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
-    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
-    for extra, word in ([], "goes on"), (["--cancel-on-interrupt"], "is canceled"):
-        p = subprocess.Popen([str(CLIENT), "run", "--size=1M", *extra], env=env, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-        for line in p.stderr:  # the plan comes first, then the state: then we know that it waits
-            if line.strip() in ("running", "queued", "measure", "populate"):
-                break
-        p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=20)
-        assert p.returncode == 130 and word in err, err
-        last = daemon.get("/v1/runs?limit=1").json["runs"][0]
-        if not extra:
-            assert last["state"] in ("queued", "running")
-            assert run("cancel", str(last["id"]), url=env["NUMAPROBE_URL"]).returncode == 0
-        assert daemon.wait(last["id"])["state"] == "canceled"
 
 
 def written_to_terminal(url, stream, *args, **env):
@@ -241,7 +240,7 @@ def test_doctor_with_and_without_a_daemon(url):
     findings = json.loads(done.stdout)
     assert done.returncode == (1 if any(f["weight"] == "serious" for f in findings) else 0)
     done = run("doctor", url="http://127.0.0.1:1")
-    assert done.returncode == 1 and "mend it with:  systemctl" in done.stdout
+    assert done.returncode == 1 and "fix: systemctl" in done.stdout
 
 
 def test_bash_completes_commands_and_options():
@@ -434,7 +433,7 @@ def test_last_is_of_this_node(make_daemon, needs_fake_bench, tmp_path):
     table.write_text("size (MB),0,1\n1,10,11\n2,20,21\n")
     other = daemon.request("POST", "/v1/imports?node=nid1", table.read_text(), {"Content-Type": "text/csv"}).json["id"]
     nothing = run("show", "last", url=url)
-    assert nothing.returncode == 5 and "has measured nothing yet" in nothing.stderr and "last@NODE" in nothing.stderr
+    assert nothing.returncode == 5 and "has not measured a run yet" in nothing.stderr and "last@NODE" in nothing.stderr
     own = daemon.run(size="1,2", cpus="0")["id"]
     again = daemon.request("POST", f"/v1/imports?node={name}&date=2025-03-14", table.read_text(), {"Content-Type": "text/csv"}).json["id"]
     assert other < own < again
@@ -448,10 +447,10 @@ def test_last_is_of_this_node(make_daemon, needs_fake_bench, tmp_path):
     assert unknown.returncode == 5 and "nobody" in unknown.stderr
     assert run("show", "last@", url=url).returncode == 2
     listed = run("runs", url=url).stdout
-    assert f"{name}, imported" in listed and "nid1, imported" in listed and "2025-03-14T00:00:00" in listed
+    assert f"{name}, imported" in listed and "nid1, imported" in listed and "2025-03-14T00:00Z" in listed
     rows = {int(r["id"]): r for r in csv.DictReader(io.StringIO(run("runs", "-o", "csv", url=url).stdout))}
     assert rows[again]["source"] == "imported" and rows[again]["node"] == name
-    assert rows[again]["measured"] == "2025-03-14T00:00:00" and rows[own]["source"] == "measured"
-    assert "2025-03-14T00:00:00.000Z (imported)" in run("show", str(again), url=url).stdout
+    assert rows[again]["measured"] == "2025-03-14T00:00:00Z" and rows[own]["source"] == "measured"
+    assert "2025-03-14T00:00:00Z (imported)" in run("show", str(again), url=url).stdout
     daemon.request("DELETE", f"/v1/runs/{own}")
     assert daemon.get("/v1/runs/latest").status == 404

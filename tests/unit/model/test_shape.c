@@ -175,7 +175,7 @@ static void printed(int benchmark, const char *const *wanted)
         for (int k = 0; k < m[i].row.n * m[i].col.n; k++)
             m[i].cells[k].v[CELL_MEDIAN] = k + 0.25;
     }
-    result_tables_write(m, n, ranks, 3, &out);
+    result_tables_write(m, n, ranks, 3, 0, &out);
     for (; *wanted; wanted++)
         CHECK(strstr(buf_text(&out), *wanted), "%s prints: %s", benchmarks[benchmark].name,
               *wanted);
@@ -193,7 +193,7 @@ static void lone_bandwidth(void)
     if (shape_make(&m, &shape, 1, 1, &err) < 0)
         abort();
     m.cells[0].v[CELL_MEDIAN] = m.cells[0].v[CELL_P99] = 12345.67;
-    result_tables_write(&m, 1, NULL, 0, &out);
+    result_tables_write(&m, 1, NULL, 0, 0, &out);
     CHECK_STR(buf_text(&out),
               "Function    Median MB/s          Low         High          p99\n"
               "triad           12345.7            -            -      12345.7\n",
@@ -205,8 +205,8 @@ static void prints(void)
     lone_bandwidth();
     printed(BENCHMARK_LATENCY,
             (const char *const[]){"| Ranks | Cores ", "512MB", "|  002  |", NULL});
-    printed(BENCHMARK_MATRIX, (const char *const[]){"Measuring idle latencies (in ns)", "Numa node",
-                                                    "          2 (8)", NULL});
+    printed(BENCHMARK_MATRIX,
+            (const char *const[]){"Idle latencies (in ns)", "Numa node", "          2 (8)", NULL});
     printed(BENCHMARK_BANDWIDTH,
             (const char *const[]){"triad: bandwidth (MB/s)", "initiator \\ target", NULL});
     printed(BENCHMARK_PINGPONG,

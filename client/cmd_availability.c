@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// numaprobe avail: would a run start now, and what is in its way.
+// numaprobe availability: would a run be admitted now, and which conditions block it?
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 enum { EXIT_BUSY = 6 };
 
 // What differs from the benchmark's defaults: the daemon has the same table.
-static void cmd_avail_add_query(struct buf *path, const struct param_table *t, const struct spec *s,
-                                const struct spec *defaults)
+static void availability_query(struct buf *path, const struct param_table *t, const struct spec *s,
+                               const struct spec *defaults)
 {
     for (int i = 0; i < t->n; i++) {
         char value[256], plain[256];
@@ -41,11 +41,11 @@ static void print_answer(const struct json *answer, bool available)
 {
     int64_t retry_s = json_get_i64(answer, "retry_after_s", 0);
     if (!available && retry_s > 0)
-        printf("The node is not free; ask again in %lld s.\n", (long long)retry_s);
+        printf("The node is busy. Try again in %lld s.\n", (long long)retry_s);
     else if (!available)
         puts("A run would be refused.");
     else if (json_get_bool(answer, "busy", false))
-        puts("A run is going on; another would wait for its end.");
+        puts("A run is in progress. A new run would wait for its end.");
     else
         puts("A run would start now.");
 }
@@ -60,7 +60,7 @@ static void print_notes(const struct json *notes)
     }
 }
 
-int cmd_avail(struct cli *c, const struct invocation *i, struct err *err)
+int cmd_availability(struct cli *c, const struct invocation *i, struct err *err)
 {
     static const struct column columns[] = {
         {"weight", "WEIGHT", false}, {"kind", "KIND", false}, {"measured", "MEASURED", true},
@@ -71,8 +71,8 @@ int cmd_avail(struct cli *c, const struct invocation *i, struct err *err)
     CLEANUP_JSON struct json *answer = NULL;
     spec_init(&defaults, (enum benchmark_id)i->spec->benchmark);
     buf_fmt(&path, "/v1/availability?benchmark=%s", b->name);
-    cmd_avail_add_query(&path, &b->params, i->spec, &defaults);
-    cmd_avail_add_query(&path, &spec_common, i->spec, &defaults);
+    availability_query(&path, &b->params, i->spec, &defaults);
+    availability_query(&path, &spec_common, i->spec, &defaults);
     if (http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
         return -1;
     bool available = json_get_bool(answer, "available", false);

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numaprobe on a terminal of 80 columns: Ctrl-C, widths, the pager."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from client import CLIENT, run, terminal  # noqa: F401: terminal is a fixture
+from conftest import ROOT, fake_bench_env, until
+
+
+@pytest.fixture
+def hanging(make_daemon, tmp_path, needs_fake_bench):
+    """A daemon whose runs do not end by themselves."""
+    fake = tmp_path / "fake_bench-hang"
+    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
+    fake.chmod(0o755)
+    for folder in [tmp_path, *list(tmp_path.parents)[:3]]:
+        if os.access(folder, os.W_OK) and folder != pathlib.Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    return make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
+
+
+def address(daemon):
+    return {"NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"}
+
+
+def newest(daemon):
+    return daemon.get("/v1/runs?limit=1").json["runs"][0]
+
+
+def test_ctrl_c_cancels_the_run_and_leaves_nothing(hanging, terminal):  # noqa: F811
+    t = terminal(env=address(hanging))
+    t.type("run", "--size=1M")
+    t.wait_for(r"^\[[#.]+\] .*(running|measure|populate)")
+    t.key("C-c")
+    shown = t.wait_for(r"interrupted: run \d+ is canceled")
+    assert newest(hanging)["state"] == "canceled", shown
+    pid = hanging.process.pid
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    assert until(lambda: children.read_text() == "") and not list(pathlib.Path(hanging.home, "run").glob("run-*"))
+
+
+@pytest.mark.parametrize("words,state", [([], "canceled"), (["--keep-on-interrupt"], "running")])
+def test_interrupt_says_what_happens_to_the_run(hanging, words, state):
+    p = subprocess.Popen([str(CLIENT), "run", "--size=1M", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **address(hanging)})
+    for line in p.stderr:  # the plan comes first, then the state: then we know that it waits
+        if line.strip() in ("running", "measure", "populate"):
+            break
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=20)
+    last = newest(hanging)
+    assert p.returncode == 130 and last["state"] == state and f"run {last['id']} is " in err, err
+    if words:
+        assert f"numaprobe cancel {last['id']}" in err
+        assert run("cancel", last["id"], url=address(hanging)["NUMAPROBE_URL"]).returncode == 0
+        assert hanging.wait(last["id"])["state"] == "canceled"
+
+
+def test_detach_leaves_the_run_to_the_daemon(hanging):
+    url = address(hanging)["NUMAPROBE_URL"]
+    done = run("run", "--size=1M", "--detach", url=url)
+    run_id = newest(hanging)["id"]
+    assert done.returncode == 0 and re.search(rf"\brun {run_id}\b", done.stdout), done
+    assert run("cancel", "last", url=url).returncode == 0
+    assert hanging.wait(run_id)["state"] == "canceled"
+
+
+# ---- 80 columns
+
+@pytest.fixture(scope="module")
+def stored(daemon):
+    """Runs with many sizes, a label and a note."""
+    sizes = ",".join(f"{1 << k}K" for k in range(4, 18))
+    assert daemon.run(size=sizes, cpus="0", mode="both", note="a note of some length, to be cut where it must")["state"] == "succeeded"
+    run_id = daemon.run(size="1M", cpus="0")["id"]
+    daemon.request("PUT", f"/v1/runs/{run_id}/label", {"label": "before the BIOS update of November"})
+    return daemon
+
+
+@pytest.mark.parametrize("columns", [80, 132])
+@pytest.mark.parametrize("words", [["runs"], ["show", "1"], ["show", "1", "--notes"], ["compare", "1", "1", "--all"], ["topo"], ["history"]])
+def test_tables_fit_the_terminal(stored, terminal, words, columns):  # noqa: F811
+    shown, status = terminal(columns=columns, rows=200, env={**address(stored), "PAGER": ""}).ran(*words)
+    assert status == 0 and len(shown.splitlines()) >= 3
+    assert all(len(line.rstrip()) <= columns for line in shown.splitlines()), shown
+
+
+def test_show_has_one_line_of_quality(stored):
+    url = address(stored)["NUMAPROBE_URL"]
+    short, whole = run("show", 1, url=url).stdout, run("show", 1, "--notes", url=url).stdout
+    lines = re.findall(r"^quality +(good|fair|poor): \d+ % of samples disturbed.*$", short, re.M)
+    assert len(lines) == 1 and "numaprobe show 1 --notes" in short
+    assert "conditions" not in short and "\nconditions  " in whole and "samples were disturbed and left out" in whole
+    assert re.search(r"^when +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, took", short, re.M)
+
+
+def test_times_as_people_write_them(stored):
+    url = address(stored)["NUMAPROBE_URL"]
+    for since, found in (("2d", True), ("yesterday", True), ("today", True), ("5m", True), ("2020-01-01", True), ("0m", False)):
+        listed = run("runs", f"--since={since}", "-o", "csv", url=url)
+        assert listed.returncode == 0 and (len(listed.stdout.splitlines()) > 1) == found, (since, listed)
+    assert run("runs", url=url).stdout.count("Z  ") >= 2
+    for command in (["runs"], ["history", "latency.dram.median_ns"], ["export"]):
+        wrong = run(*command, "--since=last week", url=url)
+        assert wrong.returncode == 2 and "--since" in wrong.stderr and "yesterday" in wrong.stderr, wrong
+
+
+def test_long_output_goes_to_the_pager(stored, terminal, tmp_path):  # noqa: F811
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho \"paged: $1\"\nhead -n 3\n")
+    pager.chmod(0o755)
+    t = terminal(rows=20, env={**address(stored), "PAGER": f"{pager} word"})
+    shown, status = t.ran("node")
+    assert status == 0 and "paged: word" in shown
+    shown, status = t.ran("runs")
+    assert status == 0 and "paged" not in shown and "ID" in shown, "it fits"
+    assert "paged" not in t.ran("node", "-o", "csv")[0], "for programs"
+    t.tmux("send-keys", "export PAGER=/no/such/pager", "Enter")
+    shown, status = t.ran("node")
+    assert status == 0 and "KEY" in shown, "a pager that cannot be started"
+
