@@ -109,9 +109,7 @@ static int report_as_plugin(const struct err *err)
 {
     enum { PLUGIN_UNKNOWN = 3 };
     CLEANUP_BUF struct buf b = BUF_INIT;
-    print_safe(&b, err->member);
-    buf_str(&b, *err->member ? ": " : "");
-    print_safe(&b, err->text);
+    problem_write(err, &b);
     printf("NUMAPROBE UNKNOWN - %s\n", buf_text(&b));
     return PLUGIN_UNKNOWN;
 }

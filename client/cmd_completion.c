@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion scripts, written from the tables: command names, and the options of each.
+// Completion scripts, written from the tables: commands, their options, the values of options that
+// have a fixed choice, benchmarks. Run numbers, baselines and metrics are asked of the daemon when
+// the user presses Tab.
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "client/commands.h"
 
-// Benchmarks share options: only those are told that none before `benchmark` has.
-static bool told(const struct param *p, int benchmark)
+// Benchmarks share options: only those are written that none before `benchmark` has.
+static bool is_written(const struct param *p, int benchmark)
 {
     for (int b = 0; b < benchmark; b++)
         if (param_find(&benchmarks[b].params, p->name))
@@ -15,63 +18,164 @@ static bool told(const struct param *p, int benchmark)
     return false;
 }
 
-static void cmd_completion_option_words(const struct param_table *t, int benchmark,
-                                        const char *separator)
+// --- Words ---------------------------------------------------------------------------------------
+
+static void write_options(const struct param_table *t, int benchmark)
 {
-    for (int i = 0; t && i < t->n; i++) {
-        if (told(&t->params[i], benchmark))
-            continue;
-        char option[PARAM_OPTION_ROOM];
-        printf("%s%s", separator, param_option(&t->params[i], option));
-        if (t->params[i].kind != PARAM_BOOL && *separator == ' ')
-            putchar('=');
+    char option[PARAM_OPTION_ROOM];
+    for (int i = 0; t && i < t->n; i++)
+        if (!is_written(&t->params[i], benchmark))
+            printf(" --%s%s", param_option(&t->params[i], option),
+                   t->params[i].kind == PARAM_BOOL ? "" : "=");
+}
+
+static void write_all_options(const struct command *k)
+{
+    write_options(k->options, 0);
+    write_options(k->has_spec ? &spec_common : NULL, 0);
+    for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
+        write_options(&benchmarks[b].params, b);
+    write_options(&cli_options, 0);
+}
+
+static void write_benchmarks(void)
+{
+    for (int b = 0; b < BENCHMARKS; b++)
+        printf(" %s", benchmarks[b].name);
+}
+
+// What the shell runs for the words of an operand. By the operand's name in the table.
+static const struct {
+    const char *operand, *shell;
+} asked[] = {
+    {"ID", "last $(numaprobe runs -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
+    {"AFTER", "last $(numaprobe runs -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
+    {"BASELINE", "$(numaprobe baseline list -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
+    {"NAME", "$(numaprobe baseline list -o csv 2>/dev/null | sed 1d | cut -d, -f1)"},
+    {"METRIC", "$(numaprobe history -o csv 2>/dev/null | sed 1d | cut -d, -f1 | sort -u)"},
+};
+
+// "set NAME ID... | list" has the words set and list; "bash|zsh|fish" those three.
+static void write_lower_case_words(const char *operands)
+{
+    for (const char *at = operands; *at;) {
+        size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyz");
+        if (n)
+            printf(" %.*s", (int)n, at);
+        at += n + strcspn(at + n, " |[]");
+        at += strspn(at, " |[]");
     }
 }
 
-static void all_options(const struct command *k, const char *separator)
+static void write_operands(const struct command *k, const struct command *all)
 {
-    cmd_completion_option_words(k->options, 0, separator);
-    cmd_completion_option_words(k->has_spec ? &spec_common : NULL, 0, separator);
-    for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
-        cmd_completion_option_words(&benchmarks[b].params, b, separator);
-    cmd_completion_option_words(&cli_options, 0, separator);
+    bool id = false;
+    write_lower_case_words(k->operands);
+    if (strstr(k->operands, "BENCHMARK"))
+        write_benchmarks();
+    if (strstr(k->operands, "COMMAND"))
+        for (const struct command *c = all; c->name; c++)
+            printf(" %s", c->name);
+    for (size_t i = 0; i < COUNT_OF(asked); i++) {
+        bool runs = i < 2; // ID and AFTER are the same
+        if (!strstr(k->operands, asked[i].operand) || (runs && id) ||
+            (strcmp(asked[i].operand, "NAME") == 0 && strcmp(k->name, "baseline") != 0))
+            continue;
+        id |= runs;
+        printf(" %s", asked[i].shell);
+    }
 }
 
-static void bash(const struct command *all)
+// --- Values of options ---------------------------------------------------------------------------
+
+static void write_choices(const struct param_table *t, int benchmark)
+{
+    char option[PARAM_OPTION_ROOM];
+    for (int i = 0; t && i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        if (p->kind != PARAM_ENUM || is_written(p, benchmark))
+            continue;
+        printf("    --%s) words=\"", param_option(p, option));
+        for (int k = 0; p->choices[k]; k++)
+            printf("%s%s", k ? " " : "", p->choices[k]);
+        puts("\" ;;");
+    }
+}
+
+static void write_all_choices(const struct command *all)
+{
+    for (const struct command *k = all; k->name; k++)
+        write_choices(k->options, 0);
+    write_choices(&spec_common, 0);
+    for (int b = 0; b < BENCHMARKS; b++)
+        write_choices(&benchmarks[b].params, b);
+    write_choices(&cli_options, 0);
+    fputs("    --benchmark) words=\"", stdout);
+    write_benchmarks();
+    printf("\" ;;\n    --run) words=\"%s\" ;;\n", asked[0].shell);
+}
+
+// --- Shells --------------------------------------------------------------------------------------
+
+static void write_bash(const struct command *all)
 {
     fputs("# completion of numaprobe for bash: source it, or put it into /etc/bash_completion.d\n"
           "_numaprobe() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} option= words=\n"
+          "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    COMPREPLY=()\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-          "        COMPREPLY=($(compgen -W \"",
+          "    # bash takes --size=1 for three words\n"
+          "    if [ \"$word\" = = ]; then option=$before word=\n"
+          "    elif [ \"$before\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}\n"
+          "    elif [ \"$before\" = -o ]; then option=--output\n"
+          "    fi\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"",
           stdout);
     for (const struct command *k = all; k->name; k++)
         printf("%s ", k->name);
-    fputs("\" -- \"$word\"))\n        return\n    fi\n    case $command in\n", stdout);
+    fputs("\"\n    elif [ -n \"$option\" ]; then\n    case $option in\n", stdout);
+    write_all_choices(all);
+    fputs("    --file|--mapping|--cacert|--cert|--key|--token-file) compopt -o default 2>/dev/null "
+          ";;\n"
+          "    esac\n    elif [[ $word == -* ]]; then\n    case $command in\n",
+          stdout);
     for (const struct command *k = all; k->name; k++) {
-        printf("    %s) COMPREPLY=($(compgen -W \"", k->name);
-        all_options(k, " --");
-        fputs("\" -- \"$word\")) ;;\n", stdout);
+        printf("    %s) words=\"", k->name);
+        write_all_options(k);
+        fputs("\" ;;\n", stdout);
     }
-    fputs("    esac\n    case ${COMPREPLY[0]} in *=) compopt -o nospace 2>/dev/null ;; esac\n}\n"
+    fputs("    esac\n    else\n    case $command in\n", stdout);
+    for (const struct command *k = all; k->name; k++) {
+        printf("    %s) words=\"", k->name);
+        write_operands(k, all);
+        printf("\"%s ;;\n", strstr(k->operands, "FILE") ? "; compopt -o default 2>/dev/null" : "");
+    }
+    fputs("    esac\n    fi\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+          "    # no blank after --size=\n"
+          "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
+          "    return 0\n}\n"
           "complete -F _numaprobe numaprobe\n",
           stdout);
 }
 
-static void zsh(const struct command *all)
+static void write_zsh(const struct command *all)
 {
     fputs("#compdef numaprobe\nautoload -U +X bashcompinit && bashcompinit\n", stdout);
-    bash(all);
+    write_bash(all);
 }
 
-static void fish(const struct command *all)
+static void write_fish(const struct command *all)
 {
     for (const struct command *k = all; k->name; k++) {
         printf("complete -c numaprobe -n __fish_use_subcommand -f -a %s -d '%s'\n", k->name,
                k->summary);
-        printf("complete -c numaprobe -n '__fish_seen_subcommand_from %s' -f -a '", k->name);
-        all_options(k, " --");
+        printf("complete -c numaprobe -n '__fish_seen_subcommand_from %s' %s-a '", k->name,
+               strstr(k->operands, "FILE") ? "" : "-f ");
+        write_lower_case_words(k->operands);
+        if (strstr(k->operands, "BENCHMARK"))
+            write_benchmarks();
+        write_all_options(k);
         fputs("'\n", stdout);
     }
 }
@@ -81,13 +185,13 @@ int cmd_completion(struct cli *c, const struct invocation *i, struct err *err)
     static const struct {
         const char *name;
         void (*write)(const struct command *all);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    } shells[] = {{"bash", write_bash}, {"zsh", write_zsh}, {"fish", write_fish}};
     (void)c;
     for (size_t k = 0; k < COUNT_OF(shells); k++)
         if (strcmp(shells[k].name, i->operands[0]) == 0) {
             shells[k].write(i->table);
             return 0;
         }
-    return err_set(err, ERR_USAGE, "", "there is no completion for \"%.40s\": bash, zsh or fish",
+    return err_set(err, ERR_USAGE, "", "no completion for \"%.40s\": use bash, zsh or fish",
                    i->operands[0]);
 }

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/suggest.h"
 #include "client/commands.h"
 #include "client/follow.h"
 #include "client/http.h"
@@ -254,6 +255,21 @@ static int cmd_history_ask(const struct cli *c, const char *path, struct json **
     }
 }
 
+// The daemon does not know the metric: names the nearest that it has.
+static int unknown_metric(const struct cli *c, const char *metric, struct err *err)
+{
+    CLEANUP_JSON struct json *answer = NULL;
+    struct suggestion near = SUGGESTION_FOR(metric);
+    char text[SUGGEST_TEXT_ROOM];
+    if (strcmp(err->member, "metric") != 0 ||
+        http_json(c, "GET", "/v1/history", NULL, &answer, NULL) < 0)
+        return -1;
+    for (const struct json *s = json_first(json_get(answer, "series")); s; s = json_next(s))
+        suggest_consider(&near, json_get_text(s, "metric", ""));
+    return err_set(err, err->code, "", "unknown metric \"%.60s\"%s (see numaprobe history)", metric,
+                   suggest_text(&near, "", text, sizeof text));
+}
+
 static void warn_pending(const struct json *answer, bool of_metric)
 {
     int64_t pending = json_get_i64(answer, "pending", 0);
@@ -279,7 +295,7 @@ int cmd_history(struct cli *c, const struct invocation *i, struct err *err)
     if (!buf_ok(&path))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
     if (cmd_history_ask(c, buf_text(&path), &answer, err) < 0)
-        return -1;
+        return i->n ? unknown_metric(c, i->operands[0], err) : -1;
     if (c->output == OUTPUT_JSON)
         print_json(answer);
     else if (i->n)

@@ -12,7 +12,7 @@
 #include "client/http.h"
 #include "client/print.h"
 #include "client/problem.h"
-#include "model/condition.h"
+#include "client/when.h"
 
 enum {
     BODY_MAX = 24 << 20, // what the daemon takes: HTTP_IMPORT_MAX
@@ -105,11 +105,10 @@ static int read_whole(const char *name, struct buf *out, struct err *err)
 // ---- asking ----
 
 static const struct column columns[] = {
-    {"file", "FILE", false},        {"run", "RUN", true},
-    {"node", "NODE", false},        {"measured", "MEASURED (UTC)", false},
-    {"mode", "MODE", false},        {"ranks", "RANKS", true},
-    {"cells", "CELLS", true},       {"stored", "STORED", true},
-    {"existing", "EXISTING", true},
+    {"file", "FILE", false, true},   {"run", "RUN", true},       {"node", "NODE", false, true},
+    {"measured", "MEASURED", false}, {"mode", "MODE", false},    {"ranks", "RANKS", true},
+    {"cells", "CELLS", true},        {"stored", "STORED", true}, {"existing", "EXISTING", true},
+    {"notes", "NOTES", true},
 };
 
 struct importing {
@@ -169,27 +168,14 @@ static void cmd_import_add_row(struct importing *im, const struct source *s, con
     grid_cell(g, "%s", s->name);
     grid_cell(g, "%s", which);
     grid_cell(g, "%s", json_get_text(run, "node", ""));
-    grid_cell(g, "%.19s", json_get_text(run, "measured", ""));
+    char time[WHEN_ROOM];
+    grid_cell(g, "%s", when_show(json_get_text(run, "measured", ""), time));
     grid_cell(g, "%s", json_get_text(json_get(run, "spec"), "mode", ""));
     grid_cell(g, "%lld", (long long)json_get_i64(run, "ranks", 0));
     grid_cell(g, "%lld", (long long)json_get_i64(run, "cells", 0));
     grid_cell(g, "%lld", (long long)stored);
     grid_cell(g, "%lld", (long long)known);
-}
-
-static void say_conditions(const struct source *s, const struct json *run)
-{
-    for (const struct json *t = json_first(json_get(run, "conditions")); t; t = json_next(t)) {
-        CLEANUP_BUF struct buf line = BUF_INIT;
-        struct condition c;
-        if (condition_from_json(&c, t, NULL) < 0)
-            continue;
-        buf_fmt(&line, "%s: ", s->name);
-        condition_line(&c, &line);
-        CLEANUP_BUF struct buf safe = BUF_INIT;
-        print_safe(&safe, buf_text(&line));
-        fprintf(stderr, "%s\n", buf_text(&safe));
-    }
+    grid_cell(g, "%d", json_count(json_get(run, "conditions")));
 }
 
 // "7", or "7-19" of several.
@@ -219,7 +205,6 @@ static void show_answer(struct importing *im, const struct source *s, const stru
     if (!runs) {
         snprintf(which, sizeof which, "%lld", (long long)json_get_i64(answer, "id", 0));
         cmd_import_add_row(im, s, answer, which, stored, !stored);
-        say_conditions(s, answer);
     } else if (!im->flags->dry_run) {
         range_of(runs, which, sizeof which);
         cmd_import_add_row(im, s, json_next(first) ? NULL : first, which,
@@ -231,8 +216,6 @@ static void show_answer(struct importing *im, const struct source *s, const stru
         if (known)
             snprintf(which, sizeof which, "%lld", (long long)known);
         cmd_import_add_row(im, s, json_get(r, "run"), which, 0, known > 0);
-        if (!json_next(first))
-            say_conditions(s, json_get(r, "run"));
     }
 }
 

@@ -9,6 +9,7 @@
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/topo_tree.h"
 
 // "0-2,5". A text of any length: every second CPU of a large machine is no range.
 static void write_ids(const int *ids, int n, struct buf *out)
@@ -48,10 +49,10 @@ static void print_nodes(const struct json *topology, const struct cli *c)
 {
     static const struct column columns[] = {
         {"node", "NODE", true},
-        {"cpus", "CPUS", false},
+        {"cpus", "CPUS", false, true},
         {"memory_bytes", "MEMORY", true},
         {"kind", "KIND", false},
-        {"distances", "DISTANCES", false},
+        {"distances", "DISTANCES", false, true},
     };
     struct grid g CLEANUP(grid_fini);
     grid_init(&g, columns, COUNT_OF(columns));
@@ -77,47 +78,6 @@ static void print_nodes(const struct json *topology, const struct cli *c)
         grid_cell(&g, "%s", buf_text(&distances));
     }
     grid_print(&g, c);
-}
-
-static bool same_cache(const struct json *a, const struct json *b)
-{
-    static const char *const members[] = {"level", "bytes", "cpus_sharing"};
-    for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (json_get_i64(a, members[i], 0) != json_get_i64(b, members[i], 0))
-            return false;
-    return true;
-}
-
-// "8 x 512 KiB, 2 CPUs each": of all caches that are like this one.
-static void print_cache(const struct json *caches, const struct json *like)
-{
-    char size[32];
-    int n = 0;
-    for (const struct json *k = json_first(caches); k; k = json_next(k))
-        n += same_cache(k, like);
-    print_bytes(size, sizeof size, json_get_number(like, "bytes", 0));
-    long long sharing = (long long)json_get_i64(like, "cpus_sharing", 0);
-    printf("%d x %s, %lld CPU%s each", n, size, sharing, sharing == 1 ? "" : "s");
-}
-
-// Of one level there may be several sizes, shared by different numbers of CPUs.
-static void print_caches(const struct json *caches)
-{
-    for (int level = 1; level <= 5; level++) {
-        bool any = false;
-        for (const struct json *k = json_first(caches); k; k = json_next(k)) {
-            const struct json *first = json_first(caches);
-            while (first != k && !same_cache(first, k))
-                first = json_next(first);
-            if (first != k || json_get_i64(k, "level", 0) != level)
-                continue;
-            printf(any ? "; " : "L%d: ", level);
-            print_cache(caches, k);
-            any = true;
-        }
-        if (any)
-            putchar('\n');
-    }
 }
 
 static void list_cpus(const struct json *cpus, int64_t kind, struct buf *out)
@@ -184,10 +144,12 @@ int cmd_topo(struct cli *c, const struct invocation *i, struct err *err)
                json_count(json_get(t, "nodes")) == 1 ? "" : "s",
                (long long)json_get_i64(t, "line_bytes", 0));
     }
+    if (c->output == OUTPUT_TABLE) {
+        topo_tree_print(c, t);
+        putchar('\n');
+    }
     print_nodes(t, c);
     if (c->output == OUTPUT_TABLE) {
-        putchar('\n');
-        print_caches(json_get(t, "caches"));
         print_kinds(t);
         print_special(t);
         if (!json_get_bool(t, "this_system", true))

@@ -126,10 +126,12 @@ static void print_plan(FILE *to, const struct json *plan)
     bool has_targets = json_count(targets) > 0;
     const char *load = json_get_text(plan, "load_cpus", "");
     char bytes[32];
-    print_bytes(bytes, sizeof bytes,
-                json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0));
-    fprintf(to, "%d rank%s, up to %s %s:", json_count(ranks), json_count(ranks) == 1 ? "" : "s",
-            bytes, has_targets ? "on each target" : "each");
+    double most = json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0);
+    print_bytes(bytes, sizeof bytes, most);
+    fprintf(to, "%d rank%s", json_count(ranks), json_count(ranks) == 1 ? "" : "s");
+    if (most > 0)
+        fprintf(to, ", up to %s %s", bytes, has_targets ? "on each target" : "each");
+    fputc(':', to);
     print_ranks(to, ranks, !has_targets);
     fputs(has_targets ? "; targets: node" : "", to);
     print_numbers(to, targets);

@@ -181,14 +181,13 @@ bool print_colour(const struct cli *c)
 
 void print_bytes(char *out, size_t room, double bytes)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const units[] = {"B", "K", "M", "G", "T"};
     size_t i = 0;
     while (bytes >= 1024 && i + 1 < COUNT_OF(units)) {
         bytes /= 1024;
         i++;
     }
-    snprintf(out, room, bytes < 10 && bytes != floor(bytes) ? "%.1f %s" : "%.0f %s", bytes,
-             units[i]);
+    snprintf(out, room, bytes < 10 && bytes != floor(bytes) ? "%.1f%s" : "%.0f%s", bytes, units[i]);
 }
 
 // Characters, not bytes: continuation bytes do not count.
@@ -255,6 +254,12 @@ static const char *cut_to(const char *text, int room, bool unicode, struct buf *
     }
     buf_str(out, mark);
     return buf_text(out);
+}
+
+void print_cut(const struct cli *c, const char *line)
+{
+    CLEANUP_BUF struct buf part = BUF_INIT;
+    puts(c->width ? cut_to(line, c->width, print_unicode(c), &part) : line);
 }
 
 static void table_write_line(const struct grid *g, int first, const int *widths,

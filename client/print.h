@@ -38,6 +38,8 @@ void grid_print(const struct grid *g, const struct cli *c);
 
 // "label       text", the text wrapped under itself where standard output is a terminal.
 void print_labelled(const struct cli *c, const char *label, const char *text);
+// A line, cut where the terminal ends.
+void print_cut(const struct cli *c, const char *line);
 // A paragraph, wrapped likewise; lines after the first are indented by `indent`.
 void print_paragraph(const struct cli *c, const char *text, int indent);
 
@@ -57,5 +59,5 @@ void print_sparkline(struct buf *out, const double *v, int n);
 bool print_unicode(const struct cli *c);
 // May stdout get colour? --colour decides; auto: a terminal, and NO_COLOR is not set.
 bool print_colour(const struct cli *c);
-// "1.5 GiB"
+// "1.5G", as sizes are written everywhere
 void print_bytes(char *out, size_t room, double bytes);

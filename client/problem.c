@@ -19,6 +19,36 @@ static const char *option_of(const char *member, char out[static PARAM_OPTION_RO
     return p ? param_option(p, out) : out;
 }
 
+// What a user of the command line does where the daemon names a request: "(GET /v1/history …)".
+static const struct {
+    const char *request, *hint;
+} hints[] = {
+    {"(PUT /v1/baselines", "numaprobe baseline set default 17 18 19"},
+    {"(GET /v1/baselines", "see numaprobe baseline list"},
+    {"(GET /v1/benchmarks", "see numaprobe help run"},
+    {"(GET /v1/history", "see numaprobe history"},
+    {"(GET /v1/runs", NULL}, // the command stands before it
+};
+
+static void write_text(const char *text, struct buf *out)
+{
+    for (size_t i = 0; i < COUNT_OF(hints); i++) {
+        const char *from = strstr(text, hints[i].request), *to = from ? strchr(from, ')') : NULL;
+        if (!to)
+            continue;
+        CLEANUP_BUF struct buf b = BUF_INIT;
+        buf_add(&b, text, (size_t)(from - text));
+        if (hints[i].hint)
+            buf_fmt(&b, "(%s)", hints[i].hint);
+        else if (b.len && b.data[b.len - 1] == ' ')
+            b.len--; // the blank before it
+        buf_str(&b, to + 1);
+        print_safe(out, buf_text(&b));
+        return;
+    }
+    print_safe(out, text);
+}
+
 void problem_write(const struct err *err, struct buf *out)
 {
     char option[PARAM_OPTION_ROOM];
@@ -30,7 +60,7 @@ void problem_write(const struct err *err, struct buf *out)
         print_safe(out, err->member);
         buf_str(out, ": ");
     }
-    print_safe(out, err->text);
+    write_text(err->text, out);
 }
 
 // A request without a token over TCP: the socket may be closed to this account, or not be used.

@@ -240,11 +240,13 @@ static void cell_place(const struct matrix *m, int at, char *text, size_t room)
 {
     char row[32], col[32];
     axis_label(&m->row, at / m->col.n, row, sizeof row);
-    column_head(m, at % m->col.n, col, sizeof col);
-    if (strcmp(m->col.unit, "bytes") == 0)
+    if (strcmp(m->col.unit, "bytes") == 0) {
+        str_from_bytes((uint64_t)m->col.values[at % m->col.n], col, sizeof col);
         snprintf(text, room, "%s %s at %s", m->row.name, row, col);
-    else
+    } else {
+        axis_label(&m->col, at % m->col.n, col, sizeof col);
         snprintf(text, room, "%s %s, %s %s", m->row.name, row, m->col.name, col);
+    }
 }
 
 static void result_table_note_disturbed(const struct matrix *m, struct buf *out)

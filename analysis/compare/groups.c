@@ -49,9 +49,7 @@ void compare_group_label(const struct compare_group *g, char *out, size_t room)
         snprintf(out, room, "all");
     else if (g->by == COMPARE_LOCALITY)
         snprintf(out, room, "%s", value ? "remote" : "local");
-    else if (g->by == COMPARE_SIZE)
-        str_size_head((uint64_t)value, out, room);
-    else if (g->by == COMPARE_MESSAGE)
+    else if (g->by == COMPARE_SIZE || g->by == COMPARE_MESSAGE)
         str_from_bytes((uint64_t)value, out, room);
     else
         axis_label(&a, 0, out, room);

@@ -12,9 +12,10 @@
 #include "analysis/stats/contention.h"
 #include "analysis/stats/curve.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
 enum { SLOW_LINES_MAX = 12 }; // more ranks are reported by what they have in common
-#define MIB(bytes) ((double)(bytes) / 1048576)
+enum { SIZE_ROOM = 24 };
 
 static const char *const match_names[] = {"unknown", "cache full", "cache exceeded"};
 static const char *const nodes_names[] = {"unknown", "alike", "differ"};
@@ -164,14 +165,22 @@ static void write_contention(const struct contention *c, struct jsonw *w)
 
 // ---- Markdown -----------------------------------------------------------------------------------
 
+// "32K", as the tables have it.
+static const char *latency_size_text(int64_t bytes, char out[static SIZE_ROOM])
+{
+    str_from_bytes((uint64_t)bytes, out, SIZE_ROOM);
+    return out;
+}
+
 static void say_match(const struct curve_step *s, struct buf *out)
 {
     char cache[80];
-    snprintf(cache, sizeof cache, "the %g MiB L%d cache", MIB(s->cache_bytes), s->level);
+    snprintf(cache, sizeof cache, "the %s L%d cache",
+             latency_size_text(s->cache_bytes, (char[SIZE_ROOM]){0}), s->level);
     if (s->sharers > 1)
         snprintf(cache + strlen(cache), sizeof cache - strlen(cache),
-                 ", shared by %d ranks (%g MiB each),", s->sharers,
-                 MIB(s->cache_bytes) / s->sharers);
+                 ", shared by %d ranks (%s each),", s->sharers,
+                 latency_size_text(s->cache_bytes / s->sharers, (char[SIZE_ROOM]){0}));
     if (s->match == CURVE_CACHE_FULL)
         buf_fmt(out, ": %s runs out", cache);
     else if (s->match == CURVE_CACHE_EXCEEDED)
@@ -190,10 +199,11 @@ static void say_no_step(const struct curve *c, struct buf *out)
             100 * (CURVE_FACTOR - 1), 100 * CURVE_CLIMBERS);
     if (!isnan(s->factor))
         buf_fmt(out,
-                " The typical latency grows most from %g to %g MiB, from %.1f to %.1f ns (× %.2f), "
+                " The typical latency grows most from %s to %s, from %.1f to %.1f ns (× %.2f), "
                 "for %d of %d ranks.",
-                MIB(s->from_bytes), MIB(s->to_bytes), s->from, s->to, s->factor, s->climbing,
-                s->ranks);
+                latency_size_text(s->from_bytes, (char[SIZE_ROOM]){0}),
+                latency_size_text(s->to_bytes, (char[SIZE_ROOM]){0}), s->from, s->to, s->factor,
+                s->climbing, s->ranks);
     buf_char(out, '\n');
 }
 
@@ -203,8 +213,9 @@ static void say_steps(const struct curve *c, struct buf *out)
         say_no_step(c, out);
     for (int i = 0; i < c->n; i++) {
         const struct curve_step *s = &c->steps[i];
-        buf_fmt(out, "- From %g to %g MiB latency grows from %.1f to %.1f ns (× %.2f)",
-                MIB(s->from_bytes), MIB(s->to_bytes), s->from, s->to, s->factor);
+        buf_fmt(out, "- From %s to %s latency grows from %.1f to %.1f ns (× %.2f)",
+                latency_size_text(s->from_bytes, (char[SIZE_ROOM]){0}),
+                latency_size_text(s->to_bytes, (char[SIZE_ROOM]){0}), s->from, s->to, s->factor);
         if (s->climbing < s->ranks)
             buf_fmt(out, " for %d of %d ranks", s->climbing, s->ranks);
         say_match(s, out);
@@ -253,9 +264,9 @@ static void say_slow_rank(const struct slow_rank *s, struct buf *out)
 {
     buf_fmt(out,
             "  - rank %lld is typically %.0f %% slower than rank %lld on the same node %lld, "
-            "at most %.0f %% (at %g MiB).\n",
+            "at most %.0f %% (at %s).\n",
             (long long)s->rank, 100 * (s->typical - 1), (long long)s->fast_rank, (long long)s->node,
-            100 * (s->worst - 1), MIB(s->worst_bytes));
+            100 * (s->worst - 1), latency_size_text(s->worst_bytes, (char[SIZE_ROOM]){0}));
 }
 
 // Many ranks: what they have in common, and each node in a line.
@@ -311,12 +322,12 @@ static void say_groups(const struct one_mode *m, struct buf *out)
     }
     if (g->n == 0)
         buf_fmt(out,
-                "- No slow group: from %g MiB on, ranks of one NUMA node are typically within "
+                "- No slow group: from %s on, ranks of one NUMA node are typically within "
                 "%.1f %% of one another.\n",
-                MIB(g->from_bytes), g->within_percent);
+                latency_size_text(g->from_bytes, (char[SIZE_ROOM]){0}), g->within_percent);
     else
-        buf_fmt(out, "- %d slow rank%s from %g MiB on (p = %.4f):\n", g->n, g->n == 1 ? "" : "s",
-                MIB(g->from_bytes), g->p);
+        buf_fmt(out, "- %d slow rank%s from %s on (p = %.4f):\n", g->n, g->n == 1 ? "" : "s",
+                latency_size_text(g->from_bytes, (char[SIZE_ROOM]){0}), g->p);
     for (int i = 0; g->n <= SLOW_LINES_MAX && i < g->n; i++)
         say_slow_rank(&g->slow[i], out);
     if (g->n > SLOW_LINES_MAX)
@@ -345,8 +356,8 @@ static void say_anomalies(const struct anomalies *a, struct buf *out)
 {
     for (int i = 0; i < a->n; i++) {
         const struct anomaly *x = &a->list[i];
-        buf_fmt(out, "- At %g MiB rank %lld takes %.1f ns, ", MIB(x->bytes), (long long)x->rank,
-                x->value);
+        buf_fmt(out, "- At %s rank %lld takes %.1f ns, ",
+                latency_size_text(x->bytes, (char[SIZE_ROOM]){0}), (long long)x->rank, x->value);
         if (x->kind == ANOMALY_INVERSION)
             buf_fmt(out, "rank %lld %.1f ns: their usual order is inverted (%+.0f %%).\n",
                     (long long)x->other_rank, x->other, x->percent);
@@ -377,15 +388,16 @@ static void say_contention(const struct contention *c, struct buf *out)
                 100 * (c->typical_after - 1));
     else if (c->parts)
         buf_fmt(out,
-                "- Concurrent and serial diverge from %g MiB on: below, concurrent is typically "
+                "- Concurrent and serial diverge from %s on: below, concurrent is typically "
                 "%+.1f %% against serial, from there on %+.1f %%.\n",
-                MIB(c->from_bytes), 100 * (c->typical_before - 1), 100 * (c->typical_after - 1));
+                latency_size_text(c->from_bytes, (char[SIZE_ROOM]){0}),
+                100 * (c->typical_before - 1), 100 * (c->typical_after - 1));
     else
         buf_fmt(out, "- Concurrent and serial do not diverge: typically %+.1f %%.\n",
                 100 * (c->typical_before - 1));
-    buf_fmt(out, "- Largest difference: rank %lld at %g MiB, %.1f against %.1f ns (%+.0f %%).\n\n",
-            (long long)c->worst_rank, MIB(c->worst_bytes), c->worst_concurrent, c->worst_serial,
-            100 * (c->worst - 1));
+    buf_fmt(out, "- Largest difference: rank %lld at %s, %.1f against %.1f ns (%+.0f %%).\n\n",
+            (long long)c->worst_rank, latency_size_text(c->worst_bytes, (char[SIZE_ROOM]){0}),
+            c->worst_concurrent, c->worst_serial, 100 * (c->worst - 1));
 }
 
 // ---- A run, or a pair of runs -------------------------------------------------------------------

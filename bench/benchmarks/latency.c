@@ -191,7 +191,7 @@ static int latency_report_cell(struct sweep *w, int matrix, int rank, int col, s
     const struct slot *slot = &s->board->slot[rank];
     const char *name = w->shapes[matrix].name;
     char size[24];
-    str_size_head(w->sizes[col], size, sizeof size);
+    str_from_bytes(w->sizes[col], size, sizeof size);
     session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
     return session_report_cell(s, name, rank, col, &slot->cell, err);
 }

@@ -243,12 +243,28 @@ def test_doctor_with_and_without_a_daemon(url):
     assert done.returncode == 1 and "fix: systemctl" in done.stdout
 
 
-def test_bash_completes_commands_and_options():
+@pytest.mark.parametrize("line,expected", [
+    ("ru", {"run", "runs"}), ("run --si", {"--size="}), ("show --fo", {"--follow"}), ("run mat", {"matrix"}),
+    ("run --mode=se", {"serial"}), ("run --mode=", {"concurrent", "serial", "both"}), ("-o x runs -o j", {"json"}),
+    ("completion ", {"bash", "zsh", "fish"}), ("baseline s", {"set", "show"}), ("help compa", {"compare"}),
+    ("show l", {"last"}), ("runs --benchmark=ma", {"matrix"})])
+def test_bash_completes(line, expected):
     script = run("completion", "bash").stdout
-    ask = 'COMP_WORDS=(numaprobe %s); COMP_CWORD=%d; _numaprobe; echo "${COMPREPLY[@]}"'
-    for words, at, expected in (("ru", 1, "run runs"), ("run --si", 2, "--size="), ("show --fo", 2, "--follow")):
-        done = subprocess.run(["bash", "-c", script + ask % (words, at)], capture_output=True, text=True)
-        assert done.stdout.split() == expected.split(), done.stderr
+    words = re.findall(r"=|[^ =]+", line) + ([""] if line.endswith(" ") else [])
+    ask = f'COMP_WORDS=(numaprobe {" ".join(w or repr("") for w in words)}); COMP_CWORD={len(words)}; _numaprobe; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", script + ask], capture_output=True, text=True)
+    assert set(done.stdout.split()) == expected, done
+
+
+def test_completion_asks_the_daemon(url, daemon, needs_fake_bench):
+    run_id = daemon.run(size="1", cpus="0")["id"]
+    daemon.request("PUT", "/v1/baselines/nightly", {"run": run_id})
+    script = run("completion", "bash").stdout
+    for words, expected in (("show", str(run_id)), ("check", "nightly"), ("history", "latency.largest.median_ns")):
+        ask = f"COMP_WORDS=(numaprobe {words} ''); COMP_CWORD=2; _numaprobe; echo \"${{COMPREPLY[@]}}\""
+        done = subprocess.run(["bash", "-c", script + ask], capture_output=True, text=True,
+                              env={"PATH": f"{CLIENT.parent}:{os.environ['PATH']}", "NUMAPROBE_URL": url})
+        assert expected in done.stdout.split(), (words, done)
 
 
 def test_unix_socket(daemon):
@@ -340,7 +356,7 @@ HYBRID = {"cpu_model": "big.LITTLE", "line_bytes": 64, "this_system": True,
           "nodes": [{"node": 0, "kind": "dram", "memory_bytes": 1 << 30, "cpus": [0, 1, 2, 3, 4, 5],
                      "memory_side_cache_bytes": 256 << 20},
                     {"node": 1, "kind": "gpumemory", "memory_bytes": 1 << 30, "cpus": [], "only_if_named": True}],
-          "cpus": [{"cpu": c, "kind": int(c > 1)} for c in range(6)],
+          "cpus": [{"cpu": c, "core": c, "package": 0, "node": 0, "llc": 11 if c < 4 else 12, "kind": int(c > 1)} for c in range(6)],
           "kinds": [{"kind": 0, "capacity": 512, "max_mhz": None, "type": None},
                     {"kind": 1, "capacity": 1024, "max_mhz": 3900, "type": "Core\x1b[2J"}],
           "caches": caches(1, 32, 1, range(2)) + caches(1, 64, 1, range(2, 6)) + caches(2, 512, 2, [0])
@@ -385,13 +401,18 @@ def test_long_lists_of_cpus_are_whole(many_cpus):
 
 def test_topology_of_unequal_cores(many_cpus):
     text = run("topo", url=address(many_cpus) + "/hybrid").stdout
-    assert ("L1: 2 x 32 KiB, 1 CPU each; 4 x 64 KiB, 1 CPU each\n"
-            "L2: 1 x 512 KiB, 2 CPUs each; 4 x 2 MiB, 1 CPU each\n"
-            "L3: 1 x 8 MiB, 4 CPUs each; 1 x 16 MiB, 2 CPUs each\n"
-            "cores of kind 0: CPUs 0-1, capacity 512 of 1024\n") in text, text
+    assert ("package 0\n"
+            "   `- node 0, 1G dram\n"
+            "      |- L3 8M\n"
+            "      |  |- cores of another kind: 2 cores, CPUs 0-1; L2 1 x 512K, L1 2 x 32K\n"
+            "      |  `- Core?[2J: 2 cores, CPUs 2-3; L2 2 x 2M, L1 2 x 64K\n"
+            "      `- L3 16M\n"
+            "         `- Core?[2J: 2 cores, CPUs 4-5; L2 2 x 2M, L1 2 x 64K\n"
+            "node 1, 1G gpumemory, no CPUs\n") in text, text
+    assert "cores of kind 0: CPUs 0-1, capacity 512 of 1024\n" in text, text
     assert "cores of kind 1: CPUs 2-5, Core" in text and "capacity 1024 of 1024, up to 3900 MHz\n" in text
     assert "\x1b" not in text
-    assert "node 0 is behind a memory-side cache of 256 MiB\n" in text
+    assert "node 0 is behind a memory-side cache of 256M\n" in text
     assert "node 1 is measured only when --targets or --numa names it\n" in text
 
 

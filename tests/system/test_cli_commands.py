@@ -52,3 +52,35 @@ def test_a_closed_socket_is_permission_denied(make_daemon, tmp_path):
     assert run("topo", **other).returncode == 0
     gone = run("topo", url=f"unix:{tmp_path}/no/such.sock")
     assert gone.returncode == 3 and "no daemon answers" in gone.stderr, CLIENT
+
+
+@pytest.mark.parametrize("words,said", [
+    (["rusn"], 'did you mean "runs"?'), (["run", "latncy"], 'did you mean "latency"?'), (["run", "--sizes=1"], 'did you mean "--size"?'),
+    (["history", "latency.larges.median_ns"], 'did you mean "latency.largest.median_ns"?'),
+    (["history", "nonsense"], "see numaprobe history"), (["baseline", "show", "nightly"], "see numaprobe baseline list")])
+def test_errors_suggest_and_speak_of_commands(url, daemon, words, said, needs_fake_bench):
+    daemon.run(size="1", cpus="0")
+    done = run(*words, url=url)
+    assert done.returncode in (2, 5) and said in done.stderr and "/v1/" not in done.stderr, done
+
+
+def test_check_without_a_baseline_names_the_command(url):
+    done = run("check", url=url)
+    assert done.returncode == 3 and "numaprobe baseline set default 17 18 19" in done.stdout and "/v1/" not in done.stdout, done
+
+
+def test_errors_name_the_option(url):
+    done = run("run", "--run-timeout=0", url=url)
+    assert done.returncode == 2 and done.stderr.startswith("numaprobe: --run-timeout: "), done
+    done = run("run", "--cpus=60000", url=url)
+    assert done.returncode == 2 and done.stderr.startswith("numaprobe: --cpus: "), done
+
+
+def test_import_prints_a_line_for_each_file(url, tmp_path):
+    files = []
+    for i in range(3):
+        files.append(tmp_path / f"table{i}.csv")
+        files[-1].write_text(f"size (MB),0,1\n1,1{i},11\n2,2{i},21\n")
+    done = run("import", *files, "--node=nid1", url=url)
+    assert done.returncode == 0 and not done.stderr and len(done.stdout.splitlines()) == 4, done
+    assert "NOTES" in done.stdout.splitlines()[0]

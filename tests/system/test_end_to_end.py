@@ -242,7 +242,7 @@ def test_a_comparison_is_json_for_programs(finished):
     lines = numaprobe(daemon, "-o", "ndjson", "compare", str(run["id"]), str(other["id"])).stdout.splitlines()
     rows = [json.loads(line) for line in lines]
     assert rows[0]["what"] == "all" and isinstance(rows[0]["percent"], (int, float))
-    assert {"64KB", "1MB", "4MB"} <= {row["what"] for row in rows}
+    assert {"64K", "1M", "4M"} <= {row["what"] for row in rows}
 
 
 def test_other_questions_are_not_compared(finished):

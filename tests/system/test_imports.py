@@ -297,7 +297,7 @@ def test_cli_imports_files_one_by_one(make_daemon, files):
     assert [(r["run"], r["mode"], r["stored"]) for r in rows] == [("1", "serial", "1"), ("2", "concurrent", "1")]
     assert done.returncode != 0 and "2 of 4 files" in done.stderr
     assert "bad.txt: line 1: " in done.stderr and "no: cannot be opened" in done.stderr
-    assert "the page kind is not known" in done.stderr
+    assert int(rows[0]["notes"]) >= 1
     assert numaprobe(daemon, "import", files / "a-serial.txt", "--node=n1").returncode == 0
     assert count(daemon) == 2
 

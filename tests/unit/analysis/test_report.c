@@ -33,14 +33,14 @@ static void test_published(void)
     struct jsonw w = jsonw_to(&js);
     report_write_markdown(r, &md);
     report_write_json(r, &w, NULL);
-    static const char *const says[] = {"From 16 to 32 MiB",
-                                       "From 32 to 64 MiB",
-                                       "the 32 MiB L3 cache runs out",
-                                       "Concurrent and serial diverge from 128 MiB on",
+    static const char *const says[] = {"From 16M to 32M",
+                                       "From 32M to 64M",
+                                       "the 32M L3 cache runs out",
+                                       "Concurrent and serial diverge from 128M on",
                                        "rank 6 is typically",
                                        "No slow group",
                                        "The 4 NUMA nodes are alike",
-                                       "At 16384 MiB rank 0 takes 130.8 ns, rank 1 156.6 ns",
+                                       "At 16G rank 0 takes 130.8 ns, rank 1 156.6 ns",
                                        "(+67 %)"};
     for (size_t k = 0; k < sizeof says / sizeof *says; k++)
         CHECK(strstr(buf_text(&md), says[k]) != NULL, "says: %s", says[k]);
@@ -417,7 +417,7 @@ static int curve(struct matrix *m, const char *mode, double fast, int64_t until)
     return 0;
 }
 
-// Two ranks behind each L3 of 32 MiB: together they run out of it at 16 MiB each, alone at 32.
+// Two ranks behind each L3 of 32M: together they run out of it at 16M each, alone at 32.
 static void test_shared_cache(void)
 {
     struct matrix c = {0}, s = {0};
@@ -430,10 +430,10 @@ static void test_shared_cache(void)
     CLEANUP_BUF struct buf md = BUF_INIT;
     struct report *r = report_new(&one, &all, NULL), *turned = report_new(&all, &one, NULL);
     report_write_markdown(r, &md);
-    CHECK(strstr(buf_text(&md), "From 16 to 32 MiB latency grows from 10.0 to 100.0 ns (× 10.00): "
-                                "the 32 MiB L3 cache runs out"),
+    CHECK(strstr(buf_text(&md), "From 16M to 32M latency grows from 10.0 to 100.0 ns (× 10.00): "
+                                "the 32M L3 cache runs out"),
           "alone a rank has the whole cache");
-    CHECK(strstr(buf_text(&md), "the 32 MiB L3 cache, shared by 2 ranks (16 MiB each), runs out"),
+    CHECK(strstr(buf_text(&md), "the 32M L3 cache, shared by 2 ranks (16M each), runs out"),
           "together each has its share");
     CLEANUP_BUF struct buf other = BUF_INIT;
     report_write_markdown(turned, &other);
@@ -585,7 +585,7 @@ static void test_many_ranks(void)
         put(&m, k / 10, k % 10, k / 10 % 3 ? ns[k % 10] : 100);
     check_says(&s, "a third of the ranks goes its own way", "No step: at no size", NULL);
     check_says(&s, "the largest growth is told",
-               "The typical latency grows most from 8 to 16 MiB, from 20.0 to 55.0 ns (× 2.75), "
+               "The typical latency grows most from 8M to 16M, from 20.0 to 55.0 ns (× 2.75), "
                "for 85 of 128",
                NULL);
     matrix_fini(&m);

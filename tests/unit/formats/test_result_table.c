@@ -154,9 +154,9 @@ static void test_notes(void)
     result_notes_matrix(&m, &out);
     CHECK_STR(buf_text(&out),
               "concurrent: 4 of 64 samples were disturbed and left out, in 1 of 6 cells; most (4) "
-              "on rank 7 at 4MB\nconcurrent: 1 of 6 cells did not reach the requested precision in "
-              "time (rank 0 at 2MB)\nconcurrent: in 1 of 6 cells the ranks worked together for "
-              "less than 95 % of the measuring time (rank 0 at 1MB)\n",
+              "on rank 7 at 4M\nconcurrent: 1 of 6 cells did not reach the requested precision in "
+              "time (rank 0 at 2M)\nconcurrent: in 1 of 6 cells the ranks worked together for "
+              "less than 95 % of the measuring time (rank 0 at 1M)\n",
               "disturbed, not tight, not together");
 }
 
