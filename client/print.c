@@ -124,12 +124,6 @@ void print_json(const struct json *value)
     print_buf(&safe);
 }
 
-void print_ndjson(const struct json *array)
-{
-    for (const struct json *v = json_first(array); v; v = json_next(v))
-        print_json(v);
-}
-
 static void finite_range(const double *v, int n, double *lo, double *hi)
 {
     *lo = INFINITY;
