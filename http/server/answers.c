@@ -47,8 +47,6 @@ static bool open_source(struct exchange *x, struct err *err)
 static enum MHD_Result send_stream(struct exchange *x)
 {
     struct err err;
-    if (x->server->stopping)
-        return exchange_refuse_stopping(x);
     if (exchange_begin_wait(x, &err) < 0 || !open_source(x, &err))
         return cannot_wait(x, &err);
     connection_allow(x->connection,
@@ -113,11 +111,17 @@ static enum MHD_Result answer_now(struct exchange *x)
 {
     reply_fini(&x->r);
     dispatch(&x->q, &x->r);
-    if (x->r.kind == REPLY_WAIT && !x->server->stopping)
+    if (x->r.kind == REPLY_WAIT && x->server->stopping && !x->q.again) {
+        x->q.again = true; // without the wait
+        return answer_now(x);
+    }
+    if (x->r.kind != REPLY_WHOLE && x->server->stopping)
+        return exchange_refuse_stopping(x);
+    if (x->r.kind == REPLY_WAIT)
         return start_waiting(x);
     if (x->r.kind == REPLY_STREAM)
         return send_stream(x);
-    if (x->r.kind == REPLY_FILE && !x->server->stopping)
+    if (x->r.kind == REPLY_FILE)
         return start_file(x);
     return exchange_send(x);
 }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "http/server/worker_process.h"
 #include "tests/unit/tap.h"
@@ -97,6 +98,13 @@ static int listen_to_bell(struct request *q, struct reply *r, struct err *err)
     return reply_stream(r, &bell, -1, 0);
 }
 
+static int copy(struct request *q, struct reply *r, struct err *err)
+{
+    (void)q;
+    (void)err;
+    return reply_made_file(r, &bell, "text/plain");
+}
+
 static void much(const struct request *q, struct work *w, struct err *why)
 {
     (void)q;
@@ -150,6 +158,7 @@ static const struct route routes[] = {
     {"GET", "/hello/{name}", hello, NULL, SCOPE_READ},
     {"GET", "/bells/{id}", wait_for_bell, NULL, SCOPE_READ},
     {"GET", "/bells", listen_to_bell, NULL, SCOPE_READ},
+    {"GET", "/file", copy, NULL, SCOPE_READ},
     {"GET", "/far/{name}", hello, NULL, SCOPE_READ, .work = much},
     {"DELETE", "/bells", hello, NULL, SCOPE_ADMIN},
     {0},
@@ -180,20 +189,30 @@ static void hear(void *ctx, uint32_t events)
         loop_stop(planet.loop);
 }
 
+static bool dial(struct server *s, struct client *c)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    a.sin_port = htons((uint16_t)atoi(strrchr(server_addresses(s), ':') + 1));
+    *c = (struct client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    return connect(c->fd, (struct sockaddr *)&a, sizeof a) == 0;
+}
+
+static bool send_head(struct client *c, const char *method, const char *path, const char *more)
+{
+    char text[256];
+    int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n", method, path,
+                     more);
+    c->n = 0;
+    return send(c->fd, text, (size_t)n, 0) == n;
+}
+
 // What comes back, with its head; borrowed until the next question.
 static const char *ask(struct server *s, const char *method, const char *path)
 {
     static struct client c;
     struct err err;
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    a.sin_port = htons((uint16_t)atoi(strrchr(server_addresses(s), ':') + 1));
-    c = (struct client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    int n =
-        snprintf(c.text, sizeof c.text,
-                 "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", method, path);
-    if (connect(c.fd, (struct sockaddr *)&a, sizeof a) < 0 || send(c.fd, c.text, (size_t)n, 0) != n)
+    if (!dial(s, &c) || !send_head(&c, method, path, "Connection: close\r\n"))
         return "no connection";
-    c.text[0] = '\0';
     struct loop_watch *w = loop_watch_fd(planet.loop, c.fd, EPOLLIN, hear, &c, &err);
     loop_run(planet.loop, &err);
     loop_unwatch(w);
@@ -239,6 +258,53 @@ static void workers(struct server *s)
     CHECK(says(text, 200, "Ada from Mars") && !strstr(text, here), "a worker process answers");
 }
 
+static void hear_some(void *ctx, uint32_t events)
+{
+    struct client *c = ctx;
+    hear(ctx, events);
+    c->text[c->n] = '\0';
+    if (strstr(c->text, "from Mars in "))
+        loop_stop(planet.loop);
+}
+
+// A request that the server reads only while it stops. It frees the server.
+static void stopping(struct server *s, struct client *c, const char *path)
+{
+    struct err err;
+    CHECK(dial(s, c) && send_head(c, "GET", "/hello/Ada", ""), "a connection that stays open");
+    struct loop_watch *w = loop_watch_fd(planet.loop, c->fd, EPOLLIN, hear_some, c, &err);
+    loop_run(planet.loop, &err);
+    loop_unwatch(w);
+    CHECK(send_head(c, "GET", path, ""), "its second request");
+    server_free(s);
+    for (ssize_t n = 1; n > 0; c->n += n > 0 ? (size_t)n : 0)
+        n = recv(c->fd, c->text + c->n, sizeof c->text - 1 - c->n, 0);
+    c->text[c->n] = '\0';
+    close(c->fd);
+}
+
+static void last_requests(const struct access_rules *rules, const struct http_config *config)
+{
+    static const struct {
+        const char *path, *words;
+        int status;
+    } cases[] = {
+        {"/bells/60000", "it rang", 200},
+        {"/bells", "the daemon is stopping", 503},
+        {"/file", "the daemon is stopping", 503},
+    };
+    static struct client c;
+    struct err err = {0};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct server *s = server_new(planet.loop, &service, rules, config, &err);
+        CHECK(s, "a server that stops: %s", err.text);
+        if (!s)
+            return;
+        stopping(s, &c, cases[i].path);
+        CHECK(says(c.text, cases[i].status, cases[i].words), "%s while it stops", cases[i].path);
+    }
+}
+
 int main(void)
 {
     struct err err = {0};
@@ -262,6 +328,7 @@ int main(void)
         workers(s);
     }
     server_free(s);
+    last_requests(&rules, &config);
     loop_free(planet.loop);
     return tap_done();
 }
