@@ -128,9 +128,10 @@ static void make_fingerprint(struct fingerprint *f, int64_t run)
 static void make_one(struct store *s, int64_t run, const char *plan, unsigned long long *seed)
 {
     static const char conditions[] =
-        "[\"governor: the frequency governor is \\\"schedutil\\\": clocks change while we "
-        "measure\",\"swap: swap is on: a page that is swapped out costs a millisecond in the "
-        "middle of a chain\"]";
+        "[{\"kind\":\"governor\",\"severity\":\"notice\",\"rank\":null,\"text\":\"the frequency "
+        "governor is \\\"schedutil\\\": clocks change while the run measures\"},{\"kind\":\"swap\","
+        "\"severity\":\"warning\",\"rank\":null,\"text\":\"swap is on: a page that is swapped out "
+        "costs a millisecond\"}]";
     struct err err;
     struct spec spec;
     struct matrix m = {0};
