@@ -255,6 +255,8 @@ FORBIDDEN = {
     "TO" + "DO": "do it, or open an issue",
     "FIX" + "ME": "fix it, or open an issue",
     "XX" + "X ": "say what is meant",
+    "<<<<" + "<<< ": "a marker of a merge",
+    ">>>>" + ">>> ": "a marker of a merge",
 }
 
 
