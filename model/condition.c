@@ -53,6 +53,7 @@ const struct condition_info condition_kinds[CONDITION_KINDS] = {
     [CONDITION_BACKGROUND_LOAD] = {"background_load", SEVERITY_INFO},
     [CONDITION_KNEE] = {"knee", SEVERITY_INFO},
     [CONDITION_PAIR] = {"pair", SEVERITY_INFO},
+    [CONDITION_OMITTED] = {"omitted", SEVERITY_NOTICE},
     [CONDITION_IMPORT] = {"import", SEVERITY_NOTICE},
     [CONDITION_IMPORT_UNDATED] = {"import_undated", SEVERITY_NOTICE},
 };
@@ -99,6 +100,62 @@ void condition_write_json(const struct condition *c, struct jsonw *w, const char
     jsonw_end(w);
 }
 
+void conditions_put(struct conditions *c, const struct condition *one)
+{
+    if (c->n < CONDITIONS_KEPT) {
+        c->list[c->n++] = *one;
+        return;
+    }
+    int least = c->n - 1;
+    for (int i = c->n - 1; i >= 0; i--)
+        if (c->list[i].severity < c->list[least].severity)
+            least = i;
+    c->left_out++;
+    if (c->list[least].severity >= one->severity)
+        return;
+    size_t after = (size_t)(c->n - 1 - least);
+    memmove(&c->list[least], &c->list[least + 1], after * sizeof c->list[0]);
+    c->list[c->n - 1] = *one;
+}
+
+void conditions_add(struct conditions *c, enum condition_kind kind, int64_t rank, const char *fmt,
+                    ...)
+{
+    struct condition one;
+    va_list ap;
+    va_start(ap, fmt);
+    condition_vset(&one, kind, rank, fmt, ap);
+    va_end(ap);
+    conditions_put(c, &one);
+}
+
+void conditions_append(struct conditions *c, const struct conditions *more)
+{
+    for (int i = 0; i < more->n; i++)
+        conditions_put(c, &more->list[i]);
+    c->left_out += more->left_out;
+}
+
+static bool conditions_omitted(const struct conditions *c, struct condition *note)
+{
+    if (c->left_out)
+        condition_set(note, CONDITION_OMITTED, -1,
+                      "%" PRId64 " more conditions were left out, none more severe than these",
+                      c->left_out);
+    return c->left_out > 0;
+}
+
+void conditions_write_json(const struct conditions *c, struct jsonw *w, const char *key)
+{
+    struct condition note;
+    jsonw_array(w, key);
+    for (int i = 0; i < c->n; i++)
+        condition_write_json(&c->list[i], w, NULL);
+    if (conditions_omitted(c, &note))
+        condition_write_json(&note, w, NULL);
+    jsonw_end(w);
+}
+
 void condition_line(const struct condition *c, struct buf *out)
 {
     if (c->severity >= SEVERITY_WARNING)
@@ -106,6 +163,19 @@ void condition_line(const struct condition *c, struct buf *out)
     if (c->rank >= 0)
         buf_fmt(out, "rank %" PRId64 ": ", c->rank);
     buf_str(out, c->text);
+}
+
+void conditions_lines(const struct conditions *c, struct buf *out)
+{
+    struct condition note;
+    for (int i = 0; i < c->n; i++) {
+        condition_line(&c->list[i], out);
+        buf_char(out, '\n');
+    }
+    if (conditions_omitted(c, &note)) {
+        condition_line(&note, out);
+        buf_char(out, '\n');
+    }
 }
 
 int condition_from_json(struct condition *c, const struct json *object, struct err *err)

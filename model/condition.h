@@ -7,6 +7,7 @@
 // repeat the rank. docs/API.md lists the kinds; the unit test compares that list to the table.
 #pragma once
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/json.h"
@@ -63,6 +64,7 @@ enum condition_kind {
     CONDITION_BACKGROUND_LOAD,
     CONDITION_KNEE,
     CONDITION_PAIR,
+    CONDITION_OMITTED, // others were left out
     // What an import did not say.
     CONDITION_IMPORT,
     CONDITION_IMPORT_UNDATED, // such a run's key has no date
@@ -101,6 +103,27 @@ __attribute__((format(printf, 4, 0))) void condition_vset(struct condition *c,
                                                           const char *fmt, va_list ap);
 void condition_write_members(const struct condition *c, struct jsonw *w);
 void condition_write_json(const struct condition *c, struct jsonw *w, const char *key);
+enum { CONDITIONS_KEPT = 64 };
+
+// Of one run, in the order of events. Where there are more, the severe ones are kept.
+struct conditions {
+    int n;
+    int64_t left_out;
+    struct condition list[CONDITIONS_KEPT];
+};
+
+// One that does not fit takes the place of the last one of the lowest severity, if that is lower.
+void conditions_put(struct conditions *c, const struct condition *one);
+// rank -1: of the whole run.
+__attribute__((format(printf, 4, 5))) void conditions_add(struct conditions *c,
+                                                          enum condition_kind kind, int64_t rank,
+                                                          const char *fmt, ...);
+// All of `more`, and how many those had left out.
+void conditions_append(struct conditions *c, const struct conditions *more);
+// An array; the last one states how many were left out.
+void conditions_write_json(const struct conditions *c, struct jsonw *w, const char *key);
+// condition_line of each, a line each.
+void conditions_lines(const struct conditions *c, struct buf *out);
 // "warning: rank 3: ran on CPU 1 instead of 0"; a severity below warning is not shown.
 void condition_line(const struct condition *c, struct buf *out);
 // A kind that is not known is CONDITION_OTHER. ERR_INVALID names the member.

@@ -9,8 +9,6 @@
 #include "model/record.h"
 #include "model/shape.h"
 
-enum { EMIT_CONDITIONS_MAX = 64 }; // of a run by hand; the rest is left out
-
 struct emit {
     const struct options *options;    // borrowed
     int fd;                           // of the channel; -1: by hand
@@ -19,9 +17,8 @@ struct emit {
     int n_matrices;
     struct hello hello;
     int ranks;
-    struct rank_info *rank; // [ranks]; owned
-    struct condition conditions[EMIT_CONDITIONS_MAX];
-    int n_conditions;
+    struct rank_info *rank;       // [ranks]; owned
+    struct conditions conditions; // of a run by hand
     struct end end;
     uint64_t started_ns;
 };

@@ -118,8 +118,7 @@ int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct
 int emit_condition(struct emit *e, const struct condition *c, struct err *err)
 {
     const struct record r = {.kind = RECORD_CONDITION, .condition = *c};
-    if (e->n_conditions < EMIT_CONDITIONS_MAX)
-        e->conditions[e->n_conditions++] = *c;
+    conditions_put(&e->conditions, c);
     return output_put(e, &r, err);
 }
 

@@ -45,10 +45,7 @@ static int as_table(const struct emit *e, struct buf *out, struct err *err)
     buf_char(out, '\n');
     size_t before = out->len;
     result_notes_write(e->matrix, e->n_matrices, e->rank, e->ranks, out);
-    for (int i = 0; i < e->n_conditions; i++) {
-        condition_line(&e->conditions[i], out);
-        buf_char(out, '\n');
-    }
+    conditions_lines(&e->conditions, out);
     if (out->len > before)
         buf_char(out, '\n');
     result_usage_write(e->rank, e->ranks, out);
@@ -64,14 +61,6 @@ static int as_csv(const struct emit *e, struct buf *out, struct err *err)
     for (int i = 0; i < e->n_matrices; i++)
         matrix_write_csv(&e->matrix[i], out);
     return 0;
-}
-
-static void print_write_conditions(const struct emit *e, struct jsonw *w)
-{
-    jsonw_array(w, "conditions");
-    for (int i = 0; i < e->n_conditions; i++)
-        condition_write_json(&e->conditions[i], w, NULL);
-    jsonw_end(w);
 }
 
 // Without placement, which is the launcher's here.
@@ -104,7 +93,7 @@ static int as_json(const struct emit *e, struct buf *out, struct err *err)
         matrix_write_json(&e->matrix[i], &w, NULL);
     jsonw_end(&w);
     phases_write_json(e->end.phase_ms, &w, "phases_ms");
-    print_write_conditions(e, &w);
+    conditions_write_json(&e->conditions, &w, "conditions");
     jsonw_end(&w);
     buf_char(out, '\n');
     return 0;

@@ -65,7 +65,8 @@ static int with_row(struct job *j, struct store *s, const struct machine *m,
         return -1;
     struct jsonw w = jsonw_to(&plan);
     plan_write_json(&j->plan, &w, NULL);
-    conditions_write_json(&j->conditions, &conditions);
+    struct jsonw list = jsonw_to(&conditions);
+    conditions_write_json(&j->conditions, &list, NULL);
     if (!buf_ok(&plan) || !buf_ok(&conditions))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the plan");
     const struct run_restore row = {.id = j->id,

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,32 +33,6 @@ enum {
     END_PATIENCE_MS = 10000, // from the last record, which is the end, to that of mpirun
     READ_MAX = 65536,
 };
-
-void conditions_put(struct conditions *c, const struct condition *one)
-{
-    if (c->n < CONDITIONS_MAX)
-        c->list[c->n++] = *one;
-}
-
-void conditions_add(struct conditions *c, enum condition_kind kind, int64_t rank, const char *fmt,
-                    ...)
-{
-    struct condition one;
-    va_list ap;
-    va_start(ap, fmt);
-    condition_vset(&one, kind, rank, fmt, ap);
-    va_end(ap);
-    conditions_put(c, &one);
-}
-
-void conditions_write_json(const struct conditions *c, struct buf *out)
-{
-    struct jsonw w = jsonw_to(out);
-    jsonw_array(&w, NULL);
-    for (int i = 0; i < c->n; i++)
-        condition_write_json(&c->list[i], &w, NULL);
-    jsonw_end(&w);
-}
 
 struct job *job_new(struct loop *l, struct err *err)
 {

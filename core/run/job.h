@@ -11,26 +11,12 @@
 #include "core/store/store.h"
 #include "model/condition.h"
 
-enum { CONDITIONS_MAX = 64 };
-
 struct ending { // the result while it is being stored
     struct run_result result;
     struct buf conditions; // of result
     struct err why;        // of result
     struct store_stage stage;
 };
-
-struct conditions {
-    int n;
-    struct condition list[CONDITIONS_MAX];
-};
-
-void conditions_put(struct conditions *c, const struct condition *one);
-// rank -1: of the whole run.
-__attribute__((format(printf, 4, 5))) void conditions_add(struct conditions *c,
-                                                          enum condition_kind kind, int64_t rank,
-                                                          const char *fmt, ...);
-void conditions_write_json(const struct conditions *c, struct buf *out);
 
 struct job {
     // Set by the runner before job_start; owned by the job.

@@ -126,8 +126,7 @@ static int take_condition(struct records *r, struct record *rec, struct err *err
     (void)err;
     if (rec->condition.rank >= r->plan->n_ranks)
         return BAD("a condition of rank %" PRId64 " of %d", rec->condition.rank, r->plan->n_ranks);
-    if (r->n_conditions < RECORDS_CONDITIONS_MAX)
-        r->conditions[r->n_conditions++] = rec->condition;
+    conditions_put(&r->conditions, &rec->condition);
     return 0;
 }
 

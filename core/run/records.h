@@ -13,7 +13,6 @@
 
 enum {
     RECORDS_MATRICES_MAX = SHAPES_MAX,
-    RECORDS_CONDITIONS_MAX = 16,
     // 262,144 cells of at most 300 bytes, and as much again for progress and heads.
     RECORDS_BYTES_MAX = 160 << 20,
 };
@@ -34,8 +33,7 @@ struct records {
     int n_ranks;
     struct progress progress;
     bool progressed; // progress is new; the reader clears it
-    struct condition conditions[RECORDS_CONDITIONS_MAX];
-    int n_conditions;
+    struct conditions conditions;
     struct end end;
 };
 

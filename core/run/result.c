@@ -42,8 +42,7 @@ void job_note_end(struct job *j, struct monitor *a)
     const struct records *records = &j->records;
     add_suffered(j, a);
     job_note_hang(j);
-    for (int i = 0; i < records->n_conditions; i++)
-        conditions_put(&j->conditions, &records->conditions[i]);
+    conditions_append(&j->conditions, &records->conditions);
     if (records->n_ranks < j->plan.n_ranks)
         return;
     for (int i = 0; i < records->n_ranks; i++)
@@ -82,7 +81,8 @@ static int make_result(struct job *j, struct err *err)
 {
     struct ending *e = &j->ending;
     buf_free(&e->conditions);
-    conditions_write_json(&j->conditions, &e->conditions);
+    struct jsonw w = jsonw_to(&e->conditions);
+    conditions_write_json(&j->conditions, &w, NULL);
     if (!buf_ok(&e->conditions))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the conditions of a run");
     enum run_state state = job_outcome(j, &e->why);

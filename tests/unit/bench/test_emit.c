@@ -183,7 +183,7 @@ static void printed(const struct board *b, const char *format, const char *wante
         bad += emit_cell(&e, "concurrent", i / 2, i % 2, &c, &err);
     for (int i = 0; i < 2; i++)
         e.rank[i] = b->slot[i].info;
-    condition_set(&e.conditions[e.n_conditions++], CONDITION_PLACEMENT, 1, "is elsewhere");
+    conditions_add(&e.conditions, CONDITION_PLACEMENT, 1, "is elsewhere");
     o.format = o.csv ? FORMAT_CSV : o.json ? FORMAT_JSON : FORMAT_TABLE;
     bad += print_results(&e, out, &err);
     fclose(out);

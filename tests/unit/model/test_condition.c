@@ -66,9 +66,37 @@ static void test_round_trip(void)
           "a kind of a later version: %s", err.text);
 }
 
+static void test_many(void)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT, lines = BUF_INIT;
+    struct conditions c = {0}, all = {0};
+    for (int i = 0; i < CONDITIONS_KEPT; i++)
+        conditions_add(&c, CONDITION_PAIR, i, "pair %d", i);
+    conditions_lines(&c, &lines);
+    CHECK(c.left_out == 0 && !strstr(buf_text(&lines), "left out"), "as many as are kept");
+    conditions_add(&c, CONDITION_KNEE, -1, "one too many");
+    conditions_add(&c, CONDITION_PLACEMENT, 7, "ran on CPU 1 instead of 0");
+    CHECK(c.n == CONDITIONS_KEPT && c.left_out == 2, "%d and %d", c.n, (int)c.left_out);
+    CHECK_STR(c.list[0].text, "pair 0", "the first stays");
+    CHECK_STR(c.list[c.n - 2].text, "pair 62", "the last information goes");
+    CHECK_STR(c.list[c.n - 1].text, "ran on CPU 1 instead of 0", "an error takes its place");
+    struct jsonw w = jsonw_to(&text);
+    conditions_write_json(&c, &w, NULL);
+    CHECK(strstr(buf_text(&text), "{\"kind\":\"omitted\",\"severity\":\"notice\",\"rank\":null,"
+                                  "\"text\":\"2 more conditions were left out, none more severe "
+                                  "than these\"}]"),
+          "the last one states how many: %s", buf_text(&text));
+    conditions_add(&all, CONDITION_STEAL, -1, "steal");
+    conditions_append(&all, &c);
+    CHECK(all.n == CONDITIONS_KEPT && all.left_out == 3 && !strcmp(all.list[0].text, "steal") &&
+              all.list[all.n - 1].kind == CONDITION_PLACEMENT,
+          "lists are joined: %d", (int)all.left_out);
+}
+
 int main(void)
 {
     test_kinds();
     test_round_trip();
+    test_many();
     return tap_done();
 }
