@@ -23,7 +23,7 @@ static const char first_method[] = "classic-v1";
 void intake_fini(struct intake *i)
 {
     for (int k = 0; k < i->n; k++)
-        whole_fini(&i->list[k]);
+        run_document_fini(&i->list[k]);
     free(i->list);
     free(i->keys);
     *i = (struct intake){0};
@@ -114,8 +114,8 @@ static void decide_node(struct run *r, const struct hints *h, const struct intak
              h->several_nodes ? ": the lines around the table name several" : "");
 }
 
-static void decide_date(struct whole *w, const struct hints *h, const struct intake_options *o,
-                        struct notes *n)
+static void decide_date(struct run_document *w, const struct hints *h,
+                        const struct intake_options *o, struct notes *n)
 {
     struct run *r = &w->run;
     r->measured_ms = o->measured_ms ? o->measured_ms : h->date_ms ? h->date_ms : o->now_ms;
@@ -141,7 +141,7 @@ static void decide_method(struct run *r, const struct hints *h, const struct int
              first_method);
 }
 
-static void decide_pages(struct whole *w, const struct intake_options *o, struct notes *n)
+static void decide_pages(struct run_document *w, const struct intake_options *o, struct notes *n)
 {
     if (!intake_given(o->pages) && (w->n_ranks == 0 || !*w->ranks[0].pages_got))
         note(n, "the page kind is not known");
@@ -161,8 +161,8 @@ static const char *mode_in_name(const char *file)
     return serial == concurrent ? NULL : serial ? "serial" : "concurrent";
 }
 
-static void note_mode(const struct import *i, const struct whole *w, const struct intake_options *o,
-                      struct notes *n)
+static void note_mode(const struct import *i, const struct run_document *w,
+                      const struct intake_options *o, struct notes *n)
 {
     const char *mode = w->matrices[0].name;
     if (intake_given(o->mode) || i->format == IMPORT_JSON || w->n_matrices > 1)
@@ -175,7 +175,7 @@ static void note_mode(const struct import *i, const struct whole *w, const struc
         note(n, "the mode is not known; %s is assumed", mode);
 }
 
-static void note_cells(const struct whole *w, struct notes *n)
+static void note_cells(const struct run_document *w, struct notes *n)
 {
     const struct cell *c = matrix_at(&w->matrices[0], 0, 0);
     if (!isfinite(c->v[CELL_LO]) && !isfinite(c->v[CELL_SD]))
@@ -204,7 +204,7 @@ static bool size_text(const struct axis *a, char *out, size_t room)
     return buf_ok(&list);
 }
 
-static bool ids_text(const struct whole *w, bool of_cpus, char *out, size_t room)
+static bool ids_text(const struct run_document *w, bool of_cpus, char *out, size_t room)
 {
     CLEANUP_BUF struct buf list = BUF_INIT;
     for (int i = 0; i < w->n_ranks; i++)
@@ -216,7 +216,7 @@ static bool ids_text(const struct whole *w, bool of_cpus, char *out, size_t room
 }
 
 // Where ranks say where they were, they were asked to be there.
-static bool placement_text(struct whole *w)
+static bool placement_text(struct run_document *w)
 {
     bool local = true, shared = false;
     for (int i = 0; i < w->n_ranks; i++) {
@@ -229,7 +229,7 @@ static bool placement_text(struct whole *w)
            (local || ids_text(w, false, w->run.spec.numa, sizeof w->run.spec.numa));
 }
 
-static int intake_mode_of(const struct whole *w, struct err *err)
+static int intake_mode_of(const struct run_document *w, struct err *err)
 {
     for (int k = 0; k < w->n_matrices; k++)
         if (strcmp(w->matrices[k].name, "concurrent") != 0 &&
@@ -244,7 +244,8 @@ static int intake_mode_of(const struct whole *w, struct err *err)
                                                         : MODE_CONCURRENT;
 }
 
-static int make_spec(struct whole *w, bool placed, const struct intake_options *o, struct err *err)
+static int make_spec(struct run_document *w, bool placed, const struct intake_options *o,
+                     struct err *err)
 {
     struct spec *s = &w->run.spec;
     int mode = intake_mode_of(w, err);
@@ -270,7 +271,7 @@ static int make_spec(struct whole *w, bool placed, const struct intake_options *
 // ---- tables, CSV, matrices ----------------------------------------------------------------------
 
 // The import's matrices and ranks become the run's.
-static int take_numbers(struct whole *w, struct import *i, struct err *err)
+static int take_numbers(struct run_document *w, struct import *i, struct err *err)
 {
     w->matrices = calloc((size_t)i->n_matrices, sizeof *w->matrices);
     if (w->matrices == NULL)
@@ -280,12 +281,12 @@ static int take_numbers(struct whole *w, struct import *i, struct err *err)
     i->n_matrices = 0;
     w->ranks = steal_ptr(&i->ranks);
     w->n_ranks = i->n_ranks;
-    whole_count(w);
+    run_document_count(w);
     return 0;
 }
 
-static int intake_decide(struct whole *w, const struct import *i, const struct intake_options *o,
-                         struct err *err)
+static int intake_decide(struct run_document *w, const struct import *i,
+                         const struct intake_options *o, struct err *err)
 {
     struct notes n CLEANUP(notes_fini) = {.text = BUF_INIT};
     n.w = jsonw_to(&n.text);
@@ -303,22 +304,22 @@ static int intake_decide(struct whole *w, const struct import *i, const struct i
 }
 
 // `spec`: of JSON that brings one; NULL: it is made of what is there.
-static int make_run(struct whole *out, struct import *i, const struct json *spec,
+static int make_run(struct run_document *out, struct import *i, const struct json *spec,
                     const struct intake_options *o, struct err *err)
 {
-    struct whole w CLEANUP(whole_fini) = {.run = {.state = RUN_SUCCEEDED}};
+    struct run_document w CLEANUP(run_document_fini) = {.run = {.state = RUN_SUCCEEDED}};
     if (take_numbers(&w, i, err) < 0 || intake_decide(&w, i, o, err) < 0)
         return -1;
     if ((spec != NULL ? spec_from_json(&w.run.spec, spec, NULL, err)
                       : make_spec(&w, i->placed, o, err)) < 0 ||
-        whole_check(&w, err) < 0)
+        run_document_check(&w, err) < 0)
         return -1;
     *out = w;
-    w = (struct whole){0};
+    w = (struct run_document){0};
     return 0;
 }
 
-static int read_table(struct whole *out, const char *text, size_t len,
+static int read_table(struct run_document *out, const char *text, size_t len,
                       const struct intake_options *o, struct err *err)
 {
     struct import i CLEANUP(import_fini) = {0};
@@ -350,7 +351,7 @@ static int refuse_options(const struct intake_options *o, struct err *err)
     return 0;
 }
 
-static int check_date(const struct whole *w, const struct intake_options *o, struct err *err)
+static int check_date(const struct run_document *w, const struct intake_options *o, struct err *err)
 {
     enum { DAY_MS = 86400000 }; // clocks of two nodes, and their zones
     if (o->now_ms == 0 || w->run.measured_ms <= o->now_ms + DAY_MS)
@@ -359,12 +360,12 @@ static int check_date(const struct whole *w, const struct intake_options *o, str
                    "is in the future; is the clock right?");
 }
 
-static int read_json(struct whole *out, const struct json *root, const struct intake_options *o,
-                     struct err *err)
+static int read_json(struct run_document *out, const struct json *root,
+                     const struct intake_options *o, struct err *err)
 {
     struct import i CLEANUP(import_fini) = {0};
     if (json_get(root, "format") != NULL) {
-        if (refuse_options(o, err) < 0 || whole_from_json(out, root, err) < 0)
+        if (refuse_options(o, err) < 0 || run_document_from_json(out, root, err) < 0)
             return -1;
         if (intake_given(o->label))
             snprintf(out->run.label, sizeof out->run.label, "%s", o->label);
@@ -382,7 +383,7 @@ static int read_json(struct whole *out, const struct json *root, const struct in
 
 static int intake_make_room(struct intake *i, int n, struct err *err)
 {
-    struct whole *list = realloc(i->list, (size_t)n * sizeof *list);
+    struct run_document *list = realloc(i->list, (size_t)n * sizeof *list);
     if (list != NULL)
         i->list = list;
     char(*keys)[65] = realloc(i->keys, (size_t)n * sizeof *keys);
@@ -395,7 +396,7 @@ static int intake_make_room(struct intake *i, int n, struct err *err)
 static int intake_add_run(struct intake *i, const struct json *root, const char *text, size_t len,
                           const struct intake_options *o, struct err *err)
 {
-    struct whole w CLEANUP(whole_fini) = {0};
+    struct run_document w CLEANUP(run_document_fini) = {0};
     if (i->n == INTAKE_RUNS_MAX)
         return err_set(err, ERR_INVALID, "runs", "are more than %d; import them in parts",
                        INTAKE_RUNS_MAX);
@@ -404,11 +405,11 @@ static int intake_add_run(struct intake *i, const struct json *root, const char 
         return -1;
     if ((i->n & (i->n - 1)) == 0 && intake_make_room(i, i->n ? 2 * i->n : 1, err) < 0)
         return -1;
-    if (whole_key(&w, i->keys[i->n], err) < 0)
+    if (run_document_key(&w, i->keys[i->n], err) < 0)
         return -1;
     i->cells += w.run.n_cells;
     i->list[i->n++] = w;
-    w = (struct whole){0};
+    w = (struct run_document){0};
     return 0;
 }
 

@@ -18,10 +18,10 @@ struct intake_options {  // texts: NULL or "" is not given
 
 struct intake {
     int n;
-    struct whole *list; // owned
-    char (*keys)[65];   // whole_key of each; owned
-    int64_t cells;      // of all
-    bool several;       // the form holds a list, even if of one
+    struct run_document *list; // owned
+    char (*keys)[65];          // run_document_key of each; owned
+    int64_t cells;             // of all
+    bool several;              // the form holds a list, even if of one
 };
 
 void intake_fini(struct intake *i);

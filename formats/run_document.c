@@ -26,7 +26,7 @@ enum {
     TOPOLOGY_XML_MAX = 4 << 20,      // 2048 CPUs take 1.5 MB
 };
 
-void whole_fini(struct whole *w)
+void run_document_fini(struct run_document *w)
 {
     for (int i = 0; i < w->n_matrices; i++)
         matrix_fini(&w->matrices[i]);
@@ -37,7 +37,7 @@ void whole_fini(struct whole *w)
     free(w->topology_xml);
     free(w->log);
     run_fini(&w->run);
-    *w = (struct whole){0};
+    *w = (struct run_document){0};
 }
 
 static int no_memory(struct err *err)
@@ -133,7 +133,7 @@ static int read_condition(struct condition *c, const struct json *value, int i, 
     return err_prefix(err, "conditions[%d]", i);
 }
 
-static int read_conditions(const struct json *o, struct whole *w, struct err *err)
+static int read_conditions(const struct json *o, struct run_document *w, struct err *err)
 {
     const struct json *list = json_get(o, "conditions");
     CLEANUP_BUF struct buf text = BUF_INIT;
@@ -175,7 +175,7 @@ static int read_state(const struct json *o, struct run *r, struct err *err)
     return 0;
 }
 
-static int run_document_read_run(const struct json *o, struct whole *w, struct err *err)
+static int run_document_read_run(const struct json *o, struct run_document *w, struct err *err)
 {
     struct run *r = &w->run;
     if (!json_is_object(o))
@@ -220,7 +220,7 @@ static int read_facts(const struct json *o, const char *member, char **kept, cha
     return *kept == NULL ? no_memory(err) : 0;
 }
 
-static int read_fingerprint(const struct json *object, struct whole *w, struct err *err)
+static int read_fingerprint(const struct json *object, struct run_document *w, struct err *err)
 {
     const struct json *o = json_get(object, "fingerprint");
     if (o == NULL || json_is_null(o))
@@ -231,7 +231,8 @@ static int read_fingerprint(const struct json *object, struct whole *w, struct e
                : 0;
 }
 
-static int run_document_read_topology(const struct json *object, struct whole *w, struct err *err)
+static int run_document_read_topology(const struct json *object, struct run_document *w,
+                                      struct err *err)
 {
     const struct json *o = json_get(object, "topology");
     if (o == NULL || json_is_null(o))
@@ -263,7 +264,8 @@ static int count_list(const struct json *object, const char *member, int most, s
     return json_count(list);
 }
 
-static int run_document_read_matrices(const struct json *object, struct whole *w, struct err *err)
+static int run_document_read_matrices(const struct json *object, struct run_document *w,
+                                      struct err *err)
 {
     int n = count_list(object, "matrices", MATRICES_MAX, err);
     if (n < 0)
@@ -282,7 +284,7 @@ static int run_document_read_matrices(const struct json *object, struct whole *w
     return 0;
 }
 
-static int read_ranks(const struct json *object, struct whole *w, struct err *err)
+static int read_ranks(const struct json *object, struct run_document *w, struct err *err)
 {
     int n = count_list(object, "ranks", RANKS_MAX, err);
     if (n < 0)
@@ -297,7 +299,7 @@ static int read_ranks(const struct json *object, struct whole *w, struct err *er
     return 0;
 }
 
-static int read_log(const struct json *object, struct whole *w, struct err *err)
+static int read_log(const struct json *object, struct run_document *w, struct err *err)
 {
     const char *text = json_get_text(object, "log", NULL);
     if (text == NULL)
@@ -306,30 +308,30 @@ static int read_log(const struct json *object, struct whole *w, struct err *err)
     return w->log == NULL ? no_memory(err) : 0;
 }
 
-void whole_count(struct whole *w)
+void run_document_count(struct run_document *w)
 {
     w->run.n_ranks = w->n_ranks;
     w->run.n_cells = matrices_cells(w->matrices, w->n_matrices);
 }
 
-int whole_from_json(struct whole *out, const struct json *object, struct err *err)
+int run_document_from_json(struct run_document *out, const struct json *object, struct err *err)
 {
-    struct whole got CLEANUP(whole_fini) = {0};
+    struct run_document got CLEANUP(run_document_fini) = {0};
     const char *format = json_get_text(object, "format", "");
-    if (strcmp(format, WHOLE_FORMAT) != 0)
-        return err_set(err, ERR_INVALID, "format", "must be \"%s\"", WHOLE_FORMAT);
-    if (json_get_i64(object, "version", 0) != WHOLE_VERSION)
+    if (strcmp(format, RUN_DOCUMENT_FORMAT) != 0)
+        return err_set(err, ERR_INVALID, "format", "must be \"%s\"", RUN_DOCUMENT_FORMAT);
+    if (json_get_i64(object, "version", 0) != RUN_DOCUMENT_VERSION)
         return err_set(err, ERR_INVALID, "version",
-                       "must be %d; another version of numaprobe wrote this", WHOLE_VERSION);
+                       "must be %d; another version of numaprobe wrote this", RUN_DOCUMENT_VERSION);
     if (run_document_read_run(json_get(object, "run"), &got, err) < 0 ||
         read_fingerprint(object, &got, err) < 0 ||
         run_document_read_topology(object, &got, err) < 0 ||
         run_document_read_matrices(object, &got, err) < 0 || read_ranks(object, &got, err) < 0 ||
-        read_log(object, &got, err) < 0 || whole_check(&got, err) < 0)
+        read_log(object, &got, err) < 0 || run_document_check(&got, err) < 0)
         return -1;
-    whole_count(&got);
+    run_document_count(&got);
     *out = got;
-    got = (struct whole){0};
+    got = (struct run_document){0};
     return 0;
 }
 
@@ -346,7 +348,7 @@ static int check_values(const struct matrix *m, struct err *err)
     return 0;
 }
 
-static int check_matrices(const struct whole *w, struct err *err)
+static int check_matrices(const struct run_document *w, struct err *err)
 {
     for (int i = 0; i < w->n_matrices; i++) {
         const struct matrix *m = &w->matrices[i];
@@ -365,7 +367,7 @@ static int check_matrices(const struct whole *w, struct err *err)
     return 0;
 }
 
-int whole_check(const struct whole *w, struct err *err)
+int run_document_check(const struct run_document *w, struct err *err)
 {
     for (int i = 0; i < w->n_ranks; i++)
         for (int k = 0; k < i; k++)
@@ -375,7 +377,7 @@ int whole_check(const struct whole *w, struct err *err)
     return check_matrices(w, err);
 }
 
-int whole_key(const struct whole *w, char key[static 65], struct err *err)
+int run_document_key(const struct run_document *w, char key[static 65], struct err *err)
 {
     CLEANUP_BUF struct buf text = BUF_INIT, first = BUF_INIT;
     struct jsonw j = jsonw_to(&text);

@@ -6,10 +6,10 @@
 #include "model/matrix.h"
 #include "model/run.h"
 
-#define WHOLE_FORMAT "numaprobe-run"
-enum { WHOLE_VERSION = 1 }; // members may come; a change of meaning is a new version
+#define RUN_DOCUMENT_FORMAT "numaprobe-run"
+enum { RUN_DOCUMENT_VERSION = 1 }; // members may come; a change of meaning is a new version
 
-struct whole {
+struct run_document {
     struct run run;                 // final; id and seq 0; created_ms where it was first stored
     char *class_json, *config_json; // as facts_write_json; owned; NULL: not known
     char *topology_xml;             // owned; NULL: not there, though run.topology_hash may be
@@ -21,14 +21,14 @@ struct whole {
     struct rank_info *ranks; // owned
 };
 
-void whole_fini(struct whole *w);
-// Reads what run_whole_write wrote, and then whole_check. ERR_INVALID names the member; *out is
-// untouched then. Hashes are computed again: a text that was changed on the way is refused.
-int whole_from_json(struct whole *out, const struct json *object, struct err *err);
-void whole_count(struct whole *w); // ranks and cells into the run
+void run_document_fini(struct run_document *w);
+// Reads what run_document_write wrote, and then run_document_check. ERR_INVALID names the member;
+// *out is untouched then. Hashes are computed again: a text that was changed on the way is refused.
+int run_document_from_json(struct run_document *out, const struct json *object, struct err *err);
+void run_document_count(struct run_document *w); // ranks and cells into the run
 // Are the numbers of such a run? Matrices fit the spec and are complete if it succeeded, values are
 // above 0, no rank, matrix or axis value is there twice. ERR_INVALID.
-int whole_check(const struct whole *w, struct err *err);
+int run_document_check(const struct run_document *w, struct err *err);
 // Names the content: node, when it was measured (unless `undated`), how, ranks and numbers; not the
 // label or where it was stored. The same run read from another copy has the same key.
-int whole_key(const struct whole *w, char key[static 65], struct err *err);
+int run_document_key(const struct run_document *w, char key[static 65], struct err *err);

@@ -95,8 +95,8 @@ int run_document_write(struct store *s, const struct run *run, enum run_document
         return err_set(err, ERR_CONFLICT, "state", "run %" PRId64 " is %s: it has not finished yet",
                        run->id, run_state_names[run->state]);
     jsonw_object(w, key);
-    jsonw_text(w, "format", WHOLE_FORMAT);
-    jsonw_i64(w, "version", WHOLE_VERSION);
+    jsonw_text(w, "format", RUN_DOCUMENT_FORMAT);
+    jsonw_i64(w, "version", RUN_DOCUMENT_VERSION);
     run_write_json(run, w, "run");
     if (write_fingerprint(s, run, w, err) < 0 ||
         write_topology(s, run, parts & RUN_DOCUMENT_TOPOLOGY, w, err) < 0 ||

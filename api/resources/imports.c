@@ -141,7 +141,7 @@ static int imports_read_runs(const struct import_call *c, struct intake *in, str
 
 // ---- storing ----
 
-static struct run_result result_of(const struct whole *w)
+static struct run_result result_of(const struct run_document *w)
 {
     return (struct run_result){
         .state = w->run.state,
@@ -160,7 +160,7 @@ static struct run_result result_of(const struct whole *w)
     };
 }
 
-static struct run_import import_of(const struct whole *w, const char *key,
+static struct run_import import_of(const struct run_document *w, const char *key,
                                    const struct run_result *result)
 {
     return (struct run_import){
@@ -226,7 +226,7 @@ static int imports_send_dry_run(const struct request *q, struct reply *r, const 
     jsonw_bool(&w, "dry_run", true);
     jsonw_array(&w, "runs");
     for (int i = 0; i < b->n; i++) {
-        const struct whole *one = &in->list[i];
+        const struct run_document *one = &in->list[i];
         int found = store_import_find(api_of(q)->store, &b->imports[i], &b->ids[i], err);
         if (found < 0)
             return -1;
@@ -352,7 +352,7 @@ static void imports_add_text(struct buf *out, const char *text)
     add_bytes(out, text, n);
 }
 
-static void imports_add_run(struct buf *out, const struct whole *w, const char *key)
+static void imports_add_run(struct buf *out, const struct run_document *w, const char *key)
 {
     add_bytes(out, w, sizeof *w);
     add_bytes(out, key, sizeof *((struct intake *)0)->keys);
@@ -430,9 +430,9 @@ static bool imports_take_matrix(char **at, const char *end, struct matrix *m)
     return m->row.values && m->col.values && m->cells;
 }
 
-static bool take_run(char **at, const char *end, struct whole *out, char key[65])
+static bool take_run(char **at, const char *end, struct run_document *out, char key[65])
 {
-    const struct whole *w = take_bytes(at, end, sizeof *w);
+    const struct run_document *w = take_bytes(at, end, sizeof *w);
     const char *k = w ? take_bytes(at, end, sizeof *((struct intake *)0)->keys) : NULL;
     if (!k || w->n_ranks < 0 || w->n_matrices < 0)
         return false;

@@ -10,7 +10,7 @@ struct run_import {
     int64_t measured_ms;
     const struct run_result *result;
     // What an export brings along; 0 or NULL: not known.
-    const char *key; // of its content (whole_key): the same content is stored once
+    const char *key; // of its content (run_document_key): the same content is stored once
     int64_t started_ms;
     const char *plan_json;
     const char *class_hash, *class_json, *config_hash, *config_json; // all four or none

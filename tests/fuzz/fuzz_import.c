@@ -11,8 +11,8 @@ static void check_taken(const struct intake *in)
 {
     fuzz_hold(in->n > 0 && in->n <= INTAKE_RUNS_MAX);
     for (int i = 0; i < in->n; i++) {
-        const struct whole *w = &in->list[i];
-        fuzz_hold(whole_check(w, NULL) == 0 && run_state_final(w->run.state));
+        const struct run_document *w = &in->list[i];
+        fuzz_hold(run_document_check(w, NULL) == 0 && run_state_final(w->run.state));
         fuzz_hold(run_node_check(w->run.node, NULL) == 0 &&
                   run_label_check(w->run.label, NULL) == 0);
         fuzz_hold(spec_check(&w->run.spec, NULL) == 0 && w->run.measured_ms > 0);

@@ -99,7 +99,7 @@ static void test_told(void)
                                .method = "prp4-v1",
                                .measured_ms = 1000000};
     CHECK(take(&in, "hostname: n1\n" TABLE, &o, NULL) == 0, "everything is given");
-    const struct whole *w = &in.list[0];
+    const struct run_document *w = &in.list[0];
     CHECK(strcmp(w->run.node, "n7") == 0 && strcmp(w->run.label, "March") == 0 &&
               w->run.measured_ms == 1000000 && w->run.spec.mode == MODE_SERIAL &&
               w->run.spec.pages == PAGES_HUGE && strcmp(w->matrices[0].name, "serial") == 0,
@@ -220,7 +220,7 @@ static void test_first_names(void)
     CHECK(take(&in, text, NULL, &err) == 0 && in.n == 1, "it is taken: %s", err.text);
     if (in.n != 1)
         return;
-    const struct whole *w = &in.list[0];
+    const struct run_document *w = &in.list[0];
     CHECK_STR(in.keys[0], "bae94882f7704a1c21ab8e728f764de753d551faff59746a52fba240cf317d14",
               "with the key that it had then: %s", in.keys[0]);
     CHECK(w->matrices[0].cells[0].v[CELL_CONVERGED] == 0, "its cells know whether they converged");
