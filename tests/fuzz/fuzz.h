@@ -12,6 +12,8 @@ struct fuzz_target {
     // Once, before the first input; NULL: nothing to do. *dir is a directory of its own for files.
     void (*begin)(const char *dir);
     void (*run)(const uint8_t *data, size_t size);
+    // Whether run() accepted its last input; each seed of such a target is valid. NULL: not known.
+    const bool *accepted;
     int mutations; // in ./check: together they take less than 10 s
 };
 extern const struct fuzz_target fuzz_targets[]; // name NULL ends
@@ -35,6 +37,7 @@ void fuzz_api_begin(const char *dir), fuzz_api(const uint8_t *data, size_t size)
 void fuzz_records_begin(const char *dir), fuzz_records(const uint8_t *data, size_t size);
 void fuzz_config_begin(const char *dir), fuzz_config(const uint8_t *data, size_t size);
 void fuzz_tokens_begin(const char *dir), fuzz_tokens(const uint8_t *data, size_t size);
+extern bool fuzz_records_accepted;
 void fuzz_import(const uint8_t *data, size_t size);
 void fuzz_client_begin(const char *dir), fuzz_client(const uint8_t *data, size_t size);
 void fuzz_client_config_begin(const char *dir);

@@ -111,7 +111,7 @@ static void replay(const struct fuzz_target *t, const char *folder)
     for (int i = 0; i < n_files; i++) {
         take_file(i);
         run(t);
-        CHECK(true, "%s", files[i].name);
+        CHECK(!t->accepted || *t->accepted, "%s%s", files[i].name, t->accepted ? " is valid" : "");
     }
     CHECK(n_files > 0, "there is a corpus");
 }

@@ -10,17 +10,17 @@
 #include "tests/unit/core/dir.h"
 
 const struct fuzz_target fuzz_targets[] = {
-    {"request", fuzz_request_begin, fuzz_request, 20000},
-    {"http", NULL, fuzz_http, 50000},
-    {"api", fuzz_api_begin, fuzz_api, 1500},
-    {"records", fuzz_records_begin, fuzz_records, 10000},
-    {"config", fuzz_config_begin, fuzz_config, 5000},
-    {"tokens", fuzz_tokens_begin, fuzz_tokens, 5000},
-    {"import", NULL, fuzz_import, 5000},
-    {"client", fuzz_client_begin, fuzz_client, 10000},
-    {"client_config", fuzz_client_config_begin, fuzz_client_config, 5000},
-    {"topology", NULL, fuzz_topology, 1000},
-    {"readings", fuzz_readings_begin, fuzz_readings, 1000},
+    {"request", fuzz_request_begin, fuzz_request, NULL, 20000},
+    {"http", NULL, fuzz_http, NULL, 50000},
+    {"api", fuzz_api_begin, fuzz_api, NULL, 1500},
+    {"records", fuzz_records_begin, fuzz_records, &fuzz_records_accepted, 10000},
+    {"config", fuzz_config_begin, fuzz_config, NULL, 5000},
+    {"tokens", fuzz_tokens_begin, fuzz_tokens, NULL, 5000},
+    {"import", NULL, fuzz_import, NULL, 5000},
+    {"client", fuzz_client_begin, fuzz_client, NULL, 10000},
+    {"client_config", fuzz_client_config_begin, fuzz_client_config, NULL, 5000},
+    {"topology", NULL, fuzz_topology, NULL, 1000},
+    {"readings", fuzz_readings_begin, fuzz_readings, NULL, 1000},
     {0},
 };
 
