@@ -496,7 +496,7 @@ def own_header(files):
     return wrong
 
 
-OPENS = {"core"}
+OPENS = {"core", "http"}
 
 
 def opening(files):
