@@ -42,7 +42,7 @@ struct job *job_new(struct loop *l, struct err *err)
         return NULL;
     }
     j->loop = l;
-    err_set(&j->silence, ERR_UNAVAILABLE, "", "the run's supervisor ended without a word");
+    err_set(&j->silence, ERR_UNAVAILABLE, "", "the supervisor exited without reporting a status");
     j->dir.fifo = j->lock = -1;
     j->supervised = (struct supervised){.pidfd = -1, .control = -1};
     return j;
