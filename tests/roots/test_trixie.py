@@ -39,7 +39,7 @@ def timed(request):
 
 def quickstart(system, how, **kw):
     said = system.must(f"cd {HERE}; {how}", **kw)
-    assert "was run 1, kept in" in said and re.search(r"^run +1: succeeded$", said, re.M), said
+    assert "This was run 1, stored in" in said and re.search(r"^run +1: succeeded$", said, re.M), said
     assert "launcher" not in said and "without MPI" not in said, said
     return said
 
