@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /v1/runs/{id}/report: what there is to say about a run, or about a serial and a concurrent
-// one.
+// GET /v1/runs/{id}/report: the analysis of a run, or of a serial and a concurrent one.
 #include "analysis/report/report.h"
 
 #include <stdio.h>

@@ -177,6 +177,10 @@ def strings(text):
             if m[1] and " " in m[1].strip()]
 
 
+# Whole files whose words are for users.
+TEXTS = {"quickstart", "check", "Dockerfile", "tools/packaging/debian/control", "tools/packaging/numaprobe.spec"}
+
+
 def readable(files):
     """{path: [(line number, text)]}: everything that a user reads."""
     found = {}
@@ -187,7 +191,7 @@ def readable(files):
             found[path] = list(enumerate(text.splitlines(), 1))
         elif path.endswith(".c") and not path.startswith("tests/") and path not in OF_EARLIER:
             found[path] = strings(text)
-        elif "/web/" in path or path.startswith("docs/monitoring/") or path in ("quickstart", "check", "Dockerfile"):
+        elif "/web/" in path or path.startswith("docs/monitoring/") or path in TEXTS:
             found[path] = list(enumerate(text.splitlines(), 1))
     return found
 

@@ -185,6 +185,7 @@ BAD |= {
         ("a capital", {"docs/man/a.1": "Somebody\n"}),
         ("a string of C", {"zone/a.c": 'x("the run goes on");\n'}),
         ("the description of the API", {"zone/openapi.yaml": "summary: What was asked for\n"}),
+        ("the description of a package", {"tools/packaging/debian/control": " it runs one rank a core\n"}),
     ],
 }
 GOOD = {
