@@ -286,6 +286,25 @@ int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, 
     return 0;
 }
 
+void str_sizes_text(const char *list, char *out, size_t room)
+{
+    size_t used = 0;
+    *out = '\0';
+    while (*list && used + 1 < room) {
+        char item[40], text[40];
+        uint64_t bytes;
+        size_t n = strcspn(list, ",-");
+        snprintf(item, sizeof item, "%.*s", (int)n, list);
+        snprintf(text, sizeof text, "%s", item);
+        if (n < sizeof item && str_to_bytes(item, 1 << 20, &bytes))
+            str_from_bytes(bytes, text, sizeof text);
+        list += n;
+        snprintf(out + used, room - used, "%s%.1s", text, list);
+        used = strlen(out);
+        list += *list != '\0';
+    }
+}
+
 bool file_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;

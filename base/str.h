@@ -38,6 +38,10 @@ void str_from_ids(const int *ids, int n, char *out, size_t room);
 int str_to_sizes(const char *s, int most, const char *member, uint64_t **sizes, int *n,
                  struct err *err);
 
+// A list as str_to_sizes takes it, with the unit at each number: "1-1024,32K" -> "1M-1G,32K". What
+// is no size, such as "auto", stays as it is.
+void str_sizes_text(const char *list, char *out, size_t room);
+
 bool file_is_same(const struct stat *a, const struct stat *b); // by device and inode
 // Reads a small file whole (≤ room-1 bytes), drops trailing white space. -1 with errno set.
 int file_read_text(const char *path, char *out, size_t room);

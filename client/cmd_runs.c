@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "client/commands.h"
 #include "client/exits.h"
 #include "client/follow.h"
@@ -102,12 +103,13 @@ static void cmd_runs_add_run(struct grid *g, const struct json *r, bool table)
     const char *source = json_get_text(r, "source", "measured");
     const char *created = json_get_text(r, "created", "?");
     const char *measured = json_get_text(r, "measured", "");
-    char time[WHEN_ROOM];
+    char time[WHEN_ROOM], sizes[200];
+    str_sizes_text(json_get_text(spec, "size", ""), sizes, sizeof sizes);
     grid_cell(g, "%lld", (long long)json_get_i64(r, "id", 0));
     grid_cell(g, "%s", json_get_text(r, "state", "?"));
     grid_cell(g, "%s", run_time(table && *measured ? measured : created, table, time));
     grid_cell(g, "%s", json_get_text(spec, "benchmark", "?"));
-    grid_cell(g, "%s", json_get_text(spec, "size", ""));
+    grid_cell(g, "%s", table ? sizes : json_get_text(spec, "size", ""));
     grid_cell(g, "%lld", (long long)json_get_i64(r, "ranks", 0));
     grid_cell(g, "%s%s", json_get_text(r, "node", ""),
               table && strcmp(source, "imported") == 0 ? ", imported" : "");

@@ -130,6 +130,18 @@ static void sweeps(void)
               "\"%s\" is refused", bad[k]);
     }
     CLEANUP_MEM uint64_t *many = NULL;
+    static const char *const texts[][2] = {
+        {"16", "16M"}, {"1-1024,32K", "1M-1G,32K"}, {"auto", "auto"}, {"", ""}, {"64KiB", "64K"}};
+    for (size_t k = 0; k < COUNT_OF(texts); k++) {
+        char text[40];
+        str_sizes_text(texts[k][0], text, sizeof text);
+        CHECK_STR(text, texts[k][1], "a list of sizes has its units");
+    }
+    char little[6];
+    str_sizes_text("1024,2048", little, sizeof little);
+    CHECK_STR(little, "1G,2G", "a list of sizes fits what it is given");
+    str_sizes_text("1024,2048,3", little, sizeof little);
+    CHECK(strlen(little) < sizeof little, "a list of sizes that is too long is cut");
     CHECK(str_to_sizes("1-16384", 14, "size", &many, &n, &err) < 0,
           "more sizes than the limit are refused");
 }
