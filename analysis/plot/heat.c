@@ -26,7 +26,10 @@ enum {
 #define MAP_SIZE 620.0 // of a map whose values are not written, the longer way
 #define CHARACTER 6.8  // width of one in 12 px, about
 #define LOG_FROM 10.0  // the scale is logarithmic when the largest is so many times the smallest
-#define LEAST_SPAN 0.1 // colours span at least this share of the largest: noise stays one colour
+// Shares of the largest value. Values within EVEN_SPAN have one colour and no scale. Otherwise the
+// colours span LEAST_SPAN at least, so that a small difference looks small.
+#define EVEN_SPAN 0.03
+#define LEAST_SPAN 0.3
 
 static const struct rgb ramp[] = {
     {43, 16, 85}, {47, 75, 154}, {31, 138, 154}, {88, 191, 106}, {246, 230, 90}};
@@ -84,6 +87,7 @@ static void find_levels(struct heat *h)
     int n = h->rows * h->cols;
     for (int i = 0; i < n; i++)
         range_add(&r, h->values[i]);
+    h->even = !(r.hi - r.lo > EVEN_SPAN * fabs(r.hi));
     double least = LEAST_SPAN * fabs(r.hi), middle = (r.lo + r.hi) / 2;
     if (!range_known(&r))
         r = (struct range){0, 1, false};
@@ -95,6 +99,8 @@ static void find_levels(struct heat *h)
     for (int i = 0; i < n; i++)
         if (isfinite(h->values[i])) {
             int level = (int)(scale_at(&h->colour, h->values[i]) * HEAT_LEVELS);
+            if (h->even)
+                level = HEAT_LEVELS / 2;
             h->levels[i] = (unsigned char)(level < HEAT_LEVELS ? level : HEAT_LEVELS - 1);
         }
 }
@@ -428,6 +434,8 @@ static void heat_draw_notes(const struct heat *h, double height, struct buf *out
                 shape_cells(h->m));
     if (!shape_has_cell(h->m, h->m->row.n - 1, 0))
         buf_str(&text, "a pair is measured once. ");
+    if (h->even && h->rows * h->cols > 1)
+        buf_str(&text, "all values lie within 3 %. ");
     if (h->colour.r.log)
         buf_str(&text, "colours are logarithmic. ");
     buf_needs(out, &text);
@@ -460,7 +468,8 @@ int heat_write_svg(const struct plot *p, struct buf *out, struct err *err)
     draw_row_labels(&h, out);
     draw_nodes(&h, out);
     draw_col_labels(&h, out);
-    draw_bar(&h, out);
+    if (!h.even)
+        draw_bar(&h, out);
     heat_draw_notes(&h, height, out);
     svg_end(out);
     return 0;

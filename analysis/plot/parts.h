@@ -134,6 +134,7 @@ struct heat {
     bool texts;
     double left, tile_w, tile_h; // of the SVG
     struct scale colour;         // value to 0…1
+    bool even;                   // the values are so close that colours would mislead
 };
 
 // At most so many tiles each way. The caller calls heat_fini, also on failure.

@@ -299,12 +299,21 @@ static void text_write_heads(const struct heat *h, int left, int tile, struct bu
 static void write_shades(const struct heat *h, const struct plot_text *how, struct buf *out)
 {
     char low[32], high[32];
+    if (h->even) {
+        buf_str(out, h->rows * h->cols > 1 ? "all values lie within 3 %" : "one value");
+        return;
+    }
     value_text(h->colour.r.lo, low, sizeof low);
     value_text(h->colour.r.hi, high, sizeof high);
     buf_fmt(out, "%s ", low);
     for (int i = 0; i < (int)SHADES; i++)
         write_level(how, (2 * i + 1) * HEAT_LEVELS / (2 * (int)SHADES), TILE_WIDTH, out);
     buf_fmt(out, " %s %s%s", high, h->by.unit, h->colour.r.log ? ", logarithmic" : "");
+}
+
+static void write_heat_legend(const struct heat *h, const struct plot_text *how, struct buf *out)
+{
+    write_shades(h, how, out);
     if (h->row_cells > 1 || h->col_cells > 1)
         buf_fmt(out, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
     if (h->missing)
@@ -338,7 +347,7 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
             write_level(how, h.levels[row * h.cols + c], tile, out);
         buf_char(out, '\n');
     }
-    write_shades(&h, how, out);
+    write_heat_legend(&h, how, out);
     return 0;
 }
 

@@ -313,7 +313,7 @@ def test_all_pinned(make_daemon, fill):
     assert [f["name"] for f in storage(again)["findings"]] == ["retention_short"]
     assert storage(again)["runs"] == 301 and ids(again)[0] == last  # the newest is never deleted
     doctor = cli(again, "doctor").stdout
-    assert "retention_short" in doctor and "stored: 301 runs in " in doctor and "old ones go" in doctor
+    assert "retention_short" in doctor and "stored: 301 runs in " in doctor and "old runs are deleted" in doctor
 
 
 # ---- backup and restore

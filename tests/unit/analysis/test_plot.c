@@ -390,6 +390,38 @@ static void test_heat(void)
     CHECK(count(svg, "class=\"border\"") == 14, "64 x 64: the nodes are parted");
 }
 
+// Rows and columns of `low`, but one cell of `high`.
+static const char *draw_text(struct sample *s, bool unicode, bool colour);
+
+static const char *draw_two(struct sample *s, int n, double low, double high)
+{
+    static const struct shape shape = {"idle", "latency", "ns", "rank", "target"};
+    begin(s, BENCHMARK_MATRIX);
+    struct matrix *m = add(s, &shape, n, n);
+    places(s, n, n);
+    for (int r = 0; r < n; r++)
+        for (int c = 0; c < n; c++)
+            set(m, r, c, r || c ? low : high, 0.1);
+    return draw(s, NULL);
+}
+
+static void test_even_heat(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    const char *svg = draw_two(&s, 1, 150, 150);
+    check_text("1 x 1", svg);
+    CHECK(!strstr(svg, ">145</text>") && !strstr(svg, "within"), "one value has no scale");
+    sample_fini(&s);
+    svg = draw_two(&s, 3, 150, 154);
+    CHECK(count(svg, "<path fill=") == 1 && strstr(svg, "all values lie within 3 %"),
+          "values within 3 %% have one colour, and the picture says so");
+    CHECK(strstr(draw_text(&s, false, false), "\nall values lie within 3 %\n"), "so does text");
+    sample_fini(&s);
+    svg = draw_two(&s, 3, 150, 157);
+    CHECK(strstr(svg, "d=\"M0 0h1v1h-1z\"/>") && !strstr(svg, "within"),
+          "values 4 %% apart have two colours");
+}
+
 static void test_large_heat(void)
 {
     struct sample s CLEANUP(sample_fini) = {0};
@@ -486,9 +518,9 @@ static void test_text(void)
     sample_fini(&s);
     make_idle(&s, 4);
     cell_clear(matrix_at(&s.list[0], 2, 1));
-    CHECK(is_ascii(draw_text(&s, false, false)) && strstr(buf_text(&s.svg), "\n2 @@??..%%\n"),
+    CHECK(is_ascii(draw_text(&s, false, false)) && strstr(buf_text(&s.svg), "\n2 %%??..%%\n"),
           "a heat map in ASCII, with a gap");
-    CHECK(strstr(draw_text(&s, true, false), "\n2 ██??··▓▓\n"), "in shades");
+    CHECK(strstr(draw_text(&s, true, false), "\n2 ▓▓??··▓▓\n"), "in shades");
     CHECK(strstr(draw_text(&s, false, true), "\033[48;5;"), "in colour");
     sample_fini(&s);
     make_pairs(&s, 128, 2);
@@ -615,6 +647,7 @@ int main(int argc, char **argv)
     test_gap();
     test_hostile();
     test_heat();
+    test_even_heat();
     test_large_heat();
     test_noise();
     test_loaded();
