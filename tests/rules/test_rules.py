@@ -13,6 +13,7 @@ import tempfile
 import contract
 import prose
 import rules
+from tap import check, end, skip
 
 CLANG_FORMAT = 14
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -211,23 +212,6 @@ GOOD = {
     **VERSIONS,
 }
 
-count = failures = 0
-
-
-def check(good, what, details=()):
-    global count, failures
-    count += 1
-    failures += not good
-    print(("ok" if good else "not ok"), count, "-", what)
-    for line in details:
-        print("#", line)
-
-
-def skip(what, why):
-    global count
-    count += 1
-    print("ok", count, "-", what, "# SKIP", why)
-
 
 def check_rules(root):
     files = rules.project_files(root)
@@ -317,8 +301,7 @@ def main(root):
     check_spelling(root)
     check_format(root)
     check_shell(root)
-    print(f"1..{count}")
-    return failures != 0
+    return end()
 
 
 if __name__ == "__main__":

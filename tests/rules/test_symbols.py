@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import rules
+from tap import check, end
 
 # Modules that still call each other, and why. Each goes when it is cut.
 CALL_CIRCLES = [
@@ -106,18 +107,6 @@ class Tree:
                       and not name.startswith("__") and rules.room(module) in rules.MAY_INCLUDE)
 
 
-count = failures = 0
-
-
-def check(good, what, details=()):
-    global count, failures
-    count += 1
-    failures += not good
-    print(("ok" if good else "not ok"), count, "-", what)
-    for line in details:
-        print("#", line)
-
-
 def check_bad_examples():
     circle = Tree([("core/os/a.c", ({"a"}, {"b"})), ("core/os/b.c", ({"b"}, {"c"})), ("core/os/c.c", ({"c"}, {"a"}))])
     check(circle.circles() == [{"core/os/a", "core/os/b", "core/os/c"}], "a circle of three is found")
@@ -139,8 +128,7 @@ def main(build):
     check(not wrong, "calls go down the rooms as includes do", wrong)
     wrong = tree.unused()
     check(not wrong, "what is defined for all is used outside tests", wrong)
-    print(f"1..{count}")
-    return failures != 0
+    return end()
 
 
 if __name__ == "__main__":

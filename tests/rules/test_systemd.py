@@ -12,18 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+from tap import check, end
+
 MOST_EXPOSED = 16  # systemd's own figure times ten: "OK" with mpirun, its own network, numactl and a cgroup
-
-count = failures = 0
-
-
-def check(good, what, details=""):
-    global count, failures
-    count += 1
-    failures += not good
-    print(("ok" if good else "not ok"), count, "-", what)
-    for line in details.splitlines()[:20] if not good else ():
-        print("#", line)
 
 
 def verify(folder, text, name="numaprobed.service"):
@@ -57,23 +48,22 @@ def main(unit, socket, daemon):
     text = re.sub(r"^(Exec\w+)=\S+/numaprobed", r"\1=" + daemon, text, flags=re.M)
     text = re.sub(r"^Documentation=.*\n", "", text, flags=re.M)  # and the manual that is installed
     beat = int(re.search(r"^WatchdogSec=(\d+)$", text, re.M)[1]) / 2
-    check(60 / beat <= 2, "the watchdog wakes an idle daemon at most twice a minute", str(beat))
+    check(60 / beat <= 2, "the watchdog wakes an idle daemon at most twice a minute", [str(beat)])
     with tempfile.TemporaryDirectory() as folder:
         said = verify(folder, text)
-        check(said == "", "systemd-analyze verify has nothing to say", said)
+        check(said == "", "systemd-analyze verify has nothing to say", said.splitlines()[:20])
         with open(socket, encoding="utf-8") as f:
             listening = re.sub(r"^Documentation=.*\n", "", f.read(), flags=re.M)
         said = verify(folder, listening, "numaprobed.socket")
-        check(said == "", "nor of the socket", said)
+        check(said == "", "nor of the socket", said.splitlines()[:20])
         said = verify(folder, text.replace("UMask=", "UnMask="))
-        check("UnMask" in said, "verify catches a key that systemd does not know", said)
+        check("UnMask" in said, "verify catches a key that systemd does not know", said.splitlines()[:20])
         done = exposure(folder, text)
         check(done.returncode == 0, f"exposure is at most {MOST_EXPOSED / 10}",
-              "\n".join(done.stdout.splitlines()[-3:]) + done.stderr)
+              done.stdout.splitlines()[-3:] + done.stderr.splitlines()[:20])
         done = exposure(folder, text.replace("ProtectControlGroups=yes", ""))
         check(done.returncode != 0, "a softer unit is caught")
-    print(f"1..{count}")
-    return failures != 0
+    return end()
 
 
 if __name__ == "__main__":

@@ -10,22 +10,11 @@
 #include "core/node/hwloc_stored.h"
 #include "tests/unit/core/node/hybrid_xml.h"
 #include "tests/unit/core/node/memory_only.h"
+#include "tests/unit/core/node/synthetic.h"
 #include "tests/unit/tap.h"
 
 // Two sockets, each a node with two L3 of two cores with two threads: CPU 4n is the first of L3 n.
 static const char machine[] = "pack:2 [numa(memory=4294967296)] l3:2(size=33554432) core:2 pu:2";
-
-static struct topology synthetic(const char *text)
-{
-    struct topology t = {0};
-    CLEANUP_MEM char *xml = NULL;
-    struct err err = {0};
-    setenv("HWLOC_SYNTHETIC", text, 1);
-    if (probe_topology(&t, &xml, &err) < 0)
-        printf("# %s\n", err.text);
-    unsetenv("HWLOC_SYNTHETIC");
-    return t;
-}
 
 static int make(struct plan *p, const struct topology *t, const char *request, struct err *err)
 {

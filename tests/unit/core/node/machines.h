@@ -26,19 +26,8 @@
 #include "tests/unit/core/node/hybrid_xml.h"
 #include "tests/unit/core/node/memory_only.h"
 #include "tests/unit/core/node/recorded.h"
+#include "tests/unit/core/node/synthetic.h"
 #include "tests/unit/tap.h"
-
-__attribute__((unused)) static struct topology synthetic(const char *text)
-{
-    struct topology t = {0};
-    CLEANUP_MEM char *xml = NULL;
-    struct err err = {0};
-    setenv("HWLOC_SYNTHETIC", text, 1);
-    if (probe_topology(&t, &xml, &err) < 0)
-        printf("# %s\n", err.text);
-    unsetenv("HWLOC_SYNTHETIC");
-    return t;
-}
 
 __attribute__((unused)) static int plan(struct plan *p, const struct topology *t, const char *cpus,
                                         const char *ranks, const char *numa, struct err *err)

@@ -158,17 +158,31 @@ static void put_run(sqlite3 *db, int run)
 }
 
 // What numaprobe 0.1 left behind after three runs, one that waits, and one deleted in between.
-static void make_version_1(void)
+// The database brought to version `n`, without the copies of older ones; the caller closes it.
+static sqlite3 *at_version(int n)
 {
-    const struct embedded first[] = {schema_sql[0], {0}};
+    struct embedded first[8] = {0};
     struct err err;
     sqlite3 *db = NULL;
+    memcpy(first, schema_sql, (size_t)n * sizeof *first);
     sqlite3_open(path, &db);
-    run_sql(db, "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;"
-                "PRAGMA application_id=1853189473; PRAGMA journal_mode=WAL;"
-                "PRAGMA synchronous=OFF");
+    if (n == 1)
+        run_sql(db, "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;"
+                    "PRAGMA application_id=1853189473; PRAGMA journal_mode=WAL;"
+                    "PRAGMA synchronous=OFF");
     if (migrate_run(db, path, first, &err) < 0)
         abort();
+    for (int version = 1; version < n; version++) {
+        char kept[160];
+        snprintf(kept, sizeof kept, "%s.v%d.bak", path, version);
+        unlink(kept);
+    }
+    return db;
+}
+
+static void make_version_1(void)
+{
+    sqlite3 *db = at_version(1);
     run_sql(db, "BEGIN");
     run_sql(db, "INSERT INTO fingerprint VALUES ('c1','class','{\"hash\":\"c1\",\"facts\":{}}'),"
                 "('f1','config','{\"hash\":\"f1\",\"facts\":{\"thp\":\"never\"}}');"
@@ -311,14 +325,8 @@ static void test_upgrade(void)
 // As version 2 left it: metrics of two runs, series whose runs were deleted.
 static void make_version_2(void)
 {
-    const struct embedded first[] = {schema_sql[0], schema_sql[1], {0}};
-    struct err err;
-    sqlite3 *db = NULL;
     start_over();
-    sqlite3_open(path, &db);
-    if (migrate_run(db, path, first, &err) < 0)
-        abort();
-    unlink(copy);
+    sqlite3 *db = at_version(2);
     run_sql(db, "INSERT INTO series VALUES (1,'a','node1','','ns'),(2,'a','node2','','ns'),"
                 "(3,'gone','node1','','ns'),(4,'b','node1','v','ns'),(5,'gone','node8','','ns');"
                 "INSERT INTO metric VALUES (1,1700000001001,2,98123,97000,NULL),"
@@ -364,17 +372,8 @@ static void test_from_version_2(void)
 // As version 3 left it: measured runs and imports, the clock set back in between.
 static void make_version_3(void)
 {
-    const struct embedded first[] = {schema_sql[0], schema_sql[1], schema_sql[2], {0}};
-    char kept[160];
-    struct err err;
-    sqlite3 *db = NULL;
     start_over();
-    sqlite3_open(path, &db);
-    if (migrate_run(db, path, first, &err) < 0)
-        abort();
-    unlink(copy);
-    snprintf(kept, sizeof kept, "%s.v2.bak", path);
-    unlink(kept);
+    sqlite3 *db = at_version(3);
     run_sql(db, "UPDATE run SET node = 'n'; UPDATE run SET source = 'imported' WHERE id = 6;"
                 "INSERT INTO series VALUES (1,'a','n','','ns'),(2,'a','n','imported=true','ns');"
                 "INSERT INTO metric VALUES (1,1800000000000,2,1,NULL,NULL),"
