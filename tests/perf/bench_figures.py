@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of numa_bench on this machine. See README.md for what each means.
 
-usage: bench_figures.py NUMA_BENCH sweep|spinner|overlap|repeat [ROUNDS]
+usage: bench_figures.py NUMA_BENCH sweep|spinner|overlap [ROUNDS]
 """
 import json
 import os
@@ -78,22 +78,9 @@ def overlap(bench, rounds):
           f"{sum(s >= 0.95 for s in shares)} of them at least 0.95")
 
 
-def repeat(bench, rounds):
-    """Does a cell's interval cover the median of the next run? In pairs, one after the other."""
-    runs = [finish(start(bench, "--size=32K,256K,4M,64M,512M", cpu=0))["matrices"][0]
-            for _ in range(rounds)]
-    for col, size in enumerate(runs[0]["cols"]["values"]):
-        cells = [run["cells"][0][col] for run in runs]
-        hits = sum(a["lo"] <= b["median"] <= a["hi"] for a, b in zip(cells, cells[1:]))
-        medians = sorted(c["median"] for c in cells)
-        print(f"{size >> 10:8} KiB: {hits} of {rounds - 1} covered; medians {medians[0]:.2f} to "
-              f"{medians[-1]:.2f}, {sum(c['converged'] for c in cells)} of {rounds} within 1 %")
-
-
 def main():
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    {"sweep": sweep, "spinner": spinner, "overlap": overlap,
-     "repeat": repeat}[sys.argv[2]](sys.argv[1], rounds)
+    {"sweep": sweep, "spinner": spinner, "overlap": overlap}[sys.argv[2]](sys.argv[1], rounds)
 
 
 if __name__ == "__main__":

@@ -435,41 +435,6 @@ def c2c(args, report):
     report.compare("core-to-core-latency", "ns", lambda: with_c2c(args))
 
 
-# ---------------------------------------------------------------- do intervals cover the next run?
-
-def share(hits, of):
-    """A share with its 95 % interval (Wilson)."""
-    p, z2 = hits / of, 1.96 ** 2
-    middle = (p + z2 / (2 * of)) / (1 + z2 / of)
-    half = (z2 * p * (1 - p) / of + z2 * z2 / (4 * of * of)) ** 0.5 / (1 + z2 / of)
-    low, high = 100 * (middle - half), 100 * (middle + half)
-    return f"{hits:4} of {of:4} = {100 * p:5.1f} % [{low:.1f}, {high:.1f}]"
-
-
-def covered(cells):
-    """Of neighbouring runs: is the next median inside this interval?"""
-    return sum(a["lo"] <= b["median"] <= a["hi"] for a, b in zip(cells, cells[1:]))
-
-
-def coverage_of(args, pages):
-    runs = []
-    sizes = ",".join(map(size_name, args.sizes))
-    for _ in range(args.coverage):
-        runs.append(ours(args, on_cpus, args.cpus[:1], read_cells, "latency", f"--size={sizes}",
-                         f"--pages={pages}"))
-    steps, total = len(runs) - 1, 0
-    for column, size in enumerate(args.sizes):
-        cells = [cells[column] for cells in runs]
-        hits = covered(cells)
-        total += hits
-        medians = [cell["median"] for cell in cells]
-        width = statistics.median((c["hi"] - c["lo"]) / c["median"] for c in cells)
-        print(f"coverage {pages} {size_name(size):>5}: {share(hits, steps)}; median "
-              f"{statistics.median(medians):.2f} ns, {min(medians):.2f} to {max(medians):.2f}, "
-              f"interval {100 * width:.1f} % wide")
-    print(f"coverage {pages}   all: {share(total, steps * len(args.sizes))}", flush=True)
-
-
 # ---------------------------------------------------------------- command line
 
 def size_bytes(text):
@@ -516,9 +481,9 @@ def arguments(words):
         help=f"comparisons to make, of {','.join(KINDS)} [all]")
     add("--rounds", type=at_least(3), default=10, metavar="N", help="pairs of runs [10]")
     add("--sizes", type=listed(size_bytes), default="64K,1M,16M,64M,256M,1G", metavar="LIST",
-        help="working sets of latency and coverage [%(default)s]")
+        help="working sets of latency [%(default)s]")
     add("--pages", type=listed(one_of("4k", "thp")), default="4k,thp", metavar="LIST",
-        help="page sizes of latency and coverage [%(default)s]")
+        help="page sizes of latency [%(default)s]")
     add("--cpus", type=listed(int), default=sorted(os.sched_getaffinity(0)), metavar="LIST",
         help="latency takes the first, pingpong and c2c two, bandwidth all [those allowed]")
     add("--line", type=at_least(8), default=64, metavar="BYTES", help="cache line [64]")
@@ -530,9 +495,6 @@ def arguments(words):
         help="further options for numa_bench: --ours='--cell-ms=1000 --seed=7'")
     add("--null", action="store_true",
         help="latency: also ours beside ours, which is what this machine can tell at all")
-    add("--coverage", type=at_least(2), metavar="N",
-        help="instead: run our latency N times and count how often a cell's interval covers the "
-             "median of the next run")
     add("--seed", type=int, default=1, metavar="N", help="of the bootstrap [1]")
     add("--save", metavar="FILE", help="write every round's figures as JSON")
     return p.parse_args(words)
@@ -541,10 +503,6 @@ def arguments(words):
 def main():
     args = arguments(sys.argv[1:])
     need(args.bench, "bench")
-    if args.coverage:
-        for pages in args.pages:
-            coverage_of(args, pages)
-        return
     for program in ("taskset", "mpirun"):
         if not shutil.which(program):
             sys.exit(f"{program} is not installed")
