@@ -39,14 +39,13 @@ struct guard_verdict guard_judge(const struct guard_mark *begin, const struct gu
     double on_cpu = (double)(end->cpu_ns - begin->cpu_ns);
     if (wall > on_cpu)
         v.off_share = (wall - on_cpu) / wall;
-    if (v.off_share > GUARD_OFF_SHARE)
+    if (v.off_share > GUARD_LOST_SHARE)
         v.flags |= GUARD_OFF_CPU;
-    if (end->preempted != begin->preempted)
-        v.flags |= GUARD_PREEMPTED;
-    if (end->faults != begin->faults)
+    if ((double)(end->faults - begin->faults) * GUARD_FAULT_NS > GUARD_LOST_SHARE * wall)
         v.flags |= GUARD_FAULTS;
     if (end->cpu != begin->cpu)
         v.flags |= GUARD_MOVED;
+    v.switches = end->preempted - begin->preempted;
     return v;
 }
 

@@ -231,7 +231,7 @@ int sampler_keep(struct sampler *s, const struct spans *together, struct cell_su
         if (!shared || sampler_inside(&s->samples[i], together))
             keep_one(sum, &s->samples[i], together, shared);
     sum->concurrent |= together != NULL;
-    sum->visits++;
+    cell_sum_next_visit(sum);
     return 0;
 }
 
@@ -241,6 +241,11 @@ int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err)
         return -1;
     keep_one(sum, x, NULL, false);
     return 0;
+}
+
+void cell_sum_next_visit(struct cell_sum *sum)
+{
+    sum->visits++;
 }
 
 void cell_sum_fini(struct cell_sum *sum)

@@ -73,8 +73,10 @@ bool sampler_done(struct sampler *s);
 int sampler_keep(struct sampler *s, const struct spans *together, struct cell_sum *sum,
                  struct err *err);
 
-// For what is no chase: one sample of the current visit, its value in place of ns a hop.
+// For what is no chase: one sample of the current visit, its value in place of ns a hop. A cell
+// that is measured at several moments of the run ends each of them by cell_sum_next_visit.
 int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err);
+void cell_sum_next_visit(struct cell_sum *sum);
 
 void cell_sum_fini(struct cell_sum *sum);
 // Fills `c` whole: overlap is the share of the kept samples' time inside `together` (NaN if the

@@ -36,6 +36,15 @@ void rank_team_set_pass(struct session *s, const struct guard_mark *from,
     s->slot->pass_verdict.flags &= ~ignored;
 }
 
+// Share of the pass that a rank lost. One that was switched away at the barrier starts late, before
+// its own marks; a gap of reading clocks is none.
+static double rank_team_lost(const struct slot *slot, const struct sample *pass)
+{
+    double late = (double)(slot->pass.from - pass->from);
+    double off = slot->pass_verdict.off_share * (double)(slot->pass.to - slot->pass.from);
+    return ((late > SPAN_GAP_NS ? late : 0) + off) / (double)(pass->to - pass->from);
+}
+
 struct sample rank_team_pass(const struct session *s)
 {
     struct sample got = {.from = UINT64_MAX};
@@ -45,8 +54,16 @@ struct sample rank_team_pass(const struct session *s)
             continue;
         got.from = slot->pass.from < got.from ? slot->pass.from : got.from;
         got.to = slot->pass.to > got.to ? slot->pass.to : got.to;
-        got.verdict.flags |= slot->pass_verdict.flags;
-        got.verdict.off_share = fmax(got.verdict.off_share, slot->pass_verdict.off_share);
     }
+    for (int r = 0; r < session_ranks(s); r++) {
+        const struct slot *slot = &s->board->slot[r];
+        if (!slot->in_team)
+            continue;
+        got.verdict.flags |= slot->pass_verdict.flags & ~(unsigned)GUARD_OFF_CPU;
+        got.verdict.switches += slot->pass_verdict.switches;
+        got.verdict.off_share = fmax(got.verdict.off_share, rank_team_lost(slot, &got));
+    }
+    if (got.verdict.off_share > GUARD_LOST_SHARE)
+        got.verdict.flags |= GUARD_OFF_CPU;
     return got;
 }

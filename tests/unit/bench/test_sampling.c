@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guard, spans, and what a cell is made of.
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "bench/kernels/chain.h"
 #include "bench/sampling/sampler.h"
+#include "bench/session/rank_team.h"
 #include "tests/unit/tap.h"
 
 static void guard(void)
@@ -21,9 +28,108 @@ static void guard(void)
     CHECK(fabs(guard_judge(&begin, &end).off_share - 0.5) < 1e-9, "half the time away is said so");
     end.cpu_ns = 2600000;
     CHECK(guard_judge(&begin, &end).off_share == 0, "the CPU clock may be ahead");
-    end = (struct guard_mark){3000000, 2500000, 8, 4, 2};
-    CHECK(guard_judge(&begin, &end).flags == (GUARD_PREEMPTED | GUARD_FAULTS | GUARD_MOVED),
-          "switched away, faulted, moved: each is seen");
+    end = (struct guard_mark){3000000, 2500000, 8, 13, 2};
+    CHECK(guard_judge(&begin, &end).flags == (GUARD_FAULTS | GUARD_MOVED),
+          "ten faults in 2 ms, another CPU: each is seen");
+    end = (struct guard_mark){3000000, 2497000, 8, 4, 1};
+    CHECK(guard_judge(&begin, &end).flags == 0 && guard_judge(&begin, &end).switches == 1,
+          "a switch of 3 us and a fault in 2 ms: clean, and counted");
+}
+
+// A pass of two ranks, 200 ms from 0; times in us.
+struct part {
+    uint64_t from, off;
+    int64_t switches;
+};
+
+static struct sample pass_of(const struct part *parts)
+{
+    struct comm comm = {.size = 2};
+    struct session s = {.comm = &comm, .board = calloc(1, board_bytes(2))};
+    if (!s.board)
+        abort();
+    for (int r = 0; r < 2; r++) {
+        const struct part *p = &parts[r];
+        struct guard_mark from = {1000 * p->from, 0, 0, 0, r};
+        struct guard_mark to = {200000000, 200000000 - 1000 * (p->from + p->off), p->switches, 0,
+                                r};
+        s.slot = &s.board->slot[r];
+        s.slot->in_team = true;
+        rank_team_set_pass(&s, &from, &to, 0);
+    }
+    struct sample got = rank_team_pass(&s);
+    free(s.board);
+    return got;
+}
+
+static void passes(void)
+{
+    static const struct {
+        const char *what;
+        struct part parts[2];
+        bool clean;
+    } cases[] = {
+        {"undisturbed", {{0, 0, 0}, {1, 0, 0}}, true},
+        {"twelve short kernel threads", {{0, 36, 12}, {0, 3, 1}}, true},
+        {"a rank away for 20 ms", {{0, 0, 0}, {0, 20000, 1}}, false},
+        {"a rank that starts 20 ms late", {{0, 0, 0}, {20000, 0, 0}}, false},
+        {"0.4 % late and 0.4 % away", {{800, 800, 1}, {0, 0, 0}}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sample got = pass_of(cases[i].parts);
+        CHECK((got.verdict.flags == 0) == cases[i].clean, "a pass of 200 ms, %s: %s, lost %.4f %%",
+              cases[i].what, cases[i].clean ? "clean" : "disturbed", 100 * got.verdict.off_share);
+    }
+}
+
+// --- A rank that is stopped in the middle of a pass ---------------------------------------------
+
+enum { STOPS = 50, STOP_NS = 20000000 };
+
+struct stopped {
+    atomic_int begun, resumed; // passes
+    unsigned flags[STOPS];
+};
+
+static void work_until_resumed(struct stopped *x)
+{
+    for (int i = 0; i < STOPS; i++) {
+        struct guard_mark from, to;
+        guard_begin(&from);
+        atomic_store(&x->begun, i + 1);
+        while (atomic_load(&x->resumed) <= i)
+            ;
+        guard_end(&to);
+        x->flags[i] = guard_judge(&from, &to).flags;
+    }
+    _exit(0);
+}
+
+static void stopped_ranks(void)
+{
+    int seen = 0, status = -1;
+    struct stopped *x =
+        mmap(NULL, sizeof *x, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (x == MAP_FAILED)
+        abort();
+    pid_t rank = fork();
+    if (rank == 0)
+        work_until_resumed(x);
+    for (int i = 0; i < STOPS; i++) {
+        while (atomic_load(&x->begun) <= i)
+            ;
+        kill(rank, SIGSTOP);
+        waitpid(rank, &status, WUNTRACED);
+        nanosleep(&(struct timespec){.tv_nsec = STOP_NS}, NULL);
+        atomic_store(&x->resumed, i + 1);
+        kill(rank, SIGCONT);
+    }
+    waitpid(rank, &status, 0);
+    for (int i = 0; i < STOPS; i++)
+        seen += (x->flags[i] & GUARD_OFF_CPU) != 0;
+    CHECK(status == 0 && seen == STOPS, "a rank stopped for 20 ms is seen %d times of %d", seen,
+          STOPS);
+    munmap(x, sizeof *x);
 }
 
 static void spans(void)
@@ -136,14 +242,20 @@ static void visits(struct sampler *s)
     struct cell c;
     int clean, bad = 0;
     struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
-    for (int v = 0; v < 3; v++) {
+    for (int v = 0; v < 3; v++) { // the last sample by sample, as who does not chase
         fake(s, 20);
         for (int i = 0; i < 20; i++)
             s->samples[i].hop_ns = 100 + 10 * v + 0.01 * i;
         if (v == 1)
             disturb(s, 0, 0.5);
-        bad += sampler_keep(s, NULL, &sum, &err);
+        for (int i = 0; v == 2 && i < 20; i++)
+            bad += cell_sum_add(&sum, &s->samples[i], &err);
+        if (v == 2)
+            cell_sum_next_visit(&sum);
+        else
+            bad += sampler_keep(s, NULL, &sum, &err);
     }
+    CHECK(sum.visits == 3 && sum.visit[0] == 0 && sum.visit[58] == 2, "each sample has its visit");
     bad += cell_sum_up(&sum, &params, &c, &clean, &err);
     CHECK(bad == 0 && clean == 59 && c.v[CELL_DISTURBED] == 1, "visits add up %s", err.text);
     CHECK(c.v[CELL_LO] < 80 && c.v[CELL_HI] > 140,
@@ -188,6 +300,8 @@ int main(void)
     struct sampler s = {0};
     struct err err = {0};
     guard();
+    passes();
+    stopped_ranks();
     spans();
     CHECK(sampler_init(&s, &params, 1, &err) == 0, "a sampler");
     sums(&s);
