@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/routes.h"
 #include "api/services/run_bodies.h"
 #include "api/services/work.h"
 #include "api/worker_main.h"

@@ -4,8 +4,6 @@
 #include "api/services/services.h"
 #include "http/server/server.h"
 
-extern const struct route routes[]; // ends with method NULL
-
 struct api;
 // Borrows the services; their `bodies` and `tokens` are filled in here.
 struct api *api_new(const struct api_services *s, const struct access_rules *access,

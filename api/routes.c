@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/api.h"
+#include "api/routes.h"
+
 #include "api/resources/imports.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
-#include "http/messages/router.h"
 
 const struct route routes[] = {
     {"GET", "/", page_index, NULL, SCOPE_NONE},

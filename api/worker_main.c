@@ -6,9 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/api.h"
 #include "api/resources/check.h"
 #include "api/resources/imports.h"
+#include "api/routes.h"
+#include "api/services/services.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
 #include "core/node/machine_image.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of commands. It stands above the functions that it lists: none of them includes it,
+// they get it with the call.
 #include "client/commands.h"
-
-#include <string.h>
-
-#include "base/suggest.h"
 
 const struct command commands[] = {
     {.name = "run",
@@ -256,30 +254,3 @@ const struct command commands[] = {
      .run = cmd_version},
     {0},
 };
-
-const struct command *command_find(const struct command *table, const char *name, struct err *err)
-{
-    struct suggestion near = SUGGESTION_FOR(name);
-    char text[SUGGEST_TEXT_ROOM];
-    for (const struct command *k = table; k->name; k++) {
-        if (strcmp(k->name, name) == 0 || (k->alias && strcmp(k->alias, name) == 0))
-            return k;
-        suggest_consider(&near, k->name);
-    }
-    err_set(err, ERR_USAGE, "", "unknown command \"%.40s\"%s (see numaprobe help)", name,
-            suggest_text(&near, "", text, sizeof text));
-    return NULL;
-}
-
-const struct benchmark *command_benchmark(const char *name, struct err *err)
-{
-    const struct benchmark *found = benchmark_find(name);
-    struct suggestion near = SUGGESTION_FOR(name);
-    char text[SUGGEST_TEXT_ROOM];
-    for (int b = 0; b < BENCHMARKS; b++)
-        suggest_consider(&near, benchmarks[b].name);
-    if (!found)
-        err_set(err, ERR_USAGE, "", "unknown benchmark \"%.40s\"%s (see numaprobe help run)", name,
-                suggest_text(&near, "", text, sizeof text));
-    return found;
-}

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "http/server/server.h"
+#include "http/server/config.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/routes.h"
 #include "api/worker_main.h"
 #include "base/cleanup.h"
 #include "base/log.h"

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "model/shape.h"
+#include "model/spec_values.h"
 
 #define AT(member) offsetof(struct spec, member)
 #define ROOM(member) sizeof(((struct spec *)NULL)->member)
@@ -453,7 +454,7 @@ static int check_own_placement(const struct spec *s, struct err *err)
     if (strcmp(s->numa, "local") == 0)
         return 0;
     return err_set(err, ERR_INVALID, "numa", "must be local: %s places its memory itself%s",
-                   benchmarks[s->benchmark].name, spec_param(s, "targets") ? " (see targets)" : "");
+                   benchmarks[s->benchmark].name, *s->targets ? " (see targets)" : "");
 }
 
 static int check_targets(const struct spec *s, struct err *err)

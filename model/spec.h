@@ -163,13 +163,6 @@ void spec_write_json(const struct spec *s, struct jsonw *w, const char *key);
 // What the tables cannot say: lists parse, sizes hold at least one link, stride is a multiple of 8…
 int spec_check(const struct spec *s, struct err *err);
 bool spec_has_targets(const struct spec *s); // each rank measures memory of several nodes
-// What "auto" stands for, beside a last-level cache of so many bytes: four of them, at least 64
-// MiB.
-uint64_t spec_auto_bytes(uint64_t llc);
-// Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto".
-uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
-// "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
-int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err);
 // Catalogue of one benchmark or all:
 // {"benchmarks":[{"name","title","help","params":[…]}],"common":[…]}
 void spec_write_catalogue(struct jsonw *w);

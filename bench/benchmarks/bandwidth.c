@@ -9,6 +9,7 @@
 #include "bench/benchmarks/table.h"
 #include "bench/kernels/stream.h"
 #include "bench/session/rank_team.h"
+#include "model/spec_values.h"
 
 enum { LLC_RULE = 4 };
 

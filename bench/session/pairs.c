@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/spec_values.h"
 
 static struct topo_cpu pairs_cpu_of(const struct cpu_place *p)
 {

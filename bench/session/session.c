@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "model/spec_values.h"
 
 enum {
     POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs

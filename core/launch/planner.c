@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/spec_values.h"
 
 enum choice { ALL_CORES, ONE_PER_NUMA, ONE_PER_LLC, PER_NODE };
 

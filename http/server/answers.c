@@ -107,6 +107,22 @@ static enum MHD_Result send_made_file(struct exchange *x)
     return exchange_queue(x, m, 200, "");
 }
 
+void exchange_leave_queues(struct exchange *x)
+{
+    exchange_leave_job(x);
+    exchange_leaves_turn(x);
+    exchange_drop_pieces(x);
+}
+
+// The daemon ends, and this would take long.
+static enum MHD_Result refuse_stopping(struct exchange *x)
+{
+    struct err err;
+    exchange_leave_queues(x);
+    err_set(&err, ERR_UNAVAILABLE, "", "the daemon is stopping");
+    return exchange_send_error(x, &err, true);
+}
+
 static enum MHD_Result answer_now(struct exchange *x)
 {
     reply_fini(&x->r);
@@ -116,7 +132,7 @@ static enum MHD_Result answer_now(struct exchange *x)
         return answer_now(x);
     }
     if (x->r.kind != REPLY_WHOLE && x->server->stopping)
-        return exchange_refuse_stopping(x);
+        return refuse_stopping(x);
     if (x->r.kind == REPLY_WAIT)
         return start_waiting(x);
     if (x->r.kind == REPLY_STREAM)
@@ -132,16 +148,6 @@ static bool is_late(const struct server *s)
     return clock_mono_ms() - s->stopping_ms > STOPPING_MS;
 }
 
-enum MHD_Result exchange_refuse_stopping(struct exchange *x)
-{
-    struct err err;
-    exchange_leave_job(x);
-    exchange_leaves_turn(x);
-    exchange_drop_pieces(x);
-    err_set(&err, ERR_UNAVAILABLE, "", "the daemon is stopping");
-    return exchange_send_error(x, &err, true);
-}
-
 enum MHD_Result exchange_answer(struct exchange *x)
 {
     enum MHD_Result sent;
@@ -151,7 +157,7 @@ enum MHD_Result exchange_answer(struct exchange *x)
     if (x->opened && x->r.kind == REPLY_FILE)
         return send_made_file(x);
     if (x->server->stopping && (x->job || x->taking || (x->waited_turn && is_late(x->server))))
-        return exchange_refuse_stopping(x);
+        return refuse_stopping(x);
     if (x->prepared)
         return exchange_send_made(x);
     if (x->opened) {
@@ -161,7 +167,10 @@ enum MHD_Result exchange_answer(struct exchange *x)
         return MHD_YES;
     }
     uint64_t began_ns = clock_mono_ns();
-    if (!exchange_begin_job(x, &sent))
+    int begun = exchange_begin_job(x, &sent);
+    if (begun < 0)
+        sent = refuse_stopping(x);
+    else if (!begun)
         sent = answer_now(x);
     exchange_charge(x, (int64_t)((clock_mono_ns() - began_ns) / 1000));
     return sent;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "http/server/dispatch.h"
 #include "http/server/parts.h"
+#include "http/server/server.h"
 
 enum {
     JOBS_OF_CLIENT = 4, // that wait; the dashboard asks for three things at once
@@ -414,11 +415,9 @@ int exchange_begin_job(struct exchange *x, enum MHD_Result *out)
     route->work(&x->q, &w, &why);
     if (w.us <= WORK_INLINE_US)
         return 0;
+    if (x->server->stopping)
+        return -1;
     *out = MHD_YES;
-    if (x->server->stopping) {
-        *out = exchange_refuse_stopping(x);
-        return 1;
-    }
     struct job *j = waiting_job_new(x->server, &x->q, &w, &err);
     struct ready_answer *kept =
         j ? answers_find(&x->server->answers, j->key.data, j->key.len) : NULL;

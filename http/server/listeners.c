@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "http/server/parts.h"
+#include "http/server/server.h"
 
 // How many connections there may be is the configuration's to say (server.h).
 enum {

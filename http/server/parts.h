@@ -16,8 +16,8 @@
 #include "http/access/audit.h"
 #include "http/messages/ready_answer.h"
 #include "http/messages/service.h"
+#include "http/server/config.h"
 #include "http/server/connections.h"
-#include "http/server/server.h"
 #include "http/server/share.h"
 #include "http/server/sockets.h"
 #include "http/server/tls.h"
@@ -30,6 +30,8 @@ enum {
                        // may be there beyond the limit until those cut for them have gone
     HELD_MAX = 2048,   // connections of all listeners that are held while a run is measured
 };
+
+struct exchange;
 
 struct listener {
     struct server *server;
@@ -74,6 +76,7 @@ struct server {
     int64_t exchange_us;                   // what one took lately
     int64_t round_us;                      // what handlers took in this round of the loop
     int connections;                       // of a listener
+    void (*hung_up)(struct exchange *x);   // what a client that has gone leaves behind
     struct exchange *waking, **waking_end; // due to be resumed, in the order of waking
     LIST_HEAD(, exchange) exchanges;       // all requests under way
     struct audit audit;
@@ -141,8 +144,8 @@ void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **ex
 // answers.c: of a request that is whole; again when its wait has ended. Sends the reply, or
 // suspends the exchange until there is one.
 enum MHD_Result exchange_answer(struct exchange *x);
-// The daemon ends, and this would take long.
-enum MHD_Result exchange_refuse_stopping(struct exchange *x);
+// It waits neither for a turn nor for a worker any more.
+void exchange_leave_queues(struct exchange *x);
 
 // replies.c: what is sent. MHD_NO closes the connection.
 enum MHD_Result exchange_send(struct exchange *x); // x->r; 304 if the client has it
@@ -162,7 +165,7 @@ int64_t server_turn_ms(struct server *s);                 // until the next one;
 bool exchange_is_paced(const struct exchange *x); // it must not disturb the run that is measured
 
 // jobs.c: what a worker does. 1: the exchange was suspended or answered (*out), 0: the loop can
-// do it itself.
+// do it itself, -1: it needs the worker, and the daemon is stopping.
 int exchange_begin_job(struct exchange *x, enum MHD_Result *out);
 enum MHD_Result exchange_send_made(struct exchange *x); // its job has finished
 void exchange_leave_job(struct exchange *x);

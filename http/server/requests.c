@@ -231,10 +231,8 @@ void exchange_on_completed(void *listener, struct MHD_Connection *mhd, void **ex
     LIST_REMOVE(x, entry);
     connection_head_next(x->connection);
     exchange_end_wait(x);
-    exchange_leave_job(x);
-    exchange_leaves_turn(x);
+    exchange_leave_queues(x);
     answer_unref(x->made);
-    exchange_drop_pieces(x);
     fd_cleanup(&x->body_fd);
     x->server->answers_sent -= x->sends_large;
     exchange_close_source(x);

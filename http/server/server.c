@@ -2,6 +2,8 @@
 // libmicrohttpd inside our loop: before every wait of the loop each of its daemons runs once and
 // says how long it may sleep. A request that waits is a suspended connection: it costs memory and
 // nothing else.
+#include "http/server/server.h"
+
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -61,6 +63,7 @@ struct server *server_new(struct loop *loop, const struct http_service *service,
     s->access = *access;
     s->names = c->names;
     s->connections = c->connections;
+    s->hung_up = exchange_leave_queues;
     s->waking_end = &s->waking;
     if (server_start(s, c, err) < 0) {
         server_free(s);

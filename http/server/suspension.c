@@ -47,9 +47,7 @@ static void on_hangup(void *ctx, uint32_t events)
     (void)events;
     loop_unwatch(steal_ptr(&x->hangup));
     exchange_close_source(x);
-    exchange_leave_job(x);
-    exchange_leaves_turn(x);
-    exchange_drop_pieces(x);
+    x->server->hung_up(x);
     x->gone = true;
     exchange_resume(x);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "api/api.h"
+#include "api/routes.h"
 #include "api/services/run_bodies.h"
 #include "base/cleanup.h"
 #include "base/json.h"

@@ -3,11 +3,10 @@
 // must be what the checks promise.
 #include <string.h>
 
-#include "api/api.h"
+#include "api/routes.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "http/messages/request_checks.h"
-#include "http/messages/router.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message.h"
 

@@ -453,20 +453,13 @@ def module(path):
     return path.rsplit(".", 1)[0]
 
 
-# Modules that still include each other, and why.
-CIRCLES = [({"api/api", "api/worker_main"}, "the worker serves the routes of the daemon that starts it")]
-
-
 def module_circles(files):
-    """No module includes one that, by way of others, includes it. parts.h is the private half of each header of its
-    folder: a .c of the folder includes it, and it includes their public halves."""
+    """No module includes one that, by way of others, includes it."""
     arrows = {}
     for path, text in in_rooms(files).items():
         arrows.setdefault(module(path), set()).update(
-            module(name) for _, kind, name in includes(text) if kind == '"' and module(name) != module(path)
-            and not (path.endswith(".c") and name == os.path.dirname(path) + "/parts.h"))
-    return [f"modules include each other: {', '.join(sorted(part))}"
-            for part in circles(arrows) if not any(part <= known for known, _ in CIRCLES)]
+            module(name) for _, kind, name in includes(text) if kind == '"' and module(name) != module(path))
+    return [f"modules include each other: {', '.join(sorted(part))}" for part in circles(arrows)]
 
 
 # Folders whose files are entries of a table: its header stands in the place of parts.h.
@@ -475,7 +468,6 @@ TABLE_HEADERS = {"analysis/report": "section.h", "api/resources": "resources.h",
 # A .c without a header of its name, and why.
 NO_HEADER = {
     "main.c": "the start of a program",
-    "api/routes.c": "the table of http/messages/router.h",
     "api/worker_main.c": "the start of a process",
     "analysis/metrics/rules.c": "a table of analysis/metrics/metrics.h",
     "bench/ranks/comm_mpi.c": "a module that numa_bench loads; bench/ranks/comm.h has its table's type",

@@ -85,6 +85,7 @@ BAD = {
     ],
     rules.module_circles: [
         ("two that include each other", {"core/a.h": '#include "core/b.h"\n', "core/b.c": '#include "core/a.h"\n'}),
+        ("a .c of the parts that its own header includes", {"core/a.c": '#include "core/parts.h"\n', "core/parts.h": '#include "core/a.h"\n'}),
         ("a circle of three", {"core/a.c": '#include "core/b.h"\n', "core/b.h": '#include "model/c.h"\n',
                                "model/c.c": '#include "core/a.h"\n'}),
     ],
@@ -208,7 +209,7 @@ GOOD = {
     "zone/a.c": SPDX + '// told in a comment\nx("told", "a word");\n',
     "docs/THREATS.md": "| 1 | L: x | y | `tests/a.py::test_a` |\n",
     "tests/a.py": SPDX.replace("//", "#") + "def test_a():\n    pass\n",
-    **routes(ROUTES, CONTRACT),
+    **routes(ROUTES, CONTRACT), "api/routes.h": SPDX,
     **VERSIONS,
 }
 

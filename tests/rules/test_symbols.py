@@ -13,14 +13,6 @@ import sys
 import rules
 from tap import check, end
 
-# Modules that still call each other, and why. Each goes when it is cut.
-CALL_CIRCLES = [
-    ({"model/benchmarks", "model/spec"}, "the table of benchmarks has checks that read a spec"),
-    ({"client/cmd_help", "client/commands"}, "help is a command of the table that it prints"),
-    ({"http/server/answers", "http/server/jobs", "http/server/replies", "http/server/rounds", "http/server/suspension"},
-     "the states of one connection: an answer waits, and a wait ends in an answer"),
-]
-
 # Defined for all, and used by tests or by nothing that we build: why it stays.
 UNUSED = {
     "main": "the C library calls it",
@@ -55,17 +47,20 @@ def objects(build):
     return [(os.path.relpath(source, root), item) for source, item in found]
 
 
-def symbols(path):
-    """(defined, needed): names of the symbols of an object that the linker sees."""
-    listed = subprocess.run(["nm", "--format=posix", path], capture_output=True, text=True, check=True).stdout
-    defined, needed = set(), set()
+def symbols(paths):
+    """{path of an object: (defined, needed)}: names of the symbols that the linker sees."""
+    listed = subprocess.run(["nm", "--format=posix", "--print-file-name", *paths], capture_output=True, text=True,
+                            check=True).stdout
+    found = {path: (set(), set()) for path in paths}
     for line in listed.splitlines():
-        name, kind = line.split()[:2]
+        path, rest = line.split(": ", 1)
+        name, kind = rest.split()[:2]
+        defined, needed = found[path]
         if kind == "U":
             needed.add(name)
         elif kind in "TDBRVC":
             defined.add(name)
-    return defined, needed
+    return found
 
 
 class Tree:
@@ -84,8 +79,7 @@ class Tree:
                 for module, needed in self.needs.items()}
 
     def circles(self):
-        return [part for part in rules.circles(self.arrows())
-                if not any(part <= known for known, _ in CALL_CIRCLES)]
+        return rules.circles(self.arrows())
 
     def against_the_order(self):
         """Calls into a room that the caller must not include."""
@@ -120,8 +114,9 @@ def check_bad_examples():
 
 def main(build):
     check_bad_examples()
-    found = [(source, symbols(item)) for source, item in objects(build)]
-    tree = Tree(found)
+    sources = objects(build)
+    found = symbols([item for _, item in sources])
+    tree = Tree([(source, found[item]) for source, item in sources])
     check(len(tree.needs) > 100, f"the objects are found ({len(tree.needs)} modules)")
     wrong = tree.circles()
     check(not wrong, "no modules call each other in a circle", [", ".join(sorted(part)) for part in wrong])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/spec.h"
+#include "model/spec_values.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// These functions read single members and no table: the table of benchmarks (model/benchmarks.c)
+// calls them in its checks, and model/spec.c reads that table.
+#include "model/spec_values.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+uint64_t spec_auto_bytes(uint64_t llc)
+{
+    uint64_t least = (uint64_t)64 << 20;
+    return 4 * llc < least ? least : 4 * llc;
+}
+
+uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
+{
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n;
+    if (strcmp(s->size, "auto") == 0)
+        return auto_bytes;
+    if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) < 0)
+        return 0;
+    return sizes[n - 1];
+}
+
+static int bad_pairs(const char *text, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "pairs",
+                   "must be classes, all or at most %d pairs of different ranks such as 0-1,0-4; "
+                   "got \"%.60s\"",
+                   SPEC_PAIRS_MAX, text);
+}
+
+int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err)
+{
+    const char *at = text;
+    for (*n = 0;; at++) {
+        int first, second, used = 0;
+        if (*n == SPEC_PAIRS_MAX || !isdigit((unsigned char)*at) ||
+            sscanf(at, "%4d-%n", &first, &used) != 1 || !used || !isdigit((unsigned char)at[used]))
+            return bad_pairs(text, err);
+        at += used;
+        if (sscanf(at, "%4d%n", &second, &used) != 1 || first == second ||
+            first >= SPEC_RANKS_MAX || second >= SPEC_RANKS_MAX)
+            return bad_pairs(text, err);
+        at += used;
+        pairs[*n][0] = first < second ? first : second;
+        pairs[(*n)++][1] = first < second ? second : first;
+        if (!*at)
+            return 0;
+        if (*at != ',')
+            return bad_pairs(text, err);
+    }
+}
