@@ -740,7 +740,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .title = "Latency under stepped load",
             .help = "The first rank of each node chases while the node's other ranks move data at "
                     "stepped rates: the curve of latency over bandwidth.",
-            .method = "prp4-v1",
+            .method = "loaded-v1",
             .params = PARAMS(loaded_params),
             .defaults = no_presets,
             .quick = quick_loaded,

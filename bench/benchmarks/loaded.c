@@ -11,7 +11,7 @@
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
 
-enum { CALIBRATE_MS = 100, BLOCKS_BEFORE = 16 };
+enum { CALIBRATE_MS = 100, PIECES_BEFORE = (1 << 20) / WORKER_PIECE_BYTES };
 
 struct loaded {
     struct session *s;
@@ -116,7 +116,7 @@ static void calibrate(struct loaded *w)
     worker_pace(&w->worker, 0);
     uint64_t begun = clock_mono_ns(), before = w->worker.moved;
     while (clock_mono_ns() - begun < limit_ns)
-        worker_block(&w->worker);
+        worker_piece(&w->worker);
     w->full_mb_per_s =
         1000 * (double)(w->worker.moved - before) / (double)(clock_mono_ns() - begun);
 }
@@ -140,12 +140,12 @@ static void load_level(struct loaded *w, int level)
         return; // asleep at the barrier
     }
     worker_pace(&w->worker, full ? 0 : rate);
-    for (int i = 0; i < BLOCKS_BEFORE; i++)
-        worker_block(&w->worker);
+    for (int i = 0; i < PIECES_BEFORE; i++)
+        worker_piece(&w->worker);
     board_count(w->s->board, TALLY_WARM);
     uint64_t begun = clock_mono_ns(), before = w->worker.moved;
     while (!all(w, TALLY_DONE))
-        worker_block(&w->worker);
+        worker_piece(&w->worker);
     slot->moved_ns = (double)(clock_mono_ns() - begun);
     slot->moved_bytes = (double)(w->worker.moved - before);
 }

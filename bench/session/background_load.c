@@ -17,9 +17,9 @@
 #include "bench/ranks/thread_team.h"
 
 enum {
-    BLOCK = 8192,     // elements: 64 KiB of an array
-    BLOCK_HOPS = 512, // of a chase: about 50 µs of memory
     LINK_BYTES = 64,
+    CATCH_UP_PIECES = 16, // at most so many follow each other without a pause after a delay,
+    CATCH_UP_US = 250,    // or as many as are due in this time: an interrupt, not a time slice
 };
 
 void worker_init(struct worker *w, enum load_kind kind, void *memory, uint64_t bytes, uint64_t seed)
@@ -40,35 +40,37 @@ void worker_init(struct worker *w, enum load_kind kind, void *memory, uint64_t b
 
 void worker_pace(struct worker *w, double mb_per_s)
 {
-    w->rate = mb_per_s / 1000;
+    double pieces = CATCH_UP_PIECES * WORKER_PIECE_BYTES, due = mb_per_s * CATCH_UP_US;
     w->begun_ns = clock_mono_ns();
-    w->due = 0;
+    pace_begin(&w->pace, mb_per_s, pieces > due ? pieces : due);
 }
 
-static uint64_t move_block(struct worker *w)
+static uint64_t move_piece(struct worker *w)
 {
     static const enum stream_kernel kernels[LOAD_KINDS] = {
         [LOAD_READ] = STREAM_READ, [LOAD_WRITE] = STREAM_WRITE, [LOAD_COPY] = STREAM_COPY};
     if (w->kind == LOAD_CHASE) {
-        w->at = chase(w->at, BLOCK_HOPS);
-        return BLOCK_HOPS * LINK_BYTES;
+        w->at = chase(w->at, WORKER_PIECE_BYTES / LINK_BYTES);
+        return WORKER_PIECE_BYTES;
     }
-    size_t first = w->next, last = first + BLOCK < w->arrays.n ? first + BLOCK : w->arrays.n;
     enum stream_kernel k = kernels[w->kind];
+    size_t n = WORKER_PIECE_BYTES / sizeof(double) / (size_t)stream_kernels[k].arrays;
+    size_t first = w->next, last = first + n < w->arrays.n ? first + n : w->arrays.n;
     w->sum += stream_pass(k, &w->arrays, first, last);
     w->next = last == w->arrays.n ? 0 : last;
     return (last - first) * sizeof(double) * (uint64_t)stream_kernels[k].arrays;
 }
 
-void worker_block(struct worker *w)
+void worker_piece(struct worker *w)
 {
-    uint64_t bytes = move_block(w);
+    uint64_t bytes = move_piece(w);
     w->moved += bytes;
-    if (w->rate <= 0)
+    if (w->pace.rate <= 0)
         return;
-    w->due += (double)bytes / w->rate;
-    while ((double)(clock_mono_ns() - w->begun_ns) < w->due)
-        ;
+    double now = (double)(clock_mono_ns() - w->begun_ns);
+    pace_moved(&w->pace, (double)bytes, now);
+    while (now < w->pace.due_ns)
+        now = (double)(clock_mono_ns() - w->begun_ns);
 }
 
 // --- On other CPUs -----------------------------------------------------------------------------
@@ -97,7 +99,7 @@ static void background_load_work(void *context, int index)
         ;
     worker_pace(w, (double)l->mb_per_s);
     while (!atomic_load_explicit(&l->stop, memory_order_relaxed))
-        worker_block(w);
+        worker_piece(w);
     w->ended_ns = clock_mono_ns();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load on the memory: a worker moves data block by block at a rate or as fast as it can; load_start
-// gives one to each of some CPUs, in threads of this process.
+// Load on the memory: a worker moves data piece by piece at a rate or as fast as it can; load_start
+// gives one to each of some CPUs, in threads of this process. Pieces are small, because a load of
+// 10 % shall be one of 10 % at any moment, not full speed for a tenth of the time.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,18 +9,20 @@
 #include "base/err.h"
 #include "bench/kernels/chain.h"
 #include "bench/kernels/stream.h"
+#include "bench/session/pace.h"
 #include "model/spec.h"
+
+enum { WORKER_PIECE_BYTES = 4096 }; // moved at a time, at most
 
 struct worker {
     enum load_kind kind;
     struct stream_arrays arrays; // of the memory given
     struct chain chain;
     void *at;          // of the chase
-    size_t next;       // element of the next block
-    double rate;       // bytes a nanosecond; 0: as fast as it goes
-    uint64_t begun_ns; // of the rate
+    size_t next;       // element of the next piece
+    struct pace pace;  // since begun_ns
+    uint64_t begun_ns; // of the pace
     uint64_t ended_ns; // of a load on another CPU
-    double due;        // bytes that the rate allows so far have been moved
     uint64_t moved;    // bytes, ever
     double sum;        // keeps reads from being optimised away
 };
@@ -28,8 +31,7 @@ struct worker {
 void worker_init(struct worker *w, enum load_kind kind, void *memory, uint64_t bytes,
                  uint64_t seed);
 void worker_pace(struct worker *w, double mb_per_s); // 0: as fast as it goes
-// Moves one block of a few 10 µs, then spins until the rate allows the next.
-void worker_block(struct worker *w);
+void worker_piece(struct worker *w); // moves one, then spins until the next may begin
 
 struct load;
 struct load_report {

@@ -2,6 +2,7 @@
 // The load: it moves what it says, at the rate that is asked for, and stops.
 #include "bench/session/background_load.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -15,37 +16,51 @@ static void worker(enum load_kind kind, void *memory)
     struct worker w;
     worker_init(&w, kind, memory, BYTES, 1);
     worker_pace(&w, 0);
-    for (int i = 0; i < 300; i++) // several times round
-        worker_block(&w);
-    // A block is 512 hops of a line, or 64 KiB of each array that the kernel touches.
-    static const uint64_t blocks[LOAD_KINDS] = {
-        [LOAD_CHASE] = 512 * 64, [LOAD_READ] = 65536, [LOAD_WRITE] = 65536, [LOAD_COPY] = 131072};
-    CHECK(w.moved == 300 * blocks[kind], "kind %d moves %llu bytes", kind,
+    for (int i = 0; i < 3000; i++) // several times round
+        worker_piece(&w);
+    CHECK(w.moved == 3000ull * WORKER_PIECE_BYTES, "kind %d moves %llu bytes", kind,
           (unsigned long long)w.moved);
 }
 
-// MB/s of 10 blocks: 7 ms at that rate.
-static double paced(void *memory)
+// The worker's own clock and counts: what was moved, and skipped after delays, is what the rate
+// asked for, however busy the machine is.
+static void keeps_the_pace(enum load_kind kind, void *memory)
 {
     struct worker w;
-    worker_init(&w, LOAD_READ, memory, BYTES, 1);
-    worker_pace(&w, 100);
-    uint64_t begun = clock_mono_ns();
-    for (int i = 0; i < 10; i++)
-        worker_block(&w);
-    return 1000 * (double)w.moved / (double)(clock_mono_ns() - begun);
+    double worst = 0;
+    worker_init(&w, kind, memory, BYTES, 1);
+    w.moved = 0;
+    worker_pace(&w, 500);
+    for (int i = 0; i < 3000; i++) {
+        worker_piece(&w);
+        worst = fmax(worst, fabs((double)w.moved + w.pace.skipped - w.pace.rate * w.pace.due_ns));
+    }
+    CHECK(worst <= 1, "kind %d: moved and skipped is what was asked for, within %.1f bytes", kind,
+          worst);
+    CHECK((double)(clock_mono_ns() - w.begun_ns) >= w.pace.due_ns, "never ahead of the rate");
 }
 
-static void pace(void *memory)
+// A clock that the test turns: a piece takes its time, and sometimes much more.
+static void schedule(void)
 {
-    double best = 0;
-    // A busy machine takes the CPU away from most, but not from all of them.
-    for (int i = 0; i < 100 && best < 60; i++) {
-        double mb_per_s = paced(memory);
-        best = mb_per_s > best ? mb_per_s : best;
+    struct pace p;
+    double now = 0, moved = 0, longest = 0, burst = 0, off = 0;
+    pace_begin(&p, 1000, 16 * 4096); // one byte a nanosecond
+    for (int i = 1; i <= 100000; i++) {
+        now += i % 1000 ? 300 + i % 7 * 100 : 1e6; // a delay of 1 ms in a thousand pieces
+        moved += 4096;
+        pace_moved(&p, 4096, now);
+        off = fmax(off, fabs(moved + p.skipped - p.rate * p.due_ns));
+        burst = now < p.due_ns ? 0 : burst + 4096;
+        longest = fmax(longest, burst);
+        now = fmax(now, p.due_ns);
     }
-    CHECK(best <= 100.5, "never above the rate of 100 MB/s: %.1f", best);
-    CHECK(best > 60, "nor far below: %.1f", best);
+    CHECK(off < 1, "moved and skipped is what was asked for: %.3f bytes", off);
+    CHECK(moved / (p.rate * now) > 0.75 && p.skipped > 0, "%.0f bytes were skipped", p.skipped);
+    CHECK(longest <= 24 * 4096, "at most %.0f bytes without a pause", longest);
+    pace_begin(&p, 0, 4096);
+    pace_moved(&p, 1e9, 1);
+    CHECK(p.due_ns <= 0 && p.skipped <= 0, "without a rate nothing is due");
 }
 
 static void threads(void)
@@ -69,9 +84,11 @@ int main(void)
     void *memory = aligned_alloc(4096, BYTES);
     if (!memory)
         return 1;
-    for (int kind = LOAD_CHASE; kind < LOAD_KINDS; kind++)
+    for (int kind = LOAD_CHASE; kind < LOAD_KINDS; kind++) {
         worker((enum load_kind)kind, memory);
-    pace(memory);
+        keeps_the_pace((enum load_kind)kind, memory);
+    }
+    schedule();
     threads();
     free(memory);
     return tap_done();
