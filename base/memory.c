@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -96,6 +97,26 @@ static bool several_have_memory(const char *root)
             n += memory_node_total_bytes(root, node) > 0;
     return n > 1;
 }
+
+// --- Pages -------------------------------------------------------------------------------------
+
+#define THP_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
+
+const struct page_sizes page_sizes_usual = {4096, 2 << 20, 2 << 20};
+
+struct page_sizes memory_page_sizes(const char *root)
+{
+    struct page_sizes p = page_sizes_usual;
+    long base = sysconf(_SC_PAGESIZE);
+    int64_t thp = find_number(open_at("%s" THP_SIZE, root), "");
+    int64_t huge = machine_number(root, "Hugepagesize");
+    p.base = base > 0 ? (uint64_t)base : p.base;
+    p.thp = thp > 0 ? (uint64_t)thp : p.thp;
+    p.huge = huge > 0 ? (uint64_t)huge : p.huge;
+    return p;
+}
+
+// --- What is to be had -------------------------------------------------------------------------
 
 int64_t memory_available_bytes(const char *root)
 {

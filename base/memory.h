@@ -8,6 +8,15 @@
 
 enum { MEMORY_UNKNOWN = -1 };
 
+// Sizes of pages in bytes. `thp` is of transparent huge pages: 2 MiB on x86-64, on arm64 2, 32 or
+// 512 MiB with base pages of 4, 16 or 64 KiB. `huge` is the default size of reserved huge pages.
+struct page_sizes {
+    uint64_t base, thp, huge;
+};
+extern const struct page_sizes page_sizes_usual; // 4 KiB, 2 MiB, 2 MiB
+// Those of the kernel; what it does not say is the usual.
+struct page_sizes memory_page_sizes(const char *root);
+
 // The kernel's own estimate (MemAvailable): what can be had without swapping.
 int64_t memory_available_bytes(const char *root);
 

@@ -27,6 +27,23 @@ uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
     return sizes[n - 1];
 }
 
+// The smallest that any architecture has: to round up to it costs less than another kind of page.
+static const uint64_t THP_SMALL = 2 << 20;
+
+uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes)
+{
+    if (pages == PAGES_HUGE)
+        return sizes->huge;
+    bool fits = bytes >= sizes->thp || sizes->thp <= THP_SMALL;
+    return pages == PAGES_THP && fits ? sizes->thp : sizes->base;
+}
+
+uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint64_t bytes)
+{
+    uint64_t page = spec_page_bytes(pages, sizes, bytes);
+    return (bytes + page - 1) / page * page;
+}
+
 static int bad_pairs(const char *text, struct err *err)
 {
     return err_set(err, ERR_INVALID, "pairs",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the texts of a spec stand for: bytes of "size" and pairs of ranks.
 #pragma once
+#include "base/memory.h"
 #include "model/spec.h"
 
 // What "auto" stands for, beside a last-level cache of so many bytes: four of them, at least 64
@@ -9,5 +10,9 @@ uint64_t spec_auto_bytes(uint64_t llc);
 // Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto". 0:
 // the benchmark has no size.
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
+// The size of the pages that memory of so many bytes gets, and the bytes in whole pages of it. A
+// working set below one transparent huge page gets base pages, unless that page has 2 MiB.
+uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
+uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
 // "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
 int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/jsonw.h"
+#include "base/memory.h"
 
 enum {
     TOPOLOGY_CPUS_MAX = 4096,
@@ -57,9 +58,10 @@ struct topology {
     struct topo_cache *caches; // owned
     int n_kinds;               // 0: cores are alike, or it is not known
     struct topo_kind kinds[TOPOLOGY_KINDS_MAX];
-    int *distance;    // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
-    int line_bytes;   // of the machine
-    bool this_system; // false: from an XML file, a synthetic text or a recorded /sys
+    int *distance;           // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
+    int line_bytes;          // of the machine
+    struct page_sizes pages; // all zero: not known
+    bool this_system;        // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
     char source[24]; // "linux", "xml", "synthetic", "recorded", "stored"
 };

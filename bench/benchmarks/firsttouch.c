@@ -15,7 +15,7 @@
 #include "bench/memory/shared_memory.h"
 #include "bench/session/concurrent.h"
 
-enum { CHUNK = 2048, LINE_WORDS = 8 }; // lines read between looks at the clock; of a line
+enum { CHUNK = 2048 }; // lines read between looks at the clock
 
 struct touch {
     struct session *s;
@@ -24,6 +24,7 @@ struct touch {
     struct share own, shared, crossed;   // owned; those of others are mapped
     struct cell_sum sums[AXIS_ACCESSES]; // owned
     uint64_t bytes, lines, step;
+    uint64_t line_words;   // of a cache line
     const uint64_t *array; // read now
     uint64_t at, sum;      // line; of what was read
     uint64_t reads;        // that are in the sum
@@ -53,7 +54,7 @@ static uint64_t golden_step(uint64_t lines)
 static void firsttouch_read_lines(struct touch *t, int n)
 {
     for (int i = 0; i < n; i++) {
-        t->sum += ((const volatile uint64_t *)t->array)[t->at * LINE_WORDS];
+        t->sum += ((const volatile uint64_t *)t->array)[t->at * t->line_words];
         t->at += t->step;
         t->at -= t->at >= t->lines ? t->lines : 0;
     }
@@ -266,7 +267,8 @@ int firsttouch_run(struct session *s, struct err *err)
     shape_list(s->spec, list);
     t.shape = list[0];
     t.bytes = session_size(s) / 4096 * 4096;
-    t.lines = t.bytes / (LINE_WORDS * sizeof(uint64_t));
+    t.line_words = s->cache.line_bytes / sizeof(uint64_t);
+    t.lines = t.bytes / s->cache.line_bytes;
     t.step = golden_step(t.lines);
     snprintf(s->slot->info.pages_wanted, sizeof s->slot->info.pages_wanted, "4k");
     snprintf(s->slot->info.pages_got, sizeof s->slot->info.pages_got, "4k");

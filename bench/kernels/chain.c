@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,8 +17,14 @@ void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, ui
     uint64_t links = bytes / stride, most = locality / stride;
     uint64_t blocks = most && most < links ? (links + most - 1) / most : 1;
     uint64_t block = links / blocks;
-    *c = (struct chain){.base = base, .stride = stride, .block = block, .links = block * blocks};
+    *c = (struct chain){
+        .base = base, .stride = stride, .line = 64, .block = block, .links = block * blocks};
     perm_init(&c->order, block, seed);
+}
+
+void chain_set_line(struct chain *c, uint64_t bytes)
+{
+    c->line = bytes && bytes % 64 == 0 ? bytes : 64;
 }
 
 void *chain_link(const struct chain *c, uint64_t index)
@@ -36,6 +43,7 @@ static void write_words(const struct chain *c, uint64_t first, const uint64_t *n
                         (long long)(uintptr_t)chain_link(c, next[i]));
 }
 
+// Lines of x86-64 have 64 bytes.
 static void write_lines_sse2(const struct chain *c, uint64_t first, const uint64_t *next, int n)
 {
     const __m128i zero = _mm_setzero_si128();
@@ -81,21 +89,30 @@ static void write_words(const struct chain *c, uint64_t first, const uint64_t *n
         *(void **)chain_link(c, first + (uint64_t)i) = chain_link(c, next[i]);
 }
 
+static void write_64_bytes(void *to, const void *link)
+{
+    __asm__ volatile("stnp %1, xzr, [%0]\n\t"
+                     "stnp xzr, xzr, [%0, #16]\n\t"
+                     "stnp xzr, xzr, [%0, #32]\n\t"
+                     "stnp xzr, xzr, [%0, #48]"
+                     :
+                     : "r"(to), "r"(link)
+                     : "memory");
+}
+
 static void write_lines_stnp(const struct chain *c, uint64_t first, const uint64_t *next, int n)
 {
-    for (int i = 0; i < n; i++)
-        __asm__ volatile("stnp %1, xzr, [%0]\n\t"
-                         "stnp xzr, xzr, [%0, #16]\n\t"
-                         "stnp xzr, xzr, [%0, #32]\n\t"
-                         "stnp xzr, xzr, [%0, #48]"
-                         :
-                         : "r"(chain_link(c, first + (uint64_t)i)), "r"(chain_link(c, next[i]))
-                         : "memory");
+    for (int i = 0; i < n; i++) {
+        char *line = chain_link(c, first + (uint64_t)i);
+        write_64_bytes(line, chain_link(c, next[i]));
+        for (uint64_t at = 64; at < c->line; at += 64)
+            write_64_bytes(line + at, NULL);
+    }
 }
 
 static line_writer pick_writer(const struct chain *c)
 {
-    return c->stride % 64 ? write_words : write_lines_stnp;
+    return c->stride % c->line ? write_words : write_lines_stnp;
 }
 
 static void writes_done(void)
@@ -111,10 +128,18 @@ static void write_words(const struct chain *c, uint64_t first, const uint64_t *n
         *(void **)chain_link(c, first + (uint64_t)i) = chain_link(c, next[i]);
 }
 
+static void write_lines(const struct chain *c, uint64_t first, const uint64_t *next, int n)
+{
+    for (int i = 0; i < n; i++) {
+        void *line = chain_link(c, first + (uint64_t)i);
+        memset(line, 0, c->line);
+        *(void **)line = chain_link(c, next[i]);
+    }
+}
+
 static line_writer pick_writer(const struct chain *c)
 {
-    (void)c;
-    return write_words;
+    return c->stride % c->line ? write_words : write_lines;
 }
 
 static void writes_done(void)

@@ -10,6 +10,7 @@ struct chain {
     char *base;        // aligned to 64; borrowed
     uint64_t links;    // how many
     uint64_t stride;   // bytes from link to link, a multiple of 8
+    uint64_t line;     // bytes of the cache line, a multiple of 64; chain_plan sets 64
     uint64_t block;    // links among which the order is random; `links` is a multiple of it
     struct perm order; // of one block
 };
@@ -23,8 +24,11 @@ void chain_plan(struct chain *c, void *base, uint64_t bytes, uint64_t stride, ui
 
 // Writes the links from…to-1 in address order, by stores that do not go through the caches where
 // the CPU has such. Any thread may write any slice; all together make the chain. Each link's whole
-// 64 bytes are written if stride is a multiple of 64. The writes are visible to other threads after
+// line is written if stride is a multiple of `line`. The writes are visible to other threads after
 // the usual synchronisation.
 void chain_write(const struct chain *c, uint64_t from, uint64_t to);
+
+// Before chain_write: the machine's line. What is no multiple of 64 bytes counts as 64.
+void chain_set_line(struct chain *c, uint64_t bytes);
 
 void *chain_link(const struct chain *c, uint64_t index);

@@ -16,7 +16,8 @@ enum c2c_method { C2C_CAS, C2C_LOAD, C2C_METHODS };
 extern const char *const c2c_method_names[C2C_METHODS];
 
 struct c2c_line {
-    _Alignas(128) atomic_uint value; // 128: the neighbour line is fetched too on some machines
+    // The longest line there is (A64FX), and two of 128: some CPUs fetch the neighbour too.
+    _Alignas(256) atomic_uint value;
 };
 
 struct c2c_pair {

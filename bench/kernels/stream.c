@@ -70,6 +70,7 @@ KERNEL static void write_around(const struct stream_arrays *s, size_t first, siz
 #elif defined(__aarch64__)
     for (size_t i = first; i + 2 <= last; i += 2)
         __asm__ volatile("stnp %d0, %d0, [%1]" ::"w"(STREAM_SCALAR), "r"(c + i) : "memory");
+    __asm__ volatile("dmb ishst" : : : "memory"); // as chain.c: done when the pass is
 #else
     for (size_t i = first; i < last; i++)
         c[i] = STREAM_SCALAR;

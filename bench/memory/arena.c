@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
+#include "model/spec_values.h"
 
 enum { THREADS_MAX = 16 };
 
@@ -17,39 +19,10 @@ enum { THREADS_MAX = 16 };
 #define MADV_POPULATE_WRITE 23 // Linux 5.14
 #endif
 
-static uint64_t number_in(const char *path, const char *key, uint64_t otherwise)
-{
-    char line[256];
-    uint64_t value = otherwise;
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return otherwise;
-    while (fgets(line, sizeof line, f))
-        if (strncmp(line, key, strlen(key)) == 0) {
-            value = strtoull(line + strlen(key), NULL, 10);
-            break;
-        }
-    fclose(f);
-    return value;
-}
-
-uint64_t arena_huge_page(void)
-{
-    return number_in("/proc/meminfo", "Hugepagesize:", 2048) * 1024;
-}
-
-// The size of transparent huge pages may differ from the reserved ones' (1 GiB by default on some).
-static uint64_t arena_unit_of(enum pages pages)
-{
-    if (pages == PAGES_HUGE)
-        return arena_huge_page();
-    return number_in("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "", 2 << 20);
-}
-
 uint64_t arena_round(uint64_t bytes, enum pages pages)
 {
-    uint64_t unit = arena_unit_of(pages);
-    return (bytes + unit - 1) / unit * unit;
+    const struct page_sizes sizes = memory_page_sizes("");
+    return spec_page_round(pages, &sizes, bytes);
 }
 
 // Maps one unit more and gives back what is outside of the aligned part.
@@ -69,7 +42,9 @@ static void *map_aligned(uint64_t bytes, uint64_t unit)
 int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
               bool *bound, struct err *err)
 {
-    uint64_t unit = arena_unit_of(pages), rounded = arena_round(bytes, pages);
+    const struct page_sizes sizes = memory_page_sizes("");
+    uint64_t unit = spec_page_bytes(pages, &sizes, bytes);
+    uint64_t rounded = spec_page_round(pages, &sizes, bytes);
     void *base = pages == PAGES_HUGE ? place_map_huge(place, rounded) : map_aligned(rounded, unit);
     if (base == MAP_FAILED && pages == PAGES_HUGE)
         return err_set(
@@ -80,9 +55,9 @@ int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct pl
     if (base == MAP_FAILED)
         return err_sys(err, "cannot map %" PRIu64 " MiB", rounded >> 20);
     if (pages != PAGES_HUGE)
-        madvise(base, rounded, pages == PAGES_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+        madvise(base, rounded, unit > sizes.base ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     *bound = place_bind(place, base, rounded);
-    *a = (struct arena){.base = base, .bytes = rounded};
+    *a = (struct arena){.base = base, .bytes = rounded, .page = unit};
     return 0;
 }
 
@@ -93,9 +68,10 @@ struct slice {
     int failed; // errno
 };
 
+// The smallest page there is: a step below the kernel's own costs little.
 static void touch(char *from, uint64_t bytes)
 {
-    for (uint64_t at = 0; at < bytes; at += 4096)
+    for (uint64_t at = 0; at < bytes; at += page_sizes_usual.base)
         ((volatile char *)from)[at] = 0;
 }
 
@@ -124,7 +100,7 @@ static int populate_error(const struct arena *a, int sys, struct err *err)
 int arena_populate(const struct arena *a, int threads, struct err *err)
 {
     struct slice slices[THREADS_MAX] = {0};
-    uint64_t unit = 2 << 20, units = (a->bytes + unit - 1) / unit;
+    uint64_t unit = a->page, units = (a->bytes + unit - 1) / unit; // no page has two writers
     int n = threads < 1 ? 1 : threads > THREADS_MAX ? THREADS_MAX : threads;
     for (int i = 0; i < n; i++) {
         uint64_t from = units * (uint64_t)i / (uint64_t)n * unit;

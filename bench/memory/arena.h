@@ -11,13 +11,13 @@
 #include "model/spec.h"
 
 struct arena {
-    char *base; // aligned to a huge page; owned
+    char *base; // aligned to `page`; owned
     uint64_t bytes;
+    uint64_t page; // size of the pages that it was mapped for
 };
 
-// Bytes that arena_map really takes for a working set of `bytes`: whole huge pages.
+// Bytes that arena_map really takes for a working set of `bytes`: whole pages of their kind.
 uint64_t arena_round(uint64_t bytes, enum pages pages);
-uint64_t arena_huge_page(void); // the default size of huge pages, 2 MiB if not known
 
 // Maps and binds; touches nothing. `bound` states whether the kernel took the binding.
 int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,

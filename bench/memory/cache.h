@@ -13,7 +13,10 @@ struct cpu_place {
     int core, llc, node, package;
 };
 
-enum { CACHE_LLC_DEFAULT = 64 << 20 };
+enum {
+    CACHE_LLC_DEFAULT = 64 << 20,
+    CACHE_LINE_MAX = 256, // bytes; of A64FX
+};
 
 // `root` stands before /sys: "" on this machine, a folder in tests.
 struct cache_info cache_of(const char *root, int cpu);

@@ -39,7 +39,7 @@ struct slot {
     double moved_bytes, moved_ns;    // by a loader, lately
     int share_fd;                    // of memory that others map; see bench/memory/shared_memory.h
     struct condition condition;      // what a reader should know of this rank; text "": nothing
-    char pad[128];                   // the next rank's slot is on other lines
+    char pad[CACHE_LINE_MAX];        // the next rank's slot is on other lines
 };
 
 struct board {

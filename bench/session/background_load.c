@@ -13,11 +13,11 @@
 #include "base/str.h"
 #include "bench/kernels/chase.h"
 #include "bench/memory/arena.h"
+#include "bench/memory/cache.h"
 #include "bench/memory/placement.h"
 #include "bench/ranks/thread_team.h"
 
 enum {
-    LINK_BYTES = 64,
     CATCH_UP_PIECES = 16, // at most so many follow each other without a pause after a delay,
     CATCH_UP_US = 250,    // or as many as are due in this time: an interrupt, not a time slice
 };
@@ -27,7 +27,9 @@ void worker_init(struct worker *w, enum load_kind kind, void *memory, uint64_t b
     size_t n = bytes / sizeof(double);
     *w = (struct worker){.kind = kind};
     if (kind == LOAD_CHASE) {
-        chain_plan(&w->chain, memory, bytes, LINK_BYTES, 0, seed);
+        uint64_t line = cache_of("", sched_getcpu()).line_bytes;
+        chain_plan(&w->chain, memory, bytes, line, 0, seed);
+        chain_set_line(&w->chain, line);
         chain_write(&w->chain, 0, w->chain.links);
         w->at = memory;
         return;
@@ -50,8 +52,9 @@ static uint64_t move_piece(struct worker *w)
     static const enum stream_kernel kernels[LOAD_KINDS] = {
         [LOAD_READ] = STREAM_READ, [LOAD_WRITE] = STREAM_WRITE, [LOAD_COPY] = STREAM_COPY};
     if (w->kind == LOAD_CHASE) {
-        w->at = chase(w->at, WORKER_PIECE_BYTES / LINK_BYTES);
-        return WORKER_PIECE_BYTES;
+        uint64_t hops = chase_round(WORKER_PIECE_BYTES / w->chain.stride);
+        w->at = chase(w->at, hops);
+        return hops * w->chain.stride;
     }
     enum stream_kernel k = kernels[w->kind];
     size_t n = WORKER_PIECE_BYTES / sizeof(double) / (size_t)stream_kernels[k].arrays;

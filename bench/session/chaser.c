@@ -51,6 +51,7 @@ void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64
     uint64_t seed = (uint64_t)slot->info.seed + SEEDS_A_RANK * (uint64_t)visit;
     chain_plan(&c->chain, a->base + offset_of(a, bytes, visit, visits), bytes, c->stride,
                c->session->spec->locality, seed);
+    chain_set_line(&c->chain, c->session->cache.line_bytes);
     chain_write(&c->chain, 0, c->chain.links);
     double took = session_ms_since(begin);
     slot->phase_ms[PHASE_BUILD] += took;

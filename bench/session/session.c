@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "model/spec_values.h"
 
@@ -231,6 +232,25 @@ int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, 
 
 // --- Telling -----------------------------------------------------------------------------------
 
+// Memory below one transparent huge page gets base pages where that page is large (arm64).
+static int note_small(struct session *s, const struct demand *demands, int n, struct err *err)
+{
+    const struct page_sizes sizes = memory_page_sizes("");
+    char page[24], thp[24];
+    uint64_t most = 0;
+    for (int i = 0; i < n; i++)
+        most = demands[i].bytes > most ? demands[i].bytes : most;
+    if (s->spec->pages != PAGES_THP || !spec_param(s->spec, "pages") ||
+        spec_page_bytes(PAGES_THP, &sizes, most) == sizes.thp)
+        return 0;
+    str_from_bytes(sizes.base, page, sizeof page);
+    str_from_bytes(sizes.thp, thp, sizeof thp);
+    return session_note(s, err, CONDITION_HUGE_PAGES, -1,
+                        "the working set is smaller than a transparent huge page (%s): pages of %s "
+                        "are used",
+                        thp, page);
+}
+
 static int announce(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
                     int n_demands, struct err *err)
 {
@@ -240,7 +260,8 @@ static int announce(struct session *s, struct matrix *matrices, int n, const str
         return -1;
     }
     if (emit_begin(s->emit, s->comm->size, s->comm->ops->name, s->cache.line_bytes, matrices, n,
-                   err) < 0)
+                   err) < 0 ||
+        note_small(s, demands, n_demands, err) < 0)
         return -1;
     return emit_progress(s->emit, PHASE_POPULATE, 0, s->total, -1, err);
 }

@@ -527,18 +527,20 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
 static void count_bytes(struct plan *p, const struct spec *s, const struct topology *t)
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
-    uint64_t page = s->pages == PAGES_4K ? 4096 : 2 << 20, ranks = (uint64_t)p->n_ranks;
+    const struct page_sizes *sizes = t->pages.base ? &t->pages : &page_sizes_usual;
+    uint64_t ranks = (uint64_t)p->n_ranks;
     uint64_t llc = (uint64_t)topology_llc_bytes(t), usual = spec_auto_bytes(llc);
     uint64_t one = b->bytes ? b->bytes(s, llc, (uint64_t)topology_llc_total(t))
                             : spec_bytes_per_rank(s, usual);
-    uint64_t loader = *p->load_cpus ? usual : 0, huge = 2 << 20; // its pages are huge
-    p->bytes_per_loader = (int64_t)((loader + huge - 1) / huge * huge);
+    if (b->bytes_of != BYTES_OF_ALL)
+        one = spec_page_round((enum pages)s->pages, sizes, one);
+    p->bytes_per_loader = *p->load_cpus ? (int64_t)spec_page_round(PAGES_THP, sizes, usual) : 0;
     if (p->n_targets)
         p->bytes_per_target = (int64_t)(b->bytes_of == BYTES_OF_EACH ? one * ranks : one);
     else if (b->bytes_of == BYTES_OF_ALL)
         p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
     else
-        p->bytes_per_rank = (int64_t)((one + page - 1) / page * page);
+        p->bytes_per_rank = (int64_t)one;
 }
 
 static int first_touch_everywhere(struct plan *p, const struct spec *s)

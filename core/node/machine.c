@@ -117,6 +117,8 @@ int machine_read(struct machine *m, const char *root, struct err *err)
     }
     if (got.topology.this_system)
         limit_to_ours(&got.topology, root);
+    if (got.topology.this_system)
+        got.topology.pages = memory_page_sizes(root);
     if (fingerprint_read(&got.fingerprint, &got.topology, root, err) < 0) {
         machine_fini(&got);
         return -1;

@@ -23,7 +23,7 @@ UNUSED = {
 }
 # Used in their own file or by its test alone: to be made static or removed. Add none.
 UNUSED_YET = {
-    "arena_huge_page", "audit_may_write", "cell_sum_next_visit", "changes_weight", "cli_exits", "comm_solo",
+    "audit_may_write", "cell_sum_next_visit", "changes_weight", "cli_exits", "comm_solo",
     "condition_kinds", "connection_cut", "grouping_of_cell", "metric_rules", "peer_client_of_address",
     "perm_init_rounds", "perm_inverse", "place_verify_from", "places_at", "problem_write", "route_match",
     "severity_names", "stats_between_visits", "stats_correlation_time", "stats_median_interval", "stats_median_rank",

@@ -56,6 +56,17 @@ static void nodes(void)
     CHECK(memory_node_available_bytes(root, 0) == GIB, "never less than what is free");
 }
 
+static void page_sizes(void)
+{
+    struct page_sizes p = memory_page_sizes(root);
+    CHECK(p.base == (uint64_t)sysconf(_SC_PAGESIZE) && p.thp == 2 << 20 && p.huge == 2 << 20,
+          "what the kernel does not say is the usual");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "536870912\n");
+    dir_write(root, "proc/meminfo", "MemTotal: 16777216 kB\nHugepagesize: 1048576 kB\n");
+    p = memory_page_sizes(root);
+    CHECK(p.thp == 512 << 20 && p.huge == 1 << 30, "transparent and reserved sizes are read");
+}
+
 static void huge_pages(void)
 {
     dir_write(root, "sys/devices/system/node/node2/hugepages/hugepages-2048kB/free_hugepages",
@@ -138,6 +149,7 @@ int main(void)
 {
     dir_make(root);
     nothing_known();
+    page_sizes();
     one_node();
     nodes();
     huge_pages();

@@ -137,6 +137,48 @@ static void hops(void *memory)
           "hops are rounded up");
 }
 
+// No byte of a link's line keeps what it had, and nothing beyond the line is written.
+static void whole_lines(char *memory)
+{
+    static const uint64_t strides[] = {64, 128, 192, 4096};
+    for (int i = 0; i < 4; i++) {
+        struct chain c;
+        uint64_t old = 0, lost = 0, bytes = 300 * strides[i];
+        chain_plan(&c, memory, bytes, strides[i], 0, 5);
+        memset(memory, 0xff, bytes);
+        chain_write(&c, 0, c.links);
+        for (uint64_t at = 0; at < bytes; at++) {
+            bool of_line = at % strides[i] >= sizeof(void *) && at % strides[i] < c.line;
+            old += of_line && memory[at];
+            lost += at % strides[i] >= c.line && memory[at] != (char)0xff;
+        }
+        CHECK(old == 0 && lost == 0, "whole lines at a stride of %d: %d bytes left, %d beyond",
+              (int)strides[i], (int)old, (int)lost);
+    }
+}
+
+// Lines of 128 and 256 bytes, where the writer knows them.
+static void long_lines(char *memory)
+{
+#if defined(__x86_64__)
+    (void)memory;
+    SKIP("x86-64 has lines of 64 bytes");
+#else
+    for (uint64_t line = 128; line <= 256; line *= 2) {
+        struct chain c;
+        uint64_t old = 0, bytes = 300 * line;
+        chain_plan(&c, memory, bytes, line, 0, 5);
+        chain_set_line(&c, line);
+        memset(memory, 0xff, bytes);
+        chain_write(&c, 0, c.links);
+        for (uint64_t at = 0; at < bytes; at++)
+            old += at % line >= sizeof(void *) && memory[at];
+        CHECK(old == 0 && lap(&c) == c.links, "whole lines of %d bytes: %d left", (int)line,
+              (int)old);
+    }
+#endif
+}
+
 static double least_ns(void *from, uint64_t n, double least)
 {
     uint64_t begin = clock_mono_ns();
@@ -174,6 +216,8 @@ int main(void)
     slices(memory);
     localities(memory);
     hops(memory);
+    whole_lines(memory);
+    long_lines(memory);
     dependent(memory);
     free(memory);
     return tap_done();

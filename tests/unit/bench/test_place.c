@@ -17,8 +17,9 @@ static void arena(enum pages pages, const char *unwanted)
     struct rank_info info = {.mem_wanted = -1};
     place_wanted(&p);
     CHECK(arena_map(&a, 5 << 20, pages, &p, &bound, &err) == 0, "mapped %s", err.text);
-    CHECK(a.bytes >= 5 << 20 && (uint64_t)(uintptr_t)a.base % (2 << 20) == 0,
-          "whole huge pages, aligned");
+    CHECK(a.bytes == arena_round(5 << 20, pages) && a.bytes % a.page == 0 &&
+              (uint64_t)(uintptr_t)a.base % a.page == 0,
+          "whole pages of %d bytes, aligned", (int)a.page);
     CHECK(arena_populate(&a, 3, &err) == 0, "populated by three threads %s", err.text);
     arena_report(&a, &info);
     CHECK(strcmp(info.pages_got, unwanted) != 0, "pages got: %s (%.2f huge)", info.pages_got,
@@ -91,8 +92,16 @@ static void one_cpu(void)
     sched_setaffinity(0, sizeof before, &before);
 }
 
+static void one_page(void)
+{
+    struct page_sizes sizes = memory_page_sizes("");
+    CHECK(arena_round(1, PAGES_4K) == sizes.base, "a byte of base pages takes one: %d",
+          (int)sizes.base);
+}
+
 int main(void)
 {
+    one_page();
     struct rank_info u = {0};
     arena(PAGES_4K, "thp");
     arena(PAGES_THP, "huge");

@@ -259,6 +259,29 @@ def loads(bench):
           "a load on the rank's own CPU is refused", done.stderr)
 
 
+def large_pages(bench):
+    """A kernel of arm64 with base pages of 64 KiB says 512 MiB here; its sysfs is played in a namespace."""
+    file = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
+    with tempfile.NamedTemporaryFile("w", encoding="ascii") as fake:
+        fake.write("536870912\n")
+        fake.flush()
+        played = ["unshare", "-m", "sh", "-c", f'mount --bind {fake.name} {file} && exec "$@"', "sh", bench,
+                  "--np=1", "--quick", "--json"]
+        if os.geteuid() or not os.path.exists(file) or subprocess.run([*played[:-3], "--version"], check=False,
+                                                                      capture_output=True).returncode:
+            check(True, "an arena of large pages # SKIP needs root, and a kernel with transparent huge pages")
+            return
+        for pages, size, bytes_, noted in [("4k", "1M", 1 << 20, False), ("thp", "1M", 1 << 20, True),
+                                           ("thp", "513M", 1 << 30, False)]:
+            done = subprocess.run([*played, f"--pages={pages}", f"--size={size}"], capture_output=True, text=True,
+                                  timeout=60)
+            result = json.loads(done.stdout) if done.returncode == 0 else {}
+            notes = [c["text"] for c in result.get("conditions", []) if c["kind"] == "huge_pages"]
+            check(result and result["ranks"][0]["arena_bytes"] == bytes_ and (len(notes) == 1) == noted,
+                  f"{size} of {pages} pages maps {bytes_ >> 20} MiB{', and a note says why' if noted else ''}",
+                  done.stderr, notes, result.get("ranks"))
+
+
 def full_disk(bench):
     for options in (["--help"], ["--version"], ["--size=64K", "--csv", *FAST], ["--size=64K", *FAST]):
         with open("/dev/full", "w", encoding="ascii") as full:
@@ -308,6 +331,7 @@ def main(bench):
     by_another_launcher(bench)
     without_mpi(bench)
     loads(bench)
+    large_pages(bench)
     full_disk(bench)
     refusals(bench)
     print(f"1..{count}")

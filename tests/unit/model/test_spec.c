@@ -197,8 +197,35 @@ static void difference(void)
           "of different benchmarks that is all there is to say");
 }
 
+// arm64 with base pages of 64 KiB has transparent huge pages of 512 MiB.
+static void page_rounding(void)
+{
+    static const struct page_sizes arm = {65536, 512 << 20, 1 << 30};
+    static const struct {
+        const struct page_sizes *sizes;
+        enum pages pages;
+        uint64_t bytes, want, page;
+    } cases[] = {
+        {&page_sizes_usual, PAGES_4K, 5000, 8192, 4096},
+        {&page_sizes_usual, PAGES_THP, 5000, 2 << 20, 2 << 20},
+        {&arm, PAGES_4K, 1 << 20, 1 << 20, 65536},
+        {&arm, PAGES_4K, 1, 65536, 65536},
+        {&arm, PAGES_THP, 1 << 20, 1 << 20, 65536},
+        {&arm, PAGES_THP, 600 << 20, 1 << 30, 512 << 20},
+        {&arm, PAGES_HUGE, 1, 1 << 30, 1 << 30},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t got = spec_page_round(cases[i].pages, cases[i].sizes, cases[i].bytes);
+        uint64_t page = spec_page_bytes(cases[i].pages, cases[i].sizes, cases[i].bytes);
+        CHECK(got == cases[i].want && page == cases[i].page, "%llu bytes: %llu in pages of %llu",
+              (unsigned long long)cases[i].bytes, (unsigned long long)got,
+              (unsigned long long)page);
+    }
+}
+
 int main(void)
 {
+    page_rounding();
     variant();
     difference();
     every_benchmark();

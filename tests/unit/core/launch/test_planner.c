@@ -75,6 +75,22 @@ static void memory(struct topology *t)
               "a node without memory is not what a first touch takes from: %s", a.list[i].text);
 }
 
+// Base pages of 64 KiB, transparent huge pages of 512 MiB (arm64): a rank's memory is what the
+// benchmark maps.
+static void large_pages(struct topology *t)
+{
+    t->pages = (struct page_sizes){65536, 512 << 20, 512 << 20};
+    expect(t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"size\":\"1M\",\"pages\":\"4k\"}",
+           "0/0 targets  load  MiB 1 0");
+    expect(t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"size\":\"1M\"}",
+           "0/0 targets  load  MiB 1 0");
+    expect(t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"size\":\"600M\"}",
+           "0/0 targets  load  MiB 1024 0");
+    expect(t, "{\"benchmark\":\"matrix\",\"targets\":\"1\",\"size\":\"600M\"}",
+           "0/0 8/1 targets 1 load  MiB 0 1024");
+    t->pages = (struct page_sizes){0};
+}
+
 // Every second CPU of 512, which no range shortens: the list is whole.
 static void many_loaders(void)
 {
@@ -185,6 +201,7 @@ int main(void)
     refuse(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"read\",\"load_cpus\":\"99\"}",
            "load_cpus", "not there");
     memory(&t);
+    large_pages(&t);
     many_loaders();
     return tap_done();
 }
