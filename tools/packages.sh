@@ -60,7 +60,9 @@ more|rpm|builds the RPM (--all)
 more|git|tells files of the project from others (every file without)
 more|chromium|a page of another site tries to get in (skipped without)
 more|buildah|builds the container image (--all)
-more|debootstrap|the Debian base for that image (--all)
+more|debootstrap|the Debian base for that image, and roots of other releases (--all)
+more|libmpich-dev|the module for launchers of MPICH and Intel MPI
+more|mpich|its launcher, hydra (skipped without)
 more|qemu-system-x86|machines with several NUMA nodes (--all)
 more|linux-image-amd64|a kernel for them
 more|busybox-static|their first program

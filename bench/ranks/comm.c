@@ -28,13 +28,16 @@ static void solo_close(struct comm *c)
 
 const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
 
-// What launchers leave in the environment of a rank; size NULL: it leaves none.
+#define MPI_MODULE "numa_bench_mpi.so"
+
+// What launchers leave in the environment of a rank; size NULL: it leaves none. The module is that
+// of an MPI that such a launcher can start; where it was not built, the other one.
 static const struct {
-    const char *rank, *size;
+    const char *rank, *size, *module;
 } launchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"PMIX_RANK", NULL},
-    {"PMI_RANK", "PMI_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", MPI_MODULE},
+    {"PMIX_RANK", NULL, MPI_MODULE},
+    {"PMI_RANK", "PMI_SIZE", "numa_bench_mpi_mpich.so"}, // hydra, Intel MPI, srun --mpi=pmi2
 };
 
 // That of which there is a rank; -1: none.
@@ -78,18 +81,29 @@ int comm_size_hint(void)
     return by >= 0 ? hint(launchers[by].size) : 0;
 }
 
-// The module stays loaded until the program ends. From the program's own folder and nowhere else.
-static const struct comm_ops *load_mpi(struct err *err)
+// In the program's own folder and nowhere else. Returns the name of the file; NULL and an error.
+static const char *find_module(char *path, size_t room, struct err *err)
 {
-    char path[512];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 32);
+    const char *own = launchers[launcher_of_mpi()].module;
+    ssize_t n = readlink("/proc/self/exe", path, room - 32);
     if (n < 0) {
         err_sys(err, "cannot find where this program is");
         return NULL;
     }
     path[n] = '\0';
-    char *folder_end = strrchr(path, '/');
-    snprintf(folder_end + 1, 32, "numa_bench_mpi.so");
+    char *name = strrchr(path, '/') + 1;
+    snprintf(name, 32, "%s", own);
+    if (access(path, F_OK) < 0)
+        snprintf(name, 32, MPI_MODULE);
+    return name;
+}
+
+// The module stays loaded until the program ends.
+static const struct comm_ops *load_mpi(struct err *err)
+{
+    char path[512];
+    if (!find_module(path, sizeof path, err))
+        return NULL;
     void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const struct comm_ops *ops = module ? dlsym(module, "comm_mpi") : NULL;
     if (!ops)
@@ -115,33 +129,48 @@ static const struct comm_ops *comm_choose(const struct comm_start *start, struct
 // count into the environment, so that has to be read before.)
 static int agree(struct comm *c, int rank, int size, struct err *err)
 {
+    char path[512];
     if (c->ops == &comm_processes || c->ops == &comm_solo)
         return 0;
     if (rank != c->rank || (size > 0 && size != c->size)) {
         char of[24] = "";
+        const char *module = find_module(path, sizeof path, NULL);
         if (size > 0)
             snprintf(of, sizeof of, " of %d", size);
         err_set(err, ERR_UNAVAILABLE, "launcher",
                 "the launcher counts this as rank %d%s, MPI as rank %d of %d: use the mpirun of "
-                "the MPI that numa_bench_mpi.so is built with",
-                rank, of, c->rank, c->size);
+                "the MPI that %s is built with",
+                rank, of, c->rank, c->size, module ? module : MPI_MODULE);
         board_fault(c->board, c->rank, err);
     }
     return board_meet(c->board, c->size, err);
+}
+
+// srun gives tasks PMIx, PMI-2 or nothing; what the MPI of our module does not know is no help.
+static int refuse_srun(int64_t tasks, int by, struct err *err)
+{
+    if (by < 0)
+        return err_set(err, ERR_USAGE, "mpi",
+                       "srun started %lld tasks without PMIx, so they cannot find each other: use "
+                       "srun --mpi=pmix (or --mpi=pmi2 with an MPICH)",
+                       (long long)tasks);
+    bool pmix = strcmp(launchers[by].rank, "PMIX_RANK") == 0;
+    return err_set(err, ERR_USAGE, "mpi",
+                   "srun started %lld tasks by %s, but MPI sees one each: use srun --mpi=%s%s",
+                   (long long)tasks, pmix ? "PMIx" : "PMI-2", pmix ? "pmi2" : "pmix",
+                   pmix ? ", or a numa_bench built with an Open MPI that has PMIx" : "");
 }
 
 int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
 {
     *c = (struct comm){.start = start};
     int rank = comm_rank_hint(), size = comm_size_hint();
+    int by = launcher_of_mpi(); // asked now: MPI changes the environment when it starts
     int64_t tasks = comm_number_of("SLURM_STEP_NUM_TASKS", 1);
     // mpirun inside of an srun step has its own ranks.
     bool by_srun = tasks > 1 && !getenv("OMPI_COMM_WORLD_RANK");
-    if (by_srun && !comm_uses_mpi())
-        return err_set(err, ERR_USAGE, "mpi",
-                       "srun started %lld tasks without PMIx, so they cannot find each other: use "
-                       "srun --mpi=pmix",
-                       (long long)tasks);
+    if (by_srun && by < 0)
+        return refuse_srun(tasks, by, err);
     const struct comm_ops *ops = comm_choose(start, err);
     if (!ops)
         return -1;
@@ -152,9 +181,7 @@ int comm_open(struct comm *c, const struct comm_start *start, struct err *err)
     }
     if (by_srun && c->size == 1) {
         comm_close(c);
-        return err_set(err, ERR_USAGE, "mpi",
-                       "srun started %lld tasks, but MPI sees one each: use srun --mpi=pmix",
-                       (long long)tasks);
+        return refuse_srun(tasks, by, err);
     }
     if (agree(c, rank, size, err) == 0)
         return 0;

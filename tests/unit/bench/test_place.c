@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "bench/memory/arena.h"
 #include "tests/unit/tap.h"
 

@@ -226,6 +226,10 @@ def by_place(bench):
 
 def by_another_launcher(bench):
     """What a launcher says must be what MPI finds: Open MPI makes each rank of hydra's a job of one."""
+    folder = tempfile.mkdtemp()
+    for name in ("numa_bench", "numa_bench_mpi.so"):
+        shutil.copy(os.path.join(os.path.dirname(bench), name), folder)
+    bench = os.path.join(folder, "numa_bench")
     for rank, size in ((0, 2), (1, 2), (3, 4)):
         done = subprocess.run([bench, "--size=64K", "--json", *FAST], capture_output=True, text=True, timeout=60,
                               env={"PATH": os.environ["PATH"], "HOME": "/", "PMI_RANK": str(rank), "PMI_SIZE": str(size),
@@ -234,6 +238,28 @@ def by_another_launcher(bench):
               done.returncode, done.stderr)
         said = f"the launcher counts this as rank {rank} of {size}, MPI as rank 0 of 1"
         check(done.stderr.count("numa_bench:") == (rank == 0) and (rank or said in done.stderr), "rank 0 says it", done.stderr)
+    for given, hint in (({"PMIX_RANK": "0"}, "--mpi=pmi2"), ({"PMI_RANK": "0"}, "--mpi=pmix")):
+        done = subprocess.run([bench, "--size=64K", "--json", *FAST], capture_output=True, text=True, timeout=60,
+                              env={"PATH": os.environ["PATH"], "HOME": "/", "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0",
+                                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **given})
+        check(done.returncode == 2 and f"use srun {hint}" in done.stderr, f"a task of srun with {list(given)[0]} hears of {hint}",
+              done.returncode, done.stderr)
+    shutil.rmtree(folder)
+
+
+def by_hydra(bench):
+    """MPICH's launcher starts the module that is built with MPICH."""
+    if not shutil.which("mpiexec.hydra") or not os.path.exists(os.path.join(os.path.dirname(bench), "numa_bench_mpi_mpich.so")):
+        check(True, "ranks by hydra # SKIP no MPICH (packages mpich, libmpich-dev) when it was built")
+        return
+
+    def hydra(bench, *options):
+        return subprocess.run(["mpiexec.hydra", "-np", "2", bench, *options], capture_output=True, text=True, timeout=60,
+                              env={"PATH": os.environ["PATH"], "HOME": "/"}, stdin=subprocess.DEVNULL)
+    for options in (["latency", "--size=64K", *FAST], ["pingpong", "--message-max=4K", "--repetitions=20"]):
+        done = hydra(bench, *options, "--json")
+        result = json.loads(done.stdout) if done.returncode == 0 else {}
+        check(len(result.get("ranks", [])) == 2 and result["launcher"] == "mpi", f"hydra: {options[0]}", done.stderr)
 
 
 def children_of(pid, n):
@@ -329,6 +355,7 @@ def main(bench):
     every_benchmark(bench, mpirun, "mpi")
     by_place(bench)
     by_another_launcher(bench)
+    by_hydra(bench)
     without_mpi(bench)
     loads(bench)
     large_pages(bench)
