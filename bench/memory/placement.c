@@ -20,20 +20,29 @@ enum {
     QUERY_PAGES = 4096, // of one move_pages call
 };
 
-static void cpu_wanted(struct place *p)
+int place_cpus(int **cpus, struct err *err)
 {
+    int n = 0;
     cpu_set_t *set = CPU_ALLOC(MASK_BITS);
     size_t size = CPU_ALLOC_SIZE(MASK_BITS);
-    p->cpu_wanted = -1;
-    if (!set)
-        return;
-    if (sched_getaffinity(0, size, set) == 0) {
-        p->cpus = CPU_COUNT_S(size, set);
-        for (int cpu = 0; p->cpus == 1 && cpu < MASK_BITS; cpu++)
-            if (CPU_ISSET_S(cpu, size, set))
-                p->cpu_wanted = cpu;
-    }
+    *cpus = calloc(MASK_BITS, sizeof **cpus);
+    if (!set || !*cpus)
+        n = err_set(err, ERR_NO_MEMORY, "", "no memory for a CPU set");
+    else if (sched_getaffinity(0, size, set) < 0)
+        n = err_sys(err, "cannot read the CPUs of this process");
+    for (int cpu = 0; n >= 0 && cpu < MASK_BITS; cpu++)
+        if (CPU_ISSET_S(cpu, size, set))
+            (*cpus)[n++] = cpu;
     CPU_FREE(set);
+    return n;
+}
+
+static void cpu_wanted(struct place *p)
+{
+    CLEANUP_MEM int *cpus = NULL;
+    int n = place_cpus(&cpus, NULL);
+    p->cpus = n > 0 ? n : 0;
+    p->cpu_wanted = n == 1 ? cpus[0] : -1;
 }
 
 // The only node in the mask, or -1.
@@ -128,7 +137,7 @@ bool place_node_has_memory(int node)
     return !place_node_fault(node);
 }
 
-static int bind_cpu(int cpu, struct err *err)
+int place_cpu(int cpu, struct err *err)
 {
     if (cpu >= MASK_BITS)
         return err_set(err, ERR_USAGE, "bind", "--bind: CPU %d is not there", cpu);
@@ -148,7 +157,7 @@ static int bind_cpu(int cpu, struct err *err)
 int place_process(int cpu, int node, struct err *err)
 {
     unsigned long mask[MASK_WORDS] = {0};
-    if (cpu >= 0 && bind_cpu(cpu, err) < 0)
+    if (cpu >= 0 && place_cpu(cpu, err) < 0)
         return -1;
     if (numa_available() < 0)
         return 0;

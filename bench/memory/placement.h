@@ -29,6 +29,9 @@ bool place_node_has_memory(int node); // that we may have
 // Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node
 // local allocation. ERR_USAGE on "bind".
 int place_process(int cpu, int node, struct err *err);
+int place_cpu(int cpu, struct err *err); // the CPU alone
+// The CPUs of the affinity mask, in order, into *cpus, which the caller frees. Returns how many.
+int place_cpus(int **cpus, struct err *err);
 
 // Reserved huge pages are reserved when they are mapped, where the process's own policy allows:
 // this maps as if that policy were the requested node. As mmap.

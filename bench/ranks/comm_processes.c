@@ -44,11 +44,9 @@ static int comm_processes_check_room(const struct comm_start *start, const struc
 
 static int find_bindings(const struct comm_start *start, struct binding *list, struct err *err)
 {
-    for (int i = 0; i < start->ranks; i++)
-        list[i] = (struct binding){-1, -1};
-    if (*start->bind && bindings_read(start->bind, list, start->ranks, err) < 0)
-        return -1;
-    return comm_processes_check_room(start, list, err);
+    int outcome = *start->bind ? bindings_read(start->bind, list, start->ranks, err)
+                               : bindings_spread(list, start->ranks, err);
+    return outcome < 0 ? -1 : comm_processes_check_room(start, list, err);
 }
 
 // A process that has been waited for has no number any more: another process may have it by now.
@@ -131,7 +129,7 @@ static int start_ranks(struct comm *c, struct err *err)
 
 static int bind_rank(const struct comm *c, const struct binding *b, struct err *err)
 {
-    return *c->start->bind ? place_process(b->cpu, b->node, err) : 0;
+    return *c->start->bind ? place_process(b->cpu, b->node, err) : place_cpu(b->cpu, err);
 }
 
 static int processes_open(struct comm *c, struct err *err)

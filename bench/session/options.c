@@ -37,7 +37,8 @@ static const struct param own[] = {
      .room = ROOM(bind),
      .def = "",
      .metavar = "LIST",
-     .help = "CPU:NODE of each rank, with --np or below mpirun, such as 0:0,8:1. -1: not bound."},
+     .help = "CPU:NODE of each rank, with --np or below mpirun, such as 0:0,8:1. -1: not bound. "
+             "Without a list, --np binds each rank to a core of its own while there are cores."},
     {.name = "numactl",
      .kind = PARAM_TEXT,
      .offset = AT(numactl),

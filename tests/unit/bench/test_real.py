@@ -165,6 +165,11 @@ def without_mpi(bench):
                      f"--bind={cpus[0]}:-1,{cpus[1]}:-1")
     ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
     check([r["cpu_wanted"] for r in ranks] == cpus[:2], "ranks are where --bind says", done.stderr)
+    done = processes(bench, "latency", "--size=64K", "--json", *FAST)
+    ranks = json.loads(done.stdout)["ranks"] if done.returncode == 0 else []
+    got = {r["cpu_wanted"] for r in ranks}
+    check(-1 not in got and len(got) == min(2, len(os.sched_getaffinity(0))),
+          "without --bind each rank has a CPU of its own", ranks, done.stderr)
     for options, word in [(["--bind=0:0"], "--bind"), (["--bind=0:0,9999:0"], "9999"),
                           (["--bind=0:0,1:0,2:0"], "no more"), (["--bind=-2:0,0:0"], "got"),
                           (["--bind=4294967296:0,1:0"], "got"), (["--bind=0:0,0:0"], "oversubscribe"),
