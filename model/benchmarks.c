@@ -145,8 +145,8 @@ static const struct param latency_params[] = {
     P_PRECISION("1"),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("2000", SAMPLE_HELP),
-    P_CELL_MS("240"),
-    P_VISITS("3"),
+    P_CELL_MS("160"),
+    P_VISITS("8"),
     P_SEED,
 };
 
@@ -159,8 +159,8 @@ static const struct param matrix_params[] = {
     P_PRECISION("1"),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("2000", SAMPLE_HELP),
-    P_CELL_MS("300"),
-    P_VISITS("2"),
+    P_CELL_MS("320"),
+    P_VISITS("8"),
     P_SEED,
 };
 
@@ -246,8 +246,8 @@ static const struct param firsttouch_params[] = {
                     "least 64 MiB."),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("2000", "Length of one sample."),
-    P_CELL_MS("300"),
-    P_VISITS("2"),
+    P_CELL_MS("320"),
+    P_VISITS("8"),
     P_SEED,
 };
 
@@ -631,13 +631,13 @@ static uint64_t bytes_pingpong(const struct spec *s, uint64_t llc, uint64_t llc_
 static const struct preset no_presets[] = {{0}};
 static const struct preset one_per_numa[] = {{"ranks", "one-per-numa"}, {0}};
 static const struct preset quick_chase[] = {
-    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "1"}, {0}};
+    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_bandwidth[] = {{"passes", "4"}, {"kernel", "triad"}, {0}};
 static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
 static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
 static const struct preset quick_c2c[] = {{"repetitions", "200"}, {"min_samples", "16"}, {0}};
 static const struct preset quick_touch[] = {
-    {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "1"}, {0}};
+    {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_loaded[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"steps", "5"}, {0}};
 

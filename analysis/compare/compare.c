@@ -19,7 +19,7 @@
 enum {
     SHARED_CELLS_MIN = 8, // fewer do not show what they have in common
     PRIOR_DF_MAX = 100,   // Student's t is normal by then
-    VISITS_ASSUMED = 3,   // of an interval of unknown origin: the default of latency runs
+    VISITS_ASSUMED = 8,   // of an interval of unknown origin: the default of latency runs
 };
 
 void comparison_fini(struct comparison *c)
@@ -45,7 +45,8 @@ static int64_t visits_of(const struct compare_side *s)
 
 // How many standard errors of the median the stored interval is wide on one side. It is for a
 // repeat, so sqrt(2) wider than a confidence interval. With several visits it is at least Student's
-// t of their medians; read so, an interval that the samples made wider still errs on the safe side.
+// t of their medians, and what t lacks for the visits' median absolute deviation counts as error;
+// read so, an interval that the samples made wider still errs on the safe side.
 // With one visit the samples alone made it, and at few samples it covers more than 95 %.
 static double interval_errors(double n, double visits)
 {

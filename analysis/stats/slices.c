@@ -420,7 +420,7 @@ static double own_scale(struct kin *k)
     middle_of(k->z, k->sampled); // sorts
     for (int i = 0; i + half < k->sampled; i++)
         shortest = fmin(shortest, k->z[i + half] - k->z[i]);
-    return fmax(1, shortest / 1.349 * (1 + 9.5 / k->sampled));
+    return fmax(1, shortest / 1.349 * (1 + 16.0 / k->sampled));
 }
 
 static double slices_scale_at(const struct search *s, enum part_kind rows, enum part_kind cols)

@@ -151,36 +151,79 @@ double stats_student(int freedom)
     return freedom <= (int)COUNT_OF(points) ? points[freedom - 1] : 1.96 + 2.6 / freedom;
 }
 
-struct moments {
-    int n;
-    double mean, squares;
-};
+// Up to so many visits their standard deviation is all there is. Beyond, the median absolute
+// deviation takes its place: one visit in eight that goes wrong does not widen the interval.
+enum { VISITS_BY_SD = 4 };
+static const double MEDIAN_BY_SD = 1.1; // the median of few visits is less sure than their mean
+static const double MEDIAN_ERROR = 1.2533, MAD_TO_SIGMA = 1.4826; // under a normal law
+// What Student's t lacks for a spread that is a median absolute deviation of so many values, by
+// simulation (tests/unit/analysis/test_stats.c). Of an odd number the middle one deviates by 0,
+// which says nothing and is left out.
+static const double EVEN_LACK = 2, ODD_LACK = 0.4;
 
-static void add_moment(struct moments *m, double v)
+static double visits_by_sd(const double *medians, int k)
 {
-    double off = v - m->mean;
-    m->mean += off / ++m->n;
-    m->squares += off * (v - m->mean);
+    double mean = 0, squares = 0;
+    for (int i = 0; i < k; i++)
+        mean += medians[i] / k;
+    for (int i = 0; i < k; i++)
+        squares += (medians[i] - mean) * (medians[i] - mean);
+    return MEDIAN_BY_SD * sqrt(squares / (k - 1));
 }
 
-// Half-width for the median of a repeat run that has as many visits: the visits' medians differ by
-// what changes between moments, which no number of samples at one moment can show.
-int stats_between_visits(const double *series, const int *visit, int n, double *half,
-                         struct err *err)
+static double visits_by_mad(double *medians, int k)
 {
-    struct moments m = {0};
-    CLEANUP_MEM double *part = malloc((size_t)n * sizeof *part);
-    *half = 0;
-    if (!part)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory to compare %d samples", n);
+    stats_sort(medians, k);
+    double median = stats_quantile(medians, k, 0.5);
+    for (int i = 0; i < k; i++)
+        medians[i] = fabs(medians[i] - median);
+    stats_sort(medians, k);
+    double mad = stats_quantile(medians + k % 2, k - k % 2, 0.5);
+    return MEDIAN_ERROR * MAD_TO_SIGMA * mad * (1 + (k % 2 ? ODD_LACK : EVEN_LACK) / k);
+}
+
+double stats_between_visits(double *medians, int k)
+{
+    if (k < 2)
+        return 0;
+    double error = k <= VISITS_BY_SD ? visits_by_sd(medians, k) : visits_by_mad(medians, k);
+    return stats_student(k - 1) * error * sqrt(2.0 / k);
+}
+
+// The medians of the visits, and every sample less its visit's median. Returns how many visits.
+static int stats_center_visits(const double *series, const int *visit, int n, double *centered,
+                               double *medians)
+{
+    int k = 0;
     for (int from = 0, to; from < n; from = to) {
-        for (to = from; to < n && visit[to] == visit[from]; to++)
-            part[to - from] = series[to];
-        stats_sort(part, to - from);
-        add_moment(&m, stats_quantile(part, to - from, 0.5));
+        for (to = from; to < n && (!visit || visit[to] == visit[from]); to++)
+            centered[to] = series[to];
+        stats_sort(centered + from, to - from);
+        medians[k] = stats_quantile(centered + from, to - from, 0.5);
+        for (int i = from; i < to; i++)
+            centered[i] = series[i] - medians[k];
+        k++;
     }
-    if (m.n > 1)
-        *half = stats_student(m.n - 1) * sqrt(m.squares / (m.n - 1)) * sqrt(2.0 / m.n);
+    return k;
+}
+
+// Interval for a repeat, around `median`: what the samples of one moment say, and what the moments.
+static int stats_repeat_interval(struct interval *out, double median, const double *series,
+                                 const int *visit, int n, struct err *err)
+{
+    CLEANUP_MEM double *room = malloc(2 * (size_t)n * sizeof *room);
+    if (!room)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to compare %d samples", n);
+    double *centered = room, *medians = room + n;
+    int k = stats_center_visits(series, visit, n, centered, medians);
+    for (int i = 0; i < n; i++)
+        centered[i] += median;
+    struct stats within;
+    if (stats_of(&within, centered, n, err) < 0)
+        return -1;
+    double half = stats_between_visits(medians, k);
+    *out = (struct interval){fmin(within.repeat.lo, median - half),
+                             fmax(within.repeat.hi, median + half)};
     return 0;
 }
 
@@ -189,12 +232,10 @@ int stats_cell(struct cell *c, const double *series, const int *visit, int n, st
     CLEANUP_MEM double *sorted = sorted_copy(series, n, err);
     if (!sorted)
         return -1;
-    struct stats s;
-    double half = 0;
-    stats_from_sorted(&s, series, sorted, n);
-    if (visit && stats_between_visits(series, visit, n, &half, err) < 0)
+    double median = stats_quantile(sorted, n, 0.5);
+    struct interval repeat = {median, median};
+    if (stats_repeat_interval(&repeat, median, series, visit, n, err) < 0)
         return -1;
-    double lo = fmin(s.repeat.lo, s.median - half), hi = fmax(s.repeat.hi, s.median + half);
     double sum = 0, squares = 0;
     for (int i = 0; i < n; i++)
         sum += sorted[i];
@@ -203,11 +244,12 @@ int stats_cell(struct cell *c, const double *series, const int *visit, int n, st
     bool alone = n < 2; // says nothing about its own spread
     const double v[CELL_FIELDS] = {
         [CELL_N] = n,
-        [CELL_MEDIAN] = s.median,
-        [CELL_LO] = alone                      ? NAN
-                    : lo < 0 && sorted[0] >= 0 ? 0
-                                               : lo, // times are not negative
-        [CELL_HI] = alone ? NAN : hi,
+        [CELL_MEDIAN] = median,
+        // Times are not negative.
+        [CELL_LO] = alone                             ? NAN
+                    : repeat.lo < 0 && sorted[0] >= 0 ? 0
+                                                      : repeat.lo,
+        [CELL_HI] = alone ? NAN : repeat.hi,
         [CELL_MIN] = sorted[0],
         [CELL_P10] = stats_quantile(sorted, n, 0.10),
         [CELL_P90] = stats_quantile(sorted, n, 0.90),

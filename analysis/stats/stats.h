@@ -55,13 +55,12 @@ double stats_precision(const struct stats *s);
 // Two-sided 95 % point of Student's t, as those intervals are made with it; freedom >= 1.
 double stats_student(int freedom);
 
-// Half-width of the interval that the differences between visits alone give for a repeat's median:
-// Student's t of the visits' medians. `visit` numbers the visit of each sample, ascending. 0 with
-// one visit. ERR_NO_MEMORY is the only error.
-int stats_between_visits(const double *series, const int *visit, int n, double *half,
-                         struct err *err);
+// Half-width of the interval that the differences between k visits alone give for a repeat's median
+// of as many: Student's t and the median absolute deviation of the visits' medians, of few visits
+// their standard deviation. `medians` are in any order, and lost. 0 with one visit.
+double stats_between_visits(double *medians, int k);
 
 // Fills every field of `c` but disturbed, overlap and converged. lo and hi are the wider of what
-// the samples and what the visits say; `visit` may be NULL: one visit. Of one sample lo, hi and sd
-// are NaN: how sure it is cannot be known.
+// the samples of one moment and what the visits say. `visit` numbers the visit of each sample,
+// ascending; NULL: one visit. Of one sample lo, hi and sd are NaN: how sure it is cannot be known.
 int stats_cell(struct cell *c, const double *series, const int *visit, int n, struct err *err);

@@ -255,10 +255,26 @@ void cell_sum_fini(struct cell_sum *sum)
     *sum = (struct cell_sum){0};
 }
 
+// Of samples of one moment their own spread, of several moments what the cell says of a repeat,
+// which is sqrt(2) wider.
+static int cell_sum_precision(const struct cell_sum *sum, const struct cell *c, double *percent,
+                              struct err *err)
+{
+    struct stats st;
+    double median = c->v[CELL_MEDIAN];
+    *percent = 100 * fmax(c->v[CELL_HI] - median, median - c->v[CELL_LO]) / sqrt(2) / median;
+    if (!sum->n || sum->visit[0] != sum->visit[sum->n - 1])
+        return 0;
+    if (stats_of(&st, sum->values, sum->n, err) < 0)
+        return -1;
+    *percent = stats_precision(&st);
+    return 0;
+}
+
 int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
                 struct err *err)
 {
-    struct stats st;
+    double percent;
     const double *values = sum->n ? sum->values : &sum->spare;
     int n = sum->n ? sum->n : 1;
     *clean = sum->n;
@@ -266,11 +282,11 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
         return err_set(err, ERR_INTERNAL, "", "a cell without samples");
     cell_clear(c);
     if (stats_cell(c, values, sum->n ? sum->visit : NULL, n, err) < 0 ||
-        stats_of(&st, values, n, err) < 0)
+        cell_sum_precision(sum, c, &percent, err) < 0)
         return -1;
     c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
     c->v[CELL_OVERLAP] = !sum->concurrent ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
     if (p->precision > 0) // otherwise nothing was promised
-        c->v[CELL_CONVERGED] = sum->n >= p->min_samples && stats_precision(&st) <= p->precision;
+        c->v[CELL_CONVERGED] = sum->n >= p->min_samples && percent <= p->precision;
     return 0;
 }

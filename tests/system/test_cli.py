@@ -139,7 +139,7 @@ def test_quick_in_every_form(url):
     for form, wanted in [("--quick", True), ("--quick=true", True), ("--quick=false", False)]:
         done = run("run", "--dry-run", "--size=4M", form, url=url)
         assert done.returncode == 0, done.stderr
-        assert ("--visits=1" in done.stdout + done.stderr) == wanted, form
+        assert ("--visits=6" in done.stdout + done.stderr) == wanted, form
 
 
 def test_dry_run_changes_nothing(url, daemon):

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/compare/baseline.h"
 #include "analysis/compare/compare.h"
 
 #include "base/cleanup.h"
@@ -64,7 +65,7 @@ static struct tally simulate(int runs, double spread, double shift, unsigned lon
     return t;
 }
 
-// The same as runs are by default: three visits, `drift` apart; `mixed`: each cell drifts by its
+// The same as runs are by default: eight visits, `drift` apart; `mixed`: each cell drifts by its
 // own measure, from nothing to three times that.
 static struct tally simulate_visits(int runs, double spread, double drift, double shift, bool mixed,
                                     unsigned long long seed)
@@ -73,7 +74,7 @@ static struct tally simulate_visits(int runs, double spread, double drift, doubl
     struct matrix m[2] = {0};
     struct spec spec;
     spec_init(&spec, BENCHMARK_LATENCY);
-    printf("# seed %llu, %d comparisons of 8 x 15 cells, 3 visits, spread %.3f, drift %.3f%s, "
+    printf("# seed %llu, %d comparisons of 8 x 15 cells, 8 visits, spread %.3f, drift %.3f%s, "
            "shift %.3f\n",
            seed, runs, spread, drift, mixed ? " (mixed)" : "", shift);
     sim_matrix(&m[0], 8, 15, 0.01, 1, &seed);
@@ -107,9 +108,52 @@ static void test_false_alarms_of_visits(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         CHECK(simulate_visits(2000, cases[i].spread, cases[i].drift, 1, cases[i].mixed, 141 + i)
                       .alarms <= 20,
-              "three visits: false alarms at most 1 %% at a spread of %.0f %% and a drift of "
+              "eight visits: false alarms at most 1 %% at a spread of %.0f %% and a drift of "
               "%.0f %%%s",
               100 * cases[i].spread, 100 * cases[i].drift, cases[i].mixed ? ", mixed" : "");
+}
+
+// Three runs against three, each side the cell-wise median of its runs: `cv` is what whole runs
+// differ by in each cell.
+static struct tally simulate_runs(int tries, double cv, double shift, unsigned long long seed)
+{
+    enum { SIDE_RUNS = 3, SIDE_ROWS = 4, SIDE_COLS = 8 };
+    struct tally t = {0};
+    struct spec spec;
+    spec_init(&spec, BENCHMARK_LATENCY);
+    printf("# seed %llu, %d times 3 against 3 runs of %d cells, run to run %.1f %%, shift %.2f\n",
+           seed, tries, SIDE_ROWS * SIDE_COLS, 100 * cv, shift);
+    for (int i = 0; i < tries; i++) {
+        struct matrix run[2][SIDE_RUNS] = {0}, side[2] = {0};
+        for (int s = 0; s < 2; s++) {
+            const struct matrix *list[SIDE_RUNS];
+            for (int r = 0; r < SIDE_RUNS; r++) {
+                list[r] = &run[s][r];
+                sim_matrix(&run[s][r], SIDE_ROWS, SIDE_COLS, 0.01, 1, &seed);
+                for (int k = 0; k < SIDE_ROWS * SIDE_COLS; k++)
+                    sim_visits(&run[s][r].cells[k],
+                               100 * (s ? shift : 1) * (1 + cv * sim_normal(&seed)), 0.01, cv,
+                               &seed);
+            }
+            if (baseline_middle(&side[s], list, SIDE_RUNS, NULL) < 0)
+                abort();
+        }
+        count(&t, &side[0], &side[1], &spec);
+        for (int s = 0; s < 2; s++) {
+            matrix_fini(&side[s]);
+            for (int r = 0; r < SIDE_RUNS; r++)
+                matrix_fini(&run[s][r]);
+        }
+    }
+    tell(&t, tries);
+    return t;
+}
+
+static void test_three_runs(void)
+{
+    CHECK(simulate_runs(100, 0.015, 1.05, 161).slower >= 90,
+          "three runs against three that differ by 1.5 %%: a shift of 5 %% is found");
+    CHECK(simulate_runs(400, 0.015, 1, 162).alarms <= 4, "and no more false alarms than 1 %%");
 }
 
 // Values from Abramowitz and Stegun, tables 6.1 and 6.2.
@@ -133,7 +177,7 @@ static void test_power(void)
     t = simulate(200, 0.01, 1.01, 52);
     CHECK(t.slower == 0, "a shift of 1 %% does not matter");
     t = simulate_visits(200, 0.01, 0, 1.03, false, 151);
-    CHECK(t.slower >= 190, "three visits: a shift of 3 %% is found in at least 95 %%");
+    CHECK(t.slower >= 190, "eight visits: a shift of 3 %% is found in at least 95 %%");
     CHECK(t.parts >= 0.95 * 200 * 23, "and of each size and each rank by itself");
     CHECK(t.cells >= 0.9 * 200 * 120, "nine of ten single cells say so: their errors are shared");
     t = simulate_visits(200, 0.01, 0.01, 1.03, false, 152);
@@ -488,6 +532,7 @@ int main(void)
     test_functions();
     test_false_alarms();
     test_false_alarms_of_visits();
+    test_three_runs();
     test_power();
     test_single_values();
     test_refusals();

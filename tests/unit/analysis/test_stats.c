@@ -138,51 +138,88 @@ static void coverage(const struct process *p, int at_most)
           p->name, at_most, 100.0 * covered / RUNS, samples / RUNS);
 }
 
-// A machine that drifts: every visit sits elsewhere, for longer than its samples can tell. The
-// median of a repeat that drifts as much must be covered, too.
-static double drifting_run(double drift, struct cell *c)
+// --- The same for visits, by three models of what changes between them --------------------------
+
+struct model {
+    const char *name;
+    double drift;     // sd of a visit, relative
+    double bad_share; // of the visits, each 1.2 to 2.8 times too slow
+};
+
+enum { EACH = 15, VISITS_MOST = 12, PAIRS = 2000 };
+
+// Fills `c` from samples with 0.5 % of noise, and *by_sd with the half-width of Student's t and the
+// visits' standard deviation, which one odd visit of eight makes useless.
+static void visited(const struct model *m, int visits, struct cell *c, double *by_sd)
 {
-    enum { VISITS = 3, EACH = 40 };
     struct err err = {0};
-    double v[VISITS * EACH];
-    int visit[VISITS * EACH];
-    for (int i = 0, k = 0; i < VISITS; i++) {
-        double level = 100 + drift * normal();
-        for (int n = 0; n < EACH; n++, k++) {
-            v[k] = level + normal();
-            visit[k] = i;
+    double v[VISITS_MOST * EACH], medians[VISITS_MOST], mean = 0, squares = 0;
+    int visit[VISITS_MOST * EACH];
+    for (int i = 0; i < visits; i++) {
+        double level = 100 * (1 + m->drift * normal());
+        level *= uniform() < m->bad_share ? 1.2 + 1.6 * uniform() : 1;
+        for (int n = i * EACH; n < (i + 1) * EACH; n++) {
+            v[n] = level * (1 + 0.005 * normal());
+            visit[n] = i;
         }
+        medians[i] = level;
+        mean += level / visits;
     }
+    for (int i = 0; i < visits; i++)
+        squares += (medians[i] - mean) * (medians[i] - mean);
+    *by_sd = stats_student(visits - 1) * sqrt(squares / (visits - 1)) * sqrt(2.0 / visits);
     cell_clear(c);
-    if (stats_cell(c, v, visit, VISITS * EACH, &err) < 0)
+    if (stats_cell(c, v, visit, visits * EACH, &err) < 0)
         abort();
-    return c->v[CELL_MEDIAN];
 }
 
-static void drift(void)
+static double middle(double *v, int n)
 {
-    enum { RUNS = 2000 };
-    static const double sizes[] = {0, 0.3, 1, 3, 10};
-    for (int k = 0; k < 5; k++) {
-        int covered = 0;
-        state = 99;
-        for (int i = 0; i < RUNS; i++) {
-            struct cell one, two;
-            drifting_run(sizes[k], &one);
-            double again = drifting_run(sizes[k], &two);
-            covered += again >= one.v[CELL_LO] && again <= one.v[CELL_HI];
-        }
-        CHECK(covered >= 0.93 * RUNS, "visits that drift by %.1f %%: covers %.1f of 100 repeats",
-              sizes[k], 100.0 * covered / RUNS);
+    stats_sort(v, n);
+    return stats_quantile(v, n, 0.5);
+}
+
+static void coverage_of_visits(const struct model *m, int visits, int least)
+{
+    int covered = 0, by_sd_covers = 0;
+    static double half[PAIRS], by_sd[PAIRS];
+    state = 99;
+    for (int i = 0; i < PAIRS; i++) {
+        struct cell one, two;
+        double ignored;
+        visited(m, visits, &one, &by_sd[i]);
+        visited(m, visits, &two, &ignored);
+        double again = two.v[CELL_MEDIAN];
+        covered += again >= one.v[CELL_LO] && again <= one.v[CELL_HI];
+        by_sd_covers += fabs(again - one.v[CELL_MEDIAN]) <= by_sd[i];
+        half[i] = (one.v[CELL_HI] - one.v[CELL_LO]) / 2;
     }
-    double half = -1;
-    const double v[] = {1, 2, 3};
-    const int once[] = {0, 0, 0}, thrice[] = {0, 1, 2};
-    struct err err = {0};
-    CHECK(stats_between_visits(v, once, 3, &half, &err) == 0 && half == 0,
-          "one visit tells nothing");
-    CHECK(stats_between_visits(v, thrice, 3, &half, &err) == 0 && near(half, 4.303 * sqrt(2.0 / 3)),
-          "three visits with sd 1: t(2) sqrt(2/3) = %.3f", half);
+    double percent = 100.0 * covered / PAIRS;
+    CHECK(percent >= least && percent <= 97.5,
+          "%d visits, %s: covers %.1f of 100 repeats, half-width %.1f %%; by standard deviation "
+          "%.1f and %.1f %% (seed 99)",
+          visits, m->name, percent, middle(half, PAIRS), 100.0 * by_sd_covers / PAIRS,
+          middle(by_sd, PAIRS));
+}
+
+static void between_visits(void)
+{
+    static const struct model models[] = {
+        {"1 % normal", 0.01, 0}, {"drift of 3 %", 0.03, 0}, {"12 % of the visits bad", 0.01, 0.12}};
+    static const int visits[] = {5, 6, 8, 12};
+    for (int m = 0; m < 3; m++)
+        for (int k = 0; k < 4; k++)
+            coverage_of_visits(&models[m], visits[k], visits[k] == 8 ? 93 : 92);
+    for (int m = 0; m < 2; m++) // two bad visits of four cannot be told from two good ones
+        for (int k = 2; k <= 4; k++)
+            coverage_of_visits(&models[m], k, 93);
+    double once[] = {7}, twice[] = {1, 2}, alike[] = {3, 3, 3, 3, 3, 3, 9, 1};
+    double odd[] = {100, 101, 99, 100.5, 99.5, 180, 100};
+    CHECK(stats_between_visits(once, 1) == 0, "one visit says nothing");
+    CHECK(near(stats_between_visits(twice, 2), 12.71 * 1.1 * sqrt(0.5)), "two visits: t(1) and sd");
+    CHECK(stats_between_visits(alike, 8) == 0, "most visits alike: the samples' interval remains");
+    double half = stats_between_visits(odd, 7);
+    CHECK(half > 1 && half < 3, "one bad visit of seven: plus or minus %.2f, not 60", half);
 }
 
 int main(void)
@@ -203,6 +240,6 @@ int main(void)
         coverage(&processes[i], LIMIT);
     for (size_t i = 0; i < 3; i++)
         coverage(&processes[i], 7);
-    drift();
+    between_visits();
     return tap_done();
 }

@@ -244,14 +244,14 @@ static void bad_options(void)
     CHECK(options_parse(&o, 3, foreign, &err) < 0, "--serial of c2c is refused");
     char *quick[] = {(char[]){"numa_bench"}, (char[]){"--cell-ms=77"}, (char[]){"--quick"}};
     o = parsed(3, quick);
-    CHECK(o.spec.precision == 5 && o.spec.visits == 1 && o.spec.cell_ms == 77,
+    CHECK(o.spec.precision == 5 && o.spec.visits == 6 && o.spec.cell_ms == 77,
           "--quick sets defaults; what is given holds, whatever the order");
     char *word[] = {(char[]){"numa_bench"}, (char[]){"--quick=true"}};
     o = parsed(2, word);
-    CHECK(o.spec.visits == 1 && o.spec.quick, "--quick=true is --quick");
+    CHECK(o.spec.visits == 6 && o.spec.quick, "--quick=true is --quick");
     char *no[] = {(char[]){"numa_bench"}, (char[]){"--quick"}, (char[]){"--no-quick"}};
     o = parsed(3, no);
-    CHECK(o.spec.visits == 3 && !o.spec.quick, "--no-quick takes it back");
+    CHECK(o.spec.visits == 8 && !o.spec.quick, "--no-quick takes it back");
 }
 
 int main(void)

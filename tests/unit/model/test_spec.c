@@ -148,7 +148,7 @@ static void every_benchmark(void)
     struct spec s;
     struct err err = {0};
     CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"cell_ms\":99,\"quick\":true}", &err) == 0 &&
-              s.cell_ms == 99 && s.visits == 1,
+              s.cell_ms == 99 && s.visits == 6,
           "quick first, then what is given");
     CHECK(read_spec(&s, "{\"benchmark\":\"latency\",\"method\":\"classic\"}", &err) == 0 &&
               strcmp(spec_method(&s), "classic-v1") == 0,
