@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
+#include "model/stream_team.h"
 
 #define AT(member) offsetof(struct spec, member)
 #define ROOM(member) sizeof(((struct spec *)NULL)->member)
@@ -167,7 +168,7 @@ static const struct param matrix_params[] = {
 static const struct param bandwidth_params[] = {
     P_SIZES("auto",
             "One array, over all threads together. A bare number is MiB; auto is four times "
-            "the sum of the last-level caches, as STREAM demands."),
+            "the last-level caches of the ranks that work together, as STREAM demands."),
     {.name = "kernel",
      .kind = PARAM_ENUM,
      .offset = AT(kernel),
@@ -180,8 +181,16 @@ static const struct param bandwidth_params[] = {
      .offset = AT(sweep),
      .choices = sweep_names,
      .def = "nodes",
-     .help = "nodes: all ranks of each node against each target; threads: 1, 2, ... ranks against "
-             "each target; own: all ranks at once, each on its own memory."},
+     .help = "nodes: all ranks of each node against each target; threads: 1, 2, 4 ... ranks "
+             "against each target; own: all ranks at once, each on its own memory."},
+    {.name = "threads",
+     .kind = PARAM_TEXT,
+     .offset = AT(threads),
+     .room = ROOM(threads),
+     .def = "doubling",
+     .metavar = "WHICH",
+     .help = "Numbers of ranks of sweep threads: doubling (1, 2, 4 ... and all ranks), all (every "
+             "number), or a list 1,4,16."},
     P_TARGETS,
     P_PAGES,
     P_PASSES("10", "Times that each kernel runs over its arrays; the first is not counted."),
@@ -468,8 +477,28 @@ static int check_targets(const struct spec *s, struct err *err)
     return str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err);
 }
 
+static int check_threads(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM int *counts = NULL;
+    int n;
+    if (strcmp(s->threads, "doubling") == 0)
+        return 0;
+    if (s->sweep != SWEEP_THREADS)
+        return contradiction(err, "threads", "any sweep but threads");
+    if (strcmp(s->threads, "all") == 0)
+        return 0;
+    if (str_to_ids(s->threads, false, SPEC_RANKS_MAX, "threads", &counts, &n, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (!counts[i])
+            return err_set(err, ERR_INVALID, "threads", "lists numbers of ranks from 1, got 0");
+    return 0;
+}
+
 static int check_bandwidth(const struct spec *s, struct err *err)
 {
+    if (check_threads(s, err) < 0)
+        return -1;
     if (s->sweep != SWEEP_OWN)
         return check_targets(s, err);
     if (strcmp(s->targets, "all") != 0)
@@ -597,33 +626,50 @@ static int shapes_loaded(const struct spec *s, struct shape *list)
 // --- Memory ------------------------------------------------------------------------------------
 
 // Classic has a list of indices as large as the working set.
-static uint64_t bytes_latency(const struct spec *s, uint64_t llc, uint64_t llc_total)
+static int bytes_latency(const struct spec *s, const struct rank_cache *caches, int ranks,
+                         uint64_t *bytes, struct err *err)
 {
-    uint64_t bytes = spec_bytes_per_rank(s, spec_auto_bytes(llc));
-    (void)llc_total;
-    return s->method == METHOD_CLASSIC ? 2 * bytes : bytes;
+    (void)err;
+    *bytes = spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks));
+    *bytes *= s->method == METHOD_CLASSIC ? 2 : 1;
+    return 0;
 }
 
-// Three arrays, each of four times all caches, as STREAM demands.
-static uint64_t bytes_bandwidth(const struct spec *s, uint64_t llc, uint64_t llc_total)
+// Those of the largest team: the teams work one after the other.
+static int bytes_bandwidth(const struct spec *s, const struct rank_cache *caches, int ranks,
+                           uint64_t *bytes, struct err *err)
 {
-    return 3 * spec_bytes_per_rank(s, spec_auto_bytes(llc_total < llc ? llc : llc_total));
+    CLEANUP_MEM struct stream_team *teams = calloc((size_t)ranks + 1, sizeof *teams);
+    if (!teams)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
+    int n = stream_teams(s, caches, ranks, teams, err);
+    *bytes = 0;
+    for (int i = 0; i < n; i++)
+        *bytes = teams[i].array_bytes > *bytes ? teams[i].array_bytes : *bytes;
+    *bytes *= STREAM_ARRAYS;
+    return n < 0 ? -1 : 0;
 }
 
 // Whole huge pages.
-static uint64_t bytes_pagefault(const struct spec *s, uint64_t llc, uint64_t llc_total)
+static int bytes_pagefault(const struct spec *s, const struct rank_cache *caches, int ranks,
+                           uint64_t *bytes, struct err *err)
 {
-    uint64_t huge = 2 << 20, bytes = spec_bytes_per_rank(s, spec_auto_bytes(llc));
-    (void)llc_total;
-    return (bytes + huge - 1) / huge * huge;
+    uint64_t huge = 2 << 20;
+    (void)err;
+    *bytes = spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks));
+    *bytes = (*bytes + huge - 1) / huge * huge;
+    return 0;
 }
 
 // Sent and received.
-static uint64_t bytes_pingpong(const struct spec *s, uint64_t llc, uint64_t llc_total)
+static int bytes_pingpong(const struct spec *s, const struct rank_cache *caches, int ranks,
+                          uint64_t *bytes, struct err *err)
 {
-    (void)llc;
-    (void)llc_total;
-    return 2 * s->message_max;
+    (void)caches;
+    (void)ranks;
+    (void)err;
+    *bytes = 2 * s->message_max;
+    return 0;
 }
 
 // --- The benchmarks ----------------------------------------------------------------------------
@@ -680,7 +726,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .title = "Sustainable memory bandwidth",
             .help = "STREAM's four kernels, a read and a write around the caches, by the ranks "
                     "together, on each target node; bytes counted as STREAM counts them.",
-            .method = "stream-v1",
+            .method = "stream-v2",
             .params = PARAMS(bandwidth_params),
             .defaults = no_presets,
             .quick = quick_bandwidth,

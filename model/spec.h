@@ -48,6 +48,7 @@ enum {
     SPEC_MESSAGE_MAX = 1 << 26,
     SPEC_SAMPLES_MAX = 10000,           // that may be requested of a cell
     SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs of four digits with their commas
+    SPEC_LLC_DEFAULT = 64 << 20,        // bytes of a last-level cache that the machine hides
 };
 
 struct spec {
@@ -85,8 +86,9 @@ struct spec {
     int64_t load_rate;             // MB/s a core; 0: as fast as it goes
     int64_t steps;                 // of the loaded benchmark, from idle to full
     // Bandwidth.
-    int kernel; // 0: all, otherwise 1 + enum stream_kernel of bench/kernels/stream.h
-    int sweep;  // enum bandwidth_sweep
+    int kernel;        // 0: all, otherwise 1 + enum stream_kernel of bench/kernels/stream.h
+    int sweep;         // enum bandwidth_sweep
+    char threads[256]; // of the sweep by threads: "doubling", "all" or "1,4,16"
     int64_t passes;
     // Pairs of cores.
     char pairs[256];      // "classes", "all" or "0-1,0-4": of ranks
@@ -100,6 +102,12 @@ struct shape;
 
 struct preset {
     const char *name, *value; // of a parameter
+};
+
+// Of a rank's CPU. Equal numbers are one cache.
+struct rank_cache {
+    int node, llc;      // -1: not known
+    uint64_t llc_bytes; // of its last-level cache; SPEC_LLC_DEFAULT if not known
 };
 
 enum bytes_of {
@@ -119,9 +127,9 @@ struct benchmark {
     int (*check)(const struct spec *s, struct err *err); // what the table cannot say
     // The matrices of a run (model/shape.h); returns how many.
     int (*shapes)(const struct spec *s, struct shape *list);
-    // What its plan has to know. Bytes that a rank has at once on a node, from those of one
-    // last-level cache and of all; NULL: the size.
-    uint64_t (*bytes)(const struct spec *s, uint64_t llc, uint64_t llc_total);
+    // What its plan has to know. Bytes that a rank has at once on a node; NULL: the size.
+    int (*bytes)(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *bytes,
+                 struct err *err);
     enum bytes_of bytes_of;
     bool no_policy;      // pages belong to the node that touches them first
     bool needs_mpi;      // it measures MPI itself

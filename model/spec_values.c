@@ -16,6 +16,14 @@ uint64_t spec_auto_bytes(uint64_t llc)
     return 4 * llc < least ? least : 4 * llc;
 }
 
+uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks)
+{
+    uint64_t most = 0;
+    for (int r = 0; r < ranks; r++)
+        most = caches[r].llc_bytes > most ? caches[r].llc_bytes : most;
+    return spec_auto_bytes(most);
+}
+
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
 {
     CLEANUP_MEM uint64_t *sizes = NULL;

@@ -7,6 +7,8 @@
 // What "auto" stands for, beside a last-level cache of so many bytes: four of them, at least 64
 // MiB.
 uint64_t spec_auto_bytes(uint64_t llc);
+// The same beside the largest cache that a rank has.
+uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks);
 // Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto". 0:
 // the benchmark has no size.
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);

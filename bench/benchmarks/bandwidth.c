@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // STREAM by several ranks: each has its slice of the three arrays, all start at a spinning barrier,
 // and a pass lasts from the first start to the last end. The slices together are the size asked
-// for, so that the rule "each array at least four times the caches" holds for what is measured.
+// for, so that the rule "each array at least four times the caches" holds for what is measured: the
+// ranks of a row and their caches (model/stream_team.h).
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -9,7 +10,7 @@
 #include "bench/benchmarks/table.h"
 #include "bench/kernels/stream.h"
 #include "bench/session/rank_team.h"
-#include "model/spec_values.h"
+#include "model/stream_team.h"
 
 enum { LLC_RULE = 4 };
 
@@ -17,10 +18,10 @@ struct band {
     struct session *s;
     int n_shapes;
     struct shape shapes[SHAPES_MAX];
-    uint64_t bytes; // of one array, all ranks together
     int n_rows, n_cols;
-    int *rows; // initiator node or number of ranks of each row; owned
-    int done;  // cells
+    struct rank_cache *caches; // of each rank; owned
+    struct stream_team *rows;  // owned
+    int done;                  // cells
 };
 
 struct row {
@@ -31,39 +32,19 @@ struct row {
 static bool belongs(const void *context, int rank)
 {
     const struct row *of = context;
-    const struct band *b = of->b;
-    int row = of->row;
-    switch ((enum bandwidth_sweep)b->s->spec->sweep) {
-    case SWEEP_NODES:
-        return b->s->board->slot[rank].info.cpu_node == b->rows[row];
-    case SWEEP_THREADS:
-        return rank < b->rows[row];
-    case SWEEP_OWN:
-        break;
-    }
-    return true;
+    return stream_team_has(of->b->s->spec, &of->b->rows[of->row], of->b->caches, rank);
 }
 
 static int find_rows(struct band *b, struct err *err)
 {
     const struct session *s = b->s;
     int ranks = session_ranks(s);
+    b->caches = session_caches(s, err);
     b->rows = calloc((size_t)ranks, sizeof *b->rows);
     if (!b->rows)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
-    for (int r = 0; r < ranks; r++) {
-        int node = (int)s->board->slot[r].info.cpu_node, k = 0;
-        if (s->spec->sweep == SWEEP_NODES) {
-            while (k < b->n_rows && b->rows[k] != node)
-                k++;
-            if (k == b->n_rows)
-                b->rows[b->n_rows++] = node;
-        } else if (s->spec->sweep == SWEEP_THREADS) {
-            b->rows[b->n_rows++] = r + 1;
-        }
-    }
-    if (s->spec->sweep == SWEEP_OWN)
-        b->rows[b->n_rows++] = ranks;
+    if (!b->caches || (b->n_rows = stream_teams(s->spec, b->caches, ranks, b->rows, err)) < 0)
+        return -1;
     b->n_cols = s->spec->sweep == SWEEP_OWN ? 1 : s->n_targets;
     return 0;
 }
@@ -79,7 +60,7 @@ static int bandwidth_make_matrices(const struct band *b, struct matrix *m, struc
         if (shape_make(&m[i], &b->shapes[i], b->n_rows, b->n_cols, err) < 0)
             return -1;
         for (int r = 0; r < b->n_rows; r++)
-            m[i].row.values[r] = b->rows[r];
+            m[i].row.values[r] = b->rows[r].value;
         for (int c = 0; c < b->n_cols; c++)
             m[i].col.values[c] = target_of(b, c);
     }
@@ -91,13 +72,17 @@ static int bandwidth_begin(struct band *b, struct err *err)
     struct session *s = b->s;
     struct matrix m[SHAPES_MAX] = {0};
     int ranks = session_ranks(s), n = 0;
+    uint64_t bytes = 0;
+    for (int r = 0; r < b->n_rows; r++)
+        bytes = b->rows[r].array_bytes > bytes ? b->rows[r].array_bytes : bytes;
+    bytes *= STREAM_ARRAYS;
     CLEANUP_MEM struct demand *d = calloc((size_t)(ranks + SPEC_TARGETS_MAX), sizeof *d);
     int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int t = 0; d && t < s->n_targets && s->spec->sweep != SWEEP_OWN; t++)
-        d[n++] = (struct demand){.node = s->targets[t], .bytes = 3 * b->bytes, .in_turn = true};
+        d[n++] = (struct demand){.node = s->targets[t], .bytes = bytes, .in_turn = true};
     for (int r = 0; d && r < ranks && s->spec->sweep == SWEEP_OWN; r++)
         d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
-                                 .bytes = 3 * b->bytes / (uint64_t)ranks};
+                                 .bytes = bytes / (uint64_t)ranks};
     if (outcome == 0 && session_is_rank0(s))
         outcome = bandwidth_make_matrices(b, m, err);
     if (session_meet(s, outcome, err) < 0)
@@ -110,7 +95,8 @@ static int bandwidth_begin(struct band *b, struct err *err)
 struct pass_work {
     struct band *b;
     struct rank_team team;
-    struct arena arena; // owned
+    uint64_t array_bytes; // of all the team's ranks together
+    struct arena arena;   // owned
     struct stream_arrays arrays;
     double want[3]; // that every element has now
     struct cell_sum sums[STREAM_KERNELS];
@@ -119,12 +105,12 @@ struct pass_work {
 
 static int place_arrays(struct pass_work *w, int target, struct err *err)
 {
-    size_t n = w->b->bytes / sizeof(double) / (size_t)w->team.n / 8 * 8;
+    size_t n = w->array_bytes / sizeof(double) / (size_t)w->team.n / 8 * 8;
     uint64_t bytes = n * sizeof(double);
     if (n < 64)
         return err_set(err, ERR_USAGE, "size", "--size: %llu bytes are too few for %d ranks",
-                       (unsigned long long)w->b->bytes, w->team.n);
-    if (session_arena(w->b->s, &w->arena, 3 * bytes, target, err) < 0)
+                       (unsigned long long)w->array_bytes, w->team.n);
+    if (session_arena(w->b->s, &w->arena, STREAM_ARRAYS * bytes, target, err) < 0)
         return -1;
     double *at = (double *)(void *)w->arena.base;
     w->arrays = (struct stream_arrays){.a = at, .b = at + n, .c = at + 2 * n, .n = n};
@@ -208,8 +194,8 @@ static int bandwidth_report(struct band *b, const struct rank_team *team, int ro
         if (!wanted(b, (enum stream_kernel)k))
             continue;
         const struct shape *shape = &b->shapes[i++];
-        session_judge(b->s, slot->cleans[k], 0, "%s: %s %d, target %d", shape->name, shape->rows,
-                      b->rows[row], target_of(b, col));
+        session_judge(b->s, slot->cleans[k], 0, "%s: %s %lld, target %d", shape->name, shape->rows,
+                      (long long)b->rows[row].value, target_of(b, col));
         if (session_report_cell(b->s, shape->name, row, col, &slot->cells[k], err) < 0)
             return -1;
     }
@@ -227,7 +213,8 @@ static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
 {
     struct session *s = b->s;
     struct row of = {b, row};
-    struct pass_work w CLEANUP(pass_fini) = {.b = b, .team = rank_team_of(s, belongs, &of)};
+    struct pass_work w CLEANUP(pass_fini) = {
+        .b = b, .team = rank_team_of(s, belongs, &of), .array_bytes = b->rows[row].array_bytes};
     int outcome = w.team.mine ? place_arrays(&w, target_of(b, col), err) : 0;
     if (session_meet(s, outcome, err) < 0)
         return -1;
@@ -239,15 +226,22 @@ static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
                         err);
 }
 
+// The team whose arrays are smallest beside its caches, if they are below STREAM's rule.
 static int warn_of_caches(const struct band *b, struct err *err)
 {
-    if (b->bytes >= LLC_RULE * b->s->llc_sum)
+    const struct stream_team *worst = NULL;
+    for (int r = 0; r < b->n_rows; r++)
+        if (b->rows[r].array_bytes < LLC_RULE * b->rows[r].llc_bytes &&
+            (!worst || b->rows[r].llc_bytes > worst->llc_bytes))
+            worst = &b->rows[r];
+    if (!worst)
         return 0;
     return session_note(b->s, err, CONDITION_CACHE, -1,
                         "arrays of %llu MiB are less than four times the last-level caches (%llu "
-                        "MiB): part of the bandwidth is that of the caches",
-                        (unsigned long long)(b->bytes >> 20),
-                        (unsigned long long)(b->s->llc_sum >> 20));
+                        "MiB) of the %d ranks that share them: part of the bandwidth is that of "
+                        "the caches",
+                        (unsigned long long)(worst->array_bytes >> 20),
+                        (unsigned long long)(worst->llc_bytes >> 20), worst->n_ranks);
 }
 
 static int bandwidth_measure_all(struct band *b, struct err *err)
@@ -265,13 +259,12 @@ static int bandwidth_measure_all(struct band *b, struct err *err)
 
 int bandwidth_run(struct session *s, struct err *err)
 {
-    uint64_t least = spec_auto_bytes(s->llc_sum);
-    uint64_t otherwise = least > session_auto_bytes(s) ? least : session_auto_bytes(s);
-    struct band b = {.s = s, .bytes = spec_bytes_per_rank(s->spec, otherwise)};
+    struct band b = {.s = s};
     b.n_shapes = shape_list(s->spec, b.shapes);
     if (s->spec->sweep != SWEEP_OWN)
         s->slot->info.mem_wanted = -1; // each target in turn
     int outcome = bandwidth_measure_all(&b, err);
     free(b.rows);
+    free(b.caches);
     return outcome;
 }

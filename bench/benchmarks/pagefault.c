@@ -13,8 +13,9 @@
 #include "base/clock.h"
 #include "bench/benchmarks/table.h"
 #include "bench/session/rank_team.h"
+#include "model/stream_team.h"
 
-enum { KINDS = 2, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, ROWS_MAX = 12 };
+enum { KINDS = 2, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 // In the order of the matrices.
 static const struct {
@@ -27,25 +28,16 @@ struct faults {
     struct shape shapes[SHAPES_MAX];
     uint64_t bytes; // of each rank
     int n_rows;
-    int rows[ROWS_MAX]; // ranks of each team
-    int done;           // cells
-    int cells, poor;    // with huge pages advised; that lack some
-    double worst;       // share of huge pages, of those
+    int rows[STREAM_SERIES_MAX]; // ranks of each team
+    int done;                    // cells
+    int cells, poor;             // with huge pages advised; that lack some
+    double worst;                // share of huge pages, of those
     char worst_cell[80];
 };
 
 static bool is_among_first(const void *context, int rank)
 {
     return rank < *(const int *)context;
-}
-
-// 1, 2, 4 … and all.
-static void count_rows(struct faults *f)
-{
-    int ranks = session_ranks(f->s);
-    for (int n = 1; n < ranks; n *= 2)
-        f->rows[f->n_rows++] = n;
-    f->rows[f->n_rows++] = ranks;
 }
 
 static int pagefault_make_matrices(const struct faults *f, struct matrix *m, struct err *err)
@@ -244,7 +236,7 @@ int pagefault_run(struct session *s, struct err *err)
     f->s = s;
     f->bytes = arena_round(session_size(s), PAGES_THP);
     shape_list(s->spec, f->shapes);
-    count_rows(f);
+    f->n_rows = stream_series(session_ranks(f->s), f->rows);
     s->slot->info.mem_wanted = -1; // each target in turn
     return pagefault_measure_all(f, err);
 }

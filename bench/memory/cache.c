@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/spec.h"
 
 static bool read_cpu_word(const char *root, int cpu, const char *file, char *out, int room)
 {
@@ -30,7 +31,7 @@ static bool read_word(const char *root, int cpu, int index, const char *file, ch
 
 struct cache_info cache_of(const char *root, int cpu)
 {
-    struct cache_info found = {.line_bytes = 64, .llc_bytes = CACHE_LLC_DEFAULT};
+    struct cache_info found = {.line_bytes = 64, .llc_bytes = SPEC_LLC_DEFAULT};
     char word[32];
     int64_t highest = 0;
     for (int i = 0; read_word(root, cpu, i, "type", word, sizeof word); i++) {

@@ -5,7 +5,7 @@
 
 struct cache_info {
     uint64_t line_bytes; // 64 if not known
-    uint64_t llc_bytes;  // of one last-level cache; CACHE_LLC_DEFAULT if not known
+    uint64_t llc_bytes;  // of one last-level cache; SPEC_LLC_DEFAULT if not known
 };
 
 // What a CPU shares with others: numbers that are equal if they share it; -1: not known.
@@ -13,10 +13,7 @@ struct cpu_place {
     int core, llc, node, package;
 };
 
-enum {
-    CACHE_LLC_DEFAULT = 64 << 20,
-    CACHE_LINE_MAX = 256, // bytes; of A64FX
-};
+enum { CACHE_LINE_MAX = 256 }; // bytes; of A64FX
 
 // `root` stands before /sys: "" on this machine, a folder in tests.
 struct cache_info cache_of(const char *root, int cpu);

@@ -123,17 +123,17 @@ static int session_find_targets(struct session *s, struct err *err)
     return 0;
 }
 
-// The caches that the ranks' CPUs have, each counted once.
-static uint64_t sum_caches(const struct session *s)
+struct rank_cache *session_caches(const struct session *s, struct err *err)
 {
-    uint64_t sum = 0;
-    for (int i = 0; i < s->comm->size; i++) {
-        bool seen = false;
-        for (int k = 0; k < i; k++)
-            seen |= s->board->slot[k].cpu_place.llc == s->board->slot[i].cpu_place.llc;
-        sum += seen ? 0 : s->board->slot[i].llc_bytes;
+    struct rank_cache *caches = calloc((size_t)s->comm->size, sizeof *caches);
+    if (!caches)
+        err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", s->comm->size);
+    for (int r = 0; caches && r < s->comm->size; r++) {
+        const struct slot *slot = &s->board->slot[r];
+        caches[r] =
+            (struct rank_cache){(int)slot->info.cpu_node, slot->cpu_place.llc, slot->llc_bytes};
     }
-    return sum;
+    return caches;
 }
 
 // --- Memory ------------------------------------------------------------------------------------
@@ -379,6 +379,5 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, benc
     if (session_meet(&s, session_find_targets(&s, err), err) < 0 ||
         session_meet(&s, same_question(&s, err), err) < 0)
         return -1;
-    s.llc_sum = sum_caches(&s);
     return measure(&s, err) < 0 ? -1 : session_finish(&s, err);
 }

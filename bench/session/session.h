@@ -34,7 +34,6 @@ struct session {
     struct place place;
     int n_targets; // nodes with memory that the spec requests
     int targets[SPEC_TARGETS_MAX];
-    uint64_t llc_sum;    // bytes of all last-level caches that the ranks' CPUs have
     int64_t told, total; // steps, for the progress
     uint64_t begun_ns;   // when measuring began
     struct doubts doubts;
@@ -54,6 +53,8 @@ int session_meet(struct session *s, int outcome, struct err *err);
 // The requested size; "auto" is four last-level caches, at least 64 MiB.
 uint64_t session_size(const struct session *s);
 uint64_t session_auto_bytes(const struct session *s);
+// The caches of all ranks' CPUs, in the ranks' order. Owned by the caller; NULL on failure.
+struct rank_cache *session_caches(const struct session *s, struct err *err);
 
 // Checks that memory is there, says hello and announces the matrices, which rank 0 alone has to
 // give (others: NULL, 0); they are taken over, also on failure. `demands` are of all ranks

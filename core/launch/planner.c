@@ -523,15 +523,37 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
     return 0;
 }
 
+// Owned; NULL on failure.
+static struct rank_cache *caches_of(const struct plan *p, const struct topology *t, struct err *err)
+{
+    int64_t largest = topology_llc_bytes(t);
+    struct rank_cache *caches = calloc((size_t)p->n_ranks + 1, sizeof *caches);
+    if (!caches) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
+        return NULL;
+    }
+    for (int i = 0; i < p->n_ranks; i++) {
+        int llc = topology_cpu(t, p->ranks[i].cpu)->l3;
+        int64_t bytes = llc >= 0 ? t->caches[llc].bytes : largest;
+        caches[i] = (struct rank_cache){p->ranks[i].cpu_node, llc,
+                                        bytes > 0 ? (uint64_t)bytes : SPEC_LLC_DEFAULT};
+    }
+    return caches;
+}
+
 // How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
-static void count_bytes(struct plan *p, const struct spec *s, const struct topology *t)
+static int count_bytes(struct plan *p, const struct spec *s, const struct topology *t,
+                       struct err *err)
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
     const struct page_sizes *sizes = t->pages.base ? &t->pages : &page_sizes_usual;
     uint64_t ranks = (uint64_t)p->n_ranks;
-    uint64_t llc = (uint64_t)topology_llc_bytes(t), usual = spec_auto_bytes(llc);
-    uint64_t one = b->bytes ? b->bytes(s, llc, (uint64_t)topology_llc_total(t))
-                            : spec_bytes_per_rank(s, usual);
+    CLEANUP_MEM struct rank_cache *caches = caches_of(p, t, err);
+    if (!caches)
+        return -1;
+    uint64_t usual = spec_auto_bytes_of(caches, p->n_ranks), one = spec_bytes_per_rank(s, usual);
+    if (b->bytes && b->bytes(s, caches, p->n_ranks, &one, err) < 0)
+        return -1;
     if (b->bytes_of != BYTES_OF_ALL)
         one = spec_page_round((enum pages)s->pages, sizes, one);
     p->bytes_per_loader = *p->load_cpus ? (int64_t)spec_page_round(PAGES_THP, sizes, usual) : 0;
@@ -541,6 +563,7 @@ static void count_bytes(struct plan *p, const struct spec *s, const struct topol
         p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
     else
         p->bytes_per_rank = (int64_t)one;
+    return 0;
 }
 
 static int first_touch_everywhere(struct plan *p, const struct spec *s)
@@ -585,7 +608,8 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         note_sharing(&made, t, err) < 0)
         return -1;
     note_kinds(&made, t);
-    count_bytes(&made, s, t);
+    if (count_bytes(&made, s, t, err) < 0)
+        return -1;
     *p = made;
     made = (struct plan){0};
     return 0;

@@ -85,7 +85,7 @@ static void huge(void)
 static void caches(void)
 {
     struct cache_info c = cache_of(root, 3);
-    CHECK(c.line_bytes == 64 && c.llc_bytes == CACHE_LLC_DEFAULT, "caches not known: assumed");
+    CHECK(c.line_bytes == 64 && c.llc_bytes == SPEC_LLC_DEFAULT, "caches not known: assumed");
     dir_write(root, "sys/devices/system/cpu/cpu3/cache/index0/type", "Instruction\n");
     dir_write(root, "sys/devices/system/cpu/cpu3/cache/index0/level", "1\n");
     dir_write(root, "sys/devices/system/cpu/cpu3/cache/index1/type", "Unified\n");

@@ -106,6 +106,41 @@ static void many_loaders(void)
           "255 loaders, %d in the list: ... %s", n, p.load_cpus + strlen(p.load_cpus) / 10 * 9);
 }
 
+// Of one array, for the memory of all three: four times the caches of the ranks that work together.
+static void expect_target(const char *text, const char *request, int64_t want_mib)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(text);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(make(&p, &t, request, &err) == 0 && p.bytes_per_target >> 20 == want_mib,
+          "%s: %s: %lld MiB on a target, want %lld %s", text, request,
+          (long long)(p.bytes_per_target >> 20), (long long)want_mib, err.text);
+}
+
+// Machines of the size that arrays of all caches together made hours of.
+static void large_machines(void)
+{
+    static const char nodes24[] =
+        "pack:2 group:12 [numa(memory=34359738368)] l3:1(size=33554432) core:8 pu:1";
+    static const char cpus512[] =
+        "pack:2 group:4 [numa(memory=137438953472)] l3:2(size=33554432) core:16 pu:2";
+    static const char sockets16[] =
+        "pack:16 [numa(memory=68719476736)] l3:1(size=40370176) core:28 pu:1";
+    static const char nodes[] = "{\"benchmark\":\"bandwidth\"}";
+    static const char threads[] = "{\"benchmark\":\"bandwidth\",\"sweep\":\"threads\"}";
+    static const char few[] =
+        "{\"benchmark\":\"bandwidth\",\"sweep\":\"threads\",\"threads\":\"1,8\"}";
+    expect_target(nodes24, nodes, 3 * 4 * 32);
+    expect_target(nodes24, threads, 3 * 4 * 32 * 24); // all 192 ranks are a row
+    expect_target(nodes24, few, 3 * 4 * 32);
+    expect_target(cpus512, nodes, 3 * 4 * 2 * 32);
+    expect_target(cpus512, threads, 3 * 4 * 16 * 32);
+    expect_target(sockets16, nodes, 3 * 4 * 40370176 >> 20);
+    struct topology t CLEANUP(topology_fini) = synthetic(nodes24);
+    refuse(&t, "{\"benchmark\":\"bandwidth\",\"sweep\":\"threads\",\"threads\":\"1,200\"}",
+           "threads", "has 200, but the run has 192 ranks");
+}
+
 static bool notes(const struct topology *t, const char *request, const char *says)
 {
     struct plan p CLEANUP(plan_fini) = {0};
@@ -139,19 +174,20 @@ static void hybrid(void)
           "one that does not is not");
     expect(&t, "{\"benchmark\":\"latency\",\"numa\":\"auto\",\"size\":64}",
            "0/0 1/0 2/0 3/0 targets  load  MiB 64 0");
-    expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/0 targets 0 load  MiB 0 64");
+    // Caches that the machine hides are assumed to be large, as numa_bench does.
+    expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/0 targets 0 load  MiB 0 256");
     CHECK(notes(&t, "{\"benchmark\":\"matrix\"}",
                 "node 1 (memory of the kind gpumemory) is left out: name it in targets to measure "
                 "it") &&
               notes(&t, "{\"benchmark\":\"latency\",\"numa\":\"auto\"}", "in numa to measure"),
           "a GPU's memory is left out, and a note says so");
-    expect(&t, "{\"benchmark\":\"matrix\",\"targets\":\"1\"}", "1/0 3/0 targets 1 load  MiB 0 64");
+    expect(&t, "{\"benchmark\":\"matrix\",\"targets\":\"1\"}", "1/0 3/0 targets 1 load  MiB 0 256");
     expect(&t, "{\"benchmark\":\"latency\",\"cpus\":\"1\",\"numa\":\"1\",\"size\":64}",
            "1/1 targets  load  MiB 64 0");
     static const char *const ours[] = {"hbm", "mcdram", "cxl-dram", "cxl", "dram"};
     for (size_t i = 0; i < COUNT_OF(ours); i++) {
         snprintf(t.nodes[1].kind, sizeof t.nodes[1].kind, "%s", ours[i]);
-        expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/1 targets 0-1 load  MiB 0 64");
+        expect(&t, "{\"benchmark\":\"matrix\"}", "1/0 3/1 targets 0-1 load  MiB 0 256");
     }
     snprintf(t.nodes[0].kind, sizeof t.nodes[0].kind, "nvm");
     snprintf(t.nodes[1].kind, sizeof t.nodes[1].kind, "spm");
@@ -182,9 +218,9 @@ int main(void)
            "0/0 2/0 8/1 10/1 targets 0-1 load  MiB 0 16");
     expect(&t, "{\"benchmark\":\"pingpong\"}", "0/0 1/0 2/0 4/0 8/1 targets  load  MiB 8 0");
     expect(&t, "{\"benchmark\":\"bandwidth\",\"ranks\":2}",
-           "0/0 2/0 8/1 10/1 targets 0-1 load  MiB 0 1536");
+           "0/0 2/0 8/1 10/1 targets 0-1 load  MiB 0 384");
     expect(&t, "{\"benchmark\":\"bandwidth\",\"ranks\":2,\"sweep\":\"own\"}",
-           "0/0 2/0 8/1 10/1 targets  load  MiB 384 0");
+           "0/0 2/0 8/1 10/1 targets  load  MiB 192 0");
     expect(&t, "{\"benchmark\":\"latency\",\"ranks\":1,\"load\":\"read\",\"size\":64}",
            "0/0 8/1 targets  load 2,4,6,10,12,14 MiB 64 0");
     expect(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"copy\",\"load_cpus\":\"9\"}",
@@ -203,5 +239,6 @@ int main(void)
     memory(&t);
     large_pages(&t);
     many_loaders();
+    large_machines();
     return tap_done();
 }

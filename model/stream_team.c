@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/stream_team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "model/spec_values.h"
+
+int stream_series(int ranks, int *counts)
+{
+    int n = 0;
+    for (int k = 1; k < ranks; k *= 2)
+        counts[n++] = k;
+    counts[n++] = ranks;
+    return n;
+}
+
+static int team_add(struct stream_team *teams, int n, int64_t value)
+{
+    for (int i = 0; i < n; i++)
+        if (teams[i].value == value)
+            return n;
+    teams[n] = (struct stream_team){.value = value};
+    return n + 1;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static int listed_counts(const struct spec *s, int ranks, struct stream_team *teams,
+                         struct err *err)
+{
+    CLEANUP_MEM int *counts = NULL;
+    int n = 0, kept = 0;
+    if (str_to_ids(s->threads, false, SPEC_RANKS_MAX, "threads", &counts, &n, err) < 0)
+        return -1;
+    qsort(counts, (size_t)n, sizeof *counts, by_count);
+    if (n && counts[n - 1] > ranks)
+        return err_set(err, ERR_INVALID, "threads", "has %d, but the run has %d rank%s",
+                       counts[n - 1], ranks, ranks == 1 ? "" : "s");
+    for (int i = 0; i < n; i++)
+        kept = team_add(teams, kept, counts[i]);
+    return kept;
+}
+
+static int thread_counts(const struct spec *s, int ranks, struct stream_team *teams,
+                         struct err *err)
+{
+    int counts[STREAM_SERIES_MAX], n = 0;
+    if (strcmp(s->threads, "all") == 0) {
+        for (int k = 1; k <= ranks; k++)
+            n = team_add(teams, n, k);
+        return n;
+    }
+    if (strcmp(s->threads, "doubling") != 0)
+        return listed_counts(s, ranks, teams, err);
+    for (int i = 0, all = stream_series(ranks, counts); i < all; i++)
+        n = team_add(teams, n, counts[i]);
+    return n;
+}
+
+static int find_teams(const struct spec *s, const struct rank_cache *caches, int ranks,
+                      struct stream_team *teams, struct err *err)
+{
+    int n = 0;
+    switch ((enum bandwidth_sweep)s->sweep) {
+    case SWEEP_NODES:
+        for (int r = 0; r < ranks; r++)
+            n = team_add(teams, n, caches[r].node);
+        return n;
+    case SWEEP_THREADS:
+        return thread_counts(s, ranks, teams, err);
+    case SWEEP_OWN:
+        break;
+    }
+    return team_add(teams, 0, ranks);
+}
+
+bool stream_team_has(const struct spec *s, const struct stream_team *t,
+                     const struct rank_cache *caches, int rank)
+{
+    return s->sweep == SWEEP_NODES ? caches[rank].node == t->value : rank < t->value;
+}
+
+// A cache counts by the first rank of the team that has it.
+static void team_caches(const struct spec *s, const struct rank_cache *caches, int ranks,
+                        const int *before, struct stream_team *t)
+{
+    for (int r = 0; r < ranks; r++) {
+        if (!stream_team_has(s, t, caches, r))
+            continue;
+        t->n_ranks++;
+        int k = before[r];
+        while (k >= 0 && !stream_team_has(s, t, caches, k))
+            k = before[k];
+        t->llc_bytes += k < 0 ? caches[r].llc_bytes : 0;
+    }
+    t->array_bytes = spec_bytes_per_rank(s, spec_auto_bytes(t->llc_bytes));
+}
+
+int stream_teams(const struct spec *s, const struct rank_cache *caches, int ranks,
+                 struct stream_team *teams, struct err *err)
+{
+    // Of each rank the last one before it on the same cache; -1: there is none.
+    CLEANUP_MEM int *before = calloc((size_t)ranks + 1, sizeof *before);
+    if (!before)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
+    for (int r = 0; r < ranks; r++) {
+        before[r] = r - 1;
+        while (before[r] >= 0 && caches[before[r]].llc != caches[r].llc)
+            before[r]--;
+    }
+    int n = find_teams(s, caches, ranks, teams, err);
+    for (int i = 0; i < n; i++)
+        team_caches(s, caches, ranks, before, &teams[i]);
+    return n;
+}

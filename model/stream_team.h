@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The teams of ranks that the benchmark `bandwidth` measures, one a row, and the size of their
+// arrays. The launch plan and numa_bench call the same functions, so that a plan's memory is what
+// the run takes. STREAM's rule, arrays of four times the caches, holds for each team by itself.
+#pragma once
+#include "base/err.h"
+#include "model/spec.h"
+
+enum {
+    STREAM_ARRAYS = 3,
+    STREAM_SERIES_MAX = 12, // 1, 2, 4 … SPEC_RANKS_MAX, and a number that is no power of two
+};
+
+struct stream_team {
+    int64_t value; // of the row: the OS number of a node, or how many ranks there are
+    int n_ranks;
+    uint64_t llc_bytes;   // of the last-level caches of its CPUs, each counted once
+    uint64_t array_bytes; // of one array, all its ranks together
+};
+
+// 1, 2, 4 … and `ranks` itself. Returns how many; `counts` has room for STREAM_SERIES_MAX.
+int stream_series(int ranks, int *counts);
+
+// The teams of a run of `ranks` ranks; `teams` has room for as many. Returns how many, or -1:
+// ERR_INVALID on "threads" if the list has a number that the ranks do not reach.
+int stream_teams(const struct spec *s, const struct rank_cache *caches, int ranks,
+                 struct stream_team *teams, struct err *err);
+bool stream_team_has(const struct spec *s, const struct stream_team *t,
+                     const struct rank_cache *caches, int rank);

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The teams of `bandwidth`: who is in them, which caches they have, how large their arrays are.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/stream_team.h"
+#include "tests/unit/tap.h"
+
+enum { RANKS = 6, MIB = 1 << 20 };
+
+// Two nodes; node 0 has two caches of 32 MiB, node 1 one of 16 MiB, which a rank of node 0 shares.
+static const struct rank_cache machine[RANKS] = {
+    {0, 0, 32 * MIB}, {0, 0, 32 * MIB}, {0, 3, 32 * MIB},
+    {0, 4, 16 * MIB}, {1, 4, 16 * MIB}, {1, 4, 16 * MIB},
+};
+
+static void expect(const char *sweep, const char *threads, const char *want)
+{
+    struct spec s;
+    struct stream_team teams[RANKS];
+    struct err err = {0};
+    char got[200] = "";
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    s.sweep = strcmp(sweep, "nodes") == 0     ? SWEEP_NODES
+              : strcmp(sweep, "threads") == 0 ? SWEEP_THREADS
+                                              : SWEEP_OWN;
+    snprintf(s.threads, sizeof s.threads, "%s", threads);
+    int n = stream_teams(&s, machine, RANKS, teams, &err);
+    for (int i = 0; i < n; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%lld:%d:%lld:%lld", i ? " " : "",
+                 (long long)teams[i].value, teams[i].n_ranks, (long long)(teams[i].llc_bytes / MIB),
+                 (long long)(teams[i].array_bytes / MIB));
+    CHECK_STR(n < 0 ? err.text : got, want, "%s %s", sweep, threads);
+}
+
+static void series(void)
+{
+    int counts[STREAM_SERIES_MAX];
+    CHECK(stream_series(1, counts) == 1 && counts[0] == 1, "one rank");
+    CHECK(stream_series(6, counts) == 4 && counts[2] == 4 && counts[3] == 6, "1 2 4 6");
+    CHECK(stream_series(8, counts) == 4 && counts[3] == 8, "1 2 4 8");
+    int most = 0;
+    for (int n = 1; n <= SPEC_RANKS_MAX; n++) {
+        int got = stream_series(n, counts);
+        most = got > most ? got : most;
+    }
+    CHECK(most <= STREAM_SERIES_MAX, "all have room: %d", most);
+}
+
+int main(void)
+{
+    series();
+    expect("nodes", "doubling", "0:4:80:320 1:2:16:64");
+    expect("threads", "doubling", "1:1:32:128 2:2:32:128 4:4:80:320 6:6:80:320");
+    expect("threads", "all", "1:1:32:128 2:2:32:128 3:3:64:256 4:4:80:320 5:5:80:320 6:6:80:320");
+    expect("threads", "6,1", "1:1:32:128 6:6:80:320");
+    expect("threads", "7", "has 7, but the run has 6 ranks");
+    expect("own", "doubling", "6:6:80:320");
+    return tap_done();
+}
