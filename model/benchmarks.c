@@ -20,6 +20,9 @@ static const char *const load_names[] = {"none", "chase", "read", "write", "copy
 static const char *const kernel_names[] = {"all",   "copy", "scale", "add",
                                            "triad", "read", "write", NULL};
 static const char *const sweep_names[] = {"nodes", "threads", "own", NULL};
+static const char *const instruction_names[] = {"auto",   "scalar", "sse2", "avx2",
+                                                "avx512", "neon",   "sve",  NULL};
+static const char *const store_names[] = {"cached", "streaming", NULL};
 static const char *const definition_names[] = {"both", "cas", "load", NULL};
 
 // Parameters that several benchmarks have; only the defaults differ.
@@ -191,6 +194,21 @@ static const struct param bandwidth_params[] = {
      .metavar = "WHICH",
      .help = "Numbers of ranks of sweep threads: doubling (1, 2, 4 ... and all ranks), all (every "
              "number), or a list 1,4,16."},
+    {.name = "instructions",
+     .kind = PARAM_ENUM,
+     .offset = AT(instructions),
+     .choices = instruction_names,
+     .def = "auto",
+     .help =
+         "Instruction set of the kernels: scalar, sse2, avx2 or avx512 on x86; scalar, neon or "
+         "sve on arm64; auto is the widest that the CPU has. The result states which was used."},
+    {.name = "stores",
+     .kind = PARAM_ENUM,
+     .offset = AT(stores),
+     .choices = store_names,
+     .def = "cached",
+     .help = "Stores of copy, scale, add and triad: cached, as STREAM is usually compiled, or "
+             "streaming (non-temporal), as in most figures that vendors publish."},
     P_TARGETS,
     P_PAGES,
     P_PASSES("10", "Times that each kernel runs over its arrays; the first is not counted."),

@@ -50,6 +50,7 @@ const struct condition_info condition_kinds[CONDITION_KINDS] = {
     [CONDITION_FEW_SAMPLES] = {"few_samples", SEVERITY_WARNING},
     [CONDITION_CACHE] = {"cache", SEVERITY_WARNING},
     [CONDITION_TOPOLOGY] = {"topology", SEVERITY_NOTICE},
+    [CONDITION_INSTRUCTIONS] = {"instructions", SEVERITY_INFO},
     [CONDITION_BACKGROUND_LOAD] = {"background_load", SEVERITY_INFO},
     [CONDITION_KNEE] = {"knee", SEVERITY_INFO},
     [CONDITION_PAIR] = {"pair", SEVERITY_INFO},

@@ -36,6 +36,18 @@ enum chase_method { METHOD_PRP, METHOD_CLASSIC };
 enum launcher { LAUNCHER_AUTO, LAUNCHER_MPI, LAUNCHER_PROCESSES };
 enum load_kind { LOAD_NONE, LOAD_CHASE, LOAD_READ, LOAD_WRITE, LOAD_COPY, LOAD_KINDS };
 enum bandwidth_sweep { SWEEP_NODES, SWEEP_THREADS, SWEEP_OWN };
+// Instruction sets of the stream kernels, the wider of one machine after the narrower.
+enum instructions {
+    INSTRUCTIONS_AUTO,
+    INSTRUCTIONS_SCALAR,
+    INSTRUCTIONS_SSE2,
+    INSTRUCTIONS_AVX2,
+    INSTRUCTIONS_AVX512,
+    INSTRUCTIONS_NEON,
+    INSTRUCTIONS_SVE,
+    INSTRUCTIONS
+};
+enum stores { STORES_CACHED, STORES_STREAMING, STORES };
 enum c2c_definition { C2C_BOTH, C2C_ONLY_CAS, C2C_ONLY_LOAD };
 
 // Limits, with their arithmetic.
@@ -88,6 +100,8 @@ struct spec {
     // Bandwidth.
     int kernel;        // 0: all, otherwise 1 + enum stream_kernel of bench/kernels/stream.h
     int sweep;         // enum bandwidth_sweep
+    int instructions;  // enum instructions
+    int stores;        // enum stores
     char threads[256]; // of the sweep by threads: "doubling", "all" or "1,4,16"
     int64_t passes;
     // Pairs of cores.

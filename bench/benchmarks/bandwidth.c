@@ -22,6 +22,7 @@ struct band {
     struct rank_cache *caches; // of each rank; owned
     struct stream_team *rows;  // owned
     int done;                  // cells
+    const struct stream_code *code;
 };
 
 struct row {
@@ -65,6 +66,30 @@ static int bandwidth_make_matrices(const struct band *b, struct matrix *m, struc
             m[i].col.values[c] = target_of(b, c);
     }
     return 0;
+}
+
+static int find_code(struct band *b, struct err *err)
+{
+    const struct spec *s = b->s->spec;
+    char there[80], wanted[16];
+    b->code = stream_code((enum instructions)s->instructions, (enum stores)s->stores);
+    if (b->code)
+        return 0;
+    stream_code_list((enum stores)s->stores, there, sizeof there);
+    if (!*there)
+        return err_set(err, ERR_INVALID, "stores",
+                       "must be cached: there are no streaming stores for this CPU");
+    param_get_text(spec_param(s, "instructions"), s, wanted, sizeof wanted);
+    return err_set(err, ERR_INVALID, "instructions", "%s is not in this CPU, which has %s%s",
+                   wanted, there, s->stores == STORES_STREAMING ? " with streaming stores" : "");
+}
+
+static int note_code(const struct band *b, struct err *err)
+{
+    const struct spec *s = b->s->spec;
+    return session_note(b->s, err, CONDITION_INSTRUCTIONS, -1,
+                        "kernels in %s instructions, %s stores", b->code->name,
+                        s->stores == STORES_STREAMING ? "streaming" : "cached");
 }
 
 static int bandwidth_begin(struct band *b, struct err *err)
@@ -133,7 +158,7 @@ static int pass(struct pass_work *w, enum stream_kernel k, bool counts, struct e
     struct guard_mark from, to;
     rank_team_wait(s, &w->team);
     guard_begin(&from);
-    w->sum += stream_pass(k, &w->arrays, 0, w->arrays.n);
+    w->sum += stream_pass_in(w->b->code, k, &w->arrays, 0, w->arrays.n);
     guard_end(&to);
     rank_team_set_pass(s, &from, &to, 0);
     stream_expect(w->want, k);
@@ -238,16 +263,18 @@ static int warn_of_caches(const struct band *b, struct err *err)
         return 0;
     return session_note(b->s, err, CONDITION_CACHE, -1,
                         "arrays of %llu MiB are less than four times the last-level caches (%llu "
-                        "MiB) of the %d ranks that share them: part of the bandwidth is that of "
-                        "the caches",
+                        "MiB) of %d rank%s: part of the bandwidth is that of the caches",
                         (unsigned long long)(worst->array_bytes >> 20),
-                        (unsigned long long)(worst->llc_bytes >> 20), worst->n_ranks);
+                        (unsigned long long)(worst->llc_bytes >> 20), worst->n_ranks,
+                        worst->n_ranks == 1 ? "" : "s");
 }
 
 static int bandwidth_measure_all(struct band *b, struct err *err)
 {
     struct session *s = b->s;
-    if (session_meet(s, find_rows(b, err), err) < 0 || bandwidth_begin(b, err) < 0 ||
+    if (session_meet(s, find_code(b, err), err) < 0 ||
+        session_meet(s, find_rows(b, err), err) < 0 || bandwidth_begin(b, err) < 0 ||
+        session_meet(s, note_code(b, err), err) < 0 ||
         session_meet(s, warn_of_caches(b, err), err) < 0)
         return -1;
     for (int col = 0; col < b->n_cols; col++)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sustainable bandwidth: the four kernels of STREAM (McCalpin) on three arrays of doubles, bytes
 // counted as STREAM counts them (what the program requests, no write-allocate), plus a read-only
-// sum and a non-temporal write. Pure: works on memory that the caller has placed.
+// sum and a non-temporal write. Each kernel exists in several instruction sets, and with stores
+// through the caches or around them. Pure: works on memory that the caller has placed.
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "model/spec.h"
 
 enum stream_kernel {
     STREAM_COPY,  // c[i] = a[i]
@@ -29,9 +33,25 @@ struct stream_arrays {
 
 #define STREAM_SCALAR 3.0
 
+// The kernels in one instruction set.
+struct stream_code {
+    const char *name; // "avx2"
+    void (*store[STREAM_KERNELS])(const struct stream_arrays *s, size_t first, size_t last);
+    double (*read_sum)(const struct stream_arrays *s, size_t first, size_t last);
+};
+
+// The kernels in `which` instructions (INSTRUCTIONS_AUTO: the widest of this CPU), with stores of
+// `stores`. NULL if this CPU or this program does not have them.
+const struct stream_code *stream_code(enum instructions which, enum stores stores);
+// "scalar, sse2, avx2": what stream_code has for these stores.
+void stream_code_list(enum stores stores, char *out, size_t room);
+
 // Both work on the elements [first, last).
 void stream_fill(const struct stream_arrays *s, size_t first, size_t last); // a=1, b=2, c=0
 // Returns the sum for STREAM_READ, else 0: use it, so that nothing is optimised away.
+double stream_pass_in(const struct stream_code *code, enum stream_kernel k,
+                      const struct stream_arrays *s, size_t first, size_t last);
+// In the widest instructions of this CPU, through the caches.
 double stream_pass(enum stream_kernel k, const struct stream_arrays *s, size_t first, size_t last);
 
 // MB/s (10^6 bytes) of a pass over `elements` of each array in `ns`, bytes counted as STREAM does.

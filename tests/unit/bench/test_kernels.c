@@ -56,7 +56,8 @@ static void teams(void)
     team_free(NULL);
 }
 
-static void kernels(void)
+// The parts begin and end beside whole vectors.
+static void kernels_of(const struct stream_code *code, const char *stores)
 {
     enum { N = 10007, TIMES = 10 };
     CLEANUP_MEM double *memory = NULL;
@@ -64,27 +65,53 @@ static void kernels(void)
         return;
     struct stream_arrays s = {memory, memory + N + 1, memory + 2 * (N + 1), N};
     stream_fill(&s, 0, N);
-    CHECK(stream_pass(STREAM_READ, &s, 0, N / 8 * 8) == N / 8 * 8,
-          "the read kernel sees every element");
+    CHECK(stream_pass_in(code, STREAM_READ, &s, 3, N - 4) == N - 7,
+          "%s %s: the read kernel sees every element once", code->name, stores);
     double want[3];
     stream_begin(want);
     for (int t = 0; t < TIMES; t++)
         for (int k = STREAM_COPY; k <= STREAM_TRIAD;
              k++, stream_expect(want, (enum stream_kernel)(k - 1)))
             for (int part = 0; part < 3; part++) {
-                size_t third = N / 24 * 8, first = third * (size_t)part; // whole cache lines
-                stream_pass((enum stream_kernel)k, &s, first, part == 2 ? N : first + third);
+                size_t third = N / 3, first = third * (size_t)part;
+                stream_pass_in(code, (enum stream_kernel)k, &s, first,
+                               part == 2 ? N : first + third);
             }
     struct stream_check check = stream_verify(&s, want);
-    CHECK(check.wrong == 0 && check.worst <= 1e-13, "arrays are as arithmetic says after %d rounds",
-          TIMES);
+    CHECK(check.wrong == 0 && check.worst <= 1e-13,
+          "%s %s: arrays are as arithmetic says after %d rounds", code->name, stores, TIMES);
     s.b[N - 1] *= 1 + 1e-9;
     CHECK(stream_verify(&s, want).wrong == 1, "one wrong element in ten thousand is found");
-    stream_pass(STREAM_WRITE, &s, 0, N / 8 * 8);
-    bool written = true;
-    for (size_t i = 0; i < N / 8 * 8; i++)
+    const double outside = s.c[0];
+    stream_pass_in(code, STREAM_WRITE, &s, 1, N);
+    bool written = s.c[0] == outside;
+    for (size_t i = 1; i < N; i++)
         written &= s.c[i] == STREAM_SCALAR;
-    CHECK(written, "the non-temporal write writes");
+    CHECK(written, "the non-temporal write writes its part, and no other");
+}
+
+static void kernels(void)
+{
+    static const char *const stores[STORES] = {"cached", "streaming"};
+    char list[80];
+    for (int k = INSTRUCTIONS_AUTO; k < INSTRUCTIONS; k++)
+        for (int st = 0; st < STORES; st++) {
+            const struct stream_code *code = stream_code((enum instructions)k, (enum stores)st);
+            if (code)
+                kernels_of(code, stores[st]);
+        }
+    stream_code_list(STORES_CACHED, list, sizeof list);
+    CHECK(strncmp(list, "scalar", 6) == 0, "every CPU has scalar instructions: %s", list);
+#if defined(__x86_64__)
+    CHECK(stream_code(INSTRUCTIONS_SSE2, STORES_STREAMING) &&
+              !stream_code(INSTRUCTIONS_NEON, STORES_CACHED) && strstr(list, "scalar, sse2"),
+          "x86 has SSE2 and streaming stores, and not NEON");
+#elif defined(__aarch64__)
+    CHECK(stream_code(INSTRUCTIONS_NEON, STORES_STREAMING) &&
+              !stream_code(INSTRUCTIONS_SCALAR, STORES_STREAMING) &&
+              !stream_code(INSTRUCTIONS_AVX2, STORES_CACHED),
+          "arm64 has NEON and its streaming stores, and not AVX2");
+#endif
 }
 
 // As stream.c of McCalpin counts: 2, 2, 3, 3 words an element; a read and a write have one.
