@@ -91,7 +91,7 @@ int64_t topology_llc_bytes(const struct topology *t)
     return most;
 }
 
-int64_t topology_llc_total(const struct topology *t)
+static int64_t topology_llc_total(const struct topology *t)
 {
     int level = llc_level(t);
     int64_t sum = 0;

@@ -75,7 +75,6 @@ int topology_node_index(const struct topology *t, int os); // -1: none
 int64_t topology_cache_bytes(const struct topology *t,
                              int level);              // the smallest of that level; 0: none
 int64_t topology_llc_bytes(const struct topology *t); // of one last-level cache; 0 unknown
-int64_t topology_llc_total(const struct topology *t); // all of that level together
 
 // What two CPUs share, the nearest first.
 enum pair_class {
