@@ -13,63 +13,82 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 
-// The name of an admission kind or of a finding is also the name of its condition.
+// Every kind: its number, its stable name, and its severity unless a condition says otherwise. A
+// line here is a new kind; the list of docs/API.md or docs/ADMISSION.md has it too.
+//
+// Found before the run, or while it ran: the names of core/admission/policy.c.
+#define CONDITION_BLOCKERS(X)                                                                      \
+    X(BUSY_CPUS, "busy_cpus", WARNING)                                                             \
+    X(LOAD, "load", WARNING)                                                                       \
+    X(CPU_PRESSURE, "cpu_pressure", WARNING)                                                       \
+    X(MEMORY_PRESSURE, "memory_pressure", WARNING)                                                 \
+    X(BATCH_JOB, "batch_job", WARNING)                                                             \
+    X(KUBERNETES_PODS, "kubernetes_pods", WARNING)                                                 \
+    X(OTHER_INSTANCE, "other_instance", WARNING)                                                   \
+    X(CPU_QUOTA, "cpu_quota", WARNING)                                                             \
+    X(FREQUENCY_CAPPED, "frequency_capped", WARNING)                                               \
+    X(THROTTLED, "throttled", WARNING)                                                             \
+    X(STEAL, "steal", WARNING)                                                                     \
+    X(SWAP, "swap", WARNING)                                                                       \
+    X(OUTSIDE_HOURS, "outside_hours", INFO)                                                        \
+    X(TOO_SOON, "too_soon", INFO)                                                                  \
+    X(DISTURBING, "disturbing", NOTICE)                                                            \
+    X(TOPOLOGY_NOT_LIVE, "topology_not_live", ERROR)                                               \
+    X(MEMORY, "memory", WARNING)                                                                   \
+    X(CGROUP_MEMORY, "cgroup_memory", WARNING)                                                     \
+    X(CPUSET, "cpuset", WARNING)                                                                   \
+    X(MEMS, "mems", WARNING)
+// How the machine is configured: the names of core/node/checkup.c.
+#define CONDITION_FINDINGS(X)                                                                      \
+    X(MPIRUN_MISSING, "mpirun_missing", INFO)                                                      \
+    X(NUMACTL_MISSING, "numactl_missing", INFO)                                                    \
+    X(THP_NEVER, "thp_never", NOTICE)                                                              \
+    X(GOVERNOR, "governor", NOTICE)                                                                \
+    X(FREQUENCY_CAP, "frequency_cap", NOTICE)                                                      \
+    X(NUMA_BALANCING, "numa_balancing", NOTICE)                                                    \
+    X(VIRTUAL_MACHINE, "virtual_machine", NOTICE)                                                  \
+    X(HYPERTHREADS, "hyperthreads", INFO)
+// How the run was started, and how it ended. FORCED: a blocker was overruled. MACHINE: it may have
+// changed.
+#define CONDITION_COURSE(X)                                                                        \
+    X(FORCED, "forced", WARNING)                                                                   \
+    X(LAUNCHER, "launcher", INFO)                                                                  \
+    X(CGROUP, "cgroup", INFO)                                                                      \
+    X(ACCOUNT, "account", INFO)                                                                    \
+    X(MACHINE, "machine", NOTICE)                                                                  \
+    X(DISTURBED, "disturbed", WARNING)
+// What the benchmark saw. HUGE_PAGES: not all were given. OMITTED: others were left out.
+#define CONDITION_SEEN(X)                                                                          \
+    X(PLACEMENT, "placement", ERROR)                                                               \
+    X(MIGRATED, "migrated", WARNING)                                                               \
+    X(MEMORY_POLICY, "memory_policy", NOTICE)                                                      \
+    X(HUGE_PAGES, "huge_pages", WARNING)                                                           \
+    X(FEW_SAMPLES, "few_samples", WARNING)                                                         \
+    X(CACHE, "cache", WARNING)                                                                     \
+    X(TOPOLOGY, "topology", NOTICE)                                                                \
+    X(INSTRUCTIONS, "instructions", INFO)                                                          \
+    X(BACKGROUND_LOAD, "background_load", INFO)                                                    \
+    X(KNEE, "knee", INFO)                                                                          \
+    X(PAIR, "pair", INFO)                                                                          \
+    X(OMITTED, "omitted", NOTICE)
+// What an import did not say. IMPORT_UNDATED: such a run's key has no date.
+#define CONDITION_IMPORTED(X)                                                                      \
+    X(IMPORT, "import", NOTICE)                                                                    \
+    X(IMPORT_UNDATED, "import_undated", NOTICE)
+// OTHER is a kind of a version that knew more or other kinds.
+#define CONDITION_LIST(X)                                                                          \
+    X(OTHER, "other", NOTICE)                                                                      \
+    CONDITION_BLOCKERS(X)                                                                          \
+    CONDITION_FINDINGS(X)                                                                          \
+    CONDITION_COURSE(X)                                                                            \
+    CONDITION_SEEN(X)                                                                              \
+    CONDITION_IMPORTED(X)
+
 enum condition_kind {
-    CONDITION_OTHER, // of a version that knew more or other kinds
-    // Found before the run, or while it ran.
-    CONDITION_BUSY_CPUS,
-    CONDITION_LOAD,
-    CONDITION_CPU_PRESSURE,
-    CONDITION_MEMORY_PRESSURE,
-    CONDITION_BATCH_JOB,
-    CONDITION_KUBERNETES_PODS,
-    CONDITION_OTHER_INSTANCE,
-    CONDITION_CPU_QUOTA,
-    CONDITION_FREQUENCY_CAPPED,
-    CONDITION_THROTTLED,
-    CONDITION_STEAL,
-    CONDITION_SWAP,
-    CONDITION_OUTSIDE_HOURS,
-    CONDITION_TOO_SOON,
-    CONDITION_DISTURBING,
-    CONDITION_TOPOLOGY_NOT_LIVE,
-    CONDITION_MEMORY,
-    CONDITION_CGROUP_MEMORY,
-    CONDITION_CPUSET,
-    CONDITION_MEMS,
-    // How the machine is configured.
-    CONDITION_MPIRUN_MISSING,
-    CONDITION_NUMACTL_MISSING,
-    CONDITION_THP_NEVER,
-    CONDITION_GOVERNOR,
-    CONDITION_FREQUENCY_CAP,
-    CONDITION_NUMA_BALANCING,
-    CONDITION_VIRTUAL_MACHINE,
-    CONDITION_HYPERTHREADS,
-    // How the run was started, and how it ended.
-    CONDITION_FORCED, // a blocker was overruled
-    CONDITION_LAUNCHER,
-    CONDITION_CGROUP,
-    CONDITION_ACCOUNT,
-    CONDITION_MACHINE, // it may have changed
-    CONDITION_DISTURBED,
-    // What the benchmark saw.
-    CONDITION_PLACEMENT,
-    CONDITION_MIGRATED,
-    CONDITION_MEMORY_POLICY,
-    CONDITION_HUGE_PAGES, // requested, and not all were given
-    CONDITION_FEW_SAMPLES,
-    CONDITION_CACHE,
-    CONDITION_TOPOLOGY,
-    CONDITION_INSTRUCTIONS,
-    CONDITION_BACKGROUND_LOAD,
-    CONDITION_KNEE,
-    CONDITION_PAIR,
-    CONDITION_OMITTED, // others were left out
-    // What an import did not say.
-    CONDITION_IMPORT,
-    CONDITION_IMPORT_UNDATED, // such a run's key has no date
-    CONDITION_KINDS
+#define CONDITION_ID(id, name, severity) CONDITION_##id,
+    CONDITION_LIST(CONDITION_ID)
+#undef CONDITION_ID
+        CONDITION_KINDS
 };
 
 enum condition_severity {

@@ -89,7 +89,8 @@ static void test_hours(void)
               "\"%s\" is refused", wrong[i]);
 }
 
-// Each kind has a line in ADMISSION.md with its default, and an option.
+// Each kind has a line in ADMISSION.md with its default and its severity, an option, and a
+// condition.
 static void test_documented(void)
 {
     static char page[65536];
@@ -100,11 +101,12 @@ static void test_documented(void)
     for (int i = 0; i < ADMISSION_KINDS; i++) {
         char line[100];
         const char *def = i < POLICY_KINDS ? policy_table.params[i].def : "always refuses";
-        snprintf(line, sizeof line, "| `%s` | %s%s%s |", admission_kinds[i].name,
-                 i < POLICY_KINDS ? "`" : "", def, i < POLICY_KINDS ? "`" : "");
+        enum condition_kind kind = condition_find(admission_kinds[i].name);
+        snprintf(line, sizeof line, "| `%s` | %s%s%s | %s |", admission_kinds[i].name,
+                 i < POLICY_KINDS ? "`" : "", def, i < POLICY_KINDS ? "`" : "",
+                 severity_names[condition_kinds[kind].severity]);
         CHECK(strstr(page, line), "docs/ADMISSION.md has %s", line);
-        CHECK(condition_find(admission_kinds[i].name) != CONDITION_OTHER, "a condition of kind %s",
-              admission_kinds[i].name);
+        CHECK(kind != CONDITION_OTHER, "a condition of kind %s", admission_kinds[i].name);
         if (i >= POLICY_KINDS)
             continue;
         CHECK_STR(policy_table.params[i].name + strlen("admit_"), admission_kinds[i].name,
