@@ -155,7 +155,8 @@ static int group_of_node(const struct grouping *g, int i, int j)
     return grouping_axis_is(COMPARE_RANK, rows_of(g)) ? g->row_group[i] : -1;
 }
 
-void grouping_of_cell(const struct grouping *g, enum compare_by by, int i, int j, int two[2])
+// The groups that a cell is in; at most two of a kind, -1 for none.
+static void grouping_of_cell(const struct grouping *g, enum compare_by by, int i, int j, int two[2])
 {
     two[0] = two[1] = -1;
     if (!g->n[by])

@@ -52,8 +52,6 @@ bool grouping_axis_is(enum compare_by by, const struct axis *a);
 bool grouping_between_ranks(const struct grouping *g);
 // 0 local, 1 remote, -1 not known or no question.
 int grouping_locality(const struct grouping *g, int row, int col);
-// The groups that a cell is in; at most two of a kind, -1 for none.
-void grouping_of_cell(const struct grouping *g, enum compare_by by, int row, int col, int two[2]);
 
 int compare_groups(struct grouping *g, const struct compare_options *o, struct err *err);
 // Parts, the rest, and the verdict of the matrix, from judged cells and groups.

@@ -38,7 +38,8 @@ void places_fini(struct places *p)
     free(p->list);
 }
 
-const struct place *places_at(const struct places *p, int64_t rank)
+// NULL: none.
+static const struct place *places_at(const struct places *p, int64_t rank)
 {
     int lo = 0, hi = p->n;
     if (!p->n || rank < p->list[0].rank || rank > p->list[p->n - 1].rank)

@@ -20,7 +20,6 @@ struct places {
 int places_init(struct places *p, const struct rank_info *ranks, int n,
                 const struct topology *topology, struct err *err);
 void places_fini(struct places *p);
-const struct place *places_at(const struct places *p, int64_t rank);       // NULL: none
 const struct rank_info *places_info(const struct places *p, int64_t rank); // NULL: none
 const struct topo_cpu *places_cpu(const struct places *p, int64_t rank);   // NULL: not known
 // Memory node of a rank, else its CPU's node; -1 if not known.

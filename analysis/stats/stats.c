@@ -51,7 +51,9 @@ static double correlation(const double *series, int n, double median, int lag)
 
 // Sums pairs of neighbouring lags while their sum is positive (Geyer's initial positive sequence):
 // in theory every such pair is positive, so the first that is not is noise.
-double stats_correlation_time(const double *series, int n, double median)
+// Integrated autocorrelation time, in samples, at least 1: n / this is how many independent samples
+// a series is worth. `series` is in order of time.
+static double stats_correlation_time(const double *series, int n, double median)
 {
     double sum = 0;
     for (int lag = 0; lag + 1 < n / 2; lag += 2) {
@@ -89,7 +91,9 @@ static double at_position(const double *sorted, int n, double median, double pos
     return stats_quantile(sorted, n, (position - 1) / (n - 1));
 }
 
-struct interval stats_median_interval(const double *sorted, int n, double widen)
+// Interval of the median of `sorted`, its half-width in ranks times `widen`; beyond the smallest
+// and largest sample it continues at the samples' mean spacing on that side. n >= 2.
+static struct interval stats_median_interval(const double *sorted, int n, double widen)
 {
     double median = stats_quantile(sorted, n, 0.5), middle = (n + 1) / 2.0;
     int rank = stats_median_rank(n);

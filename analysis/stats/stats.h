@@ -26,17 +26,9 @@ enum {
 void stats_sort(double *v, int n);
 double stats_quantile(const double *sorted, int n, double q); // n >= 1, 0 <= q <= 1
 
-// Integrated autocorrelation time, in samples, at least 1: n / this is how many independent samples
-// a series is worth. `series` is in order of time.
-double stats_correlation_time(const double *series, int n, double median);
-
 // Positions (from 1) of the order statistics whose interval covers the median with at least 95 %;
 // 0 if n is below 6, where no pair does. The upper one is n + 1 - this.
 int stats_median_rank(int n);
-
-// Interval of the median of `sorted`, its half-width in ranks times `widen`; beyond the smallest
-// and largest sample it continues at the samples' mean spacing on that side. n >= 2.
-struct interval stats_median_interval(const double *sorted, int n, double widen);
 
 struct stats {
     int n;

@@ -26,7 +26,8 @@ static void solo_close(struct comm *c)
     free(c->board);
 }
 
-const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
+// One rank, started by hand without a launcher.
+static const struct comm_ops comm_solo = {"none", solo_open, solo_close, NULL, NULL};
 
 #define MPI_MODULE "numa_bench_mpi.so"
 

@@ -32,7 +32,6 @@ struct comm_ops {
     int (*receive)(const struct comm *c, int from, void *bytes, size_t n, struct err *err);
 };
 
-extern const struct comm_ops comm_solo;      // one rank, started by hand without a launcher
 extern const struct comm_ops comm_processes; // ranks that are forked here: no MPI anywhere
 // comm_mpi is in a module beside the program: numa_bench_mpi.so
 
