@@ -6,3 +6,5 @@
 
 uint64_t hash_bytes(const void *data, size_t n);
 uint64_t hash_text(const char *text);
+// Of large texts: 8 bytes at a time. Other values than hash_bytes().
+uint64_t hash_words(const void *data, size_t n);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/own_cgroups.h"
 #include "base/str.h"
 
 __attribute__((format(printf, 1, 2))) static FILE *open_at(const char *fmt, ...)
@@ -231,57 +232,21 @@ static int64_t cgroup_room(const struct cgroup *g)
     return used < 0 ? MEMORY_UNKNOWN : or_zero(limit - used);
 }
 
-// A group and all above it, cutting `path`. Inside a container the path may not be there: then the
-// mount's own root, which is the last, is the group.
-static int64_t cgroup_chain_room(const char *root, const struct cgroup_files *k, char *path)
-{
-    int64_t room = MEMORY_UNKNOWN;
-    for (;;) {
-        if (strcmp(path, "/") == 0)
-            *path = '\0';
-        room = least(room, cgroup_room(&(struct cgroup){root, k, path}));
-        char *cut = strrchr(path, '/');
-        if (!cut)
-            return room;
-        *cut = '\0';
-    }
-}
-
-// "cpuset,memory" has memory, "name=memory" has not.
-static bool has_controller(const char *controllers, const char *name)
-{
-    for (const char *at = controllers;; at++) {
-        size_t n = strcspn(at, ",:");
-        if (n == strlen(name) && strncmp(at, name, n) == 0)
-            return true;
-        at += n;
-        if (*at != ',')
-            return false;
-    }
-}
-
-// Room by a line of /proc/self/cgroup: "0::/a/b" (v2) or "4:cpuset,memory:/a/b" (v1).
-static int64_t line_room(const char *root, const struct controller *c, char *line)
-{
-    line[strcspn(line, "\n")] = '\0';
-    char *controllers = strchr(line, ':');
-    char *path = controllers ? strchr(++controllers, ':') : NULL;
-    if (!path)
-        return MEMORY_UNKNOWN;
-    if (str_starts(line, "0::"))
-        return cgroup_chain_room(root, &c->v2, path + 1);
-    return has_controller(controllers, c->name) ? cgroup_chain_room(root, &c->v1, path + 1)
-                                                : MEMORY_UNKNOWN;
-}
-
+// The least of a group and all above it.
 static int64_t room_of(const char *root, const struct controller *c)
 {
-    CLEANUP_FILE FILE *f = open_at("%s/proc/self/cgroup", root);
-    char line[900];
+    struct own_cgroups g CLEANUP(own_cgroups_close);
     int64_t room = MEMORY_UNKNOWN;
-    while (f && fgets(line, sizeof line, f))
-        room = least(room, line_room(root, c, line));
-    return f && ferror(f) ? MEMORY_UNKNOWN : room;
+    own_cgroups_open(&g, root);
+    while (own_cgroups_next(&g)) {
+        const struct cgroup_files *k = *g.controllers ? &c->v1 : &c->v2;
+        if (k == &c->v1 && !own_cgroups_has(&g, c->name))
+            continue;
+        do
+            room = least(room, cgroup_room(&(struct cgroup){root, k, g.path}));
+        while (own_cgroups_up(&g));
+    }
+    return g.f && ferror(g.f) ? MEMORY_UNKNOWN : room;
 }
 
 int64_t memory_cgroup_room_bytes(const char *root)

@@ -88,7 +88,7 @@ static bool read_answer(int in, char *text, size_t room, int64_t until_ms)
 // subreaper.
 static void end_all(void)
 {
-    for (int round = 0; round < 20 && proc_kill_below(SIGKILL, 0) > 0; round++)
+    for (int round = 0; round < 20 && proc_kill_below(SIGKILL) > 0; round++)
         poll(NULL, 0, 10);
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;

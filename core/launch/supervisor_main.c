@@ -77,7 +77,7 @@ static int supervisor_main_arm(int timer, int64_t ms)
 
 static void supervisor_main_kill_all(struct supervisor *s)
 {
-    s->report.killed += proc_kill_below(SIGKILL, 0);
+    s->report.killed += proc_kill_below(SIGKILL);
     run_group_kill(s->group, 0); // at once, also what is being forked
     s->killing = true;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/own_cgroups.h"
 #include "base/str.h"
 
 #define CGROUP "/sys/fs/cgroup/"
@@ -81,7 +82,7 @@ static bool known(const struct batch_job *list, int n, const struct batch_job *j
 struct found {
     struct batch_job *list;
     int n, most;
-    char own[4096]; // our cgroups
+    char own[4096]; // our cgroups, a line each
 };
 
 static void batch_jobs_add(struct found *f, const struct batch_job *job)
@@ -182,11 +183,19 @@ static void find_signs(struct found *f, const char *root)
     }
 }
 
+static void find_own(struct found *f, const char *root)
+{
+    struct own_cgroups g CLEANUP(own_cgroups_close);
+    own_cgroups_open(&g, root);
+    for (size_t used = 0; used < sizeof f->own && own_cgroups_next(&g);)
+        used += (size_t)snprintf(f->own + used, sizeof f->own - used, "%s\n", g.path);
+}
+
 int batch_jobs_find(const char *root, const struct processes_found *p, struct batch_job *out,
                     int most)
 {
     struct found f = {.list = out, .most = most};
-    file_read_fmt(f.own, sizeof f.own, "%s/proc/self/cgroup", root);
+    find_own(&f, root);
     find_signs(&f, root);
     for (int i = 0; i < p->n_steps; i++)
         add_step(&f, root, p->steps[i]);

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/own_cgroups.h"
 #include "base/str.h"
 #include "core/node/batch_jobs.h"
 #include "core/node/busy_tasks.h"
@@ -244,40 +245,19 @@ static double quota_of(const char *root, const char *mount, const char *path)
     return READING_UNKNOWN;
 }
 
-// Of a group and all above it; cuts `path`.
-static double quota_chain(const char *root, const char *mount, char *path)
-{
-    double least = READING_UNKNOWN;
-    for (;;) {
-        if (strcmp(path, "/") == 0)
-            *path = '\0';
-        least = lesser(least, quota_of(root, mount, path));
-        char *cut = strrchr(path, '/');
-        if (!cut)
-            return least;
-        *cut = '\0';
-    }
-}
-
-// Our cgroups, as /proc/self/cgroup has them: "0::/a/b" or "4:cpu,cpuacct:/a/b".
+// The least of our groups and all above them.
 static void read_quota(struct readings *r, const char *root)
 {
-    char path[PATH_ROOM], line[900];
+    struct own_cgroups g CLEANUP(own_cgroups_close);
     r->quota_cpus = READING_UNKNOWN;
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    CLEANUP_FILE FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group)
+    own_cgroups_open(&g, root);
+    while (own_cgroups_next(&g)) {
+        const char *mount = *g.controllers ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
+        if (*g.controllers && !own_cgroups_has(&g, "cpu"))
             continue;
-        *group++ = '\0';
-        controllers++;
-        if (!*controllers)
-            r->quota_cpus = lesser(r->quota_cpus, quota_chain(root, "/sys/fs/cgroup", group));
-        else if (strcmp(controllers, "cpu") == 0 || str_starts(controllers, "cpu,"))
-            r->quota_cpus = lesser(r->quota_cpus, quota_chain(root, "/sys/fs/cgroup/cpu", group));
+        do
+            r->quota_cpus = lesser(r->quota_cpus, quota_of(root, mount, g.path));
+        while (own_cgroups_up(&g));
     }
 }
 
@@ -352,17 +332,13 @@ static void add_siblings(struct group_readings *r, const char *dir, const char *
 // group, what is below it, and that of our run beside it, is the daemon and its run.
 static void read_groups(struct group_readings *r, const char *root, const char *mount)
 {
-    char path[PATH_ROOM], line[900];
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    CLEANUP_FILE FILE *f = fopen(path, "re");
-    bool found = false;
-    while (f && !found && fgets(line, sizeof line, f))
-        found = str_starts(line, "0::/");
-    if (!found)
+    char path[PATH_ROOM];
+    struct own_cgroups g CLEANUP(own_cgroups_close);
+    own_cgroups_open(&g, root);
+    if (!own_cgroups_next_v2(&g))
         return;
-    line[strcspn(line, "\n")] = '\0';
     int used = snprintf(path, sizeof path, "%s%s", root, mount);
-    for (const char *at = line + 3; *at == '/' && at[1];) {
+    for (const char *at = g.path; *at == '/' && at[1];) {
         size_t n = strcspn(at + 1, "/");
         add_siblings(r, path, at + 1, n);
         used += snprintf(path + used, sizeof path - (size_t)used, "/%.*s", (int)n, at + 1);

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/own_cgroups.h"
 #include "base/str.h"
 
 #define OWN_NAME "numaprobed"
@@ -40,25 +41,23 @@ static bool cgroup_write_file(const char *dir, const char *name, const char *tex
 
 // --- where
 
-// Version 2 is what is mounted where it belongs, even beside controllers of version 1. The line is
-// "0::/a/b"; a container sees "0::/".
+// Version 2 is what is mounted where it belongs, even beside controllers of version 1. A
+// container sees the root.
 static bool cgroup_find_own(const char *root, char *out, size_t room, char *why, size_t why_room)
 {
-    char path[400], text[4096];
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    if (file_read_text(path, text, sizeof text) < 0) {
+    char path[400];
+    struct own_cgroups g CLEANUP(own_cgroups_close);
+    own_cgroups_open(&g, root);
+    if (!g.f) {
         snprintf(why, why_room, "the kernel has no cgroups");
         return false;
     }
-    char *line = str_starts(text, "0::/") ? text : strstr(text, "\n0::/");
     snprintf(path, sizeof path, "%s" MOUNT "/cgroup.controllers", root);
-    if (!line || access(path, F_OK) < 0) {
+    if (!own_cgroups_next_v2(&g) || access(path, F_OK) < 0) {
         snprintf(why, why_room, "cgroups are of version 1 here, or of both");
         return false;
     }
-    char *own = strchr(line, '/');
-    own[strcspn(own, "\n")] = '\0';
-    int n = snprintf(out, room, "%s" MOUNT "%s", root, strcmp(own, "/") == 0 ? "" : own);
+    int n = snprintf(out, room, "%s" MOUNT "%s", root, g.path);
     return n > 0 && (size_t)n < room;
 }
 

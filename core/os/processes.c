@@ -17,7 +17,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/str.h"
+
+enum { GONE_MS = 2000 }; // from SIGKILL to the end of a process
 
 struct process {
     pid_t pid, parent;
@@ -106,26 +109,24 @@ static bool is_below(const struct processes *all, pid_t pid)
     return false;
 }
 
-static void mark_below(struct processes *all, pid_t top, pid_t except)
+static void mark_below(struct processes *all, pid_t top)
 {
     for (bool found = true; found;) {
         found = false;
         for (size_t i = 0; i < all->n; i++) {
             struct process *p = &all->list[i];
-            if (p->below || p->pid == except)
-                continue;
-            if (p->parent == top || is_below(all, p->parent))
+            if (!p->below && (p->parent == top || is_below(all, p->parent)))
                 p->below = found = true;
         }
     }
 }
 
-int proc_kill_below(int signo, pid_t except)
+int proc_kill_below(int signo)
 {
     struct processes all CLEANUP(processes_fini) = {0};
     int n = 0;
     processes_read_all(&all);
-    mark_below(&all, getpid(), except);
+    mark_below(&all, getpid());
     for (size_t i = 0; i < all.n; i++)
         if (all.list[i].below && !all.list[i].zombie && kill(all.list[i].pid, signo) == 0)
             n++;
@@ -202,16 +203,35 @@ static bool belongs_to(pid_t pid, const char *nonce)
     return supervises(pid, nonce);
 }
 
-// By pidfd: the number may belong to another process by the time of the signal.
-static bool kill_and_wait(pid_t pid, const char *nonce)
+// nonce NULL: whatever it is. By pidfd: the number may belong to another process by the time of the
+// signal.
+static bool kill_and_wait(pid_t pid, const char *nonce, int64_t ms)
 {
     CLEANUP_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0 || !belongs_to(pid, nonce) ||
+    if (pidfd < 0 || (nonce && !belongs_to(pid, nonce)) ||
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0)
         return false;
     struct pollfd gone = {.fd = pidfd, .events = POLLIN};
-    poll(&gone, 1, 2000);
+    poll(&gone, 1, ms < 0 ? 0 : (int)ms);
     return true;
+}
+
+// A process that was killed frees its memory first, and on a busy node that takes a while.
+// Meanwhile it has no environment any more (proc_kill_nonce), but is there.
+int proc_end_below(int64_t ms)
+{
+    int64_t until_ms = clock_mono_ms() + ms;
+    int n = proc_kill_below(SIGKILL);
+    for (bool left = n > 0; left && clock_mono_ms() < until_ms;) {
+        struct processes all CLEANUP(processes_fini) = {0};
+        processes_read_all(&all);
+        mark_below(&all, getpid());
+        left = false;
+        for (size_t i = 0; i < all.n; i++)
+            if (all.list[i].below && !all.list[i].zombie)
+                left |= kill_and_wait(all.list[i].pid, NULL, until_ms - clock_mono_ms());
+    }
+    return n;
 }
 
 int proc_kill_nonce(const char *nonce)
@@ -221,7 +241,7 @@ int proc_kill_nonce(const char *nonce)
         CLEANUP_DIR DIR *proc = opendir("/proc");
         n = 0;
         for (pid_t pid; proc && (pid = next_pid(proc));)
-            if (pid != getpid() && belongs_to(pid, nonce) && kill_and_wait(pid, nonce))
+            if (pid != getpid() && belongs_to(pid, nonce) && kill_and_wait(pid, nonce, GONE_MS))
                 n++;
         total += n;
     }

@@ -7,8 +7,10 @@
 #include "base/err.h"
 
 // Sends `signo` to everything below this process (which must be a subreaper for that to be all) but
-// zombies and `except` (0: none); returns how many.
-int proc_kill_below(int signo, pid_t except);
+// zombies; returns how many. They may live a moment longer.
+int proc_kill_below(int signo);
+// SIGKILL to them; waits until they have ended, at most `ms`. Returns how many there were.
+int proc_end_below(int64_t ms);
 int64_t proc_tasks_of(uid_t uid); // processes and threads of an account, as far as we see them
 // The children of a process that is not ours; CHILDREN_UNKNOWN where the kernel does not list them
 // (CONFIG_PROC_CHILDREN). A zombie has ended.

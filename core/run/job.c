@@ -63,7 +63,7 @@ static void forget_watches(struct job *j)
 // After a supervisor that did not clean up itself. We are a subreaper: its orphans are ours.
 static void job_sweep(struct job *j)
 {
-    int killed = proc_kill_below(SIGKILL, 0) + proc_kill_nonce(j->dir.nonce);
+    int killed = proc_end_below(GROUP_PATIENCE_MS) + proc_kill_nonce(j->dir.nonce);
     run_group_kill(j->group, GROUP_PATIENCE_MS);
     log_event(LOG_LVL_WARN, "run.swept", "id=%" PRId64 " killed=%d", j->id, killed);
 }

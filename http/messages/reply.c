@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/jsonw.h"
 #include "http/messages/reply.h"
 
@@ -141,20 +142,6 @@ const char *reply_bytes(const struct reply *r, size_t *n)
     return r->file ? r->file->data : r->shared ? r->shared->data : r->body.data;
 }
 
-// FNV-1a over words of 8 bytes: not for enemies, only to see whether our own text has changed. The
-// shift brings what differs in a word's high bytes down, where the next product spreads it.
-static uint64_t reply_hash_of(const char *data, size_t n)
-{
-    uint64_t hash = 0xcbf29ce484222325u ^ n;
-    for (size_t i = 0; i < n; i += sizeof(uint64_t)) {
-        uint64_t word = 0;
-        memcpy(&word, data + i, n - i < sizeof word ? n - i : sizeof word);
-        hash = (hash ^ word) * 0x100000001b3u;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
 void reply_etag(const struct reply *r, char *etag, size_t room)
 {
     size_t n;
@@ -166,7 +153,7 @@ void reply_etag(const struct reply *r, char *etag, size_t room)
         return;
     }
     const char *data = reply_bytes(r, &n);
-    snprintf(etag, room, "\"%016" PRIx64 "\"", reply_hash_of(data, n));
+    snprintf(etag, room, "\"%016" PRIx64 "\"", hash_words(data, n));
 }
 
 bool reply_matches(const char *if_none_match, const char *etag)

@@ -118,7 +118,7 @@ static void test_hanging(void)
     CHECK(clock_mono_ms() - begin >= LAUNCH_ASK_MS, "it had its time");
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
-    CHECK_INT(proc_kill_below(0, 0), 0, "nothing is left of it");
+    CHECK_INT(proc_kill_below(0), 0, "nothing is left of it");
 }
 
 // Asked once, until the file is another, a minute has passed or there is doubt.

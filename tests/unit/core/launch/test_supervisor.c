@@ -151,8 +151,8 @@ static void trial_end(struct trial *t, const char *what)
 {
     CHECK(supervisor_reap(&t->s, 10000), "%s: the supervisor ends", what);
     CHECK(gone(t->dir.path), "%s: no directory is left", what);
-    CHECK(proc_kill_nonce(t->dir.nonce) == 0 && proc_kill_below(0, 0) == 0,
-          "%s: no process is left", what);
+    CHECK(proc_kill_nonce(t->dir.nonce) == 0 && proc_kill_below(0) == 0, "%s: no process is left",
+          what);
     close(t->dir.fifo);
 }
 
@@ -358,7 +358,7 @@ static void test_random_kills(int times)
         } else {
             kill(t.s.pid, SIGKILL);
             supervisor_reap(&t.s, 10000);
-            proc_kill_below(SIGKILL, 0); // what the daemon does then
+            proc_kill_below(SIGKILL); // what the daemon does then
             proc_kill_nonce(t.dir.nonce);
             tree_remove(t.dir.path, &err);
         }

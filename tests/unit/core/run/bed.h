@@ -368,7 +368,7 @@ __attribute__((unused)) static int entries(const char *path)
 __attribute__((unused)) static void check_nothing_left(const char *what)
 {
     CHECK_INT(entries(run_dir), 0, "%s: no directory is left", what);
-    CHECK_INT(proc_kill_below(0, 0), 0, "%s: no process is left", what);
+    CHECK_INT(proc_kill_below(0), 0, "%s: no process is left", what);
 }
 
 // Runs once with the behaviour; the caller calls run_fini.

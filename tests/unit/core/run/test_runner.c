@@ -204,7 +204,7 @@ static void test_disk_full(struct bed *b)
     sq_exec(b->store->db, "PRAGMA query_only=1", &err); // refuses to write, as a full disk does
     // A round more when all are gone: the runner must have seen it.
     for (bool left = true; left;) {
-        left = proc_kill_below(0, 0) > 0;
+        left = proc_kill_below(0) > 0;
         struct loop_timer *t = loop_timer_new(b->loop, give_up, b, &err);
         loop_timer_set(t, 20);
         loop_run(b->loop, &err);
