@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Patterns are tried from the top, and the first that fits a path is taken. A row names the
+// query parameters that its handler reads, and the scope that a client needs.
 #include "api/routes.h"
 
 #include "api/resources/imports.h"

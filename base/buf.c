@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The buffer doubles as it grows. A failed allocation is remembered in the buffer and for the
+// process (buf_any_failed), so that a writer of JSON need not check each call.
 #include "base/buf.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clocks are read with clock_gettime(), times are written and read as RFC 3339, always in UTC.
 #include "base/clock.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table has what a code means outside: its name and title in a problem document, its HTTP
+// status and its exit status.
 #include "base/err.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Commas follow from one flag, and a bit per level says whether its members have names.
 #include "base/jsonw.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// An event is formatted into a buffer of fixed size and written at once. A log that is not read
+// must not stop the daemon: the line is dropped then.
 #include "base/log.h"
 
 #include <poll.h>

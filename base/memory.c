@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Limits are found from three sides: the machine's and the node's free memory, and what the
+// cgroups above us still allow. The caller takes the least.
 #include "base/memory.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One table serves five readers: JSON, options, defaults, help and the catalogue. Each of them
+// walks over the table and switches on the kind of the parameter.
 #include "base/param.h"
 
 #include <inttypes.h>

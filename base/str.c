@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each parser takes the whole text or nothing, and leaves its output untouched when it fails.
 #include "base/str.h"
 
 #include <ctype.h>

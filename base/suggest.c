@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A word is near enough to be suggested if few letters of it would have to change for its
+// length.
 #include "base/suggest.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order of events: options, a deadline, the channel of records, the binding of the rank,
+// the launcher (comm_open), the session with its benchmark, and the end. Rank 0 reports an
+// error of any rank before all leave.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Four sources are read in the order of their precedence, the weakest first. The daemon's
+// address is found last, because it may follow from any of them.
 #include "client/config.h"
 
 #include <errno.h>

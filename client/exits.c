@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table, because --help and the manual page print the same list.
 #include "client/exits.h"
 
 const struct cli_exit cli_exits[] = {

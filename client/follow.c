@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Events of the run come first. When their connection fails, the run is polled. Ctrl-C is
+// noticed between two of these, and the caller decides what it means.
 #include "client/follow.h"
 
 #include <poll.h>

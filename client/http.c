@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One transfer at a time with libcurl's easy interface. The body goes to a buffer, a file or a
+// reader of events; each has its limit.
 #include "client/http.h"
 
 #include <ctype.h>

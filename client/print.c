@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rows are collected first, because the widths of a table depend on all of them; then one of
+// the writers prints table, JSON, NDJSON or CSV.
 #include "client/print.h"
 
 #include <math.h>

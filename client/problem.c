@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// An error of the daemon names members of requests. Here they become options of the command
+// line, in the sentence too.
 #include "client/problem.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A line is drawn again in place on a terminal. Elsewhere one line per phase is printed, so
+// that a log stays short.
 #include "client/progress.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the run that is meant, gets it with its matrices, and prints it by
+// formats/result_print.c.
 #include "client/result.h"
 
 #include <math.h>

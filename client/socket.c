@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A refused connection is explained: which group may use the socket, and whether this account
+// can join it.
 #include "client/socket.h"
 
 #include <errno.h>

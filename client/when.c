@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Three forms are tried: an age such as 2d, the words today and yesterday, and a date or time.
 #include "client/when.h"
 
 #include <stdio.h>

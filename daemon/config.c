@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Options, the environment and the file set the same struct through the same tables. What
+// depends on the account, such as the state directory, is filled in at the end.
 #include "daemon/config.h"
 
 #include <ctype.h>

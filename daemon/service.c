@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The variables of systemd are read once and removed, so that no child believes that they are
+// meant for it.
 #include "daemon/service.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// An old document is rewritten before anything reads it: members get their present names, and
+// sentences become conditions by how they begin.
 #include "formats/earlier.h"
 
 #include <ctype.h>

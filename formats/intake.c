@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A document is JSON, JSON lines or text. Text is read by import.c and log_hints.c, an export
+// by run_document.c. What is missing is filled in at the end, and each such guess becomes a
+// condition.
 #include "formats/intake.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Line by line, the first mention of a node, a mode and a date is taken.
 #include "formats/log_hints.h"
 
 #include <ctype.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table chooses the form by the axes of a matrix. Then come the conditions and a summary of
+// where memory was.
 #include "formats/result_print.h"
 
 #include <inttypes.h>

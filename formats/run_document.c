@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reading is strict: an unknown value, a matrix that does not fit its benchmark or a rank
+// without its plan is refused, because what is stored is served to others.
 #include "formats/run_document.h"
 
 #include <inttypes.h>

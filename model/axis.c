@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The part of model/matrix.h that is about axes: their values, their labels and pairs of ranks.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Conditions are kept in the order of events. When the list is full, the least severe one is
+// left out, and counted.
 #include "model/condition.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Facts are hashed as lines name=value in their order, so that equal lists have equal hashes on
+// every machine.
 #include "model/fingerprint.h"
 
 #include <sha256.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A matrix owns its cells and the values of its axes. Its JSON has one form for storage, export
+// and the API.
 #include "model/matrix.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Planning itself is core/launch/planner.c. Here is what every room needs of a plan: to free it
+// and to write it.
 #include "model/plan.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table per kind of record describes its members, and both the writer and the reader walk
+// over it. So what numa_bench writes is what the daemon reads.
 #include "model/record.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Texts that come from outside (label, node, method) are checked here, in one place for
+// requests and imports.
 #include "model/run.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table of axes has what values each may have. The daemon refuses a matrix that its benchmark
+// cannot have made.
 #include "model/shape.h"
 
 #include <inttypes.h>

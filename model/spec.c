@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// All functions walk over the two parameter tables of a benchmark: its own and the common one.
+// None of them names a benchmark.
 #include "model/spec.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The file of tokens is read and written line by line here; http/access/tokens.c keeps it.
 #include "model/token.h"
 
 #include <stdio.h>

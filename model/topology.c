@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Numbers of CPUs and nodes may have gaps, so they are looked up, never used as an index.
 #include "model/topology.h"
 
 #include <stdlib.h>

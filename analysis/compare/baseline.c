@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs that belong together are checked for equal axes first. Then each cell becomes the median
+// of the runs' cells, and the scatter of the runs, pooled over the matrix, widens its interval.
 #include "analysis/compare/baseline.h"
 
 #include <math.h>

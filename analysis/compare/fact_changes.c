@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two lists of facts are merged by name. A table ranks the names, because a change of page size
+// explains a slower memory better than a new version of a library does.
 #include "analysis/compare/fact_changes.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Chooses the matrix of a picture and its form: curves where curve_fits() says so, otherwise a
+// heat map. curve.c, heat.c and text.c draw.
 #include "analysis/plot/plot.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Numbers become places on the page and texts beside them: scales, round ticks, and the titles
+// of axes. The pictures and the text form share it, so that both show the same numbers.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// SVG written by hand: shapes, texts and the heading. A style sheet in the picture has the
+// colours for light and dark; texts of a run are escaped, because a viewer may be a browser.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

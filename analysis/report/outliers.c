@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two searches over one table: inversions among the slow ranks, then single cells that are far
+// from all others of their size. Ranks that are reported as slow anyway are left out of the
+// second.
 #include "analysis/report/outliers.h"
 
 #include <math.h>

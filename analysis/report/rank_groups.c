@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Values become logs around the mean of their node and size. A permutation test over all ranks
+// comes first; only where it finds a difference are single ranks judged.
 #include "analysis/report/rank_groups.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A search divides the series at the best cut, tests it, and continues in both parts; a second
+// round tests every cut again between its neighbours. A limit on shuffles bounds its time.
 #include "analysis/stats/change_points.h"
 
 #include <math.h>

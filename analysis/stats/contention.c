@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ranks and sizes of the two matrices are matched by value, so that a concurrent run with other
+// ranks can be compared. Then ratios are counted column by column.
 #include "analysis/stats/contention.h"
 
 #include <math.h>

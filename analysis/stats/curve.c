@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each size becomes a column with its median, extremes and climbers. Steps are found between
+// neighbouring columns first, and the cache that explains a step afterwards.
 #include "analysis/stats/curve.h"
 
 #include <math.h>

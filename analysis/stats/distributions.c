@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// No library: the incomplete beta function by its continued fraction, quantiles by Newton's
+// method, the gamma function without lgamma()'s global variable.
 #include "analysis/stats/distributions.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The knee is the point farthest below the line from the first point to the last, in units of
+// the curve's own ranges, so that the unit of an axis does not move it.
 #include "analysis/stats/knee.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Small searches that comparison, metrics and reports have in common.
 #include "analysis/stats/median.h"
 
 #include <math.h>

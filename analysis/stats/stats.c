@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// From the samples of a cell to its summary, in this order: quantiles, the autocorrelation
+// time, the interval of the median, and what repetitions over the run add to it.
 #include "analysis/stats/stats.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two sources of replies (struct reply_source): one that ends with the run's end or a deadline,
+// and one that sends each change. Neither keeps a queue: the newest state replaces an older one
+// that was not sent yet.
 #include "api/resources/events.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parts are written in a fixed order from single statements on the store, so that two exports
+// of one run are equal byte for byte.
 #include "api/resources/export.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// GET /v1/runs/{id}/log: what the processes of a run printed, as text.
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 

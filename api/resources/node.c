@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// GET /v1/node: this machine's facts and the findings of doctor.
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Comparison and report need the same of each of their runs: the run, its matrices, its ranks,
+// its facts and its topology. It is loaded here, and an error names the parameter with the
+// run's number.
 #include "api/resources/run_side.h"
 
 #include <string.h>

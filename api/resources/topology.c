@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// GET /v1/topology and /v1/topology.xml: the machine as numaprobe sees it, and as hwloc wrote
+// it.
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"

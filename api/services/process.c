@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Read from /proc at each request of the metrics; what cannot change is read once.
 #include "api/services/process.h"
 
 #include <dirent.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A small table of replies that finished runs got. All of it is dropped when the database has
+// changed.
 #include "api/services/run_bodies.h"
 
 #include <stdlib.h>

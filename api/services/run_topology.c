@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Stored topologies that were read last are kept, because reading one takes a process of its
+// own.
 #include "api/services/run_topology.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each function estimates the time of one kind of reply. Replies that would take longer than
+// WORK_INLINE_US are made by the worker process, so that the loop stays free.
 #include "api/services/work.h"
 
 #include <inttypes.h>

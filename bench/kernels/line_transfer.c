@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ping and pong are two functions for two cores. Each turn has a number, so that a core that is
+// late cannot mistake an old value for an answer.
 #include "bench/kernels/line_transfer.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table has the loops for each width of stores that the processor offers; the widest is
+// chosen at run time. After the passes the values are checked against a calculation.
 #include "bench/kernels/stream.h"
 
 #include <math.h>

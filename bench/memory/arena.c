@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Mapped with room for alignment, bound before the first touch, then populated by several
+// threads. Only then is it known which pages the kernel gave.
 #include "bench/memory/arena.h"
 
 #include <errno.h>

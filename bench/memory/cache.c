@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A few files of /sys for each CPU. A rank reads those of its own CPU, and the board collects
+// them.
 #include "bench/memory/cache.h"
 
 #include <stdbool.h>

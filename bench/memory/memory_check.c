@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The demands of all ranks are summed up per node, and compared with what each node and the
+// cgroup still have. One node that is short refuses the run on all ranks.
 #include "bench/memory/memory_check.h"
 
 #include <inttypes.h>

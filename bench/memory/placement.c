@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// First what was requested: affinity and memory policy of this process. Later what was got: the
+// node of sampled pages, by the first method that the kernel permits.
 #include "bench/memory/placement.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The maker keeps the file open as long as it is mapped; others open it as /proc/<pid>/fd/<n>.
+// No name means that nothing is left behind.
 #include "bench/memory/shared_memory.h"
 
 #include <fcntl.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The list comes from our own planner. It is checked nevertheless, because a user may start
+// numa_bench by hand.
 #include "bench/ranks/bindings.h"
 
 #include <ctype.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ranks are processes, so the futexes are shared ones. The last rank to arrive at a barrier
+// wakes the others; a rank that fails leaves its error on the board, and all see it at the next
+// barrier.
 #include "bench/ranks/board.h"
 
 #include <limits.h>

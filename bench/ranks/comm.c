@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The environment says which launcher started this rank: one of MPI, numa_bench itself, or
+// none. The module with MPI is loaded in the first case only, so that the program runs without
+// Open MPI.
 #include "bench/ranks/comm.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Settings of the process at its start: it dies with its parent, and the kernel kills it first
+// when memory is short. The deadline is a signal whose handler writes the end record.
 #include "bench/ranks/life.h"
 
 #include <fcntl.h>

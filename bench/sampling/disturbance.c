@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two clocks are compared: the time that passed, and the time that the kernel gave this thread.
+// Their difference is what others took.
 #include "bench/sampling/disturbance.h"
 
 #include <sched.h>

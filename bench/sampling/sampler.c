@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The order for one cell: warm up, sample until the interval of the median is narrow enough or
+// the time is up, sort out disturbed samples, add the rest to the sum of the cell.
 #include "bench/sampling/sampler.h"
 
 #include <math.h>

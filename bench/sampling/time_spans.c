@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Spans are kept in order, so that cutting two sets is one walk over both.
 #include "bench/sampling/time_spans.h"
 
 void spans_add(struct spans *s, uint64_t from, uint64_t to)

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// A worker moves one block after another and looks at the clock between them: this is how it
+// keeps a rate. The last part starts one worker per CPU, in threads that are bound to their
+// CPUs.
 #include "bench/session/background_load.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A rank that a launcher of MPI started finds its own entry in the list. It starts itself again
+// below numactl, or binds itself where there is none; then it loads MPI.
 #include "bench/session/bind.h"
 
 #include <stdio.h>

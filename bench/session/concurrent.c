@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each rank samples until all have enough. Afterwards the spans of time in which every rank was
+// at work are intersected, and only samples inside count.
 #include "bench/session/concurrent.h"
 
 #include <stdlib.h>

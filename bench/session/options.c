@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The words are read once, and a second time if --quick is among them: its values apply before
+// the others, wherever it stands.
 #include "bench/session/options.h"
 
 #include <stdio.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One place decides where results go. With a channel every cell is a record at once; without
+// one the matrices are kept and printed at the end.
 #include "bench/session/output.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A list of pairs is made from the places that the ranks reported: the first pair of each
+// class, all of them, or those that were requested.
 #include "bench/session/pairs.h"
 
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The end of a run that was started by hand. The forms are those of formats/, so that a table
+// of numa_bench and one of numaprobe are the same text.
 #include "bench/session/print.h"
 
 #include <sched.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ranks meet at a barrier that spins, because one that sleeps would start late. The pass counts
+// from the first start to the last end, and a rank that lost time marks it as disturbed.
 #include "bench/session/rank_team.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The frame of a benchmark in the order of its steps: introduce the ranks, check memory,
+// announce matrices, place and verify memory, report cells, end.
 #include "bench/session/session.h"
 
 #include <math.h>

@@ -488,13 +488,10 @@ def own_header(files):
     return wrong
 
 
-OPENS = {"core", "http"}
-
-
 def opening(files):
     """A file opens with what it is for, why it is so, or the order of events."""
     return [f"{path}: no comment behind the licence line" for path, text in in_rooms(files).items()
-            if room(path) in OPENS and not re.match(r"//[^\n]*\n// \S", text)]
+            if not re.match(r"//[^\n]*\n// \S", text)]
 
 
 DECLARED = re.compile(r"^(?!static|typedef|#|return|extern)[A-Za-z_][\w ]*[ *]+(\w+)\([^;{}]*?\)[^;{}()]*(?:__attribute__\(\(.*?\)\))?;", re.M)
