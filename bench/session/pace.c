@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One number has the schedule: each piece moves it on, and what is skipped moves it on too.
 #include "bench/session/pace.h"
 
 void pace_begin(struct pace *p, double mb_per_s, double slack_bytes)
