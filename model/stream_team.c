@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows come first: nodes, or numbers of ranks. Then each gets its ranks, the caches of these,
+// and from the caches its arrays.
 #include "model/stream_team.h"
 
 #include <stdlib.h>
