@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/hierarchy.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -265,6 +266,11 @@ static bool has_sparklines(const struct matrix *m)
 static void print_tables(const struct cli *cli, const struct result *r)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
+    const struct report_source source = {
+        .matrices = r->matrices, .n = r->n_matrices, .ranks = r->ranks, .n_ranks = r->n_ranks};
+    if (hierarchy_write_lines(&source, &b, NULL) < 0)
+        buf_fail(&b); // it is said at the end
+    buf_str(&b, b.len ? "\n" : "");
     result_tables_write(r->matrices, r->n_matrices, r->ranks, r->n_ranks, cli->width, &b);
     print_buf(&b);
     for (int i = 0; i < r->n_matrices && print_unicode(cli); i++)

@@ -12,7 +12,13 @@
 #include "base/str.h"
 #include "formats/result_table.h"
 
-enum { LABEL_WIDTH = 18, COLUMN_WIDTH = 10, STREAM_WIDTH = 12, NODE_COLUMNS = 64 };
+enum {
+    LABEL_WIDTH = 18,
+    COLUMN_WIDTH = 10,
+    STREAM_WIDTH = 12,
+    NODE_COLUMNS = 64,
+    HIERARCHY_MATRICES = 8
+};
 
 struct result {
     const struct matrix *list;
@@ -289,6 +295,7 @@ static const struct {
     int matrices; // 0: any number
     void (*write)(const struct result *r, struct buf *out);
 } forms[] = {
+    {"rank", "working_set", HIERARCHY_MATRICES, grids},
     {"rank", "working_set", 0, latency},
     {"rank", "target", 1, node_to_node},
     {"initiator", "target", 0, result_print_bandwidth},

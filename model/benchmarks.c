@@ -312,6 +312,18 @@ static const struct param pagefault_params[] = {
              "Fresh mappings that each rank touches for each cell; the first is not counted."),
 };
 
+static const struct param hierarchy_params[] = {
+    P_SIZES("auto", "Largest working set of the curve. A bare number is MiB; auto is sixteen "
+                    "last-level caches, at least 256 MiB."),
+    P_TARGETS,
+    P_PRECISION("2"),
+    P_MIN_SAMPLES("16"),
+    P_SAMPLE_US("500", SAMPLE_HELP),
+    P_CELL_MS("40"),
+    P_VISITS("4"),
+    P_SEED,
+};
+
 static const struct param common_params[] = {
     {.name = "cpus",
      .kind = PARAM_TEXT,
@@ -405,7 +417,7 @@ const struct param_table spec_common = {common_params, COUNT_OF(common_params)};
 
 // --- What the tables cannot say ----------------------------------------------------------------
 
-enum { TOUCH_LEAST = 4096 };
+enum { TOUCH_LEAST = 4096, HIERARCHY_LEAST = 32 << 20 };
 
 static int contradiction(struct err *err, const char *member, const char *why)
 {
@@ -544,6 +556,17 @@ static int check_firsttouch(const struct spec *s, struct err *err)
     return check_own_placement(s, err);
 }
 
+// The curve needs room beyond the first caches, and pages a number.
+static int check_hierarchy(const struct spec *s, struct err *err)
+{
+    if (check_targets(s, err) < 0)
+        return -1;
+    if (spec_bytes_per_rank(s, HIERARCHY_LEAST) < HIERARCHY_LEAST)
+        return err_set(err, ERR_INVALID, "size",
+                       "must be 32M at least: the curve has to pass the caches");
+    return 0;
+}
+
 static int check_loaded(const struct spec *s, struct err *err)
 {
     if (s->load == LOAD_NONE)
@@ -631,6 +654,22 @@ static int shapes_pagefault(const struct spec *s, struct shape *list)
     return shapes_copy(list, both, 2);
 }
 
+static int shapes_hierarchy(const struct spec *s, struct shape *list)
+{
+    static const struct shape all[] = {
+        {"latency", "latency", "ns", "rank", "working_set"},
+        {"base_pages", "latency", "ns", "rank", "pages"},
+        {"packed", "latency", "ns", "rank", "pages"},
+        {"huge_pages", "latency", "ns", "rank", "pages"},
+        {"parallel", "access_time", "ns", "rank", "chains"},
+        {"stride", "latency", "ns", "rank", "stride"},
+        {"cycle", "cycle_time", "ns", "rank", "chains"},
+        {"nodes", "latency", "ns", "rank", "target"},
+    };
+    (void)s;
+    return shapes_copy(list, all, COUNT_OF(all));
+}
+
 static int shapes_loaded(const struct spec *s, struct shape *list)
 {
     static const struct shape both[] = {
@@ -679,6 +718,16 @@ static int bytes_pagefault(const struct spec *s, const struct rank_cache *caches
     return 0;
 }
 
+// The curve's memory and a quarter as much, which is of base pages.
+static int bytes_hierarchy(const struct spec *s, const struct rank_cache *caches, int ranks,
+                           uint64_t *bytes, struct err *err)
+{
+    (void)err;
+    *bytes = spec_bytes_per_rank(s, 4 * spec_auto_bytes_of(caches, ranks));
+    *bytes += *bytes / 4;
+    return 0;
+}
+
 // Sent and received.
 static int bytes_pingpong(const struct spec *s, const struct rank_cache *caches, int ranks,
                           uint64_t *bytes, struct err *err)
@@ -702,6 +751,8 @@ static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
 static const struct preset quick_c2c[] = {{"repetitions", "200"}, {"min_samples", "16"}, {0}};
 static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
+static const struct preset quick_hierarchy[] = {
+    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "10"}, {"visits", "1"}, {0}};
 static const struct preset quick_loaded[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"steps", "5"}, {0}};
 
@@ -828,5 +879,21 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .shapes = shapes_pagefault,
             .bytes = bytes_pagefault,
             .bytes_of = BYTES_OF_EACH,
+        },
+    [BENCHMARK_HIERARCHY] =
+        {
+            .name = "hierarchy",
+            .title = "Memory hierarchy: cache levels, TLB reach, outstanding misses, prefetch gain",
+            .help = "One rank at a time chases by working set, by number of pages, in several "
+                    "chains at once, by stride and on each target node. The result is one table "
+                    "that explains the latency of memory.",
+            .method = "hierarchy-v1",
+            .params = PARAMS(hierarchy_params),
+            .defaults = one_per_numa,
+            .quick = quick_hierarchy,
+            .check = check_hierarchy,
+            .shapes = shapes_hierarchy,
+            .up_to_size = true,
+            .bytes = bytes_hierarchy,
         },
 };

@@ -135,7 +135,8 @@ static const struct axis_kind {
     {"target", "", target_ok, false},   {"initiator", "", initiator_ok, false},
     {"threads", "", threads_ok, true},  {"pair", "", pair_ok, false},
     {"message", "bytes", any_ok, true}, {"access", "", access_ok, true},
-    {"load", "%", load_ok, true},
+    {"load", "%", load_ok, true},       {"pages", "", any_ok, true},
+    {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
 };
 
 static const struct axis_kind *kind_of(const char *name)
@@ -193,7 +194,7 @@ static int values_wanted(const char *axis, const struct spec *s, const struct pl
 {
     CLEANUP_MEM uint64_t *sizes = NULL;
     int n = 0;
-    if (strcmp(axis, "working_set") == 0 &&
+    if (strcmp(axis, "working_set") == 0 && !benchmarks[s->benchmark].up_to_size &&
         str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) == 0)
         return n;
     if (strcmp(axis, "rank") == 0 && !benchmarks[s->benchmark].loads_by_ranks)

@@ -6,6 +6,8 @@
 //   initiator    OS number of a node with CPUs         threads      ranks that work together
 //   pair         two ranks, packed by axis_pair()      message      bytes
 //   access       enum access                           load         per cent of full load
+//   pages        that hold a link each                 chains       followed at once
+//   stride       bytes from link to link
 #pragma once
 #include "model/matrix.h"
 #include "model/plan.h"

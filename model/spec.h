@@ -21,7 +21,8 @@
     X(C2C, c2c)                                                                                    \
     X(FIRSTTOUCH, firsttouch)                                                                      \
     X(LOADED, loaded)                                                                              \
-    X(PAGEFAULT, pagefault)
+    X(PAGEFAULT, pagefault)                                                                        \
+    X(HIERARCHY, hierarchy)
 
 enum benchmark_id {
 #define BENCHMARK_ID(id, name) BENCHMARK_##id,
@@ -141,6 +142,7 @@ struct benchmark {
     int (*check)(const struct spec *s, struct err *err); // what the table cannot say
     // The matrices of a run (model/shape.h); returns how many.
     int (*shapes)(const struct spec *s, struct shape *list);
+    bool up_to_size; // its working sets are a series up to the size, not the sizes of the spec
     // What its plan has to know. Bytes that a rank has at once on a node; NULL: the size.
     int (*bytes)(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *bytes,
                  struct err *err);

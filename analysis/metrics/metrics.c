@@ -11,6 +11,7 @@
 
 #include "analysis/stats/contention.h"
 #include "analysis/stats/curve.h"
+#include "analysis/stats/hierarchy.h"
 #include "analysis/stats/knee.h"
 #include "analysis/stats/median.h"
 #include "analysis/stats/rank_places.h"
@@ -640,6 +641,51 @@ static void metrics_of_pagefault(struct finder *f)
         find_faults(f, base, BASE_PAGE);
     if (has_axes(huge, "threads", "target") && !lacks_huge_pages(f->in))
         find_faults(f, huge, HUGE_PAGE);
+}
+
+// --- Hierarchy ---------------------------------------------------------------------------------
+
+__attribute__((format(printf, 3, 4))) static void put_alone(struct finder *f, double value,
+                                                            const char *fmt, ...)
+{
+    const double v[3] = {value, NAN, NAN};
+    char name[64];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    put(f, v, "%s", name);
+}
+
+static void put_reach(struct finder *f, const struct reach *r, const char *pages)
+{
+    for (int k = 0; k < r->n; k++) {
+        put_alone(f, (double)r->pages[k], "hierarchy.tlb.%s.l%d.entries", pages, k + 1);
+        put_alone(f, r->miss_ns[k], "hierarchy.tlb.%s.l%d.miss_ns", pages, k + 1);
+    }
+}
+
+static void metrics_of_hierarchy(struct finder *f)
+{
+    struct hierarchy h;
+    struct err err = {0};
+    if (hierarchy_find(&h, f->in->matrices, f->in->n_matrices, -1, 0, &err) < 0) {
+        f->no_memory = true;
+        return;
+    }
+    put_alone(f, h.memory_ns, "hierarchy.memory_ns");
+    put_alone(f, h.hop_ns, "hierarchy.hop_ns");
+    put_alone(f, h.misses, "hierarchy.parallel.loads");
+    put_alone(f, h.access_ns, "hierarchy.parallel.access_ns");
+    put_alone(f, h.cycle_ns, "hierarchy.cycle_ns");
+    for (int k = 0; k + 1 < h.levels.n; k++) {
+        put_alone(f, h.levels.list[k].ns, "hierarchy.l%d.ns", k + 1);
+        put_alone(f, (double)h.levels.list[k].bytes, "hierarchy.l%d.bytes", k + 1);
+    }
+    put_reach(f, &h.base, "base");
+    put_reach(f, &h.huge, "huge");
+    for (int i = 0; i < h.n_strides; i++)
+        put_alone(f, h.strides[i].ns, "hierarchy.stride.%lld.ns", (long long)h.strides[i].bytes);
 }
 
 // --- All ---------------------------------------------------------------------------------------

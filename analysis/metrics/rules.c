@@ -81,6 +81,26 @@ const struct metric_rule metric_rules[] = {
     {"pagefault.{pages}.peak.gbps", "GB/s", "pagefault_peak_bytes_per_second",
      "Memory that the kernel zeroes on first touch: the highest over targets and numbers of "
      "threads"},
+    {"hierarchy.memory_ns", "ns", "hierarchy_memory_seconds",
+     "Load latency of memory of the nearest node, one rank alone; median over ranks"},
+    {"hierarchy.hop_ns", "ns", "hierarchy_hop_seconds",
+     "What memory of another node takes more; median over ranks and nodes"},
+    {"hierarchy.parallel.loads", "loads", "hierarchy_parallel_loads",
+     "Loads of memory that a core has under way at once; median over ranks"},
+    {"hierarchy.parallel.access_ns", "ns", "hierarchy_parallel_access_seconds",
+     "Time per load of memory with as many under way; median over ranks"},
+    {"hierarchy.cycle_ns", "ns", "hierarchy_cycle_seconds",
+     "A cycle of the core, by dependent instructions; median over ranks"},
+    {"hierarchy.{level}.ns", "ns", "hierarchy_level_seconds",
+     "Load latency of a level found in the curve; median over ranks"},
+    {"hierarchy.{level}.bytes", "bytes", "hierarchy_level_bytes",
+     "Capacity of a level found in the curve; median over ranks"},
+    {"hierarchy.tlb.{pages}.{level}.entries", "entries", "hierarchy_tlb_entries",
+     "Pages whose translations a level of the TLB holds; median over ranks"},
+    {"hierarchy.tlb.{pages}.{level}.miss_ns", "ns", "hierarchy_tlb_miss_seconds",
+     "What a load takes more that misses this level of the TLB; median over ranks"},
+    {"hierarchy.stride.{stride}.ns", "ns", "hierarchy_stride_seconds",
+     "Dependent load in address order, by stride in bytes; median over ranks"},
     {0},
 };
 
@@ -88,7 +108,8 @@ static const struct {
     const char *unit;
     double factor;
     bool more_is_better;
-} units[] = {{"ns", 1e-9, false}, {"us", 1e-6, false}, {"GB/s", 1e9, true}};
+} units[] = {{"ns", 1e-9, false}, {"us", 1e-6, false},  {"GB/s", 1e9, true},
+             {"bytes", 1, true},  {"entries", 1, true}, {"loads", 1, true}};
 
 double metric_base_factor(const char *unit)
 {

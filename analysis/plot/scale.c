@@ -148,6 +148,9 @@ static const struct {
     {"message", "message (bytes)"},
     {"access", "memory that is read"},
     {"load", "load (% of full)"},
+    {"pages", "pages, with one link each"},
+    {"chains", "chains followed at once"},
+    {"stride", "stride (bytes)"},
 };
 
 void axis_words(const struct axis *a, char *out, size_t room)

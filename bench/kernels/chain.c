@@ -188,3 +188,14 @@ void chain_write(const struct chain *c, uint64_t from, uint64_t to)
     }
     writes_done();
 }
+
+void *chain_write_strided(void *base, uint64_t bytes, uint64_t line, uint64_t stride)
+{
+    char *first = base;
+    for (uint64_t offset = 0; offset < stride; offset += line)
+        for (uint64_t at = offset; at < bytes; at += stride) {
+            uint64_t next = at + stride < bytes ? at + stride : (offset + line) % stride;
+            *(void **)(void *)(first + at) = first + next;
+        }
+    return first;
+}

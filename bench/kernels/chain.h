@@ -31,4 +31,9 @@ void chain_write(const struct chain *c, uint64_t from, uint64_t to);
 // Before chain_write: the machine's line. What is no multiple of 64 bytes counts as 64.
 void chain_set_line(struct chain *c, uint64_t bytes);
 
+// Links one every `line` bytes of [base, base + bytes), followed in address order `stride` bytes
+// apart; from the end on from the next line after the first. `stride` is a multiple of `line` and
+// `bytes` of `stride`. Returns the first link.
+void *chain_write_strided(void *base, uint64_t bytes, uint64_t line, uint64_t stride);
+
 void *chain_link(const struct chain *c, uint64_t index);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/report/hierarchy.h"
 #include "base/cleanup.h"
 #include "bench/memory/placement.h"
 #include "formats/result_print.h"
@@ -42,7 +43,14 @@ static void write_phases(const struct emit *e, struct buf *out)
 
 static int as_table(const struct emit *e, struct buf *out, struct err *err)
 {
-    (void)err;
+    const struct report_source source = {.benchmark = (enum benchmark_id)e->options->spec.benchmark,
+                                         .matrices = e->matrix,
+                                         .n = e->n_matrices,
+                                         .ranks = e->rank,
+                                         .n_ranks = e->ranks};
+    if (hierarchy_write_lines(&source, out, err) < 0)
+        return -1;
+    buf_str(out, out->len ? "\n" : "");
     result_tables_write(e->matrix, e->n_matrices, e->rank, e->ranks, 0, out);
     buf_char(out, '\n');
     size_t before = out->len;

@@ -116,6 +116,8 @@ OTHERS = [
     ("firsttouch", SMALL | {"ranks": "all-cores"}, {"access"}),
     ("pagefault", {"size": "4M", "passes": 3}, {"4k", "thp"}),
     ("pagefault", {"size": "4M", "quick": True, "launcher": "processes"}, {"4k", "thp"}),
+    ("hierarchy", {"size": "32M", "quick": True, "cell_ms": 5},
+     {"latency", "base_pages", "packed", "huge_pages", "parallel", "stride", "cycle", "nodes"}),
     ("loaded", {k: v for k, v in SMALL.items() if k != "visits"} | {"steps": 2},
      {"latency", "bandwidth"}),
 ]
@@ -300,6 +302,7 @@ def test_a_pair_of_runs_has_one_report(finished):
     ("pingpong", {"message_max": "1K"}, "Messages"), ("c2c", {}, "cache line"),
     ("firsttouch", {"size": "8M"}, "touched first"), ("loaded", {"size": "8M"}, "under load"),
     ("pagefault", {"size": "4M"}, "first touching a page"),
+    ("hierarchy", {"size": "32M", "cell_ms": 5}, "latency is made of"),
 ])
 def test_every_benchmark_compares_and_reports(finished, benchmark, members, heading):
     daemon, _ = finished

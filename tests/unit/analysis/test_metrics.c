@@ -7,6 +7,7 @@
 #include "analysis/metrics/metrics.h"
 #include "base/cleanup.h"
 #include "model/shape.h"
+#include "tests/unit/analysis/hierarchy_machine.h"
 #include "tests/unit/tap.h"
 
 enum { MIB = 1 << 20, RANKS = 4 };
@@ -241,6 +242,32 @@ static void test_pagefault(void)
     matrix_fini(&m[1]);
 }
 
+static void test_hierarchy(void)
+{
+    struct matrix m[HIERARCHY_PARTS] = {0};
+    struct spec s;
+    spec_init(&s, BENCHMARK_HIERARCHY);
+    int n = hierarchy_matrices(m, 2);
+    const struct metrics *got = run(&s, m, n, false);
+    CHECK(near(value(got, "hierarchy.memory_ns"), 96) && near(value(got, "hierarchy.hop_ns"), 63),
+          "memory and the hop");
+    CHECK(near(value(got, "hierarchy.parallel.loads"), 12) &&
+              near(value(got, "hierarchy.parallel.access_ns"), 8),
+          "loads at once");
+    CHECK(near(value(got, "hierarchy.cycle_ns"), 0.25) &&
+              near(value(got, "hierarchy.stride.4096.ns"), 48),
+          "the clock, and a stride");
+    CHECK(value(got, "hierarchy.l3.bytes") > 28e6 && value(got, "hierarchy.l3.ns") > 12 &&
+              !find(got, "hierarchy.l4.bytes"),
+          "three levels");
+    CHECK(value(got, "hierarchy.tlb.base.l2.entries") > 1350 &&
+              value(got, "hierarchy.tlb.huge.l1.entries") > 28 &&
+              fabs(value(got, "hierarchy.tlb.base.l1.miss_ns") - 2) < 0.1,
+          "translations");
+    for (int i = 0; i < n; i++)
+        matrix_fini(&m[i]);
+}
+
 static void test_pairs(void)
 {
     struct matrix m[2];
@@ -428,6 +455,7 @@ static void test_rules(void)
     for (unsigned i = 0; i < COUNT_OF(bad); i++)
         CHECK(!metric_rule_find(bad[i], NULL), "\"%s\" is no metric", bad[i]);
     CHECK(metric_base_factor("ns") == 1e-9 && metric_base_factor("GB/s") == 1e9, "base units");
+    CHECK(metric_more_is_better("entries") && metric_more_is_better("bytes"), "of capacity more");
     CHECK(metric_more_is_better("GB/s") && !metric_more_is_better("ns"), "what is better");
 }
 
@@ -459,6 +487,7 @@ int main(void)
     test_matrix();
     test_bandwidth();
     test_pagefault();
+    test_hierarchy();
     test_pairs();
     test_touch_and_load();
     const struct topology t = {

@@ -2,11 +2,13 @@
 #include "analysis/report/report.h"
 
 #include "analysis/compare/fact_changes.h"
+#include "analysis/report/hierarchy.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "formats/import.h"
 #include "model/shape.h"
+#include "tests/unit/analysis/hierarchy_machine.h"
 #include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"
 #include "tests/unit/tap.h"
@@ -331,6 +333,54 @@ static void test_pairs(void)
     check_report(BENCHMARK_PINGPONG, &p, 1, talk, NULL);
     matrix_fini(&m);
     matrix_fini(&p);
+}
+
+// A machine whose three caches the kernel lists, and one that hides the last.
+static void test_hierarchy(void)
+{
+    static struct topo_cache listed[] = {{.level = 1, .bytes = 32 << 10},
+                                         {.level = 2, .bytes = 1 << 20},
+                                         {.level = 3, .bytes = 32 << 20}};
+    static struct topo_cache fewer[] = {{.level = 1, .bytes = 32 << 10},
+                                        {.level = 2, .bytes = 1 << 20}};
+    struct topology t = {.n_caches = 3, .caches = listed};
+    static const char *const says[] = {
+        "Rank 1: L1 5 cycles, L2 14, L3 50, walk +22.3 ns, memory 96.0 ns, hop +63.0 ns, 12.0 "
+        "loads "
+        "at once (4.00 GHz).",
+        "L2: 3.51 ns (14.1 cycles), up to 1.0 MiB.",
+        "Beyond, a load takes 9",
+        "The TLB holds 3",
+        "A core has 12.0 loads of memory under way at once: 8.0 ns per load instead of 96.0.",
+        "8.0 at 64 B (× 12.0)",
+        "128 MiB, reaches only 8",
+        NULL};
+    struct matrix m[HIERARCHY_PARTS] = {0};
+    struct report_source s = {.benchmark = BENCHMARK_HIERARCHY,
+                              .matrices = m,
+                              .n = hierarchy_matrices(m, 2),
+                              .topology = &t};
+    struct report *r = report_new(&s, NULL, NULL);
+    struct buf md = BUF_INIT, lines = BUF_INIT;
+    report_write_markdown(r, &md);
+    for (int i = 0; says[i]; i++)
+        CHECK(strstr(buf_text(&md), says[i]), "hierarchy: \"%s\"", says[i]);
+    report_free(r);
+    buf_reset(&md);
+    t = (struct topology){.n_caches = 2, .caches = fewer};
+    r = report_new(&s, NULL, NULL);
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "The kernel lists no such cache"),
+          "a cache that the kernel does not list");
+    report_free(r);
+    s.topology = NULL;
+    CHECK(hierarchy_write_lines(&s, &lines, NULL) == 0 &&
+              strstr(buf_text(&lines), "rank 0: L1 5 cycles, L2 14, L3 50"),
+          "without a topology levels are counted");
+    for (int i = 0; i < s.n; i++)
+        matrix_fini(&m[i]);
+    buf_free(&md);
+    buf_free(&lines);
 }
 
 static void test_pagefault(void)
@@ -697,6 +747,7 @@ int main(void)
     test_bandwidth();
     test_pairs();
     test_pagefault();
+    test_hierarchy();
     test_touch_and_load();
     test_shared_cache();
     test_few_sizes();

@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "bench/kernels/chase.h"
+#include "bench/kernels/core_clock.h"
+#include "bench/kernels/parallel_chase.h"
 #include "tests/unit/bench/follow.h"
 #include "tests/unit/tap.h"
 
@@ -206,6 +208,50 @@ static void dependent(void *memory)
     CHECK(one / HOPS > 0.4, "a hop takes longer than a deleted one: %.2f ns", one / HOPS);
 }
 
+// Each of the chases goes its own way, as the order says.
+static void parallel(void *memory)
+{
+    void *at[PARALLEL_CHASES_MAX];
+    struct chain c;
+    int right = 0, asked = 0;
+    chain_plan(&c, memory, 1 << 20, 64, 0, 5);
+    chain_write(&c, 0, c.links);
+    for (int n = 1; n <= PARALLEL_CHASES_MAX; n++) {
+        for (int i = 0; i < n; i++)
+            at[i] = chain_link(&c, perm_at(&c.order, c.links / (uint64_t)n * (uint64_t)i));
+        parallel_chase(at, n, 777);
+        for (int i = 0; i < n; i++, asked++) {
+            uint64_t from = perm_at(&c.order, c.links / (uint64_t)n * (uint64_t)i);
+            right += chain_index(&c, at[i]) == chain_expect(&c, from, 777);
+        }
+    }
+    CHECK_INT(right, asked, "1 to %d chases at once end where the order says", PARALLEL_CHASES_MAX);
+}
+
+// One cycle through all lines, each the stride after the one before.
+static void strided(void *memory)
+{
+    for (uint64_t stride = 64; stride <= 4096; stride *= 2) {
+        char *from = chain_write_strided(memory, 1 << 20, 64, stride), *at = from;
+        uint64_t hops = 0, far = 0;
+        do {
+            char *next = *(char **)(void *)at;
+            far += next != at + stride;
+            at = next;
+            hops++;
+        } while (at != from && hops <= (1 << 20) / 64);
+        CHECK(hops == (1 << 20) / 64 && far == stride / 64,
+              "stride %d: every line once, one jump a round", (int)stride);
+    }
+}
+
+// Clocks are between 0.25 and 10 GHz.
+static void core_clock(void)
+{
+    double cycle = core_clock_cycle_ns(200);
+    CHECK(cycle > 0.1 && cycle < 4, "one cycle is %.4f ns", cycle);
+}
+
 int main(void)
 {
     char *memory = aligned_alloc(4096, 64 << 20);
@@ -219,6 +265,9 @@ int main(void)
     whole_lines(memory);
     long_lines(memory);
     dependent(memory);
+    parallel(memory);
+    strided(memory);
+    core_clock();
     free(memory);
     return tap_done();
 }

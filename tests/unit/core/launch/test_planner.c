@@ -216,6 +216,8 @@ int main(void)
     expect(&t, "{\"benchmark\":\"firsttouch\"}", "0/-1 8/-1 targets  load  MiB 128 0");
     expect(&t, "{\"benchmark\":\"pagefault\",\"ranks\":2,\"size\":\"3M\"}",
            "0/0 2/0 8/1 10/1 targets 0-1 load  MiB 0 16");
+    expect(&t, "{\"benchmark\":\"hierarchy\"}", "0/0 8/1 targets 0-1 load  MiB 0 640");
+    refuse(&t, "{\"benchmark\":\"hierarchy\",\"size\":\"16M\"}", "size", "must be 32M at least");
     expect(&t, "{\"benchmark\":\"pingpong\"}", "0/0 1/0 2/0 4/0 8/1 targets  load  MiB 8 0");
     expect(&t, "{\"benchmark\":\"bandwidth\",\"ranks\":2}",
            "0/0 2/0 8/1 10/1 targets 0-1 load  MiB 0 384");

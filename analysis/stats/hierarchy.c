@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/stats/hierarchy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+
+static const double ENOUGH = 0.95;
+
+enum { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, CYCLE, PARALLEL, STRIDE, NODES, LINES };
+static const char *const names[LINES] = {"latency", "base_pages", "packed", "huge_pages",
+                                         "cycle",   "parallel",   "stride", "nodes"};
+
+// One row of a matrix, or the medians of all rows.
+struct line {
+    int n;
+    const int64_t *x; // borrowed
+    double *y;        // owned; NaN: not known
+};
+
+static void line_fini(struct line *l)
+{
+    free(l->y);
+}
+
+static const struct matrix *hierarchy_matrix(const struct matrix *list, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0)
+            return &list[i];
+    return NULL;
+}
+
+static int line_of(struct line *l, const struct matrix *list, int n, const char *name, int row,
+                   struct err *err)
+{
+    const struct matrix *m = hierarchy_matrix(list, n, name);
+    int rows = m ? m->row.n : 0;
+    CLEANUP_MEM double *scratch = calloc((size_t)rows + 1, sizeof *scratch);
+    *l = (struct line){.n = m ? m->col.n : 0, .x = m ? m->col.values : NULL};
+    l->y = calloc((size_t)l->n + 1, sizeof *l->y);
+    if (!scratch || !l->y)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the curve");
+    for (int c = 0; c < l->n; c++) {
+        int known = 0;
+        for (int r = 0; r < rows; r++) {
+            double v = matrix_at(m, r, c)->v[CELL_MEDIAN];
+            if ((row < 0 || r == row) && isfinite(v) && v > 0)
+                scratch[known++] = v;
+        }
+        l->y[c] = middle_of(scratch, known);
+    }
+    return 0;
+}
+
+// --- Translations ------------------------------------------------------------------------------
+
+// What the lines themselves take at so many: the largest number of the control that is not above.
+static double packed_at(const struct line *packed, int64_t lines)
+{
+    double ns = NAN;
+    for (int i = 0; i < packed->n && packed->x[i] <= lines; i++)
+        ns = packed->y[i];
+    return ns;
+}
+
+// The levels of what is left when the caches' part is taken off: a load that hits everywhere, and
+// what the translations cost.
+static int hierarchy_find_reach(struct reach *out, const struct line *pages,
+                                const struct line *packed, struct err *err)
+{
+    struct levels levels;
+    CLEANUP_MEM double *cost = calloc((size_t)pages->n + 1, sizeof *cost);
+    double hit = packed->n ? packed->y[0] : NAN;
+    if (!cost)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the curve");
+    for (int i = 0; i < pages->n; i++)
+        cost[i] = fmax(hit, hit + pages->y[i] - packed_at(packed, pages->x[i]));
+    if (levels_find(&levels, pages->x, cost, pages->n, err) < 0)
+        return -1;
+    *out = (struct reach){0};
+    for (int k = 0; k + 1 < levels.n && k < 2; k++) {
+        out->pages[k] = levels.list[k].bytes;
+        out->miss_ns[k] = levels.list[k + 1].ns - levels.list[0].ns;
+        out->n++;
+    }
+    return 0;
+}
+
+// --- The rest ----------------------------------------------------------------------------------
+
+static void hierarchy_find_misses(struct hierarchy *out, const struct line *parallel)
+{
+    double one = parallel->n ? parallel->y[0] : NAN;
+    out->misses = out->access_ns = NAN;
+    for (int i = 0; i < parallel->n; i++)
+        if (isnan(out->misses) || one / parallel->y[i] > out->misses) {
+            out->misses = one / parallel->y[i];
+            out->access_ns = parallel->y[i];
+        }
+    for (int i = parallel->n - 1; i >= 0; i--)
+        if (one / parallel->y[i] >= ENOUGH * out->misses)
+            out->misses_chains = (int)parallel->x[i];
+}
+
+static int hierarchy_find_nodes(struct hierarchy *out, const struct line *nodes, struct err *err)
+{
+    CLEANUP_MEM double *others = calloc((size_t)nodes->n + 1, sizeof *others);
+    int home = 0, n = 0;
+    out->memory_ns = out->hop_ns = NAN;
+    if (!others)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes");
+    for (int i = 1; i < nodes->n; i++)
+        home = nodes->y[i] < nodes->y[home] ? i : home;
+    if (nodes->n)
+        out->memory_ns = nodes->y[home];
+    for (int i = 0; i < nodes->n; i++)
+        if (i != home && isfinite(nodes->y[i]))
+            others[n++] = nodes->y[i] - out->memory_ns;
+    out->hop_ns = middle_of(others, n);
+    return 0;
+}
+
+static void hierarchy_find_strides(struct hierarchy *out, const struct line *strides)
+{
+    out->n_strides = strides->n < HIERARCHY_STRIDES_MAX ? strides->n : HIERARCHY_STRIDES_MAX;
+    for (int i = 0; i < out->n_strides; i++) {
+        out->strides[i].bytes = strides->x[i];
+        out->strides[i].ns = strides->y[i];
+        out->strides[i].gain = out->memory_ns / strides->y[i];
+    }
+}
+
+static double latency_at(const struct line *curve, int64_t bytes)
+{
+    int i = 0;
+    while (i + 1 < curve->n && curve->x[i] < bytes)
+        i++;
+    return curve->n ? curve->y[i] : NAN;
+}
+
+// `usual`: a size to compare with the largest.
+static void hierarchy_find_largest(struct hierarchy *out, const struct line *curve, int64_t usual)
+{
+    double last[8];
+    int n = 0, enough = curve->n;
+    for (int i = curve->n - 1; i >= 0 && n < 8 && 2 * curve->x[i] > curve->x[curve->n - 1]; i--)
+        if (isfinite(curve->y[i]))
+            last[n++] = curve->y[i];
+    out->largest_ns = middle_of(last, n);
+    while (enough > 0 && curve->y[enough - 1] >= ENOUGH * out->largest_ns)
+        enough--;
+    out->usual_share = usual > 0 ? latency_at(curve, usual) / out->largest_ns : NAN;
+    if (!curve->n)
+        return;
+    out->largest_bytes = curve->x[curve->n - 1];
+    out->enough_bytes = curve->x[enough < curve->n ? enough : curve->n - 1];
+}
+
+static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, int64_t usual,
+                               struct err *err)
+{
+    out->cycle_ns = l[CYCLE].n ? l[CYCLE].y[0] : NAN;
+    hierarchy_find_misses(out, &l[PARALLEL]);
+    hierarchy_find_largest(out, &l[CURVE], usual);
+    if (levels_find(&out->levels, l[CURVE].x, l[CURVE].y, l[CURVE].n, err) < 0 ||
+        hierarchy_find_reach(&out->base, &l[BASE_PAGES], &l[PACKED], err) < 0 ||
+        hierarchy_find_reach(&out->huge, &l[HUGE_PAGES], &l[PACKED], err) < 0 ||
+        hierarchy_find_nodes(out, &l[NODES], err) < 0)
+        return -1;
+    hierarchy_find_strides(out, &l[STRIDE]);
+    return 0;
+}
+
+int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row, int64_t usual,
+                   struct err *err)
+{
+    struct line l[LINES] = {0};
+    int outcome = 0;
+    *out = (struct hierarchy){0};
+    for (int i = 0; outcome == 0 && i < LINES; i++)
+        outcome = line_of(&l[i], list, n, names[i], row, err);
+    outcome = outcome == 0 ? hierarchy_fill_from(out, l, usual, err) : outcome;
+    for (int i = 0; i < LINES; i++)
+        line_fini(&l[i]);
+    return outcome;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the matrices of the hierarchy benchmark say of a core and its memory: the terms that a
+// load's latency is made of. Pure.
+#pragma once
+#include "analysis/stats/levels.h"
+#include "model/matrix.h"
+
+enum { HIERARCHY_STRIDES_MAX = 16 };
+
+// Translations: levels of the TLB, whose capacities are pages instead of bytes.
+struct reach {
+    int n;             // levels of the TLB
+    int64_t pages[2];  // that each holds
+    double miss_ns[2]; // what a load takes more that misses it; of the last level this is a walk
+};
+
+struct hierarchy {
+    double cycle_ns;         // of the core; NaN: not known, as all numbers here
+    struct levels levels;    // caches, and memory as the last
+    struct reach base, huge; // base pages; huge pages
+    double memory_ns;        // on the node where it is fastest, beyond the caches
+    double hop_ns;           // what memory of another node takes more; median of the others
+    double misses;           // loads of memory that a core has under way at once
+    int misses_chains;       // so many chains are enough for 95 % of that
+    double access_ns;        // of memory, with as many under way
+    int n_strides;
+    struct {
+        int64_t bytes;
+        double ns, gain; // of a load; random order takes so many times as long
+    } strides[HIERARCHY_STRIDES_MAX];
+    int64_t largest_bytes; // working set
+    double largest_ns;     // there: median of the last octave
+    double usual_share;    // of that, at the usual working set
+    int64_t enough_bytes;  // the smallest working set from which on 95 % of that are reached
+};
+
+// Of one row of the matrices (a rank), or with row -1 of the medians over all rows. `usual`: the
+// working set that other benchmarks take; 0: not known. ERR_NO_MEMORY is the only error: what the
+// matrices do not have is NaN or 0.
+int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row, int64_t usual,
+                   struct err *err);

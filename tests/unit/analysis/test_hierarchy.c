@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/stats/hierarchy.h"
+
+#include "tests/unit/analysis/hierarchy_machine.h"
+#include "tests/unit/tap.h"
+
+static bool about(double a, double b, double share)
+{
+    return fabs(a - b) <= share * b;
+}
+
+static void check_levels(const struct hierarchy *h)
+{
+    static const struct level truth[] = {{1.25, 32768}, {3.5, 1 << 20}, {12.5, 32 << 20}, {98, 0}};
+    CHECK_INT(h->levels.n, 4, "three caches and memory");
+    for (int k = 0; k < h->levels.n && k < 4; k++)
+        CHECK(about(h->levels.list[k].ns, truth[k].ns, 0.03) &&
+                  about((double)h->levels.list[k].bytes, (double)truth[k].bytes, 0.19),
+              "level %d: %.2f ns, %.0f KiB", k + 1, h->levels.list[k].ns,
+              (double)h->levels.list[k].bytes / 1024);
+}
+
+static void check_reach(const struct hierarchy *h)
+{
+    CHECK(h->base.n == 2 && about((double)h->base.pages[0], 64, 0.12) &&
+              about((double)h->base.pages[1], 1536, 0.12),
+          "TLBs of %d and %d entries", (int)h->base.pages[0], (int)h->base.pages[1]);
+    CHECK(about(h->base.miss_ns[0], 2, 0.05) && about(h->base.miss_ns[1], 22, 0.05),
+          "a miss takes %.2f ns, a walk %.2f", h->base.miss_ns[0], h->base.miss_ns[1]);
+    CHECK(h->huge.n == 1 && about((double)h->huge.pages[0], 32, 0.12) &&
+              about(h->huge.miss_ns[0], 3, 0.05),
+          "%d huge pages, %.2f ns", (int)h->huge.pages[0], h->huge.miss_ns[0]);
+}
+
+int main(void)
+{
+    struct matrix m[HIERARCHY_PARTS] = {0};
+    struct hierarchy h;
+    struct err err = {0};
+    int n = hierarchy_matrices(m, 3);
+    matrix_at(&m[0], 2, 5)->v[CELL_MEDIAN] = 900; // one rank of three, at one size
+    CHECK(hierarchy_find(&h, m, n, -1, 128 << 20, &err) == 0, "of all ranks");
+    check_levels(&h);
+    check_reach(&h);
+    CHECK(about(h.misses, 12, 0.001) && h.misses_chains == 12 && about(h.access_ns, 8, 0.001),
+          "%.1f loads at once, %.2f ns each, by %d chains", h.misses, h.access_ns, h.misses_chains);
+    CHECK(h.memory_ns == 96 && h.hop_ns == 63, "memory %.0f ns, a hop %.0f", h.memory_ns, h.hop_ns);
+    CHECK(h.n_strides == 7 && h.strides[0].gain == 12 && h.strides[6].gain == 2,
+          "prefetchers save a factor of %.0f at 64 bytes, %.0f at 4 KiB", h.strides[0].gain,
+          h.strides[6].gain);
+    CHECK(about(h.usual_share, (98 - 85.5 / 4) / h.largest_ns, 0.001) && h.cycle_ns == 0.25,
+          "128 MiB reaches %.0f %% of the plateau", 100 * h.usual_share);
+    CHECK(h.enough_bytes > 128 << 20 && h.enough_bytes < 512 << 20, "more is needed: %d MiB",
+          (int)(h.enough_bytes >> 20));
+    CHECK(hierarchy_find(&h, m, n, 1, 0, &err) == 0 && h.levels.n == 4 && isnan(h.usual_share),
+          "of one rank, without a size to compare");
+    CHECK(hierarchy_find(&h, m, 1, 0, 0, &err) == 0 && h.levels.n == 4 && h.base.n == 0 &&
+              isnan(h.misses) && isnan(h.memory_ns) && h.n_strides == 0,
+          "of the curve alone: the rest is not known");
+    CHECK(hierarchy_find(&h, NULL, 0, -1, 0, &err) == 0 && h.levels.n == 0, "of nothing: nothing");
+    for (int i = 0; i < n; i++)
+        matrix_fini(&m[i]);
+    return tap_done();
+}
