@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each matrix of the run becomes a line of points. A search over its steps gives one term each: the
+// reach of the TLB, the loads in flight, the cost of other nodes, the line that a stride shows.
 #include "analysis/stats/hierarchy.h"
 
 #include <math.h>

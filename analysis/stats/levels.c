@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Capacities and latencies are fitted together: for each form of replacement and each choice of
+// capacities the latencies follow by least squares, and the best of all is taken.
 #include "analysis/stats/levels.h"
 
 #include <math.h>
