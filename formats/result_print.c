@@ -300,6 +300,8 @@ static const struct {
     {"rank", "target", 1, node_to_node},
     {"initiator", "target", 0, result_print_bandwidth},
     {"threads", "target", 0, result_print_bandwidth},
+    {"threads", "working_set", 0, result_print_bandwidth},
+    {"source", "target", 0, result_print_bandwidth},
     {"pair", "message", 1, pingpong},
     {"rank", "access", 1, first_touch},
     {"rank", "load", 2, loaded},

@@ -19,7 +19,7 @@ static const char *const launcher_names[] = {"auto", "mpi", "processes", NULL};
 static const char *const load_names[] = {"none", "chase", "read", "write", "copy", NULL};
 static const char *const kernel_names[] = {"all",   "copy", "scale", "add",
                                            "triad", "read", "write", NULL};
-static const char *const sweep_names[] = {"nodes", "threads", "own", NULL};
+static const char *const sweep_names[] = {"nodes", "threads", "own", "sizes", "memcpy", NULL};
 static const char *const instruction_names[] = {"auto",   "scalar", "sse2", "avx2",
                                                 "avx512", "neon",   "sve",  NULL};
 static const char *const store_names[] = {"cached", "streaming", NULL};
@@ -170,7 +170,8 @@ static const struct param matrix_params[] = {
 
 static const struct param bandwidth_params[] = {
     P_SIZES("auto",
-            "One array, over all threads together. A bare number is MiB; auto is four times "
+            "One array, over all ranks of a row together; a list of all arrays of a rank "
+            "with sweep sizes (32K,1M,64M or 16K-256M). A bare number is MiB; auto is four times "
             "the last-level caches of the ranks that work together, as STREAM demands."),
     {.name = "kernel",
      .kind = PARAM_ENUM,
@@ -185,15 +186,18 @@ static const struct param bandwidth_params[] = {
      .choices = sweep_names,
      .def = "nodes",
      .help = "nodes: all ranks of each node against each target; threads: 1, 2, 4 ... ranks "
-             "against each target; own: all ranks at once, each on its own memory."},
+             "against each target; own: all ranks at once, each on its own memory; sizes: one rank "
+             "and all ranks, each on its own memory, from the first cache to memory; memcpy: "
+             "copies from each target node to each other."},
     {.name = "threads",
      .kind = PARAM_TEXT,
      .offset = AT(threads),
      .room = ROOM(threads),
-     .def = "doubling",
+     .def = "auto",
      .metavar = "WHICH",
-     .help = "Numbers of ranks of sweep threads: doubling (1, 2, 4 ... and all ranks), all (every "
-             "number), or a list 1,4,16."},
+     .help = "Numbers of ranks of the sweeps threads and sizes: doubling (1, 2, 4 ... and all "
+             "ranks), all (every number), or a list 1,4,16. auto: doubling; 1 and all ranks of "
+             "sizes."},
     {.name = "instructions",
      .kind = PARAM_ENUM,
      .offset = AT(instructions),
@@ -211,7 +215,9 @@ static const struct param bandwidth_params[] = {
              "streaming (non-temporal), as in most figures that vendors publish."},
     P_TARGETS,
     P_PAGES,
-    P_PASSES("10", "Times that each kernel runs over its arrays; the first is not counted."),
+    P_PASSES("8", "Times that each kernel is timed over its arrays, over all repetitions. One "
+                  "more, before the others, is not counted."),
+    P_VISITS("8"),
 };
 
 static const struct param pingpong_params[] = {
@@ -417,7 +423,7 @@ const struct param_table spec_common = {common_params, COUNT_OF(common_params)};
 
 // --- What the tables cannot say ----------------------------------------------------------------
 
-enum { TOUCH_LEAST = 4096, HIERARCHY_LEAST = 32 << 20 };
+enum { TOUCH_LEAST = 4096, STREAM_LEAST = 4096, HIERARCHY_LEAST = 32 << 20 };
 
 static int contradiction(struct err *err, const char *member, const char *why)
 {
@@ -511,11 +517,11 @@ static int check_threads(const struct spec *s, struct err *err)
 {
     CLEANUP_MEM int *counts = NULL;
     int n;
-    if (strcmp(s->threads, "doubling") == 0)
+    if (strcmp(s->threads, "auto") == 0)
         return 0;
-    if (s->sweep != SWEEP_THREADS)
-        return contradiction(err, "threads", "any sweep but threads");
-    if (strcmp(s->threads, "all") == 0)
+    if (s->sweep != SWEEP_THREADS && s->sweep != SWEEP_SIZES)
+        return contradiction(err, "threads", "any sweep but threads and sizes");
+    if (strcmp(s->threads, "doubling") == 0 || strcmp(s->threads, "all") == 0)
         return 0;
     if (str_to_ids(s->threads, false, SPEC_RANKS_MAX, "threads", &counts, &n, err) < 0)
         return -1;
@@ -525,15 +531,32 @@ static int check_threads(const struct spec *s, struct err *err)
     return 0;
 }
 
+// Working sets of each rank.
+static int check_sizes(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM uint64_t *sizes = NULL;
+    int n;
+    if (strcmp(s->size, "auto") == 0)
+        return 0;
+    if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, err) < 0)
+        return -1;
+    if (sizes[0] < STREAM_LEAST)
+        return err_set(err, ERR_INVALID, "size", "must be 4K at least: three arrays share it");
+    return 0;
+}
+
 static int check_bandwidth(const struct spec *s, struct err *err)
 {
     if (check_threads(s, err) < 0)
         return -1;
-    if (s->sweep != SWEEP_OWN)
+    if (s->sweep == SWEEP_MEMCPY && s->kernel != 0 && !s->quick)
+        return contradiction(err, "kernel", "sweep memcpy, which has kernels of its own");
+    if (s->sweep != SWEEP_OWN && s->sweep != SWEEP_SIZES)
         return check_targets(s, err);
     if (strcmp(s->targets, "all") != 0)
-        return contradiction(err, "targets", "sweep own, where each rank has its own memory");
-    return check_one_size(s, err);
+        return contradiction(err, "targets",
+                             "sweeps own and sizes, where each rank has its own memory");
+    return s->sweep == SWEEP_SIZES ? check_sizes(s, err) : check_one_size(s, err);
 }
 
 static int check_pingpong(const struct spec *s, struct err *err)
@@ -606,13 +629,21 @@ static int shapes_matrix(const struct spec *s, struct shape *list)
 
 static int shapes_bandwidth(const struct spec *s, struct shape *list)
 {
-    static const char *const rows[] = {
-        [SWEEP_NODES] = "initiator", [SWEEP_THREADS] = "threads", [SWEEP_OWN] = "threads"};
+    static const char *const rows[] = {[SWEEP_NODES] = "initiator",
+                                       [SWEEP_THREADS] = "threads",
+                                       [SWEEP_OWN] = "threads",
+                                       [SWEEP_SIZES] = "threads"};
+    static const struct shape copies[] = {
+        {"memcpy", "bandwidth", "MB/s", "source", "target"},
+        {"streaming", "bandwidth", "MB/s", "source", "target"},
+    };
+    const char *cols = s->sweep == SWEEP_SIZES ? "working_set" : "target";
     int n = 0;
+    if (s->sweep == SWEEP_MEMCPY)
+        return shapes_copy(list, copies, 2);
     for (int k = 1; kernel_names[k]; k++) // 0 is all
         if (s->kernel == 0 || s->kernel == k)
-            list[n++] =
-                (struct shape){kernel_names[k], "bandwidth", "MB/s", rows[s->sweep], "target"};
+            list[n++] = (struct shape){kernel_names[k], "bandwidth", "MB/s", rows[s->sweep], cols};
     return n;
 }
 
@@ -703,7 +734,9 @@ static int bytes_bandwidth(const struct spec *s, const struct rank_cache *caches
     *bytes = 0;
     for (int i = 0; i < n; i++)
         *bytes = teams[i].array_bytes > *bytes ? teams[i].array_bytes : *bytes;
-    *bytes *= STREAM_ARRAYS;
+    *bytes *= s->sweep == SWEEP_MEMCPY ? 2 : STREAM_ARRAYS;
+    if (n >= 0 && s->sweep == SWEEP_SIZES) // of each rank, whatever its arrays
+        *bytes = (uint64_t)ranks * spec_bytes_per_rank(s, spec_auto_bytes_of(caches, ranks));
     return n < 0 ? -1 : 0;
 }
 
@@ -745,7 +778,8 @@ static const struct preset no_presets[] = {{0}};
 static const struct preset one_per_numa[] = {{"ranks", "one-per-numa"}, {0}};
 static const struct preset quick_chase[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
-static const struct preset quick_bandwidth[] = {{"passes", "4"}, {"kernel", "triad"}, {0}};
+static const struct preset quick_bandwidth[] = {
+    {"passes", "4"}, {"visits", "4"}, {"kernel", "triad"}, {0}};
 static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
 static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
 static const struct preset quick_c2c[] = {{"repetitions", "200"}, {"min_samples", "16"}, {0}};

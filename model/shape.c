@@ -96,6 +96,11 @@ static bool initiator_ok(int64_t v, const struct plan *p)
     return false;
 }
 
+static bool source_ok(int64_t v, const struct plan *p)
+{
+    return v >= 0 && target_ok(v, p);
+}
+
 static bool threads_ok(int64_t v, const struct plan *p)
 {
     return v >= 1 && v <= p->n_ranks;
@@ -137,6 +142,7 @@ static const struct axis_kind {
     {"message", "bytes", any_ok, true}, {"access", "", access_ok, true},
     {"load", "%", load_ok, true},       {"pages", "", any_ok, true},
     {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
+    {"source", "", source_ok, false},
 };
 
 static const struct axis_kind *kind_of(const char *name)
@@ -199,7 +205,7 @@ static int values_wanted(const char *axis, const struct spec *s, const struct pl
         return n;
     if (strcmp(axis, "rank") == 0 && !benchmarks[s->benchmark].loads_by_ranks)
         return p->n_ranks;
-    if (strcmp(axis, "target") == 0)
+    if (strcmp(axis, "target") == 0 || strcmp(axis, "source") == 0)
         return p->n_targets ? p->n_targets : 1;
     if (strcmp(axis, "load") == 0)
         return (int)s->steps + 1;

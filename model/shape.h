@@ -7,7 +7,7 @@
 //   pair         two ranks, packed by axis_pair()      message      bytes
 //   access       enum access                           load         per cent of full load
 //   pages        that hold a link each                 chains       followed at once
-//   stride       bytes from link to link
+//   stride       bytes from link to link               source       OS number of a node copied from
 #pragma once
 #include "model/matrix.h"
 #include "model/plan.h"

@@ -36,7 +36,7 @@ enum pages { PAGES_THP, PAGES_4K, PAGES_HUGE };
 enum chase_method { METHOD_PRP, METHOD_CLASSIC };
 enum launcher { LAUNCHER_AUTO, LAUNCHER_MPI, LAUNCHER_PROCESSES };
 enum load_kind { LOAD_NONE, LOAD_CHASE, LOAD_READ, LOAD_WRITE, LOAD_COPY, LOAD_KINDS };
-enum bandwidth_sweep { SWEEP_NODES, SWEEP_THREADS, SWEEP_OWN };
+enum bandwidth_sweep { SWEEP_NODES, SWEEP_THREADS, SWEEP_OWN, SWEEP_SIZES, SWEEP_MEMCPY };
 // Instruction sets of the stream kernels, the wider of one machine after the narrower.
 enum instructions {
     INSTRUCTIONS_AUTO,
@@ -103,7 +103,7 @@ struct spec {
     int sweep;         // enum bandwidth_sweep
     int instructions;  // enum instructions
     int stores;        // enum stores
-    char threads[256]; // of the sweep by threads: "doubling", "all" or "1,4,16"
+    char threads[256]; // of the sweep by threads: "auto", "doubling", "all", "1,4,16"
     int64_t passes;
     // Pairs of cores.
     char pairs[256];      // "classes", "all" or "0-1,0-4": of ranks

@@ -10,12 +10,32 @@
 #include "base/str.h"
 #include "model/spec_values.h"
 
+enum { SIZES_FROM = 16 << 10 };
+
 int stream_series(int ranks, int *counts)
 {
     int n = 0;
     for (int k = 1; k < ranks; k *= 2)
         counts[n++] = k;
     counts[n++] = ranks;
+    return n;
+}
+
+int stream_sizes(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *sizes,
+                 struct err *err)
+{
+    CLEANUP_MEM uint64_t *listed = NULL;
+    int n = 0;
+    if (strcmp(s->size, "auto") == 0) {
+        uint64_t most = spec_auto_bytes_of(caches, ranks);
+        for (uint64_t bytes = SIZES_FROM; bytes < most && n < SPEC_SIZES_MAX - 1; bytes *= 2)
+            sizes[n++] = bytes;
+        sizes[n++] = most;
+        return n;
+    }
+    if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &listed, &n, err) < 0)
+        return -1;
+    memcpy(sizes, listed, (size_t)n * sizeof *sizes);
     return n;
 }
 
@@ -58,7 +78,9 @@ static int thread_counts(const struct spec *s, int ranks, struct stream_team *te
             n = team_add(teams, n, k);
         return n;
     }
-    if (strcmp(s->threads, "doubling") != 0)
+    if (strcmp(s->threads, "auto") == 0 && s->sweep == SWEEP_SIZES)
+        return team_add(teams, team_add(teams, 0, 1), ranks);
+    if (strcmp(s->threads, "auto") != 0 && strcmp(s->threads, "doubling") != 0)
         return listed_counts(s, ranks, teams, err);
     for (int i = 0, all = stream_series(ranks, counts); i < all; i++)
         n = team_add(teams, n, counts[i]);
@@ -71,10 +93,12 @@ static int find_teams(const struct spec *s, const struct rank_cache *caches, int
     int n = 0;
     switch ((enum bandwidth_sweep)s->sweep) {
     case SWEEP_NODES:
+    case SWEEP_MEMCPY:
         for (int r = 0; r < ranks; r++)
             n = team_add(teams, n, caches[r].node);
         return n;
     case SWEEP_THREADS:
+    case SWEEP_SIZES:
         return thread_counts(s, ranks, teams, err);
     case SWEEP_OWN:
         break;
@@ -85,7 +109,8 @@ static int find_teams(const struct spec *s, const struct rank_cache *caches, int
 bool stream_team_has(const struct spec *s, const struct stream_team *t,
                      const struct rank_cache *caches, int rank)
 {
-    return s->sweep == SWEEP_NODES ? caches[rank].node == t->value : rank < t->value;
+    bool by_node = s->sweep == SWEEP_NODES || s->sweep == SWEEP_MEMCPY;
+    return by_node ? caches[rank].node == t->value : rank < t->value;
 }
 
 // A cache counts by the first rank of the team that has it.

@@ -18,6 +18,11 @@ struct stream_team {
     uint64_t array_bytes; // of one array, all its ranks together
 };
 
+// The working sets of a rank of the sweep by sizes, in ascending order: those of "size", or from
+// 16 KiB doubled to beyond the caches. Returns how many; `sizes` has room for SPEC_SIZES_MAX.
+int stream_sizes(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *sizes,
+                 struct err *err);
+
 // 1, 2, 4 … and `ranks` itself. Returns how many; `counts` has room for STREAM_SERIES_MAX.
 int stream_series(int ranks, int *counts);
 

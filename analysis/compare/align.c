@@ -336,7 +336,8 @@ static void align_check_memory(struct refusal *r, struct rank_map *m)
 // they are a note.
 static void check_layout(struct refusal *r, const struct rank_map *m, const struct compare_side *a)
 {
-    bool team = has_axis(a, "initiator") || has_axis(a, "threads") || has_axis(a, "load");
+    bool team = has_axis(a, "initiator") || has_axis(a, "threads") || has_axis(a, "load") ||
+                has_axis(a, "source");
     bool together = strcmp(a->matrix->name, "concurrent") == 0;
     int common = m->n_a + m->n_b - m->unmatched;
     if (team && m->places && (m->unmatched || m->moved))
@@ -361,6 +362,7 @@ static const struct {
 } treatments[] = {
     {"size", ALIGNED, "working_set"},
     {"targets", ALIGNED, "target"},
+    {"threads", ALIGNED, "threads"},
     {"pairs", ALIGNED, "pair"},
     {"message_max", ALIGNED, "message"},
     {"steps", ALIGNED, "load"},

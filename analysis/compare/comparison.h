@@ -35,6 +35,7 @@ enum compare_by {
     COMPARE_LOCALITY, // 0: a node and its own memory, or two ranks of a node; 1: others
     COMPARE_TARGET,
     COMPARE_INITIATOR,
+    COMPARE_SOURCE,
     COMPARE_THREADS,
     COMPARE_PAIR,    // axis_pair of A's ranks
     COMPARE_MESSAGE, // bytes

@@ -25,6 +25,7 @@ static const struct {
     [COMPARE_LOCALITY] = {"locality", NULL},
     [COMPARE_TARGET] = {"target", "target"},
     [COMPARE_INITIATOR] = {"initiator", "initiator"},
+    [COMPARE_SOURCE] = {"source", "source"},
     [COMPARE_THREADS] = {"threads", "threads"},
     [COMPARE_PAIR] = {"pair", "pair"},
     [COMPARE_MESSAGE] = {"message", "message"},
@@ -123,8 +124,10 @@ static int64_t groups_node_of(const struct grouping *g, const struct axis *a, in
 {
     if (grouping_axis_is(COMPARE_RANK, a))
         return places_node(&g->places, value);
-    return grouping_axis_is(COMPARE_TARGET, a) || grouping_axis_is(COMPARE_INITIATOR, a) ? value
-                                                                                         : -1;
+    return grouping_axis_is(COMPARE_TARGET, a) || grouping_axis_is(COMPARE_INITIATOR, a) ||
+                   grouping_axis_is(COMPARE_SOURCE, a)
+               ? value
+               : -1;
 }
 
 int grouping_locality(const struct grouping *g, int i, int j)

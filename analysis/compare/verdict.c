@@ -30,6 +30,7 @@ static const struct words words[] = {
     {COMPARE_SIZE, "size %s", NULL, " at %s"},
     {COMPARE_TARGET, "memory of node %s", NULL, " on memory of node %s"},
     {COMPARE_INITIATOR, "CPUs of node %s", NULL, " from CPUs of node %s"},
+    {COMPARE_SOURCE, "copies from node %s", NULL, " from node %s"},
     {COMPARE_THREADS, "%s threads", NULL, " with %s threads"},
     {COMPARE_PAIR, "pair %s", NULL, " of pair %s"},
     {COMPARE_MESSAGE, "message %s", NULL, " at message %s"},

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/stats/bandwidth_levels.h"
 #include "analysis/stats/contention.h"
 #include "analysis/stats/curve.h"
 #include "analysis/stats/hierarchy.h"
@@ -394,20 +395,51 @@ static void find_peaks(struct finder *f, const struct matrix *m)
     }
 }
 
+// One row, or all ranks.
+static void put_levels(struct finder *f, const struct matrix *m, int row, const char *tail)
+{
+    struct bandwidth_level levels[BANDWIDTH_LEVELS_MAX];
+    int n = bandwidth_levels(m, row, f->in->topology, levels);
+    for (int i = 0; i < n; i++) {
+        const struct bandwidth_level *l = &levels[i];
+        const double v[3] = {gbps_per_mbps * l->median, gbps_per_mbps * l->lo,
+                             gbps_per_mbps * l->hi};
+        char name[sizeof l->name];
+        for (size_t k = 0; k < sizeof name; k++)
+            name[k] = l->name[k] == 'L' ? 'l' : l->name[k];
+        put(f, v, "bandwidth.%s.level.%s%s.gbps", m->name, name, tail);
+    }
+}
+
+// Every cell by its row and its column.
+static void put_nodes(struct finder *f, const struct matrix *m, const char *between)
+{
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            double v[3];
+            put_cell(f, matrix_at(m, r, c), gbps_per_mbps, v);
+            if (m->col.values[c] >= 0)
+                put(f, v, "bandwidth.%s.%sn%lld.n%lld.gbps", m->name, between,
+                    (long long)m->row.values[r], (long long)m->col.values[c]);
+        }
+}
+
 static void metrics_of_bandwidth(struct finder *f)
 {
     for (int i = 0; i < f->in->n_matrices; i++)
-        find_peaks(f, &f->in->matrices[i]);
+        if (!has_axes(&f->in->matrices[i], "threads", "working_set"))
+            find_peaks(f, &f->in->matrices[i]);
     for (int i = 0; i < f->in->n_matrices; i++) {
         const struct matrix *m = &f->in->matrices[i];
-        for (int r = 0; has_axes(m, "initiator", "target") && r < m->row.n; r++)
-            for (int c = 0; c < m->col.n; c++) {
-                double v[3];
-                put_cell(f, matrix_at(m, r, c), gbps_per_mbps, v);
-                if (m->col.values[c] >= 0)
-                    put(f, v, "bandwidth.%s.n%lld.n%lld.gbps", m->name, (long long)m->row.values[r],
-                        (long long)m->col.values[c]);
-            }
+        if (has_axes(m, "initiator", "target"))
+            put_nodes(f, m, "");
+        if (has_axes(m, "source", "target"))
+            put_nodes(f, m, "from.");
+        if (!has_axes(m, "threads", "working_set"))
+            continue;
+        put_levels(f, m, m->row.n - 1, "");
+        if (axis_index(&m->row, 1) >= 0)
+            put_levels(f, m, axis_index(&m->row, 1), ".single");
     }
 }
 

@@ -43,6 +43,13 @@ const struct metric_rule metric_rules[] = {
      "Bandwidth of a kernel by one thread, on the target where it is highest"},
     {"bandwidth.{kernel}.{initiator}.{target}.gbps", "GB/s", "bandwidth_node_bytes_per_second",
      "Bandwidth of a kernel by all ranks of one NUMA node on memory of another"},
+    {"bandwidth.{kernel}.level.{cache}.gbps", "GB/s", "bandwidth_level_bytes_per_second",
+     "Bandwidth of a kernel in a cache (l1, l2, l3) or in memory, all ranks together"},
+    {"bandwidth.{kernel}.level.{cache}.single.gbps", "GB/s",
+     "bandwidth_level_single_bytes_per_second",
+     "Bandwidth of a kernel in a cache (l1, l2, l3) or in memory, one rank"},
+    {"bandwidth.{kernel}.from.{source}.{target}.gbps", "GB/s", "bandwidth_copy_bytes_per_second",
+     "Bandwidth of copies from one NUMA node to another, reads and writes counted"},
     {"pingpong.latency.median_us", "us", "pingpong_latency_seconds",
      "MPI latency of the smallest message, half of the round trip; median over pairs of cores"},
     {"pingpong.latency.{class}.us", "us", "pingpong_latency_class_seconds",
@@ -141,7 +148,7 @@ static void add_label(struct metric_labels *l, const char *name, size_t name_n, 
 static const struct {
     const char *hole;
     char letter;
-} numbered[] = {{"{initiator}", 'n'}, {"{target}", 'n'}, {"{level}", 'l'}};
+} numbered[] = {{"{initiator}", 'n'}, {"{target}", 'n'}, {"{source}", 'n'}, {"{level}", 'l'}};
 
 // Length of what fits the hole, 0: nothing. *skip: the letter is not part of a label's value.
 static size_t rules_fits(const char *hole, const char *name, size_t *skip)

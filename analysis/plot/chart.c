@@ -26,9 +26,9 @@ static const struct {
     const char *row, *col;
     bool x_in_rows;
 } forms[] = {
-    {"rank", "working_set", false}, {"pair", "message", false}, {"threads", "target", true},
-    {"rank", "load", false},        {"rank", "pages", false},   {"rank", "chains", false},
-    {"rank", "stride", false},
+    {"rank", "working_set", false}, {"pair", "message", false},        {"threads", "target", true},
+    {"rank", "load", false},        {"rank", "pages", false},          {"rank", "chains", false},
+    {"rank", "stride", false},      {"threads", "working_set", false},
 };
 
 static int form_of(const struct matrix *m)

@@ -143,6 +143,7 @@ static const struct {
     {"working_set", "working set of a rank (bytes)"},
     {"target", "node of the memory"},
     {"initiator", "node of the CPUs"},
+    {"source", "node that is copied from"},
     {"threads", "ranks that work together"},
     {"pair", "pair of ranks"},
     {"message", "message (bytes)"},

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "analysis/report/section.h"
+#include "analysis/stats/bandwidth_levels.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
 static const double SATURATED = 0.95; // of the most that any number of threads reaches
 
@@ -201,12 +203,121 @@ static void report_together(struct report_out *o, const struct report_source *s,
     say_best(o, s, what, best, usual, 0, col);
 }
 
+// ---- Caches and memory --------------------------------------------------------------------------
+
+// Without the machine's caches: the ends of the row.
+static void report_ends(struct report_out *o, const struct matrix *m, int row)
+{
+    char first[32], last[32];
+    int end = m->col.n - 1;
+    str_from_bytes((uint64_t)m->col.values[0], first, sizeof first);
+    str_from_bytes((uint64_t)m->col.values[end], last, sizeof last);
+    struct jsonw *w = report_finding(o, "sizes");
+    jsonw_text(w, "kernel", m->name);
+    jsonw_i64(w, "threads", m->row.values[row]);
+    jsonw_fixed(w, "first_mbps", at(m, row, 0), 0);
+    jsonw_fixed(w, "last_mbps", at(m, row, end), 0);
+    report_say(o, "%s, %" PRId64 " thread%s: %.1f GB/s at %s, %.1f GB/s at %s.", m->name,
+               m->row.values[row], m->row.values[row] == 1 ? "" : "s", at(m, row, 0) / 1000, first,
+               at(m, row, end) / 1000, last);
+}
+
+static void bandwidth_write_level(struct jsonw *w, const struct matrix *m,
+                                  const struct bandwidth_level *l)
+{
+    jsonw_object(w, NULL);
+    jsonw_text(w, "name", l->name);
+    jsonw_fixed(w, "mbps", l->median, 0);
+    jsonw_i64(w, "from_bytes", m->col.values[l->first]);
+    jsonw_i64(w, "to_bytes", m->col.values[l->last]);
+    jsonw_end(w);
+}
+
+static void report_levels(struct report_out *o, const struct report_source *s,
+                          const struct matrix *m, int row)
+{
+    struct bandwidth_level levels[BANDWIDTH_LEVELS_MAX];
+    char text[200] = "";
+    int n = bandwidth_levels(m, row, s->topology, levels);
+    if (!n) {
+        report_ends(o, m, row);
+        return;
+    }
+    struct jsonw *w = report_finding(o, "levels");
+    jsonw_text(w, "kernel", m->name);
+    jsonw_i64(w, "threads", m->row.values[row]);
+    jsonw_array(w, "levels");
+    for (int i = 0; i < n; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s %.1f", i ? ", " : "", levels[i].name,
+                 levels[i].median / 1000);
+        bandwidth_write_level(w, m, &levels[i]);
+    }
+    jsonw_end(w);
+    report_say(o, "%s, %" PRId64 " thread%s, GB/s: %s.", m->name, m->row.values[row],
+               m->row.values[row] == 1 ? "" : "s", text);
+}
+
+// ---- Copies from node to node -------------------------------------------------------------------
+
+static void report_copies(struct report_out *o, const struct matrix *m)
+{
+    int most = -1, least = -1;
+    for (int i = 0; i < m->row.n * m->col.n; i++) {
+        double v = m->cells[i].v[CELL_MEDIAN];
+        if (isnan(v))
+            continue;
+        most = most < 0 || v > m->cells[most].v[CELL_MEDIAN] ? i : most;
+        least = least < 0 || v < m->cells[least].v[CELL_MEDIAN] ? i : least;
+    }
+    if (most < 0)
+        return;
+    double high = m->cells[most].v[CELL_MEDIAN], low = m->cells[least].v[CELL_MEDIAN];
+    const int64_t *rows = m->row.values, *cols = m->col.values;
+    struct jsonw *w = report_finding(o, "copies");
+    jsonw_text(w, "kernel", m->name);
+    jsonw_i64(w, "best_source", rows[most / m->col.n]);
+    jsonw_i64(w, "best_target", cols[most % m->col.n]);
+    jsonw_fixed(w, "best_mbps", high, 0);
+    jsonw_i64(w, "worst_source", rows[least / m->col.n]);
+    jsonw_i64(w, "worst_target", cols[least % m->col.n]);
+    jsonw_fixed(w, "worst_mbps", low, 0);
+    if (most == least)
+        report_say(o, "%s: node %" PRId64 " to node %" PRId64 " %.1f GB/s, read and written.",
+                   m->name, rows[most / m->col.n], cols[most % m->col.n], high / 1000);
+    else
+        report_say(o,
+                   "%s: best is node %" PRId64 " to node %" PRId64
+                   " with %.1f GB/s, read and written; worst is node %" PRId64 " to node %" PRId64
+                   " with %.1f GB/s, %.0f %% of that.",
+                   m->name, rows[most / m->col.n], cols[most % m->col.n], high / 1000,
+                   rows[least / m->col.n], cols[least % m->col.n], low / 1000, 100 * low / high);
+}
+
+// Sweeps whose matrices are not of targets; false: another one.
+static bool report_other_axes(struct report_out *o, const struct report_source *s)
+{
+    const struct matrix *usual = usual_kernel(s);
+    bool sizes = strcmp(usual->col.name, "working_set") == 0;
+    bool copies = strcmp(usual->row.name, "source") == 0;
+    for (int i = 0; sizes && i < s->n; i++)
+        for (int r = 0; r < usual->row.n; r++)
+            report_levels(o, s, &s->matrices[i], r);
+    for (int i = 0; copies && i < s->n; i++)
+        report_copies(o, &s->matrices[i]);
+    return sizes || copies;
+}
+
 int section_bandwidth(struct report_out *o, const struct report_source *run,
                       const struct report_source *with, struct err *err)
 {
     const struct matrix *usual = usual_kernel(run);
     (void)with;
     report_head(o, "Bandwidth");
+    if (report_other_axes(o, run)) {
+        report_tail(o);
+        return 0;
+    }
     bool by_node = strcmp(usual->row.name, "initiator") == 0;
     CLEANUP_MEM bool *odd = calloc((size_t)usual->col.n, sizeof *odd);
     if (!odd)

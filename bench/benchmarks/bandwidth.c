@@ -1,95 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// STREAM by several ranks: each has its slice of the three arrays, all start at a spinning barrier,
-// and a pass lasts from the first start to the last end. The slices together are the size asked
-// for, so that the rule "each array at least four times the caches" holds for what is measured: the
-// ranks of a row and their caches (model/stream_team.h).
+// STREAM by several ranks: each has its slice of the arrays, all start at a spinning barrier, and a
+// pass lasts from the first start to the last end. The order of events:
+//   1. rows, columns and jobs follow from the sweep: a job is a kernel, or libc's memcpy
+//   2. a visit goes over all cells; at each cell the ranks of its team place their arrays
+//      (bandwidth_cell.c), time some passes of each job, and check every element
+//   3. at its last visit a cell is summed up and reported
+// The slices together are the size asked for, so that the rule "each array at least four times the
+// caches" holds for what is measured: the ranks of a row and their caches (model/stream_team.h).
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
+#include "bench/benchmarks/bandwidth_cell.h"
 #include "bench/benchmarks/table.h"
-#include "bench/kernels/stream.h"
-#include "bench/session/rank_team.h"
-#include "model/stream_team.h"
+#include "model/spec_values.h"
 
 enum { LLC_RULE = 4 };
 
 struct band {
     struct session *s;
-    int n_shapes;
+    struct band_cells cells;
     struct shape shapes[SHAPES_MAX];
-    int n_rows, n_cols;
+    int n_teams, n_rows, n_cols;
     struct rank_cache *caches; // of each rank; owned
-    struct stream_team *rows;  // owned
-    int done;                  // cells
-    const struct stream_code *code;
+    struct stream_team *teams; // owned
+    int64_t row[SPEC_RANKS_MAX], col[SPEC_RANKS_MAX];
+    int64_t visits, done; // cells, over all visits
 };
 
-struct row {
-    const struct band *b;
-    int row;
-};
-
-static bool belongs(const void *context, int rank)
+static enum bandwidth_sweep sweep_of(const struct band *b)
 {
-    const struct row *of = context;
-    return stream_team_has(of->b->s->spec, &of->b->rows[of->row], of->b->caches, rank);
+    return (enum bandwidth_sweep)b->s->spec->sweep;
+}
+
+// --- Rows, columns and jobs ----------------------------------------------------------------------
+
+static int set_targets(const struct session *s, int64_t *values)
+{
+    for (int t = 0; t < s->n_targets; t++)
+        values[t] = s->targets[t];
+    return s->n_targets;
+}
+
+static int find_columns(struct band *b, struct err *err)
+{
+    uint64_t sizes[SPEC_SIZES_MAX];
+    switch (sweep_of(b)) {
+    case SWEEP_OWN:
+        b->col[b->n_cols++] = -1;
+        return 0;
+    case SWEEP_SIZES:
+        b->n_cols = stream_sizes(b->s->spec, b->caches, session_ranks(b->s), sizes, err);
+        for (int c = 0; c < b->n_cols; c++)
+            b->col[c] = (int64_t)sizes[c];
+        return b->n_cols < 0 ? -1 : 0;
+    default:
+        b->n_cols = set_targets(b->s, b->col);
+        return 0;
+    }
 }
 
 static int find_rows(struct band *b, struct err *err)
 {
-    const struct session *s = b->s;
+    struct session *s = b->s;
     int ranks = session_ranks(s);
     b->caches = session_caches(s, err);
-    b->rows = calloc((size_t)ranks, sizeof *b->rows);
-    if (!b->rows)
+    b->teams = calloc((size_t)ranks, sizeof *b->teams);
+    if (!b->teams)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
-    if (!b->caches || (b->n_rows = stream_teams(s->spec, b->caches, ranks, b->rows, err)) < 0)
+    if (!b->caches || (b->n_teams = stream_teams(s->spec, b->caches, ranks, b->teams, err)) < 0)
         return -1;
-    b->n_cols = s->spec->sweep == SWEEP_OWN ? 1 : s->n_targets;
-    return 0;
+    if (sweep_of(b) == SWEEP_MEMCPY)
+        b->n_rows = set_targets(s, b->row);
+    else
+        for (; b->n_rows < b->n_teams; b->n_rows++)
+            b->row[b->n_rows] = b->teams[b->n_rows].value;
+    if (find_columns(b, err) < 0)
+        return -1;
+    return band_cells_init(&b->cells, s, b->n_rows * b->n_cols, err);
 }
 
-static int target_of(const struct band *b, int col)
+// A copy is made by the ranks of its source, if that has CPUs, else by those of its destination,
+// else by those of the first node.
+static const struct stream_team *team_of(const struct band *b, int row, int col)
 {
-    return b->s->spec->sweep == SWEEP_OWN ? -1 : b->s->targets[col];
+    if (sweep_of(b) != SWEEP_MEMCPY)
+        return &b->teams[row];
+    for (int pass = 0; pass < 2; pass++)
+        for (int t = 0; t < b->n_teams; t++)
+            if (b->teams[t].value == (pass ? b->col[col] : b->row[row]))
+                return &b->teams[t];
+    return &b->teams[0];
 }
 
-static int bandwidth_make_matrices(const struct band *b, struct matrix *m, struct err *err)
-{
-    for (int i = 0; i < b->n_shapes; i++) {
-        if (shape_make(&m[i], &b->shapes[i], b->n_rows, b->n_cols, err) < 0)
-            return -1;
-        for (int r = 0; r < b->n_rows; r++)
-            m[i].row.values[r] = b->rows[r].value;
-        for (int c = 0; c < b->n_cols; c++)
-            m[i].col.values[c] = target_of(b, c);
-    }
-    return 0;
-}
-
-static int find_code(struct band *b, struct err *err)
+// What the user chose must be there; the words are those of the options.
+static int find_jobs(struct band *b, struct err *err)
 {
     const struct spec *s = b->s->spec;
     char there[80], wanted[16];
-    b->code = stream_code((enum instructions)s->instructions, (enum stores)s->stores);
-    if (b->code)
+    bool copies = sweep_of(b) == SWEEP_MEMCPY;
+    enum stores stores = copies ? STORES_STREAMING : (enum stores)s->stores;
+    const struct stream_code *code = stream_code((enum instructions)s->instructions, stores);
+    if (!code && copies) // a machine without streaming stores
+        code = stream_code((enum instructions)s->instructions, STORES_CACHED);
+    if (code) {
+        band_cells_jobs(&b->cells, b->shapes, shape_list(s, b->shapes), code);
         return 0;
-    stream_code_list((enum stores)s->stores, there, sizeof there);
+    }
+    stream_code_list(stores, there, sizeof there);
     if (!*there)
         return err_set(err, ERR_INVALID, "stores",
                        "must be cached: there are no streaming stores for this CPU");
     param_get_text(spec_param(s, "instructions"), s, wanted, sizeof wanted);
     return err_set(err, ERR_INVALID, "instructions", "%s is not in this CPU, which has %s%s",
-                   wanted, there, s->stores == STORES_STREAMING ? " with streaming stores" : "");
+                   wanted, there, stores == STORES_STREAMING ? " with streaming stores" : "");
 }
 
-static int note_code(const struct band *b, struct err *err)
+// --- What is announced ---------------------------------------------------------------------------
+
+static int bandwidth_make_matrices(const struct band *b, struct matrix *m, struct err *err)
 {
-    const struct spec *s = b->s->spec;
-    return session_note(b->s, err, CONDITION_INSTRUCTIONS, -1,
-                        "kernels in %s instructions, %s stores", b->code->name,
-                        s->stores == STORES_STREAMING ? "streaming" : "cached");
+    for (int i = 0; i < b->cells.n_jobs; i++) {
+        if (shape_make(&m[i], &b->shapes[i], b->n_rows, b->n_cols, err) < 0)
+            return -1;
+        memcpy(m[i].row.values, b->row, (size_t)b->n_rows * sizeof *b->row);
+        memcpy(m[i].col.values, b->col, (size_t)b->n_cols * sizeof *b->col);
+    }
+    return 0;
 }
 
 static int bandwidth_begin(struct band *b, struct err *err)
@@ -98,167 +135,38 @@ static int bandwidth_begin(struct band *b, struct err *err)
     struct matrix m[SHAPES_MAX] = {0};
     int ranks = session_ranks(s), n = 0;
     uint64_t bytes = 0;
-    for (int r = 0; r < b->n_rows; r++)
-        bytes = b->rows[r].array_bytes > bytes ? b->rows[r].array_bytes : bytes;
-    bytes *= STREAM_ARRAYS;
     CLEANUP_MEM struct demand *d = calloc((size_t)(ranks + SPEC_TARGETS_MAX), sizeof *d);
-    int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
-    for (int t = 0; d && t < s->n_targets && s->spec->sweep != SWEEP_OWN; t++)
+    int outcome = d ? benchmarks[s->spec->benchmark].bytes(s->spec, b->caches, ranks, &bytes, err)
+                    : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
+    bool targets = spec_has_targets(s->spec);
+    for (int t = 0; d && targets && t < s->n_targets; t++)
         d[n++] = (struct demand){.node = s->targets[t], .bytes = bytes, .in_turn = true};
-    for (int r = 0; d && r < ranks && s->spec->sweep == SWEEP_OWN; r++)
+    for (int r = 0; d && !targets && r < ranks; r++)
         d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
                                  .bytes = bytes / (uint64_t)ranks};
     if (outcome == 0 && session_is_rank0(s))
         outcome = bandwidth_make_matrices(b, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    return session_begin(s, m, session_is_rank0(s) ? b->n_shapes : 0, d, n, err);
+    return session_begin(s, m, session_is_rank0(s) ? b->cells.n_jobs : 0, d, n, err);
 }
 
-// --- One cell ----------------------------------------------------------------------------------
-
-struct pass_work {
-    struct band *b;
-    struct rank_team team;
-    uint64_t array_bytes; // of all the team's ranks together
-    struct arena arena;   // owned
-    struct stream_arrays arrays;
-    double want[3]; // that every element has now
-    struct cell_sum sums[STREAM_KERNELS];
-    double sum; // of reads, so that none is optimised away
-};
-
-static int place_arrays(struct pass_work *w, int target, struct err *err)
+static int note_code(const struct band *b, struct err *err)
 {
-    size_t n = w->array_bytes / sizeof(double) / (size_t)w->team.n / 8 * 8;
-    uint64_t bytes = n * sizeof(double);
-    if (n < 64)
-        return err_set(err, ERR_USAGE, "size", "--size: %llu bytes are too few for %d ranks",
-                       (unsigned long long)w->array_bytes, w->team.n);
-    if (session_arena(w->b->s, &w->arena, STREAM_ARRAYS * bytes, target, err) < 0)
-        return -1;
-    double *at = (double *)(void *)w->arena.base;
-    w->arrays = (struct stream_arrays){.a = at, .b = at + n, .c = at + 2 * n, .n = n};
-    stream_fill(&w->arrays, 0, n);
-    stream_begin(w->want);
-    return 0;
-}
-
-static int record(struct pass_work *w, enum stream_kernel k, struct err *err)
-{
-    struct sample got = rank_team_pass(w->b->s);
-    double elements = (double)w->arrays.n * (double)w->team.n;
-    got.hop_ns = stream_mb_per_s(k, elements, (double)(got.to - got.from));
-    return cell_sum_add(&w->sums[k], &got, err);
-}
-
-static int pass(struct pass_work *w, enum stream_kernel k, bool counts, struct err *err)
-{
-    struct session *s = w->b->s;
-    struct guard_mark from, to;
-    rank_team_wait(s, &w->team);
-    guard_begin(&from);
-    w->sum += stream_pass_in(w->b->code, k, &w->arrays, 0, w->arrays.n);
-    guard_end(&to);
-    rank_team_set_pass(s, &from, &to, 0);
-    stream_expect(w->want, k);
-    rank_team_wait(s, &w->team);
-    return counts && w->team.index == 0 ? record(w, k, err) : 0;
-}
-
-static bool wanted(const struct band *b, enum stream_kernel k)
-{
-    return b->s->spec->kernel == 0 || b->s->spec->kernel == (int)k + 1;
-}
-
-static int check_arrays(const struct pass_work *w, struct err *err)
-{
-    struct stream_check check = stream_verify(&w->arrays, w->want);
-    if (!check.wrong)
-        return 0;
-    return err_set(err, ERR_INTERNAL, "",
-                   "%zu elements of the arrays are wrong (worst relative error %g): the memory or "
-                   "the compiler is at fault",
-                   check.wrong, check.worst);
-}
-
-// STREAM's four in its order, again and again; then the two that it does not have, one by one.
-static int all_passes(struct pass_work *w, struct err *err)
-{
-    static const enum stream_kernel groups[][4] = {
-        {STREAM_COPY, STREAM_SCALE, STREAM_ADD, STREAM_TRIAD},
-        {STREAM_READ, STREAM_KERNELS},
-        {STREAM_WRITE, STREAM_KERNELS},
-    };
-    uint64_t begin = clock_mono_ns();
-    for (size_t g = 0; g < COUNT_OF(groups); g++)
-        for (int64_t p = 0; p < w->b->s->spec->passes; p++)
-            for (int i = 0; i < 4 && groups[g][i] != STREAM_KERNELS; i++)
-                if (wanted(w->b, groups[g][i]) && pass(w, groups[g][i], p > 0, err) < 0)
-                    return -1;
-    w->b->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
-    return check_arrays(w, err);
-}
-
-static int bandwidth_sum_up(struct pass_work *w, struct err *err)
-{
-    struct slot *slot = w->b->s->slot;
-    for (int k = 0; k < STREAM_KERNELS && w->team.index == 0; k++) {
-        if (wanted(w->b, (enum stream_kernel)k) &&
-            cell_sum_up(&w->sums[k], w->b->s->spec, &slot->cells[k], &slot->cleans[k], err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int bandwidth_report(struct band *b, const struct rank_team *team, int row, int col,
-                            struct err *err)
-{
-    const struct slot *slot = &b->s->board->slot[team->first];
-    for (int i = 0, k = 0; k < STREAM_KERNELS; k++) {
-        if (!wanted(b, (enum stream_kernel)k))
-            continue;
-        const struct shape *shape = &b->shapes[i++];
-        session_judge(b->s, slot->cleans[k], 0, "%s: %s %lld, target %d", shape->name, shape->rows,
-                      (long long)b->rows[row].value, target_of(b, col));
-        if (session_report_cell(b->s, shape->name, row, col, &slot->cells[k], err) < 0)
-            return -1;
-    }
-    return session_progress(b->s, PHASE_MEASURE, ++b->done / (double)(b->n_rows * b->n_cols), err);
-}
-
-static void pass_fini(struct pass_work *w)
-{
-    arena_fini(&w->arena);
-    for (int k = 0; k < STREAM_KERNELS; k++)
-        cell_sum_fini(&w->sums[k]);
-}
-
-static int bandwidth_measure(struct band *b, int row, int col, struct err *err)
-{
-    struct session *s = b->s;
-    struct row of = {b, row};
-    struct pass_work w CLEANUP(pass_fini) = {
-        .b = b, .team = rank_team_of(s, belongs, &of), .array_bytes = b->rows[row].array_bytes};
-    int outcome = w.team.mine ? place_arrays(&w, target_of(b, col), err) : 0;
-    if (session_meet(s, outcome, err) < 0)
-        return -1;
-    outcome = w.team.mine ? all_passes(&w, err) : 0;
-    if (session_meet(s, outcome, err) < 0 ||
-        session_meet(s, w.team.mine ? bandwidth_sum_up(&w, err) : 0, err) < 0)
-        return -1;
-    return session_meet(s, session_is_rank0(s) ? bandwidth_report(b, &w.team, row, col, err) : 0,
-                        err);
+    bool streaming = b->s->spec->stores == STORES_STREAMING || sweep_of(b) == SWEEP_MEMCPY;
+    return session_note(b->s, err, CONDITION_INSTRUCTIONS, -1,
+                        "kernels in %s instructions, %s stores", b->cells.code->name,
+                        streaming ? "streaming" : "cached");
 }
 
 // The team whose arrays are smallest beside its caches, if they are below STREAM's rule.
 static int warn_of_caches(const struct band *b, struct err *err)
 {
     const struct stream_team *worst = NULL;
-    for (int r = 0; r < b->n_rows; r++)
-        if (b->rows[r].array_bytes < LLC_RULE * b->rows[r].llc_bytes &&
-            (!worst || b->rows[r].llc_bytes > worst->llc_bytes))
-            worst = &b->rows[r];
+    for (int t = 0; t < b->n_teams && sweep_of(b) != SWEEP_SIZES; t++)
+        if (b->teams[t].array_bytes < LLC_RULE * b->teams[t].llc_bytes &&
+            (!worst || b->teams[t].llc_bytes > worst->llc_bytes))
+            worst = &b->teams[t];
     if (!worst)
         return 0;
     return session_note(b->s, err, CONDITION_CACHE, -1,
@@ -269,29 +177,99 @@ static int warn_of_caches(const struct band *b, struct err *err)
                         worst->n_ranks == 1 ? "" : "s");
 }
 
+// --- Visits --------------------------------------------------------------------------------------
+
+struct membership {
+    const struct band *b;
+    const struct stream_team *team;
+};
+
+static bool belongs(const void *context, int rank)
+{
+    const struct membership *of = context;
+    return stream_team_has(of->b->s->spec, of->team, of->b->caches, rank);
+}
+
+static void place_of(const struct band *b, int row, int col, struct band_place *place)
+{
+    const struct stream_team *team = team_of(b, row, col);
+    int target = spec_has_targets(b->s->spec) ? (int)b->col[col] : -1;
+    bool sizes = sweep_of(b) == SWEEP_SIZES, copies = sweep_of(b) == SWEEP_MEMCPY;
+    *place = (struct band_place){
+        .set_bytes = sizes ? (uint64_t)b->col[col] : 0,
+        .array_bytes = team->array_bytes / (uint64_t)team->n_ranks,
+        .from = copies ? (int)b->row[row] : target,
+        .to = target,
+    };
+}
+
+static int bandwidth_report(struct band *b, const struct rank_team *team, int row, int col,
+                            struct err *err)
+{
+    const struct slot *slot = &b->s->board->slot[team->first];
+    for (int i = 0; i < b->cells.n_jobs; i++) {
+        const struct shape *shape = &b->shapes[i];
+        session_judge(b->s, slot->cleans[i], 0, "%s: %s %lld, %s %lld", shape->name, shape->rows,
+                      (long long)b->row[row], shape->cols, (long long)b->col[col]);
+        if (session_report_cell(b->s, shape->name, row, col, &slot->cells[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int bandwidth_visit(struct band *b, int row, int col, bool last, struct err *err)
+{
+    struct session *s = b->s;
+    struct membership of = {b, team_of(b, row, col)};
+    struct band_place place;
+    struct rank_team team = rank_team_of(s, belongs, &of);
+    place_of(b, row, col, &place);
+    if (band_cell_visit(&b->cells, &team, &place, row * b->n_cols + col, b->visits, err) < 0)
+        return -1;
+    int outcome = 0;
+    if (last && team.mine && team.index == 0)
+        outcome = band_cell_sum_up(&b->cells, row * b->n_cols + col, err);
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    if (session_is_rank0(s)) {
+        double all = (double)(b->visits * b->n_rows * b->n_cols);
+        outcome = last ? bandwidth_report(b, &team, row, col, err) : 0;
+        if (outcome == 0)
+            outcome = session_progress(s, PHASE_MEASURE, (double)++b->done / all, err);
+    }
+    return session_meet(s, outcome, err);
+}
+
 static int bandwidth_measure_all(struct band *b, struct err *err)
 {
     struct session *s = b->s;
-    if (session_meet(s, find_code(b, err), err) < 0 ||
+    const struct spec *p = s->spec;
+    if (session_meet(s, find_jobs(b, err), err) < 0 ||
         session_meet(s, find_rows(b, err), err) < 0 || bandwidth_begin(b, err) < 0 ||
         session_meet(s, note_code(b, err), err) < 0 ||
         session_meet(s, warn_of_caches(b, err), err) < 0)
         return -1;
-    for (int col = 0; col < b->n_cols; col++)
-        for (int row = 0; row < b->n_rows; row++)
-            if (bandwidth_measure(b, row, col, err) < 0)
-                return -1;
+    b->visits = p->visits < p->passes ? p->visits : p->passes;
+    for (int64_t v = 0; v < b->visits; v++)
+        for (int col = 0; col < b->n_cols; col++)
+            for (int row = 0; row < b->n_rows; row++)
+                if (bandwidth_visit(b, row, col, v == b->visits - 1, err) < 0)
+                    return -1;
     return 0;
 }
 
 int bandwidth_run(struct session *s, struct err *err)
 {
-    struct band b = {.s = s};
-    b.n_shapes = shape_list(s->spec, b.shapes);
-    if (s->spec->sweep != SWEEP_OWN)
+    CLEANUP_MEM struct band *b = calloc(1, sizeof *b);
+    if (session_meet(s, b ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the benchmark"),
+                     err) < 0)
+        return -1;
+    b->s = s;
+    if (spec_has_targets(s->spec))
         s->slot->info.mem_wanted = -1; // each target in turn
-    int outcome = bandwidth_measure_all(&b, err);
-    free(b.rows);
-    free(b.caches);
+    int outcome = bandwidth_measure_all(b, err);
+    band_cells_fini(&b->cells);
+    free(b->teams);
+    free(b->caches);
     return outcome;
 }

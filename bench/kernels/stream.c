@@ -16,18 +16,34 @@
 #endif
 
 const struct stream_kernel_info stream_kernels[STREAM_KERNELS] = {
-    [STREAM_COPY] = {"copy", 2, "c = a"},    [STREAM_SCALE] = {"scale", 2, "b = s*c"},
-    [STREAM_ADD] = {"add", 3, "c = a + b"},  [STREAM_TRIAD] = {"triad", 3, "a = b + s*c"},
-    [STREAM_READ] = {"read", 1, "sum of a"}, [STREAM_WRITE] = {"write", 1, "c = s, non-temporal"},
+    [STREAM_COPY] = {"copy", 2, "c = a", STREAM_A | STREAM_C},
+    [STREAM_SCALE] = {"scale", 2, "b = s*c", STREAM_B | STREAM_C},
+    [STREAM_ADD] = {"add", 3, "c = a + b", STREAM_ABC},
+    [STREAM_TRIAD] = {"triad", 3, "a = b + s*c", STREAM_ABC},
+    [STREAM_READ] = {"read", 1, "sum of a", STREAM_A},
+    [STREAM_WRITE] = {"write", 1, "c = s, non-temporal", STREAM_C},
 };
+
+struct stream_arrays stream_layout(double *memory, size_t n, unsigned uses)
+{
+    struct stream_arrays s = {.n = n};
+    double **arrays[] = {&s.a, &s.b, &s.c};
+    for (int k = 0; k < 3; k++)
+        if (uses >> k & 1) {
+            *arrays[k] = memory;
+            memory += n;
+        }
+    return s;
+}
 
 void stream_fill(const struct stream_arrays *s, size_t first, size_t last)
 {
-    for (size_t i = first; i < last; i++) {
-        s->a[i] = 1;
-        s->b[i] = 2;
-        s->c[i] = 0;
-    }
+    double *const arrays[] = {s->a, s->b, s->c};
+    double values[3];
+    stream_begin(values);
+    for (int k = 0; k < 3; k++)
+        for (size_t i = first; arrays[k] && i < last; i++)
+            arrays[k][i] = values[k];
 }
 
 // The compiler must neither merge a pass with the next nor replace copy by a library call that
@@ -230,7 +246,7 @@ struct stream_check stream_verify(const struct stream_arrays *s, const double wa
     const double *arrays[3] = {s->a, s->b, s->c};
     struct stream_check check = {0};
     for (int k = 0; k < 3; k++)
-        for (size_t i = 0; i < s->n; i++) {
+        for (size_t i = 0; arrays[k] && i < s->n; i++) {
             double off = want[k] != 0 ? fabs(arrays[k][i] / want[k] - 1) : fabs(arrays[k][i]);
             check.wrong += !(off <= 1e-13);
             if (!(off <= check.worst))

@@ -19,15 +19,18 @@ enum stream_kernel {
     STREAM_KERNELS
 };
 
+enum { STREAM_A = 1, STREAM_B = 2, STREAM_C = 4, STREAM_ABC = 7 };
+
 struct stream_kernel_info {
     const char *name;
     int arrays; // of 8-byte words moved an element: 2 for copy, 3 for add
     const char *formula;
+    unsigned uses; // STREAM_A …
 };
 extern const struct stream_kernel_info stream_kernels[STREAM_KERNELS];
 
 struct stream_arrays {
-    double *a, *b, *c; // borrowed, aligned to 64 bytes
+    double *a, *b, *c; // borrowed, aligned to 64 bytes; NULL where no kernel uses it
     size_t n;          // elements each
 };
 
@@ -46,6 +49,8 @@ const struct stream_code *stream_code(enum instructions which, enum stores store
 // "scalar, sse2, avx2": what stream_code has for these stores.
 void stream_code_list(enum stores stores, char *out, size_t room);
 
+// Arrays of `n` elements one after the other: those of `uses`.
+struct stream_arrays stream_layout(double *memory, size_t n, unsigned uses);
 // Both work on the elements [first, last).
 void stream_fill(const struct stream_arrays *s, size_t first, size_t last); // a=1, b=2, c=0
 // Returns the sum for STREAM_READ, else 0: use it, so that nothing is optimised away.

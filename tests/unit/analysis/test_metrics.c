@@ -207,6 +207,38 @@ static void test_bandwidth(void)
     CHECK(near(value(got, "bandwidth.copy.single.gbps"), 20.001), "one thread, the better target");
     CHECK(!find(got, "bandwidth.copy.n1.n0.gbps"), "threads are no nodes");
     matrix_fini(&m[0]);
+    s.sweep = SWEEP_MEMCPY;
+    make(&m[0], &s, 0, 2, 2, 20000);
+    m[0].row.values[1] = m[0].col.values[1] = 1;
+    got = run(&s, m, 1, true);
+    CHECK(near(value(got, "bandwidth.memcpy.from.n1.n0.gbps"), 20.010), "from node 1 to node 0");
+    CHECK(near(value(got, "bandwidth.memcpy.peak.gbps"), 20.011), "the best copy");
+    matrix_fini(&m[0]);
+}
+
+// 16K, 64K, 1M, 16M, 128M: with one rank L1, L2, none, L3, memory. Two ranks share an L3.
+static void test_bandwidth_levels(void)
+{
+    static const int64_t sizes[] = {16 << 10, 64 << 10, MIB, 16 * MIB, 128 * MIB};
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    s.sweep = SWEEP_SIZES;
+    s.kernel = 1;
+    make(&m, &s, 0, 2, 5, 20000);
+    memcpy(m.col.values, sizes, sizeof sizes);
+    m.row.values[0] = 1;
+    m.row.values[1] = 4;
+    const struct metrics *got = run(&s, &m, 1, true);
+    CHECK(near(value(got, "bandwidth.copy.level.l1.single.gbps"), 20.000), "L1, one rank");
+    CHECK(near(value(got, "bandwidth.copy.level.l2.single.gbps"), 20.001), "L2");
+    CHECK(near(value(got, "bandwidth.copy.level.l3.single.gbps"), 20.003), "L3");
+    CHECK(near(value(got, "bandwidth.copy.level.memory.gbps"), 20.014), "memory, all ranks");
+    CHECK(!find(got, "bandwidth.copy.level.l3.gbps"), "16 MiB of each of two fill their L3");
+    CHECK(!find(got, "bandwidth.copy.peak.gbps"), "a cache's bandwidth is not the memory's peak");
+    got = run(&s, &m, 1, false);
+    CHECK(got->n == 0, "levels are not known without a topology");
+    matrix_fini(&m);
 }
 
 static void test_pagefault(void)
@@ -486,6 +518,7 @@ int main(void)
     test_import();
     test_matrix();
     test_bandwidth();
+    test_bandwidth_levels();
     test_pagefault();
     test_hierarchy();
     test_pairs();

@@ -307,6 +307,54 @@ static void test_bandwidth(void)
     matrix_fini(&all[1]);
 }
 
+// Of one kernel by working set: with the machine's caches, and without them.
+static void test_bandwidth_levels(void)
+{
+    static const double mbps[] = {90000, 80000, 15000};
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_BANDWIDTH, "sweep-sizes", "read", 2, 3);
+    m.row.values[0] = 1;
+    m.row.values[1] = 4;
+    for (int c = 0; c < 3; c++) {
+        m.col.values[c] = (int64_t)(8 << 20) << (2 * c); // 8, 32, 128 MiB
+        put(&m, 0, c, mbps[c]);
+        put(&m, 1, c, 2 * mbps[c]);
+    }
+    static const char *const says[] = {"read, 1 thread, GB/s: L3 90.0, memory 15.0.",
+                                       "read, 4 threads, GB/s: L3 180.0, memory 30.0.", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &m, 1, says, NULL);
+    m.col.values[0] = 48 << 20; // neither cache nor memory
+    m.col.values[1] = 64 << 20;
+    m.col.values[2] = 96 << 20;
+    static const char *const ends[] = {"read, 1 thread: 90.0 GB/s at 48M, 15.0 GB/s at 96M.", NULL};
+    check_report(BENCHMARK_BANDWIDTH, &m, 1, ends, NULL);
+    matrix_fini(&m);
+}
+
+static void test_copies(void)
+{
+    struct matrix m[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        shaped(&m[k], BENCHMARK_BANDWIDTH, "sweep-memcpy", k ? "streaming" : "memcpy", 2, 2);
+        for (int i = 0; i < 4; i++)
+            put(&m[k], i / 2, i % 2, 20000 - 4000 * i);
+        m[k].row.values[1] = m[k].col.values[1] = 1;
+    }
+    static const char *const says[] = {
+        "memcpy: best is node 0 to node 0 with 20.0 GB/s, read and written; worst is node 1 to "
+        "node 1 with 8.0 GB/s, 40 % of that.",
+        "streaming: best is node 0", NULL};
+    check_report(BENCHMARK_BANDWIDTH, m, 2, says, NULL);
+    matrix_fini(&m[0]);
+    matrix_fini(&m[1]);
+    shaped(&m[0], BENCHMARK_BANDWIDTH, "sweep-memcpy", "memcpy", 1, 1);
+    put(&m[0], 0, 0, 12000);
+    static const char *const one[] = {"memcpy: node 0 to node 0 12.0 GB/s, read and written.",
+                                      NULL};
+    check_report(BENCHMARK_BANDWIDTH, m, 1, one, NULL);
+    matrix_fini(&m[0]);
+}
+
 static void test_pairs(void)
 {
     struct matrix m = {0}, p = {0};
@@ -745,6 +793,8 @@ int main(void)
     test_idle_of_four();
     test_idle_of_many();
     test_bandwidth();
+    test_bandwidth_levels();
+    test_copies();
     test_pairs();
     test_pagefault();
     test_hierarchy();

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/metrics/metrics.h"
 #include "analysis/stats/distributions.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
@@ -55,7 +56,7 @@ static int64_t add(const char *node, bool imported, const char *variant, int whi
              "UPDATE run SET state = 'running', started_ms = %lld, source = '%s' WHERE id = %lld",
              (long long)at_ms, imported ? "imported" : "measured", (long long)id);
     run_sql(sql);
-    struct run_result r = {.state = RUN_SUCCEEDED, .metrics = {1, variant, list, 0}};
+    struct run_result r = {.state = RUN_SUCCEEDED, .metrics = {METRICS_VERSION, variant, list, 0}};
     for (int i = 0; i < 4; i++)
         if (which >> i & 1) {
             list[r.metrics.n] =

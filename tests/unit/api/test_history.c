@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/metrics/metrics.h"
 #include "analysis/stats/distributions.h"
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
@@ -39,7 +40,8 @@ static int64_t add_run(struct store *s, const struct fingerprint *f, double valu
     bool again;
     spec_init(&spec, BENCHMARK_LATENCY);
     struct metric m = {"latency.dram.median_ns", "ns", value, value - 1, value + 1};
-    struct run_result r = {.state = RUN_SUCCEEDED, .metrics = {1, "n_ranks=4", &m, 1}};
+    struct run_result r = {.state = RUN_SUCCEEDED,
+                           .metrics = {METRICS_VERSION, "n_ranks=4", &m, 1}};
     bool ok = store_run_insert(s, &spec, "node1", NULL, &id, &again, &err) == 0 &&
               store_run_started(s, id, "{}", "[]", f, NULL, &err) == 0 &&
               store_run_finished(s, id, &r, &err) == 0;

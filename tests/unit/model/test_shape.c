@@ -19,6 +19,7 @@ static int count_of(const struct spec *s, const char *axis)
            : strcmp(axis, "load") == 0        ? (int)s->steps + 1
            : strcmp(axis, "working_set") == 0 ? 1
            : strcmp(axis, "initiator") == 0   ? 2
+           : strcmp(axis, "source") == 0      ? 2
                                               : 3;
 }
 
@@ -28,7 +29,7 @@ static void fill_axis(const struct spec *s, struct axis *a)
         a->values[i] = i;
         if (strcmp(a->name, "target") == 0)
             a->values[i] = s->sweep == SWEEP_OWN ? -1 : plan.targets[i];
-        if (strcmp(a->name, "initiator") == 0)
+        if (strcmp(a->name, "initiator") == 0 || strcmp(a->name, "source") == 0)
             a->values[i] = 2 * i;
         if (strcmp(a->name, "threads") == 0)
             a->values[i] = i + 1;
@@ -52,7 +53,7 @@ static int make(struct matrix *m, const struct spec *s, const struct shape *shap
 
 static const struct plan *plan_of(const struct spec *s)
 {
-    return spec_param(s, "targets") && s->sweep != SWEEP_OWN ? &plan : &own;
+    return spec_has_targets(s) ? &plan : &own;
 }
 
 static void check_all(struct spec *s, const char *what)
@@ -97,6 +98,10 @@ static void every_benchmark(void)
     spec_init(&s, BENCHMARK_BANDWIDTH);
     s.sweep = SWEEP_OWN;
     check_all(&s, "bandwidth, own memory");
+    s.sweep = SWEEP_MEMCPY;
+    check_all(&s, "bandwidth, copies");
+    s.sweep = SWEEP_SIZES;
+    check_all(&s, "bandwidth, working sets");
     s.sweep = SWEEP_THREADS;
     s.kernel = 4;
     check_all(&s, "bandwidth, triad by threads");

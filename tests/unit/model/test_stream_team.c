@@ -22,9 +22,8 @@ static void expect(const char *sweep, const char *threads, const char *want)
     struct err err = {0};
     char got[200] = "";
     spec_init(&s, BENCHMARK_BANDWIDTH);
-    s.sweep = strcmp(sweep, "nodes") == 0     ? SWEEP_NODES
-              : strcmp(sweep, "threads") == 0 ? SWEEP_THREADS
-                                              : SWEEP_OWN;
+    if (param_set_text(spec_param(&s, "sweep"), &s, sweep, &err) < 0)
+        abort();
     snprintf(s.threads, sizeof s.threads, "%s", threads);
     int n = stream_teams(&s, machine, RANKS, teams, &err);
     for (int i = 0; i < n; i++)
@@ -48,14 +47,37 @@ static void series(void)
     CHECK(most <= STREAM_SERIES_MAX, "all have room: %d", most);
 }
 
+static void expect_sizes(const char *size, const char *want)
+{
+    struct spec s;
+    uint64_t sizes[SPEC_SIZES_MAX];
+    struct err err = {0};
+    char got[200] = "";
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    s.sweep = SWEEP_SIZES;
+    snprintf(s.size, sizeof s.size, "%s", size);
+    int n = stream_sizes(&s, machine, RANKS, sizes, &err);
+    for (int i = 0; i < n; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%lld", i ? " " : "",
+                 (long long)(sizes[i] >> 10));
+    CHECK_STR(n < 0 ? err.member : got, want, "%s", size);
+}
+
 int main(void)
 {
     series();
+    expect_sizes("auto", "16 32 64 128 256 512 1024 2048 4096 8192 16384 32768 65536 131072");
+    expect_sizes("64K,1", "64 1024");
+    expect_sizes("some", "size");
     expect("nodes", "doubling", "0:4:80:320 1:2:16:64");
     expect("threads", "doubling", "1:1:32:128 2:2:32:128 4:4:80:320 6:6:80:320");
     expect("threads", "all", "1:1:32:128 2:2:32:128 3:3:64:256 4:4:80:320 5:5:80:320 6:6:80:320");
     expect("threads", "6,1", "1:1:32:128 6:6:80:320");
     expect("threads", "7", "has 7, but the run has 6 ranks");
+    expect("threads", "auto", "1:1:32:128 2:2:32:128 4:4:80:320 6:6:80:320");
+    expect("sizes", "auto", "1:1:32:128 6:6:80:320");
+    expect("sizes", "2", "2:2:32:128");
+    expect("memcpy", "auto", "0:4:80:320 1:2:16:64");
     expect("own", "doubling", "6:6:80:320");
     return tap_done();
 }

@@ -133,6 +133,7 @@ static void large_machines(void)
     expect_target(nodes24, nodes, 3 * 4 * 32);
     expect_target(nodes24, threads, 3 * 4 * 32 * 24); // all 192 ranks are a row
     expect_target(nodes24, few, 3 * 4 * 32);
+    expect_target(nodes24, "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\"}", 2 * 4 * 32);
     expect_target(cpus512, nodes, 3 * 4 * 2 * 32);
     expect_target(cpus512, threads, 3 * 4 * 16 * 32);
     expect_target(sockets16, nodes, 3 * 4 * 40370176 >> 20);
@@ -223,6 +224,8 @@ int main(void)
            "0/0 2/0 8/1 10/1 targets 0-1 load  MiB 0 384");
     expect(&t, "{\"benchmark\":\"bandwidth\",\"ranks\":2,\"sweep\":\"own\"}",
            "0/0 2/0 8/1 10/1 targets  load  MiB 192 0");
+    expect(&t, "{\"benchmark\":\"bandwidth\",\"ranks\":2,\"sweep\":\"sizes\"}",
+           "0/0 2/0 8/1 10/1 targets  load  MiB 128 0");
     expect(&t, "{\"benchmark\":\"latency\",\"ranks\":1,\"load\":\"read\",\"size\":64}",
            "0/0 8/1 targets  load 2,4,6,10,12,14 MiB 64 0");
     expect(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"copy\",\"load_cpus\":\"9\"}",

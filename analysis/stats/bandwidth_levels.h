@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bandwidth of each cache and of memory, from the matrix of `bandwidth --sweep=sizes`: the columns
+// whose working sets fit a level and are too large for the one before.
+#pragma once
+#include "model/matrix.h"
+#include "model/topology.h"
+
+enum { BANDWIDTH_LEVELS_MAX = 6 };
+
+struct bandwidth_level {
+    char name[8];          // "L1", "memory"
+    int first, last;       // columns
+    double median, lo, hi; // MB/s: medians of the columns' medians and intervals
+};
+
+// Of the row with so many ranks at once; `out` has room for BANDWIDTH_LEVELS_MAX. A level without a
+// column is left out. Without a topology there is none. Returns how many.
+int bandwidth_levels(const struct matrix *m, int row, const struct topology *t,
+                     struct bandwidth_level *out);
