@@ -10,7 +10,8 @@ interval over whole rounds. Beside it stands how much each side's figure changes
              order; the median of its samples of 0.5 s.
              lat_mem_rd -t with a stride of LINE: pages in random order, a line of each in turn.
   bandwidth  STREAM: its best rate beside our 99th percentile, its rate of the mean time beside
-             our median; as many ranks as it has threads, arrays of the same size.
+             our median; as many ranks as it has threads, arrays of the same size. Beside a STREAM
+             that was compiled with streaming stores: --ours=--stores=streaming.
   pingpong   IMB-MPI1 PingPong: t[usec], a mean of its repetitions, beside our median.
   c2c        core-to-core-latency, its first benchmark: compare-and-swap on one flag. It prints
              half of a round trip (a mean); the table has the whole one.
