@@ -145,7 +145,8 @@ static void report_level(struct report_out *o, const struct hierarchy *h, const 
 {
     const struct level *l = &h->levels.list[k];
     struct level_name name = name_of(h, t, k);
-    char size[24], listed[24], cycles[32] = "";
+    char size[24], listed[24], rise[24], cycles[32] = "";
+    hierarchy_size_text(h->rise_bytes, rise, sizeof rise);
     hierarchy_size_text(l->bytes, size, sizeof size);
     hierarchy_size_text(name.listed, listed, sizeof listed);
     struct jsonw *w = report_finding(o, "level");
@@ -154,9 +155,18 @@ static void report_level(struct report_out *o, const struct hierarchy *h, const 
     jsonw_fixed(w, "cycles", l->ns / h->cycle_ns, 2);
     jsonw_i64(w, "bytes", l->bytes);
     jsonw_i64(w, "listed_bytes", name.listed);
+    if (!l->bytes && h->rise_bytes) {
+        jsonw_i64(w, "rise_bytes", h->rise_bytes);
+        jsonw_fixed(w, "rise_ns", h->rise_ns, 3);
+    }
     if (h->cycle_ns > 0)
         snprintf(cycles, sizeof cycles, " (%.1f cycles)", l->ns / h->cycle_ns);
-    if (!l->bytes)
+    if (!l->bytes && h->rise_bytes)
+        report_say(o,
+                   "Beyond, a load takes %.1f ns%s. It rises to %.1f ns from %s on, by too little "
+                   "for a cache: page tables outgrow the caches.",
+                   l->ns, cycles, h->rise_ns, rise);
+    else if (!l->bytes)
         report_say(o, "Beyond, a load takes %.1f ns%s.", l->ns, cycles);
     else if (name.pages)
         report_say(o,
@@ -238,10 +248,9 @@ static void report_strides(struct report_out *o, const struct hierarchy *h)
 
 static void report_usual(struct report_out *o, const struct hierarchy *h, int64_t usual)
 {
-    char at[24], largest[24], enough[24];
+    char at[24], largest[24];
     hierarchy_size_text(usual, at, sizeof at);
     hierarchy_size_text(h->largest_bytes, largest, sizeof largest);
-    hierarchy_size_text(h->enough_bytes, enough, sizeof enough);
     struct jsonw *w = report_finding(o, "auto");
     jsonw_i64(w, "bytes", usual);
     jsonw_fixed(w, "share", h->usual_share, 4);
@@ -256,8 +265,10 @@ static void report_usual(struct report_out *o, const struct hierarchy *h, int64_
     else
         report_say(o,
                    "The size auto of other benchmarks, %s, reaches only %.0f %% of the latency at "
-                   "%s (%.1f ns). Use size=%s to measure memory: from there on it is 95 %%.",
-                   at, 100 * h->usual_share, largest, h->largest_ns, enough);
+                   "%s (%.1f ns). Use size=%" PRId64
+                   "M to measure memory: from there on it is 95 %%.",
+                   at, 100 * h->usual_share, largest, h->largest_ns,
+                   (h->enough_bytes + (1 << 20) - 1) >> 20);
 }
 
 static int report_ranks(struct report_out *o, const struct report_source *run, struct err *err)

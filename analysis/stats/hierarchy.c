@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 static const double ENOUGH = 0.95;
+static const double MEMORY_FACTOR = 1.35; // beyond a cache memory takes more; page walks take less
 
 enum { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, CYCLE, PARALLEL, STRIDE, NODES, LINES };
 static const char *const names[LINES] = {"latency", "base_pages", "packed", "huge_pages",
@@ -92,6 +93,22 @@ static int hierarchy_find_reach(struct reach *out, const struct line *pages,
     return 0;
 }
 
+// --- Levels ------------------------------------------------------------------------------------
+
+// Page tables outgrow the caches too: a last step of little height is memory's own.
+static int hierarchy_find_levels(struct hierarchy *out, const struct line *curve, struct err *err)
+{
+    struct levels *l = &out->levels;
+    if (levels_find(l, curve->x, curve->y, curve->n, err) < 0)
+        return -1;
+    if (l->n < 2 || l->list[l->n - 1].ns >= MEMORY_FACTOR * l->list[l->n - 2].ns)
+        return 0;
+    out->rise_ns = l->list[--l->n].ns;
+    out->rise_bytes = l->list[l->n - 1].bytes;
+    l->list[l->n - 1].bytes = 0;
+    return 0;
+}
+
 // --- The rest ----------------------------------------------------------------------------------
 
 static void hierarchy_find_misses(struct hierarchy *out, const struct line *parallel)
@@ -168,7 +185,7 @@ static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, int6
     out->cycle_ns = l[CYCLE].n ? l[CYCLE].y[0] : NAN;
     hierarchy_find_misses(out, &l[PARALLEL]);
     hierarchy_find_largest(out, &l[CURVE], usual);
-    if (levels_find(&out->levels, l[CURVE].x, l[CURVE].y, l[CURVE].n, err) < 0 ||
+    if (hierarchy_find_levels(out, &l[CURVE], err) < 0 ||
         hierarchy_find_reach(&out->base, &l[BASE_PAGES], &l[PACKED], err) < 0 ||
         hierarchy_find_reach(&out->huge, &l[HUGE_PAGES], &l[PACKED], err) < 0 ||
         hierarchy_find_nodes(out, &l[NODES], err) < 0)

@@ -15,8 +15,10 @@ struct reach {
 };
 
 struct hierarchy {
-    double cycle_ns;         // of the core; NaN: not known, as all numbers here
-    struct levels levels;    // caches, and memory as the last
+    double cycle_ns;      // of the core; NaN: not known, as all numbers here
+    struct levels levels; // caches, and memory as the last
+    int64_t rise_bytes;   // from here on memory takes more, by too little for a level; 0: nowhere
+    double rise_ns;       // so much
     struct reach base, huge; // base pages; huge pages
     double memory_ns;        // on the node where it is fastest, beyond the caches
     double hop_ns;           // what memory of another node takes more; median of the others

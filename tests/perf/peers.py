@@ -15,6 +15,9 @@ interval over whole rounds. Beside it stands how much each side's figure changes
   pingpong   IMB-MPI1 PingPong: t[usec], a mean of its repetitions, beside our median.
   c2c        core-to-core-latency, its first benchmark: compare-and-swap on one flag. It prints
              half of a round trip (a mean); the table has the whole one.
+  parallel   multichase: parallelN, the time per load of N chases at once. par_mem: how many times
+             as long one chase takes, at most of 16.
+  tlb        lmbench's tlb: the pages from which on translations are missed.
 
 Pages. 4k: multichase asks for them itself (MADV_NOHUGEPAGE), lat_mem_rd starts with transparent
 huge pages switched off for the process (PR_SET_THP_DISABLE survives exec). thp: multichase -H;
@@ -37,7 +40,7 @@ import subprocess
 import sys
 import time
 
-KINDS = ("latency", "bandwidth", "pingpong", "c2c")
+KINDS = ("latency", "bandwidth", "pingpong", "c2c", "parallel", "tlb")
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 HUGE = 2 << 20
 PR_SET_THP_DISABLE = 41
@@ -199,6 +202,31 @@ def read_c2c(result):
     return {"cas": matrix(result, "cas")["cells"][0][1]["median"]}
 
 
+PAR_MEM_MOST = 16  # chases of lmbench's par_mem at most
+
+
+def row_of(result, name):
+    """{column: median} of the first rank."""
+    found = matrix(result, name)
+    return {value: cell["median"] for value, cell in zip(found["cols"]["values"], found["cells"][0])}
+
+
+def read_parallel(result):
+    """{"2 chases": ns, ..., "loads at once": number}."""
+    times = row_of(result, "parallel")
+    most = max(times[1] / ns for chases, ns in times.items() if chases <= PAR_MEM_MOST)
+    return {f"{chases} chases": ns for chases, ns in times.items()} | {"loads at once": most}
+
+
+def read_tlb(result):
+    """{"pages": number}: as tlb, the last number of pages that takes less than 1.15 of its lines alone."""
+    pages, packed = row_of(result, "base_pages"), row_of(result, "packed")
+    for before, number in zip(pages, list(pages)[1:]):
+        if pages[number] > 1.15 * packed[number]:
+            return {"pages": before}
+    raise Skip("no translation was missed")
+
+
 # ---------------------------------------------------------------- reading what peers print
 
 def parse_multichase(text):
@@ -211,6 +239,20 @@ def parse_multichase(text):
 def parse_lat_mem_rd(text):
     rows = re.findall(r"^(\d+\.\d+) (\d+\.\d+)$", text, re.M)
     return {round(float(mib) * (1 << 20)): float(ns) for mib, ns in rows}
+
+
+def parse_par_mem(text):
+    rows = re.findall(r"^\d+\.\d+ (\d+\.\d+)$", text, re.M)
+    if not rows:
+        raise Skip("par_mem printed no figure")
+    return {"loads at once": float(rows[-1])}
+
+
+def parse_tlb(text):
+    found = re.search(r"^tlb: (\d+) pages", text, re.M)
+    if not found:
+        raise Skip("tlb found no translation that is missed")
+    return {"pages": int(found[1])}
 
 
 def parse_stream(text):
@@ -436,6 +478,48 @@ def c2c(args, report):
     report.compare("core-to-core-latency", "ns", lambda: with_c2c(args))
 
 
+PARALLEL_BYTES, PARALLEL_CHASES = 128 << 20, (2, 4, 8)
+
+
+def our_hierarchy(args, read):
+    return ours(args, on_cpus, args.cpus[:1], read, "hierarchy", f"--size={PARALLEL_BYTES >> 20}")
+
+
+def parallel_multichase(args):
+    need(args.multichase, "multichase")
+
+    def theirs():
+        return {f"{n} chases": parse_multichase(run(on_cpus(args.cpus[:1], [
+            args.multichase, "-v", "-c", f"parallel{n}", "-s", str(args.line), "-H", "-m",
+            str(PARALLEL_BYTES), "-T", str(PARALLEL_BYTES), "-n", str(args.samples)]))[0])
+                for n in PARALLEL_CHASES}
+    return lambda: our_hierarchy(args, read_parallel), theirs
+
+
+def with_par_mem(args):
+    need(args.par_mem, "par-mem")
+    command = on_cpus(args.cpus[:1], [args.par_mem, "-N", "1", "-L", str(args.line), "-M",
+                                      size_name(PARALLEL_BYTES)])
+    return (lambda: our_hierarchy(args, read_parallel),
+            lambda: parse_par_mem("\n".join(run(command, env=LMBENCH_ENV))))
+
+
+def parallel(args, report):
+    report.compare("multichase parallel", "ns", lambda: parallel_multichase(args))
+    report.compare("par_mem", "", lambda: with_par_mem(args))
+
+
+def with_tlb(args):
+    need(args.tlb, "tlb")
+    command = on_cpus(args.cpus[:1], [args.tlb, "-L", str(args.line), "-M", "64M"])
+    return (lambda: our_hierarchy(args, read_tlb),
+            lambda: parse_tlb("\n".join(run(command, no_thp=True))))
+
+
+def tlb(args, report):
+    report.compare("lmbench tlb", "", lambda: with_tlb(args))
+
+
 # ---------------------------------------------------------------- command line
 
 def size_bytes(text):
@@ -476,7 +560,8 @@ def arguments(words):
     add("--bench", required=True, metavar="PATH", help="our numa_bench")
     for name, what in (("multichase", "multichase"), ("lat-mem-rd", "lmbench's lat_mem_rd"),
                        ("stream", "STREAM with OpenMP"), ("imb", "IMB-MPI1"),
-                       ("c2c", "core-to-core-latency")):
+                       ("c2c", "core-to-core-latency"), ("par-mem", "lmbench's par_mem"),
+                       ("tlb", "lmbench's tlb")):
         add(f"--{name}", metavar="PATH", help=f"{what}; without it its comparison is skipped")
     add("--only", type=listed(one_of(*KINDS)), default=list(KINDS), metavar="LIST",
         help=f"comparisons to make, of {','.join(KINDS)} [all]")

@@ -54,6 +54,13 @@ int main(void)
           (int)(h.enough_bytes >> 20));
     CHECK(hierarchy_find(&h, m, n, 1, 0, &err) == 0 && h.levels.n == 4 && isnan(h.usual_share),
           "of one rank, without a size to compare");
+    for (int c = 0; c < m[0].col.n; c++)
+        matrix_at(&m[0], 0, c)->v[CELL_MEDIAN] *= m[0].col.values[c] > 128 << 20 ? 1.25 : 1;
+    CHECK(hierarchy_find(&h, m, n, 0, 0, &err) == 0 && h.levels.n == 4 &&
+              h.levels.list[3].bytes == 0 && h.rise_bytes > 64 << 20 &&
+              h.rise_ns > h.levels.list[3].ns,
+          "page walks are no level: %d levels, a rise at %d MiB", h.levels.n,
+          (int)(h.rise_bytes >> 20));
     CHECK(hierarchy_find(&h, m, 1, 0, 0, &err) == 0 && h.levels.n == 4 && h.base.n == 0 &&
               isnan(h.misses) && isnan(h.memory_ns) && h.n_strides == 0,
           "of the curve alone: the rest is not known");
