@@ -610,9 +610,7 @@ static void metrics_of_loaded(struct finder *f)
     DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.knee_gbps");
 }
 
-// --- Page faults -------------------------------------------------------------------------------
-
-enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
+// --- Huge pages --------------------------------------------------------------------------------
 
 static bool lacks_huge_pages(const struct metrics_input *in)
 {
@@ -621,6 +619,10 @@ static bool lacks_huge_pages(const struct metrics_input *in)
             return true;
     return false;
 }
+
+// --- Page faults -------------------------------------------------------------------------------
+
+enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 static const struct cell *metrics_smallest(const struct matrix *m, int row)
 {
@@ -715,7 +717,8 @@ static void metrics_of_hierarchy(struct finder *f)
         put_alone(f, (double)h.levels.list[k].bytes, "hierarchy.l%d.bytes", k + 1);
     }
     put_reach(f, &h.base, "base");
-    put_reach(f, &h.huge, "huge");
+    if (!lacks_huge_pages(f->in))
+        put_reach(f, &h.huge, "huge");
     for (int i = 0; i < h.n_strides; i++)
         put_alone(f, h.strides[i].ns, "hierarchy.stride.%lld.ns", (long long)h.strides[i].bytes);
 }

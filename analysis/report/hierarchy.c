@@ -102,7 +102,8 @@ static void line_of_rest(const struct hierarchy *h, struct buf *out)
 {
     const struct reach *base = &h->base;
     if (base->n)
-        buf_fmt(out, ", walk %+.1f ns", base->miss_ns[base->n - 1]);
+        buf_fmt(out, ", %s %+.1f ns", base->n > 1 ? "walk" : "TLB miss",
+                base->miss_ns[base->n - 1]);
     if (isfinite(h->memory_ns))
         buf_fmt(out, ", memory %.1f ns", h->memory_ns);
     if (isfinite(h->hop_ns))
@@ -271,6 +272,27 @@ static void report_usual(struct report_out *o, const struct hierarchy *h, int64_
                    (h->enough_bytes + (1 << 20) - 1) >> 20);
 }
 
+// The curve and the chains at once are of huge pages, where there are any.
+static const struct rank_info *without_huge_pages(const struct report_source *run)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (run->ranks[i].huge_share < 0.99)
+            return &run->ranks[i];
+    return NULL;
+}
+
+static void report_no_huge(struct report_out *o, const struct rank_info *rank)
+{
+    struct jsonw *w = report_finding(o, "no_huge_pages");
+    jsonw_i64(w, "rank", rank->rank);
+    jsonw_fixed(w, "huge_share", rank->huge_share, 4);
+    report_say(o,
+               "The kernel gave huge pages for %.0f %% of the memory only (rank %" PRId64
+               "): the latencies contain page walks, and nothing is known of the TLB for huge "
+               "pages.",
+               100 * rank->huge_share, rank->rank);
+}
+
 static int report_ranks(struct report_out *o, const struct report_source *run, struct err *err)
 {
     const struct matrix *m = &run->matrices[0];
@@ -290,6 +312,7 @@ int section_hierarchy(struct report_out *o, const struct report_source *run,
 {
     struct hierarchy h;
     int64_t usual = usual_bytes(run);
+    const struct rank_info *poor = without_huge_pages(run);
     (void)with;
     if (hierarchy_find(&h, run->matrices, run->n, -1, usual, err) < 0)
         return -1;
@@ -299,7 +322,10 @@ int section_hierarchy(struct report_out *o, const struct report_source *run,
     for (int k = 0; k < h.levels.n; k++)
         report_level(o, &h, run->topology, k);
     report_reach(o, &h.base, "base");
-    report_reach(o, &h.huge, "huge");
+    if (poor)
+        report_no_huge(o, poor);
+    else
+        report_reach(o, &h.huge, "huge");
     if (isfinite(h.misses))
         report_misses(o, &h);
     if (h.n_strides)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each matrix of the run becomes a line of points. A search over its steps gives one term each: the
-// reach of the TLB, the loads in flight, the cost of other nodes, the line that a stride shows.
+// Each matrix of the run becomes a line of medians over ranks. The terms follow from the lines,
+// each by a function of its own: levels, TLB, loads at once, nodes, strides.
 #include "analysis/stats/hierarchy.h"
 
 #include <math.h>

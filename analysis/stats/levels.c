@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capacities and latencies are fitted together: for each form of replacement and each choice of
-// capacities the latencies follow by least squares, and the best of all is taken.
+// A greedy search. Spikes are removed from the curve. The best step is added and all steps are
+// moved to where they fit best, until another step explains no more than noise. For given steps the
+// latencies follow by least squares.
 #include "analysis/stats/levels.h"
 
 #include <math.h>

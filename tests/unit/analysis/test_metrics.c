@@ -279,6 +279,9 @@ static void test_hierarchy(void)
     struct matrix m[HIERARCHY_PARTS] = {0};
     struct spec s;
     spec_init(&s, BENCHMARK_HIERARCHY);
+    place(-1);
+    for (int r = 0; r < RANKS; r++)
+        ranks[r].huge_share = 1;
     int n = hierarchy_matrices(m, 2);
     const struct metrics *got = run(&s, m, n, false);
     CHECK(near(value(got, "hierarchy.memory_ns"), 96) && near(value(got, "hierarchy.hop_ns"), 63),

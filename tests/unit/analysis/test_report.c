@@ -421,6 +421,16 @@ static void test_hierarchy(void)
     CHECK(strstr(buf_text(&md), "The kernel lists no such cache"),
           "a cache that the kernel does not list");
     report_free(r);
+    const struct rank_info poor = {.rank = 1, .huge_share = 0.25};
+    s.ranks = &poor;
+    s.n_ranks = 1;
+    buf_reset(&md);
+    r = report_new(&s, NULL, NULL);
+    report_write_markdown(r, &md);
+    CHECK(strstr(buf_text(&md), "huge pages for 25 % of the memory only (rank 1)") &&
+              !strstr(buf_text(&md), "holds 32 huge"),
+          "a kernel without huge pages to give");
+    report_free(r);
     s.topology = NULL;
     CHECK(hierarchy_write_lines(&s, &lines, NULL) == 0 &&
               strstr(buf_text(&lines), "rank 0: L1 5 cycles, L2 14, L3 50"),
