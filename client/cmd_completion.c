@@ -165,18 +165,56 @@ static void write_zsh(const struct command *all)
     write_bash(all);
 }
 
+// The first sentence, in single quotes.
+static void write_fish_text(const char *text)
+{
+    const char *end = strstr(text, ". ");
+    size_t n = end ? (size_t)(end - text) : strlen(text);
+    putchar('\'');
+    for (size_t i = 0; i < n && !(i + 1 == n && text[i] == '.'); i++) {
+        if (strchr("'\\", text[i]))
+            putchar('\\');
+        putchar(text[i]);
+    }
+    putchar('\'');
+}
+
+// After `command`; NULL: anywhere.
+static void write_fish_options(const char *command, const struct param_table *t, int benchmark)
+{
+    char option[PARAM_OPTION_ROOM];
+    for (int i = 0; t && i < t->n; i++) {
+        const struct param *p = &t->params[i];
+        if (is_written(p, benchmark))
+            continue;
+        fputs("complete -c numaprobe", stdout);
+        if (command)
+            printf(" -n '__fish_seen_subcommand_from %s'", command);
+        printf(" -l %s%s", param_option(p, option), p->kind == PARAM_BOOL ? "" : " -r");
+        if (p->kind == PARAM_ENUM)
+            fputs(" -f -a '", stdout);
+        for (int k = 0; p->kind == PARAM_ENUM && p->choices[k]; k++)
+            printf("%s%s", k ? " " : "", p->choices[k]);
+        fputs(p->kind == PARAM_ENUM ? "' -d " : " -d ", stdout);
+        write_fish_text(p->help);
+        putchar('\n');
+    }
+}
+
 static void write_fish(const struct command *all)
 {
+    write_fish_options(NULL, &cli_options, 0);
     for (const struct command *k = all; k->name; k++) {
-        printf("complete -c numaprobe -n __fish_use_subcommand -f -a %s -d '%s'\n", k->name,
-               k->summary);
-        printf("complete -c numaprobe -n '__fish_seen_subcommand_from %s' %s-a '", k->name,
+        printf("complete -c numaprobe -n __fish_use_subcommand -f -a %s -d ", k->name);
+        write_fish_text(k->summary);
+        printf("\ncomplete -c numaprobe -n '__fish_seen_subcommand_from %s' %s-a '", k->name,
                strstr(k->operands, "FILE") ? "" : "-f ");
-        write_lower_case_words(k->operands);
-        if (strstr(k->operands, "BENCHMARK"))
-            write_benchmarks();
-        write_all_options(k);
+        write_operands(k, all);
         fputs("'\n", stdout);
+        write_fish_options(k->name, k->options, 0);
+        write_fish_options(k->name, k->has_spec ? &spec_common : NULL, 0);
+        for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
+            write_fish_options(k->name, &benchmarks[b].params, b);
     }
 }
 

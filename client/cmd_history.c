@@ -200,7 +200,28 @@ static void cmd_history_print_changes(const struct json *answer)
             print_cause(k);
     }
     if (json_is_array(list))
-        puts("\na change needs 5 runs on each side; 'numaprobe check' judges the newest run");
+        puts("\na change needs 5 runs on each side");
+}
+
+// Of the whole run, not of this metric alone: what check says of it against the baseline that check
+// takes, in the words of compare. Without a baseline for it there is none.
+static void print_newest(const struct cli *c, const struct json *answer)
+{
+    const struct json *points = json_get(answer, "points");
+    int64_t run = 0;
+    for (const struct json *p = json_first(points); p; p = json_next(p))
+        run = json_get_i64(p, "run", 0);
+    char path[64];
+    CLEANUP_JSON struct json *check = NULL;
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    snprintf(path, sizeof path, "/v1/check?run=%lld", (long long)run);
+    if (!run || http_json(c, "GET", path, NULL, &check, NULL) < 0 ||
+        json_is_null(json_get(check, "overall"))) {
+        puts("'numaprobe check' judges the newest run against a baseline");
+        return;
+    }
+    print_safe(&line, json_get_text(check, "text", ""));
+    print_paragraph(c, buf_text(&line), 4);
 }
 
 static void print_history_head(const struct cli *c, const struct json *answer)
@@ -224,6 +245,7 @@ static void print_history(const struct cli *c, const struct json *answer, int64_
         return;
     print_picture(c, answer);
     cmd_history_print_changes(answer);
+    print_newest(c, answer);
 }
 
 // ---- Runs whose metrics are not computed yet

@@ -69,9 +69,8 @@ static int run_refused(const struct spec *s, const struct http_reply *r, struct 
             fprintf(stderr, "numaprobe: the run is blocked: %s\n", buf_text(&line));
     }
     if (strcmp(json_get_text(problem, "type", ""), "/problems/busy") == 0 && !s->queue_s && !never)
-        fputs("numaprobe: --wait-for-node=600 waits up to 600 s for the node. With admission = "
-              "warn in numaprobed.conf the run starts and the condition is recorded\n",
-              stderr);
+        problem_hint("--wait-for-node=600 waits up to 600 s for the node. With admission = warn in "
+                     "numaprobed.conf the run starts and the condition is recorded");
     http_problem(r, err);
     if (n > 1)
         return err_set(err, err->code, "", "%d conditions block the run", n);

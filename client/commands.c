@@ -139,10 +139,12 @@ const struct command commands[] = {
     {.name = "history",
      .operands = "[METRIC]",
      .summary = "show a metric over time and when it changed, or list metrics",
-     .about = "For each change it names the facts of the machine that changed with it. After an "
-              "import the metrics of some runs are not computed yet. The command waits up to 15 "
-              "seconds for them. If some are still missing it says how many, and makes no "
-              "statement about changes.",
+     .about =
+         "For each change it names the facts of the machine that changed with it. If there "
+         "is a default baseline, it ends with the verdict of check on the newest run. After an "
+         "import the metrics of some runs are not computed yet. The command waits up to 15 "
+         "seconds for them. If some are still missing it says how many, and makes no "
+         "statement about changes.",
      .examples = "numaprobe history\n"
                  "numaprobe history latency.local.dram.median_ns --since=4w",
      .options = &history_options,

@@ -3,6 +3,7 @@
 // the writers prints table, JSON, NDJSON or CSV.
 #include "client/print.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -250,6 +251,36 @@ static const char *cut_to(const char *text, int room, bool unicode, struct buf *
     }
     buf_str(out, mark);
     return buf_text(out);
+}
+
+enum { FOLD_LEAST = 16 }; // columns, however deep the tree is
+
+// Bytes of `text` that fit: all, or up to behind the last comma or blank.
+static size_t fold_at(const char *text, int room)
+{
+    size_t n = 0, fits = 0;
+    for (int columns = 0; text[n]; n++) {
+        columns += (text[n] & 0xc0) != 0x80;
+        if (columns > room)
+            return fits ? fits : n;
+        if (text[n] == ',' || text[n] == ' ')
+            fits = n + 1;
+    }
+    return n;
+}
+
+void print_folded(const struct cli *c, const char *text, const char *first, const char *next)
+{
+    const char *lead = first;
+    do {
+        int room = c->width ? c->width - width(lead) : INT_MAX;
+        size_t n = fold_at(text, room < FOLD_LEAST ? FOLD_LEAST : room), shown = n;
+        while (shown && text[shown - 1] == ' ')
+            shown--;
+        printf("%s%.*s\n", lead, (int)shown, text);
+        text += n;
+        lead = next;
+    } while (*text);
 }
 
 void print_cut(const struct cli *c, const char *line)

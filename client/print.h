@@ -40,6 +40,9 @@ void grid_print(const struct grid *g, const struct cli *c);
 void print_labelled(const struct cli *c, const char *label, const char *text);
 // A line, cut where the terminal ends.
 void print_cut(const struct cli *c, const char *line);
+// Folds at commas and blanks where the terminal ends. `first` stands before the first line, `next`
+// before the others.
+void print_folded(const struct cli *c, const char *text, const char *first, const char *next);
 // A paragraph, wrapped likewise; lines after the first are indented by `indent`.
 void print_paragraph(const struct cli *c, const char *text, int indent);
 

@@ -78,6 +78,13 @@ static void print_access_hint(void)
           stderr);
 }
 
+static const char *next_hint;
+
+void problem_hint(const char *text)
+{
+    next_hint = text;
+}
+
 int problem_report(const char *about, const struct err *err)
 {
     CLEANUP_BUF struct buf b = BUF_INIT;
@@ -90,5 +97,8 @@ int problem_report(const char *about, const struct err *err)
     fprintf(stderr, "%s\n", buf_text(&b));
     if (err->code == ERR_UNAUTHORIZED)
         print_access_hint();
+    if (next_hint)
+        fprintf(stderr, "numaprobe: %s\n", next_hint);
+    next_hint = NULL;
     return err_info(err->code)->exit;
 }

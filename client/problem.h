@@ -8,3 +8,5 @@
 void problem_write(const struct err *err, struct buf *out);
 // Prints "numaprobe: <about>: " and that; `about` may be NULL. Returns the exit status.
 int problem_report(const char *about, const struct err *err);
+// A line behind the error that problem_report prints next: what a user can do. A constant.
+void problem_hint(const char *text);

@@ -197,13 +197,17 @@ static void cores_text(const struct tree *t, const struct tree_cpu *first, int n
 static void print_branch(const struct tree *t, const char *indent, bool last,
                          const struct buf *text)
 {
-    CLEANUP_BUF struct buf line = BUF_INIT, safe = BUF_INIT;
-    const char *branch = last ? "`- " : "|- ";
-    if (print_unicode(t->cli))
+    CLEANUP_BUF struct buf first = BUF_INIT, next = BUF_INIT, safe = BUF_INIT;
+    bool unicode = print_unicode(t->cli);
+    const char *branch = last ? "`- " : "|- ", *below = last ? "   " : "|  ";
+    if (unicode) {
         branch = last ? "└─ " : "├─ ";
+        below = last ? "   " : "│  ";
+    }
     print_safe(&safe, buf_text(text));
-    buf_fmt(&line, "%s%s%s", indent, branch, buf_text(&safe));
-    print_cut(t->cli, buf_text(&line));
+    buf_fmt(&first, "%s%s", indent, branch);
+    buf_fmt(&next, "%s%s  ", indent, below);
+    print_folded(t->cli, buf_text(&safe), buf_text(&first), buf_text(&next));
 }
 
 // CPUs that differ in this level or one above it, and what is below each.

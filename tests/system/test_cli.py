@@ -9,6 +9,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -256,6 +257,22 @@ def test_bash_completes(line, expected):
     assert set(done.stdout.split()) == expected, done
 
 
+def test_fish_completion_has_what_the_tables_have():
+    script = run("completion", "fish").stdout.splitlines()
+    of_run = [line for line in script if "'__fish_seen_subcommand_from run'" in line]
+    assert any(" -l mode -r -f -a 'concurrent serial both' -d '" in line for line in of_run), of_run
+    assert sum(" -l size -r -d '" in line for line in of_run) == 1, "an option of several benchmarks stands once"
+    assert any(line.endswith("-a ' latency matrix bandwidth'") or " latency matrix " in line for line in of_run), of_run
+    assert any("-l output -r -f -a '" in line and "seen" not in line for line in script), "options of every command"
+    assert any("from show'" in line and "last $(numaprobe runs" in line for line in script), "run numbers are the daemon's"
+    assert all(line.replace("\\'", "").count("'") % 2 == 0 for line in script), "quotes are closed"
+    if shutil.which("fish"):
+        ask = "numaprobe completion fish | source; complete -C 'numaprobe run --mode='"
+        env = {"PATH": f"{CLIENT.parent}:{os.environ['PATH']}", "HOME": "/nonexistent"}
+        done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True, env=env, timeout=60)
+        assert {"--mode=concurrent", "--mode=serial", "--mode=both"} <= {line.split("\t")[0] for line in done.stdout.splitlines()}, done
+
+
 def test_completion_asks_the_daemon(url, daemon, needs_fake_bench):
     run_id = daemon.run(size="1", cpus="0")["id"]
     daemon.request("PUT", "/v1/baselines/nightly", {"run": run_id})
@@ -414,6 +431,19 @@ def test_topology_of_unequal_cores(many_cpus):
     assert "\x1b" not in text
     assert "node 0 is behind a memory-side cache of 256M\n" in text
     assert "node 1 is measured only when --targets or --numa names it\n" in text
+
+
+def test_topology_of_a_recorded_hybrid_machine(make_daemon, tmp_path):
+    """One large core of two threads, two kinds of smaller ones: each kind has its line, with its own caches."""
+    archive = ROOT / "tests/data/topologies/20em64t-hybrid-1p6c2t+2ca4co1t.tar.bz2"
+    subprocess.run(["tar", "-xjf", archive, "-C", tmp_path, "--no-same-owner"], check=True)
+    (root,) = tmp_path.iterdir()
+    recorded = make_daemon(env={"HWLOC_FSROOT": str(root), "HWLOC_COMPONENTS": "linux,stop"})
+    url = f"http://127.0.0.1:{recorded.port}"
+    text = run("topo", url=url).stdout
+    cores = re.findall(r"(\S[^:\n]*): (\d+) cores, CPUs ([\d,-]+); (L2 .*)$", text, re.M)
+    assert sum(int(n) for _, n, _, _ in cores) == 14 and len({kind for kind, *_ in cores}) == len(cores) >= 2, text
+    assert len({inner for *_, inner in cores}) == len(cores), text
 
 
 def test_hidden_characters_are_escaped_in_every_form(many_cpus):

@@ -124,3 +124,22 @@ def test_long_output_goes_to_the_pager(stored, terminal, tmp_path):  # noqa: F81
     shown, status = t.ran("node")
     assert status == 0 and "KEY" in shown, "a pager that cannot be started"
 
+
+def test_completion_adds_no_blank_after_an_equals_sign(terminal):  # noqa: F811
+    t = terminal()
+    t.tmux("send-keys", f"source <({CLIENT} completion bash); complete -F _numaprobe n", "Enter")
+    t.tmux("send-keys", "-l", "n run --siz\t4M")
+    t.wait_for(r"^\$ n run --size=4M$")
+    t.tmux("send-keys", "C-u")
+    t.tmux("send-keys", "-l", "n run matr\t--quick")
+    t.wait_for(r"^\$ n run matrix --quick$")
+
+
+def test_both_spellings_of_colour(stored, terminal):  # noqa: F811
+    t = terminal(env=address(stored), columns=200)
+    for option in ("--colour=always", "--color=always"):
+        piped = run("runs", option, url=address(stored)["NUMAPROBE_URL"])
+        assert piped.returncode == 0 and "\x1b[" in piped.stdout, option
+    assert run("runs", "--color=never", url=address(stored)["NUMAPROBE_URL"]).stdout.count("\x1b") == 0
+    shown, status = t.ran("runs", "--color=sometimes")
+    assert status == 2 and "auto, always, never" in shown, shown

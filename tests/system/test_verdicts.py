@@ -75,6 +75,19 @@ def fleet(numaprobed, tmp_path_factory):
     daemon.stop()
 
 
+def test_history_ends_with_the_verdict_of_check(fleet):
+    """The newest run of a metric: history, check and compare say the same of it."""
+    daemon, ids = fleet
+    series = [s for s in daemon.get("/v1/history").json["series"] if s["last_run"] == ids["fast"]]
+    assert series, "the newest run has metrics"
+    shown = numaprobe(daemon, "history", series[0]["metric"], "--node", series[0]["node"], "--variant", series[0]["variant"])
+    told = daemon.get(f"/v1/compare?base={ids['first']}&target={ids['fast']}").json
+    line = " ".join(shown.stdout.split())
+    check = daemon.get(f"/v1/check?run={ids['fast']}").json
+    assert re.search(rf"run {ids['fast']} of matrix \(.*\) against baseline peers: {told['verdict']}; ", line), shown
+    assert told["text"] in line and told["text"] in check["text"] and told["verdict"] == check["verdict"] == "faster", check
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_one_verdict_everywhere(fleet, name):
     daemon, ids = fleet
