@@ -371,6 +371,29 @@ def routes_documented(files):
     return wrong
 
 
+DOCUMENTS = "docs/meson.build"
+
+
+def installed_links(files):
+    """What an installed document links to is installed, at the same place."""
+    table = re.search(r"^documents = \{(.*?)^\}", files.get(DOCUMENTS, ""), re.M | re.S)
+    if not table:
+        return [f"{DOCUMENTS}: the table of documents was not found"] if DOCUMENTS in files else []
+    installed, wrong = set(), []
+    for folder, names in re.findall(r"'([\w./]+)': \[(.*?)\]", table[1], re.S):
+        for name in re.findall(r"'([^']+)'", names):
+            source = os.path.normpath(os.path.join("docs", name))
+            installed.add(source)
+            if os.path.dirname(source) != ("" if folder == "." else folder):
+                wrong.append(f"{DOCUMENTS}: {source} is installed into {folder}")
+    for path in sorted(p for p in installed if p.endswith(".md")):
+        for target in re.findall(r"\]\(([^)#\s]+)", re.sub(r"^```.*?^```|`[^`]*`", "", files.get(path, ""), flags=re.M | re.S)):
+            there = os.path.normpath(os.path.join(os.path.dirname(path), target))
+            if not target.startswith("http") and not any(p == there or p.startswith(there + "/") for p in installed):
+                wrong.append(f"{path}: {there} is not installed")
+    return wrong
+
+
 VERSIONS = {  # where the version stands besides meson.build
     "tools/packaging/debian/changelog": r"^numaprobe \(([^)]+)\)",
     "tools/packaging/numaprobe.spec": r"^Version:\s*(\S+)",
@@ -507,7 +530,7 @@ def declared_defined(files):
 
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
          one_door, denied_calls, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
-         routes_documented, package_versions, threats_have_tests]
+         routes_documented, installed_links, package_versions, threats_have_tests]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

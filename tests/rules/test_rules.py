@@ -93,6 +93,11 @@ BAD = {
         ("a .c without a header", {"core/run/a.c": "", "core/run/b.h": ""}),
         ("the parts of another folder", {"core/run/a.c": "", "core/parts.h": ""}),
     ],
+    rules.installed_links: [
+        ("no table", {"docs/meson.build": ""}),
+        ("a link to what is not installed", {"docs/meson.build": "documents = {\n  'docs': ['A.md'],\n}\n", "docs/A.md": "[b](B.md)\n"}),
+        ("another place", {"docs/meson.build": "documents = {\n  '.': ['A.md'],\n}\n", "docs/A.md": "text\n"}),
+    ],
     rules.opening: [("only a licence", {"core/a.c": SPDX + '#include "core/a.h"\n'})],
     rules.declared_defined: [
         ("a function that is nowhere", {"core/a.h": "int f(int x);\n", "core/a.c": "int g(int x)\n{\n}\n"}),
