@@ -34,7 +34,7 @@ enum {
     RETRY_DAMAGED_S = 1, // the database is quarantined as soon as this is answered
 };
 
-// A run that was refused is told what blocks it, and when to try again.
+// The answer to a refused run names what blocks it, and when to try again.
 static void api_explain(const struct request *q, const struct err *err, struct problem_more *more)
 {
     const struct admission *why = runner_refusal(api_of(q)->runner);

@@ -10,7 +10,7 @@ struct suggestion {
 };
 #define SUGGESTION_FOR(word) ((struct suggestion){.typed = (word)})
 
-// Compares one known word: a third of its letters may differ, or it goes on after what was typed.
+// Compares one known word: a third of its letters may differ, or it continues what was typed.
 void suggest_consider(struct suggestion *s, const char *known);
 // "; did you mean \"<before><best>\"?", or "" without a near word. Returns out.
 const char *suggest_text(const struct suggestion *s, const char *before, char *out, size_t room);

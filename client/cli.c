@@ -103,7 +103,7 @@ static int command_index(struct cli *c, int argc, char **argv, struct err *err)
     return err_set(err, ERR_USAGE, "", "unknown option %s (see --help)", argv[at]);
 }
 
-// What watches takes the first line of the output and this status for "cannot be told"; 1 or 2
+// What watches takes the first line of the output and this status for "not known"; 1 or 2
 // would be an alarm.
 static int report_as_plugin(const struct err *err)
 {

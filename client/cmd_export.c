@@ -271,7 +271,8 @@ static int cmd_export_write_runs(struct exporting *e, struct err *err)
             cmd_export_write_text(e, run);
         else if (cmd_export_write_csv(e, e->ids[i], run, err) < 0)
             return -1;
-        if (ferror(e->out)) // of the output, whoever ends the program says so, or that nobody reads
+        if (ferror(
+                e->out)) // of the output, whoever ends the program says so, or that it is not read
             return e->out == stdout ? 0 : err_sys(err, "the export cannot be written");
     }
     if (list)

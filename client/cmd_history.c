@@ -256,8 +256,8 @@ enum {
     STALLED_MS = 3000, // without any progress: the daemon computes none while a run is measured
 };
 
-// Asks again until no run is missing, or for as long as it goes on. What is missing then is in the
-// answer. Before the first run of a node has its metrics the answer is an error.
+// Asks again until no run is missing, or for as long as there is progress. What is missing then is
+// in the answer. Before the first run of a node has its metrics the answer is an error.
 static int cmd_history_ask(const struct cli *c, const char *path, struct json **answer,
                            struct err *err)
 {

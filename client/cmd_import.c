@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files from elsewhere become runs: each file is a request of its own, so that one bad file keeps
-// nobody out. JSON lines may be many; they go in parts, each stored whole or not at all.
+// no client out. JSON lines may be many; they go in parts, each stored whole or not at all.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

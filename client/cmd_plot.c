@@ -11,7 +11,7 @@
 #include "client/print.h"
 #include "client/result.h"
 
-enum { TEXT_WIDTH = 80, TEXT_HEIGHT = 14 }; // where the terminal does not tell
+enum { TEXT_WIDTH = 80, TEXT_HEIGHT = 14 }; // where the terminal does not report it
 
 struct plot_flags {
     char matrix[24], file[4096];

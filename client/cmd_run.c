@@ -13,6 +13,7 @@
 #include "client/follow.h"
 #include "client/http.h"
 #include "client/print.h"
+#include "client/problem.h"
 #include "client/result.h"
 #include "model/run.h"
 #include "model/spec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stays with a run until it is over: event stream first, long poll when that fails.
+// Stays with a run until it has finished: event stream first, long poll when that fails.
 #pragma once
 #include "client/config.h"
 

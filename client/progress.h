@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run goes on, on stderr: a bar with the time left on a terminal, a line a phase elsewhere.
+// Progress of a run, on stderr: a bar with the time left on a terminal, a line a phase elsewhere.
 #pragma once
 #include "client/config.h"
 

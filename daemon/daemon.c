@@ -61,7 +61,7 @@ static void use_config(struct daemon *d)
 }
 
 // What people see in systemctl status.
-static void daemon_tell_state(struct daemon *d)
+static void daemon_report_state(struct daemon *d)
 {
     char rest[64] = "";
     if (d->pending)
@@ -95,7 +95,7 @@ static void on_reload(void *ctx, uint32_t signo)
     } else {
         use_config(d);
         log_event(LOG_LVL_INFO, "reload", "text=\"the configuration was read again\"");
-        daemon_tell_state(d);
+        daemon_report_state(d);
     }
     service_ready(d->service);
 }
@@ -109,7 +109,7 @@ static void on_run_event(void *ctx, const struct run_event *e)
     else if (e->final && e->run_id == before)
         d->running = 0;
     if (d->running != before)
-        daemon_tell_state(d);
+        daemon_report_state(d);
 }
 
 static int open_core(struct daemon *d, struct err *err)
@@ -219,7 +219,7 @@ static int serve(struct daemon *d, struct err *err)
         return -1;
     log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", api_addresses(d->api),
               api_socket(d->api), NUMAPROBE_VERSION);
-    daemon_tell_state(d);
+    daemon_report_state(d);
     service_ready(d->service);
     int rc = loop_run(d->loop, err);
     service_stopping(d->service);

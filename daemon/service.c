@@ -34,7 +34,7 @@ struct service {
     int fds[SERVICE_FDS_MAX];
 };
 
-static void service_tell(struct service *s, const char *text)
+static void service_notify(struct service *s, const char *text)
 {
     if (!s->address_len)
         return;
@@ -89,7 +89,7 @@ static void on_watchdog(void *ctx, uint32_t events)
 {
     struct service *s = ctx;
     (void)events;
-    service_tell(s, "WATCHDOG=1");
+    service_notify(s, "WATCHDOG=1");
     loop_timer_set(s->watchdog, s->watchdog_ms);
 }
 
@@ -165,7 +165,7 @@ int service_fds(const struct service *s, const int **fds)
 
 void service_ready(struct service *s)
 {
-    service_tell(s, "READY=1");
+    service_notify(s, "READY=1");
     if (s->watchdog)
         on_watchdog(s, 0);
 }
@@ -176,12 +176,12 @@ void service_reloading(struct service *s)
     // The time lets systemd distinguish this reload from an earlier one.
     snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
              clock_mono_ms() * USEC_OF_MS);
-    service_tell(s, text);
+    service_notify(s, text);
 }
 
 void service_stopping(struct service *s)
 {
-    service_tell(s, "STOPPING=1\nSTATUS=Stopping");
+    service_notify(s, "STOPPING=1\nSTATUS=Stopping");
 }
 
 void service_status(struct service *s, const char *fmt, ...)
@@ -195,5 +195,5 @@ void service_status(struct service *s, const char *fmt, ...)
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ')
             *c = ' '; // a line break would begin another message
-    service_tell(s, text);
+    service_notify(s, text);
 }

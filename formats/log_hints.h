@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What log lines around a table say about it: where, when and how it was measured. Nobody promised
-// their form, so what is found here is a guess, and an import says so.
+// What log lines around a table say about it: where, when and how it was measured. No program
+// promised their form, so what is found here is a guess, and an import says so.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

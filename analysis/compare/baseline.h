@@ -20,5 +20,5 @@ int baseline_middle(struct matrix *out, const struct matrix *const *list, int n,
 
 // Of such matrices: per cent by which a further run as a whole may well differ from that middle (95
 // %, Student's t of the runs' means): what is below is no news. NaN for fewer than three runs: they
-// cannot tell.
+// cannot say.
 double baseline_noise(const struct matrix *const *list, int n);

@@ -102,7 +102,7 @@ int baselines_put(struct request *q, struct reply *r, struct err *err)
     if (!root || baselines_read_runs(root, &b, err) < 0 || baseline_name_check(q->name, err) < 0)
         return -1;
     memcpy(b.name, q->name, sizeof b.name);
-    // Runs that cannot be put together are found now and not when somebody is waken by a check.
+    // Runs that cannot be put together are found now, not when a check fails at night.
     if (reference_check(api_of(q)->store, &b, err) < 0 ||
         store_has_room(api_of(q)->store, err) < 0 ||
         store_baseline_put(api_of(q)->store, &b, err) < 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked for, and whether it would be admitted now.
+// What can be requested, and whether it would be admitted now.
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -19,7 +19,7 @@
 #include "core/store/history.h"
 
 enum {
-    VERDICTS_KEPT = BASELINES_MAX + 8, // all baselines for /metrics, and some asked for otherwise
+    VERDICTS_KEPT = BASELINES_MAX + 8, // all baselines for /metrics, and some requested otherwise
     NEWEST_US = 3000,                  // to look for the newest run among those
 };
 

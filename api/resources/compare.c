@@ -45,7 +45,7 @@ static bool one_mode_each(const struct run_side *a, const struct run_side *b)
            (stored_run_matrix(&a->stored, "concurrent") && stored_run_matrix(&b->stored, "serial"));
 }
 
-// The matrix asked for, or the first that both have.
+// The matrix requested, or the first that both have.
 static int choose_matrix(const char *name, const struct run_side *a, const struct run_side *b,
                          const struct matrix **ma, struct err *err)
 {
@@ -63,7 +63,7 @@ static int choose_matrix(const char *name, const struct run_side *a, const struc
 
 static struct compare_side compare_side_of(const struct run_side *s, const struct matrix *m)
 {
-    // What an import was asked for is a guess of ours, not a fact.
+    // The parameters of an import are a guess of ours, not a fact.
     return (struct compare_side){.matrix = m,
                                  .method = s->stored.run.method,
                                  .spec = s->stored.run.imported ? NULL : &s->stored.run.spec,
@@ -77,8 +77,8 @@ static struct compare_side compare_side_of(const struct run_side *s, const struc
 // Two runs, matrix by matrix, and what all that comes to.
 struct answer {
     const struct run_side *a, *b;
-    const struct matrix *chosen; // of a: told in detail
-    bool alone;                  // it was asked for, and it alone decides
+    const struct matrix *chosen; // of a: reported in detail
+    bool alone;                  // it was requested, and it alone decides
     struct comparison detail;    // of it
     struct conclusion conclusion;
     struct buf matrices; // JSON, one line each

@@ -184,7 +184,7 @@ int runs_events(struct request *q, struct reply *r, struct err *err)
     run_fini(&run);
     int64_t after = last_event_id(q);
     if (final && after > 0 && after >= runner_event_id(api_of(q)->runner, q->arg)) {
-        r->status = 204; // tells an EventSource not to come back
+        r->status = 204; // an EventSource then does not come back
         return 0;
     }
     return reply_stream(r, &run_events, q->arg, final ? 0 : after);

@@ -97,7 +97,7 @@ static int by_family(const void *a, const void *b)
 
 // ---- Variants and how regular they are
 
-// A variant does not tell the mode, which is in the metrics' names.
+// A variant does not name the mode, which is in the metrics' names.
 static const char *gauges_mode_of(const struct gauge *g)
 {
     for (int i = 0; i < g->labels.n; i++)

@@ -84,7 +84,7 @@ int health_ready(struct request *q, struct reply *r, struct err *err)
     jsonw_i64(&w, "loop_wakeups", (int64_t)loop_wakeups(api_of(q)->loop));
     jsonw_end(&w);
     if (failed && !verbose)
-        return -1; // as a problem that names the first thing to mend
+        return -1; // as a problem that names the first thing to fix
     if (!verbose) {
         buf_reset(&body);
         buf_str(&body, "{\"ready\":true}");

@@ -81,7 +81,7 @@ static int count_pending(const struct request *q, const char *node, int64_t *n, 
     return store_runs_pending(api_of(q)->store, METRICS_VERSION, node, RUNS_PENDING_MAX, n, err);
 }
 
-// --- The series asked for ----------------------------------------------------------------------
+// --- The requested series ----------------------------------------------------------------------
 
 struct chosen {
     int64_t id, last_ms;
@@ -131,7 +131,7 @@ static int find_series(const struct request *q, const struct series_filter *f, i
 // --- Change points -----------------------------------------------------------------------------
 
 // The last answers of series_changes, which is pure: the same values, the same changes. A dashboard
-// asks for the same few series again and again.
+// requests the same few series again and again.
 enum { MEMO_ROOM = 16 };
 static struct memo {
     uint64_t hash;

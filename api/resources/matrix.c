@@ -106,7 +106,7 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
 }
 
 // In order of our preference; the first that the client names wins, wildcards give JSON. Some
-// browsers name SVG whenever they open an address: who asks for a page gets the whole.
+// browsers name SVG whenever they open an address: a request for a page gets the whole.
 static const struct {
     const char *type;
     handler_fn *handler;

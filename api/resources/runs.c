@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs: ask for one, look at them, cancel, delete.
+// Runs: request one, look at them, cancel, delete.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int wait_for_run(struct request *q, struct reply *r, int64_t id, struct e
     int64_t seconds;
     if (request_wait_s(q, &seconds, err) < 0)
         return -1;
-    if (!seconds || q->again || run_bodies_has(api_of(q)->bodies, id)) // what is kept is over
+    if (!seconds || q->again || run_bodies_has(api_of(q)->bodies, id)) // what is kept has finished
         return 0;
     if (run_find(api_of(q), id, &run, err) < 0)
         return -1;

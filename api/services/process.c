@@ -39,7 +39,7 @@ static double start_after_boot_s(void)
     return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-// Asked for once: computed anew it would tremble with the rounding of the clocks.
+// Read once: computed anew it would tremble with the rounding of the clocks.
 static double start_s(void)
 {
     static double known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that are over as they were written last: a crowd that asks for the same ones need not have
+// Runs that have finished, as they were written last: a crowd that requests them need not have
 // the database read and the JSON written for each.
 //
 // There is no second truth: what is kept counts only while the database is exactly the one that it
@@ -17,8 +17,8 @@ struct run_bodies;
 struct run_bodies *run_bodies_new(struct store *s, struct err *err);
 void run_bodies_free(struct run_bodies *b); // NULL is fine
 
-bool run_bodies_has(struct run_bodies *b, int64_t id); // so it is over
+bool run_bodies_has(struct run_bodies *b, int64_t id); // so it has finished
 // A reference of the caller's own to what is kept of run id. NULL: nothing is.
 struct shared_body *run_bodies_get(struct run_bodies *b, int64_t id);
-// To be called only for a run that is over, with no write since it was read.
+// To be called only for a run that has finished, with no write since it was read.
 void run_bodies_put(struct run_bodies *b, int64_t id, const struct buf *body);

@@ -47,8 +47,8 @@ int launch_find_bench(struct launch_paths *paths, struct err *err);
 // Finds mpirun by NUMAPROBE_MPIRUN or PATH, and numactl by PATH. Asks neither anything.
 void launch_find_mpi(struct launch_paths *paths);
 
-// `dir` is the run's own directory, `nonce` its secret. `as_root`: mpirun is told that root is
-// meant.
+// `dir` is the run's own directory, `nonce` its secret. `as_root`: mpirun gets the option that root
+// is meant.
 int launch_make(struct launch *l, const struct launch_paths *paths, const struct plan *p,
                 const struct spec *s, const char *dir, const char *nonce, bool as_root,
                 struct err *err);

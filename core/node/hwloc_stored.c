@@ -85,7 +85,7 @@ struct reading {
 // What hwloc prints about a stranger's XML is no news.
 static int read_quietly(struct shared *s, struct topology *t, const char *xml)
 {
-    // An index of a thousand million makes hwloc ask for 500 MB.
+    // An index of a thousand million makes hwloc request 500 MB.
     if (!child_limit_memory(READ_BYTES))
         return err_set(&s->err, ERR_UNAVAILABLE, "",
                        "the memory to read the topology cannot be limited");

@@ -28,7 +28,7 @@ struct check_result {
     char baseline[BASELINE_NAME_MAX + 1], benchmark[24];
     enum check_state state; // without regard to age
     int64_t run, measured_ms;
-    bool compared; // else `why` tells what stood in the way
+    bool compared; // else `why` has the reason
     char why[256];
     double noise_percent; // differences below are what the baseline's runs have too; NaN: unknown
     enum verdict verdict; // of the comparison: the same that GET /v1/compare gives

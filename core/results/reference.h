@@ -6,7 +6,7 @@
 #include "core/store/baselines.h"
 
 struct reference {
-    struct stored_run first; // what it was asked for, where its ranks ran
+    struct stored_run first; // its parameters, where its ranks ran
     struct matrix *list;     // the middle of all runs; owned
     int n;
     struct buf variant;       // owned

@@ -20,7 +20,9 @@ typedef void event_fn(void *ctx, const struct run_event *e);
 
 struct runner_watch;
 
-enum { EVENTS_KEPT = 64 }; // runs whose last event is known: queue, current, and some that are over
+enum {
+    EVENTS_KEPT = 64
+}; // runs whose last event is known: queue, current, and some that have finished
 
 struct run_events { // all 0: no watch; stays where it is while there are watches
     LIST_HEAD(, runner_watch) watches;

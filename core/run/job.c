@@ -115,7 +115,7 @@ static void stop(struct job *j)
         loop_timer_set(j->backstop, STOP_PATIENCE_MS);
 }
 
-static void tell_progress(struct job *j)
+static void report_progress(struct job *j)
 {
     j->records.progressed = false;
     j->last_progress_ms = clock_mono_ms();
@@ -127,7 +127,7 @@ static void throttle_over(void *ctx, uint32_t events)
     struct job *j = ctx;
     (void)events;
     if (j->records.progressed)
-        tell_progress(j);
+        report_progress(j);
 }
 
 static void maybe_progress(struct job *j)
@@ -136,7 +136,7 @@ static void maybe_progress(struct job *j)
         return;
     int64_t wait = j->last_progress_ms + PROGRESS_EVERY_MS - clock_mono_ms();
     if (wait <= 0)
-        tell_progress(j);
+        report_progress(j);
     else
         loop_timer_set(j->throttle, wait);
 }

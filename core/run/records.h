@@ -42,6 +42,6 @@ int records_init(struct records *r, const char *nonce, const struct spec *spec,
 void records_fini(struct records *r);
 // Takes what was read. After an error nothing more may be fed.
 int records_feed(struct records *r, const char *bytes, size_t n, struct err *err);
-// Whole? ERR_INTERNAL says what is missing; a failure that the bench told itself comes back as it
+// Whole? ERR_INTERNAL says what is missing; a failure that the bench reported comes back as it
 // is.
 int records_check(const struct records *r, struct err *err);

@@ -280,8 +280,8 @@ static bool may_wait_longer(struct runner *r, int64_t id, struct err *why, int64
     return true;
 }
 
-// The first run of the queue that may start. Those before it that wait for the node go on waiting:
-// they want other CPUs, or more memory.
+// The first run of the queue that may start. Those before it that wait for the node continue to
+// wait: they want other CPUs, or more memory.
 static int runner_next_job(struct runner *r, int64_t *next_ms, struct err *err)
 {
     int64_t id = 0;

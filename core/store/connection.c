@@ -118,7 +118,7 @@ static int check_opened(struct store *s, struct err *err)
     return row;
 }
 
-// What was given so far, so that a fresh database can go on from there.
+// What was given so far, so that a fresh database can continue from there.
 static int read_numbers(struct store *s, struct err *err)
 {
     return sq_number(s->db,

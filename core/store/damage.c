@@ -62,7 +62,7 @@ void store_doubt(struct store *s)
     s->doubted = true;
 }
 
-// Numbers go on where they were: what we remember, else what can still be read.
+// Numbers continue where they were: what we remember, else what can still be read.
 static void numbers_out(struct store *s, struct buf *out)
 {
     int64_t id = 0, seq = 0;

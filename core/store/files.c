@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A user or a script deletes, replaces or truncates the files of the open database. SQLite does not
-// notice: it would go on writing to files that no path leads to, and what is acknowledged then is
-// lost at the next start. So each write looks first, which is two calls of stat. While the files
+// notice: it would continue to write to files that no path leads to, and what is acknowledged then
+// is lost at the next start. So each write looks first, which is two calls of stat. While the files
 // are open their content is not lost, and is written anew; what was cut off is damage like any
 // other.
 #include "core/store/files.h"

@@ -41,8 +41,8 @@ struct store_sweep { // one pass over the runs, oldest first; {0} begins it
     bool short_of; // a limit is passed, but every run left is pinned or not over
     bool held;     // runs are too old, but no more of them may go today
 };
-// Deletes runs that are over and not pinned while a limit is passed, but never the newest, for at
-// most `budget_ms` and then what the commit takes. By age no more go in a day than
+// Deletes runs that have finished and are not pinned while a limit is passed, but never the newest,
+// for at most `budget_ms` and then what the commit takes. By age no more go in a day than
 // core/store/age.h says, until the clock was steady for a day. 1: there is more to do, 0: the pass
 // has ended, -1.
 int store_sweep_step(struct store *s, const struct store_limits *l, int64_t now_ms,

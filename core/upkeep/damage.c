@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A statement, a check or a backup finds the database damaged. It is believed at once if anybody
-// can see it (store_damage_is_plain); otherwise a process reads all of it first. What is confirmed
-// is quarantined, and a fresh database begun; what is refuted is opened again, but not for ever.
+// A statement, a check or a backup finds the database damaged. It is believed at once if any
+// process can see it (store_damage_is_plain); otherwise a process reads all of it first. What is
+// confirmed is quarantined, and a fresh database begun; what is refuted is opened again, but not
+// for ever.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the parts of a request that handlers ask for. The target is cut and decoded in place.
+// Reads the parts of a request that handlers read. The target is cut and decoded in place.
 #include <string.h>
 #include <strings.h>
 

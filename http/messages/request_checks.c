@@ -152,7 +152,7 @@ static int check_host(const struct request *q, const char *host, struct err *err
                    "add the name to host_names");
 }
 
-// Somebody followed a link from another site: what he gets stands in a window of its own, and the
+// A user followed a link from another site: the answer stands in a window of its own, and the
 // other site sees nothing of it. Frames say "iframe".
 static bool is_link(const struct request *q)
 {

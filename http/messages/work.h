@@ -28,7 +28,7 @@ struct job_pieces {
 
 // A job of which the worker does not make the reply itself.
 struct job_kind {
-    int number;     // from 1; tells the worker what to do
+    int number;     // from 1; the worker's choice of what to do
     bool with_body; // the worker reads the request's body from a file; no other request joins the
                     // job
     // May it begin now? ERR_UNAVAILABLE. NULL: by the rules for all others.

@@ -110,7 +110,7 @@ static struct arrival *arrival_of(struct turn *t)
     return t ? (struct arrival *)(void *)((char *)t - offsetof(struct arrival, turn)) : NULL;
 }
 
-// Its turn is over.
+// Its turn has ended.
 static void drop(struct listener *l, struct arrival *a)
 {
     l->server->n_held--;

@@ -17,7 +17,7 @@
 #include "http/server/server.h"
 
 enum {
-    JOBS_OF_CLIENT = 4, // that wait; the dashboard asks for three things at once
+    JOBS_OF_CLIENT = 4, // that wait; the dashboard requests three things at once
     JOBS_MAX = 32,      // of all clients, one core for half a minute
     JOBS_RETRY_S = 5,
     MEASURED_MAX_US = 100000, // while a run is measured
@@ -64,7 +64,7 @@ void exchange_leave_job(struct exchange *x)
 
 // ---- a job has finished
 
-static void jobs_tell(struct job *j, struct ready_answer *a, const struct err *err)
+static void jobs_finish(struct job *j, struct ready_answer *a, const struct err *err)
 {
     for (struct exchange *x; (x = LIST_FIRST(&j->exchanges));) {
         LIST_REMOVE(x, of_job);
@@ -157,7 +157,7 @@ static void jobs_settle(struct job *j, const struct worker_answer *head, int fd)
         else
             answers_keep(&s->answers, a, j->key.data, j->key.len);
     }
-    jobs_tell(j, a, &err);
+    jobs_finish(j, a, &err);
     answer_unref(a);
 }
 
@@ -178,7 +178,7 @@ static void jobs_refuse(struct job *j, const struct err *err)
     struct err why = *err;
     if (kind && kind->take)
         kind->take(j->server->service->context, &(struct job_made){.of = j->of}, &why);
-    jobs_tell(j, NULL, err);
+    jobs_finish(j, NULL, err);
     waiting_job_free(j);
 }
 

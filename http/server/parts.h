@@ -43,7 +43,7 @@ struct listener {
     struct loop_watch *watch;       // of mhd
     struct loop_watch *incoming;    // of the socket; NULL while none is accepted
     struct loop_timer *pause;
-    bool resting;                        // until `pause` is over
+    bool resting;                        // until `pause` has ended
     int diag;                            // peer_diag_open(); -1: none
     TAILQ_HEAD(arrivals, arrival) given; // accepted, and the library has not begun them yet
     struct turns held;                   // accepted, and the library has not got them yet
@@ -59,14 +59,14 @@ struct server {
     const char *names;          // borrowed, of the configuration
     char *socket_path;          // owned; NULL: none
     uint64_t requests;          // numbers them
-    uint32_t salt;              // tells the ids of two daemons apart
+    uint32_t salt;              // keeps the ids of two daemons apart
     size_t bodies, answers_own; // bytes of large ones under way
     struct answers answers;     // those that a worker made
     int answers_sent;           // of them: large ones under way
     struct worker *worker;
     struct turns job_turns;  // jobs that wait for it
     LIST_HEAD(, job) jobs;   // all of them
-    struct loop_timer *rest; // until the worker may go on while a run is measured
+    struct loop_timer *rest; // until the worker may continue while a run is measured
     int64_t rest_until_ms;
     struct turns loop_turns; // exchanges that wait for their turn in the loop
     bool taking_over;        // in pieces, what the worker has made: it rests
@@ -133,7 +133,7 @@ void arrivals_admit(struct listener *l);       // at the beginning of a round
 bool arrivals_wait(const struct exchange *x);  // of its client: it must not keep its connection
 int64_t arrivals_ms(const struct listener *l); // until the next may come in; -1: for ever
 
-// requests.c: what the library tells of requests. `listener` is the struct listener.
+// requests.c: what the library reports of requests. `listener` is the struct listener.
 void *exchange_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result exchange_on_access(void *listener, struct MHD_Connection *mhd, const char *url,
                                    const char *method, const char *version, const char *data,

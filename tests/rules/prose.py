@@ -7,6 +7,8 @@ import fnmatch
 import os
 import re
 
+import rules
+
 MOST_WORDS, MOST_COLUMNS = 35, 100
 
 # What a reader stumbles over -> the term of the field. Matched as whole words, in any case.
@@ -185,7 +187,7 @@ def readable(files):
     """{path: [(line number, text)]}: everything that a user reads."""
     found = {}
     for path, text in files.items():
-        if path in documents(files):
+        if path in documents(files) or path == "CHANGELOG.md":
             found[path] = [(n, plain(l)) for n, l in enumerate(without_code(text), 1)]
         elif path.startswith("docs/man/") or path.endswith("/openapi.yaml"):
             found[path] = list(enumerate(text.splitlines(), 1))
@@ -194,6 +196,23 @@ def readable(files):
         elif "/web/" in path or path.startswith("docs/monitoring/") or path in TEXTS:
             found[path] = list(enumerate(text.splitlines(), 1))
     return found
+
+
+# Those of them that comments of the code have in no other sense.
+IN_COMMENTS = re.compile(r"\b(ask(s|ed)? for|(is|are|was) over|(?<!else )(some|any|no)body|(goes|go|going|went) on|"
+                         r"control groups?|tells?|told|mend(s|ed|ing)?|sets? aside)\b", re.I)
+
+
+def comment_words(files):
+    """The words that no document uses, in comments."""
+    wrong = []
+    for path, text in rules.in_rooms(files).items():
+        for number, line in enumerate(text.splitlines(), 1):
+            comment = re.search(r"(?:^|[^:])//\s.*", re.sub(r'"[^"]*"', '""', line))
+            found = comment and IN_COMMENTS.search(comment[0])
+            if found:
+                wrong.append(f"{path}:{number}: \"{found[0]}\" in a comment: see INSTEAD in tests/rules/prose.py")
+    return wrong
 
 
 def word_room(path):
@@ -220,4 +239,4 @@ def stumbles(lines):
             for number, line in lines for m in PATTERN.finditer(line)]
 
 
-RULES = [sentence_length, line_width, links, named_things, plain_words]
+RULES = [sentence_length, line_width, links, named_things, plain_words, comment_words]

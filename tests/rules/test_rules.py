@@ -186,7 +186,12 @@ BAD |= {
         ("no such folder", {"docs/HACKING.md": "`core/os/`\n", "core/b.c": ""}),
         ("no such function", {"docs/ARCHITECTURE.md": "`a_make()`\n", "core/a.c": "a_maker();\n"}),
     ],
+    prose.comment_words: [
+        ("a word in a comment", {"base/a.c": "int a; // what it was told\n"}),
+        ("a phrase over a function", {"core/a.h": "// Nobody knows.\n"}),
+    ],
     prose.plain_words: [
+        ("a word in the changelog", {"CHANGELOG.md": "- It goes on.\n"}),
         ("a word in a document", {"README.md": "What `x` was told\n"}),
         ("a phrase", {"README.md": "One rank a core\n"}),
         ("a capital", {"docs/man/a.1": "Somebody\n"}),

@@ -135,11 +135,10 @@ def test_completion_adds_no_blank_after_an_equals_sign(terminal):  # noqa: F811
     t.wait_for(r"^\$ n run matrix --quick$")
 
 
-def test_both_spellings_of_colour(stored, terminal):  # noqa: F811
-    t = terminal(env=address(stored), columns=200)
-    for option in ("--colour=always", "--color=always"):
-        piped = run("runs", option, url=address(stored)["NUMAPROBE_URL"])
-        assert piped.returncode == 0 and "\x1b[" in piped.stdout, option
-    assert run("runs", "--color=never", url=address(stored)["NUMAPROBE_URL"]).stdout.count("\x1b") == 0
-    shown, status = t.ran("runs", "--color=sometimes")
-    assert status == 2 and "auto, always, never" in shown, shown
+def test_both_spellings_of_colour(stored):
+    url = address(stored)["NUMAPROBE_URL"]
+    for option in ("--colour", "--color"):
+        coloured, plain = (run("plot", 1, "--text", f"{option}={when}", url=url) for when in ("always", "never"))
+        assert coloured.returncode == plain.returncode == 0 and "\x1b[" in coloured.stdout and "\x1b" not in plain.stdout, option
+        wrong = run("runs", f"{option}=sometimes", url=url)
+        assert wrong.returncode == 2 and "auto, always, never" in wrong.stderr, wrong
