@@ -23,7 +23,8 @@ void fuzz_client_config(const uint8_t *data, size_t size)
     struct cli c = {0};
     struct err err = {0};
     fuzz_write(path, data, size);
-    if (config_load(&c, &err) < 0)
+    fuzz_accepted = config_load(&c, &err) == 0;
+    if (!fuzz_accepted)
         fuzz_hold(err.code != ERR_NONE && *err.text);
     else
         fuzz_hold(c.timeout_s >= 1 && c.timeout_s <= 3600 && c.output >= OUTPUT_TABLE &&

@@ -29,7 +29,8 @@ void fuzz_import(const uint8_t *data, size_t size)
     char *text = fuzz_text(data, len), *mapping = cut ? fuzz_text(cut + 1, size - len - 1) : NULL;
     text = realloc(text, len ? len : 1); // no NUL here
     struct intake_options o = {.mapping = mapping, .now_ms = 1795219200000};
-    if (intake_read(&in, text, len, &o, &err) == 0)
+    fuzz_accepted = intake_read(&in, text, len, &o, &err) == 0;
+    if (fuzz_accepted)
         check_taken(&in);
     else
         fuzz_hold(in.n == 0 && in.list == NULL && err.code != ERR_NONE && *err.text);

@@ -14,8 +14,6 @@
 
 static struct spec specs[BENCHMARKS];
 static struct plan plans[BENCHMARKS];
-bool fuzz_records_accepted;
-
 static void forget_plans(void)
 {
     for (int b = 0; b < BENCHMARKS; b++)
@@ -58,7 +56,7 @@ void fuzz_records(const uint8_t *data, size_t size)
 {
     static struct records r;
     struct err err = {0};
-    fuzz_records_accepted = false;
+    fuzz_accepted = false;
     if (!size)
         return;
     int benchmark = *data % 16 % BENCHMARKS; // a new one at the end leaves the corpus as it is
@@ -73,10 +71,10 @@ void fuzz_records(const uint8_t *data, size_t size)
         rc = records_feed(&r, bytes, n, &err);
         free(bytes);
     }
-    fuzz_records_accepted = rc == 0 && records_check(&r, &err) == 0;
+    fuzz_accepted = rc == 0 && records_check(&r, &err) == 0;
     if (rc < 0)
         fuzz_hold(err.code != ERR_NONE && *err.text);
-    else if (fuzz_records_accepted)
+    else if (fuzz_accepted)
         check_whole(&r);
     records_fini(&r);
 }

@@ -90,6 +90,7 @@ void fuzz_request(const uint8_t *data, size_t size)
     static const char *const others[] = {"dry_run", NULL};
     struct err err = {0};
     char *text = fuzz_text(data, size);
+    fuzz_accepted = false;
     CLEANUP_JSON struct json *j = json_parse(text, size, &err);
     free(text);
     if (!j) {
@@ -100,6 +101,7 @@ void fuzz_request(const uint8_t *data, size_t size)
         fuzz_hold(err.code != ERR_NONE && *err.text);
         return;
     }
+    fuzz_accepted = true;
     fuzz_hold(spec_check(&spec, NULL) == 0);
     check_same(&spec);
     check_launch(&spec);

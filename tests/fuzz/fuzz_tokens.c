@@ -37,6 +37,7 @@ void fuzz_tokens(const uint8_t *data, size_t size)
     struct err err = {0};
     fuzz_write(path, data, size);
     struct tokens *t = tokens_open(path, &err);
+    fuzz_accepted = t;
     if (t)
         check_list(t);
     else

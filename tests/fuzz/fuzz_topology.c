@@ -40,7 +40,8 @@ void fuzz_topology(const uint8_t *data, size_t size)
     struct topology t CLEANUP(topology_fini) = {0};
     struct err err = {0};
     char *xml = fuzz_text(data, size);
-    if (probe_topology_stored(&t, xml, &err) == 0) {
+    fuzz_accepted = probe_topology_stored(&t, xml, &err) == 0;
+    if (fuzz_accepted) {
         fuzz_hold(t.n_cpus > 0 && t.n_cpus <= TOPOLOGY_CPUS_MAX);
         fuzz_hold(t.n_nodes > 0 && t.n_nodes <= TOPOLOGY_NODES_MAX);
         fuzz_hold(t.n_caches >= 0 && t.n_caches <= TOPOLOGY_CACHES_MAX);

@@ -111,7 +111,11 @@ static void replay(const struct fuzz_target *t, const char *folder)
     for (int i = 0; i < n_files; i++) {
         take_file(i);
         run(t);
-        CHECK(!t->accepted || *t->accepted, "%s%s", files[i].name, t->accepted ? " is valid" : "");
+        bool refused = strncmp(files[i].name, "refused-", strlen("refused-")) == 0;
+        CHECK(!t->judges || fuzz_accepted == !refused, "%s%s", files[i].name,
+              !t->judges ? ""
+              : refused  ? " is refused"
+                         : " is accepted");
     }
     CHECK(n_files > 0, "there is a corpus");
 }

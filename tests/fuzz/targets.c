@@ -9,18 +9,20 @@
 
 #include "tests/unit/core/dir.h"
 
+bool fuzz_accepted;
+
 const struct fuzz_target fuzz_targets[] = {
-    {"request", fuzz_request_begin, fuzz_request, NULL, 20000},
-    {"http", NULL, fuzz_http, NULL, 50000},
-    {"api", fuzz_api_begin, fuzz_api, NULL, 1500},
-    {"records", fuzz_records_begin, fuzz_records, &fuzz_records_accepted, 10000},
-    {"config", fuzz_config_begin, fuzz_config, NULL, 5000},
-    {"tokens", fuzz_tokens_begin, fuzz_tokens, NULL, 5000},
-    {"import", NULL, fuzz_import, NULL, 5000},
-    {"client", fuzz_client_begin, fuzz_client, NULL, 10000},
-    {"client_config", fuzz_client_config_begin, fuzz_client_config, NULL, 5000},
-    {"topology", NULL, fuzz_topology, NULL, 1000},
-    {"readings", fuzz_readings_begin, fuzz_readings, NULL, 1000},
+    {"request", fuzz_request_begin, fuzz_request, true, 20000},
+    {"http", NULL, fuzz_http, false, 50000},
+    {"api", fuzz_api_begin, fuzz_api, false, 1500},
+    {"records", fuzz_records_begin, fuzz_records, true, 10000},
+    {"config", fuzz_config_begin, fuzz_config, true, 5000},
+    {"tokens", fuzz_tokens_begin, fuzz_tokens, true, 5000},
+    {"import", NULL, fuzz_import, true, 5000},
+    {"client", fuzz_client_begin, fuzz_client, false, 10000},
+    {"client_config", fuzz_client_config_begin, fuzz_client_config, true, 5000},
+    {"topology", NULL, fuzz_topology, true, 1000},
+    {"readings", fuzz_readings_begin, fuzz_readings, false, 1000},
     {0},
 };
 

@@ -195,7 +195,7 @@ def test_topology_that_brings_hwloc_down(make_daemon):
     """Its XML may be anybody's: a process of its own reads it, now and after each start."""
     daemon = make_daemon(fake_bench_env())
     whole = export(daemon, daemon.run(size="1", cpus="0")["id"])
-    xml = (ROOT / "tests/fuzz/corpus/topology/brings-hwloc-down.xml").read_text()
+    xml = (ROOT / "tests/fuzz/corpus/topology/refused-brings-hwloc-down.xml").read_text()
     whole["topology"] = {"hash": hashlib.sha256(xml.encode()).hexdigest(), "xml": xml}
     whole["run"]["node"] = "elsewhere"
     whole["run"]["topology"] = whole["topology"]["hash"]
