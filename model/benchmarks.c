@@ -917,7 +917,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
     [BENCHMARK_HIERARCHY] =
         {
             .name = "hierarchy",
-            .title = "Memory hierarchy: caches, TLB reach, outstanding misses, prefetch gain",
+            .title = "Caches, TLB reach, outstanding misses and prefetch gain of a core",
             .help = "One rank at a time chases by working set, by number of pages, in several "
                     "chains at once, by stride and on each target node. The result is one table "
                     "that explains the latency of memory.",

@@ -127,7 +127,8 @@ def test_long_output_goes_to_the_pager(stored, terminal, tmp_path):  # noqa: F81
 
 def test_completion_adds_no_blank_after_an_equals_sign(terminal):  # noqa: F811
     t = terminal()
-    t.tmux("send-keys", f"source <({CLIENT} completion bash); complete -F _numaprobe n", "Enter")
+    t.tmux("send-keys", f"source <({CLIENT} completion bash); complete -F _numaprobe n; echo re''ady", "Enter")
+    t.wait_for(r"^ready$")  # a shell that is not at its prompt takes Tab for a character
     t.tmux("send-keys", "-l", "n run --siz\t4M")
     t.wait_for(r"^\$ n run --size=4M$")
     t.tmux("send-keys", "C-u")
