@@ -27,7 +27,6 @@ UNUSED = {
     "metric_rules": "docs/METRICS.md",
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
-    "cell_sum_next_visit": "visits of chosen samples",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
     "peer_client_of_address": "addresses that no test machine has",
     "perm_inverse": "a permutation and its inverse, for every length",
@@ -138,6 +137,8 @@ def main(build):
     check(not wrong, "calls go down the rooms as includes do", wrong)
     wrong = tree.unused()
     check(not wrong, "what is defined for all is used outside tests", wrong)
+    wrong = sorted(tree.used() & set(UNUSED))
+    check(not wrong, "what is used elsewhere needs no reason: take it off UNUSED", wrong)
     return end()
 
 
