@@ -5,7 +5,7 @@
 //   2. a visit goes over all cells; at each cell the ranks of its team place their arrays
 //      (bandwidth_cell.c), time some passes of each job, and check every element
 //   3. at its last visit a cell is summed up and reported
-// The slices together are the size asked for, so that the rule "each array at least four times the
+// The slices together are the size requested, so that the rule "each array at least four times the
 // caches" holds for what is measured: the ranks of a row and their caches (model/stream_team.h).
 #include <stdlib.h>
 #include <string.h>
