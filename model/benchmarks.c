@@ -346,8 +346,8 @@ static const struct param common_params[] = {
      .def = "all-cores",
      .metavar = "WHICH",
      .help = "Where ranks run: all-cores, one-per-numa, one-per-l3, or a number of ranks per NUMA "
-             "node. Of different kinds of cores the strongest are taken. The default of matrix and "
-             "firsttouch is one-per-numa."},
+             "node. Of different kinds of cores the strongest are taken, of equal ones the last. "
+             "The default of matrix and firsttouch is one-per-numa."},
     {.name = "numa",
      .kind = PARAM_TEXT,
      .offset = AT(numa),

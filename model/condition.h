@@ -47,7 +47,8 @@
     X(FREQUENCY_CAP, "frequency_cap", NOTICE)                                                      \
     X(NUMA_BALANCING, "numa_balancing", NOTICE)                                                    \
     X(VIRTUAL_MACHINE, "virtual_machine", NOTICE)                                                  \
-    X(HYPERTHREADS, "hyperthreads", INFO)
+    X(HYPERTHREADS, "hyperthreads", INFO)                                                          \
+    X(CORRECTED_ERRORS, "corrected_errors", WARNING)
 // How the run was started, and how it ended. FORCED: a blocker was overruled. MACHINE: it may have
 // changed.
 #define CONDITION_COURSE(X)                                                                        \

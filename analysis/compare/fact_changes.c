@@ -32,6 +32,12 @@ static const struct {
     {"clocksource", 40},      {"bios_date", 40},
     {"architecture", 40},     {"product", 35},
     {"swappiness", 25},       {"overcommit_memory", 15},
+    {"core_kinds", 85},       {"memory_side_caches", 85},
+    {"page_size", 90},        {"thp_sizes", 75},
+    {"resctrl", 70},          {"energy_preference", 70},
+    {"cpuidle_driver", 55},   {"cpuidle_governor", 55},
+    {"demotion", 60},         {"weighted_interleave", 30},
+    {"network_nodes", 20},    {"gpu_nodes", 20},
     {"bios_vendor", 15},      {"hwloc", 5},
 };
 enum { OTHER_WEIGHT = 30 }; // a fact of a newer version, in a database that has both

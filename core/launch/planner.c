@@ -83,14 +83,23 @@ static int strength(const struct topology *t, const struct topo_cpu *c)
     return t->n_kinds > 1 && c->kind >= 0 ? t->kinds[c->kind].efficiency : 0;
 }
 
-// Marks `most` of the `n` candidates of a group: the strongest, and of equals the first.
+// Whether `a` is to be taken before `b`, which stands before it in the list: the stronger one, and
+// of equals the last core, because CPU 0 has the timers and interrupts of most machines.
+static bool planner_prefers(const struct topology *t, const struct topo_cpu *a,
+                            const struct topo_cpu *b)
+{
+    int more = strength(t, a) - strength(t, b);
+    return more > 0 || (more == 0 && a->core != b->core);
+}
+
+// Marks `most` of the `n` candidates of a group.
 static void mark_strongest(const struct topology *t, const struct topo_cpu **group, int n,
                            int64_t most, bool *taken)
 {
     for (int64_t k = 0; k < most && k < n; k++) {
         int best = -1;
         for (int i = 0; i < n; i++)
-            if (!taken[i] && (best < 0 || strength(t, group[i]) > strength(t, group[best])))
+            if (!taken[i] && (best < 0 || planner_prefers(t, group[i], group[best])))
                 best = i;
         taken[best] = true;
     }

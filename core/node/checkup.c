@@ -172,6 +172,29 @@ static bool cgroup_small(const struct look *l, struct finding *f)
     return true;
 }
 
+// Errors that ECC corrected, of all memory controllers since boot.
+static bool corrected_errors(const struct look *l, struct finding *f)
+{
+    char text[32], worst[16] = "";
+    int64_t n, most = 0;
+    for (int mc = 0; mc < TOPOLOGY_NODES_MAX; mc++) {
+        if (file_read_fmt(text, sizeof text, "%s/sys/devices/system/edac/mc/mc%d/ce_count", l->root,
+                          mc) < 0)
+            continue;
+        if (str_to_i64(text, &n) && n > most) {
+            most = n;
+            snprintf(worst, sizeof worst, "mc%d", mc);
+        }
+    }
+    if (!most)
+        return false;
+    SAY(f,
+        "the memory controller %s has corrected %lld errors since boot: a DIMM may be failing, and "
+        "each correction takes time",
+        worst, (long long)most);
+    return true;
+}
+
 static bool not_this_machine(const struct look *l, struct finding *f)
 {
     if (l->topology->this_system)
@@ -196,6 +219,7 @@ static const struct {
     {"frequency_cap", frequency_cap},
     {"numa_balancing", numa_balancing},
     {"swap", swap},
+    {"corrected_errors", corrected_errors},
     {"virtual_machine", virtual_machine},
     {"hyperthreads", hyperthreads},
     {"cgroup_memory", cgroup_small},

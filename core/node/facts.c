@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/str.h"
 #include "core/node/hwloc.h"
 
@@ -290,6 +291,115 @@ static void huge_pages(const struct source *s, const char *arg, char *out, size_
     }
 }
 
+// Of transparent huge pages that are smaller than the usual: "64K madvise, 2M inherit".
+static void small_huge_pages(const struct source *s, const char *arg, char *out, size_t room)
+{
+    char path[512], word[64], size[24];
+    struct dirent **list = NULL;
+    snprintf(path, sizeof path, "%s%s", s->root, arg);
+    int n = scandir(path, &list, NULL, versionsort);
+    size_t used = 0;
+    snprintf(out, room, "none");
+    for (int i = 0; i < n; i++) {
+        long long kib;
+        if (sscanf(list[i]->d_name, "hugepages-%lldkB", &kib) == 1 && used < room) {
+            snprintf(path, sizeof path, "%s/%.60s/enabled", arg, list[i]->d_name);
+            chosen_word(s, path, word, sizeof word);
+            str_from_bytes((uint64_t)kib << 10, size, sizeof size);
+            if (strcmp(word, "never") != 0 && strcmp(word, "unknown") != 0)
+                used += (size_t)snprintf(out + used, room - used, "%s%s %s", used ? ", " : "", size,
+                                         word);
+        }
+        free(list[i]);
+    }
+    free(list);
+}
+
+static void base_page(const struct source *s, const char *arg, char *out, size_t room)
+{
+    (void)arg;
+    str_from_bytes(memory_page_sizes(s->root).base, out, room);
+}
+
+// Memory-side caches are in front of a node's memory: HBM, Optane's memory mode, CXL.
+static void memory_caches(const struct source *s, const char *arg, char *out, size_t room)
+{
+    const struct topology *t = s->topology;
+    char size[24];
+    size_t used = 0;
+    (void)arg, *out = '\0';
+    for (int i = 0; i < t->n_nodes && used < room; i++) {
+        if (t->nodes[i].cache_bytes <= 0)
+            continue;
+        str_from_bytes((uint64_t)t->nodes[i].cache_bytes, size, sizeof size);
+        used += (size_t)snprintf(out + used, room - used, "%s%d:%s", used ? ", " : "",
+                                 t->nodes[i].os, size);
+    }
+}
+
+// Of cores: how many, and how strong they are.
+static void core_kinds(const struct source *s, const char *arg, char *out, size_t room)
+{
+    const struct topology *t = s->topology;
+    size_t used = 0;
+    (void)arg, *out = '\0';
+    for (int k = t->n_kinds - 1; t->n_kinds > 1 && k >= 0 && used < room; k--) {
+        int cores = 0;
+        for (int i = 0; i < t->n_cpus; i++)
+            cores += t->cpus[i].kind == k && t->cpus[i].thread == 0;
+        const struct topo_kind *kind = &t->kinds[k];
+        used += (size_t)snprintf(out + used, room - used, "%s%d %s%s%d MHz", used ? ", " : "",
+                                 cores, kind->type, *kind->type ? " " : "", kind->max_mhz);
+    }
+}
+
+// Of the entries of a folder, those whose file has a number: "node0:3, node1:1".
+static void numbers_below(const struct source *s, const char *folder, const char *file, char *out,
+                          size_t room)
+{
+    char path[512], text[64];
+    struct dirent **list = NULL;
+    size_t used = 0;
+    snprintf(path, sizeof path, "%s%s", s->root, folder);
+    int n = scandir(path, &list, NULL, versionsort);
+    snprintf(out, room, "none");
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%.100s%s", folder, list[i]->d_name, file);
+        if (list[i]->d_name[0] != '.' && used < room) {
+            from_file(s, path, text, sizeof text);
+            if (isdigit((unsigned char)*text))
+                used += (size_t)snprintf(out + used, room - used, "%s%s:%s", used ? ", " : "",
+                                         list[i]->d_name, text);
+        }
+        free(list[i]);
+    }
+    free(list);
+}
+
+static void numbers_of(const struct source *s, const char *arg, char *out, size_t room)
+{
+    numbers_below(s, arg, "", out, room);
+}
+
+// Of network interfaces, InfiniBand and GPUs; one without a node says -1.
+static void device_nodes(const struct source *s, const char *arg, char *out, size_t room)
+{
+    numbers_below(s, arg, "/device/numa_node", out, room);
+}
+
+static void resctrl(const struct source *s, const char *arg, char *out, size_t room)
+{
+    char path[512], line[1024];
+    snprintf(path, sizeof path, "%s%s", s->root, arg);
+    snprintf(out, room, "not mounted");
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f))
+        if (strstr(line, " resctrl "))
+            snprintf(out, room, "mounted");
+    if (f)
+        fclose(f);
+}
+
 static void hypervisor(const struct source *s, const char *arg, char *out, size_t room)
 {
     char flags[4096], type[64];
@@ -322,6 +432,7 @@ static void hwloc_version(const struct source *s, const char *arg, char *out, si
 }
 
 #define CPU0 "/sys/devices/system/cpu/cpu0/cpufreq/"
+#define CPUIDLE "/sys/devices/system/cpu/cpuidle/"
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 #define DMI "/sys/class/dmi/id/"
 
@@ -337,6 +448,8 @@ static const struct {
     {{"memory", true, "memory and its kind of each node, rounded to an eighth"}, node_memory, ""},
     {{"distances", true, "SLIT, row by row"}, distances, ""},
     {{"caches", true, "number and size a level, data and unified"}, caches, ""},
+    {{"core_kinds", true, "kinds of cores, the strongest first"}, core_kinds, ""},
+    {{"memory_side_caches", true, "node and size of caches in front of memory"}, memory_caches, ""},
     {{"hypervisor", true, "whether this is a virtual machine"}, hypervisor, ""},
     {{"product", true, "model of the machine"}, from_file, DMI "product_name"},
     {{"bios_vendor", false, "firmware"}, from_file, DMI "bios_vendor"},
@@ -347,11 +460,20 @@ static const struct {
     {{"cmdline", false, "of the kernel"}, command_line, "/proc/cmdline"},
     {{"thp_enabled", false, "transparent huge pages"}, chosen_word, THP "enabled"},
     {{"thp_defrag", false, "when huge pages are made"}, chosen_word, THP "defrag"},
+    {{"page_size", false, "base page of the kernel"}, base_page, ""},
+    {{"thp_sizes", false, "transparent huge pages of other sizes than the usual"},
+     small_huge_pages,
+     "/sys/kernel/mm/transparent_hugepage"},
     {{"huge_pages", false, "reserved huge pages"}, huge_pages, "/sys/kernel/mm/hugepages"},
     {{"cpufreq_driver", false, "frequency scaling"}, from_file, CPU0 "scaling_driver"},
     {{"cpufreq_governor", false, "frequency scaling, CPU 0"}, from_file, CPU0 "scaling_governor"},
     {{"cpufreq_min_khz", false, "limit, CPU 0"}, from_file, CPU0 "scaling_min_freq"},
     {{"cpufreq_max_khz", false, "limit, CPU 0"}, from_file, CPU0 "scaling_max_freq"},
+    {{"energy_preference", false, "energy or performance, CPU 0"},
+     from_file,
+     CPU0 "energy_performance_preference"},
+    {{"cpuidle_driver", false, "idle states"}, from_file, CPUIDLE "current_driver"},
+    {{"cpuidle_governor", false, "idle states"}, from_file, CPUIDLE "current_governor_ro"},
     {{"boost", false, "1: above the nominal frequency allowed"},
      from_file,
      "/sys/devices/system/cpu/cpufreq/boost"},
@@ -364,6 +486,13 @@ static const struct {
     {{"numa_balancing", false, "1: the kernel moves pages by itself"},
      from_file,
      "/proc/sys/kernel/numa_balancing"},
+    {{"demotion", false, "true: reclaim moves pages to slower nodes"},
+     from_file,
+     "/sys/kernel/mm/numa/demotion_enabled"},
+    {{"weighted_interleave", false, "weight of each node"},
+     numbers_of,
+     "/sys/kernel/mm/mempolicy/weighted_interleave"},
+    {{"resctrl", false, "may limit caches and bandwidth of groups"}, resctrl, "/proc/mounts"},
     {{"zone_reclaim_mode", false, "reclaim before going to another node"},
      from_file,
      "/proc/sys/vm/zone_reclaim_mode"},
@@ -381,6 +510,8 @@ static const struct {
      "/sys/devices/system/clocksource/clocksource0/current_clocksource"},
     {{"cpus_allowed", false, "cpuset of the daemon"}, cpuset, "Cpus_allowed_list:"},
     {{"mems_allowed", false, "nodes that the daemon may use"}, cpuset, "Mems_allowed_list:"},
+    {{"network_nodes", false, "NUMA node of network interfaces"}, device_nodes, "/sys/class/net"},
+    {{"gpu_nodes", false, "NUMA node of graphics devices"}, device_nodes, "/sys/class/drm"},
     {{"hwloc", false, "library that reads the topology"}, hwloc_version, ""},
 };
 
@@ -417,6 +548,8 @@ int fingerprint_read(struct fingerprint *f, const struct topology *t, const char
         char value[8192];
         table[i].read(&s, table[i].arg, value, sizeof value);
         fit(value, sizeof value);
+        if (!*value) // most machines have nothing of that kind: no part of their hash
+            continue;
         facts_add(table[i].info.of_class ? &f->machine_class : &f->config, table[i].info.name, "%s",
                   value);
     }

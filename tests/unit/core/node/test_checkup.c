@@ -60,6 +60,8 @@ static void findings_one_by_one(void)
          "virtual machine", "", false},
         {"load", "proc/loadavg", "0.80 0.1 0.1 1/100 1\n", "0.55 0.1 0.1 1/100 1\n",
          "0.80 on 2 CPUs", "", false},
+        {"corrected_errors", "sys/devices/system/edac/mc/mc1/ce_count", "12\n", "0\n",
+         "mc1 has corrected 12 errors", "", false},
         {"cgroup_memory", "sys/fs/cgroup/memory.max", "1073741824\n", "max\n", "1024 MiB",
          "systemctl set-property numaprobed.service MemoryMax=infinity", false},
     };

@@ -57,6 +57,34 @@ static void recorded_facts(void)
     CHECK_STR(fact(&f, "mitigations"), "none", "a CPU that nothing concerns");
     CHECK_STR(fact(&f, "cpu_id"), "0x41/8/0xd0c/1", "a CPU without a vendor's name");
     CHECK_STR(fact(&f, "product"), "Box? 1", "firmware that writes no UTF-8");
+    CHECK_STR(fact(&f, "core_kinds"), "(no such fact)", "cores that are alike have no kinds");
+    CHECK_STR(fact(&f, "thp_sizes"), "none", "one size of transparent huge pages");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled",
+              "always [inherit] madvise never\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+              "always inherit [madvise] never\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hugepages-32kB/enabled",
+              "always inherit madvise [never]\n");
+    dir_write(root, "sys/kernel/mm/mempolicy/weighted_interleave/node0", "3\n");
+    dir_write(root, "sys/kernel/mm/mempolicy/weighted_interleave/node1", "1\n");
+    dir_write(root, "sys/class/net/mlx0/device/numa_node", "1\n");
+    dir_write(root, "sys/class/net/lo/type", "772\n");
+    dir_write(root, "proc/mounts", "resctrl /sys/fs/resctrl resctrl rw 0 0\n");
+    t.nodes[0].cache_bytes = 256 << 20;
+    t.n_kinds = 2;
+    t.kinds[0] = (struct topo_kind){.efficiency = 0, .max_mhz = 2400, .type = "IntelAtom"};
+    t.kinds[1] = (struct topo_kind){.efficiency = 1, .max_mhz = 5000, .type = "IntelCore"};
+    t.cpus[0].kind = 1;
+    t.cpus[1].kind = 0;
+    fingerprint_read(&f, &t, root, &err);
+    CHECK_STR(fact(&f, "thp_sizes"), "64K madvise, 2M inherit", "sizes that are not off");
+    CHECK_STR(fact(&f, "weighted_interleave"), "node0:3, node1:1", "weights of nodes");
+    CHECK_STR(fact(&f, "network_nodes"), "mlx0:1", "interfaces that say their node");
+    CHECK_STR(fact(&f, "gpu_nodes"), "none", "no graphics device");
+    CHECK_STR(fact(&f, "resctrl"), "mounted", "resctrl is mounted");
+    CHECK_STR(fact(&f, "memory_side_caches"), "0:256M", "a cache in front of memory");
+    CHECK_STR(fact(&f, "core_kinds"), "1 IntelCore 5000 MHz, 1 IntelAtom 2400 MHz",
+              "kinds of cores, the strongest first");
     command_lines(&t, root);
     dir_remove(root);
 }

@@ -26,8 +26,8 @@ static void two_sockets(void)
               topology_cpu(&t, 4)->core == topology_cpu(&t, 0)->core,
           "CPU 4 is the sibling of CPU 0");
     expect(&t, "", "all-cores", "local", "0@0/0 1@0/0 2@1/1 3@1/1");
-    expect(&t, "", "one-per-numa", "local", "0@0/0 2@1/1");
-    expect(&t, "", "one-per-numa", "1", "0@0/1 2@1/1");
+    expect(&t, "", "one-per-numa", "local", "1@0/0 3@1/1");
+    expect(&t, "", "one-per-numa", "1", "1@0/1 3@1/1");
     expect(&t, "", "all-cores", "auto", "0@0/0 1@0/1 2@1/0 3@1/1");
     expect(&t, "3,0", "all-cores", "0,1", "3@1/0 0@0/1");
     expect(&t, "", "2", "local", "0@0/0 1@0/0 2@1/1 3@1/1");
@@ -54,7 +54,7 @@ static void published_machine(void)
           "128 CPUs, 4 nodes, 32 MiB of L3");
     expect(&t, "1,9,17,25,33,41,49,57", "all-cores", "0,0,1,1,2,2,3,3",
            "1@0/0 9@0/0 17@1/1 25@1/1 33@2/2 41@2/2 49@3/3 57@3/3");
-    expect(&t, "", "one-per-l3", "local", "0@0/0 8@0/0 16@1/1 24@1/1 32@2/2 40@2/2 48@3/3 56@3/3");
+    expect(&t, "", "one-per-l3", "local", "7@0/0 15@0/0 23@1/1 31@1/1 39@2/2 47@2/2 55@3/3 63@3/3");
 }
 
 static void without_memory(void)
