@@ -103,7 +103,7 @@ static bool several_have_memory(const char *root)
 
 // --- Pages -------------------------------------------------------------------------------------
 
-#define THP_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
+#define THP_FOLDER "/sys/kernel/mm/transparent_hugepage"
 
 const struct page_sizes page_sizes_usual = {4096, 2 << 20, 2 << 20};
 
@@ -111,12 +111,29 @@ struct page_sizes memory_page_sizes(const char *root)
 {
     struct page_sizes p = page_sizes_usual;
     long base = sysconf(_SC_PAGESIZE);
-    int64_t thp = find_number(open_at("%s" THP_SIZE, root), "");
+    int64_t thp = find_number(open_at("%s" THP_FOLDER "/hpage_pmd_size", root), "");
     int64_t huge = machine_number(root, "Hugepagesize");
     p.base = base > 0 ? (uint64_t)base : p.base;
     p.thp = thp > 0 ? (uint64_t)thp : p.thp;
     p.huge = huge > 0 ? (uint64_t)huge : p.huge;
     return p;
+}
+
+int64_t memory_small_huge_bytes(const char *root)
+{
+    char path[1200];
+    int64_t kib, sum = MEMORY_UNKNOWN, most = (int64_t)memory_page_sizes(root).thp;
+    snprintf(path, sizeof path, "%s" THP_FOLDER, root);
+    CLEANUP_DIR DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (sscanf(e->d_name, "hugepages-%" SCNd64 "kB", &kib) != 1 || kib * 1024 >= most)
+            continue;
+        int64_t n = find_number(
+            open_at("%s" THP_FOLDER "/hugepages-%" PRId64 "kB/stats/nr_anon", root, kib), "");
+        if (n >= 0)
+            sum = or_zero(sum) + n * kib * 1024;
+    }
+    return sum;
 }
 
 // --- What is to be had -------------------------------------------------------------------------

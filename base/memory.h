@@ -14,6 +14,9 @@ struct page_sizes {
     uint64_t base, thp, huge;
 };
 extern const struct page_sizes page_sizes_usual; // 4 KiB, 2 MiB, 2 MiB
+// Anonymous memory on transparent huge pages smaller than `thp` (multi-size THP, Linux 6.8), on the
+// whole machine. MEMORY_UNKNOWN: the kernel has none or does not count them.
+int64_t memory_small_huge_bytes(const char *root);
 // Those of the kernel; what it does not say is the usual.
 struct page_sizes memory_page_sizes(const char *root);
 

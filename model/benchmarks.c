@@ -35,8 +35,8 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
     {                                                                                              \
         .name = "pages", .kind = PARAM_ENUM, .offset = AT(pages), .choices = page_names,           \
         .def = "thp",                                                                              \
-        .help = "Page size to request: transparent huge pages, 4 KiB pages or reserved huge "      \
-                "pages. The result states what the kernel gave."                                   \
+        .help = "Page size to request: transparent huge pages, base pages (4k, whatever their "    \
+                "size) or reserved huge pages. The result states what the kernel gave."            \
     }
 #define P_TARGETS                                                                                  \
     {                                                                                              \

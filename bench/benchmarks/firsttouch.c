@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "bench/benchmarks/table.h"
 #include "bench/memory/shared_memory.h"
 #include "bench/session/concurrent.h"
@@ -266,11 +267,12 @@ int firsttouch_run(struct session *s, struct err *err)
     struct shape list[SHAPES_MAX];
     shape_list(s->spec, list);
     t.shape = list[0];
-    t.bytes = session_size(s) / 4096 * 4096;
+    uint64_t page = memory_page_sizes("").base;
+    t.bytes = (session_size(s) + page - 1) / page * page;
     t.line_words = s->cache.line_bytes / sizeof(uint64_t);
     t.lines = t.bytes / s->cache.line_bytes;
     t.step = golden_step(t.lines);
-    snprintf(s->slot->info.pages_wanted, sizeof s->slot->info.pages_wanted, "4k");
-    snprintf(s->slot->info.pages_got, sizeof s->slot->info.pages_got, "4k");
+    arena_base_name(s->slot->info.pages_wanted);
+    arena_base_name(s->slot->info.pages_got);
     return firsttouch_measure_all(&t, err);
 }

@@ -27,6 +27,11 @@ uint64_t arena_round(uint64_t bytes, enum pages pages)
     return spec_page_round(pages, &sizes, bytes);
 }
 
+void arena_base_name(char out[static PAGE_NAME_ROOM])
+{
+    snprintf(out, PAGE_NAME_ROOM, "%uk", (unsigned)(memory_page_sizes("").base >> 10) % 10000);
+}
+
 // Maps one unit more and gives back what is outside of the aligned part.
 static void *map_aligned(uint64_t bytes, uint64_t unit)
 {
@@ -160,7 +165,9 @@ void arena_report(const struct arena *a, struct rank_info *info)
 {
     struct smaps sum = {0};
     read_smaps(a, &sum);
-    bool reserved = sum.kernel_page > 64; // 64 KiB is the largest base page (arm64)
+    char base[PAGE_NAME_ROOM];
+    arena_base_name(base);
+    bool reserved = sum.kernel_page * 1024 > memory_page_sizes("").base;
     info->huge_share = reserved ? 1 : sum.rss ? (double)sum.huge / (double)sum.rss : 0;
     if (info->huge_share > 1)
         info->huge_share = 1;
@@ -168,7 +175,7 @@ void arena_report(const struct arena *a, struct rank_info *info)
              reserved                   ? "huge"
              : info->huge_share >= 0.99 ? "thp"
              : info->huge_share > 0.01  ? "mixed"
-                                        : "4k");
+                                        : base);
     info->address = (uint64_t)(uintptr_t)a->base;
     info->arena_bytes = (int64_t)a->bytes;
 }

@@ -19,6 +19,10 @@ struct arena {
 // Bytes that arena_map really takes for a working set of `bytes`: whole pages of their kind.
 uint64_t arena_round(uint64_t bytes, enum pages pages);
 
+// How base pages are called here: "4k", "16k", "64k".
+enum { PAGE_NAME_ROOM = 8 };
+void arena_base_name(char out[static PAGE_NAME_ROOM]);
+
 // Maps and binds; touches nothing. `bound` states whether the kernel took the binding.
 int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct place *place,
               bool *bound, struct err *err);

@@ -22,7 +22,8 @@ enum {
     POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs
 };
 
-static const double STOLEN_SHARE = 0.01; // of the measuring time: worth a note
+static const double STOLEN_SHARE = 0.01;     // of the measuring time: worth a note
+static const double SMALL_HUGE_SHARE = 0.01; // of an arena: worth a note
 
 bool session_is_rank0(const struct session *s)
 {
@@ -65,8 +66,9 @@ uint64_t session_size(const struct session *s)
 static void introduce(struct session *s)
 {
     struct rank_info *i = &s->slot->info;
-    static const char *const pages[] = {
-        [PAGES_THP] = "thp", [PAGES_4K] = "4k", [PAGES_HUGE] = "huge"};
+    char base[PAGE_NAME_ROOM];
+    const char *const pages[] = {[PAGES_THP] = "thp", [PAGES_4K] = base, [PAGES_HUGE] = "huge"};
+    arena_base_name(base);
     int cpu = sched_getcpu();
     place_wanted(&s->place);
     *i = (struct rank_info){.rank = s->comm->rank,
@@ -221,11 +223,27 @@ void session_check(struct session *s, const struct arena *a, int node)
     merge_report(&s->slot->info, a);
 }
 
+// Pages of other sizes between base and huge pages (multi-size THP): smaps does not show them.
+static int note_small_huge(struct session *s, const struct arena *a, int64_t before,
+                           struct err *err)
+{
+    int64_t more = memory_small_huge_bytes("") - before;
+    if (before < 0 || s->spec->pages != PAGES_THP ||
+        (double)more < SMALL_HUGE_SHARE * (double)a->bytes)
+        return 0;
+    return session_note(s, err, CONDITION_HUGE_PAGES, -1,
+                        "%lld MiB were put on transparent huge pages smaller than the usual while "
+                        "memory was populated: the cost of TLB misses is between that of base and "
+                        "of huge pages",
+                        (long long)(more >> 20));
+}
+
 int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, struct err *err)
 {
     uint64_t begin = clock_mono_ns();
+    int64_t before = memory_small_huge_bytes("");
     if (session_map(s, a, bytes, (enum pages)s->spec->pages, node, err) < 0 ||
-        arena_populate(a, threads_for(s), err) < 0)
+        arena_populate(a, threads_for(s), err) < 0 || note_small_huge(s, a, before, err) < 0)
         return -1;
     s->slot->phase_ms[PHASE_POPULATE] += session_ms_since(begin);
     session_check(s, a, node);

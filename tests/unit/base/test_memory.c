@@ -67,6 +67,16 @@ static void page_sizes(void)
     CHECK(p.thp == 512 << 20 && p.huge == 1 << 30, "transparent and reserved sizes are read");
 }
 
+static void small_huge_pages(void)
+{
+    CHECK(memory_small_huge_bytes(root) == MEMORY_UNKNOWN, "no counters of other sizes");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hugepages-64kB/stats/nr_anon", "16\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hugepages-128kB/stats/nr_anon", "8\n");
+    dir_write(root, "sys/kernel/mm/transparent_hugepage/hugepages-2048kB/stats/nr_anon", "99\n");
+    CHECK(memory_small_huge_bytes(root) == 2 * MIB, "those that are smaller than the usual");
+}
+
 static void huge_pages(void)
 {
     dir_write(root, "sys/devices/system/node/node2/hugepages/hugepages-2048kB/free_hugepages",
@@ -150,6 +160,7 @@ int main(void)
     dir_make(root);
     nothing_known();
     page_sizes();
+    small_huge_pages();
     one_node();
     nodes();
     huge_pages();
