@@ -65,6 +65,8 @@
     X(MEMORY_POLICY, "memory_policy", NOTICE)                                                      \
     X(HUGE_PAGES, "huge_pages", WARNING)                                                           \
     X(FEW_SAMPLES, "few_samples", WARNING)                                                         \
+    X(COUNTERS, "counters", INFO)                                                                  \
+    X(COUNTERS_DISAGREE, "counters_disagree", WARNING)                                             \
     X(CACHE, "cache", WARNING)                                                                     \
     X(TOPOLOGY, "topology", NOTICE)                                                                \
     X(INSTRUCTIONS, "instructions", INFO)                                                          \

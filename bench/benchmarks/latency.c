@@ -8,6 +8,7 @@
 //   - what drifts is seen: each size is visited at several moments, with other orders on other
 //     pages, and the visits' differences are part of the interval (run)
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -17,6 +18,7 @@
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
 #include "bench/session/concurrent.h"
+#include "bench/session/proofs.h"
 
 struct sweep {
     struct session *s;
@@ -29,6 +31,7 @@ struct sweep {
     struct cell_sum *sums;  // [n_matrices * n_sizes], ours; owned
     double *stolen;         // the same; owned
     uint64_t together;      // visits with all ranks so far
+    struct proofs proofs;   // on rank 0
     double work_done, work; // ms as guessed, for the time left
 };
 
@@ -193,6 +196,8 @@ static int latency_report_cell(struct sweep *w, int matrix, int rank, int col, s
     char size[24];
     str_from_bytes(w->sizes[col], size, sizeof size);
     session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
+    proofs_add(&w->proofs, s, rank, w->sizes[col], strcmp(name, "serial") != 0, "%s: rank %d at %s",
+               name, rank, size);
     return session_report_cell(s, name, rank, col, &slot->cell, err);
 }
 
@@ -202,6 +207,7 @@ static int latency_report(struct sweep *w, int matrix, int col, struct err *err)
     int at = matrix * w->n_sizes + col;
     int outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->clean, err);
     s->slot->stolen_share = w->stolen[at];
+    s->slot->counted = w->sums[at].counted;
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++)
@@ -268,5 +274,5 @@ int latency_run(struct session *s, struct err *err)
         session_meet(s, end_load(&w, err), err) < 0)
         return -1;
     verify_again(&w);
-    return session_meet(s, 0, err);
+    return session_meet(s, proofs_report(&w.proofs, s, err), err);
 }

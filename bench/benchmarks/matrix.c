@@ -5,13 +5,15 @@
 #include "base/cleanup.h"
 #include "bench/benchmarks/table.h"
 #include "bench/session/chaser.h"
+#include "bench/session/proofs.h"
 
 struct idle {
     struct session *s;
     struct chaser chaser; // owned
     struct shape shape;
     uint64_t bytes;
-    int done; // cells
+    int done;             // cells
+    struct proofs proofs; // on rank 0
 };
 
 static int matrix_make_matrix(const struct idle *w, struct matrix *m, struct err *err)
@@ -62,6 +64,7 @@ static int matrix_measure(struct idle *w, int target, struct err *err)
         if (matrix_visit(w, &a, v, &sum, err) < 0)
             return -1;
     s->slot->stolen_share = stolen_end(s, &stolen);
+    s->slot->counted = sum.counted;
     return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
 }
 
@@ -71,6 +74,7 @@ static int matrix_report(struct idle *w, int rank, int col, struct err *err)
     const struct slot *slot = &s->board->slot[rank];
     double share = ++w->done / (double)s->total;
     session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", rank, s->targets[col]);
+    proofs_add(&w->proofs, s, rank, w->bytes, false, "rank %d on node %d", rank, s->targets[col]);
     if (session_report_cell(s, w->shape.name, rank, col, &slot->cell, err) < 0)
         return -1;
     return session_progress(s, PHASE_MEASURE, share, err);
@@ -99,6 +103,8 @@ int matrix_run(struct session *s, struct err *err)
     int outcome = chaser_init(&w.chaser, s, w.bytes, s->spec->visits, err);
     outcome =
         session_meet(s, outcome, err) < 0 || matrix_begin(&w, err) < 0 ? -1 : all_cells(&w, err);
+    if (outcome == 0)
+        outcome = session_meet(s, proofs_report(&w.proofs, s, err), err);
     chaser_fini(&w.chaser);
     return outcome;
 }

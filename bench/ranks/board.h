@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "bench/memory/cache.h"
+#include "bench/sampling/counters.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/time_spans.h"
 #include "model/matrix.h"
@@ -29,6 +30,7 @@ struct slot {
     int clean;                     // samples of the cell that nothing disturbed
     int cleans[SLOT_CELLS];        // of the cells
     double stolen_share;           // of the measuring time, by the host
+    struct counted counted;        // by the CPU, of the cell's kept samples
     double huge_share;             // of the cell's memory, on huge pages
     struct spans spans;            // when it was chasing
     // One pass of a team, or of the far side of a pair.

@@ -92,8 +92,11 @@ static uint64_t chunk_hops(const struct sampler *s)
 static struct sample sampling_sampler_take(struct sampler *s)
 {
     struct guard_mark begin, end;
+    struct counts before;
     uint64_t chunk = chunk_hops(s), hops = 0, now;
     uint64_t length_ns = 1000 * (uint64_t)s->params->sample_us;
+    if (s->counters)
+        before = counters_read(s->counters);
     guard_begin(&begin);
     do {
         s->at = chase(s->at, chunk);
@@ -104,6 +107,11 @@ static struct sample sampling_sampler_take(struct sampler *s)
     struct sample got = {.from = begin.wall_ns, .to = end.wall_ns};
     got.hop_ns = (double)(got.to - got.from) / (double)hops;
     got.verdict = guard_judge(&begin, &end);
+    if (s->counters) {
+        struct counts after = counters_read(s->counters);
+        got.counts = counts_between(&before, &after);
+        got.hops = (double)hops;
+    }
     return got;
 }
 
@@ -207,6 +215,7 @@ static void keep_one(struct cell_sum *sum, const struct sample *x, const struct 
     sum->values[sum->n] = x->hop_ns;
     sum->visit[sum->n++] = sum->visits;
     sum->kept_ns += (double)(x->to - x->from);
+    counted_add(&sum->counted, &x->counts, x->hops, (double)(x->to - x->from));
     sum->shared_ns += together && shared ? (double)spans_cover(together, x->from, x->to) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "bench/sampling/counters.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/time_spans.h"
 #include "model/matrix.h"
@@ -21,6 +22,8 @@ struct sample {
     uint64_t from, to; // ns
     double hop_ns;
     struct guard_verdict verdict;
+    double hops; // that are counted; 0: none
+    struct counts counts;
 };
 
 struct sampler {
@@ -32,10 +35,11 @@ struct sampler {
     struct sample *samples;    // of this visit, in order of time; owned
     double *values;            // room for as many; owned
     int n, room;
-    int next_check;     // number of samples at which to look at the interval again
-    struct spans spans; // when we chased
-    int64_t moves;      // times it was found on another CPU, over all cells
-    struct err failure; // of a check
+    int next_check;                  // number of samples at which to look at the interval again
+    struct spans spans;              // when we chased
+    int64_t moves;                   // times it was found on another CPU, over all cells
+    struct err failure;              // of a check
+    const struct counters *counters; // borrowed; NULL: nothing is counted
 };
 
 // What is kept of a cell over its visits; starts all zero.
@@ -46,6 +50,7 @@ struct cell_sum {
     int visits, left_out;
     double shared_ns, kept_ns; // of the kept samples' time, all ranks at work; all of it
     bool concurrent;           // some visit was of all ranks at once
+    struct counted counted;    // of the kept samples
     double spare, spare_off;   // the least disturbed sample, for a cell that has no other
     bool has_spare;
 };

@@ -29,12 +29,16 @@ int chaser_init(struct chaser *c, struct session *s, uint64_t smallest, int64_t 
         return err_set(err, ERR_USAGE, "size",
                        "--size: %" PRIu64 " bytes hold fewer than 8 links of %" PRIu64, smallest,
                        c->stride);
-    return sampler_init(&c->sampler, s->spec, visits, err);
+    if (sampler_init(&c->sampler, s->spec, visits, err) < 0)
+        return -1;
+    c->sampler.counters = counters_open(&c->counters, &counter_kernel) ? &c->counters : NULL;
+    return 0;
 }
 
 void chaser_fini(struct chaser *c)
 {
     sampler_fini(&c->sampler);
+    counters_close(&c->counters);
 }
 
 static uint64_t offset_of(const struct arena *a, uint64_t bytes, int64_t visit, int64_t visits)

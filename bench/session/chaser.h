@@ -3,6 +3,7 @@
 #pragma once
 #include "bench/kernels/chain.h"
 #include "bench/memory/arena.h"
+#include "bench/sampling/counters.h"
 #include "bench/sampling/sampler.h"
 #include "bench/session/session.h"
 
@@ -10,7 +11,8 @@ struct chaser {
     struct session *session; // borrowed
     uint64_t stride;
     struct chain chain;
-    struct sampler sampler; // owned
+    struct sampler sampler;   // owned
+    struct counters counters; // owned; of this thread
     double build_ms_per_byte;
 };
 

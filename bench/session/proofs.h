@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the counters say of the cells of a run: confirmed, or not what they claim. Rank 0 collects
+// it while it reports cells, and tells it in two conditions at most.
+#pragma once
+#include "bench/session/session.h"
+
+struct proofs {
+    int cells, confirmed, wrong;
+    double beyond_lo, beyond_hi; // misses a hop of cells beyond the last-level cache
+    double within_hi;            // of cells within it
+    double walks_hi, ghz_lo, ghz_hi;
+    char first[200]; // the first cell that is not what it says, and why
+};
+
+// Of a rank's cell with a working set of so many bytes; `shared`: all ranks were at work.
+__attribute__((format(printf, 6, 7))) void proofs_add(struct proofs *p, const struct session *s,
+                                                      int rank, uint64_t bytes, bool shared,
+                                                      const char *fmt, ...);
+int proofs_report(const struct proofs *p, struct session *s, struct err *err);
