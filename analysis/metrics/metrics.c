@@ -32,9 +32,12 @@ static const char *const near_words[PAIR_CLASSES] = {
 struct finder {
     struct metrics *out;
     const struct metrics_input *in;
-    struct places places; // of the ranks; owned
-    int *counts;          // room for one a cache; owned
-    int *rows;            // room for all rows of the largest matrix; owned
+    struct places places;          // of the ranks; owned
+    const struct matrix *kinds_of; // that the next two are of; NULL: none yet
+    int strongest;                 // kind of core
+    bool several_kinds;
+    int *counts; // room for one a cache; owned
+    int *rows;   // room for all rows of the largest matrix; owned
     // The pool: values in the making, and their intervals.
     double *v, *lo, *hi; // room for all cells of the largest matrix; v owned, others inside
     int n;
@@ -166,10 +169,23 @@ static int column_inside(const struct finder *f, const struct matrix *m, bool at
     return best;
 }
 
+// A median over kinds of cores is that of no core: where ranks are on several kinds, only those on
+// the strongest count.
+static bool of_strongest(struct finder *f, const struct matrix *m, int row)
+{
+    if (f->kinds_of != m) {
+        f->kinds_of = m;
+        f->strongest = places_strongest(&f->places, &m->row, &f->several_kinds);
+    }
+    return !f->several_kinds || strcmp(m->row.name, "rank") != 0 ||
+           places_kind(&f->places, m->row.values[row]) == f->strongest;
+}
+
 static void pool_column(struct finder *f, const struct matrix *m, int col)
 {
     for (int r = 0; r < m->row.n; r++)
-        pool_cell(f, matrix_at(m, r, col));
+        if (of_strongest(f, m, r))
+            pool_cell(f, matrix_at(m, r, col));
 }
 
 // Ranks with this CPU node and this memory node; initiator -1: whose memory is on their own node.
@@ -178,7 +194,7 @@ static void pool_ranks(struct finder *f, const struct matrix *m, int col, int64_
 {
     for (int r = 0; r < m->row.n; r++) {
         const struct rank_info *k = rank_of_row(f, m, r);
-        if (!k || k->cpu_node < 0 || k->mem_node < 0)
+        if (!k || k->cpu_node < 0 || k->mem_node < 0 || !of_strongest(f, m, r))
             continue;
         if (initiator < 0 ? k->cpu_node == k->mem_node
                           : k->cpu_node == initiator && k->mem_node == target)

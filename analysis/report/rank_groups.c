@@ -19,7 +19,8 @@ enum {
 };
 static const double alike = 0.10; // nodes are alike if significantly closer than this
 
-// Logs of the values at the sizes that count, rows in order of node.
+// Logs of the values at the sizes that count, rows in order of node. Cores of different kinds on
+// one node are groups of their own: that they differ is no finding.
 struct table {
     int rows, cols, n_nodes;
     int stride;    // the test takes the first size of each so many
@@ -60,10 +61,11 @@ static bool row_usable(const struct matrix *m, int row, int first_col)
 }
 
 static void take_node(struct table *t, const struct matrix *m, const struct places *places,
-                      int first_col, int64_t node)
+                      int first_col, int64_t node, int kind)
 {
     for (int i = 0; i < m->row.n; i++) {
-        if (places_node(places, m->row.values[i]) != node || !row_usable(m, i, first_col))
+        if (places_node(places, m->row.values[i]) != node ||
+            places_kind(places, m->row.values[i]) != kind || !row_usable(m, i, first_col))
             continue;
         for (int j = 0; j < t->cols; j++)
             t->log[t->rows * t->cols + j] = log(matrix_at(m, i, first_col + j)->v[CELL_MEDIAN]);
@@ -79,12 +81,27 @@ static void table_fill(struct table *t, const struct matrix *m, const struct pla
 {
     for (int i = 0; i < m->row.n && t->n_nodes < GROUPS_NODES_MAX; i++) {
         int64_t node = places_node(places, m->row.values[i]);
+        int kind = places_kind(places, m->row.values[i]);
         bool seen = node < 0;
         for (int k = 0; k < t->rows; k++)
-            seen = seen || t->node[k] == node;
+            seen = seen ||
+                   (t->node[k] == node && places_kind(places, m->row.values[t->row[k]]) == kind);
         if (!seen)
-            take_node(t, m, places, first_col, node);
+            take_node(t, m, places, first_col, node, kind);
     }
+}
+
+// Groups on one node follow each other nowhere in particular.
+static int rank_groups_nodes(const struct table *t)
+{
+    int n = 0;
+    for (int g = 0; g < t->n_nodes; g++) {
+        bool seen = false;
+        for (int k = 0; k < g; k++)
+            seen |= t->node[t->first[k]] == t->node[t->first[g]];
+        n += !seen;
+    }
+    return n;
 }
 
 static void centre(struct table *t)
@@ -444,15 +461,16 @@ int groups_find(struct groups *out, const struct matrix *m, const struct rank_in
                            .node_worst = -1,
                            .within_percent = NAN};
     table_fill(&t, m, &places, first_col);
-    out->n_nodes = t.n_nodes;
-    bool two_in_a_node = t.rows > t.n_nodes;
+    out->n_nodes = rank_groups_nodes(&t);
+    bool two_in_a_node = t.rows > t.n_nodes, kinds;
+    places_strongest(&places, &m->row, &kinds);
     if (t.rows == 0)
         return 0;
     if (two_in_a_node)
         out->within_percent = within(&t);
-    if (t.n_nodes > 1 && cols >= 3)
+    if (t.n_nodes > 1 && cols >= 3 && !kinds)
         judge_nodes(out, &t);
-    else if (t.n_nodes > 1 && two_in_a_node)
+    else if (t.n_nodes > 1 && two_in_a_node && !kinds)
         judge_nodes_by_ranks(out, &t);
     if (cols < 3 || !two_in_a_node)
         return 0;

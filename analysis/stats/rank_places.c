@@ -78,6 +78,24 @@ int64_t places_node(const struct places *p, int64_t rank)
     return !r ? -1 : r->mem_node >= 0 ? r->mem_node : r->cpu_node;
 }
 
+int places_kind(const struct places *p, int64_t rank)
+{
+    const struct topo_cpu *cpu = places_cpu(p, rank);
+    return cpu ? cpu->kind : -1;
+}
+
+int places_strongest(const struct places *p, const struct axis *rows, bool *several)
+{
+    int best = -1, first = rows->n ? places_kind(p, rows->values[0]) : -1;
+    *several = false;
+    for (int i = 0; i < rows->n; i++) {
+        int kind = places_kind(p, rows->values[i]);
+        *several |= kind != first;
+        best = kind > best ? kind : best;
+    }
+    return best;
+}
+
 int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts,
                    bool most)
 {

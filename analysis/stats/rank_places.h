@@ -24,6 +24,11 @@ const struct rank_info *places_info(const struct places *p, int64_t rank); // NU
 const struct topo_cpu *places_cpu(const struct places *p, int64_t rank);   // NULL: not known
 // Memory node of a rank, else its CPU's node; -1 if not known.
 int64_t places_node(const struct places *p, int64_t rank);
+// The kind of the rank's core, an index into the topology's kinds, the weakest first; -1: not
+// known.
+int places_kind(const struct places *p, int64_t rank);
+// The strongest kind among the ranks `rows`; -1: none is known. `several`: there are others too.
+int places_strongest(const struct places *p, const struct axis *rows, bool *several);
 // How many of the ranks `rows` are behind one last-level cache: the most crowded one, or the least
 // crowded that has any; 1 where that is not known. `counts`: room for one a cache.
 int places_sharers(const struct places *p, const struct axis *rows, int n_caches, int *counts,

@@ -144,8 +144,38 @@ static void test_large(int rows, int cols, bool slow)
     matrix_fini(&m);
 }
 
+// Two strong cores and two weak ones on each of two nodes: that they differ is no finding, and a
+// slow one among its own kind is.
+static void test_kinds(void)
+{
+    enum { ROWS = 12, COLS = 12 };
+    unsigned long long seed = 7;
+    static struct groups g;
+    struct topo_cpu cpus[ROWS];
+    struct rank_info ranks[ROWS];
+    const struct topology t = {.n_cpus = ROWS, .cpus = cpus, .n_kinds = 2};
+    struct matrix m = {0};
+    matrix_init(&m, "serial", "latency", "ns", ROWS, COLS, NULL);
+    for (int i = 0; i < ROWS; i++) {
+        m.row.values[i] = i;
+        cpus[i] = (struct topo_cpu){.os = i, .core = i, .l3 = -1, .kind = i % 2};
+        ranks[i] = (struct rank_info){.rank = i, .cpu = i, .cpu_node = i / 6, .mem_node = i / 6};
+    }
+    for (int slow = 0; slow < 2; slow++) {
+        for (int k = 0; k < ROWS * COLS; k++)
+            m.cells[k].v[CELL_MEDIAN] = (k / COLS % 2 ? 10 : 20) * (1 + 0.01 * sim_normal(&seed)) *
+                                        (slow && k / COLS == 3 ? 1.3 : 1);
+        CHECK(groups_find(&g, &m, ranks, ROWS, &t, 0, NULL) == 0 && g.known && g.n_nodes == 2,
+              "two nodes of two kinds of cores");
+        CHECK(g.n == slow && (!slow || g.slow[0].rank == 3) && g.nodes == NODES_UNKNOWN,
+              "%d slow ranks among their own kind", g.n);
+    }
+    matrix_fini(&m);
+}
+
 int main(void)
 {
+    test_kinds();
     test_large(GROUPS_RANKS_MAX, 48, false);
     test_large(GROUPS_RANKS_MAX, 48, true);
     test_large(GROUPS_RANKS_MAX, 256, false);

@@ -96,6 +96,26 @@ static struct metrics *run(const struct spec *s, const struct matrix *list, int 
     return &out;
 }
 
+// Ranks 0 and 2 on weak cores, 1 and 3 on strong ones: no median is over both.
+static void test_kinds(void)
+{
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    place(-1);
+    make(&m, &s, 0, RANKS, 1, 100);
+    m.col.values[0] = 512 * MIB;
+    for (int i = 0; i < RANKS; i++)
+        cpus[i].kind = i % 2;
+    const struct metrics *got = run(&s, &m, 1, true);
+    CHECK(near(value(got, "latency.dram.median_ns"), 120), "median of 110 and 130");
+    CHECK(near(value(got, "latency.n0.n0.median_ns"), 110), "of a node: its strong core");
+    for (int i = 0; i < RANKS; i++)
+        cpus[i].kind = 0;
+    CHECK(near(value(run(&s, &m, 1, true), "latency.dram.median_ns"), 115), "all are alike");
+    matrix_fini(&m);
+}
+
 static void test_latency(void)
 {
     static const int64_t sizes[] = {16 << 10, 8 * MIB, 16 * MIB, 512 * MIB};
@@ -518,6 +538,7 @@ static void test_document(void)
 int main(void)
 {
     test_latency();
+    test_kinds();
     test_import();
     test_matrix();
     test_bandwidth();
