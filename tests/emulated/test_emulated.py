@@ -52,7 +52,7 @@ def test_bench(system, processor):
     out = f"{HERE}/build/{processor}"
     system.must(f'sh {HERE}/tests/emulated/build.sh {triplet} {out} "{folders}" "{" ".join(tests)}" {link}')
     for test in tests:
-        done = system.run(f"cd {HERE}; {emulator} {out}/{test}", network=False, timeout=900)
+        done = system.run(f"cd {HERE}; NUMAPROBE_EMULATED=1 {emulator} {out}/{test}", network=False, timeout=900)
         good, skips = len(re.findall("^ok ", done.stdout, re.M)), re.findall("^ok .*# SKIP.*", done.stdout, re.M)
         assert done.returncode == 0 and good > 0 and "\nnot ok" not in "\n" + done.stdout, (test, done.stdout[-3000:])
         print(f"{processor} {test}: {good} ok", *skips, sep="\n    ")
