@@ -802,7 +802,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .title = "Memory latency by pointer chasing",
             .help = "Each rank walks one random cycle of dependent loads through its working set, "
                     "one link per cache line. The result is the latency of a load.",
-            .method = "prp4-v1",
+            .method = "prp4-v2",
             .params = PARAMS(latency_params),
             .defaults = no_presets,
             .quick = quick_chase,
@@ -816,7 +816,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .title = "Idle latency from every node to every node",
             .help = "One rank at a time chases through memory on each target node while the others "
                     "sleep: initiator x target.",
-            .method = "prp4-v1",
+            .method = "prp4-v2",
             .params = PARAMS(matrix_params),
             .defaults = one_per_numa,
             .quick = quick_chase,
@@ -875,7 +875,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .help =
                 "Each rank touches an array first, so that its node gets the pages. Then all ranks "
                 "read their own array, the first rank's (shared) and the next rank's (crossed).",
-            .method = "touch-v1",
+            .method = "touch-v2",
             .params = PARAMS(firsttouch_params),
             .defaults = one_per_numa,
             .quick = quick_touch,

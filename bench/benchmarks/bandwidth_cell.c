@@ -200,6 +200,10 @@ int band_cell_visit(struct band_cells *b, struct rank_team *team, const struct b
     uint64_t begin = clock_mono_ns();
     int outcome = team->mine ? visit_jobs(&v, visits, err) : 0;
     s->slot->phase_ms[PHASE_MEASURE] += team->mine ? session_ms_since(begin) : 0;
+    if (team->mine)
+        session_check_again(s, &v.arenas[0], place->set_bytes ? place->to : place->from);
+    if (v.arenas[1].base)
+        session_check_again(s, &v.arenas[1], place->to);
     return session_meet(s, outcome, err);
 }
 

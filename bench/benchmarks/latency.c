@@ -154,17 +154,12 @@ static int in_turn(struct sweep *w, int at, struct err *err)
     return 0;
 }
 
-// What a visit of a size may take, for the time left: building, warming up, sampling, each rank in
-// turn when alone.
+// For the time left.
 static double guess_ms(const struct sweep *w, int col)
 {
     const struct spec *p = w->s->spec;
-    double visit = (double)p->cell_ms / (double)p->visits;
-    double lap = (double)w->sizes[col] / (double)w->s->cache.line_bytes * 80e-6; // 80 ns a line
-    double warm_ms = lap < (double)p->cell_ms / 2 ? lap : (double)p->cell_ms / 4;
-    double once = warm_ms + (warm_ms < visit / 4 ? visit / 2 : visit);
     int turns = (p->mode != MODE_SERIAL) + (p->mode != MODE_CONCURRENT ? session_ranks(w->s) : 0);
-    return (double)w->sizes[col] / 10e6 + once * turns;
+    return chaser_guess_ms(w->s, w->sizes[col]) * turns;
 }
 
 static int visit_size(struct sweep *w, int col, int64_t visit, struct err *err)
@@ -234,20 +229,6 @@ static int latency_measure(struct sweep *w, struct err *err)
     return 0;
 }
 
-// Placement again at the end: what was right at first may have been migrated.
-static void verify_again(struct sweep *w)
-{
-    struct rank_info before = w->s->slot->info, *info = &w->s->slot->info;
-    info->pages_checked = info->pages_total = 0;
-    info->n_nodes = 0;
-    session_verify(w->s, w->arena.base, w->arena.bytes, w->s->place.mem_wanted);
-    if (info->mem_share < before.mem_share - 0.001)
-        condition_set(&w->s->slot->condition, CONDITION_PLACEMENT, w->s->comm->rank,
-                      "the kernel moved pages during the measurement: %.1f %% were on the "
-                      "requested node before it, %.1f %% after it",
-                      100 * before.mem_share, 100 * info->mem_share);
-}
-
 static void sweep_fini(struct sweep *w)
 {
     if (w->load)
@@ -273,6 +254,6 @@ int latency_run(struct session *s, struct err *err)
         start_load(&w, err) < 0 || latency_measure(&w, err) < 0 ||
         session_meet(s, end_load(&w, err), err) < 0)
         return -1;
-    verify_again(&w);
+    session_check_again(s, &w.arena, -1);
     return session_meet(s, proofs_report(&w.proofs, s, err), err);
 }

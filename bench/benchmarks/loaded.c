@@ -252,6 +252,7 @@ static int loaded_measure_all(struct loaded *w, struct err *err)
     for (int level = 0; level < w->n_levels; level++)
         if (loaded_measure(w, level, err) < 0)
             return -1;
+    session_check_again(s, &w->arena, -1);
     return session_meet(s, session_is_rank0(s) ? note_knees(w, err) : 0, err);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix benchmark: one rank at a time, on each target node, while all others sleep.
+// The matrix benchmark: one rank at a time, on each target node, while all others sleep. All cells
+// are visited once, then all again, each time on other pages and in another order of links.
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -12,8 +13,9 @@ struct idle {
     struct chaser chaser; // owned
     struct shape shape;
     uint64_t bytes;
-    int done;             // cells
-    struct proofs proofs; // on rank 0
+    struct cell_sum sums[SPEC_TARGETS_MAX]; // ours; owned
+    double stolen[SPEC_TARGETS_MAX];        // the same
+    struct proofs proofs;                   // on rank 0
 };
 
 static int matrix_make_matrix(const struct idle *w, struct matrix *m, struct err *err)
@@ -42,55 +44,74 @@ static int matrix_begin(struct idle *w, struct err *err)
     return session_begin(s, m, n, d, s->n_targets, err);
 }
 
-static int matrix_visit(struct idle *w, const struct arena *a, int64_t visit, struct cell_sum *sum,
-                        struct err *err)
-{
-    chaser_build(&w->chaser, a, w->bytes, visit, w->s->spec->visits);
-    sampler_clear(&w->chaser.sampler);
-    chaser_warm(&w->chaser);
-    chaser_sample(&w->chaser);
-    return sampler_keep(&w->chaser.sampler, NULL, sum, err);
-}
-
-static int matrix_measure(struct idle *w, int target, struct err *err)
+static int matrix_visit(struct idle *w, int target, int64_t visit, struct err *err)
 {
     struct session *s = w->s;
     struct arena a CLEANUP(arena_fini) = {0};
-    struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
+    int node = s->targets[target];
+    if (session_arena(s, &a, w->bytes, node, err) < 0)
+        return -1;
     struct stolen stolen = stolen_begin(s);
-    if (session_arena(s, &a, w->bytes, target, err) < 0)
-        return -1;
-    for (int64_t v = 0; v < s->spec->visits; v++)
-        if (matrix_visit(w, &a, v, &sum, err) < 0)
-            return -1;
-    s->slot->stolen_share = stolen_end(s, &stolen);
-    s->slot->counted = sum.counted;
-    return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
+    chaser_build(&w->chaser, &a, w->bytes, visit, s->spec->visits);
+    sampler_clear(&w->chaser.sampler);
+    chaser_warm(&w->chaser);
+    chaser_sample(&w->chaser);
+    w->stolen[target] += stolen_end(s, &stolen) / (double)s->spec->visits;
+    session_check_again(s, &a, node);
+    return sampler_keep(&w->chaser.sampler, NULL, &w->sums[target], err);
 }
 
-static int matrix_report(struct idle *w, int rank, int col, struct err *err)
+static int matrix_visit_all(struct idle *w, int64_t visit, struct err *err)
 {
     struct session *s = w->s;
-    const struct slot *slot = &s->board->slot[rank];
-    double share = ++w->done / (double)s->total;
-    session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", rank, s->targets[col]);
-    proofs_add(&w->proofs, s, rank, w->bytes, false, "rank %d on node %d", rank, s->targets[col]);
-    if (session_report_cell(s, w->shape.name, rank, col, &slot->cell, err) < 0)
-        return -1;
-    return session_progress(s, PHASE_MEASURE, share, err);
-}
-
-static int all_cells(struct idle *w, struct err *err)
-{
-    struct session *s = w->s;
-    for (int t = 0; t < s->n_targets; t++)
+    for (int t = 0; t < s->n_targets; t++) {
         for (int r = 0; r < session_ranks(s); r++) {
             bool ours = r == s->comm->rank;
-            if (session_meet(s, ours ? matrix_measure(w, s->targets[t], err) : 0, err) < 0 ||
-                session_meet(s, session_is_rank0(s) ? matrix_report(w, r, t, err) : 0, err) < 0)
+            if (session_meet(s, ours ? matrix_visit(w, t, visit, err) : 0, err) < 0)
                 return -1;
         }
+        double rounds = (double)visit + (t + 1) / (double)s->n_targets;
+        double share = rounds / (double)s->spec->visits;
+        if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
+            return -1;
+    }
     return 0;
+}
+
+static int matrix_report(struct idle *w, int target, struct err *err)
+{
+    struct session *s = w->s;
+    int outcome = cell_sum_up(&w->sums[target], s->spec, &s->slot->cell, &s->slot->clean, err);
+    s->slot->stolen_share = w->stolen[target];
+    s->slot->counted = w->sums[target].counted;
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++) {
+        const struct slot *slot = &s->board->slot[r];
+        session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", r,
+                      s->targets[target]);
+        proofs_add(&w->proofs, s, r, w->bytes, false, "rank %d on node %d", r, s->targets[target]);
+        outcome = session_report_cell(s, w->shape.name, r, target, &slot->cell, err);
+    }
+    return session_meet(s, outcome, err);
+}
+
+static int matrix_measure(struct idle *w, struct err *err)
+{
+    for (int64_t visit = 0; visit < w->s->spec->visits; visit++)
+        if (matrix_visit_all(w, visit, err) < 0)
+            return -1;
+    for (int t = 0; t < w->s->n_targets; t++)
+        if (matrix_report(w, t, err) < 0)
+            return -1;
+    return 0;
+}
+
+static void idle_fini(struct idle *w)
+{
+    chaser_fini(&w->chaser);
+    for (int t = 0; t < w->s->n_targets; t++)
+        cell_sum_fini(&w->sums[t]);
 }
 
 int matrix_run(struct session *s, struct err *err)
@@ -101,10 +122,11 @@ int matrix_run(struct session *s, struct err *err)
     w.shape = list[0];
     s->slot->info.mem_wanted = -1; // each target in turn
     int outcome = chaser_init(&w.chaser, s, w.bytes, s->spec->visits, err);
-    outcome =
-        session_meet(s, outcome, err) < 0 || matrix_begin(&w, err) < 0 ? -1 : all_cells(&w, err);
+    outcome = session_meet(s, outcome, err) < 0 || matrix_begin(&w, err) < 0
+                  ? -1
+                  : matrix_measure(&w, err);
     if (outcome == 0)
         outcome = session_meet(s, proofs_report(&w.proofs, s, err), err);
-    chaser_fini(&w.chaser);
+    idle_fini(&w);
     return outcome;
 }

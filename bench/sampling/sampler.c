@@ -53,16 +53,14 @@ void sampler_start(struct sampler *s, void *at)
     s->hop_ns = 0;
 }
 
-void sampler_warm(struct sampler *s, uint64_t hops, uint64_t limit_ns)
+void sampler_warm(struct sampler *s, uint64_t hops, uint64_t least_ns)
 {
-    uint64_t begin = clock_mono_ns(), before = begin;
-    for (uint64_t done = 0; done < hops; done += WARM_CHUNK) {
+    uint64_t begin = clock_mono_ns(), now = begin;
+    for (uint64_t done = 0; done < hops || now - begin < least_ns; done += WARM_CHUNK) {
+        uint64_t before = now;
         s->at = chase(s->at, WARM_CHUNK);
-        uint64_t now = clock_mono_ns();
+        now = clock_mono_ns();
         s->hop_ns = (double)(now - before) / WARM_CHUNK;
-        before = now;
-        if (limit_ns && now - begin >= limit_ns)
-            break;
     }
 }
 

@@ -60,8 +60,8 @@ int sampler_init(struct sampler *s, const struct spec *p, int64_t visits, struct
 void sampler_fini(struct sampler *s);
 
 void sampler_start(struct sampler *s, void *at); // a new chain
-// Follows the chain for `hops`, at most for limit_ns (0: no limit).
-void sampler_warm(struct sampler *s, uint64_t hops, uint64_t limit_ns);
+// Follows the chain for `hops`, and for least_ns.
+void sampler_warm(struct sampler *s, uint64_t hops, uint64_t least_ns);
 void sampler_linger(struct sampler *s); // a short piece of chasing, not recorded
 
 void sampler_clear(struct sampler *s); // a new visit

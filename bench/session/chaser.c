@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warming up. A chain is built around the caches, so it starts cold. Up to four last-level caches a
-// whole lap is walked, which ends in the steady state whatever the cache replaces. Above, as many
-// hops as the cache has lines fill it, and all but a few per cent of the chain is never cached.
+// Warming up. A chain is built around the caches, so it starts cold. Below four last-level caches a
+// whole lap is walked, which ends in the steady state whatever the cache replaces. From there on a
+// visit walks less than a lap: no link is met twice, and a hit is only a line that came with its
+// neighbour. These are at most half of the cache; hops that fill it make them as many as they get,
+// less where they are too few to matter. Nothing of this depends on the time that a cell may take,
+// so quick and default measure the same. At least WARM_NS, in which a clock reaches its speed.
 #include "bench/session/chaser.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/clock.h"
 
 enum {
-    WARM_WHOLE_LLC = 4,   // a whole lap up to this many last-level caches …
-    WARM_ABOVE_LLC = 1,   // … above, enough hops to fill one
+    WARM_WHOLE_LLC = 4,   // a whole lap below this many last-level caches …
+    WARM_SPARED = 64,     // … else hops to fill one, less this part of the links: 1 % of the hits
+    WARM_NS = 20000000,   // governors of clocks take 10 to 20 ms
     PLACE_STEP = 2 << 20, // working sets begin at multiples of this, the usual huge page
     SEEDS_A_RANK = 4096,  // orders of different visits and ranks never meet
 };
@@ -63,16 +68,28 @@ void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64
     sampler_start(&c->sampler, chain_link(&c->chain, perm_at(&c->chain.order, 0)));
 }
 
+static uint64_t chaser_warm_hops(const struct session *s, uint64_t links)
+{
+    uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes, spared = links / WARM_SPARED;
+    if (links < WARM_WHOLE_LLC * lines)
+        return links;
+    return lines > spared ? lines - spared : 0;
+}
+
 void chaser_warm(struct chaser *c)
 {
     struct session *s = c->session;
-    uint64_t begin = clock_mono_ns(), limit_ns = 1000000 * (uint64_t)s->spec->cell_ms;
-    uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes;
-    if (c->chain.links <= WARM_WHOLE_LLC * lines)
-        sampler_warm(&c->sampler, c->chain.links, limit_ns);
-    else
-        sampler_warm(&c->sampler, WARM_ABOVE_LLC * lines, limit_ns / 2);
+    uint64_t begin = clock_mono_ns();
+    sampler_warm(&c->sampler, chaser_warm_hops(s, c->chain.links), WARM_NS);
     s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
+}
+
+double chaser_guess_ms(const struct session *s, uint64_t bytes)
+{
+    static const double build_bytes_per_ms = 10e6, hop_ms = 80e-6; // typical
+    double warm_ms = (double)chaser_warm_hops(s, bytes / s->cache.line_bytes) * hop_ms;
+    double visit_ms = (double)s->spec->cell_ms / (double)s->spec->visits;
+    return (double)bytes / build_bytes_per_ms + fmax(warm_ms, WARM_NS / 1e6) + visit_ms;
 }
 
 void chaser_sample(struct chaser *c)

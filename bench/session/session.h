@@ -36,6 +36,7 @@ struct session {
     int targets[SPEC_TARGETS_MAX];
     int64_t told, total; // steps, for the progress
     uint64_t begun_ns;   // when measuring began
+    double verified;     // share of the memory that was on its node when it was verified last
     struct doubts doubts;
 };
 
@@ -71,6 +72,10 @@ int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages p
 void session_check(struct session *s, const struct arena *a, int node);
 // Verifies where [memory, memory + bytes) is, the same way.
 void session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
+// The same after measuring, of the memory that was verified last: what was right at first may have
+// been migrated. A condition says so.
+void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node);
+void session_check_again(struct session *s, const struct arena *a, int node); // as session_arena
 
 // Reports of rank 0, which fail like the steps of all ranks. Others: 0.
 int session_report_cell(struct session *s, const char *matrix, int row, int col,

@@ -131,7 +131,7 @@ class Fake:
         self.record("hello", version=999 if self.name == "wrong-version" else 1,
                     nonce="0" * 32 if self.name == "bad-nonce" else self.o["nonce"],
                     benchmark="bandwidth" if self.name == "wrong-benchmark" else "latency",
-                    method="prp4-v1", launcher="processes" if "np" in self.o else "mpi",
+                    method="prp4-v2", launcher="processes" if "np" in self.o else "mpi",
                     ranks=self.ranks + (self.name == "wrong-ranks"), line_bytes=64)
 
     def matrix(self, name):

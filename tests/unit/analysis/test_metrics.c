@@ -469,7 +469,7 @@ static void check_variant(struct metrics_input *in, const char *want, const char
 static void test_variant(void)
 {
     struct spec s;
-    struct metrics_input in = {.spec = &s, .method = "prp4-v1", .n_ranks = 8};
+    struct metrics_input in = {.spec = &s, .method = "prp4-v2", .n_ranks = 8};
     spec_init(&s, BENCHMARK_LATENCY);
     check_variant(&in, "n_ranks=8", "the machine chose how many");
     s.mode = MODE_SERIAL;

@@ -267,7 +267,7 @@ int main(void)
             "| Ranks | Cores   | NUMA |     Address    | NUMA  | 1MB    | 1024M  |");
     printed(b, "--mode=concurrent", "|  001  | 1       |");
     printed(b, "--csv", "matrix,rank,working_set_bytes");
-    printed(b, "--json", "\"method\":\"prp4-v1\"");
+    printed(b, "--json", "\"method\":\"prp4-v2\"");
     bad_options();
     free(b);
     return tap_done();

@@ -13,7 +13,7 @@ static void test_good(struct bed *b)
     run_once(b, "good", &r);
     CHECK(r.state == RUN_SUCCEEDED, "good: %s %s", run_state_names[r.state], r.error_text);
     CHECK(r.n_ranks == 2 && r.n_cells == 6 && r.phase_ms[PHASE_MEASURE] == 4, "its numbers");
-    CHECK_STR(r.method, "prp4-v1", "its method");
+    CHECK_STR(r.method, "prp4-v2", "its method");
     CHECK(strstr(r.conditions_json, "the load is 3"), "findings are conditions");
     CHECK(strstr(r.plan_json, "\"ranks\""), "the plan is kept");
     CHECK(b->in_order && b->states == 3 && b->progresses > 0, "queued, running, progress, over");
