@@ -739,6 +739,21 @@ static void metrics_of_hierarchy(struct finder *f)
         put_alone(f, h.strides[i].ns, "hierarchy.stride.%lld.ns", (long long)h.strides[i].bytes);
 }
 
+// --- What disturbs -----------------------------------------------------------------------------
+
+// Less is of no consequence. Without a floor, a history would see a change from 0.1 to 0.3 %.
+static const double disturbed_floor = 0.01;
+
+static void find_disturbed(struct finder *f)
+{
+    double share = samples_disturbed(f->in->matrices, f->in->n_matrices);
+    double v[3] = {share < disturbed_floor ? disturbed_floor : share, NAN, NAN};
+    if (isnan(share))
+        return;
+    f->out->n -= f->out->n == METRICS_MAX; // pairs of nodes go first
+    put(f, v, "%s.disturbed_ratio", benchmarks[f->in->spec->benchmark].name);
+}
+
 // --- All ---------------------------------------------------------------------------------------
 
 #define FINDER(id, name) [BENCHMARK_##id] = metrics_of_##name,
@@ -779,6 +794,7 @@ int metrics_find(struct metrics *out, const struct metrics_input *in, struct err
         return -1;
     out->n = 0;
     finders[in->spec->benchmark](&f);
+    find_disturbed(&f);
     return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;
 }
 

@@ -18,8 +18,8 @@
 enum { METRICS_VERSION = 2, METRIC_LABELS_MAX = 4 };
 
 // A pattern is a name with holes: {initiator} and {target} stand for a NUMA node ("n0"), {level}
-// for a cache ("l3"), {kernel}, {class} and {definition} for a word, [serial.] for that word or
-// nothing: all ranks at once.
+// for a cache ("l3"), {kernel}, {class}, {definition} and {benchmark} for a word, [serial.] for
+// that word or nothing: all ranks at once.
 struct metric_rule {
     const char *pattern;
     const char *unit;   // of the value as stored: "ns", "us", "GB/s", "" for ratios

@@ -108,6 +108,9 @@ const struct metric_rule metric_rules[] = {
      "What a load takes more that misses this level of the TLB; median over ranks"},
     {"hierarchy.stride.{stride}.ns", "ns", "hierarchy_stride_seconds",
      "Dependent load in address order, by stride in bytes; median over ranks"},
+    {"{benchmark}.disturbed_ratio", "", "disturbed_ratio",
+     "Share of the samples that something disturbed, so that they were left out; 0.01 stands for "
+     "less"},
     {0},
 };
 

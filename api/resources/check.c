@@ -229,6 +229,8 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_fixed(w, "warn_percent", a->options->warn, 2);
     jsonw_fixed(w, "crit_percent", a->options->crit, 2);
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
+    jsonw_fixed(w, "disturbed_ratio", r->compared ? r->disturbed : NAN, 4);
+    jsonw_fixed(w, "baseline_disturbed_ratio", r->compared ? r->disturbed_base : NAN, 4);
     check_write_groups(r, w);
     jsonw_raw(w, "fact_changes", r->changes ? r->changes : "null");
     jsonw_end(w);

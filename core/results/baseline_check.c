@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/metrics/metrics.h"
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "core/results/reference.h"
@@ -17,6 +18,9 @@
 #include "model/shape.h"
 
 enum { LOOKED_AT_MAX = 50 }; // newest runs among which a comparable one is sought
+
+// A warning: so much more of the samples than in the baseline's runs, and so many times as much.
+static const double DISTURBED_MORE = 0.1, DISTURBED_TIMES = 2;
 
 const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 
@@ -107,6 +111,25 @@ static struct compare_side side_of(const struct matrix *m, const struct stored_r
                                  .fingerprint = then->fingerprint};
 }
 
+// A node that loses its CPU to something else looks healthy by the samples that are kept.
+static bool much_disturbed(const struct check_result *r)
+{
+    return r->disturbed >=
+           fmax(r->disturbed_base + DISTURBED_MORE, DISTURBED_TIMES * r->disturbed_base);
+}
+
+static void take_disturbed(struct check_result *out, const struct reference *base,
+                           const struct stored_run *run)
+{
+    out->disturbed = samples_disturbed(run->list, run->n);
+    out->disturbed_base = samples_disturbed(base->list, base->n);
+    size_t n = strlen(out->text);
+    if (much_disturbed(out))
+        snprintf(out->text + n, sizeof out->text - n,
+                 "; %.0f %% of the samples were disturbed (baseline %.1f %%)", 100 * out->disturbed,
+                 100 * out->disturbed_base);
+}
+
 static int compare_matrices(const struct reference *base, const struct stored_run *run,
                             const struct machine_then *then, const struct check_options *options,
                             struct check_result *out, struct err *err)
@@ -128,16 +151,18 @@ static int compare_matrices(const struct reference *base, const struct stored_ru
         conclusion_add(&whole, &c, m);
     }
     take_conclusion(out, &whole);
+    take_disturbed(out, base, run);
     return 0;
 }
 
 static enum check_state judge(const struct check_result *r, const struct check_options *options)
 {
+    enum check_state least = r->compared && much_disturbed(r) ? CHECK_WARNING : CHECK_OK;
+    if (r->compared && r->verdict == VERDICT_SLOWER)
+        return fabs(r->worst.percent) >= options->crit ? CHECK_CRITICAL : CHECK_WARNING;
     if (!r->compared || r->verdict == VERDICT_INCONCLUSIVE)
-        return CHECK_UNKNOWN;
-    if (r->verdict != VERDICT_SLOWER)
-        return CHECK_OK;
-    return fabs(r->worst.percent) >= options->crit ? CHECK_CRITICAL : CHECK_WARNING;
+        return least == CHECK_OK ? CHECK_UNKNOWN : least;
+    return least;
 }
 
 static int check_run(struct store *s, const struct reference *base,

@@ -35,6 +35,7 @@ struct check_result {
     bool within_noise;
     char text[500];                    // why
     struct check_group overall, worst; // of the worst matrix, and of its parts
+    double disturbed, disturbed_base;  // share of the samples; NaN: not known
     char *changes;                     // JSON, or NULL; owned
 };
 

@@ -54,6 +54,7 @@ exit [N]           exits with status N (7) in the middle
 signal [N]         dies by signal N (11) in the middle
 placement          a good run on the wrong CPU and node
 scaled [F]         a good run F times as slow (1.2)
+disturbed N        a good run with N disturbed samples a cell
 half               a good run with half of rank 0's pages elsewhere
 noise              a good run that prints NUL, escape sequences and invalid UTF-8
 """
@@ -150,7 +151,8 @@ class Fake:
         v *= float(self.argument or "1.2") if self.name == "scaled" else 1
         v = {"nan": float("nan"), "huge": 1e300}.get(self.name, v)
         self.cells += 1
-        self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=1, median=v, lo=v - 0.125,
+        disturbed = int(self.argument) if self.name == "disturbed" else 1
+        self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=disturbed, median=v, lo=v - 0.125,
                     hi=v + 0.125, min=v - 1, p10=v - 0.5, p90=v + 0.5, p99=v + 1, mean=v, sd=0.25,
                     overlap=0.975, converged=1)
 

@@ -265,6 +265,25 @@ def test_check(own, bench):
         assert wrong.status == status and wrong.json.get("member") == member, (query, wrong.body)
 
 
+def test_check_warns_of_a_node_that_loses_its_cpu(own, bench):
+    bench.behave("disturbed 0")
+    quiet = [succeed(own) for _ in range(3)]
+    assert baseline(own, "quiet", *quiet).status == 200
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["disturbed_ratio"], answer["baseline_disturbed_ratio"]) == ("OK", 0, 0), answer
+    bench.behave("disturbed 1")
+    succeed(own)
+    assert own.get("/v1/check").json["state"] == "OK", "a few more are no news"
+    bench.behave("disturbed 3")
+    loses = succeed(own)
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["run"], answer["verdict"]) == ("WARNING", loses, "same"), answer
+    assert abs(answer["disturbed_ratio"] - 3 / 14) < 1e-3 and "21 % of the samples were disturbed" in answer["text"]
+    points = own.get("/v1/history?metric=latency.disturbed_ratio").json["points"]
+    assert [p["value"] for p in points] == [0.01, 0.01, 0.01, 0.083, 0.214], points
+    assert 'numaprobe_disturbed_ratio{benchmark="latency"' in own.get("/metrics").body.decode()
+
+
 def restart_with(daemon, *statements):
     """Stops the daemon, changes its database behind its back, starts it again."""
     assert daemon.stop() == 0

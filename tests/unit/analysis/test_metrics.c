@@ -514,6 +514,31 @@ static void test_rules(void)
     CHECK(metric_more_is_better("GB/s") && !metric_more_is_better("ns"), "what is better");
 }
 
+static void test_disturbed(void)
+{
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_MATRIX);
+    place(-1);
+    make(&m, &s, 0, RANKS, 2, 100);
+    CHECK(isnan(value(run(&s, &m, 1, true), "matrix.disturbed_ratio")), "not known: no metric");
+    for (int k = 0; k < RANKS * 2; k++)
+        m.cells[k].v[CELL_DISTURBED] = k ? 4 : 0;
+    double want = 4.0 * (RANKS * 2 - 1), share = want / (want + 16 * RANKS * 2);
+    CHECK(near(value(run(&s, &m, 1, true), "matrix.disturbed_ratio"), share),
+          "the share of all cells' samples");
+    for (int k = 0; k < RANKS * 2; k++)
+        m.cells[k].v[CELL_DISTURBED] = 0;
+    CHECK(near(value(run(&s, &m, 1, true), "matrix.disturbed_ratio"), 0.01),
+          "0.01 stands for less: a change of it is no change");
+    struct metric_labels labels;
+    CHECK(metric_rule_find("matrix.disturbed_ratio", &labels) && labels.n == 1 &&
+              strcmp(labels.list[0].name, "benchmark") == 0 &&
+              strcmp(labels.list[0].value, "matrix") == 0,
+          "the benchmark is a label");
+    matrix_fini(&m);
+}
+
 // docs/METRICS.md has each rule's line, and no other.
 static void test_document(void)
 {
@@ -555,6 +580,7 @@ int main(void)
     test_many_pairs();
     test_variant();
     test_rules();
+    test_disturbed();
     test_document();
     return tap_done();
 }
