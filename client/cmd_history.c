@@ -224,6 +224,18 @@ static void print_newest(const struct cli *c, const struct json *answer)
     print_paragraph(c, buf_text(&line), 4);
 }
 
+static void print_detectable(const struct json *answer)
+{
+    const struct json *d = json_get(answer, "detectable");
+    double one = json_get_number(d, "one_run_percent", NAN);
+    if (isfinite(one))
+        printf(
+            "\n%lld runs at this level differ by %.1f %% (CV): a change of %.1f %% is detectable "
+            "between two runs,\nof %.1f %% between three runs and three\n",
+            (long long)json_get_i64(d, "runs", 0), json_get_number(d, "cv_percent", NAN), one,
+            json_get_number(d, "three_run_percent", NAN));
+}
+
 static void print_history_head(const struct cli *c, const struct json *answer)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
@@ -245,6 +257,7 @@ static void print_history(const struct cli *c, const struct json *answer, int64_
         return;
     print_picture(c, answer);
     cmd_history_print_changes(answer);
+    print_detectable(answer);
     print_newest(c, answer);
 }
 

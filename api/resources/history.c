@@ -6,6 +6,7 @@
 
 #include "analysis/metrics/metrics.h"
 #include "analysis/stats/change_points.h"
+#include "analysis/stats/detectable.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
@@ -178,6 +179,16 @@ static int write_change(const struct request *q, const struct change_point *c,
     return 0;
 }
 
+static void write_detectable(const struct detectable *d, struct jsonw *w)
+{
+    jsonw_object(w, "detectable");
+    jsonw_i64(w, "runs", d->runs);
+    jsonw_fixed(w, "cv_percent", d->cv_percent, 2);
+    jsonw_fixed(w, "one_run_percent", d->one_run_percent, 2);
+    jsonw_fixed(w, "three_run_percent", d->three_run_percent, 2);
+    jsonw_end(w);
+}
+
 static int write_changes(const struct request *q, const struct history_point *points, int n,
                          struct jsonw *w, struct err *err)
 {
@@ -190,6 +201,9 @@ static int write_changes(const struct request *q, const struct history_point *po
     const struct memo *found = changes_of(v, n - from, err);
     if (!found)
         return -1;
+    int level = found->n ? found->list[found->n - 1].at : 0;
+    struct detectable d = series_detectable(v, level, n - from);
+    write_detectable(&d, w);
     jsonw_i64(w, "searched", found->searched);
     jsonw_array(w, "change_points");
     for (int i = 0; i < found->n; i++)
@@ -202,6 +216,7 @@ static int write_changes(const struct request *q, const struct history_point *po
 // While runs are missing it is not known whether there is a change.
 static int write_no_changes(struct jsonw *w)
 {
+    jsonw_null(w, "detectable");
     jsonw_i64(w, "searched", 0);
     jsonw_null(w, "change_points");
     return 0;

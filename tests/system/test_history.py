@@ -280,6 +280,8 @@ def test_check_warns_of_a_node_that_loses_its_cpu(own, bench):
     assert (answer["state"], answer["run"], answer["verdict"]) == ("WARNING", loses, "same"), answer
     assert abs(answer["disturbed_ratio"] - 3 / 14) < 1e-3 and "21 % of the samples were disturbed" in answer["text"]
     points = own.get("/v1/history?metric=latency.disturbed_ratio").json["points"]
+    assert own.get("/v1/history?metric=latency.largest.median_ns").json["detectable"] == \
+        {"runs": 5, "cv_percent": 0, "one_run_percent": 0, "three_run_percent": 0}
     assert [p["value"] for p in points] == [0.01, 0.01, 0.01, 0.083, 0.214], points
     assert 'numaprobe_disturbed_ratio{benchmark="latency"' in own.get("/metrics").body.decode()
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/stats/change_points.h"
+#include "analysis/stats/detectable.h"
+#include "analysis/stats/median.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,8 +116,50 @@ static void test_many(void)
     CHECK(series_changes(&p, &searched, v, 0, &defaults, NULL) == 0 && searched == 0, "no values");
 }
 
+static double middle_of_three(double level, unsigned long long *seed)
+{
+    double x[3];
+    for (int i = 0; i < 3; i++)
+        x[i] = level * (1 + 0.01 * sim_normal(seed));
+    return middle_of(x, 3);
+}
+
+// Runs that differ by 1 %: what is called detectable is seen in 80 of 100 cases, by a test that is
+// wrong in 5 of 100.
+static void test_detectable(void)
+{
+    enum { TRIES = 4000 };
+    unsigned long long seed = 171;
+    double cv = 0;
+    int one = 0, three = 0;
+    for (int k = 0; k < 500; k++) {
+        noise(12, 0.01, &seed);
+        v[dist_below(&seed, 12)] *= k % 2 ? 1 : 3; // a spike in every second
+        cv += series_detectable(v, 0, 12).cv_percent / 500;
+    }
+    CHECK(cv > 0.95 && cv < 1.2, "12 runs that differ by 1 %%: CV %.2f %%", cv);
+    noise(2000, 0.01, &seed);
+    struct detectable d = series_detectable(v, 1000, 2000);
+    for (int k = 0; k < TRIES; k++) {
+        double a = 1 + 0.01 * sim_normal(&seed), b = 1 + 0.01 * sim_normal(&seed);
+        one += fabs(b * (1 + d.one_run_percent / 100) - a) > 1.96 * sqrt(2) * 0.01;
+        a = middle_of_three(1, &seed);
+        b = middle_of_three(1 + d.three_run_percent / 100, &seed);
+        three += fabs(b - a) > 1.96 * sqrt(2.0 / 3) * 1.16 * 0.01;
+    }
+    printf("# seed 171: seen %.1f %% between runs, %.1f %% between three and three\n",
+           100.0 * one / TRIES, 100.0 * three / TRIES);
+    CHECK(d.runs == 1000 && one > 0.74 * TRIES && one < 0.86 * TRIES && three > 0.74 * TRIES &&
+              three < 0.86 * TRIES,
+          "what is detectable is seen in 80 of 100: %.2f %%, %.2f %% of three", d.one_run_percent,
+          d.three_run_percent);
+    CHECK(isnan(series_detectable(v, 0, DETECTABLE_RUNS_MIN - 1).cv_percent),
+          "four runs say nothing");
+}
+
 int main(void)
 {
+    test_detectable();
     test_quiet();
     test_change();
     test_same_again();
