@@ -272,6 +272,7 @@ static const struct param c2c_params[] = {
      .def = "1000",
      .help = "Round trips a sample."},
     P_MIN_SAMPLES("64"),
+    P_VISITS("8"),
 };
 
 static const struct param firsttouch_params[] = {
@@ -782,7 +783,8 @@ static const struct preset quick_bandwidth[] = {
     {"passes", "4"}, {"visits", "4"}, {"kernel", "triad"}, {0}};
 static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
 static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
-static const struct preset quick_c2c[] = {{"repetitions", "200"}, {"min_samples", "16"}, {0}};
+static const struct preset quick_c2c[] = {
+    {"repetitions", "200"}, {"min_samples", "16"}, {"visits", "4"}, {0}};
 static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_hierarchy[] = {
@@ -860,7 +862,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .title = "Core-to-core cache-line transfer latency",
             .help = "Two cores transfer a cache line to each other. The result is the round trip "
                     "of every pair.",
-            .method = "c2c-v1",
+            .method = "c2c-v2",
             .params = PARAMS(c2c_params),
             .defaults = no_presets,
             .quick = quick_c2c,

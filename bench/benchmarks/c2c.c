@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The c2c benchmark: every pair of ranks hands lines over, alone on the machine. The lines belong
-// to the ping side's node, and a pair takes turns with several, because the home of a line (which
-// slice of the cache, which agent) is part of the time.
+// The c2c benchmark: every pair of ranks hands lines over while the other ranks sleep; then all
+// pairs again, for each visit. The lines belong to the ping side's node, and a pair takes turns
+// with several, because the home of a line (which slice of the cache, which agent) is part of the
+// time.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,17 +14,20 @@
 #include "bench/memory/shared_memory.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/sampler.h"
+#include "bench/session/pair_turns.h"
 #include "bench/session/pairs.h"
 
 _Static_assert((int)SPEC_SAMPLES_MAX <= (int)SLOT_FLAGS, "a flag a sample");
+enum { WARM_PART = 4 }; // of a sample's trips, on each line, before a visit's samples
 
 struct handover {
     struct session *s;
     int (*pairs)[2]; // owned
     int n_pairs, n_shapes;
     struct shape shapes[SHAPES_MAX];
-    struct share lines; // ours; owned
-    int samples, done;
+    struct share lines;     // ours; owned
+    struct sample *samples; // of a visit; owned
+    struct cell_sum *sums;  // of our pairs as their ping side: [peer][shape]; owned
 };
 
 static uint64_t share_bytes(const struct handover *h)
@@ -42,12 +46,23 @@ static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct 
     return 0;
 }
 
+static int c2c_make_room(struct handover *h, struct err *err)
+{
+    h->samples = calloc(SLOT_FLAGS, sizeof *h->samples);
+    h->sums = calloc((size_t)(session_ranks(h->s) * h->n_shapes), sizeof *h->sums);
+    if (!h->samples || !h->sums)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
+    return 0;
+}
+
 static int c2c_begin(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
     struct matrix m[SHAPES_MAX] = {0};
     int n = session_is_rank0(s) ? h->n_shapes : 0;
     int outcome = pair_list(s, "all", &h->pairs, &h->n_pairs, err);
+    if (outcome == 0)
+        outcome = c2c_make_room(h, err);
     if (outcome == 0)
         outcome = share_make(&h->lines, share_bytes(h), err);
     if (outcome == 0) {
@@ -62,123 +77,152 @@ static int c2c_begin(struct handover *h, struct err *err)
     return session_begin(s, m, n, NULL, 0, err);
 }
 
+// --- One turn ------------------------------------------------------------------------------------
+
 struct side {
     struct handover *h;
-    const struct share *lines; // the ping side's
+    const struct turn *turn;
+    struct share lines; // the ping side's, as we see it
     enum c2c_method method;
-    bool ping;
 };
+
+static double c2c_half(const struct side *d, int line, int trips)
+{
+    struct c2c_line *lines = (struct c2c_line *)(void *)d->lines.base + 2 * line;
+    const struct c2c_pair pair = {lines, d->method, trips};
+    if (d->turn->first)
+        return c2c_ping(&pair);
+    c2c_pong(&pair);
+    return 0;
+}
 
 static void c2c_take(const struct side *d, int i, struct sample *got)
 {
     struct guard_mark from, to;
     const struct spec *p = d->h->s->spec;
-    struct c2c_line *line = (struct c2c_line *)(void *)d->lines->base + 2 * (i % p->lines);
-    double trip_ns = 0;
-    struct c2c_pair pair = {line, d->method, (int)p->repetitions, 1, &trip_ns};
     guard_begin(&from);
-    if (d->ping)
-        c2c_ping(&pair);
-    else
-        c2c_pong(&pair);
+    double trip_ns = c2c_half(d, i % (int)p->lines, (int)p->repetitions);
     guard_end(&to);
     *got = (struct sample){.from = from.wall_ns, .to = to.wall_ns, .hop_ns = trip_ns};
     got->verdict = guard_judge(&from, &to);
 }
 
-// One round of lines first that does not count.
-static void samples_of(const struct side *d, struct sample *samples)
+// Both sides take as many: after each block they know whose samples were disturbed. Visits go on
+// with the lines where the one before ended. Returns how many, or -1.
+static int c2c_samples(const struct side *d, struct err *err)
 {
-    struct sample ignored;
-    for (int i = 0; i < d->h->s->spec->lines; i++)
-        c2c_take(d, i, &ignored);
-    for (int i = 0; i < d->h->samples; i++) {
-        c2c_take(d, i, &samples[i]);
-        d->h->s->slot->flags[i] = (unsigned char)samples[i].verdict.flags;
-    }
-}
-
-static int c2c_sum_up(struct handover *h, struct sample *samples, int peer, struct err *err)
-{
-    struct session *s = h->s;
-    struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
-    for (int i = 0; i < h->samples; i++) {
-        samples[i].verdict.flags |= s->board->slot[peer].flags[i];
-        if (cell_sum_add(&sum, &samples[i], err) < 0)
+    struct session *s = d->h->s;
+    int lines = (int)s->spec->lines, n = 0;
+    int wanted = (int)((s->spec->min_samples + s->spec->visits - 1) / s->spec->visits);
+    int first_line = d->turn->visit > 0 ? d->turn->visit * wanted % lines : 0;
+    int trips = (int)s->spec->repetitions / WARM_PART;
+    for (int i = 0; i < lines; i++)
+        c2c_half(d, i, trips);
+    for (int until = wanted; n < until; until = pair_samples(s, d->turn, n, wanted)) {
+        for (; n < until; n++) {
+            c2c_take(d, first_line + n, &d->h->samples[n]);
+            s->slot->flags[n] = (unsigned char)d->h->samples[n].verdict.flags;
+        }
+        if (pair_turn_meet(s, d->turn, 0, err) < 0)
             return -1;
     }
-    return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
+    return n;
 }
 
-static enum c2c_method method_of(const struct handover *h, int shape)
+static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
 {
-    return strcmp(h->shapes[shape].name, c2c_method_names[C2C_CAS]) == 0 ? C2C_CAS : C2C_LOAD;
-}
-
-static int open_lines(const struct handover *h, const int *ends, struct share *lines,
-                      struct err *err)
-{
-    const struct slot *ping = &h->s->board->slot[ends[0]];
-    return share_open(lines, ping->info.pid, ping->share_fd, share_bytes(h), err);
-}
-
-static int c2c_measure(struct handover *h, const int *ends, int shape, struct err *err)
-{
+    struct handover *h = d->h;
     struct session *s = h->s;
-    int rank = s->comm->rank, outcome = 0;
-    bool ours = rank == ends[0] || rank == ends[1];
-    struct share lines CLEANUP(share_fini) = {.fd = -1};
-    struct side side = {h, &lines, method_of(h, shape), rank == ends[0]};
-    CLEANUP_MEM struct sample *samples = calloc((size_t)h->samples, sizeof *samples);
-    if (!samples)
-        outcome = err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
-    else if (ours)
-        outcome = open_lines(h, ends, &lines, err);
-    if (session_meet(s, outcome, err) < 0)
-        return -1;
+    const unsigned char *theirs = s->board->slot[d->turn->peer].flags;
+    struct cell_sum *sum = &h->sums[d->turn->peer * h->n_shapes + shape];
+    for (int i = 0; i < n; i++) {
+        h->samples[i].verdict.flags |= theirs[i];
+        if (cell_sum_add(sum, &h->samples[i], err) < 0)
+            return -1;
+    }
+    sum->visits++;
+    if (d->turn->visit < s->spec->visits - 1)
+        return 0;
+    int outcome = cell_sum_up(sum, s->spec, &s->slot->cells[shape], &s->slot->cleans[shape], err);
+    cell_sum_fini(sum);
+    return outcome;
+}
+
+static int c2c_shape(struct side *d, int shape, struct err *err)
+{
+    const char *name = d->h->shapes[shape].name;
+    d->method = strcmp(name, c2c_method_names[C2C_CAS]) == 0 ? C2C_CAS : C2C_LOAD;
+    int n = c2c_samples(d, err);
+    return n < 0 ? -1 : d->turn->first ? c2c_keep(d, shape, n, err) : 0;
+}
+
+static int open_lines(struct side *d, struct err *err)
+{
+    const struct slot *ping = &d->h->s->board->slot[d->turn->peer];
+    if (!d->turn->first)
+        return share_open(&d->lines, ping->info.pid, ping->share_fd, share_bytes(d->h), err);
+    d->lines = (struct share){d->h->lines.base, d->h->lines.bytes, -1};
+    return 0;
+}
+
+static int c2c_measure(void *context, const struct turn *turn, struct err *err)
+{
+    struct handover *h = context;
+    struct side d = {.h = h, .turn = turn, .lines = {.fd = -1}};
+    int outcome = pair_turn_meet(h->s, turn, open_lines(&d, err), err);
     uint64_t begin = clock_mono_ns();
-    if (ours)
-        samples_of(&side, samples);
-    s->slot->phase_ms[PHASE_MEASURE] += ours ? session_ms_since(begin) : 0;
-    if (session_meet(s, 0, err) < 0)
-        return -1;
-    outcome = rank == ends[0] ? c2c_sum_up(h, samples, ends[1], err) : 0;
-    return session_meet(s, outcome, err);
+    for (int shape = 0; outcome == 0 && shape < h->n_shapes; shape++)
+        outcome = c2c_shape(&d, shape, err);
+    h->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+    if (!turn->first)
+        share_fini(&d.lines);
+    return outcome;
 }
 
-static int c2c_report(struct handover *h, const int *ends, int shape, struct err *err)
+static int c2c_report(void *context, int pair, int stage, struct err *err)
 {
-    struct session *s = h->s;
-    const struct slot *slot = &s->board->slot[ends[0]];
-    session_judge(s, slot->clean, 0, "%s: ranks %d and %d", h->shapes[shape].name, ends[0],
-                  ends[1]);
-    if (session_report_cell(s, h->shapes[shape].name, ends[0], ends[1], &slot->cell, err) < 0)
-        return -1;
-    double share = ++h->done / ((double)h->n_pairs * h->n_shapes);
-    return session_progress(s, PHASE_MEASURE, share, err);
+    struct handover *h = context;
+    const int *ends = h->pairs[pair];
+    const struct slot *slot = &h->s->board->slot[ends[0]];
+    (void)stage;
+    for (int i = 0; i < h->n_shapes; i++) {
+        session_judge(h->s, slot->cleans[i], 0, "%s: ranks %d and %d", h->shapes[i].name, ends[0],
+                      ends[1]);
+        if (session_report_cell(h->s, h->shapes[i].name, ends[0], ends[1], &slot->cells[i], err) <
+            0)
+            return -1;
+    }
+    return 0;
 }
+
+// --- The whole -----------------------------------------------------------------------------------
 
 static int c2c_measure_all(struct handover *h, struct err *err)
 {
-    struct session *s = h->s;
     if (c2c_begin(h, err) < 0)
         return -1;
-    for (int shape = 0; shape < h->n_shapes; shape++)
-        for (int i = 0; i < h->n_pairs; i++)
-            if (c2c_measure(h, h->pairs[i], shape, err) < 0 ||
-                session_meet(s, session_is_rank0(s) ? c2c_report(h, h->pairs[i], shape, err) : 0,
-                             err) < 0)
-                return -1;
-    return 0;
+    const struct pair_work work = {
+        .context = h,
+        .pairs = h->pairs,
+        .n_pairs = h->n_pairs,
+        .n_stages = 1,
+        .visits = (int)h->s->spec->visits,
+        .measure = c2c_measure,
+        .report = c2c_report,
+    };
+    return pair_turns_run(h->s, &work, err);
 }
 
 int c2c_run(struct session *s, struct err *err)
 {
     struct handover h = {.s = s, .lines = {.fd = -1}};
-    h.samples = (int)s->spec->min_samples;
     h.n_shapes = shape_list(s->spec, h.shapes);
     int outcome = c2c_measure_all(&h, err);
+    for (int i = 0; h.sums && i < session_ranks(s) * h.n_shapes; i++)
+        cell_sum_fini(&h.sums[i]);
     share_fini(&h.lines);
+    free(h.sums);
+    free(h.samples);
     free(h.pairs);
     return outcome;
 }

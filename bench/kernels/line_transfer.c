@@ -7,6 +7,9 @@
 
 const char *const c2c_method_names[C2C_METHODS] = {"cas", "load"};
 
+// The first swap waits for nobody, the second for the other side's first: then both are there.
+enum { UNTIMED = 2 };
+
 static void cas_until(atomic_uint *flag, unsigned from, unsigned to)
 {
     unsigned expected = from;
@@ -21,7 +24,7 @@ static void line_transfer_wait_for(atomic_uint *flag, unsigned value)
         ;
 }
 
-static void ping_once(struct c2c_pair *p, unsigned turn)
+static void ping_once(const struct c2c_pair *p, unsigned turn)
 {
     if (p->method == C2C_CAS) {
         cas_until(&p->line[0].value, 0, 1);
@@ -31,7 +34,7 @@ static void ping_once(struct c2c_pair *p, unsigned turn)
     line_transfer_wait_for(&p->line[1].value, turn);
 }
 
-static void pong_once(struct c2c_pair *p, unsigned turn)
+static void pong_once(const struct c2c_pair *p, unsigned turn)
 {
     if (p->method == C2C_CAS) {
         cas_until(&p->line[0].value, 1, 0);
@@ -41,27 +44,28 @@ static void pong_once(struct c2c_pair *p, unsigned turn)
     atomic_store_explicit(&p->line[1].value, turn, memory_order_release);
 }
 
-void c2c_ping(struct c2c_pair *p)
+double c2c_ping(const struct c2c_pair *p)
 {
     unsigned turn = 0;
-    for (int s = 0; s < p->samples; s++) {
-        uint64_t start = clock_mono_ns();
-        for (int i = 0; i < p->trips; i++)
-            ping_once(p, ++turn);
-        p->round_trip_ns[s] = (double)(clock_mono_ns() - start) / p->trips;
-    }
+    for (int i = 0; i < UNTIMED; i++)
+        ping_once(p, ++turn);
+    uint64_t start = clock_mono_ns();
+    for (int i = 0; i < p->trips; i++)
+        ping_once(p, ++turn);
+    double round_trip_ns = (double)(clock_mono_ns() - start) / p->trips;
     if (p->method == C2C_LOAD) {
         atomic_store_explicit(&p->line[0].value, 0, memory_order_release);
         line_transfer_wait_for(&p->line[1].value, 0);
     } else {
         line_transfer_wait_for(&p->line[0].value, 0);
     }
+    return round_trip_ns;
 }
 
-void c2c_pong(struct c2c_pair *p)
+void c2c_pong(const struct c2c_pair *p)
 {
     unsigned turn = 0;
-    for (int64_t i = (int64_t)p->samples * p->trips; i > 0; i--)
+    for (int i = 0; i < UNTIMED + p->trips; i++)
         pong_once(p, ++turn);
     if (p->method == C2C_LOAD) {
         line_transfer_wait_for(&p->line[0].value, 0);

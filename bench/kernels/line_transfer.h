@@ -23,12 +23,11 @@ struct c2c_line {
 struct c2c_pair {
     struct c2c_line *line; // two lines: ping, pong; borrowed
     enum c2c_method method;
-    int trips; // round trips a sample
-    int samples;
-    double *round_trip_ns; // samples values, written by the ping side
+    int trips; // timed round trips, after two that are not
 };
 
 // Both sides call their half at the same time on their own CPUs. The lines must be zero at the
-// start; they are zero again at the end.
-void c2c_ping(struct c2c_pair *p);
-void c2c_pong(struct c2c_pair *p);
+// start; they are zero again at the end. c2c_ping returns ns a round trip: the first trips wait
+// for the other side and are not timed.
+double c2c_ping(const struct c2c_pair *p);
+void c2c_pong(const struct c2c_pair *p);

@@ -16,14 +16,14 @@ size_t board_bytes(int ranks)
 }
 
 // Shared between processes, hence not FUTEX_PRIVATE.
-static void sleep_while(_Atomic uint32_t *word, uint32_t value)
+void board_sleep(_Atomic uint32_t *word, uint32_t value)
 {
     syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
 }
 
-static void board_wake_all(_Atomic uint32_t *word)
+void board_wake(_Atomic uint32_t *word, int n)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE, n, NULL, NULL, 0);
 }
 
 int board_meet(struct board *b, int ranks, struct err *err)
@@ -34,10 +34,10 @@ int board_meet(struct board *b, int ranks, struct err *err)
         // Seen by all at this barrier or by none: a fault posted later belongs to the next one.
         b->fault_agreed = atomic_load(&b->fault_posted);
         atomic_fetch_add(&b->generation, 1);
-        board_wake_all(&b->generation);
+        board_wake(&b->generation, INT_MAX);
     } else {
         while (atomic_load(&b->generation) == generation)
-            sleep_while(&b->generation, generation);
+            board_sleep(&b->generation, generation);
     }
     if (!b->fault_agreed)
         return 0;

@@ -19,6 +19,14 @@ enum tally { TALLY_WARM, TALLY_DONE, TALLY_LEVEL, TALLIES };
 
 enum { SLOT_CELLS = 8, SLOT_FLAGS = 10000 };
 
+// What rank 0 asks of one rank while the others sleep: to measure with `peer`.
+struct turn {
+    int peer;
+    bool first; // of the pair: the ping side, which keeps the time
+    int stage;  // of the benchmark; below 0: there are no more turns
+    int visit;  // from 0; below 0: the result is looked at and not kept
+};
+
 struct slot {
     struct rank_info info;
     uint64_t question; // a hash of the rank's options
@@ -41,13 +49,21 @@ struct slot {
     double moved_bytes, moved_ns;    // by a loader, lately
     int share_fd;                    // of memory that others map; see bench/memory/shared_memory.h
     struct condition condition;      // what a reader should know of this rank; text "": nothing
-    char pad[CACHE_LINE_MAX];        // the next rank's slot is on other lines
+    // See bench/ranks/turns.h.
+    struct turn turn;
+    uint32_t turns_taken;
+    char own_line[CACHE_LINE_MAX];
+    _Atomic uint32_t turns; // given to this rank; it sleeps on the word
+    char steps_line[CACHE_LINE_MAX];
+    _Atomic uint32_t steps;   // of this turn, or TURN_FAILED
+    char pad[CACHE_LINE_MAX]; // the next rank's slot is on other lines
 };
 
 struct board {
     _Atomic uint32_t arrived, generation; // of meetings
     _Atomic uint64_t tally[TALLIES];      // only ever grow
     _Atomic uint64_t spinners;            // that came to the spinning barrier
+    _Atomic uint32_t turns_open;          // given and not finished; rank 0 sleeps on the word
     _Atomic int fault_taken, fault_posted;
     int fault_agreed; // written by the last to arrive, read by all after the barrier
     int fault_rank;
@@ -56,6 +72,10 @@ struct board {
 };
 
 size_t board_bytes(int ranks);
+
+// Sleeps while the word has this value; wakes up to `n` ranks that sleep on it.
+void board_sleep(_Atomic uint32_t *word, uint32_t value);
+void board_wake(_Atomic uint32_t *word, int n);
 
 // All ranks come here; returns when the last one has. -1 if any rank has posted a fault before it
 // came: then *err is that fault, the same for all.

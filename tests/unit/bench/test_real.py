@@ -202,7 +202,8 @@ def without_mpi(bench):
     done = processes(bench, "c2c", "--definition=cas", "--repetitions=20", "--min-samples=3000",
                      "--json")
     cell = json.loads(done.stdout)["matrices"][0]["cells"][0][1] if done.returncode == 0 else {}
-    check(cell.get("n", 0) + (cell.get("disturbed") or 0) == 3000, "c2c: as many samples as asked for",
+    taken = cell.get("n", 0) + (cell.get("disturbed") or 0)
+    check(3000 <= taken <= 4 * 3000, "c2c: as many samples as asked for, more if disturbed",
           cell, done.stderr)
     done = processes(bench, "pingpong")
     check(done.returncode == 2 and "mpirun" in done.stderr, "pingpong needs MPI", done.stderr)
