@@ -23,6 +23,7 @@ static const char *const sweep_names[] = {"nodes", "threads", "own", "sizes", "m
 static const char *const instruction_names[] = {"auto",   "scalar", "sse2", "avx2",
                                                 "avx512", "neon",   "sve",  NULL};
 static const char *const store_names[] = {"cached", "streaming", NULL};
+static const char *const concurrent_names[] = {"auto", "one", "per-l3", "all", NULL};
 static const char *const definition_names[] = {"both", "cas", "load", NULL};
 
 // Parameters that several benchmarks have; only the defaults differ.
@@ -89,6 +90,15 @@ static const char *const definition_names[] = {"both", "cas", "load", NULL};
         .help = "Distance between links, a multiple of 8. 0: the machine's cache line."            \
     }
 
+#define P_CONCURRENT_PAIRS                                                                         \
+    {                                                                                              \
+        .name = "concurrent_pairs", .kind = PARAM_ENUM, .offset = AT(concurrent_pairs),            \
+        .choices = concurrent_names, .def = "auto",                                                \
+        .help =                                                                                    \
+            "Pairs measured at a time. all: as many as there are, but one per core; per-l3: "      \
+            "one per last-level cache; one. auto: the first of these that changes the time of "    \
+            "control pairs by less than 2 %."                                                      \
+    }
 #define P_PASSES(default_, help_)                                                                  \
     {                                                                                              \
         .name = "passes", .effort = true, .kind = PARAM_INT, .offset = AT(passes), .min = 3,       \
@@ -246,6 +256,8 @@ static const struct param pingpong_params[] = {
      .help =
          "Messages there and back of each size, fewer of those above 40 KiB: 40 MiB together, at "
          "least 20."},
+    P_VISITS("8"),
+    P_CONCURRENT_PAIRS,
 };
 
 static const struct param c2c_params[] = {
@@ -273,6 +285,7 @@ static const struct param c2c_params[] = {
      .help = "Round trips a sample."},
     P_MIN_SAMPLES("64"),
     P_VISITS("8"),
+    P_CONCURRENT_PAIRS,
 };
 
 static const struct param firsttouch_params[] = {
@@ -565,7 +578,13 @@ static int check_pingpong(const struct spec *s, struct err *err)
     int pairs[SPEC_PAIRS_MAX][2], n;
     if (s->launcher == LAUNCHER_PROCESSES)
         return contradiction(err, "launcher", "pingpong, which measures messages of MPI");
-    if (strcmp(s->pairs, "classes") == 0 || strcmp(s->pairs, "all") == 0)
+    if (strcmp(s->pairs, "all") == 0)
+        return 0;
+    if (s->concurrent_pairs != CONCURRENT_PAIRS_AUTO)
+        return contradiction(err, "concurrent_pairs",
+                             "a list of pairs, which are measured one after the other: pairs must "
+                             "be all");
+    if (strcmp(s->pairs, "classes") == 0)
         return 0;
     return spec_pairs(s->pairs, pairs, &n, err);
 }
@@ -782,7 +801,7 @@ static const struct preset quick_chase[] = {
 static const struct preset quick_bandwidth[] = {
     {"passes", "4"}, {"visits", "4"}, {"kernel", "triad"}, {0}};
 static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
-static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {0}};
+static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {"visits", "4"}, {0}};
 static const struct preset quick_c2c[] = {
     {"repetitions", "200"}, {"min_samples", "16"}, {"visits", "4"}, {0}};
 static const struct preset quick_touch[] = {

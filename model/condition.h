@@ -73,6 +73,7 @@
     X(BACKGROUND_LOAD, "background_load", INFO)                                                    \
     X(KNEE, "knee", INFO)                                                                          \
     X(PAIR, "pair", INFO)                                                                          \
+    X(CONCURRENT_PAIRS, "concurrent_pairs", INFO)                                                  \
     X(OMITTED, "omitted", NOTICE)
 // What an import did not say. IMPORT_UNDATED: such a run's key has no date.
 #define CONDITION_IMPORTED(X)                                                                      \

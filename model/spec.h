@@ -49,6 +49,12 @@ enum instructions {
     INSTRUCTIONS
 };
 enum stores { STORES_CACHED, STORES_STREAMING, STORES };
+enum concurrent_pairs {
+    CONCURRENT_PAIRS_AUTO,
+    CONCURRENT_PAIRS_ONE,
+    CONCURRENT_PAIRS_LLC,
+    CONCURRENT_PAIRS_ALL
+};
 enum c2c_definition { C2C_BOTH, C2C_ONLY_CAS, C2C_ONLY_LOAD };
 
 // Limits, with their arithmetic.
@@ -109,8 +115,9 @@ struct spec {
     char pairs[256];      // "classes", "all" or "0-1,0-4": of ranks
     uint64_t message_max; // bytes
     int64_t repetitions;
-    int definition; // enum c2c_definition
-    int64_t lines;  // cache lines that a pair takes turns with
+    int definition;       // enum c2c_definition
+    int64_t lines;        // cache lines that a pair takes turns with
+    int concurrent_pairs; // enum concurrent_pairs
 };
 
 struct shape;

@@ -22,8 +22,7 @@ enum { WARM_PART = 4 }; // of a sample's trips, on each line, before a visit's s
 
 struct handover {
     struct session *s;
-    int (*pairs)[2]; // owned
-    int n_pairs, n_shapes;
+    int n_shapes;
     struct shape shapes[SHAPES_MAX];
     struct share lines;     // ours; owned
     struct sample *samples; // of a visit; owned
@@ -60,7 +59,7 @@ static int c2c_begin(struct handover *h, struct err *err)
     struct session *s = h->s;
     struct matrix m[SHAPES_MAX] = {0};
     int n = session_is_rank0(s) ? h->n_shapes : 0;
-    int outcome = pair_list(s, "all", &h->pairs, &h->n_pairs, err);
+    int outcome = pairs_possible(s, err);
     if (outcome == 0)
         outcome = c2c_make_room(h, err);
     if (outcome == 0)
@@ -134,14 +133,16 @@ static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
     struct handover *h = d->h;
     struct session *s = h->s;
     const unsigned char *theirs = s->board->slot[d->turn->peer].flags;
-    struct cell_sum *sum = &h->sums[d->turn->peer * h->n_shapes + shape];
+    // Our own place is that of samples that are forgotten.
+    int peer = d->turn->visit < 0 ? s->comm->rank : d->turn->peer;
+    struct cell_sum *sum = &h->sums[peer * h->n_shapes + shape];
     for (int i = 0; i < n; i++) {
         h->samples[i].verdict.flags |= theirs[i];
         if (cell_sum_add(sum, &h->samples[i], err) < 0)
             return -1;
     }
     sum->visits++;
-    if (d->turn->visit < s->spec->visits - 1)
+    if (!pair_last_visit(s, d->turn))
         return 0;
     int outcome = cell_sum_up(sum, s->spec, &s->slot->cells[shape], &s->slot->cleans[shape], err);
     cell_sum_fini(sum);
@@ -179,11 +180,11 @@ static int c2c_measure(void *context, const struct turn *turn, struct err *err)
     return outcome;
 }
 
-static int c2c_report(void *context, int pair, int stage, struct err *err)
+static int c2c_report(void *context, int index, const int ends[2], int stage, struct err *err)
 {
     struct handover *h = context;
-    const int *ends = h->pairs[pair];
     const struct slot *slot = &h->s->board->slot[ends[0]];
+    (void)index;
     (void)stage;
     for (int i = 0; i < h->n_shapes; i++) {
         session_judge(h->s, slot->cleans[i], 0, "%s: ranks %d and %d", h->shapes[i].name, ends[0],
@@ -203,9 +204,9 @@ static int c2c_measure_all(struct handover *h, struct err *err)
         return -1;
     const struct pair_work work = {
         .context = h,
-        .pairs = h->pairs,
-        .n_pairs = h->n_pairs,
         .n_stages = 1,
+        .n_cells = h->n_shapes,
+        .shapes = h->shapes,
         .visits = (int)h->s->spec->visits,
         .measure = c2c_measure,
         .report = c2c_report,
@@ -223,6 +224,5 @@ int c2c_run(struct session *s, struct err *err)
     share_fini(&h.lines);
     free(h.sums);
     free(h.samples);
-    free(h.pairs);
     return outcome;
 }

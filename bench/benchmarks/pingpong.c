@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ping-pong as IMB counts it: t is half of the round trip, the bandwidth its bytes by that time. A
 // sample is a batch of round trips that is long beside the clock's own time; both sides are
-// guarded, because a descheduled partner looks like a slow message. What is sent and what is
+// guarded, because a descheduled partner looks like a slow message. All pairs are measured, then
+// all again, for each visit; only the two ranks of a pair wake up. What is sent and what is
 // received are two buffers, as in IMB: a sender that has just received into the same one would find
 // its lines in the other core's cache, which costs up to five times as much at 256 KiB.
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 #include "bench/benchmarks/table.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/sampler.h"
+#include "bench/session/pair_turns.h"
 #include "bench/session/pairs.h"
 
 enum {
@@ -22,7 +24,8 @@ enum {
     BATCH_NS = 100000, // a sample's length: the first trips of it are slower than the rest
     SAMPLES_LEAST = 20,
     WARM_TRIPS = 20,
-    PEAK_FROM = 65536, // where the peak of a pair is looked for
+    WARM_TRIPS_LARGE = 4, // of messages above PEAK_FROM, which take longer than a clock needs
+    PEAK_FROM = 65536,    // where the peak of a pair is looked for
     SIZES_MAX = 40,
 };
 
@@ -34,7 +37,8 @@ struct pingpong {
     uint64_t sizes[SIZES_MAX];
     struct shape shapes[SHAPES_MAX];
     unsigned char *out, *in; // of the largest message each; owned
-    double spent, whole;     // expected time of the sizes that are done, and of all
+    struct sample *samples;  // of a visit; owned
+    struct cell_sum *sums;   // of our pairs as their first rank: [peer][size]; owned
 };
 
 static void find_sizes(struct pingpong *p)
@@ -137,16 +141,21 @@ static int intact(const struct exchange *timed, struct err *err)
     return 0;
 }
 
+static int warm_trips(uint64_t bytes)
+{
+    return bytes > PEAK_FROM ? WARM_TRIPS_LARGE : WARM_TRIPS;
+}
+
 // Both sides must agree on it, so it follows from what both know: the first measures, and reports
-// to the other by the length of a message.
+// to the other by a message.
 static int agree_batch(const struct exchange *x, int *batch, struct err *err)
 {
     static const uint64_t most = 1000;
     const struct comm *c = x->p->s->comm;
     uint64_t begin = clock_mono_ns();
-    if (trips(x, WARM_TRIPS, err) < 0)
+    if (trips(x, warm_trips(x->bytes), err) < 0)
         return -1;
-    double trip_ns = (double)(clock_mono_ns() - begin) / WARM_TRIPS;
+    double trip_ns = (double)(clock_mono_ns() - begin) / warm_trips(x->bytes);
     uint64_t told = trip_ns > 0 ? (uint64_t)(BATCH_NS / trip_ns) : most;
     told = told < 1 ? 1 : told > most ? most : told;
     if ((x->first ? c->ops->send(c, x->peer, &told, sizeof told, err)
@@ -180,60 +189,118 @@ static int pingpong_sample(const struct exchange *x, int batch, struct sample *g
     return outcome;
 }
 
-// The samples of both sides; the near side's values, the far side's flags on its slot.
-static int run_samples(const struct exchange *x, struct sample *samples, int *n, struct err *err)
+// Of one visit.
+static int samples_wanted(const struct pingpong *p, uint64_t bytes, int batch)
 {
-    int batch;
-    struct slot *slot = x->p->s->slot;
-    int64_t total = repetitions(x->p, x->bytes);
+    int64_t visits = p->s->spec->visits, most = SLOT_FLAGS;
+    int64_t n = (repetitions(p, bytes) / batch + visits - 1) / visits;
+    int64_t least = (SAMPLES_LEAST + visits - 1) / visits;
+    n = n < least ? least : n;
+    return (int)(n < most ? n : most);
+}
+
+// Both sides take as many: after each block they know whose samples were disturbed. The near side's
+// values count, with the flags of both. Returns how many, or -1.
+static int run_samples(const struct exchange *x, const struct turn *turn, struct err *err)
+{
+    struct pingpong *p = x->p;
+    int batch, n = 0;
     if (agree_batch(x, &batch, err) < 0)
         return -1;
-    int64_t samples_wanted = total / batch < SAMPLES_LEAST ? SAMPLES_LEAST : total / batch;
-    *n = (int)(samples_wanted < SLOT_FLAGS ? samples_wanted : SLOT_FLAGS);
-    for (int i = 0; i < *n; i++) {
-        if (pingpong_sample(x, batch, &samples[i], err) < 0)
+    int wanted = samples_wanted(p, x->bytes, batch);
+    for (int until = wanted; n < until; until = pair_samples(p->s, turn, n, wanted)) {
+        for (; n < until; n++) {
+            if (pingpong_sample(x, batch, &p->samples[n], err) < 0)
+                return -1;
+            p->s->slot->flags[n] = (unsigned char)p->samples[n].verdict.flags;
+        }
+        if (pair_turn_meet(p->s, turn, 0, err) < 0)
             return -1;
-        slot->flags[i] = (unsigned char)samples[i].verdict.flags;
+    }
+    return n;
+}
+
+// Our own place is that of samples that are forgotten.
+static struct cell_sum *pingpong_sum(const struct pingpong *p, const struct turn *turn, int size)
+{
+    int peer = turn->visit < 0 ? p->s->comm->rank : turn->peer;
+    return &p->sums[peer * p->n_sizes + size];
+}
+
+static int pingpong_keep(const struct exchange *x, const struct turn *turn, int size, int n,
+                         struct err *err)
+{
+    struct pingpong *p = x->p;
+    const unsigned char *theirs = p->s->board->slot[x->peer].flags;
+    struct cell_sum *sum = pingpong_sum(p, turn, size);
+    for (int i = 0; i < n; i++) {
+        p->samples[i].verdict.flags |= theirs[i];
+        if (p->all && size > 0)
+            p->samples[i].hop_ns = (double)x->bytes / p->samples[i].hop_ns; // B/us is MB/s
+        if (cell_sum_add(sum, &p->samples[i], err) < 0)
+            return -1;
+    }
+    sum->visits++;
+    return 0;
+}
+
+// What only one side sees must be known to both before either waits for a message again.
+static int pingpong_size(struct pingpong *p, const struct turn *turn, int size, struct err *err)
+{
+    struct exchange x = {p, turn->peer, turn->first, false, p->sizes[size]};
+    if (pair_turn_meet(p->s, turn, intact(&x, err), err) < 0)
+        return -1;
+    int n = run_samples(&x, turn, err);
+    if (pair_turn_meet(p->s, turn, n < 0 ? -1 : 0, err) < 0)
+        return -1;
+    int outcome = turn->first ? pingpong_keep(&x, turn, size, n, err) : 0;
+    return pair_turn_meet(p->s, turn, outcome < 0 ? -1 : intact(&x, err), err);
+}
+
+// A stage is one size; of all pairs the latency of nothing, and the peak over the other sizes.
+static void sizes_of(const struct pingpong *p, int stage, int *from, int *to)
+{
+    *from = stage;
+    *to = p->all && stage > 0 ? p->n_sizes : stage + 1;
+}
+
+static int n_stages(const struct pingpong *p)
+{
+    return p->all && p->n_sizes > 2 ? 2 : p->n_sizes;
+}
+
+// The cell of a stage, after the last visit: the best of its sizes.
+static int pingpong_sum_up(struct pingpong *p, const struct turn *turn, struct err *err)
+{
+    int from, to, clean;
+    struct cell cell;
+    struct slot *slot = p->s->slot;
+    sizes_of(p, turn->stage, &from, &to);
+    for (int size = from; size < to; size++) {
+        struct cell_sum *sum = pingpong_sum(p, turn, size);
+        cell_clear(&cell);
+        if (cell_sum_up(sum, p->s->spec, &cell, &clean, err) < 0)
+            return -1;
+        cell_sum_fini(sum);
+        if (size > from && cell.v[CELL_MEDIAN] <= slot->cells[0].v[CELL_MEDIAN])
+            continue;
+        slot->cells[0] = cell;
+        slot->cleans[0] = clean;
     }
     return 0;
 }
 
-static int pingpong_sum_up(const struct exchange *x, struct sample *samples, int n,
-                           bool as_bandwidth, struct err *err)
+static int pingpong_measure(void *context, const struct turn *turn, struct err *err)
 {
-    struct session *s = x->p->s;
-    struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
-    for (int i = 0; i < n; i++) {
-        samples[i].verdict.flags |= s->board->slot[x->peer].flags[i];
-        if (as_bandwidth)
-            samples[i].hop_ns = (double)x->bytes / samples[i].hop_ns; // B/us is MB/s
-        if (cell_sum_add(&sum, &samples[i], err) < 0)
-            return -1;
-    }
-    return cell_sum_up(&sum, s->spec, &s->slot->cell, &s->slot->clean, err);
-}
-
-static int pingpong_measure(struct pingpong *p, int pair, int size, struct err *err)
-{
-    struct session *s = p->s;
-    int rank = s->comm->rank, n = 0, outcome = 0;
-    const int *ends = p->pairs[pair];
-    bool ours = rank == ends[0] || rank == ends[1];
-    struct exchange x = {p, rank == ends[0] ? ends[1] : ends[0], rank == ends[0], false,
-                         p->sizes[size]};
-    CLEANUP_MEM struct sample *samples = calloc(SLOT_FLAGS, sizeof *samples);
+    struct pingpong *p = context;
     uint64_t begin = clock_mono_ns();
-    if (!samples)
-        outcome = err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
-    // What only one side sees must be known to both before either waits for a message again.
-    if (session_meet(s, outcome, err) < 0 || session_meet(s, ours ? intact(&x, err) : 0, err) < 0)
-        return -1;
-    outcome = ours ? run_samples(&x, samples, &n, err) : 0;
-    if (session_meet(s, outcome, err) < 0 || session_meet(s, ours ? intact(&x, err) : 0, err) < 0)
-        return -1;
-    s->slot->phase_ms[PHASE_MEASURE] += ours ? session_ms_since(begin) : 0;
-    outcome = rank == ends[0] ? pingpong_sum_up(&x, samples, n, p->all && size > 0, err) : 0;
-    return session_meet(s, outcome, err);
+    int from, to;
+    sizes_of(p, turn->stage, &from, &to);
+    for (int size = from; size < to; size++)
+        if (pingpong_size(p, turn, size, err) < 0)
+            return -1;
+    p->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+    return turn->first && pair_last_visit(p->s, turn) ? pingpong_sum_up(p, turn, err) : 0;
 }
 
 // --- Telling -----------------------------------------------------------------------------------
@@ -246,96 +313,95 @@ static double expected_ns(const struct pingpong *p, uint64_t bytes)
     static const double message_ns = 1000, bytes_per_ns = 4;
     double trip_ns = 2 * (message_ns + (double)bytes / bytes_per_ns);
     double batch = fmax(1, BATCH_NS / trip_ns);
-    double timed = fmax((double)repetitions(p, bytes), SAMPLES_LEAST * batch);
-    return (WARM_TRIPS + timed * (1 + 1 / batch)) * trip_ns;
+    double timed = samples_wanted(p, bytes, (int)batch) * batch;
+    return (warm_trips(bytes) + timed * (1 + 1 / batch)) * trip_ns;
 }
 
-static void expect(struct pingpong *p)
+static double pingpong_cost(void *context, int stage)
 {
-    for (int i = 0; i < p->n_sizes; i++)
-        p->whole += p->n_pairs * expected_ns(p, p->sizes[i]);
+    const struct pingpong *p = context;
+    int from, to;
+    double cost = 0;
+    sizes_of(p, stage, &from, &to);
+    for (int size = from; size < to; size++)
+        cost += expected_ns(p, p->sizes[size]);
+    return cost;
 }
 
-static int progress(struct pingpong *p, int size, struct err *err)
-{
-    p->spent += expected_ns(p, p->sizes[size]);
-    return session_progress(p->s, PHASE_MEASURE, p->spent / p->whole, err);
-}
-
-static int pingpong_report(struct pingpong *p, int pair, int size, struct cell *peak,
-                           struct err *err)
-{
-    const int *ends = p->pairs[pair];
-    const struct cell *c = &p->s->board->slot[ends[0]].cell;
-    session_judge(p->s, p->s->board->slot[ends[0]].clean, 0, "pair %d-%d, %" PRIu64 " bytes",
-                  ends[0], ends[1], p->sizes[size]);
-    if (!p->all)
-        return session_report_cell(p->s, p->shapes[0].name, pair, size, c, err) < 0
-                   ? -1
-                   : progress(p, size, err);
-    if (size == 0)
-        return session_report_cell(p->s, p->shapes[0].name, ends[0], ends[1], c, err) < 0
-                   ? -1
-                   : progress(p, size, err);
-    if (size == 1 || c->v[CELL_MEDIAN] > peak->v[CELL_MEDIAN])
-        *peak = *c;
-    if (size == p->n_sizes - 1 &&
-        session_report_cell(p->s, p->shapes[1].name, ends[0], ends[1], peak, err) < 0)
-        return -1;
-    return progress(p, size, err);
-}
-
-static int say_class(struct pingpong *p, int pair, struct err *err)
+static int say_class(struct pingpong *p, const int e[2], struct err *err)
 {
     const struct slot *slot = p->s->board->slot;
-    const int *e = p->pairs[pair];
-    if (p->all || !session_is_rank0(p->s))
-        return 0;
     return session_note(
         p->s, err, CONDITION_PAIR, -1, "pair %d-%d (%s): CPU %" PRId64 " and CPU %" PRId64, e[0],
         e[1], pair_class_names[pair_class_of(&slot[e[0]].cpu_place, &slot[e[1]].cpu_place)],
         slot[e[0]].info.cpu, slot[e[1]].info.cpu);
 }
 
+static int pingpong_report(void *context, int index, const int ends[2], int stage, struct err *err)
+{
+    struct pingpong *p = context;
+    const struct slot *slot = &p->s->board->slot[ends[0]];
+    session_judge(p->s, slot->cleans[0], 0, "pair %d-%d, %" PRIu64 " bytes", ends[0], ends[1],
+                  p->sizes[stage]);
+    if (p->all)
+        return session_report_cell(p->s, p->shapes[stage].name, ends[0], ends[1], &slot->cells[0],
+                                   err);
+    if (session_report_cell(p->s, p->shapes[0].name, index, stage, &slot->cells[0], err) < 0)
+        return -1;
+    return stage == p->n_sizes - 1 ? say_class(p, ends, err) : 0;
+}
+
+static int pingpong_make_room(struct pingpong *p, struct err *err)
+{
+    p->out = malloc(p->s->spec->message_max + 1);
+    p->in = malloc(p->s->spec->message_max + 1);
+    p->samples = calloc(SLOT_FLAGS, sizeof *p->samples);
+    p->sums = calloc((size_t)(session_ranks(p->s) * p->n_sizes), sizeof *p->sums);
+    if (!p->out || !p->in || !p->samples || !p->sums)
+        return err_set(err, ERR_NO_MEMORY, "message_max", "no memory for messages");
+    memset(p->out, 0, p->s->spec->message_max + 1); // on our own node, by first touch
+    memset(p->in, 0, p->s->spec->message_max + 1);
+    return 0;
+}
+
 static int pingpong_measure_all(struct pingpong *p, struct err *err)
 {
     struct session *s = p->s;
-    int outcome = pair_list(s, s->spec->pairs, &p->pairs, &p->n_pairs, err);
-    p->out = malloc(s->spec->message_max + 1);
-    p->in = malloc(s->spec->message_max + 1);
-    if (outcome == 0 && (!p->out || !p->in))
-        outcome = err_set(err, ERR_NO_MEMORY, "message_max", "no memory for messages");
-    if (session_meet(s, outcome, err) < 0)
-        return -1;
     find_sizes(p);
-    expect(p);
-    memset(p->out, 0, s->spec->message_max + 1); // on our own node, by first touch
-    memset(p->in, 0, s->spec->message_max + 1);
     p->n_shapes = shape_list(s->spec, p->shapes);
-    if (pingpong_begin(p, err) < 0)
+    int outcome = pairs_possible(s, err);
+    if (outcome == 0 && !p->all)
+        outcome = pair_list(s, s->spec->pairs, &p->pairs, &p->n_pairs, err);
+    if (outcome == 0)
+        outcome = pingpong_make_room(p, err);
+    if (session_meet(s, outcome, err) < 0 || pingpong_begin(p, err) < 0)
         return -1;
     session_verify(s, p->out, s->spec->message_max, s->place.mem_wanted);
-    for (int pair = 0; pair < p->n_pairs; pair++) {
-        struct cell peak;
-        cell_clear(&peak);
-        for (int size = 0; size < p->n_sizes; size++)
-            if (pingpong_measure(p, pair, size, err) < 0 ||
-                session_meet(s,
-                             session_is_rank0(s) ? pingpong_report(p, pair, size, &peak, err) : 0,
-                             err) < 0)
-                return -1;
-        if (session_meet(s, say_class(p, pair, err), err) < 0)
-            return -1;
-    }
-    return 0;
+    const struct pair_work work = {
+        .context = p,
+        .pairs = p->pairs,
+        .n_pairs = p->n_pairs,
+        .n_stages = n_stages(p),
+        .n_cells = 1,
+        .shapes = p->shapes,
+        .visits = (int)s->spec->visits,
+        .measure = pingpong_measure,
+        .report = pingpong_report,
+        .cost = pingpong_cost,
+    };
+    return pair_turns_run(s, &work, err);
 }
 
 int pingpong_run(struct session *s, struct err *err)
 {
     struct pingpong p = {.s = s, .all = strcmp(s->spec->pairs, "all") == 0};
     int outcome = pingpong_measure_all(&p, err);
+    for (int i = 0; p.sums && i < session_ranks(s) * p.n_sizes; i++)
+        cell_sum_fini(&p.sums[i]);
     free(p.pairs);
     free(p.out);
     free(p.in);
+    free(p.samples);
+    free(p.sums);
     return outcome;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A rank that is called finds its turn on its slot. The word it sleeps on counts the turns, so a
+// call is never lost; the words of two ranks are on different lines, so neither wakes the other.
 #include "bench/ranks/turns.h"
 
 #include <sched.h>

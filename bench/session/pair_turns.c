@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every rank but rank 0 serves turns until there are no more. Rank 0 chooses for each stage how
+// many pairs are measured at a time, then leads the rounds of all visits. A failure ends the
+// rounds; all ranks learn of it at the meeting behind the last turn.
 #include "bench/session/pair_turns.h"
 
-enum { PATIENCE = 4 }; // times the samples requested, while too many are disturbed
+#include <math.h>
+#include <stdio.h>
+
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+#include "bench/session/pair_rounds.h"
+#include "bench/session/pairs.h"
+
+enum {
+    PATIENCE = 4,    // times the samples requested, while too many are disturbed
+    STAGES_MAX = 48, // sizes of messages
+};
 
 int pair_turn_meet(struct session *s, const struct turn *turn, int outcome, struct err *err)
 {
@@ -10,7 +24,13 @@ int pair_turn_meet(struct session *s, const struct turn *turn, int outcome, stru
     return turns_meet(s->board, s->comm->rank, turn->peer, outcome);
 }
 
-int pair_clean(const struct session *s, const struct turn *turn, int n)
+bool pair_last_visit(const struct session *s, const struct turn *turn)
+{
+    return turn->visit < 0 || turn->visit == s->spec->visits - 1;
+}
+
+// Samples that disturbed neither rank.
+static int pair_clean(const struct session *s, const struct turn *turn, int n)
 {
     const unsigned char *ours = s->slot->flags, *theirs = s->board->slot[turn->peer].flags;
     int clean = 0;
@@ -41,79 +61,247 @@ static void serve_turns(struct session *s, const struct pair_work *work)
         take_turn(s, work, &turn);
 }
 
-// --- Rank 0 --------------------------------------------------------------------------------------
+// --- Rank 0: rounds ------------------------------------------------------------------------------
 
-struct pair_progress {
-    double done, whole, told;
+// Which pairs are measured at a time, from the most to one. No two of them share a core, or a
+// last-level cache.
+enum level { LEVEL_ALL, LEVEL_LLC, LEVEL_ONE, LEVELS };
+
+struct lead {
+    struct session *s;
+    const struct pair_work *work;
+    struct pair_rounds rounds[LEVELS]; // made when needed; owned
+    double done, whole, told;          // progress
 };
+
+static void lead_fini(struct lead *l)
+{
+    for (int i = 0; i < LEVELS; i++)
+        pair_rounds_fini(&l->rounds[i]);
+}
+
+static int lead_domain(const struct lead *l, enum level level, int rank)
+{
+    const struct cpu_place *p = &l->s->board->slot[rank].cpu_place;
+    return level == LEVEL_ALL ? p->core : level == LEVEL_LLC ? p->llc : 0;
+}
+
+static int lead_make_rounds(struct lead *l, enum level level, struct err *err)
+{
+    int domain[SPEC_RANKS_MAX], ranks = session_ranks(l->s);
+    struct pair_rounds *r = &l->rounds[level];
+    if (r->pairs)
+        return 0;
+    if (l->work->pairs)
+        return pair_rounds_list(r, l->work->pairs, l->work->n_pairs, err);
+    for (int i = 0; i < ranks; i++)
+        domain[i] = lead_domain(l, level, i);
+    return pair_rounds_all(r, domain, ranks, err);
+}
+
+// The pairs have their turns at the same time; rank 0 takes part itself where it is in one.
+static int call_pairs(struct lead *l, const int (*pairs)[2], int n, int stage, int visit)
+{
+    struct session *s = l->s;
+    struct turn turn;
+    bool ours = false;
+    for (int i = 0; i < n; i++) {
+        turns_call(s->board, pairs[i], stage, visit);
+        ours |= pairs[i][0] == s->comm->rank || pairs[i][1] == s->comm->rank;
+    }
+    if (ours) {
+        turns_await(s->board, s->comm->rank, &turn);
+        take_turn(s, l->work, &turn);
+    }
+    turns_wait(s->board);
+    return board_faulty(s->board) ? -1 : 0;
+}
 
 static double cost_of(const struct pair_work *work, int stage)
 {
     return work->cost ? work->cost(work->context, stage) : 1;
 }
 
-static struct pair_progress progress_begin(const struct pair_work *work)
-{
-    struct pair_progress p = {0};
-    for (int stage = 0; stage < work->n_stages; stage++)
-        p.whole += cost_of(work, stage) * work->n_pairs * work->visits;
-    return p;
-}
-
 // A record for each step that a reader can see, however many turns there are.
-static int progress_add(struct session *s, struct pair_progress *p, double cost, struct err *err)
+static int progress_add(struct lead *l, double cost, struct err *err)
 {
     static const double step = 0.001;
-    p->done += cost;
-    if (p->done - p->told < step * p->whole && p->done < p->whole)
+    l->done += cost;
+    if (l->done - l->told < step * l->whole && l->done < l->whole)
         return 0;
-    p->told = p->done;
-    return session_progress(s, PHASE_MEASURE, p->done / p->whole, err);
+    l->told = l->done;
+    return session_progress(l->s, PHASE_MEASURE, l->done / l->whole, err);
 }
 
-// The two ranks have their turn; rank 0 takes part itself where it is one of them.
-static int pair_turn_call(struct session *s, const struct pair_work *work, const int ends[2],
-                          int stage, int visit)
+static int lead_round(struct lead *l, const struct pair_rounds *r, int round, int stage, int visit,
+                      struct err *err)
 {
-    struct turn turn;
-    turns_call(s->board, ends, stage, visit);
-    if (ends[0] == s->comm->rank || ends[1] == s->comm->rank) {
-        turns_await(s->board, s->comm->rank, &turn);
-        take_turn(s, work, &turn);
+    const struct pair_work *work = l->work;
+    if (call_pairs(l, r->pairs + r->begin[round], pair_rounds_width(r, round), stage, visit) < 0)
+        return -1;
+    for (int p = r->begin[round]; visit == work->visits - 1 && p < r->begin[round + 1]; p++)
+        if (work->report(work->context, p, r->pairs[p], stage, err) < 0)
+            return -1;
+    return progress_add(l, cost_of(work, stage), err);
+}
+
+// --- Rank 0: control pairs -----------------------------------------------------------------------
+
+enum { CONTROL_REPEATS = 7 };
+static const double COST_LIMIT = 0.02; // of the time that a pair takes alone
+
+struct control {
+    int first, second, others, shape; // of the worst
+    double alone, with_others, cost;  // medians; share of the time alone
+};
+
+// Of each class the pair that has the most company.
+static int control_pairs(const struct lead *l, const struct pair_rounds *r, int *pairs)
+{
+    int widest[PAIR_CLASSES] = {0}, of[PAIR_CLASSES], n = 0;
+    for (int p = 0; p < r->n_pairs; p++) {
+        const struct slot *slot = l->s->board->slot;
+        enum pair_class class =
+            pair_class_of(&slot[r->pairs[p][0]].cpu_place, &slot[r->pairs[p][1]].cpu_place);
+        int width = pair_rounds_width(r, pair_rounds_of(r, p));
+        if (width <= 1 || width <= widest[class])
+            continue;
+        widest[class] = width;
+        of[class] = p;
     }
-    turns_wait(s->board);
-    return board_faulty(s->board) ? -1 : 0;
+    for (int class = 0; class < PAIR_CLASSES; class ++)
+        if (widest[class])
+            pairs[n++] = of[class];
+    return n;
 }
 
-static int pair_turns_visit(struct session *s, const struct pair_work *work, int visit,
-                            struct pair_progress *progress, struct err *err)
+struct control_values {
+    double alone[SLOT_CELLS][CONTROL_REPEATS], with_others[SLOT_CELLS][CONTROL_REPEATS];
+};
+
+static void control_take(const struct lead *l, int rank, double values[][CONTROL_REPEATS], int i)
 {
-    bool last = visit == work->visits - 1;
-    for (int pair = 0; pair < work->n_pairs; pair++)
-        for (int stage = 0; stage < work->n_stages; stage++)
-            if (pair_turn_call(s, work, work->pairs[pair], stage, visit) < 0 ||
-                (last && work->report(work->context, pair, stage, err) < 0) ||
-                progress_add(s, progress, cost_of(work, stage), err) < 0)
-                return -1;
+    for (int cell = 0; cell < l->work->n_cells; cell++)
+        values[cell][i] = l->s->board->slot[rank].cells[cell].v[CELL_MEDIAN];
+}
+
+// One control pair, alone and with the others of its round in turns.
+static int control_measure(struct lead *l, const struct pair_rounds *r, int pair, int stage,
+                           struct control *worst)
+{
+    struct control_values v;
+    int round = pair_rounds_of(r, pair), width = pair_rounds_width(r, round);
+    const int *ends = r->pairs[pair];
+    for (int i = 0; i < CONTROL_REPEATS; i++) {
+        if (call_pairs(l, &r->pairs[pair], 1, stage, -1) < 0)
+            return -1;
+        control_take(l, ends[0], v.alone, i);
+        if (call_pairs(l, r->pairs + r->begin[round], width, stage, -1) < 0)
+            return -1;
+        control_take(l, ends[0], v.with_others, i);
+    }
+    for (int cell = 0; cell < l->work->n_cells; cell++) {
+        double alone = middle_of(v.alone[cell], CONTROL_REPEATS);
+        double with_others = middle_of(v.with_others[cell], CONTROL_REPEATS);
+        double cost = with_others / alone - 1;
+        if (fabs(cost) >= fabs(worst->cost))
+            *worst =
+                (struct control){ends[0], ends[1],     width - 1, stage * l->work->n_cells + cell,
+                                 alone,   with_others, cost};
+    }
     return 0;
 }
 
-static void lead_turns(struct session *s, const struct pair_work *work)
+static int control_note(struct lead *l, enum level level, const struct control *c, bool requested,
+                        struct err *err)
 {
-    struct err err = {0};
-    struct pair_progress progress = progress_begin(work);
-    int outcome = 0;
-    for (int visit = 0; outcome == 0 && visit < work->visits; visit++)
-        outcome = pair_turns_visit(s, work, visit, &progress, &err);
-    if (outcome < 0)
-        board_fault(s->board, s->comm->rank, &err); // unless a turn's failure is there already
-    turns_end(s->board, session_ranks(s));
+    char many[64] = "one pair at a time";
+    const struct shape *shape = &l->work->shapes[c->shape];
+    if (level != LEVEL_ONE)
+        snprintf(many, sizeof many, "up to %d pairs at a time%s", l->rounds[level].widest,
+                 requested ? ", as requested" : "");
+    return session_note(l->s, err, CONDITION_CONCURRENT_PAIRS, -1,
+                        "%s: %s; control pair %d-%d: %.4g %s alone, %.4g %s while %d other pairs "
+                        "were measured (%+.1f %%, limit %.0f %%)",
+                        shape->name, many, c->first, c->second, c->alone, shape->unit,
+                        c->with_others, shape->unit, c->others, 100 * c->cost, 100 * COST_LIMIT);
+}
+
+// 1: pairs of this level do not disturb each other; 0: they do; -1: failed.
+static int level_holds(struct lead *l, enum level level, int stage, struct control *worst,
+                       struct err *err)
+{
+    int pairs[PAIR_CLASSES];
+    if (lead_make_rounds(l, level, err) < 0)
+        return -1;
+    *worst = (struct control){0};
+    int n = control_pairs(l, &l->rounds[level], pairs);
+    for (int i = 0; i < n; i++)
+        if (control_measure(l, &l->rounds[level], pairs[i], stage, worst) < 0)
+            return -1;
+    return fabs(worst->cost) < COST_LIMIT;
+}
+
+// The level for a stage, or -1. Where a level has one pair a round there is nothing to control.
+static int choose_level(struct lead *l, int stage, struct err *err)
+{
+    static const enum level wanted[] = {[CONCURRENT_PAIRS_AUTO] = LEVEL_ALL,
+                                        [CONCURRENT_PAIRS_ONE] = LEVEL_ONE,
+                                        [CONCURRENT_PAIRS_LLC] = LEVEL_LLC,
+                                        [CONCURRENT_PAIRS_ALL] = LEVEL_ALL};
+    int choice = l->s->spec->concurrent_pairs, level = wanted[choice];
+    bool fixed = choice != CONCURRENT_PAIRS_AUTO;
+    struct control worst = {0};
+    if (l->work->pairs)
+        level = LEVEL_ONE;
+    for (; level < LEVEL_ONE; level++) {
+        int holds = level_holds(l, (enum level)level, stage, &worst, err);
+        if (holds < 0)
+            return -1;
+        if (holds || fixed)
+            break;
+    }
+    if (lead_make_rounds(l, (enum level)level, err) < 0 ||
+        (worst.others && control_note(l, (enum level)level, &worst, fixed, err) < 0))
+        return -1;
+    return level;
+}
+
+// --- The whole -----------------------------------------------------------------------------------
+
+static int lead_visits(struct lead *l, const int *levels, struct err *err)
+{
+    const struct pair_work *work = l->work;
+    for (int stage = 0; stage < work->n_stages; stage++)
+        l->whole += cost_of(work, stage) * l->rounds[levels[stage]].n_rounds * work->visits;
+    for (int visit = 0; visit < work->visits; visit++)
+        for (int stage = 0; stage < work->n_stages; stage++) {
+            const struct pair_rounds *r = &l->rounds[levels[stage]];
+            for (int round = 0; round < r->n_rounds; round++)
+                if (lead_round(l, r, round, stage, visit, err) < 0)
+                    return -1;
+        }
+    return 0;
+}
+
+static int lead_all(struct lead *l, struct err *err)
+{
+    int levels[STAGES_MAX];
+    for (int stage = 0; stage < l->work->n_stages; stage++)
+        if ((levels[stage] = choose_level(l, stage, err)) < 0)
+            return -1;
+    return lead_visits(l, levels, err);
 }
 
 int pair_turns_run(struct session *s, const struct pair_work *work, struct err *err)
 {
-    if (session_is_rank0(s))
-        lead_turns(s, work);
+    struct lead l CLEANUP(lead_fini) = {.s = s, .work = work};
+    struct err failure = {0};
+    if (session_is_rank0(s)) {
+        if (lead_all(&l, &failure) < 0) // a turn's failure is there already and counts
+            board_fault(s->board, s->comm->rank, &failure);
+        turns_end(s->board, session_ranks(s));
+    }
     serve_turns(s, work);
     return session_meet(s, 0, err);
 }

@@ -56,27 +56,25 @@ static int pairs_given(const struct session *s, const char *which, int (*pairs)[
     return 0;
 }
 
+int pairs_possible(const struct session *s, struct err *err)
+{
+    if (session_ranks(s) >= 2)
+        return 0;
+    return err_set(err, ERR_USAGE, "ranks",
+                   "two ranks are needed: start at least two (mpirun -np 2, --np=2)");
+}
+
 int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n, struct err *err)
 {
-    int ranks = session_ranks(s);
-    size_t most = (size_t)ranks * (size_t)(ranks - 1) / 2;
-    most = most < SPEC_PAIRS_MAX ? SPEC_PAIRS_MAX : most;
     *n = 0;
-    if (ranks < 2)
-        return err_set(err, ERR_USAGE, "ranks",
-                       "two ranks are needed: start at least two (mpirun -np 2, --np=2)");
-    int(*list)[2] = calloc(most, sizeof *list);
+    int(*list)[2] = calloc(SPEC_PAIRS_MAX, sizeof *list);
     if (!list)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %zu pairs", most);
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d pairs", SPEC_PAIRS_MAX);
     int outcome = 0;
     if (strcmp(which, "classes") == 0)
         one_of_each(s, list, n);
-    else if (strcmp(which, "all") != 0)
-        outcome = pairs_given(s, which, list, n, err);
     else
-        for (int i = 0; i < ranks; i++)
-            for (int j = i + 1; j < ranks; j++)
-                pairs_add(list, n, i, j);
+        outcome = pairs_given(s, which, list, n, err);
     if (outcome < 0)
         free(list);
     else

@@ -7,7 +7,9 @@
 
 enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b);
 
-// Pairs as "classes", "all" or a list says, in order; *pairs is malloc'ed. ERR_USAGE on "pairs":
-// too few ranks, or a rank that is not there.
+// ERR_USAGE on "ranks": there are fewer than two.
+int pairs_possible(const struct session *s, struct err *err);
+// Pairs as "classes" or a list says, in order; *pairs is malloc'ed. ERR_USAGE on "pairs": a rank
+// that is not there.
 int pair_list(const struct session *s, const char *which, int (**pairs)[2], int *n,
               struct err *err);

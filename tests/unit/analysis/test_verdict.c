@@ -59,6 +59,7 @@ static int run(struct comparison *c, const struct table *t, shape_fn *a, shape_f
     struct matrix m[2] = {0};
     struct spec spec;
     spec_init(&spec, t->id);
+    spec.visits = SIM_VISITS;
     for (int i = 0; i < t->rows; i++)
         ranks[i] = (struct rank_info){
             .rank = i, .cpu = i, .cpu_node = i / t->node_size, .mem_node = i / t->node_size};
