@@ -25,6 +25,22 @@ const struct shape *shape_find(const struct shape *list, int n, const char *name
     return NULL;
 }
 
+// A table of every pair with every rank beyond this would have a million cells, which takes 110 MB
+// and which nobody reads; 512 ranks are 262,144.
+int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
+{
+    struct shape list[SHAPES_MAX];
+    int n = shape_list(s, list);
+    for (int i = 0; i < n; i++)
+        if (strcmp(list[i].rows, "rank") == 0 && strcmp(list[i].cols, "rank") == 0 &&
+            (int64_t)ranks * ranks > MATRIX_CELLS_MAX)
+            return err_set(err, ERR_INVALID, "ranks",
+                           "%s of all pairs can have %d ranks at most, not %d: choose them with "
+                           "cpus, or a number of ranks per node",
+                           benchmarks[s->benchmark].name, (int)sqrt(MATRIX_CELLS_MAX), ranks);
+    return 0;
+}
+
 static bool shape_is(const struct axis *a, const char *name)
 {
     return strcmp(a->name, name) == 0;

@@ -22,6 +22,8 @@ struct shape {
 
 // Fills `list` in the order in which they are announced; returns how many.
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX]);
+// Ranks that a run of the spec can have: its matrices must hold them. ERR_INVALID on "ranks".
+int shape_check_ranks(const struct spec *s, int ranks, struct err *err);
 const struct shape *shape_find(const struct shape *list, int n, const char *name);
 
 // An empty matrix of that shape. Axis values are 0, 1, 2 … (ranks, accesses); all others are still

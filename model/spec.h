@@ -61,33 +61,35 @@ enum c2c_definition { C2C_BOTH, C2C_ONLY_CAS, C2C_ONLY_LOAD };
 enum {
     SPEC_SIZES_MAX = 48,   // 1 KiB doubled 48 times is 256 PiB: more than any node has
     SPEC_RANKS_MAX = 1024, // two sockets of 256 cores with two threads each
-    SPEC_BODY_MAX = 65536, // a request: all texts below at their longest fit eight times
+    SPEC_BODY_MAX = 65536, // a request: all texts below at their longest fit three times
     SPEC_TARGETS_MAX = 64, // nodes with memory
     SPEC_PAIRS_MAX = 64,   // pairs of ranks that are listed
+    SPEC_TARGETS_TEXT = 5 * SPEC_TARGETS_MAX, // nodes of four digits with their commas
+    SPEC_PAIRS_TEXT = 10 * SPEC_PAIRS_MAX,    // two ranks of four digits, dash and comma
     SPEC_MESSAGE_MAX = 1 << 26,
     SPEC_SAMPLES_MAX = 10000,           // that may be requested of a cell
-    SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs of four digits with their commas
     SPEC_LLC_DEFAULT = 64 << 20,        // bytes of a last-level cache that the machine hides
+    SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs or nodes of four digits with their commas
 };
 
 struct spec {
     int benchmark; // enum benchmark_id
     // Placement and the run, of every benchmark; read by the launch plan.
-    char cpus[256];     // "" or "1,9,17" (OS indices, one rank each, in this order)
-    char ranks[24];     // "all-cores", "one-per-numa", "one-per-l3" or N per node; unused with cpus
-    char numa[256];     // "local", "auto", "3" or "0,0,1,1": memory of each rank
-    bool hyperthreads;  // with "all-cores": also the second thread of each core
-    bool oversubscribe; // more than one rank on a CPU allowed
-    int launcher;       // enum launcher
-    bool quick;         // the benchmark's quick defaults (spec_quick)
-    int64_t timeout_s;  // deadline of the whole run
-    int64_t queue_s;    // wait so long for the node to be free; 0: refuse at once
-    bool force;         // start although a condition blocks the run
-    char note[200];     // free text kept with the run
+    char cpus[SPEC_TEXT_MAX]; // "" or "1,9,17" (OS indices, one rank each, in this order)
+    char ranks[24]; // "all-cores", "one-per-numa", "one-per-l3" or N per node; unused with cpus
+    char numa[SPEC_TEXT_MAX]; // "local", "auto", "3" or "0,0,1,1": memory of each rank
+    bool hyperthreads;        // with "all-cores": also the second thread of each core
+    bool oversubscribe;       // more than one rank on a CPU allowed
+    int launcher;             // enum launcher
+    bool quick;               // the benchmark's quick defaults (spec_quick)
+    int64_t timeout_s;        // deadline of the whole run
+    int64_t queue_s;          // wait so long for the node to be free; 0: refuse at once
+    bool force;               // start although a condition blocks the run
+    char note[200];           // free text kept with the run
     // Memory.
-    char size[256];    // working sets, see str_to_sizes; "auto" where the benchmark allows it
-    int pages;         // enum pages
-    char targets[256]; // nodes that memory is measured on: "all" or "0,2"
+    char size[256]; // working sets, see str_to_sizes; "auto" where the benchmark allows it
+    int pages;      // enum pages
+    char targets[SPEC_TARGETS_TEXT]; // nodes that memory is measured on: "all" or "0,2"
     // Chasing.
     int method;          // enum chase_method
     int mode;            // enum mode
@@ -112,8 +114,8 @@ struct spec {
     char threads[256]; // of the sweep by threads: "auto", "doubling", "all", "1,4,16"
     int64_t passes;
     // Pairs of cores.
-    char pairs[256];      // "classes", "all" or "0-1,0-4": of ranks
-    uint64_t message_max; // bytes
+    char pairs[SPEC_PAIRS_TEXT]; // "classes", "all" or "0-1,0-4": of ranks
+    uint64_t message_max;        // bytes
     int64_t repetitions;
     int definition;       // enum c2c_definition
     int64_t lines;        // cache lines that a pair takes turns with

@@ -72,8 +72,12 @@ __attribute__((format(printf, 3, 4))) static void put(struct finder *f, const do
 {
     struct metric m = {.value = v[0], .lo = v[1], .hi = v[2]};
     va_list ap;
-    if (!(m.value > 0) || !isfinite(m.value) || f->out->n == METRICS_MAX)
+    if (!(m.value > 0) || !isfinite(m.value))
         return;
+    if (f->out->n == METRICS_MAX - 1) { // the last place tells how many there were
+        f->out->omitted++;
+        return;
+    }
     va_start(ap, fmt);
     vsnprintf(m.name, sizeof m.name, fmt, ap);
     va_end(ap);
@@ -239,7 +243,7 @@ static void find_working_sets(struct finder *f, const struct matrix *m, bool at_
 static void find_node_pairs(struct finder *f, const struct matrix *m, bool at_once)
 {
     bool memory = beyond_caches(f, m, at_once);
-    for (int r = 0; memory && r < m->row.n && f->out->n < METRICS_MAX; r++) {
+    for (int r = 0; memory && r < m->row.n; r++) {
         const struct rank_info *k = rank_of_row(f, m, r);
         if (!k || k->cpu_node < 0 || k->mem_node < 0 || pair_seen(f, m, r))
             continue;
@@ -293,6 +297,29 @@ static void metrics_of_latency(struct finder *f)
         find_node_pairs(f, concurrent, true);
     if (have_serial)
         find_node_pairs(f, serial, false);
+}
+
+// --- Extremes ----------------------------------------------------------------------------------
+
+static void put_cell(struct finder *f, const struct cell *c, double scale, double v[3])
+{
+    f->n = 0;
+    pool_cell(f, c);
+    metrics_drain(f, scale, v);
+}
+
+// The largest cell (sign 1) or the smallest (-1), of all rows or of one; NULL: none is known.
+static const struct cell *metrics_extreme(const struct matrix *m, int sign, int only_row)
+{
+    const struct cell *best = NULL;
+    for (int r = 0; r < m->row.n; r++)
+        for (int c = 0; c < m->col.n; c++) {
+            const struct cell *k = matrix_at(m, r, c);
+            if ((only_row < 0 || r == only_row) && k->v[CELL_MEDIAN] > 0 &&
+                (!best || sign * k->v[CELL_MEDIAN] > sign * best->v[CELL_MEDIAN]))
+                best = k;
+        }
+    return best;
 }
 
 // --- Nodes against nodes -----------------------------------------------------------------------
@@ -367,6 +394,11 @@ static void metrics_of_matrix(struct finder *f)
     put(f, local, "matrix.local.median_ns");
     put(f, remote, "matrix.remote.median_ns");
     put(f, ratio, "matrix.remote.ratio");
+    const struct cell *worst = metrics_extreme(m, 1, -1);
+    if (worst) {
+        put_cell(f, worst, 1, all);
+        put(f, all, "matrix.worst_ns");
+    }
     find_initiators(f, m);
 }
 
@@ -374,36 +406,19 @@ static void metrics_of_matrix(struct finder *f)
 
 static const double gbps_per_mbps = 1e-3;
 
-static void put_cell(struct finder *f, const struct cell *c, double scale, double v[3])
-{
-    f->n = 0;
-    pool_cell(f, c);
-    metrics_drain(f, scale, v);
-}
-
-// The largest cell, of all rows or of one.
-static const struct cell *metrics_largest(const struct matrix *m, int only_row)
-{
-    const struct cell *best = NULL;
-    for (int r = 0; r < m->row.n; r++)
-        for (int c = 0; c < m->col.n; c++) {
-            const struct cell *k = matrix_at(m, r, c);
-            if ((only_row < 0 || r == only_row) && k->v[CELL_MEDIAN] > 0 &&
-                (!best || k->v[CELL_MEDIAN] > best->v[CELL_MEDIAN]))
-                best = k;
-        }
-    return best;
-}
-
 static void find_peaks(struct finder *f, const struct matrix *m)
 {
     double v[3];
-    const struct cell *peak = metrics_largest(m, -1);
+    const struct cell *peak = metrics_extreme(m, 1, -1), *least = metrics_extreme(m, -1, -1);
     int one = strcmp(m->row.name, "threads") == 0 ? axis_index(&m->row, 1) : -1;
-    const struct cell *single = one >= 0 ? metrics_largest(m, one) : NULL;
+    const struct cell *single = one >= 0 ? metrics_extreme(m, 1, one) : NULL;
     if (peak) {
         put_cell(f, peak, gbps_per_mbps, v);
         put(f, v, "bandwidth.%s.peak.gbps", m->name);
+    }
+    if (least && has_axes(m, "initiator", "target")) {
+        put_cell(f, least, gbps_per_mbps, v);
+        put(f, v, "bandwidth.%s.least.gbps", m->name);
     }
     if (single) {
         put_cell(f, single, gbps_per_mbps, v);
@@ -792,9 +807,12 @@ int metrics_find(struct metrics *out, const struct metrics_input *in, struct err
     struct finder f CLEANUP(finder_fini) = {.out = out, .in = in};
     if (finder_init(&f, err) < 0)
         return -1;
-    out->n = 0;
+    out->n = out->omitted = 0;
     finders[in->spec->benchmark](&f);
     find_disturbed(&f);
+    if (out->omitted)
+        out->list[out->n++] =
+            (struct metric){.name = "metrics.omitted", .value = out->omitted, .lo = NAN, .hi = NAN};
     return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;
 }
 

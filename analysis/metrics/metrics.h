@@ -55,8 +55,10 @@ struct metrics_input { // borrowed
 
 struct metrics {
     int n;
-    struct metric list[METRICS_MAX]; // what sums up most comes first; beyond the limit the rest
-                                     // (pairs of nodes) is left out
+    // What sums up most comes first. Beyond the limit pairs of nodes are left out: then the last is
+    // metrics.omitted, their number.
+    struct metric list[METRICS_MAX];
+    int omitted;
 };
 
 // ERR_NO_MEMORY is the only error. What cannot be said of the run is not there.

@@ -35,10 +35,14 @@ const struct metric_rule metric_rules[] = {
     {"matrix.remote.median_ns", "ns", "matrix_remote_seconds",
      "Idle latency of memory of other NUMA nodes; median over pairs"},
     {"matrix.remote.ratio", "", "matrix_remote_ratio", "Remote idle latency over local"},
+    {"matrix.worst_ns", "ns", "matrix_worst_seconds",
+     "Idle latency of memory: the slowest pair of NUMA nodes"},
     {"matrix.{initiator}.{target}.median_ns", "ns", "matrix_node_seconds",
      "Idle latency from CPUs of one NUMA node to memory of another"},
     {"bandwidth.{kernel}.peak.gbps", "GB/s", "bandwidth_peak_bytes_per_second",
      "Bandwidth of a kernel: the highest over nodes and numbers of threads"},
+    {"bandwidth.{kernel}.least.gbps", "GB/s", "bandwidth_least_bytes_per_second",
+     "Bandwidth of a kernel: the lowest over pairs of NUMA nodes"},
     {"bandwidth.{kernel}.single.gbps", "GB/s", "bandwidth_single_bytes_per_second",
      "Bandwidth of a kernel by one thread, on the target where it is highest"},
     {"bandwidth.{kernel}.{initiator}.{target}.gbps", "GB/s", "bandwidth_node_bytes_per_second",
@@ -111,6 +115,8 @@ const struct metric_rule metric_rules[] = {
     {"{benchmark}.disturbed_ratio", "", "disturbed_ratio",
      "Share of the samples that something disturbed, so that they were left out; 0.01 stands for "
      "less"},
+    {"metrics.omitted", "", "metrics_omitted",
+     "Number of metrics of pairs of nodes that a run has no room for: it keeps 4096"},
     {0},
 };
 

@@ -8,10 +8,10 @@
 #include "api/services/services.h"
 
 enum {
-    // Series shown, those of the newest runs first: two runs with the most metrics that a run may
-    // have (METRICS_MAX, 512). A machine with two nodes has about 120 for all benchmarks, one with
-    // eight about 700. Each takes 10 us to read and write: 10 ms, once after a change.
-    GAUGES_MAX = 2 * METRICS_MAX,
+    // Series shown, those of the newest runs first. A machine with two nodes has about 120 for all
+    // benchmarks, one with eight about 700. Each takes 10 us to read and write: 10 ms, once after a
+    // change. Those beyond are counted (numaprobe_series_omitted).
+    GAUGES_MAX = 1024,
     // Of at most so many variants, those of the newest runs: 14 of each benchmark.
     GAUGE_VARIANTS_MAX = 100,
     // Those left out are counted no further: 1 ms.

@@ -141,7 +141,7 @@ static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
         if (cell_sum_add(sum, &h->samples[i], err) < 0)
             return -1;
     }
-    sum->visits++;
+    cell_sum_next_visit(sum);
     if (!pair_last_visit(s, d->turn))
         return 0;
     int outcome = cell_sum_up(sum, s->spec, &s->slot->cells[shape], &s->slot->cleans[shape], err);

@@ -240,7 +240,7 @@ static int pingpong_keep(const struct exchange *x, const struct turn *turn, int 
         if (cell_sum_add(sum, &p->samples[i], err) < 0)
             return -1;
     }
-    sum->visits++;
+    cell_sum_next_visit(sum);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "model/shape.h"
 #include "model/spec_values.h"
 
 static struct topo_cpu pairs_cpu_of(const struct cpu_place *p)
@@ -59,7 +60,7 @@ static int pairs_given(const struct session *s, const char *which, int (*pairs)[
 int pairs_possible(const struct session *s, struct err *err)
 {
     if (session_ranks(s) >= 2)
-        return 0;
+        return shape_check_ranks(s->spec, session_ranks(s), err);
     return err_set(err, ERR_USAGE, "ranks",
                    "two ranks are needed: start at least two (mpirun -np 2, --np=2)");
 }

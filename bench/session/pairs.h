@@ -7,7 +7,7 @@
 
 enum pair_class pair_class_of(const struct cpu_place *a, const struct cpu_place *b);
 
-// ERR_USAGE on "ranks": there are fewer than two.
+// ERR_USAGE or ERR_INVALID on "ranks": there are fewer than two, or more than a matrix holds.
 int pairs_possible(const struct session *s, struct err *err);
 // Pairs as "classes" or a list says, in order; *pairs is malloc'ed. ERR_USAGE on "pairs": a rank
 // that is not there.

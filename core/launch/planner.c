@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/shape.h"
 #include "model/spec_values.h"
 
 enum choice { ALL_CORES, ONE_PER_NUMA, ONE_PER_LLC, PER_NODE };
@@ -598,6 +599,8 @@ static int needs_ranks(const struct plan *p, const struct spec *s, struct err *e
     if (p->n_ranks < b->least_ranks)
         return err_set(err, ERR_INVALID, "ranks", "%s needs two ranks at least, the plan has one",
                        b->name);
+    if (shape_check_ranks(s, p->n_ranks, err) < 0)
+        return -1;
     if (!b->loads_by_ranks || planner_crowded(p))
         return 0;
     return err_set(

@@ -200,7 +200,8 @@ static void test_matrix(void)
     CHECK(near(value(got, "matrix.remote.median_ns"), 115.5), "of 101, 111, 120, 130");
     CHECK(near(value(got, "matrix.remote.ratio"), 1), "their ratio");
     got = run(&s, &m, 1, false);
-    CHECK(got->n == 1 && find(got, "matrix.median_ns"), "without ranks only all together");
+    CHECK(got->n == 2 && find(got, "matrix.median_ns") && find(got, "matrix.worst_ns"),
+          "without ranks only all together");
     matrix_fini(&m);
 }
 
@@ -425,7 +426,7 @@ static void test_many_ranks(const struct topology *t, const char *what)
             set(&m, r, c, (c < 5 ? 20 : 100) + r / 2048.0);
     const struct metrics *got = run_many(&s, &m, t);
     CHECK(near(value(got, "latency.dram.median_ns"), 100 + 511.5 / 2048), "%s: memory", what);
-    CHECK(got->n == METRICS_MAX, "%s: as many pairs of nodes as there is room for", what);
+    CHECK(got->n > MANY && !got->omitted, "%s: a metric for each of 1,024 nodes", what);
     CHECK(near(value(got, "latency.n1023.n1023.median_ns"), 100 + 1 / 2048.0) &&
               near(value(got, "latency.n1022.n1022.median_ns"), 100 + 0 / 2048.0),
           "%s: each rank's own", what);
@@ -442,8 +443,42 @@ static void test_many_targets(void)
     for (int k = 256; k < MANY * 256; k++)
         m.cells[k].v[CELL_MEDIAN] = NAN;
     const struct metrics *got = run_many(&s, &m, NULL);
-    CHECK(got->n == 258 && near(value(got, "matrix.n1022.n255.median_ns"), 355),
+    CHECK(got->n == 259 && near(value(got, "matrix.n1022.n255.median_ns"), 355),
           "the one rank that measured anything (%d)", got->n);
+    CHECK(near(value(got, "matrix.worst_ns"), 355), "and the slowest of its pairs");
+    for (int k = 0; k < MANY * 256; k++)
+        m.cells[k].v[CELL_MEDIAN] = k == MANY * 256 - 1 ? 900 : 100;
+    got = run_many(&s, &m, NULL);
+    CHECK(got->n == METRICS_MAX && near(value(got, "matrix.worst_ns"), 900) &&
+              near(value(got, "metrics.omitted"), MANY * 256 + 5 - (METRICS_MAX - 1)),
+          "pairs of nodes without room are counted, and the slowest is told (%.0f)",
+          value(got, "metrics.omitted"));
+}
+
+// 24 nodes by 24 nodes by 6 kernels.
+static void test_bandwidth_of_24_nodes(void)
+{
+    enum { NODES = 24 };
+    struct matrix m[SHAPES_MAX];
+    struct shape list[SHAPES_MAX];
+    struct spec s;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    int n = shape_list(&s, list);
+    for (int i = 0; i < n; i++) {
+        make(&m[i], &s, i, NODES, NODES, 1000);
+        for (int k = 0; k < NODES; k++)
+            m[i].row.values[k] = m[i].col.values[k] = k;
+    }
+    static struct metrics out;
+    const struct metrics_input in = {.spec = &s, .matrices = m, .n_matrices = n};
+    CHECK(metrics_find(&out, &in, NULL) == 0 && out.n == n * (NODES * NODES + 2) && !out.omitted,
+          "all %d metrics of bandwidth between 24 nodes", out.n);
+    CHECK(find(&out, "bandwidth.write.n23.n23.gbps") &&
+              near(value(&out, "bandwidth.copy.least.gbps"),
+                   value(&out, "bandwidth.copy.n0.n0.gbps")),
+          "the last pair, and the slowest");
+    for (int i = 0; i < n; i++)
+        matrix_fini(&m[i]);
 }
 
 static void test_many_pairs(void)
@@ -577,6 +612,7 @@ int main(void)
     test_many_ranks(&t, "by the topology");
     test_many_ranks(NULL, "by the curve");
     test_many_targets();
+    test_bandwidth_of_24_nodes();
     test_many_pairs();
     test_variant();
     test_rules();

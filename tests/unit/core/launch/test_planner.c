@@ -142,6 +142,27 @@ static void large_machines(void)
            "threads", "has 200, but the run has 192 ranks");
 }
 
+// Benchmarks of all pairs have a cell a pair; the others take the most ranks there may be. A list
+// names a node for each of them.
+static void many_ranks(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic("node:2 core:256 pu:2");
+    CLEANUP_BUF struct buf request = BUF_INIT;
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    refuse(&t, "{\"benchmark\":\"c2c\",\"hyperthreads\":true}", "ranks",
+           "512 ranks at most, not 1024");
+    refuse(&t, "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"hyperthreads\":true}", "ranks",
+           "512");
+    buf_str(&request, "{\"benchmark\":\"pingpong\",\"hyperthreads\":true,\"numa\":\"0");
+    for (int i = 1; i < SPEC_RANKS_MAX; i++)
+        buf_fmt(&request, ",%d", i % 2);
+    buf_str(&request, "\"}");
+    CHECK(make(&p, &t, buf_text(&request), &err) == 0 && p.n_ranks == SPEC_RANKS_MAX &&
+              p.ranks[SPEC_RANKS_MAX - 1].mem_node == 1,
+          "1,024 ranks and a list of their nodes: %s", err.text);
+}
+
 static bool notes(const struct topology *t, const char *request, const char *says)
 {
     struct plan p CLEANUP(plan_fini) = {0};
@@ -245,5 +266,6 @@ int main(void)
     large_pages(&t);
     many_loaders();
     large_machines();
+    many_ranks();
     return tap_done();
 }
