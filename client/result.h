@@ -5,8 +5,9 @@
 #include "client/config.h"
 #include "model/matrix.h"
 #include "model/record.h"
+#include "model/shape.h"
 
-enum { RESULT_MATRICES_MAX = 8 };
+enum { RESULT_MATRICES_MAX = SHAPES_MAX };
 
 struct result {
     struct matrix matrices[RESULT_MATRICES_MAX]; // owned, as all

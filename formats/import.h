@@ -7,13 +7,14 @@
 #include "formats/log_hints.h"
 #include "model/matrix.h"
 #include "model/record.h"
+#include "model/shape.h"
 
 enum import_format { IMPORT_TABLE, IMPORT_CSV, IMPORT_JSON };
 
 enum {
-    IMPORT_MATRICES_MAX = 8,   // of one run: bandwidth has one a kernel, six
-    IMPORT_RANKS_MAX = 1024,   // as SPEC_RANKS_MAX
-    IMPORT_SIZES_MAX = 48,     // as SPEC_SIZES_MAX
+    IMPORT_MATRICES_MAX = SHAPES_MAX, // of one run
+    IMPORT_RANKS_MAX = 1024,          // as SPEC_RANKS_MAX
+    IMPORT_SIZES_MAX = 48,            // as SPEC_SIZES_MAX
     IMPORT_LINE_MAX = 1 << 16, // a row of CSV with a value of 16 characters a rank fits four times
     // A table has 50, what a job printed around it some thousands; so many are read in 50 ms.
     IMPORT_LINES_MAX = 100000,

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "formats/result_table.h"
+#include "model/mix.h"
 
 enum {
     LABEL_WIDTH = 18,
@@ -270,22 +271,41 @@ static void first_touch(const struct result *r, struct buf *out)
 
 // --- Loaded latency ----------------------------------------------------------------------------
 
+// "rank 0 CPU 0 node 0 while the others of its node move data: 3:1", "path 0->2 under load"
+static void loaded_heading(const struct result *r, const struct matrix *m, int row, struct buf *out)
+{
+    const struct load_mix *mix = mix_of_matrix(m->name);
+    char label[80];
+    result_print_row_label(r, m, row, label, sizeof label);
+    if (strcmp(m->row.name, "path") == 0)
+        buf_fmt(out, "Latency from node to node %s while the node's other ranks move data there",
+                label);
+    else
+        buf_fmt(out, "Latency of rank %s while the others of its node move data", label);
+    buf_fmt(out, "%s%s\n%*s %*s %*s\n", mix ? ": " : "", mix ? mix->name : "", COLUMN_WIDTH, "load",
+            COLUMN_WIDTH, "MB/s", COLUMN_WIDTH, "ns");
+}
+
+static void loaded_curve(const struct result *r, const struct matrix *pair, int row,
+                         struct buf *out)
+{
+    loaded_heading(r, &pair[0], row, out);
+    for (int c = 0; c < pair[0].col.n; c++) {
+        buf_fmt(out, "%*" PRId64 "%%", COLUMN_WIDTH - 1, pair[0].col.values[c]);
+        value(median(&pair[1], row, c), 1, out);
+        value(median(&pair[0], row, c), 1, out);
+        buf_char(out, '\n');
+    }
+}
+
+// Pairs of latency and bandwidth, one of each mix.
 static void loaded(const struct result *r, struct buf *out)
 {
-    const struct matrix *latency_of = &r->list[0], *bandwidth_of = &r->list[1];
-    char label[80];
-    for (int row = 0; row < latency_of->row.n; row++) {
-        result_print_row_label(r, latency_of, row, label, sizeof label);
-        buf_fmt(out, "%sLatency of rank %s while the others of its node move data\n%*s %*s %*s\n",
-                row ? "\n" : "", label, COLUMN_WIDTH, "load", COLUMN_WIDTH, "MB/s", COLUMN_WIDTH,
-                "ns");
-        for (int c = 0; c < latency_of->col.n; c++) {
-            buf_fmt(out, "%*" PRId64 "%%", COLUMN_WIDTH - 1, latency_of->col.values[c]);
-            value(median(bandwidth_of, row, c), 1, out);
-            value(median(latency_of, row, c), 1, out);
-            buf_char(out, '\n');
+    for (int row = 0; row < r->list[0].row.n; row++)
+        for (int i = 0; i + 1 < r->n; i += 2) {
+            buf_str(out, row || i ? "\n" : "");
+            loaded_curve(r, &r->list[i], row, out);
         }
-    }
 }
 
 // --- The whole ---------------------------------------------------------------------------------
@@ -304,7 +324,8 @@ static const struct {
     {"source", "target", 0, result_print_bandwidth},
     {"pair", "message", 1, pingpong},
     {"rank", "access", 1, first_touch},
-    {"rank", "load", 2, loaded},
+    {"rank", "load", 0, loaded},
+    {"path", "load", 0, loaded},
 };
 
 void result_tables_write(const struct matrix *list, int n, const struct rank_info *ranks,

@@ -26,7 +26,7 @@ static bool model_axis_is(const struct axis *a, const char *name)
 
 bool axis_is_named(const struct axis *a)
 {
-    return model_axis_is(a, "pair") || model_axis_is(a, "access") ||
+    return model_axis_is(a, "pair") || model_axis_is(a, "access") || model_axis_is(a, "path") ||
            (model_axis_is(a, "target") && a->n && a->values[0] < 0);
 }
 
@@ -38,6 +38,8 @@ void axis_label(const struct axis *a, int i, char *out, size_t room)
     axis_unpair(v, &first, &second);
     if (model_axis_is(a, "pair"))
         snprintf(out, room, "%d-%d", first, second);
+    else if (model_axis_is(a, "path"))
+        snprintf(out, room, "%d->%d", first, second);
     else if (model_axis_is(a, "access") && v >= 0 && v < AXIS_ACCESSES)
         snprintf(out, room, "%s", access_names[v]);
     else if (model_axis_is(a, "target") && v < 0)

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/mix.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
@@ -299,28 +300,49 @@ static const struct param firsttouch_params[] = {
 };
 
 static const struct param loaded_params[] = {
-    P_SIZES("auto", "Working set of the chaser and of each loader. A bare number is MiB; auto is "
-                    "four last-level caches, at least 64 MiB."),
+    P_SIZES("auto", "Working set of the rank that chases, and of the loaders that share a "
+                    "last-level cache, together. A bare number is MiB; auto is four last-level "
+                    "caches, at least 64 MiB."),
     {.name = "load",
      .kind = PARAM_ENUM,
      .offset = AT(load),
      .choices = load_names,
      .def = "read",
-     .help = "Load of the other ranks: read, write, copy or chase."},
+     .help = "Load of the other ranks, where mix names none: read, write (around the caches), copy "
+             "or chase."},
+    {.name = "mix",
+     .kind = PARAM_TEXT,
+     .offset = AT(mix),
+     .room = ROOM(mix),
+     .def = "",
+     .metavar = "LIST",
+     .help = "Mixes of reads and writes, a curve each: reads; 3:1, 2:1, 1:1 (lines read : lines "
+             "written, in place); nt (writes around the caches); copy; chase; all: the first "
+             "five. Empty: the one that load names."},
+    {.name = "targets",
+     .kind = PARAM_TEXT,
+     .offset = AT(targets),
+     .room = ROOM(targets),
+     .def = "own",
+     .metavar = "NODES",
+     .help = "own: all nodes at once, each on the memory of its ranks. Otherwise one node's ranks "
+             "at a time, on the memory of each target: all nodes that have memory of their own "
+             "(all), or a list 0,2."},
     {.name = "steps",
      .kind = PARAM_INT,
      .offset = AT(steps),
      .min = 1,
-     .max = 40,
-     .def = "10",
-     .help = "Levels of load above idle: step k is k/steps of the loaders' full speed, and the "
-             "last is unlimited."},
+     .max = SPEC_STEPS_MAX,
+     .def = "12",
+     .help = "Levels of load above idle. The last is unlimited; the others are placed where the "
+             "curve of latency over bandwidth bends."},
     P_PAGES,
     P_STRIDE,
     P_PRECISION("2"),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("2000", SAMPLE_HELP),
-    P_CELL_MS("300"),
+    P_CELL_MS("320"),
+    P_VISITS("8"),
     P_SEED,
 };
 
@@ -610,11 +632,22 @@ static int check_hierarchy(const struct spec *s, struct err *err)
     return 0;
 }
 
+static bool loaded_by_path(const struct spec *s)
+{
+    return strcmp(s->targets, "own") != 0;
+}
+
 static int check_loaded(const struct spec *s, struct err *err)
 {
+    const struct load_mix *mixes[SPEC_MIXES_MAX];
+    int n;
     if (s->load == LOAD_NONE)
         return err_set(err, ERR_INVALID, "load", "must be chase, read, write or copy");
-    return check_one_size(s, err);
+    if (*s->mix && s->load != LOAD_READ)
+        return contradiction(err, "load", "mix, which names the loads");
+    if (mix_list(s, mixes, &n, err) < 0)
+        return -1;
+    return loaded_by_path(s) ? check_targets(s, err) : check_one_size(s, err);
 }
 
 // --- Matrices ----------------------------------------------------------------------------------
@@ -723,12 +756,15 @@ static int shapes_hierarchy(const struct spec *s, struct shape *list)
 
 static int shapes_loaded(const struct spec *s, struct shape *list)
 {
-    static const struct shape both[] = {
-        {"latency", "latency", "ns", "rank", "load"},
-        {"bandwidth", "bandwidth", "MB/s", "rank", "load"},
-    };
-    (void)s;
-    return shapes_copy(list, both, 2);
+    const struct load_mix *mixes[SPEC_MIXES_MAX];
+    const char *rows = loaded_by_path(s) ? "path" : "rank";
+    int n = 0;
+    mix_list(s, mixes, &n, NULL);
+    for (int i = 0; i < n; i++) {
+        list[2 * i] = (struct shape){mixes[i]->latency, "latency", "ns", rows, "load"};
+        list[2 * i + 1] = (struct shape){mixes[i]->bandwidth, "bandwidth", "MB/s", rows, "load"};
+    }
+    return 2 * n;
 }
 
 // --- Memory ------------------------------------------------------------------------------------
@@ -808,8 +844,9 @@ static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_hierarchy[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "10"}, {"visits", "1"}, {0}};
-static const struct preset quick_loaded[] = {
-    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"steps", "5"}, {0}};
+static const struct preset quick_loaded[] = {{"precision", "5"}, {"min_samples", "7"},
+                                             {"cell_ms", "60"},  {"steps", "5"},
+                                             {"visits", "4"},    {0}};
 
 #define PARAMS(table)                                                                              \
     {                                                                                              \
@@ -909,7 +946,8 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .name = "loaded",
             .title = "Latency under stepped load",
             .help = "The first rank of each node chases while the node's other ranks move data at "
-                    "stepped rates: the curve of latency over bandwidth.",
+                    "stepped rates: the curve of latency over bandwidth, for each mix of reads and "
+                    "writes and each target.",
             .method = "loaded-v1",
             .params = PARAMS(loaded_params),
             .defaults = no_presets,

@@ -54,11 +54,11 @@ struct axis {
 
 enum access { ACCESS_OWN, ACCESS_SHARED, ACCESS_CROSSED, AXIS_ACCESSES }; // values of axis "access"
 
-// Two ranks as one value of axis "pair".
+// Two ranks as one value of axis "pair", two nodes of axis "path".
 int64_t axis_pair(int first, int second);
 void axis_unpair(int64_t value, int *first, int *second);
-// How people read value i: "3-17", "crossed", "own", or the number. Axes whose values are not plain
-// numbers: axis_is_named; JSON has "labels" beside their "values".
+// How people read value i: "3-17", "0->2", "crossed", "own", or the number. Axes whose values are
+// not plain numbers: axis_is_named; JSON has "labels" beside their "values".
 void axis_label(const struct axis *a, int i, char *out, size_t room);
 bool axis_is_named(const struct axis *a);
 

@@ -11,6 +11,11 @@ void plan_fini(struct plan *p)
     *p = (struct plan){0};
 }
 
+int64_t plan_rank_bytes(const struct plan *p, int rank)
+{
+    return p->ranks[rank].loads ? p->bytes_per_loader : p->bytes_per_rank;
+}
+
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);

@@ -11,6 +11,7 @@ struct plan_rank {
     int cpu;      // OS index
     int cpu_node; // -1: the CPU belongs to no node
     int mem_node; // where its memory shall be; -1: where it is first touched
+    bool loads;   // it makes the load for those that measure
 };
 
 enum { PLAN_NOTES_MAX = 8 };
@@ -23,14 +24,15 @@ struct plan {
     char load_cpus[SPEC_TEXT_MAX]; // that make a load beside the ranks; "": none
     bool processes;                // numa_bench starts its ranks itself, without mpirun
     char launcher_why[160];        // why it does although MPI was preferred; "": it was requested
-    int64_t bytes_per_loader;      // of each of load_cpus, on its own node
-    int64_t bytes_per_rank;   // of each rank on its node: largest working set, with its rounding
+    int64_t bytes_per_loader; // of each of load_cpus or each rank that makes the load, on its node
+    int64_t bytes_per_rank;   // of each other rank on its node: largest working set, rounded
     int64_t bytes_per_target; // on each target at once, of all ranks together
     int n_notes;
     char notes[PLAN_NOTES_MAX][200]; // what the user should know: "cpu 3 and 7 share a core"
 };
 
 void plan_fini(struct plan *p);
+int64_t plan_rank_bytes(const struct plan *p, int rank); // on its node
 // {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"load_cpus":"",
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

@@ -129,6 +129,13 @@ static bool pair_ok(int64_t v, const struct plan *p)
     return v == axis_pair(first, second) && first >= 0 && first < second && second < p->n_ranks;
 }
 
+static bool path_ok(int64_t v, const struct plan *p)
+{
+    int from, to;
+    axis_unpair(v, &from, &to);
+    return v == axis_pair(from, to) && initiator_ok(from, p) && target_ok(to, p);
+}
+
 static bool any_ok(int64_t v, const struct plan *p)
 {
     (void)p;
@@ -159,6 +166,7 @@ static const struct axis_kind {
     {"load", "%", load_ok, true},       {"pages", "", any_ok, true},
     {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
     {"source", "", source_ok, false},
+    {"path", "", path_ok, false},
 };
 
 static const struct axis_kind *kind_of(const char *name)

@@ -8,12 +8,13 @@
 //   access       enum access                           load         per cent of full load
 //   pages        that hold a link each                 chains       followed at once
 //   stride       bytes from link to link               source       OS number of a node copied from
+//   path         a node with CPUs and one with memory, packed by axis_pair()
 #pragma once
 #include "model/matrix.h"
 #include "model/plan.h"
 #include "model/spec.h"
 
-enum { SHAPES_MAX = 8 };
+enum { SHAPES_MAX = 16 }; // two of each mix of a loaded run are 14
 
 struct shape {
     const char *name, *quantity, *unit; // of the matrix

@@ -35,7 +35,17 @@ enum mode { MODE_CONCURRENT, MODE_SERIAL, MODE_BOTH };
 enum pages { PAGES_THP, PAGES_4K, PAGES_HUGE };
 enum chase_method { METHOD_PRP, METHOD_CLASSIC };
 enum launcher { LAUNCHER_AUTO, LAUNCHER_MPI, LAUNCHER_PROCESSES };
-enum load_kind { LOAD_NONE, LOAD_CHASE, LOAD_READ, LOAD_WRITE, LOAD_COPY, LOAD_KINDS };
+enum load_kind {
+    LOAD_NONE,
+    LOAD_CHASE,
+    LOAD_READ,
+    LOAD_WRITE, // around the caches
+    LOAD_COPY,
+    LOAD_3R1W, // every line is read, every third is modified in place
+    LOAD_2R1W,
+    LOAD_1R1W,
+    LOAD_KINDS
+};
 enum bandwidth_sweep { SWEEP_NODES, SWEEP_THREADS, SWEEP_OWN, SWEEP_SIZES, SWEEP_MEMCPY };
 // Instruction sets of the stream kernels, the wider of one machine after the narrower.
 enum instructions {
@@ -67,6 +77,8 @@ enum {
     SPEC_TARGETS_TEXT = 5 * SPEC_TARGETS_MAX, // nodes of four digits with their commas
     SPEC_PAIRS_TEXT = 10 * SPEC_PAIRS_MAX,    // two ranks of four digits, dash and comma
     SPEC_MESSAGE_MAX = 1 << 26,
+    SPEC_STEPS_MAX = 40,                // levels of load above idle
+    SPEC_MIXES_MAX = 7,                 // of reads and writes
     SPEC_SAMPLES_MAX = 10000,           // that may be requested of a cell
     SPEC_LLC_DEFAULT = 64 << 20,        // bytes of a last-level cache that the machine hides
     SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs or nodes of four digits with their commas
@@ -106,6 +118,7 @@ struct spec {
     char load_cpus[SPEC_TEXT_MAX]; // "": those without a rank (the planner's choice)
     int64_t load_rate;             // MB/s a core; 0: as fast as it goes
     int64_t steps;                 // of the loaded benchmark, from idle to full
+    char mix[64];                  // "reads,3:1,nt", "all" or "": the mix that `load` names
     // Bandwidth.
     int kernel;        // 0: all, otherwise 1 + enum stream_kernel of bench/kernels/stream.h
     int sweep;         // enum bandwidth_sweep

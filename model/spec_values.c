@@ -24,6 +24,28 @@ uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks)
     return spec_auto_bytes(most);
 }
 
+enum { PRIVATE_CACHE_BYTES = 2 << 20 }; // the largest L2 of one core today
+
+int spec_load_sharing(const int *llc, int n)
+{
+    int least = 0;
+    for (int i = 0; i < n; i++) {
+        int sharing = 0;
+        for (int k = 0; k < n; k++)
+            sharing += k == i || (llc[i] >= 0 && llc[k] == llc[i]);
+        if (!least || sharing < least)
+            least = sharing;
+    }
+    return least ? least : 1;
+}
+
+uint64_t spec_loader_bytes(uint64_t together, int sharing)
+{
+    uint64_t part = together / (uint64_t)sharing / 64 * 64, least = 4 * PRIVATE_CACHE_BYTES;
+    least = together < least ? together : least;
+    return part < least ? least : part;
+}
+
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
 {
     CLEANUP_MEM uint64_t *sizes = NULL;

@@ -9,6 +9,12 @@
 uint64_t spec_auto_bytes(uint64_t llc);
 // The same beside the largest cache that a rank has.
 uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks);
+// Of the CPUs that make a load, how many share the last-level cache that fewest share; `llc` has
+// the cache of each, -1 if it is not known.
+int spec_load_sharing(const int *llc, int n);
+// Working set of each loader, where all that share a cache have `together` bytes: its part, but as
+// many as four times a private cache, so that each moves memory and not its own cache.
+uint64_t spec_loader_bytes(uint64_t together, int sharing);
 // Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto". 0:
 // the benchmark has no size.
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);

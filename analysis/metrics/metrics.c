@@ -17,6 +17,7 @@
 #include "analysis/stats/median.h"
 #include "analysis/stats/rank_places.h"
 #include "base/cleanup.h"
+#include "model/mix.h"
 
 // A working set this many times the cache still finds a quarter of its lines there; what is left is
 // the price of the memory within a few per cent.
@@ -593,52 +594,98 @@ static void metrics_of_firsttouch(struct finder *f)
     DRAIN_AND_PUT(f, 1, "firsttouch.crossed.ratio");
 }
 
-enum { LOADS_MAX = 41 }; // steps of the benchmark, at most 40, and idle
+enum { LOADS_MAX = SPEC_STEPS_MAX + 1 }; // and idle
 
-// Column of the knee of one chaser's curve; -1: none.
-static int knee_column(const struct matrix *latency, const struct matrix *width, int row)
+struct load_family { // of one mix
+    const struct matrix *latency, *width;
+    char prefix[24]; // of its metrics: "", "3r1w."
+};
+
+static int loaded_points(const struct load_family *l, int row, double x[LOADS_MAX],
+                         double y[LOADS_MAX])
 {
-    double x[LOADS_MAX], y[LOADS_MAX];
-    int n = latency->col.n;
-    if (n > LOADS_MAX || width->col.n != n || row >= width->row.n)
-        return -1;
+    int n = l->latency->col.n;
+    if (n > LOADS_MAX || l->width->col.n != n || row >= l->width->row.n)
+        return 0;
     for (int c = 0; c < n; c++) {
-        x[c] = matrix_at(width, row, c)->v[CELL_MEDIAN];
-        y[c] = matrix_at(latency, row, c)->v[CELL_MEDIAN];
+        x[c] = matrix_at(l->width, row, c)->v[CELL_MEDIAN];
+        y[c] = matrix_at(l->latency, row, c)->v[CELL_MEDIAN];
     }
-    return knee_of(x, y, n);
+    return n;
 }
 
-static void pool_knees(struct finder *f, const struct matrix *latency, const struct matrix *width,
-                       const struct matrix *of)
+static void pool_knees(struct finder *f, const struct load_family *l, const struct matrix *of)
 {
-    for (int r = 0; r < latency->row.n; r++) {
-        int col = knee_column(latency, width, r);
+    double x[LOADS_MAX], y[LOADS_MAX];
+    for (int r = 0; r < l->latency->row.n; r++) {
+        int col = knee_of(x, y, loaded_points(l, r, x, y));
         if (col >= 0)
             pool_cell(f, matrix_at(of, r, col));
     }
 }
 
+static void pool_busy(struct finder *f, const struct load_family *l, int row)
+{
+    double x[LOADS_MAX], y[LOADS_MAX];
+    pool_value(f, knee_busy(x, y, loaded_points(l, row, x, y)), NAN, NAN);
+}
+
+static void metrics_of_nodes(struct finder *f, const struct load_family *l)
+{
+    const char *p = l->prefix;
+    if (l->latency->col.values[0] == 0)
+        pool_column(f, l->latency, 0);
+    DRAIN_AND_PUT(f, 1, "loaded.%sidle_ns", p);
+    pool_column(f, l->latency, l->latency->col.n - 1);
+    DRAIN_AND_PUT(f, 1, "loaded.%sfull_ns", p);
+    if (!has_axes(l->width, "rank", "load"))
+        return;
+    for (int r = 0; r < l->latency->row.n; r++)
+        pool_busy(f, l, r);
+    DRAIN_AND_PUT(f, 1, "loaded.%sbusy_ns", p);
+    pool_column(f, l->width, l->width->col.n - 1);
+    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.%sfull_gbps", p);
+    pool_knees(f, l, l->latency);
+    DRAIN_AND_PUT(f, 1, "loaded.%sknee_ns", p);
+    pool_knees(f, l, l->width);
+    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.%sknee_gbps", p);
+}
+
+static void metrics_of_path(struct finder *f, const struct load_family *l, int row)
+{
+    const struct matrix *m = l->latency;
+    int from, to, last = m->col.n - 1;
+    axis_unpair(m->row.values[row], &from, &to);
+    if (m->col.values[0] == 0)
+        pool_cell(f, matrix_at(m, row, 0));
+    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.n%d.idle_ns", l->prefix, from, to);
+    pool_cell(f, matrix_at(m, row, last));
+    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.n%d.full_ns", l->prefix, from, to);
+    if (!has_axes(l->width, "path", "load") || row >= l->width->row.n)
+        return;
+    pool_busy(f, l, row);
+    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.n%d.busy_ns", l->prefix, from, to);
+    pool_cell(f, matrix_at(l->width, row, l->width->col.n - 1));
+    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.%sn%d.n%d.full_gbps", l->prefix, from, to);
+}
+
 static void metrics_of_loaded(struct finder *f)
 {
-    const struct matrix *latency = metrics_named(f->in, "latency"),
-                        *width = metrics_named(f->in, "bandwidth");
-    if (!has_axes(latency, "rank", "load"))
-        return;
-    int last = latency->col.n - 1;
-    if (latency->col.values[0] == 0)
-        pool_column(f, latency, 0);
-    DRAIN_AND_PUT(f, 1, "loaded.idle_ns");
-    pool_column(f, latency, last);
-    DRAIN_AND_PUT(f, 1, "loaded.full_ns");
-    if (!has_axes(width, "rank", "load"))
-        return;
-    pool_column(f, width, width->col.n - 1);
-    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.full_gbps");
-    pool_knees(f, latency, width, latency);
-    DRAIN_AND_PUT(f, 1, "loaded.knee_ns");
-    pool_knees(f, latency, width, width);
-    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.knee_gbps");
+    static const char stem[] = "latency_";
+    for (int i = 0; i < f->in->n_matrices; i++) {
+        const struct matrix *m = &f->in->matrices[i];
+        const struct load_mix *mix = mix_of_matrix(m->name);
+        struct load_family l = {.latency = m};
+        if (mix && strcmp(mix->latency, m->name) == 0)
+            snprintf(l.prefix, sizeof l.prefix, "%s.", m->name + strlen(stem));
+        l.width = metrics_named(f->in, mix ? mix->bandwidth : "bandwidth");
+        if (strcmp(m->quantity, "latency") != 0)
+            continue;
+        if (has_axes(m, "rank", "load"))
+            metrics_of_nodes(f, &l);
+        for (int r = 0; has_axes(m, "path", "load") && r < m->row.n; r++)
+            metrics_of_path(f, &l, r);
+    }
 }
 
 // --- Huge pages --------------------------------------------------------------------------------

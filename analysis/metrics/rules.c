@@ -76,6 +76,8 @@ const struct metric_rule metric_rules[] = {
      "Access to memory that the next rank touched, over access to the own"},
     {"loaded.idle_ns", "ns", "loaded_idle_seconds",
      "Latency of memory while the node's other ranks rest; median over nodes"},
+    {"loaded.busy_ns", "ns", "loaded_busy_seconds",
+     "Latency of memory where the load moves 80 % of the most that it moves; median over nodes"},
     {"loaded.full_ns", "ns", "loaded_full_seconds",
      "Latency of memory at full load; median over nodes"},
     {"loaded.full_gbps", "GB/s", "loaded_full_bytes_per_second",
@@ -84,6 +86,43 @@ const struct metric_rule metric_rules[] = {
      "Latency at the knee of the curve of latency over bandwidth; median over nodes that have one"},
     {"loaded.knee_gbps", "GB/s", "loaded_knee_bytes_per_second",
      "Bandwidth at that knee; beyond it latency grows faster than what it buys"},
+    {"loaded.{mix}.idle_ns", "ns", "loaded_mix_idle_seconds",
+     "Latency of memory while the node's other ranks rest, of a mix of reads and writes; median "
+     "over nodes"},
+    {"loaded.{mix}.busy_ns", "ns", "loaded_mix_busy_seconds",
+     "Latency of memory where the load moves 80 % of the most that it moves, of a mix of reads and "
+     "writes; median over nodes"},
+    {"loaded.{mix}.full_ns", "ns", "loaded_mix_full_seconds",
+     "Latency of memory at full load, of a mix of reads and writes; median over nodes"},
+    {"loaded.{mix}.full_gbps", "GB/s", "loaded_mix_full_bytes_per_second",
+     "What the load moves at full speed, of a mix of reads and writes; median over nodes"},
+    {"loaded.{mix}.knee_ns", "ns", "loaded_mix_knee_seconds",
+     "Latency at the knee of the curve of latency over bandwidth, of a mix of reads and writes; "
+     "median over nodes that have one"},
+    {"loaded.{mix}.knee_gbps", "GB/s", "loaded_mix_knee_bytes_per_second",
+     "Bandwidth at that knee, of a mix of reads and writes; median over nodes that have one"},
+    {"loaded.{initiator}.{target}.idle_ns", "ns", "loaded_path_idle_seconds",
+     "Latency of memory while the node's other ranks rest, from CPUs of one NUMA node on memory of "
+     "another"},
+    {"loaded.{initiator}.{target}.busy_ns", "ns", "loaded_path_busy_seconds",
+     "Latency of memory where the load moves 80 % of the most that it moves, from CPUs of one NUMA "
+     "node on memory of another"},
+    {"loaded.{initiator}.{target}.full_ns", "ns", "loaded_path_full_seconds",
+     "Latency of memory at full load, from CPUs of one NUMA node on memory of another"},
+    {"loaded.{initiator}.{target}.full_gbps", "GB/s", "loaded_path_full_bytes_per_second",
+     "What the load moves at full speed, from CPUs of one NUMA node on memory of another"},
+    {"loaded.{mix}.{initiator}.{target}.idle_ns", "ns", "loaded_mix_path_idle_seconds",
+     "Latency of memory while the node's other ranks rest, of a mix of reads and writes, from CPUs "
+     "of one NUMA node on memory of another"},
+    {"loaded.{mix}.{initiator}.{target}.busy_ns", "ns", "loaded_mix_path_busy_seconds",
+     "Latency of memory where the load moves 80 % of the most that it moves, of a mix of reads and "
+     "writes, from CPUs of one NUMA node on memory of another"},
+    {"loaded.{mix}.{initiator}.{target}.full_ns", "ns", "loaded_mix_path_full_seconds",
+     "Latency of memory at full load, of a mix of reads and writes, from CPUs of one NUMA node on "
+     "memory of another"},
+    {"loaded.{mix}.{initiator}.{target}.full_gbps", "GB/s", "loaded_mix_path_full_bytes_per_second",
+     "What the load moves at full speed, of a mix of reads and writes, from CPUs of one NUMA node "
+     "on memory of another"},
     {"pagefault.{pages}.single_ns", "ns", "pagefault_single_seconds",
      "First touch of a page by one thread, on the target where it takes least"},
     {"pagefault.{pages}.all_ns", "ns", "pagefault_all_seconds",

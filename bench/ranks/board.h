@@ -47,6 +47,7 @@ struct slot {
     struct guard_verdict pass_verdict;
     unsigned char flags[SLOT_FLAGS]; // of the far side's samples
     double moved_bytes, moved_ns;    // by a loader, lately
+    double asked_bytes;              // of it by its pace; 0: as much as it could
     int share_fd;                    // of memory that others map; see bench/memory/shared_memory.h
     struct condition condition;      // what a reader should know of this rank; text "": nothing
     // See bench/ranks/turns.h.

@@ -19,24 +19,31 @@
 #include "bench/memory/cache.h"
 #include "bench/memory/placement.h"
 #include "bench/ranks/thread_team.h"
+#include "model/spec_values.h"
 
 enum {
     CATCH_UP_PIECES = 16, // at most so many follow each other without a pause after a delay,
     CATCH_UP_US = 250,    // or as many as are due in this time: an interrupt, not a time slice
 };
 
+// Every how many lines one is modified; 0: of other kinds.
+static const size_t mix_periods[LOAD_KINDS] = {[LOAD_3R1W] = 3, [LOAD_2R1W] = 2, [LOAD_1R1W] = 1};
+
 void worker_init(struct worker *w, enum load_kind kind, void *memory, uint64_t bytes, uint64_t seed)
 {
     size_t n = bytes / sizeof(double);
+    uint64_t line = cache_of("", sched_getcpu()).line_bytes;
+    line = line % 64 ? 64 : line;
     *w = (struct worker){.kind = kind};
     if (kind == LOAD_CHASE) {
-        uint64_t line = cache_of("", sched_getcpu()).line_bytes;
         chain_plan(&w->chain, memory, bytes, line, 0, seed);
         chain_set_line(&w->chain, line);
         chain_write(&w->chain, 0, w->chain.links);
         w->at = memory;
         return;
     }
+    w->mix = (struct line_mix){memory, line / sizeof(double), mix_periods[kind]};
+    w->lines = bytes / line;
     double *at = memory;
     size_t part = kind == LOAD_COPY ? n / 2 : n;
     w->arrays = (struct stream_arrays){.a = at, .b = at, .c = at + (n - part), .n = part};
@@ -50,6 +57,17 @@ void worker_pace(struct worker *w, double mb_per_s)
     pace_begin(&w->pace, mb_per_s, pieces > due ? pieces : due);
 }
 
+// A line that is modified is read and written.
+static uint64_t move_lines(struct worker *w)
+{
+    size_t line = w->mix.words * sizeof(double), period = w->mix.period;
+    size_t n = WORKER_PIECE_BYTES / line * period / (period + 1);
+    size_t first = w->next, last = first + n < w->lines ? first + n : w->lines;
+    w->sum += line_mix_pass(&w->mix, first, last);
+    w->next = last == w->lines ? 0 : last;
+    return line * (last - first + line_mix_writes(&w->mix, first, last));
+}
+
 static uint64_t move_piece(struct worker *w)
 {
     static const enum stream_kernel kernels[LOAD_KINDS] = {
@@ -59,6 +77,8 @@ static uint64_t move_piece(struct worker *w)
         w->at = chase(w->at, hops);
         return hops * w->chain.stride;
     }
+    if (w->mix.period)
+        return move_lines(w);
     enum stream_kernel k = kernels[w->kind];
     size_t n = WORKER_PIECE_BYTES / sizeof(double) / (size_t)stream_kernels[k].arrays;
     size_t first = w->next, last = first + n < w->arrays.n ? first + n : w->arrays.n;
@@ -127,6 +147,14 @@ static void load_free(struct load *l)
     free(l);
 }
 
+static uint64_t loader_bytes(const int *cpus, int n, uint64_t together)
+{
+    CLEANUP_MEM int *llc = calloc((size_t)n + 1, sizeof *llc);
+    for (int i = 0; llc && i < n; i++)
+        llc[i] = cache_cpu_place("", cpus[i]).llc;
+    return spec_loader_bytes(together, llc ? spec_load_sharing(llc, n) : 1);
+}
+
 static int map_memory(struct load *l, struct err *err)
 {
     for (int i = 0; i < l->n; i++) {
@@ -147,6 +175,7 @@ static int set_up(struct load *l, const char *cpus, struct err *err)
             "--load-cpus: is missing; it names the CPUs that generate the load (--load-cpus=2,3)");
     if (str_to_ids(cpus, false, SPEC_RANKS_MAX, "load_cpus", &l->cpus, &l->n, err) < 0)
         return -1;
+    l->bytes = loader_bytes(l->cpus, l->n, l->bytes);
     l->arenas = calloc((size_t)l->n, sizeof *l->arenas);
     l->workers = calloc((size_t)l->n, sizeof *l->workers);
     if (!l->arenas || !l->workers)
@@ -157,7 +186,7 @@ static int set_up(struct load *l, const char *cpus, struct err *err)
     return l->team ? 0 : err_prefix(err, "--load-cpus");
 }
 
-struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, int64_t mb_per_s,
+struct load *load_start(enum load_kind kind, const char *cpus, uint64_t together, int64_t mb_per_s,
                         struct err *err)
 {
     struct load *l = calloc(1, sizeof *l);
@@ -166,7 +195,7 @@ struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, i
         return NULL;
     }
     l->kind = kind;
-    l->bytes = bytes;
+    l->bytes = together;
     l->mb_per_s = mb_per_s;
     int failed = set_up(l, cpus, err);
     if (failed == 0 &&
@@ -197,11 +226,11 @@ struct load_report load_stop(struct load **load)
     return r;
 }
 
-uint64_t load_demand(const char *cpus, uint64_t bytes)
+uint64_t load_demand(const char *cpus, uint64_t together)
 {
     CLEANUP_MEM int *ids = NULL;
     int n = 0;
     if (str_to_ids(cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, NULL) < 0)
         return 0;
-    return bytes * (uint64_t)n;
+    return loader_bytes(ids, n, together) * (uint64_t)n;
 }

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "bench/kernels/chain.h"
+#include "bench/kernels/line_mix.h"
 #include "bench/kernels/stream.h"
 #include "bench/session/pace.h"
 #include "model/spec.h"
@@ -17,9 +18,11 @@ enum { WORKER_PIECE_BYTES = 4096 }; // moved at a time, at most
 struct worker {
     enum load_kind kind;
     struct stream_arrays arrays; // of the memory given
+    struct line_mix mix;         // of the same memory
+    size_t lines;                // of the mix
     struct chain chain;
     void *at;          // of the chase
-    size_t next;       // element of the next piece
+    size_t next;       // element or line of the next piece
     struct pace pace;  // since begun_ns
     uint64_t begun_ns; // of the pace
     uint64_t ended_ns; // of a load on another CPU
@@ -40,9 +43,9 @@ struct load_report {
     bool strayed;    // some thread was found elsewhere
 };
 
-// Threads on `cpus` ("3,5"), each with `bytes` on its own node. Returns when all are at work. NULL
-// on failure.
-struct load *load_start(enum load_kind kind, const char *cpus, uint64_t bytes, int64_t mb_per_s,
+// Threads on `cpus` ("3,5"), each with memory on its own node: those that share a last-level cache
+// have `together` bytes. Returns when all are at work. NULL on failure.
+struct load *load_start(enum load_kind kind, const char *cpus, uint64_t together, int64_t mb_per_s,
                         struct err *err);
-struct load_report load_stop(struct load **load);       // and frees it
-uint64_t load_demand(const char *cpus, uint64_t bytes); // of memory, of all together
+struct load_report load_stop(struct load **load);          // and frees it
+uint64_t load_demand(const char *cpus, uint64_t together); // of memory, of all loaders

@@ -64,11 +64,9 @@ static void make_hello(struct emit *e, const char *launcher, uint64_t line_bytes
 }
 
 int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_bytes,
-               struct matrix *matrices, int n, struct err *err)
+               struct err *err)
 {
     e->ranks = ranks;
-    memcpy(e->matrix, matrices, (size_t)n * sizeof *matrices);
-    e->n_matrices = n;
     e->rank = calloc((size_t)ranks, sizeof *e->rank);
     if (!e->rank)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
@@ -76,8 +74,13 @@ int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_by
     if (e->fd < 0 && e->options->format == FORMAT_TABLE)
         print_diagnostics(e, stdout);
     const struct record hello = {.kind = RECORD_HELLO, .hello = e->hello};
-    if (output_put(e, &hello, err) < 0)
-        return -1;
+    return output_put(e, &hello, err);
+}
+
+int emit_matrices(struct emit *e, const struct matrix *matrices, int n, struct err *err)
+{
+    memcpy(e->matrix, matrices, (size_t)n * sizeof *matrices);
+    e->n_matrices = n;
     for (int i = 0; i < e->n_matrices; i++) {
         const struct record head = {.kind = RECORD_MATRIX, .matrix = e->matrix[i]}; // borrowed
         if (output_put(e, &head, err) < 0)

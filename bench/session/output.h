@@ -8,10 +8,11 @@
 
 // Opens the channel (waits for its reader), if there is one. Nothing else is known yet.
 int emit_open(struct emit *e, const struct options *o, struct err *err);
-// Says hello and the heads of the matrices, which it takes over, also on failure; by hand prints
-// the diagnostics.
+// Says hello; by hand prints the diagnostics.
 int emit_begin(struct emit *e, int ranks, const char *launcher, uint64_t line_bytes,
-               struct matrix *matrices, int n, struct err *err);
+               struct err *err);
+// Announces the matrices, once, before their cells. They are taken over, also on failure.
+int emit_matrices(struct emit *e, const struct matrix *matrices, int n, struct err *err);
 int emit_progress(struct emit *e, enum phase phase, int64_t done, int64_t total, int64_t eta_ms,
                   struct err *err);
 int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct cell *c,

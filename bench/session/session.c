@@ -293,30 +293,40 @@ static int note_small(struct session *s, const struct demand *demands, int n, st
                         thp, page);
 }
 
-static int announce(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
-                    int n_demands, struct err *err)
+static int say_hello(struct session *s, const struct demand *demands, int n_demands,
+                     struct err *err)
 {
-    if (memcheck("", demands, n_demands, (enum pages)s->spec->pages, err) < 0) {
-        for (int i = 0; i < n; i++)
-            matrix_fini(&matrices[i]);
+    if (memcheck("", demands, n_demands, (enum pages)s->spec->pages, err) < 0)
         return -1;
-    }
-    if (emit_begin(s->emit, s->comm->size, s->comm->ops->name, s->cache.line_bytes, matrices, n,
-                   err) < 0 ||
-        note_small(s, demands, n_demands, err) < 0)
+    if (emit_begin(s->emit, s->comm->size, s->comm->ops->name, s->cache.line_bytes, err) < 0)
         return -1;
-    return emit_progress(s->emit, PHASE_POPULATE, 0, s->total, -1, err);
+    return note_small(s, demands, n_demands, err);
+}
+
+int session_announce(struct session *s, struct matrix *matrices, int n, struct err *err)
+{
+    int outcome = 0;
+    s->total = 0;
+    for (int i = 0; i < n; i++)
+        s->total += shape_cells(&matrices[i]);
+    if (session_is_rank0(s))
+        outcome = emit_matrices(s->emit, matrices, n, err);
+    if (session_is_rank0(s) && outcome == 0)
+        outcome = emit_progress(s->emit, PHASE_POPULATE, 0, s->total, -1, err);
+    s->begun_ns = clock_mono_ns();
+    return session_meet(s, outcome, err);
 }
 
 int session_begin(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
                   int n_demands, struct err *err)
 {
-    s->total = 0;
-    for (int i = 0; i < n; i++)
-        s->total += shape_cells(&matrices[i]);
-    int outcome = session_is_rank0(s) ? announce(s, matrices, n, demands, n_demands, err) : 0;
-    s->begun_ns = clock_mono_ns();
-    return session_meet(s, outcome, err);
+    int outcome = session_is_rank0(s) ? say_hello(s, demands, n_demands, err) : 0;
+    if (session_meet(s, outcome, err) < 0) {
+        for (int i = 0; i < n; i++)
+            matrix_fini(&matrices[i]);
+        return -1;
+    }
+    return matrices ? session_announce(s, matrices, n, err) : 0;
 }
 
 int session_report_cell(struct session *s, const char *matrix, int row, int col,

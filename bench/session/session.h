@@ -58,10 +58,12 @@ uint64_t session_auto_bytes(const struct session *s);
 struct rank_cache *session_caches(const struct session *s, struct err *err);
 
 // Checks that memory is there, says hello and announces the matrices, which rank 0 alone has to
-// give (others: NULL, 0); they are taken over, also on failure. `demands` are of all ranks
-// together.
+// give (others: n is 0); they are taken over, also on failure. `demands` are of all ranks together.
 int session_begin(struct session *s, struct matrix *matrices, int n, const struct demand *demands,
                   int n_demands, struct err *err);
+// The second half alone, after a session_begin with NULL on all ranks: for a benchmark that finds
+// out what to measure by measuring.
+int session_announce(struct session *s, struct matrix *matrices, int n, struct err *err);
 
 // An arena of ours on `node` (-1: as the process's policy says), populated and verified: rank_info
 // then has the least share of pages that were on the requested node.

@@ -52,11 +52,16 @@ static double limit_of(const struct judge *j, enum admission_kind kind)
 
 // --- memory: always refuses
 
-static int ranks_on(const struct plan *p, int node)
+// How many ranks have their memory on the node, and how much that is.
+static int ranks_on(const struct plan *p, int node, int64_t *bytes)
 {
     int n = 0;
+    *bytes = 0;
     for (int i = 0; i < p->n_ranks; i++)
-        n += (p->ranks[i].mem_node < 0 ? p->ranks[i].cpu_node : p->ranks[i].mem_node) == node;
+        if ((p->ranks[i].mem_node < 0 ? p->ranks[i].cpu_node : p->ranks[i].mem_node) == node) {
+            *bytes += plan_rank_bytes(p, i) + RANK_OVERHEAD_BYTES;
+            n++;
+        }
     return n;
 }
 
@@ -97,18 +102,19 @@ static long long mib(double bytes)
 static void checks_check_node(struct judge *j, const struct topo_node *of)
 {
     const struct plan *p = j->in->plan;
-    int node = of->os, n = ranks_on(p, node), n_loaders = loaders_on(j, node);
+    int64_t ours;
+    int node = of->os, n = ranks_on(p, node, &ours), n_loaders = loaders_on(j, node);
     int64_t available = memory_node_available_bytes(j->in->root, node);
     int64_t shared = target_bytes(p, node);
     if ((!n && !shared && !n_loaders) || available < 0 ||
         of->memory_bytes == 0) // first touch: it is elsewhere
         return;
-    double want = (double)n * (double)(p->bytes_per_rank + RANK_OVERHEAD_BYTES) + (double)shared +
-                  (double)n_loaders * (double)p->bytes_per_loader;
+    double want = (double)ours + (double)shared + (double)n_loaders * (double)p->bytes_per_loader;
     double limit = (double)available * ADMISSION_MEMORY_SHARE;
     if (want > limit)
         found(j, ADMIT_MEMORY, want, limit,
-              "%d ranks of %lld MiB%s%s need %lld MiB on node %d; %lld MiB may be taken (%d %% of "
+              "%d ranks of up to %lld MiB%s%s need %lld MiB on node %d; %lld MiB may be taken (%d "
+              "%% of "
               "what is available). Use a smaller size, fewer ranks or another node",
               n, mib((double)p->bytes_per_rank), shared ? " and the arrays measured there" : "",
               n_loaders ? " and those that make the load" : "", mib(want), node, mib(limit),
@@ -118,7 +124,9 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
 int64_t admission_plan_bytes(const struct plan *p)
 {
     CLEANUP_MEM int *ids = NULL;
-    int64_t bytes = p->n_ranks * (p->bytes_per_rank + RANK_OVERHEAD_BYTES);
+    int64_t bytes = 0;
+    for (int i = 0; i < p->n_ranks; i++)
+        bytes += plan_rank_bytes(p, i) + RANK_OVERHEAD_BYTES;
     return bytes + (p->n_targets ? p->bytes_per_target : 0) +
            loaders(p, &ids) * p->bytes_per_loader;
 }

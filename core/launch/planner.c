@@ -551,6 +551,52 @@ static struct rank_cache *caches_of(const struct plan *p, const struct topology 
     return caches;
 }
 
+// Of those that make the load: how many share a last-level cache.
+static int planner_load_sharing(const struct plan *p, const struct topology *t)
+{
+    CLEANUP_MEM int *ids = NULL;
+    CLEANUP_MEM int *llc = calloc((size_t)p->n_ranks + SPEC_RANKS_MAX, sizeof *llc);
+    int n = 0, kept = 0;
+    if (!llc)
+        return 1;
+    if (*p->load_cpus)
+        str_to_ids(p->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, NULL);
+    for (int i = 0; i < n; i++)
+        llc[kept++] = topology_cpu(t, ids[i])->l3;
+    for (int r = 0; r < p->n_ranks; r++)
+        if (p->ranks[r].loads)
+            llc[kept++] = topology_cpu(t, p->ranks[r].cpu)->l3;
+    return spec_load_sharing(llc, kept);
+}
+
+static int64_t planner_loader_bytes(const struct plan *p, const struct spec *s,
+                                    const struct topology *t, const struct page_sizes *sizes,
+                                    uint64_t one, uint64_t usual)
+{
+    bool ranks = benchmarks[s->benchmark].loads_by_ranks;
+    uint64_t together = ranks ? one : usual;
+    if (!ranks && !*p->load_cpus)
+        return 0;
+    return (int64_t)spec_page_round(ranks ? (enum pages)s->pages : PAGES_THP, sizes,
+                                    spec_loader_bytes(together, planner_load_sharing(p, t)));
+}
+
+// Of the ranks that work on a target at once: those of one node where they make the load.
+static int64_t planner_target_bytes(const struct plan *p, const struct benchmark *b, uint64_t one)
+{
+    int64_t most = 0;
+    if (!b->loads_by_ranks)
+        return (int64_t)(b->bytes_of == BYTES_OF_EACH ? one * (uint64_t)p->n_ranks : one);
+    for (int i = 0; i < p->n_ranks; i++) {
+        int64_t bytes = 0;
+        for (int k = 0; !p->ranks[i].loads && k < p->n_ranks; k++)
+            if (p->ranks[k].cpu_node == p->ranks[i].cpu_node)
+                bytes += p->ranks[k].loads ? p->bytes_per_loader : (int64_t)one;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 // How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
 static int count_bytes(struct plan *p, const struct spec *s, const struct topology *t,
                        struct err *err)
@@ -566,13 +612,15 @@ static int count_bytes(struct plan *p, const struct spec *s, const struct topolo
         return -1;
     if (b->bytes_of != BYTES_OF_ALL)
         one = spec_page_round((enum pages)s->pages, sizes, one);
-    p->bytes_per_loader = *p->load_cpus ? (int64_t)spec_page_round(PAGES_THP, sizes, usual) : 0;
+    p->bytes_per_loader = planner_loader_bytes(p, s, t, sizes, one, usual);
     if (p->n_targets)
-        p->bytes_per_target = (int64_t)(b->bytes_of == BYTES_OF_EACH ? one * ranks : one);
+        p->bytes_per_target = planner_target_bytes(p, b, one);
     else if (b->bytes_of == BYTES_OF_ALL)
         p->bytes_per_rank = (int64_t)((one + ranks - 1) / ranks);
     else
         p->bytes_per_rank = (int64_t)one;
+    if (p->n_targets && b->loads_by_ranks)
+        p->bytes_per_loader = 0; // what they have is on the targets
     return 0;
 }
 
@@ -583,17 +631,19 @@ static int first_touch_everywhere(struct plan *p, const struct spec *s)
     return 0;
 }
 
-// Some node has more than one rank.
-static bool planner_crowded(const struct plan *p)
+// The first rank of each node measures. False: no other is left.
+static bool planner_mark_loaders(struct plan *p)
 {
-    for (int i = 0; i < p->n_ranks; i++)
+    bool any = false;
+    for (int i = 0; i < p->n_ranks; i++) {
         for (int k = 0; k < i; k++)
-            if (p->ranks[k].cpu_node == p->ranks[i].cpu_node)
-                return true;
-    return false;
+            p->ranks[i].loads |= p->ranks[k].cpu_node == p->ranks[i].cpu_node;
+        any |= p->ranks[i].loads;
+    }
+    return any;
 }
 
-static int needs_ranks(const struct plan *p, const struct spec *s, struct err *err)
+static int needs_ranks(struct plan *p, const struct spec *s, struct err *err)
 {
     const struct benchmark *b = &benchmarks[s->benchmark];
     if (p->n_ranks < b->least_ranks)
@@ -601,7 +651,7 @@ static int needs_ranks(const struct plan *p, const struct spec *s, struct err *e
                        b->name);
     if (shape_check_ranks(s, p->n_ranks, err) < 0)
         return -1;
-    if (!b->loads_by_ranks || planner_crowded(p))
+    if (!b->loads_by_ranks || planner_mark_loaders(p))
         return 0;
     return err_set(
         err, ERR_INVALID, "ranks",

@@ -16,7 +16,8 @@
 
 enum { WINDOW_NS = 4000000, WINDOWS_MAX = 10000 };
 
-static const char *const names[LOAD_KINDS] = {"", "chase", "read", "write", "copy"};
+static const char *const names[LOAD_KINDS] = {"",     "chase", "read", "write",
+                                              "copy", "3:1",   "2:1",  "1:1"};
 
 struct window {
     double moved, asked, skipped, ns; // bytes

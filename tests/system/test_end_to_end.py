@@ -118,8 +118,9 @@ OTHERS = [
     ("pagefault", {"size": "4M", "quick": True, "launcher": "processes"}, {"4k", "thp"}),
     ("hierarchy", {"size": "32M", "quick": True, "cell_ms": 5},
      {"latency", "base_pages", "packed", "huge_pages", "parallel", "stride", "cycle", "nodes"}),
-    ("loaded", {k: v for k, v in SMALL.items() if k != "visits"} | {"steps": 2},
-     {"latency", "bandwidth"}),
+    ("loaded", SMALL | {"steps": 2}, {"latency", "bandwidth"}),
+    ("loaded", SMALL | {"steps": 2, "mix": "all", "targets": "all"},
+     {f"{what}_{mix}" for mix in ("reads", "3r1w", "2r1w", "1r1w", "nt") for what in ("latency", "bandwidth")}),
 ]
 NEEDS_TWO = {"pingpong", "c2c", "loaded"}
 

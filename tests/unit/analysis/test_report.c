@@ -495,13 +495,22 @@ static void test_touch_and_load(void)
         put(&l[0], 0, j, ns[j]);
         put(&l[1], 0, j, mbps[j]);
     }
-    static const char *const knee[] = {"100.0 ns idle, 300.0 ns at full load (20.0 GB/s, × 3.00); "
+    static const char *const knee[] = {"100.0 ns idle, 148.0 ns at 80 % of the highest bandwidth, "
+                                       "300.0 ns at full load (20.0 GB/s, × 3.00); "
                                        "the knee is at 75 % of load, 15.0 GB/s and 110.0 ns",
                                        NULL};
     check_report(BENCHMARK_LOADED, l, 2, knee, NULL);
     put(&l[0], 0, 4, 112);
     static const char *const flat[] = {"no distinct knee", NULL};
     check_report(BENCHMARK_LOADED, l, 2, flat, NULL);
+    snprintf(l[0].name, sizeof l[0].name, "latency_3r1w");
+    snprintf(l[1].name, sizeof l[1].name, "bandwidth_3r1w");
+    for (int i = 0; i < 2; i++) {
+        snprintf(l[i].row.name, sizeof l[i].row.name, "path");
+        l[i].row.values[0] = axis_pair(0, 2);
+    }
+    static const char *const path[] = {"Node 0 to node 2, 3:1: 100.0 ns idle", NULL};
+    check_report(BENCHMARK_LOADED, l, 2, path, NULL);
     matrix_fini(&m);
     matrix_fini(&l[0]);
     matrix_fini(&l[1]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What GET /metrics shows: the newest run of each series that this node measured, whatever was
 // deleted, imported, labelled or measured with a clock that is wrong; and which are left out.
+#include "analysis/metrics/metrics.h"
 #include "api/resources/gauges.h"
 
 #include <stdlib.h>
@@ -147,7 +148,7 @@ static void compute_anew(unsigned long long *seed)
 {
     struct err err;
     const struct metric m = {"contention.max_ratio", "", 2, 1, 3};
-    const struct run_metrics put = {1, "v1", &m, 1};
+    const struct run_metrics put = {METRICS_VERSION, "v1", &m, 1};
     char sql[100];
     snprintf(sql, sizeof sql,
              "SELECT id FROM run WHERE source = 'measured' ORDER BY id DESC LIMIT 1 OFFSET %d",

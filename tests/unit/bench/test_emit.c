@@ -64,7 +64,7 @@ static int begin(struct emit *e, struct err *err)
         m.row.values[i] = i;
         m.col.values[i] = (int64_t)sizes[i];
     }
-    return emit_begin(e, 2, "mpi", 64, &m, 1, err);
+    return emit_begin(e, 2, "mpi", 64, err) < 0 ? -1 : emit_matrices(e, &m, 1, err);
 }
 
 static void speak(struct emit *e, const struct board *b, struct err *err)

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "tests/unit/tap.h"
 
@@ -16,10 +17,41 @@ static void worker(enum load_kind kind, void *memory)
     struct worker w;
     worker_init(&w, kind, memory, BYTES, 1);
     worker_pace(&w, 0);
-    for (int i = 0; i < 3000; i++) // several times round
+    uint64_t most = 0, before = 0;
+    for (int i = 0; i < 3000; i++) { // several times round
         worker_piece(&w);
-    CHECK(w.moved == 3000ull * WORKER_PIECE_BYTES, "kind %d moves %llu bytes", kind,
-          (unsigned long long)w.moved);
+        most = w.moved - before > most ? w.moved - before : most;
+        before = w.moved;
+    }
+    CHECK(most <= WORKER_PIECE_BYTES && w.moved > 2900ull * WORKER_PIECE_BYTES,
+          "kind %d moves %llu bytes, %llu at a time", kind, (unsigned long long)w.moved,
+          (unsigned long long)most);
+}
+
+// What the memory holds after whole rounds says how many lines were modified.
+static void mixes(double *memory)
+{
+    static const struct {
+        enum load_kind kind;
+        double reads; // lines read for each that is written
+    } want[] = {{LOAD_3R1W, 3}, {LOAD_2R1W, 2}, {LOAD_1R1W, 1}};
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        struct worker w;
+        size_t lines = 0, written = 0;
+        worker_init(&w, want[i].kind, memory, BYTES, 1);
+        worker_pace(&w, 0);
+        do {
+            worker_piece(&w);
+        } while (w.next);
+        for (size_t line = 0; line < BYTES / 64; line++, lines++)
+            for (int k = 0; k < 8; k++)
+                written += memory[8 * line + (size_t)k] > 0.5;
+        CHECK(w.moved == 64 * lines + 8 * written,
+              "%llu bytes are %zu lines read and %zu words written", (unsigned long long)w.moved,
+              lines, written);
+        double ratio = (double)lines / ((double)written / 8);
+        CHECK(fabs(ratio / want[i].reads - 1) < 0.01, "%.4f lines read for each written", ratio);
+    }
 }
 
 // The worker's own clock and counts: what was moved, and skipped after delays, is what the rate
@@ -76,7 +108,8 @@ static void threads(void)
     }
     CHECK(!load_start(LOAD_READ, "", BYTES, 0, &err), "no CPUs: %s", err.text);
     CHECK(!load_start(LOAD_READ, "4000", BYTES, 0, &err), "no such CPU: %s", err.text);
-    CHECK(load_demand("0,1,2", BYTES) == 3 * BYTES, "what it needs");
+    CHECK(load_demand("0,1,2", BYTES) == 3 * BYTES,
+          "what it needs: below a private cache, all of it");
 }
 
 int main(void)
@@ -89,6 +122,7 @@ int main(void)
         keeps_the_pace((enum load_kind)kind, memory);
     }
     schedule();
+    mixes(memory);
     threads();
     free(memory);
     return tap_done();

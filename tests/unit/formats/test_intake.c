@@ -270,7 +270,7 @@ static void test_refusals(void)
     check_refused(TABLE, &late, "date", "in the future");
     check_refused(TABLE TABLE, NULL, "line 8", "of which modes");
     check_refused("| MPI | BANDWIDTH (MB/s) |\n", NULL, "line 1", "must be of LATENCY");
-    check_refused("{\"matrices\":[]}", NULL, "matrices", "1 to 8");
+    check_refused("{\"matrices\":[]}", NULL, "matrices", "1 to 16");
     check_refused("{}", NULL, "matrices", "is missing");
     check_refused("{\"format\":\"x\"}", NULL, "format", "must be \"numaprobe-run\"");
     check_refused("{\"format\":\"numaprobe-run\",\"version\":2}", NULL, "version", "must be 1");

@@ -90,6 +90,14 @@ static void refuses(void)
         {"{\"benchmark\":\"firsttouch\",\"size\":\"2K\"}", "size"},
         {"{\"benchmark\":\"loaded\",\"load\":\"none\"}", "load"},
         {"{\"benchmark\":\"loaded\",\"steps\":0}", "steps"},
+        {"{\"benchmark\":\"loaded\",\"mix\":\"4:1\"}", "mix"},
+        {"{\"benchmark\":\"loaded\",\"mix\":\"reads,\"}", "mix"},
+        {"{\"benchmark\":\"loaded\",\"mix\":\"nt,nt\"}", "mix"},
+        {"{\"benchmark\":\"loaded\",\"mix\":\"all,copy\"}", "mix"},
+        {"{\"benchmark\":\"loaded\",\"mix\":\"nt\",\"load\":\"copy\"}", "load"},
+        {"{\"benchmark\":\"loaded\",\"targets\":\"near\"}", "targets"},
+        {"{\"benchmark\":\"loaded\",\"targets\":\"0\",\"numa\":\"1\"}", "numa"},
+        {"{\"benchmark\":\"matrix\",\"targets\":\"own\"}", "targets"},
         {"{\"benchmark\":\"latency\",\"quick\":\"very\"}", "quick"},
     };
     for (size_t k = 0; k < COUNT_OF(bad); k++) {

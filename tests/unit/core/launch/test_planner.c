@@ -6,8 +6,10 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "core/admission/checks.h"
 #include "core/node/hwloc.h"
 #include "core/node/hwloc_stored.h"
+#include "model/spec_values.h"
 #include "tests/unit/core/node/hybrid_xml.h"
 #include "tests/unit/core/node/memory_only.h"
 #include "tests/unit/core/node/synthetic.h"
@@ -163,6 +165,31 @@ static void many_ranks(void)
           "1,024 ranks and a list of their nodes: %s", err.text);
 }
 
+// 120 cores below one cache of 320 MiB: together the loaders have four of it, not each.
+static void loaders(void)
+{
+    struct topology t CLEANUP(topology_fini) =
+        synthetic("node:1 l3:1(size=335544320) core:120 pu:1");
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    if (make(&p, &t, "{\"benchmark\":\"loaded\"}", &err) < 0)
+        abort();
+    CHECK(p.bytes_per_rank == 1280 << 20 && p.bytes_per_loader == 12 << 20,
+          "a loader of 119 has %lld MiB", (long long)(p.bytes_per_loader >> 20));
+    CHECK(!p.ranks[0].loads && p.ranks[1].loads && p.ranks[119].loads &&
+              plan_rank_bytes(&p, 0) == 1280 << 20 && plan_rank_bytes(&p, 119) == 12 << 20,
+          "the first rank of the node measures");
+    CHECK(admission_plan_bytes(&p) < (int64_t)12 << 30, "%lld MiB are needed",
+          (long long)(admission_plan_bytes(&p) >> 20));
+    static const int shared[] = {0, 0, 1, 1, 1, -1}, none[] = {-1, -1};
+    CHECK(spec_load_sharing(shared, 5) == 2 && spec_load_sharing(shared, 6) == 1 &&
+              spec_load_sharing(none, 2) == 1 && spec_load_sharing(none, 0) == 1,
+          "the cache that fewest share; one that is not known is not shared");
+    CHECK(spec_loader_bytes(1 << 30, 4) == 1 << 28 && spec_loader_bytes(1 << 26, 64) == 8 << 20 &&
+              spec_loader_bytes(4 << 20, 64) == 4 << 20,
+          "a part, but more than a private cache holds where there is as much");
+}
+
 static bool notes(const struct topology *t, const char *request, const char *says)
 {
     struct plan p CLEANUP(plan_fini) = {0};
@@ -253,6 +280,11 @@ int main(void)
            "0/0 targets  load 9 MiB 512 0");
     expect(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"method\":\"classic\",\"size\":64}",
            "0/0 targets  load  MiB 128 0");
+    expect(&t, "{\"benchmark\":\"loaded\"}",
+           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets  load  MiB 128 0");
+    expect(&t, "{\"benchmark\":\"loaded\",\"targets\":\"all\",\"mix\":\"all\"}",
+           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 0-1 load  MiB 0 512");
+    loaders();
     refuse(&t, "{\"benchmark\":\"matrix\",\"targets\":\"7\"}", "targets", "not there");
     refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"3\"}", "ranks", "two ranks");
     refuse(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"3\"}", "ranks", "two ranks");
