@@ -11,6 +11,7 @@
 #include "analysis/plot/parts.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "model/mix.h"
 
 #define LOG_FROM 30.0  // y is logarithmic when the largest value is so many times the smallest
 #define WHISKER_ROOM 3 // how many times beyond the medians the axis follows their intervals
@@ -28,7 +29,7 @@ static const struct {
 } forms[] = {
     {"rank", "working_set", false}, {"pair", "message", false},        {"threads", "target", true},
     {"rank", "load", false},        {"rank", "pages", false},          {"rank", "chains", false},
-    {"rank", "stride", false},      {"threads", "working_set", false},
+    {"rank", "stride", false},      {"threads", "working_set", false}, {"path", "load", false},
 };
 
 static int form_of(const struct matrix *m)
@@ -112,6 +113,8 @@ static void name_line(const struct chart *c, int s, char *out, size_t room)
 static void chart_fill_line(struct chart *c, int s, struct line *l)
 {
     name_line(c, s, l->label, sizeof l->label);
+    axis_value(c->series, s, l->name, sizeof l->name);
+    l->x_axis = c->x_axis;
     for (int x = 0; x < c->n_x; x++)
         l->points[x] = (struct point){chart_x_value(c, s, x),
                                       cell(c, c->p->matrix, &c->y_by, s, x, CELL_MEDIAN),
@@ -193,12 +196,72 @@ static int grouped_lines(struct chart *c, struct err *err)
                      group_size(c, g));
         else
             snprintf(l->label, sizeof l->label, "all %d %ss", c->series->n, c->series->name);
+        l->x_axis = c->x_axis;
         for (int x = 0; x < c->n_x; x++) {
             l->points[x] = group_point(c, g, x, ys, xs);
             if (!c->p->bandwidth && isnan(l->points[x].x))
                 l->points[x].x = chart_x_value(c, 0, x);
         }
     }
+    return 0;
+}
+
+// --- A family of curves, one of each mix --------------------------------------------------------
+
+// One row, or the median of all (row -1).
+static double family_value(const struct matrix *m, const struct measure *by, int row, int x,
+                           enum cell_field field, double *room)
+{
+    int n = 0;
+    if (row >= 0)
+        return measured(m, by, row, x, field);
+    for (int r = 0; r < m->row.n; r++) {
+        double v = measured(m, by, r, x, CELL_MEDIAN);
+        if (isfinite(v))
+            room[n++] = v;
+    }
+    return field == CELL_MEDIAN ? middle_of(room, n) : NAN;
+}
+
+static void family_line(struct chart *c, const struct plot_curve *f, int row, struct line *l,
+                        double *room)
+{
+    int rows = c->series->n;
+    char which[64] = "";
+    if (row >= 0)
+        name_line(c, row, which, sizeof which);
+    else
+        snprintf(which, sizeof which, "all %d %ss", rows, c->series->name);
+    snprintf(l->label, sizeof l->label, "%s%s%s", f->name, rows > 1 ? ", " : "",
+             rows > 1 ? which : "");
+    axis_value(c->series, row < 0 ? 0 : row, which, sizeof which);
+    snprintf(l->name, sizeof l->name, "%s%s%.20s", f->name, rows > 1 && row >= 0 ? " " : "",
+             rows > 1 && row >= 0 ? which : "");
+    l->x_axis = &f->latency->col;
+    for (int x = 0; x < c->n_x; x++)
+        l->points[x] = (struct point){
+            family_value(f->bandwidth, &c->x_by, row, x, CELL_MEDIAN, room),
+            family_value(f->latency, &c->y_by, row, x, CELL_MEDIAN, room),
+            family_value(f->latency, &c->y_by, row, x, CELL_LO, room),
+            family_value(f->latency, &c->y_by, row, x, CELL_HI, room),
+        };
+}
+
+// A colour a mix, a dash a row.
+static int family_lines(struct chart *c, struct err *err)
+{
+    int rows = c->series->n, each = rows * c->p->n_family <= PLOT_LINES_MAX ? rows : 1;
+    CLEANUP_MEM double *room = calloc((size_t)rows + 1, sizeof *room);
+    if (!room)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", rows);
+    for (int k = 0; k < c->p->n_family; k++)
+        for (int r = 0; r < each; r++) {
+            struct line *l = &c->lines[c->n_lines];
+            l->points = c->points + (size_t)c->n_lines++ * (size_t)c->n_x;
+            l->colour = k;
+            l->dash = r % 4;
+            family_line(c, &c->p->family[k], each < rows ? -1 : r, l, room);
+        }
     return 0;
 }
 
@@ -244,6 +307,14 @@ static void range_y(struct chart *c)
         *r = (struct range){fmin(0, all.lo), all.hi > 0 ? all.hi * 1.06 : 1, false};
 }
 
+static int count_missing(const struct matrix *m)
+{
+    int missing = 0;
+    for (int i = 0; i < m->row.n * m->col.n; i++)
+        missing += !isfinite(m->cells[i].v[CELL_MEDIAN]);
+    return missing;
+}
+
 int chart_init(struct chart *c, const struct plot *p, struct err *err)
 {
     const struct matrix *m = p->matrix;
@@ -259,9 +330,13 @@ int chart_init(struct chart *c, const struct plot *p, struct err *err)
     c->points = calloc((size_t)PLOT_LINES_MAX * (size_t)c->n_x + 1, sizeof *c->points);
     if (!c->points)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the lines");
-    for (int i = 0; i < m->row.n * m->col.n; i++)
-        c->missing += !isfinite(m->cells[i].v[CELL_MEDIAN]);
-    if (c->series->n <= PLOT_LINES_MAX)
+    c->missing = count_missing(p->matrix);
+    for (int k = 1; k < p->n_family; k++)
+        c->missing += count_missing(p->family[k].latency);
+    if (p->n_family > 1) {
+        if (family_lines(c, err) < 0)
+            return -1;
+    } else if (c->series->n <= PLOT_LINES_MAX)
         single_lines(c);
     else if (grouped_lines(c, err) < 0)
         return -1;
@@ -296,8 +371,10 @@ bool point_known(const struct point *p)
 void chart_title(const struct chart *c, char *out, size_t room)
 {
     const struct matrix *m = c->p->matrix;
+    const struct load_mix *mix = mix_of_matrix(m->name);
     if (c->p->bandwidth)
-        snprintf(out, room, "Latency under load");
+        snprintf(out, room, "Latency under load%s%s", mix && c->p->n_family < 2 ? ": " : "",
+                 mix && c->p->n_family < 2 ? mix->name : "");
     else
         snprintf(out, room, "%s by %s: %s", m->quantity, c->x_axis->name, m->name);
     svg_title_case(out);

@@ -158,8 +158,8 @@ static void dot_text(const struct chart *c, const struct line *l, int x, char *o
     const struct point *p = &l->points[x];
     int digits = value_digits(p->y);
     char name[sizeof c->x_axis->name], at[32], interval[64] = "";
-    axis_words(c->x_axis, name, sizeof name);
-    axis_value(c->x_axis, x, at, sizeof at);
+    axis_words(l->x_axis, name, sizeof name);
+    axis_value(l->x_axis, x, at, sizeof at);
     if (isfinite(p->lo) && isfinite(p->hi))
         snprintf(interval, sizeof interval, " (%.*f to %.*f)", digits, p->lo, digits, p->hi);
     snprintf(out, room, "%s, %s %s: %.*f %s%s", l->label, name, at, digits, p->y, c->y_by.unit,
@@ -278,7 +278,7 @@ static void draw_knee(const struct chart *c, const struct line *l, int x, int nt
     value_text(p->y, y, sizeof y);
     value_text(p->x, bandwidth, sizeof bandwidth);
     snprintf(text, sizeof text, "%s: knee at %s %s, %s %s, load %" PRId64 " %%", l->label,
-             bandwidth, c->x_by.unit, y, c->y_by.unit, c->x_axis->values[x]);
+             bandwidth, c->x_by.unit, y, c->y_by.unit, l->x_axis->values[x]);
     buf_fmt(out, "<circle class=\"knee c%d\" r=\"8\" cx=\"", l->colour);
     svg_number(out, chart_x(c, p->x));
     buf_str(out, "\" cy=\"");
@@ -322,7 +322,8 @@ static void curve_draw_notes(const struct chart *c, struct buf *out)
         buf_str(&text, "y is logarithmic. ");
     if (c->missing)
         buf_fmt(&text, "%d of %d cells have no value. ", c->missing,
-                c->p->matrix->row.n * c->p->matrix->col.n);
+                c->p->matrix->row.n * c->p->matrix->col.n *
+                    (c->p->n_family > 1 ? c->p->n_family : 1));
     buf_needs(out, &text);
     svg_text(out, LEFT, HEIGHT - 10, ANCHOR_START, "small", buf_text(&text));
 }

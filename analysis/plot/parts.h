@@ -77,6 +77,8 @@ struct point {
 
 struct line {
     char label[64];
+    char name[32];             // the same where there is little room
+    const struct axis *x_axis; // of the matrix that it is of
     int colour, dash;
     struct point *points; // n_x of the chart
 };

@@ -4,6 +4,7 @@
 #include "model/matrix.h"
 #include "model/record.h"
 #include "model/run.h"
+#include "model/spec.h"
 #include "model/topology.h"
 
 enum {
@@ -25,10 +26,17 @@ struct plot_mark { // a capacity on the axis of working sets
     int64_t bytes;
 };
 
+struct plot_curve { // of one mix of reads and writes; borrowed
+    const char *name;
+    const struct matrix *latency, *bandwidth;
+};
+
 struct plot {
     const struct matrix *matrix;
     const struct matrix
-        *bandwidth;                // of the same ranks and loads: latency is drawn against it; NULL
+        *bandwidth; // of the same ranks and loads: latency is drawn against it; NULL
+    int n_family;   // curves of several mixes, drawn together; 0 or 1: the matrix alone
+    struct plot_curve family[SPEC_MIXES_MAX];
     const struct rank_info *ranks; // may be NULL or lack ranks
     int n_ranks;
     const struct run *run; // what the heading says: node, number, date, benchmark, method

@@ -10,6 +10,7 @@
 #include "analysis/plot/parts.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/mix.h"
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -46,15 +47,28 @@ static bool same_cells(const struct matrix *a, const struct matrix *b)
            memcmp(a->col.values, b->col.values, (size_t)a->col.n * sizeof *a->col.values) == 0;
 }
 
-// The bandwidth at which a loaded latency was measured.
+// The bandwidth at which a loaded latency was measured: of the same mix of reads and writes.
 static const struct matrix *bandwidth_for(const struct matrix *m, const struct matrix *list, int n)
 {
+    const struct load_mix *mix = mix_of_matrix(m->name);
     if (strcmp(m->col.name, "load") != 0 || strcmp(m->quantity, "latency") != 0)
         return NULL;
     for (int i = 0; i < n; i++)
-        if (strcmp(list[i].quantity, "bandwidth") == 0 && same_cells(m, &list[i]))
+        if (strcmp(list[i].quantity, "bandwidth") == 0 && same_cells(m, &list[i]) &&
+            mix_of_matrix(list[i].name) == mix)
             return &list[i];
     return NULL;
+}
+
+// The curves of all mixes that are like the first.
+static void find_family(struct plot *p, const struct matrix *list, int n)
+{
+    for (int i = 0; i < n && p->n_family < SPEC_MIXES_MAX; i++) {
+        const struct load_mix *mix = mix_of_matrix(list[i].name);
+        const struct matrix *bandwidth = bandwidth_for(&list[i], list, n);
+        if (mix && bandwidth && list[i].row.n == list[0].row.n && list[i].col.n == list[0].col.n)
+            p->family[p->n_family++] = (struct plot_curve){mix->name, &list[i], bandwidth};
+    }
 }
 
 int plot_choose(struct plot *p, const struct matrix *list, int n, const char *name, struct err *err)
@@ -64,6 +78,9 @@ int plot_choose(struct plot *p, const struct matrix *list, int n, const char *na
         if (!name || !*name || strcmp(list[i].name, name) == 0) {
             p->matrix = &list[i];
             p->bandwidth = bandwidth_for(&list[i], list, n);
+            p->n_family = 0;
+            if ((!name || !*name) && p->bandwidth)
+                find_family(p, list, n);
             return 0;
         }
         buf_fmt(&names, "%s%s", i ? ", " : "", list[i].name);

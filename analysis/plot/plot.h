@@ -11,8 +11,9 @@
 
 // Each capacity of a data cache once, ascending; `t` NULL: none.
 void plot_marks_from(struct plot *p, const struct topology *t);
-// The matrix `name` of a run (NULL or "": the first), with the bandwidth that belongs to it. The
-// other members stay as they are. ERR_NOT_FOUND (member "matrix") says which there are.
+// The matrix `name` of a run (NULL or "": the first, with the curves of all mixes of reads and
+// writes where there are several), with the bandwidth that belongs to it. The other members stay as
+// they are. ERR_NOT_FOUND (member "matrix") says which there are.
 int plot_choose(struct plot *p, const struct matrix *list, int n, const char *name,
                 struct err *err);
 

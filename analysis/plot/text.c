@@ -132,7 +132,7 @@ static void write_names(const struct canvas *k, const struct chart *c, int row, 
         if (c->grouped)
             snprintf(name, sizeof name, "%.*s", (int)strcspn(l->label, ":"), l->label);
         else
-            axis_value(c->series, i, name, sizeof name);
+            snprintf(name, sizeof name, "%s", l->name);
         if (used + 1 + (int)strlen(name) > NAMES_WIDTH && used) {
             buf_str(out, used + 2 <= NAMES_WIDTH ? " +" : "");
             return;
@@ -206,7 +206,8 @@ static void write_legend(const struct chart *c, struct buf *out)
     axis_title(c->x_axis, title, sizeof title);
     buf_fmt(out, "%*sx: %s", SCALE_WIDTH, "", c->p->bandwidth ? c->x_by.text : title);
     axis_title(c->series, name, sizeof name);
-    buf_fmt(out, "; at the right: %s", c->grouped ? "medians of" : name);
+    buf_fmt(out, "; at the right: %s%s", c->p->n_family > 1 ? "mix of reads and writes, " : "",
+            c->grouped ? "medians of" : name);
     if (c->grouped)
         buf_fmt(out, " %ss", c->series->name);
     if (c->y.r.log)

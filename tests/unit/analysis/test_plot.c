@@ -16,7 +16,7 @@ enum { RANKS = 1024 };
 struct sample {
     struct plot plot;
     struct run run;
-    struct matrix list[2];
+    struct matrix list[4];
     int n;
     struct rank_info ranks[RANKS];
     struct buf svg;
@@ -203,6 +203,28 @@ static void make_loaded(struct sample *s, int rows)
             set(b, r, c, 120000 * used * (1 - 0.1 * r), 1);
             set(l, r, c, 98 + 6 * used / (1.02 - used) + 4 * r, 2);
         }
+}
+
+// Two mixes of reads and writes, each with levels of its own.
+static void make_mixes(struct sample *s, int rows)
+{
+    static const struct shape shapes[] = {
+        {"latency_reads", "latency", "ns", "path", "load"},
+        {"bandwidth_reads", "bandwidth", "MB/s", "path", "load"},
+        {"latency_1r1w", "latency", "ns", "path", "load"},
+        {"bandwidth_1r1w", "bandwidth", "MB/s", "path", "load"},
+    };
+    begin(s, BENCHMARK_LOADED);
+    for (int k = 0; k < 4; k++)
+        add(s, &shapes[k], rows, 5);
+    places(s, 2, 2);
+    for (int k = 0; k < 4; k++)
+        for (int r = 0; r < rows; r++)
+            for (int c = 0; c < 5; c++) {
+                s->list[k].row.values[r] = axis_pair(0, r);
+                s->list[k].col.values[c] = k < 2 ? 25 * c : c ? 60 + 10 * c : 0;
+                set(&s->list[k], r, c, k % 2 ? 9000 * c / (k + 1) : 100 + (k + 1) * c * c * c, 1);
+            }
 }
 
 static void make_access(struct sample *s, int ranks)
@@ -467,6 +489,29 @@ static void test_loaded(void)
     CHECK(count(draw(&s, NULL), "class=\"knee ") == 0, "a flat curve has no knee");
 }
 
+static void test_mixes(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_mixes(&s, 2);
+    const char *svg = draw(&s, NULL);
+    check_text("mixes", svg);
+    CHECK(count(svg, "<path class=\"line ") == 4, "a line a path and mix");
+    CHECK(strstr(svg, ">1:1, path 0-&gt;1</text>") && strstr(svg, ">reads, path 0-&gt;0</text>"),
+          "with their names");
+    CHECK(strstr(svg, "1:1, path 0-&gt;1, load 90: "), "and with its own levels of load");
+    svg = draw(&s, "latency_1r1w");
+    CHECK(count(svg, "<path class=\"line ") == 2 && strstr(svg, "Latency under load: 1:1"),
+          "one mix by its name");
+    sample_fini(&s);
+    make_mixes(&s, 9);
+    svg = draw(&s, NULL);
+    CHECK(count(svg, "<path class=\"line ") == 2 && strstr(svg, ">1:1, all 9 paths</text>"),
+          "many paths: the median of each mix");
+    sample_fini(&s);
+    make_mixes(&s, 1);
+    CHECK(strstr(draw(&s, NULL), ">1:1</text>"), "one path: the mix alone names the line");
+}
+
 static void test_others(void)
 {
     struct sample s CLEANUP(sample_fini) = {0};
@@ -651,6 +696,7 @@ int main(int argc, char **argv)
     test_large_heat();
     test_noise();
     test_loaded();
+    test_mixes();
     test_others();
     test_text();
     test_extremes();
