@@ -120,6 +120,15 @@ static void print_ranks(FILE *to, const struct json *ranks, bool nodes)
         fprintf(to, " and %d more", n - shown);
 }
 
+static void print_estimate(FILE *to, const struct json *plan)
+{
+    char text[32];
+    double s = json_get_number(plan, "estimate_s", 0);
+    print_duration(text, sizeof text, s);
+    if (s > 0)
+        fprintf(to, "takes about %s\n", text);
+}
+
 static void print_plan(FILE *to, const struct json *plan)
 {
     const struct json *ranks = json_get(plan, "ranks"), *targets = json_get(plan, "targets");
@@ -141,6 +150,7 @@ static void print_plan(FILE *to, const struct json *plan)
         fprintf(to, "; load on CPU %s", buf_text(&cpus));
     }
     fputc('\n', to);
+    print_estimate(to, plan);
     for (const struct json *k = json_first(json_get(plan, "notes")); k; k = json_next(k)) {
         CLEANUP_BUF struct buf line = BUF_INIT;
         print_safe(&line, json_text(k) ? json_text(k) : "");

@@ -176,6 +176,17 @@ bool print_colour(const struct cli *c)
     return c->colour == COLOUR_AUTO ? automatic : c->colour == COLOUR_ALWAYS;
 }
 
+void print_duration(char *out, size_t room, double seconds)
+{
+    static const double minute = 60, hour = 3600;
+    if (seconds < 2 * minute)
+        snprintf(out, room, "%.0f s", seconds < 1 ? 1 : seconds);
+    else if (seconds < 2 * hour)
+        snprintf(out, room, "%.0f min", seconds / minute);
+    else
+        snprintf(out, room, "%.1f h", seconds / hour);
+}
+
 void print_bytes(char *out, size_t room, double bytes)
 {
     static const char *const units[] = {"B", "K", "M", "G", "T"};

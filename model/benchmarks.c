@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/estimate.h"
 #include "model/mix.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
@@ -428,7 +429,8 @@ static const struct param common_params[] = {
      .max = 86400,
      .def = "900",
      .unit = "s",
-     .help = "Time limit of the whole run. A run that exceeds it is killed."},
+     .help = "Time limit of the whole run. A run whose time estimate exceeds it is refused. A run "
+             "that exceeds it is killed."},
     {.name = "queue_s",
      .option = "wait-for-node",
      .effort = true,
@@ -866,6 +868,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_chase,
             .check = check_latency,
             .shapes = shapes_latency,
+            .estimate = estimate_latency,
             .bytes = bytes_latency,
         },
     [BENCHMARK_MATRIX] =
@@ -880,6 +883,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_chase,
             .check = check_targets,
             .shapes = shapes_matrix,
+            .estimate = estimate_matrix,
         },
     [BENCHMARK_BANDWIDTH] =
         {
@@ -893,6 +897,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_bandwidth,
             .check = check_bandwidth,
             .shapes = shapes_bandwidth,
+            .estimate = estimate_bandwidth,
             .bytes = bytes_bandwidth,
             .bytes_of = BYTES_OF_ALL,
         },
@@ -908,6 +913,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_pingpong,
             .check = check_pingpong,
             .shapes = shapes_pingpong,
+            .estimate = estimate_pingpong,
             .bytes = bytes_pingpong,
             .needs_mpi = true,
             .least_ranks = 2,
@@ -924,6 +930,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_c2c,
             .check = check_own_placement,
             .shapes = shapes_c2c,
+            .estimate = estimate_c2c,
             .least_ranks = 2,
         },
     [BENCHMARK_FIRSTTOUCH] =
@@ -939,6 +946,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_touch,
             .check = check_firsttouch,
             .shapes = shapes_firsttouch,
+            .estimate = estimate_firsttouch,
             .no_policy = true,
         },
     [BENCHMARK_LOADED] =
@@ -954,6 +962,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_loaded,
             .check = check_loaded,
             .shapes = shapes_loaded,
+            .estimate = estimate_loaded,
             .loads_by_ranks = true,
             .least_ranks = 2,
         },
@@ -970,6 +979,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_pagefault,
             .check = check_targets,
             .shapes = shapes_pagefault,
+            .estimate = estimate_pagefault,
             .bytes = bytes_pagefault,
             .bytes_of = BYTES_OF_EACH,
         },
@@ -986,6 +996,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_hierarchy,
             .check = check_hierarchy,
             .shapes = shapes_hierarchy,
+            .estimate = estimate_hierarchy,
             .up_to_size = true,
             .bytes = bytes_hierarchy,
         },

@@ -136,6 +136,7 @@ struct spec {
 };
 
 struct shape;
+struct workload;
 
 struct preset {
     const char *name, *value; // of a parameter
@@ -165,6 +166,8 @@ struct benchmark {
     // The matrices of a run (model/shape.h); returns how many.
     int (*shapes)(const struct spec *s, struct shape *list);
     bool up_to_size; // its working sets are a series up to the size, not the sizes of the spec
+    // Seconds that measuring takes, from what a plan knows (model/estimate.h).
+    double (*estimate)(const struct spec *s, const struct workload *w);
     // What its plan has to know. Bytes that a rank has at once on a node; NULL: the size.
     int (*bytes)(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *bytes,
                  struct err *err);

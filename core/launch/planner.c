@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
+#include "model/workload.h"
 
 enum choice { ALL_CORES, ONE_PER_NUMA, ONE_PER_LLC, PER_NODE };
 
@@ -533,24 +534,6 @@ static int find_load_cpus(struct plan *p, const struct spec *s, const struct top
     return 0;
 }
 
-// Owned; NULL on failure.
-static struct rank_cache *caches_of(const struct plan *p, const struct topology *t, struct err *err)
-{
-    int64_t largest = topology_llc_bytes(t);
-    struct rank_cache *caches = calloc((size_t)p->n_ranks + 1, sizeof *caches);
-    if (!caches) {
-        err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
-        return NULL;
-    }
-    for (int i = 0; i < p->n_ranks; i++) {
-        int llc = topology_cpu(t, p->ranks[i].cpu)->l3;
-        int64_t bytes = llc >= 0 ? t->caches[llc].bytes : largest;
-        caches[i] = (struct rank_cache){p->ranks[i].cpu_node, llc,
-                                        bytes > 0 ? (uint64_t)bytes : SPEC_LLC_DEFAULT};
-    }
-    return caches;
-}
-
 // Of those that make the load: how many share a last-level cache.
 static int planner_load_sharing(const struct plan *p, const struct topology *t)
 {
@@ -604,7 +587,7 @@ static int count_bytes(struct plan *p, const struct spec *s, const struct topolo
     const struct benchmark *b = &benchmarks[s->benchmark];
     const struct page_sizes *sizes = t->pages.base ? &t->pages : &page_sizes_usual;
     uint64_t ranks = (uint64_t)p->n_ranks;
-    CLEANUP_MEM struct rank_cache *caches = caches_of(p, t, err);
+    CLEANUP_MEM struct rank_cache *caches = workload_caches(p, t, err);
     if (!caches)
         return -1;
     uint64_t usual = spec_auto_bytes_of(caches, p->n_ranks), one = spec_bytes_per_rank(s, usual);
@@ -671,6 +654,9 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         return -1;
     note_kinds(&made, t);
     if (count_bytes(&made, s, t, err) < 0)
+        return -1;
+    made.processes = s->launcher == LAUNCHER_PROCESSES; // auto: not known before launch_choose
+    if (estimate_s(s, &made, t, &made.estimate_s, err) < 0)
         return -1;
     *p = made;
     made = (struct plan){0};

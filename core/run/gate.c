@@ -3,6 +3,8 @@
 // and account, launcher. The first that fails is the answer.
 #include "core/run/gate.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "core/launch/choice.h"
 #include "core/launch/planner.h"
 #include "core/run/dir.h"
+#include "model/workload.h"
 
 static void take_look(struct gate *g)
 {
@@ -115,18 +118,31 @@ static int admit(struct gate *g, const struct spec *s, const struct plan *p, str
     return admission_error(&g->admission, err);
 }
 
+// What would be ended at its time limit is refused before it starts.
+static int check_time(const struct spec *s, const struct plan *p, struct err *err)
+{
+    if (p->estimate_s <= (double)s->timeout_s)
+        return 0;
+    return err_set(err, ERR_INVALID, "timeout_s",
+                   "is %" PRId64 " s, but the run takes about %.0f s: raise timeout_s, or measure "
+                   "less (quick, fewer ranks, sizes or targets)",
+                   s->timeout_s, ceil(p->estimate_s));
+}
+
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
     g->admission = (struct admission){0};
-    if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
-        make_ready(g, err) < 0)
+    if (plan_make(&got, s, &g->machine->topology, err) < 0 || check_time(s, &got, err) < 0 ||
+        (now && admit(g, s, &got, err) < 0) || make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
         if (now) // what keeps it from starting may be fixed: the next request will know
             gate_look(g, GATE_FRESH_MS);
         return -1;
     }
+    if (estimate_s(s, &got, &g->machine->topology, &got.estimate_s, err) < 0)
+        return -1;
     if (plan) {
         *plan = got;
         got = (struct plan){0};

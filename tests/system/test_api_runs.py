@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 import xml.etree.ElementTree
 
@@ -70,6 +71,18 @@ def test_what_is_not_finished_is_202(make_daemon, tmp_path):
     daemon.wait(run.json["id"])
     again = daemon.post("/v1/runs", SPEC, Idempotency_Key="same")
     assert again.status == 200 and again.json["state"] == "canceled"
+
+
+def test_run_beyond_its_time_limit_is_refused(daemon):
+    """Both numbers are named, and nothing is stored."""
+    long = {**SPEC, "size": "1-64", "mode": "both", "timeout_s": 1}
+    estimate = daemon.post("/v1/runs?dry_run=true", {**long, "timeout_s": 900}).json["plan"]["estimate_s"]
+    assert 1 < estimate < 900
+    for query in ("", "?dry_run=true"):
+        refused = daemon.post("/v1/runs" + query, long)
+        assert refused.status == 422 and refused.json["member"] == "timeout_s", refused.body
+        assert f"is 1 s, but the run takes about {math.ceil(estimate)} s" in refused.json["detail"], refused.body
+    assert daemon.post("/v1/runs", {**long, "timeout_s": math.ceil(estimate)}).status == 202
 
 
 def test_idempotency_key(daemon):

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time estimates of plans on synthetic machines: what must grow grows, and what quick saves is
+// saved. That they are near the truth is shown by tests/perf/estimates.py.
+#include <math.h>
+
+#include "base/cleanup.h"
+#include "core/launch/planner.h"
+#include "model/workload.h"
+#include "tests/unit/core/node/synthetic.h"
+#include "tests/unit/tap.h"
+
+// Two sockets, each a node of eight cores with one last-level cache; and twelve such nodes.
+static const char two_nodes[] = "pack:2 [numa(memory=68719476736)] l3:1(size=33554432) core:8 pu:1";
+static const char twelve_nodes[] =
+    "pack:12 [numa(memory=68719476736)] l3:1(size=33554432) core:8 pu:1";
+
+static double seconds(const struct topology *t, const char *request)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct spec s;
+    struct err err = {0};
+    CLEANUP_JSON struct json *j = json_parse(request, strlen(request), &err);
+    if (!j || spec_from_json(&s, j, NULL, &err) < 0 || plan_make(&p, &s, t, &err) < 0) {
+        CHECK(false, "%s: %s", request, err.text);
+        return 0;
+    }
+    return p.estimate_s;
+}
+
+static void expect_more(const struct topology *t, const char *less, const char *more, double times)
+{
+    double a = seconds(t, less), b = seconds(t, more);
+    CHECK(b > times * a, "%s: %.1f s, more than %.1f times %s: %.1f s", more, b, times, less, a);
+}
+
+static void every_benchmark(const struct topology *t, const struct topology *larger)
+{
+    for (int i = 0; i < BENCHMARKS; i++) {
+        char request[120], quick[140];
+        snprintf(request, sizeof request, "{\"benchmark\":\"%s\"}", benchmarks[i].name);
+        snprintf(quick, sizeof quick, "{\"benchmark\":\"%s\",\"quick\":true}", benchmarks[i].name);
+        double usual = seconds(t, request), soon = seconds(t, quick);
+        CHECK(isfinite(usual) && usual > 0.1 && soon > 0.1 && soon < usual,
+              "%s: %.1f s, quick %.1f s", benchmarks[i].name, usual, soon);
+        CHECK(seconds(larger, request) >= usual, "%s on six times the nodes: %.1f s",
+              benchmarks[i].name, seconds(larger, request));
+    }
+}
+
+int main(void)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
+    struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
+    every_benchmark(&t, &larger);
+    expect_more(&t, "{\"benchmark\":\"latency\"}",
+                "{\"benchmark\":\"latency\",\"mode\":\"serial\"}", 4);
+    expect_more(&t, "{\"benchmark\":\"latency\",\"size\":\"1\"}",
+                "{\"benchmark\":\"latency\",\"size\":\"1-1024\"}", 3);
+    expect_more(&t, "{\"benchmark\":\"matrix\",\"targets\":\"0\"}", "{\"benchmark\":\"matrix\"}",
+                1.5);
+    expect_more(&t, "{\"benchmark\":\"bandwidth\",\"kernel\":\"triad\"}",
+                "{\"benchmark\":\"bandwidth\"}", 2);
+    expect_more(&t, "{\"benchmark\":\"pingpong\"}",
+                "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"ranks\":8}", 2);
+    expect_more(&t, "{\"benchmark\":\"c2c\",\"ranks\":1}", "{\"benchmark\":\"c2c\"}", 5);
+    expect_more(&t, "{\"benchmark\":\"latency\",\"launcher\":\"processes\",\"size\":\"1\"}",
+                "{\"benchmark\":\"latency\",\"launcher\":\"mpi\",\"size\":\"1\"}", 1);
+    return tap_done();
+}
