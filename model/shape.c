@@ -165,8 +165,7 @@ static const struct axis_kind {
     {"message", "bytes", any_ok, true}, {"access", "", access_ok, true},
     {"load", "%", load_ok, true},       {"pages", "", any_ok, true},
     {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
-    {"source", "", source_ok, false},
-    {"path", "", path_ok, false},
+    {"source", "", source_ok, false},   {"path", "", path_ok, false},
 };
 
 static const struct axis_kind *kind_of(const char *name)

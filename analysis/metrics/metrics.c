@@ -75,7 +75,7 @@ __attribute__((format(printf, 3, 4))) static void put(struct finder *f, const do
     va_list ap;
     if (!(m.value > 0) || !isfinite(m.value))
         return;
-    if (f->out->n == METRICS_MAX - 1) { // the last place tells how many there were
+    if (f->out->n == METRICS_MAX - 1) { // the last place is for how many there were
         f->out->omitted++;
         return;
     }

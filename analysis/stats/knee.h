@@ -24,10 +24,10 @@ struct load_curve {
 
 // Keeps the order of levels; a level that is there already is replaced.
 void load_curve_add(struct load_curve *c, int level, double x, double y);
-// The level at which the next point tells most: the middle of the longest piece of the curve, both
-// axes scaled to 0…1. So points are close where latency rises steeply, and no piece is long. A rise
-// of y below a quarter is not scaled up: it would be noise. Begins with idle (0) and full (100);
-// -1: no two levels have another between them.
+// The level at which a further point is worth most: the middle of the longest piece of the curve,
+// both axes scaled to 0…1. So points are close where latency rises steeply, and no piece is long. A
+// rise of y below a quarter is not scaled up: it would be noise. Begins with idle (0) and full
+// (100); -1: no two levels have another between them.
 int load_curve_next(const struct load_curve *c);
 // The same for several curves with common levels `level` (`n`, rising): the piece that is longest
 // in any of them, by interpolation.

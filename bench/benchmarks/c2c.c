@@ -106,8 +106,8 @@ static void c2c_take(const struct side *d, int i, struct sample *got)
     got->verdict = guard_judge(&from, &to);
 }
 
-// Both sides take as many: after each block they know whose samples were disturbed. Visits go on
-// with the lines where the one before ended. Returns how many, or -1.
+// Both sides take as many: after each block they know whose samples were disturbed. A visit
+// begins with the line after the last one of the visit before. Returns how many, or -1.
 static int c2c_samples(const struct side *d, struct err *err)
 {
     struct session *s = d->h->s;
