@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the counters say of the cells of a run: confirmed, or not what they claim. Rank 0 collects
-// it while it reports cells, and tells it in two conditions at most.
+// it while it reports cells, and reports it in two conditions at most.
 #pragma once
 #include "bench/session/session.h"
 
