@@ -67,6 +67,7 @@
     X(FEW_SAMPLES, "few_samples", WARNING)                                                         \
     X(COUNTERS, "counters", INFO)                                                                  \
     X(COUNTERS_DISAGREE, "counters_disagree", WARNING)                                             \
+    X(CLOCK, "clock", NOTICE)                                                                      \
     X(CACHE, "cache", WARNING)                                                                     \
     X(TOPOLOGY, "topology", NOTICE)                                                                \
     X(INSTRUCTIONS, "instructions", INFO)                                                          \

@@ -83,6 +83,7 @@ static void firsttouch_warm(void *context)
     uint64_t begin = clock_mono_ns();
     for (uint64_t n = 0; n < t->lines || clock_mono_ns() - begin < WARM_NS; n += CHUNK)
         firsttouch_read_lines(t, CHUNK);
+    reference_clock_take(&t->s->slot->cycle);
     t->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 

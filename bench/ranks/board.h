@@ -11,6 +11,7 @@
 #include "bench/memory/cache.h"
 #include "bench/sampling/counters.h"
 #include "bench/sampling/disturbance.h"
+#include "bench/sampling/reference_clock.h"
 #include "bench/sampling/time_spans.h"
 #include "model/matrix.h"
 #include "model/record.h"
@@ -41,6 +42,7 @@ struct slot {
     struct counted counted;        // by the CPU, of the cell's kept samples
     double huge_share;             // of the cell's memory, on huge pages
     struct spans spans;            // when it was chasing
+    struct cycle_seen cycle;       // of the core, before each repetition
     // One pass of a team, or of the far side of a pair.
     bool in_team;
     struct span pass;

@@ -81,6 +81,7 @@ void chaser_warm(struct chaser *c)
     struct session *s = c->session;
     uint64_t begin = clock_mono_ns();
     sampler_warm(&c->sampler, chaser_warm_hops(s, c->chain.links), WARM_NS);
+    reference_clock_take(&s->slot->cycle);
     s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 

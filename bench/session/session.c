@@ -24,6 +24,7 @@ enum {
 
 static const double STOLEN_SHARE = 0.01;     // of the measuring time: worth a note
 static const double SMALL_HUGE_SHARE = 0.01; // of an arena: worth a note
+static const double CLOCK_DIFFERS = 1.03;    // as much as latencies in a cache then do
 
 bool session_is_rank0(const struct session *s)
 {
@@ -400,6 +401,44 @@ static int session_report_doubts(struct session *s, struct err *err)
         100 * STOLEN_SHARE, d->stolen, d->cells, 100 * d->worst, d->worst_stolen);
 }
 
+static const struct cycle_seen *cycle_of(const struct session *s, int rank)
+{
+    return &s->board->slot[rank].cycle;
+}
+
+static int report_clocks_of_ranks(struct session *s, int fast, int slow, struct err *err)
+{
+    double fast_ns = reference_clock_mean_ns(cycle_of(s, fast)),
+           slow_ns = reference_clock_mean_ns(cycle_of(s, slow));
+    if (!(slow_ns > CLOCK_DIFFERS * fast_ns))
+        return 0;
+    return session_note(s, err, CONDITION_CLOCK, -1,
+                        "the clocks of the cores differ: %.2f GHz on rank %d, %.2f GHz on rank %d",
+                        1 / slow_ns, slow, 1 / fast_ns, fast);
+}
+
+static int session_report_clocks(struct session *s, struct err *err)
+{
+    int fast = 0, slow = 0, most = 0, changed = 0;
+    for (int r = 0; r < session_ranks(s); r++) {
+        double ns = reference_clock_mean_ns(cycle_of(s, r));
+        double change = reference_clock_change(cycle_of(s, r));
+        fast = ns < reference_clock_mean_ns(cycle_of(s, fast)) ? r : fast;
+        slow = ns > reference_clock_mean_ns(cycle_of(s, slow)) ? r : slow;
+        most = change > reference_clock_change(cycle_of(s, most)) ? r : most;
+        changed += change > CLOCK_DIFFERS;
+    }
+    if (report_clocks_of_ranks(s, fast, slow, err) < 0)
+        return -1;
+    if (!changed)
+        return 0;
+    return session_note(s, err, CONDITION_CLOCK, -1,
+                        "the clock of %d of %d ranks changed between repetitions, most on rank %d: "
+                        "%.2f to %.2f GHz",
+                        changed, session_ranks(s), most, 1 / cycle_of(s, most)->most_ns,
+                        1 / cycle_of(s, most)->least_ns);
+}
+
 // --- The whole ---------------------------------------------------------------------------------
 
 static int session_finish(struct session *s, struct err *err)
@@ -409,6 +448,8 @@ static int session_finish(struct session *s, struct err *err)
     if (session_meet(s, 0, err) < 0)
         return -1;
     int outcome = session_is_rank0(s) ? session_report_doubts(s, err) : 0;
+    if (session_is_rank0(s) && outcome == 0)
+        outcome = session_report_clocks(s, err);
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < s->comm->size; r++)
         if (*s->board->slot[r].condition.text)
             outcome = emit_condition(s->emit, &s->board->slot[r].condition, err);

@@ -295,6 +295,18 @@ static void real(struct sampler *s)
     free(memory);
 }
 
+static void clocks(void)
+{
+    struct cycle_seen seen = {0};
+    CHECK(isnan(reference_clock_mean_ns(&seen)) && reference_clock_change(&seen) == 1,
+          "a clock never seen");
+    for (int i = 0; i < 3; i++)
+        reference_clock_take(&seen);
+    double mean = reference_clock_mean_ns(&seen);
+    CHECK(seen.n == 3 && seen.least_ns <= mean && mean <= seen.most_ns, "%.2f GHz", 1 / mean);
+    CHECK(mean > 0.1 && mean < 10 && reference_clock_change(&seen) >= 1, "between 0.1 and 10 GHz");
+}
+
 int main(void)
 {
     struct sampler s = {0};
@@ -302,6 +314,7 @@ int main(void)
     guard();
     passes();
     stopped_ranks();
+    clocks();
     spans();
     CHECK(sampler_init(&s, &params, 1, &err) == 0, "a sampler");
     sums(&s);
