@@ -75,13 +75,13 @@ int result_get_run(const struct cli *c, int64_t id, int wait_s, struct json **ru
 // "latency, size 1M-64M, mode both, pages thp": the benchmark and what of it matters most.
 static void what_line(const struct json *spec, char *line, size_t room)
 {
-    static const char *const told[] = {"size",       "mode",    "kernel", "sweep", "pairs",
-                                       "definition", "targets", "load",   "pages", "method"};
+    static const char *const told[] = {"size",    "mode", "kernel", "sweep", "pairs", "definition",
+                                       "targets", "load", "mix",    "pages", "method"};
     snprintf(line, room, "%s", json_get_text(spec, "benchmark", "?"));
     for (size_t i = 0; i < COUNT_OF(told); i++) {
         const char *value = json_get_text(spec, told[i], NULL);
         char sizes[200];
-        if (!value)
+        if (!value || !*value)
             continue;
         if (strcmp(told[i], "size") == 0) {
             str_sizes_text(value, sizes, sizeof sizes);

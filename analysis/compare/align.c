@@ -362,12 +362,14 @@ static const struct {
 } treatments[] = {
     {"size", ALIGNED, "working_set"},
     {"targets", ALIGNED, "target"},
+    {"targets", ALIGNED, "path"},
     {"threads", ALIGNED, "threads"},
     {"pairs", ALIGNED, "pair"},
     {"message_max", ALIGNED, "message"},
     {"steps", ALIGNED, "load"},
     {"mode", SELECTS, NULL}, // which matrices there are: their names are compared
     {"kernel", SELECTS, NULL},
+    {"mix", SELECTS, NULL},
     {"definition", SELECTS, NULL},
     {"method", MEASURED, NULL}, // the result's own word
     {"pages", MEASURED, NULL},  // what was got
@@ -385,7 +387,9 @@ static bool harmless(const struct compare_side *a, const struct compare_side *b,
             continue;
         switch (treatments[i].treatment) {
         case ALIGNED:
-            return has_axis(a, treatments[i].axis);
+            if (has_axis(a, treatments[i].axis))
+                return true;
+            break;
         case LAYOUT:
             return places;
         case MEASURED:

@@ -41,6 +41,7 @@ enum compare_by {
     COMPARE_MESSAGE, // bytes
     COMPARE_ACCESS,
     COMPARE_LOAD, // per cent
+    COMPARE_PATH, // axis_pair of nodes: with CPUs, with memory
     COMPARE_PART, // none of these alone: a rank from a size on, a node's ranks and a target …
     COMPARE_BYS
 };

@@ -31,6 +31,7 @@ static const struct {
     [COMPARE_MESSAGE] = {"message", "message"},
     [COMPARE_ACCESS] = {"access", "access"},
     [COMPARE_LOAD] = {"load", "load"},
+    [COMPARE_PATH] = {"path", "path"},
     [COMPARE_PART] = {"part", NULL},
 };
 
@@ -134,6 +135,10 @@ int grouping_locality(const struct grouping *g, int i, int j)
 {
     int64_t p = g->row_node[i], q = g->col_node[j];
     int first, second;
+    if (grouping_axis_is(COMPARE_PATH, rows_of(g))) {
+        axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);
+        return first != second;
+    }
     if (grouping_axis_is(COMPARE_PAIR, rows_of(g))) {
         axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);
         p = places_node(&g->places, first);

@@ -36,6 +36,7 @@ static const struct words words[] = {
     {COMPARE_MESSAGE, "message %s", NULL, " at message %s"},
     {COMPARE_ACCESS, "%s memory", NULL, " on %s memory"},
     {COMPARE_LOAD, "load %s %%", NULL, " at load %s %%"},
+    {COMPARE_PATH, "path %s", NULL, " on path %s"},
 };
 
 static const struct words *words_of(const struct axis *a)

@@ -406,6 +406,8 @@ static void test_every_shape(void)
         {BENCHMARK_PINGPONG, "pairs", "all", "bandwidth", COMPARE_RANK, COMPARE_RANK},
         {BENCHMARK_FIRSTTOUCH, NULL, NULL, "access", COMPARE_RANK, COMPARE_ACCESS},
         {BENCHMARK_LOADED, NULL, NULL, "latency", COMPARE_RANK, COMPARE_LOAD},
+        {BENCHMARK_LOADED, "targets", "all", "latency", COMPARE_PATH, COMPARE_LOAD},
+        {BENCHMARK_LOADED, "mix", "all", "latency_nt", COMPARE_RANK, COMPARE_LOAD},
         {BENCHMARK_LATENCY, NULL, NULL, "concurrent", COMPARE_RANK, COMPARE_SIZE},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -415,7 +417,7 @@ static void test_every_shape(void)
         spec_init(&spec, cases[i].id);
         shaped(&m, cases[i].id, cases[i].member, cases[i].value, cases[i].name, 3, 3, 50);
         for (int k = 0; k < 3; k++) {
-            bool pair = cases[i].rows == COMPARE_PAIR;
+            bool pair = cases[i].rows == COMPARE_PAIR || cases[i].rows == COMPARE_PATH;
             m.row.values[k] = pair ? axis_pair(k, k + 1) : k;
             m.col.values[k] = k;
         }
