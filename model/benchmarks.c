@@ -26,6 +26,7 @@ static const char *const instruction_names[] = {"auto",   "scalar", "sse2", "avx
                                                 "avx512", "neon",   "sve",  NULL};
 static const char *const store_names[] = {"cached", "streaming", NULL};
 static const char *const concurrent_names[] = {"auto", "one", "per-l3", "all", NULL};
+static const char *const cost_names[] = {"fault", "collapse", "migrate", NULL};
 static const char *const definition_names[] = {"both", "cas", "load", NULL};
 
 // Parameters that several benchmarks have; only the defaults differ.
@@ -350,6 +351,14 @@ static const struct param loaded_params[] = {
 static const struct param pagefault_params[] = {
     P_SIZES("16", "Memory that each rank touches in a pass, rounded up to whole huge pages. A bare "
                   "number is MiB."),
+    {.name = "cost",
+     .kind = PARAM_ENUM,
+     .offset = AT(cost),
+     .choices = cost_names,
+     .def = "fault",
+     .help = "fault: the first touch of a page, 4 KiB and huge. collapse: the kernel makes a huge "
+             "page of touched 4 KiB pages (MADV_COLLAPSE). migrate: touched 4 KiB pages move from "
+             "each target to each other (move_pages)."},
     P_TARGETS,
     P_PASSES("30",
              "Fresh mappings that each rank touches for each cell; the first is not counted."),
@@ -736,8 +745,11 @@ static int shapes_pagefault(const struct spec *s, struct shape *list)
         {"4k", "fault_time", "ns", "threads", "target"},
         {"thp", "fault_time", "ns", "threads", "target"},
     };
-    (void)s;
-    return shapes_copy(list, both, 2);
+    static const struct shape collapse = {"collapse", "collapse_time", "ns", "threads", "target"};
+    static const struct shape migrate = {"migrate", "migration_time", "ns", "threads", "path"};
+    if (s->cost == COST_FAULT)
+        return shapes_copy(list, both, 2);
+    return shapes_copy(list, s->cost == COST_COLLAPSE ? &collapse : &migrate, 1);
 }
 
 static int shapes_hierarchy(const struct spec *s, struct shape *list)

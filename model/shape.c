@@ -133,7 +133,8 @@ static bool path_ok(int64_t v, const struct plan *p)
 {
     int from, to;
     axis_unpair(v, &from, &to);
-    return v == axis_pair(from, to) && initiator_ok(from, p) && target_ok(to, p);
+    return v == axis_pair(from, to) && (initiator_ok(from, p) || target_ok(from, p)) &&
+           target_ok(to, p);
 }
 
 static bool any_ok(int64_t v, const struct plan *p)

@@ -65,6 +65,7 @@ enum concurrent_pairs {
     CONCURRENT_PAIRS_LLC,
     CONCURRENT_PAIRS_ALL
 };
+enum page_cost { COST_FAULT, COST_COLLAPSE, COST_MIGRATE };
 enum c2c_definition { C2C_BOTH, C2C_ONLY_CAS, C2C_ONLY_LOAD };
 
 // Limits, with their arithmetic.
@@ -126,6 +127,7 @@ struct spec {
     int stores;        // enum stores
     char threads[256]; // of the sweep by threads: "auto", "doubling", "all", "1,4,16"
     int64_t passes;
+    int cost; // enum page_cost
     // Pairs of cores.
     char pairs[SPEC_PAIRS_TEXT]; // "classes", "all" or "0-1,0-4": of ranks
     uint64_t message_max;        // bytes

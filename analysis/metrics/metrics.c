@@ -742,7 +742,8 @@ static void find_faults(struct finder *f, const struct matrix *m, double page)
         put_cell(f, all, 1, v);
         put(f, v, "pagefault.%s.all_ns", m->name);
     }
-    find_zeroing(f, m, page);
+    if (page > 0)
+        find_zeroing(f, m, page);
 }
 
 // Without huge pages, what was measured with them advised is not their cost.
@@ -753,6 +754,13 @@ static void metrics_of_pagefault(struct finder *f)
         find_faults(f, base, BASE_PAGE);
     if (has_axes(huge, "threads", "target") && !lacks_huge_pages(f->in))
         find_faults(f, huge, HUGE_PAGE);
+    // Of other costs; nothing is zeroed.
+    const struct matrix *collapse = metrics_named(f->in, "collapse"),
+                        *migrate = metrics_named(f->in, "migrate");
+    if (has_axes(collapse, "threads", "target") && !lacks_huge_pages(f->in))
+        find_faults(f, collapse, 0);
+    if (has_axes(migrate, "threads", "path"))
+        find_faults(f, migrate, 0);
 }
 
 // --- Hierarchy ---------------------------------------------------------------------------------

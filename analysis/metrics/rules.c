@@ -123,6 +123,15 @@ const struct metric_rule metric_rules[] = {
     {"loaded.{mix}.{initiator}.{target}.full_gbps", "GB/s", "loaded_mix_path_full_bytes_per_second",
      "What the load moves at full speed, of a mix of reads and writes, from CPUs of one NUMA node "
      "on memory of another"},
+    {"pagefault.collapse.single_ns", "ns", "pagefault_collapse_single_seconds",
+     "Making a huge page of touched 4 KiB pages, by one thread, on the target where it takes "
+     "least"},
+    {"pagefault.collapse.all_ns", "ns", "pagefault_collapse_all_seconds",
+     "Making a huge page of touched 4 KiB pages with all threads at once, per page of one thread"},
+    {"pagefault.migrate.single_ns", "ns", "pagefault_migrate_single_seconds",
+     "Moving a 4 KiB page to another NUMA node, by one thread, on the path where it takes least"},
+    {"pagefault.migrate.all_ns", "ns", "pagefault_migrate_all_seconds",
+     "Moving a 4 KiB page to another NUMA node with all threads at once, per page of one thread"},
     {"pagefault.{pages}.single_ns", "ns", "pagefault_single_seconds",
      "First touch of a page by one thread, on the target where it takes least"},
     {"pagefault.{pages}.all_ns", "ns", "pagefault_all_seconds",

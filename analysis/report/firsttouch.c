@@ -97,40 +97,57 @@ int section_firsttouch(struct report_out *o, const struct report_source *run,
 
 enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
-static double page_of(const struct matrix *m)
+// What is said of a matrix by its name.
+static const struct page_words {
+    const char *name, *what; // "4 KiB pages on node 0"
+    double page;
+} page_words[] = {
+    {"4k", "4 KiB pages on node ", BASE_PAGE},
+    {"thp", "2 MiB pages on node ", HUGE_PAGE},
+    {"collapse", "4 KiB pages made 2 MiB pages on node ", HUGE_PAGE},
+    {"migrate", "4 KiB pages moved from node to node ", BASE_PAGE},
+};
+
+static const struct page_words *words_of_pages(const struct matrix *m)
 {
-    return strcmp(m->name, "thp") == 0 ? HUGE_PAGE : BASE_PAGE;
+    for (size_t i = 1; i < sizeof page_words / sizeof *page_words; i++)
+        if (strcmp(m->name, page_words[i].name) == 0)
+            return &page_words[i];
+    return &page_words[0];
 }
 
 static void report_faults(struct report_out *o, const struct matrix *m, int col)
 {
+    const struct page_words *words = words_of_pages(m);
     int one = axis_index(&m->row, 1), last = m->row.n - 1;
     double single = one >= 0 ? matrix_at(m, one, col)->v[CELL_MEDIAN] : NAN;
     double all = matrix_at(m, last, col)->v[CELL_MEDIAN];
     int64_t threads = m->row.values[last];
-    const char *pages = strcmp(m->name, "thp") == 0 ? "2 MiB" : "4 KiB";
+    char where[40];
+    axis_label(&m->col, col, where, sizeof where);
     struct jsonw *w = report_finding(o, "page_fault");
     jsonw_text(w, "pages", m->name);
-    jsonw_i64(w, "target", m->col.values[col]);
+    if (strcmp(m->col.name, "path") == 0)
+        jsonw_text(w, "path", where);
+    else
+        jsonw_i64(w, "target", m->col.values[col]);
     jsonw_fixed(w, "single_ns", single, 1);
-    jsonw_fixed(w, "single_gbps", page_of(m) / single, 2);
+    jsonw_fixed(w, "single_gbps", words->page / single, 2);
     jsonw_i64(w, "threads", threads);
     jsonw_fixed(w, "all_ns", all, 1);
     jsonw_fixed(w, "factor", all / single, 3);
-    jsonw_fixed(w, "all_gbps", (double)threads * page_of(m) / all, 2);
+    jsonw_fixed(w, "all_gbps", (double)threads * words->page / all, 2);
     if (isnan(single) || isnan(all))
-        report_say(o, "%s pages on node %" PRId64 ": one thread or all was not measured.", pages,
-                   m->col.values[col]);
+        report_say(o, "%s%s: one thread or all was not measured.", words->what, where);
     else if (threads == 1)
-        report_say(o, "%s pages on node %" PRId64 ": 1 thread takes %.1f ns per page (%.1f GB/s).",
-                   pages, m->col.values[col], single, page_of(m) / single);
+        report_say(o, "%s%s: 1 thread takes %.1f ns per page (%.1f GB/s).", words->what, where,
+                   single, words->page / single);
     else
         report_say(o,
-                   "%s pages on node %" PRId64
-                   ": 1 thread takes %.1f ns per page (%.1f GB/s); each "
-                   "of %" PRId64 " threads at once takes %.1f ns, × %.2f (%.1f GB/s together).",
-                   pages, m->col.values[col], single, page_of(m) / single, threads, all,
-                   all / single, (double)threads * page_of(m) / all);
+                   "%s%s: 1 thread takes %.1f ns per page (%.1f GB/s); each of %" PRId64
+                   " threads at once takes %.1f ns, × %.2f (%.1f GB/s together).",
+                   words->what, where, single, words->page / single, threads, all, all / single,
+                   (double)threads * words->page / all);
 }
 
 // The rank with the least memory on huge pages; NULL: each had them, or it is not known.

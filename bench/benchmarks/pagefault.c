@@ -5,7 +5,9 @@
 //   2. the team meets at a spinning barrier
 //   3. each rank writes one byte to each of its pages; only this is timed
 //   4. the rank verifies where its pages are and whether they are huge, and unmaps them
-// A sample is the time from the first start to the last end, per page of one rank.
+// A sample is the time from the first start to the last end, per page of one rank. With
+// cost=collapse or migrate the rank touches its base pages before the barrier; step 3 is then what
+// the kernel does with these pages.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,19 +17,37 @@
 #include "bench/session/rank_team.h"
 #include "model/stream_team.h"
 
-enum { KINDS = 2, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20 };
+enum { KINDS = 4, BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, PATHS_MAX = 1024 };
 
-// In the order of the matrices.
-static const struct {
-    enum pages pages;
-    uint64_t page;
-} page_kinds[KINDS] = {{PAGES_4K, BASE_PAGE}, {PAGES_THP, HUGE_PAGE}};
+struct fault_cell;
+typedef int page_action(const struct fault_cell *c, struct err *err);
+static page_action touch_first, collapse, migrate;
+
+// Those of one cost are neighbours, in the order of its matrices.
+static const struct page_kind {
+    enum page_cost cost;
+    enum pages pages; // that the memory is mapped for
+    uint64_t page;    // that is counted
+    page_action *act; // what is timed
+} page_kinds[KINDS] = {
+    {COST_FAULT, PAGES_4K, BASE_PAGE, touch_first},
+    {COST_FAULT, PAGES_THP, HUGE_PAGE, touch_first},
+    {COST_COLLAPSE, PAGES_4K, HUGE_PAGE, collapse},
+    {COST_MIGRATE, PAGES_4K, BASE_PAGE, migrate},
+};
+
+// Where the memory is mapped and where it is in the end.
+struct page_path {
+    int from, to;
+};
 
 struct faults {
     struct session *s;
     struct shape shapes[SHAPES_MAX];
-    uint64_t bytes; // of each rank
-    int n_rows;
+    uint64_t bytes;                // of each rank
+    const struct page_kind *kinds; // of the cost
+    int n_kinds, n_cols, n_rows;
+    struct page_path cols[PATHS_MAX];
     int rows[STREAM_SERIES_MAX]; // ranks of each team
     int done;                    // cells
     int cells, poor;             // with huge pages advised; that lack some
@@ -42,13 +62,15 @@ static bool is_among_first(const void *context, int rank)
 
 static int pagefault_make_matrices(const struct faults *f, struct matrix *m, struct err *err)
 {
-    for (int k = 0; k < KINDS; k++) {
-        if (shape_make(&m[k], &f->shapes[k], f->n_rows, f->s->n_targets, err) < 0)
+    for (int k = 0; k < f->n_kinds; k++) {
+        if (shape_make(&m[k], &f->shapes[k], f->n_rows, f->n_cols, err) < 0)
             return -1;
         for (int r = 0; r < f->n_rows; r++)
             m[k].row.values[r] = f->rows[r];
-        for (int c = 0; c < f->s->n_targets; c++)
-            m[k].col.values[c] = f->s->targets[c];
+        for (int c = 0; c < f->n_cols; c++)
+            m[k].col.values[c] = f->s->spec->cost == COST_MIGRATE
+                                     ? axis_pair(f->cols[c].from, f->cols[c].to)
+                                     : f->cols[c].to;
     }
     return 0;
 }
@@ -66,7 +88,7 @@ static int pagefault_begin(struct faults *f, struct err *err)
         outcome = pagefault_make_matrices(f, m, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    return session_begin(s, m, session_is_rank0(s) ? KINDS : 0, d, s->n_targets, err);
+    return session_begin(s, m, session_is_rank0(s) ? f->n_kinds : 0, d, s->n_targets, err);
 }
 
 // --- One cell ----------------------------------------------------------------------------------
@@ -74,7 +96,8 @@ static int pagefault_begin(struct faults *f, struct err *err)
 struct fault_cell {
     struct faults *f;
     struct rank_team team;
-    int kind, target;
+    const struct page_kind *kind;
+    struct page_path path;
     struct arena arena; // of one pass; owned
     struct cell_sum sum;
     double huge; // the least share of this rank's memory on huge pages, of all passes
@@ -99,23 +122,54 @@ static void check_pages(struct fault_cell *c)
     touch_pages(&c->arena, BASE_PAGE);
     arena_report(&c->arena, &got);
     c->huge = got.huge_share < c->huge ? got.huge_share : c->huge;
-    if (page_kinds[c->kind].pages == PAGES_THP)
-        session_check(c->f->s, &c->arena, c->target);
+    if (c->kind->page == HUGE_PAGE)
+        session_check(c->f->s, &c->arena, c->path.to);
     else
-        session_verify(c->f->s, c->arena.base, c->arena.bytes, c->target);
+        session_verify(c->f->s, c->arena.base, c->arena.bytes, c->path.to);
+}
+
+static int touch_first(const struct fault_cell *c, struct err *err)
+{
+    (void)err;
+    touch_pages(&c->arena, c->kind->page);
+    return 0;
+}
+
+static int collapse(const struct fault_cell *c, struct err *err)
+{
+    return arena_collapse(&c->arena, err);
+}
+
+static int migrate(const struct fault_cell *c, struct err *err)
+{
+    return place_move(c->arena.base, c->arena.bytes, BASE_PAGE, c->path.to, err);
+}
+
+// Fresh memory; of other costs than the first touch with its base pages touched.
+static int fault_prepare(struct fault_cell *c, struct err *err)
+{
+    if (session_map(c->f->s, &c->arena, c->f->bytes, c->kind->pages, c->path.from, err) < 0)
+        return -1;
+    if (c->kind->cost != COST_FAULT)
+        touch_pages(&c->arena, BASE_PAGE);
+    if (c->kind->cost == COST_COLLAPSE)
+        arena_allow_huge(&c->arena);
+    return 0;
 }
 
 static int fault_pass(struct fault_cell *c, bool counts, struct err *err)
 {
     struct session *s = c->f->s;
     struct guard_mark from, to;
-    uint64_t page = page_kinds[c->kind].page;
-    if (session_map(s, &c->arena, c->f->bytes, page_kinds[c->kind].pages, c->target, err) < 0)
+    uint64_t page = c->kind->page;
+    if (fault_prepare(c, err) < 0)
         return -1;
     rank_team_wait(s, &c->team);
     guard_begin(&from);
-    touch_pages(&c->arena, page);
+    int outcome = c->kind->act(c, err);
     guard_end(&to);
+    if (outcome < 0)
+        return -1;
     rank_team_set_pass(s, &from, &to, GUARD_FAULTS); // which are what is measured
     rank_team_wait(s, &c->team);
     if (counts && c->team.index == 0) {
@@ -168,13 +222,13 @@ static int pagefault_report_cell(struct faults *f, const struct rank_team *team,
     const struct slot *slot = &s->board->slot[team->first];
     const char *name = f->shapes[kind].name;
     char cell[80];
-    snprintf(cell, sizeof cell, "%s: threads %d, target %d", name, team->n, s->targets[col]);
+    snprintf(cell, sizeof cell, "%s: threads %d, target %d", name, team->n, f->cols[col].to);
     session_judge(s, slot->clean, 0, "%s", cell);
-    if (page_kinds[kind].pages == PAGES_THP)
+    if (f->kinds[kind].page == HUGE_PAGE)
         count_huge(f, team, cell);
     if (session_report_cell(s, name, row, col, &slot->cell, err) < 0)
         return -1;
-    int cells = KINDS * f->n_rows * s->n_targets;
+    int cells = f->n_kinds * f->n_rows * f->n_cols;
     return session_progress(s, PHASE_MEASURE, ++f->done / (double)cells, err);
 }
 
@@ -182,7 +236,7 @@ static int measure_cell(struct faults *f, int kind, int row, int col, struct err
 {
     struct session *s = f->s;
     struct fault_cell c CLEANUP(fault_cell_fini) = {
-        .f = f, .kind = kind, .target = s->targets[col], .huge = 1};
+        .f = f, .kind = &f->kinds[kind], .path = f->cols[col], .huge = 1};
     c.team = rank_team_of(s, is_among_first, &f->rows[row]);
     if (session_meet(s, 0, err) < 0 ||
         session_meet(s, c.team.mine ? fault_passes(&c, err) : 0, err) < 0)
@@ -193,13 +247,16 @@ static int measure_cell(struct faults *f, int kind, int row, int col, struct err
 
 static int note_huge(struct faults *f, struct err *err)
 {
+    bool first = f->kinds->cost == COST_FAULT;
     if (!f->poor)
         return 0;
     return session_note(f->s, err, CONDITION_HUGE_PAGES, -1,
-                        "%d of %d thp cells lack huge pages: %.0f %% of the memory was on huge "
-                        "pages (%s%s); such a cell holds the cost of base pages",
-                        f->poor, f->cells, 100 * f->worst, f->worst_cell,
-                        f->poor > 1 ? " and others" : "");
+                        "%d of %d %s cells lack huge pages: %.0f %% of the memory was on huge "
+                        "pages (%s%s); %s",
+                        f->poor, f->cells, first ? "thp" : "collapse", 100 * f->worst,
+                        f->worst_cell, f->poor > 1 ? " and others" : "",
+                        first ? "such a cell holds the cost of base pages"
+                              : "the kernel found no huge page for the rest");
 }
 
 static int pagefault_measure_all(struct faults *f, struct err *err)
@@ -207,9 +264,9 @@ static int pagefault_measure_all(struct faults *f, struct err *err)
     struct session *s = f->s;
     if (pagefault_begin(f, err) < 0)
         return -1;
-    for (int col = 0; col < s->n_targets; col++)
+    for (int col = 0; col < f->n_cols; col++)
         for (int row = 0; row < f->n_rows; row++)
-            for (int kind = 0; kind < KINDS; kind++)
+            for (int kind = 0; kind < f->n_kinds; kind++)
                 if (measure_cell(f, kind, row, col, err) < 0)
                     return -1;
     return session_meet(s, note_huge(f, err), err);
@@ -225,6 +282,31 @@ static int check_page_sizes(struct err *err)
                    sysconf(_SC_PAGESIZE), (unsigned long long)arena_round(1, PAGES_THP));
 }
 
+// The kinds of the cost, and a column for each target, or for each pair of them.
+static void find_columns(struct faults *f)
+{
+    const struct session *s = f->s;
+    bool pairs = s->spec->cost == COST_MIGRATE;
+    f->kinds = page_kinds;
+    while (f->kinds->cost != (enum page_cost)s->spec->cost)
+        f->kinds++;
+    while (f->kinds + f->n_kinds < page_kinds + KINDS &&
+           f->kinds[f->n_kinds].cost == f->kinds->cost)
+        f->n_kinds++;
+    for (int i = 0; i < s->n_targets; i++)
+        for (int k = 0; k < s->n_targets && f->n_cols < PATHS_MAX; k++)
+            if (pairs ? i != k : i == k)
+                f->cols[f->n_cols++] = (struct page_path){s->targets[i], s->targets[k]};
+}
+
+static int check_columns(const struct faults *f, struct err *err)
+{
+    return f->n_cols ? 0
+                     : err_set(err, ERR_USAGE, "cost",
+                               "--cost: migrate needs two nodes with memory; targets has %d",
+                               f->s->n_targets);
+}
+
 int pagefault_run(struct session *s, struct err *err)
 {
     CLEANUP_MEM struct faults *f = calloc(1, sizeof *f);
@@ -238,5 +320,6 @@ int pagefault_run(struct session *s, struct err *err)
     shape_list(s->spec, f->shapes);
     f->n_rows = stream_series(session_ranks(f->s), f->rows);
     s->slot->info.mem_wanted = -1; // each target in turn
-    return pagefault_measure_all(f, err);
+    find_columns(f);
+    return session_meet(s, check_columns(f, err), err) < 0 ? -1 : pagefault_measure_all(f, err);
 }

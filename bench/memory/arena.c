@@ -17,6 +17,9 @@
 
 enum { THREADS_MAX = 16 };
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 // Linux 6.1
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 // Linux 5.14
 #endif
@@ -129,6 +132,19 @@ int arena_populate(const struct arena *a, int threads, struct err *err)
         if (slices[i].failed)
             return populate_error(a, slices[i].failed, err);
     return 0;
+}
+
+void arena_allow_huge(const struct arena *a)
+{
+    madvise(a->base, a->bytes, MADV_HUGEPAGE);
+}
+
+int arena_collapse(const struct arena *a, struct err *err)
+{
+    if (madvise(a->base, a->bytes, MADV_COLLAPSE) == 0 || errno != EINVAL)
+        return 0; // what is lacking is seen in the pages
+    return err_set(err, ERR_UNAVAILABLE, "cost",
+                   "is collapse, which this kernel does not offer (MADV_COLLAPSE, Linux 6.1)");
 }
 
 struct smaps {

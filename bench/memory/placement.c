@@ -391,3 +391,21 @@ bool place_usage(struct rank_info *info)
     }
     return true;
 }
+
+int place_move(const void *memory, uint64_t bytes, uint64_t page, int node, struct err *err)
+{
+    void *at[QUERY_PAGES];
+    int to[QUERY_PAGES], status[QUERY_PAGES];
+    for (uint64_t done = 0; done < bytes;) {
+        unsigned long n = 0;
+        for (; n < QUERY_PAGES && done < bytes; n++, done += page) {
+            at[n] = (char *)(uintptr_t)memory + done;
+            to[n] = node;
+        }
+        if (move_pages(0, n, at, to, status, MPOL_MF_MOVE) < 0)
+            return err_set(err, ERR_UNAVAILABLE, "cost",
+                           "is migrate, but the kernel moves no pages to node %d (%s)", node,
+                           strerror(errno));
+    }
+    return 0;
+}

@@ -42,6 +42,10 @@ void *place_map_huge(const struct place *p, uint64_t bytes);
 // kernel refused (some containers): the policy of the process continues to apply.
 bool place_bind(const struct place *p, void *memory, uint64_t bytes);
 
+// Moves touched pages of `page` bytes to a node. ERR_UNAVAILABLE: the kernel refuses; a page that
+// stays is no error, place_verify finds it.
+int place_move(const void *memory, uint64_t bytes, uint64_t page, int node, struct err *err);
+
 enum {
     PLACE_METHODS = 3, // move_pages, get_mempolicy, numa_maps
     PLACE_EXHAUSTIVE_PAGES =

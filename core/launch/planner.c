@@ -482,6 +482,10 @@ static int planner_find_targets(struct plan *p, const struct spec *s, const stru
     }
     if (!p->n_targets)
         return no_target(t, "targets", err);
+    if (s->cost == COST_MIGRATE && p->n_targets < 2)
+        return err_set(err, ERR_INVALID, "cost",
+                       "is migrate, which needs two nodes with memory; targets has node %d only",
+                       p->targets[0]);
     return 0;
 }
 

@@ -109,8 +109,10 @@ static int shaped(struct matrix *m, enum benchmark_id id, const char *pairs, con
     struct shape list[SHAPES_MAX];
     spec_init(&s, id);
     if (pairs)
-        param_set_text(spec_param(&s, strchr(pairs, '-') ? "sweep" : "pairs"), &s,
-                       strchr(pairs, '-') ? strchr(pairs, '-') + 1 : pairs, NULL);
+        param_set_text(spec_param(&s, strchr(pairs, '-')          ? "sweep"
+                                      : id == BENCHMARK_PAGEFAULT ? "cost"
+                                                                  : "pairs"),
+                       &s, strchr(pairs, '-') ? strchr(pairs, '-') + 1 : pairs, NULL);
     const struct shape *shape = shape_find(list, shape_list(&s, list), name);
     return shape ? shape_make(m, shape, rows, cols, NULL) : -1;
 }
@@ -460,6 +462,18 @@ static void test_pagefault(void)
     for (int i = 0; i < 4; i++)
         ranks[i].huge_share = 1;
     check_report(BENCHMARK_PAGEFAULT, m, 2, says, missing);
+    struct matrix moved = {0};
+    shaped(&moved, BENCHMARK_PAGEFAULT, "migrate", "migrate", 2, 1);
+    for (int i = 0; i < 2; i++) {
+        moved.row.values[i] = 1 + i;
+        put(&moved, i, 0, 1024);
+    }
+    moved.col.values[0] = axis_pair(0, 2);
+    static const char *const path[] = {
+        "4 KiB pages moved from node to node 0->2: 1 thread takes 1024.0 ns per page (4.0 GB/s)",
+        NULL};
+    check_report(BENCHMARK_PAGEFAULT, &moved, 1, path, missing);
+    matrix_fini(&moved);
     const struct rank_info rank = {.rank = 3, .huge_share = 0.25};
     const struct report_source s = {
         .benchmark = BENCHMARK_PAGEFAULT, .matrices = m, .n = 2, .ranks = &rank, .n_ranks = 1};

@@ -125,6 +125,7 @@ BENCHMARKS = [
     ("c2c", ["--repetitions=50", "--min-samples=8"], {"cas": (2, 2), "load": (2, 2)}),
     ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
     ("pagefault", ["--size=4", "--passes=3"], {"4k": (2, 1), "thp": (2, 1)}),
+    ("pagefault", ["--size=4", "--passes=3", "--cost=collapse"], {"collapse": (2, 1)}),
     ("hierarchy", ["--size=32M", "--quick", "--cell-ms=5", "--sample-us=50"],
      {"latency": (2, 53), "base_pages": (2, 57), "packed": (2, 57), "huge_pages": (2, 7),
       "parallel": (2, 20), "stride": (2, 7), "cycle": (2, 1), "nodes": (2, 1)}),

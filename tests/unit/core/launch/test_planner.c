@@ -285,6 +285,10 @@ int main(void)
     expect(&t, "{\"benchmark\":\"loaded\",\"targets\":\"all\",\"mix\":\"all\"}",
            "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 0-1 load  MiB 0 512");
     loaders();
+    expect(&t, "{\"benchmark\":\"pagefault\",\"ranks\":1,\"cost\":\"migrate\",\"size\":\"4M\"}",
+           "0/0 8/1 targets 0-1 load  MiB 0 8");
+    refuse(&t, "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\",\"targets\":\"1\"}", "cost",
+           "needs two nodes with memory");
     refuse(&t, "{\"benchmark\":\"matrix\",\"targets\":\"7\"}", "targets", "not there");
     refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"3\"}", "ranks", "two ranks");
     refuse(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"3\"}", "ranks", "two ranks");
