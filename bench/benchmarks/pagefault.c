@@ -283,7 +283,7 @@ static int check_page_sizes(struct err *err)
 }
 
 // The kinds of the cost, and a column for each target, or for each pair of them.
-static void find_columns(struct faults *f)
+static void pagefault_find_columns(struct faults *f)
 {
     const struct session *s = f->s;
     bool pairs = s->spec->cost == COST_MIGRATE;
@@ -320,6 +320,6 @@ int pagefault_run(struct session *s, struct err *err)
     shape_list(s->spec, f->shapes);
     f->n_rows = stream_series(session_ranks(f->s), f->rows);
     s->slot->info.mem_wanted = -1; // each target in turn
-    find_columns(f);
+    pagefault_find_columns(f);
     return session_meet(s, check_columns(f, err), err) < 0 ? -1 : pagefault_measure_all(f, err);
 }
