@@ -27,7 +27,9 @@ static const char *const instruction_names[] = {"auto",   "scalar", "sse2", "avx
 static const char *const store_names[] = {"cached", "streaming", NULL};
 static const char *const concurrent_names[] = {"auto", "one", "per-l3", "all", NULL};
 static const char *const cost_names[] = {"fault", "collapse", "migrate", NULL};
-static const char *const definition_names[] = {"both", "cas", "load", NULL};
+static const char *const definition_names[] = {"both", "cas",    "load", "hitm",
+                                               "hit",  "states", "all",  NULL};
+static const char *const home_names[] = {"first", "second", NULL};
 
 // Parameters that several benchmarks have; only the defaults differ.
 #define P_SIZES(default_, help_)                                                                   \
@@ -270,7 +272,16 @@ static const struct param c2c_params[] = {
      .choices = definition_names,
      .def = "both",
      .help = "cas: both cores compare-and-swap one flag; load: each writes a line of its own and "
-             "spins on the other's; or both, each a matrix."},
+             "spins on the other's; both: these two, each a matrix. hitm: the first rank reads "
+             "lines that the second has modified in its cache; hit: lines that it has clean; "
+             "states: these two. all: all four."},
+    {.name = "home",
+     .kind = PARAM_ENUM,
+     .offset = AT(home),
+     .choices = home_names,
+     .def = "first",
+     .help = "Rank of a pair on whose NUMA node the lines are: the first, which keeps the time, or "
+             "the second."},
     {.name = "lines",
      .kind = PARAM_INT,
      .offset = AT(lines),
@@ -728,7 +739,13 @@ static int shapes_c2c(const struct spec *s, struct shape *list)
     static const struct shape definitions[] = {
         {"cas", "round_trip", "ns", "rank", "rank"},
         {"load", "round_trip", "ns", "rank", "rank"},
+        {"hitm", "latency", "ns", "rank", "rank"},
+        {"hit", "latency", "ns", "rank", "rank"},
     };
+    if (s->definition == C2C_STATES)
+        return shapes_copy(list, definitions + 2, 2);
+    if (s->definition == C2C_EVERY)
+        return shapes_copy(list, definitions, COUNT_OF(definitions));
     return shapes_either(list, definitions, s->definition);
 }
 
@@ -935,7 +952,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .name = "c2c",
             .title = "Core-to-core cache-line transfer latency",
             .help = "Two cores transfer a cache line to each other. The result is the round trip "
-                    "of every pair.",
+                    "of every pair, or the latency of reading a line in the other's cache.",
             .method = "c2c-v2",
             .params = PARAMS(c2c_params),
             .defaults = no_presets,

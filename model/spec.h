@@ -66,7 +66,16 @@ enum concurrent_pairs {
     CONCURRENT_PAIRS_ALL
 };
 enum page_cost { COST_FAULT, COST_COLLAPSE, COST_MIGRATE };
-enum c2c_definition { C2C_BOTH, C2C_ONLY_CAS, C2C_ONLY_LOAD };
+enum c2c_definition {
+    C2C_BOTH,
+    C2C_ONLY_CAS,
+    C2C_ONLY_LOAD,
+    C2C_ONLY_HITM,
+    C2C_ONLY_HIT,
+    C2C_STATES, // hitm and hit
+    C2C_EVERY,
+};
+enum c2c_home { C2C_HOME_FIRST, C2C_HOME_SECOND };
 
 // Limits, with their arithmetic.
 enum {
@@ -134,6 +143,7 @@ struct spec {
     int64_t repetitions;
     int definition;       // enum c2c_definition
     int64_t lines;        // cache lines that a pair takes turns with
+    int home;             // enum c2c_home
     int concurrent_pairs; // enum concurrent_pairs
 };
 

@@ -65,9 +65,10 @@ const struct metric_rule metric_rules[] = {
     {"pingpong.bandwidth.{class}.gbps", "GB/s", "pingpong_bandwidth_class_bytes_per_second",
      "MPI bandwidth at the largest message; median over pairs of cores that share as much"},
     {"c2c.{definition}.median_ns", "ns", "c2c_seconds",
-     "Round trip of a cache line between two cores; median over pairs"},
+     "Transfer of a cache line between two cores: round trip, or one way (hitm, hit); median over "
+     "pairs"},
     {"c2c.{definition}.{class}.median_ns", "ns", "c2c_class_seconds",
-     "Round trip of a cache line; median over pairs of cores that share as much"},
+     "Transfer of a cache line; median over pairs of cores that share as much"},
     {"firsttouch.own.median_ns", "ns", "firsttouch_own_seconds",
      "Access to memory that the rank touched first itself; median over ranks"},
     {"firsttouch.shared.ratio", "", "firsttouch_shared_ratio",

@@ -237,7 +237,9 @@ int section_c2c(struct report_out *o, const struct report_source *run,
                 const struct report_source *with, struct err *err)
 {
     (void)with;
-    report_head(o, "Transfer of a cache line between two cores (round trip)");
+    report_head(
+        o,
+        "Transfer of a cache line between two cores (cas, load: round trip; hitm, hit: one way)");
     for (int i = 0; i < run->n; i++)
         if (report_classes(o, run, &run->matrices[i], err) < 0)
             return -1;

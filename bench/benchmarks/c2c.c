@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The c2c benchmark: every pair of ranks hands lines over while the other ranks sleep; then all
-// pairs again, for each visit. The lines belong to the ping side's node, and a pair takes turns
-// with several, because the home of a line (which slice of the cache, which agent) is part of the
-// time.
+// pairs again, for each visit. The lines belong to the first rank's node or the second's, and a
+// pair takes turns with several, because the home of a line (which slice of the cache, which agent)
+// is part of the time.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,7 +32,8 @@ struct handover {
 static uint64_t share_bytes(const struct handover *h)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = 2 * sizeof(struct c2c_line) * (uint64_t)h->s->spec->lines;
+    uint64_t lines = 2 * (uint64_t)h->s->spec->lines + C2C_AREA_LINES;
+    uint64_t bytes = lines * sizeof(struct c2c_line);
     return (bytes + page - 1) / page * page;
 }
 
@@ -42,6 +43,25 @@ static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct 
     for (int i = 0; i < h->n_shapes; i++)
         if (shape_make(&m[i], &h->shapes[i], ranks, ranks, err) < 0)
             return -1;
+    return 0;
+}
+
+static enum c2c_method method_of(const char *name)
+{
+    int method = 0;
+    while (strcmp(name, c2c_method_names[method]) != 0)
+        method++;
+    return (enum c2c_method)method;
+}
+
+static int c2c_check_methods(const struct handover *h, struct err *err)
+{
+    for (int i = 0; i < h->n_shapes; i++)
+        if (!c2c_has_method(method_of(h->shapes[i].name)))
+            return err_set(err, ERR_UNAVAILABLE, "definition",
+                           "%s needs an instruction that writes a cache line back; numa_bench does "
+                           "not know this machine's",
+                           h->shapes[i].name);
     return 0;
 }
 
@@ -60,6 +80,8 @@ static int c2c_begin(struct handover *h, struct err *err)
     struct matrix m[SHAPES_MAX] = {0};
     int n = session_is_rank0(s) ? h->n_shapes : 0;
     int outcome = pairs_possible(s, err);
+    if (outcome == 0)
+        outcome = c2c_check_methods(h, err);
     if (outcome == 0)
         outcome = c2c_make_room(h, err);
     if (outcome == 0)
@@ -81,14 +103,21 @@ static int c2c_begin(struct handover *h, struct err *err)
 struct side {
     struct handover *h;
     const struct turn *turn;
-    struct share lines; // the ping side's, as we see it
+    struct share lines; // as we see them
+    bool ours;          // they are
     enum c2c_method method;
 };
+
+// Behind the lines of the round trips.
+static struct c2c_line *c2c_area(const struct side *d)
+{
+    return (struct c2c_line *)(void *)d->lines.base + 2 * d->h->s->spec->lines;
+}
 
 static double c2c_half(const struct side *d, int line, int trips)
 {
     struct c2c_line *lines = (struct c2c_line *)(void *)d->lines.base + 2 * line;
-    const struct c2c_pair pair = {lines, d->method, trips};
+    const struct c2c_pair pair = {lines, d->method, trips, c2c_area(d)};
     if (d->turn->first)
         return c2c_ping(&pair);
     c2c_pong(&pair);
@@ -152,17 +181,19 @@ static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
 static int c2c_shape(struct side *d, int shape, struct err *err)
 {
     const char *name = d->h->shapes[shape].name;
-    d->method = strcmp(name, c2c_method_names[C2C_CAS]) == 0 ? C2C_CAS : C2C_LOAD;
+    d->method = method_of(name);
     int n = c2c_samples(d, err);
     return n < 0 ? -1 : d->turn->first ? c2c_keep(d, shape, n, err) : 0;
 }
 
 static int open_lines(struct side *d, struct err *err)
 {
-    const struct slot *ping = &d->h->s->board->slot[d->turn->peer];
-    if (!d->turn->first)
-        return share_open(&d->lines, ping->info.pid, ping->share_fd, share_bytes(d->h), err);
+    const struct slot *peer = &d->h->s->board->slot[d->turn->peer];
+    d->ours = d->turn->first == (d->h->s->spec->home == C2C_HOME_FIRST);
+    if (!d->ours)
+        return share_open(&d->lines, peer->info.pid, peer->share_fd, share_bytes(d->h), err);
     d->lines = (struct share){d->h->lines.base, d->h->lines.bytes, -1};
+    c2c_link(c2c_area(d), (uint64_t)d->h->s->slot->info.seed);
     return 0;
 }
 
@@ -175,7 +206,7 @@ static int c2c_measure(void *context, const struct turn *turn, struct err *err)
     for (int shape = 0; outcome == 0 && shape < h->n_shapes; shape++)
         outcome = c2c_shape(&d, shape, err);
     h->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
-    if (!turn->first)
+    if (!d.ours)
         share_fini(&d.lines);
     return outcome;
 }

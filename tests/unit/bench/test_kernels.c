@@ -160,8 +160,9 @@ static void handovers(void)
     struct handover h = {.team = team_new(cpus, 2, &err)};
     pthread_barrier_init(&h.begin, NULL, 2);
     for (int m = 0; h.team && m < C2C_METHODS; m++) {
-        static struct c2c_line lines[2];
-        h.pair = (struct c2c_pair){lines, (enum c2c_method)m, 20000};
+        static struct c2c_line lines[2], area[C2C_AREA_LINES];
+        c2c_link(area, 1);
+        h.pair = (struct c2c_pair){lines, (enum c2c_method)m, 160 * C2C_AREA_LINES, area};
         team_run(h.team, hand_over, &h);
         double told = h.pair.trips * h.trip_ns;
         double both = (double)(h.ends - h.answers);

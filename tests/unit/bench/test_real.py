@@ -123,6 +123,7 @@ BENCHMARKS = [
     ("pingpong", ["--message-max=64K", "--repetitions=50", "--pairs=all"],
      {"latency": (2, 2), "bandwidth": (2, 2)}),
     ("c2c", ["--repetitions=50", "--min-samples=8"], {"cas": (2, 2), "load": (2, 2)}),
+    ("c2c", ["--quick", "--definition=states", "--home=second"], {"hitm": (2, 2), "hit": (2, 2)}),
     ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
     ("pagefault", ["--size=4", "--passes=3"], {"4k": (2, 1), "thp": (2, 1)}),
     ("pagefault", ["--size=4", "--passes=3", "--cost=collapse"], {"collapse": (2, 1)}),

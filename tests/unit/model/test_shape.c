@@ -222,11 +222,29 @@ static void prints(void)
     printed(BENCHMARK_LOADED, (const char *const[]){"MB/s", "       10%", NULL});
 }
 
+// The matrices of each definition of c2c, in their order.
+static void definitions(void)
+{
+    static const char *const want[] = {"cas load",         "cas", "load", "hitm", "hit", "hitm hit",
+                                       "cas load hitm hit"};
+    struct shape list[SHAPES_MAX];
+    struct spec s;
+    spec_init(&s, BENCHMARK_C2C);
+    for (s.definition = 0; s.definition < COUNT_OF(want); s.definition++) {
+        CLEANUP_BUF struct buf got = BUF_INIT;
+        int n = shape_list(&s, list);
+        for (int i = 0; i < n; i++)
+            buf_fmt(&got, "%s%s", i ? " " : "", list[i].name);
+        CHECK_STR(buf_text(&got), want[s.definition], "definition %d", s.definition);
+    }
+}
+
 int main(void)
 {
     every_benchmark();
     refusals();
     labels();
     prints();
+    definitions();
     return tap_done();
 }
