@@ -26,7 +26,7 @@ const struct shape *shape_find(const struct shape *list, int n, const char *name
 }
 
 // A table of every pair with every rank beyond this would have a million cells, which takes 110 MB
-// and which nobody reads; 512 ranks are 262,144.
+// and is not readable; 512 ranks are 262,144.
 int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
 {
     struct shape list[SHAPES_MAX];

@@ -8,7 +8,7 @@
 
 const char *const c2c_method_names[C2C_METHODS] = {"cas", "load", "hitm", "hit"};
 
-// The first swap waits for nobody, the second for the other side's first: then both are there.
+// The first swap does not wait, the second for the other side's first: then both are there.
 enum { UNTIMED = 2 };
 
 static void cas_until(atomic_uint *flag, unsigned from, unsigned to)

@@ -93,7 +93,7 @@ static int at_place(int place, int turn, int places)
 
 static void circle(struct pair_rounds *r, const struct domains *d)
 {
-    int places = d->n + d->n % 2; // an odd one out meets nobody
+    int places = d->n + d->n % 2; // an odd one out rests
     for (int turn = 0; turn < places - 1; turn++) {
         int step = 0;
         do {
