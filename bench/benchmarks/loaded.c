@@ -397,7 +397,7 @@ static int loaded_level(struct loaded *w, int round, int mix, int percent, struc
     return session_meet(s, outcome, err);
 }
 
-// What the loaders of a row moved, and what of it a pace asked for.
+// What the loaders of a row moved, and what of it a pace requested.
 static double row_moved(const struct loaded *w, int row, double *asked)
 {
     int node = loaded_node_of(w, row_chaser(w, row));

@@ -286,7 +286,7 @@ int main(void)
            "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 0-1 load  MiB 0 512");
     loaders();
     expect(&t, "{\"benchmark\":\"pagefault\",\"ranks\":1,\"cost\":\"migrate\",\"size\":\"4M\"}",
-           "0/0 8/1 targets 0-1 load  MiB 0 8");
+           "6/0 14/1 targets 0-1 load  MiB 0 8");
     refuse(&t, "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\",\"targets\":\"1\"}", "cost",
            "needs two nodes with memory");
     refuse(&t, "{\"benchmark\":\"matrix\",\"targets\":\"7\"}", "targets", "not there");
