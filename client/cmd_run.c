@@ -218,6 +218,8 @@ static int cmd_run_finish(const struct cli *c, const struct json *run, struct er
 {
     int64_t id = json_get_i64(run, "id", 0);
     if (strcmp(json_get_text(run, "state", ""), run_state_names[RUN_SUCCEEDED]) != 0) {
+        if (json_get_i64(run, "cells", 0) > 0 && result_print_run(c, run, false, err) < 0)
+            return -1; // what its time limit left
         const struct json *error = json_get(run, "error");
         return err_set(err, ERR_CONFLICT, json_get_text(error, "member", ""),
                        "run %lld %s: %.180s (numaprobe log %lld shows what was printed)",

@@ -450,7 +450,7 @@ static const struct param common_params[] = {
      .def = "900",
      .unit = "s",
      .help = "Time limit of the whole run. A run whose time estimate exceeds it is refused. A run "
-             "that exceeds it is killed."},
+             "that reaches it stops and keeps the cells that were measured."},
     {.name = "queue_s",
      .option = "wait-for-node",
      .effort = true,

@@ -57,6 +57,7 @@
     X(CGROUP, "cgroup", INFO)                                                                      \
     X(ACCOUNT, "account", INFO)                                                                    \
     X(MACHINE, "machine", NOTICE)                                                                  \
+    X(BUDGET, "budget", NOTICE)                                                                    \
     X(DISTURBED, "disturbed", WARNING)
 // What the benchmark saw. HUGE_PAGES: not all were given. OMITTED: others were left out.
 #define CONDITION_SEEN(X)                                                                          \
@@ -75,6 +76,7 @@
     X(KNEE, "knee", INFO)                                                                          \
     X(PAIR, "pair", INFO)                                                                          \
     X(CONCURRENT_PAIRS, "concurrent_pairs", INFO)                                                  \
+    X(TIME_LIMIT, "time_limit", WARNING)                                                           \
     X(OMITTED, "omitted", NOTICE)
 // What an import did not say. IMPORT_UNDATED: such a run's key has no date.
 #define CONDITION_IMPORTED(X)                                                                      \

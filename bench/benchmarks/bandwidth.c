@@ -217,27 +217,31 @@ static int bandwidth_report(struct band *b, const struct rank_team *team, int ro
     return 0;
 }
 
-static int bandwidth_visit(struct band *b, int row, int col, bool last, struct err *err)
+static int bandwidth_visit(struct band *b, int row, int col, struct err *err)
 {
     struct session *s = b->s;
     struct membership of = {b, team_of(b, row, col)};
     struct band_place place;
     struct rank_team team = rank_team_of(s, belongs, &of);
+    double all = (double)(b->visits * b->n_rows * b->n_cols);
     place_of(b, row, col, &place);
     if (band_cell_visit(&b->cells, &team, &place, row * b->n_cols + col, b->visits, err) < 0)
         return -1;
+    return session_meet(s, session_progress(s, PHASE_MEASURE, (double)++b->done / all, err), err);
+}
+
+static int bandwidth_sum_up(struct band *b, int row, int col, struct err *err)
+{
+    struct session *s = b->s;
+    struct membership of = {b, team_of(b, row, col)};
+    struct rank_team team = rank_team_of(s, belongs, &of);
     int outcome = 0;
-    if (last && team.mine && team.index == 0)
+    if (team.mine && team.index == 0)
         outcome = band_cell_sum_up(&b->cells, row * b->n_cols + col, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
-    if (session_is_rank0(s)) {
-        double all = (double)(b->visits * b->n_rows * b->n_cols);
-        outcome = last ? bandwidth_report(b, &team, row, col, err) : 0;
-        if (outcome == 0)
-            outcome = session_progress(s, PHASE_MEASURE, (double)++b->done / all, err);
-    }
-    return session_meet(s, outcome, err);
+    return session_meet(s, session_is_rank0(s) ? bandwidth_report(b, &team, row, col, err) : 0,
+                        err);
 }
 
 static int bandwidth_measure_all(struct band *b, struct err *err)
@@ -252,9 +256,14 @@ static int bandwidth_measure_all(struct band *b, struct err *err)
     b->visits = p->visits < p->passes ? p->visits : p->passes;
     for (int64_t v = 0; v < b->visits; v++)
         for (int col = 0; col < b->n_cols; col++)
-            for (int row = 0; row < b->n_rows; row++)
-                if (bandwidth_visit(b, row, col, v == b->visits - 1, err) < 0)
+            for (int row = 0; row < b->n_rows && !session_stopped(s); row++)
+                if (bandwidth_visit(b, row, col, err) < 0)
                     return -1;
+    int64_t visited = b->done; // in this order
+    for (int col = 0; col < b->n_cols; col++)
+        for (int row = 0; row < b->n_rows && visited-- > 0; row++)
+            if (bandwidth_sum_up(b, row, col, err) < 0)
+                return -1;
     return 0;
 }
 

@@ -163,7 +163,7 @@ static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
     struct session *s = h->s;
     const unsigned char *theirs = s->board->slot[d->turn->peer].flags;
     // Our own place is that of samples that are forgotten.
-    int peer = d->turn->visit < 0 ? s->comm->rank : d->turn->peer;
+    int peer = d->turn->visit == VISIT_CONTROL ? s->comm->rank : d->turn->peer;
     struct cell_sum *sum = &h->sums[peer * h->n_shapes + shape];
     for (int i = 0; i < n; i++) {
         h->samples[i].verdict.flags |= theirs[i];
@@ -186,6 +186,15 @@ static int c2c_shape(struct side *d, int shape, struct err *err)
     return n < 0 ? -1 : d->turn->first ? c2c_keep(d, shape, n, err) : 0;
 }
 
+// Nothing is added to the samples that there are.
+static int c2c_sum_up(const struct side *d, struct err *err)
+{
+    for (int shape = 0; shape < d->h->n_shapes; shape++)
+        if (c2c_keep(d, shape, 0, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int open_lines(struct side *d, struct err *err)
 {
     const struct slot *peer = &d->h->s->board->slot[d->turn->peer];
@@ -201,6 +210,8 @@ static int c2c_measure(void *context, const struct turn *turn, struct err *err)
 {
     struct handover *h = context;
     struct side d = {.h = h, .turn = turn, .lines = {.fd = -1}};
+    if (turn->visit == VISIT_SUM_UP)
+        return turn->first ? c2c_sum_up(&d, err) : 0;
     int outcome = pair_turn_meet(h->s, turn, open_lines(&d, err), err);
     uint64_t begin = clock_mono_ns();
     for (int shape = 0; outcome == 0 && shape < h->n_shapes; shape++)

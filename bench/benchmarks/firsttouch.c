@@ -242,14 +242,14 @@ static int firsttouch_measure_all(struct touch *t, struct err *err)
         return -1;
     double steps = (double)s->spec->visits * AXIS_ACCESSES;
     for (int64_t v = 0; v < s->spec->visits; v++)
-        for (int a = 0; a < AXIS_ACCESSES; a++) {
+        for (int a = 0; a < AXIS_ACCESSES && !session_stopped(s); a++) {
             if (firsttouch_visit(t, a, err) < 0)
                 return -1;
             double share = (double)t->visits / steps;
             if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
                 return -1;
         }
-    for (int a = 0; a < AXIS_ACCESSES; a++)
+    for (int a = 0; a < AXIS_ACCESSES && cell_sum_any(&t->sums[a]); a++)
         if (firsttouch_report(t, a, err) < 0)
             return -1;
     session_verify_again(s, t->own.base, t->bytes, node_touched(s, s->comm->rank));

@@ -7,6 +7,7 @@
 //   - rank 0 writes while all ranks are at a barrier (report)
 //   - what drifts is seen: each size is visited at several moments, with other orders on other
 //     pages, and the visits' differences are part of the interval (run)
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,20 +147,37 @@ static int alone(struct sweep *w, int at, struct err *err)
     return sampler_keep(&w->chaser.sampler, NULL, &w->sums[at], err);
 }
 
-static int in_turn(struct sweep *w, int at, struct err *err)
+// All at once, and each alone.
+static int latency_turns(const struct sweep *w)
 {
-    for (int r = 0; r < session_ranks(w->s); r++)
-        if (session_meet(w->s, r == w->s->comm->rank ? alone(w, at, err) : 0, err) < 0)
-            return -1;
-    return 0;
+    int mode = w->s->spec->mode;
+    return (mode != MODE_SERIAL) + (mode != MODE_CONCURRENT ? session_ranks(w->s) : 0);
 }
 
 // For the time left.
 static double guess_ms(const struct sweep *w, int col)
 {
     const struct spec *p = w->s->spec;
-    int turns = (p->mode != MODE_SERIAL) + (p->mode != MODE_CONCURRENT ? session_ranks(w->s) : 0);
-    return chaser_guess_ms(w->s, w->sizes[col]) * turns;
+    return chaser_guess_ms(w->s, w->sizes[col]) * latency_turns(w);
+}
+
+// A turn of a size has ended. The next one may be of the next size, which takes longer.
+static int latency_advance(struct sweep *w, int col, struct err *err)
+{
+    int next = col + 1 < w->n_sizes ? col + 1 : 0;
+    w->work_done += guess_ms(w, col) / latency_turns(w);
+    w->s->next_share = fmax(guess_ms(w, next), guess_ms(w, col)) / latency_turns(w) / w->work;
+    return session_meet(w->s, session_progress(w->s, PHASE_MEASURE, w->work_done / w->work, err),
+                        err);
+}
+
+static int in_turn(struct sweep *w, int at, int col, struct err *err)
+{
+    for (int r = 0; r < session_ranks(w->s) && !session_stopped(w->s); r++)
+        if (session_meet(w->s, r == w->s->comm->rank ? alone(w, at, err) : 0, err) < 0 ||
+            latency_advance(w, col, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int visit_size(struct sweep *w, int col, int64_t visit, struct err *err)
@@ -170,15 +188,11 @@ static int visit_size(struct sweep *w, int col, int64_t visit, struct err *err)
     if (session_meet(w->s, 0, err) < 0)
         return -1;
     if (p->mode != MODE_SERIAL) {
-        if (together(w, at, err) < 0)
+        if (together(w, at, err) < 0 || latency_advance(w, col, err) < 0)
             return -1;
         at += w->n_sizes;
     }
-    if (p->mode != MODE_CONCURRENT && in_turn(w, at, err) < 0)
-        return -1;
-    w->work_done += guess_ms(w, col);
-    return session_meet(w->s, session_progress(w->s, PHASE_MEASURE, w->work_done / w->work, err),
-                        err);
+    return p->mode != MODE_CONCURRENT ? in_turn(w, at, col, err) : 0;
 }
 
 // --- Telling -----------------------------------------------------------------------------------
@@ -199,14 +213,17 @@ static int latency_report_cell(struct sweep *w, int matrix, int rank, int col, s
 static int latency_report(struct sweep *w, int matrix, int col, struct err *err)
 {
     struct session *s = w->s;
-    int at = matrix * w->n_sizes + col;
-    int outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->clean, err);
+    int at = matrix * w->n_sizes + col, outcome = 0;
+    s->slot->measured = cell_sum_any(&w->sums[at]);
+    if (s->slot->measured)
+        outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->clean, err);
     s->slot->stolen_share = w->stolen[at];
     s->slot->counted = w->sums[at].counted;
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++)
-        outcome = latency_report_cell(w, matrix, r, col, err);
+        if (s->board->slot[r].measured)
+            outcome = latency_report_cell(w, matrix, r, col, err);
     return session_meet(s, outcome, err);
 }
 
@@ -217,9 +234,9 @@ static int latency_measure(struct sweep *w, struct err *err)
     const struct spec *p = w->s->spec;
     for (int col = 0; col < w->n_sizes; col++)
         w->work += guess_ms(w, col) * (double)p->visits;
-    w->s->begun_ns = clock_mono_ns();
-    for (int64_t visit = 0; visit < p->visits; visit++)
-        for (int col = 0; col < w->n_sizes; col++)
+    w->s->begun_ns = w->s->step_ns = clock_mono_ns();
+    for (int64_t visit = 0; visit < p->visits && !session_stopped(w->s); visit++)
+        for (int col = 0; col < w->n_sizes && !session_stopped(w->s); col++)
             if (visit_size(w, col, visit, err) < 0)
                 return -1;
     for (int matrix = 0; matrix < w->n_matrices; matrix++)

@@ -141,7 +141,7 @@ static int concurrent(struct classic *w, int col, struct err *err)
 static int serial(struct classic *w, int matrix, int col, struct err *err)
 {
     struct session *s = w->s;
-    for (int r = 0; r < session_ranks(s); r++)
+    for (int r = 0; r < session_ranks(s) && !session_stopped(s); r++)
         if (session_meet(s, r == s->comm->rank ? latency_classic_measure(w, col, err) : 0, err) <
                 0 ||
             session_meet(s,
@@ -160,7 +160,7 @@ static int classic_measure_all(struct classic *w, struct err *err)
     int outcome = str_to_sizes(s->spec->size, SPEC_SIZES_MAX, "size", &w->sizes, &w->n_sizes, err);
     if (session_meet(s, outcome, err) < 0 || latency_classic_begin(w, err) < 0)
         return -1;
-    for (int col = 0; col < w->n_sizes; col++) {
+    for (int col = 0; col < w->n_sizes && !session_stopped(s); col++) {
         if (mode != MODE_SERIAL && concurrent(w, col, err) < 0)
             return -1;
         if (mode != MODE_CONCURRENT && serial(w, mode == MODE_BOTH, col, err) < 0)

@@ -508,6 +508,8 @@ static int loaded_report_row(struct loaded *w, int row, int mix, int level, stru
     int chaser = row_chaser(w, row), clean;
     const struct slot *slot = &s->board->slot[chaser];
     struct cell moved;
+    if (!slot->measured)
+        return 0;
     session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %d %% of the load",
                   w->shapes[2 * mix].name, chaser, w->levels[mix][level]);
     if (cell_sum_up(&sum_at(w, w->moved, row * w->n_mixes + mix, level)->cells, s->spec, &moved,
@@ -525,7 +527,9 @@ static int report_curves(struct loaded *w, int round, int mix, struct err *err)
     for (int level = 0; level < w->n_levels; level++) {
         struct level_sum *sum = sum_at(w, w->latency, own_curve(w, round, mix), level);
         int outcome = 0;
-        if (w->chases && works(w, round, s->comm->rank)) {
+        bool ours = w->chases && works(w, round, s->comm->rank);
+        s->slot->measured = ours && cell_sum_any(&sum->cells);
+        if (s->slot->measured) {
             outcome = cell_sum_up(&sum->cells, s->spec, &s->slot->cell, &s->slot->clean, err);
             s->slot->stolen_share = sum->stolen;
         }
@@ -545,7 +549,7 @@ static int measure_mix(struct loaded *w, int round, int mix, struct err *err)
     struct session *s = w->s;
     if (begin_mix(w, round, mix, err) < 0)
         return -1;
-    for (int level = 0; level < w->n_levels; level++) {
+    for (int level = 0; level < w->n_levels && !session_stopped(s); level++) {
         struct level_sum *sum = sum_at(w, w->latency, own_curve(w, round, mix), level);
         int outcome = 0;
         if (loaded_level(w, round, mix, w->levels[mix][level], sum, err) < 0)
@@ -562,12 +566,11 @@ static int measure_mix(struct loaded *w, int round, int mix, struct err *err)
 
 static int measure_visit(struct loaded *w, int64_t visit, struct err *err)
 {
-    for (int round = 0; round < w->n_rounds; round++) {
+    for (int round = 0; round < w->n_rounds && !session_stopped(w->s); round++) {
         if (loaded_place(w, round, visit, err) < 0)
             return -1;
-        for (int mix = 0; mix < w->n_mixes; mix++)
-            if (measure_mix(w, round, mix, err) < 0 ||
-                (visit == w->s->spec->visits - 1 && report_curves(w, round, mix, err) < 0))
+        for (int mix = 0; mix < w->n_mixes && !session_stopped(w->s); mix++)
+            if (measure_mix(w, round, mix, err) < 0)
                 return -1;
     }
     return 0;
@@ -600,7 +603,7 @@ static int note_knee(struct loaded *w, int mix, int row, struct err *err)
 
 static int loaded_notes(struct loaded *w, struct err *err)
 {
-    for (int mix = 0; mix < w->n_mixes; mix++)
+    for (int mix = 0; mix < w->n_mixes && !session_stopped(w->s); mix++)
         for (int row = 0; row < w->n_chasers * w->n_targets; row++)
             if (note_knee(w, mix, row, err) < 0)
                 return -1;
@@ -624,6 +627,10 @@ static int loaded_measure_all(struct loaded *w, struct err *err)
         if (measure_visit(w, visit, err) < 0)
             return -1;
     leave_place(w);
+    for (int round = 0; round < w->n_rounds; round++)
+        for (int mix = 0; mix < w->n_mixes; mix++)
+            if (report_curves(w, round, mix, err) < 0)
+                return -1;
     return session_meet(s, session_is_rank0(s) ? loaded_notes(w, err) : 0, err);
 }
 

@@ -16,6 +16,7 @@ struct idle {
     struct cell_sum sums[SPEC_TARGETS_MAX]; // ours; owned
     double stolen[SPEC_TARGETS_MAX];        // the same
     struct proofs proofs;                   // on rank 0
+    int64_t visited;                        // cells, each once a visit
 };
 
 static int matrix_make_matrix(const struct idle *w, struct matrix *m, struct err *err)
@@ -65,15 +66,15 @@ static int matrix_visit_all(struct idle *w, int64_t visit, struct err *err)
 {
     struct session *s = w->s;
     for (int t = 0; t < s->n_targets; t++) {
-        for (int r = 0; r < session_ranks(s); r++) {
+        for (int r = 0; r < session_ranks(s) && !session_stopped(s); r++) {
             bool ours = r == s->comm->rank;
             if (session_meet(s, ours ? matrix_visit(w, t, visit, err) : 0, err) < 0)
                 return -1;
+            double cells = (double)(++w->visited) / (double)s->spec->visits;
+            double share = cells / (s->n_targets * session_ranks(s));
+            if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
+                return -1;
         }
-        double rounds = (double)visit + (t + 1) / (double)s->n_targets;
-        double share = rounds / (double)s->spec->visits;
-        if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
-            return -1;
     }
     return 0;
 }
@@ -81,13 +82,18 @@ static int matrix_visit_all(struct idle *w, int64_t visit, struct err *err)
 static int matrix_report(struct idle *w, int target, struct err *err)
 {
     struct session *s = w->s;
-    int outcome = cell_sum_up(&w->sums[target], s->spec, &s->slot->cell, &s->slot->clean, err);
+    int outcome = 0;
+    s->slot->measured = cell_sum_any(&w->sums[target]);
+    if (s->slot->measured)
+        outcome = cell_sum_up(&w->sums[target], s->spec, &s->slot->cell, &s->slot->clean, err);
     s->slot->stolen_share = w->stolen[target];
     s->slot->counted = w->sums[target].counted;
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++) {
         const struct slot *slot = &s->board->slot[r];
+        if (!slot->measured)
+            continue;
         session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", r,
                       s->targets[target]);
         proofs_add(&w->proofs, s, r, w->bytes, false, "rank %d on node %d", r, s->targets[target]);

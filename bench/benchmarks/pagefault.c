@@ -266,7 +266,7 @@ static int pagefault_measure_all(struct faults *f, struct err *err)
         return -1;
     for (int col = 0; col < f->n_cols; col++)
         for (int row = 0; row < f->n_rows; row++)
-            for (int kind = 0; kind < f->n_kinds; kind++)
+            for (int kind = 0; kind < f->n_kinds && !session_stopped(s); kind++)
                 if (measure_cell(f, kind, row, col, err) < 0)
                     return -1;
     return session_meet(s, note_huge(f, err), err);

@@ -223,7 +223,7 @@ static int run_samples(const struct exchange *x, const struct turn *turn, struct
 // Our own place is that of samples that are forgotten.
 static struct cell_sum *pingpong_sum(const struct pingpong *p, const struct turn *turn, int size)
 {
-    int peer = turn->visit < 0 ? p->s->comm->rank : turn->peer;
+    int peer = turn->visit == VISIT_CONTROL ? p->s->comm->rank : turn->peer;
     return &p->sums[peer * p->n_sizes + size];
 }
 
@@ -296,7 +296,7 @@ static int pingpong_measure(void *context, const struct turn *turn, struct err *
     uint64_t begin = clock_mono_ns();
     int from, to;
     sizes_of(p, turn->stage, &from, &to);
-    for (int size = from; size < to; size++)
+    for (int size = from; size < to && turn->visit != VISIT_SUM_UP; size++)
         if (pingpong_size(p, turn, size, err) < 0)
             return -1;
     p->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);

@@ -33,6 +33,7 @@ int board_meet(struct board *b, int ranks, struct err *err)
         atomic_store(&b->arrived, 0);
         // Seen by all at this barrier or by none: a fault posted later belongs to the next one.
         b->fault_agreed = atomic_load(&b->fault_posted);
+        b->stop_agreed = atomic_load(&b->stop_posted);
         atomic_fetch_add(&b->generation, 1);
         board_wake(&b->generation, INT_MAX);
     } else {
@@ -57,6 +58,21 @@ void board_fault(struct board *b, int rank, const struct err *err)
 bool board_faulty(const struct board *b)
 {
     return atomic_load(&b->fault_taken);
+}
+
+void board_stop(struct board *b)
+{
+    atomic_store(&b->stop_posted, 1);
+}
+
+bool board_stopped(const struct board *b)
+{
+    return b->stop_agreed;
+}
+
+bool board_stop_posted(const struct board *b)
+{
+    return atomic_load(&b->stop_posted);
 }
 
 void board_count(struct board *b, enum tally which)

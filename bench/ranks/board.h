@@ -36,6 +36,7 @@ struct slot {
     double phase_ms[PHASES];
     struct cell cell;              // just measured
     struct cell cells[SLOT_CELLS]; // the same, of benchmarks that measure several at a time
+    bool measured;                 // the cell has samples: the time limit did not leave it out
     int clean;                     // samples of the cell that nothing disturbed
     int cleans[SLOT_CELLS];        // of the cells
     double stolen_share;           // of the measuring time, by the host
@@ -71,6 +72,8 @@ struct board {
     int fault_agreed; // written by the last to arrive, read by all after the barrier
     int fault_rank;
     struct err fault; // the first error of any rank
+    _Atomic int stop_posted;
+    bool stop_agreed; // as fault_agreed
     struct slot slot[];
 };
 
@@ -86,6 +89,11 @@ int board_meet(struct board *b, int ranks, struct err *err);
 // Says that this rank failed; the first one counts. The rank still has to come to the next barrier.
 void board_fault(struct board *b, int rank, const struct err *err);
 bool board_faulty(const struct board *b);
+
+// Asks all ranks to stop at the same step: board_stopped is true for all from the next barrier on.
+void board_stop(struct board *b);
+bool board_stopped(const struct board *b); // changes at barriers only
+bool board_stop_posted(const struct board *b);
 
 // Counting without waiting, for ranks that must continue chasing: the n-th time (from 1) that all
 // ranks count, board_all is true once all have counted. Also true when a rank failed: no rank

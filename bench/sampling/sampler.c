@@ -280,6 +280,11 @@ static int cell_sum_precision(const struct cell_sum *sum, const struct cell *c, 
     return 0;
 }
 
+bool cell_sum_any(const struct cell_sum *sum)
+{
+    return sum->n || sum->has_spare;
+}
+
 int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
                 struct err *err)
 {
@@ -287,7 +292,7 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
     const double *values = sum->n ? sum->values : &sum->spare;
     int n = sum->n ? sum->n : 1;
     *clean = sum->n;
-    if (!sum->n && !sum->has_spare)
+    if (!cell_sum_any(sum))
         return err_set(err, ERR_INTERNAL, "", "a cell without samples");
     cell_clear(c);
     if (stats_cell(c, values, sum->n ? sum->visit : NULL, n, err) < 0 ||

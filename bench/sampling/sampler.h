@@ -84,6 +84,7 @@ int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err);
 void cell_sum_next_visit(struct cell_sum *sum);
 
 void cell_sum_fini(struct cell_sum *sum);
+bool cell_sum_any(const struct cell_sum *sum); // false: the cell was never visited
 // Fills `c` whole: overlap is the share of the kept samples' time inside `together` (NaN if the
 // cell was always alone). *clean: how many samples nothing disturbed; below min_samples the cell is
 // not converged, at 0 the least disturbed sample stands in. ERR_INTERNAL: it was never visited.

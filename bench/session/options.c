@@ -84,7 +84,8 @@ static const struct param own[] = {
      .max = 86400,
      .def = "0",
      .unit = "s",
-     .help = "Stop after this time, finished or not. 0: no deadline."},
+     .help = "Time limit: stop before it at the end of a step, and report the cells that exist. "
+             "0: no limit."},
     {.name = "help",
      .kind = PARAM_BOOL,
      .offset = AT(help),

@@ -137,7 +137,7 @@ static void output_gather(struct emit *e, const struct board *b)
     }
 }
 
-int emit_end(struct emit *e, const struct board *b, struct err *err)
+static int emit_ranks(struct emit *e, const struct board *b, struct err *err)
 {
     output_gather(e, b);
     for (int i = 0; i < e->ranks; i++) {
@@ -145,6 +145,20 @@ int emit_end(struct emit *e, const struct board *b, struct err *err)
         if (output_put(e, &r, err) < 0)
             return -1;
     }
+    return 0;
+}
+
+int emit_part(struct emit *e, const struct board *b, struct err *err)
+{
+    if (emit_ranks(e, b, err) < 0)
+        return -1;
+    return e->fd < 0 ? print_results(e, stdout, err) : 0;
+}
+
+int emit_end(struct emit *e, const struct board *b, struct err *err)
+{
+    if (emit_ranks(e, b, err) < 0)
+        return -1;
     e->end.ok = true;
     const struct record end = {.kind = RECORD_END, .end = e->end};
     life_said_all();

@@ -20,6 +20,8 @@ int emit_cell(struct emit *e, const char *matrix, int row, int col, const struct
 int emit_condition(struct emit *e, const struct condition *c, struct err *err);
 // Ranks, phases and the end record; by hand the results.
 int emit_end(struct emit *e, const struct board *b, struct err *err);
+// The same without the end record, for a run whose time limit left out cells: emit_failure follows.
+int emit_part(struct emit *e, const struct board *b, struct err *err);
 // The end record of a failure (as far as the channel still takes it), or a line on stderr.
 void emit_failure(struct emit *e, const struct err *why);
 void emit_fini(struct emit *e);

@@ -72,6 +72,7 @@ struct lead {
     const struct pair_work *work;
     struct pair_rounds rounds[LEVELS]; // made when needed; owned
     double done, whole, told;          // progress
+    int64_t called;                    // rounds, each once a visit
 };
 
 static void lead_fini(struct lead *l)
@@ -137,12 +138,13 @@ static int lead_round(struct lead *l, const struct pair_rounds *r, int round, in
                       struct err *err)
 {
     const struct pair_work *work = l->work;
+    bool ends = visit == work->visits - 1 || visit == VISIT_SUM_UP;
     if (call_pairs(l, r->pairs + r->begin[round], pair_rounds_width(r, round), stage, visit) < 0)
         return -1;
-    for (int p = r->begin[round]; visit == work->visits - 1 && p < r->begin[round + 1]; p++)
+    for (int p = r->begin[round]; ends && p < r->begin[round + 1]; p++)
         if (work->report(work->context, p, r->pairs[p], stage, err) < 0)
             return -1;
-    return progress_add(l, cost_of(work, stage), err);
+    return visit == VISIT_SUM_UP ? 0 : progress_add(l, cost_of(work, stage), err);
 }
 
 // --- Rank 0: control pairs -----------------------------------------------------------------------
@@ -193,10 +195,10 @@ static int control_measure(struct lead *l, const struct pair_rounds *r, int pair
     int round = pair_rounds_of(r, pair), width = pair_rounds_width(r, round);
     const int *ends = r->pairs[pair];
     for (int i = 0; i < CONTROL_REPEATS; i++) {
-        if (call_pairs(l, &r->pairs[pair], 1, stage, -1) < 0)
+        if (call_pairs(l, &r->pairs[pair], 1, stage, VISIT_CONTROL) < 0)
             return -1;
         control_take(l, ends[0], v.alone, i);
-        if (call_pairs(l, r->pairs + r->begin[round], width, stage, -1) < 0)
+        if (call_pairs(l, r->pairs + r->begin[round], width, stage, VISIT_CONTROL) < 0)
             return -1;
         control_take(l, ends[0], v.with_others, i);
     }
@@ -269,19 +271,45 @@ static int choose_level(struct lead *l, int stage, struct err *err)
 
 // --- The whole -----------------------------------------------------------------------------------
 
+static int lead_visit(struct lead *l, const int *levels, int visit, struct err *err)
+{
+    for (int stage = 0; stage < l->work->n_stages; stage++) {
+        const struct pair_rounds *r = &l->rounds[levels[stage]];
+        for (int round = 0; round < r->n_rounds && !session_must_stop(l->s); round++) {
+            if (lead_round(l, r, round, stage, visit, err) < 0)
+                return -1;
+            l->called++;
+        }
+    }
+    return 0;
+}
+
+// The time limit ended the visits: reports the rounds that had at least one, but not the last.
+static int lead_sum_up(struct lead *l, const int *levels, struct err *err)
+{
+    int64_t at = 0, of_visit = 0;
+    for (int stage = 0; stage < l->work->n_stages; stage++)
+        of_visit += l->rounds[levels[stage]].n_rounds;
+    int64_t reported = l->called - of_visit * (l->work->visits - 1);
+    for (int stage = 0; stage < l->work->n_stages; stage++) {
+        const struct pair_rounds *r = &l->rounds[levels[stage]];
+        for (int round = 0; round < r->n_rounds; round++, at++)
+            if (at < l->called && at >= reported &&
+                lead_round(l, r, round, stage, VISIT_SUM_UP, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
 static int lead_visits(struct lead *l, const int *levels, struct err *err)
 {
     const struct pair_work *work = l->work;
     for (int stage = 0; stage < work->n_stages; stage++)
         l->whole += cost_of(work, stage) * l->rounds[levels[stage]].n_rounds * work->visits;
-    for (int visit = 0; visit < work->visits; visit++)
-        for (int stage = 0; stage < work->n_stages; stage++) {
-            const struct pair_rounds *r = &l->rounds[levels[stage]];
-            for (int round = 0; round < r->n_rounds; round++)
-                if (lead_round(l, r, round, stage, visit, err) < 0)
-                    return -1;
-        }
-    return 0;
+    for (int visit = 0; visit < work->visits && !session_must_stop(l->s); visit++)
+        if (lead_visit(l, levels, visit, err) < 0)
+            return -1;
+    return session_must_stop(l->s) ? lead_sum_up(l, levels, err) : 0;
 }
 
 static int lead_all(struct lead *l, struct err *err)

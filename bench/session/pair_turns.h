@@ -6,6 +6,10 @@
 #include "bench/ranks/turns.h"
 #include "bench/session/session.h"
 
+// Visits that are none: of a control pair, whose samples are forgotten; and without samples, to sum
+// up those of the visits before.
+enum { VISIT_CONTROL = -1, VISIT_SUM_UP = -2 };
+
 struct pair_work {
     void *context;
     const int (*pairs)[2];      // those that were listed, measured one after the other; NULL: all
@@ -15,7 +19,7 @@ struct pair_work {
     const struct shape *shapes; // of all stages' cells
     int visits;
     // Both ranks of a pair, at the same time. The first of the pair leaves the cells on its slot
-    // after the last visit, and after a visit below 0, whose samples it forgets.
+    // after the last visit, VISIT_CONTROL and VISIT_SUM_UP.
     int (*measure)(void *context, const struct turn *turn, struct err *err);
     // Rank 0, after the last visit of a pair; `index` is that of a listed pair.
     int (*report)(void *context, int index, const int ends[2], int stage, struct err *err);

@@ -133,8 +133,8 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
 {
     struct plan got CLEANUP(plan_fini) = {0};
     g->admission = (struct admission){0};
-    if (plan_make(&got, s, &g->machine->topology, err) < 0 || check_time(s, &got, err) < 0 ||
-        (now && admit(g, s, &got, err) < 0) || make_ready(g, err) < 0)
+    if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
+        check_time(s, &got, err) < 0 || make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
         if (now) // what keeps it from starting may be fixed: the next request will know

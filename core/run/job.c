@@ -365,8 +365,8 @@ static enum run_state ended_badly(const struct job *j, struct err *why)
     switch (r->how) {
     case SUP_DEADLINE:
         snprintf(text, sizeof text,
-                 "not ready after %" PRId64 " s: raise timeout_s or measure less",
-                 j->spec.timeout_s);
+                 "not ready after %" PRId64 " s: raise timeout_s or measure less%s",
+                 j->spec.timeout_s, j->records.n_cells ? "; the measured cells are kept" : "");
         return job_failed(why, ERR_TIMEOUT, text);
     case SUP_NOT_STARTED:
         snprintf(text, sizeof text, "%s cannot be started: %s", starter(j), strerror(r->status));

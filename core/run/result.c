@@ -55,7 +55,14 @@ static void set_numbers(struct run_result *result, const struct records *records
     result->matrices = records->matrices;
     result->n_matrices = records->n_matrices;
     result->ranks = records->ranks;
-    result->n_ranks = records->n_ranks;
+    result->n_ranks = records->n_ranks == records->plan->n_ranks ? records->n_ranks : 0;
+}
+
+// Of a run that its time limit ended, the cells that were measured are kept. It has failed, so no
+// baseline, history or comparison takes them.
+static bool has_numbers(const struct ending *e, const struct records *records)
+{
+    return e->result.state == RUN_SUCCEEDED || (e->why.code == ERR_TIMEOUT && records->n_cells > 0);
 }
 
 // Metrics are worth less than their run: without memory for them it is stored all the same, and
@@ -94,7 +101,7 @@ static int make_result(struct job *j, struct err *err)
                             .method = *j->records.hello.method ? j->records.hello.method : NULL,
                             .conditions_json = buf_text(&e->conditions),
                             .log = j->log};
-    if (state == RUN_SUCCEEDED)
+    if (has_numbers(e, &j->records))
         set_numbers(&e->result, &j->records);
     return 0;
 }

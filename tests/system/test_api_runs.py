@@ -85,6 +85,22 @@ def test_run_beyond_its_time_limit_is_refused(daemon):
     assert daemon.post("/v1/runs", {**long, "timeout_s": math.ceil(estimate)}).status == 202
 
 
+def test_what_was_measured_before_the_time_limit_is_kept(make_daemon, tmp_path):
+    """The run has failed: it has its cells, and belongs to no history."""
+    bench = tmp_path / "fake_bench"
+    bench.symlink_to(FAKE_BENCH)
+    (tmp_path / "fake_bench.behaviour").write_text("slow 0.4")
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)  # the account of the ranks comes through
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBE_BENCH": str(bench)})
+    run = daemon.run(size=",".join(f"{n}K" for n in range(1, 41)), cell_ms=5, visits=1, timeout_s=4, launcher="processes")
+    assert run["state"] == "failed" and run["error"]["type"] == "timeout", run
+    [matrix] = daemon.get(f"/v1/runs/{run['id']}/matrix").json["matrices"]
+    medians = [cell["median"] for row in matrix["cells"] for cell in row]
+    assert None in medians and any(medians) and run["cells"] == len(medians)
+    assert not daemon.get("/v1/history").json["series"]
+
+
 def test_idempotency_key(daemon):
     first = daemon.post("/v1/runs", SPEC, Idempotency_Key="k1").json["id"]
     assert daemon.post("/v1/runs", SPEC, Idempotency_Key="k1").json["id"] == first

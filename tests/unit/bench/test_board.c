@@ -59,6 +59,18 @@ static void *counts(void *context)
     return NULL;
 }
 
+// One asks for the stop between two meetings: all see it after the same one.
+static void *stops(void *context)
+{
+    struct rank *r = context;
+    for (r->left_at = 1; r->left_at <= MEETINGS && !board_stopped(r->board); r->left_at++) {
+        if (r->rank == 1 && r->left_at == 7)
+            board_stop(r->board);
+        board_meet(r->board, RANKS, &r->err);
+    }
+    return NULL;
+}
+
 enum { CALLS = 300 };
 
 // Rank 0 is not called: the others have turns in pairs that change, two pairs at once. At each step
@@ -156,6 +168,10 @@ int main(void)
           "two pairs at once have %d turns: each rank with the peer that rank 0 said", CALLS);
     together(r, b, one_of_two_fails);
     CHECK(r[0].wrong + r[1].wrong == 0, "a pair of which one failed: both leave the turn");
+    together(r, b, stops);
+    for (int i = 0; i < RANKS; i++)
+        same &= r[i].left_at == 8;
+    CHECK(same, "a request to stop is seen by all after the same meeting");
     together(r, b, fails);
     for (int i = 0; i < RANKS; i++)
         same &= r[i].left_at == 5 && r[i].err.code == ERR_NO_MEMORY;

@@ -223,6 +223,23 @@ def without_mpi(bench):
     check(not any(os.path.exists(f"/proc/{pid}") for pid in ranks), "and none is left")
 
 
+def time_limit(bench):
+    """Far more steps than fit: what was measured is reported, and the run states what is missing."""
+    slow = ["--precision=0.05", "--min-samples=10000", "--deadline=6", "--json"]
+    sizes = ",".join(f"{64 + i}K" for i in range(40))
+    done = processes(bench, "latency", f"--size={sizes}", "--visits=1", "--cell-ms=500", *slow)
+    result = json.loads(done.stdout)
+    medians = [c["median"] for c in cells(result["matrices"][0])]
+    check(done.returncode == 1 and None in medians and any(medians), "cells before the time limit are kept", medians)
+    left_out = [c["text"] for c in result["conditions"] if c["kind"] == "time_limit"]
+    missing = f"the time limit of 6 s left out {medians.count(None)} of 80 cells"
+    check(left_out == [missing] and missing in done.stderr, "what is missing is counted", left_out, done.stderr)
+    done = processes(bench, "latency", "--size=64K", "--visits=40", "--cell-ms=20000", *slow)
+    kinds = [c["kind"] for c in json.loads(done.stdout)["conditions"]]
+    check(done.returncode == 0 and "time_limit" in kinds, "fewer repetitions of all cells are a success with a condition", kinds,
+          done.stderr)
+
+
 def by_place(bench):
     """One list of places for all ranks of mpirun, bound by numactl or by themselves."""
     cpus = sorted(os.sched_getaffinity(0))[:2] * 2
@@ -371,6 +388,7 @@ def main(bench):
     as_records(bench)
     by_hand(bench)
     every_benchmark(bench, mpirun, "mpi")
+    time_limit(bench)
     by_place(bench)
     by_another_launcher(bench)
     by_hydra(bench)
