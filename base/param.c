@@ -108,12 +108,24 @@ static int set_enum(const struct param *p, void *object, const char *text, struc
     return err_set(err, ERR_INVALID, p->name, "must be one of %s; got \"%.40s\"", list, text);
 }
 
+// "60s" for a parameter in s.
+static bool whole_number(const struct param *p, const char *text, int64_t *i)
+{
+    char digits[24];
+    size_t n = strlen(text), unit = p->unit ? strlen(p->unit) : 0;
+    if (unit && n > unit && n - unit < sizeof digits && strcmp(text + n - unit, p->unit) == 0) {
+        snprintf(digits, sizeof digits, "%.*s", (int)(n - unit), text);
+        text = digits;
+    }
+    return str_to_i64(text, i);
+}
+
 static int set_number(const struct param *p, void *object, const char *text, struct err *err)
 {
     int64_t i = 0;
     uint64_t bytes = 0;
     double d = 0;
-    bool parsed = p->kind == PARAM_INT     ? str_to_i64(text, &i)
+    bool parsed = p->kind == PARAM_INT     ? whole_number(p, text, &i)
                   : p->kind == PARAM_BYTES ? str_to_bytes(text, 1, &bytes)
                                            : str_to_double(text, &d);
     if (!parsed)

@@ -127,6 +127,9 @@ static void print_estimate(FILE *to, const struct json *plan)
     print_duration(text, sizeof text, s);
     if (s > 0)
         fprintf(to, "takes about %s\n", text);
+    for (const struct json *k = json_first(json_get(plan, "shortened")); k; k = json_next(k))
+        fprintf(to, "to fit the budget: %s %lld -> %lld\n", json_get_text(k, "name", ""),
+                (long long)json_get_i64(k, "from", 0), (long long)json_get_i64(k, "to", 0));
 }
 
 static void print_plan(FILE *to, const struct json *plan)

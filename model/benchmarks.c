@@ -451,6 +451,17 @@ static const struct param common_params[] = {
      .unit = "s",
      .help = "Time limit of the whole run. A run whose time estimate exceeds it is refused. A run "
              "that reaches it stops and keeps the cells that were measured."},
+    {.name = "budget_s",
+     .option = "budget",
+     .effort = true,
+     .kind = PARAM_INT,
+     .offset = AT(budget_s),
+     .min = 0,
+     .max = 86400,
+     .def = "0",
+     .unit = "s",
+     .help = "Time that the run may take. Repetitions, samples and time per cell are lowered until "
+             "the time estimate fits; what is measured stays the same. 0: as requested."},
     {.name = "queue_s",
      .option = "wait-for-node",
      .effort = true,

@@ -39,6 +39,15 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_i64(w, "bytes_per_target", p->bytes_per_target);
     jsonw_i64(w, "bytes_per_loader", p->bytes_per_loader);
     jsonw_fixed(w, "estimate_s", p->estimate_s, 1);
+    jsonw_array(w, "shortened");
+    for (int i = 0; i < p->n_shortened; i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "name", p->shortened[i].name);
+        jsonw_i64(w, "from", p->shortened[i].from);
+        jsonw_i64(w, "to", p->shortened[i].to);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
     jsonw_array(w, "notes");
     for (int i = 0; i < p->n_notes; i++)
         jsonw_text(w, NULL, p->notes[i]);

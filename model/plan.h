@@ -14,7 +14,13 @@ struct plan_rank {
     bool loads;   // it makes the load for those that measure
 };
 
-enum { PLAN_NOTES_MAX = 8 };
+enum { PLAN_NOTES_MAX = 8, PLAN_SHORTENED_MAX = 8 };
+
+// A parameter of effort that was lowered to fit the budget.
+struct plan_shortened {
+    const char *name; // borrowed
+    int64_t from, to;
+};
 
 struct plan {
     int n_ranks;
@@ -28,6 +34,8 @@ struct plan {
     int64_t bytes_per_rank;   // of each other rank on its node: largest working set, rounded
     int64_t bytes_per_target; // on each target at once, of all ranks together
     double estimate_s;        // of the run, see model/workload.h
+    int n_shortened;
+    struct plan_shortened shortened[PLAN_SHORTENED_MAX]; // see model/budget.h
     int n_notes;
     char notes[PLAN_NOTES_MAX][200]; // what the user should know: "cpu 3 and 7 share a core"
 };
@@ -36,5 +44,6 @@ void plan_fini(struct plan *p);
 int64_t plan_rank_bytes(const struct plan *p, int rank); // on its node
 // {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"load_cpus":"",
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,
-//  "estimate_s":25.3,"notes":[…]}
+//  "estimate_s":25.3,
+//  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

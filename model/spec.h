@@ -105,6 +105,7 @@ struct spec {
     int launcher;             // enum launcher
     bool quick;               // the benchmark's quick defaults (spec_quick)
     int64_t timeout_s;        // deadline of the whole run
+    int64_t budget_s;         // effort is lowered until the run takes no longer; 0: no budget
     int64_t queue_s;          // wait so long for the node to be free; 0: refuse at once
     bool force;               // start although a condition blocks the run
     char note[200];           // free text kept with the run

@@ -10,6 +10,7 @@
 #include "core/node/checkup.h"
 #include "core/run/machine_changes.h"
 #include "core/store/retention.h"
+#include "model/budget.h"
 
 enum { FINDINGS_MAX = 24 };
 
@@ -39,6 +40,15 @@ static void add_warnings(struct job *j, const struct admission *a)
         else
             conditions_add(&j->conditions, condition_find(name), -1, "%s", b->text);
     }
+}
+
+static void begin_add_budget(struct job *j)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    budget_describe(&j->plan, &text);
+    if (j->plan.n_shortened)
+        conditions_add(&j->conditions, CONDITION_BUDGET, -1, "to fit the budget of %lld s: %s",
+                       (long long)j->spec.budget_s, buf_text(&text));
 }
 
 static void begin_add_group(struct job *j, const struct run_groups *groups)
@@ -128,6 +138,7 @@ int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_g
     if (*j->plan.launcher_why)
         conditions_add(&j->conditions, CONDITION_LAUNCHER, -1, "ranks were started without MPI: %s",
                        j->plan.launcher_why);
+    begin_add_budget(j);
     begin_add_group(j, groups);
     if (j->account.root)
         conditions_add(&j->conditions, CONDITION_ACCOUNT, -1, "ranks run as %s", j->account.text);

@@ -13,6 +13,7 @@
 #include "core/launch/choice.h"
 #include "core/launch/planner.h"
 #include "core/run/dir.h"
+#include "model/budget.h"
 #include "model/workload.h"
 
 static void take_look(struct gate *g)
@@ -124,9 +125,18 @@ static int check_time(const struct spec *s, const struct plan *p, struct err *er
     if (p->estimate_s <= (double)s->timeout_s)
         return 0;
     return err_set(err, ERR_INVALID, "timeout_s",
-                   "is %" PRId64 " s, but the run takes about %.0f s: raise timeout_s, or measure "
-                   "less (quick, fewer ranks, sizes or targets)",
+                   "is %" PRId64 " s, but the run takes about %.0f s: raise timeout_s, give "
+                   "budget_s, or measure less (quick, fewer ranks, sizes or targets)",
                    s->timeout_s, ceil(p->estimate_s));
+}
+
+static int gate_estimate(const struct gate *g, const struct spec *s, struct plan *p,
+                         struct err *err)
+{
+    const struct topology *t = &g->machine->topology;
+    if (estimate_s(s, p, t, &p->estimate_s, err) < 0 || budget_fit(p, s, t, err) < 0)
+        return -1;
+    return check_time(s, p, err);
 }
 
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
@@ -134,14 +144,14 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
     struct plan got CLEANUP(plan_fini) = {0};
     g->admission = (struct admission){0};
     if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
-        check_time(s, &got, err) < 0 || make_ready(g, err) < 0)
+        gate_estimate(g, s, &got, err) < 0 || make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
         if (now) // what keeps it from starting may be fixed: the next request will know
             gate_look(g, GATE_FRESH_MS);
         return -1;
     }
-    if (estimate_s(s, &got, &g->machine->topology, &got.estimate_s, err) < 0)
+    if (gate_estimate(g, s, &got, err) < 0) // now the launcher is known
         return -1;
     if (plan) {
         *plan = got;
@@ -172,7 +182,9 @@ int gate_dry_run(struct gate *g, const struct spec *s, bool now, struct plan *pl
     if (gate_check_or_wait(g, s, &got, now, err) < 0)
         return -1;
     snprintf(dir, sizeof dir, "%s/RUN", g->run_dir);
-    if (launch_make(&l, &g->paths, &got, s, dir, "NONCE", g->account.root, err) < 0)
+    struct spec measured = *s;
+    budget_apply(&got, &measured);
+    if (launch_make(&l, &g->paths, &got, &measured, dir, "NONCE", g->account.root, err) < 0)
         return -1;
     launch_write_line(&l, command);
     *plan = got;

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "core/launch/planner.h"
+#include "model/budget.h"
 #include "model/workload.h"
 #include "tests/unit/core/node/synthetic.h"
 #include "tests/unit/tap.h"
@@ -47,11 +48,46 @@ static void every_benchmark(const struct topology *t, const struct topology *lar
     }
 }
 
+// Every benchmark fits a budget between its least and its usual time, by effort alone.
+static void budgets(const struct topology *t)
+{
+    for (int i = 0; i < BENCHMARKS; i++) {
+        struct plan p CLEANUP(plan_fini) = {0};
+        struct spec s, measured;
+        struct err err = {0};
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        spec_init(&s, (enum benchmark_id)i);
+        if (plan_make(&p, &s, t, &err) < 0)
+            CHECK(false, "%s: %s", benchmarks[i].name, err.text);
+        double usual = p.estimate_s;
+        int fitted = 0;
+        for (s.budget_s = 1; s.budget_s < (int64_t)usual; s.budget_s++) {
+            measured = s;
+            bool fits = budget_fit(&p, &s, t, &err) == 0;
+            budget_apply(&p, &measured);
+            double now = 0;
+            bool kept = !fits || (estimate_s(&measured, &p, t, &now, &err) == 0 &&
+                                  now <= (double)s.budget_s && p.n_shortened &&
+                                  spec_difference(&s, &measured, NULL, 0) == 0);
+            bool refused = fits || (err.code == ERR_INVALID && !strcmp(err.member, "budget_s"));
+            fitted += fits;
+            if (!kept || !refused)
+                CHECK(false, "%s in %lld s: %s", benchmarks[i].name, (long long)s.budget_s,
+                      err.text);
+        }
+        budget_describe(&p, &text);
+        CHECK(usual < 3 || fitted, "%s: %d budgets below %.1f s fit; the last: %s",
+              benchmarks[i].name, fitted, usual, buf_text(&text));
+    }
+}
+
 int main(void)
 {
     struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
     struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
     every_benchmark(&t, &larger);
+    budgets(&t);
+    budgets(&larger);
     expect_more(&t, "{\"benchmark\":\"latency\"}",
                 "{\"benchmark\":\"latency\",\"mode\":\"serial\"}", 4);
     expect_more(&t, "{\"benchmark\":\"latency\",\"size\":\"1\"}",
