@@ -297,14 +297,14 @@ static int measure_rank(struct hierarchy *h, int rank, struct err *err)
     double visits = (double)s->spec->visits;
     if (session_meet(s, ours ? open_home(h, err) : 0, err) < 0)
         return -1;
-    for (int64_t v = 0; v < s->spec->visits; v++) {
+    for (int64_t v = 0; v < s->spec->visits && !session_stopped(s); v++) {
         if (session_meet(s, ours ? hierarchy_visit(h, v, err) : 0, err) < 0)
             return -1;
         double share = (rank + (double)(v + 1) / visits) / session_ranks(s);
         if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
             return -1;
     }
-    return session_meet(s, ours ? other_targets(h, err) : 0, err);
+    return session_meet(s, ours && !session_stopped(s) ? other_targets(h, err) : 0, err);
 }
 
 // --- Telling -----------------------------------------------------------------------------------
@@ -327,11 +327,13 @@ static int report_rank(struct hierarchy *h, int rank, struct err *err)
     for (int part = 0; part < PARTS; part++)
         for (int col = 0; col < h->n[part]; col++) {
             const struct cell_sum *sum = &h->columns[part][col].sum;
-            int outcome =
-                ours ? cell_sum_up(sum, s->spec, &s->slot->cell, &s->slot->clean, err) : 0;
+            int outcome = 0;
+            if (ours && (s->slot->measured = cell_sum_any(sum)))
+                outcome = cell_sum_up(sum, s->spec, &s->slot->cell, &s->slot->clean, err);
             if (session_meet(s, outcome, err) < 0)
                 return -1;
-            outcome = session_is_rank0(s) ? hierarchy_report_cell(h, rank, part, col, err) : 0;
+            if (session_is_rank0(s) && s->board->slot[rank].measured)
+                outcome = hierarchy_report_cell(h, rank, part, col, err);
             if (session_meet(s, outcome, err) < 0)
                 return -1;
         }
@@ -398,7 +400,7 @@ int hierarchy_run(struct session *s, struct err *err)
     s->slot->info.mem_wanted = -1; // each target in turn
     if (session_meet(s, hierarchy_init(&h, err), err) < 0 || hierarchy_begin(&h, err) < 0)
         return -1;
-    for (int r = 0; r < session_ranks(s); r++)
+    for (int r = 0; r < session_ranks(s) && !session_stopped(s); r++)
         if (measure_rank(&h, r, err) < 0 || report_rank(&h, r, err) < 0)
             return -1;
     return 0;
