@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All parameters of effort are lowered by one factor, which bisection finds: the estimate grows
-// with each of them. Repetitions are lowered last, because intervals are made from their
+// with each of them. The least are the benchmark's quick values, because a cell of less effort has
+// not warmed up as its method says. Repetitions are lowered last: intervals are made from their
 // differences.
 #include "model/budget.h"
 
@@ -10,14 +11,13 @@
 
 #include "model/workload.h"
 
-// In the order of lists; `least` is what a cell needs to have an interval.
+// In the order of lists. `last`: lowered when the others are at their least.
 static const struct effort {
     const char *name;
-    int64_t least;
-    bool last; // lowered when the others are at their least
+    bool last;
 } efforts[] = {
-    {"cell_ms", 20, false},    {"passes", 4, false}, {"repetitions", 50, false},
-    {"min_samples", 7, false}, {"visits", 4, true},
+    {"cell_ms", false},     {"passes", false}, {"repetitions", false},
+    {"min_samples", false}, {"visits", true},
 };
 
 _Static_assert(sizeof efforts / sizeof *efforts <= PLAN_SHORTENED_MAX, "room for all");
@@ -32,13 +32,14 @@ static int64_t *value_of(const struct effort *e, struct spec *s)
 // the least, 2 is as requested.
 static void scale(struct spec *s, const struct spec *wanted, double f)
 {
+    struct spec quick = *wanted;
+    spec_quick(&quick);
     *s = *wanted;
     for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
-        int64_t *v = value_of(&efforts[i], s);
-        if (!v || *v <= efforts[i].least)
-            continue;
+        int64_t *v = value_of(&efforts[i], s), *least = value_of(&efforts[i], &quick);
         double share = efforts[i].last ? fmin(1, f) : fmax(0, f - 1);
-        *v = efforts[i].least + (int64_t)floor(share * (double)(*v - efforts[i].least));
+        if (v && *v > *least)
+            *v = *least + (int64_t)floor(share * (double)(*v - *least));
     }
 }
 

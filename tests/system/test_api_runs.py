@@ -85,6 +85,24 @@ def test_run_beyond_its_time_limit_is_refused(daemon):
     assert daemon.post("/v1/runs", {**long, "timeout_s": math.ceil(estimate)}).status == 202
 
 
+def test_a_budget_lowers_effort(daemon):
+    """The plan, the command line and a condition state it; what is too little is refused with both numbers."""
+    asked = {**SPEC, "size": "1-64", "mode": "both"}
+    usual = daemon.post("/v1/runs?dry_run=true", asked).json["plan"]
+    assert usual["shortened"] == [] and usual["estimate_s"] > 3, usual
+    budget = math.floor(usual["estimate_s"] - 1)
+    dry = daemon.post("/v1/runs?dry_run=true", {**asked, "budget_s": budget}).json
+    assert dry["plan"]["estimate_s"] <= budget and dry["plan"]["shortened"], dry
+    for one in dry["plan"]["shortened"]:
+        assert one["to"] < one["from"] and f"--{one['name'].replace('_', '-')}={one['to']}" in dry["command"], dry
+    refused = daemon.post("/v1/runs", {**asked, "size": "1-1024", "budget_s": 1})
+    assert refused.status == 422 and refused.json["member"] == "budget_s", refused.body
+    assert "is 1 s, but the run with the least effort takes about " in refused.json["detail"], refused.body
+    run = daemon.run(**{k: v for k, v in asked.items() if k != "benchmark"}, budget_s=budget)
+    assert run["plan"]["shortened"] == dry["plan"]["shortened"]
+    assert [c["text"] for c in run["conditions"] if c["kind"] == "budget"][0].startswith(f"to fit the budget of {budget} s: ")
+
+
 def test_what_was_measured_before_the_time_limit_is_kept(make_daemon, tmp_path):
     """The run has failed: it has its cells, and belongs to no history."""
     bench = tmp_path / "fake_bench"

@@ -336,8 +336,27 @@ static void files(void)
     fclose(f);
 }
 
+static void units(void)
+{
+    static const struct param seconds = {.name = "budget_s",
+                                         .kind = PARAM_INT,
+                                         .offset = offsetof(struct thing, count),
+                                         .max = 99,
+                                         .unit = "s"};
+    struct thing t = {0};
+    struct err err;
+    CHECK(param_set_text(&seconds, &t, "60s", &err) == 0 && t.count == 60,
+          "a whole number may have its unit");
+    CHECK(param_set_text(&seconds, &t, "61", &err) == 0 && t.count == 61, "or none");
+    CHECK(param_set_text(&seconds, &t, "s", &err) < 0 &&
+              param_set_text(&seconds, &t, "6m", &err) < 0 &&
+              param_set_text(&seconds, &t, "100s", &err) < 0,
+          "a unit alone, another unit and too many are refused");
+}
+
 int main(void)
 {
+    units();
     files();
     defaults();
     texts();

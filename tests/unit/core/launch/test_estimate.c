@@ -81,6 +81,36 @@ static void budgets(const struct topology *t)
     }
 }
 
+// Times as planned for large machines, default and quick: a table to read.
+static void large_machines(void)
+{
+    static const struct {
+        const char *name, *text;
+    } machines[] = {
+        {"2 sockets, 24 nodes, 192 cores",
+         "pack:2 group:12 [numa(memory=34359738368)] l3:1(size=33554432) core:8 pu:1"},
+        {"512 CPUs, 8 nodes",
+         "pack:2 group:4 [numa(memory=68719476736)] l3:4(size=33554432) core:16 pu:1"},
+        {"16 sockets, 16 nodes, 448 cores",
+         "pack:16 [numa(memory=68719476736)] l3:1(size=40370176) core:28 pu:1"},
+    };
+    for (size_t m = 0; m < COUNT_OF(machines); m++) {
+        struct topology t CLEANUP(topology_fini) = synthetic(machines[m].text);
+        printf("# %s\n", machines[m].name);
+        for (int i = 0; i < BENCHMARKS; i++) {
+            char request[120], quick[140];
+            const char *name = benchmarks[i].name;
+            snprintf(request, sizeof request, "{\"benchmark\":\"%s\"}", name);
+            snprintf(quick, sizeof quick, "{\"benchmark\":\"%s\",\"quick\":true}", name);
+            printf("#   %-12s %8.0f s, quick %8.0f s\n", name, seconds(&t, request),
+                   seconds(&t, quick));
+        }
+        CHECK(seconds(&t, "{\"benchmark\":\"latency\",\"mode\":\"serial\"}") >
+                  10 * seconds(&t, "{\"benchmark\":\"latency\"}"),
+              "%s: one rank after the other takes longer", machines[m].name);
+    }
+}
+
 int main(void)
 {
     struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
@@ -88,6 +118,7 @@ int main(void)
     every_benchmark(&t, &larger);
     budgets(&t);
     budgets(&larger);
+    large_machines();
     expect_more(&t, "{\"benchmark\":\"latency\"}",
                 "{\"benchmark\":\"latency\",\"mode\":\"serial\"}", 4);
     expect_more(&t, "{\"benchmark\":\"latency\",\"size\":\"1\"}",
