@@ -157,7 +157,6 @@ static int latency_turns(const struct sweep *w)
 // For the time left.
 static double guess_ms(const struct sweep *w, int col)
 {
-    const struct spec *p = w->s->spec;
     return chaser_guess_ms(w->s, w->sizes[col]) * latency_turns(w);
 }
 

@@ -39,9 +39,13 @@ static void lists(struct session *s)
               given[0][1] == 5,
           "those given");
     CHECK(pair_list(s, "0-6", &none, &n, &err) < 0, "a rank that is not there: %s", err.text);
+    struct spec spec;
+    spec_init(&spec, BENCHMARK_C2C);
+    s->spec = &spec;
     CHECK(pairs_possible(s, &err) == 0, "two ranks are a pair");
     s->comm->size = 1;
     CHECK(pairs_possible(s, &err) < 0, "one rank: %s", err.text);
+    s->spec = NULL;
 }
 
 // Of the mapping that begins at `base`: does the kernel have the flag?

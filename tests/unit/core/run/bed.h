@@ -187,8 +187,8 @@ __attribute__((unused)) static void make_machine(struct machine *m, enum change 
     *t = (struct topology){.n_cpus = 2, .n_nodes = 1};
     t->cpus = calloc(2, sizeof *t->cpus);
     t->nodes = calloc(1, sizeof *t->nodes);
-    t->cpus[0] = (struct topo_cpu){.allowed = with != CPU_GONE};
-    t->cpus[1] = (struct topo_cpu){.os = 1, .core = 1, .allowed = true};
+    t->cpus[0] = (struct topo_cpu){.l3 = -1, .allowed = with != CPU_GONE};
+    t->cpus[1] = (struct topo_cpu){.os = 1, .core = 1, .l3 = -1, .allowed = true};
     t->nodes[0] = (struct topo_node){.memory_bytes = 1 << 30, .n_cpus = 2, .allowed = true};
     t->nodes[0].memory_bytes >>= with == MEMORY_SHRUNK ? 1 : with == MEMORY_GONE ? 31 : 0;
 }

@@ -38,7 +38,7 @@ static void test_floods(struct bed *b)
     run_fini(&r);
     behave("flood-stdout");
     quick_spec(&s);
-    s.timeout_s = 1;
+    s.timeout_s = 3;
     CHECK_INT(runner_submit(b->runner, &s, NULL, &id, &again, &err), 0, "flood on stdout");
     b->wait_for = id;
     b->got_final = false;
