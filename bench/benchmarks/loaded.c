@@ -338,7 +338,7 @@ static void chase_warm(struct loaded *w, int percent)
     if (percent == 0)
         chaser_warm(&w->chaser);
     else
-        sampler_warm(sampler, UINT64_MAX, 1000000 * (uint64_t)WARM_MS);
+        sampler_warm(sampler, 0, 1000000 * (uint64_t)WARM_MS);
     board_count(w->s->board, TALLY_WARM);
     while (!all(w, TALLY_WARM))
         sampler_linger(sampler);
