@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/shape.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
 
@@ -33,6 +34,7 @@ static const double VERIFY_BYTES_S = 20e9;
 // Meetings: 5 us of two ranks, 1 ms of 192.
 static const double MEET_S = 5e-6;
 static const double MEET_RANK_S = 5e-6;
+static const double TURN_S = 100e-6; // two ranks called and waited for, of hundreds
 
 // Messages of MPI.
 static const double MESSAGE_S = 1e-6, MESSAGE_BYTES_S = 4e9;
@@ -99,6 +101,19 @@ static int doublings(int most)
     int n = 1;
     for (int k = 1; k < most; k *= 2)
         n++;
+    return n;
+}
+
+// Last-level caches of the ranks.
+static int llcs_of(const struct workload *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->ranks; i++) {
+        bool seen = false;
+        for (int k = 0; k < i && !seen; k++)
+            seen = w->caches[k].llc == w->caches[i].llc;
+        n += !seen;
+    }
     return n;
 }
 
@@ -188,26 +203,42 @@ static double message_s(const struct spec *s, double bytes)
     return (WARM_TRIPS + n * (1 + 1 / batch)) * trip;
 }
 
+// Rounds of a visit that has all pairs. No two pairs of a round share a core, or a last-level cache
+// (bench/session/pair_rounds.c). That company costs too much, and pairs follow each other, is known
+// only when control pairs have been measured.
+static double rounds_of(const struct spec *s, const struct workload *w)
+{
+    double at_once = w->cpus / 2;
+    if (s->concurrent_pairs == CONCURRENT_PAIRS_ONE)
+        at_once = 1;
+    else if (s->concurrent_pairs == CONCURRENT_PAIRS_LLC)
+        at_once = floor(llcs_of(w) / 2.0);
+    return w->pairs / fmax(1, at_once);
+}
+
 double estimate_pingpong(const struct spec *s, const struct workload *w)
 {
     enum { ALL_FROM = 65536 };
     int given[SPEC_PAIRS_MAX][2], n = 0;
     bool all = strcmp(s->pairs, "all") == 0;
-    double pair = message_s(s, 0) + 5 * meet_s(w), most = (double)s->message_max;
+    double turn = (double)s->visits * TURN_S, most = (double)s->message_max;
+    double pair = message_s(s, 0) + turn;
     for (double size = all ? fmin(ALL_FROM, most) : 1; size >= 1 && size <= most;
          size *= all ? 4 : 2)
-        pair += message_s(s, size) + 5 * meet_s(w);
+        pair += message_s(s, size) + turn;
     if (!all && strcmp(s->pairs, "classes") != 0)
         spec_pairs(s->pairs, given, &n, NULL);
-    return pair * (all ? w->pairs : n ? n : w->classes);
+    return pair * (all ? rounds_of(s, w) : n ? n : w->classes);
 }
 
 double estimate_c2c(const struct spec *s, const struct workload *w)
 {
+    static const double warm_part = 0.25; // of a sample's trips, on each line, before each visit
+    struct shape shapes[SHAPES_MAX];
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
-    double samples = (double)(s->min_samples + s->lines);
-    double pair = samples * (double)s->repetitions * trip + 5 * meet_s(w);
-    return w->pairs * (s->definition == C2C_BOTH ? 2 : 1) * pair;
+    double samples = (double)s->min_samples + warm_part * (double)(s->lines * s->visits);
+    double cell = samples * (double)s->repetitions * trip;
+    return rounds_of(s, w) * (shape_list(s, shapes) * cell + (double)s->visits * TURN_S);
 }
 
 double estimate_firsttouch(const struct spec *s, const struct workload *w)

@@ -129,7 +129,8 @@ int main(void)
                 "{\"benchmark\":\"bandwidth\"}", 2);
     expect_more(&t, "{\"benchmark\":\"pingpong\"}",
                 "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"ranks\":8}", 2);
-    expect_more(&t, "{\"benchmark\":\"c2c\",\"ranks\":1}", "{\"benchmark\":\"c2c\"}", 5);
+    expect_more(&t, "{\"benchmark\":\"c2c\"}",
+                "{\"benchmark\":\"c2c\",\"concurrent_pairs\":\"one\"}", 2);
     expect_more(&t, "{\"benchmark\":\"latency\",\"launcher\":\"processes\",\"size\":\"1\"}",
                 "{\"benchmark\":\"latency\",\"launcher\":\"mpi\",\"size\":\"1\"}", 1);
     return tap_done();
