@@ -339,11 +339,15 @@ int run_document_from_json(struct run_document *out, const struct json *object, 
 
 // ---- checks -------------------------------------------------------------------------------------
 
+// A bandwidth is 0 where nothing was moved: the idle level of a curve under load.
 static int check_values(const struct matrix *m, struct err *err)
 {
+    bool idle = strcmp(m->quantity, "bandwidth") == 0 && strcmp(m->col.name, "load") == 0;
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++)
-            if (matrix_at(m, r, c)->v[CELL_MEDIAN] <= 0) // of NaN too: false
+            // Of NaN both are false.
+            if (matrix_at(m, r, c)->v[CELL_MEDIAN] < 0 ||
+                (matrix_at(m, r, c)->v[CELL_MEDIAN] == 0 && !(idle && m->col.values[c] == 0)))
                 return err_set(err, ERR_INVALID, "matrices",
                                "matrix %s: the median in row %d, column %d must be above 0",
                                m->name, r, c);

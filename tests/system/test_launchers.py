@@ -15,7 +15,7 @@ from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env, is_sanitized
 
 WITHOUT_CALLS = FAKE_BENCH.with_name("without_calls.py")
 FAKE_MPIRUN = FAKE_BENCH.with_name("fake_mpirun.py")
-LONG = {"size": "64K", "cell_ms": 60000, "min_samples": 10000, "precision": 0.05, "timeout_s": 60}
+LONG = {"size": "64K", "cell_ms": 60000, "min_samples": 10000, "precision": 0.05, "timeout_s": 120}
 SHORT = {"size": "64K", "cell_ms": 20, "min_samples": 7}
 has_mpirun = any(os.access(f"{d}/mpirun", os.X_OK) for d in os.environ["PATH"].split(":"))
 needs_mpirun = pytest.mark.skipif(not has_mpirun, reason="no mpirun on this machine")

@@ -338,6 +338,8 @@ def large_pages(bench):
                                   timeout=60)
             result = json.loads(done.stdout) if done.returncode == 0 else {}
             notes = [c["text"] for c in result.get("conditions", []) if c["kind"] == "huge_pages"]
+            # The pages of 2 MiB that this kernel really gives are smaller than those of the played one.
+            notes = [text for text in notes if "smaller than the usual" not in text]
             check(result and result["ranks"][0]["arena_bytes"] == bytes_ and (len(notes) == 1) == noted,
                   f"{size} of {pages} pages maps {bytes_ >> 20} MiB{', and a note says why' if noted else ''}",
                   done.stderr, notes, result.get("ranks"))
