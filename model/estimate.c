@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/shape.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
 
@@ -206,7 +205,7 @@ static double message_s(const struct spec *s, double bytes)
 // Rounds of a visit that has all pairs. No two pairs of a round share a core, or a last-level cache
 // (bench/session/pair_rounds.c). That company costs too much, and pairs follow each other, is known
 // only when control pairs have been measured.
-static double rounds_of(const struct spec *s, const struct workload *w)
+static double pair_rounds(const struct spec *s, const struct workload *w)
 {
     double at_once = w->cpus / 2;
     if (s->concurrent_pairs == CONCURRENT_PAIRS_ONE)
@@ -228,17 +227,18 @@ double estimate_pingpong(const struct spec *s, const struct workload *w)
         pair += message_s(s, size) + turn;
     if (!all && strcmp(s->pairs, "classes") != 0)
         spec_pairs(s->pairs, given, &n, NULL);
-    return pair * (all ? rounds_of(s, w) : n ? n : w->classes);
+    return pair * (all ? pair_rounds(s, w) : n ? n : w->classes);
 }
 
 double estimate_c2c(const struct spec *s, const struct workload *w)
 {
     static const double warm_part = 0.25; // of a sample's trips, on each line, before each visit
-    struct shape shapes[SHAPES_MAX];
+    static const int several[C2C_EVERY + 1] = {[C2C_BOTH] = 2, [C2C_STATES] = 2, [C2C_EVERY] = 4};
+    int cells = several[s->definition] ? several[s->definition] : 1;
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
     double samples = (double)s->min_samples + warm_part * (double)(s->lines * s->visits);
     double cell = samples * (double)s->repetitions * trip;
-    return rounds_of(s, w) * (shape_list(s, shapes) * cell + (double)s->visits * TURN_S);
+    return pair_rounds(s, w) * (cells * cell + (double)s->visits * TURN_S);
 }
 
 double estimate_firsttouch(const struct spec *s, const struct workload *w)
