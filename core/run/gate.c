@@ -125,8 +125,8 @@ static int check_time(const struct spec *s, const struct plan *p, struct err *er
     if (p->estimate_s <= (double)s->timeout_s)
         return 0;
     return err_set(err, ERR_INVALID, "timeout_s",
-                   "is %" PRId64 " s, but the run takes about %.0f s: raise timeout_s, give "
-                   "budget_s, or measure less (quick, fewer ranks, sizes or targets)",
+                   "is %" PRId64 " s, but the run takes about %.0f s: raise it, give a "
+                   "budget, or measure less (quick, fewer ranks, sizes or targets)",
                    s->timeout_s, ceil(p->estimate_s));
 }
 
