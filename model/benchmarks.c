@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "model/estimate.h"
 #include "model/mix.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
@@ -908,7 +907,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_chase,
             .check = check_latency,
             .shapes = shapes_latency,
-            .estimate = estimate_latency,
             .bytes = bytes_latency,
         },
     [BENCHMARK_MATRIX] =
@@ -923,7 +921,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_chase,
             .check = check_targets,
             .shapes = shapes_matrix,
-            .estimate = estimate_matrix,
         },
     [BENCHMARK_BANDWIDTH] =
         {
@@ -937,7 +934,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_bandwidth,
             .check = check_bandwidth,
             .shapes = shapes_bandwidth,
-            .estimate = estimate_bandwidth,
             .bytes = bytes_bandwidth,
             .bytes_of = BYTES_OF_ALL,
         },
@@ -953,7 +949,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_pingpong,
             .check = check_pingpong,
             .shapes = shapes_pingpong,
-            .estimate = estimate_pingpong,
             .bytes = bytes_pingpong,
             .needs_mpi = true,
             .least_ranks = 2,
@@ -970,7 +965,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_c2c,
             .check = check_own_placement,
             .shapes = shapes_c2c,
-            .estimate = estimate_c2c,
             .least_ranks = 2,
         },
     [BENCHMARK_FIRSTTOUCH] =
@@ -986,7 +980,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_touch,
             .check = check_firsttouch,
             .shapes = shapes_firsttouch,
-            .estimate = estimate_firsttouch,
             .no_policy = true,
         },
     [BENCHMARK_LOADED] =
@@ -1002,7 +995,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_loaded,
             .check = check_loaded,
             .shapes = shapes_loaded,
-            .estimate = estimate_loaded,
             .loads_by_ranks = true,
             .least_ranks = 2,
         },
@@ -1019,7 +1011,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_pagefault,
             .check = check_targets,
             .shapes = shapes_pagefault,
-            .estimate = estimate_pagefault,
             .bytes = bytes_pagefault,
             .bytes_of = BYTES_OF_EACH,
         },
@@ -1036,7 +1027,6 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .quick = quick_hierarchy,
             .check = check_hierarchy,
             .shapes = shapes_hierarchy,
-            .estimate = estimate_hierarchy,
             .up_to_size = true,
             .bytes = bytes_hierarchy,
         },

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/workload.h"
+#include "model/estimate.h"
 
 // In the order of lists. `last`: lowered when the others are at their least.
 static const struct effort {
@@ -43,11 +43,11 @@ static void scale(struct spec *s, const struct spec *wanted, double f)
     }
 }
 
-static int scaled_s(struct spec *s, double f, const struct spec *wanted, const struct plan *p,
-                    const struct topology *t, double *seconds, struct err *err)
+static double scaled_s(struct spec *s, double f, const struct spec *wanted,
+                       const struct workload *w)
 {
     scale(s, wanted, f);
-    return estimate_s(s, p, t, seconds, err);
+    return estimate_s(s, w);
 }
 
 static void note_shortened(struct plan *p, struct spec *s, const struct spec *wanted)
@@ -61,19 +61,15 @@ static void note_shortened(struct plan *p, struct spec *s, const struct spec *wa
     }
 }
 
-int budget_fit(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
+int budget_fit(struct plan *p, const struct spec *s, const struct workload *w, struct err *err)
 {
     enum { STEPS = 30 };
     struct spec tried;
-    double low = 0, high = 2, budget = (double)s->budget_s, least, now;
+    double low = 0, high = 2, budget = (double)s->budget_s;
     p->n_shortened = 0;
-    if (!s->budget_s)
+    if (!s->budget_s || scaled_s(&tried, high, s, w) <= budget)
         return 0;
-    if (scaled_s(&tried, high, s, p, t, &now, err) < 0 ||
-        scaled_s(&tried, low, s, p, t, &least, err) < 0)
-        return -1;
-    if (now <= budget)
-        return 0;
+    double least = scaled_s(&tried, low, s, w);
     if (least > budget)
         return err_set(err, ERR_INVALID, "budget_s",
                        "is %" PRId64 " s, but the run with the least effort takes about %.0f s: "
@@ -81,12 +77,9 @@ int budget_fit(struct plan *p, const struct spec *s, const struct topology *t, s
                        s->budget_s, ceil(least));
     for (int i = 0; i < STEPS; i++) {
         double middle = (low + high) / 2;
-        if (scaled_s(&tried, middle, s, p, t, &now, err) < 0)
-            return -1;
-        *(now <= budget ? &low : &high) = middle;
+        *(scaled_s(&tried, middle, s, w) <= budget ? &low : &high) = middle;
     }
-    if (scaled_s(&tried, low, s, p, t, &p->estimate_s, err) < 0)
-        return -1;
+    p->estimate_s = scaled_s(&tried, low, s, w);
     note_shortened(p, &tried, s);
     return 0;
 }

@@ -35,6 +35,11 @@ static const double MEET_S = 5e-6;
 static const double MEET_RANK_S = 5e-6;
 static const double TURN_S = 100e-6; // two ranks called and waited for, of hundreds
 
+// Ranks are started one after the other by one process, and come up on their own CPUs.
+static const double START_MPI_S = 0.35, START_PROCESSES_S = 0.15; // of the first rank
+static const double RANK_MPI_S = 0.12, RANK_PROCESSES_S = 0.02;   // of each rank on one CPU
+static const double RANK_LEAST_S = 0.008; // launching is not parallel without limit
+
 // Messages of MPI.
 static const double MESSAGE_S = 1e-6, MESSAGE_BYTES_S = 4e9;
 
@@ -94,28 +99,6 @@ static double estimate_size(const struct spec *s, const struct workload *w)
     return (double)spec_bytes_per_rank(s, spec_auto_bytes_of(w->caches, w->ranks));
 }
 
-// 1, 2, 4 … below all, and all: how many.
-static int doublings(int most)
-{
-    int n = 1;
-    for (int k = 1; k < most; k *= 2)
-        n++;
-    return n;
-}
-
-// Last-level caches of the ranks.
-static int llcs_of(const struct workload *w)
-{
-    int n = 0;
-    for (int i = 0; i < w->ranks; i++) {
-        bool seen = false;
-        for (int k = 0; k < i && !seen; k++)
-            seen = w->caches[k].llc == w->caches[i].llc;
-        n += !seen;
-    }
-    return n;
-}
-
 // --- Benchmarks ----------------------------------------------------------------------------------
 
 // Shuffled and written once, walked 101,000 hops.
@@ -123,11 +106,10 @@ static double classic_s(const struct spec *s, const struct workload *w, double b
 {
     static const double hops = 101000, shuffle_s = 8e-9;
     double link = bytes / sizeof(void *) * (shuffle_s + latency_of(bytes, w) / 4);
-    (void)s;
     return link + hops * latency_of(bytes, w) + arena_s(s, bytes, w->per_node);
 }
 
-double estimate_latency(const struct spec *s, const struct workload *w)
+static double estimate_latency(const struct spec *s, const struct workload *w)
 {
     CLEANUP_MEM uint64_t *sizes = NULL;
     int n = 0;
@@ -148,7 +130,7 @@ double estimate_latency(const struct spec *s, const struct workload *w)
     return sum;
 }
 
-double estimate_matrix(const struct spec *s, const struct workload *w)
+static double estimate_matrix(const struct spec *s, const struct workload *w)
 {
     double bytes = estimate_size(s, w);
     double visit = build_s(bytes, 1) + chase_s(s, w, bytes);
@@ -178,14 +160,13 @@ static double band_s(const struct spec *s, const struct workload *w, double n, d
            5 * meet_s(w);
 }
 
-double estimate_bandwidth(const struct spec *s, const struct workload *w)
+static double estimate_bandwidth(const struct spec *s, const struct workload *w)
 {
-    CLEANUP_MEM struct stream_team *teams = calloc((size_t)w->ranks, sizeof *teams);
-    int n = teams ? stream_teams(s, w->caches, w->ranks, teams, NULL) : 0;
+    const struct stream_team *teams = w->teams;
     double sum = 0;
-    if (s->sweep == SWEEP_OWN && n > 0) // each node has its part of the arrays
+    if (s->sweep == SWEEP_OWN && w->n_teams) // each node has its part of the arrays
         return band_s(s, w, w->per_node, (double)teams[0].array_bytes / w->nodes);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < w->n_teams; i++)
         sum += w->targets * band_s(s, w, teams[i].n_ranks, (double)teams[i].array_bytes);
     return sum;
 }
@@ -211,11 +192,11 @@ static double pair_rounds(const struct spec *s, const struct workload *w)
     if (s->concurrent_pairs == CONCURRENT_PAIRS_ONE)
         at_once = 1;
     else if (s->concurrent_pairs == CONCURRENT_PAIRS_LLC)
-        at_once = floor(llcs_of(w) / 2.0);
+        at_once = floor(w->llcs / 2.0);
     return w->pairs / fmax(1, at_once);
 }
 
-double estimate_pingpong(const struct spec *s, const struct workload *w)
+static double estimate_pingpong(const struct spec *s, const struct workload *w)
 {
     enum { ALL_FROM = 65536 };
     int given[SPEC_PAIRS_MAX][2], n = 0;
@@ -230,7 +211,7 @@ double estimate_pingpong(const struct spec *s, const struct workload *w)
     return pair * (all ? pair_rounds(s, w) : n ? n : w->classes);
 }
 
-double estimate_c2c(const struct spec *s, const struct workload *w)
+static double estimate_c2c(const struct spec *s, const struct workload *w)
 {
     static const double warm_part = 0.25; // of a sample's trips, on each line, before each visit
     static const int several[C2C_EVERY + 1] = {[C2C_BOTH] = 2, [C2C_STATES] = 2, [C2C_EVERY] = 4};
@@ -241,7 +222,7 @@ double estimate_c2c(const struct spec *s, const struct workload *w)
     return pair_rounds(s, w) * (cells * cell + (double)s->visits * TURN_S);
 }
 
-double estimate_firsttouch(const struct spec *s, const struct workload *w)
+static double estimate_firsttouch(const struct spec *s, const struct workload *w)
 {
     enum { ACCESSES = 3 };
     double bytes = estimate_size(s, w), visits = (double)s->visits;
@@ -250,7 +231,7 @@ double estimate_firsttouch(const struct spec *s, const struct workload *w)
            ACCESSES * visits * (chase_s(s, w, bytes) * turns(w) + meet_s(w));
 }
 
-double estimate_loaded(const struct spec *s, const struct workload *w)
+static double estimate_loaded(const struct spec *s, const struct workload *w)
 {
     static const double calibrate_s = 0.1;
     double bytes = estimate_size(s, w), levels = (double)s->steps + 1;
@@ -258,14 +239,16 @@ double estimate_loaded(const struct spec *s, const struct workload *w)
            levels * (chase_s(s, w, bytes) + meet_s(w));
 }
 
-double estimate_pagefault(const struct spec *s, const struct workload *w)
+static double estimate_pagefault(const struct spec *s, const struct workload *w)
 {
     enum { KINDS = 2 };
+    int rows[STREAM_SERIES_MAX];
     double bytes = estimate_size(s, w);
     double made = bytes / BASE_BYTES_S + bytes / HUGE_BYTES_S,
            looked = KINDS * bytes / VERIFY_BYTES_S;
     double pass = (made + looked) * turns(w) * fmax(1, w->far);
-    return doublings(w->ranks) * w->targets * ((double)s->passes * pass + KINDS * 3 * meet_s(w));
+    return stream_series(w->ranks, rows) * w->targets *
+           ((double)s->passes * pass + KINDS * 3 * meet_s(w));
 }
 
 // A visit of a cell of hierarchy: a chain built, walked once where the caches matter, sampled.
@@ -278,7 +261,7 @@ static double hierarchy_cell_s(const struct spec *s, const struct workload *w, d
 }
 
 // The parts of bench/benchmarks/hierarchy.c, by one rank.
-double estimate_hierarchy(const struct spec *s, const struct workload *w)
+static double estimate_hierarchy(const struct spec *s, const struct workload *w)
 {
     enum { SIZES = 4, PAGE_COUNTS = 8, CHAINS = 20, STRIDES = 7, BASE_PAGES_MOST = 16384 };
     static const double first = 4096, first_pages = 16, base_page = 4096, huge_page = 2 << 20;
@@ -294,4 +277,22 @@ double estimate_hierarchy(const struct spec *s, const struct workload *w)
     double made =
         arena_s(s, bytes, 1) + bytes / 4 / BASE_BYTES_S + (w->targets - 1) * arena_s(s, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);
+}
+
+// --- The whole -----------------------------------------------------------------------------------
+
+static double estimate_start_s(const struct workload *w)
+{
+    double once = w->processes ? START_PROCESSES_S : START_MPI_S;
+    double each = (w->processes ? RANK_PROCESSES_S : RANK_MPI_S) / w->cpus;
+    return once + w->ranks * fmax(each, w->processes ? 0 : RANK_LEAST_S);
+}
+
+double estimate_s(const struct spec *s, const struct workload *w)
+{
+#define ESTIMATE_OF(id, name) [BENCHMARK_##id] = estimate_##name,
+    static double (*const estimates[BENCHMARKS])(const struct spec *, const struct workload *) = {
+        BENCHMARK_LIST(ESTIMATE_OF)};
+#undef ESTIMATE_OF
+    return estimate_start_s(w) + estimates[s->benchmark](s, w);
 }

@@ -11,8 +11,8 @@
 #include "base/param.h"
 
 // Every benchmark: its number, in the order of lists, and its name in functions. A line here asks
-// for a row of model/benchmarks.c, NAME_run() of bench/benchmarks, metrics_of_NAME() of
-// analysis/metrics and section_NAME() of analysis/report.
+// for a row of model/benchmarks.c, estimate_NAME() of model/estimate.c, NAME_run() of
+// bench/benchmarks, metrics_of_NAME() of analysis/metrics and section_NAME() of analysis/report.
 #define BENCHMARK_LIST(X)                                                                          \
     X(LATENCY, latency)                                                                            \
     X(MATRIX, matrix)                                                                              \
@@ -149,7 +149,6 @@ struct spec {
 };
 
 struct shape;
-struct workload;
 
 struct preset {
     const char *name, *value; // of a parameter
@@ -179,8 +178,6 @@ struct benchmark {
     // The matrices of a run (model/shape.h); returns how many.
     int (*shapes)(const struct spec *s, struct shape *list);
     bool up_to_size; // its working sets are a series up to the size, not the sizes of the spec
-    // Seconds that measuring takes, from what a plan knows (model/estimate.h).
-    double (*estimate)(const struct spec *s, const struct workload *w);
     // What its plan has to know. Bytes that a rank has at once on a node; NULL: the size.
     int (*bytes)(const struct spec *s, const struct rank_cache *caches, int ranks, uint64_t *bytes,
                  struct err *err);

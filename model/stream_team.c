@@ -75,7 +75,7 @@ static int thread_counts(const struct spec *s, int ranks, struct stream_team *te
     int counts[STREAM_SERIES_MAX], n = 0;
     if (strcmp(s->threads, "all") == 0) {
         for (int k = 1; k <= ranks; k++)
-            n = team_add(teams, n, k);
+            teams[n++] = (struct stream_team){.value = k};
         return n;
     }
     if (strcmp(s->threads, "auto") == 0 && s->sweep == SWEEP_SIZES)
@@ -106,18 +106,23 @@ static int find_teams(const struct spec *s, const struct rank_cache *caches, int
     return team_add(teams, 0, ranks);
 }
 
+static bool team_is_node(const struct spec *s)
+{
+    return s->sweep == SWEEP_NODES || s->sweep == SWEEP_MEMCPY;
+}
+
 bool stream_team_has(const struct spec *s, const struct stream_team *t,
                      const struct rank_cache *caches, int rank)
 {
-    bool by_node = s->sweep == SWEEP_NODES || s->sweep == SWEEP_MEMCPY;
-    return by_node ? caches[rank].node == t->value : rank < t->value;
+    return team_is_node(s) ? caches[rank].node == t->value : rank < t->value;
 }
 
 // A cache counts by the first rank of the team that has it.
 static void team_caches(const struct spec *s, const struct rank_cache *caches, int ranks,
                         const int *before, struct stream_team *t)
 {
-    for (int r = 0; r < ranks; r++) {
+    int end = team_is_node(s) ? ranks : (int)t->value; // ranks behind it are none of the team's
+    for (int r = 0; r < end; r++) {
         if (!stream_team_has(s, t, caches, r))
             continue;
         t->n_ranks++;

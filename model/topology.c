@@ -14,12 +14,15 @@ void topology_fini(struct topology *t)
     *t = (struct topology){0};
 }
 
+static int topology_by_os(const void *os, const void *cpu)
+{
+    return *(const int *)os - ((const struct topo_cpu *)cpu)->os;
+}
+
 const struct topo_cpu *topology_cpu(const struct topology *t, int os)
 {
-    for (int i = 0; i < t->n_cpus; i++)
-        if (t->cpus[i].os == os)
-            return &t->cpus[i];
-    return NULL;
+    return t->n_cpus ? bsearch(&os, t->cpus, (size_t)t->n_cpus, sizeof *t->cpus, topology_by_os)
+                     : NULL;
 }
 
 int topology_node_index(const struct topology *t, int os)

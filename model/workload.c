@@ -1,81 +1,143 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan in the numbers that an estimate needs, and what all runs have: starting their ranks.
+// The plan in the numbers that an estimate needs.
 #include "model/workload.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 
-// Ranks are started one after the other by one process, and come up on their own CPUs.
-static const double START_MPI_S = 0.35, START_PROCESSES_S = 0.15; // of the first rank
-static const double RANK_MPI_S = 0.12, RANK_PROCESSES_S = 0.02;   // of each rank on one CPU
-static const double RANK_LEAST_S = 0.008; // launching is not parallel without limit
-
-// SLIT, as a multiple of the local distance.
+// SLIT, as a multiple of the local distance. `from` and `to` are indices; -1: not known.
 static double times_far(const struct topology *t, int from, int to)
 {
     static const double local = 10, unknown = 20;
-    int a = topology_node_index(t, from), b = topology_node_index(t, to);
-    if (from == to || a < 0 || b < 0)
+    if (from == to || from < 0 || to < 0)
         return 1;
-    int d = t->distance ? t->distance[a * t->n_nodes + b] : 0;
+    int d = t->distance ? t->distance[from * t->n_nodes + to] : 0;
     return (d > 0 && d < 255 ? d : unknown) / local;
 }
 
 static double mean_far(const struct plan *p, const struct topology *t)
 {
+    int targets[SPEC_TARGETS_MAX];
     double sum = 0;
+    for (int k = 0; k < p->n_targets; k++)
+        targets[k] = topology_node_index(t, p->targets[k]);
     for (int r = 0; r < p->n_ranks; r++) {
         const struct plan_rank *at = &p->ranks[r];
+        int from = topology_node_index(t, at->cpu_node);
         for (int k = 0; k < p->n_targets; k++)
-            sum += times_far(t, at->cpu_node, p->targets[k]) / p->n_targets;
+            sum += times_far(t, from, targets[k]) / p->n_targets;
         if (!p->n_targets)
-            sum += at->mem_node < 0 ? 1 : times_far(t, at->cpu_node, at->mem_node);
+            sum += at->mem_node < 0 ? 1 : times_far(t, from, topology_node_index(t, at->mem_node));
     }
     return sum / p->n_ranks;
 }
 
-// Cores and nodes that appear for the first time, in the order of the ranks.
-static void count_places(struct workload *w, const struct plan *p)
+// --- Ranks by what they share
+// ---------------------------------------------------------------------
+
+// By last-level cache, then node and socket, then core: ranks that share all but the core are
+// neighbours. There are far fewer such groups than ranks, so pairs are counted group by group.
+static int by_sharing(const void *a, const void *b)
 {
-    for (int i = 0; i < p->n_ranks; i++) {
-        bool cpu = true, node = true;
-        for (int k = 0; k < i; k++) {
-            cpu &= p->ranks[k].cpu != p->ranks[i].cpu;
-            node &= p->ranks[k].cpu_node != p->ranks[i].cpu_node;
-        }
-        w->cpus += cpu;
-        w->nodes += node;
-    }
-    w->per_node = (double)p->n_ranks / w->nodes;
+    const struct topo_cpu *x = *(const struct topo_cpu *const *)a,
+                          *y = *(const struct topo_cpu *const *)b;
+    int order[] = {x->l3 - y->l3, x->node - y->node, x->package - y->package, x->core - y->core,
+                   x->os - y->os};
+    for (size_t i = 0; i < COUNT_OF(order); i++)
+        if (order[i])
+            return order[i];
+    return 0;
 }
 
-static void count_pairs(struct workload *w, const struct plan *p, const struct topology *t)
+static bool in_one_group(const struct topo_cpu *a, const struct topo_cpu *b)
 {
-    CLEANUP_MEM const struct topo_cpu **cpus = calloc((size_t)p->n_ranks, sizeof *cpus);
-    bool seen[PAIR_CLASSES + 1] = {false};
-    double far = 0;
-    for (int i = 0; cpus && i < p->n_ranks; i++) {
-        cpus[i] = topology_cpu(t, p->ranks[i].cpu);
-        for (int k = 0; k < i; k++) {
-            enum pair_class class = topology_pair_class(cpus[k], cpus[i]);
-            seen[class] = true;
-            far += class > PAIR_L3;
-        }
+    return a->l3 == b->l3 && a->node == b->node && a->package == b->package;
+}
+
+struct group {
+    const struct topo_cpu *first;
+    int ranks;
+    double siblings; // pairs on one core
+};
+
+static void add_pairs(struct workload *w, bool *seen, enum pair_class class, double pairs)
+{
+    if (pairs <= 0)
+        return;
+    seen[class] = true;
+    w->share_of_far += class > PAIR_L3 ? pairs : 0;
+}
+
+// What two CPUs of a group share beside the core.
+static enum pair_class class_within(const struct topo_cpu *c)
+{
+    struct topo_cpu neighbour = *c;
+    neighbour.core = -1;
+    return topology_pair_class(c, &neighbour);
+}
+
+static void count_pairs(struct workload *w, const struct group *groups, int n)
+{
+    bool seen[PAIR_CLASSES] = {false};
+    for (int i = 0; i < n; i++) {
+        const struct group *g = &groups[i];
+        add_pairs(w, seen, PAIR_SIBLINGS, g->siblings);
+        add_pairs(w, seen, class_within(g->first), g->ranks * (g->ranks - 1) / 2.0 - g->siblings);
+        for (int k = 0; k < i; k++)
+            add_pairs(w, seen, topology_pair_class(groups[k].first, g->first),
+                      (double)g->ranks * groups[k].ranks);
     }
     for (int k = 0; k < PAIR_CLASSES; k++)
         w->classes += seen[k];
-    w->pairs = p->n_ranks * (p->n_ranks - 1) / 2;
-    w->share_of_far = w->pairs ? far / w->pairs : 0;
+    w->pairs = w->ranks * (w->ranks - 1) / 2;
+    w->share_of_far = w->pairs ? w->share_of_far / w->pairs : 0;
 }
 
-static double workload_start_s(const struct plan *p, const struct workload *w)
+static bool node_is_new(const struct group *groups, int n)
 {
-    double once = p->processes ? START_PROCESSES_S : START_MPI_S;
-    double each = (p->processes ? RANK_PROCESSES_S : RANK_MPI_S) / w->cpus;
-    return once + w->ranks * fmax(each, p->processes ? 0 : RANK_LEAST_S);
+    for (int i = 0; i < n; i++)
+        if (groups[i].first->node == groups[n].first->node)
+            return false;
+    return true;
 }
+
+// `cpus` in the order of by_sharing.
+static int find_groups(struct workload *w, const struct topo_cpu *const *cpus, struct group *groups)
+{
+    int n = 0, on_core = 0;
+    for (int i = 0; i < w->ranks; i++) {
+        const struct topo_cpu *c = cpus[i], *before = i ? cpus[i - 1] : NULL;
+        bool fresh = !before || !in_one_group(before, c);
+        on_core = fresh || before->core != c->core ? 0 : on_core + 1;
+        if (fresh) {
+            groups[n++] = (struct group){.first = c};
+            w->nodes += node_is_new(groups, n - 1);
+        }
+        groups[n - 1].ranks++;
+        groups[n - 1].siblings += on_core;
+        w->cpus += before != c;
+        w->llcs += !before || before->l3 != c->l3;
+    }
+    return n;
+}
+
+static int count_places(struct workload *w, const struct plan *p, const struct topology *t,
+                        struct err *err)
+{
+    CLEANUP_MEM const struct topo_cpu **cpus = calloc((size_t)p->n_ranks, sizeof *cpus);
+    CLEANUP_MEM struct group *groups = calloc((size_t)p->n_ranks, sizeof *groups);
+    if (!cpus || !groups)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
+    for (int i = 0; i < p->n_ranks; i++)
+        cpus[i] = topology_cpu(t, p->ranks[i].cpu);
+    qsort(cpus, (size_t)p->n_ranks, sizeof *cpus, by_sharing);
+    count_pairs(w, groups, find_groups(w, cpus, groups));
+    w->per_node = (double)p->n_ranks / w->nodes;
+    return 0;
+}
+
+// --- The whole -----------------------------------------------------------------------------------
 
 struct rank_cache *workload_caches(const struct plan *p, const struct topology *t, struct err *err)
 {
@@ -94,22 +156,41 @@ struct rank_cache *workload_caches(const struct plan *p, const struct topology *
     return caches;
 }
 
-int estimate_s(const struct spec *s, const struct plan *p, const struct topology *t,
-               double *seconds, struct err *err)
+static int workload_teams(struct workload *w, const struct spec *s, struct err *err)
+{
+    if (s->benchmark != BENCHMARK_BANDWIDTH)
+        return 0;
+    w->teams = calloc((size_t)w->ranks, sizeof *w->teams);
+    if (!w->teams)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
+    w->n_teams = stream_teams(s, w->caches, w->ranks, w->teams, err);
+    return w->n_teams < 0 ? -1 : 0;
+}
+
+int workload_make(struct workload *w, const struct spec *s, const struct plan *p,
+                  const struct topology *t, struct err *err)
 {
     enum { LINE_USUAL = 64 };
-    CLEANUP_MEM struct rank_cache *caches = workload_caches(p, t, err);
-    if (!caches)
+    struct workload made CLEANUP(workload_fini) = {
+        .ranks = p->n_ranks,
+        .targets = p->n_targets,
+        .caches = workload_caches(p, t, err),
+        .far = mean_far(p, t),
+        .line = t->line_bytes > 0 ? (uint64_t)t->line_bytes : LINE_USUAL,
+        .processes = p->processes,
+    };
+    if (!made.caches || count_places(&made, p, t, err) < 0 || workload_teams(&made, s, err) < 0)
         return -1;
-    struct workload w = {.ranks = p->n_ranks,
-                         .targets = p->n_targets,
-                         .caches = caches,
-                         .far = mean_far(p, t),
-                         .line = t->line_bytes > 0 ? (uint64_t)t->line_bytes : LINE_USUAL};
-    for (int i = 0; i < w.ranks; i++)
-        w.llc = caches[i].llc_bytes > w.llc ? caches[i].llc_bytes : w.llc;
-    count_places(&w, p);
-    count_pairs(&w, p, t);
-    *seconds = workload_start_s(p, &w) + benchmarks[s->benchmark].estimate(s, &w);
+    for (int i = 0; i < made.ranks; i++)
+        made.llc = made.caches[i].llc_bytes > made.llc ? made.caches[i].llc_bytes : made.llc;
+    *w = made;
+    made = (struct workload){0};
     return 0;
+}
+
+void workload_fini(struct workload *w)
+{
+    free(w->caches);
+    free(w->teams);
+    *w = (struct workload){0};
 }

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan in numbers, for its time estimate.
+// A plan in numbers, for its time estimate. Parameters of effort are no part of it: it is made
+// once, and a run of any effort is estimated from it.
 #pragma once
 #include "model/plan.h"
 #include "model/spec.h"
+#include "model/stream_team.h"
 #include "model/topology.h"
 
 struct workload {
-    int ranks, targets;  // without targets: 0
-    int nodes;           // that have CPUs of ranks
-    double per_node;     // ranks on such a node
-    int cpus;            // that the ranks have: fewer than ranks where they share some
-    int classes, pairs;  // of ranks: classes of pairs that occur, and all pairs
-    double far;          // mean distance from the ranks to the memory they use, 1: local
-    double share_of_far; // pairs of ranks in different last-level caches, 0…1
-    uint64_t llc, line;  // bytes: the largest last-level cache of a rank, a line
-    const struct rank_cache *caches; // [ranks]
+    int ranks, targets;        // without targets: 0
+    int nodes;                 // that have CPUs of ranks
+    double per_node;           // ranks on such a node
+    int cpus;                  // that the ranks have: fewer than ranks where they share some
+    int llcs;                  // last-level caches of these CPUs
+    int classes, pairs;        // of ranks: classes of pairs that occur, and all pairs
+    double far;                // mean distance from the ranks to the memory they use, 1: local
+    double share_of_far;       // pairs of ranks in different last-level caches, 0…1
+    uint64_t llc, line;        // bytes: the largest last-level cache of a rank, a line
+    struct rank_cache *caches; // [ranks]; owned
+    int n_teams;               // of the benchmark bandwidth; others: 0
+    struct stream_team *teams; // owned
+    bool processes;            // as plan's
 };
 
 // The caches of the ranks' CPUs; owned. NULL on failure.
 struct rank_cache *workload_caches(const struct plan *p, const struct topology *t, struct err *err);
-// Seconds that the run takes: starting the ranks, measuring (model/estimate.h), ending. Reads
-// p->processes.
-int estimate_s(const struct spec *s, const struct plan *p, const struct topology *t,
-               double *seconds, struct err *err);
+int workload_make(struct workload *w, const struct spec *s, const struct plan *p,
+                  const struct topology *t, struct err *err);
+void workload_fini(struct workload *w);

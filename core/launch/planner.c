@@ -660,8 +660,6 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
     if (count_bytes(&made, s, t, err) < 0)
         return -1;
     made.processes = s->launcher == LAUNCHER_PROCESSES; // auto: not known before launch_choose
-    if (estimate_s(s, &made, t, &made.estimate_s, err) < 0)
-        return -1;
     *p = made;
     made = (struct plan){0};
     return 0;

@@ -14,6 +14,7 @@
 #include "core/launch/planner.h"
 #include "core/run/dir.h"
 #include "model/budget.h"
+#include "model/estimate.h"
 #include "model/workload.h"
 
 static void take_look(struct gate *g)
@@ -130,28 +131,29 @@ static int check_time(const struct spec *s, const struct plan *p, struct err *er
                    s->timeout_s, ceil(p->estimate_s));
 }
 
-static int gate_estimate(const struct gate *g, const struct spec *s, struct plan *p,
-                         struct err *err)
+static int gate_estimate(const struct spec *s, struct plan *p, struct workload *w, struct err *err)
 {
-    const struct topology *t = &g->machine->topology;
-    if (estimate_s(s, p, t, &p->estimate_s, err) < 0 || budget_fit(p, s, t, err) < 0)
-        return -1;
-    return check_time(s, p, err);
+    w->processes = p->processes;
+    p->estimate_s = estimate_s(s, w);
+    return budget_fit(p, s, w, err) < 0 ? -1 : check_time(s, p, err);
 }
 
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
+    const struct topology *t = &g->machine->topology;
     g->admission = (struct admission){0};
-    if (plan_make(&got, s, &g->machine->topology, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
-        gate_estimate(g, s, &got, err) < 0 || make_ready(g, err) < 0)
+    if (plan_make(&got, s, t, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
+        workload_make(&w, s, &got, t, err) < 0 || gate_estimate(s, &got, &w, err) < 0 ||
+        make_ready(g, err) < 0)
         return -1;
     if (launch_choose(&got, &g->paths, s, err) < 0) {
         if (now) // what keeps it from starting may be fixed: the next request will know
             gate_look(g, GATE_FRESH_MS);
         return -1;
     }
-    if (gate_estimate(g, s, &got, err) < 0) // now the launcher is known
+    if (gate_estimate(s, &got, &w, err) < 0) // now the launcher is known
         return -1;
     if (plan) {
         *plan = got;

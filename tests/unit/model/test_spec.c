@@ -149,8 +149,12 @@ static void tables(void)
 static void every_benchmark(void)
 {
     for (int k = 0; k < BENCHMARKS; k++) {
+        const struct benchmark *b = &benchmarks[k];
         struct spec s;
         struct err err = {0};
+        CHECK(b->name && b->title && b->help && b->method && b->params.n && b->defaults &&
+                  b->quick && b->check && b->shapes,
+              "row %d of the table is complete", k);
         spec_init(&s, (enum benchmark_id)k);
         CHECK(spec_check(&s, &err) == 0, "%s by default: %s", benchmarks[k].name, err.text);
         spec_quick(&s);

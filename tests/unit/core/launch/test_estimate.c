@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "core/launch/planner.h"
 #include "model/budget.h"
+#include "model/estimate.h"
 #include "model/workload.h"
 #include "tests/unit/core/node/synthetic.h"
 #include "tests/unit/tap.h"
@@ -15,17 +16,27 @@ static const char two_nodes[] = "pack:2 [numa(memory=68719476736)] l3:1(size=335
 static const char twelve_nodes[] =
     "pack:12 [numa(memory=68719476736)] l3:1(size=33554432) core:8 pu:1";
 
+// A plan with its estimate; 0 on failure.
+static double planned_s(struct plan *p, struct workload *w, const struct spec *s,
+                        const struct topology *t, struct err *err)
+{
+    if (plan_make(p, s, t, err) < 0 || workload_make(w, s, p, t, err) < 0)
+        return 0;
+    return estimate_s(s, w);
+}
+
 static double seconds(const struct topology *t, const char *request)
 {
     struct plan p CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
     struct spec s;
     struct err err = {0};
     CLEANUP_JSON struct json *j = json_parse(request, strlen(request), &err);
-    if (!j || spec_from_json(&s, j, NULL, &err) < 0 || plan_make(&p, &s, t, &err) < 0) {
+    bool read = j && spec_from_json(&s, j, NULL, &err) == 0;
+    double took = read ? planned_s(&p, &w, &s, t, &err) : 0;
+    if (took <= 0)
         CHECK(false, "%s: %s", request, err.text);
-        return 0;
-    }
-    return p.estimate_s;
+    return took;
 }
 
 static void expect_more(const struct topology *t, const char *less, const char *more, double times)
@@ -53,22 +64,21 @@ static void budgets(const struct topology *t)
 {
     for (int i = 0; i < BENCHMARKS; i++) {
         struct plan p CLEANUP(plan_fini) = {0};
+        struct workload w CLEANUP(workload_fini) = {0};
         struct spec s, measured;
         struct err err = {0};
         CLEANUP_BUF struct buf text = BUF_INIT;
         spec_init(&s, (enum benchmark_id)i);
-        if (plan_make(&p, &s, t, &err) < 0)
+        double usual = planned_s(&p, &w, &s, t, &err);
+        if (usual <= 0)
             CHECK(false, "%s: %s", benchmarks[i].name, err.text);
-        double usual = p.estimate_s;
         int fitted = 0;
         for (s.budget_s = 1; s.budget_s < (int64_t)usual; s.budget_s++) {
             measured = s;
-            bool fits = budget_fit(&p, &s, t, &err) == 0;
+            bool fits = budget_fit(&p, &s, &w, &err) == 0;
             budget_apply(&p, &measured);
-            double now = 0;
-            bool kept = !fits || (estimate_s(&measured, &p, t, &now, &err) == 0 &&
-                                  now <= (double)s.budget_s && p.n_shortened &&
-                                  spec_difference(&s, &measured, NULL, 0) == 0);
+            bool kept = !fits || (estimate_s(&measured, &w) <= (double)s.budget_s &&
+                                  p.n_shortened && spec_difference(&s, &measured, NULL, 0) == 0);
             bool refused = fits || (err.code == ERR_INVALID && !strcmp(err.member, "budget_s"));
             fitted += fits;
             if (!kept || !refused)
@@ -81,44 +91,76 @@ static void budgets(const struct topology *t)
     }
 }
 
-// Times as planned for large machines, default and quick: a table to read.
-static void large_machines(void)
+static void in_turn(void)
 {
-    static const struct {
-        const char *name, *text;
-    } machines[] = {
-        {"2 sockets, 24 nodes, 192 cores",
-         "pack:2 group:12 [numa(memory=34359738368)] l3:1(size=33554432) core:8 pu:1"},
-        {"512 CPUs, 8 nodes",
-         "pack:2 group:4 [numa(memory=68719476736)] l3:4(size=33554432) core:16 pu:1"},
-        {"16 sockets, 16 nodes, 448 cores",
-         "pack:16 [numa(memory=68719476736)] l3:1(size=40370176) core:28 pu:1"},
-    };
-    for (size_t m = 0; m < COUNT_OF(machines); m++) {
-        struct topology t CLEANUP(topology_fini) = synthetic(machines[m].text);
-        printf("# %s\n", machines[m].name);
-        for (int i = 0; i < BENCHMARKS; i++) {
-            char request[120], quick[140];
-            const char *name = benchmarks[i].name;
-            snprintf(request, sizeof request, "{\"benchmark\":\"%s\"}", name);
-            snprintf(quick, sizeof quick, "{\"benchmark\":\"%s\",\"quick\":true}", name);
-            printf("#   %-12s %8.0f s, quick %8.0f s\n", name, seconds(&t, request),
-                   seconds(&t, quick));
-        }
+    for (size_t m = 0; m < COUNT_OF(servers); m++) {
+        struct topology t CLEANUP(topology_fini) = synthetic(servers[m].text);
         CHECK(seconds(&t, "{\"benchmark\":\"latency\",\"mode\":\"serial\"}") >
                   10 * seconds(&t, "{\"benchmark\":\"latency\"}"),
-              "%s: one rank after the other takes longer", machines[m].name);
+              "%s: one rank after the other takes longer", servers[m].name);
     }
+}
+
+// The workload counts ranks group by group; here each rank and each pair is counted.
+static void workloads(const char *machine, const char *request)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(machine);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct workload w CLEANUP(workload_fini) = {0};
+    struct spec s;
+    struct err err = {0};
+    CLEANUP_JSON struct json *j = json_parse(request, strlen(request), &err);
+    bool seen[PAIR_CLASSES + 1] = {false};
+    int far = 0, cpus = 0, nodes = 0, llcs = 0, classes = 0;
+    if (!j || spec_from_json(&s, j, NULL, &err) < 0 || planned_s(&p, &w, &s, &t, &err) <= 0)
+        CHECK(false, "%s: %s", request, err.text);
+    for (int i = 0; i < p.n_ranks; i++) {
+        const struct topo_cpu *a = topology_cpu(&t, p.ranks[i].cpu);
+        bool cpu = true, node = true, llc = true;
+        for (int k = 0; k < i; k++) {
+            const struct topo_cpu *b = topology_cpu(&t, p.ranks[k].cpu);
+            enum pair_class class = topology_pair_class(a, b);
+            seen[class] = true;
+            far += class > PAIR_L3;
+            cpu &= a != b;
+            node &= a->node != b->node;
+            llc &= a->l3 != b->l3;
+        }
+        cpus += cpu, nodes += node, llcs += llc;
+    }
+    for (int k = 0; k < PAIR_CLASSES; k++)
+        classes += seen[k];
+    CHECK(w.cpus == cpus && w.nodes == nodes && w.llcs == llcs && w.classes == classes &&
+              fabs(w.share_of_far * w.pairs - far) < 1e-6,
+          "%s on %s: %d CPUs, %d nodes, %d caches, %d classes, %d far pairs; got %d, %d, %d, %d, "
+          "%.1f",
+          request, machine, cpus, nodes, llcs, classes, far, w.cpus, w.nodes, w.llcs, w.classes,
+          w.share_of_far * w.pairs);
+}
+
+static void all_workloads(void)
+{
+    static const char *const machines[] = {
+        two_nodes, "pack:2 group:2 [numa(memory=1073741824)] l3:2(size=33554432) core:3 pu:2",
+        "pack:2 l3:1(size=33554432) group:2 [numa(memory=1073741824)] core:2 pu:2",
+        "pack:1 [numa(memory=1073741824)] core:3 pu:2"};
+    static const char *const requests[] = {
+        "{\"benchmark\":\"c2c\"}", "{\"benchmark\":\"c2c\",\"hyperthreads\":true}",
+        "{\"benchmark\":\"c2c\",\"cpus\":\"0,1,1,0,2\",\"oversubscribe\":true}"};
+    for (size_t m = 0; m < COUNT_OF(machines); m++)
+        for (size_t r = 0; r < COUNT_OF(requests); r++)
+            workloads(machines[m], requests[r]);
 }
 
 int main(void)
 {
     struct topology t CLEANUP(topology_fini) = synthetic(two_nodes);
     struct topology larger CLEANUP(topology_fini) = synthetic(twelve_nodes);
+    all_workloads();
     every_benchmark(&t, &larger);
     budgets(&t);
     budgets(&larger);
-    large_machines();
+    in_turn();
     expect_more(&t, "{\"benchmark\":\"latency\"}",
                 "{\"benchmark\":\"latency\",\"mode\":\"serial\"}", 4);
     expect_more(&t, "{\"benchmark\":\"latency\",\"size\":\"1\"}",
