@@ -36,12 +36,12 @@ static int check_database(int fd, int64_t *bytes, struct err *err)
     if (fstat(fd, &st) < 0)
         return err_sys(err, "cannot read the copy");
     if (pread(fd, h, sizeof h, 0) != HEADER || memcmp(h, "SQLite format 3", 16) != 0)
-        return err_set(err, ERR_UNREACHABLE, "url", "the answer is not an SQLite database");
+        return err_set(err, ERR_UNREACHABLE, "url", "the response is not an SQLite database");
     int64_t page = h[AT_PAGE_SIZE] << 8 | h[AT_PAGE_SIZE + 1];
     int64_t pages =
         (int64_t)h[AT_PAGES] << 24 | h[AT_PAGES + 1] << 16 | h[AT_PAGES + 2] << 8 | h[AT_PAGES + 3];
     if ((int64_t)st.st_size != pages * (page == 1 ? 65536 : page))
-        return err_set(err, ERR_UNREACHABLE, "url", "the answer is incomplete");
+        return err_set(err, ERR_UNREACHABLE, "url", "the response is incomplete");
     *bytes = (int64_t)st.st_size;
     return 0;
 }

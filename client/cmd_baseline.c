@@ -219,7 +219,7 @@ int cmd_check(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     int64_t code = json_get_i64(answer, "code", -1);
     if (code < 0 || code > 3)
-        return err_set(err, ERR_UNREACHABLE, "url", "the answer is not one of numaprobed's");
+        return err_set(err, ERR_UNREACHABLE, "url", "the response is not one of numaprobed's");
     if (c->output == OUTPUT_TABLE) {
         print_safe(&line, json_get_text(answer, "line", ""));
         puts(buf_text(&line));

@@ -246,7 +246,7 @@ static int cmd_export_write_csv(struct exporting *e, int64_t id, const struct js
     for (const struct json *j = json_first(json_get(whole, "matrices")); j; j = json_next(j)) {
         struct matrix m CLEANUP(matrix_fini) = {0};
         if (matrix_from_json(&m, j, err) < 0)
-            return err_prefix(err, "the answer of %.100s", e->cli->url);
+            return err_prefix(err, "the response of %.100s", e->cli->url);
         csv_matrix(&m, before, e->out);
     }
     return 0;

@@ -233,7 +233,7 @@ static int send(struct importing *im, const struct source *s, const struct buf *
         return http_problem(&r, err);
     CLEANUP_JSON struct json *answer = json_parse(buf_text(&r.body), r.body.len, err);
     if (!answer)
-        return err_prefix(err, "the answer of %.100s", im->cli->url);
+        return err_prefix(err, "the response of %.100s", im->cli->url);
     show_answer(im, s, answer, r.status == 201);
     return 0;
 }

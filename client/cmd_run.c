@@ -93,7 +93,7 @@ static int post(const struct cli *c, const struct spec *s, const struct run_flag
     if (r.status != 200 && r.status != 202)
         return run_refused(s, &r, err);
     *out = json_parse(buf_text(&r.body), r.body.len, err);
-    return *out ? 0 : err_prefix(err, "the answer of the server");
+    return *out ? 0 : err_prefix(err, "the response of the server");
 }
 
 static void print_numbers(FILE *to, const struct json *list)

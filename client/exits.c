@@ -6,7 +6,7 @@ const struct cli_exit cli_exits[] = {
     {CLI_EXIT_SUCCESS, "success; compare: same or faster"},
     {1, "failure"},
     {2, "usage error"},
-    {3, "the daemon does not answer"},
+    {3, "the daemon does not respond"},
     {4, "permission denied"},
     {5, "not found"},
     {6, "the node is busy or has too little memory"},

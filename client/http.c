@@ -158,7 +158,7 @@ static int connect_error(const struct cli *c, struct err *err)
         return socket_set_denied(path, err);
     return err_set(
         err, ERR_UNREACHABLE, "url",
-        "no daemon answers at %.120s. Start it with: systemctl start numaprobed (or name "
+        "no daemon responds at %.120s. Start it with: systemctl start numaprobed (or name "
         "its address with --url)",
         c->url);
 }
@@ -168,7 +168,7 @@ static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
     if (http_interrupted)
         return err_set(err, ERR_TIMEOUT, "", "interrupted");
     if (rc == CURLE_WRITE_ERROR || rc == CURLE_FILESIZE_EXCEEDED)
-        return err_set(err, ERR_UNREACHABLE, "url", "the answer of %s is larger than %d MiB",
+        return err_set(err, ERR_UNREACHABLE, "url", "the response of %s is larger than %d MiB",
                        c->url, HTTP_BODY_MAX >> 20);
     if (rc == CURLE_OUT_OF_MEMORY)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the request");
@@ -245,7 +245,8 @@ int http_problem(const struct http_reply *r, struct err *err)
     const char *detail = json_get_text(j, "detail", NULL);
     if (!detail)
         return err_set(err, r->status == 404 ? ERR_NOT_FOUND : ERR_INTERNAL, "url",
-                       "the server answered %ld and no explanation: is it numaprobed?", r->status);
+                       "the server responded with %ld and no explanation: is it numaprobed?",
+                       r->status);
     const char *member = json_get_text(j, "member", "");
     return err_set(err, code_of(json_get_text(j, "type", ""), r->status), member, "%s", detail);
 }
@@ -261,7 +262,7 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
     *out = json_parse_within(buf_text(&r.body), r.body.len, HTTP_JSON_MAX, err);
     if (!*out) {
         err->code = ERR_UNREACHABLE;
-        return err_prefix(err, "the answer of %.100s", c->url);
+        return err_prefix(err, "the response of %.100s", c->url);
     }
     return 0;
 }

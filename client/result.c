@@ -48,7 +48,7 @@ static int find_latest(const struct cli *c, int64_t *id, struct err *err)
                              "this node has not measured a run yet (numaprobe run). Name an "
                              "imported run by its number (numaprobe runs) or by last@NODE");
     *id = json_get_i64(run, "id", 0);
-    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the answer has no run");
+    return *id > 0 ? 0 : err_set(err, ERR_UNREACHABLE, "url", "the response has no run");
 }
 
 int result_find(const struct cli *c, char **operands, int n, int64_t *id, struct err *err)
@@ -195,16 +195,16 @@ static int result_read(struct result *r, const struct json *answer, struct err *
 {
     for (const struct json *m = json_first(json_get(answer, "matrices")); m; m = json_next(m)) {
         if (r->n_matrices == RESULT_MATRICES_MAX)
-            return err_set(err, ERR_UNREACHABLE, "url", "the answer has more than %d matrices",
+            return err_set(err, ERR_UNREACHABLE, "url", "the response has more than %d matrices",
                            RESULT_MATRICES_MAX);
         struct matrix *to = &r->matrices[r->n_matrices];
         if (matrix_from_json(to, m, err) < 0)
-            return err_prefix(err, "the answer of the server");
+            return err_prefix(err, "the response of the server");
         r->n_matrices++;
         if (!result_plain(to->name) || !result_plain(to->unit) || !result_plain(to->quantity) ||
             !result_plain(to->row.name) || !result_plain(to->col.name) ||
             !result_plain(to->row.unit) || !result_plain(to->col.unit))
-            return err_set(err, ERR_UNREACHABLE, "url", "the answer has an invalid matrix name");
+            return err_set(err, ERR_UNREACHABLE, "url", "the response has an invalid matrix name");
     }
     const struct json *ranks = json_get(answer, "ranks");
     r->ranks = calloc((size_t)json_count(ranks) + 1, sizeof *r->ranks);

@@ -3,5 +3,5 @@
 #pragma once
 #include "client/config.h"
 
-// `topology`: the answer of /v1/topology. Lines are cut to the width of the terminal.
+// `topology`: the response of /v1/topology. Lines are cut to the width of the terminal.
 void topo_tree_print(const struct cli *c, const struct json *topology);

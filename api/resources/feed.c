@@ -111,7 +111,7 @@ int feed_get(struct request *q, struct reply *r, struct err *err)
     return reply_json(r, 200, &body, err);
 }
 
-// Runs are written until the answer has FEED_BYTES; so many are counted, or until it is clear
+// Runs are written until the response has FEED_BYTES; so many are counted, or until it is clear
 // that a worker does it.
 void feed_work(const struct request *q, struct work *w, struct err *why)
 {

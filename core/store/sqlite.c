@@ -157,7 +157,7 @@ int sq_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
     if (row > 0)
         *out = sqlite3_column_int64(q, 0);
     sqlite3_finalize(q);
-    return row < 0 ? -1 : row > 0 ? 0 : err_set(err, ERR_INTERNAL, "", "%s: no answer", sql);
+    return row < 0 ? -1 : row > 0 ? 0 : err_set(err, ERR_INTERNAL, "", "%s: no result", sql);
 }
 
 int sq_check(sqlite3 *db, bool thorough, struct err *err)
@@ -171,7 +171,7 @@ int sq_check(sqlite3 *db, bool thorough, struct err *err)
     if (row < 0)
         return -1;
     char text[160];
-    snprintf(text, sizeof text, "%s", row ? sq_text(q, 0) : "no answer");
+    snprintf(text, sizeof text, "%s", row ? sq_text(q, 0) : "no result");
     if (sq_row_whole(q, err) < 0)
         return -1;
     for (char *c = text; *c; c++)

@@ -23,7 +23,7 @@ static int reply_take_body(struct reply *r, int status, const char *type, struct
                            struct err *err)
 {
     if (!buf_ok(body))
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the answer");
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the response");
     buf_free(&r->body);
     r->kind = REPLY_WHOLE;
     r->status = status;

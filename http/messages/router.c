@@ -101,7 +101,7 @@ const struct route *route_find(const struct route *table, const char *method, co
         return NULL;
     }
     *allow = allow_texts[found];
-    err_set(err, ERR_METHOD, "", "this path answers %s only", *allow);
+    err_set(err, ERR_METHOD, "", "this path allows %s only", *allow);
     return NULL;
 }
 

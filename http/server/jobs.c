@@ -153,7 +153,7 @@ static void jobs_settle(struct job *j, const struct worker_answer *head, int fd)
     } else if (!err.code) {
         a = answers_add(&s->answers, head, fd);
         if (!a)
-            err_set(&err, ERR_NO_MEMORY, "", "no memory for the answer");
+            err_set(&err, ERR_NO_MEMORY, "", "no memory for the response");
         else
             answers_keep(&s->answers, a, j->key.data, j->key.len);
     }
@@ -194,7 +194,7 @@ static bool any(void *ctx, uint64_t client)
 static int jobs_measured(const struct server *s, int64_t us, struct err *err)
 {
     return err_set(err, ERR_UNAVAILABLE, "",
-                   "%s, and this answer takes %" PRId64
+                   "%s, and this response takes %" PRId64
                    " ms to compute, which would disturb it; try again when it has finished",
                    s->service->measuring, us / 1000);
 }
@@ -229,7 +229,8 @@ static void jobs_start(struct job *j)
     j->running = true;
     if (service_is_measuring(s->service) && !j->paced && j->work.us > MEASURED_MAX_US &&
         !(j->work.kind && j->work.kind->pieces))
-        job_service_of(j)->disturbed(s->service->context, "a large answer was prepared meanwhile");
+        job_service_of(j)->disturbed(s->service->context,
+                                     "a large response was prepared meanwhile");
 }
 
 static struct job *jobs_next_job(struct server *s)

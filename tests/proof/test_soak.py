@@ -97,6 +97,14 @@ class Soak:
     def descriptors(self):
         return len(os.listdir(self.proc / "fd"))
 
+    def open_files(self):
+        """What a descriptor too many leads to."""
+        found = {}
+        for p in (self.proc / "fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found[int(p.name)] = os.readlink(p)
+        return dict(sorted(found.items()))
+
     def children(self):
         return (self.proc / "task" / self.proc.name / "children").read_text().split()
 
@@ -258,7 +266,7 @@ class Soak:
         told = [self.daemon.request("GET", path, unix=True).body.decode(errors="replace")
                 for path in ("/healthz", "/v1/runs?limit=3")]
         self.daemon.stop()
-        return "\n".join(["no answer", *told, *lines, f"children {self.children()}" if self.proc.exists() else "gone",
+        return "\n".join(["no response", *told, *lines, f"children {self.children()}" if self.proc.exists() else "gone",
                           *self.daemon.log[-30:]])
 
     FAULTS = (kill_mpirun, full_disk, bad_requests, cancel, cut_connections, kill_supervisor)
@@ -312,7 +320,7 @@ def go_on(soak, tell):
             soak.fault(faults)
             faults += 1
         now = soak.quiet(rest["descriptors"])
-        assert all(now[what] <= rest[what] for what in rest), (number, now, rest)
+        assert all(now[what] <= rest[what] for what in rest), f"{number} {now} {rest} {soak.open_files()}"
         rest = now  # the first may have seen a connection go that was still there
         samples.append((time.monotonic(), soak.private_kib()))
     seconds = samples[-1][0] - samples[0][0]

@@ -35,6 +35,7 @@ INSTEAD = {
     r"(what a core )?tells? another": "cache-line transfer, core-to-core latency",
     r"(?<!file )(?<!files )descriptors?": "file descriptor",
     r"tight": "converged",
+    r"(the|an|no|this|each|every|large) answers?": "response, result",
     r"the middle": "median",
 }
 PATTERN = re.compile(r"\b(?:" + "|".join(f"({p})" for p in

@@ -51,7 +51,7 @@ def test_a_closed_socket_is_permission_denied(make_daemon, tmp_path):
     socket.chmod(0o666)
     assert run("topo", **other).returncode == 0
     gone = run("topo", url=f"unix:{tmp_path}/no/such.sock")
-    assert gone.returncode == 3 and "no daemon answers" in gone.stderr, CLIENT
+    assert gone.returncode == 3 and "no daemon responds" in gone.stderr, CLIENT
 
 
 @pytest.mark.parametrize("words,said", [

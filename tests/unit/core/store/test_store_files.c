@@ -210,7 +210,7 @@ static void test_no_answer(void)
     CHECK(!store_damage_is_plain(s) && submit(s, &err) < 0 && err.code == ERR_STORAGE,
           "but nothing is acknowledged");
     memcpy(s->path, path, sizeof path);
-    end(s, RUNS, "no answer");
+    end(s, RUNS, "no result");
 }
 
 static void test_no_room_for_a_copy(void)
