@@ -119,6 +119,20 @@ def sentence_length(files):
             for number, s in sentences(text) if len(words(s)) > MOST_WORDS]
 
 
+# A term of ours that means something else to others: its first use in a document says what it is.
+CELL = re.compile(r"\bcells?\b", re.I)
+
+
+def cell_is_defined(files):
+    wrong = []
+    for path, text in documents(files).items():
+        lines = "\n".join(re.sub(r"`[^`]*`", "Code", line) for line in without_code(text))
+        first = CELL.search(lines) if path.startswith("docs/") else None
+        if first and not lines[first.end():].startswith("](../README.md#glossary)"):
+            wrong.append(f"{path}:{lines.count(chr(10), 0, first.start()) + 1}: the first \"cell\" has no link to the glossary")
+    return wrong
+
+
 def line_width(files):
     """Rows of tables and lines of code cannot be wrapped."""
     return [f"{path}:{number}: {len(line)} columns, at most {MOST_COLUMNS}"

@@ -176,6 +176,10 @@ BAD |= {
         ("one over several lines", {"README.md": "- One\n" + "  word\n" * 35}),
         ("one in a table", {"README.md": "| a | " + "word " * 36 + "|\n"}),
     ],
+    prose.cell_is_defined: [
+        ("a cell without a link", {"docs/a.md": "The value of a cell\n"}),
+        ("a link that is late", {"docs/a.md": "Cells.\n\n[cell](../README.md#glossary)\n"}),
+    ],
     prose.line_width: [("101 columns", {"README.md": "x" * 101 + "\n"})],
     prose.links: [
         ("no such file", {"docs/a.md": "[a](b.md)\n", "b.md": "x\n"}),
