@@ -5,7 +5,6 @@ All of bench for arm64; the timed loops and their order for ppc64el and riscv64,
 Compilers, libraries and the emulator are in a root of their own (tests/roots): nothing foreign is installed here.
 Emulation shows values and order, not times. What it lacks, such as the flags of smaps, is skipped by name.
 """
-import contextlib
 import pathlib
 import re
 import sys
@@ -35,14 +34,9 @@ apt-get install -qy --no-install-recommends qemu-user-static gcc-aarch64-linux-g
 
 @pytest.fixture(scope="module", name="system")
 def root():
-    with contextlib.ExitStack() as stack:
-        try:
-            system = stack.enter_context(roots.debian("bookworm"))
-        except roots.Missing as e:
-            pytest.skip(str(e))
+    with roots.with_project("bookworm", HERE) as system:
         if system.run("dpkg -s qemu-user-static gcc-riscv64-linux-gnu libmd-dev:arm64", network=False).returncode:
             system.must(PREPARE)
-        system.put_project(HERE)
         yield system
 
 

@@ -98,6 +98,19 @@ def debian(release):
         yield Debian(path)
 
 
+@contextlib.contextmanager
+def with_project(release, where):
+    """The release's root with the project's files in `where`, for a fixture: its tests are skipped where it cannot be."""
+    import pytest  # roots are also made by hand, without it
+    with contextlib.ExitStack() as stack:
+        try:
+            system = stack.enter_context(debian(release))
+        except Missing as e:
+            pytest.skip(str(e))
+        system.put_project(where)
+        yield system
+
+
 if __name__ == "__main__":
     with debian(sys.argv[1]) as d:
         here = d.run(sys.argv[-1], network="--no-network" not in sys.argv)

@@ -3,7 +3,6 @@
 
 The tests run in this order: the first installs what the next need. Each prints how long it took.
 """
-import contextlib
 import pathlib
 import re
 import sys
@@ -21,12 +20,7 @@ LOCAL = "end_to_end cli access service storage api_runs"
 
 @pytest.fixture(scope="module")
 def trixie():
-    with contextlib.ExitStack() as stack:
-        try:
-            system = stack.enter_context(roots.debian("trixie"))
-        except roots.Missing as e:
-            pytest.skip(str(e))
-        system.put_project(HERE)
+    with roots.with_project("trixie", HERE) as system:
         yield system
 
 
