@@ -285,9 +285,10 @@ static const struct param c2c_params[] = {
      .kind = PARAM_INT,
      .offset = AT(lines),
      .min = 1,
-     .max = 64,
+     .max = SPEC_LINES_MAX,
      .def = "8",
-     .help = "Cache lines that a pair alternates between: the home of a line affects the latency."},
+     .help = "Cache lines that a pair alternates between: the home of a line affects the latency. "
+             "The result also has each line's round trip, the fastest line first; 1: it has not."},
     {.name = "repetitions",
      .effort = true,
      .kind = PARAM_INT,
@@ -752,11 +753,19 @@ static int shapes_c2c(const struct spec *s, struct shape *list)
         {"hitm", "latency", "ns", "rank", "rank"},
         {"hit", "latency", "ns", "rank", "rank"},
     };
-    if (s->definition == C2C_STATES)
-        return shapes_copy(list, definitions + 2, 2);
-    if (s->definition == C2C_EVERY)
-        return shapes_copy(list, definitions, COUNT_OF(definitions));
-    return shapes_either(list, definitions, s->definition);
+    // Of hitm and hit a sample reads 128 lines.
+    static const struct shape lines[] = {
+        {"cas_lines", "round_trip", "ns", "pair", "line"},
+        {"load_lines", "round_trip", "ns", "pair", "line"},
+    };
+    bool both = s->definition == C2C_BOTH || s->definition == C2C_EVERY;
+    int n = s->definition == C2C_STATES  ? shapes_copy(list, definitions + 2, 2)
+            : s->definition == C2C_EVERY ? shapes_copy(list, definitions, COUNT_OF(definitions))
+                                         : shapes_either(list, definitions, s->definition);
+    for (int i = 0; s->lines > 1 && i < 2; i++)
+        if (both || s->definition == C2C_ONLY_CAS + i)
+            list[n++] = lines[i];
+    return n;
 }
 
 static int shapes_firsttouch(const struct spec *s, struct shape *list)

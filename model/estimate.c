@@ -217,7 +217,8 @@ static double estimate_c2c(const struct spec *s, const struct workload *w)
     static const int several[C2C_EVERY + 1] = {[C2C_BOTH] = 2, [C2C_STATES] = 2, [C2C_EVERY] = 4};
     int cells = several[s->definition] ? several[s->definition] : 1;
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
-    double samples = (double)s->min_samples + warm_part * (double)(s->lines * s->visits);
+    double rounds = (double)(s->lines * s->visits); // each line in each visit
+    double samples = fmax((double)s->min_samples, rounds) + warm_part * rounds;
     double cell = samples * (double)s->repetitions * trip;
     return pair_rounds(s, w) * (cells * cell + (double)s->visits * TURN_S);
 }

@@ -137,6 +137,12 @@ static bool path_ok(int64_t v, const struct plan *p)
            target_ok(to, p);
 }
 
+static bool line_ok(int64_t v, const struct plan *p)
+{
+    (void)p;
+    return v >= 1 && v <= SPEC_LINES_MAX;
+}
+
 static bool any_ok(int64_t v, const struct plan *p)
 {
     (void)p;
@@ -167,6 +173,7 @@ static const struct axis_kind {
     {"load", "%", load_ok, true},       {"pages", "", any_ok, true},
     {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
     {"source", "", source_ok, false},   {"path", "", path_ok, false},
+    {"line", "", line_ok, true},
 };
 
 static const struct axis_kind *kind_of(const char *name)
@@ -231,6 +238,8 @@ static int values_wanted(const char *axis, const struct spec *s, const struct pl
         return p->n_ranks;
     if (strcmp(axis, "target") == 0 || strcmp(axis, "source") == 0)
         return p->n_targets ? p->n_targets : 1;
+    if (strcmp(axis, "line") == 0)
+        return (int)s->lines;
     if (strcmp(axis, "load") == 0)
         return (int)s->steps + 1;
     return strcmp(axis, "access") == 0 ? AXIS_ACCESSES : 0;

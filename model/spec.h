@@ -90,6 +90,7 @@ enum {
     SPEC_STEPS_MAX = 40,                // levels of load above idle
     SPEC_MIXES_MAX = 7,                 // of reads and writes
     SPEC_SAMPLES_MAX = 10000,           // that may be requested of a cell
+    SPEC_LINES_MAX = 64,                // that a pair of cores alternates between
     SPEC_LLC_DEFAULT = 64 << 20,        // bytes of a last-level cache that the machine hides
     SPEC_TEXT_MAX = 5 * SPEC_RANKS_MAX, // a list of CPUs or nodes of four digits with their commas
 };

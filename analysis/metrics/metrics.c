@@ -493,10 +493,21 @@ static void pool_near(struct finder *f, const struct matrix *m, enum pair_class 
                 pool_cell(f, matrix_at(m, r, c));
 }
 
+// The slowest line of each pair over its fastest.
+static void pool_lines(struct finder *f, const struct matrix *m)
+{
+    for (int r = 0; r < m->row.n; r++)
+        pool_ratio(f, matrix_at(m, r, m->col.n - 1), matrix_at(m, r, 0));
+}
+
 static void metrics_of_c2c(struct finder *f)
 {
     for (int i = 0; i < f->in->n_matrices; i++) {
         const struct matrix *m = &f->in->matrices[i];
+        if (has_axes(m, "pair", "line")) {
+            pool_lines(f, m);
+            DRAIN_AND_PUT(f, 1, "c2c.%.*s.lines.ratio", (int)strcspn(m->name, "_"), m->name);
+        }
         if (!has_axes(m, "rank", "rank"))
             continue;
         pool_near(f, m, PAIR_CLASSES);

@@ -69,6 +69,8 @@ const struct metric_rule metric_rules[] = {
      "pairs"},
     {"c2c.{definition}.{class}.median_ns", "ns", "c2c_class_seconds",
      "Transfer of a cache line; median over pairs of cores that share as much"},
+    {"c2c.{definition}.lines.ratio", "", "c2c_lines_ratio",
+     "Transfer of a cache line: the slowest line of a pair over its fastest; median over pairs"},
     {"firsttouch.own.median_ns", "ns", "firsttouch_own_seconds",
      "Access to memory that the rank touched first itself; median over ranks"},
     {"firsttouch.shared.ratio", "", "firsttouch_shared_ratio",

@@ -152,6 +152,7 @@ static const struct {
     {"pages", "pages, with one link each"},
     {"chains", "chains followed at once"},
     {"stride", "stride (bytes)"},
+    {"line", "cache line, the fastest first"},
 };
 
 void axis_words(const struct axis *a, char *out, size_t room)

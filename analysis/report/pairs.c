@@ -15,6 +15,9 @@
 // A pair is odd if it is off its class by a quarter and by six robust standard deviations, where at
 // least four pairs say what the class is.
 static const double ODD = 0.25;
+// Lines of a pair differ if the slowest is so many times the fastest, and their intervals do not
+// meet.
+static const double LINES_APART = 1.1;
 enum { CLASS_PAIRS_MIN = 4, OUTLIERS_MAX = 16, CLASS_UNKNOWN = PAIR_CLASSES };
 
 // Where a rank was, looked up once.
@@ -233,6 +236,59 @@ int section_pingpong(struct report_out *o, const struct report_source *run,
     return 0;
 }
 
+struct line_ends {
+    int row;
+    double fastest, slowest, ratio;
+    bool apart;
+};
+
+static struct line_ends lines_of(const struct matrix *m, int row)
+{
+    const double *fast = matrix_at(m, row, 0)->v, *slow = matrix_at(m, row, m->col.n - 1)->v;
+    struct line_ends e = {row, fast[CELL_MEDIAN], slow[CELL_MEDIAN], 0, false};
+    e.ratio = e.slowest / e.fastest;
+    e.apart = e.ratio >= LINES_APART && slow[CELL_LO] > fast[CELL_HI];
+    return e;
+}
+
+// The pair whose lines differ most, of those that differ if there are any.
+static void report_cache_lines(struct report_out *o, const struct matrix *m)
+{
+    struct line_ends worst = {.row = -1};
+    int apart = 0, pairs = 0, first, second, word = (int)strcspn(m->name, "_");
+    for (int row = 0; row < m->row.n; row++) {
+        struct line_ends e = lines_of(m, row);
+        apart += e.apart;
+        pairs += e.ratio > 0;
+        if (e.apart > worst.apart || (e.apart == worst.apart && e.ratio > worst.ratio))
+            worst = e;
+    }
+    if (worst.row < 0)
+        return;
+    axis_unpair(m->row.values[worst.row], &first, &second);
+    struct jsonw *w = report_finding(o, "lines");
+    jsonw_text(w, "matrix", m->name);
+    jsonw_i64(w, "pairs", pairs);
+    jsonw_i64(w, "pairs_apart", apart);
+    jsonw_i64(w, "rank", first);
+    jsonw_i64(w, "other_rank", second);
+    jsonw_i64(w, "lines", m->col.n);
+    jsonw_fixed(w, "fastest", worst.fastest, 3);
+    jsonw_fixed(w, "slowest", worst.slowest, 3);
+    jsonw_fixed(w, "ratio", worst.ratio, 3);
+    if (apart)
+        report_say(o,
+                   "%.*s: it matters where a cache line is, for %d of %d pairs. Ranks %d and %d "
+                   "take %.4g %s on the fastest of %d lines, %.4g on the slowest (%.2f times).",
+                   word, m->name, apart, pairs, first, second, worst.fastest, m->unit, m->col.n,
+                   worst.slowest, worst.ratio);
+    else
+        report_say(o,
+                   "%.*s: the cache lines of a pair differ by less than 10 %%, or by less than the "
+                   "noise; most (%.1f %% over %d lines) those of ranks %d and %d.",
+                   word, m->name, 100 * (worst.ratio - 1), m->col.n, first, second);
+}
+
 int section_c2c(struct report_out *o, const struct report_source *run,
                 const struct report_source *with, struct err *err)
 {
@@ -241,7 +297,9 @@ int section_c2c(struct report_out *o, const struct report_source *run,
         o,
         "Transfer of a cache line between two cores (cas, load: round trip; hitm, hit: one way)");
     for (int i = 0; i < run->n; i++)
-        if (report_classes(o, run, &run->matrices[i], err) < 0)
+        if (strcmp(run->matrices[i].col.name, "line") == 0)
+            report_cache_lines(o, &run->matrices[i]);
+        else if (report_classes(o, run, &run->matrices[i], err) < 0)
             return -1;
     report_tail(o);
     return 0;

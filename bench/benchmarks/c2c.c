@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/benchmarks/c2c_lines.h"
 #include "bench/benchmarks/table.h"
 #include "bench/kernels/line_transfer.h"
 #include "bench/memory/shared_memory.h"
@@ -22,11 +23,12 @@ enum { WARM_PART = 4 }; // of a sample's trips, on each line, before a visit's s
 
 struct handover {
     struct session *s;
-    int n_shapes;
+    int n_shapes, n_pairs; // matrices, and those of them that are of all pairs: the first
     struct shape shapes[SHAPES_MAX];
-    struct share lines;     // ours; owned
-    struct sample *samples; // of a visit; owned
-    struct cell_sum *sums;  // of our pairs as their ping side: [peer][shape]; owned
+    struct c2c_lines by_line; // of the other matrices; owned
+    struct share lines;       // ours; owned
+    struct sample *samples;   // of a visit; owned
+    struct cell_sum *sums;    // of our pairs as their ping side: [peer][shape]; owned
 };
 
 static uint64_t share_bytes(const struct handover *h)
@@ -41,7 +43,8 @@ static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct 
 {
     int ranks = session_ranks(h->s);
     for (int i = 0; i < h->n_shapes; i++)
-        if (shape_make(&m[i], &h->shapes[i], ranks, ranks, err) < 0)
+        if ((i < h->n_pairs ? shape_make(&m[i], &h->shapes[i], ranks, ranks, err)
+                            : c2c_lines_make(&h->by_line, &m[i], &h->shapes[i], err)) < 0)
             return -1;
     return 0;
 }
@@ -56,7 +59,7 @@ static enum c2c_method method_of(const char *name)
 
 static int c2c_check_methods(const struct handover *h, struct err *err)
 {
-    for (int i = 0; i < h->n_shapes; i++)
+    for (int i = 0; i < h->n_pairs; i++)
         if (!c2c_has_method(method_of(h->shapes[i].name)))
             return err_set(err, ERR_UNAVAILABLE, "definition",
                            "%s needs an instruction that writes a cache line back; numa_bench does "
@@ -68,10 +71,10 @@ static int c2c_check_methods(const struct handover *h, struct err *err)
 static int c2c_make_room(struct handover *h, struct err *err)
 {
     h->samples = calloc(SLOT_FLAGS, sizeof *h->samples);
-    h->sums = calloc((size_t)(session_ranks(h->s) * h->n_shapes), sizeof *h->sums);
+    h->sums = calloc((size_t)(session_ranks(h->s) * h->n_pairs), sizeof *h->sums);
     if (!h->samples || !h->sums)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for samples");
-    return 0;
+    return c2c_lines_init(&h->by_line, h->s, h->n_shapes - h->n_pairs, err);
 }
 
 static int c2c_begin(struct handover *h, struct err *err)
@@ -136,25 +139,39 @@ static void c2c_take(const struct side *d, int i, struct sample *got)
 }
 
 // Both sides take as many: after each block they know whose samples were disturbed. A visit
-// begins with the line after the last one of the visit before. Returns how many, or -1.
+// takes the lines in turn, each at least once. Returns how many, or -1.
 static int c2c_samples(const struct side *d, struct err *err)
 {
     struct session *s = d->h->s;
     int lines = (int)s->spec->lines, n = 0;
     int wanted = (int)((s->spec->min_samples + s->spec->visits - 1) / s->spec->visits);
-    int first_line = d->turn->visit > 0 ? d->turn->visit * wanted % lines : 0;
+    wanted = wanted < lines ? lines : wanted;
     int trips = (int)s->spec->repetitions / WARM_PART;
     for (int i = 0; i < lines; i++)
         c2c_half(d, i, trips);
     for (int until = wanted; n < until; until = pair_samples(s, d->turn, n, wanted)) {
         for (; n < until; n++) {
-            c2c_take(d, first_line + n, &d->h->samples[n]);
+            c2c_take(d, n, &d->h->samples[n]);
             s->slot->flags[n] = (unsigned char)d->h->samples[n].verdict.flags;
         }
         if (pair_turn_meet(s, d->turn, 0, err) < 0)
             return -1;
     }
     return n;
+}
+
+static int c2c_keep_lines(const struct side *d, int shape, int n, struct err *err)
+{
+    struct handover *h = d->h;
+    int row = c2c_lines_row(&h->by_line, h->s->comm->rank, d->turn->peer);
+    if (shape >= h->by_line.n_shapes || row < 0 || d->turn->visit == VISIT_CONTROL)
+        return 0;
+    for (int i = 0; i < n; i++)
+        if (c2c_lines_add(&h->by_line, row, shape, i % (int)h->s->spec->lines, &h->samples[i],
+                          err) < 0)
+            return -1;
+    c2c_lines_next_visit(&h->by_line, row, shape);
+    return pair_last_visit(h->s, d->turn) ? c2c_lines_sum_up(&h->by_line, row, shape, err) : 0;
 }
 
 static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
@@ -164,13 +181,15 @@ static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
     const unsigned char *theirs = s->board->slot[d->turn->peer].flags;
     // Our own place is that of samples that are forgotten.
     int peer = d->turn->visit == VISIT_CONTROL ? s->comm->rank : d->turn->peer;
-    struct cell_sum *sum = &h->sums[peer * h->n_shapes + shape];
+    struct cell_sum *sum = &h->sums[peer * h->n_pairs + shape];
     for (int i = 0; i < n; i++) {
         h->samples[i].verdict.flags |= theirs[i];
         if (cell_sum_add(sum, &h->samples[i], err) < 0)
             return -1;
     }
     cell_sum_next_visit(sum);
+    if (c2c_keep_lines(d, shape, n, err) < 0)
+        return -1;
     if (!pair_last_visit(s, d->turn))
         return 0;
     int outcome = cell_sum_up(sum, s->spec, &s->slot->cells[shape], &s->slot->cleans[shape], err);
@@ -189,7 +208,7 @@ static int c2c_shape(struct side *d, int shape, struct err *err)
 // Nothing is added to the samples that there are.
 static int c2c_sum_up(const struct side *d, struct err *err)
 {
-    for (int shape = 0; shape < d->h->n_shapes; shape++)
+    for (int shape = 0; shape < d->h->n_pairs; shape++)
         if (c2c_keep(d, shape, 0, err) < 0)
             return -1;
     return 0;
@@ -214,7 +233,7 @@ static int c2c_measure(void *context, const struct turn *turn, struct err *err)
         return turn->first ? c2c_sum_up(&d, err) : 0;
     int outcome = pair_turn_meet(h->s, turn, open_lines(&d, err), err);
     uint64_t begin = clock_mono_ns();
-    for (int shape = 0; outcome == 0 && shape < h->n_shapes; shape++)
+    for (int shape = 0; outcome == 0 && shape < h->n_pairs; shape++)
         outcome = c2c_shape(&d, shape, err);
     h->s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
     if (!d.ours)
@@ -228,13 +247,17 @@ static int c2c_report(void *context, int index, const int ends[2], int stage, st
     const struct slot *slot = &h->s->board->slot[ends[0]];
     (void)index;
     (void)stage;
-    for (int i = 0; i < h->n_shapes; i++) {
+    int row = c2c_lines_row(&h->by_line, ends[0], ends[1]);
+    for (int i = 0; i < h->n_pairs; i++) {
         session_judge(h->s, slot->cleans[i], 0, "%s: ranks %d and %d", h->shapes[i].name, ends[0],
                       ends[1]);
         if (session_report_cell(h->s, h->shapes[i].name, ends[0], ends[1], &slot->cells[i], err) <
             0)
             return -1;
     }
+    for (int i = 0; row >= 0 && i < h->by_line.n_shapes; i++)
+        if (c2c_lines_report(&h->by_line, row, i, h->shapes[h->n_pairs + i].name, err) < 0)
+            return -1;
     return 0;
 }
 
@@ -247,7 +270,7 @@ static int c2c_measure_all(struct handover *h, struct err *err)
     const struct pair_work work = {
         .context = h,
         .n_stages = 1,
-        .n_cells = h->n_shapes,
+        .n_cells = h->n_pairs,
         .shapes = h->shapes,
         .visits = (int)h->s->spec->visits,
         .measure = c2c_measure,
@@ -260,9 +283,12 @@ int c2c_run(struct session *s, struct err *err)
 {
     struct handover h = {.s = s, .lines = {.fd = -1}};
     h.n_shapes = shape_list(s->spec, h.shapes);
+    for (int i = 0; i < h.n_shapes; i++)
+        h.n_pairs += strcmp(h.shapes[i].rows, "rank") == 0;
     int outcome = c2c_measure_all(&h, err);
-    for (int i = 0; h.sums && i < session_ranks(s) * h.n_shapes; i++)
+    for (int i = 0; h.sums && i < session_ranks(s) * h.n_pairs; i++)
         cell_sum_fini(&h.sums[i]);
+    c2c_lines_fini(&h.by_line);
     share_fini(&h.lines);
     free(h.sums);
     free(h.samples);

@@ -18,7 +18,7 @@
 
 enum tally { TALLY_WARM, TALLY_DONE, TALLY_LEVEL, TALLIES };
 
-enum { SLOT_CELLS = 8, SLOT_FLAGS = 10000 };
+enum { SLOT_CELLS = 8, SLOT_LINES = 128, SLOT_FLAGS = 10000 };
 
 // What rank 0 asks of one rank while the others sleep: to measure with `peer`.
 struct turn {
@@ -36,6 +36,7 @@ struct slot {
     double phase_ms[PHASES];
     struct cell cell;              // just measured
     struct cell cells[SLOT_CELLS]; // the same, of benchmarks that measure several at a time
+    struct cell lines[SLOT_LINES]; // of a pair's cells, one for each of its cache lines
     bool measured;                 // the cell has samples: the time limit did not leave it out
     int clean;                     // samples of the cell that nothing disturbed
     int cleans[SLOT_CELLS];        // of the cells

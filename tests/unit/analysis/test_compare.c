@@ -404,6 +404,7 @@ static void test_every_shape(void)
         {BENCHMARK_BANDWIDTH, "sweep", "threads", "copy", COMPARE_THREADS, COMPARE_TARGET},
         {BENCHMARK_PINGPONG, NULL, NULL, "pingpong", COMPARE_PAIR, COMPARE_MESSAGE},
         {BENCHMARK_PINGPONG, "pairs", "all", "bandwidth", COMPARE_RANK, COMPARE_RANK},
+        {BENCHMARK_C2C, NULL, NULL, "cas_lines", COMPARE_PAIR, COMPARE_LINE},
         {BENCHMARK_FIRSTTOUCH, NULL, NULL, "access", COMPARE_RANK, COMPARE_ACCESS},
         {BENCHMARK_LOADED, NULL, NULL, "latency", COMPARE_RANK, COMPARE_LOAD},
         {BENCHMARK_LOADED, "targets", "all", "latency", COMPARE_PATH, COMPARE_LOAD},

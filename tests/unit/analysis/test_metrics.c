@@ -324,6 +324,20 @@ static void test_hierarchy(void)
         matrix_fini(&m[i]);
 }
 
+static void test_lines(const struct spec *s)
+{
+    struct matrix m;
+    make(&m, s, 2, 3, 4, 100);
+    for (int i = 0; i < 3; i++)
+        m.row.values[i] = axis_pair(0, i + 1);
+    for (int i = 0; i < 4; i++)
+        m.col.values[i] = i + 1;
+    const struct metrics *got = run(s, &m, 1, true);
+    CHECK(near(value(got, "c2c.cas.lines.ratio"), 113. / 110), "103/100, 113/110, 123/120");
+    CHECK(!find(got, "c2c.cas_lines.median_ns"), "a line is no pair");
+    matrix_fini(&m);
+}
+
 static void test_pairs(void)
 {
     struct matrix m[2];
@@ -337,6 +351,7 @@ static void test_pairs(void)
     CHECK(near(value(got, "c2c.cas.other_socket.median_ns"), 107.5), "102, 103, 112, 113");
     CHECK(near(value(got, "c2c.load.median_ns"), 207.5), "all six, the other definition");
     CHECK(!find(got, "c2c.cas.siblings.median_ns"), "no siblings, no metric");
+    test_lines(&s);
     matrix_fini(&m[0]);
     matrix_fini(&m[1]);
     spec_init(&s, BENCHMARK_PINGPONG);

@@ -357,6 +357,31 @@ static void test_copies(void)
     matrix_fini(&m[0]);
 }
 
+static void test_lines(void)
+{
+    struct matrix m = {0};
+    shaped(&m, BENCHMARK_C2C, NULL, "load_lines", 2, 3);
+    for (int k = 0; k < 6; k++)
+        put(&m, k / 3, k % 3, 50 + k % 3);
+    m.row.values[0] = axis_pair(0, 1);
+    m.row.values[1] = axis_pair(0, 2);
+    static const char *const alike[] = {
+        "load: the cache lines of a pair differ by less than 10 %, or by less than the noise; most "
+        "(4.0 % over 3 lines) those of ranks 0 and 1.",
+        NULL};
+    static const char *const matters[] = {"it matters where", NULL};
+    check_report(BENCHMARK_C2C, &m, 1, alike, matters);
+    put(&m, 1, 2, 80);
+    static const char *const says[] = {
+        "load: it matters where a cache line is, for 1 of 2 pairs. Ranks 0 and 2 take 50 ns on the "
+        "fastest of 3 lines, 80 on the slowest (1.60 times).",
+        NULL};
+    check_report(BENCHMARK_C2C, &m, 1, says, NULL);
+    matrix_at(&m, 1, 2)->v[CELL_LO] = 49;
+    check_report(BENCHMARK_C2C, &m, 1, (const char *const[]){NULL}, matters);
+    matrix_fini(&m);
+}
+
 static void test_pairs(void)
 {
     struct matrix m = {0}, p = {0};
@@ -371,6 +396,7 @@ static void test_pairs(void)
     put(&m, 0, 3, 400);
     static const char *const odd[] = {"ranks 0 and 3 have 400 ns", NULL};
     check_report(BENCHMARK_C2C, &m, 1, odd, NULL);
+    test_lines();
     shaped(&p, BENCHMARK_PINGPONG, NULL, "pingpong", 1, 2);
     p.row.values[0] = axis_pair(0, 2);
     p.col.values[1] = 1 << 20;

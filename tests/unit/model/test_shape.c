@@ -20,6 +20,7 @@ static int count_of(const struct spec *s, const char *axis)
            : strcmp(axis, "working_set") == 0 ? 1
            : strcmp(axis, "initiator") == 0   ? 2
            : strcmp(axis, "source") == 0      ? 2
+           : strcmp(axis, "line") == 0        ? (int)s->lines
                                               : 3;
 }
 
@@ -31,7 +32,7 @@ static void fill_axis(const struct spec *s, struct axis *a)
             a->values[i] = s->sweep == SWEEP_OWN ? -1 : plan.targets[i];
         if (strcmp(a->name, "initiator") == 0 || strcmp(a->name, "source") == 0)
             a->values[i] = 2 * i;
-        if (strcmp(a->name, "threads") == 0)
+        if (strcmp(a->name, "threads") == 0 || strcmp(a->name, "line") == 0)
             a->values[i] = i + 1;
         if (strcmp(a->name, "pair") == 0)
             a->values[i] = axis_pair(i / 2, 2 - (i == 0));
@@ -107,21 +108,27 @@ static void every_benchmark(void)
     check_all(&s, "bandwidth, triad by threads");
 }
 
-static void refused(const char *what, const char *why, int benchmark, const char *axis, int at,
-                    int64_t value)
+static void refused_matrix(const char *what, const char *why, int benchmark, const char *matrix,
+                           const char *axis, int at, int64_t value)
 {
     struct spec s;
     struct shape list[SHAPES_MAX];
     struct matrix m CLEANUP(matrix_fini) = {0};
     struct err err = {0};
     spec_init(&s, (enum benchmark_id)benchmark);
-    shape_list(&s, list);
-    if (make(&m, &s, &list[0]) < 0)
+    int n = shape_list(&s, list);
+    if (make(&m, &s, matrix ? shape_find(list, n, matrix) : &list[0]) < 0)
         abort();
     struct axis *a = strcmp(m.row.name, axis) == 0 ? &m.row : &m.col;
     a->values[at] = value;
     CHECK(shape_check(&m, &s, plan_of(&s), &err) < 0 && strstr(err.text, why), "%s: %s", what,
           err.text);
+}
+
+static void refused(const char *what, const char *why, int benchmark, const char *axis, int at,
+                    int64_t value)
+{
+    refused_matrix(what, why, benchmark, NULL, axis, at, value);
 }
 
 static void refusals(void)
@@ -139,6 +146,7 @@ static void refusals(void)
     refused("a pair with nobody", "not of this run", BENCHMARK_PINGPONG, "pair", 0,
             axis_pair(1, 3));
     refused("an access without a name", "not of this run", BENCHMARK_FIRSTTOUCH, "access", 2, 3);
+    refused_matrix("a line 0", "not of this run", BENCHMARK_C2C, "cas_lines", "line", 0, 0);
     refused("more than full load", "not of this run", BENCHMARK_LOADED, "load", 10, 101);
 }
 
@@ -225,8 +233,13 @@ static void prints(void)
 // The matrices of each definition of c2c, in their order.
 static void definitions(void)
 {
-    static const char *const want[] = {"cas load",         "cas", "load", "hitm", "hit", "hitm hit",
-                                       "cas load hitm hit"};
+    static const char *const want[] = {"cas load cas_lines load_lines",
+                                       "cas cas_lines",
+                                       "load load_lines",
+                                       "hitm",
+                                       "hit",
+                                       "hitm hit",
+                                       "cas load hitm hit cas_lines load_lines"};
     struct shape list[SHAPES_MAX];
     struct spec s;
     spec_init(&s, BENCHMARK_C2C);
@@ -237,6 +250,9 @@ static void definitions(void)
             buf_fmt(&got, "%s%s", i ? " " : "", list[i].name);
         CHECK_STR(buf_text(&got), want[s.definition], "definition %d", s.definition);
     }
+    s.definition = C2C_ONLY_LOAD;
+    s.lines = 1;
+    CHECK(shape_list(&s, list) == 1, "one line is not measured by itself as well");
 }
 
 int main(void)
