@@ -43,7 +43,7 @@ const struct route routes[] = {
      SCOPE_RUN, IMPORT_MAX,
      "application/json,application/x-ndjson,application/ndjson,text/plain,text/csv",
      .work = imports_work, .body_inline = IMPORT_INLINE},
-    {"GET", "/v1/compare", compare_get, "base,target,matrix,threshold,anyway", SCOPE_READ,
+    {"GET", "/v1/compare", compare_get, "base,target,matrix,threshold,anyway,cycles", SCOPE_READ,
      .work = work_of_compare},
     {"GET", "/v1/storage", storage_get, NULL, SCOPE_READ},
     {"GET", "/v1/backup", backup_get, NULL, SCOPE_ADMIN},

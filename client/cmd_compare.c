@@ -14,7 +14,7 @@
 struct compare_flags {
     char matrix[24];
     double threshold;
-    bool allow_different, all;
+    bool allow_different, cycles, all;
 };
 
 // The daemon's verdict, and what comes of it here.
@@ -49,6 +49,12 @@ static const struct param compare_params[] = {
      .offset = offsetof(struct compare_flags, allow_different),
      .def = "false",
      .help = "Compare runs with different parameters. A note names the parameters."},
+    {.name = "cycles",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct compare_flags, cycles),
+     .def = "false",
+     .help = "Compare cycles of each rank's core instead of times. A different clock then makes no "
+             "difference."},
     {.name = "all",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct compare_flags, all),
@@ -245,9 +251,10 @@ int cmd_compare(struct cli *c, const struct invocation *i, struct err *err)
     if (f->matrix[strspn(f->matrix, "abcdefghijklmnopqrstuvwxyz0123456789_-")])
         return err_set(err, ERR_USAGE, "", "--matrix: \"%s\" is not the name of a matrix",
                        f->matrix);
-    snprintf(path, sizeof path, "/v1/compare?base=%lld&target=%lld&threshold=%g%s%s%s",
+    snprintf(path, sizeof path, "/v1/compare?base=%lld&target=%lld&threshold=%g%s%s%s%s",
              (long long)base, (long long)target, f->threshold,
-             f->allow_different ? "&anyway=true" : "", *f->matrix ? "&matrix=" : "", f->matrix);
+             f->allow_different ? "&anyway=true" : "", f->cycles ? "&cycles=true" : "",
+             *f->matrix ? "&matrix=" : "", f->matrix);
     if (http_json(c, "GET", path, NULL, &answer, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)

@@ -130,7 +130,7 @@ static void clear_rank(struct rank_info *r, int64_t rank)
 {
     *r = (struct rank_info){.rank = rank, .pid = -1, .cpu_wanted = -1, .cpu = -1, .cpu_node = -1};
     r->mem_wanted = r->mem_node = r->migrations = -1;
-    r->mem_share = r->huge_share = NAN;
+    r->mem_share = r->huge_share = r->off_cpu_share = r->clock_ghz = NAN;
 }
 
 static int import_add_rank(struct lines *in, struct grid *g, int64_t rank, struct err *err)

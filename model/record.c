@@ -24,7 +24,11 @@ const char *const phase_names[PHASES] = {"populate", "build", "warm-up", "measur
     }
 #define SHARE(type, member)                                                                        \
     {                                                                                              \
-#member, SLOT_SHARE, offsetof(struct type, member), 0, 0, 1                                \
+#member, SLOT_REAL, offsetof(struct type, member), 0, 0, 1                                 \
+    }
+#define MAYBE(type, member, max)                                                                   \
+    {                                                                                              \
+#member, SLOT_MAYBE, offsetof(struct type, member), 0, 0, max                              \
     }
 
 static const double INT_BIG = 9007199254740992.0;
@@ -57,6 +61,8 @@ const struct record_slot record_rank_slots[RECORD_RANK_SLOTS] = {
     INT(rank_info, seed, 0, INT_BIG),
     INT(rank_info, migrations, -1, INT_BIG),
     INT(rank_info, arena_bytes, 0, INT_BIG),
+    MAYBE(rank_info, off_cpu_share, 1),
+    MAYBE(rank_info, clock_ghz, 100),
 };
 
 static const struct record_slot progress_slots[] = {
@@ -71,9 +77,11 @@ static void write_slots(const struct record_slot *slots, size_t n, const void *o
 {
     for (size_t i = 0; i < n; i++) {
         const char *m = (const char *)object + slots[i].offset;
+        if (slots[i].kind == SLOT_MAYBE && isnan(*(const double *)(const void *)m))
+            continue;
         if (slots[i].kind == SLOT_I64)
             jsonw_i64(w, slots[i].name, *(const int64_t *)(const void *)m);
-        else if (slots[i].kind == SLOT_SHARE)
+        else if (slots[i].kind != SLOT_TEXT)
             jsonw_fixed(w, slots[i].name, *(const double *)(const void *)m, 5);
         else
             jsonw_text(w, slots[i].name, m);
@@ -94,7 +102,7 @@ static int record_read_slot(const struct record_slot *s, void *object, const str
     }
     double d = NAN;
     int64_t i;
-    if (s->kind == SLOT_SHARE && json_is_null(value)) {
+    if (s->kind != SLOT_I64 && (!value || json_is_null(value))) {
         *(double *)(void *)m = d;
         return 0;
     }
@@ -116,7 +124,7 @@ static int read_slots(const struct record_slot *slots, size_t n, void *object,
 {
     for (size_t i = 0; i < n; i++) {
         const struct json *value = json_get(from, slots[i].name);
-        if (!value)
+        if (!value && slots[i].kind != SLOT_MAYBE)
             return err_set(err, ERR_INVALID, slots[i].name, "is missing");
         if (record_read_slot(&slots[i], object, value, err) < 0)
             return -1;

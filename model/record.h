@@ -66,6 +66,8 @@ struct rank_info {
     int64_t seed;
     int64_t migrations; // times the rank was seen on another CPU than at first
     int64_t arena_bytes;
+    double off_cpu_share; // of the time of all its samples, left-out ones too; NaN: not known
+    double clock_ghz;     // of its core, mean of the repetitions; NaN: not measured
 };
 
 struct progress {
@@ -110,14 +112,19 @@ int record_parse(struct record *r, const char *line, size_t len, struct err *err
 void record_fini(struct record *r);
 
 // Flat structs are described by tables: kind, name, offset, limits.
-enum slot_kind { SLOT_I64, SLOT_SHARE, SLOT_TEXT };
+enum slot_kind {
+    SLOT_I64,
+    SLOT_REAL,  // NaN, null in JSON: not known
+    SLOT_MAYBE, // not known: it is not in JSON, as in that of older versions
+    SLOT_TEXT
+};
 struct record_slot {
     const char *name;
     enum slot_kind kind;
     size_t offset, room;
     double min, max;
 };
-enum { RECORD_RANK_SLOTS = 17 };
+enum { RECORD_RANK_SLOTS = 19 };
 extern const struct record_slot
     record_rank_slots[RECORD_RANK_SLOTS]; // all of a rank but address and nodes
 

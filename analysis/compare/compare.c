@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/compare/align.h"
+#include "analysis/compare/cycles.h"
 #include "analysis/compare/parts.h"
 #include "analysis/stats/distributions.h"
 #include "analysis/stats/median.h"
@@ -176,6 +177,19 @@ static void compare_note_disturbed(struct comparison *c, const struct matrix *m,
                      100 * share, side);
 }
 
+// More changes what a cache takes by more than a comparison ignores.
+static const double CLOCK_DIFFERS = 0.02;
+
+static void note_clocks(struct comparison *c, const struct sides *s)
+{
+    double a = ranks_clock(s->a->ranks, s->a->n_ranks), b = ranks_clock(s->b->ranks, s->b->n_ranks);
+    if (strcmp(s->a->matrix->unit, "cycles") != 0 && fabs(b / a - 1) >= CLOCK_DIFFERS)
+        compare_note(c,
+                     "the cores ran at %.2f GHz in A and at %.2f GHz in B (medians); a comparison "
+                     "in cycles leaves that out",
+                     a, b);
+}
+
 static bool find_identical(const struct comparison *c)
 {
     bool any = false;
@@ -211,6 +225,7 @@ static int compare_cells(struct comparison *c, const struct sides *s, struct err
     note_missing(c);
     compare_note_disturbed(c, s->a->matrix, "A");
     compare_note_disturbed(c, s->b->matrix, "B");
+    note_clocks(c, s);
     if (c->identical)
         compare_note(c, "A and B have the same values: they are one run, or copies of one");
     else if (single > 0)

@@ -207,6 +207,18 @@ static void pool_ranks(struct finder *f, const struct matrix *m, int col, int64_
     }
 }
 
+// A column in cycles of each rank's core; of ranks whose clock is known.
+static void pool_cycles(struct finder *f, const struct matrix *m, int col)
+{
+    for (int r = 0; r < m->row.n; r++) {
+        const struct rank_info *k = rank_of_row(f, m, r);
+        const double *v = matrix_at(m, r, col)->v;
+        if (k && k->clock_ghz > 0 && of_strongest(f, m, r))
+            pool_value(f, v[CELL_MEDIAN] * k->clock_ghz, v[CELL_LO] * k->clock_ghz,
+                       v[CELL_HI] * k->clock_ghz);
+    }
+}
+
 static bool same_nodes(const struct rank_info *a, const struct rank_info *b)
 {
     return a && b && a->cpu_node == b->cpu_node && a->mem_node == b->mem_node;
@@ -238,6 +250,8 @@ static void find_working_sets(struct finder *f, const struct matrix *m, bool at_
             continue;
         pool_column(f, m, col);
         DRAIN_AND_PUT(f, 1, "latency.%sl%d.median_ns", mode, level);
+        pool_cycles(f, m, col);
+        DRAIN_AND_PUT(f, 1, "latency.%sl%d.median_cycles", mode, level);
     }
 }
 
@@ -825,14 +839,38 @@ static void metrics_of_hierarchy(struct finder *f)
 // Less is of no consequence. Without a floor, a history would see a change from 0.1 to 0.3 %.
 static const double disturbed_floor = 0.01;
 
+static void put_share(struct finder *f, double share, const char *name)
+{
+    double v[3] = {share < disturbed_floor ? disturbed_floor : share, NAN, NAN};
+    if (!isnan(share))
+        put(f, v, "%s.%s", benchmarks[f->in->spec->benchmark].name, name);
+}
+
 static void find_disturbed(struct finder *f)
 {
-    double share = samples_disturbed(f->in->matrices, f->in->n_matrices);
-    double v[3] = {share < disturbed_floor ? disturbed_floor : share, NAN, NAN};
-    if (isnan(share))
-        return;
-    f->out->n -= f->out->n == METRICS_MAX; // pairs of nodes go first
-    put(f, v, "%s.disturbed_ratio", benchmarks[f->in->spec->benchmark].name);
+    const char *name = benchmarks[f->in->spec->benchmark].name;
+    double least = INFINITY, v[3];
+    put_share(f, samples_disturbed(f->in->matrices, f->in->n_matrices), "disturbed_ratio");
+    put_share(f, ranks_off_cpu(f->in->ranks, f->in->n_ranks), "off_cpu.worst_ratio");
+    for (int r = 0; f->in->ranks && r < f->in->n_ranks; r++) {
+        double ghz = f->in->ranks[r].clock_ghz;
+        pool_value(f, ghz, NAN, NAN);
+        least = ghz > 0 ? fmin(least, ghz) : least;
+    }
+    metrics_drain(f, 1, v);
+    put(f, v, "%s.clock.median_ghz", name);
+    v[0] = least;
+    put(f, v, "%s.clock.least_ghz", name);
+}
+
+// They are found first, so that they have room beside any number of pairs of nodes, and listed
+// last.
+static void list_last(struct metrics *out, int n)
+{
+    struct metric first[8];
+    memcpy(first, out->list, (size_t)n * sizeof *first);
+    memmove(out->list, out->list + n, (size_t)(out->n - n) * sizeof *first);
+    memcpy(out->list + out->n - n, first, (size_t)n * sizeof *first);
 }
 
 // --- All ---------------------------------------------------------------------------------------
@@ -850,6 +888,7 @@ static int finder_init(struct finder *f, struct err *err)
         n *= (size_t)in->matrices[i].col.n;
         cells = n > cells ? n : cells;
     }
+    cells = (size_t)in->n_ranks > cells ? (size_t)in->n_ranks : cells;
     f->v = calloc(cells * 3, sizeof *f->v);
     f->counts = calloc(caches + 1, sizeof *f->counts);
     f->rows = calloc(rows, sizeof *f->rows);
@@ -874,8 +913,10 @@ int metrics_find(struct metrics *out, const struct metrics_input *in, struct err
     if (finder_init(&f, err) < 0)
         return -1;
     out->n = out->omitted = 0;
-    finders[in->spec->benchmark](&f);
     find_disturbed(&f);
+    int of_all = out->n;
+    finders[in->spec->benchmark](&f);
+    list_last(out, of_all);
     if (out->omitted)
         out->list[out->n++] =
             (struct metric){.name = "metrics.omitted", .value = out->omitted, .lo = NAN, .hi = NAN};

@@ -22,7 +22,7 @@ enum { METRICS_VERSION = 4, METRIC_LABELS_MAX = 4 };
 // that word or nothing: all ranks at once.
 struct metric_rule {
     const char *pattern;
-    const char *unit;   // of the value as stored: "ns", "us", "GB/s", "" for ratios
+    const char *unit;   // of the value as stored: "ns", "us", "GB/s", "GHz", "" for ratios
     const char *family; // of GET /metrics, after "numaprobe_"; in base units
     const char *help;   // a sentence without a full stop
 };

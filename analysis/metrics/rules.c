@@ -20,6 +20,8 @@ const struct metric_rule metric_rules[] = {
      "the caches; median over ranks"},
     {"latency.[serial.]{level}.median_ns", "ns", "latency_cache_seconds",
      "Load latency of a cache level, at the largest working set well inside it; median over ranks"},
+    {"latency.[serial.]{level}.median_cycles", "cycles", "latency_cache_cycles",
+     "The same in cycles of each rank's core: a change of the clock does not show"},
     {"latency.[serial.]{initiator}.{target}.median_ns", "ns", "latency_node_seconds",
      "Load latency of memory from CPUs of one NUMA node to memory of another; median over such "
      "ranks"},
@@ -166,6 +168,13 @@ const struct metric_rule metric_rules[] = {
     {"{benchmark}.disturbed_ratio", "", "disturbed_ratio",
      "Share of the samples that something disturbed, so that they were left out; 0.01 stands for "
      "less"},
+    {"{benchmark}.off_cpu.worst_ratio", "", "off_cpu_worst_ratio",
+     "Share of the measuring time that a rank was off its CPU: of the rank that lost most; 0.01 "
+     "stands for less"},
+    {"{benchmark}.clock.median_ghz", "GHz", "clock_median_hertz",
+     "Clock of the cores while they measured; median over ranks"},
+    {"{benchmark}.clock.least_ghz", "GHz", "clock_least_hertz",
+     "Clock of the slowest core while it measured"},
     {"metrics.omitted", "", "metrics_omitted",
      "Number of metrics of pairs of nodes that a run has no room for: it keeps 4096"},
     {0},
@@ -175,8 +184,8 @@ static const struct {
     const char *unit;
     double factor;
     bool more_is_better;
-} units[] = {{"ns", 1e-9, false}, {"us", 1e-6, false},  {"GB/s", 1e9, true},
-             {"bytes", 1, true},  {"entries", 1, true}, {"loads", 1, true}};
+} units[] = {{"ns", 1e-9, false},  {"us", 1e-6, false}, {"GB/s", 1e9, true}, {"bytes", 1, true},
+             {"entries", 1, true}, {"loads", 1, true},  {"GHz", 1e9, true},  {"cycles", 1, false}};
 
 double metric_base_factor(const char *unit)
 {

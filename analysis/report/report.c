@@ -21,6 +21,8 @@ struct placement {
     int ranks, wrong_memory, migrated; // wrong: less than 99 % of the pages where wanted
     double kept, disturbed;            // samples
     int cells, lone;                   // with samples; resting on one
+    double off_cpu;                    // of the rank that lost most; NaN: not known
+    double slow_ghz, fast_ghz;         // clocks of the ranks; NaN: not known
 };
 
 // ---- Placement and disturbance ------------------------------------------------------------------
@@ -46,7 +48,12 @@ static void add_source(struct placement *p, const struct report_source *s)
         p->ranks += checked;
         p->wrong_memory += checked && s->ranks[i].mem_share < 0.99;
         p->migrated += s->ranks[i].migrations > 0;
+        if (s->ranks[i].clock_ghz > 0) {
+            p->slow_ghz = fmin(p->slow_ghz, s->ranks[i].clock_ghz);
+            p->fast_ghz = fmax(p->fast_ghz, s->ranks[i].clock_ghz);
+        }
     }
+    p->off_cpu = fmax(p->off_cpu, ranks_off_cpu(s->ranks, s->n_ranks));
     for (int i = 0; i < s->n; i++)
         add_samples(p, &s->matrices[i]);
 }
@@ -65,6 +72,9 @@ static void write_placement(const struct placement *p, struct jsonw *w)
     jsonw_i64(w, "ranks_with_wrong_memory", p->wrong_memory);
     jsonw_i64(w, "ranks_migrated", p->migrated);
     jsonw_fixed(w, "disturbed_share", disturbed_share(p), 4);
+    jsonw_fixed(w, "off_cpu_share", p->off_cpu, 4);
+    jsonw_fixed(w, "least_clock_ghz", p->slow_ghz, 3);
+    jsonw_fixed(w, "largest_clock_ghz", p->fast_ghz, 3);
     jsonw_end(w);
 }
 
@@ -83,6 +93,12 @@ static void say_placement(const struct placement *p, struct buf *out)
     else
         buf_fmt(out, "- %.1f %% of the samples were disturbed and left out.\n",
                 100 * disturbed_share(p));
+    if (!isnan(p->off_cpu))
+        buf_fmt(out, "- The rank that lost most was off its CPU for %.1f %% of its time.\n",
+                100 * p->off_cpu);
+    if (!isnan(p->slow_ghz))
+        buf_fmt(out, "- The clock of the slowest core was %.2f GHz, of the fastest %.2f GHz.\n",
+                p->slow_ghz, p->fast_ghz);
 }
 
 // ---- Doubts -------------------------------------------------------------------------------------
@@ -134,7 +150,7 @@ void report_free(struct report *r)
 static int report_fill(struct report_out *o, const struct report_source *run,
                        const struct report_source *with, struct err *err)
 {
-    struct placement p = {0};
+    struct placement p = {.off_cpu = NAN, .slow_ghz = NAN, .fast_ghz = NAN};
     if (with && (run->benchmark != BENCHMARK_LATENCY || with->benchmark != BENCHMARK_LATENCY))
         return err_set(err, ERR_CONFLICT, "with", "a pair must be of two latency runs");
     if (run->n == 0)

@@ -48,3 +48,11 @@ double samples_disturbed(const struct matrix *list, int n)
         }
     return kept + disturbed > 0 ? disturbed / (kept + disturbed) : NAN;
 }
+
+double ranks_off_cpu(const struct rank_info *ranks, int n)
+{
+    double most = NAN;
+    for (int i = 0; ranks && i < n; i++)
+        most = fmax(most, ranks[i].off_cpu_share); // NaN leaves it
+    return most;
+}

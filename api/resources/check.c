@@ -231,6 +231,8 @@ static void write_answer(const struct answer *a, struct jsonw *w)
     jsonw_fixed(w, "baseline_noise_percent", r->noise_percent, 2);
     jsonw_fixed(w, "disturbed_ratio", r->compared ? r->disturbed : NAN, 4);
     jsonw_fixed(w, "baseline_disturbed_ratio", r->compared ? r->disturbed_base : NAN, 4);
+    jsonw_fixed(w, "off_cpu_ratio", r->compared ? r->off_cpu : NAN, 4);
+    jsonw_fixed(w, "baseline_off_cpu_ratio", r->compared ? r->off_cpu_base : NAN, 4);
     check_write_groups(r, w);
     jsonw_raw(w, "fact_changes", r->changes ? r->changes : "null");
     jsonw_end(w);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/compare/cycles.h"
 #include "api/resources/resources.h"
 #include "api/resources/run_side.h"
 #include "base/cleanup.h"
@@ -59,6 +60,21 @@ static int choose_matrix(const char *name, const struct run_side *a, const struc
         return refuse_modes(a, b, err);
     return err_set(err, name ? ERR_INVALID : ERR_CONFLICT, name ? "matrix" : "target",
                    "the two runs have no matrix%s%s in common", name ? " " : "", name ? name : "");
+}
+
+// All matrices that hold times. Those that cannot be converted are no matter unless they are the
+// ones to compare.
+static int in_cycles(struct run_side *s, const char *chosen, struct err *err)
+{
+    for (int i = 0; i < s->stored.n; i++) {
+        struct err why = {0};
+        if (matrix_to_cycles(&s->stored.list[i], s->stored.ranks, s->stored.n_ranks, &why) == 0 ||
+            strcmp(s->stored.list[i].name, chosen) != 0)
+            continue;
+        *err = why;
+        return err_prefix(err, "run %lld", (long long)s->stored.run.id);
+    }
+    return 0;
 }
 
 static struct compare_side compare_side_of(const struct run_side *s, const struct matrix *m)
@@ -161,10 +177,15 @@ int compare_get(struct request *q, struct reply *r, struct err *err)
         .a = &a, .b = &b, .alone = matrix, .matrices = BUF_INIT};
     struct compare_options options;
     int64_t base, target;
+    bool cycles = false;
     if (run_side_id(q, "base", &base, err) < 0 || run_side_id(q, "target", &target, err) < 0 ||
-        options_from(q, &options, err) < 0 || run_side_load(q, "base", base, &a, err) < 0 ||
+        options_from(q, &options, err) < 0 || request_query_bool(q, "cycles", &cycles, err) < 0 ||
+        run_side_load(q, "base", base, &a, err) < 0 ||
         run_side_load(q, "target", target, &b, err) < 0 ||
-        choose_matrix(matrix, &a, &b, &n.chosen, err) < 0 || compare_all(&n, &options, err) < 0)
+        choose_matrix(matrix, &a, &b, &n.chosen, err) < 0 ||
+        (cycles &&
+         (in_cycles(&a, n.chosen->name, err) < 0 || in_cycles(&b, n.chosen->name, err) < 0)) ||
+        compare_all(&n, &options, err) < 0)
         return -1;
     return answers_send_answer(&n, &options, r, err);
 }

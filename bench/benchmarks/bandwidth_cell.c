@@ -201,6 +201,8 @@ int band_cell_visit(struct band_cells *b, struct rank_team *team, const struct b
     int outcome = team->mine ? visit_jobs(&v, visits, err) : 0;
     s->slot->phase_ms[PHASE_MEASURE] += team->mine ? session_ms_since(begin) : 0;
     if (team->mine)
+        reference_clock_take(&s->slot->cycle);
+    if (team->mine)
         session_check_again(s, &v.arenas[0], place->set_bytes ? place->to : place->from);
     if (v.arenas[1].base)
         session_check_again(s, &v.arenas[1], place->to);

@@ -135,7 +135,7 @@ static void c2c_take(const struct side *d, int i, struct sample *got)
     double trip_ns = c2c_half(d, i % (int)p->lines, (int)p->repetitions);
     guard_end(&to);
     *got = (struct sample){.from = from.wall_ns, .to = to.wall_ns, .hop_ns = trip_ns};
-    got->verdict = guard_judge(&from, &to);
+    got->verdict = guard_tally(&d->h->s->slot->lost, &from, &to);
 }
 
 // Both sides take as many: after each block they know whose samples were disturbed. A visit

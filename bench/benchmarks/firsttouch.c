@@ -100,7 +100,7 @@ static void firsttouch_take(void *context)
     guard_end(&to);
     struct sample got = {.from = from.wall_ns, .to = to.wall_ns};
     got.hop_ns = (double)(to.wall_ns - from.wall_ns) / (double)n;
-    got.verdict = guard_judge(&from, &to);
+    got.verdict = guard_tally(&t->s->slot->lost, &from, &to);
     sampler_add(&t->sampler, &got);
 }
 

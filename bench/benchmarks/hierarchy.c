@@ -144,7 +144,7 @@ static struct sample parallel_sample(const struct hierarchy *h, void *at[], int 
     guard_end(&to);
     struct sample got = {.from = from.wall_ns, .to = to.wall_ns};
     got.hop_ns = (double)(to.wall_ns - from.wall_ns) / ((double)turns * chains);
-    got.verdict = guard_judge(&from, &to);
+    got.verdict = guard_tally(&h->s->slot->lost, &from, &to);
     return got;
 }
 
@@ -198,6 +198,7 @@ static int time_cycle(struct hierarchy *h, struct err *err)
     double cycle = core_clock_cycle_ns(CYCLE_TRIES);
     guard_end(&to);
     struct sample got = {.from = from.wall_ns, .to = to.wall_ns, .hop_ns = cycle};
+    reference_clock_take(&h->s->slot->cycle);
     struct cell_sum *sum = &h->columns[CYCLE][0].sum;
     if (cell_sum_add(sum, &got, err) < 0)
         return -1;

@@ -194,6 +194,7 @@ static int fault_passes(struct fault_cell *c, struct err *err)
             return -1;
         }
     s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
+    reference_clock_take(&s->slot->cycle);
     s->slot->huge_share = c->huge;
     if (c->team.index || board_faulty(s->board))
         return 0;

@@ -184,7 +184,7 @@ static int pingpong_sample(const struct exchange *x, int batch, struct sample *g
     guard_end(&to);
     *got = (struct sample){.from = from.wall_ns, .to = to.wall_ns};
     got->hop_ns = (double)took_ns / (2.0 * batch) / 1000; // us
-    got->verdict = guard_judge(&from, &to);
+    got->verdict = guard_tally(&x->p->s->slot->lost, &from, &to);
     got->verdict.flags &= ~(unsigned)GUARD_FAULTS; // MPI maps buffers as it goes
     return outcome;
 }

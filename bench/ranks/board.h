@@ -44,7 +44,8 @@ struct slot {
     struct counted counted;        // by the CPU, of the cell's kept samples
     double huge_share;             // of the cell's memory, on huge pages
     struct spans spans;            // when it was chasing
-    struct cycle_seen cycle;       // of the core, before each repetition
+    struct cycle_seen cycle;       // of the core, at each repetition
+    struct guard_total lost;       // of all samples
     // One pass of a team, or of the far side of a pair.
     bool in_team;
     struct span pass;

@@ -3,6 +3,7 @@
 // Their difference is what others took.
 #include "bench/sampling/disturbance.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,21 @@ struct guard_verdict guard_judge(const struct guard_mark *begin, const struct gu
         v.flags |= GUARD_MOVED;
     v.switches = end->preempted - begin->preempted;
     return v;
+}
+
+struct guard_verdict guard_tally(struct guard_total *total, const struct guard_mark *begin,
+                                 const struct guard_mark *end)
+{
+    struct guard_verdict v = guard_judge(begin, end);
+    double wall = (double)(end->wall_ns - begin->wall_ns);
+    total->wall_ns += wall;
+    total->off_ns += v.off_share * wall;
+    return v;
+}
+
+double guard_off_share(const struct guard_total *total)
+{
+    return total->wall_ns > 0 ? total->off_ns / total->wall_ns : NAN;
 }
 
 int64_t guard_stolen_ms(int cpu)

@@ -35,5 +35,14 @@ void guard_begin(struct guard_mark *m);
 void guard_end(struct guard_mark *m);
 struct guard_verdict guard_judge(const struct guard_mark *begin, const struct guard_mark *end);
 
+// Of all samples of a rank, those that are left out too; starts all zero.
+struct guard_total {
+    double wall_ns, off_ns; // off the CPU
+};
+// guard_judge, and adds the sample to *total.
+struct guard_verdict guard_tally(struct guard_total *total, const struct guard_mark *begin,
+                                 const struct guard_mark *end);
+double guard_off_share(const struct guard_total *total); // NaN: there were no samples
+
 // Time stolen by the host from `cpu` since boot, in ms; -1 if the kernel does not say.
 int64_t guard_stolen_ms(int cpu);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a core, seen before each repetition of a cell: a difference between ranks or between
+// The clock of a core, seen at each repetition of a cell: a difference between ranks or between
 // repetitions is then known to be one of the clock, not of the memory.
 #pragma once
 

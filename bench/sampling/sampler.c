@@ -104,7 +104,7 @@ static struct sample sampling_sampler_take(struct sampler *s)
     guard_end(&end);
     struct sample got = {.from = begin.wall_ns, .to = end.wall_ns};
     got.hop_ns = (double)(got.to - got.from) / (double)hops;
-    got.verdict = guard_judge(&begin, &end);
+    got.verdict = s->lost ? guard_tally(s->lost, &begin, &end) : guard_judge(&begin, &end);
     if (s->counters) {
         struct counts after = counters_read(s->counters);
         got.counts = counts_between(&before, &after);

@@ -39,6 +39,7 @@ struct sampler {
     struct spans spans;              // when we chased
     int64_t moves;                   // times it was found on another CPU, over all cells
     struct err failure;              // of a check
+    struct guard_total *lost;        // borrowed; NULL: nothing is added up
     const struct counters *counters; // borrowed; NULL: nothing is counted
 };
 

@@ -36,6 +36,7 @@ int chaser_init(struct chaser *c, struct session *s, uint64_t smallest, int64_t 
                        c->stride);
     if (sampler_init(&c->sampler, s->spec, visits, err) < 0)
         return -1;
+    c->sampler.lost = &s->slot->lost;
     c->sampler.counters = counters_open(&c->counters, &counter_kernel) ? &c->counters : NULL;
     return 0;
 }

@@ -15,6 +15,7 @@
 enum {
     PATIENCE = 4,    // times the samples requested, while too many are disturbed
     STAGES_MAX = 48, // sizes of messages
+    CLOCK_TURNS = 8, // of a rank: its clock is read after each; there may be thousands
 };
 
 int pair_turn_meet(struct session *s, const struct turn *turn, int outcome, struct err *err)
@@ -51,6 +52,8 @@ static void take_turn(struct session *s, const struct pair_work *work, const str
     struct err err = {0};
     if (work->measure(work->context, turn, &err) < 0)
         board_fault(s->board, s->comm->rank, &err); // the first fault counts, maybe the peer's
+    if (s->slot->cycle.n < CLOCK_TURNS)
+        reference_clock_take(&s->slot->cycle);
     turns_done(s->board);
 }
 

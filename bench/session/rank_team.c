@@ -34,7 +34,7 @@ void rank_team_set_pass(struct session *s, const struct guard_mark *from,
                         const struct guard_mark *to, unsigned ignored)
 {
     s->slot->pass = (struct span){from->wall_ns, to->wall_ns};
-    s->slot->pass_verdict = guard_judge(from, to);
+    s->slot->pass_verdict = guard_tally(&s->slot->lost, from, to);
     s->slot->pass_verdict.flags &= ~ignored;
 }
 

@@ -80,6 +80,8 @@ static void introduce(struct session *s)
                             .mem_wanted = s->place.mem_wanted,
                             .mem_node = -1,
                             .mem_share = 1,
+                            .off_cpu_share = NAN,
+                            .clock_ghz = NAN,
                             .seed = s->spec->seed + s->comm->rank};
     snprintf(i->pages_wanted, sizeof i->pages_wanted, "%s", pages[s->spec->pages]);
     snprintf(i->pages_got, sizeof i->pages_got, "%s", pages[s->spec->pages]);
@@ -443,10 +445,10 @@ static int session_report_clocks(struct session *s, struct err *err)
 {
     int fast = 0, slow = 0, most = 0, changed = 0;
     for (int r = 0; r < session_ranks(s); r++) {
-        double ns = reference_clock_mean_ns(cycle_of(s, r));
+        double ns = reference_clock_mean_ns(cycle_of(s, r)); // NaN of a rank that measured nothing
         double change = reference_clock_change(cycle_of(s, r));
-        fast = ns < reference_clock_mean_ns(cycle_of(s, fast)) ? r : fast;
-        slow = ns > reference_clock_mean_ns(cycle_of(s, slow)) ? r : slow;
+        fast = !(ns >= reference_clock_mean_ns(cycle_of(s, fast))) && !isnan(ns) ? r : fast;
+        slow = !(ns <= reference_clock_mean_ns(cycle_of(s, slow))) && !isnan(ns) ? r : slow;
         most = change > reference_clock_change(cycle_of(s, most)) ? r : most;
         changed += change > CLOCK_DIFFERS;
     }
@@ -494,6 +496,8 @@ static int session_finish(struct session *s, const struct options *o, struct err
 {
     if (sched_getcpu() != s->slot->info.cpu && s->slot->info.migrations == 0)
         s->slot->info.migrations = 1; // between samples
+    s->slot->info.off_cpu_share = guard_off_share(&s->slot->lost);
+    s->slot->info.clock_ghz = 1 / reference_clock_mean_ns(&s->slot->cycle);
     if (session_meet(s, 0, err) < 0)
         return -1;
     int outcome = session_is_rank0(s) ? session_report_doubts(s, err) : 0;

@@ -19,7 +19,8 @@
 
 enum { LOOKED_AT_MAX = 50 }; // newest runs among which a comparable one is sought
 
-// A warning: so much more of the samples than in the baseline's runs, and so many times as much.
+// A warning: so much more of the samples, or of a rank's time, than in the baseline's runs, and so
+// many times as much.
 static const double DISTURBED_MORE = 0.1, DISTURBED_TIMES = 2;
 
 const char *const check_state_names[CHECK_STATES] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
@@ -112,10 +113,14 @@ static struct compare_side side_of(const struct matrix *m, const struct stored_r
 }
 
 // A node that loses its CPU to something else looks healthy by the samples that are kept.
+static bool much_more(double share, double base)
+{
+    return share >= fmax(base + DISTURBED_MORE, DISTURBED_TIMES * base) && !isnan(base);
+}
+
 static bool much_disturbed(const struct check_result *r)
 {
-    return r->disturbed >=
-           fmax(r->disturbed_base + DISTURBED_MORE, DISTURBED_TIMES * r->disturbed_base);
+    return much_more(r->disturbed, r->disturbed_base) || much_more(r->off_cpu, r->off_cpu_base);
 }
 
 static void take_disturbed(struct check_result *out, const struct reference *base,
@@ -123,11 +128,17 @@ static void take_disturbed(struct check_result *out, const struct reference *bas
 {
     out->disturbed = samples_disturbed(run->list, run->n);
     out->disturbed_base = samples_disturbed(base->list, base->n);
+    out->off_cpu = ranks_off_cpu(run->ranks, run->n_ranks);
+    out->off_cpu_base = base->off_cpu;
     size_t n = strlen(out->text);
-    if (much_disturbed(out))
+    if (much_more(out->disturbed, out->disturbed_base))
+        n += snprintf(out->text + n, sizeof out->text - n,
+                      "; %.0f %% of the samples were disturbed (baseline %.1f %%)",
+                      100 * out->disturbed, 100 * out->disturbed_base);
+    if (much_more(out->off_cpu, out->off_cpu_base) && n < sizeof out->text)
         snprintf(out->text + n, sizeof out->text - n,
-                 "; %.0f %% of the samples were disturbed (baseline %.1f %%)", 100 * out->disturbed,
-                 100 * out->disturbed_base);
+                 "; a rank was off its CPU for %.0f %% of its time (baseline %.1f %%)",
+                 100 * out->off_cpu, 100 * out->off_cpu_base);
 }
 
 static int compare_matrices(const struct reference *base, const struct stored_run *run,

@@ -36,6 +36,7 @@ struct check_result {
     char text[500];                    // why
     struct check_group overall, worst; // of the worst matrix, and of its parts
     double disturbed, disturbed_base;  // share of the samples; NaN: not known
+    double off_cpu, off_cpu_base;      // of the time, of the rank that lost most; NaN: not known
     char *changes;                     // JSON, or NULL; owned
 };
 

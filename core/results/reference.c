@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
 
 // Of all runs together: 108 MB while they are put together.
@@ -77,6 +78,18 @@ static int middle_of_matrix(const struct stored_run *runs, int n, int at, struct
         return -1;
     r->noise_percent = fmax(r->noise_percent, baseline_noise(list, n));
     return baseline_middle(&r->list[at], list, n, err);
+}
+
+static double reference_off_cpu(const struct stored_run *runs, int n)
+{
+    double known[BASELINE_RUNS_MAX];
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        double share = ranks_off_cpu(runs[i].ranks, runs[i].n_ranks);
+        if (!isnan(share))
+            known[k++] = share;
+    }
+    return middle_of(known, k);
 }
 
 static int put_together(struct reference *r, const struct stored_run *runs, int n, struct err *err)
@@ -150,6 +163,7 @@ int reference_load(struct store *s, const struct baseline *b, struct reference *
     if (rc < 0 || machine_then_load(s, &m.runs[m.n - 1].run, &r.then, err) < 0 ||
         put_together(&r, m.runs, m.n, err) < 0)
         return -1;
+    r.off_cpu = reference_off_cpu(m.runs, m.n);
     r.first = m.runs[0];
     m.runs[0] = (struct stored_run){0};
     *out = r;

@@ -10,6 +10,7 @@ struct reference {
     struct matrix *list;     // the middle of all runs; owned
     int n;
     struct buf variant;       // owned
+    double off_cpu;           // median over the runs of ranks_off_cpu; NaN: not known
     double noise_percent;     // baseline_noise, of the matrix where it is largest; NaN: not known
     struct machine_then then; // of the last run
 };

@@ -78,7 +78,7 @@ static int bind_slot(sqlite3_stmt *q, int at, const struct record_slot *slot,
     const void *member = (const char *)r + slot->offset;
     if (slot->kind == SLOT_I64)
         return sqlite3_bind_int64(q, at, *(const int64_t *)member);
-    if (slot->kind == SLOT_SHARE)
+    if (slot->kind != SLOT_TEXT)
         return sqlite3_bind_double(q, at, *(const double *)member); // NaN becomes NULL
     return sqlite3_bind_text(q, at, member, -1, SQLITE_STATIC);
 }
@@ -237,7 +237,7 @@ static void results_read_slot(sqlite3_stmt *q, int column, const struct record_s
     void *member = (char *)r + slot->offset;
     if (slot->kind == SLOT_I64)
         *(int64_t *)member = sqlite3_column_int64(q, column);
-    else if (slot->kind == SLOT_SHARE)
+    else if (slot->kind != SLOT_TEXT)
         *(double *)member =
             sqlite3_column_type(q, column) == SQLITE_NULL ? NAN : sqlite3_column_double(q, column);
     else

@@ -54,6 +54,9 @@ exit [N]           exits with status N (7) in the middle
 signal [N]         dies by signal N (11) in the middle
 placement          a good run on the wrong CPU and node
 scaled [F]         a good run F times as slow (1.2)
+throttled F        the same, and the clock is 4/F GHz
+clock GHZ          a good run at this clock
+off-cpu SHARE      rank 0 was off its CPU for this share of its time
 disturbed N        a good run with N disturbed samples a cell
 half               a good run with half of rank 0's pages elsewhere
 noise              a good run that prints NUL, escape sequences and invalid UTF-8
@@ -148,13 +151,16 @@ class Fake:
 
     def cell(self, matrix, row, col):
         v = (10 + row + 10 * col) * (0.5 if matrix == "serial" else 1)
-        v *= float(self.argument or "1.2") if self.name == "scaled" else 1
+        v *= float(self.argument or "1.2") if self.name in ("scaled", "throttled") else 1
         v = {"nan": float("nan"), "huge": 1e300}.get(self.name, v)
         self.cells += 1
         disturbed = int(self.argument) if self.name == "disturbed" else 1
         self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=disturbed, median=v, lo=v - 0.125,
                     hi=v + 0.125, min=v - 1, p10=v - 0.5, p90=v + 0.5, p99=v + 1, mean=v, sd=0.25,
                     overlap=0.975, converged=1)
+
+    def clock(self):
+        return float(self.argument) if self.name == "clock" else 4 / float(self.argument) if self.name == "throttled" else 4
 
     def rank_record(self, rank, cpu, node):
         share = 0.5 if self.name == "half" and rank == 0 else 1
@@ -164,6 +170,8 @@ class Fake:
                     mem_node=node + wrong, mem_share=share, pages_checked=256, pages_total=256,
                     mem_method="move_pages", pages_wanted="thp", pages_got="thp", huge_share=1,
                     seed=1 + rank, migrations=0, arena_bytes=1 << 20, address="0x7f0000000000",
+                    off_cpu_share=float(self.argument) if self.name == "off-cpu" and rank == 0 else 0.001,
+                    clock_ghz=self.clock(),
                     nodes=[{"node": node + wrong, "pages": 256}])
 
     def all_cells(self, names):

@@ -286,6 +286,45 @@ def test_check_warns_of_a_node_that_loses_its_cpu(own, bench):
     assert 'numaprobe_disturbed_ratio{benchmark="latency"' in own.get("/metrics").body.decode()
 
 
+def test_a_rank_that_loses_its_cpu_shows_everywhere(own, bench):
+    bench.behave("off-cpu 0.001")
+    quiet = [succeed(own) for _ in range(7)]
+    assert baseline(own, "quiet", *quiet[:3]).status == 200
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["off_cpu_ratio"], answer["baseline_off_cpu_ratio"]) == ("OK", 0.001, 0.001), answer
+    bench.behave("off-cpu 0.2")
+    lose = [succeed(own) for _ in range(7)]
+    answer = own.get("/v1/check").json
+    assert (answer["state"], answer["run"], answer["off_cpu_ratio"]) == ("WARNING", lose[-1], 0.2), answer
+    assert "a rank was off its CPU for 20 % of its time (baseline 0.1 %)" in answer["text"]
+    history = own.get("/v1/history?metric=latency.off_cpu.worst_ratio").json
+    assert [p["value"] for p in history["points"]] == 7 * [0.01] + 7 * [0.2], history
+    [change] = history["change_points"]
+    assert change["run"] == lose[0], change
+    metrics = own.get("/metrics").body.decode()
+    assert re.search(r'^numaprobe_off_cpu_worst_ratio\{benchmark="latency".*\} 0\.2$', metrics, re.M), metrics
+    assert re.search(r'^numaprobe_clock_median_hertz\{benchmark="latency".*\} 4000000000$', metrics, re.M), metrics
+
+
+def test_cycles_leave_the_clock_out(own, bench):
+    bench.behave("clock 4")
+    fast = succeed(own)
+    bench.behave("throttled 1.25")  # 5/4 of the time at 4/5 of the clock
+    slow = succeed(own)
+    plain = own.get(f"/v1/compare?base={fast}&target={slow}").json
+    assert plain["verdict"] == "slower" and plain["unit"] == "ns", plain
+    assert any("4.00 GHz in A and at 3.20 GHz in B" in note for note in plain["comparison"]["notes"]), plain
+    cycles = own.get(f"/v1/compare?base={fast}&target={slow}&cycles=true").json
+    assert (cycles["verdict"], cycles["unit"]) == ("same", "cycles"), cycles
+    told = cli(own, "compare", str(fast), str(slow), "--cycles")
+    assert told.returncode == 0 and told.stdout.startswith("SAME"), told
+    bench.behave("clock 0")
+    unknown = succeed(own)
+    refused = own.get(f"/v1/compare?base={fast}&target={unknown}&cycles=true")
+    assert refused.status == 409 and "the clock of rank 0" in refused.json["detail"], refused.body
+    assert cli(own, "compare", str(fast), str(unknown), "--cycles").returncode != 0
+
+
 def restart_with(daemon, *statements):
     """Stops the daemon, changes its database behind its back, starts it again."""
     assert daemon.stop() == 0

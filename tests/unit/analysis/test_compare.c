@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/compare/baseline.h"
 #include "analysis/compare/compare.h"
+#include "analysis/compare/cycles.h"
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -17,6 +18,30 @@ struct tally {
     int alarms, slower, cells;
     int parts; // groups besides overall that say slower
 };
+
+static void test_cycles(void)
+{
+    unsigned long long seed = 5;
+    struct matrix m = {0};
+    struct rank_info ranks[2] = {{.rank = 1, .clock_ghz = 2}, {.rank = 0, .clock_ghz = 3}};
+    struct err err = {0};
+    sim_matrix(&m, 2, 3, 0.01, 1, &seed);
+    double first = m.cells[0].v[CELL_MEDIAN], last = matrix_at(&m, 1, 2)->v[CELL_HI];
+    double n = m.cells[0].v[CELL_N];
+    CHECK(ranks_clock(ranks, 2) == 2.5 && isnan(ranks_clock(NULL, 0)), "the median clock");
+    ranks[0].clock_ghz = NAN;
+    CHECK(matrix_to_cycles(&m, ranks, 2, &err) < 0 && err.code == ERR_CONFLICT &&
+              strstr(err.text, "rank 1") && m.cells[0].v[CELL_MEDIAN] == first,
+          "a clock is missing: %s", err.text);
+    ranks[0].clock_ghz = 2;
+    CHECK(matrix_to_cycles(&m, ranks, 2, &err) == 0, "ns are cycles by the clock of the rank");
+    CHECK(m.cells[0].v[CELL_MEDIAN] == 3 * first && matrix_at(&m, 1, 2)->v[CELL_HI] == 2 * last &&
+              m.cells[0].v[CELL_N] == n,
+          "values are converted, counts are not");
+    CHECK_STR(m.unit, "cycles", "unit");
+    CHECK(matrix_to_cycles(&m, ranks, 2, &err) < 0 && strstr(err.text, "no times"), "only once");
+    matrix_fini(&m);
+}
 
 static void one_visit(struct spec *s)
 {
@@ -533,6 +558,7 @@ static void test_placement(void)
 int main(void)
 {
     test_functions();
+    test_cycles();
     test_false_alarms();
     test_false_alarms_of_visits();
     test_three_runs();

@@ -34,7 +34,9 @@ static void place(int remote_rank)
         ranks[i] = (struct rank_info){.rank = i,
                                       .cpu = i,
                                       .cpu_node = i / 2,
-                                      .mem_node = i == remote_rank ? 1 - i / 2 : i / 2};
+                                      .mem_node = i == remote_rank ? 1 - i / 2 : i / 2,
+                                      .off_cpu_share = NAN,
+                                      .clock_ghz = NAN};
 }
 
 static void set(struct matrix *m, int row, int col, double v)
@@ -140,6 +142,11 @@ static void test_latency(void)
     CHECK(!find(got, "latency.l2.median_ns"), "nothing lies inside the L2");
     CHECK(near(value(got, "latency.l3.median_ns"), 116), "two ranks share an L3: 8 MiB each");
     CHECK(near(value(got, "latency.serial.l3.median_ns"), 67), "one alone has 16");
+    CHECK(!find(got, "latency.l1.median_cycles"), "no clock, no cycles");
+    for (int r = 0; r < RANKS; r++)
+        ranks[r].clock_ghz = 2;
+    got = run(&s, m, 2, true);
+    CHECK(near(value(got, "latency.l1.median_cycles"), 230), "115 ns at 2 GHz");
     CHECK(near(value(got, "latency.serial.dram.median_ns"), 68), "modes do not mix");
     CHECK(near(value(got, "contention.max_ratio"), 103.0 / 53) ||
               value(got, "contention.max_ratio") >= 103.0 / 53,
@@ -419,6 +426,7 @@ static struct metrics *run_many(const struct spec *s, const struct matrix *m,
     for (int i = 0; i < MANY; i++) {
         many[i] = (struct rank_info){
             .rank = MANY - 1 - (i ^ 1), .cpu = MANY - 1 - i, .cpu_node = i, .mem_node = i};
+        many[i].off_cpu_share = many[i].clock_ghz = NAN;
         many_cpus[i] = (struct topo_cpu){.os = i, .core = i, .package = i, .node = i, .l3 = i};
         many_caches[i] = (struct topo_cache){3, 32 * MIB, 64, 1, i};
     }
@@ -564,6 +572,35 @@ static void test_rules(void)
     CHECK(metric_more_is_better("GB/s") && !metric_more_is_better("ns"), "what is better");
 }
 
+static void test_disturbed_ranks(void)
+{
+    static const double off[] = {0.001, 0.004, 0.2, NAN}, ghz[] = {3, 3.2, 2, NAN};
+    struct matrix m;
+    struct spec s;
+    spec_init(&s, BENCHMARK_LATENCY);
+    place(-1);
+    make(&m, &s, 0, RANKS, 2, 100);
+    CHECK(isnan(value(run(&s, &m, 1, true), "latency.off_cpu.worst_ratio")) &&
+              isnan(value(run(&s, &m, 1, true), "latency.clock.median_ghz")),
+          "not known: no metric");
+    for (int r = 0; r < RANKS; r++) {
+        ranks[r].off_cpu_share = off[r % 4];
+        ranks[r].clock_ghz = ghz[r % 4];
+    }
+    const struct metrics *got = run(&s, &m, 1, true);
+    CHECK(near(value(got, "latency.off_cpu.worst_ratio"), 0.2), "of the rank that lost most");
+    CHECK(near(value(got, "latency.clock.least_ghz"), 2) &&
+              near(value(got, "latency.clock.median_ghz"), 3),
+          "of ranks whose clock is known");
+    CHECK(strcmp(got->list[got->n - 1].name, "latency.clock.least_ghz") == 0, "listed last");
+    for (int r = 0; r < RANKS; r++)
+        ranks[r].off_cpu_share = 0.001;
+    CHECK(near(value(run(&s, &m, 1, true), "latency.off_cpu.worst_ratio"), 0.01), "less is 0.01");
+    CHECK(metric_base_factor("GHz") == 1e9 && metric_more_is_better("GHz"), "hertz");
+    place(-1);
+    matrix_fini(&m);
+}
+
 static void test_disturbed(void)
 {
     struct matrix m;
@@ -632,6 +669,7 @@ int main(void)
     test_variant();
     test_rules();
     test_disturbed();
+    test_disturbed_ranks();
     test_document();
     return tap_done();
 }

@@ -34,6 +34,14 @@ static void guard(void)
     end = (struct guard_mark){3000000, 2497000, 8, 4, 1};
     CHECK(guard_judge(&begin, &end).flags == 0 && guard_judge(&begin, &end).switches == 1,
           "a switch of 3 us and a fault in 2 ms: clean, and counted");
+    struct guard_total total = {0};
+    CHECK(isnan(guard_off_share(&total)), "no sample, no share");
+    for (int i = 0; i < 4; i++) {
+        end.cpu_ns = i ? 2500000 : 500000;
+        CHECK(guard_tally(&total, &begin, &end).flags == guard_judge(&begin, &end).flags,
+              "judged the same");
+    }
+    CHECK(fabs(guard_off_share(&total) - 0.25) < 1e-9, "one sample of four was away all the time");
 }
 
 // A pass of two ranks, 200 ms from 0; times in us.
