@@ -28,7 +28,7 @@ static const char *const concurrent_names[] = {"auto", "one", "per-l3", "all", N
 static const char *const cost_names[] = {"fault", "collapse", "migrate", NULL};
 static const char *const definition_names[] = {"both", "cas",    "load", "hitm",
                                                "hit",  "states", "all",  NULL};
-static const char *const home_names[] = {"first", "second", NULL};
+static const char *const home_names[] = {"first", "second", "third", NULL};
 
 // Parameters that several benchmarks have; only the defaults differ.
 #define P_SIZES(default_, help_)                                                                   \
@@ -279,8 +279,17 @@ static const struct param c2c_params[] = {
      .offset = AT(home),
      .choices = home_names,
      .def = "first",
-     .help = "Rank of a pair on whose NUMA node the lines are: the first, which keeps the time, or "
-             "the second."},
+     .help = "NUMA node of a pair's lines: that of its first rank, which keeps the time, of its "
+             "second, or a third one: the first of targets that is neither's. Not every machine "
+             "has a second and a third node."},
+    {.name = "targets",
+     .kind = PARAM_TEXT,
+     .offset = AT(targets),
+     .room = ROOM(targets),
+     .def = "all",
+     .metavar = "NODES",
+     .help = "NUMA nodes that home third chooses from: all that have memory of their own, or a "
+             "list 2,3."},
     {.name = "lines",
      .kind = PARAM_INT,
      .offset = AT(lines),
@@ -579,6 +588,19 @@ static int check_targets(const struct spec *s, struct err *err)
         return -1;
     if (strcmp(s->targets, "all") == 0)
         return 0;
+    return str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err);
+}
+
+static int check_c2c(const struct spec *s, struct err *err)
+{
+    CLEANUP_MEM int *ids = NULL;
+    int n;
+    if (check_own_placement(s, err) < 0)
+        return -1;
+    if (strcmp(s->targets, "all") == 0)
+        return 0;
+    if (s->home != C2C_HOME_THIRD)
+        return contradiction(err, "targets", "home first or second, which is a rank's own node");
     return str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err);
 }
 
@@ -972,7 +994,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .params = PARAMS(c2c_params),
             .defaults = no_presets,
             .quick = quick_c2c,
-            .check = check_own_placement,
+            .check = check_c2c,
             .shapes = shapes_c2c,
             .least_ranks = 2,
         },

@@ -206,8 +206,8 @@ int spec_check(const struct spec *s, struct err *err)
 
 bool spec_has_targets(const struct spec *s)
 {
-    return spec_param(s, "targets") && s->sweep != SWEEP_OWN && s->sweep != SWEEP_SIZES &&
-           strcmp(s->targets, "own") != 0;
+    return spec_param(s, "targets") && (!spec_param(s, "home") || s->home == C2C_HOME_THIRD) &&
+           s->sweep != SWEEP_OWN && s->sweep != SWEEP_SIZES && strcmp(s->targets, "own") != 0;
 }
 
 static void write_params(const struct param_table *t, struct jsonw *w, const char *key)

@@ -75,7 +75,7 @@ enum c2c_definition {
     C2C_STATES, // hitm and hit
     C2C_EVERY,
 };
-enum c2c_home { C2C_HOME_FIRST, C2C_HOME_SECOND };
+enum c2c_home { C2C_HOME_FIRST, C2C_HOME_SECOND, C2C_HOME_THIRD };
 
 // Limits, with their arithmetic.
 enum {

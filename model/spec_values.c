@@ -57,6 +57,14 @@ uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
     return sizes[n - 1];
 }
 
+int spec_third_node(const int *nodes, int n, int first, int second)
+{
+    for (int i = 0; i < n; i++)
+        if (nodes[i] != first && nodes[i] != second)
+            return nodes[i];
+    return -1;
+}
+
 // The smallest that any architecture has: to round up to it costs less than another kind of page.
 static const uint64_t THP_SMALL = 2 << 20;
 

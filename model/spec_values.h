@@ -22,5 +22,7 @@ uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
 // working set below one transparent huge page gets base pages, unless that page has 2 MiB.
 uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
 uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
+// The first of `n` nodes that is neither of the two; -1: there is none.
+int spec_third_node(const int *nodes, int n, int first, int second);
 // "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".
 int spec_pairs(const char *text, int pairs[][2], int *n, struct err *err);

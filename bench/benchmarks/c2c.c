@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The c2c benchmark: every pair of ranks hands lines over while the other ranks sleep; then all
-// pairs again, for each visit. The lines belong to the first rank's node or the second's, and a
-// pair takes turns with several, because the home of a line (which slice of the cache, which agent)
-// is part of the time.
+// pairs again, for each visit. The lines belong to the first rank's node, the second's or a
+// third one, and a pair takes turns with several, because the home of a line (which slice of the
+// cache, which agent) is part of the time.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "bench/sampling/sampler.h"
 #include "bench/session/pair_turns.h"
 #include "bench/session/pairs.h"
+#include "model/spec_values.h"
 
 _Static_assert((int)SPEC_SAMPLES_MAX <= (int)SLOT_FLAGS, "a flag a sample");
 enum { WARM_PART = 4 }; // of a sample's trips, on each line, before a visit's samples
@@ -31,12 +33,46 @@ struct handover {
     struct cell_sum *sums;    // of our pairs as their ping side: [peer][shape]; owned
 };
 
-static uint64_t share_bytes(const struct handover *h)
+// Of the lines on one node.
+static uint64_t region_bytes(const struct handover *h)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t lines = 2 * (uint64_t)h->s->spec->lines + C2C_AREA_LINES;
     uint64_t bytes = lines * sizeof(struct c2c_line);
     return (bytes + page - 1) / page * page;
+}
+
+static bool home_is_third(const struct handover *h)
+{
+    return h->s->spec->home == C2C_HOME_THIRD;
+}
+
+// Two nodes that are not ours: one of them is not the peer's either.
+static uint64_t share_bytes(const struct handover *h)
+{
+    return region_bytes(h) * (home_is_third(h) ? 2 : 1);
+}
+
+static int c2c_node_of(const struct handover *h, int rank)
+{
+    return h->s->board->slot[rank].cpu_place.node;
+}
+
+static int third_node(const struct handover *h, int first, int second)
+{
+    return spec_third_node(h->s->targets, h->s->n_targets, c2c_node_of(h, first),
+                           c2c_node_of(h, second));
+}
+
+// The node of our lines' region. Where there is only one that is not ours, both are there.
+static int region_node(const struct handover *h, bool second)
+{
+    const struct session *s = h->s;
+    int ours = c2c_node_of(h, s->comm->rank), node = third_node(h, s->comm->rank, s->comm->rank);
+    int other = spec_third_node(s->targets, s->n_targets, ours, node);
+    if (!home_is_third(h))
+        return s->place.mem_wanted;
+    return second && other >= 0 ? other : node;
 }
 
 static int c2c_make_matrices(const struct handover *h, struct matrix *m, struct err *err)
@@ -77,6 +113,47 @@ static int c2c_make_room(struct handover *h, struct err *err)
     return c2c_lines_init(&h->by_line, h->s, h->n_shapes - h->n_pairs, err);
 }
 
+// The homes that were requested must be there: the daemon's plan checks the same.
+static int c2c_check_home(const struct handover *h, struct err *err)
+{
+    const struct session *s = h->s;
+    int other = 0, ours = s->comm->rank;
+    for (int r = 0; r < session_ranks(s); r++) {
+        other += c2c_node_of(h, r) != c2c_node_of(h, ours);
+        if (home_is_third(h) && r != ours && third_node(h, ours, r) < 0)
+            return err_set(err, ERR_USAGE, "home",
+                           "--home: third needs a node that is neither that of rank %d (%d) nor "
+                           "that of rank %d (%d)",
+                           ours, c2c_node_of(h, ours), r, c2c_node_of(h, r));
+    }
+    if (s->spec->home != C2C_HOME_SECOND || other)
+        return 0;
+    return err_set(err, ERR_USAGE, "home",
+                   "--home: must be first, because all ranks are on node %d", c2c_node_of(h, ours));
+}
+
+// Bound before they are touched.
+static void c2c_place_lines(struct handover *h)
+{
+    struct session *s = h->s;
+    char *base = h->lines.base;
+    for (uint64_t at = 0; at < h->lines.bytes; at += region_bytes(h)) {
+        struct place place = s->place;
+        if (home_is_third(h)) {
+            place.mem_wanted = place.mem_node = region_node(h, at > 0);
+            place_bind(&place, base + at, region_bytes(h));
+        }
+        memset(base + at, 0, region_bytes(h));
+        session_verify(s, base + at, region_bytes(h), region_node(h, at > 0));
+    }
+}
+
+static void c2c_verify_again(const struct handover *h)
+{
+    for (uint64_t at = 0; at < h->lines.bytes; at += region_bytes(h))
+        session_verify_again(h->s, h->lines.base + at, region_bytes(h), region_node(h, at > 0));
+}
+
 static int c2c_begin(struct handover *h, struct err *err)
 {
     struct session *s = h->s;
@@ -86,13 +163,13 @@ static int c2c_begin(struct handover *h, struct err *err)
     if (outcome == 0)
         outcome = c2c_check_methods(h, err);
     if (outcome == 0)
+        outcome = c2c_check_home(h, err);
+    if (outcome == 0)
         outcome = c2c_make_room(h, err);
     if (outcome == 0)
         outcome = share_make(&h->lines, share_bytes(h), err);
-    if (outcome == 0) {
-        memset(h->lines.base, 0, h->lines.bytes);
-        session_verify(s, h->lines.base, h->lines.bytes, s->place.mem_wanted);
-    }
+    if (outcome == 0)
+        c2c_place_lines(h);
     s->slot->share_fd = h->lines.fd;
     if (outcome == 0 && n)
         outcome = c2c_make_matrices(h, m, err);
@@ -107,6 +184,7 @@ struct side {
     struct handover *h;
     const struct turn *turn;
     struct share lines; // as we see them
+    char *base;         // of those on the pair's node
     bool ours;          // they are
     enum c2c_method method;
 };
@@ -114,12 +192,12 @@ struct side {
 // Behind the lines of the round trips.
 static struct c2c_line *c2c_area(const struct side *d)
 {
-    return (struct c2c_line *)(void *)d->lines.base + 2 * d->h->s->spec->lines;
+    return (struct c2c_line *)(void *)d->base + 2 * d->h->s->spec->lines;
 }
 
 static double c2c_half(const struct side *d, int line, int trips)
 {
-    struct c2c_line *lines = (struct c2c_line *)(void *)d->lines.base + 2 * line;
+    struct c2c_line *lines = (struct c2c_line *)(void *)d->base + 2 * line;
     const struct c2c_pair pair = {lines, d->method, trips, c2c_area(d)};
     if (d->turn->first)
         return c2c_ping(&pair);
@@ -152,6 +230,8 @@ static int c2c_samples(const struct side *d, struct err *err)
     for (int until = wanted; n < until; until = pair_samples(s, d->turn, n, wanted)) {
         for (; n < until; n++) {
             c2c_take(d, n, &d->h->samples[n]);
+            if (isnan(d->h->samples[n].hop_ns))
+                return err_set(err, ERR_INTERNAL, "", "a line was read before it was written");
             s->slot->flags[n] = (unsigned char)d->h->samples[n].verdict.flags;
         }
         if (pair_turn_meet(s, d->turn, 0, err) < 0)
@@ -214,14 +294,25 @@ static int c2c_sum_up(const struct side *d, struct err *err)
     return 0;
 }
 
+// The first rank's lines are in its second region where the first is on the second rank's node.
+static bool second_region(const struct side *d)
+{
+    int ours = d->h->s->comm->rank, peer = d->turn->peer;
+    int first = d->turn->first ? ours : peer, second = d->turn->first ? peer : ours;
+    return home_is_third(d->h) && third_node(d->h, first, second) != third_node(d->h, first, first);
+}
+
 static int open_lines(struct side *d, struct err *err)
 {
     const struct slot *peer = &d->h->s->board->slot[d->turn->peer];
-    d->ours = d->turn->first == (d->h->s->spec->home == C2C_HOME_FIRST);
-    if (!d->ours)
-        return share_open(&d->lines, peer->info.pid, peer->share_fd, share_bytes(d->h), err);
+    d->ours = d->turn->first == (d->h->s->spec->home != C2C_HOME_SECOND);
     d->lines = (struct share){d->h->lines.base, d->h->lines.bytes, -1};
-    c2c_link(c2c_area(d), (uint64_t)d->h->s->slot->info.seed);
+    if (!d->ours &&
+        share_open(&d->lines, peer->info.pid, peer->share_fd, share_bytes(d->h), err) < 0)
+        return -1;
+    d->base = d->lines.base + (second_region(d) ? region_bytes(d->h) : 0);
+    if (d->ours)
+        c2c_link(c2c_area(d), (uint64_t)d->h->s->slot->info.seed);
     return 0;
 }
 
@@ -276,7 +367,10 @@ static int c2c_measure_all(struct handover *h, struct err *err)
         .measure = c2c_measure,
         .report = c2c_report,
     };
-    return pair_turns_run(h->s, &work, err);
+    if (pair_turns_run(h->s, &work, err) < 0)
+        return -1;
+    c2c_verify_again(h);
+    return session_meet(h->s, 0, err);
 }
 
 int c2c_run(struct session *s, struct err *err)

@@ -3,6 +3,8 @@
 // late cannot mistake an old value for an answer.
 #include "bench/kernels/line_transfer.h"
 
+#include <math.h>
+
 #include "base/clock.h"
 #include "bench/kernels/permutation.h"
 
@@ -143,11 +145,21 @@ static int rounds_of(const struct c2c_pair *p)
     return (p->trips + C2C_AREA_LINES - 1) / C2C_AREA_LINES;
 }
 
+// Lines that were not written in this round: the reader's own copies of an earlier one.
+static int stale_lines(const struct c2c_pair *p, unsigned round)
+{
+    int stale = 0;
+    for (unsigned i = 0; i < C2C_AREA_LINES; i++)
+        stale +=
+            atomic_load_explicit(&linked_at(p->area, i)->written, memory_order_relaxed) != round;
+    return stale;
+}
+
 static double read_lines(const struct c2c_pair *p)
 {
     uint64_t took = 0;
     unsigned at = 0;
-    int rounds = rounds_of(p);
+    int rounds = rounds_of(p), stale = 0;
     for (int round = 1; round <= rounds + 1; round++) {
         line_transfer_wait_for(&p->line[0].value, (unsigned)round);
         uint64_t start = clock_mono_ns();
@@ -155,11 +167,12 @@ static double read_lines(const struct c2c_pair *p)
             at = atomic_load_explicit(&linked_at(p->area, at)->next, memory_order_relaxed);
         if (round > 1)
             took += clock_mono_ns() - start;
+        stale += stale_lines(p, (unsigned)round);
         atomic_store_explicit(&p->line[1].value, (unsigned)round, memory_order_release);
     }
     line_transfer_wait_for(&p->line[0].value, 0);
     atomic_store_explicit(&p->line[1].value, 0, memory_order_release);
-    return (double)took / ((double)rounds * C2C_AREA_LINES);
+    return stale ? NAN : (double)took / ((double)rounds * C2C_AREA_LINES);
 }
 
 static void offer_lines(const struct c2c_pair *p)

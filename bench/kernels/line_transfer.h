@@ -42,6 +42,7 @@ bool c2c_has_method(enum c2c_method method); // HIT takes an instruction that wr
 
 // Both sides call their half at the same time on their own CPUs. The lines must be zero at the
 // start; they are zero again at the end. c2c_ping returns ns a round trip, or ns a line read: the
-// first trips wait for the other side and are not timed.
+// first trips wait for the other side and are not timed. NAN: a line that was read had not been
+// written by the other side before.
 double c2c_ping(const struct c2c_pair *p);
 void c2c_pong(const struct c2c_pair *p);

@@ -489,6 +489,38 @@ static int planner_find_targets(struct plan *p, const struct spec *s, const stru
     return 0;
 }
 
+static int planner_check_third(const struct plan *p, struct err *err)
+{
+    char targets[60];
+    str_from_ids(p->targets, p->n_targets, targets, sizeof targets);
+    for (int i = 0; i < p->n_ranks; i++)
+        for (int j = i + 1; j < p->n_ranks; j++) {
+            int first = p->ranks[i].cpu_node, second = p->ranks[j].cpu_node;
+            if (spec_third_node(p->targets, p->n_targets, first, second) < 0)
+                return err_set(err, ERR_INVALID, "home",
+                               "is third, but no node of targets (%s) is neither that of rank %d "
+                               "(%d) nor that of rank %d (%d)",
+                               targets, i, first, j, second);
+        }
+    return 0;
+}
+
+// Where a pair's lines are to be elsewhere than with its first rank, there must be such a node.
+static int planner_check_home(const struct plan *p, const struct spec *s, struct err *err)
+{
+    if (!spec_param(s, "home") || s->home == C2C_HOME_FIRST)
+        return 0;
+    if (s->home == C2C_HOME_THIRD)
+        return planner_check_third(p, err);
+    for (int i = 1; i < p->n_ranks; i++)
+        if (p->ranks[i].cpu_node != p->ranks[0].cpu_node)
+            return 0;
+    return err_set(err, ERR_INVALID, "home",
+                   "is second, but all ranks are on node %d: use first, or choose ranks on two "
+                   "nodes",
+                   p->ranks[0].cpu_node);
+}
+
 static int planner_check_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
                                    struct err *err)
 {
@@ -653,8 +685,8 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a plan");
     if (choose_ranks(&made, s, t, err) < 0 || needs_ranks(&made, s, err) < 0 ||
         place(&made, s, t, err) < 0 || first_touch_everywhere(&made, s) < 0 ||
-        planner_find_targets(&made, s, t, err) < 0 || find_load_cpus(&made, s, t, err) < 0 ||
-        note_sharing(&made, t, err) < 0)
+        planner_find_targets(&made, s, t, err) < 0 || planner_check_home(&made, s, err) < 0 ||
+        find_load_cpus(&made, s, t, err) < 0 || note_sharing(&made, t, err) < 0)
         return -1;
     note_kinds(&made, t);
     if (count_bytes(&made, s, t, err) < 0)

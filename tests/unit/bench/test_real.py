@@ -126,7 +126,7 @@ BENCHMARKS = [
      {"cas": (2, 2), "load": (2, 2), "cas_lines": (1, 8), "load_lines": (1, 8)}),
     ("c2c", ["--quick", "--definition=load", "--lines=3"], {"load": (2, 2), "load_lines": (1, 3)}),
     ("c2c", ["--quick", "--definition=cas", "--lines=1"], {"cas": (2, 2)}),
-    ("c2c", ["--quick", "--definition=states", "--home=second"], {"hitm": (2, 2), "hit": (2, 2)}),
+    ("c2c", ["--quick", "--definition=states"], {"hitm": (2, 2), "hit": (2, 2)}),
     ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
     ("pagefault", ["--size=4", "--passes=3"], {"4k": (2, 1), "thp": (2, 1)}),
     ("pagefault", ["--size=4", "--passes=3", "--cost=collapse"], {"collapse": (2, 1)}),
@@ -213,6 +213,11 @@ def without_mpi(bench):
     taken = cell.get("n", 0) + (cell.get("disturbed") or 0)
     check(3000 <= taken <= 4 * 3000, "c2c: as many samples as asked for, more if disturbed",
           cell, done.stderr)
+    one_node = not os.path.exists("/sys/devices/system/node/node1")
+    for home in ("second", "third") if one_node else ():
+        done = processes(bench, "c2c", "--definition=states", f"--home={home}")
+        check(done.returncode == 2 and "--home" in done.stderr and
+              done.stderr.count("numa_bench:") == 1, f"home {home} is refused on one node", done.stderr)
     done = processes(bench, "pingpong")
     check(done.returncode == 2 and "mpirun" in done.stderr, "pingpong needs MPI", done.stderr)
     victim = subprocess.Popen([bench, "--np=2", "--size=64K", "--cell-ms=60000", "--precision=0.05",

@@ -254,9 +254,39 @@ static void lost_cpus(void)
     refuse(&t, "{\"benchmark\":\"latency\",\"ranks\":5}", "ranks", "CPUs of no node have 4 cores");
 }
 
+// Where lines of a pair can be: with the other rank, or on a node that is neither's.
+static void homes(void)
+{
+    struct topology one CLEANUP(topology_fini) = synthetic("node:1 core:4 pu:1");
+    struct topology two CLEANUP(topology_fini) = synthetic("node:2 core:2 pu:1");
+    struct topology four CLEANUP(topology_fini) = synthetic("node:4 core:1 pu:1");
+    static const char second[] = "{\"benchmark\":\"c2c\",\"home\":\"second\"}";
+    static const char third[] = "{\"benchmark\":\"c2c\",\"home\":\"third\"}";
+    refuse(&one, second, "home", "is second, but all ranks are on node 0: use first");
+    refuse(&one, third, "home", "rank 0 (0) nor that of rank 1 (0)");
+    expect(&two, second, "0/0 1/0 2/1 3/1 targets  load  MiB 0 0");
+    refuse(&two, "{\"benchmark\":\"c2c\",\"home\":\"second\",\"cpus\":\"2,3\"}", "home",
+           "all ranks are on node 1");
+    refuse(&two, third, "home",
+           "no node of targets (0-1) is neither that of rank 0 (0) nor that of rank 2 (1)");
+    expect(&two, "{\"benchmark\":\"c2c\",\"home\":\"third\",\"cpus\":\"0,1\"}",
+           "0/0 1/0 targets 0-1 load  MiB 0 0");
+    expect(&four, third, "0/0 1/1 2/2 3/3 targets 0-3 load  MiB 0 0");
+    expect(&four, "{\"benchmark\":\"c2c\"}", "0/0 1/1 2/2 3/3 targets  load  MiB 0 0");
+    refuse(&four, "{\"benchmark\":\"c2c\",\"home\":\"third\",\"targets\":\"0,3\"}", "home",
+           "rank 0 (0) nor that of rank 3 (3)");
+    refuse(&four, "{\"benchmark\":\"c2c\",\"home\":\"third\",\"targets\":\"9\"}", "targets",
+           "not there");
+    static const int nodes[] = {1, 4, 7};
+    CHECK(spec_third_node(nodes, 3, 1, 4) == 7 && spec_third_node(nodes, 3, 7, 1) == 4 &&
+              spec_third_node(nodes, 3, 0, 0) == 1 && spec_third_node(nodes, 2, 1, 4) == -1,
+          "the first node that is neither");
+}
+
 int main(void)
 {
     hybrid();
+    homes();
     lost_cpus();
     struct topology t CLEANUP(topology_fini) = synthetic(machine);
     expect(&t, "{\"benchmark\":\"matrix\"}", "6/0 14/1 targets 0-1 load  MiB 0 128");
