@@ -9,7 +9,8 @@ from another address and over the unix socket by root, and /readyz over TCP, eac
 new number each time, so that no answer is kept.
 
 Then SIGTERM in the middle of it. With --measured instead: the median of a run beside the attack, how much longer the run
-takes, and how much of a CPU the daemon uses meanwhile.
+takes, and how much of a CPU the daemon uses meanwhile. The crowd is on the daemon's own machine, so it disturbs the run
+by itself: the control is the same crowd at a port where nobody accepts. What is above the control is the daemon's.
 
 usage: heavy.py BUILD [--connections=192] [--seconds=5] [--ten-years=DIR] [--only=TEXT] [--measured=PAIRS]
 Needs root (to be another account), and a release build.
@@ -42,16 +43,20 @@ LARGE = [
 TEN_YEARS = ["/v1/feed?limit=100&after={n}", "/v1/history?metric=latency.n0.n0.median_ns&node=node1&limit=10000&since={t}",
              "/v1/history", "/v1/runs?limit=200"]
 
+CONTROL = "/control"  # instead of a path: the port without a daemon
 MEASURED = [("keep", "/v1/compare?base=1&target=2&threshold={n}"), ("keep", "/v1/runs/1/matrix.csv"), ("keep", "/healthz"),
-            ("reconnect", "/healthz"), ("half", "/healthz")]
+            ("reconnect", "/healthz"), ("half", "/healthz"), ("half", CONTROL)]
 CROWD = (HERE.parents[1] / "system" / "crowd.py").read_text()
 
 
 class Attack:
     def __init__(self, daemon, path, connections, mode="keep"):
         self.pid = daemon.process.pid
+        # The kernel completes these connections; no process is woken.
+        self.silent = socket.create_server(("127.0.0.1", 0), backlog=4096) if path == CONTROL else None
+        port = self.silent.getsockname()[1] if self.silent else daemon.port
         self.process = subprocess.Popen(
-            ["/usr/bin/python3", "-c", CROWD, str(daemon.port), str(connections), mode, path], user=1234, group=1234,
+            ["/usr/bin/python3", "-c", CROWD, str(port), str(connections), mode, path], user=1234, group=1234,
             extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
         self.began, self.cpu = time.monotonic(), cpu_seconds(self.pid)
@@ -64,6 +69,8 @@ class Attack:
         self.process.stdin.close()
         codes = self.process.stdout.readline().strip()
         self.process.wait()
+        if self.silent:
+            self.silent.close()
         return codes
 
 
