@@ -62,6 +62,7 @@
 // What the benchmark saw. HUGE_PAGES: not all were given. OMITTED: others were left out.
 #define CONDITION_SEEN(X)                                                                          \
     X(PLACEMENT, "placement", ERROR)                                                               \
+    X(BINDING, "binding", WARNING)                                                                 \
     X(MIGRATED, "migrated", WARNING)                                                               \
     X(MEMORY_POLICY, "memory_policy", NOTICE)                                                      \
     X(HUGE_PAGES, "huge_pages", WARNING)                                                           \

@@ -63,6 +63,11 @@ more|buildah|builds the container image (--all)
 more|debootstrap|the Debian base for that image, and roots of other releases (--all)
 more|libmpich-dev|the module for launchers of MPICH and Intel MPI
 more|mpich|its launcher, hydra (skipped without)
+more|slurmctld|a batch system of this machine alone, in namespaces (--all)
+more|slurmd|its node
+more|slurm-client|starts ranks by srun
+more|slurm-wlm-basic-plugins|PMIx and PMI-2 for them
+more|munge|knows its accounts
 more|qemu-system-x86|machines with several NUMA nodes (--all)
 more|linux-image-amd64|a kernel for them
 more|busybox-static|their first program

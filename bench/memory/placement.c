@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "bench/memory/cache.h"
 
 enum {
     MASK_BITS = 4096, // nodes the kernel may be built for
     MASK_WORDS = MASK_BITS / (8 * (int)sizeof(unsigned long)),
-    QUERY_PAGES = 4096, // of one move_pages call
+    QUERY_PAGES = 4096,   // of one move_pages call
+    CORE_THREADS_MAX = 8, // of any processor: POWER has most
 };
 
 int place_cpus(int **cpus, struct err *err)
@@ -45,6 +47,10 @@ static void cpu_wanted(struct place *p)
     int n = place_cpus(&cpus, NULL);
     p->cpus = n > 0 ? n : 0;
     p->cpu_wanted = n == 1 ? cpus[0] : -1;
+    p->one_core = n > 0 && n <= CORE_THREADS_MAX;
+    int core = n > 1 && p->one_core ? cache_cpu_place("", cpus[0]).core : -1;
+    for (int i = 1; i < n && p->one_core; i++)
+        p->one_core = core >= 0 && cache_cpu_place("", cpus[i]).core == core;
 }
 
 // The only node in the mask, or -1.

@@ -12,6 +12,7 @@
 struct place {
     int cpu_wanted; // the one CPU in the affinity mask; -1: several
     int cpus;       // in the mask
+    bool one_core;  // all of them are threads of one core
     int mem_wanted; // the one node of the memory policy; -1: several or none requested
     int mem_node;   // where the arena shall be: mem_wanted, or the node of the CPU; -1: not known
     bool numa;      // the kernel knows nodes

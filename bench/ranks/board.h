@@ -31,6 +31,7 @@ struct turn {
 struct slot {
     struct rank_info info;
     uint64_t question; // a hash of the rank's options
+    bool on_one_core;  // bound to it
     uint64_t llc_bytes;
     struct cpu_place cpu_place;
     double phase_ms[PHASES];

@@ -11,11 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "bench/session/binding.h"
 #include "model/spec_values.h"
 
 enum {
@@ -85,6 +87,7 @@ static void introduce(struct session *s)
                             .seed = s->spec->seed + s->comm->rank};
     snprintf(i->pages_wanted, sizeof i->pages_wanted, "%s", pages[s->spec->pages]);
     snprintf(i->pages_got, sizeof i->pages_got, "%s", pages[s->spec->pages]);
+    s->slot->on_one_core = s->place.one_core;
     s->cache = cache_of("", cpu);
     s->slot->llc_bytes = s->cache.llc_bytes;
     s->slot->cpu_place = cache_cpu_place("", cpu);
@@ -296,6 +299,13 @@ static int note_small(struct session *s, const struct demand *demands, int n, st
                         thp, page);
 }
 
+static int note_binding(struct session *s, struct err *err)
+{
+    CLEANUP_BUF struct buf text = {0};
+    binding_describe(s->board->slot, s->comm->size, &text);
+    return text.len ? session_note(s, err, CONDITION_BINDING, -1, "%s", text.data) : 0;
+}
+
 static int say_hello(struct session *s, const struct demand *demands, int n_demands,
                      struct err *err)
 {
@@ -303,7 +313,7 @@ static int say_hello(struct session *s, const struct demand *demands, int n_dema
         return -1;
     if (emit_begin(s->emit, s->comm->size, s->comm->ops->name, s->cache.line_bytes, err) < 0)
         return -1;
-    return note_small(s, demands, n_demands, err);
+    return note_binding(s, err) < 0 ? -1 : note_small(s, demands, n_demands, err);
 }
 
 int session_announce(struct session *s, struct matrix *matrices, int n, struct err *err)

@@ -267,6 +267,14 @@ def by_place(bench):
         check(done.returncode != 0 and word in done.stderr, f"{' '.join(options)} is refused", done.stderr)
 
 
+def not_bound(bench):
+    """Ranks without a CPU of their own measure each other: the run has that as a condition."""
+    for words, bound in ((["--bind-to", "core"], True), (["--bind-to", "none"], False)):
+        done = mpirun(bench, "latency", "--size=64K", "--json", *FAST, words=words)
+        kinds = [c["kind"] for c in json.loads(done.stdout)["conditions"]] if done.returncode == 0 else None
+        check(kinds is not None and ("binding" in kinds) != bound, f"mpirun {' '.join(words)}", done.stderr, kinds)
+
+
 def by_another_launcher(bench):
     """What a launcher says must be what MPI finds: Open MPI makes each rank of hydra's a job of one."""
     folder = tempfile.mkdtemp()
@@ -401,6 +409,7 @@ def main(bench):
     time_limit(bench)
     by_place(bench)
     by_another_launcher(bench)
+    not_bound(bench)
     by_hydra(bench)
     without_mpi(bench)
     loads(bench)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Slurm of this machine alone: munge, slurmctld and a slurmd in namespaces of their own.
+
+Nothing is installed or configured on the machine itself: /etc/munge, /run and the logs are empty file systems there, and
+the network has only loopback. All of it ends with the process that made it, also after a kill.
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "sinfo", "unshare", "nsenter"]
+ALONE = ["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "--kill-child=KILL", "--mount-proc", "--propagation", "private"]
+HOST = "slurmtest"
+START_S = 60
+
+CONFIG = f"""ClusterName=test
+SlurmctldHost={HOST}(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/affinity
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+ReturnToService=2
+InactiveLimit=0
+StateSaveLocation=/run/slurm/state
+SlurmdSpoolDir=/run/slurm/spool
+SlurmctldPidFile=/run/slurm/slurmctld.pid
+SlurmdPidFile=/run/slurm/slurmd.pid
+SlurmctldLogFile=/run/slurm/slurmctld.log
+SlurmdLogFile=/run/slurm/slurmd.log
+NodeName={HOST} NodeAddr=127.0.0.1 CPUs={{cpus}} Sockets=1 CoresPerSocket={{cpus}} ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES MaxTime=30 State=UP OverSubscribe=YES
+"""
+
+# Says "ready" when the node takes jobs, then waits for the end of its input.
+START = """set -eu
+hostname "$1"
+ip link set lo up
+ip address add 192.0.2.1/32 dev lo # with 127.0.0.1 alone, the resolver says that this host has no IPv4
+mount -t tmpfs -o mode=755 run /run
+mount -t tmpfs -o mode=755 etc /etc/munge
+mount -t tmpfs -o mode=755 lib /var/lib/munge
+mount -t tmpfs -o mode=755 log /var/log/munge
+printf '127.0.0.1 localhost %s\\n' "$1" > /run/hosts
+mount --bind /run/hosts /etc/hosts
+mkdir -p /run/munge /run/slurm/state /run/slurm/spool
+dd if=/dev/urandom of=/etc/munge/munge.key bs=1024 count=1 status=none
+chown -R munge:munge /run/munge /etc/munge /var/lib/munge /var/log/munge
+chmod 400 /etc/munge/munge.key
+setpriv --reuid=munge --regid=munge --clear-groups munged
+printf '%s' "$2" > /run/slurm/slurm.conf
+slurmctld -i -f /run/slurm/slurm.conf
+slurmd -N "$1" -f /run/slurm/slurm.conf
+until sinfo -h -o %t 2>/dev/null | grep -qx idle; do
+    [ "$SECONDS" -lt "$3" ] || { tail -n 20 /run/slurm/*.log >&2; exit 1; }
+    sleep 0.2
+done
+echo ready
+cat > /dev/null
+"""
+
+
+class Missing(Exception):
+    """Why there can be no Slurm here."""
+
+
+class Cluster:
+    def __init__(self, init):
+        self.init = init
+
+    def run(self, *words, timeout=120, env=None):
+        """A command in it, as root: the completed process."""
+        inside = ["nsenter", "--target", str(self.init), "--mount", "--pid", "--net", "--uts"]
+        return subprocess.run([*inside, *words], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "SLURM_CONF": "/run/slurm/slurm.conf", **(env or {})})
+
+
+def init_of(unshare):
+    """The first process of the namespaces is the only child of unshare."""
+    return int(pathlib.Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split()[0])
+
+
+@contextlib.contextmanager
+def cluster():
+    """A Slurm with one node that has this machine's CPUs."""
+    if os.geteuid() != 0:
+        raise Missing("needs root")
+    gone = [p for p in PROGRAMS if not shutil.which(p)]
+    if gone:
+        raise Missing("no " + " ".join(gone))
+    config = CONFIG.format(cpus=len(os.sched_getaffinity(0)))
+    with subprocess.Popen([*ALONE, "bash", "-c", START, "start", HOST, config, str(START_S)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "SLURM_CONF": "/run/slurm/slurm.conf"}) as p:
+        try:
+            if p.stdout.readline() != "ready\n":
+                raise AssertionError(f"Slurm does not start: {p.stderr.read()[-3000:]}")
+            yield Cluster(init_of(p))
+        finally:
+            p.kill()
