@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speeds are assumed, because an estimate comes before the first measurement. Those of memory are
-// of servers of 2019 to 2025, and those of the kernel and of launchers were measured on two cores
-// (tests/perf/estimates.py). Latency grows, and bandwidth falls, with the distance that the
-// firmware states (SLIT): 17 to 32 instead of 10 give 190 to 350 ns and 26 to 14 GB/s.
+// of servers of 2019 to 2025. Those of the kernel, of messages and of launchers were measured on
+// two cores of a virtual machine (tests/perf/estimates.py). Latency grows, and bandwidth falls,
+// with the distance that the firmware states (SLIT): 17 to 32 instead of 10 give 240 to 450 ns and
+// 26 to 14 GB/s. All else follows from the request and from the constants of the methods
+// (model/method.h), loop by loop. The functions stand in the order: parts, benchmarks, the whole.
 #include "model/estimate.h"
 
 #include <math.h>
@@ -11,24 +13,30 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/method.h"
+#include "model/mix.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
 
 // Memory and caches.
-static const double LOCAL_S = 110e-9;      // a load from local memory
+static const double LOCAL_S = 140e-9;      // a load from local memory: 90 to 130, in VMs to 190
 static const double LLC_S = 15e-9;         // from a last-level cache
 static const double INNER_S = 3e-9;        // from those before it
 static const double INNER_BYTES = 1 << 20; // which hold about this
-static const double RANK_BYTES_S = 8e9;    // one core, moving memory
+static const double OVERLAP = 10;          // loads of random lines that are independent, at once
+static const double RANK_BYTES_S = 15e9;   // one core, moving memory
 static const double NODE_BYTES_S = 45e9;   // all cores of a node
+static const double CACHE_BYTES_S = 40e9;  // one core, within its caches
 static const double LINE_NEAR_S = 60e-9;   // round trip of a line, inside a last-level cache
 static const double LINE_FAR_S = 250e-9;   // and outside
+static const double CLOCK_S = 0.5e-3;      // a look at the core's clock
 
 // The kernel: memory made, looked at, given back.
-static const double HUGE_BYTES_S = 3e9;   // zeroed in huge pages
-static const double BASE_BYTES_S = 0.8e9; // and in pages of 4 KiB
-static const double BUILD_BYTES_S = 6e9;  // a chain written
-static const double VERIFY_BYTES_S = 20e9;
+static const double HUGE_BYTES_S = 9e9;    // in huge pages: 0.2 ms each
+static const double BASE_BYTES_S = 1.8e9;  // in pages of 4 KiB: 2.3 us each
+static const double MOVED_BYTES_S = 1.2e9; // from node to node
+static const double VERIFY_BYTES_S = 25e9; // where each page is
+static const double VERIFY_S = 1.5e-3;     // and what the kernel lists of the process
 
 // Meetings: 5 us of two ranks, 1 ms of 192.
 static const double MEET_S = 5e-6;
@@ -36,12 +44,13 @@ static const double MEET_RANK_S = 5e-6;
 static const double TURN_S = 100e-6; // two ranks called and waited for, of hundreds
 
 // Ranks are started one after the other by one process, and come up on their own CPUs.
-static const double START_MPI_S = 0.35, START_PROCESSES_S = 0.15; // of the first rank
-static const double RANK_MPI_S = 0.12, RANK_PROCESSES_S = 0.02;   // of each rank on one CPU
+static const double START_MPI_S = 0.12, START_PROCESSES_S = 0.02; // of the first rank
+static const double RANK_MPI_S = 0.04, RANK_PROCESSES_S = 0.01;   // of each rank on one CPU
 static const double RANK_LEAST_S = 0.008; // launching is not parallel without limit
 
-// Messages of MPI.
-static const double MESSAGE_S = 1e-6, MESSAGE_BYTES_S = 4e9;
+// Messages of MPI, copied twice: numaprobe allows no reading of another process's memory. Each byte
+// of some is written and compared.
+static const double MESSAGE_S = 0.5e-6, MESSAGE_BYTES_S = 2.5e9, PATTERN_BYTES_S = 1e9;
 
 // --- Parts ---------------------------------------------------------------------------------------
 
@@ -68,30 +77,58 @@ static double turns(const struct workload *w)
     return fmax(1, (double)w->ranks / w->cpus);
 }
 
-// Memory of `bytes` for each of `n` ranks of a node at once, populated and verified.
-static double arena_s(const struct spec *s, double bytes, double n)
+// `n` ranks of a node at once touch `bytes` each for the first time.
+static double touch_s(double bytes, double n, double rate, double far)
 {
-    double made = s->pages == PAGES_4K ? BASE_BYTES_S : HUGE_BYTES_S;
-    return n * bytes / fmin(n * made, NODE_BYTES_S) + bytes / VERIFY_BYTES_S;
+    return n * bytes / fmin(n * rate, NODE_BYTES_S) * far;
 }
 
-static double build_s(double bytes, double n)
+static double verify_s(double bytes)
 {
-    return n * bytes / fmin(n * BUILD_BYTES_S, NODE_BYTES_S);
+    return VERIFY_S + bytes / VERIFY_BYTES_S;
+}
+
+// Memory made, verified, and verified again after measuring.
+static double arena_s(const struct spec *s, const struct workload *w, double bytes, double n)
+{
+    double rate = s->pages == PAGES_4K ? BASE_BYTES_S : HUGE_BYTES_S;
+    return touch_s(bytes, n, rate, w->far) + 2 * verify_s(bytes);
+}
+
+static double build_s(double bytes, double n, double far)
+{
+    return n * bytes / speed_of(n, far);
+}
+
+static double cache_lines(const struct workload *w)
+{
+    return (double)w->llc / (double)w->line;
+}
+
+// Hops of the warm-up: on links that were written around the caches, each is a load from memory.
+static double chase_warm_s(const struct workload *w, double links)
+{
+    double lines = cache_lines(w), hops = links;
+    if (links >= CHASE_WHOLE_LLC * lines)
+        hops = fmax(0, lines - links / CHASE_SPARED);
+    return hops * LOCAL_S * w->far;
+}
+
+// Samples of a visit: they take the time limit of their cell, unless they are few and long.
+static double samples_s(const struct spec *s, double hop_s)
+{
+    double visits = fmax(1, (double)s->visits);
+    double sample = fmax((double)s->sample_us / 1e6, SAMPLE_HOPS_MIN * hop_s);
+    double limit = (double)s->cell_ms / 1e3 / visits;
+    return fmax(limit + sample / 2, ceil((double)s->min_samples / visits) * sample);
 }
 
 // A visit of a chain: warming up (bench/session/chaser.c) and sampling (bench/sampling/sampler.c).
 static double chase_s(const struct spec *s, const struct workload *w, double bytes)
 {
-    enum { WHOLE_LAPS_LLC = 4, SAMPLE_HOPS_LEAST = 10000 };
-    double load = latency_of(bytes, w), cell = (double)s->cell_ms / 1e3;
-    double visits = fmax(1, (double)s->visits),
-           stride = s->stride ? (double)s->stride : (double)w->line;
-    double lines = (double)w->llc / (double)w->line, links = bytes / stride;
-    double warm =
-        links <= WHOLE_LAPS_LLC * lines ? fmin(links * load, cell) : fmin(lines * load, cell / 2);
-    double sample = fmax((double)s->sample_us / 1e6, SAMPLE_HOPS_LEAST * load);
-    return warm + fmax(cell / visits, ceil((double)s->min_samples / visits) * sample);
+    double stride = s->stride ? (double)s->stride : (double)w->line;
+    double warm = fmax(chase_warm_s(w, bytes / stride), WARM_NS / 1e9) + CLOCK_S;
+    return warm + samples_s(s, latency_of(bytes, w));
 }
 
 static double estimate_size(const struct spec *s, const struct workload *w)
@@ -99,14 +136,16 @@ static double estimate_size(const struct spec *s, const struct workload *w)
     return (double)spec_bytes_per_rank(s, spec_auto_bytes_of(w->caches, w->ranks));
 }
 
-// --- Benchmarks ----------------------------------------------------------------------------------
+// --- Chasing -------------------------------------------------------------------------------------
 
-// Shuffled and written once, walked 101,000 hops.
+// Shuffled in the order of indices, linked, walked 101,000 hops: two random accesses a link, which
+// do not wait for each other.
 static double classic_s(const struct spec *s, const struct workload *w, double bytes)
 {
-    static const double hops = 101000, shuffle_s = 8e-9;
-    double link = bytes / sizeof(void *) * (shuffle_s + latency_of(bytes, w) / 4);
-    return link + hops * latency_of(bytes, w) + arena_s(s, bytes, w->per_node);
+    static const double hops = 101000, random_s = 10e-9, waits = 0.3;
+    double hop = latency_of(bytes, w);
+    return bytes / sizeof(void *) * (random_s + waits * hop) + hops * hop +
+           arena_s(s, w, bytes, w->per_node);
 }
 
 static double estimate_latency(const struct spec *s, const struct workload *w)
@@ -119,68 +158,140 @@ static double estimate_latency(const struct spec *s, const struct workload *w)
     if (str_to_sizes(s->size, SPEC_SIZES_MAX, "size", &sizes, &n, NULL) < 0)
         return 0;
     if (s->method == METHOD_PRP)
-        sum = arena_s(s, (double)sizes[n - 1], w->per_node);
+        sum = arena_s(s, w, (double)sizes[n - 1], w->per_node) * turns(w);
     for (int i = 0; i < n; i++) {
         double bytes = (double)sizes[i];
         sum += s->method == METHOD_CLASSIC
                    ? (at_once + one_by_one) * classic_s(s, w, bytes)
-                   : visits * (build_s(bytes, w->per_node) * turns(w) +
-                               (at_once + one_by_one) * (chase_s(s, w, bytes) + meet_s(w)));
+                   : visits * (build_s(bytes, w->per_node, w->far) * turns(w) +
+                               (at_once + one_by_one) * (chase_s(s, w, bytes) + 3 * meet_s(w)));
     }
     return sum;
 }
 
+// Each visit has memory of its own.
 static double estimate_matrix(const struct spec *s, const struct workload *w)
 {
     double bytes = estimate_size(s, w);
-    double visit = build_s(bytes, 1) + chase_s(s, w, bytes);
-    return w->ranks * w->targets *
-           (arena_s(s, bytes, 1) + (double)s->visits * visit + 2 * meet_s(w));
+    double visit = arena_s(s, w, bytes, 1) + build_s(bytes, 1, w->far) + chase_s(s, w, bytes);
+    return w->ranks * w->targets * (double)s->visits * (visit + 2 * meet_s(w));
 }
 
-// Bytes that the passes of all kernels move, of an array of one byte. Cached stores read their line
-// first.
-static double kernel_bytes(const struct spec *s)
+static double estimate_firsttouch(const struct spec *s, const struct workload *w)
 {
-    static const double moved[] = {2, 2, 3, 3, 1, 1}; // copy scale add triad read write
-    enum { FILLING = 4 };
+    enum { ACCESSES = 3 };
+    double bytes = estimate_size(s, w), visits = (double)s->visits;
+    double made = touch_s(bytes, w->per_node, BASE_BYTES_S, 1),
+           hop = latency_of(bytes, w) / OVERLAP;
+    double warm = fmax(bytes / (double)w->line * LOCAL_S * w->far / OVERLAP, WARM_NS / 1e9);
+    double visit = warm + CLOCK_S + samples_s(s, hop);
+    return made * turns(w) + 2 * verify_s(bytes) +
+           ACCESSES * visits * (visit * turns(w) + 4 * meet_s(w));
+}
+
+// --- Bandwidth -----------------------------------------------------------------------------------
+
+// Of each kernel, in the order of the parameter: 8-byte words that it moves, and arrays it uses.
+static const struct {
+    int moved, arrays;
+    bool fills; // lines that cached stores read first
+} kernels[] = {{2, 2, true}, {2, 2, true},  {3, 3, true},
+               {3, 3, true}, {1, 1, false}, {1, 1, false}}; // copy scale add triad read write
+
+static bool kernel_runs(const struct spec *s, int k)
+{
+    return s->kernel == 0 || s->kernel == k + 1;
+}
+
+static double kernel_moves(const struct spec *s, int k)
+{
+    return kernels[k].moved + (kernels[k].fills && s->stores == STORES_CACHED);
+}
+
+static double band_visits(const struct spec *s)
+{
+    return fmin((double)s->visits, (double)s->passes);
+}
+
+// Passes of a visit; the first pass of all is not counted.
+static double band_passes(const struct spec *s)
+{
+    double visits = band_visits(s);
+    return ceil((double)s->passes / visits) + 1 / visits;
+}
+
+// A visit of a row of `n` ranks on one target: `arrays` arrays of `bytes` made, filled, passed over
+// (`moves` times their bytes) and compared, and all that `jobs` times but the first.
+static double band_s(const struct spec *s, const struct workload *w, double n, double bytes,
+                     int arrays, double moves, int jobs)
+{
+    enum { FILLED_AND_COMPARED = 3 }; // a line that is filled is read first
+    double made = arena_s(s, w, arrays * bytes / n, n) * turns(w);
+    double touched = jobs * FILLED_AND_COMPARED * arrays + band_passes(s) * moves;
+    return made + touched * bytes / speed_of(n, w->far) + 5 * meet_s(w);
+}
+
+// Of the sweep by sizes: `n` ranks with `bytes` each, on their own nodes.
+static double band_size_s(const struct spec *s, const struct workload *w, double n, double bytes)
+{
+    enum { FILLED_AND_COMPARED = 3 };
+    double here = fmin(n, w->per_node), sharing = fmin(n, (double)w->ranks / w->llcs);
+    double rate = bytes * sharing <= (double)w->llc ? CACHE_BYTES_S : speed_of(here, w->far) / here;
+    double sum = arena_s(s, w, bytes, here) * turns(w);
+    for (int k = 0; k < (int)COUNT_OF(kernels); k++)
+        if (kernel_runs(s, k)) {
+            double moves = kernel_moves(s, k) / kernels[k].arrays;
+            sum += FILLED_AND_COMPARED * bytes / rate +
+                   band_passes(s) * moves * fmax(bytes, BAND_LAPS_BYTES) / rate;
+        }
+    return sum + 5 * meet_s(w);
+}
+
+static double band_sizes_s(const struct spec *s, const struct workload *w)
+{
+    uint64_t sizes[SPEC_SIZES_MAX];
+    int n = stream_sizes(s, w->caches, w->ranks, sizes, NULL);
     double sum = 0;
-    for (int k = 0; k < (int)COUNT_OF(moved); k++)
-        if (s->kernel == 0 || s->kernel == k + 1)
-            sum += moved[k] + (k < FILLING && s->stores == STORES_CACHED);
-    return sum * (double)s->passes;
-}
-
-// A row of `n` ranks on one target: three arrays made, filled, passed over and verified.
-static double band_s(const struct spec *s, const struct workload *w, double n, double bytes)
-{
-    enum { ARRAYS = 3, FILLED_AND_VERIFIED = 2 };
-    double made = arena_s(s, ARRAYS * bytes / n, n) * turns(w);
-    return made + (FILLED_AND_VERIFIED * ARRAYS + kernel_bytes(s)) * bytes / speed_of(n, w->far) +
-           5 * meet_s(w);
+    for (int t = 0; t < w->n_teams; t++)
+        for (int i = 0; i < n; i++)
+            sum += band_size_s(s, w, w->teams[t].n_ranks, (double)sizes[i]);
+    return sum;
 }
 
 static double estimate_bandwidth(const struct spec *s, const struct workload *w)
 {
     const struct stream_team *teams = w->teams;
-    double sum = 0;
-    if (s->sweep == SWEEP_OWN && w->n_teams) // each node has its part of the arrays
-        return band_s(s, w, w->per_node, (double)teams[0].array_bytes / w->nodes);
-    for (int i = 0; i < w->n_teams; i++)
-        sum += w->targets * band_s(s, w, teams[i].n_ranks, (double)teams[i].array_bytes);
-    return sum;
+    double sum = 0, moves = 0;
+    for (int k = 0; k < (int)COUNT_OF(kernels); k++)
+        moves += kernel_runs(s, k) ? kernel_moves(s, k) : 0;
+    if (s->sweep == SWEEP_SIZES)
+        sum = band_sizes_s(s, w);
+    else if (s->sweep == SWEEP_OWN && w->n_teams) // each node has its part of the arrays
+        sum = band_s(s, w, w->per_node, (double)teams[0].array_bytes / w->nodes, STREAM_ARRAYS,
+                     moves, 1);
+    else if (s->sweep == SWEEP_MEMCPY) // libc's, which reads the lines that it writes, and around
+        sum = (double)w->targets * w->targets *
+              band_s(s, w, w->per_node, (double)teams[0].array_bytes, 2, 3 + 2, 2);
+    else
+        for (int i = 0; i < w->n_teams; i++)
+            sum += w->targets * band_s(s, w, teams[i].n_ranks, (double)teams[i].array_bytes,
+                                       STREAM_ARRAYS, moves, 1);
+    return band_visits(s) * sum;
 }
 
-// Sizes, repetitions and batches as bench/benchmarks/pingpong.c chooses them.
+// --- Pairs of ranks ------------------------------------------------------------------------------
+
+// A visit of a size: samples as bench/benchmarks/pingpong.c chooses them, and twice a message whose
+// bytes are compared on both sides.
 static double message_s(const struct spec *s, double bytes)
 {
-    enum { TRIPS_BYTES = 40 << 20, TRIPS_LEAST = 20, SAMPLES_LEAST = 20, WARM_TRIPS = 24 };
-    static const double batch_s = 100e-6;
-    double trip = 2 * (MESSAGE_S + bytes / MESSAGE_BYTES_S), batch = fmax(1, batch_s / trip);
-    double n =
-        bytes > 0 ? fmin((double)s->repetitions, TRIPS_BYTES / bytes) : (double)s->repetitions;
-    n = fmax(fmax(n, TRIPS_LEAST), SAMPLES_LEAST * batch);
-    return (WARM_TRIPS + n * (1 + 1 / batch)) * trip;
+    double trip = 2 * (MESSAGE_S + bytes / MESSAGE_BYTES_S), visits = (double)s->visits;
+    double batch = fmin(fmax(1, floor(BATCH_NS / 1e9 / trip)), BATCH_MOST);
+    double most = bytes > 0 ? TRIPS_BYTES / bytes : (double)s->repetitions;
+    double n = fmax(fmin((double)s->repetitions, most), TRIPS_LEAST);
+    double samples = fmax(ceil(n / batch / visits), ceil(MESSAGE_SAMPLES_LEAST / visits));
+    double warm = bytes > PEAK_FROM ? WARM_TRIPS_LARGE : WARM_TRIPS;
+    return (warm + samples * (batch + 1) + 2) * trip + 2 * 2 * bytes / PATTERN_BYTES_S;
 }
 
 // Rounds of a visit that has all pairs. No two pairs of a round share a core, or a last-level cache
@@ -188,7 +299,7 @@ static double message_s(const struct spec *s, double bytes)
 // only when control pairs have been measured.
 static double pair_rounds(const struct spec *s, const struct workload *w)
 {
-    double at_once = w->cpus / 2;
+    double at_once = floor(w->cpus / 2.0);
     if (s->concurrent_pairs == CONCURRENT_PAIRS_ONE)
         at_once = 1;
     else if (s->concurrent_pairs == CONCURRENT_PAIRS_LLC)
@@ -196,87 +307,129 @@ static double pair_rounds(const struct spec *s, const struct workload *w)
     return w->pairs / fmax(1, at_once);
 }
 
+// Turns of all pairs, over the visits, and of the control pairs.
+static double pair_visits(const struct spec *s, const struct workload *w)
+{
+    bool alone = s->concurrent_pairs == CONCURRENT_PAIRS_ONE || w->cpus < 4;
+    return (double)s->visits * pair_rounds(s, w) + (alone ? 0 : 2 * CONTROL_REPEATS * w->classes);
+}
+
 static double estimate_pingpong(const struct spec *s, const struct workload *w)
 {
-    enum { ALL_FROM = 65536 };
     int given[SPEC_PAIRS_MAX][2], n = 0;
     bool all = strcmp(s->pairs, "all") == 0;
-    double turn = (double)s->visits * TURN_S, most = (double)s->message_max;
-    double pair = message_s(s, 0) + turn;
-    for (double size = all ? fmin(ALL_FROM, most) : 1; size >= 1 && size <= most;
+    double most = (double)s->message_max, visit = message_s(s, 0) + TURN_S;
+    for (double size = all ? fmin(PEAK_FROM, most) : 1; size >= 1 && size <= most;
          size *= all ? 4 : 2)
-        pair += message_s(s, size) + turn;
-    if (!all && strcmp(s->pairs, "classes") != 0)
+        visit += message_s(s, size) + (all ? 0 : TURN_S); // of all pairs one turn has all sizes
+    if (all)
+        return pair_visits(s, w) * visit;
+    if (strcmp(s->pairs, "classes") != 0)
         spec_pairs(s->pairs, given, &n, NULL);
-    return pair * (all ? pair_rounds(s, w) : n ? n : w->classes);
+    return (n ? n : w->classes) * (double)s->visits * visit;
 }
 
 static double estimate_c2c(const struct spec *s, const struct workload *w)
 {
-    static const double warm_part = 0.25; // of a sample's trips, on each line, before each visit
     static const int several[C2C_EVERY + 1] = {[C2C_BOTH] = 2, [C2C_STATES] = 2, [C2C_EVERY] = 4};
     int cells = several[s->definition] ? several[s->definition] : 1;
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
-    double rounds = (double)(s->lines * s->visits); // each line in each visit
-    double samples = fmax((double)s->min_samples, rounds) + warm_part * rounds;
-    double cell = samples * (double)s->repetitions * trip;
-    return pair_rounds(s, w) * (cells * cell + (double)s->visits * TURN_S);
+    double samples =
+        ceil((double)s->min_samples / (double)s->visits) + (double)s->lines / C2C_WARM_PART;
+    return pair_visits(s, w) * (cells * samples * (double)s->repetitions * trip + TURN_S);
 }
 
-static double estimate_firsttouch(const struct spec *s, const struct workload *w)
-{
-    enum { ACCESSES = 3 };
-    double bytes = estimate_size(s, w), visits = (double)s->visits;
-    double made = w->per_node * bytes / fmin(w->per_node * BASE_BYTES_S, NODE_BYTES_S);
-    return made * turns(w) + bytes / VERIFY_BYTES_S +
-           ACCESSES * visits * (chase_s(s, w, bytes) * turns(w) + meet_s(w));
-}
+// --- Under load ----------------------------------------------------------------------------------
 
+// Own memory is one round of all nodes; paths are measured one after the other, on memory of their
+// own in each visit.
 static double estimate_loaded(const struct spec *s, const struct workload *w)
 {
-    static const double calibrate_s = 0.1;
-    double bytes = estimate_size(s, w), levels = (double)s->steps + 1;
-    return arena_s(s, bytes, w->per_node) + build_s(bytes, w->per_node) + calibrate_s +
-           levels * (chase_s(s, w, bytes) + meet_s(w));
+    const struct load_mix *mixes[SPEC_MIXES_MAX];
+    int n = 1;
+    bool paths = w->targets > 0;
+    double rounds = paths ? w->nodes * w->targets : 1, visits = (double)s->visits;
+    double scouts = fmin(rounds, LOAD_SCOUT_ROUNDS), levels = (double)s->steps;
+    double bytes = estimate_size(s, w), sharing = fmax(1, (double)w->llcs / w->nodes);
+    double hop = latency_of(bytes, w), sample = (double)s->sample_us / 1e6;
+    double idle = chase_s(s, w, bytes), warm = LOAD_WARM_MS / 1e3 + 2 * meet_s(w);
+    mix_list(s, mixes, &n, NULL);
+    // Loaders that share a cache have `bytes` together, and write it before each curve.
+    double fill = sharing * bytes / speed_of(w->per_node, w->far);
+    double place = arena_s(s, w, bytes, 1 + sharing), build = build_s(bytes, 1, w->far);
+    double curve = fill + idle + levels * (warm + samples_s(s, hop));
+    double scout = fill + LOAD_CALIBRATIONS * LOAD_CALIBRATE_MS / 1e3 + idle +
+                   levels * (warm + LOAD_SCOUT_SAMPLES * sample);
+    double calibrate = (rounds - scouts) * n * LOAD_CALIBRATIONS * LOAD_CALIBRATE_MS / 1e3;
+    double placed = paths ? scouts + visits * rounds : 1;
+    return placed * place + (scouts + visits * rounds) * build +
+           turns(w) * (scouts * n * scout + calibrate + visits * rounds * n * curve);
+}
+
+// --- Pages ---------------------------------------------------------------------------------------
+
+// A pass of `n` ranks: what is timed, the pages touched before it, and what is looked at after it.
+static double page_pass_s(const struct spec *s, const struct workload *w, double bytes, double n,
+                          bool huge)
+{
+    double base = touch_s(bytes, n, BASE_BYTES_S, w->far),
+           made = touch_s(bytes, n, HUGE_BYTES_S, w->far);
+    double act = s->cost == COST_FAULT ? (huge ? made : base) : base + made;
+    if (s->cost == COST_MIGRATE)
+        act = base + touch_s(bytes, n, MOVED_BYTES_S, w->far);
+    return act + 2 * verify_s(bytes) + (huge ? 0 : base / 10); // given back, page by page
 }
 
 static double estimate_pagefault(const struct spec *s, const struct workload *w)
 {
-    enum { KINDS = 2 };
-    int rows[STREAM_SERIES_MAX];
-    double bytes = estimate_size(s, w);
-    double made = bytes / BASE_BYTES_S + bytes / HUGE_BYTES_S,
-           looked = KINDS * bytes / VERIFY_BYTES_S;
-    double pass = (made + looked) * turns(w) * fmax(1, w->far);
-    return stream_series(w->ranks, rows) * w->targets *
-           ((double)s->passes * pass + KINDS * 3 * meet_s(w));
+    int rows[STREAM_SERIES_MAX], n = stream_series(w->ranks, rows);
+    double bytes = estimate_size(s, w), sum = 0, cols = w->targets;
+    if (s->cost == COST_MIGRATE)
+        cols *= w->targets - 1;
+    for (int i = 0; i < n; i++) {
+        sum += page_pass_s(s, w, bytes, rows[i], false);
+        sum += s->cost == COST_FAULT ? page_pass_s(s, w, bytes, rows[i], true) : 0;
+    }
+    return cols * (double)s->passes * (sum * turns(w) + 2 * n * meet_s(w));
 }
 
-// A visit of a cell of hierarchy: a chain built, walked once where the caches matter, sampled.
-static double hierarchy_cell_s(const struct spec *s, const struct workload *w, double bytes)
+// --- Hierarchy -----------------------------------------------------------------------------------
+
+// A visit of a cell: a chain of so many links built, walked and sampled.
+static double hierarchy_cell_s(const struct spec *s, const struct workload *w, double links,
+                               double bytes)
 {
-    enum { WHOLE_LAPS_LLC = 4 };
-    double llc = (double)w->llc, walked = bytes <= WHOLE_LAPS_LLC * llc ? bytes : llc;
-    double sample = (double)s->cell_ms / 1e3 / fmax(1, (double)s->visits);
-    return build_s(bytes, 1) + walked / (double)w->line * latency_of(bytes, w) + sample;
+    return build_s(bytes, 1, w->far) + chase_warm_s(w, links) + samples_s(s, latency_of(bytes, w));
 }
 
-// The parts of bench/benchmarks/hierarchy.c, by one rank.
+// A series first, first * 2^(1/per_octave) … most.
+static double series_s(const struct spec *s, const struct workload *w, double first, double most,
+                       double unit, int per_octave)
+{
+    double sum = 0, step = exp2(1.0 / per_octave);
+    for (double at = first; at < most * step; at *= step)
+        sum += hierarchy_cell_s(s, w, at * unit / (double)w->line, at * unit);
+    return sum;
+}
+
+// The parts of bench/benchmarks/hierarchy.c, by one rank: the curve, pages of three kinds, chains,
+// strides and nodes.
 static double estimate_hierarchy(const struct spec *s, const struct workload *w)
 {
-    enum { SIZES = 4, PAGE_COUNTS = 8, CHAINS = 20, STRIDES = 7, BASE_PAGES_MOST = 16384 };
+    enum { SIZES = 4, PAGES = 8, CHAINS = 20, STRIDES = 7, BASE_PAGES_MOST = 16384, OTHERS = 3 };
     static const double first = 4096, first_pages = 16, base_page = 4096, huge_page = 2 << 20;
-    double usual = (double)spec_auto_bytes_of(w->caches, w->ranks);
+    double usual = (double)spec_auto_bytes_of(w->caches, w->ranks), line = (double)w->line;
     double bytes = (double)spec_bytes_per_rank(s, (uint64_t)(4 * usual));
-    double small = hierarchy_cell_s(s, w, first), memory = hierarchy_cell_s(s, w, usual);
-    double pages = fmin(BASE_PAGES_MOST, bytes / 4 / base_page), visit = 0;
-    for (double at = first; at < bytes; at *= exp2(1.0 / SIZES))
-        visit += hierarchy_cell_s(s, w, at);
-    visit += 2 * PAGE_COUNTS * log2(fmax(2, pages / first_pages)) * small;
-    visit += PAGE_COUNTS * log2(fmax(2, bytes / huge_page)) * small;
-    visit += CHAINS * small + STRIDES * memory / 2 + (1 + w->targets) * memory;
-    double made =
-        arena_s(s, bytes, 1) + bytes / 4 / BASE_BYTES_S + (w->targets - 1) * arena_s(s, usual, 1);
+    usual = fmin(usual, bytes);
+    double pages = fmin(BASE_PAGES_MOST, bytes / 4 / base_page);
+    double memory = hierarchy_cell_s(s, w, usual / line, usual), sample = samples_s(s, 0);
+    double visit = series_s(s, w, first, bytes, 1, SIZES) +
+                   2 * series_s(s, w, first_pages, pages, line, PAGES) +
+                   series_s(s, w, PAGES, bytes / huge_page, line, PAGES) + memory +
+                   CHAINS * sample + w->targets * memory +
+                   STRIDES * (sample + (OTHERS / RANK_BYTES_S + LOCAL_S / OVERLAP / line) * usual);
+    double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
+                  (w->targets - 1) * arena_s(s, w, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);
 }
 

@@ -9,11 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "model/method.h"
 
 enum {
-    ELEMENTS_MIN = 64,     // of a rank's slice
-    LAPS_BYTES = 64 << 20, // a pass over a small working set moves so much, in several laps
-    ALIGNED = 8,           // elements: a cache line
+    ELEMENTS_MIN = 64, // of a rank's slice
+    ALIGNED = 8,       // elements: a cache line
 };
 
 void band_cells_jobs(struct band_cells *b, const struct shape *shapes, int n,
@@ -103,7 +103,7 @@ static void visit_lay_out(struct band_visit *v, unsigned uses)
     v->laps = 1;
     if (p->set_bytes) {
         n = elements_of(p->set_bytes / (uint64_t)__builtin_popcount(uses));
-        v->laps = p->set_bytes < LAPS_BYTES ? LAPS_BYTES / p->set_bytes : 1;
+        v->laps = p->set_bytes < BAND_LAPS_BYTES ? BAND_LAPS_BYTES / p->set_bytes : 1;
     }
     v->arrays = stream_layout(memory, n, uses);
     if (v->arenas[1].base)

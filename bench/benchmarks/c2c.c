@@ -18,10 +18,10 @@
 #include "bench/sampling/sampler.h"
 #include "bench/session/pair_turns.h"
 #include "bench/session/pairs.h"
+#include "model/method.h"
 #include "model/spec_values.h"
 
 _Static_assert((int)SPEC_SAMPLES_MAX <= (int)SLOT_FLAGS, "a flag a sample");
-enum { WARM_PART = 4 }; // of a sample's trips, on each line, before a visit's samples
 
 struct handover {
     struct session *s;
@@ -224,7 +224,7 @@ static int c2c_samples(const struct side *d, struct err *err)
     int lines = (int)s->spec->lines, n = 0;
     int wanted = (int)((s->spec->min_samples + s->spec->visits - 1) / s->spec->visits);
     wanted = wanted < lines ? lines : wanted;
-    int trips = (int)s->spec->repetitions / WARM_PART;
+    int trips = (int)s->spec->repetitions / C2C_WARM_PART;
     for (int i = 0; i < lines; i++)
         c2c_half(d, i, trips);
     for (int until = wanted; n < until; until = pair_samples(s, d->turn, n, wanted)) {

@@ -15,11 +15,9 @@
 #include "bench/benchmarks/table.h"
 #include "bench/memory/shared_memory.h"
 #include "bench/session/concurrent.h"
+#include "model/method.h"
 
-enum {
-    CHUNK = 2048,       // lines read between looks at the clock
-    WARM_NS = 20000000, // governors of clocks take 10 to 20 ms
-};
+enum { CHUNK = 2048 }; // lines read between looks at the clock
 
 struct touch {
     struct session *s;

@@ -22,6 +22,7 @@
 #include "bench/kernels/core_clock.h"
 #include "bench/kernels/parallel_chase.h"
 #include "bench/session/chaser.h"
+#include "model/method.h"
 #include "model/spec_values.h"
 
 enum part { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, PARALLEL, STRIDE, CYCLE, NODES, PARTS };
@@ -36,7 +37,6 @@ enum {
     PAGES_PER_OCTAVE = 8, // entries are found within 9 %
     STRIDE_MOST = 4096,   // no prefetcher passes a base page
     CYCLE_TRIES = 20,
-    WARM_WHOLE_LLC = 4,
     TURNS_LEAST = 256, // of parallel chases, between looks at the clock
 };
 
@@ -116,7 +116,7 @@ static void hierarchy_warm(struct hierarchy *h)
     struct session *s = h->s;
     uint64_t begin = clock_mono_ns(), links = h->chaser.chain.links;
     uint64_t lines = s->cache.llc_bytes / h->line;
-    sampler_warm(&h->chaser.sampler, links <= WARM_WHOLE_LLC * lines ? links : lines, 0);
+    sampler_warm(&h->chaser.sampler, links <= CHASE_WHOLE_LLC * lines ? links : lines, 0);
     s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 

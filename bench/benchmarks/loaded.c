@@ -18,16 +18,12 @@
 #include "bench/benchmarks/table.h"
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
+#include "model/method.h"
 #include "model/mix.h"
 #include "model/spec_values.h"
 
 enum {
-    CALIBRATE_MS = 10, // several times
-    CALIBRATIONS = 5,
     PIECES_BEFORE = (1 << 20) / WORKER_PIECE_BYTES, // moved before the first sample
-    WARM_MS = 15,                                   // of chasing, after a change of the load
-    SCOUT_SAMPLES = 5,                              // at a level
-    SCOUT_ROUNDS = 4,                               // at most, spread over all of them
     LEVELS_MAX = SPEC_STEPS_MAX + 1,
 };
 
@@ -47,21 +43,21 @@ struct loaded {
     int n_chasers, n_targets, n_rounds;
     int *chasers; // ranks; owned
     bool chases;
-    uint64_t loader_bytes;                      // working set of each loader
-    uint64_t bytes;                             // of this rank
-    int round;                                  // that `arena` is of; -1: none
-    struct arena arena;                         // owned
-    struct chaser chaser;                       // owned; of a chaser
-    struct worker worker;                       // of a loader
-    double *full_mb_per_s;                      // [n_rounds * n_mixes], of this loader; owned
-    bool *calibrated;                           // the same; owned
-    struct load_curve (*scouted)[SCOUT_ROUNDS]; // [n_mixes]; owned
-    int levels[SPEC_MIXES_MAX][LEVELS_MAX];     // per cent
-    struct level_sum *latency;                  // [n_targets * n_mixes * n_levels]; owned
-    struct level_sum *moved;                    // the same of all rows, on rank 0; owned
-    uint64_t tallies;                           // levels so far
-    int visited, visits;                        // levels of all visits, for the progress
-    double least_moved;                         // of what was requested, on rank 0
+    uint64_t loader_bytes;                           // working set of each loader
+    uint64_t bytes;                                  // of this rank
+    int round;                                       // that `arena` is of; -1: none
+    struct arena arena;                              // owned
+    struct chaser chaser;                            // owned; of a chaser
+    struct worker worker;                            // of a loader
+    double *full_mb_per_s;                           // [n_rounds * n_mixes], of this loader; owned
+    bool *calibrated;                                // the same; owned
+    struct load_curve (*scouted)[LOAD_SCOUT_ROUNDS]; // [n_mixes]; owned
+    int levels[SPEC_MIXES_MAX][LEVELS_MAX];          // per cent
+    struct level_sum *latency;                       // [n_targets * n_mixes * n_levels]; owned
+    struct level_sum *moved;                         // the same of all rows, on rank 0; owned
+    uint64_t tallies;                                // levels so far
+    int visited, visits;                             // levels of all visits, for the progress
+    double least_moved;                              // of what was requested, on rank 0
     char least_at[80];
 };
 
@@ -284,9 +280,9 @@ static void calibrate(struct loaded *w, int curve)
     worker_pace(&w->worker, 0);
     for (int i = 0; i < PIECES_BEFORE; i++)
         worker_piece(&w->worker);
-    for (int i = 0; i < CALIBRATIONS; i++)
-        w->full_mb_per_s[curve] =
-            fmax(w->full_mb_per_s[curve], moves_for(&w->worker, 1000000 * (uint64_t)CALIBRATE_MS));
+    for (int i = 0; i < LOAD_CALIBRATIONS; i++)
+        w->full_mb_per_s[curve] = fmax(
+            w->full_mb_per_s[curve], moves_for(&w->worker, 1000000 * (uint64_t)LOAD_CALIBRATE_MS));
 }
 
 static int begin_mix(struct loaded *w, int round, int mix, struct err *err)
@@ -338,7 +334,7 @@ static void chase_warm(struct loaded *w, int percent)
     if (percent == 0)
         chaser_warm(&w->chaser);
     else
-        sampler_warm(sampler, 0, 1000000 * (uint64_t)WARM_MS);
+        sampler_warm(sampler, 0, 1000000 * (uint64_t)LOAD_WARM_MS);
     board_count(w->s->board, TALLY_WARM);
     while (!all(w, TALLY_WARM))
         sampler_linger(sampler);
@@ -368,7 +364,7 @@ static int chase_roughly(struct loaded *w, int percent, struct err *err)
     struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
     struct slot *slot = w->s->slot;
     chase_warm(w, percent);
-    for (int i = 0; i < SCOUT_SAMPLES; i++)
+    for (int i = 0; i < LOAD_SCOUT_SAMPLES; i++)
         sampler_take(sampler);
     chase_on(w);
     if (sampler_keep(sampler, NULL, &sum, err) < 0)
@@ -456,7 +452,7 @@ static void place_levels(struct loaded *w, int mix, int scouts)
 
 static int scout(struct loaded *w, struct err *err)
 {
-    int scouts = w->n_rounds < SCOUT_ROUNDS ? w->n_rounds : SCOUT_ROUNDS;
+    int scouts = w->n_rounds < LOAD_SCOUT_ROUNDS ? w->n_rounds : LOAD_SCOUT_ROUNDS;
     for (int i = 0; i < scouts; i++) {
         int round = i * w->n_rounds / scouts;
         if (loaded_place(w, round, 0, err) < 0)

@@ -17,17 +17,9 @@
 #include "bench/sampling/sampler.h"
 #include "bench/session/pair_turns.h"
 #include "bench/session/pairs.h"
+#include "model/method.h"
 
-enum {
-    TRIPS_BYTES = 40 << 20, // of all messages of a size, as IMB limits its repetitions
-    TRIPS_LEAST = 20,
-    BATCH_NS = 100000, // a sample's length: the first trips of it are slower than the rest
-    SAMPLES_LEAST = 20,
-    WARM_TRIPS = 20,
-    WARM_TRIPS_LARGE = 4, // of messages above PEAK_FROM, which take longer than a clock needs
-    PEAK_FROM = 65536,    // where the peak of a pair is looked for
-    SIZES_MAX = 40,
-};
+enum { SIZES_MAX = 40 };
 
 struct pingpong {
     struct session *s;
@@ -150,7 +142,7 @@ static int warm_trips(uint64_t bytes)
 // to the other by a message.
 static int agree_batch(const struct exchange *x, int *batch, struct err *err)
 {
-    static const uint64_t most = 1000;
+    static const uint64_t most = BATCH_MOST;
     const struct comm *c = x->p->s->comm;
     uint64_t begin = clock_mono_ns();
     if (trips(x, warm_trips(x->bytes), err) < 0)
@@ -194,7 +186,7 @@ static int samples_wanted(const struct pingpong *p, uint64_t bytes, int batch)
 {
     int64_t visits = p->s->spec->visits, most = SLOT_FLAGS;
     int64_t n = (repetitions(p, bytes) / batch + visits - 1) / visits;
-    int64_t least = (SAMPLES_LEAST + visits - 1) / visits;
+    int64_t least = (MESSAGE_SAMPLES_LEAST + visits - 1) / visits;
     n = n < least ? least : n;
     return (int)(n < most ? n : most);
 }

@@ -9,6 +9,7 @@
 #include "analysis/stats/stats.h"
 #include "base/clock.h"
 #include "bench/kernels/chase.h"
+#include "model/method.h"
 
 enum {
     WARM_CHUNK = 8192,  // hops between looks at the clock: below 4 ms on the slowest memory

@@ -14,7 +14,6 @@
 #include "model/spec.h"
 
 enum {
-    SAMPLE_HOPS_MIN = 10000,
     SAMPLE_CHUNKS = 8, // the clock is read this often in a sample: 25 ns of 250 µs
 };
 

@@ -11,11 +11,9 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "model/method.h"
 
 enum {
-    WARM_WHOLE_LLC = 4,   // a whole lap below this many last-level caches …
-    WARM_SPARED = 64,     // … else hops to fill one, less this part of the links: 1 % of the hits
-    WARM_NS = 20000000,   // governors of clocks take 10 to 20 ms
     PLACE_STEP = 2 << 20, // working sets begin at multiples of this, the usual huge page
     SEEDS_A_RANK = 4096,  // orders of different visits and ranks never meet
 };
@@ -71,8 +69,8 @@ void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64
 
 static uint64_t chaser_warm_hops(const struct session *s, uint64_t links)
 {
-    uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes, spared = links / WARM_SPARED;
-    if (links < WARM_WHOLE_LLC * lines)
+    uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes, spared = links / CHASE_SPARED;
+    if (links < CHASE_WHOLE_LLC * lines)
         return links;
     return lines > spared ? lines - spared : 0;
 }

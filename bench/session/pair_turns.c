@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "bench/session/pair_rounds.h"
 #include "bench/session/pairs.h"
+#include "model/method.h"
 
 enum {
     PATIENCE = 4,    // times the samples requested, while too many are disturbed
@@ -152,7 +153,6 @@ static int lead_round(struct lead *l, const struct pair_rounds *r, int round, in
 
 // --- Rank 0: control pairs -----------------------------------------------------------------------
 
-enum { CONTROL_REPEATS = 7 };
 static const double COST_LIMIT = 0.02; // of the time that a pair takes alone
 
 struct control {

@@ -216,6 +216,8 @@ static void command_value_of(const struct param *p, const struct spec *s, const 
         str_from_ids(plan->targets, plan->n_targets, out, room);
     else if (command_is(p, "load_cpus"))
         snprintf(out, room, "%s", plan->load_cpus);
+    else if (command_is(p, "kernel") && s->sweep == SWEEP_MEMCPY)
+        snprintf(out, room, "all"); // it has kernels of its own, but quick sets one
     else
         param_get_text(p, s, out, room);
 }

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time estimate of a plan beside the time that the run takes, for every benchmark, default and quick.
 
-Prints a line per benchmark: the estimate, the median of the runs, their ratio, and the phases of the last run.
+Prints a line per benchmark: the estimate, the shortest and the median run, the ratio of the estimate
+to the shortest, the CPU time that the host stole meanwhile, and the phases of the shortest. Other work
+on the machine makes runs longer, never shorter. With --realtime (root) the runs have a real-time
+priority, and other programs wait.
 
-usage: estimates.py BUILD [--runs=3] [--only=latency,matrix] [--set=size=1-64 ...]
+usage: estimates.py BUILD [--runs=3] [--only=latency,matrix] [--set=size=1-64 ...] [--realtime]
 """
 import argparse
+import os
 import pathlib
 import statistics
 import sys
@@ -26,17 +30,24 @@ def phases(run):
     return " ".join(f"{name} {ms[name] / 1000:.1f}" for name in ms if ms[name] >= 50)
 
 
+def stolen_s():
+    with open("/proc/stat", encoding="ascii") as f:
+        return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def row(daemon, runs, spec):
     estimate = daemon.post("/v1/runs?dry_run=true", spec).json["plan"]["estimate_s"]
-    took = []
+    took, stolen = [], stolen_s()
     for _ in range(runs):
         run = daemon.run(**spec)
         assert run["state"] == "succeeded", run
-        took.append(seconds(run))
-    real = statistics.median(took)
+        took.append((seconds(run), phases(run)))
+    least, where = min(took)
+    stolen = stolen_s() - stolen
     name = spec["benchmark"] + (" quick" if spec["quick"] else "")
-    print(f"{name:18} estimate {estimate:6.1f} s  run {real:6.1f} s ({min(took):.1f} to {max(took):.1f})  "
-          f"estimate/run {estimate / real:.2f}  {phases(run)}", flush=True)
+    print(f"{name:18} estimate {estimate:6.1f} s  run {least:6.1f} s (median "
+          f"{statistics.median(t for t, _ in took):.1f})  estimate/run {estimate / least:.2f}  "
+          f"stolen {stolen:.1f}  {where}", flush=True)
 
 
 def main():
@@ -45,7 +56,10 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="")
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--realtime", action="store_true")
     args = parser.parse_args()
+    if args.realtime:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     extra = dict(one.split("=", 1) for one in args.set)
     with tempfile.TemporaryDirectory(prefix="numaprobe-estimates.", dir="/tmp") as home:
         pathlib.Path(home).chmod(0o711)

@@ -169,6 +169,25 @@ static void test_variants(void)
         free(odd.argv[i]);
 }
 
+// The words that a quick run starts numa_bench with are those that its own check accepts.
+static void test_quick_copies(void)
+{
+    struct err err = {0};
+    struct launch l;
+    struct plan_rank ranks[2] = {{.cpu = 1, .mem_node = 0}, {.cpu = 9, .mem_node = 3}};
+    struct plan plan = {.n_ranks = 2, .ranks = ranks};
+    struct spec s;
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    spec_quick(&s);
+    s.sweep = SWEEP_MEMCPY;
+    CHECK(s.kernel && spec_check(&s, &err) == 0 &&
+              launch_make(&l, &paths, &plan, &s, "/run/x/1-ab", "ab", false, &err) == 0,
+          "quick copies, whose kernel is set: %s", err.text);
+    CHECK(has_word(l.argv, "--sweep=memcpy") && has_word(l.argv, "--kernel=all"),
+          "copies have kernels of their own");
+    launch_fini(&l);
+}
+
 static void test_find(void)
 {
     struct err err = {0};
@@ -194,6 +213,7 @@ int main(void)
     test_denied_policies();
     test_environment();
     test_variants();
+    test_quick_copies();
     test_find();
     return tap_done();
 }

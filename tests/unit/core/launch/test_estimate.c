@@ -168,7 +168,16 @@ int main(void)
     expect_more(&t, "{\"benchmark\":\"matrix\",\"targets\":\"0\"}", "{\"benchmark\":\"matrix\"}",
                 1.5);
     expect_more(&t, "{\"benchmark\":\"bandwidth\",\"kernel\":\"triad\"}",
-                "{\"benchmark\":\"bandwidth\"}", 2);
+                "{\"benchmark\":\"bandwidth\"}", 1.5);
+    expect_more(&t, "{\"benchmark\":\"bandwidth\",\"sweep\":\"sizes\",\"size\":\"1\"}",
+                "{\"benchmark\":\"bandwidth\",\"sweep\":\"sizes\",\"size\":\"1-1024\"}", 5);
+    expect_more(&t, "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\",\"targets\":\"0\"}",
+                "{\"benchmark\":\"bandwidth\",\"sweep\":\"memcpy\"}", 3);
+    expect_more(&t, "{\"benchmark\":\"loaded\"}", "{\"benchmark\":\"loaded\",\"mix\":\"all\"}", 4);
+    expect_more(&t, "{\"benchmark\":\"loaded\"}", "{\"benchmark\":\"loaded\",\"targets\":\"all\"}",
+                3);
+    expect_more(&t, "{\"benchmark\":\"pagefault\"}",
+                "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\"}", 1);
     expect_more(&t, "{\"benchmark\":\"pingpong\"}",
                 "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"ranks\":8}", 2);
     expect_more(&t, "{\"benchmark\":\"c2c\"}",
