@@ -12,13 +12,16 @@
 #include "base/str.h"
 #include "formats/result_table.h"
 #include "model/mix.h"
+#include "model/scan.h"
 
 enum {
     LABEL_WIDTH = 18,
     COLUMN_WIDTH = 10,
     STREAM_WIDTH = 12,
     NODE_COLUMNS = 64,
-    HIERARCHY_MATRICES = 8
+    HIERARCHY_MATRICES = 8,
+    SCAN_MATRICES = 7,
+    SCAN_ROWS = 64, // of larger tables only what is odd is printed
 };
 
 struct result {
@@ -308,6 +311,47 @@ static void loaded(const struct result *r, struct buf *out)
         }
 }
 
+// --- Scan --------------------------------------------------------------------------------------
+
+// What is odd, a line each: the unit, what is slow, per cent of the peers and the interval.
+static int scan_odd_lines(const struct result *r, const struct matrix *m, struct buf *out)
+{
+    char unit[80], aspect[32];
+    int odd = 0;
+    for (int row = 0; row < m->row.n; row++)
+        for (int c = 0; c < m->col.n; c++) {
+            const struct cell *cell = matrix_at(m, row, c);
+            if (!scan_is_odd(cell))
+                continue;
+            result_print_row_label(r, m, row, unit, sizeof unit);
+            axis_label(&m->col, c, aspect, sizeof aspect);
+            buf_fmt(out, "%-6s %-*s %-*s", m->name, LABEL_WIDTH, unit, COLUMN_WIDTH, aspect);
+            value(cell->v[CELL_MEDIAN], 1, out);
+            value(cell->v[CELL_LO], 1, out);
+            value(cell->v[CELL_HI], 1, out);
+            buf_char(out, '\n');
+            odd++;
+        }
+    return odd;
+}
+
+static void scan_tables(const struct result *r, struct buf *out)
+{
+    int odd = 0;
+    buf_fmt(out, "Slower than the peers (%% of their median)\n%-6s %-*s %-*s %*s %*s %*s\n", "",
+            LABEL_WIDTH, "", COLUMN_WIDTH, "", COLUMN_WIDTH, "median", COLUMN_WIDTH, "low",
+            COLUMN_WIDTH, "high");
+    for (int i = 0; i < r->n; i++)
+        if (axes_are(&r->list[i], r->list[i].row.name, "aspect"))
+            odd += scan_odd_lines(r, &r->list[i], out);
+    buf_str(out, odd ? "" : "nothing is odd\n");
+    for (int i = 0; i < r->n; i++)
+        if (r->list[i].row.n <= SCAN_ROWS) {
+            buf_char(out, '\n');
+            grid(r, &r->list[i], out);
+        }
+}
+
 // --- The whole ---------------------------------------------------------------------------------
 
 static const struct {
@@ -316,6 +360,7 @@ static const struct {
     void (*write)(const struct result *r, struct buf *out);
 } forms[] = {
     {"rank", "working_set", HIERARCHY_MATRICES, grids},
+    {"rank", "working_set", SCAN_MATRICES, scan_tables},
     {"rank", "working_set", 0, latency},
     {"rank", "target", 1, node_to_node},
     {"initiator", "target", 0, result_print_bandwidth},

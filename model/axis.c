@@ -27,12 +27,13 @@ static bool model_axis_is(const struct axis *a, const char *name)
 bool axis_is_named(const struct axis *a)
 {
     return model_axis_is(a, "pair") || model_axis_is(a, "access") || model_axis_is(a, "path") ||
-           (model_axis_is(a, "target") && a->n && a->values[0] < 0);
+           model_axis_is(a, "aspect") || (model_axis_is(a, "target") && a->n && a->values[0] < 0);
 }
 
 void axis_label(const struct axis *a, int i, char *out, size_t room)
 {
     static const char *const access_names[AXIS_ACCESSES] = {"own", "shared", "crossed"};
+    static const char *const aspect_names[AXIS_ASPECTS] = {"L2", "memory", "bandwidth", "transfer"};
     int64_t v = a->values[i];
     int first, second;
     axis_unpair(v, &first, &second);
@@ -42,6 +43,8 @@ void axis_label(const struct axis *a, int i, char *out, size_t room)
         snprintf(out, room, "%d->%d", first, second);
     else if (model_axis_is(a, "access") && v >= 0 && v < AXIS_ACCESSES)
         snprintf(out, room, "%s", access_names[v]);
+    else if (model_axis_is(a, "aspect") && v >= 0 && v < AXIS_ASPECTS)
+        snprintf(out, room, "%s", aspect_names[v]);
     else if (model_axis_is(a, "target") && v < 0)
         snprintf(out, room, "own");
     else

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "model/mix.h"
+#include "model/scan.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
@@ -393,6 +394,31 @@ static const struct param hierarchy_params[] = {
     P_SAMPLE_US("500", SAMPLE_HELP),
     P_CELL_MS("40"),
     P_VISITS("4"),
+    P_SEED,
+};
+
+static const struct param scan_params[] = {
+    {.name = "deviation",
+     .kind = PARAM_REAL,
+     .offset = AT(deviation),
+     .min = 1,
+     .max = 100,
+     .def = "5",
+     .unit = "%",
+     .help = "Least deviation to report: how much slower than the median of its peers a core, "
+             "last-level cache, node or pair is. Where peers differ by more, it is more."},
+    P_PAGES,
+    {.name = "repetitions",
+     .effort = true,
+     .kind = PARAM_INT,
+     .offset = AT(repetitions),
+     .min = 20,
+     .max = 1000000,
+     .def = "200",
+     .help = "Round trips a sample of a pair."},
+    P_SAMPLE_US("500", SAMPLE_HELP),
+    P_CELL_MS("900"),
+    P_VISITS("9"),
     P_SEED,
 };
 
@@ -826,6 +852,21 @@ static int shapes_hierarchy(const struct spec *s, struct shape *list)
     return shapes_copy(list, all, COUNT_OF(all));
 }
 
+static int shapes_scan(const struct spec *s, struct shape *list)
+{
+    static const struct shape all[] = {
+        {SCAN_LATENCY, "latency", "ns", "rank", "working_set"},
+        {SCAN_BANDWIDTH, "bandwidth", "MB/s", "rank", "working_set"},
+        {SCAN_TRANSFER, "round_trip", "ns", "pair", "message"},
+        {SCAN_OF_CORE, "deviation", "%", "rank", "aspect"},
+        {SCAN_OF_L3, "deviation", "%", "l3", "aspect"},
+        {SCAN_OF_NODE, "deviation", "%", "initiator", "aspect"},
+        {SCAN_OF_PAIR, "deviation", "%", "pair", "aspect"},
+    };
+    (void)s;
+    return shapes_copy(list, all, COUNT_OF(all));
+}
+
 static int shapes_loaded(const struct spec *s, struct shape *list)
 {
     const struct load_mix *mixes[SPEC_MIXES_MAX];
@@ -889,6 +930,15 @@ static int bytes_hierarchy(const struct spec *s, const struct rank_cache *caches
     return 0;
 }
 
+static int bytes_scan(const struct spec *s, const struct rank_cache *caches, int ranks,
+                      uint64_t *bytes, struct err *err)
+{
+    (void)s;
+    (void)err;
+    *bytes = scan_memory_bytes(caches, ranks);
+    return 0;
+}
+
 // Sent and received.
 static int bytes_pingpong(const struct spec *s, const struct rank_cache *caches, int ranks,
                           uint64_t *bytes, struct err *err)
@@ -916,6 +966,9 @@ static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_hierarchy[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "10"}, {"visits", "1"}, {0}};
+static const struct preset a_minute[] = {{"budget_s", "60"}, {0}};
+static const struct preset quick_scan[] = {
+    {"cell_ms", "90"}, {"visits", "6"}, {"repetitions", "100"}, {0}};
 static const struct preset quick_loaded[] = {{"precision", "5"}, {"min_samples", "7"},
                                              {"cell_ms", "60"},  {"steps", "5"},
                                              {"visits", "4"},    {0}};
@@ -1060,5 +1113,23 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .shapes = shapes_hierarchy,
             .up_to_size = true,
             .bytes = bytes_hierarchy,
+        },
+    [BENCHMARK_SCAN] =
+        {
+            .name = "scan",
+            .title = "The slow core, cache, node or pair of a large machine",
+            .help =
+                "All ranks at once: latency of the second-level cache and of memory, and "
+                "bandwidth; pairs of cores hand over a line. First broad and quick; then longer "
+                "where something is slower than its peers, to confirm it.",
+            .method = "scan-v1",
+            .params = PARAMS(scan_params),
+            .defaults = a_minute,
+            .quick = quick_scan,
+            .check = check_own_placement,
+            .shapes = shapes_scan,
+            .bytes = bytes_scan,
+            .keeps_budget = true,
+            .least_ranks = 2,
         },
 };

@@ -59,7 +59,8 @@
     X(MACHINE, "machine", NOTICE)                                                                  \
     X(BUDGET, "budget", NOTICE)                                                                    \
     X(DISTURBED, "disturbed", WARNING)
-// What the benchmark saw. HUGE_PAGES: not all were given. OMITTED: others were left out.
+// What the benchmark saw. HUGE_PAGES: not all were given. OMITTED: others were left out. ODD:
+// slower than its peers.
 #define CONDITION_SEEN(X)                                                                          \
     X(PLACEMENT, "placement", ERROR)                                                               \
     X(BINDING, "binding", WARNING)                                                                 \
@@ -78,7 +79,8 @@
     X(PAIR, "pair", INFO)                                                                          \
     X(CONCURRENT_PAIRS, "concurrent_pairs", INFO)                                                  \
     X(TIME_LIMIT, "time_limit", WARNING)                                                           \
-    X(OMITTED, "omitted", NOTICE)
+    X(OMITTED, "omitted", NOTICE)                                                                  \
+    X(ODD, "odd", WARNING)
 // What an import did not say. IMPORT_UNDATED: such a run's key has no date.
 #define CONDITION_IMPORTED(X)                                                                      \
     X(IMPORT, "import", NOTICE)                                                                    \

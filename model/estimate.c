@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "model/method.h"
 #include "model/mix.h"
+#include "model/scan.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
 
@@ -431,6 +432,24 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
     double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
                   (w->targets - 1) * arena_s(s, w, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);
+}
+
+// Of bench/session/scan_course.c: as many repetitions to confirm what deviates, longer ones, as of
+// the broad part.
+static double estimate_scan(const struct spec *s, const struct workload *w)
+{
+    enum { PASSES = 3, MEETS = 4 }; // filled, written, read; of all ranks in an aspect or a round
+    double bytes = (double)scan_memory_bytes(w->caches, w->ranks), visits = (double)s->visits;
+    double l2_links = (double)scan_l2_bytes(0) / (double)w->line;
+    double rounds = ceil(fmin(w->pairs, SCAN_PAIRS_MOST) / fmax(1, floor(w->cpus / 2.0)));
+    double around = chase_warm_s(w, l2_links) + chase_warm_s(w, bytes / (double)w->line) +
+                    2 * CLOCK_S + build_s(bytes, w->per_node, 1) +
+                    PASSES * w->per_node * bytes / speed_of(w->per_node, 1) +
+                    (ASPECT_TRANSFER + rounds) * MEETS * meet_s(w);
+    double sampled = ASPECT_TRANSFER * (double)s->cell_ms / 1e3 / visits +
+                     rounds * (SCAN_LINES + 1) * (double)s->repetitions * LINE_FAR_S;
+    return arena_s(s, w, bytes, w->per_node) +
+           visits * turns(w) * (2 * around + (1 + SCAN_LONGER) * sampled);
 }
 
 // --- The whole -----------------------------------------------------------------------------------

@@ -53,6 +53,8 @@ struct axis {
 };
 
 enum access { ACCESS_OWN, ACCESS_SHARED, ACCESS_CROSSED, AXIS_ACCESSES }; // values of axis "access"
+// Values of axis "aspect": what is compared. The last is of pairs of cores.
+enum aspect { ASPECT_L2, ASPECT_MEMORY, ASPECT_BANDWIDTH, ASPECT_TRANSFER, AXIS_ASPECTS };
 
 // Two ranks as one value of axis "pair", two nodes of axis "path".
 int64_t axis_pair(int first, int second);

@@ -155,6 +155,12 @@ static bool access_ok(int64_t v, const struct plan *p)
     return v >= 0 && v < AXIS_ACCESSES;
 }
 
+static bool aspect_ok(int64_t v, const struct plan *p)
+{
+    (void)p;
+    return v >= 0 && v < AXIS_ASPECTS;
+}
+
 static bool load_ok(int64_t v, const struct plan *p)
 {
     (void)p;
@@ -173,7 +179,8 @@ static const struct axis_kind {
     {"load", "%", load_ok, true},       {"pages", "", any_ok, true},
     {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
     {"source", "", source_ok, false},   {"path", "", path_ok, false},
-    {"line", "", line_ok, true},
+    {"line", "", line_ok, true},        {"aspect", "", aspect_ok, true},
+    {"l3", "", rank_ok, true},
 };
 
 static const struct axis_kind *kind_of(const char *name)

@@ -9,6 +9,7 @@
 //   pages        that hold a link each                 chains       followed at once
 //   stride       bytes from link to link               source       OS number of a node copied from
 //   line         1 is the fastest of a pair's cache lines, 2 the next …
+//   aspect       enum aspect                           l3         the lowest rank behind it
 //   path         a node with CPUs or memory and one with memory, packed by axis_pair()
 #pragma once
 #include "model/matrix.h"

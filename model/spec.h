@@ -22,7 +22,8 @@
     X(FIRSTTOUCH, firsttouch)                                                                      \
     X(LOADED, loaded)                                                                              \
     X(PAGEFAULT, pagefault)                                                                        \
-    X(HIERARCHY, hierarchy)
+    X(HIERARCHY, hierarchy)                                                                        \
+    X(SCAN, scan)
 
 enum benchmark_id {
 #define BENCHMARK_ID(id, name) BENCHMARK_##id,
@@ -138,7 +139,8 @@ struct spec {
     int stores;        // enum stores
     char threads[256]; // of the sweep by threads: "auto", "doubling", "all", "1,4,16"
     int64_t passes;
-    int cost; // enum page_cost
+    int cost;         // enum page_cost
+    double deviation; // %: of a unit from its peers that a scan reports
     // Pairs of cores.
     char pairs[SPEC_PAIRS_TEXT]; // "classes", "all" or "0-1,0-4": of ranks
     uint64_t message_max;        // bytes
@@ -186,6 +188,7 @@ struct benchmark {
     bool no_policy;      // pages belong to the node that touches them first
     bool needs_mpi;      // it measures MPI itself
     bool loads_by_ranks; // the first rank of each node measures, the others make the load
+    bool keeps_budget;   // it looks at the clock itself, beside the plan
     int least_ranks;     // 0: one
 };
 

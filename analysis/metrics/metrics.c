@@ -18,6 +18,7 @@
 #include "analysis/stats/rank_places.h"
 #include "base/cleanup.h"
 #include "model/mix.h"
+#include "model/scan.h"
 
 // A working set this many times the cache still finds a quarter of its lines there; what is left is
 // the price of the memory within a few per cent.
@@ -832,6 +833,49 @@ static void metrics_of_hierarchy(struct finder *f)
         put_reach(f, &h.huge, "huge");
     for (int i = 0; i < h.n_strides; i++)
         put_alone(f, h.strides[i].ns, "hierarchy.stride.%lld.ns", (long long)h.strides[i].bytes);
+}
+
+// --- Scan --------------------------------------------------------------------------------------
+
+// The largest ratio to the peers, and how many of those compared are odd.
+static void put_deviations(struct finder *f, const struct matrix *m, int *compared, int *odd)
+{
+    const struct cell *worst = NULL;
+    for (int k = 0; k < m->row.n * m->col.n; k++) {
+        const struct cell *c = &m->cells[k];
+        if (!(c->v[CELL_N] > 0))
+            continue;
+        ++*compared;
+        *odd += scan_is_odd(c);
+        worst = !worst || c->v[CELL_MEDIAN] > worst->v[CELL_MEDIAN] ? c : worst;
+    }
+    if (worst) {
+        double v[3];
+        put_cell(f, worst, 0.01, v);
+        put(f, v, "scan.%s.worst_ratio", m->name);
+    }
+}
+
+static void metrics_of_scan(struct finder *f)
+{
+    int compared = 0, odd = 0;
+    const struct matrix *latency = metrics_named(f->in, SCAN_LATENCY),
+                        *bandwidth = metrics_named(f->in, SCAN_BANDWIDTH);
+    if (has_axes(latency, "rank", "working_set") && latency->col.n == 2) {
+        pool_column(f, latency, 0);
+        DRAIN_AND_PUT(f, 1, "scan.l2_ns");
+        pool_column(f, latency, 1);
+        DRAIN_AND_PUT(f, 1, "scan.memory_ns");
+    }
+    if (has_axes(bandwidth, "rank", "working_set")) {
+        pool_column(f, bandwidth, 0);
+        DRAIN_AND_PUT(f, gbps_per_mbps, "scan.bandwidth.gbps");
+    }
+    for (int i = 0; i < f->in->n_matrices; i++)
+        if (strcmp(f->in->matrices[i].quantity, "deviation") == 0)
+            put_deviations(f, &f->in->matrices[i], &compared, &odd);
+    put_alone(f, odd, "scan.odd");
+    put_alone(f, compared ? 1 - (double)odd / compared : NAN, "scan.alike_ratio");
 }
 
 // --- What disturbs -----------------------------------------------------------------------------

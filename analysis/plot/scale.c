@@ -153,6 +153,8 @@ static const struct {
     {"chains", "chains followed at once"},
     {"stride", "stride (bytes)"},
     {"line", "cache line, the fastest first"},
+    {"aspect", "what is compared"},
+    {"l3", "last-level cache (its first rank)"},
 };
 
 void axis_words(const struct axis *a, char *out, size_t room)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/str.h"
 #include "model/spec.h"
 
@@ -49,6 +50,7 @@ struct cache_info cache_of(const char *root, int cpu)
             str_to_bytes(word, 1, &bytes) && bytes) {
             highest = level;
             found.llc_bytes = bytes;
+            found.l2_bytes = level == 2 ? bytes : found.l2_bytes;
         }
     }
     return found;
@@ -60,6 +62,19 @@ static int first_number(const char *root, int cpu, const char *file)
     int n = -1;
     return read_cpu_word(root, cpu, file, word, sizeof word) && sscanf(word, "%d", &n) == 1 ? n
                                                                                             : -1;
+}
+
+// Capacities of alike cores differ by a few per cent where some reach a higher clock.
+static int cache_kind(const char *root, int cpu)
+{
+    enum { CAPACITY_STEP = 128 };
+    char all[256], word[32];
+    int capacity = first_number(root, cpu, "cpu_capacity");
+    int used = snprintf(all, sizeof all, "%d", capacity < 0 ? -1 : capacity / CAPACITY_STEP);
+    for (int i = 0; used < (int)sizeof all && read_word(root, cpu, i, "size", word, sizeof word);
+         i++)
+        used += snprintf(all + used, sizeof all - (size_t)used, " %s", word);
+    return (int)(hash_bytes(all, strlen(all)) % INT32_MAX);
 }
 
 // The first CPU of the list that shares the cache stands for it.
@@ -84,5 +99,6 @@ struct cpu_place cache_cpu_place(const char *root, int cpu)
         .llc = last_cache(root, cpu),
         .node = -1,
         .package = first_number(root, cpu, "topology/physical_package_id"),
+        .kind = cache_kind(root, cpu),
     };
 }

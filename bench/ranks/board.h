@@ -33,6 +33,7 @@ struct slot {
     uint64_t question; // a hash of the rank's options
     bool on_one_core;  // bound to it
     uint64_t llc_bytes;
+    uint64_t l2_bytes; // 0: not known
     struct cpu_place cpu_place;
     double phase_ms[PHASES];
     struct cell cell;              // just measured
@@ -55,6 +56,7 @@ struct slot {
     double moved_bytes, moved_ns;    // by a loader, lately
     double asked_bytes;              // of it by its pace; 0: as much as it could
     int share_fd;                    // of memory that others map; see bench/memory/shared_memory.h
+    double elapsed_s[2];             // rank 0's: since the start, at every second meeting of a scan
     struct condition condition;      // what a reader should know of this rank; text "": nothing
     // See bench/ranks/turns.h.
     struct turn turn;

@@ -90,6 +90,7 @@ static void introduce(struct session *s)
     s->slot->on_one_core = s->place.one_core;
     s->cache = cache_of("", cpu);
     s->slot->llc_bytes = s->cache.llc_bytes;
+    s->slot->l2_bytes = s->cache.l2_bytes;
     s->slot->cpu_place = cache_cpu_place("", cpu);
     s->slot->cpu_place.node = (int)i->cpu_node;
 }

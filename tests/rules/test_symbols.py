@@ -33,11 +33,9 @@ UNUSED = {
     "place_verify_from": "each way of finding a page's node; the first that works hides the others",
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",
-    "stats_median_rank": "tabulated order statistics",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
     "stats_quantile": "medians of timings",
-    "stats_sort": "medians of timings",
 }
 
 

@@ -118,11 +118,13 @@ OTHERS = [
     ("pagefault", {"size": "4M", "quick": True, "launcher": "processes"}, {"4k", "thp"}),
     ("hierarchy", {"size": "32M", "quick": True, "cell_ms": 5},
      {"latency", "base_pages", "packed", "huge_pages", "parallel", "stride", "cycle", "nodes"}),
+    ("scan", {"quick": True, "cell_ms": 6, "visits": 2},
+     {"latency", "bandwidth", "transfer", "core", "l3", "node", "pair"}),
     ("loaded", SMALL | {"steps": 2}, {"latency", "bandwidth"}),
     ("loaded", SMALL | {"steps": 2, "mix": "all", "targets": "all"},
      {f"{what}_{mix}" for mix in ("reads", "3r1w", "2r1w", "1r1w", "nt") for what in ("latency", "bandwidth")}),
 ]
-NEEDS_TWO = {"pingpong", "c2c", "loaded"}
+NEEDS_TWO = {"pingpong", "c2c", "loaded", "scan"}
 
 
 @pytest.mark.parametrize("benchmark,members,wanted", OTHERS,
@@ -304,6 +306,7 @@ def test_a_pair_of_runs_has_one_report(finished):
     ("firsttouch", {"size": "8M"}, "touched first"), ("loaded", {"size": "8M"}, "under load"),
     ("pagefault", {"size": "4M"}, "first touching a page"),
     ("hierarchy", {"size": "32M", "cell_ms": 5}, "latency is made of"),
+    ("scan", {"cell_ms": 6, "visits": 2}, "slower than its peers"),
 ])
 def test_every_benchmark_compares_and_reports(finished, benchmark, members, heading):
     daemon, _ = finished

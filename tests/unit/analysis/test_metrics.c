@@ -302,6 +302,41 @@ static void test_pagefault(void)
     matrix_fini(&m[1]);
 }
 
+// Four ranks; the core of rank 2 is odd in memory's latency, and reads at half the speed.
+static void test_scan(void)
+{
+    struct matrix m[3] = {0};
+    struct spec s;
+    spec_init(&s, BENCHMARK_SCAN);
+    place(-1);
+    make(&m[0], &s, 0, 4, 2, 1);
+    make(&m[1], &s, 1, 4, 1, 1);
+    make(&m[2], &s, 3, 4, AXIS_ASPECTS, 1);
+    for (int r = 0; r < 4; r++) {
+        set(&m[0], r, 0, 4);
+        set(&m[0], r, 1, 100);
+        set(&m[1], r, 0, 2000);
+        for (int a = 0; a < AXIS_ASPECTS; a++) {
+            set(&m[2], r, a, r == 2 && a == ASPECT_MEMORY ? 112 : 100);
+            struct cell *c = matrix_at(&m[2], r, a);
+            c->v[CELL_N] = a == ASPECT_TRANSFER ? 0 : 18;
+            c->v[CELL_LO] = r == 2 && a == ASPECT_MEMORY ? 110 : 98;
+        }
+    }
+    const struct metrics *got = run(&s, m, 3, true);
+    CHECK(near(value(got, "scan.l2_ns"), 4) && near(value(got, "scan.memory_ns"), 100) &&
+              near(value(got, "scan.bandwidth.gbps"), 2),
+          "medians over ranks");
+    CHECK(near(value(got, "scan.core.worst_ratio"), 1.12) && near(value(got, "scan.odd"), 1) &&
+              near(value(got, "scan.alike_ratio"), 1 - 1.0 / 12),
+          "one of twelve comparisons is odd: those without peers do not count");
+    matrix_at(&m[2], 2, ASPECT_MEMORY)->v[CELL_LO] = 99;
+    got = run(&s, m, 3, true);
+    CHECK(!find(got, "scan.odd") && near(value(got, "scan.alike_ratio"), 1), "nothing is odd");
+    for (int i = 0; i < 3; i++)
+        matrix_fini(&m[i]);
+}
+
 static void test_hierarchy(void)
 {
     struct matrix m[HIERARCHY_PARTS] = {0};
@@ -656,6 +691,7 @@ int main(void)
     test_bandwidth();
     test_bandwidth_levels();
     test_pagefault();
+    test_scan();
     test_hierarchy();
     test_pairs();
     test_touch_and_load();

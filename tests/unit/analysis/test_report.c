@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "formats/import.h"
+#include "model/scan.h"
 #include "model/shape.h"
 #include "tests/unit/analysis/hierarchy_machine.h"
 #include "tests/unit/analysis/published.h"
@@ -469,6 +470,43 @@ static void test_hierarchy(void)
     buf_free(&lines);
 }
 
+// The core of rank 1 and node 2 are odd.
+static void test_scan(void)
+{
+    struct matrix m[3] = {0};
+    shaped(&m[0], BENCHMARK_SCAN, NULL, SCAN_LATENCY, 4, 2);
+    shaped(&m[1], BENCHMARK_SCAN, NULL, SCAN_OF_CORE, 4, AXIS_ASPECTS);
+    shaped(&m[2], BENCHMARK_SCAN, NULL, SCAN_OF_NODE, 2, ASPECT_TRANSFER);
+    m[0].col.values[0] = 1 << 18;
+    m[0].col.values[1] = 1 << 26;
+    m[2].row.values[1] = 2;
+    for (int i = 1; i < 3; i++) {
+        for (int a = 0; a < m[i].col.n; a++)
+            m[i].col.values[a] = a;
+        for (int k = 0; k < m[i].row.n * m[i].col.n; k++)
+            m[i].cells[k].v[CELL_MEDIAN] = 100.5, m[i].cells[k].v[CELL_N] = 9,
+            m[i].cells[k].v[CELL_LO] = 99, m[i].cells[k].v[CELL_HI] = 101,
+            m[i].cells[k].v[CELL_SD] = 1;
+    }
+    put(&m[0], 1, 0, 8.1);
+    struct cell *core = matrix_at(&m[1], 1, ASPECT_L2), *node = matrix_at(&m[2], 1, 2);
+    core->v[CELL_MEDIAN] = 111, core->v[CELL_LO] = 110, core->v[CELL_HI] = 112;
+    node->v[CELL_MEDIAN] = 120, node->v[CELL_LO] = 118, node->v[CELL_HI] = 121;
+    static const char *const says[] = {
+        "The node 2: +20.0 % in bandwidth, +18.0 to +21.0 %, measured 9 times.",
+        "+11.0 % in latency in L2 (8.1 ns; its peers 7.297 ± 0.073), +10.0 to +12.0 %",
+        "Compared with their peers: 2 nodes, 4 cores. Of what is not odd, the ", NULL};
+    static const char *const missing[] = {"0 of", NULL};
+    check_report(BENCHMARK_SCAN, m, 3, says, missing);
+    core->v[CELL_LO] = node->v[CELL_LO] = 99;
+    static const char *const nothing[] = {"0 of 22 comparisons with peers found anything odd",
+                                          "the node 2 deviates most: +20.0 % in bandwidth", NULL};
+    static const char *const named[] = {"measured", NULL};
+    check_report(BENCHMARK_SCAN, m, 3, nothing, named);
+    for (int i = 0; i < 3; i++)
+        matrix_fini(&m[i]);
+}
+
 static void test_pagefault(void)
 {
     struct matrix m[2] = {0};
@@ -855,6 +893,7 @@ int main(void)
     test_bandwidth_levels();
     test_copies();
     test_pairs();
+    test_scan();
     test_pagefault();
     test_hierarchy();
     test_touch_and_load();

@@ -119,6 +119,28 @@ static void expect_target(const char *text, const char *request, int64_t want_mi
           (long long)(p.bytes_per_target >> 20), (long long)want_mib, err.text);
 }
 
+// A scan fits its budget, by lower effort where that is little, or is refused.
+static void expect_scan(const char *text, int64_t want_mib)
+{
+    struct topology t CLEANUP(topology_fini) = synthetic(text);
+    int fitting = 0, refused = 0, plans = 0;
+    int64_t mib = 0;
+    for (int budget = 1; budget <= 100; budget++, plans++) {
+        struct plan p CLEANUP(plan_fini) = {0};
+        struct err err = {0};
+        char request[80];
+        snprintf(request, sizeof request, "{\"benchmark\":\"scan\",\"budget_s\":%d}", budget);
+        if (make(&p, &t, request, &err) < 0)
+            refused += strcmp(err.member, "budget_s") == 0;
+        else
+            fitting += p.estimate_s <= budget;
+        mib = p.n_ranks ? p.bytes_per_rank >> 20 : mib;
+    }
+    CHECK(fitting + refused == plans && fitting >= 85 && mib == want_mib,
+          "%s: %d of %d plans of a scan fit the budget, %d are refused; %lld MiB a rank", text,
+          fitting, plans, refused, (long long)mib);
+}
+
 // Machines of the size that arrays of all caches together made hours of.
 static void large_machines(void)
 {
@@ -139,6 +161,9 @@ static void large_machines(void)
     expect_target(cpus512, nodes, 3 * 4 * 2 * 32);
     expect_target(cpus512, threads, 3 * 4 * 16 * 32);
     expect_target(sockets16, nodes, 3 * 4 * 40370176 >> 20);
+    expect_scan(nodes24, 4 * 32 / 8);
+    expect_scan(cpus512, 4 * 32 / 16);
+    expect_scan(sockets16, 8);
     struct topology t CLEANUP(topology_fini) = synthetic(nodes24);
     refuse(&t, "{\"benchmark\":\"bandwidth\",\"sweep\":\"threads\",\"threads\":\"1,200\"}",
            "threads", "has 200, but the run has 192 ranks");

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// All ranks have the same working sets, so that they can be compared.
+#include "model/scan.h"
+
+enum {
+    L2_PART = 4, // four cores share one on some machines
+    L2_USUAL = 1 << 20,
+    L2_LEAST = 64 << 10, // above a first-level cache
+    LLC_TIMES = 4,
+    MEMORY_LEAST = 8 << 20, // several times a private cache
+    WHOLE = 2 << 20,        // huge pages
+};
+
+uint64_t scan_l2_bytes(uint64_t l2)
+{
+    uint64_t part = (l2 ? l2 : L2_USUAL) / L2_PART;
+    return part < L2_LEAST ? L2_LEAST : part;
+}
+
+uint64_t scan_memory_bytes(const struct rank_cache *caches, int ranks)
+{
+    uint64_t most = MEMORY_LEAST;
+    for (int r = 0; r < ranks; r++) {
+        uint64_t sharers = 0;
+        for (int k = 0; k < ranks; k++)
+            sharers += k == r || (caches[r].llc >= 0 && caches[k].llc == caches[r].llc);
+        uint64_t bytes = LLC_TIMES * caches[r].llc_bytes / sharers;
+        most = bytes > most ? bytes : most;
+    }
+    return (most + WHOLE - 1) / WHOLE * WHOLE;
+}
+
+bool scan_is_odd(const struct cell *deviation)
+{
+    return deviation->v[CELL_LO] > 100;
+}
