@@ -496,7 +496,8 @@ static const struct param common_params[] = {
      .def = "0",
      .unit = "s",
      .help = "Time that the run may take. Repetitions, samples and time per cell are lowered until "
-             "the time estimate fits; what is measured stays the same. 0: as requested."},
+             "the time estimate fits. A slower run leaves out repetitions, but one of each cell. "
+             "What is measured stays the same. 0: as requested."},
     {.name = "queue_s",
      .option = "wait-for-node",
      .effort = true,

@@ -253,7 +253,7 @@ static int bandwidth_measure_all(struct band *b, struct err *err)
         session_meet(s, note_code(b, err), err) < 0 ||
         session_meet(s, warn_of_caches(b, err), err) < 0)
         return -1;
-    b->visits = p->visits < p->passes ? p->visits : p->passes;
+    s->limit.repetitions = b->visits = p->visits < p->passes ? p->visits : p->passes;
     for (int64_t v = 0; v < b->visits; v++)
         for (int col = 0; col < b->n_cols; col++)
             for (int row = 0; row < b->n_rows && !session_stopped(s); row++)

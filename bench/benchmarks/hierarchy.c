@@ -290,6 +290,15 @@ static int other_targets(struct hierarchy *h, struct err *err)
     return 0;
 }
 
+// Each rank has its part of the budget.
+static void mind_budget(struct hierarchy *h, int rank, int64_t done)
+{
+    struct session *s = h->s;
+    s->slot->behind = time_limit_behind(&s->limit, (rank + 1.0) / session_ranks(s));
+    if (s->slot->behind && done < s->spec->visits)
+        time_limit_left_out(&s->limit, done, s->spec->visits);
+}
+
 // All ranks come along; they sleep while one measures.
 static int measure_rank(struct hierarchy *h, int rank, struct err *err)
 {
@@ -299,10 +308,15 @@ static int measure_rank(struct hierarchy *h, int rank, struct err *err)
     if (session_meet(s, ours ? open_home(h, err) : 0, err) < 0)
         return -1;
     for (int64_t v = 0; v < s->spec->visits && !session_stopped(s); v++) {
+        if (v && s->board->slot[0].behind) // the same for all since the last meeting
+            break;
         if (session_meet(s, ours ? hierarchy_visit(h, v, err) : 0, err) < 0)
             return -1;
         double share = (rank + (double)(v + 1) / visits) / session_ranks(s);
-        if (session_meet(s, session_progress(s, PHASE_MEASURE, share, err), err) < 0)
+        int outcome = session_progress(s, PHASE_MEASURE, share, err);
+        if (session_is_rank0(s))
+            mind_budget(h, rank, v + 1);
+        if (session_meet(s, outcome, err) < 0)
             return -1;
     }
     return session_meet(s, ours && !session_stopped(s) ? other_targets(h, err) : 0, err);
@@ -399,6 +413,7 @@ int hierarchy_run(struct session *s, struct err *err)
 {
     struct hierarchy h CLEANUP(hierarchy_fini) = {.s = s};
     s->slot->info.mem_wanted = -1; // each target in turn
+    s->limit.repetitions = 0;      // a rank's repetitions follow each other
     if (session_meet(s, hierarchy_init(&h, err), err) < 0 || hierarchy_begin(&h, err) < 0)
         return -1;
     for (int r = 0; r < session_ranks(s) && !session_stopped(s); r++)

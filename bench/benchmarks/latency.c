@@ -165,7 +165,7 @@ static int latency_advance(struct sweep *w, int col, struct err *err)
 {
     int next = col + 1 < w->n_sizes ? col + 1 : 0;
     w->work_done += guess_ms(w, col) / latency_turns(w);
-    w->s->next_share = fmax(guess_ms(w, next), guess_ms(w, col)) / latency_turns(w) / w->work;
+    w->s->limit.next_share = fmax(guess_ms(w, next), guess_ms(w, col)) / latency_turns(w) / w->work;
     return session_meet(w->s, session_progress(w->s, PHASE_MEASURE, w->work_done / w->work, err),
                         err);
 }
@@ -233,7 +233,7 @@ static int latency_measure(struct sweep *w, struct err *err)
     const struct spec *p = w->s->spec;
     for (int col = 0; col < w->n_sizes; col++)
         w->work += guess_ms(w, col) * (double)p->visits;
-    w->s->begun_ns = w->s->step_ns = clock_mono_ns();
+    time_limit_begin(&w->s->limit, clock_mono_ns());
     for (int64_t visit = 0; visit < p->visits && !session_stopped(w->s); visit++)
         for (int col = 0; col < w->n_sizes && !session_stopped(w->s); col++)
             if (visit_size(w, col, visit, err) < 0)

@@ -155,6 +155,7 @@ static int classic_measure_all(struct classic *w, struct err *err)
 {
     struct session *s = w->s;
     int mode = s->spec->mode;
+    s->limit.repetitions = 0; // each cell is timed once
     w->n_matrices = shape_list(s->spec, w->shapes);
     initstate_r((unsigned)s->slot->info.seed, w->state, sizeof w->state, &w->random);
     int outcome = str_to_sizes(s->spec->size, SPEC_SIZES_MAX, "size", &w->sizes, &w->n_sizes, err);

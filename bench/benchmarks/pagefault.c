@@ -50,6 +50,7 @@ struct faults {
     struct page_path cols[PATHS_MAX];
     int rows[STREAM_SERIES_MAX]; // ranks of each team
     int done;                    // cells
+    int64_t passes;              // of these cells, on rank 0
     int cells, poor;             // with huge pages advised; that lack some
     double worst;                // share of huge pages, of those
     char worst_cell[80];
@@ -188,7 +189,7 @@ static int fault_passes(struct fault_cell *c, struct err *err)
 {
     struct session *s = c->f->s;
     uint64_t begin = clock_mono_ns();
-    for (int64_t p = 0; p < s->spec->passes && !board_faulty(s->board); p++)
+    for (int64_t p = 0; p < s->board->slot[0].passes && !board_faulty(s->board); p++)
         if (fault_pass(c, p > 0, err) < 0) {
             board_fault(s->board, s->comm->rank, err);
             return -1;
@@ -233,12 +234,28 @@ static int pagefault_report_cell(struct faults *f, const struct rank_team *team,
     return session_progress(s, PHASE_MEASURE, ++f->done / (double)cells, err);
 }
 
+// As many as the budget allows, the first of which is not counted.
+static void choose_passes(struct faults *f)
+{
+    enum { PASSES_LEAST = 3 };
+    struct session *s = f->s;
+    double cells = f->n_kinds * f->n_rows * f->n_cols, wanted = (double)s->spec->passes;
+    int64_t n = time_limit_fit(&s->limit, (double)f->passes / (cells * wanted),
+                               (cells - f->done) / cells, s->spec->passes, PASSES_LEAST);
+    if (n < s->spec->passes)
+        time_limit_left_out(&s->limit, n, s->spec->passes);
+    f->passes += n;
+    s->slot->passes = n;
+}
+
 static int measure_cell(struct faults *f, int kind, int row, int col, struct err *err)
 {
     struct session *s = f->s;
     struct fault_cell c CLEANUP(fault_cell_fini) = {
         .f = f, .kind = &f->kinds[kind], .path = f->cols[col], .huge = 1};
     c.team = rank_team_of(s, is_among_first, &f->rows[row]);
+    if (session_is_rank0(s))
+        choose_passes(f);
     if (session_meet(s, 0, err) < 0 ||
         session_meet(s, c.team.mine ? fault_passes(&c, err) : 0, err) < 0)
         return -1;
@@ -321,6 +338,7 @@ int pagefault_run(struct session *s, struct err *err)
     shape_list(s->spec, f->shapes);
     f->n_rows = stream_series(session_ranks(f->s), f->rows);
     s->slot->info.mem_wanted = -1; // each target in turn
+    s->limit.repetitions = 0;      // a cell's passes follow each other
     pagefault_find_columns(f);
     return session_meet(s, check_columns(f, err), err) < 0 ? -1 : pagefault_measure_all(f, err);
 }

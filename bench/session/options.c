@@ -93,7 +93,9 @@ static const struct param own[] = {
      .max = 86400,
      .def = "0",
      .unit = "s",
-     .help = "Time that scan may take: it repeats its measurements as often as fits. 0: no limit."},
+     .help =
+         "Time that the run may take: repetitions that would exceed it are left out, but one of "
+         "each cell. scan repeats its measurements as often as fits. 0: no budget."},
     {.name = "help",
      .kind = PARAM_BOOL,
      .offset = AT(help),

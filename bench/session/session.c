@@ -327,7 +327,7 @@ int session_announce(struct session *s, struct matrix *matrices, int n, struct e
         outcome = emit_matrices(s->emit, matrices, n, err);
     if (session_is_rank0(s) && outcome == 0)
         outcome = emit_progress(s->emit, PHASE_POPULATE, 0, s->total, -1, err);
-    s->begun_ns = s->step_ns = clock_mono_ns();
+    time_limit_begin(&s->limit, clock_mono_ns());
     return session_meet(s, outcome, err);
 }
 
@@ -349,17 +349,6 @@ int session_report_cell(struct session *s, const char *matrix, int row, int col,
     return session_is_rank0(s) ? emit_cell(s->emit, matrix, row, col, c, err) : 0;
 }
 
-// Rank 0 alone looks at the clock.
-static void look_at_clock(struct session *s, double share)
-{
-    double next_ms = share > 0 ? session_ms_since(s->begun_ns) * s->next_share / share : 0;
-    s->longest_ms = fmax(s->longest_ms, session_ms_since(s->step_ns));
-    s->step_ns = clock_mono_ns();
-    if (s->end_ns && share < 1 &&
-        (double)s->step_ns + 1e6 * fmax(s->longest_ms, next_ms) > (double)s->end_ns)
-        board_stop(s->board);
-}
-
 bool session_stopped(const struct session *s)
 {
     return board_stopped(s->board);
@@ -374,8 +363,9 @@ int session_progress(struct session *s, enum phase phase, double share, struct e
 {
     if (!session_is_rank0(s))
         return 0;
-    look_at_clock(s, share);
-    double took = session_ms_since(s->begun_ns);
+    if (time_limit_step(&s->limit, clock_mono_ns(), share)) // rank 0 alone looks at the clock
+        board_stop(s->board);
+    double took = session_ms_since(s->limit.begun_ns);
     int64_t left = share > 0 ? (int64_t)(took * (1 - share) / share) : -1;
     int64_t done = (int64_t)((double)s->total * share);
     return emit_progress(s->emit, phase, done < s->total ? done : s->total, s->total, left, err);
@@ -476,10 +466,23 @@ static int session_report_clocks(struct session *s, struct err *err)
 
 // --- The whole ---------------------------------------------------------------------------------
 
+static int report_budget(struct session *s, const struct options *o, struct err *err)
+{
+    const struct time_limit *t = &s->limit;
+    if (!t->wanted)
+        return 0;
+    return session_note(s, err, CONDITION_BUDGET, -1,
+                        "the budget of %lld s ended the run after %lld of %lld repetitions%s",
+                        (long long)o->spec.budget_s, (long long)t->kept, (long long)t->wanted,
+                        t->repetitions ? "" : " of some cells");
+}
+
 // What the time limit left out: repetitions, or cells, and then the run has failed.
 static int report_stop(struct session *s, const struct options *o, struct err *err)
 {
     int64_t cells = s->emit->end.cells;
+    if (cells == s->total && s->limit.wanted) // it was the budget
+        return 0;
     if (cells == s->total)
         return session_note(s, err, CONDITION_TIME_LIMIT, -1,
                             "the time limit of %lld s ended the run before all repetitions",
@@ -514,6 +517,8 @@ static int session_finish(struct session *s, const struct options *o, struct err
     int outcome = session_is_rank0(s) ? session_report_doubts(s, err) : 0;
     if (session_is_rank0(s) && outcome == 0)
         outcome = session_report_clocks(s, err);
+    if (session_is_rank0(s) && outcome == 0)
+        outcome = report_budget(s, o, err);
     if (session_is_rank0(s) && outcome == 0 && session_stopped(s))
         outcome = report_stop(s, o, err);
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < s->comm->size; r++)
@@ -522,18 +527,6 @@ static int session_finish(struct session *s, const struct options *o, struct err
     if (session_is_rank0(s) && outcome == 0)
         outcome = report_end(s, o, err);
     return session_meet(s, outcome, err);
-}
-
-// Counted from the start of rank 0, which the launcher started a moment after the run began: that
-// and ending the ranks is left free.
-static void set_time_limit(struct session *s, const struct options *o)
-{
-    static const double free_s = 1, free_share = 0.02, free_rank_s = 0.02, free_most = 0.25;
-    double limit = (double)o->deadline_s;
-    double keep =
-        fmin(free_most * limit, free_s + free_share * limit + free_rank_s * s->comm->size);
-    if (s->emit && limit > 0)
-        s->end_ns = s->emit->started_ns + (uint64_t)(1e9 * (limit - keep));
 }
 
 int session_run(struct comm *comm, const struct options *o, struct emit *e, benchmark_fn *measure,
@@ -550,6 +543,10 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, benc
     if (session_meet(&s, session_find_targets(&s, err), err) < 0 ||
         session_meet(&s, same_question(&s, err), err) < 0)
         return -1;
-    set_time_limit(&s, o);
+    if (!benchmarks[s.spec->benchmark].keeps_budget) // which minds its budget itself
+        s.limit.repetitions = s.spec->visits;
+    if (s.emit)
+        time_limit_set(&s.limit, s.emit->started_ns, (double)o->deadline_s,
+                       (double)o->spec.budget_s, comm->size);
     return measure(&s, err) < 0 ? -1 : session_finish(&s, o, err);
 }

@@ -14,6 +14,7 @@
 #include "bench/ranks/comm.h"
 #include "bench/session/options.h"
 #include "bench/session/output.h"
+#include "bench/session/time_limit.h"
 #include "model/shape.h"
 
 // What rank 0 saw in its cells that a reader should know: reported at the end, a condition each,
@@ -34,13 +35,9 @@ struct session {
     struct place place;
     int n_targets; // nodes with memory that the spec requests
     int targets[SPEC_TARGETS_MAX];
-    int64_t told, total; // steps, for the progress
-    uint64_t begun_ns;   // when measuring began
-    double verified;     // share of the memory that was on its node when it was verified last
-    uint64_t end_ns;     // rank 0's: measuring ends by then; 0: no time limit
-    uint64_t step_ns;    // when the last step ended
-    double longest_ms;   // of the steps
-    double next_share;   // of the work, that the next step is expected to be; 0: like the longest
+    int64_t told, total;     // steps, for the progress
+    double verified;         // share of the memory that was on its node when it was verified last
+    struct time_limit limit; // of rank 0: others follow it
     struct doubts doubts;
 };
 
@@ -91,10 +88,11 @@ int session_report_cell(struct session *s, const char *matrix, int row, int col,
 __attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int clean,
                                                          double stolen_share, const char *fmt, ...);
 // A step has ended, and `share` of all work is done, 0…1: the time left follows from the time it
-// took. Where the next step would pass the time limit, the ranks are to stop (session_stopped).
+// took. Where the next step would pass the time limit or the budget, the ranks are to stop
+// (session_stopped).
 int session_progress(struct session *s, enum phase phase, double share, struct err *err);
-// True for all ranks from the meeting after a session_progress: the time limit leaves no time for a
-// further step. The benchmark then reports the cells that it has, and returns as usual.
+// True for all ranks from the meeting after a session_progress: there is no time for a further
+// step. The benchmark then reports the cells that it has, and returns as usual.
 bool session_stopped(const struct session *s);
 // The same for rank 0 alone, before that meeting: where it leads and the others wait for its calls.
 bool session_must_stop(const struct session *s);

@@ -244,7 +244,7 @@ static void add_bench(struct words *w, const struct launch_paths *paths, const s
     words_fmt(w, "--channel=%s/records", dir);
     words_fmt(w, "--nonce=%s", nonce);
     words_fmt(w, "--deadline=%lld", (long long)s->timeout_s);
-    if (benchmarks[s->benchmark].keeps_budget)
+    if (s->budget_s || benchmarks[s->benchmark].keeps_budget)
         words_fmt(w, "--budget=%lld", (long long)s->budget_s);
     add_params(w, s, plan);
 }

@@ -75,7 +75,7 @@ def test_what_is_not_finished_is_202(make_daemon, tmp_path):
 
 def test_run_beyond_its_time_limit_is_refused(daemon):
     """Both numbers are named, and nothing is stored."""
-    long = {**SPEC, "size": "1-64", "mode": "both", "timeout_s": 1}
+    long = {**SPEC, "size": "1-1024", "mode": "both", "timeout_s": 1}
     estimate = daemon.post("/v1/runs?dry_run=true", {**long, "timeout_s": 900}).json["plan"]["estimate_s"]
     assert 1 < estimate < 900
     for query in ("", "?dry_run=true"):
@@ -87,7 +87,7 @@ def test_run_beyond_its_time_limit_is_refused(daemon):
 
 def test_a_budget_lowers_effort(daemon):
     """The plan, the command line and a condition state it; what is too little is refused with both numbers."""
-    asked = {**SPEC, "size": "1-64", "mode": "both"}
+    asked = {**SPEC, "size": "1-64", "mode": "both", "cell_ms": 400}
     usual = daemon.post("/v1/runs?dry_run=true", asked).json["plan"]
     assert usual["shortened"] == [] and usual["estimate_s"] > 3, usual
     budget = math.floor(usual["estimate_s"] - 1)
@@ -95,7 +95,7 @@ def test_a_budget_lowers_effort(daemon):
     assert dry["plan"]["estimate_s"] <= budget and dry["plan"]["shortened"], dry
     for one in dry["plan"]["shortened"]:
         assert one["to"] < one["from"] and f"--{one['name'].replace('_', '-')}={one['to']}" in dry["command"], dry
-    refused = daemon.post("/v1/runs", {**asked, "size": "1-1024", "budget_s": 1})
+    refused = daemon.post("/v1/runs", {**asked, "size": "1-4096", "budget_s": 1})
     assert refused.status == 422 and refused.json["member"] == "budget_s", refused.body
     assert "is 1 s, but the run with the least effort takes about " in refused.json["detail"], refused.body
     run = daemon.run(**{k: v for k, v in asked.items() if k != "benchmark"}, budget_s=budget)

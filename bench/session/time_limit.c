@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The next step takes as long as the longest one, or as its share of the work says.
+#include "bench/session/time_limit.h"
+
+#include <math.h>
+
+// Left free of a time limit, at the end of which the run is killed: for starting the ranks, which
+// the launcher did before, and for ending them.
+static const double FREE_S = 1, FREE_SHARE = 0.02, FREE_RANK_S = 0.02, FREE_MOST = 0.25;
+// Of a budget: what ranks took to start. It may be passed by a step.
+static const double START_S = 0.2, START_RANK_S = 0.01;
+
+static uint64_t limit_end(uint64_t started_ns, double limit_s, double keep_s)
+{
+    return limit_s > 0
+               ? started_ns + (uint64_t)(1e9 * (limit_s - fmin(keep_s, FREE_MOST * limit_s)))
+               : 0;
+}
+
+void time_limit_set(struct time_limit *t, uint64_t started_ns, double limit_s, double budget_s,
+                    int ranks)
+{
+    t->end_ns = limit_end(started_ns, limit_s, FREE_S + FREE_SHARE * limit_s + FREE_RANK_S * ranks);
+    t->budget_ns = limit_end(started_ns, budget_s, START_S + START_RANK_S * ranks);
+    time_limit_begin(t, started_ns);
+}
+
+void time_limit_begin(struct time_limit *t, uint64_t now_ns)
+{
+    t->begun_ns = t->step_ns = now_ns;
+}
+
+static double next_ns(const struct time_limit *t, double share)
+{
+    double by_share = share > 0 ? (double)(t->step_ns - t->begun_ns) * t->next_share / share : 0;
+    return fmax(t->longest_ns, by_share);
+}
+
+static bool would_pass(const struct time_limit *t, uint64_t end_ns, double share)
+{
+    return end_ns && (double)t->step_ns + next_ns(t, share) > (double)end_ns;
+}
+
+bool time_limit_step(struct time_limit *t, uint64_t now_ns, double share)
+{
+    static const double rounding = 1e-9;
+    double done = share * (double)t->repetitions + rounding;
+    t->longest_ns = fmax(t->longest_ns, (double)(now_ns - t->step_ns));
+    t->step_ns = now_ns;
+    if (share >= 1)
+        return false;
+    if (done >= 1 && would_pass(t, t->budget_ns, share)) {
+        time_limit_left_out(t, (int64_t)done, t->repetitions);
+        return true;
+    }
+    return would_pass(t, t->end_ns, share);
+}
+
+bool time_limit_behind(const struct time_limit *t, double share)
+{
+    double all = (double)t->budget_ns - (double)t->begun_ns;
+    return t->budget_ns &&
+           (double)(t->step_ns - t->begun_ns) + t->longest_ns > share * fmax(0, all);
+}
+
+int64_t time_limit_fit(const struct time_limit *t, double done, double left, int64_t wanted,
+                       int64_t least)
+{
+    double took = (double)(t->step_ns - t->begun_ns);
+    if (!t->budget_ns || done <= 0)
+        return wanted;
+    double time = fmax(0, (double)t->budget_ns - (double)t->step_ns);
+    double fits = (double)wanted * time / fmax(1, took * left / done);
+    return fits >= (double)wanted ? wanted : fits > (double)least ? (int64_t)fits : least;
+}
+
+void time_limit_left_out(struct time_limit *t, int64_t kept, int64_t wanted)
+{
+    if (t->wanted && (double)kept * (double)t->wanted >= (double)t->kept * (double)wanted)
+        return;
+    t->kept = kept;
+    t->wanted = wanted;
+}
