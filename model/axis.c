@@ -8,6 +8,17 @@
 
 enum { PAIR_BASE = 65536 };
 
+const char *const operation_names[AXIS_OPERATIONS] = {
+    [OPERATION_FETCH_ADD] = "fetch_add", [OPERATION_CAS] = "cas",
+    [OPERATION_EXCHANGE] = "exchange",   [OPERATION_TAS] = "tas",
+    [OPERATION_TICKET] = "ticket",       [OPERATION_MCS] = "mcs",
+};
+
+bool operation_is_lock(enum operation operation)
+{
+    return operation >= OPERATION_TAS;
+}
+
 int64_t axis_pair(int first, int second)
 {
     return (int64_t)first * PAIR_BASE + second;
@@ -27,7 +38,8 @@ static bool model_axis_is(const struct axis *a, const char *name)
 bool axis_is_named(const struct axis *a)
 {
     return model_axis_is(a, "pair") || model_axis_is(a, "access") || model_axis_is(a, "path") ||
-           model_axis_is(a, "aspect") || (model_axis_is(a, "target") && a->n && a->values[0] < 0);
+           model_axis_is(a, "operation") || model_axis_is(a, "aspect") ||
+           (model_axis_is(a, "target") && a->n && a->values[0] < 0);
 }
 
 void axis_label(const struct axis *a, int i, char *out, size_t room)
@@ -45,6 +57,8 @@ void axis_label(const struct axis *a, int i, char *out, size_t room)
         snprintf(out, room, "%s", access_names[v]);
     else if (model_axis_is(a, "aspect") && v >= 0 && v < AXIS_ASPECTS)
         snprintf(out, room, "%s", aspect_names[v]);
+    else if (model_axis_is(a, "operation") && v >= 0 && v < AXIS_OPERATIONS)
+        snprintf(out, room, "%s", operation_names[v]);
     else if (model_axis_is(a, "target") && v < 0)
         snprintf(out, room, "own");
     else

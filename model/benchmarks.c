@@ -29,6 +29,9 @@ static const char *const concurrent_names[] = {"auto", "one", "per-l3", "all", N
 static const char *const cost_names[] = {"fault", "collapse", "migrate", NULL};
 static const char *const definition_names[] = {"both", "cas",    "load", "hitm",
                                                "hit",  "states", "all",  NULL};
+static const char *const operation_choices[] = {"all",      "atomics", "locks",  "fetch_add", "cas",
+                                                "exchange", "tas",     "ticket", "mcs",       NULL};
+static const char *const form_names[] = {"auto", "lse", "llsc", NULL};
 static const char *const home_names[] = {"first", "second", "third", NULL};
 
 // Parameters that several benchmarks have; only the defaults differ.
@@ -310,6 +313,36 @@ static const struct param c2c_params[] = {
     P_MIN_SAMPLES("64"),
     P_VISITS("8"),
     P_CONCURRENT_PAIRS,
+};
+
+static const struct param atomics_params[] = {
+    {.name = "operation",
+     .kind = PARAM_ENUM,
+     .offset = AT(operation),
+     .choices = operation_choices,
+     .def = "all",
+     .help = "atomics: fetch_add, cas (adding 1 by compare-and-swap until it succeeds) and "
+             "exchange; locks: tas (test-and-set), ticket and mcs (a queue); all of them, or one."},
+    {.name = "threads",
+     .kind = PARAM_TEXT,
+     .offset = AT(threads),
+     .room = ROOM(threads),
+     .def = "auto",
+     .metavar = "WHICH",
+     .help =
+         "Numbers of ranks that work on the line at once: doubling (1, 2, 4 ... and all "
+         "ranks; auto), all (every number), or a list 1,4,16. A lock is handed over from 2 on."},
+    {.name = "form",
+     .kind = PARAM_ENUM,
+     .offset = AT(form),
+     .choices = form_names,
+     .def = "auto",
+     .help = "Instructions of fetch_add, cas and exchange on arm64: lse (one instruction, ARMv8.1) "
+             "or llsc (load and store exclusive). auto: lse where the CPU has it; of other CPUs "
+             "their own. The result states which were used."},
+    P_MIN_SAMPLES("32"),
+    P_SAMPLE_US("2000", "Length of one sample. The shorter, the less evenly a lock is shared out."),
+    P_VISITS("8"),
 };
 
 static const struct param firsttouch_params[] = {
@@ -631,15 +664,12 @@ static int check_c2c(const struct spec *s, struct err *err)
     return str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err);
 }
 
-static int check_threads(const struct spec *s, struct err *err)
+static int check_counts(const struct spec *s, struct err *err)
 {
     CLEANUP_MEM int *counts = NULL;
     int n;
-    if (strcmp(s->threads, "auto") == 0)
-        return 0;
-    if (s->sweep != SWEEP_THREADS && s->sweep != SWEEP_SIZES)
-        return contradiction(err, "threads", "any sweep but threads and sizes");
-    if (strcmp(s->threads, "doubling") == 0 || strcmp(s->threads, "all") == 0)
+    if (strcmp(s->threads, "auto") == 0 || strcmp(s->threads, "doubling") == 0 ||
+        strcmp(s->threads, "all") == 0)
         return 0;
     if (str_to_ids(s->threads, false, SPEC_RANKS_MAX, "threads", &counts, &n, err) < 0)
         return -1;
@@ -650,6 +680,27 @@ static int check_threads(const struct spec *s, struct err *err)
 }
 
 // Working sets of each rank.
+static int check_threads(const struct spec *s, struct err *err)
+{
+    if (strcmp(s->threads, "auto") != 0 && s->sweep != SWEEP_THREADS && s->sweep != SWEEP_SIZES)
+        return contradiction(err, "threads", "any sweep but threads and sizes");
+    return check_counts(s, err);
+}
+
+// A lock is handed over among two ranks at least.
+static int check_atomics(const struct spec *s, struct err *err)
+{
+    int64_t list[AXIS_OPERATIONS];
+    int n = spec_operations(s, list);
+    if (check_own_placement(s, err) < 0 || check_counts(s, err) < 0)
+        return -1;
+    if (strcmp(s->threads, "1") == 0 && operation_is_lock((enum operation)list[n - 1]))
+        return err_set(err, ERR_INVALID, "threads",
+                       "must have a number above 1: locks are handed over; or choose an operation "
+                       "that is no lock");
+    return 0;
+}
+
 static int check_sizes(const struct spec *s, struct err *err)
 {
     CLEANUP_MEM uint64_t *sizes = NULL;
@@ -817,6 +868,21 @@ static int shapes_c2c(const struct spec *s, struct shape *list)
     return n;
 }
 
+static int shapes_atomics(const struct spec *s, struct shape *list)
+{
+    static const struct shape all[] = {
+        {"time", "operation_time", "ns", "threads", "operation"},
+        {"rate", "rate", "Mop/s", "threads", "operation"},
+        {"fairness", "fairness", "", "threads", "operation"},
+        {"share", "share", "%", "threads", "operation"},
+        {"handover", "handover_time", "ns", "threads", "operation"},
+    };
+    int64_t operations[AXIS_OPERATIONS];
+    int n = spec_operations(s, operations);
+    bool locks = operation_is_lock((enum operation)operations[n - 1]);
+    return shapes_copy(list, all, COUNT_OF(all) - !locks);
+}
+
 static int shapes_firsttouch(const struct spec *s, struct shape *list)
 {
     (void)s;
@@ -963,6 +1029,7 @@ static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
 static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {"visits", "4"}, {0}};
 static const struct preset quick_c2c[] = {
     {"repetitions", "200"}, {"min_samples", "16"}, {"visits", "4"}, {0}};
+static const struct preset quick_atomics[] = {{"min_samples", "8"}, {"visits", "4"}, {0}};
 static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_hierarchy[] = {
@@ -1131,6 +1198,22 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .shapes = shapes_scan,
             .bytes = bytes_scan,
             .keeps_budget = true,
+            .least_ranks = 2,
+        },
+    [BENCHMARK_ATOMICS] =
+        {
+            .name = "atomics",
+            .title = "Atomic operations and locks on one cache line, by number of ranks",
+            .help =
+                "1, 2, 4 ... ranks at once make fetch-and-add, compare-and-swap and exchange on "
+                "one cache line, or take and give back a lock: time and rate, how evenly the "
+                "ranks get their turns, and how long a lock takes from rank to rank.",
+            .method = "atomics-v1",
+            .params = PARAMS(atomics_params),
+            .defaults = no_presets,
+            .quick = quick_atomics,
+            .check = check_atomics,
+            .shapes = shapes_atomics,
             .least_ranks = 2,
         },
 };

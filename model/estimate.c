@@ -335,8 +335,9 @@ static double estimate_c2c(const struct spec *s, const struct workload *w)
     static const int several[C2C_EVERY + 1] = {[C2C_BOTH] = 2, [C2C_STATES] = 2, [C2C_EVERY] = 4};
     int cells = several[s->definition] ? several[s->definition] : 1;
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
+    double lines = (double)s->lines; // each at least once in a visit
     double samples =
-        ceil((double)s->min_samples / (double)s->visits) + (double)s->lines / C2C_WARM_PART;
+        fmax(ceil((double)s->min_samples / (double)s->visits), lines) + lines / C2C_WARM_PART;
     return pair_visits(s, w) * (cells * samples * (double)s->repetitions * trip + TURN_S);
 }
 
@@ -392,6 +393,20 @@ static double estimate_pagefault(const struct spec *s, const struct workload *w)
         sum += s->cost == COST_FAULT ? page_pass_s(s, w, bytes, rows[i], true) : 0;
     }
     return cols * (double)s->passes * (sum * turns(w) + 2 * n * meet_s(w));
+}
+
+// --- Atomics -------------------------------------------------------------------------------------
+
+// bench/benchmarks/atomics.c: of each cell a visit has its samples and one to warm up.
+static double estimate_atomics(const struct spec *s, const struct workload *w)
+{
+    int64_t operations[AXIS_OPERATIONS];
+    CLEANUP_MEM int *rows = calloc(SPEC_RANKS_MAX, sizeof *rows);
+    int n_rows = rows ? stream_thread_counts(s, w->ranks, rows, NULL) : 0;
+    double samples = ceil((double)s->min_samples / (double)s->visits) + 1;
+    double row = WARM_NS / 1e9 +
+                 spec_operations(s, operations) * samples * (double)s->sample_us / 1e6 * turns(w);
+    return (double)s->visits * fmax(n_rows, 1) * (row + 2 * meet_s(w));
 }
 
 // --- Hierarchy -----------------------------------------------------------------------------------

@@ -52,6 +52,19 @@ struct axis {
     int64_t *values; // owned; what they count: model/shape.h
 };
 
+// Values of axis "operation": atomic operations, then locks.
+enum operation {
+    OPERATION_FETCH_ADD,
+    OPERATION_CAS,
+    OPERATION_EXCHANGE,
+    OPERATION_TAS,
+    OPERATION_TICKET,
+    OPERATION_MCS,
+    AXIS_OPERATIONS
+};
+extern const char *const operation_names[AXIS_OPERATIONS];
+bool operation_is_lock(enum operation operation);
+
 enum access { ACCESS_OWN, ACCESS_SHARED, ACCESS_CROSSED, AXIS_ACCESSES }; // values of axis "access"
 // Values of axis "aspect": what is compared. The last is of pairs of cores.
 enum aspect { ASPECT_L2, ASPECT_MEMORY, ASPECT_BANDWIDTH, ASPECT_TRANSFER, AXIS_ASPECTS };

@@ -58,7 +58,11 @@ bool shape_has_cell(const struct matrix *m, int row, int col)
 
 bool shape_more_is_better(const struct matrix *m)
 {
-    return strcmp(m->quantity, "bandwidth") == 0;
+    static const char *const more[] = {"bandwidth", "rate", "fairness", "share"};
+    for (size_t i = 0; i < COUNT_OF(more); i++)
+        if (strcmp(m->quantity, more[i]) == 0)
+            return true;
+    return false;
 }
 
 bool shape_complete(const struct matrix *m)
@@ -137,6 +141,12 @@ static bool path_ok(int64_t v, const struct plan *p)
            target_ok(to, p);
 }
 
+static bool operation_ok(int64_t v, const struct plan *p)
+{
+    (void)p;
+    return v >= 0 && v < AXIS_OPERATIONS;
+}
+
 static bool line_ok(int64_t v, const struct plan *p)
 {
     (void)p;
@@ -180,7 +190,7 @@ static const struct axis_kind {
     {"chains", "", any_ok, true},       {"stride", "bytes", any_ok, true},
     {"source", "", source_ok, false},   {"path", "", path_ok, false},
     {"line", "", line_ok, true},        {"aspect", "", aspect_ok, true},
-    {"l3", "", rank_ok, true},
+    {"l3", "", rank_ok, true},          {"operation", "", operation_ok, true},
 };
 
 static const struct axis_kind *kind_of(const char *name)

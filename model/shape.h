@@ -8,6 +8,7 @@
 //   access       enum access                           load         per cent of full load
 //   pages        that hold a link each                 chains       followed at once
 //   stride       bytes from link to link               source       OS number of a node copied from
+//   operation    enum operation
 //   line         1 is the fastest of a pair's cache lines, 2 the next …
 //   aspect       enum aspect                           l3         the lowest rank behind it
 //   path         a node with CPUs or memory and one with memory, packed by axis_pair()
@@ -42,7 +43,7 @@ int64_t shape_cells(const struct matrix *m); // how many exist
 int shape_check(const struct matrix *m, const struct spec *s, const struct plan *p,
                 struct err *err);
 
-// Bandwidth: more of it is better. Of all other quantities less is.
+// Bandwidth, rates and fairness: more of them is better. Of all other quantities less is.
 bool shape_more_is_better(const struct matrix *m);
 // The same where no plan is known (imports): what its ranks and nodes may be is not known.
 int shape_check_alone(const struct matrix *m, const struct spec *s, struct err *err);

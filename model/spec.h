@@ -23,7 +23,8 @@
     X(LOADED, loaded)                                                                              \
     X(PAGEFAULT, pagefault)                                                                        \
     X(HIERARCHY, hierarchy)                                                                        \
-    X(SCAN, scan)
+    X(SCAN, scan)                                                                                  \
+    X(ATOMICS, atomics)
 
 enum benchmark_id {
 #define BENCHMARK_ID(id, name) BENCHMARK_##id,
@@ -76,6 +77,8 @@ enum c2c_definition {
     C2C_STATES, // hitm and hit
     C2C_EVERY,
 };
+enum operation_choice { CHOICE_ALL, CHOICE_ATOMICS, CHOICE_LOCKS, CHOICE_ONE }; // and further ones
+enum atomic_form { FORM_AUTO, FORM_LSE, FORM_LLSC };
 enum c2c_home { C2C_HOME_FIRST, C2C_HOME_SECOND, C2C_HOME_THIRD };
 
 // Limits, with their arithmetic.
@@ -149,6 +152,9 @@ struct spec {
     int64_t lines;        // cache lines that a pair takes turns with
     int home;             // enum c2c_home
     int concurrent_pairs; // enum concurrent_pairs
+    // Several ranks on one cache line.
+    int operation; // enum operation_choice, or CHOICE_ONE + enum operation
+    int form;      // enum atomic_form
 };
 
 struct shape;

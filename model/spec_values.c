@@ -57,6 +57,18 @@ uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes)
     return sizes[n - 1];
 }
 
+int spec_operations(const struct spec *s, int64_t list[AXIS_OPERATIONS])
+{
+    int n = 0;
+    for (int k = 0; k < AXIS_OPERATIONS; k++) {
+        bool lock = operation_is_lock((enum operation)k);
+        if (s->operation == CHOICE_ALL || s->operation == CHOICE_ONE + k ||
+            s->operation == (lock ? CHOICE_LOCKS : CHOICE_ATOMICS))
+            list[n++] = k;
+    }
+    return n;
+}
+
 int spec_third_node(const int *nodes, int n, int first, int second)
 {
     for (int i = 0; i < n; i++)

@@ -2,6 +2,7 @@
 // What the texts of a spec stand for: bytes of "size" and pairs of ranks.
 #pragma once
 #include "base/memory.h"
+#include "model/matrix.h"
 #include "model/spec.h"
 
 // What "auto" stands for, beside a last-level cache of so many bytes: four of them, at least 64
@@ -22,6 +23,8 @@ uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
 // working set below one transparent huge page gets base pages, unless that page has 2 MiB.
 uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
 uint64_t spec_page_round(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);
+// The operations that were chosen, as values of the axis; returns how many.
+int spec_operations(const struct spec *s, int64_t list[AXIS_OPERATIONS]);
 // The first of `n` nodes that is neither of the two; -1: there is none.
 int spec_third_node(const int *nodes, int n, int first, int second);
 // "0-1,0-4" as pairs of ranks {0,1,0,4}; at most SPEC_PAIRS_MAX. ERR_INVALID on "pairs".

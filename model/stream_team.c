@@ -53,38 +53,45 @@ static int by_count(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static int listed_counts(const struct spec *s, int ranks, struct stream_team *teams,
-                         struct err *err)
+static int listed_counts(const struct spec *s, int ranks, int *counts, struct err *err)
 {
-    CLEANUP_MEM int *counts = NULL;
-    int n = 0, kept = 0;
-    if (str_to_ids(s->threads, false, SPEC_RANKS_MAX, "threads", &counts, &n, err) < 0)
+    CLEANUP_MEM int *listed = NULL;
+    int n = 0;
+    if (str_to_ids(s->threads, false, SPEC_RANKS_MAX, "threads", &listed, &n, err) < 0)
         return -1;
-    qsort(counts, (size_t)n, sizeof *counts, by_count);
-    if (n && counts[n - 1] > ranks)
+    qsort(listed, (size_t)n, sizeof *listed, by_count);
+    if (n && listed[n - 1] > ranks)
         return err_set(err, ERR_INVALID, "threads", "has %d, but the run has %d rank%s",
-                       counts[n - 1], ranks, ranks == 1 ? "" : "s");
-    for (int i = 0; i < n; i++)
-        kept = team_add(teams, kept, counts[i]);
-    return kept;
+                       listed[n - 1], ranks, ranks == 1 ? "" : "s");
+    memcpy(counts, listed, (size_t)n * sizeof *counts);
+    return n;
+}
+
+int stream_thread_counts(const struct spec *s, int ranks, int *counts, struct err *err)
+{
+    if (strcmp(s->threads, "all") == 0) {
+        for (int k = 0; k < ranks; k++)
+            counts[k] = k + 1;
+        return ranks;
+    }
+    if (strcmp(s->threads, "auto") != 0 && strcmp(s->threads, "doubling") != 0)
+        return listed_counts(s, ranks, counts, err);
+    return stream_series(ranks, counts);
 }
 
 static int thread_counts(const struct spec *s, int ranks, struct stream_team *teams,
                          struct err *err)
 {
-    int counts[STREAM_SERIES_MAX], n = 0;
-    if (strcmp(s->threads, "all") == 0) {
-        for (int k = 1; k <= ranks; k++)
-            teams[n++] = (struct stream_team){.value = k};
-        return n;
-    }
+    CLEANUP_MEM int *counts = calloc(SPEC_RANKS_MAX, sizeof *counts);
+    int n = 0;
+    if (!counts)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", ranks);
     if (strcmp(s->threads, "auto") == 0 && s->sweep == SWEEP_SIZES)
         return team_add(teams, team_add(teams, 0, 1), ranks);
-    if (strcmp(s->threads, "auto") != 0 && strcmp(s->threads, "doubling") != 0)
-        return listed_counts(s, ranks, teams, err);
-    for (int i = 0, all = stream_series(ranks, counts); i < all; i++)
+    int all = stream_thread_counts(s, ranks, counts, err);
+    for (int i = 0; i < all; i++)
         n = team_add(teams, n, counts[i]);
-    return n;
+    return all < 0 ? -1 : n;
 }
 
 static int find_teams(const struct spec *s, const struct rank_cache *caches, int ranks,

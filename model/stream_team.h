@@ -26,6 +26,10 @@ int stream_sizes(const struct spec *s, const struct rank_cache *caches, int rank
 // 1, 2, 4 … and `ranks` itself. Returns how many; `counts` has room for STREAM_SERIES_MAX.
 int stream_series(int ranks, int *counts);
 
+// The numbers of ranks that the spec's "threads" stands for, in ascending order: doubling for auto.
+// Returns how many; `counts` has room for SPEC_RANKS_MAX. ERR_INVALID on "threads".
+int stream_thread_counts(const struct spec *s, int ranks, int *counts, struct err *err);
+
 // The teams of a run of `ranks` ranks; `teams` has room for as many. Returns how many, or -1:
 // ERR_INVALID on "threads" if the list has a number that the ranks do not reach.
 int stream_teams(const struct spec *s, const struct rank_cache *caches, int ranks,

@@ -365,6 +365,7 @@ static const struct {
     {"targets", ALIGNED, "path"},
     {"threads", ALIGNED, "threads"},
     {"pairs", ALIGNED, "pair"},
+    {"operation", ALIGNED, "operation"},
     {"message_max", ALIGNED, "message"},
     {"steps", ALIGNED, "load"},
     {"mode", SELECTS, NULL}, // which matrices there are: their names are compared

@@ -39,7 +39,8 @@ enum compare_by {
     COMPARE_THREADS,
     COMPARE_PAIR,    // axis_pair of A's ranks
     COMPARE_MESSAGE, // bytes
-    COMPARE_LINE,    // 1 is the fastest of a pair's
+    COMPARE_OPERATION,
+    COMPARE_LINE, // 1 is the fastest of a pair's
     COMPARE_ACCESS,
     COMPARE_LOAD, // per cent
     COMPARE_PATH, // axis_pair of nodes: with CPUs, with memory

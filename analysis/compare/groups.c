@@ -29,6 +29,7 @@ static const struct {
     [COMPARE_THREADS] = {"threads", "threads"},
     [COMPARE_PAIR] = {"pair", "pair"},
     [COMPARE_MESSAGE] = {"message", "message"},
+    [COMPARE_OPERATION] = {"operation", "operation"},
     [COMPARE_LINE] = {"line", "line"},
     [COMPARE_ACCESS] = {"access", "access"},
     [COMPARE_LOAD] = {"load", "load"},

@@ -34,6 +34,7 @@ static const struct words words[] = {
     {COMPARE_THREADS, "%s threads", NULL, " with %s threads"},
     {COMPARE_PAIR, "pair %s", NULL, " of pair %s"},
     {COMPARE_MESSAGE, "message %s", NULL, " at message %s"},
+    {COMPARE_OPERATION, "%s", NULL, " of %s"},
     {COMPARE_LINE, "line %s by speed", NULL, " on line %s by speed"},
     {COMPARE_ACCESS, "%s memory", NULL, " on %s memory"},
     {COMPARE_LOAD, "load %s %%", NULL, " at load %s %%"},

@@ -789,6 +789,47 @@ static void metrics_of_pagefault(struct finder *f)
         find_faults(f, migrate, 0);
 }
 
+// --- Atomic operations ---------------------------------------------------------------------------
+
+static void put_operation(struct finder *f, const struct matrix *m, int row, int col,
+                          const char *metric)
+{
+    char label[32];
+    double v[3];
+    if (row < 0)
+        return;
+    axis_label(&m->col, col, label, sizeof label);
+    put_cell(f, matrix_at(m, row, col), 1, v);
+    put(f, v, "atomics.%s.%s", label, metric);
+}
+
+// Of 1/n to 1 where more is better, a ratio of which less is.
+static void put_unfairness(struct finder *f, const struct matrix *m, int col)
+{
+    const double *c = matrix_at(m, m->row.n - 1, col)->v;
+    const double v[3] = {1 / c[CELL_MEDIAN], 1 / c[CELL_HI], 1 / c[CELL_LO]};
+    char label[32];
+    axis_label(&m->col, col, label, sizeof label);
+    put(f, v, "atomics.%s.unfairness.ratio", label);
+}
+
+static void metrics_of_atomics(struct finder *f)
+{
+    const struct matrix *time = metrics_named(f->in, "time"),
+                        *handover = metrics_named(f->in, "handover"),
+                        *fairness = metrics_named(f->in, "fairness");
+    for (int c = 0; has_axes(time, "threads", "operation") && c < time->col.n; c++) {
+        int last = time->row.n - 1;
+        put_operation(f, time, axis_index(&time->row, 1), c, "single_ns");
+        put_operation(f, time, time->row.values[last] > 1 ? last : -1, c, "all_ns");
+    }
+    for (int c = 0; has_axes(handover, "threads", "operation") && c < handover->col.n; c++)
+        put_operation(f, handover, handover->row.n - 1, c, "handover_ns");
+    for (int c = 0; has_axes(fairness, "threads", "operation") && c < fairness->col.n; c++)
+        if (fairness->row.values[fairness->row.n - 1] > 1)
+            put_unfairness(f, fairness, c);
+}
+
 // --- Hierarchy ---------------------------------------------------------------------------------
 
 __attribute__((format(printf, 3, 4))) static void put_alone(struct finder *f, double value,

@@ -30,7 +30,7 @@ static const struct {
     {"rank", "working_set", false}, {"pair", "message", false},        {"threads", "target", true},
     {"rank", "load", false},        {"rank", "pages", false},          {"rank", "chains", false},
     {"rank", "stride", false},      {"threads", "working_set", false}, {"path", "load", false},
-    {"pair", "line", false},
+    {"pair", "line", false},        {"threads", "operation", true},
 };
 
 static int form_of(const struct matrix *m)

@@ -102,6 +102,11 @@ static const struct {
     {"round_trip", "round trip", "less is better"},
     {"access_time", "time of an access", "less is better"},
     {"bandwidth", "bandwidth", "more is better"},
+    {"operation_time", "time of a rank's operation", "less is better"},
+    {"handover_time", "time from holder to holder", "less is better"},
+    {"rate", "operations of all ranks", "more is better"},
+    {"fairness", "Jain's index, 1: fair", "more is better"},
+    {"share", "least share of the greatest", "more is better"},
 };
 
 static double scale_largest(const struct matrix *m)
@@ -152,6 +157,7 @@ static const struct {
     {"pages", "pages, with one link each"},
     {"chains", "chains followed at once"},
     {"stride", "stride (bytes)"},
+    {"operation", "operation"},
     {"line", "cache line, the fastest first"},
     {"aspect", "what is compared"},
     {"l3", "last-level cache (its first rank)"},

@@ -30,6 +30,7 @@ QUESTIONS = [
     ("firsttouch",),
     ("loaded", "--steps=3"),
     ("pagefault",),
+    ("atomics",),
 ]
 
 

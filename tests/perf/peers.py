@@ -15,6 +15,8 @@ interval over whole rounds. Beside it stands how much each side's figure changes
   pingpong   IMB-MPI1 PingPong: t[usec], a mean of its repetitions, beside our median.
   c2c        core-to-core-latency, its first benchmark: compare-and-swap on one flag. It prints
              half of a round trip (a mean); the table has the whole one.
+  atomics    multichase's fairness, without pauses: fetch-and-add by one and two threads on a line. Of its
+             time per increment of each thread the harmonic mean, which is that of all increments.
   parallel   multichase: parallelN, the time per load of N chases at once. par_mem: how many times
              as long one chase takes, at most of 16.
   tlb        lmbench's tlb: the pages from which on translations are missed.
@@ -40,7 +42,7 @@ import subprocess
 import sys
 import time
 
-KINDS = ("latency", "bandwidth", "pingpong", "c2c", "parallel", "tlb")
+KINDS = ("latency", "bandwidth", "pingpong", "c2c", "atomics", "parallel", "tlb")
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 HUGE = 2 << 20
 PR_SET_THP_DISABLE = 41
@@ -202,6 +204,12 @@ def read_c2c(result):
     return {"cas": matrix(result, "cas")["cells"][0][1]["median"]}
 
 
+def read_atomics(result):
+    """{"1 thread": ns, "2 threads": ns}: per fetch_add of a thread, on one line."""
+    alone, both = matrix(result, "time")["cells"]
+    return {"1 thread": alone[0]["median"], "2 threads": both[0]["median"]}
+
+
 PAR_MEM_MOST = 16  # chases of lmbench's par_mem at most
 
 
@@ -276,6 +284,15 @@ def parse_c2c(text):
     if not halves:
         raise Skip("core-to-core-latency printed no figure")
     return {"cas": 2 * halves[-1]}
+
+
+def parse_fairness(text):
+    """Each line has the time per increment of each thread, then their mean."""
+    lines = text.partition("unrelaxed:")[2].partition("relaxed:")[0].splitlines()
+    samples = [[float(value) for value in line.partition(":")[0].split()] for line in lines if ":" in line]
+    if not samples:
+        raise Skip("fairness printed no figure")
+    return statistics.median(statistics.harmonic_mean(times) for times in samples)
 
 
 # ---------------------------------------------------------------- figures
@@ -478,6 +495,21 @@ def c2c(args, report):
     report.compare("core-to-core-latency", "ns", lambda: with_c2c(args))
 
 
+def with_fairness(args):
+    need(args.fairness, "fairness")
+    command = [args.fairness, "-t", "0.2", "-n", str(args.samples)]
+
+    def theirs():
+        return {name: parse_fairness(run(on_cpus(pair(args)[:n], command))[0])
+                for n, name in ((1, "1 thread"), (2, "2 threads"))}
+    return (lambda: ours(args, on_ranks, pair(args), read_atomics, "atomics", "--operation=fetch_add",
+                         "--threads=1,2"), theirs)
+
+
+def atomics(args, report):
+    report.compare("multichase fairness", "ns", lambda: with_fairness(args))
+
+
 PARALLEL_BYTES, PARALLEL_CHASES = 128 << 20, (2, 4, 8)
 
 
@@ -561,6 +593,7 @@ def arguments(words):
     for name, what in (("multichase", "multichase"), ("lat-mem-rd", "lmbench's lat_mem_rd"),
                        ("stream", "STREAM with OpenMP"), ("imb", "IMB-MPI1"),
                        ("c2c", "core-to-core-latency"), ("par-mem", "lmbench's par_mem"),
+                       ("fairness", "multichase's fairness"),
                        ("tlb", "lmbench's tlb")):
         add(f"--{name}", metavar="PATH", help=f"{what}; without it its comparison is skipped")
     add("--only", type=listed(one_of(*KINDS)), default=list(KINDS), metavar="LIST",
@@ -571,7 +604,7 @@ def arguments(words):
     add("--pages", type=listed(one_of("4k", "thp")), default="4k,thp", metavar="LIST",
         help="page sizes of latency [%(default)s]")
     add("--cpus", type=listed(int), default=sorted(os.sched_getaffinity(0)), metavar="LIST",
-        help="latency takes the first, pingpong and c2c two, bandwidth all [those allowed]")
+        help="latency takes the first, pingpong, c2c and atomics two, bandwidth all [those allowed]")
     add("--line", type=at_least(8), default=64, metavar="BYTES", help="cache line [64]")
     add("--samples", type=at_least(1), default=5, metavar="N",
         help="multichase's samples of 0.5 s a run [5]")

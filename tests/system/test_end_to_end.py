@@ -115,6 +115,8 @@ OTHERS = [
     ("c2c", {"quick": True, "definition": "cas", "launcher": "processes"}, {"cas", "cas_lines"}),
     ("firsttouch", SMALL | {"ranks": "all-cores"}, {"access"}),
     ("pagefault", {"size": "4M", "passes": 3}, {"4k", "thp"}),
+    ("atomics", {"quick": True}, {"time", "rate", "fairness", "share", "handover"}),
+    ("atomics", {"quick": True, "operation": "cas", "launcher": "processes"}, {"time", "rate", "fairness", "share"}),
     ("pagefault", {"size": "4M", "quick": True, "launcher": "processes"}, {"4k", "thp"}),
     ("hierarchy", {"size": "32M", "quick": True, "cell_ms": 5},
      {"latency", "base_pages", "packed", "huge_pages", "parallel", "stride", "cycle", "nodes"}),
@@ -124,7 +126,7 @@ OTHERS = [
     ("loaded", SMALL | {"steps": 2, "mix": "all", "targets": "all"},
      {f"{what}_{mix}" for mix in ("reads", "3r1w", "2r1w", "1r1w", "nt") for what in ("latency", "bandwidth")}),
 ]
-NEEDS_TWO = {"pingpong", "c2c", "loaded", "scan"}
+NEEDS_TWO = {"pingpong", "c2c", "loaded", "scan", "atomics"}
 
 
 @pytest.mark.parametrize("benchmark,members,wanted", OTHERS,
@@ -304,7 +306,7 @@ def test_a_pair_of_runs_has_one_report(finished):
     ("bandwidth", {"size": "8M", "sweep": "threads", "kernel": "triad"}, "Bandwidth"),
     ("pingpong", {"message_max": "1K"}, "Messages"), ("c2c", {}, "cache line"),
     ("firsttouch", {"size": "8M"}, "touched first"), ("loaded", {"size": "8M"}, "under load"),
-    ("pagefault", {"size": "4M"}, "first touching a page"),
+    ("pagefault", {"size": "4M"}, "first touching a page"), ("atomics", {"operation": "fetch_add"}, "on one cache line"),
     ("hierarchy", {"size": "32M", "cell_ms": 5}, "latency is made of"),
     ("scan", {"cell_ms": 6, "visits": 2}, "slower than its peers"),
 ])

@@ -337,6 +337,37 @@ static void test_scan(void)
         matrix_fini(&m[i]);
 }
 
+static void test_atomics(void)
+{
+    struct matrix m[5];
+    struct spec s;
+    spec_init(&s, BENCHMARK_ATOMICS);
+    place(-1);
+    for (int i = 0; i < 5; i++) {
+        make(&m[i], &s, i, i < 4 ? 2 : 1, i < 4 ? 6 : 3, 100 * (i + 1));
+        for (int r = 0; r < m[i].row.n; r++)
+            m[i].row.values[r] = m[i].row.n - r == 1 ? 4 : 1;
+        for (int c = 0; c < m[i].col.n; c++)
+            m[i].col.values[c] = c + (i < 4 ? 0 : OPERATION_TAS);
+    }
+    set(&m[2], 1, OPERATION_TAS, 0.5);
+    const struct metrics *got = run(&s, m, 5, true);
+    CHECK(near(value(got, "atomics.fetch_add.single_ns"), 100), "by one rank");
+    CHECK(near(value(got, "atomics.cas.all_ns"), 111), "by all");
+    CHECK(near(value(got, "atomics.mcs.handover_ns"), 502), "a lock");
+    CHECK(!find(got, "atomics.cas.handover_ns"), "what is no lock is not handed over");
+    const struct metric *k = find(got, "atomics.tas.unfairness.ratio");
+    CHECK(k && near(k->value, 2) && k->lo < 2 && k->hi > 2, "an index of 0.5");
+    for (int i = 0; i < 4; i++) // one rank alone
+        m[i].row.n = 1;
+    got = run(&s, m, 4, true);
+    CHECK(find(got, "atomics.cas.single_ns") && !find(got, "atomics.cas.all_ns") &&
+              !find(got, "atomics.cas.unfairness.ratio"),
+          "alone there is nothing to share");
+    for (int i = 0; i < 5; i++)
+        matrix_fini(&m[i]);
+}
+
 static void test_hierarchy(void)
 {
     struct matrix m[HIERARCHY_PARTS] = {0};
@@ -692,6 +723,7 @@ int main(void)
     test_bandwidth_levels();
     test_pagefault();
     test_scan();
+    test_atomics();
     test_hierarchy();
     test_pairs();
     test_touch_and_load();

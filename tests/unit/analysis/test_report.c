@@ -358,6 +358,48 @@ static void test_copies(void)
     matrix_fini(&m[0]);
 }
 
+static void test_atomics(void)
+{
+    static const char *const names[] = {"time", "rate", "fairness", "share", "handover"};
+    static const double values[][2] = {{5, 50}, {200, 40}, {1, 0.99}, {100, 90}, {100, 100}};
+    struct matrix m[5] = {0};
+    for (int i = 0; i < 5; i++) {
+        bool handover = i == 4;
+        shaped(&m[i], BENCHMARK_ATOMICS, NULL, names[i], handover ? 1 : 2, handover ? 2 : 3);
+        for (int r = 0; r < m[i].row.n; r++) {
+            m[i].row.values[r] = r || handover ? 4 : 1;
+            for (int c = 0; c < m[i].col.n; c++)
+                put(&m[i], r, c, values[i][r]);
+        }
+        for (int c = 0; c < m[i].col.n; c++)
+            m[i].col.values[c] = (handover ? OPERATION_TAS : OPERATION_EXCHANGE) + c;
+    }
+    put(&m[1], 1, 1, 60);
+    put(&m[4], 0, 1, 80);
+    static const char *const says[] = {
+        "exchange: 5 ns by one rank. 4 ranks on one line: 50 ns each, 40 million per second "
+        "together. Jain's index is 0.99, the least rank gets 90 % of what the greatest gets.",
+        "ticket: 5 ns by one rank. 4 ranks on one line: 50 ns each, 40 million per second "
+        "together, "
+        "handed over every 80 ns.",
+        "With 4 ranks, tas is taken most often (60 million times per second), and ticket is handed "
+        "over fastest (80 ns).",
+        NULL};
+    static const char *const unfair[] = {"unfair", NULL};
+    check_report(BENCHMARK_ATOMICS, m, 5, says, unfair);
+    put(&m[2], 1, 1, 0.5);
+    static const char *const tas[] = {
+        "tas is unfair: 4 ranks share it as if 2.0 of them had all turns.", NULL};
+    check_report(BENCHMARK_ATOMICS, m, 5, tas, NULL);
+    for (int i = 0; i < 4; i++)
+        m[i].row.n = 1;
+    static const char *const alone[] = {"exchange: 5 ns by one rank.", NULL};
+    static const char *const shared[] = {"on one line:", "most often", NULL};
+    check_report(BENCHMARK_ATOMICS, m, 4, alone, shared);
+    for (int i = 0; i < 5; i++)
+        matrix_fini(&m[i]);
+}
+
 static void test_lines(void)
 {
     struct matrix m = {0};
@@ -895,6 +937,7 @@ int main(void)
     test_pairs();
     test_scan();
     test_pagefault();
+    test_atomics();
     test_hierarchy();
     test_touch_and_load();
     test_shared_cache();

@@ -127,6 +127,12 @@ BENCHMARKS = [
     ("c2c", ["--quick", "--definition=load", "--lines=3"], {"load": (2, 2), "load_lines": (1, 3)}),
     ("c2c", ["--quick", "--definition=cas", "--lines=1"], {"cas": (2, 2)}),
     ("c2c", ["--quick", "--definition=states"], {"hitm": (2, 2), "hit": (2, 2)}),
+    ("atomics", ["--quick", "--sample-us=200"],
+     {"time": (2, 6), "rate": (2, 6), "fairness": (2, 6), "share": (2, 6), "handover": (1, 3)}),
+    ("atomics", ["--quick", "--sample-us=200", "--operation=ticket", "--threads=2"],
+     {"time": (1, 1), "rate": (1, 1), "fairness": (1, 1), "share": (1, 1), "handover": (1, 1)}),
+    ("atomics", ["--quick", "--sample-us=200", "--operation=exchange", "--threads=1"],
+     {"time": (1, 1), "rate": (1, 1), "fairness": (1, 1), "share": (1, 1)}),
     ("firsttouch", [*SMALL, "--visits=1"], {"access": (2, 3)}),
     ("pagefault", ["--size=4", "--passes=3"], {"4k": (2, 1), "thp": (2, 1)}),
     ("pagefault", ["--size=4", "--passes=3", "--cost=collapse"], {"collapse": (2, 1)}),
@@ -375,7 +381,7 @@ def full_disk(bench):
 
 def refusals(bench):
     for options, word in [(["--size=0"], "size"), (["--size=9223372036854775808"], "size"),
-                          (["matrix", "--targets=63"], "node 63"), (["c2c"], "two"),
+                          (["matrix", "--targets=63"], "node 63"), (["c2c"], "two"), (["atomics"], "two"),
                           (["loaded", "--size=4"], "rank"), (["--load=read"], "load-cpus"),
                           (["bandwith"], "is not a benchmark")]:
         done = mpirun(bench, *options, ranks=1)

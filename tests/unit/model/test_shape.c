@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "formats/result_print.h"
+#include "model/spec_values.h"
 #include "tests/unit/tap.h"
 
 static struct plan_rank places[] = {{0, 0, 0}, {1, 0, 0}, {8, 2, 2}};
@@ -146,6 +147,8 @@ static void refusals(void)
     refused("a pair with nobody", "not of this run", BENCHMARK_PINGPONG, "pair", 0,
             axis_pair(1, 3));
     refused("an access without a name", "not of this run", BENCHMARK_FIRSTTOUCH, "access", 2, 3);
+    refused_matrix("an operation without a name", "not of this run", BENCHMARK_ATOMICS, "time",
+                   "operation", 2, AXIS_OPERATIONS);
     refused_matrix("a line 0", "not of this run", BENCHMARK_C2C, "cas_lines", "line", 0, 0);
     refused("more than full load", "not of this run", BENCHMARK_LOADED, "load", 10, 101);
 }
@@ -165,6 +168,11 @@ static void labels(void)
     axis_label(&a, 0, text, sizeof text);
     CHECK_STR(text, "crossed", "an access");
     CHECK(axis_is_named(&a), "which is no plain number");
+    snprintf(a.name, sizeof a.name, "operation");
+    values[0] = OPERATION_TICKET;
+    axis_label(&a, 0, text, sizeof text);
+    CHECK(!strcmp(text, "ticket") && axis_is_named(&a), "an operation: %s", text);
+    values[0] = 2;
     snprintf(a.name, sizeof a.name, "rank");
     axis_label(&a, 0, text, sizeof text);
     CHECK_STR(text, "2", "a rank is its number");
@@ -255,8 +263,37 @@ static void definitions(void)
     CHECK(shape_list(&s, list) == 1, "one line is not measured by itself as well");
 }
 
+// The columns and matrices of each choice of operations.
+static void operations(void)
+{
+    static const char *const want[] = {"fetch_add cas exchange tas ticket mcs 5",
+                                       "fetch_add cas exchange 4",
+                                       "tas ticket mcs 5",
+                                       "fetch_add 4",
+                                       "cas 4",
+                                       "exchange 4",
+                                       "tas 5",
+                                       "ticket 5",
+                                       "mcs 5"};
+    struct shape list[SHAPES_MAX];
+    struct spec s;
+    spec_init(&s, BENCHMARK_ATOMICS);
+    for (s.operation = 0; s.operation < COUNT_OF(want); s.operation++) {
+        CLEANUP_BUF struct buf got = BUF_INIT;
+        int64_t columns[AXIS_OPERATIONS];
+        int n = spec_operations(&s, columns);
+        for (int i = 0; i < n; i++)
+            buf_fmt(&got, "%s ", operation_names[columns[i]]);
+        buf_fmt(&got, "%d", shape_list(&s, list));
+        CHECK_STR(buf_text(&got), want[s.operation], "choice %d", s.operation);
+    }
+    struct matrix m = {.quantity = "rate"}, t = {.quantity = "operation_time"};
+    CHECK(shape_more_is_better(&m) && !shape_more_is_better(&t), "a rate, but no time");
+}
+
 int main(void)
 {
+    operations();
     every_benchmark();
     refusals();
     labels();

@@ -180,6 +180,10 @@ int main(void)
                 "{\"benchmark\":\"pagefault\",\"cost\":\"migrate\"}", 1);
     expect_more(&t, "{\"benchmark\":\"pingpong\"}",
                 "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"ranks\":8}", 2);
+    expect_more(&t, "{\"benchmark\":\"atomics\",\"operation\":\"cas\"}",
+                "{\"benchmark\":\"atomics\",\"sample_us\":20000}", 10);
+    expect_more(&t, "{\"benchmark\":\"atomics\",\"threads\":\"2\"}",
+                "{\"benchmark\":\"atomics\",\"threads\":\"all\"}", 2);
     expect_more(&t, "{\"benchmark\":\"c2c\"}",
                 "{\"benchmark\":\"c2c\",\"concurrent_pairs\":\"one\"}", 2);
     expect_more(&t, "{\"benchmark\":\"latency\",\"launcher\":\"processes\",\"size\":\"1\"}",

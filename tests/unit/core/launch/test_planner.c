@@ -346,6 +346,8 @@ int main(void)
            "needs two nodes with memory");
     refuse(&t, "{\"benchmark\":\"matrix\",\"targets\":\"7\"}", "targets", "not there");
     refuse(&t, "{\"benchmark\":\"c2c\",\"cpus\":\"3\"}", "ranks", "two ranks");
+    refuse(&t, "{\"benchmark\":\"atomics\",\"cpus\":\"3\"}", "ranks", "two ranks");
+    expect(&t, "{\"benchmark\":\"atomics\",\"ranks\":1}", "6/0 14/1 targets  load  MiB 0 0");
     refuse(&t, "{\"benchmark\":\"loaded\",\"cpus\":\"3\"}", "ranks", "two ranks");
     refuse(&t, "{\"benchmark\":\"loaded\",\"ranks\":\"one-per-numa\"}", "ranks", "no rank is left");
     refuse(&t, "{\"benchmark\":\"latency\",\"load\":\"read\"}", "load", "every core");
