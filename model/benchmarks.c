@@ -513,12 +513,14 @@ static const struct param common_params[] = {
      .effort = true,
      .kind = PARAM_INT,
      .offset = AT(timeout_s),
-     .min = 1,
+     .min = 0,
      .max = 86400,
-     .def = "900",
+     .def = "0",
      .unit = "s",
-     .help = "Time limit of the whole run. A run whose time estimate exceeds it is refused. A run "
-             "that reaches it stops and keeps the cells that were measured."},
+     .help =
+         "Time limit of the whole run. A run whose time estimate exceeds it is refused. A run "
+         "that reaches it stops and keeps the cells that were measured. 0: automatic, twice the "
+         "time estimate, but at least 900 and at most 14400."},
     {.name = "budget_s",
      .option = "budget",
      .effort = true,

@@ -39,6 +39,7 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_i64(w, "bytes_per_target", p->bytes_per_target);
     jsonw_i64(w, "bytes_per_loader", p->bytes_per_loader);
     jsonw_fixed(w, "estimate_s", p->estimate_s, 1);
+    jsonw_i64(w, "timeout_s", p->timeout_s);
     jsonw_array(w, "shortened");
     for (int i = 0; i < p->n_shortened; i++) {
         jsonw_object(w, NULL);

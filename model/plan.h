@@ -33,7 +33,8 @@ struct plan {
     int64_t bytes_per_loader; // of each of load_cpus or each rank that makes the load, on its node
     int64_t bytes_per_rank;   // of each other rank on its node: largest working set, rounded
     int64_t bytes_per_target; // on each target at once, of all ranks together
-    double estimate_s;        // of the run, see model/workload.h
+    double estimate_s;        // of the run, see model/estimate.h
+    int64_t timeout_s;        // time limit of the run
     int n_shortened;
     struct plan_shortened shortened[PLAN_SHORTENED_MAX]; // see model/budget.h
     int n_notes;
@@ -44,6 +45,6 @@ void plan_fini(struct plan *p);
 int64_t plan_rank_bytes(const struct plan *p, int rank); // on its node
 // {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"load_cpus":"",
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,
-//  "estimate_s":25.3,
+//  "estimate_s":25.3,"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

@@ -109,7 +109,7 @@ struct spec {
     bool oversubscribe;       // more than one rank on a CPU allowed
     int launcher;             // enum launcher
     bool quick;               // the benchmark's quick defaults (spec_quick)
-    int64_t timeout_s;        // deadline of the whole run
+    int64_t timeout_s;        // deadline of the whole run; 0: as the plan says
     int64_t budget_s;         // effort is lowered until the run takes no longer; 0: no budget
     int64_t queue_s;          // wait so long for the node to be free; 0: refuse at once
     bool force;               // start although a condition blocks the run

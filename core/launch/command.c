@@ -243,7 +243,7 @@ static void add_bench(struct words *w, const struct launch_paths *paths, const s
     words_add(w, benchmarks[s->benchmark].name);
     words_fmt(w, "--channel=%s/records", dir);
     words_fmt(w, "--nonce=%s", nonce);
-    words_fmt(w, "--deadline=%lld", (long long)s->timeout_s);
+    words_fmt(w, "--deadline=%lld", (long long)plan->timeout_s);
     if (s->budget_s || benchmarks[s->benchmark].keeps_budget)
         words_fmt(w, "--budget=%lld", (long long)s->budget_s);
     add_params(w, s, plan);

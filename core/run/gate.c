@@ -120,22 +120,34 @@ static int admit(struct gate *g, const struct spec *s, const struct plan *p, str
     return admission_error(&g->admission, err);
 }
 
-// What would be ended at its time limit is refused before it starts.
-static int check_time(const struct spec *s, const struct plan *p, struct err *err)
+// The automatic limit is for runs that hang: twice the estimate, because a busy node takes longer.
+static int64_t time_limit_of(const struct spec *s, double estimate)
 {
-    if (p->estimate_s <= (double)s->timeout_s)
+    enum { LEAST_S = 900, MOST_S = 14400, TIMES = 2 };
+    if (s->timeout_s)
+        return s->timeout_s;
+    return (int64_t)fmin(MOST_S, fmax(LEAST_S, ceil(TIMES * estimate)));
+}
+
+// What would be ended at its time limit is refused before it starts.
+static int check_time(const struct plan *p, struct err *err)
+{
+    if (p->estimate_s <= (double)p->timeout_s)
         return 0;
     return err_set(err, ERR_INVALID, "timeout_s",
                    "is %" PRId64 " s, but the run takes about %.0f s: raise it, give a "
                    "budget, or measure less (quick, fewer ranks, sizes or targets)",
-                   s->timeout_s, ceil(p->estimate_s));
+                   p->timeout_s, ceil(p->estimate_s));
 }
 
 static int gate_estimate(const struct spec *s, struct plan *p, struct workload *w, struct err *err)
 {
     w->processes = p->processes;
     p->estimate_s = estimate_s(s, w);
-    return budget_fit(p, s, w, err) < 0 ? -1 : check_time(s, p, err);
+    if (budget_fit(p, s, w, err) < 0)
+        return -1;
+    p->timeout_s = time_limit_of(s, p->estimate_s);
+    return check_time(p, err);
 }
 
 int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)

@@ -308,14 +308,14 @@ static int watch(struct job *j, struct err *err)
     if (!j->patience)
         return -1;
     loop_timer_set(j->patience, report_limit_ms(j));
-    loop_timer_set(j->backstop, j->spec.timeout_s * 1000 + DEADLINE_PATIENCE_MS);
+    loop_timer_set(j->backstop, j->plan.timeout_s * 1000 + DEADLINE_PATIENCE_MS);
     return 0;
 }
 
 int job_start(struct job *j, struct err *err)
 {
     struct supervisor_job job = {.dir = j->dir.path,
-                                 .deadline_s = j->spec.timeout_s,
+                                 .deadline_s = j->plan.timeout_s,
                                  .uid = j->account.uid,
                                  .gid = j->account.gid,
                                  .isolated = !j->plan.processes,
@@ -369,7 +369,7 @@ static enum run_state ended_badly(const struct job *j, struct err *why)
     case SUP_DEADLINE:
         snprintf(text, sizeof text,
                  "not ready after %" PRId64 " s: raise timeout_s or measure less%s",
-                 j->spec.timeout_s, j->records.n_cells ? "; the measured cells are kept" : "");
+                 j->plan.timeout_s, j->records.n_cells ? "; the measured cells are kept" : "");
         return job_failed(why, ERR_TIMEOUT, text);
     case SUP_NOT_STARTED:
         snprintf(text, sizeof text, "%s cannot be started: %s", starter(j), strerror(r->status));

@@ -78,6 +78,11 @@ def test_run_beyond_its_time_limit_is_refused(daemon):
     long = {**SPEC, "size": "1-1024", "mode": "both", "timeout_s": 1}
     estimate = daemon.post("/v1/runs?dry_run=true", {**long, "timeout_s": 900}).json["plan"]["estimate_s"]
     assert 1 < estimate < 900
+    automatic = daemon.post("/v1/runs?dry_run=true", {k: v for k, v in long.items() if k != "timeout_s"}).json
+    assert automatic["plan"]["timeout_s"] == 900 and "--deadline=900 " in automatic["command"], automatic
+    longer = daemon.post("/v1/runs?dry_run=true", {**SPEC, "size": "1-4096", "mode": "serial", "visits": 100,
+                                                   "cell_ms": 100000}).json["plan"]
+    assert longer["timeout_s"] == pytest.approx(2 * longer["estimate_s"], abs=2) and longer["timeout_s"] > 900, longer
     for query in ("", "?dry_run=true"):
         refused = daemon.post("/v1/runs" + query, long)
         assert refused.status == 422 and refused.json["member"] == "timeout_s", refused.body

@@ -59,7 +59,7 @@ static const struct {
     {"{\"benchmark\":\"latency\",\"numa\":\"\"}", "numa"},
     {"{\"benchmark\":\"latency\",\"numa\":\"0;1\"}", "numa"},
     {"{\"benchmark\":\"latency\",\"hyperthreads\":\"yes\"}", "hyperthreads"},
-    {"{\"benchmark\":\"latency\",\"timeout_s\":0}", "timeout_s"},
+    {"{\"benchmark\":\"latency\",\"timeout_s\":-1}", "timeout_s"},
     {"{\"benchmark\":\"latency\",\"size\":\"9223372036854775808\"}", "size"},
     {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"stride\":64}", "stride"},
     {"{\"benchmark\":\"latency\",\"method\":\"classic\",\"locality\":\"1M\"}", "locality"},
