@@ -91,6 +91,37 @@ static void budgets(const struct topology *t)
     }
 }
 
+// A scan of a large machine fits most budgets, by lower effort where they are small, and refuses
+// the others. Its default is a minute.
+static void scans(void)
+{
+    enum { BUDGETS = 100 };
+    for (size_t m = 0; m < COUNT_OF(servers); m++) {
+        struct topology t CLEANUP(topology_fini) = synthetic(servers[m].text);
+        struct plan p CLEANUP(plan_fini) = {0};
+        struct workload w CLEANUP(workload_fini) = {0};
+        struct spec s;
+        struct err err = {0};
+        int kept = 0, refused = 0, least = 0;
+        spec_init(&s, BENCHMARK_SCAN);
+        int64_t usual = s.budget_s;
+        double whole = planned_s(&p, &w, &s, &t, &err);
+        for (s.budget_s = 1; s.budget_s <= BUDGETS; s.budget_s++) {
+            struct spec measured = s;
+            if (budget_fit(&p, &s, &w, &err) < 0) {
+                refused += strcmp(err.member, "budget_s") == 0;
+                continue;
+            }
+            budget_apply(&p, &measured);
+            least = least ? least : (int)s.budget_s;
+            kept += estimate_s(&measured, &w) <= (double)s.budget_s;
+        }
+        CHECK(whole > 0 && kept + refused == BUDGETS && least && least < usual / 2 && refused,
+              "%s: a scan of %.0f s fits %d budgets, the least %d s; %d are refused",
+              servers[m].name, whole, kept, least, refused);
+    }
+}
+
 static void in_turn(void)
 {
     for (size_t m = 0; m < COUNT_OF(servers); m++) {
@@ -160,6 +191,7 @@ int main(void)
     every_benchmark(&t, &larger);
     budgets(&t);
     budgets(&larger);
+    scans();
     in_turn();
     expect_more(&t, "{\"benchmark\":\"latency\"}",
                 "{\"benchmark\":\"latency\",\"mode\":\"serial\"}", 4);
