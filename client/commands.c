@@ -11,6 +11,8 @@ const struct command commands[] = {
               "progress bar while it lasts. Ctrl-C cancels the run.",
      .examples = "numaprobe run --quick\n"
                  "numaprobe run matrix\n"
+                 "numaprobe run scan --budget=60s\n"
+                 "numaprobe run scan --quick --deviation=3\n"
                  "numaprobe run latency --size=1-1024 --mode=both --note=\"after BIOS update\"",
      .options = &run_options,
      .has_spec = true,

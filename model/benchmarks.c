@@ -532,7 +532,7 @@ static const struct param common_params[] = {
      .unit = "s",
      .help = "Time that the run may take. Repetitions, samples and time per cell are lowered until "
              "the time estimate fits. A slower run leaves out repetitions, but one of each cell. "
-             "What is measured stays the same. 0: as requested."},
+             "What is measured stays the same. 0: as requested. The default of scan is 60 s."},
     {.name = "queue_s",
      .option = "wait-for-node",
      .effort = true,
