@@ -71,6 +71,7 @@
     X(COUNTERS, "counters", INFO)                                                                  \
     X(COUNTERS_DISAGREE, "counters_disagree", WARNING)                                             \
     X(CLOCK, "clock", NOTICE)                                                                      \
+    X(TWO_MODES, "two_modes", NOTICE)                                                              \
     X(CACHE, "cache", WARNING)                                                                     \
     X(TOPOLOGY, "topology", NOTICE)                                                                \
     X(INSTRUCTIONS, "instructions", INFO)                                                          \

@@ -2,12 +2,14 @@
 // The frame: a section a benchmark, then where memory was and what disturbed, for all of them.
 #include "analysis/report/report.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report/section.h"
 #include "analysis/stats/median.h"
+#include "model/condition.h"
 
 #define SECTION(id, name) [BENCHMARK_##id] = section_##name,
 static report_section *const sections[BENCHMARKS] = {BENCHMARK_LIST(SECTION)};
@@ -114,8 +116,18 @@ __attribute__((format(printf, 3, 4))) static void doubt(struct report_out *o, in
     va_end(ap);
 }
 
+static void doubt_modes(struct report_out *o, int *n, const struct json *conditions)
+{
+    for (const struct json *i = json_first(conditions); i; i = json_next(i)) {
+        struct condition c;
+        if (condition_from_json(&c, i, NULL) == 0 && c.kind == CONDITION_TWO_MODES)
+            doubt(o, n, "%c%s.", toupper((unsigned char)*c.text), c.text + 1);
+    }
+}
+
 // What makes the numbers doubtful is said before them.
-static void say_doubts(struct report_out *o, const struct placement *p)
+static void say_doubts(struct report_out *o, const struct placement *p,
+                       const struct report_source *run, const struct report_source *with)
 {
     int n = 0;
     jsonw_array(&o->w, "caveats");
@@ -131,6 +143,8 @@ static void say_doubts(struct report_out *o, const struct placement *p)
               p->wrong_memory, p->ranks);
     if (p->migrated)
         doubt(o, &n, "%d rank%s moved to another CPU.", p->migrated, p->migrated == 1 ? "" : "s");
+    doubt_modes(o, &n, run->conditions);
+    doubt_modes(o, &n, with ? with->conditions : NULL);
     jsonw_end(&o->w);
     if (n)
         buf_char(&o->markdown, '\n');
@@ -161,7 +175,7 @@ static int report_fill(struct report_out *o, const struct report_source *run,
     add_source(&p, run);
     if (with)
         add_source(&p, with);
-    say_doubts(o, &p);
+    say_doubts(o, &p, run, with);
     if (sections[run->benchmark](o, run, with, err) < 0)
         return -1;
     write_placement(&p, &o->w);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run that a report is about.
 #pragma once
+#include "base/json.h"
 #include "model/matrix.h"
 #include "model/record.h"
 #include "model/spec.h"
@@ -13,4 +14,5 @@ struct report_source { // a run; all borrowed, and only while report_new works
     const struct rank_info *ranks; // NULL: not known
     int n_ranks;
     const struct topology *topology; // of the run's own time; NULL: not known
+    const struct json *conditions;   // of the run, an array; NULL: not known
 };

@@ -196,9 +196,8 @@ double stats_between_visits(double *medians, int k)
     return stats_student(k - 1) * error * sqrt(2.0 / k);
 }
 
-// The medians of the visits, and every sample less its visit's median. Returns how many visits.
-static int stats_center_visits(const double *series, const int *visit, int n, double *centered,
-                               double *medians)
+int stats_center_visits(const double *series, const int *visit, int n, double *centered,
+                        double *medians)
 {
     int k = 0;
     for (int from = 0, to; from < n; from = to) {

@@ -52,6 +52,11 @@ double stats_student(int freedom);
 // their standard deviation. `medians` are in any order, and lost. 0 with one visit.
 double stats_between_visits(double *medians, int k);
 
+// The medians of the visits (room for n), and every sample less its visit's median. Returns how
+// many visits. `visit` as below.
+int stats_center_visits(const double *series, const int *visit, int n, double *centered,
+                        double *medians);
+
 // Fills every field of `c` but disturbed, overlap and converged. lo and hi are the wider of what
 // the samples of one moment and what the visits say. `visit` numbers the visit of each sample,
 // ascending; NULL: one visit. Of one sample lo, hi and sd are NaN: how sure it is cannot be known.

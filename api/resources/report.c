@@ -23,7 +23,8 @@ static int source_of(const struct request *q, struct run_side *s, struct report_
                                   .n = s->stored.n,
                                   .ranks = s->stored.ranks,
                                   .n_ranks = s->stored.n_ranks,
-                                  .topology = topology};
+                                  .topology = topology,
+                                  .conditions = s->conditions};
     return 0;
 }
 

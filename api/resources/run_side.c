@@ -14,6 +14,7 @@ void run_side_fini(struct run_side *s)
     stored_run_fini(&s->stored);
     machine_then_fini(&s->then);
     json_free(s->plan);
+    json_free(s->conditions);
 }
 
 int run_side_load(const struct request *q, const char *member, int64_t id, struct run_side *s,
@@ -27,6 +28,8 @@ int run_side_load(const struct request *q, const char *member, int64_t id, struc
                        (long long)id, run_state_names[run->state]);
     if (run->plan_json)
         s->plan = json_parse(run->plan_json, strlen(run->plan_json), NULL);
+    if (run->conditions_json)
+        s->conditions = json_parse(run->conditions_json, strlen(run->conditions_json), NULL);
     return machine_then_load(api_of(q)->store, run, &s->then, err);
 }
 

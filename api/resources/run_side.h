@@ -9,6 +9,7 @@ struct run_side {
     struct stored_run stored;
     struct machine_then then; // what the machine was
     struct json *plan;        // NULL: not known
+    struct json *conditions;  // an array; NULL: not known
 };
 
 // ERR_CONFLICT (`member`): the run has not succeeded.

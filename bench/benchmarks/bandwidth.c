@@ -209,8 +209,8 @@ static int bandwidth_report(struct band *b, const struct rank_team *team, int ro
     const struct slot *slot = &b->s->board->slot[team->first];
     for (int i = 0; i < b->cells.n_jobs; i++) {
         const struct shape *shape = &b->shapes[i];
-        session_judge(b->s, slot->cleans[i], 0, "%s: %s %lld, %s %lld", shape->name, shape->rows,
-                      (long long)b->row[row], shape->cols, (long long)b->col[col]);
+        session_judge(b->s, &slot->evidences[i], 0, "%s: %s %lld, %s %lld", shape->name,
+                      shape->rows, (long long)b->row[row], shape->cols, (long long)b->col[col]);
         if (session_report_cell(b->s, shape->name, row, col, &slot->cells[i], err) < 0)
             return -1;
     }

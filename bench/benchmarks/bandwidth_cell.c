@@ -214,7 +214,7 @@ int band_cell_sum_up(struct band_cells *b, int cell, struct err *err)
     struct slot *slot = b->s->slot;
     for (int i = 0; i < b->n_jobs; i++)
         if (cell_sum_up(&b->sums[cell * b->n_jobs + i], b->s->spec, &slot->cells[i],
-                        &slot->cleans[i], err) < 0)
+                        &slot->evidences[i], err) < 0)
             return -1;
     return 0;
 }

@@ -272,7 +272,8 @@ static int c2c_keep(const struct side *d, int shape, int n, struct err *err)
         return -1;
     if (!pair_last_visit(s, d->turn))
         return 0;
-    int outcome = cell_sum_up(sum, s->spec, &s->slot->cells[shape], &s->slot->cleans[shape], err);
+    int outcome =
+        cell_sum_up(sum, s->spec, &s->slot->cells[shape], &s->slot->evidences[shape], err);
     cell_sum_fini(sum);
     return outcome;
 }
@@ -340,8 +341,8 @@ static int c2c_report(void *context, int index, const int ends[2], int stage, st
     (void)stage;
     int row = c2c_lines_row(&h->by_line, ends[0], ends[1]);
     for (int i = 0; i < h->n_pairs; i++) {
-        session_judge(h->s, slot->cleans[i], 0, "%s: ranks %d and %d", h->shapes[i].name, ends[0],
-                      ends[1]);
+        session_judge(h->s, &slot->evidences[i], 0, "%s: ranks %d and %d", h->shapes[i].name,
+                      ends[0], ends[1]);
         if (session_report_cell(h->s, h->shapes[i].name, ends[0], ends[1], &slot->cells[i], err) <
             0)
             return -1;

@@ -94,8 +94,8 @@ int c2c_lines_sum_up(struct c2c_lines *l, int row, int shape, struct err *err)
     struct cell *cells = &l->s->slot->lines[shape * lines];
     for (int64_t i = 0; i < lines; i++) {
         struct cell_sum *sum = &sums_of(l, row, shape)[i];
-        int clean;
-        if (cell_sum_up(sum, l->s->spec, &cells[i], &clean, err) < 0)
+        struct evidence evidence;
+        if (cell_sum_up(sum, l->s->spec, &cells[i], &evidence, err) < 0)
             return -1;
         cell_sum_fini(sum);
     }

@@ -221,12 +221,12 @@ static int firsttouch_report(struct touch *t, int access, struct err *err)
 {
     static const char *const names[AXIS_ACCESSES] = {"own", "shared", "crossed"};
     struct session *s = t->s;
-    int outcome = cell_sum_up(&t->sums[access], s->spec, &s->slot->cell, &s->slot->clean, err);
+    int outcome = cell_sum_up(&t->sums[access], s->spec, &s->slot->cell, &s->slot->evidence, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++) {
         const struct slot *slot = &s->board->slot[r];
-        session_judge(s, slot->clean, 0, "rank %d, %s", r, names[access]);
+        session_judge(s, &slot->evidence, 0, "rank %d, %s", r, names[access]);
         outcome = session_report_cell(s, t->shape.name, r, access, &slot->cell, err);
     }
     return session_meet(s, outcome, err);

@@ -330,7 +330,7 @@ static int hierarchy_report_cell(struct hierarchy *h, int rank, int part, int co
     const struct slot *slot = &s->board->slot[rank];
     const char *name = h->shapes[part].name;
     if (part != CYCLE)
-        session_judge(s, slot->clean, 0, "%s: rank %d at %" PRId64, name, rank,
+        session_judge(s, &slot->evidence, 0, "%s: rank %d at %" PRId64, name, rank,
                       h->columns[part][col].value);
     return session_report_cell(s, name, rank, col, &slot->cell, err);
 }
@@ -344,7 +344,7 @@ static int report_rank(struct hierarchy *h, int rank, struct err *err)
             const struct cell_sum *sum = &h->columns[part][col].sum;
             int outcome = 0;
             if (ours && (s->slot->measured = cell_sum_any(sum)))
-                outcome = cell_sum_up(sum, s->spec, &s->slot->cell, &s->slot->clean, err);
+                outcome = cell_sum_up(sum, s->spec, &s->slot->cell, &s->slot->evidence, err);
             if (session_meet(s, outcome, err) < 0)
                 return -1;
             if (session_is_rank0(s) && s->board->slot[rank].measured)

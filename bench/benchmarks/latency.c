@@ -203,7 +203,7 @@ static int latency_report_cell(struct sweep *w, int matrix, int rank, int col, s
     const char *name = w->shapes[matrix].name;
     char size[24];
     str_from_bytes(w->sizes[col], size, sizeof size);
-    session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
+    session_judge(s, &slot->evidence, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
     proofs_add(&w->proofs, s, rank, w->sizes[col], strcmp(name, "serial") != 0, "%s: rank %d at %s",
                name, rank, size);
     return session_report_cell(s, name, rank, col, &slot->cell, err);
@@ -215,7 +215,7 @@ static int latency_report(struct sweep *w, int matrix, int col, struct err *err)
     int at = matrix * w->n_sizes + col, outcome = 0;
     s->slot->measured = cell_sum_any(&w->sums[at]);
     if (s->slot->measured)
-        outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->clean, err);
+        outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->evidence, err);
     s->slot->stolen_share = w->stolen[at];
     s->slot->counted = w->sums[at].counted;
     if (session_meet(s, outcome, err) < 0)

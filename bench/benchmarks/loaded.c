@@ -369,7 +369,7 @@ static int chase_roughly(struct loaded *w, int percent, struct err *err)
     chase_on(w);
     if (sampler_keep(sampler, NULL, &sum, err) < 0)
         return -1;
-    return cell_sum_up(&sum, w->s->spec, &slot->cell, &slot->clean, err);
+    return cell_sum_up(&sum, w->s->spec, &slot->cell, &slot->evidence, err);
 }
 
 // `sum` is the chaser's; NULL: scouting.
@@ -501,15 +501,16 @@ static int keep_moved(struct loaded *w, int round, int mix, int level, struct er
 static int loaded_report_row(struct loaded *w, int row, int mix, int level, struct err *err)
 {
     struct session *s = w->s;
-    int chaser = row_chaser(w, row), clean;
+    int chaser = row_chaser(w, row);
+    struct evidence evidence;
     const struct slot *slot = &s->board->slot[chaser];
     struct cell moved;
     if (!slot->measured)
         return 0;
-    session_judge(s, slot->clean, slot->stolen_share, "%s: rank %d at %d %% of the load",
+    session_judge(s, &slot->evidence, slot->stolen_share, "%s: rank %d at %d %% of the load",
                   w->shapes[2 * mix].name, chaser, w->levels[mix][level]);
     if (cell_sum_up(&sum_at(w, w->moved, row * w->n_mixes + mix, level)->cells, s->spec, &moved,
-                    &clean, err) < 0)
+                    &evidence, err) < 0)
         return -1;
     moved.v[CELL_OVERLAP] = moved.v[CELL_CONVERGED] = NAN; // nothing was promised of it
     if (session_report_cell(s, w->shapes[2 * mix].name, row, level, &slot->cell, err) < 0)
@@ -526,7 +527,7 @@ static int report_curves(struct loaded *w, int round, int mix, struct err *err)
         bool ours = w->chases && works(w, round, s->comm->rank);
         s->slot->measured = ours && cell_sum_any(&sum->cells);
         if (s->slot->measured) {
-            outcome = cell_sum_up(&sum->cells, s->spec, &s->slot->cell, &s->slot->clean, err);
+            outcome = cell_sum_up(&sum->cells, s->spec, &s->slot->cell, &s->slot->evidence, err);
             s->slot->stolen_share = sum->stolen;
         }
         if (session_meet(s, outcome, err) < 0)

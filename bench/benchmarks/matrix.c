@@ -85,7 +85,7 @@ static int matrix_report(struct idle *w, int target, struct err *err)
     int outcome = 0;
     s->slot->measured = cell_sum_any(&w->sums[target]);
     if (s->slot->measured)
-        outcome = cell_sum_up(&w->sums[target], s->spec, &s->slot->cell, &s->slot->clean, err);
+        outcome = cell_sum_up(&w->sums[target], s->spec, &s->slot->cell, &s->slot->evidence, err);
     s->slot->stolen_share = w->stolen[target];
     s->slot->counted = w->sums[target].counted;
     if (session_meet(s, outcome, err) < 0)
@@ -94,7 +94,7 @@ static int matrix_report(struct idle *w, int target, struct err *err)
         const struct slot *slot = &s->board->slot[r];
         if (!slot->measured)
             continue;
-        session_judge(s, slot->clean, slot->stolen_share, "rank %d on node %d", r,
+        session_judge(s, &slot->evidence, slot->stolen_share, "rank %d on node %d", r,
                       s->targets[target]);
         proofs_add(&w->proofs, s, r, w->bytes, false, "rank %d on node %d", r, s->targets[target]);
         outcome = session_report_cell(s, w->shape.name, r, target, &slot->cell, err);

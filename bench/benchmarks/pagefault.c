@@ -199,7 +199,7 @@ static int fault_passes(struct fault_cell *c, struct err *err)
     s->slot->huge_share = c->huge;
     if (c->team.index || board_faulty(s->board))
         return 0;
-    return cell_sum_up(&c->sum, s->spec, &s->slot->cell, &s->slot->clean, err);
+    return cell_sum_up(&c->sum, s->spec, &s->slot->cell, &s->slot->evidence, err);
 }
 
 static void count_huge(struct faults *f, const struct rank_team *team, const char *cell)
@@ -225,7 +225,7 @@ static int pagefault_report_cell(struct faults *f, const struct rank_team *team,
     const char *name = f->shapes[kind].name;
     char cell[80];
     snprintf(cell, sizeof cell, "%s: threads %d, target %d", name, team->n, f->cols[col].to);
-    session_judge(s, slot->clean, 0, "%s", cell);
+    session_judge(s, &slot->evidence, 0, "%s", cell);
     if (f->kinds[kind].page == HUGE_PAGE)
         count_huge(f, team, cell);
     if (session_report_cell(s, name, row, col, &slot->cell, err) < 0)

@@ -264,20 +264,21 @@ static int n_stages(const struct pingpong *p)
 // The cell of a stage, after the last visit: the best of its sizes.
 static int pingpong_sum_up(struct pingpong *p, const struct turn *turn, struct err *err)
 {
-    int from, to, clean;
+    int from, to;
+    struct evidence evidence;
     struct cell cell;
     struct slot *slot = p->s->slot;
     sizes_of(p, turn->stage, &from, &to);
     for (int size = from; size < to; size++) {
         struct cell_sum *sum = pingpong_sum(p, turn, size);
         cell_clear(&cell);
-        if (cell_sum_up(sum, p->s->spec, &cell, &clean, err) < 0)
+        if (cell_sum_up(sum, p->s->spec, &cell, &evidence, err) < 0)
             return -1;
         cell_sum_fini(sum);
         if (size > from && cell.v[CELL_MEDIAN] <= slot->cells[0].v[CELL_MEDIAN])
             continue;
         slot->cells[0] = cell;
-        slot->cleans[0] = clean;
+        slot->evidences[0] = evidence;
     }
     return 0;
 }
@@ -333,7 +334,7 @@ static int pingpong_report(void *context, int index, const int ends[2], int stag
 {
     struct pingpong *p = context;
     const struct slot *slot = &p->s->board->slot[ends[0]];
-    session_judge(p->s, slot->cleans[0], 0, "pair %d-%d, %" PRIu64 " bytes", ends[0], ends[1],
+    session_judge(p->s, &slot->evidences[0], 0, "pair %d-%d, %" PRIu64 " bytes", ends[0], ends[1],
                   p->sizes[stage]);
     if (p->all)
         return session_report_cell(p->s, p->shapes[stage].name, ends[0], ends[1], &slot->cells[0],

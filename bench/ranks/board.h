@@ -12,6 +12,7 @@
 #include "bench/sampling/counters.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/reference_clock.h"
+#include "bench/sampling/sampler.h"
 #include "bench/sampling/time_spans.h"
 #include "model/matrix.h"
 #include "model/record.h"
@@ -40,16 +41,16 @@ struct slot {
     struct cell cells[SLOT_CELLS]; // the same, of benchmarks that measure several at a time
     struct cell lines[SLOT_LINES]; // of a pair's cells, one for each of its cache lines
     bool measured;                 // the cell has samples: the time limit did not leave it out
-    int clean;                     // samples of the cell that nothing disturbed
-    int cleans[SLOT_CELLS];        // of the cells
-    double stolen_share;           // of the measuring time, by the host
-    struct counted counted;        // by the CPU, of the cell's kept samples
-    double huge_share;             // of the cell's memory, on huge pages
-    bool behind;                   // of rank 0: the budget leaves no time for more of this cell
-    int64_t passes;                // of rank 0: of the next cell, as many as the budget allows
-    struct spans spans;            // when it was chasing
-    struct cycle_seen cycle;       // of the core, at each repetition
-    struct guard_total lost;       // of all samples
+    struct evidence evidence;      // of the cell
+    struct evidence evidences[SLOT_CELLS]; // of the cells
+    double stolen_share;                   // of the measuring time, by the host
+    struct counted counted;                // by the CPU, of the cell's kept samples
+    double huge_share;                     // of the cell's memory, on huge pages
+    bool behind;             // of rank 0: the budget leaves no time for more of this cell
+    int64_t passes;          // of rank 0: of the next cell, as many as the budget allows
+    struct spans spans;      // when it was chasing
+    struct cycle_seen cycle; // of the core, at each repetition
+    struct guard_total lost; // of all samples
     // One pass of a team, or of the far side of a pair.
     bool in_team;
     struct span pass;

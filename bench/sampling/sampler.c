@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/stats/stats.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "bench/kernels/chase.h"
 #include "model/method.h"
@@ -286,18 +287,29 @@ bool cell_sum_any(const struct cell_sum *sum)
     return sum->n || sum->has_spare;
 }
 
-int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
-                struct err *err)
+static int cell_sum_modes(const struct cell_sum *sum, struct modes *out, struct err *err)
+{
+    CLEANUP_MEM double *room = malloc(2 * ((size_t)sum->n + 1) * sizeof *room);
+    if (!room)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to compare %d samples", sum->n);
+    int k = stats_center_visits(sum->values, sum->visit, sum->n, room, room + sum->n);
+    *out = modes_find(room + sum->n, k);
+    return 0;
+}
+
+int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c,
+                struct evidence *evidence, struct err *err)
 {
     double percent;
     const double *values = sum->n ? sum->values : &sum->spare;
     int n = sum->n ? sum->n : 1;
-    *clean = sum->n;
+    *evidence = (struct evidence){.clean = sum->n};
     if (!cell_sum_any(sum))
         return err_set(err, ERR_INTERNAL, "", "a cell without samples");
     cell_clear(c);
     if (stats_cell(c, values, sum->n ? sum->visit : NULL, n, err) < 0 ||
-        cell_sum_precision(sum, c, &percent, err) < 0)
+        cell_sum_precision(sum, c, &percent, err) < 0 ||
+        cell_sum_modes(sum, &evidence->modes, err) < 0)
         return -1;
     c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
     c->v[CELL_OVERLAP] = !sum->concurrent ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/stats/modes.h"
 #include "base/err.h"
 #include "bench/sampling/counters.h"
 #include "bench/sampling/disturbance.h"
@@ -83,10 +84,16 @@ int sampler_keep(struct sampler *s, const struct spans *together, struct cell_su
 int cell_sum_add(struct cell_sum *sum, const struct sample *x, struct err *err);
 void cell_sum_next_visit(struct cell_sum *sum);
 
+// What a cell's values rest on.
+struct evidence {
+    int clean;          // samples that nothing disturbed
+    struct modes modes; // of the visits
+};
+
 void cell_sum_fini(struct cell_sum *sum);
 bool cell_sum_any(const struct cell_sum *sum); // false: the cell was never visited
 // Fills `c` whole: overlap is the share of the kept samples' time inside `together` (NaN if the
-// cell was always alone). *clean: how many samples nothing disturbed; below min_samples the cell is
-// not converged, at 0 the least disturbed sample stands in. ERR_INTERNAL: it was never visited.
-int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c, int *clean,
-                struct err *err);
+// cell was always alone). With fewer clean samples than min_samples the cell is not converged,
+// without any the least disturbed sample stands in. ERR_INTERNAL: it was never visited.
+int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c,
+                struct evidence *evidence, struct err *err);

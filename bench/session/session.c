@@ -384,15 +384,28 @@ int session_note(struct session *s, struct err *err, enum condition_kind kind, i
     return emit_condition(s->emit, &c, err);
 }
 
-void session_judge(struct session *s, int clean, double stolen_share, const char *fmt, ...)
+static void judge_modes(struct doubts *d, const struct modes *m, const char *cell)
+{
+    if (!m->two)
+        return;
+    if (d->two++ && m->high / m->low <= d->modes.high / d->modes.low)
+        return;
+    d->modes = *m;
+    snprintf(d->widest, sizeof d->widest, "%s", cell);
+}
+
+void session_judge(struct session *s, const struct evidence *evidence, double stolen_share,
+                   const char *fmt, ...)
 {
     struct doubts *d = &s->doubts;
     char cell[sizeof d->first_few];
+    int clean = evidence->clean;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(cell, sizeof cell, fmt, ap);
     va_end(ap);
     d->cells++;
+    judge_modes(d, &evidence->modes, cell);
     if ((clean < s->spec->min_samples || !clean) && !d->few++)
         memcpy(d->first_few, cell, sizeof cell);
     d->none += !clean;
@@ -403,6 +416,23 @@ void session_judge(struct session *s, int clean, double stolen_share, const char
         return;
     d->worst = stolen_share;
     memcpy(d->worst_stolen, cell, sizeof cell);
+}
+
+// A cell in a hundred has two levels by chance. More than 99 of 100 runs would have is no chance.
+static int report_modes(struct session *s, struct err *err)
+{
+    static const double chance = 0.01, errors = 2.33;
+    const struct doubts *d = &s->doubts;
+    double expected = chance * d->cells;
+    if (d->two <= expected + errors * sqrt(expected * (1 - chance)))
+        return 0;
+    return session_note(
+        s, err, CONDITION_TWO_MODES, -1,
+        "the repetitions of %d of %d cells have two levels, and the result is one of "
+        "them by chance: %.4g in %.0f %% of the repetitions and %.4g in %.0f %% "
+        "(%s)",
+        d->two, d->cells, d->modes.low, 100 * (1 - d->modes.high_share), d->modes.high,
+        100 * d->modes.high_share, d->widest);
 }
 
 static int session_report_doubts(struct session *s, struct err *err)
@@ -417,6 +447,8 @@ static int session_report_doubts(struct session *s, struct err *err)
     if (d->few &&
         session_note(s, err, CONDITION_FEW_SAMPLES, -1, "%d of %d cells had %s (%s%s)%s", d->few,
                      d->cells, some, d->first_few, d->few > 1 ? " and others" : "", none) < 0)
+        return -1;
+    if (report_modes(s, err) < 0)
         return -1;
     if (!d->stolen)
         return 0;

@@ -20,9 +20,10 @@
 // What rank 0 saw in its cells that a reader should know: reported at the end, a condition each,
 // however many cells there are.
 struct doubts {
-    int cells, few, none, stolen;
-    double worst; // share stolen
-    char first_few[80], worst_stolen[80];
+    int cells, few, none, stolen, two;
+    double worst;       // share stolen
+    struct modes modes; // of the cell whose levels are farthest apart
+    char first_few[80], worst_stolen[80], widest[80];
 };
 
 struct session {
@@ -83,9 +84,10 @@ void session_check_again(struct session *s, const struct arena *a, int node); //
 // Reports of rank 0, which fail like the steps of all ranks. Others: 0.
 int session_report_cell(struct session *s, const char *matrix, int row, int col,
                         const struct cell *c, struct err *err);
-// Judges a cell that was measured, on rank 0 alone: how many of its samples nothing disturbed, what
-// share of its time the host took; the words say which cell it is.
-__attribute__((format(printf, 4, 5))) void session_judge(struct session *s, int clean,
+// Judges a cell that was measured, on rank 0 alone: what its values rest on, what share of its time
+// the host took; the words say which cell it is.
+__attribute__((format(printf, 4, 5))) void session_judge(struct session *s,
+                                                         const struct evidence *evidence,
                                                          double stolen_share, const char *fmt, ...);
 // A step has ended, and `share` of all work is done, 0…1: the time left follows from the time it
 // took. Where the next step would pass the time limit or the budget, the ranks are to stop

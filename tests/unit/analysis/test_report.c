@@ -129,6 +129,8 @@ static void put(struct matrix *m, int row, int col, double v)
 }
 
 // Says each of `says` (ends with NULL) and none of `not`; JSON's findings are the same sentences.
+static const struct json *conditions; // of the next run; NULL: not known
+
 static void check_report(enum benchmark_id id, const struct matrix *list, int n,
                          const char *const *says, const char *const * not )
 {
@@ -137,7 +139,8 @@ static void check_report(enum benchmark_id id, const struct matrix *list, int n,
                                       .n = n,
                                       .ranks = ranks,
                                       .n_ranks = 4,
-                                      .topology = &machine};
+                                      .topology = &machine,
+                                      .conditions = conditions};
     CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
     struct jsonw w = jsonw_to(&js);
     struct err err = {0};
@@ -180,6 +183,16 @@ static void test_idle(void)
                                       "opposite direction 150.0 ns (20 %",
                                       NULL};
     check_report(BENCHMARK_MATRIX, &m, 1, odd, NULL);
+    static const char text[] =
+        "[{\"kind\":\"clock\",\"severity\":\"notice\",\"rank\":null,\"text\":\"no caveat\"},"
+        "{\"kind\":\"two_modes\",\"severity\":\"notice\",\"rank\":null,"
+        "\"text\":\"the repetitions have two levels\"}]";
+    static const char *const two[] = {"Caveats", "- The repetitions have two levels.\n", NULL},
+                             *const other[] = {"no caveat", NULL};
+    CLEANUP_JSON struct json *given = json_parse(text, strlen(text), NULL);
+    conditions = given;
+    check_report(BENCHMARK_MATRIX, &m, 1, two, other);
+    conditions = NULL;
     matrix_at(&m, 0, 1)->v[CELL_LO] = 100; // now it is not sure
     static const char *const sure[] = {"in the opposite direction", NULL};
     static const char *const open[] = {"the largest difference of 1 is 20.0 %", NULL};

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/stats/modes.h"
 #include "analysis/stats/stats.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "base/cleanup.h"
 
 #include "tests/unit/tap.h"
 
@@ -84,6 +87,68 @@ static double uniform(void)
 static double normal(void)
 {
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+// --- Two levels --------------------------------------------------------------------------------
+
+enum { MODES_TRIES = 20000 };
+
+// Medians of k repetitions, by kind.
+static double repetition(char kind, int i, int k)
+{
+    switch (kind) {
+    case 'n': // normal, 1 %
+        return exp(0.01 * normal());
+    case 'w': // normal, 10 %
+        return exp(0.1 * normal());
+    case 'd': // drift by 10 %
+        return exp(0.1 * i / (k - 1) + 0.01 * normal());
+    case 'h': // heavy tail: 12 % are 1.2 to 2.8 times too slow
+        return (uniform() < 0.12 ? 1.2 + 1.6 * uniform() : 1) * exp(0.01 * normal());
+    case 'e': // a tail to one side
+        return exp(-0.2 * log(uniform()));
+    default: // two levels, half of the time each
+        return (uniform() < 0.5 ? 20 : 59) * exp(0.02 * normal());
+    }
+}
+
+static double share_of_two(char kind, int k)
+{
+    int two = 0;
+    for (int t = 0; t < MODES_TRIES; t++) {
+        double v[24];
+        for (int i = 0; i < k; i++)
+            v[i] = repetition(kind, i, k);
+        two += modes_find(v, k).two;
+    }
+    return 100.0 * two / MODES_TRIES;
+}
+
+static void test_modes(void)
+{
+    static const struct {
+        int k;
+        double power; // per cent, at least
+    } cases[] = {{6, 30}, {8, 65}, {12, 90}, {24, 99}};
+    state = 9;
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
+        int k = cases[c].k;
+        for (const char *kind = "nwdhe"; *kind; kind++) {
+            double share = share_of_two(*kind, k);
+            CHECK(share <= 1, "%d repetitions, one level (%c): %.2f %% said to have two", k, *kind,
+                  share);
+        }
+        double power = share_of_two('2', k);
+        CHECK(power >= cases[c].power, "%d repetitions of 20 and 59: %.1f %% found", k, power);
+    }
+    double v[] = {59, 20, 20.2, 58, 20.1, 60, 20, 20.3};
+    struct modes m = modes_find(v, 8);
+    CHECK(m.two && m.low == 20.1 && m.high == 59 && m.high_share == 0.375,
+          "both levels: %g, %g, %g", m.low, m.high, m.high_share);
+    double same[] = {20, 20, 20, 20, 20.5, 20.5, 20.5, 20.5};
+    CHECK(!modes_find(same, 8).two, "levels below 5 %% are no news");
+    double few[] = {20, 20, 20, 59, 59};
+    CHECK(!modes_find(few, 5).two && !modes_find(few, 0).two, "five repetitions show nothing");
 }
 
 struct process {
@@ -235,6 +300,7 @@ int main(void)
     quantiles();
     ranks();
     summary();
+    test_modes();
     precision();
     for (size_t i = 0; i < sizeof processes / sizeof *processes; i++)
         coverage(&processes[i], LIMIT);

@@ -191,10 +191,12 @@ static void disturb(struct sampler *s, int i, double off)
 static void sum_up(struct sampler *s, const struct spans *together, struct cell *c, int *clean)
 {
     struct err err = {0};
+    struct evidence evidence = {0};
     struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
     CHECK(sampler_keep(s, together, &sum, &err) == 0 &&
-              cell_sum_up(&sum, &params, c, clean, &err) == 0,
+              cell_sum_up(&sum, &params, c, &evidence, &err) == 0,
           "a cell is summed up %s", err.text);
+    *clean = evidence.clean;
 }
 
 static void sums(struct sampler *s)
@@ -248,7 +250,8 @@ static void visits(struct sampler *s)
 {
     struct err err = {0};
     struct cell c;
-    int clean, bad = 0;
+    int bad = 0;
+    struct evidence evidence;
     struct cell_sum sum CLEANUP(cell_sum_fini) = {0};
     for (int v = 0; v < 3; v++) { // the last sample by sample, as who does not chase
         fake(s, 20);
@@ -264,12 +267,25 @@ static void visits(struct sampler *s)
             bad += sampler_keep(s, NULL, &sum, &err);
     }
     CHECK(sum.visits == 3 && sum.visit[0] == 0 && sum.visit[58] == 2, "each sample has its visit");
-    bad += cell_sum_up(&sum, &params, &c, &clean, &err);
-    CHECK(bad == 0 && clean == 59 && c.v[CELL_DISTURBED] == 1, "visits add up %s", err.text);
+    bad += cell_sum_up(&sum, &params, &c, &evidence, &err);
+    CHECK(bad == 0 && evidence.clean == 59 && c.v[CELL_DISTURBED] == 1, "visits add up %s",
+          err.text);
     CHECK(c.v[CELL_LO] < 80 && c.v[CELL_HI] > 140,
           "their differences widen the interval: %.1f to %.1f", c.v[CELL_LO], c.v[CELL_HI]);
     struct cell_sum none = {0};
-    CHECK(cell_sum_up(&none, &params, &c, &clean, &err) < 0, "a cell never visited is an error");
+    CHECK(cell_sum_up(&none, &params, &c, &evidence, &err) < 0, "a cell never visited is an error");
+    struct cell_sum two CLEANUP(cell_sum_fini) = {0};
+    for (int v = 0; v < 8; v++) {
+        for (int i = 0; i < 5; i++) {
+            struct sample x = {.to = 1000, .hop_ns = (v == 2 || v > 5 ? 59 : 20) + 0.01 * i};
+            bad += cell_sum_add(&two, &x, &err);
+        }
+        cell_sum_next_visit(&two);
+    }
+    bad += cell_sum_up(&two, &params, &c, &evidence, &err);
+    CHECK(bad == 0 && evidence.modes.two && fabs(evidence.modes.low - 20.02) < 1e-9 &&
+              fabs(evidence.modes.high - 59.02) < 1e-9 && evidence.modes.high_share == 0.375,
+          "two levels of the visits' medians");
 }
 
 static void real(struct sampler *s)
