@@ -229,6 +229,10 @@ static void print_comparison(const struct cli *c, const struct json *answer, boo
     }
     int rows = json_count(json_get(comparison, "groups"));
     print_headline(c, answer);
+    double detectable;
+    if (json_number(json_get(comparison, "detectable_percent"), &detectable))
+        printf("Two such runs show a shift of all cells by %.1f %% or more (in 80 of 100 cases).\n",
+               detectable);
     print_lines(c, "note: ", json_get(comparison, "notes"));
     if (all) {
         print_groups(c, answer);

@@ -45,14 +45,17 @@ static int64_t visits_of(const struct compare_side *s)
 }
 
 // How many standard errors of the median the stored interval is wide on one side. It is for a
-// repeat, so sqrt(2) wider than a confidence interval. With several visits it is at least Student's
-// t of their medians, and what t lacks for the visits' median absolute deviation counts as error;
-// read so, an interval that the samples made wider still errs on the safe side.
-// With one visit the samples alone made it, and at few samples it covers more than 95 %.
+// repeat, so sqrt(2) wider than a confidence interval. With several visits it is at least that of
+// their medians. With one visit the samples alone made it, and at few samples it covers more than
+// 95 %.
 static double interval_errors(double n, double visits)
 {
-    return sqrt(2) * (visits > 1 ? stats_student((int)visits - 1) : 1.96 + 5 / n);
+    return visits > 1 ? stats_visits_errors((int)visits) : sqrt(2) * (1.96 + 5 / n);
 }
+
+// Of the level of groups. The error of a cell is the least known of all: the typical error that it
+// is drawn to need not be its own.
+static const double CELL_LEVEL = 0.1;
 
 static struct log_value log_of(const struct cell *cell, int64_t visits)
 {
@@ -65,7 +68,7 @@ static struct log_value log_of(const struct cell *cell, int64_t visits)
     double by_interval = isnan(half) ? 0 : half / interval_errors(n, moments) / median;
     double error = fmax(fmax(by_spread, by_interval), COMPARE_ERROR_FLOOR);
     v.var = error * error;
-    v.df = (isnan(half) || moments < 2 ? n : moments) - 1;
+    v.df = isnan(half) || moments < 2 ? n - 1 : stats_visits_freedom((int)moments);
     return v;
 }
 
@@ -239,6 +242,8 @@ static int compare_cells(struct comparison *c, const struct sides *s, struct err
 int compare(struct comparison *out, const struct compare_side *a, const struct compare_side *b,
             const struct compare_options *options, struct err *err)
 {
+    struct compare_options of_cells = *options;
+    of_cells.level *= CELL_LEVEL;
     CLEANUP(comparison_fini)
     struct comparison c = {.more_is_better = shape_more_is_better(a->matrix)};
     struct sides s = {a, b, visits_of(a), visits_of(b), NULL};
@@ -251,7 +256,7 @@ int compare(struct comparison *out, const struct compare_side *a, const struct c
     if (compare_cells(&c, &s, err) < 0)
         return -1;
     for (int k = 0; k < c.rows * c.cols; k++)
-        difference_judge(&c.cells[k], c.more_is_better, options);
+        difference_judge(&c.cells[k], c.more_is_better, &of_cells);
     struct grouping g CLEANUP(grouping_fini) = {0};
     if (grouping_init(&g, &c, &s, err) < 0 || compare_groups(&g, options, err) < 0 ||
         compare_conclude(&g, options, err) < 0)
@@ -345,6 +350,7 @@ void comparison_write_json(const struct comparison *c, const struct compare_side
         jsonw_null(w, "rest");
     }
     jsonw_bool(w, "identical", c->identical);
+    jsonw_fixed(w, "detectable_percent", c->detectable, 2);
     jsonw_bool(w, "more_is_better", c->more_is_better);
     jsonw_bool(w, "single_values", c->single_values);
     jsonw_array(w, "notes");

@@ -19,6 +19,7 @@ struct difference {
     double a, b; // medians; for groups geometric means
     double percent, lo, hi;
     double p;           // NaN: cannot be known
+    double error, df;   // of the log of the ratio, and its degrees of freedom; NaN: not known
     bool known;         // false: single values, no statement about this cell alone
     int cells;          // that took part
     int slower, faster; // cells of the group with that verdict
@@ -99,6 +100,9 @@ struct comparison {
     struct difference
         rest;       // of cells in no part; without parts: overall. cells is 0 if there are none
     bool identical; // every value is in both: a run beside itself, or its copy
+    // Per cent by which all cells together must be slower to be called so in 80 of 100 such
+    // comparisons; NaN: not known.
+    double detectable;
     bool more_is_better;
     bool single_values; // most cells hold one value only: cells cannot be judged, groups are
     int n_notes;        // what differs, what was aligned, what cannot be known

@@ -65,8 +65,25 @@ void difference_set(struct difference *d, double log_ratio, double error, double
     d->percent = 100 * expm1(log_ratio);
     d->lo = 100 * expm1(log_ratio - reach);
     d->hi = 100 * expm1(log_ratio + reach);
+    d->error = error;
+    d->df = df;
     d->known = !isnan(error);
     d->p = d->known ? dist_t_two_sided(log_ratio / error, df) : NAN;
+}
+
+// A shift must be seen at this level, alone among the groups, beyond what is called the same, and
+// be worth the name. Its estimate is lower than the shift by a chance error in half of the cases,
+// by `often` in 20 of 100.
+double difference_detectable(const struct difference *d, int groups,
+                             const struct compare_options *o)
+{
+    if (!d->known || !(d->df >= 1))
+        return NAN;
+    double often = dist_t_quantile(0.8, d->df) * d->error;
+    double seen = dist_t_quantile(1 - o->level / groups / 2, d->df) * d->error;
+    double named = log1p(fmax(o->threshold_percent / 2, o->noise_percent) / 100);
+    double apart = log1p(0.009 * o->threshold_percent) - dist_t_975(d->df) * d->error;
+    return 100 * expm1(fmax(fmax(seen, named), apart) + often);
 }
 
 // A difference counts if it is significant and not significantly below the threshold. `same` is a

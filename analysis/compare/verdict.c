@@ -423,6 +423,7 @@ int compare_conclude(struct grouping *g, const struct compare_options *o, struct
     give_whole_to_rest(c, &found, found.label);
     if (set_parts(g, o, &found, found.label, err) < 0 || set_rest(g, o, found.label, err) < 0)
         return -1;
+    c->detectable = c->identical ? NAN : difference_detectable(&c->groups[0].d, c->n_groups, o);
     if (c->identical)
         call_all_identical(c);
     quieten_groups(c);

@@ -185,7 +185,25 @@ static double visits_by_mad(double *medians, int k)
         medians[i] = fabs(medians[i] - median);
     stats_sort(medians, k);
     double mad = stats_quantile(medians + k % 2, k - k % 2, 0.5);
-    return MEDIAN_ERROR * MAD_TO_SIGMA * mad * (1 + (k % 2 ? ODD_LACK : EVEN_LACK) / k);
+    return MEDIAN_ERROR * MAD_TO_SIGMA * mad;
+}
+
+static double visits_lack(int k)
+{
+    return k <= VISITS_BY_SD ? 1 : 1 + (k % 2 ? ODD_LACK : EVEN_LACK) / k;
+}
+
+double stats_visits_errors(int k)
+{
+    return sqrt(2) * stats_student(k - 1) * visits_lack(k);
+}
+
+// By simulation (tests/unit/analysis/test_stats.c): the logs of the squared deviations of k values
+// vary as those of a chi square with so many.
+double stats_visits_freedom(int k)
+{
+    static const double each = 0.37, even = 0.35, odd = 0.85;
+    return k <= VISITS_BY_SD ? k - 1 : each * k + (k % 2 ? odd : even);
 }
 
 double stats_between_visits(double *medians, int k)
@@ -193,7 +211,7 @@ double stats_between_visits(double *medians, int k)
     if (k < 2)
         return 0;
     double error = k <= VISITS_BY_SD ? visits_by_sd(medians, k) : visits_by_mad(medians, k);
-    return stats_student(k - 1) * error * sqrt(2.0 / k);
+    return stats_visits_errors(k) * error / sqrt(k);
 }
 
 int stats_center_visits(const double *series, const int *visit, int n, double *centered,

@@ -47,6 +47,12 @@ double stats_precision(const struct stats *s);
 // Two-sided 95 % point of Student's t, as those intervals are made with it; freedom >= 1.
 double stats_student(int freedom);
 
+// What the half-width below says of the error of the median: how many standard errors of the median
+// of k visits it is, and how many degrees of freedom that error has. A median absolute deviation
+// has fewer than k - 1: it says less about the spread than a standard deviation. k >= 2.
+double stats_visits_errors(int k);
+double stats_visits_freedom(int k);
+
 // Half-width of the interval that the differences between k visits alone give for a repeat's median
 // of as many: Student's t and the median absolute deviation of the visits' medians, of few visits
 // their standard deviation. `medians` are in any order, and lost. 0 with one visit.

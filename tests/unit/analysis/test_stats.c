@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analysis/stats/distributions.h"
 #include "analysis/stats/modes.h"
 #include "analysis/stats/stats.h"
 
@@ -87,6 +88,31 @@ static double uniform(void)
 static double normal(void)
 {
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+// --- What the interval between visits is worth ---------------------------------------------------
+
+// The logs of the squared half-width vary as those of a chi square with that many degrees of
+// freedom.
+static void test_visits_freedom(void)
+{
+    enum { FREEDOM_TRIES = 40000 };
+    static const int visits[] = {3, 4, 5, 6, 7, 8, 12, 24};
+    state = 19;
+    for (size_t c = 0; c < COUNT_OF(visits); c++) {
+        double v[24], sum = 0, squares = 0;
+        for (int t = 0; t < FREEDOM_TRIES; t++) {
+            for (int i = 0; i < visits[c]; i++)
+                v[i] = 100 + normal();
+            double half = stats_between_visits(v, visits[c]), e = 2 * log(half);
+            sum += e;
+            squares += e * e;
+        }
+        double varies = squares / FREEDOM_TRIES - sum * sum / FREEDOM_TRIES / FREEDOM_TRIES;
+        double seen = 2 * dist_trigamma_inverse(varies), says = stats_visits_freedom(visits[c]);
+        CHECK(fabs(seen / says - 1) < 0.05, "%d visits: %.2f degrees of freedom, says %.2f",
+              visits[c], seen, says);
+    }
 }
 
 // --- Two levels --------------------------------------------------------------------------------
@@ -300,6 +326,7 @@ int main(void)
     quantiles();
     ranks();
     summary();
+    test_visits_freedom();
     test_modes();
     precision();
     for (size_t i = 0; i < sizeof processes / sizeof *processes; i++)
