@@ -150,7 +150,7 @@ double stats_precision(const struct stats *s)
 }
 
 // Two-sided 95 % points of Student's t with 1, 2, … degrees of freedom; beyond, nearly normal.
-double stats_student(int freedom)
+static double visits_student(int freedom)
 {
     static const double points[] = {12.71, 4.303, 3.182, 2.776, 2.571, 2.447,
                                     2.365, 2.306, 2.262, 2.228, 2.201, 2.179};
@@ -195,7 +195,7 @@ static double visits_lack(int k)
 
 double stats_visits_errors(int k)
 {
-    return sqrt(2) * stats_student(k - 1) * visits_lack(k);
+    return sqrt(2) * visits_student(k - 1) * visits_lack(k);
 }
 
 // By simulation (tests/unit/analysis/test_stats.c): the logs of the squared deviations of k values

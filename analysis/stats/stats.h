@@ -44,9 +44,6 @@ int stats_of(struct stats *s, const double *series, int n, struct err *err);
 // independent samples than STATS_INDEPENDENT_MIN.
 double stats_precision(const struct stats *s);
 
-// Two-sided 95 % point of Student's t, as those intervals are made with it; freedom >= 1.
-double stats_student(int freedom);
-
 // What the half-width below says of the error of the median: how many standard errors of the median
 // of k visits it is, and how many degrees of freedom that error has. A median absolute deviation
 // has fewer than k - 1: it says less about the spread than a standard deviation. k >= 2.

@@ -136,7 +136,7 @@ static void scan_take_reading(void *context)
     guard_end(&to);
     struct sample got = {.from = from.wall_ns, .to = to.wall_ns};
     got.hop_ns = stream_mb_per_s(STREAM_READ, (double)w->array.n, (double)(got.to - got.from));
-    got.verdict = guard_judge(&from, &to);
+    got.verdict = guard_tally(&w->s->slot->lost, &from, &to);
     sampler_add(&w->chaser.sampler, &got);
 }
 
@@ -209,7 +209,7 @@ static void scan_hand_over(struct scan *w, const struct share *lines, bool first
         double ns = scan_trips(lines, i, first, trips);
         guard_end(&to);
         samples[i] = (struct sample){.from = from.wall_ns, .to = to.wall_ns, .hop_ns = ns};
-        samples[i].verdict = guard_judge(&from, &to);
+        samples[i].verdict = guard_tally(&w->s->slot->lost, &from, &to);
         w->s->slot->flags[i] = (unsigned char)samples[i].verdict.flags;
     }
 }
@@ -262,11 +262,11 @@ static int scan_report_ranks(struct scan *w, enum aspect aspect, const char *mat
                              struct err *err)
 {
     struct session *s = w->s;
-    int outcome = cell_sum_up(&w->sums[aspect], s->spec, &s->slot->cell, &s->slot->clean, err);
+    int outcome = cell_sum_up(&w->sums[aspect], s->spec, &s->slot->cell, &s->slot->evidence, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++) {
-        session_judge(s, s->board->slot[r].clean, 0, "%s: rank %d", matrix, r);
+        session_judge(s, &s->board->slot[r].evidence, 0, "%s: rank %d", matrix, r);
         outcome = session_report_cell(s, matrix, r, col, &s->board->slot[r].cell, err);
     }
     return session_meet(s, outcome, err);
@@ -278,14 +278,15 @@ static int scan_report_round(struct scan *w, int round, struct err *err)
     struct session *s = w->s;
     int pair = scan_our_pair(w, round), outcome = 0;
     if (pair >= 0 && w->rounds.pairs[pair][0] == s->comm->rank)
-        outcome = cell_sum_up(&w->pair_sums[pair], s->spec, &s->slot->cell, &s->slot->clean, err);
+        outcome =
+            cell_sum_up(&w->pair_sums[pair], s->spec, &s->slot->cell, &s->slot->evidence, err);
     if (session_meet(s, outcome, err) < 0)
         return -1;
     int begin = w->rounds.begin[round], end = w->rounds.begin[round + 1];
     for (int p = begin; session_is_rank0(s) && outcome == 0 && p < end; p++) {
         const int *ends = w->rounds.pairs[p];
         const struct slot *slot = &s->board->slot[ends[0]];
-        session_judge(s, slot->clean, 0, "transfer: ranks %d and %d", ends[0], ends[1]);
+        session_judge(s, &slot->evidence, 0, "transfer: ranks %d and %d", ends[0], ends[1]);
         outcome = session_report_cell(s, SCAN_TRANSFER, p, 0, &slot->cell, err);
     }
     return session_meet(s, outcome, err);

@@ -35,7 +35,6 @@ UNUSED = {
     "stats_between_visits": "differences between visits, without those within one",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
-    "stats_quantile": "medians of timings",
 }
 
 

@@ -258,7 +258,7 @@ static void visited(const struct model *m, int visits, struct cell *c, double *b
     }
     for (int i = 0; i < visits; i++)
         squares += (medians[i] - mean) * (medians[i] - mean);
-    *by_sd = stats_student(visits - 1) * sqrt(squares / (visits - 1)) * sqrt(2.0 / visits);
+    *by_sd = dist_t_975(visits - 1) * sqrt(squares / (visits - 1)) * sqrt(2.0 / visits);
     cell_clear(c);
     if (stats_cell(c, v, visit, visits * EACH, &err) < 0)
         abort();
