@@ -302,14 +302,15 @@ static int atomics_report_cell(struct atomics *a, int row, int col, struct err *
     struct session *s = a->s;
     for (int q = 0; q < a->n_shapes; q++) {
         struct cell_sum *sum = &atomics_sums(a, row, col)[q];
-        int clean, skipped = q == HANDOVER;
+        int skipped = q == HANDOVER;
+        struct evidence evidence;
         struct cell cell;
         if (!cell_sum_any(sum)) // no handover, or the time limit came first
             continue;
-        if (cell_sum_up(sum, s->spec, &cell, &clean, err) < 0)
+        if (cell_sum_up(sum, s->spec, &cell, &evidence, err) < 0)
             return -1;
         if (q == TIME)
-            session_judge(s, clean, 0, "threads %d, operation %s", a->rows[row],
+            session_judge(s, &evidence, 0, "threads %d, operation %s", a->rows[row],
                           operation_names[a->operations[col]]);
         if (session_report_cell(s, a->shapes[q].name, row - (skipped ? first_handover(a, true) : 0),
                                 col - (skipped ? first_handover(a, false) : 0), &cell, err) < 0)
