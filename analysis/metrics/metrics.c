@@ -1002,9 +1002,12 @@ int metrics_find(struct metrics *out, const struct metrics_input *in, struct err
     int of_all = out->n;
     finders[in->spec->benchmark](&f);
     list_last(out, of_all);
-    if (out->omitted)
-        out->list[out->n++] =
+    if (out->omitted) {
+        struct metric *m = &out->list[out->n++];
+        *m =
             (struct metric){.name = "metrics.omitted", .value = out->omitted, .lo = NAN, .hi = NAN};
+        snprintf(m->unit, sizeof m->unit, "%s", metric_rule_find(m->name, NULL)->unit);
+    }
     return f.no_memory ? err_set(err, ERR_NO_MEMORY, "", "no memory for metrics") : 0;
 }
 

@@ -195,7 +195,7 @@ const struct metric_rule metric_rules[] = {
      "Clock of the cores while they measured; median over ranks"},
     {"{benchmark}.clock.least_ghz", "GHz", "clock_least_hertz",
      "Clock of the slowest core while it measured"},
-    {"metrics.omitted", "", "metrics_omitted",
+    {"metrics.omitted", "metrics", "metrics_omitted",
      "Number of metrics of pairs of nodes that a run has no room for: it keeps 4096"},
     {0},
 };
@@ -204,8 +204,9 @@ static const struct {
     const char *unit;
     double factor;
     bool more_is_better;
-} units[] = {{"ns", 1e-9, false},  {"us", 1e-6, false}, {"GB/s", 1e9, true}, {"bytes", 1, true},
-             {"entries", 1, true}, {"loads", 1, true},  {"GHz", 1e9, true},  {"cycles", 1, false}};
+} units[] = {{"ns", 1e-9, false}, {"us", 1e-6, false},  {"GB/s", 1e9, true},
+             {"bytes", 1, true},  {"entries", 1, true}, {"loads", 1, true},
+             {"GHz", 1e9, true},  {"cycles", 1, false}, {"metrics", 1, false}};
 
 double metric_base_factor(const char *unit)
 {

@@ -167,7 +167,7 @@ static int visit_passes(struct band_visit *v, int first, int n, int64_t visits, 
             if (visit_pass(v, i, p >= 0, err) < 0)
                 return -1;
     for (int i = first; i < first + n; i++)
-        v->sums[i].visits++; // the next samples are another moment's
+        cell_sum_next_visit(&v->sums[i]);
     return 0;
 }
 
@@ -203,7 +203,7 @@ int band_cell_visit(struct band_cells *b, struct rank_team *team, const struct b
     if (team->mine)
         reference_clock_take(&s->slot->cycle);
     if (team->mine)
-        session_check_again(s, &v.arenas[0], place->set_bytes ? place->to : place->from);
+        session_check_again(s, &v.arenas[0], place->from);
     if (v.arenas[1].base)
         session_check_again(s, &v.arenas[1], place->to);
     return session_meet(s, outcome, err);

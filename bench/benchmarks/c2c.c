@@ -29,6 +29,7 @@ struct handover {
     struct shape shapes[SHAPES_MAX];
     struct c2c_lines by_line; // of the other matrices; owned
     struct share lines;       // ours; owned
+    double placed[2];         // share of each of its regions on its node, before measuring
     struct sample *samples;   // of a visit; owned
     struct cell_sum *sums;    // of our pairs as their ping side: [peer][shape]; owned
 };
@@ -144,14 +145,15 @@ static void c2c_place_lines(struct handover *h)
             place_bind(&place, base + at, region_bytes(h));
         }
         memset(base + at, 0, region_bytes(h));
-        session_verify(s, base + at, region_bytes(h), region_node(h, at > 0));
+        h->placed[at > 0] = session_verify(s, base + at, region_bytes(h), region_node(h, at > 0));
     }
 }
 
 static void c2c_verify_again(const struct handover *h)
 {
     for (uint64_t at = 0; at < h->lines.bytes; at += region_bytes(h))
-        session_verify_again(h->s, h->lines.base + at, region_bytes(h), region_node(h, at > 0));
+        session_verify_again(h->s, h->lines.base + at, region_bytes(h), region_node(h, at > 0),
+                             h->placed[at > 0]);
 }
 
 static int c2c_begin(struct handover *h, struct err *err)

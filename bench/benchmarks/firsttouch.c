@@ -31,6 +31,7 @@ struct touch {
     uint64_t at, sum;      // line; of what was read
     uint64_t reads;        // that are in the sum
     uint64_t visits;
+    double placed; // share of `own` on its node, before measuring
 };
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -142,7 +143,7 @@ static int touch_own(struct touch *t, struct err *err)
     slot->share_fd = t->own.fd;
     slot->info.arena_bytes = (int64_t)t->bytes;
     slot->info.address = (uint64_t)(uintptr_t)t->own.base;
-    session_verify(t->s, t->own.base, t->bytes, node_touched(t->s, t->s->comm->rank));
+    t->placed = session_verify(t->s, t->own.base, t->bytes, node_touched(t->s, t->s->comm->rank));
     return 0;
 }
 
@@ -250,7 +251,7 @@ static int firsttouch_measure_all(struct touch *t, struct err *err)
     for (int a = 0; a < AXIS_ACCESSES && cell_sum_any(&t->sums[a]); a++)
         if (firsttouch_report(t, a, err) < 0)
             return -1;
-    session_verify_again(s, t->own.base, t->bytes, node_touched(s, s->comm->rank));
+    session_verify_again(s, t->own.base, t->bytes, node_touched(s, s->comm->rank), t->placed);
     return session_meet(s, 0, err);
 }
 

@@ -248,7 +248,7 @@ static int populate_base(struct hierarchy *h, int node, struct err *err)
     for (uint64_t i = 0; i < pages; i++)
         h->base.base[perm_at(&order, i) * h->base_page] = 1;
     s->slot->phase_ms[PHASE_POPULATE] += session_ms_since(begin);
-    session_verify(s, h->base.base, h->base.bytes, node);
+    h->base.placed = session_verify(s, h->base.base, h->base.bytes, node);
     return 0;
 }
 
@@ -268,6 +268,16 @@ static int open_home(struct hierarchy *h, struct err *err)
                                                                    : populate_base(h, node, err);
 }
 
+// What was placed right may have moved since.
+static void close_home(struct hierarchy *h)
+{
+    int node = h->s->targets[h->home];
+    session_check_again(h->s, &h->arena, node);
+    session_check_again(h->s, &h->base, node);
+    arena_fini(&h->base);
+    arena_fini(&h->arena);
+}
+
 static int measure_target(struct hierarchy *h, int target, struct err *err)
 {
     struct cell_sum *sum = &h->columns[NODES][target].sum;
@@ -276,14 +286,13 @@ static int measure_target(struct hierarchy *h, int target, struct err *err)
     for (int64_t v = 0; v < h->s->spec->visits; v++)
         if (chase_links(h, &h->arena, h->usual / h->line, h->line, v, sum, err) < 0)
             return -1;
+    session_check_again(h->s, &h->arena, h->s->targets[target]);
     arena_fini(&h->arena);
     return 0;
 }
 
 static int other_targets(struct hierarchy *h, struct err *err)
 {
-    arena_fini(&h->base);
-    arena_fini(&h->arena);
     for (int t = 0; t < h->s->n_targets; t++)
         if (t != h->home && measure_target(h, t, err) < 0)
             return -1;
@@ -319,6 +328,8 @@ static int measure_rank(struct hierarchy *h, int rank, struct err *err)
         if (session_meet(s, outcome, err) < 0)
             return -1;
     }
+    if (ours)
+        close_home(h);
     return session_meet(s, ours && !session_stopped(s) ? other_targets(h, err) : 0, err);
 }
 

@@ -111,6 +111,7 @@ static int latency_classic_measure(struct classic *w, int col, struct err *err)
     uint64_t begun = clock_mono_ns();
     double ns = time_hops(from);
     s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begun);
+    session_check_again(s, &a, -1);
     cell_clear(&s->slot->cell);
     s->slot->cell.v[CELL_N] = 1;
     s->slot->cell.v[CELL_MEDIAN] = ns;

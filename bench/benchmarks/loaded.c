@@ -323,7 +323,7 @@ static void load_level(struct loaded *w, int curve, int percent)
         worker_piece(&w->worker);
     slot->moved_ns = (double)(clock_mono_ns() - begun);
     slot->moved_bytes = (double)(w->worker.moved - before);
-    slot->asked_bytes = w->worker.pace.rate * slot->moved_ns;
+    slot->requested_bytes = w->worker.pace.rate * slot->moved_ns;
 }
 
 // The load works from here on: the samples may begin.
@@ -381,7 +381,7 @@ static int loaded_level(struct loaded *w, int round, int mix, int percent, struc
     bool ours = works(w, round, s->comm->rank);
     int outcome = 0;
     w->tallies++;
-    slot->moved_bytes = slot->moved_ns = slot->asked_bytes = 0;
+    slot->moved_bytes = slot->moved_ns = slot->requested_bytes = 0;
     if (!w->chases || !ours)
         board_count(s->board, TALLY_DONE); // it waits only for the chasers' samples
     if (w->chases && ours)
@@ -394,17 +394,17 @@ static int loaded_level(struct loaded *w, int round, int mix, int percent, struc
 }
 
 // What the loaders of a row moved, and what of it a pace requested.
-static double row_moved(const struct loaded *w, int row, double *asked)
+static double row_moved(const struct loaded *w, int row, double *requested)
 {
     int node = loaded_node_of(w, row_chaser(w, row));
     double mb_per_s = 0;
-    *asked = 0;
+    *requested = 0;
     for (int r = 0; r < session_ranks(w->s); r++) {
         const struct slot *slot = &w->s->board->slot[r];
         if (loaded_node_of(w, r) != node || slot->moved_ns <= 0)
             continue;
         mb_per_s += 1000 * slot->moved_bytes / slot->moved_ns;
-        *asked += 1000 * slot->asked_bytes / slot->moved_ns;
+        *requested += 1000 * slot->requested_bytes / slot->moved_ns;
     }
     return mb_per_s;
 }
@@ -414,10 +414,10 @@ static double row_moved(const struct loaded *w, int row, double *asked)
 // All ranks read the same slots, between two meetings.
 static void take_point(struct loaded *w, int round, int mix, int scout, int percent)
 {
-    double mb_per_s = 0, ns = 0, asked;
+    double mb_per_s = 0, ns = 0, requested;
     int rows = last_row(w, round) - first_row(w, round) + 1;
     for (int row = first_row(w, round); row <= last_row(w, round); row++) {
-        mb_per_s += row_moved(w, row, &asked);
+        mb_per_s += row_moved(w, row, &requested);
         ns += w->s->board->slot[row_chaser(w, row)].cell.v[CELL_MEDIAN] / rows;
     }
     load_curve_add(&w->scouted[mix][scout], percent, mb_per_s, ns);
@@ -484,14 +484,14 @@ static int keep_moved(struct loaded *w, int round, int mix, int level, struct er
 {
     for (int row = first_row(w, round); row <= last_row(w, round); row++) {
         struct level_sum *sum = sum_at(w, w->moved, row * w->n_mixes + mix, level);
-        double asked;
-        struct sample x = {.hop_ns = row_moved(w, row, &asked)};
+        double requested;
+        struct sample x = {.hop_ns = row_moved(w, row, &requested)};
         if (cell_sum_add(&sum->cells, &x, err) < 0)
             return -1;
         cell_sum_next_visit(&sum->cells);
-        if (asked <= 0 || x.hop_ns >= w->least_moved * asked)
+        if (requested <= 0 || x.hop_ns >= w->least_moved * requested)
             continue;
-        w->least_moved = x.hop_ns / asked;
+        w->least_moved = x.hop_ns / requested;
         snprintf(w->least_at, sizeof w->least_at, "%s at %d %% of the load, node %d",
                  w->mixes[mix]->name, w->levels[mix][level], loaded_node_of(w, row_chaser(w, row)));
     }

@@ -369,7 +369,7 @@ static int pingpong_measure_all(struct pingpong *p, struct err *err)
         outcome = pingpong_make_room(p, err);
     if (session_meet(s, outcome, err) < 0 || pingpong_begin(p, err) < 0)
         return -1;
-    session_verify(s, p->out, s->spec->message_max, s->place.mem_wanted);
+    double placed = session_verify(s, p->out, s->spec->message_max, s->place.mem_wanted);
     const struct pair_work work = {
         .context = p,
         .pairs = p->pairs,
@@ -382,7 +382,10 @@ static int pingpong_measure_all(struct pingpong *p, struct err *err)
         .report = pingpong_report,
         .cost = pingpong_cost,
     };
-    return pair_turns_run(s, &work, err);
+    if (pair_turns_run(s, &work, err) < 0)
+        return -1;
+    session_verify_again(s, p->out, s->spec->message_max, s->place.mem_wanted, placed);
+    return 0;
 }
 
 int pingpong_run(struct session *s, struct err *err)

@@ -58,7 +58,7 @@ struct slot {
     uint64_t operations, handovers, balance; // of a pass (bench/kernels/contended.h)
     unsigned char flags[SLOT_FLAGS];         // of the far side's samples
     double moved_bytes, moved_ns;            // by a loader, lately
-    double asked_bytes;                      // of it by its pace; 0: as much as it could
+    double requested_bytes;                  // of it by its pace; 0: as much as it could
     int share_fd;               // of memory that others map; see bench/memory/shared_memory.h
     double elapsed_s[2];        // rank 0's: since the start, at every second meeting of a scan
     struct condition condition; // what a reader should know of this rank; text "": nothing

@@ -172,12 +172,11 @@ static void add_pages(struct rank_info *to, const struct rank_info *from)
 
 // A rank may have memory on several nodes one after the other: the least share is what holds of
 // all.
-void session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
+double session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
 {
     uint64_t begin = clock_mono_ns();
     struct rank_info *info = &s->slot->info, got = {.mem_wanted = node};
     place_verify(memory, bytes, &got);
-    s->verified = got.mem_share;
     if (got.mem_share < info->mem_share || info->mem_node < 0)
         info->mem_node = got.mem_node;
     if (got.mem_share < info->mem_share)
@@ -192,9 +191,11 @@ void session_verify(struct session *s, const void *memory, uint64_t bytes, int n
                       "only %.1f %% of the pages requested on node %d are there",
                       100 * got.mem_share, node);
     s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
+    return got.mem_share;
 }
 
-void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node)
+void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node,
+                          double before)
 {
     static const double moved_share = 0.001;
     uint64_t begin = clock_mono_ns();
@@ -202,17 +203,17 @@ void session_verify_again(struct session *s, const void *memory, uint64_t bytes,
     place_verify(memory, bytes, &got);
     if (got.mem_share < info->mem_share)
         info->mem_share = got.mem_share;
-    if (got.pages_checked && got.mem_share < s->verified - moved_share)
+    if (got.pages_checked && got.mem_share < before - moved_share)
         condition_set(&s->slot->condition, CONDITION_PLACEMENT, s->comm->rank,
                       "the kernel moved pages during the measurement: %.1f %% were on the "
                       "requested node before it, %.1f %% after it",
-                      100 * s->verified, 100 * got.mem_share);
+                      100 * before, 100 * got.mem_share);
     s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
 }
 
 void session_check_again(struct session *s, const struct arena *a, int node)
 {
-    session_verify_again(s, a->base, a->bytes, node >= 0 ? node : s->place.mem_wanted);
+    session_verify_again(s, a->base, a->bytes, node >= 0 ? node : s->place.mem_wanted, a->placed);
 }
 
 static void merge_report(struct rank_info *info, const struct arena *a)
@@ -246,9 +247,9 @@ int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages p
     return 0;
 }
 
-void session_check(struct session *s, const struct arena *a, int node)
+void session_check(struct session *s, struct arena *a, int node)
 {
-    session_verify(s, a->base, a->bytes, node >= 0 ? node : s->place.mem_wanted);
+    a->placed = session_verify(s, a->base, a->bytes, node >= 0 ? node : s->place.mem_wanted);
     merge_report(&s->slot->info, a);
 }
 

@@ -37,7 +37,6 @@ struct session {
     int n_targets; // nodes with memory that the spec requests
     int targets[SPEC_TARGETS_MAX];
     int64_t told, total;     // steps, for the progress
-    double verified;         // share of the memory that was on its node when it was verified last
     struct time_limit limit; // of rank 0: others follow it
     struct doubts doubts;
 };
@@ -73,12 +72,13 @@ int session_arena(struct session *s, struct arena *a, uint64_t bytes, int node, 
 // The same in two steps, for who touches the memory itself: maps and binds it, and verifies it.
 int session_map(struct session *s, struct arena *a, uint64_t bytes, enum pages pages, int node,
                 struct err *err);
-void session_check(struct session *s, const struct arena *a, int node);
-// Verifies where [memory, memory + bytes) is, the same way.
-void session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
-// The same after measuring, of the memory that was verified last: what was right at first may have
-// been migrated. A condition says so.
-void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node);
+void session_check(struct session *s, struct arena *a, int node);
+// Verifies where [memory, memory + bytes) is, the same way: the share that is on the node.
+double session_verify(struct session *s, const void *memory, uint64_t bytes, int node);
+// The same after measuring: of the share that was right `before`, some may have been migrated. A
+// condition says so.
+void session_verify_again(struct session *s, const void *memory, uint64_t bytes, int node,
+                          double before);
 void session_check_again(struct session *s, const struct arena *a, int node); // as session_arena
 
 // Reports of rank 0, which fail like the steps of all ranks. Others: 0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does a loader move what it is asked for? One worker of each kind, at full speed and then at 10 to
+// Does a loader move what was requested? One worker of each kind, at full speed and then at 10 to
 // 90 % of that: bytes moved / bytes requested, and what was skipped after delays. Medians of
 // windows of 4 ms that nothing disturbed.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The load: it moves what it says, at the rate that is asked for, and stops.
+// The load: it moves what it counts, at the requested rate, and stops.
 #include "bench/session/background_load.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static void mixes(double *memory)
 }
 
 // The worker's own clock and counts: what was moved, and skipped after delays, is what the rate
-// asked for, however busy the machine is.
+// requests, however busy the machine is.
 static void keeps_the_pace(enum load_kind kind, void *memory)
 {
     struct worker w;
@@ -67,7 +67,7 @@ static void keeps_the_pace(enum load_kind kind, void *memory)
         worker_piece(&w);
         worst = fmax(worst, fabs((double)w.moved + w.pace.skipped - w.pace.rate * w.pace.due_ns));
     }
-    CHECK(worst <= 1, "kind %d: moved and skipped is what was asked for, within %.1f bytes", kind,
+    CHECK(worst <= 1, "kind %d: moved and skipped is what was requested, within %.1f bytes", kind,
           worst);
     CHECK((double)(clock_mono_ns() - w.begun_ns) >= w.pace.due_ns, "never ahead of the rate");
 }
@@ -87,7 +87,7 @@ static void schedule(void)
         longest = fmax(longest, burst);
         now = fmax(now, p.due_ns);
     }
-    CHECK(off < 1, "moved and skipped is what was asked for: %.3f bytes", off);
+    CHECK(off < 1, "moved and skipped is what was requested: %.3f bytes", off);
     CHECK(moved / (p.rate * now) > 0.75 && p.skipped > 0, "%.0f bytes were skipped", p.skipped);
     CHECK(longest <= 24 * 4096, "at most %.0f bytes without a pause", longest);
     pace_begin(&p, 0, 4096);
