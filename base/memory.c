@@ -83,6 +83,12 @@ static int64_t node_number(const char *root, int node, const char *key)
     return from_kib(find_number(open_at(NODES "/node%d/meminfo", root, node), key));
 }
 
+int memory_interleave_weight(const char *root, int node)
+{
+    return (int)find_number(
+        open_at("%s/sys/kernel/mm/mempolicy/weighted_interleave/node%d", root, node), "");
+}
+
 int64_t memory_node_total_bytes(const char *root, int node)
 {
     return node_number(root, node, "MemTotal");

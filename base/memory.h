@@ -23,6 +23,9 @@ struct page_sizes memory_page_sizes(const char *root);
 // The kernel's own estimate (MemAvailable): what can be had without swapping.
 int64_t memory_available_bytes(const char *root);
 
+// The weight of a node in weighted interleave. MEMORY_UNKNOWN: the kernel has none (Linux 6.9).
+int memory_interleave_weight(const char *root, int node);
+
 // All that node `node` (OS number) has now.
 int64_t memory_node_total_bytes(const char *root, int node);
 

@@ -218,15 +218,15 @@ static void csv_matrix(const struct matrix *m, const char *before, FILE *out)
     CLEANUP_BUF struct buf line = BUF_INIT;
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++) {
-            char row[32], col[32];
             const struct cell *cell = matrix_at(m, r, c);
             if (!isfinite(cell->v[CELL_MEDIAN]))
                 continue;
-            axis_label(&m->row, r, row, sizeof row);
-            axis_label(&m->col, c, col, sizeof col);
-            buf_fmt(&line, "%s,%s,%s,%s,%s,%s,%s,%s", before, cmd_export_plain(m->name),
+            buf_fmt(&line, "%s,%s,%s,%s,%s", before, cmd_export_plain(m->name),
                     cmd_export_plain(m->quantity), cmd_export_plain(m->unit),
-                    cmd_export_plain(m->row.name), row, cmd_export_plain(m->col.name), col);
+                    cmd_export_plain(m->row.name));
+            axis_csv(&m->row, r, &line);
+            buf_fmt(&line, ",%s", cmd_export_plain(m->col.name));
+            axis_csv(&m->col, c, &line);
             cell_write_csv(cell, &line);
             buf_char(&line, '\n');
         }

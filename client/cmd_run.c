@@ -120,6 +120,15 @@ static void print_ranks(FILE *to, const struct json *ranks, bool nodes)
         fprintf(to, " and %d more", n - shown);
 }
 
+static void print_interleaved(FILE *to, const struct json *list)
+{
+    for (const struct json *k = json_first(list); k; k = json_next(k)) {
+        CLEANUP_BUF struct buf name = BUF_INIT;
+        print_safe(&name, json_text(k) ? json_text(k) : "");
+        fprintf(to, "; memory: %s", buf_text(&name));
+    }
+}
+
 static void print_estimate(FILE *to, const struct json *plan)
 {
     char text[32];
@@ -135,7 +144,7 @@ static void print_estimate(FILE *to, const struct json *plan)
 static void print_plan(FILE *to, const struct json *plan)
 {
     const struct json *ranks = json_get(plan, "ranks"), *targets = json_get(plan, "targets");
-    bool has_targets = json_count(targets) > 0;
+    bool has_targets = json_get_number(plan, "bytes_per_target", 0) > 0;
     const char *load = json_get_text(plan, "load_cpus", "");
     char bytes[32];
     double most = json_get_number(plan, has_targets ? "bytes_per_target" : "bytes_per_rank", 0);
@@ -145,8 +154,9 @@ static void print_plan(FILE *to, const struct json *plan)
         fprintf(to, ", up to %s %s", bytes, has_targets ? "on each target" : "each");
     fputc(':', to);
     print_ranks(to, ranks, !has_targets);
-    fputs(has_targets ? "; targets: node" : "", to);
+    fputs(json_count(targets) ? "; targets: node" : "", to);
     print_numbers(to, targets);
+    print_interleaved(to, json_get(plan, "interleaved"));
     if (*load) {
         CLEANUP_BUF struct buf cpus = BUF_INIT;
         print_safe(&cpus, load);

@@ -80,9 +80,22 @@ static int digits_of(const struct matrix *m)
     return strcmp(m->unit, "us") == 0 || !*m->unit ? 2 : 1; // a ratio has no unit
 }
 
+// Labels of interleaved memory are wider than numbers.
+static int grid_width(const struct matrix *m)
+{
+    char label[AXIS_LABEL_ROOM];
+    int most = COLUMN_WIDTH;
+    for (int c = 0; c < m->col.n; c++) {
+        axis_label(&m->col, c, label, sizeof label);
+        most = (int)strlen(label) > most ? (int)strlen(label) : most;
+    }
+    return most;
+}
+
 static void grid_heads(const struct matrix *m, int from, int to, struct buf *out)
 {
-    char head[48], label[32];
+    char head[48], label[AXIS_LABEL_ROOM];
+    int width = grid_width(m);
     snprintf(head, sizeof head, "%s \\ %s", m->row.name, m->col.name);
     buf_fmt(out, "%-*s", LABEL_WIDTH, head);
     for (int c = from; c < to; c++) {
@@ -90,7 +103,7 @@ static void grid_heads(const struct matrix *m, int from, int to, struct buf *out
             str_from_bytes((uint64_t)m->col.values[c], label, sizeof label);
         else
             axis_label(&m->col, c, label, sizeof label);
-        buf_fmt(out, " %*s", COLUMN_WIDTH, label);
+        buf_fmt(out, " %*s", width, label);
     }
     buf_char(out, '\n');
 }
@@ -104,7 +117,7 @@ static void grid_columns(const struct result *r, const struct matrix *m, int fro
         result_print_row_label(r, m, row, label, sizeof label);
         buf_fmt(out, "%-*s", LABEL_WIDTH, label);
         for (int c = from; c < to; c++)
-            value(median(m, row, c), digits_of(m), out);
+            wide_value(median(m, row, c), grid_width(m), digits_of(m), out);
         buf_char(out, '\n');
     }
 }
@@ -112,7 +125,7 @@ static void grid_columns(const struct result *r, const struct matrix *m, int fro
 // As many columns side by side as there is room for.
 static void grid(const struct result *r, const struct matrix *m, struct buf *out)
 {
-    int fit = r->width ? (r->width - LABEL_WIDTH) / (COLUMN_WIDTH + 1) : m->col.n;
+    int fit = r->width ? (r->width - LABEL_WIDTH) / (grid_width(m) + 1) : m->col.n;
     int step = fit > 0 ? fit : 1;
     if (*m->unit)
         buf_fmt(out, "%s: %s (%s)\n", m->name, m->quantity, m->unit);

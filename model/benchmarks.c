@@ -10,6 +10,7 @@
 #include "model/shape.h"
 #include "model/spec_values.h"
 #include "model/stream_team.h"
+#include "model/target.h"
 
 #define AT(member) offsetof(struct spec, member)
 #define ROOM(member) sizeof(((struct spec *)NULL)->member)
@@ -47,12 +48,15 @@ static const char *const home_names[] = {"first", "second", "third", NULL};
         .help = "Page size to request: transparent huge pages, base pages (4k, whatever their "    \
                 "size) or reserved huge pages. The result states what the kernel gave."            \
     }
-#define P_TARGETS                                                                                  \
+#define INTERLEAVED_HELP                                                                           \
+    " +interleave:0-3 adds memory whose pages are on these nodes in turn, +weighted:0-1 by the "   \
+    "kernel's weights of the nodes (Linux 6.9)."
+#define P_TARGETS(more_)                                                                           \
     {                                                                                              \
         .name = "targets", .kind = PARAM_TEXT, .offset = AT(targets), .room = ROOM(targets),       \
         .def = "all", .metavar = "NODES",                                                          \
         .help = "NUMA nodes whose memory is measured: all that have memory of their own (not a "   \
-                "GPU's, NVM or SPM, which must be named), or a list 0,2."                          \
+                "GPU's, NVM or SPM, which must be named), or a list 0,2." more_                    \
     }
 #define P_PRECISION(default_)                                                                      \
     {                                                                                              \
@@ -175,7 +179,7 @@ static const struct param latency_params[] = {
 static const struct param matrix_params[] = {
     P_SIZES("auto", "Working set. A bare number is MiB; auto is four last-level caches, at least "
                     "64 MiB."),
-    P_TARGETS,
+    P_TARGETS(""),
     P_PAGES,
     P_STRIDE,
     P_PRECISION("1"),
@@ -231,7 +235,7 @@ static const struct param bandwidth_params[] = {
      .def = "cached",
      .help = "Stores of copy, scale, add and triad: cached, as STREAM is usually compiled, or "
              "streaming (non-temporal), as in most figures that vendors publish."},
-    P_TARGETS,
+    P_TARGETS(INTERLEAVED_HELP),
     P_PAGES,
     P_PASSES("8", "Times that each kernel is timed over its arrays, over all repetitions. One "
                   "more, before the others, is not counted."),
@@ -383,7 +387,7 @@ static const struct param loaded_params[] = {
      .metavar = "NODES",
      .help = "own: all nodes at once, each on the memory of its ranks. Otherwise one node's ranks "
              "at a time, on the memory of each target: all nodes that have memory of their own "
-             "(all), or a list 0,2."},
+             "(all), or a list 0,2." INTERLEAVED_HELP},
     {.name = "steps",
      .kind = PARAM_INT,
      .offset = AT(steps),
@@ -413,7 +417,7 @@ static const struct param pagefault_params[] = {
      .help = "fault: the first touch of a page, 4 KiB and huge. collapse: the kernel makes a huge "
              "page of touched 4 KiB pages (MADV_COLLAPSE). migrate: touched 4 KiB pages move from "
              "each target to each other (move_pages)."},
-    P_TARGETS,
+    P_TARGETS(""),
     P_PASSES("30",
              "Fresh mappings that each rank touches for each cell; the first is not counted."),
 };
@@ -421,7 +425,7 @@ static const struct param pagefault_params[] = {
 static const struct param hierarchy_params[] = {
     P_SIZES("auto", "Largest working set of the curve. A bare number is MiB; auto is sixteen "
                     "last-level caches, at least 256 MiB."),
-    P_TARGETS,
+    P_TARGETS(""),
     P_PRECISION("2"),
     P_MIN_SAMPLES("16"),
     P_SAMPLE_US("500", SAMPLE_HELP),
@@ -481,7 +485,9 @@ static const struct param common_params[] = {
      .metavar = "NODES",
      .help =
          "NUMA node of each rank's memory: local, auto (round-robin over the nodes with memory, "
-         "without a GPU's, NVM and SPM), one node (3), or one node per rank (0,0,1,1)."},
+         "without a GPU's, NVM and SPM), one node (3), or one node per rank (0,0,1,1). "
+         "interleave:0-3 puts the pages of each rank on these nodes in turn, weighted:0-1 by the "
+         "kernel's weights of the nodes (Linux 6.9); weighted:0=3,1=1 demands these weights."},
     {.name = "hyperthreads",
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),
@@ -644,13 +650,22 @@ static int check_own_placement(const struct spec *s, struct err *err)
 
 static int check_targets(const struct spec *s, struct err *err)
 {
-    CLEANUP_MEM int *ids = NULL;
-    int n;
+    struct target_list list;
     if (check_one_size(s, err) < 0 || check_own_placement(s, err) < 0)
         return -1;
-    if (strcmp(s->targets, "all") == 0)
+    return targets_read(&list, s->targets, "targets", err);
+}
+
+// Of benchmarks whose results are of single nodes.
+static int check_nodes_only(const struct spec *s, struct err *err)
+{
+    struct target_list list;
+    if (check_targets(s, err) < 0 || targets_read(&list, s->targets, "targets", err) < 0)
+        return -1;
+    if (!list.n || !target_is_interleaved(list.list[list.n - 1]))
         return 0;
-    return str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err);
+    return err_set(err, ERR_INVALID, "targets",
+                   "has interleaved memory, which bandwidth, loaded and latency (in numa) measure");
 }
 
 static int check_c2c(const struct spec *s, struct err *err)
@@ -723,7 +738,7 @@ static int check_bandwidth(const struct spec *s, struct err *err)
     if (s->sweep == SWEEP_MEMCPY && s->kernel != 0 && !s->quick)
         return contradiction(err, "kernel", "sweep memcpy, which has kernels of its own");
     if (s->sweep != SWEEP_OWN && s->sweep != SWEEP_SIZES)
-        return check_targets(s, err);
+        return s->sweep == SWEEP_MEMCPY ? check_nodes_only(s, err) : check_targets(s, err);
     if (strcmp(s->targets, "all") != 0)
         return contradiction(err, "targets",
                              "sweeps own and sizes, where each rank has its own memory");
@@ -735,6 +750,8 @@ static int check_pingpong(const struct spec *s, struct err *err)
     int pairs[SPEC_PAIRS_MAX][2], n;
     if (s->launcher == LAUNCHER_PROCESSES)
         return contradiction(err, "launcher", "pingpong, which measures messages of MPI");
+    if (target_is_policy(s->numa))
+        return contradiction(err, "numa", "pingpong, whose messages are in memory of one node");
     if (strcmp(s->pairs, "all") == 0)
         return 0;
     if (s->concurrent_pairs != CONCURRENT_PAIRS_AUTO)
@@ -759,7 +776,7 @@ static int check_firsttouch(const struct spec *s, struct err *err)
 // The curve needs room beyond the first caches, and pages a number.
 static int check_hierarchy(const struct spec *s, struct err *err)
 {
-    if (check_targets(s, err) < 0)
+    if (check_nodes_only(s, err) < 0)
         return -1;
     if (spec_bytes_per_rank(s, HIERARCHY_LEAST) < HIERARCHY_LEAST)
         return err_set(err, ERR_INVALID, "size",
@@ -1073,7 +1090,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .params = PARAMS(matrix_params),
             .defaults = one_per_numa,
             .quick = quick_chase,
-            .check = check_targets,
+            .check = check_nodes_only,
             .shapes = shapes_matrix,
         },
     [BENCHMARK_BANDWIDTH] =
@@ -1163,7 +1180,7 @@ const struct benchmark benchmarks[BENCHMARKS] = {
             .params = PARAMS(pagefault_params),
             .defaults = no_presets,
             .quick = quick_pagefault,
-            .check = check_targets,
+            .check = check_nodes_only,
             .shapes = shapes_pagefault,
             .bytes = bytes_pagefault,
             .bytes_of = BYTES_OF_EACH,

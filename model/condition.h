@@ -74,6 +74,7 @@
     X(TWO_MODES, "two_modes", NOTICE)                                                              \
     X(CACHE, "cache", WARNING)                                                                     \
     X(TOPOLOGY, "topology", NOTICE)                                                                \
+    X(INTERLEAVED, "interleaved", INFO)                                                            \
     X(INSTRUCTIONS, "instructions", INFO)                                                          \
     X(BACKGROUND_LOAD, "background_load", INFO)                                                    \
     X(KNEE, "knee", INFO)                                                                          \

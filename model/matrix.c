@@ -140,7 +140,7 @@ int cell_read_members(struct cell *c, const struct json *object, struct err *err
 
 static void write_labels(const struct axis *a, struct jsonw *w)
 {
-    char label[32];
+    char label[AXIS_LABEL_ROOM];
     jsonw_array(w, "labels");
     for (int i = 0; i < a->n; i++) {
         axis_label(a, i, label, sizeof label);
@@ -289,10 +289,9 @@ void matrix_write_csv(const struct matrix *m, struct buf *out)
 {
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++) {
-            char row[32], col[32];
-            axis_label(&m->row, r, row, sizeof row);
-            axis_label(&m->col, c, col, sizeof col);
-            buf_fmt(out, "%s,%s,%s", m->name, row, col);
+            buf_str(out, m->name);
+            axis_csv(&m->row, r, out);
+            axis_csv(&m->col, c, out);
             const struct cell *cell = matrix_at(m, r, c);
             cell_write_csv(cell, out);
             buf_char(out, '\n');

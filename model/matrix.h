@@ -69,13 +69,15 @@ enum access { ACCESS_OWN, ACCESS_SHARED, ACCESS_CROSSED, AXIS_ACCESSES }; // val
 // Values of axis "aspect": what is compared. The last is of pairs of cores.
 enum aspect { ASPECT_L2, ASPECT_MEMORY, ASPECT_BANDWIDTH, ASPECT_TRANSFER, AXIS_ASPECTS };
 
-// Two ranks as one value of axis "pair", two nodes of axis "path".
+// Two ranks as one value of axis "pair", a node and a target (model/target.h) of axis "path".
 int64_t axis_pair(int first, int second);
 void axis_unpair(int64_t value, int *first, int *second);
-// How people read value i: "3-17", "0->2", "crossed", "own", or the number. Axes whose values are
-// not plain numbers: axis_is_named; JSON has "labels" beside their "values".
+enum { AXIS_LABEL_ROOM = 128 };
+// How people read value i: "3-17", "0->2", "crossed", "own", "interleave:0-3", or the number. Axes
+// whose values are not plain numbers: axis_is_named; JSON has "labels" beside their "values".
 void axis_label(const struct axis *a, int i, char *out, size_t room);
 bool axis_is_named(const struct axis *a);
+void axis_csv(const struct axis *a, int i, struct buf *out); // ",label", in quotes if it needs them
 
 struct matrix {
     char name[24];     // unique in the run: "concurrent", "serial"

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "model/target.h"
+
 void plan_fini(struct plan *p)
 {
     free(p->ranks);
@@ -16,6 +18,19 @@ int64_t plan_rank_bytes(const struct plan *p, int rank)
     return p->ranks[rank].loads ? p->bytes_per_loader : p->bytes_per_rank;
 }
 
+int plan_rank_node(const struct plan *p, int rank)
+{
+    return target_is_interleaved(p->ranks[rank].mem_node) ? -1 : p->ranks[rank].mem_node;
+}
+
+static void write_interleaved(int target, struct jsonw *w)
+{
+    char label[TARGET_LABEL_ROOM];
+    target_label(target, label, sizeof label);
+    if (target_is_interleaved(target))
+        jsonw_text(w, NULL, label);
+}
+
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
 {
     jsonw_object(w, key);
@@ -25,13 +40,20 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
         jsonw_i64(w, "rank", i);
         jsonw_i64(w, "cpu", p->ranks[i].cpu);
         jsonw_i64(w, "cpu_node", p->ranks[i].cpu_node);
-        jsonw_i64(w, "mem_node", p->ranks[i].mem_node);
+        jsonw_i64(w, "mem_node", plan_rank_node(p, i));
         jsonw_end(w);
     }
     jsonw_end(w);
     jsonw_array(w, "targets");
     for (int i = 0; i < p->n_targets; i++)
-        jsonw_i64(w, NULL, p->targets[i]);
+        if (!target_is_interleaved(p->targets[i]))
+            jsonw_i64(w, NULL, p->targets[i]);
+    jsonw_end(w);
+    jsonw_array(w, "interleaved");
+    if (p->n_ranks)
+        write_interleaved(p->ranks[0].mem_node, w);
+    for (int i = 0; i < p->n_targets; i++)
+        write_interleaved(p->targets[i], w);
     jsonw_end(w);
     jsonw_text(w, "load_cpus", p->load_cpus);
     jsonw_text(w, "launcher", p->processes ? "processes" : "mpi");

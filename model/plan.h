@@ -10,7 +10,8 @@
 struct plan_rank {
     int cpu;      // OS index
     int cpu_node; // -1: the CPU belongs to no node
-    int mem_node; // where its memory shall be; -1: where it is first touched
+    int mem_node; // where its memory shall be: a node, or interleaved over several
+                  // (model/target.h); -1: where it is first touched
     bool loads;   // it makes the load for those that measure
 };
 
@@ -24,9 +25,9 @@ struct plan_shortened {
 
 struct plan {
     int n_ranks;
-    struct plan_rank *ranks; // owned
-    int n_targets;           // nodes that each rank measures, where the benchmark has targets
-    int targets[SPEC_TARGETS_MAX];
+    struct plan_rank *ranks;       // owned
+    int n_targets;                 // that each rank measures, where the benchmark has targets
+    int targets[SPEC_TARGETS_MAX]; // nodes, then interleaved memory (model/target.h)
     char load_cpus[SPEC_TEXT_MAX]; // that make a load beside the ranks; "": none
     bool processes;                // numa_bench starts its ranks itself, without mpirun
     char launcher_why[160];        // why it does although MPI was preferred; "": it was requested
@@ -43,7 +44,9 @@ struct plan {
 
 void plan_fini(struct plan *p);
 int64_t plan_rank_bytes(const struct plan *p, int rank); // on its node
-// {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"load_cpus":"",
+int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or several
+// {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"interleaved":[…],
+//  "load_cpus":"",
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,
 //  "estimate_s":25.3,"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/target.h"
 
 int shape_list(const struct spec *s, struct shape list[SHAPES_MAX])
 {
@@ -99,7 +100,7 @@ static bool rank_ok(int64_t v, const struct plan *p)
 static bool target_ok(int64_t v, const struct plan *p)
 {
     if (p == &no_plan)
-        return v == -1 || node_ok(v);
+        return v == -1 || node_ok(v) || target_is_interleaved(v);
     for (int i = 0; i < p->n_targets; i++)
         if (p->targets[i] == v)
             return true;

@@ -2,7 +2,8 @@
 // What matrices a run of a spec has: the contract between numa_bench, which measures them, and
 // all that read them. Axes and their values:
 //   rank         number of a rank of the plan          working_set  bytes
-//   target       OS number of a node with memory, or -1: each rank's own
+//   target       a node with memory, or interleaved over several (model/target.h); -1: each
+//                rank's own
 //   initiator    OS number of a node with CPUs         threads      ranks that work together
 //   pair         two ranks, packed by axis_pair()      message      bytes
 //   access       enum access                           load         per cent of full load
@@ -11,7 +12,7 @@
 //   operation    enum operation
 //   line         1 is the fastest of a pair's cache lines, 2 the next …
 //   aspect       enum aspect                           l3         the lowest rank behind it
-//   path         a node with CPUs or memory and one with memory, packed by axis_pair()
+//   path         a node with CPUs or memory and a target, packed by axis_pair()
 #pragma once
 #include "model/matrix.h"
 #include "model/plan.h"

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/target.h"
 
 const struct benchmark *benchmark_find(const char *name)
 {
@@ -191,11 +192,15 @@ static int check_placement(const struct spec *s, struct err *err)
     if (!*s->cpus && check_ranks(s, err) < 0)
         return -1;
     CLEANUP_MEM int *nodes = NULL;
+    struct target_list list;
+    if (target_is_policy(s->numa))
+        return targets_read(&list, s->numa, "numa", err);
     if (strcmp(s->numa, "local") == 0 || strcmp(s->numa, "auto") == 0)
         return 0;
     if (!*s->numa)
-        return err_set(err, ERR_INVALID, "numa",
-                       "must be local, auto, a node (3) or a list (0,0,1,1)");
+        return err_set(
+            err, ERR_INVALID, "numa",
+            "must be local, auto, a node (3), a list (0,0,1,1), interleave:0-3 or weighted:0-1");
     return str_to_ids(s->numa, true, SPEC_RANKS_MAX, "numa", &nodes, &n, err);
 }
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/param.h"
+#include "model/target.h"
 
 // Every benchmark: its number, in the order of lists, and its name in functions. A line here asks
 // for a row of model/benchmarks.c, estimate_NAME() of model/estimate.c, NAME_run() of
@@ -86,8 +87,8 @@ enum {
     SPEC_SIZES_MAX = 48,   // 1 KiB doubled 48 times is 256 PiB: more than any node has
     SPEC_RANKS_MAX = 1024, // two sockets of 256 cores with two threads each
     SPEC_BODY_MAX = 65536, // a request: all texts below at their longest fit three times
-    SPEC_TARGETS_MAX = 64, // nodes with memory
-    SPEC_PAIRS_MAX = 64,   // pairs of ranks that are listed
+    SPEC_TARGETS_MAX = TARGETS_MAX,
+    SPEC_PAIRS_MAX = 64,                      // pairs of ranks that are listed
     SPEC_TARGETS_TEXT = 5 * SPEC_TARGETS_MAX, // nodes of four digits with their commas
     SPEC_PAIRS_TEXT = 10 * SPEC_PAIRS_MAX,    // two ranks of four digits, dash and comma
     SPEC_MESSAGE_MAX = 1 << 26,
@@ -104,7 +105,8 @@ struct spec {
     // Placement and the run, of every benchmark; read by the launch plan.
     char cpus[SPEC_TEXT_MAX]; // "" or "1,9,17" (OS indices, one rank each, in this order)
     char ranks[24]; // "all-cores", "one-per-numa", "one-per-l3" or N per node; unused with cpus
-    char numa[SPEC_TEXT_MAX]; // "local", "auto", "3" or "0,0,1,1": memory of each rank
+    char numa[SPEC_TEXT_MAX]; // "local", "auto", "3", "0,0,1,1" or "interleave:0-3": memory of each
+                              // rank
     bool hyperthreads;        // with "all-cores": also the second thread of each core
     bool oversubscribe;       // more than one rank on a CPU allowed
     int launcher;             // enum launcher
@@ -117,7 +119,7 @@ struct spec {
     // Memory.
     char size[256]; // working sets, see str_to_sizes; "auto" where the benchmark allows it
     int pages;      // enum pages
-    char targets[SPEC_TARGETS_TEXT]; // nodes that memory is measured on: "all" or "0,2"
+    char targets[SPEC_TARGETS_TEXT]; // memory that is measured: "all", "0,2", see model/target.h
     // Chasing.
     int method;          // enum chase_method
     int mode;            // enum mode

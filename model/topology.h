@@ -11,6 +11,7 @@ enum {
     TOPOLOGY_CPUS_MAX = 4096,
     TOPOLOGY_NODES_MAX = 256,
     TOPOLOGY_CACHES_MAX = 4096 * 4,
+    TOPOLOGY_WEIGHTS = 28,   // nodes that memory can be interleaved over are below this
     TOPOLOGY_KINDS_MAX = 16, // of cores; a machine of today has five at most
 };
 
@@ -58,10 +59,11 @@ struct topology {
     struct topo_cache *caches; // owned
     int n_kinds;               // 0: cores are alike, or it is not known
     struct topo_kind kinds[TOPOLOGY_KINDS_MAX];
-    int *distance;           // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
-    int line_bytes;          // of the machine
-    struct page_sizes pages; // all zero: not known
-    bool this_system;        // false: from an XML file, a synthetic text or a recorded /sys
+    int *distance;                 // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
+    int line_bytes;                // of the machine
+    struct page_sizes pages;       // all zero: not known
+    int weights[TOPOLOGY_WEIGHTS]; // of nodes, in weighted interleave; all 0: the kernel has none
+    bool this_system;              // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
     char source[24]; // "linux", "xml", "synthetic", "recorded", "stored"
 };

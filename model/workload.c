@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "model/target.h"
 
 // SLIT, as a multiple of the local distance. `from` and `to` are indices; -1: not known.
 static double times_far(const struct topology *t, int from, int to)
@@ -14,6 +15,19 @@ static double times_far(const struct topology *t, int from, int to)
         return 1;
     int d = t->distance ? t->distance[from * t->n_nodes + to] : 0;
     return (d > 0 && d < 255 ? d : unknown) / local;
+}
+
+// Of interleaved memory the mean of its nodes.
+static double times_spread(const struct topology *t, int from, int target)
+{
+    double sum = 0;
+    int n = 0;
+    for (int node = 0; node < TARGET_NODES; node++)
+        if (target_has(target, node)) {
+            sum += times_far(t, from, topology_node_index(t, node));
+            n++;
+        }
+    return n ? sum / n : 1;
 }
 
 static double mean_far(const struct plan *p, const struct topology *t)
@@ -26,9 +40,15 @@ static double mean_far(const struct plan *p, const struct topology *t)
         const struct plan_rank *at = &p->ranks[r];
         int from = topology_node_index(t, at->cpu_node);
         for (int k = 0; k < p->n_targets; k++)
-            sum += times_far(t, from, targets[k]) / p->n_targets;
-        if (!p->n_targets)
-            sum += at->mem_node < 0 ? 1 : times_far(t, from, topology_node_index(t, at->mem_node));
+            sum += (target_is_interleaved(p->targets[k]) ? times_spread(t, from, p->targets[k])
+                                                         : times_far(t, from, targets[k])) /
+                   p->n_targets;
+        if (p->n_targets || at->mem_node < 0)
+            sum += p->n_targets ? 0 : 1;
+        else if (target_is_interleaved(at->mem_node))
+            sum += times_spread(t, from, at->mem_node);
+        else
+            sum += times_far(t, from, topology_node_index(t, at->mem_node));
     }
     return sum / p->n_ranks;
 }

@@ -11,6 +11,7 @@
 #include "analysis/stats/distributions.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/target.h"
 
 const char *const verdict_names[VERDICTS] = {"same", "slower", "faster", "inconclusive"};
 
@@ -144,6 +145,8 @@ static int64_t groups_node_of(const struct grouping *g, const struct axis *a, in
 {
     if (grouping_axis_is(COMPARE_RANK, a))
         return places_node(&g->places, value);
+    if (target_is_interleaved(value))
+        return -1;
     return grouping_axis_is(COMPARE_TARGET, a) || grouping_axis_is(COMPARE_INITIATOR, a) ||
                    grouping_axis_is(COMPARE_SOURCE, a)
                ? value
@@ -156,7 +159,7 @@ int grouping_locality(const struct grouping *g, int i, int j)
     int first, second;
     if (grouping_axis_is(COMPARE_PATH, rows_of(g))) {
         axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);
-        return first != second;
+        return target_is_interleaved(second) ? -1 : first != second;
     }
     if (grouping_axis_is(COMPARE_PAIR, rows_of(g))) {
         axis_unpair(rows_of(g)->values[g->c->row_a[i]], &first, &second);

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "model/mix.h"
 #include "model/scan.h"
+#include "model/target.h"
 
 // A working set this many times the cache still finds a quarter of its lines there; what is left is
 // the price of the memory within a few per cent.
@@ -463,11 +464,13 @@ static void put_nodes(struct finder *f, const struct matrix *m, const char *betw
 {
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++) {
+            char target[TARGET_LABEL_ROOM];
             double v[3];
             put_cell(f, matrix_at(m, r, c), gbps_per_mbps, v);
+            target_metric(m->col.values[c], target, sizeof target);
             if (m->col.values[c] >= 0)
-                put(f, v, "bandwidth.%s.%sn%lld.n%lld.gbps", m->name, between,
-                    (long long)m->row.values[r], (long long)m->col.values[c]);
+                put(f, v, "bandwidth.%s.%sn%lld.%s.gbps", m->name, between,
+                    (long long)m->row.values[r], target);
         }
 }
 
@@ -680,19 +683,21 @@ static void metrics_of_nodes(struct finder *f, const struct load_family *l)
 static void metrics_of_path(struct finder *f, const struct load_family *l, int row)
 {
     const struct matrix *m = l->latency;
-    int from, to, last = m->col.n - 1;
-    axis_unpair(m->row.values[row], &from, &to);
+    int from, target, last = m->col.n - 1;
+    char to[TARGET_LABEL_ROOM];
+    axis_unpair(m->row.values[row], &from, &target);
+    target_metric(target, to, sizeof to);
     if (m->col.values[0] == 0)
         pool_cell(f, matrix_at(m, row, 0));
-    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.n%d.idle_ns", l->prefix, from, to);
+    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.%s.idle_ns", l->prefix, from, to);
     pool_cell(f, matrix_at(m, row, last));
-    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.n%d.full_ns", l->prefix, from, to);
+    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.%s.full_ns", l->prefix, from, to);
     if (!has_axes(l->width, "path", "load") || row >= l->width->row.n)
         return;
     pool_busy(f, l, row);
-    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.n%d.busy_ns", l->prefix, from, to);
+    DRAIN_AND_PUT(f, 1, "loaded.%sn%d.%s.busy_ns", l->prefix, from, to);
     pool_cell(f, matrix_at(l->width, row, l->width->col.n - 1));
-    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.%sn%d.n%d.full_gbps", l->prefix, from, to);
+    DRAIN_AND_PUT(f, gbps_per_mbps, "loaded.%sn%d.%s.full_gbps", l->prefix, from, to);
 }
 
 static void metrics_of_loaded(struct finder *f)

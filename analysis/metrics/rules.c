@@ -245,7 +245,10 @@ static size_t rules_fits(const char *hole, const char *name, size_t *skip)
 {
     *skip = 0;
     for (size_t i = 0; i < COUNT_OF(numbered); i++)
-        if (str_starts(hole, numbered[i].hole)) {
+        if (str_starts(hole, "{target}") && strchr("iw", *name)) { // interleaved memory
+            *skip = 0;
+            return 1 + strspn(name + 1, "0123456789-_");
+        } else if (str_starts(hole, numbered[i].hole)) {
             size_t digits = *name == numbered[i].letter ? strspn(name + 1, "0123456789") : 0;
             *skip = numbered[i].letter == 'n';
             return digits ? digits + 1 : 0;

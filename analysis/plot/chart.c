@@ -12,6 +12,7 @@
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "model/mix.h"
+#include "model/target.h"
 
 #define LOG_FROM 30.0  // y is logarithmic when the largest value is so many times the smallest
 #define WHISKER_ROOM 3 // how many times beyond the medians the axis follows their intervals
@@ -100,15 +101,18 @@ static int index_of(const int64_t *nodes, int n, int64_t node)
 
 static void name_line(const struct chart *c, int s, char *out, size_t room)
 {
-    char value[32];
+    char value[AXIS_LABEL_ROOM];
     axis_label(c->series, s, value, sizeof value);
     bool target = strcmp(c->series->name, "target") == 0;
     if (target && c->series->values[s] < 0)
         snprintf(out, room, "own memory");
     else if (chart_node_of(c, s) >= 0)
         snprintf(out, room, "rank %s, node %" PRId64, value, chart_node_of(c, s));
+    else if (target)
+        snprintf(out, room, "%s%s", target_is_interleaved(c->series->values[s]) ? "" : "node ",
+                 value);
     else
-        snprintf(out, room, "%s %s", target ? "node" : c->series->name, value);
+        snprintf(out, room, "%s %s", c->series->name, value);
 }
 
 static void chart_fill_line(struct chart *c, int s, struct line *l)

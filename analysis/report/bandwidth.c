@@ -12,6 +12,7 @@
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/target.h"
 
 static const double SATURATED = 0.95; // of the most that any number of threads reaches
 
@@ -40,12 +41,12 @@ static const struct matrix *usual_kernel(const struct report_source *s)
 
 static void target_name(const struct matrix *m, int col, char *out, size_t room)
 {
-    char label[32];
-    axis_label(&m->col, col, label, sizeof label);
+    char words[TARGET_LABEL_ROOM];
+    target_words(m->col.values[col], words, sizeof words);
     if (m->col.values[col] < 0)
         snprintf(out, room, "each on its own memory");
     else
-        snprintf(out, room, "on memory of node %s", label);
+        snprintf(out, room, "on memory of %s", words);
 }
 
 // ---- All ranks of a node against each target ----------------------------------------------------
@@ -55,7 +56,7 @@ static void report_remote(struct report_out *o, const struct matrix *m, int row)
     int own_col = axis_index(&m->col, m->row.values[row]), least = -1, most = -1;
     double own = at(m, row, own_col);
     for (int j = 0; j < m->col.n; j++) {
-        if (j == own_col || isnan(at(m, row, j)))
+        if (j == own_col || isnan(at(m, row, j)) || target_is_interleaved(m->col.values[j]))
             continue;
         least = least < 0 || at(m, row, j) < at(m, row, least) ? j : least;
         most = most < 0 || at(m, row, j) > at(m, row, most) ? j : most;
@@ -84,6 +85,30 @@ static void report_remote(struct report_out *o, const struct matrix *m, int row)
                    "(the worst; the best remote, node %" PRId64 ", gives %.0f %%).",
                    m->row.values[row], m->name, m->col.values[least], at(m, row, least) / 1000,
                    own_share, m->col.values[most], 100 * at(m, row, most) / own);
+}
+
+// Interleaved memory beside the node's own.
+static void report_interleaved(struct report_out *o, const struct matrix *m, int row)
+{
+    int own = axis_index(&m->col, m->row.values[row]);
+    for (int j = 0; j < m->col.n; j++) {
+        char words[TARGET_LABEL_ROOM], beside[60] = "";
+        double share = at(m, row, j) / at(m, row, own);
+        if (!target_is_interleaved(m->col.values[j]) || isnan(at(m, row, j)))
+            continue;
+        struct jsonw *w = report_finding(o, "interleaved");
+        jsonw_i64(w, "node", m->row.values[row]);
+        jsonw_text(w, "kernel", m->name);
+        report_target(w, m->col.values[j]);
+        jsonw_fixed(w, "mbps", at(m, row, j), 0);
+        if (isfinite(share)) {
+            jsonw_fixed(w, "own_share", share, 3);
+            snprintf(beside, sizeof beside, ", %.0f %% of its own memory", 100 * share);
+        }
+        target_words(m->col.values[j], words, sizeof words);
+        report_say(o, "Node %" PRId64 ", %s: memory on %s gives %.1f GB/s%s.", m->row.values[row],
+                   m->name, words, at(m, row, j) / 1000, beside);
+    }
 }
 
 // The best kernel beside the usual one; what is the best itself is not compared with itself.
@@ -119,6 +144,7 @@ static void report_initiator(struct report_out *o, const struct report_source *s
         say_best(o, s, what, best, usual, row, own);
     }
     report_remote(o, usual, row);
+    report_interleaved(o, usual, row);
 }
 
 // ---- More and more threads ----------------------------------------------------------------------
@@ -143,7 +169,7 @@ static struct growth growth_of(const struct matrix *m, int col)
 static void report_threads(struct report_out *o, const struct matrix *m, int col)
 {
     struct growth g = growth_of(m, col);
-    char where[48];
+    char where[TARGET_LABEL_ROOM + 16];
     double most = at(m, g.most, col);
     int64_t threads = m->row.values[g.enough < 0 ? 0 : g.enough],
             last = m->row.values[m->row.n - 1];
@@ -153,7 +179,7 @@ static void report_threads(struct report_out *o, const struct matrix *m, int col
     bool saturates = g.enough < m->row.n - 1;
     struct jsonw *w = report_finding(o, "threads");
     jsonw_text(w, "kernel", m->name);
-    jsonw_i64(w, "target", m->col.values[col]);
+    report_target(w, m->col.values[col]);
     jsonw_fixed(w, "first_mbps", g.first, 0);
     jsonw_fixed(w, "most_mbps", most, 0);
     jsonw_i64(w, "most_threads", m->row.values[g.most]);
@@ -186,13 +212,13 @@ static void report_threads(struct report_out *o, const struct matrix *m, int col
 static void report_together(struct report_out *o, const struct report_source *s, int col)
 {
     const struct matrix *best = best_kernel(s, 0, col), *usual = usual_kernel(s);
-    char where[48];
+    char where[TARGET_LABEL_ROOM + 16];
     if (!best)
         return;
     target_name(usual, col, where, sizeof where);
     struct jsonw *w = report_finding(o, "together");
     jsonw_i64(w, "threads", usual->row.values[0]);
-    jsonw_i64(w, "target", usual->col.values[col]);
+    report_target(w, usual->col.values[col]);
     jsonw_text(w, "best_kernel", best->name);
     jsonw_fixed(w, "best_mbps", at(best, 0, col), 0);
     jsonw_text(w, "kernel", usual->name);

@@ -11,6 +11,7 @@
 #include "analysis/stats/knee.h"
 #include "base/cleanup.h"
 #include "model/mix.h"
+#include "model/target.h"
 
 struct family { // of one mix
     const struct matrix *ns, *mbps;
@@ -23,9 +24,11 @@ static void curve_name(const struct family *f, const struct report_source *s, in
 {
     int64_t value = f->ns->row.values[row], node = report_cpu_node(s, value);
     int from, to;
+    char target[TARGET_LABEL_ROOM];
     axis_unpair(value, &from, &to);
+    target_words(to, target, sizeof target);
     if (strcmp(f->ns->row.name, "path") == 0)
-        snprintf(out, room, "Node %d to node %d", from, to);
+        snprintf(out, room, "Node %d to %s", from, target);
     else if (node >= 0)
         snprintf(out, room, "Node %" PRId64 " (rank %" PRId64 ")", node, value);
     else
@@ -46,7 +49,7 @@ static void curve_members(struct jsonw *w, const struct family *f, const struct 
         jsonw_i64(w, "rank", value);
     jsonw_i64(w, "node", path ? from : report_cpu_node(s, value));
     if (path)
-        jsonw_i64(w, "target", to);
+        report_target(w, to);
     if (f->mix)
         jsonw_text(w, "mix", f->mix->name);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/stats/median.h"
+#include "model/target.h"
 
 const struct matrix *report_matrix(const struct report_source *s, const char *name)
 {
@@ -98,4 +99,14 @@ bool report_apart(struct report_value a, struct report_value b, double share)
 {
     bool up = b.v >= a.v * (1 + share) && b.lo > a.hi;
     return up || (a.v >= b.v * (1 + share) && a.lo > b.hi);
+}
+
+void report_target(struct jsonw *w, int64_t target)
+{
+    char label[TARGET_LABEL_ROOM];
+    target_label(target, label, sizeof label);
+    if (target_is_interleaved(target))
+        jsonw_text(w, "target", label);
+    else
+        jsonw_i64(w, "target", target);
 }

@@ -31,6 +31,9 @@ void report_tail(struct report_out *o);
 __attribute__((format(printf, 3, 0))) void report_sentence(struct report_out *o, const char *key,
                                                            const char *fmt, va_list ap);
 
+// The member "target": a node's number, or the name of interleaved memory.
+void report_target(struct jsonw *w, int64_t target);
+
 // Node of the rank's CPU; -1 if not known.
 int64_t report_cpu_node(const struct report_source *s, int64_t rank);
 // The distinct nodes that `count` ranks or nodes of an axis stand for, in their order.

@@ -142,8 +142,8 @@ static int bandwidth_begin(struct band *b, struct err *err)
     for (int t = 0; d && targets && t < s->n_targets; t++)
         d[n++] = (struct demand){.node = s->targets[t], .bytes = bytes, .in_turn = true};
     for (int r = 0; d && !targets && r < ranks; r++)
-        d[n++] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
-                                 .bytes = bytes / (uint64_t)ranks};
+        d[n++] =
+            (struct demand){.node = s->board->slot[r].memory, .bytes = bytes / (uint64_t)ranks};
     if (outcome == 0 && session_is_rank0(s))
         outcome = bandwidth_make_matrices(b, m, err);
     if (session_meet(s, outcome, err) < 0)

@@ -174,11 +174,13 @@ static int count_nodes(const struct session *s)
 static int notes(struct touch *t, struct err *err)
 {
     struct session *s = t->s;
+    char words[TARGET_LABEL_ROOM];
+    target_words(s->place.mem_wanted, words, sizeof words);
     if (s->place.mem_wanted >= 0 &&
         session_note(s, err, CONDITION_MEMORY_POLICY, -1,
-                     "memory is bound to node %d, so the first touch has no effect; start without "
-                     "--membind",
-                     s->place.mem_wanted) < 0)
+                     "memory is bound to %s, so the first touch has no effect; start without "
+                     "a memory policy",
+                     words) < 0)
         return -1;
     for (int r = 0; r < session_ranks(s); r++)
         if (node_touched(s, r) < 0 &&

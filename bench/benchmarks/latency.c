@@ -79,7 +79,7 @@ static int latency_begin(struct sweep *w, struct err *err)
     int outcome = d ? latency_check_load_cpus(s, err)
                     : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
-        d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted, .bytes = bytes};
+        d[i] = (struct demand){.node = s->board->slot[i].memory, .bytes = bytes};
     if (d && s->spec->load != LOAD_NONE)
         d[ranks] = (struct demand){.node = -1,
                                    .bytes = load_demand(s->spec->load_cpus, session_auto_bytes(s))};

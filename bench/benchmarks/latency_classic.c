@@ -44,7 +44,7 @@ static int latency_classic_begin(struct classic *w, struct err *err)
     CLEANUP_MEM struct demand *d = calloc((size_t)ranks, sizeof *d);
     int outcome = d ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory to count memory");
     for (int i = 0; d && i < ranks; i++)
-        d[i] = (struct demand){.node = (int)s->board->slot[i].info.mem_wanted,
+        d[i] = (struct demand){.node = s->board->slot[i].memory,
                                .bytes = 2 * w->sizes[w->n_sizes - 1]};
     if (outcome == 0 && n)
         outcome = latency_make_matrices(w->shapes, n, ranks, w->sizes, w->n_sizes, m, err);

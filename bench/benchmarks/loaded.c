@@ -173,7 +173,7 @@ static int count_demands(const struct loaded *w, struct demand *d)
     const struct session *s = w->s;
     enum pages pages = (enum pages)s->spec->pages;
     for (int r = 0; !by_path(w) && r < session_ranks(s); r++)
-        d[r] = (struct demand){.node = (int)s->board->slot[r].info.mem_wanted,
+        d[r] = (struct demand){.node = s->board->slot[r].memory,
                                .bytes = arena_round(loaded_bytes_of(w, r), pages)};
     if (!by_path(w))
         return session_ranks(s);

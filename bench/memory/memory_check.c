@@ -4,9 +4,11 @@
 #include "bench/memory/memory_check.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "model/target.h"
 
 static const uint64_t MIB = 1 << 20;
 
@@ -47,19 +49,33 @@ static int memory_check_node(const char *root, int node, uint64_t need, enum pag
     return memory_check_fits(need, room) ? 0 : memory_check_refuse(err, where, need, room);
 }
 
+// What all demands together need of a node: of those that are in turn, the largest.
+static uint64_t need_of(const struct demand *ranks, int n, int node, enum pages pages,
+                        const int *weights)
+{
+    double need = 0, turn = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t bytes = pages == PAGES_HUGE ? ranks[i].bytes : rank_bytes(&ranks[i]);
+        double part = (double)bytes * target_share(ranks[i].node, node, weights);
+        need += ranks[i].in_turn ? 0 : part;
+        turn = ranks[i].in_turn ? fmax(turn, part) : turn;
+    }
+    return (uint64_t)(need + turn);
+}
+
 static int check_nodes(const char *root, const struct demand *ranks, int n, enum pages pages,
                        struct err *err)
 {
+    int weights[TARGET_NODES], last = -1;
+    for (int i = 0; i < TARGET_NODES; i++)
+        weights[i] = memory_interleave_weight(root, i);
     for (int i = 0; i < n; i++) {
-        uint64_t need = 0;
-        bool first = ranks[i].node >= 0;
-        for (int k = 0; k < n; k++) {
-            if (ranks[k].node != ranks[i].node)
-                continue;
-            first = first && k >= i;
-            need += pages == PAGES_HUGE ? ranks[k].bytes : rank_bytes(&ranks[k]);
-        }
-        if (first && memory_check_node(root, ranks[i].node, need, pages, err) < 0)
+        int most = target_is_interleaved(ranks[i].node) ? TARGET_NODES - 1 : ranks[i].node;
+        last = most > last ? most : last;
+    }
+    for (int node = 0; node <= last; node++) {
+        uint64_t need = need_of(ranks, n, node, pages, weights);
+        if (need && memory_check_node(root, node, need, pages, err) < 0)
             return -1;
     }
     return 0;

@@ -16,7 +16,7 @@ enum {
 };
 
 struct demand {
-    int node; // OS number; -1: any
+    int node; // OS number, or interleaved over several (model/target.h); -1: any
     uint64_t bytes;
     bool in_turn; // one after the other: of all that say so, only the largest is there at a time
 };

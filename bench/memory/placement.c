@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <numa.h>
 #include <numaif.h>
 #include <sched.h>
@@ -15,7 +16,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "bench/memory/cache.h"
+#include "model/target.h"
+
+#ifndef MPOL_WEIGHTED_INTERLEAVE
+#define MPOL_WEIGHTED_INTERLEAVE 6 // Linux 6.9
+#endif
 
 enum {
     MASK_BITS = 4096, // nodes the kernel may be built for
@@ -66,6 +73,14 @@ static int only_node(const unsigned long *mask)
     return found;
 }
 
+static unsigned low_nodes(const unsigned long *mask)
+{
+    for (int node = TARGET_NODES; node < MASK_BITS; node++)
+        if (mask[node / 64] >> (node % 64) & 1)
+            return 0; // beyond what a target holds
+    return (unsigned)mask[0];
+}
+
 static int policy_node(void)
 {
     unsigned long mask[MASK_WORDS] = {0};
@@ -74,6 +89,8 @@ static int policy_node(void)
         return -1;
     if (mode == MPOL_BIND || mode == MPOL_PREFERRED)
         return only_node(mask);
+    if ((mode == MPOL_INTERLEAVE || mode == MPOL_WEIGHTED_INTERLEAVE) && low_nodes(mask))
+        return target_interleaved(low_nodes(mask), mode == MPOL_WEIGHTED_INTERLEAVE);
     return -1;
 }
 
@@ -130,7 +147,7 @@ static bool allowed(int node)
     return node < MASK_BITS && mask[node / 64] >> (node % 64) & 1;
 }
 
-const char *place_node_fault(int node)
+static const char *place_node_fault(int node)
 {
     if (numa_available() < 0)
         return node == 0 ? NULL : "is not there";
@@ -143,6 +160,28 @@ const char *place_node_fault(int node)
 bool place_node_has_memory(int node)
 {
     return !place_node_fault(node);
+}
+
+const char *place_target_fault(int target, int *node)
+{
+    const char *fault = NULL;
+    *node = target;
+    if (!target_is_interleaved(target))
+        return place_node_fault(target);
+    for (int i = 0; i < TARGET_NODES && !fault; i++)
+        if (target_has(target, i)) {
+            *node = i;
+            fault = place_node_fault(i);
+        }
+    return fault;
+}
+
+void place_weights(int weights[])
+{
+    for (int i = 0; i < TARGET_NODES; i++) {
+        int weight = memory_interleave_weight("", i);
+        weights[i] = weight > 0 ? weight : 0;
+    }
 }
 
 int place_cpu(int cpu, struct err *err)
@@ -182,16 +221,26 @@ int place_process(int cpu, int node, struct err *err)
     return 0;
 }
 
+// The policy of a target, and its nodes; -1: no kernel has such nodes.
+static int place_policy(int target, unsigned long mask[MASK_WORDS])
+{
+    if (target_is_interleaved(target)) {
+        mask[0] = target_nodes(target);
+        return target_is_weighted(target) ? MPOL_WEIGHTED_INTERLEAVE : MPOL_INTERLEAVE;
+    }
+    if (target < 0 || target >= MASK_BITS)
+        return -1;
+    mask[target / 64] = 1ul << (target % 64);
+    return MPOL_BIND;
+}
+
 void *place_map_huge(const struct place *p, uint64_t bytes)
 {
     unsigned long was[MASK_WORDS] = {0}, mask[MASK_WORDS] = {0};
-    int mode = MPOL_DEFAULT;
-    bool asked = p->numa && p->mem_wanted >= 0 && p->mem_wanted < MASK_BITS &&
-                 get_mempolicy(&mode, was, MASK_BITS, NULL, 0) == 0;
-    if (asked) {
-        mask[p->mem_wanted / 64] = 1ul << (p->mem_wanted % 64);
-        set_mempolicy(MPOL_BIND, mask, MASK_BITS);
-    }
+    int mode = MPOL_DEFAULT, wanted = place_policy(p->mem_wanted, mask);
+    bool asked = p->numa && wanted >= 0 && get_mempolicy(&mode, was, MASK_BITS, NULL, 0) == 0;
+    if (asked)
+        set_mempolicy(wanted, mask, MASK_BITS);
     void *base =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
     int failed = errno;
@@ -204,10 +253,11 @@ void *place_map_huge(const struct place *p, uint64_t bytes)
 bool place_bind(const struct place *p, void *memory, uint64_t bytes)
 {
     unsigned long mask[MASK_WORDS] = {0};
-    if (!p->numa || p->mem_node < 0 || p->mem_node >= MASK_BITS)
+    int mode = p->numa ? place_policy(p->mem_node, mask) : -1;
+    if (mode < 0)
         return true;
-    mask[p->mem_node / 64] = 1ul << (p->mem_node % 64);
-    int mode = p->mem_wanted >= 0 ? MPOL_BIND : MPOL_PREFERRED;
+    if (p->mem_wanted < 0)
+        mode = MPOL_PREFERRED;
     return mbind(memory, bytes, mode, mask, MASK_BITS, 0) == 0;
 }
 
@@ -396,6 +446,23 @@ bool place_usage(struct rank_info *info)
             info->nodes[i].process_kib = kib[node];
     }
     return true;
+}
+
+double place_interleaved_share(const struct rank_info *got, int target, double unit)
+{
+    int weights[TARGET_NODES];
+    double known = 0, astray = 0;
+    place_weights(weights);
+    for (int i = 0; i < got->n_nodes; i++)
+        known += (double)got->nodes[i].pages;
+    for (int i = 0; i < got->n_nodes; i++) {
+        int node = (int)got->nodes[i].node;
+        double share = target_share(target, node, weights), pages = (double)got->nodes[i].pages;
+        int turn =
+            target_is_weighted(target) && node < TARGET_NODES && weights[node] ? weights[node] : 1;
+        astray += fmax(0, pages - share * known - (share > 0 ? unit * turn : 0));
+    }
+    return known > 0 ? 1 - astray / known : 0;
 }
 
 int place_move(const void *memory, uint64_t bytes, uint64_t page, int node, struct err *err)

@@ -13,19 +13,20 @@ struct place {
     int cpu_wanted; // the one CPU in the affinity mask; -1: several
     int cpus;       // in the mask
     bool one_core;  // all of them are threads of one core
-    int mem_wanted; // the one node of the memory policy; -1: several or none requested
+    // A node, or interleaved over several (model/target.h).
+    int mem_wanted; // that of the memory policy, or requested; -1: another policy, or none
     int mem_node;   // where the arena shall be: mem_wanted, or the node of the CPU; -1: not known
     bool numa;      // the kernel knows nodes
 };
 
 void place_wanted(struct place *p);
-int place_node_of_cpu(int cpu); // -1: not known
-int place_node_count(void);     // configured nodes
-int place_node_max(void);       // highest OS number of a node
-// What keeps us from having memory of the node ("is not there", "has no memory", "is outside the
-// cpuset"); NULL: nothing does.
-const char *place_node_fault(int node);
+int place_node_of_cpu(int cpu);       // -1: not known
+int place_node_count(void);           // configured nodes
+int place_node_max(void);             // highest OS number of a node
 bool place_node_has_memory(int node); // that we may have
+// What keeps us from having memory of a target (model/target.h): "is not there", "has no memory",
+// "is outside the cpuset"; NULL: nothing does. Of interleaved memory the first *node at fault.
+const char *place_target_fault(int target, int *node);
 
 // Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node
 // local allocation. ERR_USAGE on "bind".
@@ -37,6 +38,12 @@ int place_cpus(int **cpus, struct err *err);
 // Reserved huge pages are reserved when they are mapped, where the process's own policy allows:
 // this maps as if that policy were the requested node. As mmap.
 void *place_map_huge(const struct place *p, uint64_t bytes);
+
+// The kernel's weights of the nodes below TARGET_NODES; all 0: it has none.
+void place_weights(int weights[]);
+// Of the pages counted in `got`, the share that is where interleaved memory has to be. `unit`:
+// base pages that the kernel gives at once, of which no node has exactly its part.
+double place_interleaved_share(const struct rank_info *got, int target, double unit);
 
 // Binds untouched memory to p->mem_node explicitly. Memory with a policy of its own is left alone
 // by automatic NUMA balancing. A requested node is binding; the CPU's own is preferred. False: the

@@ -57,6 +57,7 @@ struct slot {
     struct guard_verdict pass_verdict;
     uint64_t operations, handovers, balance; // of a pass (bench/kernels/contended.h)
     unsigned char flags[SLOT_FLAGS];         // of the far side's samples
+    int memory;                              // where it has to be: a target (model/target.h), or -1
     double moved_bytes, moved_ns;            // by a loader, lately
     double requested_bytes;                  // of it by its pace; 0: as much as it could
     int share_fd;               // of memory that others map; see bench/memory/shared_memory.h

@@ -10,6 +10,7 @@
 #include "base/param.h"
 #include "base/str.h"
 #include "bench/ranks/comm.h"
+#include "model/target.h"
 
 #define AT(member) offsetof(struct options, member)
 #define ROOM(member) sizeof(((struct options *)NULL)->member)
@@ -41,6 +42,14 @@ static const struct param own[] = {
      .metavar = "LIST",
      .help = "CPU:NODE of each rank, with --np or below mpirun, such as 0:0,8:1. -1: not bound. "
              "Without a list, --np binds each rank to a core of its own while there are cores."},
+    {.name = "numa",
+     .kind = PARAM_TEXT,
+     .offset = AT(spec.numa),
+     .room = ROOM(spec.numa),
+     .def = "local",
+     .metavar = "POLICY",
+     .help = "Memory of all ranks: local (as each rank is bound), interleave:NODES or "
+             "weighted:NODES."},
     {.name = "numactl",
      .kind = PARAM_TEXT,
      .offset = AT(numactl),
@@ -142,6 +151,10 @@ static int options_settle(struct options *o, struct err *err)
         return err_set(err, ERR_USAGE, "bind", "--bind needs --np, or a launcher of MPI");
     if (*o->numactl && (!*o->bind || o->ranks))
         return err_set(err, ERR_USAGE, "numactl", "--numactl needs --bind and a launcher of MPI");
+    if (strcmp(o->spec.numa, "local") != 0 && !target_is_policy(o->spec.numa))
+        return err_set(err, ERR_USAGE, "numa",
+                       "--numa must be local, interleave:NODES or weighted:NODES; --bind binds a "
+                       "rank to a node");
     if (o->oversubscribe && !o->ranks)
         return err_set(err, ERR_USAGE, "oversubscribe", "--oversubscribe needs --np");
     return spec_check(&o->spec, err) < 0 ? prefix_option(err) : 0;

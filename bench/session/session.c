@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "bench/session/binding.h"
 #include "model/spec_values.h"
+#include "model/target.h"
 
 enum {
     POPULATE_THREADS = 8, // at most, if the rank may run on so many CPUs
@@ -74,17 +75,18 @@ static void introduce(struct session *s)
     arena_base_name(base);
     int cpu = sched_getcpu();
     place_wanted(&s->place);
-    *i = (struct rank_info){.rank = s->comm->rank,
-                            .pid = getpid(),
-                            .cpu_wanted = s->place.cpu_wanted,
-                            .cpu = cpu,
-                            .cpu_node = place_node_of_cpu(cpu),
-                            .mem_wanted = s->place.mem_wanted,
-                            .mem_node = -1,
-                            .mem_share = 1,
-                            .off_cpu_share = NAN,
-                            .clock_ghz = NAN,
-                            .seed = s->spec->seed + s->comm->rank};
+    *i = (struct rank_info){
+        .rank = s->comm->rank,
+        .pid = getpid(),
+        .cpu_wanted = s->place.cpu_wanted,
+        .cpu = cpu,
+        .cpu_node = place_node_of_cpu(cpu),
+        .mem_wanted = target_is_interleaved(s->place.mem_wanted) ? -1 : s->place.mem_wanted,
+        .mem_node = -1,
+        .mem_share = 1,
+        .off_cpu_share = NAN,
+        .clock_ghz = NAN,
+        .seed = s->spec->seed + s->comm->rank};
     snprintf(i->pages_wanted, sizeof i->pages_wanted, "%s", pages[s->spec->pages]);
     snprintf(i->pages_got, sizeof i->pages_got, "%s", pages[s->spec->pages]);
     s->slot->on_one_core = s->place.one_core;
@@ -93,6 +95,7 @@ static void introduce(struct session *s)
     s->slot->l2_bytes = s->cache.l2_bytes;
     s->slot->cpu_place = cache_cpu_place("", cpu);
     s->slot->cpu_place.node = (int)i->cpu_node;
+    s->slot->memory = s->place.mem_wanted;
 }
 
 // A launcher can start each rank with words of its own; all go by rank 0's table of results.
@@ -102,6 +105,28 @@ static int same_question(const struct session *s, struct err *err)
         return 0;
     return err_set(err, ERR_USAGE, "", "rank %d was started with other options than rank 0",
                    s->comm->rank);
+}
+
+static unsigned all_nodes(void)
+{
+    unsigned all = 0;
+    for (int node = 0; node < TARGET_NODES && node <= place_node_max(); node++)
+        all |= place_node_has_memory(node) ? 1u << node : 0;
+    return all;
+}
+
+// Of interleaved memory: the nodes that the text leaves open, and whether the kernel has the
+// weights.
+static int settle_target(int *target, const struct target_list *list, const char *member,
+                         struct err *err)
+{
+    int weights[TARGET_NODES], node;
+    *target = target_resolve(*target, all_nodes());
+    const char *fault = place_target_fault(*target, &node);
+    if (fault)
+        return err_set(err, ERR_INVALID, member, "node %d %s", node, fault);
+    place_weights(weights);
+    return targets_check_weights(list, weights, member, err);
 }
 
 static bool has_target(const struct session *s, int node)
@@ -114,23 +139,35 @@ static bool has_target(const struct session *s, int node)
 
 static int session_find_targets(struct session *s, struct err *err)
 {
-    CLEANUP_MEM int *ids = NULL;
-    int n = 0;
-    bool all = strcmp(s->spec->targets, "all") == 0;
+    struct target_list list;
     if (!spec_has_targets(s->spec))
         return 0;
-    if (!all && str_to_ids(s->spec->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
+    if (targets_read(&list, s->spec->targets, "targets", err) < 0)
         return -1;
-    for (int node = 0; all && node <= place_node_max() && s->n_targets < SPEC_TARGETS_MAX; node++)
+    for (int node = 0; list.all && node <= place_node_max() && s->n_targets < SPEC_TARGETS_MAX;
+         node++)
         if (place_node_has_memory(node))
             s->targets[s->n_targets++] = node;
-    for (int i = 0; i < n; i++) {
-        const char *fault = place_node_fault(ids[i]);
-        if (fault)
-            return err_set(err, ERR_INVALID, "targets", "node %d %s", ids[i], fault);
-        if (!has_target(s, ids[i]))
-            s->targets[s->n_targets++] = ids[i];
+    for (int i = 0; i < list.n && s->n_targets < SPEC_TARGETS_MAX; i++) {
+        if (settle_target(&list.list[i], &list, "targets", err) < 0)
+            return -1;
+        if (!has_target(s, list.list[i]))
+            s->targets[s->n_targets++] = list.list[i];
     }
+    return 0;
+}
+
+// The policy that the spec names stands above that of the process.
+static int find_policy(struct session *s, struct err *err)
+{
+    struct target_list list;
+    if (!target_is_policy(s->spec->numa))
+        return 0;
+    if (targets_read(&list, s->spec->numa, "numa", err) < 0 ||
+        settle_target(&list.list[0], &list, "numa", err) < 0)
+        return -1;
+    s->slot->memory = s->place.mem_wanted = s->place.mem_node = list.list[0];
+    s->slot->info.mem_wanted = -1; // no single node
     return 0;
 }
 
@@ -170,13 +207,47 @@ static void add_pages(struct rank_info *to, const struct rank_info *from)
     }
 }
 
+// Where the pages are, and which share of them is where it has to be.
+static void look_at_pages(const struct session *s, const void *memory, uint64_t bytes, int target,
+                          struct rank_info *got)
+{
+    const struct page_sizes sizes = memory_page_sizes("");
+    uint64_t unit = spec_page_bytes((enum pages)s->spec->pages, &sizes, bytes) / sizes.base;
+    *got = (struct rank_info){.mem_wanted = target};
+    place_verify(memory, bytes, got);
+    if (!target_is_interleaved(target) || !got->pages_checked)
+        return;
+    double sampled = (double)got->pages_checked / (double)got->pages_total;
+    got->mem_node = -1;
+    got->mem_share = place_interleaved_share(got, target, (double)unit * sampled);
+}
+
+// What rank 0 saw stands for all: the kernel spreads the pages of each in the same way.
+static void add_spread(struct session *s, int target, const struct rank_info *got)
+{
+    int i = 0;
+    if (!session_is_rank0(s) || !target_is_interleaved(target))
+        return;
+    while (i < s->n_spreads && s->spreads[i].target != target)
+        i++;
+    if (i == SPREADS_MAX)
+        return;
+    s->n_spreads += i == s->n_spreads;
+    s->spreads[i].target = target;
+    for (int k = 0; k < got->n_nodes; k++)
+        if (got->nodes[k].node < TARGET_NODES)
+            s->spreads[i].pages[got->nodes[k].node] += got->nodes[k].pages;
+}
+
 // A rank may have memory on several nodes one after the other: the least share is what holds of
 // all.
 double session_verify(struct session *s, const void *memory, uint64_t bytes, int node)
 {
     uint64_t begin = clock_mono_ns();
-    struct rank_info *info = &s->slot->info, got = {.mem_wanted = node};
-    place_verify(memory, bytes, &got);
+    struct rank_info *info = &s->slot->info, got;
+    char words[TARGET_LABEL_ROOM];
+    look_at_pages(s, memory, bytes, node, &got);
+    add_spread(s, node, &got);
     if (got.mem_share < info->mem_share || info->mem_node < 0)
         info->mem_node = got.mem_node;
     if (got.mem_share < info->mem_share)
@@ -186,10 +257,11 @@ double session_verify(struct session *s, const void *memory, uint64_t bytes, int
     snprintf(info->mem_method, sizeof info->mem_method, "%s", got.mem_method);
     add_pages(info, &got);
     place_usage(info); // now, with the memory there
+    target_words(node, words, sizeof words);
     if (got.pages_checked && got.mem_share < 0.9995 && node >= 0)
         condition_set(&s->slot->condition, CONDITION_PLACEMENT, s->comm->rank,
-                      "only %.1f %% of the pages requested on node %d are there",
-                      100 * got.mem_share, node);
+                      "only %.1f %% of the pages requested on %s are there", 100 * got.mem_share,
+                      words);
     s->slot->phase_ms[PHASE_VERIFY] += session_ms_since(begin);
     return got.mem_share;
 }
@@ -199,8 +271,8 @@ void session_verify_again(struct session *s, const void *memory, uint64_t bytes,
 {
     static const double moved_share = 0.001;
     uint64_t begin = clock_mono_ns();
-    struct rank_info *info = &s->slot->info, got = {.mem_wanted = node};
-    place_verify(memory, bytes, &got);
+    struct rank_info *info = &s->slot->info, got;
+    look_at_pages(s, memory, bytes, node, &got);
     if (got.mem_share < info->mem_share)
         info->mem_share = got.mem_share;
     if (got.pages_checked && got.mem_share < before - moved_share)
@@ -475,6 +547,28 @@ static int report_clocks_of_ranks(struct session *s, int fast, int slow, struct 
                         1 / slow_ns, slow, 1 / fast_ns, fast);
 }
 
+// Where the pages of interleaved memory were.
+static int report_spreads(struct session *s, struct err *err)
+{
+    for (int i = 0; i < s->n_spreads; i++) {
+        const struct spread *p = &s->spreads[i];
+        char words[TARGET_LABEL_ROOM], parts[120] = "";
+        double all = 0;
+        target_words(p->target, words, sizeof words);
+        for (int node = 0; node < TARGET_NODES; node++)
+            all += (double)p->pages[node];
+        for (int node = 0; node < TARGET_NODES; node++) {
+            size_t used = strlen(parts);
+            if (p->pages[node])
+                snprintf(parts + used, sizeof parts - used, "%s%.1f %% on node %d",
+                         used ? ", " : "", 100 * (double)p->pages[node] / all, node);
+        }
+        if (session_note(s, err, CONDITION_INTERLEAVED, -1, "memory on %s: %s", words, parts) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int session_report_clocks(struct session *s, struct err *err)
 {
     int fast = 0, slow = 0, most = 0, changed = 0;
@@ -552,6 +646,8 @@ static int session_finish(struct session *s, const struct options *o, struct err
         outcome = session_report_clocks(s, err);
     if (session_is_rank0(s) && outcome == 0)
         outcome = report_budget(s, o, err);
+    if (session_is_rank0(s) && outcome == 0)
+        outcome = report_spreads(s, err);
     if (session_is_rank0(s) && outcome == 0 && session_stopped(s))
         outcome = report_stop(s, o, err);
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < s->comm->size; r++)
@@ -574,6 +670,7 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, benc
     // Specs are made from zeroed memory, texts included: the same request gives the same bytes.
     s.slot->question = hash_bytes(s.spec, sizeof *s.spec);
     if (session_meet(&s, session_find_targets(&s, err), err) < 0 ||
+        session_meet(&s, find_policy(&s, err), err) < 0 ||
         session_meet(&s, same_question(&s, err), err) < 0)
         return -1;
     if (!benchmarks[s.spec->benchmark].keeps_budget) // which minds its budget itself

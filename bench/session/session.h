@@ -16,6 +16,7 @@
 #include "bench/session/output.h"
 #include "bench/session/time_limit.h"
 #include "model/shape.h"
+#include "model/target.h"
 
 // What rank 0 saw in its cells that a reader should know: reported at the end, a condition each,
 // however many cells there are.
@@ -26,6 +27,13 @@ struct doubts {
     char first_few[80], worst_stolen[80], widest[80];
 };
 
+// Where pages of interleaved memory are.
+enum { SPREADS_MAX = 8 };
+struct spread {
+    int target;
+    int64_t pages[TARGET_NODES];
+};
+
 struct session {
     struct comm *comm; // borrowed, like all pointers here
     struct board *board;
@@ -34,11 +42,13 @@ struct session {
     struct emit *emit; // NULL but on rank 0
     struct cache_info cache;
     struct place place;
-    int n_targets; // nodes with memory that the spec requests
+    int n_targets; // memory that the spec requests: nodes, and interleaved (model/target.h)
     int targets[SPEC_TARGETS_MAX];
     int64_t told, total;     // steps, for the progress
     struct time_limit limit; // of rank 0: others follow it
     struct doubts doubts;
+    int n_spreads; // rank 0's
+    struct spread spreads[SPREADS_MAX];
 };
 
 // A benchmark runs on all ranks, from after the introduction to its last cell.

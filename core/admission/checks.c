@@ -2,6 +2,7 @@
 // The decision: each check looks at one kind and compares one number with one limit.
 #include "core/admission/checks.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "model/target.h"
 
 // What a rank needs besides its working set: the program, Open MPI's buffers and shared memory.
 #define RANK_OVERHEAD_BYTES ((int64_t)64 << 20)
@@ -53,15 +55,20 @@ static double limit_of(const struct judge *j, enum admission_kind kind)
 // --- memory: always refuses
 
 // How many ranks have their memory on the node, and how much that is.
-static int ranks_on(const struct plan *p, int node, int64_t *bytes)
+static int ranks_on(const struct judge *j, int node, int64_t *bytes)
 {
+    const struct plan *p = j->in->plan;
     int n = 0;
     *bytes = 0;
-    for (int i = 0; i < p->n_ranks; i++)
-        if ((p->ranks[i].mem_node < 0 ? p->ranks[i].cpu_node : p->ranks[i].mem_node) == node) {
-            *bytes += plan_rank_bytes(p, i) + RANK_OVERHEAD_BYTES;
-            n++;
-        }
+    for (int i = 0; i < p->n_ranks; i++) {
+        const struct plan_rank *r = &p->ranks[i];
+        int target = r->mem_node < 0 ? r->cpu_node : r->mem_node;
+        int64_t all = plan_rank_bytes(p, i) + RANK_OVERHEAD_BYTES;
+        if (!target_has(target, node))
+            continue;
+        *bytes += (int64_t)ceil((double)all * target_share(target, node, j->in->topology->weights));
+        n++;
+    }
     return n;
 }
 
@@ -86,12 +93,13 @@ static int loaders_on(const struct judge *j, int node)
     return n;
 }
 
-static int64_t target_bytes(const struct plan *p, int node)
+static int64_t target_bytes(const struct judge *j, int node)
 {
+    const struct plan *p = j->in->plan;
+    double most = 0; // one target after the other
     for (int i = 0; i < p->n_targets; i++)
-        if (p->targets[i] == node)
-            return p->bytes_per_target;
-    return 0;
+        most = fmax(most, target_share(p->targets[i], node, j->in->topology->weights));
+    return (int64_t)ceil(most * (double)p->bytes_per_target);
 }
 
 static long long mib(double bytes)
@@ -103,9 +111,9 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
 {
     const struct plan *p = j->in->plan;
     int64_t ours;
-    int node = of->os, n = ranks_on(p, node, &ours), n_loaders = loaders_on(j, node);
+    int node = of->os, n = ranks_on(j, node, &ours), n_loaders = loaders_on(j, node);
     int64_t available = memory_node_available_bytes(j->in->root, node);
-    int64_t shared = target_bytes(p, node);
+    int64_t shared = target_bytes(j, node);
     if ((!n && !shared && !n_loaders) || available < 0 ||
         of->memory_bytes == 0) // first touch: it is elsewhere
         return;
@@ -173,12 +181,18 @@ static void check_mems(struct judge *j)
 {
     const struct plan *p = j->in->plan;
     int missing = 0, last = -1;
-    for (int i = 0; i < p->n_ranks; i++)
-        if (p->ranks[i].mem_node >= 0 && p->ranks[i].mem_node != last &&
-            !id_set_has(&j->in->now->mems, last = p->ranks[i].mem_node))
+    for (int i = 0; i < j->in->topology->n_nodes; i++) {
+        int node = j->in->topology->nodes[i].os;
+        bool needed = false;
+        for (int r = 0; r < p->n_ranks && !needed; r++)
+            needed = target_has(p->ranks[r].mem_node, node);
+        for (int k = 0; k < p->n_targets && !needed; k++)
+            needed = target_has(p->targets[k], node);
+        if (needed && !id_set_has(&j->in->now->mems, node)) {
             missing++;
-    for (int i = 0; i < p->n_targets; i++)
-        missing += !id_set_has(&j->in->now->mems, p->targets[i]);
+            last = node;
+        }
+    }
     if (missing)
         found(j, ADMIT_MEMS, missing, 0,
               "nodes of the plan, such as %d, were taken out of the daemon's cpuset (mems) a "

@@ -10,6 +10,15 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/launch/command.h"
+#include "model/target.h"
+
+static int cannot_give(const char *member, int target, int cpu, const char *why, struct err *err)
+{
+    char words[TARGET_LABEL_ROOM];
+    target_words(target, words, sizeof words);
+    return err_set(err, ERR_UNAVAILABLE, member, "memory of %s cannot be given to CPU %d: %s",
+                   words, cpu, why);
+}
 
 // Memory then lies where it is first touched, on the CPU's own node: right as long as nothing else
 // was requested. A number of another node's memory would be wrong and look right.
@@ -20,14 +29,10 @@ static int do_without_policies(struct plan *p, struct err *err)
     for (int i = 0; i < p->n_ranks; i++) {
         const struct plan_rank *r = &p->ranks[i];
         if (r->mem_node >= 0 && r->mem_node != r->cpu_node)
-            return err_set(err, ERR_UNAVAILABLE, "numa",
-                           "memory of node %d cannot be given to CPU %d: %s", r->mem_node, r->cpu,
-                           why);
+            return cannot_give("numa", r->mem_node, r->cpu, why, err);
         for (int k = 0; k < p->n_targets; k++)
             if (p->targets[k] != r->cpu_node)
-                return err_set(err, ERR_UNAVAILABLE, "targets",
-                               "memory of node %d cannot be given to CPU %d: %s", p->targets[k],
-                               r->cpu, why);
+                return cannot_give("targets", p->targets[k], r->cpu, why, err);
     }
     if (p->n_notes < PLAN_NOTES_MAX)
         snprintf(p->notes[p->n_notes++], sizeof p->notes[0],

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/os/program.h"
+#include "model/target.h"
 
 // A setting whose value is NULL is the run's directory.
 struct setting {
@@ -213,7 +214,7 @@ static void command_value_of(const struct param *p, const struct spec *s, const 
                              char *out, size_t room)
 {
     if (command_is(p, "targets") && plan->n_targets)
-        str_from_ids(plan->targets, plan->n_targets, out, room);
+        targets_write(plan->targets, plan->n_targets, out, room);
     else if (command_is(p, "load_cpus"))
         snprintf(out, room, "%s", plan->load_cpus);
     else if (command_is(p, "kernel") && s->sweep == SWEEP_MEMCPY)
@@ -252,10 +253,14 @@ static void add_bench(struct words *w, const struct launch_paths *paths, const s
 static void add_bind(struct words *w, const struct plan *p)
 {
     struct buf bind CLEANUP_BUF = BUF_INIT;
+    char policy[TARGET_LABEL_ROOM];
     for (int i = 0; i < p->n_ranks; i++)
-        buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, p->ranks[i].mem_node);
+        buf_fmt(&bind, "%s%d:%d", i ? "," : "", p->ranks[i].cpu, plan_rank_node(p, i));
     w->failed |= !buf_ok(&bind);
     words_fmt(w, "--bind=%s", buf_text(&bind));
+    target_label(p->ranks[0].mem_node, policy, sizeof policy);
+    if (target_is_interleaved(p->ranks[0].mem_node))
+        words_fmt(w, "--numa=%s", policy);
 }
 
 static void add_mpi_job(struct words *w, const struct launch_paths *paths, const struct plan *p,

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "core/launch/planner.h"
+#include "model/target.h"
 
 static int check_cpu(const struct topology *now, int os, const char *member, struct err *err)
 {
@@ -28,16 +29,28 @@ static int plan_check_memory(const struct topology *now, int os, const char *mem
                    has_some ? "was taken out of the mems of the daemon" : "went off-line");
 }
 
+// Interleaved memory needs all of its nodes.
+static int plan_check_target(const struct topology *now, int target, const char *member,
+                             struct err *err)
+{
+    if (!target_is_interleaved(target))
+        return plan_check_memory(now, target, member, err);
+    for (int node = 0; node < TARGET_NODES; node++)
+        if (target_has(target, node) && plan_check_memory(now, node, member, err) < 0)
+            return -1;
+    return 0;
+}
+
 int plan_check_there(const struct plan *p, const struct topology *now, struct err *err)
 {
     CLEANUP_MEM int *load = NULL;
     int n = 0;
     for (int i = 0; i < p->n_ranks; i++)
         if (check_cpu(now, p->ranks[i].cpu, "cpus", err) < 0 ||
-            plan_check_memory(now, p->ranks[i].mem_node, "numa", err) < 0)
+            plan_check_target(now, p->ranks[i].mem_node, "numa", err) < 0)
             return -1;
     for (int i = 0; i < p->n_targets; i++)
-        if (plan_check_memory(now, p->targets[i], "targets", err) < 0)
+        if (plan_check_target(now, p->targets[i], "targets", err) < 0)
             return -1;
     if (*p->load_cpus &&
         str_to_ids(p->load_cpus, true, TOPOLOGY_CPUS_MAX, "load_cpus", &load, &n, err) < 0)

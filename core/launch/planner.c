@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "model/shape.h"
 #include "model/spec_values.h"
+#include "model/target.h"
 #include "model/workload.h"
 
 enum choice { ALL_CORES, ONE_PER_NUMA, ONE_PER_LLC, PER_NODE };
@@ -360,6 +361,37 @@ static int place_listed(struct plan *p, const struct spec *s, const struct topol
     return 0;
 }
 
+// Resolves and checks interleaved memory of a list that was read.
+static int resolve_policy(int *target, const struct target_list *list, const struct topology *t,
+                          const char *member, struct err *err)
+{
+    unsigned all = 0;
+    for (int i = 0; i < t->n_nodes; i++)
+        if (is_default_target(&t->nodes[i]) && t->nodes[i].os < TARGET_NODES)
+            all |= 1u << t->nodes[i].os;
+    *target = target_resolve(*target, all);
+    if (!target_nodes(*target))
+        return no_target(t, member, err);
+    for (int node = 0; node < TARGET_NODES; node++)
+        if (target_has(*target, node) && !is_target(topology_node(t, node)))
+            return refuse_node(t, node, member, err);
+    return targets_check_weights(list, t->weights, member, err);
+}
+
+static int place_interleaved(struct plan *p, const struct spec *s, const struct topology *t,
+                             struct err *err)
+{
+    struct target_list list;
+    if (targets_read(&list, s->numa, "numa", err) < 0)
+        return -1;
+    int target = list.list[0];
+    if (resolve_policy(&target, &list, t, "numa", err) < 0)
+        return -1;
+    for (int i = 0; i < p->n_ranks; i++)
+        p->ranks[i].mem_node = target;
+    return 0;
+}
+
 static int place(struct plan *p, const struct spec *s, const struct topology *t, struct err *err)
 {
     if (strcmp(s->numa, "local") == 0)
@@ -368,7 +400,7 @@ static int place(struct plan *p, const struct spec *s, const struct topology *t,
         note_special(p, t, "numa");
         return place_round_robin(p, t, err);
     }
-    return place_listed(p, s, t, err);
+    return target_is_policy(s->numa) ? place_interleaved(p, s, t, err) : place_listed(p, s, t, err);
 }
 
 // What ranks share, counted over all pairs; the first pair stands for the others.
@@ -458,28 +490,40 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
+static int take_targets(struct plan *p, const struct target_list *list, const struct topology *t,
+                        struct err *err)
+{
+    for (int i = 0; i < list->n && p->n_targets < SPEC_TARGETS_MAX; i++) {
+        int target = list->list[i];
+        if (target_is_interleaved(target)) {
+            if (resolve_policy(&target, list, t, "targets", err) < 0)
+                return -1;
+        } else if (!is_target(topology_node(t, target))) {
+            return refuse_node(t, target, "targets", err);
+        }
+        for (int k = 0; k < p->n_targets; k++)
+            if (p->targets[k] == target)
+                return err_set(err, ERR_INVALID, "targets", "has the same memory twice");
+        p->targets[p->n_targets++] = target;
+    }
+    return 0;
+}
+
 static int planner_find_targets(struct plan *p, const struct spec *s, const struct topology *t,
                                 struct err *err)
 {
-    CLEANUP_MEM int *ids = NULL;
-    int n = 0;
-    bool all = strcmp(s->targets, "all") == 0;
+    struct target_list list;
     if (!spec_has_targets(s))
         return 0;
-    if (!all && str_to_ids(s->targets, false, SPEC_TARGETS_MAX, "targets", &ids, &n, err) < 0)
+    if (targets_read(&list, s->targets, "targets", err) < 0)
         return -1;
-    if (all)
+    if (list.all)
         note_special(p, t, "targets");
-    for (int i = 0; all && i < t->n_nodes && p->n_targets < SPEC_TARGETS_MAX; i++)
+    for (int i = 0; list.all && i < t->n_nodes && p->n_targets < SPEC_TARGETS_MAX; i++)
         if (is_default_target(&t->nodes[i]))
             p->targets[p->n_targets++] = t->nodes[i].os;
-    if (n)
-        qsort(ids, (size_t)n, sizeof *ids, by_number);
-    for (int i = 0; i < n; i++) {
-        if (!is_target(topology_node(t, ids[i])))
-            return refuse_node(t, ids[i], "targets", err);
-        p->targets[p->n_targets++] = ids[i];
-    }
+    if (take_targets(p, &list, t, err) < 0)
+        return -1;
     if (!p->n_targets)
         return no_target(t, "targets", err);
     if (s->cost == COST_MIGRATE && p->n_targets < 2)

@@ -92,10 +92,22 @@ static void limit_to_ours(struct topology *t, const char *root)
     free(mems.ids);
 }
 
+// They change without notice.
+static void machine_read_weights(struct topology *t, const char *root)
+{
+    for (int i = 0; t->this_system && i < t->n_nodes; i++) {
+        int os = t->nodes[i].os;
+        int weight = os < TOPOLOGY_WEIGHTS ? memory_interleave_weight(root, os) : 0;
+        if (os < TOPOLOGY_WEIGHTS)
+            t->weights[os] = weight > 0 ? weight : 0;
+    }
+}
+
 int machine_refresh(struct machine *m, struct machine *was, const char *root, struct err *err)
 {
     CLEANUP_MEM char *now = m->topology.this_system ? machine_look(root) : NULL;
     struct machine got;
+    machine_read_weights(&m->topology, root);
     if (!now || (m->seen && strcmp(now, m->seen) == 0))
         return 0;
     if (machine_read(&got, root, err) < 0)
@@ -119,6 +131,7 @@ int machine_read(struct machine *m, const char *root, struct err *err)
         limit_to_ours(&got.topology, root);
     if (got.topology.this_system)
         got.topology.pages = memory_page_sizes(root);
+    machine_read_weights(&got.topology, root);
     if (fingerprint_read(&got.fingerprint, &got.topology, root, err) < 0) {
         machine_fini(&got);
         return -1;

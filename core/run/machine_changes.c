@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/launch/plan_check.h"
 #include "core/launch/planner.h"
+#include "model/target.h"
 
 const struct machine *job_machine(const struct job *j, const struct machine *now)
 {
@@ -25,9 +26,9 @@ static bool uses(const struct plan *p, int node)
 {
     bool found = false;
     for (int i = 0; i < p->n_ranks; i++)
-        found |= p->ranks[i].mem_node == node;
+        found |= target_has(p->ranks[i].mem_node, node);
     for (int i = 0; i < p->n_targets; i++)
-        found |= p->targets[i] == node;
+        found |= target_has(p->targets[i], node);
     return found;
 }
 

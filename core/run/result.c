@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/results/run_metrics.h"
 #include "core/run/machine_changes.h"
+#include "model/target.h"
 
 static void add_suffered(struct job *j, struct monitor *a)
 {
@@ -22,6 +23,8 @@ static void add_suffered(struct job *j, struct monitor *a)
 static void add_placement(struct conditions *c, int rank, const struct plan_rank *want,
                           const struct rank_info *got)
 {
+    char words[TARGET_LABEL_ROOM];
+    target_words(want->mem_node, words, sizeof words);
     if (got->cpu >= 0 && got->cpu != want->cpu)
         conditions_add(c, CONDITION_PLACEMENT, rank, "ran on CPU %" PRId64 " instead of %d",
                        got->cpu, want->cpu);
@@ -30,8 +33,8 @@ static void add_placement(struct conditions *c, int rank, const struct plan_rank
                        "had its memory on node %" PRId64 " instead of %d", got->mem_node,
                        want->mem_node);
     else if (got->pages_checked > 0 && got->mem_share < 0.99)
-        conditions_add(c, CONDITION_PLACEMENT, rank, "had only %.1f %% of its memory on node %d",
-                       100 * got->mem_share, want->mem_node);
+        conditions_add(c, CONDITION_PLACEMENT, rank, "had only %.1f %% of its memory on %s",
+                       100 * got->mem_share, words);
     if (got->migrations > 0)
         conditions_add(c, CONDITION_MIGRATED, rank, "moved between CPUs %" PRId64 " times",
                        got->migrations);

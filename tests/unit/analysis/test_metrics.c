@@ -633,6 +633,10 @@ static void test_rules(void)
                                       "latency.n.n0.median_ns"};
     for (unsigned i = 0; i < COUNT_OF(bad); i++)
         CHECK(!metric_rule_find(bad[i], NULL), "\"%s\" is no metric", bad[i]);
+    struct metric_labels wide = {0};
+    CHECK(metric_rule_find("bandwidth.triad.n0.w0-1_3.gbps", &wide) && wide.n == 3 &&
+              strcmp(wide.list[2].value, "w0-1_3") == 0,
+          "interleaved memory is a target: %s", wide.list[2].value);
     CHECK(metric_base_factor("ns") == 1e-9 && metric_base_factor("GB/s") == 1e9, "base units");
     CHECK(metric_more_is_better("entries") && metric_more_is_better("bytes"), "of capacity more");
     CHECK(metric_more_is_better("GB/s") && !metric_more_is_better("ns"), "what is better");

@@ -9,6 +9,7 @@
 #include "formats/import.h"
 #include "model/scan.h"
 #include "model/shape.h"
+#include "model/target.h"
 #include "tests/unit/analysis/hierarchy_machine.h"
 #include "tests/unit/analysis/published.h"
 #include "tests/unit/analysis/simulate.h"
@@ -293,6 +294,17 @@ static void test_bandwidth(void)
     check_report(BENCHMARK_BANDWIDTH, m, 2, says, NULL);
     matrix_fini(&m[0]);
     matrix_fini(&m[1]);
+    shaped(&m[0], BENCHMARK_BANDWIDTH, NULL, "triad", 1, 2);
+    m[0].col.values[1] = target_interleaved(3, true);
+    put(&m[0], 0, 0, 40000);
+    put(&m[0], 0, 1, 50000);
+    static const char *const spread[] = {
+        "Node 0, triad: memory on nodes 0-1, interleaved by weight gives 50.0 GB/s, 125 % of its "
+        "own memory.",
+        NULL};
+    static const char *const remote[] = {"'s memory gives", NULL};
+    check_report(BENCHMARK_BANDWIDTH, m, 1, spread, remote);
+    matrix_fini(&m[0]);
     struct matrix t = {0};
     static const double grows[] = {10000, 20000, 30000, 30500};
     shaped(&t, BENCHMARK_BANDWIDTH, "sweep-threads", "triad", 4, 1);
@@ -644,6 +656,10 @@ static void test_touch_and_load(void)
     }
     static const char *const path[] = {"Node 0 to node 2, 3:1: 100.0 ns idle", NULL};
     check_report(BENCHMARK_LOADED, l, 2, path, NULL);
+    l[0].row.values[0] = l[1].row.values[0] = axis_pair(0, target_interleaved(5, false));
+    static const char *const wide[] = {"Node 0 to nodes 0,2, interleaved, 3:1: 100.0 ns idle",
+                                       NULL};
+    check_report(BENCHMARK_LOADED, l, 2, wide, NULL);
     matrix_fini(&m);
     matrix_fini(&l[0]);
     matrix_fini(&l[1]);

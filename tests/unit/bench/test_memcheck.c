@@ -2,7 +2,9 @@
 // Machines as folders: what is refused before it is touched.
 #include "bench/memory/memory_check.h"
 
+#include "base/memory.h"
 #include "bench/memory/cache.h"
+#include "model/target.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/tap.h"
 
@@ -72,6 +74,25 @@ static void groups(void)
     dir_write(root, "proc/self/cgroup", "");
 }
 
+static void interleaved(void)
+{
+    struct err err = {0};
+    node(0, 8, 6);
+    node(2, 8, 2);
+    CHECK(ask(target_interleaved(5, false), 3 * GIB, 1, PAGES_THP, &err) == 0,
+          "half of 3 GiB fits on each of two nodes: %s", err.text);
+    CHECK(ask(target_interleaved(5, false), 4 * GIB, 1, PAGES_THP, &err) < 0 &&
+              strstr(err.text, "node 2"),
+          "half of 4 GiB does not: %s", err.text);
+    dir_write(root, "sys/kernel/mm/mempolicy/weighted_interleave/node0", "3\n");
+    dir_write(root, "sys/kernel/mm/mempolicy/weighted_interleave/node2", "1\n");
+    CHECK(memory_interleave_weight(root, 0) == 3 &&
+              memory_interleave_weight(root, 1) == MEMORY_UNKNOWN,
+          "weights of the kernel");
+    CHECK(ask(target_interleaved(5, true), 4 * GIB, 1, PAGES_THP, &err) == 0, "a quarter does: %s",
+          err.text);
+}
+
 static void huge(void)
 {
     struct err err = {0};
@@ -102,6 +123,7 @@ int main(void)
     machines();
     nodes();
     groups();
+    interleaved();
     huge();
     caches();
     dir_remove(root);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "bench/memory/arena.h"
+#include "model/target.h"
 #include "tests/unit/tap.h"
 
 static void arena(enum pages pages, const char *unwanted)
@@ -93,6 +94,45 @@ static void one_cpu(void)
     sched_setaffinity(0, sizeof before, &before);
 }
 
+// Pages by node, as the kernel may report them, against what they have to be.
+static void spread(void)
+{
+    struct rank_info got = {.n_nodes = 3, .nodes = {{0, 500, 0}, {1, 501, 0}, {2, 0, 0}}};
+    int two = target_interleaved(3, false);
+    CHECK(place_interleaved_share(&got, two, 1) == 1, "one page more is a page of the turn");
+    got.nodes[0].pages = 400;
+    got.nodes[1].pages = 600;
+    double share = place_interleaved_share(&got, two, 1);
+    CHECK(share > 0.9 && share < 0.902, "100 of 1,000 pages more than half are not: %.4f", share);
+    CHECK(place_interleaved_share(&got, two, 512) == 1, "unless the kernel gives so many at once");
+    got.nodes[2].pages = 1000;
+    CHECK(place_interleaved_share(&got, two, 512) == 0.5, "pages of another node are astray");
+}
+
+// Interleaved over the nodes that there are, in turn.
+static void interleave(void)
+{
+    struct err err = {0};
+    struct place p;
+    struct arena a = {0};
+    unsigned all = 0;
+    bool bound;
+    for (int node = 0; node <= place_node_max() && node < TARGET_NODES; node++)
+        all |= place_node_has_memory(node) ? 1u << node : 0;
+    place_wanted(&p);
+    p.mem_wanted = p.mem_node = target_interleaved(all, false);
+    if (arena_map(&a, 4 << 20, PAGES_4K, &p, &bound, &err) < 0 || arena_populate(&a, 1, &err) < 0)
+        abort();
+    struct rank_info got = {.mem_wanted = -1};
+    place_verify(a.base, a.bytes, &got);
+    if (bound && got.pages_checked)
+        CHECK(place_interleaved_share(&got, p.mem_node, 1) == 1, "%d nodes have their parts",
+              got.n_nodes);
+    else
+        SKIP("no memory policies on this machine");
+    arena_fini(&a);
+}
+
 static void one_page(void)
 {
     struct page_sizes sizes = memory_page_sizes("");
@@ -103,6 +143,8 @@ static void one_page(void)
 int main(void)
 {
     one_page();
+    spread();
+    interleave();
     struct rank_info u = {0};
     arena(PAGES_4K, "thp");
     arena(PAGES_THP, "huge");

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "core/launch/command.h"
+#include "model/target.h"
 
 static const struct launch_paths paths = {.mpirun = "/usr/bin/mpirun",
                                           .numactl = "/usr/bin/numactl",
@@ -90,6 +91,13 @@ static void test_processes(void)
           "its ranks and places");
     CHECK(has_word(l.argv, "--targets=0-1,4"), "the targets that the plan has found");
     CHECK(!has_word(l.argv, "-np"), "no mpirun");
+    launch_fini(&l);
+    plan.n_targets = 2;
+    plan.targets[1] = ranks[0].mem_node = ranks[1].mem_node = target_interleaved(3, false);
+    CHECK_INT(launch_make(&l, &paths, &plan, &s, "/run/x/1-ab", "ab", false, &err), 0, "a launch");
+    CHECK(has_word(l.argv, "--targets=0+interleave:0-1") && has_word(l.argv, "--bind=1:-1,9:-1") &&
+              has_word(l.argv, "--numa=interleave:0-1"),
+          "interleaved memory, which binds no rank to a node");
     CHECK(!has_word(l.argv, "--oversubscribe"), "a CPU a rank");
     launch_fini(&l);
     s.oversubscribe = true;

@@ -10,6 +10,7 @@
 #include "core/node/hwloc.h"
 #include "core/node/hwloc_stored.h"
 #include "model/spec_values.h"
+#include "model/target.h"
 #include "tests/unit/core/node/hybrid_xml.h"
 #include "tests/unit/core/node/memory_only.h"
 #include "tests/unit/core/node/synthetic.h"
@@ -35,7 +36,7 @@ static void expect(const struct topology *t, const char *request, const char *wa
         buf_fmt(&got, "%s: %s", err.member, err.text);
     for (int i = 0; i < p.n_ranks; i++)
         buf_fmt(&got, "%s%d/%d", i ? " " : "", p.ranks[i].cpu, p.ranks[i].mem_node);
-    str_from_ids(p.targets, p.n_targets, targets, sizeof targets);
+    targets_write(p.targets, p.n_targets, targets, sizeof targets);
     if (p.n_ranks)
         buf_fmt(&got, " targets %s load %s MiB %lld %lld", targets, p.load_cpus,
                 (long long)(p.bytes_per_rank >> 20), (long long)(p.bytes_per_target >> 20));
@@ -297,6 +298,36 @@ static void homes(void)
           "the first node that is neither");
 }
 
+// Memory over several nodes: each has its part of it.
+static void interleaved(struct topology *t)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    expect(t, "{\"benchmark\":\"bandwidth\",\"ranks\":2,\"targets\":\"1+interleave:all\"}",
+           "4/0 6/0 12/1 14/1 targets 1+interleave:0-1 load  MiB 0 384");
+    refuse(t, "{\"benchmark\":\"bandwidth\",\"targets\":\"interleave:0,7\"}", "targets",
+           "node 7 is not there");
+    refuse(t, "{\"benchmark\":\"latency\",\"numa\":\"weighted:0-1\"}", "numa", "Linux 6.9");
+    refuse(t, "{\"benchmark\":\"matrix\",\"targets\":\"interleave:0\"}", "targets",
+           "which bandwidth, loaded and latency");
+    refuse(t, "{\"benchmark\":\"pingpong\",\"numa\":\"interleave:0\"}", "numa", "contradicts");
+    t->weights[0] = 3;
+    t->weights[1] = 1;
+    refuse(t, "{\"benchmark\":\"latency\",\"numa\":\"weighted:0=1,1=1\"}", "numa", "0=3,1=1");
+    static const char request[] =
+        "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"numa\":\"weighted:0=3,1=1\",\"size\":\"5G\"}";
+    CHECK(make(&p, t, request, &err) == 0 && p.ranks[0].mem_node == target_interleaved(3, true) &&
+              plan_rank_node(&p, 0) == -1,
+          "by weight: no single node %s", err.text);
+    CLEANUP_BUF struct buf json = BUF_INIT;
+    struct jsonw w = jsonw_to(&json);
+    plan_write_json(&p, &w, NULL);
+    CHECK(strstr(buf_text(&json), "\"mem_node\":-1") &&
+              strstr(buf_text(&json), "\"interleaved\":[\"weighted:0-1\"]"),
+          "the plan names it: %s", buf_text(&json));
+    t->weights[0] = t->weights[1] = 0;
+}
+
 int main(void)
 {
     hybrid();
@@ -344,6 +375,7 @@ int main(void)
            "load_cpus", "has rank 0");
     refuse(&t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"load\":\"read\",\"load_cpus\":\"99\"}",
            "load_cpus", "not there");
+    interleaved(&t);
     memory(&t);
     large_pages(&t);
     many_loaders();
