@@ -30,6 +30,12 @@ const struct cell_field_info cell_fields[CELL_FIELDS] = {
                       "share of the measuring time with all ranks chasing"},
     [CELL_CONVERGED] = {"converged", CELL_IS_COUNT, 0,
                         "1: reached the requested precision; 0: the time limit came first"},
+    [CELL_MISSES] = {"misses_per_hop", CELL_IS_RATE, 3,
+                     "misses of the last-level cache per hop, by the CPU's counters"},
+    [CELL_WALKS] = {"walks_per_hop", CELL_IS_RATE, 3, "misses of the data TLB per hop"},
+    [CELL_CYCLES] = {"cycles_per_hop", CELL_IS_RATE, 3, "cycles of the core per hop"},
+    [CELL_CONFIRMED] = {"confirmed", CELL_IS_COUNT, 0,
+                        "1: the misses are those of the working set's size; 0: they are not"},
 };
 
 void cell_clear(struct cell *c)
@@ -113,8 +119,10 @@ void cell_write_members(const struct cell *c, struct jsonw *w)
 
 static bool in_range(enum cell_kind kind, double v)
 {
-    static const double most[] = {
-        [CELL_IS_COUNT] = 1e9, [CELL_IS_VALUE] = 1e12, [CELL_IS_SHARE] = 1.0001};
+    static const double most[] = {[CELL_IS_COUNT] = 1e9,
+                                  [CELL_IS_VALUE] = 1e12,
+                                  [CELL_IS_SHARE] = 1.0001,
+                                  [CELL_IS_RATE] = 1e9};
     return v >= 0 && v <= most[kind];
 }
 

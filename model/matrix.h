@@ -25,6 +25,10 @@ enum cell_field {
     CELL_OVERLAP, // share of this cell's kept measuring time with all ranks chasing; NaN in serial
                   // mode
     CELL_CONVERGED, // 1: the interval reached the requested precision; 0: the time limit came first
+    CELL_MISSES,    // of the last-level cache per hop, by the CPU's counters; so the next three
+    CELL_WALKS,     // misses of the data TLB
+    CELL_CYCLES,
+    CELL_CONFIRMED, // 1: the misses are those of the working set's size; 0: they are not
     CELL_FIELDS
 };
 
@@ -34,12 +38,13 @@ struct cell {
 
 #define CELL_VALUE_LEAST 0.001 // values are stored in thousandths: less would be 0
 
-enum cell_kind { CELL_IS_COUNT, CELL_IS_VALUE, CELL_IS_SHARE };
+enum cell_kind { CELL_IS_COUNT, CELL_IS_VALUE, CELL_IS_SHARE, CELL_IS_RATE };
 
 // Codec of a cell: records, database, JSON and CSV all iterate this.
 struct cell_field_info {
     const char *name;
-    enum cell_kind kind; // COUNT: integer; VALUE: in the matrix's unit; SHARE: 0…1
+    enum cell_kind kind; // COUNT: integer; VALUE: in the matrix's unit; SHARE: 0…1;
+                         // RATE: a number per hop
     int digits;          // after the point, in JSON and CSV
     const char *help;
 };

@@ -64,6 +64,7 @@ static double combine(enum cell_field f, double *v, int n)
         return sum;
     case CELL_MIN:
     case CELL_CONVERGED:
+    case CELL_CONFIRMED:
         return least;
     default:
         break;

@@ -265,7 +265,8 @@ int stats_cell(struct cell *c, const double *series, const int *visit, int n, st
     for (int i = 0; i < n; i++)
         squares += (sorted[i] - sum / n) * (sorted[i] - sum / n);
     bool alone = n < 2; // says nothing about its own spread
-    const double v[CELL_FIELDS] = {
+    const double v[CELL_SD + 1] = {
+        // what follows is of others
         [CELL_N] = n,
         [CELL_MEDIAN] = median,
         // Times are not negative.
@@ -280,8 +281,6 @@ int stats_cell(struct cell *c, const double *series, const int *visit, int n, st
         [CELL_MEAN] = sum / n,
         [CELL_SD] = alone ? NAN : sqrt(squares / (n - 1)),
         [CELL_DISTURBED] = c->v[CELL_DISTURBED],
-        [CELL_OVERLAP] = c->v[CELL_OVERLAP],
-        [CELL_CONVERGED] = c->v[CELL_CONVERGED],
     };
     memcpy(c->v, v, sizeof v);
     return 0;

@@ -22,6 +22,7 @@
 #include "bench/kernels/core_clock.h"
 #include "bench/kernels/parallel_chase.h"
 #include "bench/session/chaser.h"
+#include "bench/session/proofs.h"
 #include "model/method.h"
 #include "model/spec_values.h"
 
@@ -55,6 +56,7 @@ struct hierarchy {
     int home; // among the targets: the rank's own node, or the first
     int n[PARTS];
     struct column *columns[PARTS]; // owned
+    struct proofs proofs;          // on rank 0
 };
 
 // --- Columns -----------------------------------------------------------------------------------
@@ -343,7 +345,12 @@ static int hierarchy_report_cell(struct hierarchy *h, int rank, int part, int co
     if (part != CYCLE)
         session_judge(s, &slot->evidence, 0, "%s: rank %d at %" PRId64, name, rank,
                       h->columns[part][col].value);
-    return session_report_cell(s, name, rank, col, &slot->cell, err);
+    struct cell cell = slot->cell;
+    int64_t value = h->columns[part][col].value;
+    if (part == CURVE || part == NODES)
+        proofs_add(&h->proofs, s, rank, &cell, part == CURVE ? (uint64_t)value : h->usual, false,
+                   "%s: rank %d at %" PRId64, name, rank, value);
+    return session_report_cell(s, name, rank, col, &cell, err);
 }
 
 static int report_rank(struct hierarchy *h, int rank, struct err *err)
@@ -430,5 +437,5 @@ int hierarchy_run(struct session *s, struct err *err)
     for (int r = 0; r < session_ranks(s) && !session_stopped(s); r++)
         if (measure_rank(&h, r, err) < 0 || report_rank(&h, r, err) < 0)
             return -1;
-    return 0;
+    return session_meet(s, proofs_report(&h.proofs, s, err), err);
 }

@@ -204,9 +204,10 @@ static int latency_report_cell(struct sweep *w, int matrix, int rank, int col, s
     char size[24];
     str_from_bytes(w->sizes[col], size, sizeof size);
     session_judge(s, &slot->evidence, slot->stolen_share, "%s: rank %d at %s", name, rank, size);
-    proofs_add(&w->proofs, s, rank, w->sizes[col], strcmp(name, "serial") != 0, "%s: rank %d at %s",
-               name, rank, size);
-    return session_report_cell(s, name, rank, col, &slot->cell, err);
+    struct cell cell = slot->cell;
+    proofs_add(&w->proofs, s, rank, &cell, w->sizes[col], strcmp(name, "serial") != 0,
+               "%s: rank %d at %s", name, rank, size);
+    return session_report_cell(s, name, rank, col, &cell, err);
 }
 
 static int latency_report(struct sweep *w, int matrix, int col, struct err *err)
@@ -217,7 +218,6 @@ static int latency_report(struct sweep *w, int matrix, int col, struct err *err)
     if (s->slot->measured)
         outcome = cell_sum_up(&w->sums[at], s->spec, &s->slot->cell, &s->slot->evidence, err);
     s->slot->stolen_share = w->stolen[at];
-    s->slot->counted = w->sums[at].counted;
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++)

@@ -18,6 +18,7 @@
 #include "bench/benchmarks/table.h"
 #include "bench/session/background_load.h"
 #include "bench/session/chaser.h"
+#include "bench/session/proofs.h"
 #include "model/method.h"
 #include "model/mix.h"
 #include "model/spec_values.h"
@@ -59,6 +60,7 @@ struct loaded {
     int visited, visits;                             // levels of all visits, for the progress
     double least_moved;                              // of what was requested, on rank 0
     char least_at[80];
+    struct proofs proofs; // on rank 0
 };
 
 // --- Who does what -----------------------------------------------------------------------------
@@ -504,7 +506,7 @@ static int loaded_report_row(struct loaded *w, int row, int mix, int level, stru
     int chaser = row_chaser(w, row);
     struct evidence evidence;
     const struct slot *slot = &s->board->slot[chaser];
-    struct cell moved;
+    struct cell moved, latency = slot->cell;
     if (!slot->measured)
         return 0;
     session_judge(s, &slot->evidence, slot->stolen_share, "%s: rank %d at %d %% of the load",
@@ -513,7 +515,10 @@ static int loaded_report_row(struct loaded *w, int row, int mix, int level, stru
                     &evidence, err) < 0)
         return -1;
     moved.v[CELL_OVERLAP] = moved.v[CELL_CONVERGED] = NAN; // nothing was promised of it
-    if (session_report_cell(s, w->shapes[2 * mix].name, row, level, &slot->cell, err) < 0)
+    proofs_add(&w->proofs, s, chaser, &latency, session_size(s), w->levels[mix][level] > 0,
+               "%s: rank %d at %d %% of the load", w->shapes[2 * mix].name, chaser,
+               w->levels[mix][level]);
+    if (session_report_cell(s, w->shapes[2 * mix].name, row, level, &latency, err) < 0)
         return -1;
     return session_report_cell(s, w->shapes[2 * mix + 1].name, row, level, &moved, err);
 }
@@ -604,6 +609,8 @@ static int loaded_notes(struct loaded *w, struct err *err)
         for (int row = 0; row < w->n_chasers * w->n_targets; row++)
             if (note_knee(w, mix, row, err) < 0)
                 return -1;
+    if (proofs_report(&w->proofs, w->s, err) < 0)
+        return -1;
     if (w->least_moved >= MOVED_LEAST)
         return 0;
     return session_note(w->s, err, CONDITION_BACKGROUND_LOAD, -1,

@@ -87,7 +87,6 @@ static int matrix_report(struct idle *w, int target, struct err *err)
     if (s->slot->measured)
         outcome = cell_sum_up(&w->sums[target], s->spec, &s->slot->cell, &s->slot->evidence, err);
     s->slot->stolen_share = w->stolen[target];
-    s->slot->counted = w->sums[target].counted;
     if (session_meet(s, outcome, err) < 0)
         return -1;
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < session_ranks(s); r++) {
@@ -96,8 +95,10 @@ static int matrix_report(struct idle *w, int target, struct err *err)
             continue;
         session_judge(s, &slot->evidence, slot->stolen_share, "rank %d on node %d", r,
                       s->targets[target]);
-        proofs_add(&w->proofs, s, r, w->bytes, false, "rank %d on node %d", r, s->targets[target]);
-        outcome = session_report_cell(s, w->shape.name, r, target, &slot->cell, err);
+        struct cell cell = slot->cell;
+        proofs_add(&w->proofs, s, r, &cell, w->bytes, false, "rank %d on node %d", r,
+                   s->targets[target]);
+        outcome = session_report_cell(s, w->shape.name, r, target, &cell, err);
     }
     return session_meet(s, outcome, err);
 }

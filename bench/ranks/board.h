@@ -9,7 +9,6 @@
 
 #include "base/err.h"
 #include "bench/memory/cache.h"
-#include "bench/sampling/counters.h"
 #include "bench/sampling/disturbance.h"
 #include "bench/sampling/reference_clock.h"
 #include "bench/sampling/sampler.h"
@@ -44,7 +43,6 @@ struct slot {
     struct evidence evidence;      // of the cell
     struct evidence evidences[SLOT_CELLS]; // of the cells
     double stolen_share;                   // of the measuring time, by the host
-    struct counted counted;                // by the CPU, of the cell's kept samples
     double huge_share;                     // of the cell's memory, on huge pages
     bool behind;             // of rank 0: the budget leaves no time for more of this cell
     int64_t passes;          // of rank 0: of the next cell, as many as the budget allows

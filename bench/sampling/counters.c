@@ -84,40 +84,30 @@ struct counts counts_between(const struct counts *from, const struct counts *to)
     return d;
 }
 
-void counted_add(struct counted *to, const struct counts *counts, double hops, double ns)
+void counted_add(struct counted *to, const struct counts *counts, double hops)
 {
     for (int e = 0; e < COUNTERS; e++)
         to->sum.v[e] += counts->v[e];
     to->hops += hops;
-    to->cpu_ns += ns;
 }
 
-double counted_per_hop(const struct counted *c, enum counter which)
+// A hop is one load. Some virtual machines have counters that stand still.
+void counted_cell(const struct counted *c, struct cell *cell)
 {
-    return c->hops > 0 ? c->sum.v[which] / c->hops : NAN;
-}
-
-double counted_ghz(const struct counted *c)
-{
-    return c->cpu_ns > 0 ? c->sum.v[COUNTER_CYCLES] / c->cpu_ns : NAN;
+    bool believable = c->hops > 0 && c->sum.v[COUNTER_INSTRUCTIONS] >= c->hops;
+    cell->v[CELL_MISSES] = believable ? c->sum.v[COUNTER_MISSES] / c->hops : NAN;
+    cell->v[CELL_WALKS] = believable ? c->sum.v[COUNTER_WALKS] / c->hops : NAN;
+    cell->v[CELL_CYCLES] = believable ? c->sum.v[COUNTER_CYCLES] / c->hops : NAN;
 }
 
 static const double BEYOND = 4, WITHIN = 0.5;                   // of the last-level cache
 static const double AGREES_BEYOND = 0.95, AGREES_WITHIN = 0.05; // misses a hop
 
-// A hop is one load. Some virtual machines have counters that stand still.
-static bool believable(const struct counted *c)
-{
-    return counted_per_hop(c, COUNTER_INSTRUCTIONS) >= 1 &&
-           isfinite(counted_per_hop(c, COUNTER_MISSES));
-}
-
 // Beyond the cache, it holds at most its own size of the working set.
-enum proof counted_proof(const struct counted *c, uint64_t bytes, uint64_t llc_bytes)
+enum proof proof_of(double misses, uint64_t bytes, uint64_t llc_bytes)
 {
     double ratio = llc_bytes ? (double)bytes / (double)llc_bytes : 0;
-    double misses = counted_per_hop(c, COUNTER_MISSES);
-    if (!believable(c) || ratio <= 0 || (ratio > WITHIN && ratio < BEYOND))
+    if (!isfinite(misses) || ratio <= 0 || (ratio > WITHIN && ratio < BEYOND))
         return PROOF_NONE;
     if (ratio <= WITHIN)
         return misses <= AGREES_WITHIN ? PROOF_CONFIRMED : PROOF_MISSED;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "model/matrix.h"
+
 enum counter { COUNTER_CYCLES, COUNTER_INSTRUCTIONS, COUNTER_MISSES, COUNTER_WALKS, COUNTERS };
 
 // The two calls of the kernel; tests play them.
@@ -39,11 +41,12 @@ struct counts counts_between(const struct counts *from, const struct counts *to)
 // Of the samples of a cell that count.
 struct counted {
     struct counts sum;
-    double hops, cpu_ns;
+    double hops;
 };
-void counted_add(struct counted *to, const struct counts *counts, double hops, double ns);
-double counted_per_hop(const struct counted *c, enum counter which);
-double counted_ghz(const struct counted *c);
+void counted_add(struct counted *to, const struct counts *counts, double hops);
+// The cell's misses, walks and cycles per hop. Where nothing was counted, or the counters stand
+// still, they are NaN.
+void counted_cell(const struct counted *c, struct cell *cell);
 
 // Whether the misses fit a working set of so many bytes beside a last-level cache of which so many
 // bytes are this rank's at most.
@@ -53,4 +56,4 @@ enum proof {
     PROOF_CACHED,    // of a size beyond the cache, part of it comes from a cache
     PROOF_MISSED,    // of a size within the cache, part of it comes from memory
 };
-enum proof counted_proof(const struct counted *c, uint64_t bytes, uint64_t llc_bytes);
+enum proof proof_of(double misses_per_hop, uint64_t bytes, uint64_t llc_bytes);

@@ -215,7 +215,7 @@ static void keep_one(struct cell_sum *sum, const struct sample *x, const struct 
     sum->values[sum->n] = x->hop_ns;
     sum->visit[sum->n++] = sum->visits;
     sum->kept_ns += (double)(x->to - x->from);
-    counted_add(&sum->counted, &x->counts, x->hops, (double)(x->to - x->from));
+    counted_add(&sum->counted, &x->counts, x->hops);
     sum->shared_ns += together && shared ? (double)spans_cover(together, x->from, x->to) : 0;
 }
 
@@ -313,6 +313,7 @@ int cell_sum_up(const struct cell_sum *sum, const struct spec *p, struct cell *c
         return -1;
     c->v[CELL_DISTURBED] = sum->left_out - (sum->n == 0);
     c->v[CELL_OVERLAP] = !sum->concurrent ? NAN : sum->n ? sum->shared_ns / sum->kept_ns : 0;
+    counted_cell(&sum->counted, c);
     if (p->precision > 0) // otherwise nothing was promised
         c->v[CELL_CONVERGED] = sum->n >= p->min_samples && percent <= p->precision;
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cell is judged by its working set beside the last-level cache that its rank has. What is
-// between the limits of counted_proof() is left out.
+// between the limits of proof_of() is left out.
 #include "bench/session/proofs.h"
 
 #include <math.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "bench/sampling/counters.h"
 
 // The part of its last-level cache that a rank has.
 static uint64_t proofs_cache_of(const struct session *s, int rank, bool shared)
@@ -19,32 +20,32 @@ static uint64_t proofs_cache_of(const struct session *s, int rank, bool shared)
     return slot[rank].llc_bytes / (uint64_t)(sharers ? sharers : 1);
 }
 
-static void proofs_widen(struct proofs *p, const struct counted *c, bool beyond)
+static void proofs_widen(struct proofs *p, const struct cell *c, bool beyond)
 {
-    double misses = counted_per_hop(c, COUNTER_MISSES), ghz = counted_ghz(c);
+    double misses = c->v[CELL_MISSES], ghz = c->v[CELL_CYCLES] / c->v[CELL_MEAN];
     if (beyond) {
         p->beyond_lo = p->beyond_hi > 0 ? fmin(p->beyond_lo, misses) : misses;
         p->beyond_hi = fmax(p->beyond_hi, misses);
     } else {
         p->within_hi = fmax(p->within_hi, misses);
     }
-    p->walks_hi = fmax(p->walks_hi, counted_per_hop(c, COUNTER_WALKS)); // NaN leaves it
+    p->walks_hi = fmax(p->walks_hi, c->v[CELL_WALKS]); // NaN leaves it
     p->ghz_lo = p->ghz_hi > 0 ? fmin(p->ghz_lo, ghz) : ghz;
     p->ghz_hi = fmax(p->ghz_hi, ghz);
 }
 
-void proofs_add(struct proofs *p, const struct session *s, int rank, uint64_t bytes, bool shared,
-                const char *fmt, ...)
+void proofs_add(struct proofs *p, const struct session *s, int rank, struct cell *cell,
+                uint64_t bytes, bool shared, const char *fmt, ...)
 {
-    const struct counted *c = &s->board->slot[rank].counted;
     uint64_t llc = proofs_cache_of(s, rank, shared);
-    enum proof proof = counted_proof(c, bytes, llc);
+    enum proof proof = proof_of(cell->v[CELL_MISSES], bytes, llc);
     char name[80], cache[24];
     va_list ap;
     if (proof == PROOF_NONE)
         return;
+    cell->v[CELL_CONFIRMED] = proof == PROOF_CONFIRMED;
     p->cells++;
-    proofs_widen(p, c, bytes > llc);
+    proofs_widen(p, cell, bytes > llc);
     if (proof == PROOF_CONFIRMED) {
         p->confirmed++;
         return;
@@ -58,8 +59,8 @@ void proofs_add(struct proofs *p, const struct session *s, int rank, uint64_t by
     snprintf(p->first, sizeof p->first,
              "%s has %.2f misses of the last-level cache per hop, although the working set is %s "
              "its part of that cache (%s)",
-             name, counted_per_hop(c, COUNTER_MISSES),
-             proof == PROOF_CACHED ? "larger than" : "smaller than", cache);
+             name, cell->v[CELL_MISSES], proof == PROOF_CACHED ? "larger than" : "smaller than",
+             cache);
 }
 
 static int report_confirmed(const struct proofs *p, struct session *s, struct err *err)

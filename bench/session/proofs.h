@@ -12,8 +12,9 @@ struct proofs {
     char first[200]; // the first cell that is not what it says, and why
 };
 
-// Of a rank's cell with a working set of so many bytes; `shared`: all ranks were at work.
-__attribute__((format(printf, 6, 7))) void proofs_add(struct proofs *p, const struct session *s,
-                                                      int rank, uint64_t bytes, bool shared,
-                                                      const char *fmt, ...);
+// Of a rank's cell with a working set of so many bytes: sets its `confirmed`. `shared`: all ranks
+// were at work.
+__attribute__((format(printf, 7, 8))) void proofs_add(struct proofs *p, const struct session *s,
+                                                      int rank, struct cell *cell, uint64_t bytes,
+                                                      bool shared, const char *fmt, ...);
 int proofs_report(const struct proofs *p, struct session *s, struct err *err);

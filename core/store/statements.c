@@ -118,15 +118,19 @@ static const char *const sql[STORE_QUERIES] = {
 // "median_milli", "n", "overlap_e4"
 static void cell_column(enum cell_field f, char *out, size_t room)
 {
-    static const char *const suffix[] = {
-        [CELL_IS_COUNT] = "", [CELL_IS_VALUE] = "_milli", [CELL_IS_SHARE] = "_e4"};
+    static const char *const suffix[] = {[CELL_IS_COUNT] = "",
+                                         [CELL_IS_VALUE] = "_milli",
+                                         [CELL_IS_SHARE] = "_e4",
+                                         [CELL_IS_RATE] = "_milli"};
     snprintf(out, room, "%s%s", cell_fields[f].name, suffix[cell_fields[f].kind]);
 }
 
 double store_cell_scale(enum cell_field f)
 {
-    static const double scale[] = {
-        [CELL_IS_COUNT] = 1, [CELL_IS_VALUE] = 1000, [CELL_IS_SHARE] = 10000};
+    static const double scale[] = {[CELL_IS_COUNT] = 1,
+                                   [CELL_IS_VALUE] = 1000,
+                                   [CELL_IS_SHARE] = 10000,
+                                   [CELL_IS_RATE] = 1000};
     return scale[cell_fields[f].kind];
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bench/sampling/sampler.h"
 #include "bench/session/proofs.h"
 #include "tests/unit/tap.h"
 
@@ -59,19 +60,30 @@ static void play(double cycles, double instructions, double misses, double walks
     script.hop[3] = walks;
 }
 
-// A cell of some samples, as the sampler counts them.
-static struct counted count_cell(void)
+// A cell of some samples of 100 ns a hop, as the sampler counts them.
+static struct cell count_cell(void)
 {
     struct counters c;
-    struct counted sum = {0};
+    struct cell_sum sum = {0};
+    struct cell cell;
+    struct spec spec = {.min_samples = 5};
+    struct err err = {0};
+    int clean;
     counters_open(&c, &scripted);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         struct counts from = counters_read(&c), to = counters_read(&c);
-        struct counts counts = counts_between(&from, &to);
-        counted_add(&sum, &counts, (double)script.step, 1e7);
+        struct sample x = {.hop_ns = 100,
+                           .counts = counts_between(&from, &to),
+                           .hops = c.n ? (double)script.step : 0,
+                           .verdict.flags = i == 2 ? GUARD_MOVED : 0};
+        x.counts.v[COUNTER_MISSES] += i == 2 ? 1e9 : 0; // of a sample that does not count
+        if (cell_sum_add(&sum, &x, &err) < 0)
+            abort();
     }
+    CHECK(cell_sum_up(&sum, &spec, &cell, &clean, &err) == 0 && clean == 5, "a cell %s", err.text);
+    cell_sum_fini(&sum);
     counters_close(&c);
-    return sum;
+    return cell;
 }
 
 static void refused(void)
@@ -84,6 +96,13 @@ static void refused(void)
         CHECK(counters_open(&c, &scripted) == 0 && isnan(counters_read(&c).v[COUNTER_CYCLES]),
               "%s: nothing is counted, and nothing fails", strerror(reasons[i]));
         counters_close(&c);
+        play(360, 1.03, 1, 0.1);
+        script.fails = reasons[i];
+        struct cell cell = count_cell();
+        CHECK(isnan(cell.v[CELL_MISSES]) && isnan(cell.v[CELL_WALKS]) &&
+                  isnan(cell.v[CELL_CYCLES]) && isnan(cell.v[CELL_CONFIRMED]) &&
+                  cell.v[CELL_MEDIAN] == 100,
+              "a cell without proof");
     }
     struct counters real;
     int n = counters_open(&real, &counter_kernel);
@@ -94,22 +113,22 @@ static void refused(void)
 static void rates(void)
 {
     play(360, 1.03, 0.99, 0.25);
-    struct counted c = count_cell();
-    CHECK(fabs(counted_per_hop(&c, COUNTER_MISSES) - 0.99) < 1e-4 &&
-              fabs(counted_per_hop(&c, COUNTER_WALKS) - 0.25) < 1e-4,
+    struct cell c = count_cell();
+    CHECK(fabs(c.v[CELL_MISSES] - 0.99) < 1e-4 && fabs(c.v[CELL_WALKS] - 0.25) < 1e-4,
           "misses and walks a hop");
-    CHECK(fabs(counted_ghz(&c) - 3.6) < 1e-3, "360 cycles in 100 ns: %.3f GHz", counted_ghz(&c));
+    CHECK(fabs(c.v[CELL_CYCLES] / c.v[CELL_MEAN] - 3.6) < 1e-3, "360 cycles in 100 ns: %.3f GHz",
+          c.v[CELL_CYCLES] / c.v[CELL_MEAN]);
     play(360, 1.03, 0.99, 0.25);
     script.half = true;
     c = count_cell();
-    CHECK(fabs(counted_per_hop(&c, COUNTER_MISSES) - 0.99) < 1e-3,
+    CHECK(fabs(c.v[CELL_MISSES] - 0.99) < 1e-3,
           "a group that had the counters half of the time is scaled");
     play(360, 1.03, 0.1, 0);
     script.lacks = PERF_TYPE_HW_CACHE + 1;
     c = count_cell();
-    CHECK(fabs(counted_ghz(&c) - 3.6) < 1e-3 && isnan(counted_per_hop(&c, COUNTER_MISSES)),
+    CHECK(fabs(c.v[CELL_CYCLES] - 360) < 1e-3 && isnan(c.v[CELL_MISSES]),
           "a CPU without events of its caches has cycles, and no misses");
-    CHECK(counted_proof(&c, 1 << 30, 32 << 20) == PROOF_NONE, "which prove nothing");
+    CHECK(proof_of(c.v[CELL_MISSES], 1 << 30, 32 << 20) == PROOF_NONE, "which prove nothing");
 }
 
 static void verdicts(void)
@@ -130,13 +149,13 @@ static void verdicts(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         play(200, 1.03, cases[i].misses, 0);
-        struct counted c = count_cell();
-        CHECK(counted_proof(&c, cases[i].mib << 20, 32 << 20) == cases[i].want,
+        struct cell c = count_cell();
+        CHECK(proof_of(c.v[CELL_MISSES], cases[i].mib << 20, 32 << 20) == cases[i].want,
               "%s: %.2f misses a hop at %d MiB", cases[i].what, cases[i].misses, (int)cases[i].mib);
     }
     play(200, 0, 1, 0);
-    struct counted still = count_cell();
-    CHECK(counted_proof(&still, 1 << 30, 32 << 20) == PROOF_NONE, "counters that stand still");
+    struct cell still = count_cell();
+    CHECK(isnan(still.v[CELL_MISSES]) && isnan(still.v[CELL_CYCLES]), "counters that stand still");
 }
 
 // Two ranks behind one cache have half of it each while both are at work.
@@ -150,15 +169,17 @@ static void cells_of_a_run(void)
         return;
     board->slot[0].llc_bytes = board->slot[1].llc_bytes = 32 << 20;
     play(360, 1.03, 0.98, 0.25);
-    board->slot[0].counted = count_cell();
+    struct cell good = count_cell(), alone = good;
     play(360, 1.03, 0.3, 0.25);
-    board->slot[1].counted = count_cell();
-    proofs_add(&p, &s, 0, 64 << 20, true, "rank 0 at 64M");
-    CHECK(p.cells == 1 && p.confirmed == 1, "64M is beyond half of 32M");
-    proofs_add(&p, &s, 0, 64 << 20, false, "rank 0 at 64M");
-    CHECK(p.cells == 1, "and between for a rank that is alone");
-    proofs_add(&p, &s, 1, 64 << 20, true, "rank 1 at 64M");
-    CHECK(p.wrong == 1 && strstr(p.first, "rank 1 at 64M has 0.30 misses") &&
+    struct cell bad = count_cell();
+    proofs_add(&p, &s, 0, &good, 64 << 20, true, "rank 0 at 64M");
+    CHECK(p.cells == 1 && p.confirmed == 1 && good.v[CELL_CONFIRMED] == 1,
+          "64M is beyond half of 32M");
+    proofs_add(&p, &s, 0, &alone, 64 << 20, false, "rank 0 at 64M");
+    CHECK(p.cells == 1 && isnan(alone.v[CELL_CONFIRMED]), "and between for a rank that is alone");
+    proofs_add(&p, &s, 1, &bad, 64 << 20, true, "rank 1 at 64M");
+    CHECK(p.wrong == 1 && bad.v[CELL_CONFIRMED] == 0 &&
+              strstr(p.first, "rank 1 at 64M has 0.30 misses") &&
               strstr(p.first, "larger than its part of that cache (16M)"),
           "%s", p.first);
     free(board);

@@ -78,8 +78,8 @@ static void fill(struct matrix *m, struct cell *want)
 {
     for (int f = 0; f < CELL_FIELDS; f++)
         want->v[f] = cell_fields[f].kind == CELL_IS_COUNT   ? 11 + f
-                     : cell_fields[f].kind == CELL_IS_VALUE ? 98.123 + f
-                                                            : 0.9876;
+                     : cell_fields[f].kind == CELL_IS_SHARE ? 0.9876
+                                                            : 98.123 + f;
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++)
             *matrix_at(m, r, c) = *want;
@@ -352,7 +352,7 @@ static void test_settings(struct store *s)
 {
     struct err err;
     check_pragma(s, "application_id", 0x6e756d61);
-    check_pragma(s, "user_version", 8);
+    check_pragma(s, "user_version", 9);
     check_pragma(s, "page_size", 8192);
     check_pragma(s, "auto_vacuum", 2);
     check_pragma(s, "synchronous", 2);

@@ -17,7 +17,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 8 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 9 };
 
 static char dir[64], path[128], copy[160];
 
@@ -244,7 +244,8 @@ static bool run_is_whole(struct store *s, int run)
     for (int i = 0; whole && i < RANKS * SIZES; i++)
         whole = fabs(list[0].cells[i].v[CELL_MEDIAN] - (98000 + 100 * run + i) / 1000.0) < 1e-9 &&
                 list[0].cells[i].v[CELL_N] == 11 &&
-                isnan(list[0].cells[i].v[CELL_OVERLAP]) == (i == 0);
+                isnan(list[0].cells[i].v[CELL_OVERLAP]) == (i == 0) &&
+                isnan(list[0].cells[i].v[CELL_MISSES]) && isnan(list[0].cells[i].v[CELL_CONFIRMED]);
     whole = whole && store_ranks_get(s, run * 2, &ranks, &n_ranks, &err) == 0 && n_ranks == RANKS;
     for (int i = 0; whole && i < RANKS; i++) {
         make_rank(&want, run * 2, i);
