@@ -1051,8 +1051,9 @@ static const struct preset quick_c2c[] = {
 static const struct preset quick_atomics[] = {{"min_samples", "8"}, {"visits", "4"}, {0}};
 static const struct preset quick_touch[] = {
     {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
-static const struct preset quick_hierarchy[] = {
-    {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "10"}, {"visits", "1"}, {0}};
+static const struct preset quick_hierarchy[] = {{"precision", "5"},   {"min_samples", "7"},
+                                                {"sample_us", "200"}, {"cell_ms", "5"},
+                                                {"visits", "1"},      {0}};
 static const struct preset a_minute[] = {{"budget_s", "60"}, {0}};
 static const struct preset quick_scan[] = {
     {"cell_ms", "90"}, {"visits", "6"}, {"repetitions", "100"}, {0}};

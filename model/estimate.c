@@ -443,7 +443,8 @@ static double estimate_hierarchy(const struct spec *s, const struct workload *w)
                    2 * series_s(s, w, first_pages, pages, line, PAGES) +
                    series_s(s, w, PAGES, bytes / huge_page, line, PAGES) + memory +
                    CHAINS * sample + w->targets * memory +
-                   STRIDES * (sample + (OTHERS / RANK_BYTES_S + LOCAL_S / OVERLAP / line) * usual);
+                   STRIDES * (sample + OTHERS / RANK_BYTES_S * usual +
+                              chase_warm_s(w, usual / line) / OVERLAP);
     double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
                   (w->targets - 1) * arena_s(s, w, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);

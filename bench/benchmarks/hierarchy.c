@@ -23,7 +23,6 @@
 #include "bench/kernels/parallel_chase.h"
 #include "bench/session/chaser.h"
 #include "bench/session/proofs.h"
-#include "model/method.h"
 #include "model/spec_values.h"
 
 enum part { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, PARALLEL, STRIDE, CYCLE, NODES, PARTS };
@@ -111,14 +110,13 @@ static int hierarchy_make_matrices(const struct hierarchy *h, struct matrix *m, 
 
 // --- One visit of a cell -----------------------------------------------------------------------
 
-// Whole laps, whatever the limits of a cell: a cold part of a chain would be memory's, and a quick
-// run would measure something else. Far above the caches a lap changes nothing any more.
-static void hierarchy_warm(struct hierarchy *h)
+// As far as other chases are warmed up, whatever the limits of a cell: a quick run measures the
+// same. The clock is up from the part before.
+static void hierarchy_warm(struct hierarchy *h, uint64_t links)
 {
     struct session *s = h->s;
-    uint64_t begin = clock_mono_ns(), links = h->chaser.chain.links;
-    uint64_t lines = s->cache.llc_bytes / h->line;
-    sampler_warm(&h->chaser.sampler, links <= CHASE_WHOLE_LLC * lines ? links : lines, 0);
+    uint64_t begin = clock_mono_ns();
+    sampler_warm(&h->chaser.sampler, chaser_warm_hops(s, links), 0);
     s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
 }
 
@@ -129,7 +127,7 @@ static int chase_links(struct hierarchy *h, const struct arena *a, uint64_t link
     h->chaser.stride = stride;
     chaser_build(&h->chaser, a, links * stride, visit, h->s->spec->visits);
     sampler_clear(&h->chaser.sampler);
-    hierarchy_warm(h);
+    hierarchy_warm(h, links);
     chaser_sample(&h->chaser);
     return sampler_keep(&h->chaser.sampler, NULL, sum, err);
 }
@@ -163,7 +161,7 @@ static int chase_parallel(struct hierarchy *h, int col, int64_t visit, struct er
     if (col == 0) {
         h->chaser.stride = h->line;
         chaser_build(&h->chaser, &h->arena, h->usual, visit, h->s->spec->visits);
-        hierarchy_warm(h);
+        hierarchy_warm(h, h->chaser.chain.links);
     }
     const struct chain *c = &h->chaser.chain;
     for (int i = 0; i < chains; i++)
@@ -186,9 +184,7 @@ static int chase_stride(struct hierarchy *h, int col, struct err *err)
                   chain_write_strided(h->arena.base, bytes, h->line, (uint64_t)column->value));
     h->s->slot->phase_ms[PHASE_BUILD] += session_ms_since(begin);
     sampler_clear(sampler);
-    begin = clock_mono_ns();
-    sampler_warm(sampler, bytes / h->line, 0);
-    h->s->slot->phase_ms[PHASE_WARMUP] += session_ms_since(begin);
+    hierarchy_warm(h, bytes / h->line);
     chaser_sample(&h->chaser);
     return sampler_keep(sampler, NULL, &column->sum, err);
 }

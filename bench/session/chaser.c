@@ -67,7 +67,7 @@ void chaser_build(struct chaser *c, const struct arena *a, uint64_t bytes, int64
     sampler_start(&c->sampler, chain_link(&c->chain, perm_at(&c->chain.order, 0)));
 }
 
-static uint64_t chaser_warm_hops(const struct session *s, uint64_t links)
+uint64_t chaser_warm_hops(const struct session *s, uint64_t links)
 {
     uint64_t lines = s->cache.llc_bytes / s->cache.line_bytes, spared = links / CHASE_SPARED;
     if (links < CHASE_WHOLE_LLC * lines)
