@@ -9,7 +9,7 @@
 // Members get the names of today.
 void earlier_names(struct json *document);
 // The other way, for a text of JSON that we wrote: keys of stored imports are hashes of the names
-// that members had first.
+// that members had first, without members that nothing is known of.
 void earlier_text(const char *json, struct buf *out);
 
 // The kind and rank that a sentence names, and its text without them. ERR_INVALID: it is longer
