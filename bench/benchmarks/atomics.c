@@ -36,6 +36,7 @@ struct atomics {
     int rows[SPEC_RANKS_MAX];            // ranks of each team
     int64_t operations[AXIS_OPERATIONS]; // of the columns
     struct share line;                   // of the first rank
+    double placed;                       // share of it on its node, before measuring
     uint64_t batch[AXIS_OPERATIONS];
     struct cell_sum *sums; // [row][column][quantity] of the first rank; owned
     double *parts;         // of a sample's ranks; owned
@@ -146,7 +147,7 @@ static int atomics_share(struct atomics *a, struct err *err)
     for (uint64_t i = 0; outcome == 0 && i < line_bytes(); i += 4096)
         (void)*(volatile char *)(a->line.base + i); // mapped here too, to be looked up
     if (outcome == 0)
-        session_verify(s, a->line.base, a->line.bytes, owner->cpu_place.node);
+        a->placed = session_verify(s, a->line.base, a->line.bytes, owner->cpu_place.node);
     return session_meet(s, outcome, err);
 }
 
@@ -353,7 +354,8 @@ static int atomics_measure_all(struct atomics *a, struct err *err)
         for (int row = 0; row < a->n_rows && !session_stopped(s); row++)
             if (atomics_visit_row(a, row, err) < 0)
                 return -1;
-    session_verify_again(s, a->line.base, a->line.bytes, s->board->slot[0].cpu_place.node);
+    session_verify_again(s, a->line.base, a->line.bytes, s->board->slot[0].cpu_place.node,
+                         a->placed);
     return session_meet(s, atomics_report(a, err), err);
 }
 
