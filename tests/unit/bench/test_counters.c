@@ -68,7 +68,7 @@ static struct cell count_cell(void)
     struct cell cell;
     struct spec spec = {.min_samples = 5};
     struct err err = {0};
-    int clean;
+    struct evidence evidence;
     counters_open(&c, &scripted);
     for (int i = 0; i < 6; i++) {
         struct counts from = counters_read(&c), to = counters_read(&c);
@@ -80,7 +80,8 @@ static struct cell count_cell(void)
         if (cell_sum_add(&sum, &x, &err) < 0)
             abort();
     }
-    CHECK(cell_sum_up(&sum, &spec, &cell, &clean, &err) == 0 && clean == 5, "a cell %s", err.text);
+    CHECK(cell_sum_up(&sum, &spec, &cell, &evidence, &err) == 0 && evidence.clean == 5, "a cell %s",
+          err.text);
     cell_sum_fini(&sum);
     counters_close(&c);
     return cell;
