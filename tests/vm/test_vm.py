@@ -182,8 +182,8 @@ def test_four_nodes(tmp_path):
         ["POST", "/v1/runs", {**FAST, "size": "1M", "cpus": "0,64"}],
         ["POST", "/v1/runs", {**FAST, "size": "4G", "cpus": "0", "numa": "1"}],
     ])
-    assert placed(local) == [(0, 0), (2, 1), (4, 2), (6, 3)]
-    assert placed(crossed) == [(0, 3), (2, 2), (4, 1), (6, 0)]
+    assert placed(local) == [(1, 0), (3, 1), (5, 2), (7, 3)]  # the last core: CPU 0 has the interrupts
+    assert placed(crossed) == [(1, 3), (3, 2), (5, 1), (7, 0)]
     assert placed(one) == [(7, 2), (0, 2)]
     assert "9" in problem(missing_node, "numa")
     assert "64" in problem(missing_cpu, "cpus")
@@ -249,9 +249,9 @@ def test_memory_only_node(tmp_path):
     assert placed(automatic) == [(0, 0), (1, 1), (2, 2), (3, 3)]
     assert len(ranks["body"]["plan"]["ranks"]) == 3  # a node without CPUs is never an initiator
     matrix, chosen, touch, missing, unloaded, too_much = plans
-    assert plan(matrix) == ([(0, 0), (2, 1), (4, 2)], nodes)
-    assert plan(chosen) == ([(0, 0), (2, 1), (4, 2)], [0, 3])
-    assert [cpu for cpu, _ in plan(touch)[0]] == [0, 2, 4]
+    assert plan(matrix) == ([(1, 0), (3, 1), (5, 2)], nodes)
+    assert plan(chosen) == ([(1, 0), (3, 1), (5, 2)], [0, 3])
+    assert [cpu for cpu, _ in plan(touch)[0]] == [1, 3, 5]
     assert "4" in problem(missing, "targets")
     assert "no rank is left" in problem(unloaded, "ranks")
     assert too_much["status"] == 409 and "node 3" in too_much["body"]["detail"], too_much
@@ -272,8 +272,8 @@ def test_node_without_memory(tmp_path):
     assert len(topology["body"]["nodes"]) in (1, 2)  # kernels may merge such a node away
     assert [node for _, node in placed(nearest)] == [0, 0]
     problem(wrong, "numa")
-    assert plan(matrix) == ([(0, 0), (2, 0)], nodes)
-    assert [cpu for cpu, _ in plan(touch)[0]] == [0, 2]
+    assert plan(matrix) == ([(1, 0), (3, 0)], nodes)
+    assert [cpu for cpu, _ in plan(touch)[0]] == [1, 3]
     assert "has no memory" in problem(no_target, "targets")
     assert touched["run"]["state"] == "succeeded", (touched["run"], touched["log"])
     check_all(everything, cpus, nodes)
@@ -300,8 +300,8 @@ def test_gaps_in_the_numbers(tmp_path):
         dry("matrix"), dry("firsttouch"), *bench_all(cpus, nodes),
     ]), 2)
     ranks, targets = plan(matrix)
-    assert [cpu for cpu, _ in ranks] == [0, 2, 4] and targets == nodes
-    assert [cpu for cpu, _ in plan(touch)[0]] == [0, 2, 4]
+    assert [cpu for cpu, _ in ranks] == [1, 3, 5] and targets == nodes
+    assert [cpu for cpu, _ in plan(touch)[0]] == [1, 3, 5]
     check_all(everything, cpus, nodes)
 
 
@@ -342,8 +342,8 @@ def test_cpus_come_and_go(tmp_path):
     assert during["behind"]["state"] == "succeeded", during["behind"]
     assert "7" in problem(gone, "cpus")
     assert [cpu for cpu, _ in plan(all_cores)[0]] == [0, 1, 2, 3, 4, 5, 6]
-    assert placed(three) == [(0, 0), (2, 1), (4, 2), (6, 3)]
-    assert placed(two) == [(0, 0), (2, 1), (4, 2)]
+    assert placed(three) == [(1, 0), (3, 1), (5, 2), (6, 3)]
+    assert placed(two) == [(1, 0), (3, 1), (5, 2)]
     assert [len(n["cpus"]) for n in topology["body"]["nodes"]] == [2, 2, 2, 0]
     assert ready["status"] == 200
 
