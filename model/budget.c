@@ -56,7 +56,7 @@ static void note_shortened(struct plan *p, struct spec *s, const struct spec *wa
     p->n_shortened = 0;
     for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
         const int64_t *from = value_of(&efforts[i], &before), *to = value_of(&efforts[i], s);
-        if (from && *from != *to)
+        if (from && to && *from != *to)
             p->shortened[p->n_shortened++] = (struct plan_shortened){efforts[i].name, *from, *to};
     }
 }
@@ -87,9 +87,11 @@ int budget_fit(struct plan *p, const struct spec *s, const struct workload *w, s
 void budget_apply(const struct plan *p, struct spec *s)
 {
     for (int k = 0; k < p->n_shortened; k++)
-        for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++)
-            if (strcmp(efforts[i].name, p->shortened[k].name) == 0)
-                *value_of(&efforts[i], s) = p->shortened[k].to;
+        for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
+            int64_t *value = value_of(&efforts[i], s);
+            if (value && strcmp(efforts[i].name, p->shortened[k].name) == 0)
+                *value = p->shortened[k].to;
+        }
 }
 
 void budget_describe(const struct plan *p, struct buf *out)

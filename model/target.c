@@ -172,10 +172,9 @@ static int read_nodes(const char *text, unsigned *nodes, const char *member, str
     return 0;
 }
 
-static int read_interleaved(struct target_list *out, char *text, const char *member,
+static int read_interleaved(struct target_list *out, int kind, char *text, const char *member,
                             struct err *err)
 {
-    int kind = kind_of_text(text);
     char *list = text + strlen(kinds[kind].prefix);
     unsigned nodes = 0;
     bool weights = kind == 1 && strchr(list, '=');
@@ -217,14 +216,14 @@ int targets_read(struct target_list *out, const char *text, const char *member, 
     if (!copy)
         return err_set(err, ERR_NO_MEMORY, member, "no memory for a list");
     while ((part = strsep(&at, "+"))) {
-        bool interleaved = kind_of_text(part) >= 0;
-        if (!interleaved && !first)
+        int kind = kind_of_text(part);
+        if (kind < 0 && !first)
             return err_set(err, ERR_INVALID, member,
                            "has \"%.40s\" behind a +: interleave:NODES or weighted:NODES may "
                            "follow the nodes",
                            part);
-        if ((interleaved ? read_interleaved(&got, part, member, err)
-                         : read_plain(&got, part, member, err)) < 0)
+        if ((kind >= 0 ? read_interleaved(&got, kind, part, member, err)
+                       : read_plain(&got, part, member, err)) < 0)
             return -1;
         first = false;
     }

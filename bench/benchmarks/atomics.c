@@ -261,6 +261,8 @@ static int atomics_visit_cell(const struct atomics_cell *c, bool first_of_row, s
     int wanted = (int)((s->spec->min_samples + s->spec->visits - 1) / s->spec->visits);
     int before = sum ? sum->n : 0;
     int outcome = atomics_sample(c, warm_ns, false, err);
+    if (first_of_row)
+        reference_clock_take(&s->slot->cycle);
     uint64_t begin = clock_mono_ns();
     for (int i = 0; i < PATIENCE * wanted; i++) {
         if (sum)

@@ -57,7 +57,7 @@ static int disk_free_bytes(const struct store *s, int64_t *out, struct err *err)
 
 int store_has_room(const struct store *s, struct err *err)
 {
-    int64_t bytes;
+    int64_t bytes = 0;
     if (disk_free_bytes(s, &bytes, err) < 0)
         return -1;
     if (bytes < STORE_DISK_SPARE_BYTES)

@@ -70,7 +70,7 @@ def test_check_without_a_baseline_names_the_command(url):
 
 
 def test_errors_name_the_option(url):
-    done = run("run", "--run-timeout=0", url=url)
+    done = run("run", "--run-timeout=-1", url=url)
     assert done.returncode == 2 and done.stderr.startswith("numaprobe: --run-timeout: "), done
     done = run("run", "--cpus=60000", url=url)
     assert done.returncode == 2 and done.stderr.startswith("numaprobe: --cpus: "), done
