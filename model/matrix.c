@@ -111,9 +111,19 @@ struct cell *matrix_at(const struct matrix *m, int row, int col)
     return &m->cells[(size_t)row * (size_t)m->col.n + (size_t)col];
 }
 
+static bool is_counted(const struct cell *c)
+{
+    for (int f = CELL_MISSES; f < CELL_FIELDS; f++)
+        if (!isnan(c->v[f]))
+            return true;
+    return false;
+}
+
+// Most machines count nothing: four nulls would make each cell half as long again.
 void cell_write_members(const struct cell *c, struct jsonw *w)
 {
-    for (int f = 0; f < CELL_FIELDS; f++)
+    int n = is_counted(c) ? CELL_FIELDS : CELL_MISSES;
+    for (int f = 0; f < n; f++)
         jsonw_fixed(w, cell_fields[f].name, c->v[f], cell_fields[f].digits);
 }
 

@@ -3,7 +3,6 @@
 import random
 
 FIELDS = ("n", "disturbed", "median", "lo", "hi", "min", "p10", "p90", "p99", "mean", "sd", "overlap", "converged")
-NOT_COUNTED = '"misses_per_hop":null,"walks_per_hop":null,"cycles_per_hop":null,"confirmed":null'
 
 
 def cell(median, overlap):
@@ -11,7 +10,7 @@ def cell(median, overlap):
               median * 1.1, median * 1.001, median * .02)
     texts = [f'"{name}":{value:.3f}' if name not in ("n", "disturbed") else f'"{name}":{value}'
              for name, value in zip(FIELDS, values)]
-    return "{" + ",".join(texts) + (',"overlap":0.9876' if overlap else ',"overlap":null') + ',"converged":1,' + NOT_COUNTED + "}"
+    return "{" + ",".join(texts) + (',"overlap":0.9876' if overlap else ',"overlap":null') + ',"converged":1}'
 
 
 def matrix(name, ranks, sizes, rng):
