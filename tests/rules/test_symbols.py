@@ -25,6 +25,15 @@ UNUSED = {
     "facts_info": "docs/FACTS.md, and the weights of changes",
     "changes_weight": "each fact of docs/FACTS.md has a weight",
     "metric_rules": "docs/METRICS.md",
+    # The form of the feed that the next step writes, and the fleet commands read.
+    "summary_page_fini": "the slim form of a run",
+    "summary_page_read": "the slim form of a run",
+    "summary_set_variant": "the slim form of a run",
+    "summary_writer_add": "the slim form of a run",
+    "summary_writer_bytes": "the slim form of a run",
+    "summary_writer_end": "the slim form of a run",
+    "summary_writer_fini": "the slim form of a run",
+    "summary_writer_init": "the slim form of a run",
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
