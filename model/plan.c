@@ -60,6 +60,11 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     jsonw_i64(w, "bytes_per_rank", p->bytes_per_rank);
     jsonw_i64(w, "bytes_per_target", p->bytes_per_target);
     jsonw_i64(w, "bytes_per_loader", p->bytes_per_loader);
+    if (p->found_run)
+        jsonw_i64(w, "sizes_from", p->found_run);
+    else
+        jsonw_null(w, "sizes_from");
+    jsonw_i64(w, "found_cache_bytes", p->found_bytes);
     jsonw_fixed(w, "estimate_s", p->estimate_s, 1);
     jsonw_i64(w, "timeout_s", p->timeout_s);
     jsonw_array(w, "shortened");

@@ -21,10 +21,14 @@ uint64_t scan_memory_bytes(const struct rank_cache *caches, int ranks)
 {
     uint64_t most = MEMORY_LEAST;
     for (int r = 0; r < ranks; r++) {
-        uint64_t sharers = 0;
-        for (int k = 0; k < ranks; k++)
+        uint64_t sharers = 0, on_node = 0;
+        for (int k = 0; k < ranks; k++) {
             sharers += k == r || (caches[r].llc >= 0 && caches[k].llc == caches[r].llc);
-        uint64_t bytes = LLC_TIMES * caches[r].llc_bytes / sharers;
+            on_node += caches[k].node == caches[r].node;
+        }
+        uint64_t bytes = LLC_TIMES * caches[r].llc_bytes / sharers,
+                 beyond = LLC_TIMES * caches[r].found_bytes / on_node;
+        bytes = beyond > bytes ? beyond : bytes;
         most = bytes > most ? bytes : most;
     }
     return (most + WHOLE - 1) / WHOLE * WHOLE;

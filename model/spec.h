@@ -167,8 +167,9 @@ struct preset {
 
 // Of a rank's CPU. Equal numbers are one cache.
 struct rank_cache {
-    int node, llc;      // -1: not known
-    uint64_t llc_bytes; // of its last-level cache; SPEC_LLC_DEFAULT if not known
+    int node, llc;        // -1: not known
+    uint64_t llc_bytes;   // of its last-level cache; SPEC_LLC_DEFAULT if not known
+    uint64_t found_bytes; // of a cache beyond it, which its node has; 0: none was found
 };
 
 enum bytes_of {

@@ -16,11 +16,16 @@ uint64_t spec_auto_bytes(uint64_t llc)
     return 4 * llc < least ? least : 4 * llc;
 }
 
+uint64_t rank_cache_bytes(const struct rank_cache *c)
+{
+    return c->found_bytes > c->llc_bytes ? c->found_bytes : c->llc_bytes;
+}
+
 uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks)
 {
     uint64_t most = 0;
     for (int r = 0; r < ranks; r++)
-        most = caches[r].llc_bytes > most ? caches[r].llc_bytes : most;
+        most = rank_cache_bytes(&caches[r]) > most ? rank_cache_bytes(&caches[r]) : most;
     return spec_auto_bytes(most);
 }
 

@@ -8,7 +8,9 @@
 // What "auto" stands for, beside a last-level cache of so many bytes: four of them, at least 64
 // MiB.
 uint64_t spec_auto_bytes(uint64_t llc);
-// The same beside the largest cache that a rank has.
+// The larger of a rank's two last caches.
+uint64_t rank_cache_bytes(const struct rank_cache *c);
+// What "auto" stands for beside the largest cache that a rank has.
 uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks);
 // Of the CPUs that make a load, how many share the last-level cache that fewest share; `llc` has
 // the cache of each, -1 if it is not known.

@@ -124,6 +124,21 @@ bool stream_team_has(const struct spec *s, const struct stream_team *t,
     return team_is_node(s) ? caches[rank].node == t->value : rank < t->value;
 }
 
+// Of the caches beyond those that the kernel lists, one a node.
+static uint64_t team_found_bytes(const struct spec *s, const struct rank_cache *caches, int end,
+                                 const struct stream_team *t)
+{
+    uint64_t sum = 0;
+    for (int r = 0; r < end; r++) {
+        int k = caches[r].found_bytes ? r - 1 : -1;
+        while (k >= 0 && (caches[k].node != caches[r].node || !stream_team_has(s, t, caches, k)))
+            k--;
+        if (k < 0 && stream_team_has(s, t, caches, r))
+            sum += caches[r].found_bytes;
+    }
+    return sum;
+}
+
 // A cache counts by the first rank of the team that has it.
 static void team_caches(const struct spec *s, const struct rank_cache *caches, int ranks,
                         const int *before, struct stream_team *t)
@@ -138,6 +153,8 @@ static void team_caches(const struct spec *s, const struct rank_cache *caches, i
             k = before[k];
         t->llc_bytes += k < 0 ? caches[r].llc_bytes : 0;
     }
+    uint64_t found = team_found_bytes(s, caches, end, t);
+    t->llc_bytes = found > t->llc_bytes ? found : t->llc_bytes;
     t->array_bytes = spec_bytes_per_rank(s, spec_auto_bytes(t->llc_bytes));
 }
 

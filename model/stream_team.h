@@ -14,7 +14,8 @@ enum {
 struct stream_team {
     int64_t value; // of the row: the OS number of a node, or how many ranks there are
     int n_ranks;
-    uint64_t llc_bytes;   // of the last-level caches of its CPUs, each counted once
+    uint64_t llc_bytes;   // of the last-level caches of its CPUs, each counted once; or, if that is
+                          // more, of what was found beyond them on their nodes
     uint64_t array_bytes; // of one array, all its ranks together
 };
 

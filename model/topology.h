@@ -52,6 +52,13 @@ struct topo_cache {
     int first_cpu; // os number of the first
 };
 
+// What a stored run of `hierarchy` found on this machine (core/results/found_cache.h).
+struct found_cache {
+    int64_t run;   // its number; 0: there is none
+    int64_t found; // bytes: the largest cache of its curve; 0: none
+    int64_t bytes; // of a cache beyond those that the kernel lists; 0: there is none
+};
+
 struct topology {
     int n_cpus, n_nodes, n_caches;
     struct topo_cpu *cpus;     // ascending os; owned
@@ -65,7 +72,8 @@ struct topology {
     int weights[TOPOLOGY_WEIGHTS]; // of nodes, in weighted interleave; all 0: the kernel has none
     bool this_system;              // false: from an XML file, a synthetic text or a recorded /sys
     char cpu_model[96];
-    char source[24]; // "linux", "xml", "synthetic", "recorded", "stored"
+    char source[24];          // "linux", "xml", "synthetic", "recorded", "stored"
+    struct found_cache found; // measured, not read: in no document
 };
 
 void topology_fini(struct topology *t);

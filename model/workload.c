@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "model/spec_values.h"
 #include "model/target.h"
 
 // SLIT, as a multiple of the local distance. `from` and `to` are indices; -1: not known.
@@ -171,7 +172,8 @@ struct rank_cache *workload_caches(const struct plan *p, const struct topology *
         int llc = topology_cpu(t, p->ranks[i].cpu)->l3;
         int64_t bytes = llc >= 0 ? t->caches[llc].bytes : largest;
         caches[i] = (struct rank_cache){p->ranks[i].cpu_node, llc,
-                                        bytes > 0 ? (uint64_t)bytes : SPEC_LLC_DEFAULT};
+                                        bytes > 0 ? (uint64_t)bytes : SPEC_LLC_DEFAULT,
+                                        (uint64_t)p->found_bytes};
     }
     return caches;
 }
@@ -202,7 +204,8 @@ int workload_make(struct workload *w, const struct spec *s, const struct plan *p
     if (!made.caches || count_places(&made, p, t, err) < 0 || workload_teams(&made, s, err) < 0)
         return -1;
     for (int i = 0; i < made.ranks; i++)
-        made.llc = made.caches[i].llc_bytes > made.llc ? made.caches[i].llc_bytes : made.llc;
+        made.llc = rank_cache_bytes(&made.caches[i]) > made.llc ? rank_cache_bytes(&made.caches[i])
+                                                                : made.llc;
     *w = made;
     made = (struct workload){0};
     return 0;

@@ -51,6 +51,7 @@ static const struct {
     {"overcommit_memory", 15},
     {"core_kinds", 85},
     {"memory_side_caches", 85},
+    {"found_cache", 85}, // sizes follow from it
     {"page_size", 90},
     {"thp_sizes", 75},
     {"resctrl", 70},

@@ -861,7 +861,7 @@ static void metrics_of_hierarchy(struct finder *f)
 {
     struct hierarchy h;
     struct err err = {0};
-    if (hierarchy_find(&h, f->in->matrices, f->in->n_matrices, -1, 0, &err) < 0) {
+    if (hierarchy_find(&h, f->in->matrices, f->in->n_matrices, -1, &err) < 0) {
         f->no_memory = true;
         return;
     }

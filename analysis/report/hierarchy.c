@@ -13,9 +13,8 @@
 #include "base/cleanup.h"
 #include "model/spec_values.h"
 
-enum { LINES_MAX = 64, BASE_PAGE = 4096, TEXT_ROOM = 512 };
+enum { LINES_MAX = 64, TEXT_ROOM = 512 };
 
-static const double SAME = 1.5;  // capacities: within a step of the curve, and half a one
 static const double CLOSE = 0.9; // of the largest working set's latency: auto is large enough
 
 // What a level is called, and what is known of it besides.
@@ -36,27 +35,11 @@ static void hierarchy_size_text(int64_t bytes, char *out, size_t room)
     snprintf(out, room, "%.*f %s", v < 10 && unit ? 1 : 0, v, units[unit]);
 }
 
-static int64_t usual_bytes(const struct report_source *run)
-{
-    int64_t llc = run->topology ? topology_llc_bytes(run->topology) : 0;
-    return llc > 0 ? (int64_t)spec_auto_bytes((uint64_t)llc) : 0;
-}
-
-static bool is_reach(const struct hierarchy *h, int64_t bytes)
-{
-    for (int i = 0; i < h->base.n; i++) {
-        double over = (double)bytes / ((double)h->base.pages[i] * BASE_PAGE);
-        if (over < SAME && over > 1 / SAME)
-            return true;
-    }
-    return false;
-}
-
 // The smallest cache of the kernel's that is not much smaller; 0: none.
 static int listed_level(const struct topology *t, int64_t bytes)
 {
     for (int level = 1; t && topology_cache_bytes(t, level); level++)
-        if (SAME * (double)topology_cache_bytes(t, level) >= (double)bytes)
+        if (HIERARCHY_SAME * (double)topology_cache_bytes(t, level) >= (double)bytes)
             return level;
     return 0;
 }
@@ -67,8 +50,8 @@ static struct level_name name_of(const struct hierarchy *h, const struct topolog
     int64_t bytes = h->levels.list[k].bytes;
     int level = listed_level(t, bytes);
     name.listed = level ? topology_cache_bytes(t, level) : 0;
-    bool sure = name.listed && (double)bytes * SAME >= (double)name.listed;
-    name.pages = !sure && is_reach(h, bytes);
+    bool sure = name.listed && (double)bytes * HIERARCHY_SAME >= (double)name.listed;
+    name.pages = !sure && hierarchy_is_reach(h, bytes);
     if (!bytes)
         snprintf(name.text, sizeof name.text, "memory");
     else if (name.pages)
@@ -116,7 +99,7 @@ static int hierarchy_write_line(const struct report_source *run, int row, struct
                                 struct err *err)
 {
     struct hierarchy h;
-    if (hierarchy_find(&h, run->matrices, run->n, row, usual_bytes(run), err) < 0)
+    if (hierarchy_find(&h, run->matrices, run->n, row, err) < 0)
         return -1;
     line_of_levels(&h, run->topology, out);
     line_of_rest(&h, out);
@@ -179,7 +162,7 @@ static void report_level(struct report_out *o, const struct hierarchy *h, const 
                    "Up to %s a load takes %.2f ns%s. The kernel lists no such cache: it may be a "
                    "system-level or memory-side cache.",
                    size, l->ns, cycles);
-    else if ((double)l->bytes * SAME < (double)name.listed)
+    else if ((double)l->bytes * HIERARCHY_SAME < (double)name.listed)
         report_say(o,
                    "%s: %.2f ns%s, up to %s. The kernel lists %s: the rank gets only a part of it.",
                    name.text, l->ns, cycles, size, listed);
@@ -281,6 +264,14 @@ static const struct rank_info *without_huge_pages(const struct report_source *ru
     return NULL;
 }
 
+// What other benchmarks take as auto after this run (core/results/found_cache.c).
+static int64_t usual_bytes(const struct report_source *run, const struct hierarchy *h, bool poor)
+{
+    int64_t llc = run->topology ? topology_llc_bytes(run->topology) : 0;
+    int64_t beyond = llc > 0 && !poor ? hierarchy_beyond_bytes(h, llc) : 0;
+    return llc > 0 ? (int64_t)spec_auto_bytes((uint64_t)(beyond ? beyond : llc)) : 0;
+}
+
 static void report_no_huge(struct report_out *o, const struct rank_info *rank)
 {
     struct jsonw *w = report_finding(o, "no_huge_pages");
@@ -311,10 +302,12 @@ int section_hierarchy(struct report_out *o, const struct report_source *run,
                       const struct report_source *with, struct err *err)
 {
     struct hierarchy h;
-    int64_t usual = usual_bytes(run);
     const struct rank_info *poor = without_huge_pages(run);
     (void)with;
-    if (hierarchy_find(&h, run->matrices, run->n, -1, usual, err) < 0)
+    if (hierarchy_find(&h, run->matrices, run->n, -1, err) < 0)
+        return -1;
+    int64_t usual = usual_bytes(run, &h, poor != NULL);
+    if (hierarchy_find_usual(&h, run->matrices, run->n, -1, usual, err) < 0)
         return -1;
     report_head(o, "What a load's latency is made of");
     if (report_ranks(o, run, err) < 0)

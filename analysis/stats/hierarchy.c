@@ -161,8 +161,7 @@ static double latency_at(const struct line *curve, int64_t bytes)
     return curve->n ? curve->y[i] : NAN;
 }
 
-// `usual`: a size to compare with the largest.
-static void hierarchy_find_largest(struct hierarchy *out, const struct line *curve, int64_t usual)
+static void hierarchy_find_largest(struct hierarchy *out, const struct line *curve)
 {
     double last[8];
     int n = 0, enough = curve->n;
@@ -172,19 +171,18 @@ static void hierarchy_find_largest(struct hierarchy *out, const struct line *cur
     out->largest_ns = middle_of(last, n);
     while (enough > 0 && curve->y[enough - 1] >= ENOUGH * out->largest_ns)
         enough--;
-    out->usual_share = usual > 0 ? latency_at(curve, usual) / out->largest_ns : NAN;
     if (!curve->n)
         return;
     out->largest_bytes = curve->x[curve->n - 1];
     out->enough_bytes = curve->x[enough < curve->n ? enough : curve->n - 1];
 }
 
-static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, int64_t usual,
-                               struct err *err)
+static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, struct err *err)
 {
+    out->usual_share = NAN;
     out->cycle_ns = l[CYCLE].n ? l[CYCLE].y[0] : NAN;
     hierarchy_find_misses(out, &l[PARALLEL]);
-    hierarchy_find_largest(out, &l[CURVE], usual);
+    hierarchy_find_largest(out, &l[CURVE]);
     if (hierarchy_find_levels(out, &l[CURVE], err) < 0 ||
         hierarchy_find_reach(&out->base, &l[BASE_PAGES], &l[PACKED], err) < 0 ||
         hierarchy_find_reach(&out->huge, &l[HUGE_PAGES], &l[PACKED], err) < 0 ||
@@ -194,7 +192,7 @@ static int hierarchy_fill_from(struct hierarchy *out, const struct line *l, int6
     return 0;
 }
 
-int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row, int64_t usual,
+int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row,
                    struct err *err)
 {
     struct line l[LINES] = {0};
@@ -202,8 +200,51 @@ int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int 
     *out = (struct hierarchy){0};
     for (int i = 0; outcome == 0 && i < LINES; i++)
         outcome = line_of(&l[i], list, n, names[i], row, err);
-    outcome = outcome == 0 ? hierarchy_fill_from(out, l, usual, err) : outcome;
+    outcome = outcome == 0 ? hierarchy_fill_from(out, l, err) : outcome;
     for (int i = 0; i < LINES; i++)
         line_fini(&l[i]);
     return outcome;
+}
+
+int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, int row,
+                         int64_t usual, struct err *err)
+{
+    struct line curve CLEANUP(line_fini) = {0};
+    if (line_of(&curve, list, n, names[CURVE], row, err) < 0)
+        return -1;
+    h->usual_share = usual > 0 ? latency_at(&curve, usual) / h->largest_ns : NAN;
+    return 0;
+}
+
+// --- The last cache ----------------------------------------------------------------------------
+
+bool hierarchy_is_reach(const struct hierarchy *h, int64_t bytes)
+{
+    enum { BASE_PAGE = 4096 };
+    for (int i = 0; i < h->base.n; i++) {
+        double over = (double)bytes / ((double)h->base.pages[i] * BASE_PAGE);
+        if (over < HIERARCHY_SAME && over > 1 / HIERARCHY_SAME)
+            return true;
+    }
+    return false;
+}
+
+int64_t hierarchy_cache_bytes(const struct hierarchy *h, int64_t listed)
+{
+    enum { BEYOND = 4 };
+    int64_t most = 0;
+    for (int k = 0; k < h->levels.n; k++)
+        if (!hierarchy_is_reach(h, h->levels.list[k].bytes))
+            most = h->levels.list[k].bytes > most ? h->levels.list[k].bytes : most;
+    return h->largest_bytes >= BEYOND * most && h->largest_bytes >= BEYOND * listed ? most : 0;
+}
+
+int64_t hierarchy_beyond_bytes(const struct hierarchy *h, int64_t listed)
+{
+    int64_t bytes = hierarchy_cache_bytes(h, listed), up = 1 << 20;
+    if (!bytes || (double)bytes <= HIERARCHY_SAME * (double)listed)
+        return 0;
+    while (up < bytes)
+        up = 3 * up / 2 >= bytes ? 3 * up / 2 : 2 * up;
+    return up;
 }

@@ -2,6 +2,8 @@
 // What the matrices of the hierarchy benchmark say of a core and its memory: the terms that a
 // load's latency is made of. Pure.
 #pragma once
+#include <stdbool.h>
+
 #include "analysis/stats/levels.h"
 #include "model/matrix.h"
 
@@ -36,8 +38,21 @@ struct hierarchy {
     int64_t enough_bytes;  // the smallest working set from which on 95 % of that are reached
 };
 
-// Of one row of the matrices (a rank), or with row -1 of the medians over all rows. `usual`: the
-// working set that other benchmarks take; 0: not known. ERR_NO_MEMORY is the only error: what the
-// matrices do not have is NaN or 0.
-int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row, int64_t usual,
+// Capacities within a step of the curve, and half a one, are the same.
+#define HIERARCHY_SAME 1.5
+
+// Of one row of the matrices (a rank), or with row -1 of the medians over all rows. ERR_NO_MEMORY
+// is the only error: what the matrices do not have is NaN or 0.
+int hierarchy_find(struct hierarchy *out, const struct matrix *list, int n, int row,
                    struct err *err);
+// Sets usual_share, of the working set that other benchmarks take.
+int hierarchy_find_usual(struct hierarchy *h, const struct matrix *list, int n, int row,
+                         int64_t usual, struct err *err);
+// Whether the step of the curve at so many bytes is where translations of base pages run out.
+bool hierarchy_is_reach(const struct hierarchy *h, int64_t bytes);
+// The largest cache of the curve: its capacity in bytes. 0: none, or the curve is shorter than four
+// times it or four times `listed`, the last-level cache of the kernel's list.
+int64_t hierarchy_cache_bytes(const struct hierarchy *h, int64_t listed);
+// What stands for that cache where the kernel does not list it: rounded up to 2^n or 1.5 * 2^n, so
+// that another run gives the same. 0: it lists one that is about as large.
+int64_t hierarchy_beyond_bytes(const struct hierarchy *h, int64_t listed);

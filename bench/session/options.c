@@ -105,6 +105,14 @@ static const struct param own[] = {
      .help =
          "Time that the run may take: repetitions that would exceed it are left out, but one of "
          "each cell. scan repeats its measurements as often as fits. 0: no budget."},
+    {.name = "found-cache",
+     .kind = PARAM_BYTES,
+     .offset = AT(found_bytes),
+     .min = 0,
+     .max = 1099511627776.0,
+     .def = "0",
+     .help = "Cache of each NUMA node beyond those that the kernel lists, such as a system-level "
+             "cache: the size auto follows from it where it is larger. 0: there is none."},
     {.name = "help",
      .kind = PARAM_BOOL,
      .offset = AT(help),

@@ -15,11 +15,12 @@ struct options {
     struct spec spec;
     char channel[512]; // FIFO that rank 0 writes records to; "": by hand
     char nonce[40];
-    int64_t deadline_s; // 0: none
-    int64_t ranks;      // to start without MPI; 0: none
-    char bind[16384];   // of them; 1024 ranks of "65535:65535,"
-    char numactl[256];  // that binds ranks of MPI; "": libnuma does
-    bool oversubscribe; // of those ranks
+    int64_t deadline_s;   // 0: none
+    int64_t ranks;        // to start without MPI; 0: none
+    char bind[16384];     // of them; 1024 ranks of "65535:65535,"
+    char numactl[256];    // that binds ranks of MPI; "": libnuma does
+    uint64_t found_bytes; // of a cache beyond those that the kernel lists; 0: none
+    bool oversubscribe;   // of those ranks
     bool csv, json, serial, quick, help, version;
     enum format format;
     // As given, for the diagnostics; borrowed.

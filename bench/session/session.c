@@ -53,7 +53,7 @@ int session_meet(struct session *s, int outcome, struct err *err)
 
 uint64_t session_auto_bytes(const struct session *s)
 {
-    uint64_t most = 0;
+    uint64_t most = s->found_bytes;
     for (int i = 0; i < s->comm->size; i++) // all ranks take the same
         if (s->board->slot[i].llc_bytes > most)
             most = s->board->slot[i].llc_bytes;
@@ -92,6 +92,8 @@ static void introduce(struct session *s)
     s->slot->on_one_core = s->place.one_core;
     s->cache = cache_of("", cpu);
     s->slot->llc_bytes = s->cache.llc_bytes;
+    if (s->found_bytes > s->cache.llc_bytes)
+        s->cache.llc_bytes = s->found_bytes; // what a warm-up has to fill
     s->slot->l2_bytes = s->cache.l2_bytes;
     s->slot->cpu_place = cache_cpu_place("", cpu);
     s->slot->cpu_place.node = (int)i->cpu_node;
@@ -178,8 +180,8 @@ struct rank_cache *session_caches(const struct session *s, struct err *err)
         err_set(err, ERR_NO_MEMORY, "", "no memory for %d ranks", s->comm->size);
     for (int r = 0; caches && r < s->comm->size; r++) {
         const struct slot *slot = &s->board->slot[r];
-        caches[r] =
-            (struct rank_cache){(int)slot->info.cpu_node, slot->cpu_place.llc, slot->llc_bytes};
+        caches[r] = (struct rank_cache){(int)slot->info.cpu_node, slot->cpu_place.llc,
+                                        slot->llc_bytes, s->found_bytes};
     }
     return caches;
 }
@@ -665,7 +667,8 @@ int session_run(struct comm *comm, const struct options *o, struct emit *e, benc
                         .board = comm->board,
                         .slot = &comm->board->slot[comm->rank],
                         .spec = &o->spec,
-                        .emit = e};
+                        .emit = e,
+                        .found_bytes = o->found_bytes};
     introduce(&s);
     // Specs are made from zeroed memory, texts included: the same request gives the same bytes.
     s.slot->question = hash_bytes(s.spec, sizeof *s.spec);

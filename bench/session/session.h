@@ -39,8 +39,9 @@ struct session {
     struct board *board;
     struct slot *slot; // ours
     const struct spec *spec;
-    struct emit *emit; // NULL but on rank 0
-    struct cache_info cache;
+    struct emit *emit;       // NULL but on rank 0
+    struct cache_info cache; // its last one is the larger of the kernel's and the found one
+    uint64_t found_bytes;    // of a cache beyond those that the kernel lists; 0: none
     struct place place;
     int n_targets; // memory that the spec requests: nodes, and interleaved (model/target.h)
     int targets[SPEC_TARGETS_MAX];

@@ -247,6 +247,8 @@ static void add_bench(struct words *w, const struct launch_paths *paths, const s
     words_fmt(w, "--deadline=%lld", (long long)plan->timeout_s);
     if (s->budget_s || benchmarks[s->benchmark].keeps_budget)
         words_fmt(w, "--budget=%lld", (long long)s->budget_s);
+    if (plan->found_bytes)
+        words_fmt(w, "--found-cache=%lld", (long long)plan->found_bytes);
     add_params(w, s, plan);
 }
 

@@ -4,6 +4,7 @@
 // order stands.
 #include "core/launch/planner.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -483,6 +484,29 @@ static void note_kinds(struct plan *p, const struct topology *t)
         note(p, "ranks are on %d kinds of cores, which differ in speed: %s", kinds, text);
 }
 
+// Sizes follow from the last-level cache. Where a run of `hierarchy` found a larger one than the
+// kernel lists, they follow from that; its own sizes do not, so that its runs stay comparable.
+static void planner_take_found(struct plan *p, const struct spec *s, const struct topology *t)
+{
+    bool by_size = strcmp(s->size, "auto") == 0 || s->benchmark == BENCHMARK_SCAN;
+    const struct found_cache *f = &t->found;
+    int64_t listed = topology_llc_bytes(t) >> 20;
+    if (!f->found || s->benchmark == BENCHMARK_HIERARCHY || (!by_size && !f->bytes))
+        return;
+    p->found_run = f->run;
+    p->found_bytes = f->bytes;
+    if (f->bytes)
+        note(p,
+             "sizes from run %" PRId64 " (hierarchy): it found a cache of %" PRId64
+             " MiB, the kernel lists %" PRId64 " MiB",
+             f->run, f->found >> 20, listed);
+    else
+        note(p,
+             "sizes from run %" PRId64 " (hierarchy): it found no cache beyond the %" PRId64
+             " MiB that the kernel lists",
+             f->run, listed);
+}
+
 // --- What benchmarks need besides ranks --------------------------------------------------------
 
 static int by_number(const void *a, const void *b)
@@ -733,6 +757,7 @@ int plan_make(struct plan *p, const struct spec *s, const struct topology *t, st
         find_load_cpus(&made, s, t, err) < 0 || note_sharing(&made, t, err) < 0)
         return -1;
     note_kinds(&made, t);
+    planner_take_found(&made, s, t);
     if (count_bytes(&made, s, t, err) < 0)
         return -1;
     made.processes = s->launcher == LAUNCHER_PROCESSES; // auto: not known before launch_choose

@@ -337,6 +337,13 @@ static void memory_caches(const struct source *s, const char *arg, char *out, si
     }
 }
 
+static void found_cache(const struct source *s, const char *arg, char *out, size_t room)
+{
+    (void)arg, *out = '\0';
+    if (s->topology->found.bytes)
+        str_from_bytes((uint64_t)s->topology->found.bytes, out, room);
+}
+
 // Of cores: how many, and how strong they are.
 static void core_kinds(const struct source *s, const char *arg, char *out, size_t room)
 {
@@ -465,6 +472,9 @@ static const struct {
      small_huge_pages,
      "/sys/kernel/mm/transparent_hugepage"},
     {{"huge_pages", false, "reserved huge pages"}, huge_pages, "/sys/kernel/mm/hugepages"},
+    {{"found_cache", false, "cache beyond the kernel's list, by a run of hierarchy"},
+     found_cache,
+     ""},
     {{"cpufreq_driver", false, "frequency scaling"}, from_file, CPU0 "scaling_driver"},
     {{"cpufreq_governor", false, "frequency scaling, CPU 0"}, from_file, CPU0 "scaling_governor"},
     {{"cpufreq_min_khz", false, "limit, CPU 0"}, from_file, CPU0 "scaling_min_freq"},

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/admission/monitor.h"
+#include "core/results/found_cache.h"
 #include "core/run/begin.h"
 #include "core/run/events.h"
 #include "core/run/fill.h"
@@ -85,6 +86,13 @@ int runner_look_at_machine(struct runner *r, struct err *err)
     if (r->job && !r->over)
         job_machine_changed(r->job, &was, now);
     return 0;
+}
+
+// What a plan is made from.
+static int runner_look_before_plan(struct runner *r, struct err *err)
+{
+    return runner_look_at_machine(r, err) < 0 ? -1
+                                              : found_cache_look(r->gate.machine, r->store, err);
 }
 
 // --- finishing
@@ -224,7 +232,7 @@ void runner_store_replaced(struct runner *r)
 static struct job *make_job(struct runner *r, int64_t id, struct err *err)
 {
     r->gate.admission = (struct admission){0};
-    struct job *j = runner_look_at_machine(r, err) == 0 ? job_new(r->loop, err) : NULL;
+    struct job *j = runner_look_before_plan(r, err) == 0 ? job_new(r->loop, err) : NULL;
     if (!j)
         return NULL;
     j->id = id;
@@ -447,7 +455,7 @@ int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struc
 {
     // While a run is running, the load of the node is its work; the next run is checked at its
     // start.
-    if (runner_look_at_machine(r, err) < 0 ||
+    if (runner_look_before_plan(r, err) < 0 ||
         gate_dry_run(&r->gate, s, !r->job, p, command, err) < 0)
         return -1;
     *a = r->gate.admission;
@@ -457,7 +465,7 @@ int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struc
 int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err)
 {
     *a = (struct admission){0};
-    if (runner_look_at_machine(r, err) < 0)
+    if (runner_look_before_plan(r, err) < 0)
         return -1;
     return gate_available(&r->gate, s, !r->job, a, err);
 }
@@ -478,7 +486,7 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
         *again = known > 0;
         return known > 0 ? 0 : -1;
     }
-    if (runner_look_at_machine(r, err) < 0 ||
+    if (runner_look_before_plan(r, err) < 0 ||
         gate_check_or_wait(&r->gate, s, NULL, !r->job, err) < 0 ||
         store_queue_length(r->store, &waiting, err) < 0)
         return -1;

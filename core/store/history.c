@@ -146,6 +146,16 @@ int store_run_latest(struct store *s, const char *node, int64_t *id, struct err 
     return sq_bind(q, err, "t", node) < 0 ? -1 : one_number(q, id, err);
 }
 
+int store_run_newest_like(struct store *s, const char *node, enum benchmark_id benchmark,
+                          const char *class_hash, int64_t *id, struct err *err)
+{
+    CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_NEWEST_LIKE];
+    const struct benchmark *b = &benchmarks[benchmark];
+    return sq_bind(q, err, "tttt", node, b->name, class_hash, b->method) < 0
+               ? -1
+               : one_number(q, id, err);
+}
+
 int store_newest_values(struct store *s, const char *node, int limit,
                         void (*fn)(void *ctx, const struct newest_value *v), void *ctx,
                         struct err *err)

@@ -46,6 +46,11 @@ int store_series_before(struct store *s, int64_t series, int64_t at_ms, int64_t 
 // The newest run that was measured on `node`, in any state; imports are none: 1 found, 0 none, -1.
 int store_run_latest(struct store *s, const char *node, int64_t *id, struct err *err);
 
+// The newest run of `benchmark` that succeeded on `node`, on hardware of that hash and by that
+// method; imports are none: 1 found, 0 none, -1.
+int store_run_newest_like(struct store *s, const char *node, enum benchmark_id benchmark,
+                          const char *class_hash, int64_t *id, struct err *err);
+
 struct newest_value { // borrowed, for the length of a call
     int64_t series;
     const char *metric, *variant, *unit;

@@ -85,6 +85,10 @@ static const char *const sql[STORE_QUERIES] = {
                         "ORDER BY measured_ms DESC LIMIT 1",
     [Q_LATEST] = "SELECT id FROM run INDEXED BY run_measured WHERE node = ?1 "
                  "AND source = 'measured' ORDER BY id DESC LIMIT 1",
+    [Q_NEWEST_LIKE] =
+        "SELECT id FROM run INDEXED BY run_node_benchmark_state WHERE node = ?1 AND benchmark = ?2 "
+        "AND state = 'succeeded' AND source = 'measured' AND class_hash = ?3 "
+        "AND method = ?4 ORDER BY id DESC LIMIT 1",
     [Q_NEWEST_VALUES] =
         "SELECT s.id,s.metric,s.variant,s.unit,m.run_id,m.measured_ms,m.value_milli "
         "FROM series AS s INDEXED BY series_newest "

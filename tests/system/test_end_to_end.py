@@ -334,3 +334,44 @@ def test_every_benchmark_compares_and_reports(finished, benchmark, members, head
     assert "\x1b" not in numaprobe(daemon, "compare", str(run["id"]), str(run["id"])).stdout
     other = daemon.get(f"/v1/compare?base={run['id']}&target=1")
     assert other.status == 409, other.body
+
+
+def stretch(daemon, run, cache):
+    """Makes the curve of a run of hierarchy one that ends at 1 GiB, of a machine with a cache of so many bytes that no
+    kernel lists."""
+    where = "WHERE run_id = ? AND matrix = (SELECT matrix FROM matrix WHERE run_id = ? AND name = 'latency')"
+    with sqlite3.connect(daemon.home / "state" / "numaprobe.db") as db:
+        axis = json.loads(db.execute(f"SELECT col_axis FROM matrix {where}", (run, run)).fetchone()[0])
+        axis["values"] = [v * ((1 << 30) // axis["values"][-1]) for v in axis["values"]]
+        db.execute(f"UPDATE matrix SET col_axis = ? {where}", (json.dumps(axis), run, run))
+        for col, size in enumerate(axis["values"]):
+            ns = 10 if size <= cache else 100 - 90 * cache / size
+            db.execute(f"UPDATE cell SET median_milli = ? {where} AND col = ?", (round(1000 * ns), run, run, col))
+    db.close()
+    return min(r["huge_share"] for r in daemon.get(f"/v1/runs/{run}/matrix").json["ranks"])
+
+
+def test_sizes_follow_from_a_run_of_hierarchy(make_daemon):
+    """The plan, the dry run and the command line say from which; without the run all is as before."""
+    daemon = make_daemon()
+    dry = daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json
+    before = dry["plan"]
+    assert before["sizes_from"] is None and "--found-cache" not in dry["command"], dry
+    run = daemon.run(benchmark="hierarchy", size="32M", quick=True, cell_ms=5)
+    assert run["state"] == "succeeded", run
+    llc = daemon.get("/v1/topology").json["llc_bytes"] or 64 << 20
+    cache = 2 * llc if llc < 96 << 20 else llc // 2
+    if stretch(daemon, run["id"], cache) < 0.99:
+        pytest.skip("the kernel gave no huge pages")
+    dry = daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json
+    plan = dry["plan"]
+    assert plan["sizes_from"] == run["id"], plan
+    assert [n for n in plan["notes"] if n.startswith(f"sizes from run {run['id']} (hierarchy): it found ")], plan
+    if cache > llc:
+        found = plan["found_cache_bytes"]
+        assert 1.5 * llc < found <= 2 * cache and f" --found-cache={found} " in dry["command"], dry
+        assert plan["bytes_per_target"] >= 4 * found > before["bytes_per_target"], (before, plan)
+    small = daemon.run(benchmark="loaded", size="8M", quick=True, mix="reads", steps=2)
+    assert small["state"] == "succeeded" and small["plan"]["found_cache_bytes"] == plan["found_cache_bytes"], small
+    assert daemon.request("DELETE", f"/v1/runs/{run['id']}").status in (200, 204)
+    assert daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json["plan"] == before

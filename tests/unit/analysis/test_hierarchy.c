@@ -32,6 +32,27 @@ static void check_reach(const struct hierarchy *h)
           "%d huge pages, %.2f ns", (int)h->huge.pages[0], h->huge.miss_ns[0]);
 }
 
+// Of the machine's 32 MiB, by what the kernel lists: about as much, nothing but a second level (its
+// last-level cache is of the system), and more than the curve can tell.
+static void check_cache(const struct hierarchy *h)
+{
+    CHECK(about((double)hierarchy_cache_bytes(h, 32 << 20), 32 << 20, 0.19) &&
+              hierarchy_beyond_bytes(h, 32 << 20) == 0 && hierarchy_beyond_bytes(h, 28 << 20) == 0,
+          "the cache that is listed: %d MiB", (int)(hierarchy_cache_bytes(h, 32 << 20) >> 20));
+    int64_t beyond = hierarchy_beyond_bytes(h, 1 << 20);
+    CHECK(beyond == 32 << 20 || beyond == 48 << 20, "one that is not: %d MiB", (int)(beyond >> 20));
+    CHECK(hierarchy_cache_bytes(h, 256 << 20) == 0, "the curve ends below four caches");
+    CHECK(hierarchy_is_reach(h, 1536 * 4096) && !hierarchy_is_reach(h, 32 << 20),
+          "where translations run out there is no cache");
+    struct hierarchy rounded = {.largest_bytes = (int64_t)1 << 40,
+                                .levels = {.n = 2, .list = {{5, 33 << 20}, {90, 0}}}};
+    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 48 << 20, "33 MiB are 48");
+    rounded.levels.list[0].bytes = 49 << 20;
+    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 64 << 20, "49 MiB are 64");
+    rounded.levels.list[0].bytes = 64 << 20;
+    CHECK(hierarchy_beyond_bytes(&rounded, 1 << 20) == 64 << 20, "64 MiB are 64");
+}
+
 int main(void)
 {
     struct matrix m[HIERARCHY_PARTS] = {0};
@@ -39,9 +60,12 @@ int main(void)
     struct err err = {0};
     int n = hierarchy_matrices(m, 3);
     matrix_at(&m[0], 2, 5)->v[CELL_MEDIAN] = 900; // one rank of three, at one size
-    CHECK(hierarchy_find(&h, m, n, -1, 128 << 20, &err) == 0, "of all ranks");
+    CHECK(hierarchy_find(&h, m, n, -1, &err) == 0 &&
+              hierarchy_find_usual(&h, m, n, -1, 128 << 20, &err) == 0,
+          "of all ranks");
     check_levels(&h);
     check_reach(&h);
+    check_cache(&h);
     CHECK(about(h.misses, 12, 0.001) && h.misses_chains == 12 && about(h.access_ns, 8, 0.001),
           "%.1f loads at once, %.2f ns each, by %d chains", h.misses, h.access_ns, h.misses_chains);
     CHECK(h.memory_ns == 96 && h.hop_ns == 63, "memory %.0f ns, a hop %.0f", h.memory_ns, h.hop_ns);
@@ -52,19 +76,19 @@ int main(void)
           "128 MiB reaches %.0f %% of the plateau", 100 * h.usual_share);
     CHECK(h.enough_bytes > 128 << 20 && h.enough_bytes < 512 << 20, "more is needed: %d MiB",
           (int)(h.enough_bytes >> 20));
-    CHECK(hierarchy_find(&h, m, n, 1, 0, &err) == 0 && h.levels.n == 4 && isnan(h.usual_share),
+    CHECK(hierarchy_find(&h, m, n, 1, &err) == 0 && h.levels.n == 4 && isnan(h.usual_share),
           "of one rank, without a size to compare");
     for (int c = 0; c < m[0].col.n; c++)
         matrix_at(&m[0], 0, c)->v[CELL_MEDIAN] *= m[0].col.values[c] > 128 << 20 ? 1.25 : 1;
-    CHECK(hierarchy_find(&h, m, n, 0, 0, &err) == 0 && h.levels.n == 4 &&
+    CHECK(hierarchy_find(&h, m, n, 0, &err) == 0 && h.levels.n == 4 &&
               h.levels.list[3].bytes == 0 && h.rise_bytes > 64 << 20 &&
               h.rise_ns > h.levels.list[3].ns,
           "page walks are no level: %d levels, a rise at %d MiB", h.levels.n,
           (int)(h.rise_bytes >> 20));
-    CHECK(hierarchy_find(&h, m, 1, 0, 0, &err) == 0 && h.levels.n == 4 && h.base.n == 0 &&
+    CHECK(hierarchy_find(&h, m, 1, 0, &err) == 0 && h.levels.n == 4 && h.base.n == 0 &&
               isnan(h.misses) && isnan(h.memory_ns) && h.n_strides == 0,
           "of the curve alone: the rest is not known");
-    CHECK(hierarchy_find(&h, NULL, 0, -1, 0, &err) == 0 && h.levels.n == 0, "of nothing: nothing");
+    CHECK(hierarchy_find(&h, NULL, 0, -1, &err) == 0 && h.levels.n == 0, "of nothing: nothing");
     for (int i = 0; i < n; i++)
         matrix_fini(&m[i]);
     return tap_done();

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/scan.h"
+#include "model/spec_values.h"
 #include "model/stream_team.h"
 #include "tests/unit/tap.h"
 
@@ -31,6 +33,35 @@ static void expect(const char *sweep, const char *threads, const char *want)
                  (long long)teams[i].value, teams[i].n_ranks, (long long)(teams[i].llc_bytes / MIB),
                  (long long)(teams[i].array_bytes / MIB));
     CHECK_STR(n < 0 ? err.text : got, want, "%s %s", sweep, threads);
+}
+
+// Beyond the caches of the list a node has one of 96 MiB: it counts where it is more, once a node.
+static void found(void)
+{
+    struct rank_cache beyond[RANKS];
+    struct stream_team teams[RANKS];
+    struct spec s;
+    struct err err = {0};
+    spec_init(&s, BENCHMARK_BANDWIDTH);
+    memcpy(beyond, machine, sizeof beyond);
+    for (int r = 0; r < RANKS; r++)
+        beyond[r].found_bytes = 96 * MIB;
+    CHECK(stream_teams(&s, beyond, RANKS, teams, &err) == 2 && teams[0].llc_bytes == 96 * MIB &&
+              teams[1].array_bytes == 4 * 96 * MIB,
+          "a node's team has its node's");
+    s.sweep = SWEEP_OWN;
+    CHECK(stream_teams(&s, beyond, RANKS, teams, &err) == 1 && teams[0].llc_bytes == 192 * MIB,
+          "that of all ranks has two");
+    for (int r = 0; r < RANKS; r++)
+        beyond[r].found_bytes = 24 * MIB;
+    CHECK(stream_teams(&s, beyond, RANKS, teams, &err) == 1 && teams[0].llc_bytes == 80 * MIB &&
+              spec_auto_bytes_of(beyond, RANKS) == 4 * 32 * MIB,
+          "less than those of the list changes nothing");
+    beyond[5].found_bytes = 96 * MIB;
+    CHECK(spec_auto_bytes_of(beyond, RANKS) == 4 * 96 * MIB &&
+              scan_memory_bytes(beyond, RANKS) == 4 * 96 * MIB / 2,
+          "auto is of the largest, a scan's memory of those that share it: %d MiB",
+          (int)(scan_memory_bytes(beyond, RANKS) / MIB));
 }
 
 static void series(void)
@@ -66,6 +97,7 @@ static void expect_sizes(const char *size, const char *want)
 int main(void)
 {
     series();
+    found();
     expect_sizes("auto", "16 32 64 128 256 512 1024 2048 4096 8192 16384 32768 65536 131072");
     expect_sizes("64K,1", "64 1024");
     expect_sizes("some", "size");

@@ -82,6 +82,7 @@ static void test_processes(void)
                         .processes = true,
                         .n_targets = 3,
                         .targets = {0, 1, 4},
+                        .found_bytes = 96 << 20,
                         .load_cpus = "5"};
     struct spec s;
     spec_init(&s, BENCHMARK_MATRIX);
@@ -90,6 +91,7 @@ static void test_processes(void)
     CHECK(has_word(l.argv, "--np=2") && has_word(l.argv, "--bind=1:0,9:-1"),
           "its ranks and places");
     CHECK(has_word(l.argv, "--targets=0-1,4"), "the targets that the plan has found");
+    CHECK(has_word(l.argv, "--found-cache=100663296"), "and the cache that a run has");
     CHECK(!has_word(l.argv, "-np"), "no mpirun");
     launch_fini(&l);
     plan.n_targets = 2;

@@ -298,6 +298,44 @@ static void homes(void)
           "the first node that is neither");
 }
 
+// Sizes from a run of hierarchy: its cache stands for those of the kernel's list where it is
+// larger.
+static void found_caches(void)
+{
+    static const char matrix[] = "{\"benchmark\":\"matrix\"}",
+                      sized[] = "{\"benchmark\":\"matrix\",\"size\":64}",
+                      curve[] = "{\"benchmark\":\"hierarchy\"}";
+    struct topology t CLEANUP(topology_fini) = synthetic(machine);
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(!notes(&t, matrix, "sizes from"), "no run, no word");
+    t.found = (struct found_cache){.run = 12};
+    CHECK(!notes(&t, matrix, "sizes from"), "nor of one that found nothing");
+    t.found.found = 31 << 20;
+    expect(&t, matrix, "6/0 14/1 targets 0-1 load  MiB 0 128");
+    CHECK(notes(&t, matrix,
+                "sizes from run 12 (hierarchy): it found no cache beyond the 32 MiB that the "
+                "kernel lists") &&
+              !notes(&t, sized, "sizes from"),
+          "a run that agrees with the kernel");
+    t.found = (struct found_cache){.run = 12, .found = 90 << 20, .bytes = 96 << 20};
+    expect(&t, matrix, "6/0 14/1 targets 0-1 load  MiB 0 384");
+    expect(&t, "{\"benchmark\":\"bandwidth\"}",
+           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 0-1 load  MiB 0 1152");
+    expect(&t, curve, "6/0 14/1 targets 0-1 load  MiB 0 640");
+    CHECK(notes(&t, matrix,
+                "sizes from run 12 (hierarchy): it found a cache of 90 MiB, the kernel lists 32 "
+                "MiB") &&
+              notes(&t, sized, "sizes from run 12") && !notes(&t, curve, "sizes from"),
+          "one that does not; hierarchy itself goes by the kernel's");
+    CLEANUP_BUF struct buf json = BUF_INIT;
+    struct jsonw w = jsonw_to(&json);
+    if (make(&p, &t, matrix, &err) == 0)
+        plan_write_json(&p, &w, NULL);
+    CHECK(strstr(buf_text(&json), "\"sizes_from\":12,\"found_cache_bytes\":100663296"), "%s",
+          buf_text(&json));
+}
+
 // Memory over several nodes: each has its part of it.
 static void interleaved(struct topology *t)
 {
@@ -333,6 +371,7 @@ int main(void)
     hybrid();
     homes();
     lost_cpus();
+    found_caches();
     struct topology t CLEANUP(topology_fini) = synthetic(machine);
     expect(&t, "{\"benchmark\":\"matrix\"}", "6/0 14/1 targets 0-1 load  MiB 0 128");
     expect(&t, "{\"benchmark\":\"matrix\",\"targets\":\"1\",\"ranks\":\"one-per-l3\"}",

@@ -71,6 +71,7 @@ static void recorded_facts(void)
     dir_write(root, "sys/class/net/lo/type", "772\n");
     dir_write(root, "proc/mounts", "resctrl /sys/fs/resctrl resctrl rw 0 0\n");
     t.nodes[0].cache_bytes = 256 << 20;
+    t.found = (struct found_cache){.run = 12, .found = 90 << 20, .bytes = 96 << 20};
     t.n_kinds = 2;
     t.kinds[0] = (struct topo_kind){.efficiency = 0, .max_mhz = 2400, .type = "IntelAtom"};
     t.kinds[1] = (struct topo_kind){.efficiency = 1, .max_mhz = 5000, .type = "IntelCore"};
@@ -83,6 +84,7 @@ static void recorded_facts(void)
     CHECK_STR(fact(&f, "gpu_nodes"), "none", "no graphics device");
     CHECK_STR(fact(&f, "resctrl"), "mounted", "resctrl is mounted");
     CHECK_STR(fact(&f, "memory_side_caches"), "0:256M", "a cache in front of memory");
+    CHECK_STR(fact(&f, "found_cache"), "96M", "a cache that was measured");
     CHECK_STR(fact(&f, "core_kinds"), "1 IntelCore 5000 MHz, 1 IntelAtom 2400 MHz",
               "kinds of cores, the strongest first");
     command_lines(&t, root);

@@ -283,6 +283,13 @@ static int latest(const char *node)
     return store_run_latest(s, node, &id, &err);
 }
 
+static int newest_like(const char *node, enum benchmark_id benchmark, const char *hash)
+{
+    struct err err;
+    int64_t id;
+    return store_run_newest_like(s, node, benchmark, hash, &id, &err);
+}
+
 static int pending(const char *node, int version)
 {
     struct err err;
@@ -339,6 +346,7 @@ static void test_other_work(void)
     FEW(1, latest("b"), "the newest run that was measured here");
     FEW(0, latest("imports"), "there is none of a node that has imports only");
     FEW(0, latest("z"), "nor of one without runs");
+    FEW(0, newest_like("b", BENCHMARK_HIERARCHY, "h"), "no run of a benchmark is seen at once");
     FEW(100, pending(NULL, 2), "runs without metrics, no more than are counted");
     FEW(100, pending("b", 2), "of a node");
     FEW(0, pending("b", 1), "none of this version");
