@@ -38,6 +38,7 @@ image|12:libcurl4 13:libcurl4t64|the command line's HTTP client
 image|12:libopenmpi3 13:libopenmpi40|what the ranks are linked with
 test|python3-pytest|runs the tests against the real daemon
 test|python3-scipy|its statistics are an oracle for ours
+test|python3-clustershell|its node sets are an oracle for ours (skipped without)
 test|python3-venv|a place of their own for Apache Otava (change points) and schemathesis (the API)
 test|python3-jsonschema|holds exports to their schema
 test|sqlite3|reads the database as a person would

@@ -46,3 +46,4 @@ void fuzz_client_config(const uint8_t *data, size_t size);
 void fuzz_summary(const uint8_t *data, size_t size);
 void fuzz_topology(const uint8_t *data, size_t size);
 void fuzz_readings_begin(const char *dir), fuzz_readings(const uint8_t *data, size_t size);
+void fuzz_nodeset(const uint8_t *data, size_t size);

@@ -23,6 +23,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"client_config", fuzz_client_config_begin, fuzz_client_config, true, 5000},
     {"summary", NULL, fuzz_summary, true, 5000},
     {"topology", NULL, fuzz_topology, true, 1000},
+    {"nodeset", NULL, fuzz_nodeset, true, 5000},
     {"readings", fuzz_readings_begin, fuzz_readings, false, 1000},
     {0},
 };

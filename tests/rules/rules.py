@@ -497,6 +497,7 @@ NO_HEADER = {
     "bench/ranks/comm_processes.c": "a table of bench/ranks/comm.h",
     "model/axis.c": "part of model/matrix.h",
     "model/benchmarks.c": "the table of model/spec.h",
+    "model/nodeset_fold.c": "part of model/nodeset.h",
 }
 
 

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parser of node sets. An operand is read into parts (text and the ranges behind it) and
+// counted before a name of it is made, so that a set of a million names costs nothing. The names
+// are collected in a hash table and sorted once at the end, so that a long list is not quadratic.
+#include "model/nodeset.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+enum {
+    PARTS_MAX = 32,                    // brackets of a name
+    DIGITS_MAX = 18,                   // of a number in brackets: fits 64 bits
+    DEPTH_MAX = 16,                    // groups within groups
+    LOOKUPS_MAX = 1024,                // of groups, in a parse
+    WORK_MAX = 16 * NODESET_NAMES_MAX, // names made in a parse, removed ones included
+    NOT_THERE = -1,
+};
+
+#define OPERATORS ",!&^"
+
+struct range {
+    uint64_t from, to, step;
+    int width; // zeros fill it up to so many digits
+};
+
+struct part { // text, then one of the ranges
+    const char *text;
+    int len, first, n; // n 0: nothing behind the text
+};
+
+struct operand {
+    const char *begin, *end; // in the text
+    bool is_group;
+    struct part parts[PARTS_MAX];
+    int n;
+    struct range *ranges;
+    int n_ranges, room;
+};
+
+// A set that grows and shrinks. A removed name keeps its place, in case it comes back.
+struct pile {
+    struct nodeset set;
+    bool *gone;
+    int alive;
+    uint32_t *slots; // index + 1 of a name; 0: free
+    uint32_t n_slots;
+};
+
+struct trail { // of groups that are being parsed, the innermost first
+    const char *group;
+    const struct trail *outer;
+};
+
+struct parser {
+    const char *text, *at;
+    const struct nodeset_groups *groups;
+    const struct trail *trail;
+    int depth;
+    struct effort {
+        int names, lookups;
+    } * effort; // of the whole parse
+    struct err *err;
+};
+
+static int parse_into(struct parser *p, struct pile *out);
+
+void nodeset_free(struct nodeset *s)
+{
+    free(s->names);
+    *s = (struct nodeset){0};
+}
+
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
+}
+
+int nodeset_name_check(const char *name, struct err *err)
+{
+    size_t n = 0;
+    while (is_name_char(name[n]))
+        n++;
+    if (n < 1 || name[n] || n >= NODESET_NAME_ROOM || *name == '-')
+        return err_set(err, ERR_INVALID, "nodes",
+                       "a node name has 1 to %d letters, digits, '.', '-' and '_', and does not "
+                       "begin with '-'",
+                       NODESET_NAME_ROOM - 1);
+    return 0;
+}
+
+static int nodeset_append(struct nodeset *s, const char *name)
+{
+    if (s->n == s->room) {
+        int room = s->room ? 2 * s->room : 16;
+        void *names = realloc(s->names, (size_t)room * sizeof *s->names);
+        if (!names)
+            return -1;
+        s->names = names;
+        s->room = room;
+    }
+    snprintf(s->names[s->n++], sizeof *s->names, "%s", name);
+    return 0;
+}
+
+int nodeset_add(struct nodeset *s, const char *name, struct err *err)
+{
+    if (nodeset_name_check(name, err) < 0)
+        return -1;
+    if (s->n == NODESET_NAMES_MAX)
+        nodeset_sort(s);
+    if (s->n == NODESET_NAMES_MAX)
+        return err_set(err, ERR_INVALID, "nodes", "more than %d names", NODESET_NAMES_MAX);
+    return nodeset_append(s, name) < 0
+               ? err_set(err, ERR_NO_MEMORY, "", "no memory for %d node names", s->n)
+               : 0;
+}
+
+static void pile_free(struct pile *l)
+{
+    nodeset_free(&l->set);
+    free(l->gone);
+    free(l->slots);
+    *l = (struct pile){0};
+}
+
+static uint32_t pile_slot(const struct pile *l, const char *name)
+{
+    uint32_t at = (uint32_t)hash_text(name) & (l->n_slots - 1);
+    while (l->slots[at] && strcmp(l->set.names[l->slots[at] - 1], name) != 0)
+        at = (at + 1) & (l->n_slots - 1);
+    return at;
+}
+
+static int pile_find(const struct pile *l, const char *name)
+{
+    uint32_t index = l->n_slots ? l->slots[pile_slot(l, name)] : 0;
+    return index && !l->gone[index - 1] ? (int)index - 1 : NOT_THERE;
+}
+
+// The table is at most half full.
+static int pile_grow(struct pile *l)
+{
+    if ((uint32_t)l->set.n * 2 < l->n_slots)
+        return 0;
+    uint32_t n = l->n_slots ? l->n_slots * 4 : 64;
+    uint32_t *slots = calloc(n, sizeof *slots);
+    bool *gone = realloc(l->gone, n / 2 * sizeof *gone);
+    l->gone = gone ? gone : l->gone;
+    if (!slots || !gone) {
+        free(slots);
+        return -1;
+    }
+    free(l->slots);
+    l->slots = slots;
+    l->n_slots = n;
+    for (int i = 0; i < l->set.n; i++)
+        slots[pile_slot(l, l->set.names[i])] = (uint32_t)i + 1;
+    return 0;
+}
+
+static int pile_add(struct pile *l, const char *name)
+{
+    if (pile_grow(l) < 0)
+        return -1;
+    uint32_t slot = pile_slot(l, name);
+    if (!l->slots[slot]) {
+        if (nodeset_append(&l->set, name) < 0)
+            return -1;
+        l->slots[slot] = (uint32_t)l->set.n;
+        l->gone[l->set.n - 1] = true;
+    }
+    l->alive += l->gone[l->slots[slot] - 1];
+    l->gone[l->slots[slot] - 1] = false;
+    return 0;
+}
+
+static void pile_drop(struct pile *l, int index)
+{
+    l->gone[index] = true;
+    l->alive--;
+}
+
+// Text that may be anything, a part of it around `at`, as it may be printed.
+static void parse_excerpt(const char *text, const char *at, char *out, size_t room)
+{
+    enum { BEFORE = 24, BEHIND = 16 };
+    const char *from = at - text > BEFORE ? at - BEFORE : text;
+    size_t n = 0;
+    if (from > text)
+        n = (size_t)snprintf(out, room, "...");
+    for (; *from && from < at + BEHIND && n + 4 < room; from++)
+        out[n++] = (char)(*from >= ' ' && *from < 0x7f ? *from : '?');
+    snprintf(out + n, room - n, "%s", *from ? "..." : "");
+}
+
+__attribute__((format(printf, 3, 4))) static int parse_refuse(const struct parser *p,
+                                                              const char *at, const char *fmt, ...)
+{
+    char part[64], why[180];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    parse_excerpt(p->text, at, part, sizeof part);
+    err_set(p->err, ERR_INVALID, "nodes", "\"%s\", character %td: %s", part, at - p->text + 1, why);
+    return p->trail ? err_prefix(p->err, "group @%.40s", p->trail->group) : -1;
+}
+
+static int parse_no_memory(const struct parser *p)
+{
+    return err_set(p->err, ERR_NO_MEMORY, "", "no memory for the node names");
+}
+
+static const char *past_blanks(const char *s)
+{
+    return s + strspn(s, " \t\r\n\v\f");
+}
+
+static int operand_number(struct parser *p, uint64_t *value, int *digits)
+{
+    p->at = past_blanks(p->at);
+    *digits = (int)strspn(p->at, "0123456789");
+    if (*digits < 1)
+        return parse_refuse(p, p->at, "a number is missing, as in n[1-4,8]");
+    if (*digits > DIGITS_MAX)
+        return parse_refuse(p, p->at, "a number of %d digits; at most %d", *digits, DIGITS_MAX);
+    *value = strtoull(p->at, NULL, 10);
+    p->at = past_blanks(p->at + *digits);
+    return 0;
+}
+
+// Zeros in front say how wide the numbers are: "01", "001-128", "000".
+static int operand_range(struct parser *p, struct range *r)
+{
+    int wide, wide_to;
+    const char *begin = past_blanks(p->at);
+    if (operand_number(p, &r->from, &wide) < 0)
+        return -1;
+    const bool padded = wide > 1 && *begin == '0';
+    *r = (struct range){.from = r->from, .to = r->from, .step = 1, .width = padded ? wide : 0};
+    if (*p->at == '-') {
+        p->at++;
+        const char *to = past_blanks(p->at);
+        if (operand_number(p, &r->to, &wide_to) < 0)
+            return -1;
+        if ((padded || (*to == '0' && wide_to > 1)) && wide != wide_to)
+            return parse_refuse(p, begin,
+                                "%d and %d digits; with zeros in front both ends have as many",
+                                wide, wide_to);
+        if (r->to < r->from)
+            return parse_refuse(p, begin, "%" PRIu64 " is above %" PRIu64 "; ranges go upwards",
+                                r->from, r->to);
+        if (*p->at == '/') {
+            p->at++;
+            if (operand_number(p, &r->step, &wide) < 0)
+                return -1;
+            if (r->step < 1)
+                return parse_refuse(p, begin, "a step is at least 1");
+        }
+    }
+    return 0;
+}
+
+static int operand_bracket(struct parser *p, struct operand *o, struct part *part)
+{
+    const char *open = p->at++;
+    part->first = o->n_ranges;
+    for (;;) {
+        struct range r = {0};
+        if (operand_range(p, &r) < 0)
+            return -1;
+        if (o->n_ranges == o->room) {
+            int room = o->room ? 2 * o->room : 16;
+            void *ranges = realloc(o->ranges, (size_t)room * sizeof *o->ranges);
+            if (!ranges)
+                return parse_no_memory(p);
+            o->ranges = ranges;
+            o->room = room;
+        }
+        o->ranges[o->n_ranges++] = r;
+        part->n++;
+        if (*p->at == ']')
+            break;
+        if (!*p->at)
+            return parse_refuse(p, open, "this bracket has no ']'");
+        if (*p->at != ',')
+            return parse_refuse(p, p->at,
+                                "between numbers are ',', '-' and '/', as in n[1-4,8,10-20/2]");
+        p->at++;
+    }
+    p->at++;
+    return 0;
+}
+
+static bool ends_operand(const char *s)
+{
+    return !*s || strchr(OPERATORS, *s) || s != past_blanks(s);
+}
+
+// From p->at to the next opor blank.
+static int operand_read(struct parser *p, struct operand *o)
+{
+    o->begin = p->at;
+    o->n = o->n_ranges = 0;
+    o->is_group = *p->at == '@';
+    p->at += o->is_group;
+    while (!ends_operand(p->at)) {
+        struct part *part = &o->parts[o->n];
+        *part = (struct part){.text = p->at};
+        while (is_name_char(*p->at) || (o->is_group && *p->at && strchr(":*", *p->at)))
+            p->at++;
+        part->len = (int)(p->at - part->text);
+        if (o->n == PARTS_MAX - 1)
+            return parse_refuse(p, o->begin, "at most %d brackets per name", PARTS_MAX - 1);
+        o->n++;
+        if (*p->at == '[' && operand_bracket(p, o, part) < 0)
+            return -1;
+        if (!part->n && !ends_operand(p->at))
+            return parse_refuse(p, p->at,
+                                *p->at == ']' ? "this ']' has no '['"
+                                : o->is_group
+                                    ? "a group name has letters, digits, '.', '-', '_' and ':'"
+                                    : "a node name has letters, digits, '.', '-' and '_'");
+    }
+    o->end = p->at;
+    if (!o->n)
+        return parse_refuse(p, o->begin,
+                            o->is_group ? "a group name is missing behind '@'"
+                                        : "a node name is missing");
+    return 0;
+}
+
+// How many names it has, or more than the limit if they are more.
+static uint64_t operand_count(const struct operand *o)
+{
+    uint64_t product = 1;
+    for (int i = 0; i < o->n && product <= NODESET_NAMES_MAX; i++) {
+        uint64_t sum = o->parts[i].n ? 0 : 1;
+        for (int k = 0; k < o->parts[i].n && sum <= NODESET_NAMES_MAX; k++) {
+            const struct range *r = &o->ranges[o->parts[i].first + k];
+            sum += (r->to - r->from) / r->step + 1;
+        }
+        product = sum > NODESET_NAMES_MAX ? sum : product * sum;
+    }
+    return product;
+}
+
+static int operand_check(struct parser *p, const struct operand *o)
+{
+    uint64_t count = operand_count(o);
+    if (count > NODESET_NAMES_MAX)
+        return parse_refuse(p, o->begin, "%" PRIu64 " names%s; a set has at most %d", count,
+                            o->n > 1 ? " or more" : "", NODESET_NAMES_MAX);
+    p->effort->names += (int)count;
+    if (p->effort->names > WORK_MAX)
+        return parse_refuse(p, o->begin, "all operands together have more than %d names (%d x %d)",
+                            WORK_MAX, WORK_MAX / NODESET_NAMES_MAX, NODESET_NAMES_MAX);
+    return 0;
+}
+
+struct expansion {
+    struct parser *p;
+    const struct operand *o;
+    struct pile *out;
+    char name[NODESET_NAME_ROOM + DIGITS_MAX + 2];
+};
+
+static int take_group(struct parser *p, const struct operand *o, const char *group,
+                      struct pile *out)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    for (const struct trail *t = p->trail; t; t = t->outer)
+        if (strcmp(t->group, group) == 0)
+            return parse_refuse(p, o->begin, "the group @%.40s holds itself", group);
+    if (p->depth == DEPTH_MAX)
+        return parse_refuse(p, o->begin, "groups within groups: at most %d deep", DEPTH_MAX);
+    if (p->effort->lookups++ == LOOKUPS_MAX)
+        return parse_refuse(p, o->begin, "more than %d groups", LOOKUPS_MAX);
+    if (!p->groups)
+        return parse_refuse(p, o->begin, "there are no groups here");
+    if (p->groups->find(p->groups->ctx, group, &text, p->err) < 0)
+        return -1;
+    if (!buf_ok(&text))
+        return parse_no_memory(p);
+    struct trail trail = {group, p->trail};
+    struct parser inner = *p;
+    inner.text = inner.at = buf_text(&text);
+    inner.trail = &trail;
+    inner.depth++;
+    struct pile members = {0};
+    int done = parse_into(&inner, &members);
+    for (int i = 0; done == 0 && i < members.set.n; i++)
+        if (!members.gone[i] && pile_add(out, members.set.names[i]) < 0)
+            done = parse_no_memory(p);
+    pile_free(&members);
+    return done;
+}
+
+static int take_name(struct expansion *x, size_t len)
+{
+    if (len >= NODESET_NAME_ROOM)
+        return parse_refuse(x->p, x->o->begin, "a name of more than %d characters",
+                            NODESET_NAME_ROOM - 1);
+    if (*x->name == '-')
+        return parse_refuse(x->p, x->o->begin, "a name does not begin with '-'");
+    if (x->o->is_group)
+        return take_group(x->p, x->o, x->name, x->out);
+    return pile_add(x->out, x->name) < 0 ? parse_no_memory(x->p) : 0;
+}
+
+// The names that begin with the first `len` bytes of x->name followed by the parts from `k`.
+static int operand_expand(struct expansion *x, int k, size_t len)
+{
+    if (k == x->o->n)
+        return take_name(x, len);
+    const struct part *part = &x->o->parts[k];
+    if (len + (size_t)part->len >= NODESET_NAME_ROOM)
+        return take_name(x, NODESET_NAME_ROOM);
+    memcpy(x->name + len, part->text, (size_t)part->len);
+    len += (size_t)part->len;
+    x->name[len] = '\0';
+    if (!part->n)
+        return operand_expand(x, k + 1, len);
+    for (int i = 0; i < part->n; i++) {
+        const struct range *r = &x->o->ranges[part->first + i];
+        for (uint64_t v = r->from; v <= r->to; v += r->step) {
+            int n = snprintf(x->name + len, sizeof x->name - len, "%0*" PRIu64, r->width, v);
+            if (operand_expand(x, k + 1, len + (size_t)n) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+// set = set OPERATOR operand
+static int pile_apply(struct pile *set, char op, const struct pile *operand)
+{
+    if (op == '&')
+        for (int i = 0; i < set->set.n; i++)
+            if (!set->gone[i] && pile_find(operand, set->set.names[i]) == NOT_THERE)
+                pile_drop(set, i);
+    for (int i = 0; op != '&' && i < operand->set.n; i++) {
+        const char *name = operand->set.names[i];
+        int at = operand->gone[i] ? NOT_THERE : pile_find(set, name);
+        if (at != NOT_THERE)
+            pile_drop(set, at);
+        else if (!operand->gone[i] && op == '^' && pile_add(set, name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int parse_operand(struct parser *p, char op, struct operand *o, struct pile *out)
+{
+    struct pile own = {0};
+    struct expansion x = {.p = p, .o = o, .out = op == ',' ? out : &own};
+    int done =
+        operand_read(p, o) < 0 || operand_check(p, o) < 0 || operand_expand(&x, 0, 0) < 0 ? -1 : 0;
+    if (done == 0 && op != ',' && pile_apply(out, op, &own) < 0)
+        done = parse_no_memory(p);
+    pile_free(&own);
+    if (done == 0 && out->alive > NODESET_NAMES_MAX)
+        done =
+            parse_refuse(p, o->begin, "more than %d names with these; a set has at most that many",
+                         NODESET_NAMES_MAX);
+    return done;
+}
+
+static int parse_into(struct parser *p, struct pile *out)
+{
+    struct operand o = {0};
+    int done = 0;
+    char op = ',';
+    size_t length = strlen(p->text);
+    if (length > NODESET_TEXT_MAX)
+        return parse_refuse(p, p->text, "a text of %zu bytes; at most %d (64 KiB)", length,
+                            NODESET_TEXT_MAX);
+    p->at = past_blanks(p->text);
+    while (done == 0 && *p->at) {
+        done = parse_operand(p, op, &o, out);
+        p->at = past_blanks(p->at);
+        op = ',';
+        if (done == 0 && *p->at && strchr(OPERATORS, *p->at)) {
+            op = *p->at;
+            const char *next = past_blanks(p->at + 1);
+            if (!*next || strchr(OPERATORS, *next))
+                done = parse_refuse(p, p->at, "a node name is missing behind '%c'", op);
+            p->at = next;
+        }
+    }
+    free(o.ranges);
+    return done;
+}
+
+// What remains of a pile, as a sorted set.
+static void pile_finish(struct pile *l, struct nodeset *out)
+{
+    int n = 0;
+    for (int i = 0; i < l->set.n; i++) {
+        if (l->gone[i])
+            continue;
+        if (n != i)
+            memcpy(l->set.names[n], l->set.names[i], sizeof *l->set.names);
+        n++;
+    }
+    l->set.n = n;
+    nodeset_sort(&l->set);
+    *out = l->set;
+    l->set = (struct nodeset){0};
+}
+
+int nodeset_parse(struct nodeset *out, const char *text, const struct nodeset_groups *groups,
+                  struct err *err)
+{
+    struct effort effort = {0};
+    struct pile all = {0};
+    struct parser p = {.text = text, .groups = groups, .effort = &effort, .err = err};
+    int done = parse_into(&p, &all);
+    if (done == 0)
+        pile_finish(&all, out);
+    pile_free(&all);
+    return done;
+}
+
+// The text around the numbers, with "%s" for each, is compared first, as ClusterShell does it. '%'
+// is below all characters of a name. Then the numbers count, from left to right.
+int nodeset_name_order(const char *a, const char *b)
+{
+    int number = 0;
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            size_t na = strspn(a, "0123456789"), nb = strspn(b, "0123456789");
+            if (!number)
+                number = na != nb ? (na > nb) - (na < nb) : memcmp(a, b, na);
+            a += na;
+            b += nb;
+            continue;
+        }
+        int ca = isdigit((unsigned char)*a) ? '%' : *a, cb = isdigit((unsigned char)*b) ? '%' : *b;
+        if (ca != cb)
+            return ca - cb;
+        a++;
+        b++;
+    }
+    return *a || *b ? (*a != 0) - (*b != 0) : number;
+}
+
+static int name_order_q(const void *a, const void *b)
+{
+    return nodeset_name_order(a, b);
+}
+
+void nodeset_sort(struct nodeset *s)
+{
+    int n = 0;
+    bool sorted = true;
+    for (int i = 1; i < s->n && sorted; i++)
+        sorted = nodeset_name_order(s->names[i - 1], s->names[i]) < 0;
+    if (sorted)
+        return;
+    qsort(s->names, (size_t)s->n, sizeof *s->names, name_order_q);
+    for (int i = 0; i < s->n; i++) {
+        if (n > 0 && strcmp(s->names[n - 1], s->names[i]) == 0)
+            continue;
+        if (n != i)
+            memcpy(s->names[n], s->names[i], sizeof *s->names);
+        n++;
+    }
+    s->n = n;
+}
+
+bool nodeset_has(const struct nodeset *s, const char *name)
+{
+    return s->n && bsearch(name, s->names, (size_t)s->n, sizeof *s->names, name_order_q);
+}

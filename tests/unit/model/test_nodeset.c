@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Node sets by hand: the grammar, groups, limits and errors. test_nodeset_oracle.py holds them
+// against ClusterShell.
+#include "model/nodeset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/unit/tap.h"
+
+static int find(void *ctx, const char *group, struct buf *out, struct err *err)
+{
+    static const char *const table[][2] = {
+        {"rack1", "n[1-3]"},  {"rack2", "n[4-6]"}, {"all", "@rack[1-2],login"},
+        {"loop", "n1,@pool"}, {"pool", "@loop"},   {"bad", "n1,n[2-"},
+        {"none", ""}};
+    (*(int *)ctx)++;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i][0], group) == 0) {
+            buf_str(out, table[i][1]);
+            return 0;
+        }
+    return err_set(err, ERR_NOT_FOUND, "nodes", "there is no group %s", group);
+}
+
+static int found;
+static const struct nodeset_groups groups = {find, &found};
+
+static void is(const char *text, const char *names, const char *fold)
+{
+    CLEANUP_NODESET struct nodeset s = {0};
+    CLEANUP_BUF struct buf got = BUF_INIT, folded = BUF_INIT;
+    struct err err = {0};
+    if (nodeset_parse(&s, text, &groups, &err) < 0) {
+        CHECK(0, "%s: %s", text, err.text);
+        return;
+    }
+    for (int i = 0; i < s.n; i++)
+        buf_fmt(&got, "%s%s", i ? " " : "", s.names[i]);
+    nodeset_fold(&s, &folded);
+    CHECK_STR(buf_text(&got), names, "%s", text);
+    CHECK_STR(buf_text(&folded), fold, "%s folded", text);
+}
+
+static void refuses(const char *text, const char *words)
+{
+    struct nodeset s = {0};
+    struct err err = {0};
+    CHECK(nodeset_parse(&s, text, &groups, &err) < 0 && strstr(err.text, words) && !s.names,
+          "%.40s: %s", text, err.text);
+}
+
+static void grammar(void)
+{
+    is("", "", "");
+    is("n1", "n1", "n1");
+    is("n[1-3,10]", "n1 n2 n3 n10", "n[1-3,10]");
+    is("n[098-101]", "n098 n099 n100 n101", "n[098-101]");
+    is("n[0-6/3]", "n0 n3 n6", "n[0,3,6]");
+    is("n[ 1 - 2 , 4 ]", "n1 n2 n4", "n[1-2,4]");
+    is("r[1-2]n[01-02]-ib", "r1n01-ib r1n02-ib r2n01-ib r2n02-ib", "r[1-2]n[01-02]-ib");
+    is("n[1-2][3-4]", "n13 n14 n23 n24", "n[13-14,23-24]");
+    is("n[08-10]5", "n085 n095 n105", "n[085,095,105]");
+    is("n0[1-2]", "n01 n02", "n[01-02]");
+    is("b,a", "a b", "a,b");
+    is(" n2  n1\tn2 ", "n1 n2", "n[1-2]");
+    is("n[1-9]!n[2-8]", "n1 n9", "n[1,9]");
+    is("n[1-5]&n[4-9]", "n4 n5", "n[4-5]");
+    is("n[1-3]^n[3-4,4]", "n1 n2 n4", "n[1-2,4]");
+    is("n[1-3]!n1,n1", "n1 n2 n3", "n[1-3]");
+    is("n1!n1", "", "");
+    is("n1m1,n2m2", "n1m1 n2m2", "n1m1,n2m2");
+    is("n[999999999999999998-999999999999999999]", "n999999999999999998 n999999999999999999",
+       "n[999999999999999998-999999999999999999]");
+}
+
+static void with_groups(void)
+{
+    is("@rack1!n2", "n1 n3", "n[1,3]");
+    is("@all", "login n1 n2 n3 n4 n5 n6", "login,n[1-6]");
+    is("n9!@none", "n9", "n9");
+    refuses("@nowhere", "there is no group nowhere");
+    refuses("@loop", "holds itself");
+    refuses("@bad", "group @bad: \"n1,n[2-\", character 8: a number is missing");
+    refuses("@-x", "does not begin with '-'");
+    refuses("@", "a group name is missing");
+    refuses("@a;b", "character 3");
+    found = 0;
+    refuses("@rack[1-70000]", "70000 names");
+    CHECK_INT(found, 0, "and none of them was looked up");
+    struct err err = {0};
+    struct nodeset s = {0};
+    CHECK(nodeset_parse(&s, "@x", NULL, &err) < 0 && strstr(err.text, "no groups here"), "%s",
+          err.text);
+}
+
+static void errors(void)
+{
+    refuses("n[1-3", "character 2: this bracket has no ']'");
+    refuses("n1]", "character 3: this ']' has no '['");
+    refuses("n[5-3]", "5 is above 3");
+    refuses("n[01-3]", "2 and 1 digits");
+    refuses("n[1-9/0]", "a step is at least 1");
+    refuses("n[1;2]", "character 4");
+    refuses("n1,,n2", "behind ','");
+    refuses("n1,", "behind ','");
+    refuses("!n1", "a node name is missing");
+    refuses("-oProxyCommand=x", "character 15");
+    refuses("-n1", "does not begin with '-'");
+    refuses("n\x1b[2J", "\"n?[2J\", character 2");
+    refuses("n1,\x1bn2", "\"n1,?n2\", character 4");
+    refuses("n\xc3\xa4", "a node name has letters");
+    refuses("n[1234567890123456789]", "a number of 19 digits; at most 18");
+    refuses("a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]"
+            "a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]a[1]b[1]c[1]d[1]e[1]f[1]g[1]h[1]",
+            "at most 31 brackets");
+}
+
+static void repeat(struct buf *out, const char *text, int n)
+{
+    for (int i = 0; i < n; i++)
+        buf_str(out, text);
+}
+
+static void limits(void)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    refuses("n[1-1000000]", "1000000 names; a set has at most 65536");
+    refuses("n[1-1000][1-1000]", "1000000 names or more");
+    refuses("n[0-999999999999999999][0-999999999999999999]", "a set has at most 65536");
+    refuses("n[1-65536],m1", "more than 65536 names with these");
+    repeat(&text, "n[1-65536]!n[1-65536],", 9);
+    buf_str(&text, "n1");
+    refuses(buf_text(&text), "more than 1048576 names (16 x 65536)");
+    buf_reset(&text);
+    repeat(&text, "n", NODESET_NAME_ROOM);
+    refuses(buf_text(&text), "a name of more than 63 characters");
+    refuses("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa[9-10]",
+            "a name of more than 63");
+    repeat(&text, "n", NODESET_TEXT_MAX);
+    refuses(buf_text(&text), "65600 bytes; at most 65536 (64 KiB)");
+    CLEANUP_NODESET struct nodeset s = {0};
+    struct err err = {0};
+    CHECK(nodeset_parse(&s, "n[00001-65536]", NULL, &err) == 0 && s.n == NODESET_NAMES_MAX &&
+              strcmp(s.names[65535], "n65536") == 0,
+          "as many as there may be");
+    strcpy(s.names[1], s.names[0]);
+    CHECK(nodeset_add(&s, "n0", &err) == 0 && s.n == NODESET_NAMES_MAX,
+          "names that are there twice make room");
+    CHECK(nodeset_add(&s, "n00", &err) < 0 && strstr(err.text, "65536"), "and no more: %s",
+          err.text);
+}
+
+static void one_by_one(void)
+{
+    CLEANUP_NODESET struct nodeset s = {0};
+    CLEANUP_BUF struct buf fold = BUF_INIT;
+    struct err err = {0};
+    CHECK(nodeset_add(&s, "n10", &err) == 0 && nodeset_add(&s, "n9", &err) == 0 &&
+              nodeset_add(&s, "n10", &err) == 0,
+          "in any order, twice");
+    nodeset_fold(&s, &fold);
+    CHECK_STR(buf_text(&fold), "n[9-10]", "fold sorts");
+    nodeset_sort(&s);
+    CHECK(s.n == 2 && nodeset_has(&s, "n9") && nodeset_has(&s, "n10") && !nodeset_has(&s, "n1"),
+          "each once, and found");
+    CHECK(nodeset_add(&s, "", &err) < 0 && nodeset_add(&s, "a b", &err) < 0 &&
+              nodeset_add(&s, "-x", &err) < 0 && s.n == 2,
+          "no names");
+}
+
+// A fold that compares all pairs of so many names would not end within the test's time limit.
+static void not_quadratic(void)
+{
+    CLEANUP_NODESET struct nodeset s = {0};
+    CLEANUP_BUF struct buf fold = BUF_INIT;
+    for (int i = 0; i < NODESET_NAMES_MAX; i++) {
+        char name[NODESET_NAME_ROOM];
+        snprintf(name, sizeof name, "n%dm%d", i, i * 7919 % 65537);
+        nodeset_add(&s, name, NULL);
+    }
+    nodeset_fold(&s, &fold);
+    CHECK(s.n == NODESET_NAMES_MAX && buf_ok(&fold) && !strchr(buf_text(&fold), '['),
+          "%d names that cannot be folded", s.n);
+}
+
+int main(void)
+{
+    grammar();
+    with_groups();
+    errors();
+    limits();
+    one_by_one();
+    not_quadratic();
+    return tap_done();
+}
