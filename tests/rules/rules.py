@@ -308,12 +308,15 @@ def dockerfile(files):
 
 
 def dockerignore(files):
-    """The image is built from each folder of the build but the tests."""
+    """The image is built from each folder of the build but the tests, and from the documents that are installed."""
     if ".dockerignore" not in files:
         return []
     sent = re.findall(r"^!(\S+)$", files[".dockerignore"], re.M)
-    return [f".dockerignore: meson.build needs {folder}/"
-            for folder in re.findall(r"^subdir\('(\w+)'\)", files.get("meson.build", ""), re.M) if folder not in sent]
+    needed = re.findall(r"^subdir\('(\w+)'\)", files.get("meson.build", ""), re.M)
+    table = re.search(r"^documents = \{(.*?)^\}", files.get(DOCUMENTS, ""), re.M | re.S)
+    needed += re.findall(r"'\.\./([^']+)'", table[1]) if table else []
+    return [f".dockerignore: meson.build needs {path}"
+            for path in needed if path not in sent and path.split("/")[0] not in sent]
 
 
 ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*(?!page_)\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+)')

@@ -141,6 +141,8 @@ BAD = {
     ],
     rules.dockerignore: [
         ("a folder that the build needs", {"meson.build": SPDX + "subdir('a')\n", ".dockerignore": "*\n!b\n"}),
+        ("a document that is installed", {
+            "docs/meson.build": SPDX + "documents = {\n  '.': ['../A.md'],\n}\n", ".dockerignore": "*\n!docs\n"}),
     ],
     rules.routes_documented: [
         ("a call that nobody documented", routes(ROUTES, CONTRACT.replace(POST, ""))),

@@ -360,7 +360,7 @@ UNREADABLE = [
     (b"keep_runs = 3\nlog_level = \0info\n", "numaprobed.conf:2: the line has a control character"),
     (b"k\0e\0e\0p\0", "numaprobed.conf:1: the line has a control character"),
     (b"keep_runs = 3\rkeep_days = 4\n", "numaprobed.conf:1: the line has a control character"),
-    (b"keep_runs = 3\n# caf\xe9\n", "numaprobed.conf:2: the line is not UTF-8"),
+    (b"keep_runs = 3\n# na\xefve\n", "numaprobed.conf:2: the line is not UTF-8"),
     (b"keep_runs = 3\n#" + b"x" * 511, "numaprobed.conf:2: the line is longer"),
     ("directory", "numaprobed.conf: it is not a file"),
     ("pipe", "numaprobed.conf: it is not a file"),
