@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transfer at a time with libcurl's easy interface. The body goes to a buffer, a file or a
-// reader of events; each has its limit.
+// Requests of the command line: where the daemon is, its token and certificates come from the
+// settings. The body goes to memory, a file or a reader of events.
 #include "client/http.h"
 
 #include <ctype.h>
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +13,14 @@
 #include "base/str.h"
 #include "client/socket.h"
 #include "client/token.h"
+#include "fetch/fetch.h"
+
+enum {
+    EVENT_MAX = 1 << 20, // bytes of one event of a stream
+    CONNECT_MS = 10000,
+    // The daemon sends a heartbeat every 15 s: three missed ones are a dead connection.
+    STREAM_SILENT_S = 50,
+};
 
 volatile int http_interrupted;
 
@@ -23,60 +29,17 @@ void http_reply_free(struct http_reply *r)
     buf_free(&r->body);
 }
 
-struct transfer {
-    CURL *curl;
-    struct curl_slist *headers;
-    CURLcode refused; // the first option that curl could not take
-    struct http_reply *reply;
-    // Event stream: lines are cut here.
-    event_fn *fn;
-    void *ctx;
-    struct buf line, data;
-    char event[32], id[32];
-    bool stopped;
-    int fd; // http_download
-    int write_error;
+// One request, and what its parts point to.
+struct http_request {
+    struct fetch_request q;
+    struct fetch_limits limits;
+    struct fetch_tls tls;
+    char url[1200], token[TOKEN_ROOM];
 };
 
-static void transfer_end(struct transfer *t)
+static void request_end(struct http_request *r)
 {
-    curl_slist_free_all(t->headers);
-    curl_easy_cleanup(t->curl);
-    buf_free(&t->line);
-    buf_free(&t->data);
-}
-
-static size_t http_take_body(char *data, size_t one, size_t n, void *ctx)
-{
-    struct transfer *t = ctx;
-    if (t->reply->body.len + n * one > HTTP_BODY_MAX)
-        return 0;
-    buf_add(&t->reply->body, data, n * one);
-    return buf_ok(&t->reply->body) ? n * one : 0;
-}
-
-static int check_interrupt(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
-{
-    (void)ctx, (void)a, (void)b, (void)c, (void)d;
-    return http_interrupted;
-}
-
-// Texts are copied: without memory a token, a certificate or the key that makes a request one of
-// its own would silently not be sent.
-static void set_text(struct transfer *t, CURLoption option, const char *text)
-{
-    CURLcode rc = curl_easy_setopt(t->curl, option, text);
-    if (!t->refused)
-        t->refused = rc;
-}
-
-static void add_header(struct transfer *t, const char *header)
-{
-    struct curl_slist *more = curl_slist_append(t->headers, header);
-    if (more)
-        t->headers = more;
-    else
-        t->refused = CURLE_OUT_OF_MEMORY;
+    explicit_bzero(r->token, sizeof r->token);
 }
 
 // Path of "unix:/path" or "unix:///path", else NULL.
@@ -91,64 +54,39 @@ static const char *socket_path(const char *url)
 }
 
 // "unix:/path" or "http(s)://host:port".
-static void set_address(struct transfer *t, const char *base, const char *path)
+static void set_address(struct http_request *r, const char *base, const char *path)
 {
-    char url[1200];
-    const char *unix_socket = socket_path(base);
-    if (unix_socket) {
-        set_text(t, CURLOPT_UNIX_SOCKET_PATH, unix_socket);
+    r->q.socket = socket_path(base);
+    if (r->q.socket)
         base = "http://localhost";
-    }
     size_t n = strlen(base);
     while (n && base[n - 1] == '/')
         n--;
-    snprintf(url, sizeof url, "%.*s%s", (int)n, base, path);
-    set_text(t, CURLOPT_URL, url);
+    // curl takes an address without a scheme as http, and so do we.
+    snprintf(r->url, sizeof r->url, "%s%.*s%s", strstr(base, "://") ? "" : "http://", (int)n, base,
+             path);
+    r->q.url = r->url;
 }
 
-static int set_trust(struct transfer *t, const struct cli *c, struct err *err)
+static int request_begin(struct http_request *r, const struct cli *c, const char *method,
+                         const char *path, struct err *err)
 {
-    char token[TOKEN_ROOM];
-    if (token_find(c, token, err) < 0)
+    if (token_find(c, r->token, err) < 0)
         return -1;
-    if (*token) {
-        curl_easy_setopt(t->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
-        set_text(t, CURLOPT_XOAUTH2_BEARER, token);
-        explicit_bzero(token, sizeof token);
-    }
-    if (*c->cacert)
-        set_text(t, CURLOPT_CAINFO, c->cacert);
-    if (*c->cert)
-        set_text(t, CURLOPT_SSLCERT, c->cert);
-    if (*c->key)
-        set_text(t, CURLOPT_SSLKEY, c->key);
-    curl_easy_setopt(t->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    set_address(r, c->url, path);
+    r->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
+    // No least rate: a request may wait for its run, and the user chose the time.
+    r->limits = fetch_defaults;
+    r->limits.body_max = HTTP_BODY_MAX;
+    r->limits.connect_ms = CONNECT_MS;
+    r->limits.total_ms = (int)c->timeout_s * 1000;
+    r->limits.least_rate = 0;
+    r->q.method = method;
+    r->q.token = r->token;
+    r->q.tls = &r->tls;
+    r->q.limits = &r->limits;
+    r->q.interrupted = &http_interrupted;
     return 0;
-}
-
-static int transfer_begin(struct transfer *t, const struct cli *c, const char *method,
-                          const char *path, struct err *err)
-{
-    t->curl = curl_easy_init();
-    if (!t->curl)
-        return err_set(err, ERR_NO_MEMORY, "", "curl cannot start");
-    set_address(t, c->url, path);
-    set_text(t, CURLOPT_CUSTOMREQUEST, method);
-    set_text(t, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(t->curl, CURLOPT_FOLLOWLOCATION, 0L);
-    set_text(t, CURLOPT_PROXY, "");
-    curl_easy_setopt(t->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(t->curl, CURLOPT_CONNECTTIMEOUT, 10L);
-    set_text(t, CURLOPT_USERAGENT, "numaprobe/" NUMAPROBE_VERSION);
-    curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, check_interrupt);
-    return set_trust(t, c, err);
-}
-
-static CURLcode go(struct transfer *t)
-{
-    curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, t->headers);
-    return t->refused ? t->refused : curl_easy_perform(t->curl);
 }
 
 static int connect_error(const struct cli *c, struct err *err)
@@ -163,59 +101,72 @@ static int connect_error(const struct cli *c, struct err *err)
         c->url);
 }
 
-static int transfer_error(const struct cli *c, CURLcode rc, struct err *err)
+static int request_error(const struct cli *c, enum fetch_error e, struct err *err)
 {
-    if (http_interrupted)
+    switch (e) {
+    case FETCH_INTERRUPTED:
         return err_set(err, ERR_TIMEOUT, "", "interrupted");
-    if (rc == CURLE_WRITE_ERROR || rc == CURLE_FILESIZE_EXCEEDED)
+    case FETCH_BODY_TOO_LARGE:
         return err_set(err, ERR_UNREACHABLE, "url", "the response of %s is larger than %d MiB",
                        c->url, HTTP_BODY_MAX >> 20);
-    if (rc == CURLE_OUT_OF_MEMORY)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the request");
-    if (rc == CURLE_COULDNT_CONNECT)
+    case FETCH_NO_MEMORY:
+        return err_set(err, ERR_NO_MEMORY, "", "%s", fetch_error_info(e)->text);
+    case FETCH_REFUSED:
+    case FETCH_NO_ROUTE:
+    case FETCH_DENIED:
         return connect_error(c, err);
-    return err_set(err, ERR_UNREACHABLE, "url", "%.120s: %s", c->url, curl_easy_strerror(rc));
+    default:
+        return err_set(err, ERR_UNREACHABLE, "url", "%.120s: %s", c->url,
+                       fetch_error_info(e)->text);
+    }
 }
 
-static int perform(struct transfer *t, const struct cli *c, struct err *err)
+// Makes the request; *out gets the status and the body.
+static enum fetch_error request_make(const struct http_request *r, struct http_reply *out)
 {
-    curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, http_take_body);
-    curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
-    curl_easy_setopt(t->curl, CURLOPT_TIMEOUT, (long)c->timeout_s);
-    CURLcode rc = go(t);
-    if (rc != CURLE_OK)
-        return transfer_error(c, rc, err);
-    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->reply->status);
-    return 0;
+    CLEANUP_RESPONSE struct fetch_response got = {0};
+    enum fetch_error e = fetch_one(&r->q, &got);
+    out->status = got.status;
+    out->body = got.body;
+    got.body = BUF_INIT;
+    return e;
+}
+
+static int perform(const struct http_request *r, const struct cli *c, struct http_reply *out,
+                   struct err *err)
+{
+    enum fetch_error e = request_make(r, out);
+    return e ? request_error(c, e, err) : 0;
 }
 
 int http_call(const struct cli *c, const char *method, const char *path, const char *body,
               const char *header, struct http_reply *out, struct err *err)
 {
-    struct transfer t CLEANUP(transfer_end) = {.reply = out};
-    if (transfer_begin(&t, c, method, path, err) < 0)
+    struct http_request r CLEANUP(request_end) = {0};
+    int n = 0;
+    if (request_begin(&r, c, method, path, err) < 0)
         return -1;
     if (body || strcmp(method, "POST") == 0) {
-        add_header(&t, "Content-Type: application/json");
-        curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, body ? body : "");
+        r.q.headers[n++] = "Content-Type: application/json";
+        r.q.body = body;
+        r.q.body_len = body ? strlen(body) : 0;
     }
-    if (header)
-        add_header(&t, header);
-    return perform(&t, c, err);
+    r.q.headers[n] = header;
+    return perform(&r, c, out, err);
 }
 
 int http_post(const struct cli *c, const char *path, const char *type, const struct buf *body,
               struct http_reply *out, struct err *err)
 {
-    struct transfer t CLEANUP(transfer_end) = {.reply = out};
+    struct http_request r CLEANUP(request_end) = {0};
     char header[80];
-    if (transfer_begin(&t, c, "POST", path, err) < 0)
+    if (request_begin(&r, c, "POST", path, err) < 0)
         return -1;
     snprintf(header, sizeof header, "Content-Type: %s", type);
-    add_header(&t, header);
-    curl_easy_setopt(t.curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->len);
-    curl_easy_setopt(t.curl, CURLOPT_POSTFIELDS, buf_text(body));
-    return perform(&t, c, err);
+    r.q.headers[0] = header;
+    r.q.body = buf_text(body);
+    r.q.body_len = body->len;
+    return perform(&r, c, out, err);
 }
 
 void http_escape(struct buf *out, const char *text)
@@ -267,102 +218,112 @@ int http_json(const struct cli *c, const char *method, const char *path, const c
     return 0;
 }
 
-// curl hands out whole blocks: write may take them in parts.
-static size_t http_take_file(char *data, size_t one, size_t n, void *ctx)
+struct file_taker {
+    int fd, sys; // sys: errno of the write that failed
+};
+
+static bool take_file(void *ctx, const char *data, size_t n)
 {
-    struct transfer *t = ctx;
-    long status = 0;
-    curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
-    if (status != 200)
-        return http_take_body(data, one, n, ctx);
-    for (size_t done = 0; done < n * one;) {
-        ssize_t w = write(t->fd, data + done, n * one - done);
+    struct file_taker *t = ctx;
+    for (size_t done = 0; done < n;) {
+        ssize_t w = write(t->fd, data + done, n - done);
         if (w < 0 && errno != EINTR) {
-            t->write_error = errno;
-            return 0;
+            t->sys = errno;
+            return false;
         }
         done += w > 0 ? (size_t)w : 0;
     }
-    return n * one;
+    return true;
 }
 
 int http_download(const struct cli *c, const char *path, int fd, struct http_reply *out,
                   struct err *err)
 {
-    struct transfer t CLEANUP(transfer_end) = {.reply = out, .fd = fd};
-    if (transfer_begin(&t, c, "GET", path, err) < 0)
+    struct http_request r CLEANUP(request_end) = {0};
+    struct file_taker file = {.fd = fd};
+    if (request_begin(&r, c, "GET", path, err) < 0)
         return -1;
-    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, http_take_file);
-    curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
-    curl_easy_setopt(t.curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    CURLcode rc = go(&t);
-    errno = t.write_error;
-    if (rc == CURLE_WRITE_ERROR && errno)
+    r.limits.total_ms = 0;
+    r.q.take = take_file;
+    r.q.take_ctx = &file;
+    enum fetch_error e = request_make(&r, out);
+    errno = file.sys;
+    if (e == FETCH_STOPPED)
         return err_sys(err, "cannot write the file");
-    if (rc != CURLE_OK)
-        return transfer_error(c, rc, err);
-    curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &out->status);
-    return 0;
+    return e ? request_error(c, e, err) : 0;
 }
 
-static void stream_field(struct transfer *t, const char *line)
+struct stream {
+    event_fn *fn;
+    void *ctx;
+    struct buf line, data; // lines are cut here
+    char event[32], id[32];
+    bool stopped, too_large;
+};
+
+static void stream_end(struct stream *s)
+{
+    buf_free(&s->line);
+    buf_free(&s->data);
+}
+
+static void stream_field(struct stream *s, const char *line)
 {
     if (str_starts(line, "event: "))
-        snprintf(t->event, sizeof t->event, "%s", line + 7);
+        snprintf(s->event, sizeof s->event, "%s", line + 7);
     else if (str_starts(line, "id: "))
-        snprintf(t->id, sizeof t->id, "%s", line + 4);
+        snprintf(s->id, sizeof s->id, "%s", line + 4);
     else if (str_starts(line, "data: "))
-        buf_str(&t->data, line + 6);
-    else if (!*line && t->data.len) {
-        t->stopped = !t->fn(t->ctx, t->event, t->id, buf_text(&t->data), t->data.len);
-        buf_reset(&t->data);
+        buf_str(&s->data, line + 6);
+    else if (!*line && s->data.len) {
+        s->stopped = !s->fn(s->ctx, s->event, s->id, buf_text(&s->data), s->data.len);
+        buf_reset(&s->data);
     }
 }
 
-static size_t take_stream(char *data, size_t one, size_t n, void *ctx)
+static bool take_stream(void *ctx, const char *data, size_t n)
 {
-    struct transfer *t = ctx;
-    buf_add(&t->line, data, n * one);
-    if (!buf_ok(&t->line) || t->line.len > 1 << 20 || t->data.len > 1 << 20)
-        return 0;
+    struct stream *s = ctx;
+    buf_add(&s->line, data, n);
+    s->too_large = !buf_ok(&s->line) || s->line.len > EVENT_MAX || s->data.len > EVENT_MAX;
+    if (s->too_large)
+        return false;
     for (char *end;
-         !t->stopped && t->line.len && (end = memchr(t->line.data, '\n', t->line.len));) {
+         !s->stopped && s->line.len && (end = memchr(s->line.data, '\n', s->line.len));) {
         *end = '\0';
-        size_t used = (size_t)(end - t->line.data) + 1;
+        size_t used = (size_t)(end - s->line.data) + 1;
         if (used > 1 && end[-1] == '\r')
             end[-1] = '\0';
-        stream_field(t, t->line.data);
-        buf_drop(&t->line, used);
+        stream_field(s, s->line.data);
+        buf_drop(&s->line, used);
     }
-    return t->stopped ? 0 : n * one;
+    return !s->stopped;
 }
 
 int http_events(const struct cli *c, const char *path, const char *last_id, event_fn *fn, void *ctx,
                 struct err *err)
 {
-    struct http_reply reply = {0};
-    struct transfer t CLEANUP(transfer_end) = {.reply = &reply, .fn = fn, .ctx = ctx};
-    if (transfer_begin(&t, c, "GET", path, err) < 0)
-        return -1;
+    CLEANUP_REPLY struct http_reply reply = {0};
+    struct http_request r CLEANUP(request_end) = {0};
+    struct stream stream CLEANUP(stream_end) = {.fn = fn, .ctx = ctx};
     char header[64];
-    add_header(&t, "Accept: text/event-stream");
+    if (request_begin(&r, c, "GET", path, err) < 0)
+        return -1;
+    r.q.headers[0] = "Accept: text/event-stream";
     if (last_id && *last_id) {
         snprintf(header, sizeof header, "Last-Event-ID: %.40s", last_id);
-        add_header(&t, header);
+        r.q.headers[1] = header;
     }
-    curl_easy_setopt(t.curl, CURLOPT_WRITEFUNCTION, take_stream);
-    curl_easy_setopt(t.curl, CURLOPT_WRITEDATA, &t);
-    // The daemon sends a heartbeat every 15 s: three missed ones are a dead connection.
-    curl_easy_setopt(t.curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(t.curl, CURLOPT_LOW_SPEED_TIME, 50L);
-    CURLcode rc = go(&t);
-    long status = 0;
-    curl_easy_getinfo(t.curl, CURLINFO_RESPONSE_CODE, &status);
-    if (t.stopped)
+    r.limits.total_ms = 0;
+    r.limits.least_rate = 1;
+    r.limits.slow_s = STREAM_SILENT_S;
+    r.q.take = take_stream;
+    r.q.take_ctx = &stream;
+    enum fetch_error e = request_make(&r, &reply);
+    if (stream.stopped || (!e && reply.status == 200))
         return 0;
-    if (rc == CURLE_OK && status == 200)
-        return 0;
-    if (rc == CURLE_OK)
-        return err_set(err, ERR_UNAVAILABLE, "", "the event stream was refused (%ld)", status);
-    return transfer_error(c, rc, err);
+    if (!e)
+        return err_set(err, ERR_UNAVAILABLE, "", "the event stream was refused (%ld)",
+                       reply.status);
+    return request_error(c, stream.too_large ? FETCH_BODY_TOO_LARGE : e, err);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP for the command line. The only module that includes curl.h. The server is not trusted: no
-// redirects, no other protocols, sizes and times capped.
+// HTTP requests of the command line to its daemon. The daemon is not trusted: see fetch/fetch.h.
 #pragma once
 #include "client/config.h"
 

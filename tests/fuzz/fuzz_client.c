@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/cli.h"
-#include "tests/fuzz/fake_curl.h"
+#include "tests/fuzz/fake_fetch.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { WORDS_MAX = 5, REQUESTS_MAX = 200 };
@@ -95,7 +95,7 @@ static int set_answers(const uint8_t *data, size_t size)
     }
     if (!n)
         list[n++] = (struct fake_answer){200, data, 0, 1};
-    fake_curl_set(list, n, REQUESTS_MAX);
+    fake_fetch_set(list, n, REQUESTS_MAX);
     return n;
 }
 
@@ -141,7 +141,7 @@ void fuzz_client(const uint8_t *data, size_t size)
     fclose(to_out);
     fclose(to_err);
     fuzz_hold((status >= 0 && status <= 8) || status == 130);
-    fuzz_hold(commands_of[k].polls || fake_curl_requests() <= REQUESTS_MAX);
+    fuzz_hold(commands_of[k].polls || fake_fetch_requests() <= REQUESTS_MAX);
     if (!commands_of[k].raw)
         check_harmless(out, n_out);
     check_harmless(err, n_err);

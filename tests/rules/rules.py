@@ -15,7 +15,8 @@ MAY_INCLUDE = {
     "formats": {"base", "model"},
     "analysis": {"base", "model"},
     "bench": {"base", "model", "formats", "analysis"},
-    "client": {"base", "model", "formats", "analysis"},
+    "fetch": {"base"},
+    "client": {"base", "model", "formats", "analysis", "fetch"},
     "core": {"base", "model", "analysis", "schema"},
     "http": {"base", "model/token.h", "core/os"},
     "api": {"base", "model", "formats", "analysis", "core", "http"},
@@ -40,7 +41,7 @@ DOORS = {
     r"mpi\.h": {"bench"},
     r"hwloc(/.*)?\.h": {"core"},
     r"numa(if)?\.h": {"core", "bench"},
-    r"curl/.*\.h": {"client"},
+    r"curl/.*\.h": {"fetch"},
     r"(cjson/)?cJSON\.h": {"base"},
     r"sha256\.h": {"model"},
 }

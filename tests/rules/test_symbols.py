@@ -50,6 +50,11 @@ UNUSED = {
     "place_verify_from": "each way of finding a page's node; the first that works hides the others",
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",
+    # Requests to many nodes at once.
+    "fetch_new": "tests/unit/fetch/test_many.c", "fetch_start": "tests/unit/fetch/test_many.c",
+    "fetch_fd": "tests/unit/fetch/test_many.c", "fetch_turn": "tests/unit/fetch/test_many.c",
+    "fetch_run": "tests/unit/fetch/test_many.c", "fetch_stop": "tests/unit/fetch/test_many.c",
+    "fetch_free": "tests/unit/fetch/test_many.c",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
 }

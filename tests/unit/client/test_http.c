@@ -28,7 +28,8 @@ CURLcode curl_easy_setopt(CURL *curl, CURLoption option, ...)
     (void)curl;
     bool text = option >= CURLOPTTYPE_OBJECTPOINT && option < CURLOPTTYPE_FUNCTIONPOINT &&
                 option != CURLOPT_WRITEDATA && option != CURLOPT_HEADERDATA &&
-                option != CURLOPT_POSTFIELDS && option != CURLOPT_HTTPHEADER;
+                option != CURLOPT_POSTFIELDS && option != CURLOPT_HTTPHEADER &&
+                option != CURLOPT_PRIVATE && option != CURLOPT_XFERINFODATA;
     return text && !copied() ? CURLE_OUT_OF_MEMORY : CURLE_OK;
 }
 
@@ -55,7 +56,10 @@ CURLcode curl_easy_getinfo(CURL *curl, CURLINFO info, ...)
     va_list ap;
     (void)curl;
     va_start(ap, info);
-    *va_arg(ap, long *) = 200;
+    if ((info & CURLINFO_TYPEMASK) == CURLINFO_STRING)
+        *va_arg(ap, char **) = NULL;
+    else
+        *va_arg(ap, long *) = 200;
     va_end(ap);
     return CURLE_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl's place is taken by a list of answers, so that client/http.c runs as it is and no socket
-// is needed.
+// The place of fetch/ is taken by a list of answers, so that client/http.c and the requests to many
+// nodes run as they are and no socket is needed.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +15,5 @@ struct fake_answer {
 
 // From now on requests are answered with these in turn, and from the first again. After so many
 // requests nobody answers any more.
-void fake_curl_set(const struct fake_answer *list, int n, int most);
-int fake_curl_requests(void);
+void fake_fetch_set(const struct fake_answer *list, int n, int most);
+int fake_fetch_requests(void);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP requests: one, or thousands at once behind one file descriptor. The only module that
+// includes curl.h. A server is not trusted: http and https only, no redirects, proxies, cookies or
+// compressed bodies; bytes, times and rates have limits.
+//
+//     struct fetch *f = fetch_new(256, NULL, &err);
+//     for (int i = 0; i < n; i++)
+//         fetch_start(f, &requests[i], done, &nodes[i], &err);
+//     fetch_run(f, &interrupted);          // or: watch fetch_fd(f) for EPOLLIN, call fetch_turn(f)
+//     fetch_free(f);
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "fetch/error.h"
+
+// What one request may cost.
+struct fetch_limits {
+    size_t body_max; // bytes of a body that is kept in memory
+    size_t head_max; // bytes of the status line and the headers
+    int connect_ms;  // name, connection and TLS
+    int total_ms;    // the whole request; 0: as long as it takes, with TCP keep-alive
+    // Below so many bytes per second over slow_s seconds the request ends. Waiting for the first
+    // byte counts, so a request that the server holds (?wait=) sets 0: no least rate.
+    int least_rate, slow_s;
+};
+
+enum {
+    // A page of 100 runs is 90 KB (30 metrics at 30 bytes each). This is 46 times that.
+    FETCH_BODY_MAX = 4 << 20,
+    // A daemon's headers are 300 to 600 bytes.
+    FETCH_HEAD_MAX = 16 << 10,
+    // A lost SYN is repeated after 1, 3 and 7 s.
+    FETCH_CONNECT_MS = 8000,
+    // FETCH_BODY_MAX at 210 KB/s.
+    FETCH_TOTAL_MS = 20000,
+    FETCH_LEAST_RATE = 1 << 10,
+    FETCH_SLOW_S = 5,
+};
+extern const struct fetch_limits fetch_defaults;
+
+struct fetch_tls {
+    const char *cacert;     // CA bundle in PEM; NULL or "": the system's
+    const char *cert, *key; // of this client; NULL or "": none
+};
+
+// Gets the body of a 200 as it comes. False: no more of it is wanted.
+typedef bool fetch_take(void *ctx, const char *bytes, size_t n);
+
+struct fetch_request {
+    const char *method; // NULL: GET
+    const char *url;    // "http://127.0.0.1:7780/v1/node"
+    const char *socket; // path of a Unix socket to connect to instead of the URL's host; NULL: none
+    const char *token;  // sent as bearer token; NULL or "": none
+    const char *headers[4];            // "Name: value", up to the first NULL
+    const char *body;                  // NULL: none
+    size_t body_len;                   // bytes; the body may hold NUL
+    const struct fetch_tls *tls;       // NULL: the system's CA bundle
+    const struct fetch_limits *limits; // NULL: those of fetch_new, or fetch_defaults
+    fetch_take *take;                  // NULL: the body goes to the response
+    void *take_ctx;
+    const volatile int *interrupted; // fetch_one: not 0 ends the request within a second; or NULL
+    bool more; // another request to this host follows at once: the connection is kept
+};
+
+struct fetch_response {
+    enum fetch_error error; // below FETCH_OK nothing but `sys` and the times is set
+    int sys;                // errno of a connection that failed; 0: not known
+    int status;
+    struct buf body; // of any status; with `take`, of any but 200
+    char content_type[64];
+    int retry_after_s; // 0: none
+    bool dated;        // there is a Date, and therefore skew_ms
+    int64_t skew_ms;   // the server's clock minus ours, ±1 s: Date counts in seconds
+    // From the start of the request: connected (with TLS), first byte, end. Microseconds.
+    int64_t connect_us, first_us, total_us;
+};
+
+void fetch_response_free(struct fetch_response *r);
+#define CLEANUP_RESPONSE CLEANUP(fetch_response_free)
+
+// Makes one request and waits for its end. Fills *out, which the caller frees; returns out->error.
+enum fetch_error fetch_one(const struct fetch_request *q, struct fetch_response *out);
+
+// Many at once.
+struct fetch;
+// Called once per request, from fetch_turn, fetch_run or fetch_stop. The response is freed
+// afterwards; buf_steal keeps its body. It may call fetch_start, and no other function of `f`.
+typedef void fetch_done(void *ctx, struct fetch_response *r);
+
+// At most `in_flight` requests have a connection, the others are queued. Limits NULL:
+// fetch_defaults.
+struct fetch *fetch_new(int in_flight, const struct fetch_limits *limits, struct err *err);
+// Queues a request. Its texts are copied; body, tls and limits are borrowed until fn was called.
+// ERR_INVALID: no URL of http or https. ERR_NO_MEMORY.
+int fetch_start(struct fetch *f, const struct fetch_request *q, fetch_done *fn, void *ctx,
+                struct err *err);
+int fetch_fd(const struct fetch *f); // readable: fetch_turn has something to do
+int fetch_turn(struct fetch *f);     // never waits; returns how many requests have not finished
+// Waits until all have finished. Once *interrupted is not 0, the others end as fetch_stop says,
+// within a second. NULL: not interrupted.
+void fetch_run(struct fetch *f, const volatile int *interrupted);
+void fetch_stop(struct fetch *f); // what has not finished ends with FETCH_INTERRUPTED
+void fetch_free(struct fetch *f); // calls no fn; NULL is fine
