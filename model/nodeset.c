@@ -115,8 +115,10 @@ int nodeset_add(struct nodeset *s, const char *name, struct err *err)
 {
     if (nodeset_name_check(name, err) < 0)
         return -1;
-    if (s->n == NODESET_NAMES_MAX)
+    if (s->n == NODESET_NAMES_MAX && s->sorted < s->n)
         nodeset_sort(s);
+    if (s->n == NODESET_NAMES_MAX && nodeset_has(s, name))
+        return 0;
     if (s->n == NODESET_NAMES_MAX)
         return err_set(err, ERR_INVALID, "nodes", "more than %d names", NODESET_NAMES_MAX);
     return nodeset_append(s, name) < 0
@@ -565,9 +567,8 @@ void nodeset_sort(struct nodeset *s)
     bool sorted = true;
     for (int i = 1; i < s->n && sorted; i++)
         sorted = nodeset_name_order(s->names[i - 1], s->names[i]) < 0;
-    if (sorted)
-        return;
-    qsort(s->names, (size_t)s->n, sizeof *s->names, name_order_q);
+    if (!sorted)
+        qsort(s->names, (size_t)s->n, sizeof *s->names, name_order_q);
     for (int i = 0; i < s->n; i++) {
         if (n > 0 && strcmp(s->names[n - 1], s->names[i]) == 0)
             continue;
@@ -575,7 +576,7 @@ void nodeset_sort(struct nodeset *s)
             memcpy(s->names[n], s->names[i], sizeof *s->names);
         n++;
     }
-    s->n = n;
+    s->n = s->sorted = n;
 }
 
 bool nodeset_has(const struct nodeset *s, const char *name)

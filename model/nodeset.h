@@ -25,6 +25,7 @@ struct nodeset {
     int n;
     char (*names)[NODESET_NAME_ROOM]; // owned
     int room;                         // names allocated
+    int sorted;                       // so many are, when nodeset_sort() was called
 };
 
 // Appends the node set of a group, as text, to `out`. `group`: letters, digits and ._-:* alone, no
@@ -42,7 +43,7 @@ void nodeset_free(struct nodeset *s); // also a cleanup function
 // ERR_INVALID: member "nodes", the text states the place, what is wrong there, and what is allowed.
 int nodeset_parse(struct nodeset *out, const char *text, const struct nodeset_groups *groups,
                   struct err *err);
-// Appends a name, without looking for others like it before there are NODESET_NAMES_MAX.
+// Appends a name. It may be there already, until nodeset_sort() or NODESET_NAMES_MAX.
 // ERR_INVALID: it is none, or the set is full.
 int nodeset_add(struct nodeset *s, const char *name, struct err *err);
 // After nodeset_add(): each name once, in the order of a parsed set.

@@ -35,13 +35,11 @@ UNUSED = {
     "summary_writer_fini": "the slim form of a run",
     "summary_writer_init": "the slim form of a run",
     # What the commands of a fleet are built on.
-    "nodeset_add": "sets of node names",
+    "fleet_names": "the nodes of a command",
+    "program_end": "ssh",
+    "program_start": "ssh",
     "nodeset_fold": "sets of node names",
-    "nodeset_free": "sets of node names",
-    "nodeset_has": "sets of node names",
     "nodeset_name_check": "sets of node names",
-    "nodeset_parse": "sets of node names",
-    "nodeset_sort": "sets of node names",
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",

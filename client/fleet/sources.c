@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists come line by line, because a list of 10,000 nodes is longer than a node set may be. sinfo
+// is started once, or twice if only some of the nodes come from it.
+#include "client/fleet/sources.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "client/fleet/program.h"
+
+enum {
+    LIST_MAX = 8 << 20,  // bytes of a file, of standard input, or printed by sinfo
+    WORDS_MAX = 16,      // of the group command
+    COMMAND_ROOM = 1024, // bytes of them, with the name of a group
+};
+
+static const struct program_limits slurm_limits = {.time_ms = 10000, .bytes = LIST_MAX};
+static const struct program_limits group_limits = {.time_ms = 10000, .bytes = NODESET_TEXT_MAX};
+
+struct search {
+    const struct fleet_source *q;
+    struct nodeset *out; // grows; sorted at the end
+    struct nodeset_groups groups;
+    struct buf groups_text; // of the file, read when the first group is looked up
+    bool groups_read;
+};
+
+static bool source_given(const char *text)
+{
+    return text && *text;
+}
+
+static int source_at_fault(struct err *err, const char *member)
+{
+    if (err)
+        snprintf(err->member, sizeof err->member, "%s", member);
+    return -1;
+}
+
+// "-" is standard input.
+static int list_read(const char *path, struct buf *out, struct err *err)
+{
+    char block[16384];
+    const bool is_stdin = strcmp(path, "-") == 0;
+    CLEANUP_FD int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
+    for (ssize_t n; (n = read(fd, block, sizeof block)) != 0;) {
+        if (n < 0 && errno != EINTR)
+            return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
+        if (n > 0 && out->len + (size_t)n > LIST_MAX)
+            return err_set(err, ERR_INVALID, "", "%.150s has more than %d bytes", path, LIST_MAX);
+        if (n > 0)
+            buf_add(out, block, (size_t)n);
+    }
+    return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for %.150s", path);
+}
+
+// The next line, without its end, blanks and comment. NULL: there is none. Changes the text.
+static char *line_next(char **rest)
+{
+    char *line = strsep(rest, "\n");
+    if (!line)
+        return NULL;
+    line[strcspn(line, "#")] = '\0';
+    line += strspn(line, " \t\r");
+    for (size_t n = strlen(line); n > 0 && isspace((unsigned char)line[n - 1]);)
+        line[--n] = '\0';
+    return line;
+}
+
+static int names_add(struct nodeset *to, const char *text, const struct nodeset_groups *groups,
+                     struct err *err)
+{
+    CLEANUP_NODESET struct nodeset part = {0};
+    if (nodeset_parse(&part, text, groups, err) < 0)
+        return -1;
+    for (int i = 0; i < part.n; i++)
+        if (nodeset_add(to, part.names[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int source_list(struct search *s, const char *path, const char *member, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (list_read(path, &text, err) < 0)
+        return source_at_fault(err, member);
+    char *rest = text.data;
+    if (text.len != (rest ? strlen(rest) : 0)) {
+        err_set(err, ERR_INVALID, member, "%.150s is no text: it has a NUL", path);
+        return -1;
+    }
+    int number = 0;
+    for (char *line; (line = line_next(&rest));) {
+        number++;
+        if (names_add(s->out, line, &s->groups, err) < 0) {
+            err_prefix(err, "%.100s, line %d", strcmp(path, "-") == 0 ? "standard input" : path,
+                       number);
+            return source_at_fault(err, member);
+        }
+    }
+    return 0;
+}
+
+// ---- Groups -------------------------------------------------------------------------------------
+
+static int groups_open(struct search *s, struct err *err)
+{
+    const char *path = s->q->groups_file;
+    if (s->groups_read || !source_given(path) || (access(path, F_OK) < 0 && errno == ENOENT)) {
+        s->groups_read = true;
+        return 0;
+    }
+    if (list_read(path, &s->groups_text, err) < 0)
+        return source_at_fault(err, "groups_file");
+    s->groups_read = true;
+    return 0;
+}
+
+// 1: found, 0: not there. Two lines of the same name are an error: it is not known which is meant.
+static int group_line(struct search *s, const char *group, struct buf *out, struct err *err)
+{
+    CLEANUP_MEM char *text = s->groups_text.len ? strdup(s->groups_text.data) : NULL;
+    char *rest = text;
+    int number = 0, found = 0;
+    if (s->groups_text.len && !text)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the groups");
+    for (char *line; (line = line_next(&rest));) {
+        size_t n = strcspn(line, ": \t");
+        char *colon = line + n + strspn(line + n, " \t");
+        number++;
+        if (!*line)
+            continue;
+        if (*colon != ':')
+            return err_set(err, ERR_INVALID, "groups_file", "%.100s, line %d: is not \"NAME: SET\"",
+                           s->q->groups_file, number);
+        if (strlen(group) != n || memcmp(line, group, n) != 0)
+            continue;
+        if (found)
+            return err_set(err, ERR_INVALID, "groups_file", "%.100s: @%s is on the lines %d and %d",
+                           s->q->groups_file, group, found, number);
+        found = number;
+        buf_str(out, colon + 1);
+    }
+    return found > 0;
+}
+
+// The words of the command, %s in them replaced. Their texts are in `room`.
+static int command_words(const char *command, const char *group, char *room, char **argv,
+                         struct err *err)
+{
+    char *end = room + COMMAND_ROOM;
+    int n = 0;
+    bool named = false;
+    for (const char *at = command; *(at += strspn(at, " \t"));) {
+        size_t len = strcspn(at, " \t");
+        const char *hole = memmem(at, len, "%s", 2);
+        size_t before = hole ? (size_t)(hole - at) : len;
+        int wrote =
+            snprintf(room, (size_t)(end - room), "%.*s%s%.*s", (int)before, at, hole ? group : "",
+                     hole ? (int)(len - before - 2) : 0, hole ? hole + 2 : "");
+        if (n == WORDS_MAX - 1 || wrote >= end - room)
+            return err_set(err, ERR_INVALID, "group_command", "has more than %d words or %d bytes",
+                           WORDS_MAX - 1, COMMAND_ROOM - 1);
+        argv[n++] = room;
+        room += wrote + 1;
+        named = named || hole;
+        at += len;
+    }
+    argv[n] = NULL;
+    return n > 1 && named
+               ? 0
+               : err_set(err, ERR_INVALID, "group_command",
+                         "must have %%s where the group's name belongs: nodeset -e @%%s");
+}
+
+static int group_find(void *ctx, const char *group, struct buf *out, struct err *err)
+{
+    struct search *s = ctx;
+    char room[COMMAND_ROOM], *argv[WORDS_MAX];
+    struct err why = {0};
+    if (groups_open(s, err) < 0)
+        return -1;
+    int found = group_line(s, group, out, err);
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    if (!source_given(s->q->group_command))
+        return err_set(err, ERR_NOT_FOUND, "nodes", "there is no group @%s in %.120s", group,
+                       source_given(s->q->groups_file) ? s->q->groups_file : "any file");
+    if (command_words(s->q->group_command, group, room, argv, err) < 0)
+        return -1;
+    if (program_read(argv, &group_limits, out, &why) < 0)
+        return err_set(err, why.code == ERR_UNAVAILABLE ? ERR_NOT_FOUND : why.code, "nodes",
+                       "there is no group @%s in %.60s, and %.140s", group,
+                       source_given(s->q->groups_file) ? s->q->groups_file : "a file", why.text);
+    return 0;
+}
+
+// ---- Slurm --------------------------------------------------------------------------------------
+
+// A line is a node and its state: "n1 idle". Of a state, a '~' behind it says that the node is
+// powered off, and other signs that it soon will be or does not respond.
+static int slurm_line(struct nodeset *to, char *line, bool idle, struct err *err)
+{
+    char *state = line;
+    const char *name = strsep(&state, " \t");
+    state += state ? strspn(state, " \t") : 0;
+    if (!*name)
+        return 0;
+    if (!state || !*state)
+        return err_set(err, ERR_INVALID, "", "sinfo printed \"%.60s\", which is no node and state",
+                       name);
+    if (idle ? strcmp(state, "idle") != 0 : strchr(state, '~') != NULL)
+        return 0;
+    return names_add(to, name, NULL, err);
+}
+
+// partition "": all.
+static int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err)
+{
+    enum { PARTITION_MAX = 100 };
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    char sinfo[] = "sinfo", head[] = "-h", nodes[] = "-N", format[] = "-o", columns[] = "%N %t";
+    char states[] = "--states=idle", of[PARTITION_MAX + 16];
+    char *argv[8] = {sinfo, head, nodes, format, columns};
+    int n = 5;
+    if (strlen(partition) > PARTITION_MAX)
+        return err_set(err, ERR_INVALID, "", "a partition's name has at most %d bytes",
+                       PARTITION_MAX);
+    snprintf(of, sizeof of, "--partition=%s", partition);
+    if (idle)
+        argv[n++] = states;
+    if (*partition)
+        argv[n++] = of;
+    if (program_read(argv, &slurm_limits, &text, err) < 0)
+        return -1;
+    if (!buf_ok(&text))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes of Slurm");
+    char *rest = text.data;
+    for (char *line; (line = line_next(&rest));)
+        if (slurm_line(to, line, idle, err) < 0)
+            return -1;
+    nodeset_sort(to);
+    return 0;
+}
+
+static int source_idle(struct search *s, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset idle = {0};
+    int n = 0;
+    if (slurm_names("", true, &idle, err) < 0)
+        return source_at_fault(err, "idle");
+    for (int i = 0; i < s->out->n; i++)
+        if (nodeset_has(&idle, s->out->names[i]))
+            memmove(s->out->names[n++], s->out->names[i], sizeof *s->out->names);
+    if (!n)
+        return err_set(err, ERR_BUSY, "idle", "Slurm lists none of the named nodes as idle");
+    s->out->n = n;
+    return 0;
+}
+
+// Idle nodes of partitions, or all idle nodes, need one call of sinfo.
+static int source_slurm(struct search *s, bool others, struct err *err)
+{
+    const struct fleet_source *q = s->q;
+    const bool in = source_given(q->from_slurm), only_idle = q->idle && !others;
+    const char *partition = in && strcmp(q->from_slurm, "*") != 0 ? q->from_slurm : "";
+    if ((in || only_idle) && slurm_names(partition, only_idle, s->out, err) < 0)
+        return source_at_fault(err, in ? "from_slurm" : "idle");
+    if (only_idle && !s->out->n)
+        return err_set(err, ERR_BUSY, "idle", "Slurm lists no idle node%s%.60s",
+                       *partition ? " in partition " : "", partition);
+    return q->idle && !only_idle && s->out->n ? source_idle(s, err) : 0;
+}
+
+static int search_run(struct search *s, struct err *err)
+{
+    const struct fleet_source *q = s->q;
+    const bool others = source_given(q->nodes) || source_given(q->hostfile);
+    const bool is_list = source_given(q->nodes) && (*q->nodes == '^' || strcmp(q->nodes, "-") == 0);
+    if (!others && !source_given(q->from_slurm) && !q->idle)
+        return err_set(err, ERR_USAGE, "nodes",
+                       "no nodes are named: use --nodes='n[1-100]' (-w), --hostfile=FILE, "
+                       "--from-slurm or --idle");
+    if (is_list && source_list(s, q->nodes + (*q->nodes == '^'), "nodes", err) < 0)
+        return -1;
+    if (source_given(q->nodes) && !is_list && names_add(s->out, q->nodes, &s->groups, err) < 0)
+        return -1;
+    if (source_given(q->hostfile) && source_list(s, q->hostfile, "hostfile", err) < 0)
+        return -1;
+    if ((source_given(q->from_slurm) || q->idle) && source_slurm(s, others, err) < 0)
+        return -1;
+    nodeset_sort(s->out);
+    if (!s->out->n)
+        return err_set(err, ERR_NOT_FOUND, others ? "nodes" : "from_slurm", "the set has no nodes");
+    return 0;
+}
+
+int fleet_names(const struct fleet_source *q, struct nodeset *out, struct err *err)
+{
+    struct nodeset names = {0};
+    struct search s = {.q = q, .out = &names, .groups = {group_find, &s}};
+    int done = search_run(&s, err);
+    buf_free(&s.groups_text);
+    if (done < 0)
+        nodeset_free(&names);
+    else
+        *out = names;
+    return done;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the nodes of a fleet command come from: the command line, files, standard input, groups and
+// Slurm.
+#pragma once
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "model/nodeset.h"
+
+// All texts are borrowed; "" or NULL: not given. The nodes of `nodes`, `hostfile` and `from_slurm`
+// are joined; `idle` keeps those of them that are idle.
+struct fleet_source {
+    const char *nodes;         // a node set, "^FILE", or "-": standard input
+    const char *hostfile;      // a file with a node set per line, '#' begins a comment; "-"
+    const char *from_slurm;    // partitions, separated by commas; "*": all
+    bool idle;                 // as Slurm sees it; without other sources, all idle nodes
+    const char *groups_file;   // lines "NAME: SET"; one that does not exist is empty
+    const char *group_command; // for other groups: words, of which one has %s, the group's name
+};
+
+// *out: the nodes, each once, sorted. ERR_USAGE: no source is given. ERR_NOT_FOUND: there is no
+// such group, or no node in the set. ERR_BUSY: no node is idle. ERR_INVALID names the file and the
+// line. ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_TOO_LARGE: sinfo or the group command failed. `member` is
+// the source at fault, by its name above.
+int fleet_names(const struct fleet_source *q, struct nodeset *out, struct err *err);

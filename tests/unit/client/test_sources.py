@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the nodes of a fleet command come from, with files and with programs of our own for sinfo and nodeset.
+NUMAPROBE_NAMES names the program that prints the nodes (names_of.c)."""
+import contextlib
+import os
+import select
+import subprocess
+
+import pytest
+
+SINFO = """#!/bin/sh
+echo "$@" >>"$CALLS"
+case " $* " in
+*" --partition=none "*) echo "sinfo: error: no such partition" >&2; exit 1 ;;
+*" --states=idle "*) printf 'n1 idle\\nn3 idle\\nn3 idle\\nn4 idle~\\nn5 idle*\\n' ;;
+*" --partition=big "*) printf 'n1 idle\\nn2 alloc\\n' ;;
+*) printf 'n1 idle\\nn2 alloc\\nn2 alloc\\nn3 idle\\nn4 idle~\\nn5 idle*\\nn6 drain\\n' ;;
+esac
+"""
+
+
+@pytest.fixture(name="names")
+def names_fixture(tmp_path):
+    """names(nodes=, hostfile=, from_slurm=, idle=, groups=, command=, stdin=) -> (names, error, exit status)"""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def put(name, text):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+    def names(nodes="", hostfile="", from_slurm="", idle=False, groups="", command="", stdin=""):
+        done = subprocess.run([os.environ["NUMAPROBE_NAMES"], nodes, str(hostfile), from_slurm, "idle" if idle else "",
+                               str(groups), command], input=stdin, text=True, capture_output=True, timeout=60,
+                              env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "CALLS": str(tmp_path / "calls")})
+        return done.stdout.split(), done.stderr.strip(), done.returncode
+
+    put("sinfo", SINFO)
+    names.put = put
+    names.calls = lambda: (tmp_path / "calls").read_text().splitlines()
+    names.folder = tmp_path
+    return names
+
+
+def test_a_set(names):
+    assert names("n[1-3]!n2") == (["n1", "n3"], "", 0)
+
+
+def test_nothing_is_named(names):
+    found, error, status = names()
+    assert not found and status == 2 and error.startswith("nodes: ") and "--nodes=" in error and "--idle" in error
+
+
+def test_the_set_is_empty(names):
+    assert names("n1!n1") == ([], "nodes: the set has no nodes", 5)
+
+
+def test_files(names):
+    hosts = names.folder / "hosts"
+    hosts.write_text("# rack 1\nn[1-2], n9 # two\n\n  login\r\nn2 n3")
+    want = ["login", "n1", "n2", "n3", "n9"]
+    assert names(f"^{hosts}") == (want, "", 0)
+    assert names(hostfile=hosts) == (want, "", 0)
+    assert names("n7", hostfile=hosts)[0] == ["login", "n1", "n2", "n3", "n7", "n9"]
+    assert names("-", stdin=hosts.read_text()) == (want, "", 0)
+    assert names(hostfile="-", stdin="n1\n")[0] == ["n1"]
+
+
+def test_files_that_are_wrong(names):
+    hosts = names.folder / "hosts"
+    hosts.write_text("n1\nn[2-\n")
+    assert names(hostfile=hosts) == ([], f'hostfile: {hosts}, line 2: "n[2-", character 5: a number is missing, as in n[1-4,8]', 2)
+    hosts.write_bytes(b"n1\0n2")
+    assert names(f"^{hosts}")[1:] == (f"nodes: {hosts} is no text: it has a NUL", 2)
+    assert "cannot read /nowhere: No such file" in names("^/nowhere")[1]
+    assert "standard input, line 1" in names("-", stdin="n1;n2\n")[1]
+    assert "line 1" in names("-", stdin="n" * 65537)[1]
+
+
+def test_endless_input_is_refused(names):
+    _, error, status = names(hostfile="/dev/zero")
+    assert status == 2 and "more than 8388608 bytes" in error
+
+
+def test_as_many_names_as_there_may_be(names):
+    assert len(names("-", stdin="".join(f"n{i}\n" for i in range(65536)) * 2)[0]) == 65536
+    assert "65536" in names("-", stdin="".join(f"n{i}\n" for i in range(65537)))[1]
+
+
+def test_groups_of_the_file(names):
+    groups = names.folder / "groups"
+    groups.write_text("# name: set\nrack1: n[1-2]\nrack10: n9\nall : @rack1,@rack10!n2\nopen: n[1\nrack7: a\nrack7: b\n")
+    assert names("@rack1", groups=groups) == (["n1", "n2"], "", 0)
+    assert names("@all", groups=groups)[0] == ["n1", "n9"]
+    assert names("x!@rack1", groups=groups)[0] == ["x"]
+    assert names("@rack2", groups=groups) == ([], f"nodes: there is no group @rack2 in {groups}", 5)
+    assert "group @open" in names("@open", groups=groups)[1]
+    assert "@rack7 is on the lines 6 and 7" in names("@rack7", groups=groups)[1]
+    groups.write_text("rack1: n1\nodd line\n")
+    assert f'groups_file: {groups}, line 2: is not "NAME: SET"' == names("@rack1", groups=groups)[1]
+
+
+def test_groups_of_the_command(names):
+    names.put("groupnodes", '#!/bin/sh\n[ "$1" = "-g=rack1;" ] || { echo "no group $1" >&2; exit 3; }\nprintf "n[1-2]\\nn5\\n"\n')
+    assert names("@rack1", groups="/nowhere", command="groupnodes -g=%s;") == (["n1", "n2", "n5"], "", 0)
+    _, error, status = names("@rack2", groups="/nowhere", command="groupnodes -g=%s;")
+    assert status == 5 and "there is no group @rack2 in /nowhere, and groupnodes failed with status 3: no group -g=rack2;" in error
+    assert "cannot start nothing: it is not installed" in names("@rack2", command="nothing %s")[1]
+    assert "must have %s" in names("@rack2", command="groupnodes rack")[1]
+
+
+def test_the_file_goes_before_the_command(names):
+    groups = names.folder / "groups"
+    groups.write_text("rack1: n1\n")
+    assert names("@rack1", groups=groups, command="/nonexistent %s")[0] == ["n1"]
+
+
+def test_a_command_that_prints_without_end(names):
+    names.put("groupnodes", "#!/bin/sh\nyes n1\n")
+    _, error, status = names("@rack1", command="groupnodes %s")
+    assert status == 2 and "groupnodes printed more than 65536 bytes" in error
+
+
+def test_a_program_that_does_not_end(names):
+    """It is ended with what it started, which holds the pipe open."""
+    names.put("groupnodes", f"#!/bin/sh\ncat <{names.folder}/fifo &\necho $! >{names.folder}/pid\nwait\n")
+    os.mkfifo(names.folder / "fifo")
+    end = os.open(names.folder / "fifo", os.O_RDWR)
+    _, error, status = names("@rack1", command="groupnodes %s")
+    os.close(end)
+    assert status == 1 and "groupnodes has not ended within 10 s" in error
+    with contextlib.suppress(ProcessLookupError):  # gone already
+        ended = os.pidfd_open(int((names.folder / "pid").read_text()))
+        assert select.select([ended], [], [], 60)[0], "what it started is still running"
+        os.close(ended)
+
+
+def test_nodes_of_slurm(names):
+    assert names(from_slurm="*") == (["n1", "n2", "n3", "n5", "n6"], "", 0), "those that are powered off are left out"
+    assert names(from_slurm="big")[0] == ["n1", "n2"]
+    assert names("n7", from_slurm="big")[0] == ["n1", "n2", "n7"]
+    assert names.calls() == ["-h -N -o %N %t", "-h -N -o %N %t --partition=big", "-h -N -o %N %t --partition=big"]
+    _, error, status = names(from_slurm="none")
+    assert status == 1 and error == "from_slurm: sinfo failed with status 1: sinfo: error: no such partition"
+
+
+def test_idle_nodes(names):
+    assert names(idle=True)[0] == ["n1", "n3"]
+    assert names(from_slurm="*", idle=True)[0] == ["n1", "n3"]
+    assert len(names.calls()) == 2, "one call each"
+    assert names("n[2-9]", idle=True)[0] == ["n3"]
+    assert names("n9", from_slurm="big", idle=True)[0] == ["n1"]
+    assert names("n[7-9]", idle=True) == ([], "idle: Slurm lists none of the named nodes as idle", 6)
+
+
+def test_no_node_is_idle(names):
+    names.put("sinfo", "#!/bin/sh\n")
+    assert names(idle=True) == ([], "idle: Slurm lists no idle node", 6)
+    assert names(from_slurm="big", idle=True)[1] == "idle: Slurm lists no idle node in partition big"
+
+
+def test_what_sinfo_prints_is_checked(names):
+    names.put("sinfo", "#!/bin/sh\nprintf '%s\\n' '-oProxyCommand=x idle'\n")
+    assert names(idle=True)[1].startswith('idle: "-oProxyCommand=x", character 15: a node name has')
+    names.put("sinfo", "#!/bin/sh\necho lonely\n")
+    assert 'sinfo printed "lonely", which is no node and state' in names(idle=True)[1]
+
+
+def test_a_program_that_is_not_there(names):
+    (names.folder / "bin" / "sinfo").unlink()
+    names_path = os.environ["PATH"]
+    os.environ["PATH"] = "/nonexistent"
+    try:
+        _, error, status = names(idle=True)
+    finally:
+        os.environ["PATH"] = names_path
+    assert status == 1 and error == "idle: cannot start sinfo: it is not installed"
