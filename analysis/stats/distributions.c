@@ -54,6 +54,12 @@ double dist_t_two_sided(double t, double df)
     return beta_regularised(df / 2, 0.5, df / (df + t * t));
 }
 
+double dist_t_upper(double t, double df)
+{
+    double tail = dist_t_two_sided(t, df) / 2;
+    return t > 0 ? tail : 1 - tail;
+}
+
 static double t_density(double t, double df)
 {
     double front = log_gamma((df + 1) / 2) - log_gamma(df / 2) - log(df * M_PI) / 2;
@@ -114,6 +120,20 @@ void dist_fdr(double *p, int n, int *scratch)
         least = fmin(least, p[scratch[k]] * m / (k + 1));
         p[scratch[k]] = least;
     }
+}
+
+// tan() of nearly a right angle is exact only as far as the angle is: 1 / (p pi) is, for small p.
+double dist_cauchy_term(double p)
+{
+    const double small = 1e-9, least = 1e-300, most = 0.99;
+    p = fmin(fmax(p, least), most);
+    return p < small ? 1 / (p * M_PI) : tan((0.5 - p) * M_PI);
+}
+
+double dist_cauchy_tail(double mean)
+{
+    const double large = 1e9;
+    return mean > large ? 1 / (mean * M_PI) : 0.5 - atan(mean) / M_PI;
 }
 
 // Both by recurrence to where the asymptotic series is exact to 1e-12 (Abramowitz and

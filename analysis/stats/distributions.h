@@ -3,6 +3,7 @@
 #pragma once
 
 double dist_t_two_sided(double t, double df); // P(|T| >= |t|)
+double dist_t_upper(double t, double df);     // P(T >= t)
 double dist_t_quantile(double p, double df);  // p in (0.5, 1), df >= 1
 // The quantile at 0.975, to 1e-5 and in no time: an interval of each of 100,000 cells. df >= 1.
 double dist_t_975(double df);
@@ -12,6 +13,11 @@ double dist_trigamma_inverse(double y); // y > 0
 // Benjamini and Hochberg (1995): adjusted p values, in place; NaN stays and does not count.
 // `scratch` has room for n ints.
 void dist_fdr(double *p, int n, int *scratch);
+// Cauchy combination of p values (Liu and Xie, 2020): holds whatever the values depend on. The
+// weighted mean of their terms has a tail, which is the p of all. A p above 0.99 counts as 0.99:
+// one value that is extreme on the other side hides nothing.
+double dist_cauchy_term(double p);
+double dist_cauchy_tail(double mean);
 // A small generator for permutation tests (splitmix64): same seed, same answer, on any machine.
 static inline unsigned long long dist_next(unsigned long long *state)
 {

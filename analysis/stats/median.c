@@ -19,6 +19,61 @@ double middle_of(double *v, int n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+static void swap_values(double *a, double *b)
+{
+    double was = *a;
+    *a = *b;
+    *b = was;
+}
+
+static void insertion_sort(double *v, int n)
+{
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && v[k - 1] > v[k]; k--)
+            swap_values(&v[k - 1], &v[k]);
+}
+
+// Hoare's selection: afterwards v[at] is where it is in order, with none above it before it. The
+// pivot is the median of three, so ascending values are no bad case.
+static void select_value(double *v, int n, int at)
+{
+    int from = 0, to = n - 1;
+    while (to - from > 16) {
+        int middle = from + (to - from) / 2;
+        double three[] = {v[from], v[middle], v[to]};
+        insertion_sort(three, 3);
+        int i = from, j = to;
+        while (i <= j) {
+            while (v[i] < three[1])
+                i++;
+            while (v[j] > three[1])
+                j--;
+            if (i <= j)
+                swap_values(&v[i++], &v[j--]);
+        }
+        if (at <= j)
+            to = j;
+        else if (at >= i)
+            from = i;
+        else
+            return;
+    }
+    insertion_sort(v + from, to - from + 1);
+}
+
+double middle_select(double *v, int n)
+{
+    if (n == 0)
+        return NAN;
+    select_value(v, n, n / 2);
+    double below = v[n / 2];
+    if (n % 2 == 0)
+        below = v[0];
+    for (int i = 1; n % 2 == 0 && i < n / 2; i++)
+        below = v[i] > below ? v[i] : below;
+    return (below + v[n / 2]) / 2;
+}
+
 int axis_index(const struct axis *a, int64_t value)
 {
     for (int i = 0; i < a->n; i++)

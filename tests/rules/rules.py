@@ -26,7 +26,7 @@ MAY_INCLUDE = {
 # The rooms within a room: each includes those before it, and never one after it. A file that lies in the folder
 # itself (bench/main.c) is above them all.
 INNER = {
-    "analysis": ("stats", "compare", "metrics", "report", "plot"),
+    "analysis": ("stats", "compare", "metrics", "peers", "report", "plot"),
     "bench": ("kernels", "memory", "sampling", "ranks", "session", "benchmarks"),
     "core": ("os", "node", "store", "launch", "admission", "results", "run", "upkeep"),
     "http": ("messages", "access", "server"),

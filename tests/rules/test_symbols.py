@@ -53,6 +53,17 @@ UNUSED = {
     "fetch_fd": "tests/unit/fetch/test_many.c", "fetch_turn": "tests/unit/fetch/test_many.c",
     "fetch_run": "tests/unit/fetch/test_many.c", "fetch_stop": "tests/unit/fetch/test_many.c",
     "fetch_free": "tests/unit/fetch/test_many.c",
+    # What the commands about many nodes are built on.
+    "effect_find": "the effect of a rollout",
+    "effect_verdict_names": "the effect of a rollout",
+    "newest_find": "nodes against their peers",
+    "newest_fini": "nodes against their peers",
+    "past_judge": "nodes against their own past",
+    "past_options": "nodes against their own past",
+    "past_since": "nodes against their own past",
+    "peers_grade_names": "nodes against their peers",
+    "peers_mirror": "nodes against their peers",
+    "peers_place_of": "nodes against their peers",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
 }

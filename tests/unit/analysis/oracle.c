@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our numbers for an independent implementation to check (test_oracle.py). A question a line on
-// stdin, an answer a line on stdout: "t <t> <df>", "q <p> <df>", "fdr <n> <p>…", "series <n> <v>…".
+// stdin, an answer a line on stdout: "t <t> <df>", "upper <t> <df>", "q <p> <df>", "fdr <n> <p>…",
+// "cauchy <n> <p>…", "series <n> <v>…".
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +46,18 @@ int main(void)
             for (int i = 0; i < n; i++)
                 printf("%.17g ", v[i]);
             putchar('\n');
+        } else if (strcmp(what, "cauchy") == 0) {
+            double sum = 0;
+            int n = read_list();
+            for (int i = 0; i < n; i++)
+                sum += dist_cauchy_term(v[i]) / n;
+            printf("%.17g\n", dist_cauchy_tail(sum));
         } else if (strcmp(what, "series") == 0) {
             answer_series(read_list());
         } else if (scanf("%lf %lf", &x, &df) == 2) {
-            printf("%.17g\n", *what == 't' ? dist_t_two_sided(x, df) : dist_t_quantile(x, df));
+            printf("%.17g\n", *what == 't'   ? dist_t_two_sided(x, df)
+                              : *what == 'u' ? dist_t_upper(x, df)
+                                             : dist_t_quantile(x, df));
         }
     }
     return 0;

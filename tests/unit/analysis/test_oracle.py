@@ -49,6 +49,24 @@ def test_student_against_scipy():
         assert x == pytest.approx(stats.t.ppf(q, df), rel=1e-7), (q, df)
 
 
+def test_upper_tail_against_scipy():
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    cases = [(t, df) for t in (-9, -2.5, 0, 0.1, 2.5, 8, 40) for df in (1, 2.59, 12.3, 119, 3700)]
+    for (t, df), (p,) in zip(cases, ask(f"upper {t} {df}" for t, df in cases), strict=True):
+        assert p == pytest.approx(stats.t.sf(t, df), rel=1e-8, abs=1e-300), (t, df)
+
+
+def test_cauchy_combination():
+    """Against scipy's Cauchy distribution; a p above 0.99 counts as 0.99."""
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    rng = random.Random(8)
+    print("seed 8")
+    lists = [[rng.random() ** power for _ in range(30)] for power in (1, 3, 9, 40)] + [[1e-15, 1.0], [0.5], [1.0, 1.0]]
+    for p, (ours,) in zip(lists, ask(f"cauchy {len(p)} " + " ".join(map(repr, p)) for p in lists), strict=True):
+        mean = sum(stats.cauchy.isf(min(x, 0.99)) for x in p) / len(p)
+        assert ours == pytest.approx(stats.cauchy.sf(mean), rel=1e-7), p
+
+
 def by_definition(p):
     """Benjamini and Hochberg: the smallest rate at which each would be called, straight from the definition."""
     n = len(p)

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// A wave is the nodes of one class that changed on one day. Each wave gives one estimate with its
+// own controls; waves are pooled by inverse variance. The error is the larger of what the nodes and
+// what the waves differ by.
+#include "analysis/peers/effect.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/stats/distributions.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+
+const char *const effect_verdict_names[EFFECT_VERDICTS] = {"no", "worse", "better", "no_controls",
+                                                           "few_runs"};
+
+#define DAY_MS INT64_C(86400000)
+#define MEDIAN_VARIANCE 1.57 // of a median, times n, beside a mean
+#define FEW_WAVES_T 2.0      // two waves do not show what waves differ by
+#define SIGNIFICANT 0.05
+
+struct wave {
+    int class;
+    int64_t day;
+};
+
+struct effect_work {
+    const struct effect_input *in;
+    double *treated, *controls, *scratch; // differences; [nodes]
+    bool *control;                        // [nodes]: of any wave
+    int n_treated, n_controls;
+    int waves;
+    double estimate[EFFECT_WAVES_MAX], weight[EFFECT_WAVES_MAX];
+    double alone; // sum of the treated nodes' changes without controls, by nodes
+    int alone_n;
+};
+
+static int64_t day_of(int64_t ms)
+{
+    return ms / DAY_MS;
+}
+
+// log of the median after `cut` over that before it, of the runs nearest to it within `reach`; NaN:
+// too few. + is worse.
+static double change_at(const struct effect_input *in, int node, int64_t cut, int64_t reach)
+{
+    const float *v = in->v + (size_t)node * in->runs;
+    const int64_t *at = in->at + (size_t)node * in->runs;
+    double before[EFFECT_RUNS], after[EFFECT_RUNS];
+    int n_before = 0, n_after = 0;
+    for (int r = 0; r < in->runs && n_before < EFFECT_RUNS; r++)
+        if (at[r] >= 0 && at[r] < cut && at[r] >= cut - reach && v[r] > 0)
+            before[n_before++] = log(v[r]);
+    for (int r = in->runs - 1; r >= 0 && n_after < EFFECT_RUNS; r--)
+        if (at[r] >= cut && at[r] < cut + reach && v[r] > 0)
+            after[n_after++] = log(v[r]);
+    if (n_before < EFFECT_RUNS_MIN || n_after < EFFECT_RUNS_MIN)
+        return NAN;
+    double change = middle_select(after, n_after) - middle_select(before, n_before);
+    return in->more ? -change : change;
+}
+
+// How far the nodes reach back for their runs: five of the usual intervals, at least five days.
+static int64_t reach_of(struct effect_work *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->in->nodes; i++) {
+        const int64_t *at = w->in->at + (size_t)i * w->in->runs;
+        int64_t newest = -1, oldest = -1;
+        int runs = 0;
+        for (int r = 0; r < w->in->runs; r++)
+            if (at[r] >= 0) {
+                newest = newest < 0 ? at[r] : newest;
+                oldest = at[r];
+                runs++;
+            }
+        if (runs > 1)
+            w->scratch[n++] = (double)(newest - oldest) / (runs - 1);
+    }
+    double interval = n ? middle_select(w->scratch, n) : 0;
+    return (int64_t)fmax(EFFECT_RUNS * interval * 1.2, EFFECT_RUNS * (double)DAY_MS);
+}
+
+static double deviation_of(const double *v, int n, double *scratch)
+{
+    for (int i = 0; i < n; i++)
+        scratch[i] = v[i];
+    double middle = middle_select(scratch, n);
+    for (int i = 0; i < n; i++)
+        scratch[i] = fabs(v[i] - middle);
+    return 1.4826 * middle_select(scratch, n);
+}
+
+// When the wave's nodes changed: their median time. Fills `treated`.
+static int64_t wave_treated(struct effect_work *w, const struct wave *wave, int64_t reach)
+{
+    int n = 0;
+    w->n_treated = 0;
+    for (int i = 0; i < w->in->nodes; i++)
+        if (w->in->class[i] == wave->class && w->in->changed[i] > 0 &&
+            day_of(w->in->changed[i]) == wave->day) {
+            double d = change_at(w->in, i, w->in->changed[i], reach);
+            w->scratch[n++] = (double)w->in->changed[i];
+            if (!isnan(d))
+                w->treated[w->n_treated++] = d;
+        }
+    return (int64_t)middle_select(w->scratch, n);
+}
+
+static void wave_controls(struct effect_work *w, const struct wave *wave, int64_t cut,
+                          int64_t reach)
+{
+    int64_t clear = reach > EFFECT_CLEAR_DAYS * DAY_MS ? reach : EFFECT_CLEAR_DAYS * DAY_MS;
+    w->n_controls = 0;
+    for (int i = 0; i < w->in->nodes; i++) {
+        int64_t changed = w->in->changed[i];
+        if (w->in->class[i] != wave->class || changed < 0 ||
+            (changed > 0 && changed < cut - cut % DAY_MS + clear))
+            continue;
+        double d = change_at(w->in, i, cut, reach);
+        if (isnan(d))
+            continue;
+        w->control[i] = true;
+        w->controls[w->n_controls++] = d;
+    }
+}
+
+static void add_wave(struct effect_work *w, const struct wave *wave, int64_t reach,
+                     struct effect *out)
+{
+    int64_t cut = wave_treated(w, wave, reach);
+    wave_controls(w, wave, cut, reach);
+    if (w->n_treated == 0)
+        return;
+    double noise = fmax(deviation_of(w->treated, w->n_treated, w->scratch),
+                        deviation_of(w->controls, w->n_controls, w->scratch));
+    double middle = middle_select(w->treated, w->n_treated);
+    w->alone += w->n_treated * middle;
+    w->alone_n += w->n_treated;
+    if (w->n_controls < EFFECT_CONTROLS_MIN || out->waves == EFFECT_WAVES_MAX)
+        return;
+    double variance = (MEDIAN_VARIANCE / w->n_treated + MEDIAN_VARIANCE / w->n_controls) *
+                      fmax(noise * noise, 1e-10);
+    double estimate = middle - middle_select(w->controls, w->n_controls);
+    w->estimate[out->waves] = estimate;
+    w->weight[out->waves++] = 1 / variance;
+    out->worse_waves += estimate > 0;
+    out->treated += w->n_treated;
+}
+
+static int by_wave(const void *a, const void *b)
+{
+    const struct wave *x = a, *y = b;
+    if (x->class != y->class)
+        return x->class < y->class ? -1 : 1;
+    return (x->day > y->day) - (x->day < y->day);
+}
+
+static int list_waves(const struct effect_input *in, struct wave *list, struct effect *out)
+{
+    int n = 0, kept = 0;
+    for (int i = 0; i < in->nodes; i++) {
+        if (in->changed[i] <= 0)
+            continue;
+        list[n++] = (struct wave){in->class[i], day_of(in->changed[i])};
+        if (out->first == 0 || in->changed[i] < out->first)
+            out->first = in->changed[i];
+        if (in->changed[i] > out->last)
+            out->last = in->changed[i];
+    }
+    qsort(list, n, sizeof *list, by_wave);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || by_wave(&list[i], &list[kept - 1]) != 0)
+            list[kept++] = list[i];
+    return kept;
+}
+
+static void pool(const struct effect_work *w, struct effect *out)
+{
+    double weights = 0, sum = 0, scatter = 0;
+    for (int i = 0; i < out->waves; i++) {
+        weights += w->weight[i];
+        sum += w->weight[i] * w->estimate[i];
+    }
+    double mean = sum / weights, error = sqrt(1 / weights), plain = 0, t = FEW_WAVES_T;
+    for (int i = 0; i < out->waves; i++)
+        plain += w->estimate[i] / out->waves;
+    for (int i = 0; i < out->waves; i++)
+        scatter += (w->estimate[i] - plain) * (w->estimate[i] - plain);
+    double df = out->waves - 1;
+    if (out->waves > 2) {
+        error = fmax(error, sqrt(scatter / df / out->waves));
+        t = dist_t_quantile(0.975, df);
+        out->p = dist_t_two_sided(mean / error, df);
+    } else {
+        out->p = erfc(fabs(mean / error) * M_SQRT1_2);
+    }
+    double sign = w->in->more ? -1 : 1;
+    double one = 100 * expm1(sign * (mean - t * error)),
+           other = 100 * expm1(sign * (mean + t * error));
+    out->percent = 100 * expm1(sign * mean);
+    out->lo = fmin(one, other);
+    out->hi = fmax(one, other);
+    out->verdict = fabs(mean) <= t * error ? EFFECT_NO : mean > 0 ? EFFECT_WORSE : EFFECT_BETTER;
+}
+
+int effect_find(struct effect *out, const struct effect_input *in, struct err *err)
+{
+    size_t n = in->nodes + 1;
+    CLEANUP_MEM struct wave *waves = calloc(n, sizeof *waves);
+    CLEANUP_MEM struct effect_work *w = calloc(1, sizeof *w);
+    CLEANUP_MEM double *room = calloc(3 * n, sizeof *room);
+    CLEANUP_MEM bool *control = calloc(n, sizeof *control);
+    struct effect made = {.percent = NAN, .lo = NAN, .hi = NAN, .p = NAN};
+    if (!waves || !w || !room || !control)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", in->nodes);
+    *w = (struct effect_work){.in = in,
+                              .treated = room,
+                              .controls = room + n,
+                              .scratch = room + 2 * n,
+                              .control = control};
+    int n_waves = list_waves(in, waves, &made);
+    int64_t reach = reach_of(w);
+    for (int i = 0; i < n_waves; i++)
+        add_wave(w, &waves[i], reach, &made);
+    for (int i = 0; i < in->nodes; i++)
+        made.controls += control[i];
+    if (made.waves) {
+        pool(w, &made);
+    } else if (w->alone_n) {
+        made.verdict = EFFECT_NO_CONTROLS;
+        made.treated = w->alone_n;
+        made.percent = 100 * expm1((in->more ? -1 : 1) * w->alone / w->alone_n);
+    } else {
+        made.verdict = EFFECT_FEW_RUNS;
+    }
+    *out = made;
+    return 0;
+}

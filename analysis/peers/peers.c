@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of events: kinds and centre of each metric; a p of each node, from its metrics and from
+// its mean over each probe; the false discovery rate over all classes; then the nodes found, with
+// the metrics that they were found by. Testing all metrics of all nodes at once instead would make
+// half of the findings false where bad nodes are bad in 30 metrics: false ones ride in on true
+// ones.
+#include "analysis/peers/peers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stats/distributions.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+
+#define NORMAL_FREEDOM 1000 // from here on Student's t is the normal distribution,
+#define NORMAL_REACH 2.5    // up to so many standard deviations, within 2 %
+#define SAME_GROUP 0.8      // of the members of two together: in both
+
+const char *const peers_grade_names[PEERS_GRADES] = {"fine", "suspect", "sure"};
+
+// Sums over a node's metrics.
+struct sums {
+    double slow, fast; // Cauchy terms
+    int n;
+    double means_slow, means_fast; // the same of its means over probes
+    int probes;
+};
+
+struct peers_work {
+    const struct peers_options *o;
+    double *sorted;   // [nodes of the largest class]
+    double *z;        // [probe][node]: sum over the probe's metrics
+    int *z_n;         // so many
+    struct sums *sum; // [node]
+    double *fast_p;   // [node], of all classes one after the other
+};
+
+static int ascending_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double upper_tail(double z, double df)
+{
+    if (df >= NORMAL_FREEDOM && fabs(z) < NORMAL_REACH)
+        return erfc(z * M_SQRT1_2) / 2;
+    return dist_t_upper(z, df);
+}
+
+static const struct kind *kind_at(const struct peers_class *c, int metric, double x)
+{
+    const struct kinds *k = &c->kinds[metric];
+    return k->n && !isnan(x) ? &k->list[kinds_of(k, x)] : NULL;
+}
+
+static double above_kind(const struct peers_class *c, const struct peers_table *t, int metric,
+                         int node)
+{
+    double x = t->x[(size_t)metric * t->nodes + node];
+    const struct kind *k = kind_at(c, metric, x);
+    return k ? x - k->spread.centre : NAN;
+}
+
+static void find_kinds(struct peers_class *c, const struct peers_table *t, int metric,
+                       struct peers_work *w)
+{
+    const double *x = t->x + (size_t)metric * t->nodes;
+    int n = 0;
+    for (int i = 0; i < t->nodes; i++)
+        if (!isnan(x[i]))
+            w->sorted[n++] = x[i];
+    c->kinds[metric].n = 0;
+    if (n < PEERS_MIN)
+        return;
+    qsort(w->sorted, n, sizeof *w->sorted, ascending_value);
+    if (w->o->kinds)
+        kinds_find(&c->kinds[metric], w->sorted, n, w->o->least);
+    else
+        kinds_one(&c->kinds[metric], w->sorted, n);
+}
+
+static void add_metric(const struct peers_class *c, const struct peers_table *t, int metric,
+                       struct peers_work *w)
+{
+    const double *x = t->x + (size_t)metric * t->nodes;
+    size_t row = (size_t)t->probe[metric] * t->nodes;
+    for (int i = 0; i < t->nodes; i++) {
+        const struct kind *k = kind_at(c, metric, x[i]);
+        if (!k)
+            continue;
+        double z = (x[i] - k->spread.centre) / k->spread.scale;
+        double df = spread_freedom(k->spread.n);
+        w->sum[i].slow += dist_cauchy_term(upper_tail(z, df));
+        w->sum[i].fast += dist_cauchy_term(upper_tail(-z, df));
+        w->sum[i].n++;
+        w->z[row + i] += z;
+        w->z_n[row + i]++;
+    }
+}
+
+// The mean over a probe's metrics, scaled by what nodes really differ by: metrics are correlated.
+static void add_means(const struct peers_table *t, int probe, struct peers_work *w)
+{
+    double *z = w->z + (size_t)probe * t->nodes;
+    const int *count = w->z_n + (size_t)probe * t->nodes;
+    int n = 0;
+    for (int i = 0; i < t->nodes; i++)
+        if (count[i] > 1)
+            w->sorted[n++] = z[i] /= count[i];
+    if (n < PEERS_MIN)
+        return;
+    qsort(w->sorted, n, sizeof *w->sorted, ascending_value);
+    struct spread s = spread_of(w->sorted, n, 1e-9);
+    for (int i = 0; i < t->nodes; i++) {
+        if (count[i] <= 1)
+            continue;
+        double mean = (z[i] - s.centre) / s.scale;
+        w->sum[i].means_slow += dist_cauchy_term(upper_tail(mean, spread_freedom(n)));
+        w->sum[i].means_fast += dist_cauchy_term(upper_tail(-mean, spread_freedom(n)));
+        w->sum[i].probes++;
+    }
+}
+
+// Half the weight is the metrics', half the means'.
+static double combined(double metrics, int n, double means, int probes)
+{
+    if (n == 0)
+        return NAN;
+    double mean = metrics / n;
+    return dist_cauchy_tail(probes ? (mean + means / probes) / 2 : mean);
+}
+
+static void class_p(struct peers_class *c, const struct peers_table *t, struct peers_work *w,
+                    double *fast_p)
+{
+    memset(w->sum, 0, t->nodes * sizeof *w->sum);
+    memset(w->z, 0, (size_t)t->probes * t->nodes * sizeof *w->z);
+    memset(w->z_n, 0, (size_t)t->probes * t->nodes * sizeof *w->z_n);
+    for (int m = 0; m < t->metrics; m++) {
+        find_kinds(c, t, m, w);
+        add_metric(c, t, m, w);
+    }
+    for (int p = 0; p < t->probes; p++)
+        add_means(t, p, w);
+    for (int i = 0; i < t->nodes; i++) {
+        const struct sums *s = &w->sum[i];
+        c->node[i] = (struct peers_node){.p = combined(s->slow, s->n, s->means_slow, s->probes),
+                                         .q = NAN,
+                                         .tested = s->n,
+                                         .worst = -1,
+                                         .worst_q = NAN};
+        fast_p[i] = combined(s->fast, s->n, s->means_fast, s->probes);
+    }
+}
+
+// Significant differences of a few tenths of a per cent are no finding.
+static bool far_enough(const struct peers_class *c, const struct peers_table *t, int node,
+                       double sign, struct peers_work *w)
+{
+    int n = 0;
+    bool far = false;
+    double *d = malloc((t->metrics + 1) * sizeof *d);
+    for (int m = 0; m < t->metrics && d; m++) {
+        double above = sign * above_kind(c, t, m, node);
+        if (isnan(above))
+            continue;
+        far = far || above >= w->o->least;
+        d[n++] = above;
+    }
+    far = far || (n > 1 && middle_select(d, n) >= w->o->typical * w->o->least);
+    free(d);
+    return far;
+}
+
+// By which metrics: those of one node are tested among themselves.
+static int find_metrics(struct peers_class *c, const struct peers_table *t, int node,
+                        const struct peers_options *o, struct err *err)
+{
+    struct peers_node *found = &c->node[node];
+    CLEANUP_MEM double *q = malloc((t->metrics + 1) * sizeof *q);
+    CLEANUP_MEM int *order = malloc((t->metrics + 1) * sizeof *order);
+    double most = -INFINITY, least_p = 2;
+    if (!q || !order)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", t->metrics);
+    for (int m = 0; m < t->metrics; m++) {
+        double x = t->x[(size_t)m * t->nodes + node];
+        const struct kind *k = kind_at(c, m, x);
+        q[m] = k ? upper_tail((x - k->spread.centre) / k->spread.scale, spread_freedom(k->spread.n))
+                 : NAN;
+        if (q[m] < least_p) {
+            least_p = q[m];
+            found->worst = m;
+        }
+    }
+    dist_fdr(q, t->metrics, order);
+    for (int m = 0; m < t->metrics; m++) {
+        if (!(q[m] <= o->suspect))
+            continue;
+        double above = above_kind(c, t, m, node);
+        found->worse++;
+        if (above > most) {
+            most = above;
+            found->worst = m;
+        }
+    }
+    found->worst_q = found->worst < 0 ? NAN : q[found->worst];
+    return 0;
+}
+
+static enum peers_grade grade_of(const struct peers_class *c, const struct peers_table *t, int node,
+                                 const struct peers_options *o)
+{
+    const struct peers_node *found = &c->node[node];
+    size_t at = (size_t)t->probe[found->worst] * t->nodes + node;
+    bool sure = found->q <= o->sure && t->runs[at] >= o->sure_runs && t->days[at] >= o->sure_days &&
+                peers_mirror(c) <= o->mirror;
+    return sure ? PEERS_SURE : PEERS_SUSPECT;
+}
+
+static int peers_find_nodes(struct peers_class *c, const struct peers_table *t,
+                            const double *fast_p, struct peers_work *w, struct err *err)
+{
+    double largest = 0;
+    for (int i = 0; i < t->nodes; i++) {
+        if (!(c->node[i].q <= w->o->suspect) || !far_enough(c, t, i, 1, w))
+            continue;
+        c->node[i].grade = PEERS_SUSPECT;
+        largest = fmax(largest, c->node[i].p);
+        c->found++;
+        if (find_metrics(c, t, i, w->o, err) < 0)
+            return -1;
+    }
+    for (int i = 0; i < t->nodes; i++) {
+        c->node[i].fast = fast_p[i] <= largest && far_enough(c, t, i, -1, w);
+        c->fast += c->node[i].fast;
+    }
+    for (int i = 0; i < t->nodes; i++)
+        if (c->node[i].grade)
+            c->node[i].grade = grade_of(c, t, i, w->o);
+    return 0;
+}
+
+static double overlap(const unsigned char *a, const unsigned char *b, int nodes)
+{
+    int both = 0, either = 0;
+    for (int i = 0; i < nodes; i++) {
+        both += a[i] && b[i];
+        either += a[i] || b[i];
+    }
+    return either ? (double)both / either : 0;
+}
+
+static double group_excess(const struct peers_class *c, int metric, int kind)
+{
+    const struct kinds *k = &c->kinds[metric];
+    return k->list[kind].spread.centre - k->list[kinds_largest(k)].spread.centre;
+}
+
+// As a group of its own, or as a further metric of one with nearly the same members.
+static int peers_add_group(struct peers_class *c, struct peers_group *made, struct err *err)
+{
+    for (int g = 0; g < c->n_groups; g++) {
+        struct peers_group *old = &c->groups[g];
+        if (overlap(old->has, made->has, c->nodes) < SAME_GROUP)
+            continue;
+        if (group_excess(c, made->metric, made->kind) > group_excess(c, old->metric, old->kind)) {
+            old->metric = made->metric;
+            old->kind = made->kind;
+        }
+        old->metrics++;
+        free(made->has);
+        return 0;
+    }
+    struct peers_group *more = realloc(c->groups, (c->n_groups + 1) * sizeof *more);
+    if (!more) {
+        free(made->has);
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a group of nodes");
+    }
+    c->groups = more;
+    more[c->n_groups++] = *made;
+    return 0;
+}
+
+static int peers_find_groups(struct peers_class *c, const struct peers_table *t,
+                             const struct peers_options *o, struct err *err)
+{
+    for (int m = 0; m < t->metrics; m++)
+        for (int k = 0; k < c->kinds[m].n; k++) {
+            if (group_excess(c, m, k) < o->least)
+                continue;
+            struct peers_group g = {.metric = m, .kind = k, .metrics = 1};
+            if (!(g.has = calloc(t->nodes, 1)))
+                return err_set(err, ERR_NO_MEMORY, "", "no memory for a group of nodes");
+            for (int i = 0; i < t->nodes; i++) {
+                g.has[i] = kind_at(c, m, t->x[(size_t)m * t->nodes + i]) == &c->kinds[m].list[k];
+                g.n += g.has[i];
+            }
+            if (peers_add_group(c, &g, err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static int peers_work_init(struct peers_work *w, const struct peers_table *t, int n,
+                           struct err *err)
+{
+    size_t most = 1, rows = 1, all = 1;
+    for (int i = 0; i < n; i++) {
+        size_t nodes = t[i].nodes, cells = nodes * t[i].probes;
+        most = nodes > most ? nodes : most;
+        rows = cells > rows ? cells : rows;
+        all += nodes;
+    }
+    w->sorted = malloc(most * sizeof *w->sorted);
+    w->z = malloc(rows * sizeof *w->z);
+    w->z_n = malloc(rows * sizeof *w->z_n);
+    w->sum = malloc(most * sizeof *w->sum);
+    w->fast_p = malloc(all * sizeof *w->fast_p);
+    if (!w->sorted || !w->z || !w->z_n || !w->sum || !w->fast_p)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge %zu nodes", all - 1);
+    return 0;
+}
+
+static void peers_work_fini(struct peers_work *w)
+{
+    free(w->sorted);
+    free(w->z);
+    free(w->z_n);
+    free(w->sum);
+    free(w->fast_p);
+}
+
+// q of every node, and up to which p the rate allows a finding.
+static int false_discovery(struct peers *out, const struct peers_options *o, struct err *err)
+{
+    int nodes = 0, at = 0;
+    for (int i = 0; i < out->n; i++)
+        nodes += out->list[i].nodes;
+    CLEANUP_MEM double *q = malloc((nodes + 1) * sizeof *q);
+    CLEANUP_MEM int *order = malloc((nodes + 1) * sizeof *order);
+    if (!q || !order)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to judge %d nodes", nodes);
+    for (int i = 0; i < out->n; i++)
+        for (int k = 0; k < out->list[i].nodes; k++) {
+            q[at] = out->list[i].node[k].p;
+            out->tested += !isnan(q[at++]);
+        }
+    dist_fdr(q, nodes, order);
+    out->limit_p = out->tested ? o->suspect / out->tested : NAN;
+    for (int i = 0, k = 0; i < out->n; i++)
+        for (int node = 0; node < out->list[i].nodes; node++, k++) {
+            struct peers_node *one = &out->list[i].node[node];
+            one->q = q[k];
+            if (q[k] <= o->suspect)
+                out->limit_p = fmax(out->limit_p, one->p);
+        }
+    return 0;
+}
+
+static int classes_judge(struct peers *out, const struct peers_table *t, struct peers_work *w,
+                         struct err *err)
+{
+    size_t at = 0;
+    for (int i = 0; i < out->n; i++) {
+        struct peers_class *c = &out->list[i];
+        c->nodes = t[i].nodes;
+        c->metrics = t[i].metrics;
+        c->node = calloc(t[i].nodes + 1, sizeof *c->node);
+        c->kinds = calloc(t[i].metrics + 1, sizeof *c->kinds);
+        if (!c->node || !c->kinds)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory to judge %d nodes", t[i].nodes);
+        class_p(c, &t[i], w, w->fast_p + at);
+        at += t[i].nodes;
+    }
+    if (false_discovery(out, w->o, err) < 0)
+        return -1;
+    at = 0;
+    for (int i = 0; i < out->n; i++) {
+        if (peers_find_nodes(&out->list[i], &t[i], w->fast_p + at, w, err) < 0 ||
+            peers_find_groups(&out->list[i], &t[i], w->o, err) < 0)
+            return -1;
+        at += t[i].nodes;
+    }
+    return 0;
+}
+
+int peers_judge(struct peers *out, const struct peers_table *classes, int n,
+                const struct peers_options *o, struct err *err)
+{
+    struct peers_work w = {.o = o};
+    struct peers made = {.n = n, .list = calloc(n + 1, sizeof *made.list)};
+    int rc = made.list ? peers_work_init(&w, classes, n, err)
+                       : err_set(err, ERR_NO_MEMORY, "", "no memory to judge %d classes", n);
+    if (rc == 0)
+        rc = classes_judge(&made, classes, &w, err);
+    peers_work_fini(&w);
+    if (rc < 0)
+        peers_fini(&made);
+    else
+        *out = made;
+    return rc;
+}
+
+void peers_fini(struct peers *p)
+{
+    for (int i = 0; i < p->n && p->list; i++) {
+        struct peers_class *c = &p->list[i];
+        for (int g = 0; g < c->n_groups; g++)
+            free(c->groups[g].has);
+        free(c->groups);
+        free(c->node);
+        free(c->kinds);
+    }
+    free(p->list);
+    *p = (struct peers){0};
+}
+
+struct peers_place peers_place_of(const struct peers *p, int class, const struct peers_table *t,
+                                  int node, int metric, const struct peers_options *o)
+{
+    const struct peers_class *c = &p->list[class];
+    double x = t->x[(size_t)metric * t->nodes + node];
+    const struct kind *k = kind_at(c, metric, x);
+    if (!k)
+        return (struct peers_place){.x = x, NAN, NAN, NAN, NAN, 0};
+    double df = spread_freedom(k->spread.n), share = c->node[node].tested > 1 ? 0.5 : 1;
+    double tail = fmin(0.49, p->limit_p * share / c->node[node].tested);
+    double reach = dist_t_quantile(1 - tail, df) * k->spread.scale;
+    return (struct peers_place){.x = x,
+                                .centre = k->spread.centre,
+                                .scale = k->spread.scale,
+                                .limit = k->spread.centre + fmax(o->least, reach),
+                                .p = upper_tail((x - k->spread.centre) / k->spread.scale, df),
+                                .peers = k->spread.n};
+}
+
+double peers_mirror(const struct peers_class *c)
+{
+    return c->found ? (double)c->fast / c->found : 0;
+}

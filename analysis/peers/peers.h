@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes are slower than their peers? Nodes of one class are compared metric by metric, within
+// hidden kinds. All metrics of a node give one p, and false discoveries are limited over the nodes
+// of all classes together. docs/VERDICTS.md has the method, tests/perf/outliers.c what it finds.
+// Pure.
+#pragma once
+#include "analysis/peers/kinds.h"
+#include "analysis/peers/newest.h"
+#include "base/err.h"
+
+enum { PEERS_MIN = 8 }; // of fewer there is no verdict
+
+enum peers_grade { PEERS_FINE, PEERS_SUSPECT, PEERS_SURE, PEERS_GRADES };
+extern const char *const peers_grade_names[PEERS_GRADES];
+
+struct peers_options {
+    double least;         // log: a metric must be so much worse
+    double typical;       // or the median of a node's metrics this part of it
+    double suspect, sure; // q at most
+    double mirror;        // as many nodes on the fast side make no finding sure
+    int sure_runs, sure_days;
+    bool kinds; // look for hidden kinds
+};
+#define PEERS_DEFAULTS                                                                             \
+    ((struct peers_options){.least = 0.0295588 /* log 1.03 */,                                     \
+                            .typical = 0.6,                                                        \
+                            .suspect = 0.05,                                                       \
+                            .sure = 0.001,                                                         \
+                            .mirror = 0.2,                                                         \
+                            .sure_runs = NEWEST_RUNS,                                              \
+                            .sure_days = 2,                                                        \
+                            .kinds = true})
+
+// One class, one number a node and metric.
+struct peers_table {
+    int nodes, metrics, probes;
+    const int *probe;                 // [metric]
+    const double *x;                  // [metric][node]: logs, + is worse; NaN: none
+    const unsigned char *runs, *days; // [probe][node]
+};
+
+struct peers_node {
+    enum peers_grade grade;
+    double p, q; // NaN: not tested
+    int tested;  // metrics
+    int worse;   // of them, significantly and by `least`: q of at most `suspect` among them
+    int worst;   // of the worse ones the one that differs most; else the least likely one; -1
+    double worst_q;
+    bool fast; // as far on the fast side as a node that was found
+};
+
+// The nodes of one kind that is worse than the largest, in one metric or in several that have
+// nearly the same members.
+struct peers_group {
+    int metric, kind;   // where the difference is largest
+    int metrics;        // in so many
+    int n;              // nodes
+    unsigned char *has; // [node]
+};
+
+struct peers_class {
+    int nodes, metrics;
+    struct peers_node *node;
+    struct kinds *kinds; // [metric]; n 0: fewer than PEERS_MIN nodes have it
+    int found, fast;     // nodes; fast / found is the mirror
+    int n_groups;
+    struct peers_group *groups;
+};
+
+struct peers {
+    int n;
+    struct peers_class *list;
+    int tested;     // nodes with a p
+    double limit_p; // of a node: up to here the false discovery rate allows `suspect`
+};
+
+// What one metric says of one node.
+struct peers_place {
+    double x;             // of the node
+    double centre, scale; // of its kind
+    double limit;         // from here on this metric alone would make it a finding
+    double p;             // upper tail of Student's t
+    int peers;            // nodes of the kind
+};
+
+// ERR_NO_MEMORY is the only error.
+int peers_judge(struct peers *out, const struct peers_table *classes, int n,
+                const struct peers_options *o, struct err *err);
+void peers_fini(struct peers *p);
+struct peers_place peers_place_of(const struct peers *p, int class, const struct peers_table *t,
+                                  int node, int metric, const struct peers_options *o);
+double peers_mirror(const struct peers_class *c); // 0 where nothing was found

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes against their peers and against their own past, on simulated fleets whose truth is known
+// (tests/perf/outliers.c has the full table), and by hand.
+#include "analysis/peers/peers.h"
+#include "analysis/peers/spread.h"
+
+#include "tests/unit/analysis/fleet_sim.h"
+#include "tests/unit/tap.h"
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void test_spread(void)
+{
+    const double few[] = {1, 2, 3, 4, 100};
+    struct spread s = spread_of(few, 5, 0);
+    CHECK(s.centre == 2.5 && s.n == 5, "one far value of five does not count: %g", s.centre);
+    const double same[] = {7, 7, 7, 7};
+    s = spread_of(same, 4, 0.25);
+    CHECK(s.centre == 7 && s.scale == 0.25, "equal values have the smallest spread");
+    const double one[] = {3};
+    s = spread_of(one, 1, 0.1);
+    CHECK(s.centre == 3 && s.scale == 0.1, "one value");
+    double v[1000];
+    unsigned long long seed = 201;
+    for (int i = 0; i < 1000; i++)
+        v[i] = sim_normal(&seed) + (i < 400 ? 20 : 0);
+    qsort(v, 1000, sizeof *v, ascending);
+    s = spread_of(v, 1000, 0);
+    printf("# seed 201: centre %.3f, scale %.3f\n", s.centre, s.scale);
+    CHECK(fabs(s.centre) < 0.2 && fabs(s.scale - 1) < 0.1, "400 of 1,000 far away do not count");
+}
+
+static void test_kinds(void)
+{
+    static double v[3000];
+    struct kinds k;
+    unsigned long long seed = 202;
+    for (int i = 0; i < 3000; i++)
+        v[i] = 0.01 * sim_normal(&seed) + (i < 500 ? 0.2 : i < 1500 ? 0.1 : 0);
+    qsort(v, 3000, sizeof *v, ascending);
+    kinds_find(&k, v, 3000, 0.03);
+    CHECK_INT(k.n, 3, "three kinds are found");
+    CHECK(k.list[0].end == 1500 && k.list[1].end == 2500, "with their members");
+    CHECK(kinds_of(&k, -1) == 0 && kinds_of(&k, 0.1) == 1 && kinds_of(&k, 9) == 2,
+          "a value's kind");
+    CHECK_INT(kinds_largest(&k), 0, "the largest");
+    kinds_find(&k, v, 1500, 0.03);
+    CHECK_INT(k.n, 1, "a normal distribution is one kind");
+    for (int i = 0; i < 1500; i++)
+        v[i] = sim_tail(4, &seed) * 0.01;
+    qsort(v, 1500, sizeof *v, ascending);
+    kinds_find(&k, v, 1500, 0.03);
+    CHECK_INT(k.n, 1, "so is one with long tails");
+    for (int i = 0; i < 100; i++)
+        v[i] = i < 93 ? 0 : 1;
+    kinds_find(&k, v, 100, 0.03);
+    CHECK_INT(k.n, 1, "seven of 100 equal values are single nodes, not a kind");
+    for (int i = 0; i < 100; i++)
+        v[i] = i < 90 ? 0 : 1;
+    kinds_find(&k, v, 100, 0.03);
+    CHECK(k.n == 2 && k.list[0].end == 90, "ten are one");
+}
+
+// 24 nodes with one run a day: node 5 is bad, node 6 has two runs, metric 1 is a bandwidth.
+static void test_by_hand(void)
+{
+    enum { NODES = 24, RUNS = 5 };
+    static float v[NODES][2][RUNS];
+    static int32_t day[NODES][1][RUNS];
+    const int probe[2] = {0, 0};
+    const bool more[2] = {false, true};
+    struct peers_input in = {NODES, 2, RUNS, 1, &v[0][0][0], &day[0][0][0], probe, more};
+    struct newest n;
+    struct peers p;
+    unsigned long long seed = 203;
+    for (int i = 0; i < NODES; i++)
+        for (int r = 0; r < RUNS; r++) {
+            bool there = i != 6 || r < 2;
+            day[i][0][r] = there ? 20000 - r : -1;
+            v[i][0][r] = there ? (float)(140 * exp(0.003 * sim_normal(&seed) + 0.01 * r)) : NAN;
+            v[i][1][r] = there ? (float)(200 * exp(0.003 * sim_normal(&seed))) : NAN;
+            v[i][1][r] *= i == 5 ? 0.9F : 1;
+        }
+    CHECK(newest_find(&n, &in, false, NULL) == 0, "levels");
+    CHECK(fabs(n.now[0] - log(140)) < 0.006, "days are taken out: the newest day counts");
+    CHECK(isnan(n.now[6]) && n.runs[6] == 2 && n.days[5] == 5, "two runs are too few");
+    CHECK(n.now[NODES] < 0, "of a bandwidth less is worse");
+    const struct peers_options o = PEERS_DEFAULTS;
+    struct peers_table t = sim_table(&n);
+    CHECK(peers_judge(&p, &t, 1, &o, NULL) == 0, "judged");
+    const struct peers_class *c = &p.list[0];
+    CHECK(c->found == 1 && c->node[5].grade == PEERS_SURE, "the bad node is found, surely");
+    CHECK(c->node[5].worst == 1 && c->node[5].worse == 1 && c->node[5].tested == 2,
+          "by its metric");
+    CHECK(isnan(c->node[6].p) && p.tested == NODES - 1, "a node with too few runs is not tested");
+    struct peers_place at = peers_place_of(&p, 0, &t, 5, 1, &o);
+    CHECK(at.peers == NODES - 1 && fabs(exp(-at.centre) - 200) < 1, "its peers");
+    CHECK(at.limit > at.centre + 0.029 && at.x > at.limit, "it is beyond the limit");
+    CHECK(fabs(at.x - at.centre + log(0.9)) < 0.01, "by as much as it is");
+    peers_fini(&p);
+    for (int i = 0; i < NODES; i++)
+        n.days[i] = 1;
+    CHECK(peers_judge(&p, &t, 1, &o, NULL) == 0 && p.list[0].node[5].grade == PEERS_SUSPECT,
+          "from the runs of one day it is a suspect at most");
+    peers_fini(&p);
+    newest_fini(&n);
+    in.nodes = 7;
+    CHECK(newest_find(&n, &in, false, NULL) == 0, "a class of seven");
+    t = sim_table(&n);
+    CHECK(peers_judge(&p, &t, 1, &o, NULL) == 0 && p.tested == 0, "has no verdict");
+    CHECK(isnan(peers_place_of(&p, 0, &t, 5, 1, &o).centre), "nor peers");
+    peers_fini(&p);
+    newest_fini(&n);
+}
+
+// A node in a small class, against itself alone.
+static void test_small_class(void)
+{
+    struct scenario s = {.nodes = 3,
+                         .metrics = 4,
+                         .bad_metrics = 4,
+                         .shift = 0.08,
+                         .share = 0.34,
+                         .past = 20,
+                         .seed = 204};
+    unsigned long long seed = s.seed;
+    struct sim_fleet f;
+    struct newest n;
+    struct peers p;
+    struct newest_column c;
+    int good = 0, bad = 0;
+    sim_fleet_make(&f, &s, &seed);
+    CHECK(newest_find(&n, &f.in, true, NULL) == 0 && past_judge(&p, &f.in, &n, 1, NULL) == 0,
+          "three nodes with 25 runs");
+    CHECK(newest_column_init(&c, &f.in, NULL) == 0, "a column");
+    newest_column_fill(&c, 0);
+    for (int i = 0; i < 3; i++) {
+        bool suspect = p.list[0].node[i].grade == PEERS_SUSPECT;
+        bad += f.bad[i] && suspect && p.list[0].node[i].worse == 4;
+        good += !f.bad[i] && p.list[0].node[i].grade == PEERS_FINE;
+        CHECK_INT(past_since(&c, i, NULL), NEWEST_RUNS - 1, "since the fifth newest run");
+    }
+    CHECK(bad == 1 && good == 2, "the one that became 10 %% slower is a suspect, 2 %% are not");
+    for (int i = 0; i < f.in.nodes * f.in.metrics * f.in.runs; i++)
+        f.v[i] = 90;
+    newest_column_fill(&c, 0);
+    CHECK_INT(past_since(&c, 0, NULL), -1, "where nothing changed there is no change");
+    newest_column_fini(&c);
+    peers_fini(&p);
+    newest_fini(&n);
+    sim_fleet_free(&f);
+}
+
+static struct outcome judged(const struct scenario *s, int fleets)
+{
+    struct outcome o = sim_judge(s, fleets);
+    outcome_print(s, &o);
+    return o;
+}
+
+#define LARGE .nodes = 10000, .metrics = 1, .bad_metrics = 1
+#define CLASS .nodes = 1000, .metrics = 1, .bad_metrics = 1
+
+static void test_from_birth(void)
+{
+    struct outcome o =
+        judged(&(struct scenario){.name = "A nothing wrong", LARGE, .seed = 211}, 25);
+    CHECK(o.alarmed <= 2, "a fleet without faults: alarms in at most 8 %% of evaluations");
+    o = judged(
+        &(struct scenario){
+            .name = "A nothing wrong, 30 metrics", .nodes = 3000, .metrics = 30, .seed = 212},
+        4);
+    CHECK(o.alarmed <= 1 && o.sure_wrong == 0, "nor with many metrics");
+    o = judged(
+        &(struct scenario){.name = "B +5 %", LARGE, .shift = 0.05, .share = 0.01, .seed = 213}, 10);
+    CHECK(outcome_recall(&o) >= 0.89 && outcome_precision(&o) >= 0.93,
+          "within 3 points of the bound");
+    o = judged(
+        &(struct scenario){.name = "B +6 %", LARGE, .shift = 0.06, .share = 0.01, .seed = 214}, 10);
+    CHECK(outcome_recall(&o) >= 0.97 && outcome_precision(&o) >= 0.93, "6 %% slower");
+    o = judged(
+        &(struct scenario){.name = "B +8 %", LARGE, .shift = 0.08, .share = 0.01, .seed = 215}, 10);
+    CHECK(outcome_recall(&o) >= 0.999, "8 %% slower");
+    CHECK((double)o.sure / (o.sure + o.sure_wrong) >= 0.995, "what is sure is true");
+    o = judged(&(struct scenario){.name = "C all 30 metrics, +5 %",
+                                  .nodes = 3000,
+                                  .metrics = 30,
+                                  .bad_metrics = 30,
+                                  .shift = 0.05,
+                                  .share = 0.01,
+                                  .seed = 216},
+               4);
+    CHECK(outcome_recall(&o) >= 0.99 && outcome_precision(&o) >= 0.9, "slower in all metrics");
+}
+
+static void test_shapes(void)
+{
+    struct outcome o = judged(&(struct scenario){.name = "E 30 % bad, +5 %",
+                                                 CLASS,
+                                                 .shift = 0.05,
+                                                 .share = 0.3,
+                                                 .groups = true,
+                                                 .seed = 221},
+                              20);
+    CHECK(outcome_recall(&o) >= 0.97, "many bad nodes do not hide each other");
+    o = judged(&(struct scenario){.name = "F kinds 70:30, 12 % apart",
+                                  CLASS,
+                                  .shift = 0.25,
+                                  .share = 0.01,
+                                  .apart = 0.12,
+                                  .second = 0.3,
+                                  .seed = 222},
+               20);
+    CHECK(outcome_recall(&o) == 1 && o.wrong <= o.fleets, "two kinds are no outliers");
+    o = judged(&(struct scenario){.name = "F one centre for both",
+                                  CLASS,
+                                  .shift = 0.25,
+                                  .share = 0.01,
+                                  .apart = 0.12,
+                                  .second = 0.3,
+                                  .one_kind = true,
+                                  .seed = 223},
+               3);
+    CHECK(o.wrong > 100 * o.fleets, "they would be, without a search for kinds");
+    o = judged(&(struct scenario){.name = "H t4 tails", LARGE, .tail = 4, .seed = 224}, 4);
+    CHECK(o.sure_wrong == 0 && o.mirror / o.fleets > 0.5, "long tails make nobody sure");
+    o = judged(&(struct scenario){.name = "W measured over 3 weeks, +8 %",
+                                  LARGE,
+                                  .shift = 0.08,
+                                  .share = 0.01,
+                                  .drift = 0.002,
+                                  .seed = 225},
+               4);
+    CHECK(outcome_recall(&o) >= 0.99 && outcome_precision(&o) >= 0.93, "days are taken out");
+    o = judged(&(struct scenario){.name = "G class of 8", .nodes = 8, .metrics = 1, .seed = 226},
+               1000);
+    CHECK(o.alarmed <= 40, "small classes: alarms in at most 4 %%");
+    o = judged(&(struct scenario){.name = "G class of 16, one +8 %",
+                                  .nodes = 16,
+                                  .metrics = 1,
+                                  .bad_metrics = 1,
+                                  .shift = 0.08,
+                                  .share = 0.0625,
+                                  .seed = 227},
+               500);
+    CHECK(outcome_recall(&o) >= 0.92 && outcome_precision(&o) >= 0.93, "one of sixteen");
+}
+
+static void test_past(void)
+{
+    struct outcome o = judged(&(struct scenario){.name = "D own past, +3 %",
+                                                 LARGE,
+                                                 .shift = 0.03,
+                                                 .share = 0.01,
+                                                 .past = 20,
+                                                 .seed = 231},
+                              3);
+    CHECK(outcome_recall(&o) >= 0.995 && outcome_precision(&o) >= 0.98, "3 %% slower than before");
+    CHECK((double)o.sure / (o.sure + o.sure_wrong) >= 0.99, "surely");
+}
+
+static void test_rollouts(void)
+{
+    static const struct rollout list[] = {{1000, 50, 8, 0, 0.2, 241},
+                                          {1000, 50, 8, 0.005, 0.2, 242}};
+    for (int i = 0; i < 2; i++) {
+        struct rollouts r = sim_rollouts(&list[i], 60);
+        printf("# seed %llu: %+.1f %%: estimate %+.3f %% sd %.3f %%, covered %d, called %d of %d\n",
+               list[i].seed, 100 * list[i].effect, r.mean, r.deviation, r.covered, r.called, r.n);
+        CHECK(r.covered >= 0.93 * r.n, "the interval covers the truth");
+        CHECK(i ? r.called == r.n : r.called <= 0.07 * r.n,
+              "an effect is called one, and only that");
+    }
+    struct effect e;
+    unsigned long long seed = 243;
+    struct rollout all = {100, 50, 1, 0.05, 0, 243};
+    CHECK(sim_rollout(&e, &all, &seed) == 0 && e.verdict == EFFECT_NO_CONTROLS, "no controls");
+    CHECK(e.treated == 100 && fabs(e.percent - 5) < 2 && isnan(e.lo), "before and after are shown");
+    struct rollout few = {100, 22, 1, 0.05, 0.5, 244};
+    CHECK(sim_rollout(&e, &few, &seed) == 0 && e.verdict == EFFECT_FEW_RUNS && isnan(e.percent),
+          "two runs after it are too few");
+}
+
+int main(void)
+{
+    test_spread();
+    test_kinds();
+    test_by_hand();
+    test_small_class();
+    test_from_birth();
+    test_shapes();
+    test_past();
+    test_rollouts();
+    return tap_done();
+}
