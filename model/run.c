@@ -3,6 +3,7 @@
 // requests and imports.
 #include "model/run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,19 +65,23 @@ void run_fini(struct run *r)
     *r = (struct run){0};
 }
 
+// Of an interrupted run only the next start of the daemon is known. Other ends before the start are
+// of versions that took both from the wall clock.
+double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms)
+{
+    return run_state_final(state) && state != RUN_INTERRUPTED && started_ms &&
+                   finished_ms >= started_ms
+               ? (double)(finished_ms - started_ms) / 1000
+               : NAN;
+}
+
 static void write_times(const struct run *r, struct jsonw *w)
 {
     jsonw_time(w, "created", r->created_ms);
     jsonw_time(w, "started", r->started_ms);
     jsonw_time(w, "finished", r->finished_ms);
     jsonw_time(w, "measured", r->measured_ms);
-    // Of an interrupted run only the next start of the daemon is known. Other ends before the start
-    // are of versions that took both from the wall clock.
-    if (run_state_final(r->state) && r->state != RUN_INTERRUPTED && r->started_ms &&
-        r->finished_ms >= r->started_ms)
-        jsonw_fixed(w, "seconds", (double)(r->finished_ms - r->started_ms) / 1000, 3);
-    else
-        jsonw_null(w, "seconds");
+    jsonw_fixed(w, "seconds", run_seconds(r->state, r->started_ms, r->finished_ms), 3);
     phases_write_json(r->phase_ms, w, "phases_ms");
 }
 

@@ -56,6 +56,8 @@ struct run {
     char *conditions_json; // owned; array of conditions (model/condition.h); NULL: none
 };
 
+// How long a run took; NaN: not known.
+double run_seconds(enum run_state state, int64_t started_ms, int64_t finished_ms);
 void run_fini(struct run *r);
 // The run without ranks and matrices; they have their own resources.
 void run_write_json(const struct run *r, struct jsonw *w, const char *key);

@@ -329,12 +329,12 @@ static int read_number(const struct json *object, const struct number_member *m,
     return wrong(err, within, m->name, "must be a time, such as 2026-11-21T10:00:00Z, or null");
 }
 
-// A number of at least 0, or null, which becomes `otherwise`.
-static int read_share(const struct json *object, const char *within, const char *name, double most,
-                      double otherwise, double *out, struct err *err)
+// A number of at least 0, or null.
+static int read_amount(const struct json *object, const char *within, const char *name, double most,
+                       double *out, struct err *err)
 {
     const struct json *v = json_get(object, name);
-    double d = otherwise;
+    double d = NAN;
     if (!json_is_null(v) && (!json_number(v, &d) || d < 0 || d > most)) {
         err_set(err, ERR_INVALID, "", "must be a number from 0 to %g, or null", most);
         return bad_member(err, within, name);
@@ -360,8 +360,8 @@ static int read_run_head(const struct json *o, const char *within, int n_layouts
         return wrong(err, within, "state", "is not a state of a run");
     if (read_count(o, within, "metrics_version", 0, INT32_MAX, &version, err) < 0 ||
         read_count(o, within, "layout", -1, n_layouts - 1, &layout, err) < 0 ||
-        read_share(o, within, "duration_s", 1e9, 0, &s->duration_s, err) < 0 ||
-        read_share(o, within, "disturbed", 1, NAN, &s->disturbed, err) < 0)
+        read_amount(o, within, "duration_s", 1e9, &s->duration_s, err) < 0 ||
+        read_amount(o, within, "disturbed", 1, &s->disturbed, err) < 0)
         return -1;
     s->state = (enum run_state)found;
     s->metrics_version = (int)version;
@@ -459,8 +459,8 @@ static int measure(const struct json *document, struct sizes *z, struct err *err
 }
 
 // Largest alignment first; the pieces are handed out as they are filled.
-static int make_room(struct summary_page *p, const struct sizes *z, float **values,
-                     struct summary_metric **metrics, struct err *err)
+static int page_make_room(struct summary_page *p, const struct sizes *z, float **values,
+                          struct summary_metric **metrics, struct err *err)
 {
     size_t runs = z->runs * sizeof *p->runs, layouts = z->layouts * sizeof *p->layouts;
     size_t floats = 3 * z->values * sizeof(float);
@@ -544,7 +544,7 @@ int summary_page_read(const struct json *document, struct summary_page *out, str
     if (!json_is_object(document))
         return err_set(err, ERR_INVALID, "", "a page of summaries must be an object");
     if (read_page_head(document, &p, err) < 0 || measure(document, &z, err) < 0 ||
-        make_room(&p, &z, &values, &metrics, err) < 0 ||
+        page_make_room(&p, &z, &values, &metrics, err) < 0 ||
         read_layouts(document, &p, metrics, err) < 0 || read_runs(document, &p, values, err) < 0)
         return -1;
     *out = p;

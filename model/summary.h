@@ -51,10 +51,10 @@ struct summary {
     enum run_state state;
     bool imported, forced;
     int64_t measured_ms, finished_ms; // UTC; 0: not known
-    double duration_s;
+    double duration_s;                // NaN: not known
     char label[RUN_LABEL_MAX + 1];
     int64_t n_ranks;
-    double disturbed; // share of samples, 0…1; NaN: unknown
+    double disturbed; // share of samples, 0.01: at most that; NaN: unknown
     char class_hash[65], config_hash[65], topology_hash[65]; // "": not known
     int layout;                                              // index in the page; -1: no metrics
     float *values, *lo, *hi; // layout's n each, owned by the page; lo and hi NaN: not known

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The feed for a collector: every finished run, whole, in the order of finishing. Whoever remembers
-// the last seq that it has kept misses nothing and gets nothing twice.
+// The feed for a collector: every finished run, whole or as a summary, in the order of finishing.
+// Whoever remembers the last seq that it has kept misses nothing and gets nothing twice.
 #include <string.h>
 
 #include "api/resources/events.h"
 #include "api/resources/export.h"
 #include "api/resources/resources.h"
+#include "api/resources/summaries.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 
 enum {
     FEED_DEFAULT = 10,
-    FEED_MAX = 100, // 8 ranks by 15 sizes are 40 KB: 4 MB
-    // No further run is begun beyond this. The largest single run, 1,024 ranks by 48 sizes in both
+    // 8 ranks by 15 sizes are 40 KB: 4 MB. The largest single run, 1,024 ranks by 48 sizes in both
     // modes, is 30 MB, and is sent alone.
-    FEED_BYTES = 4 << 20,
+    FEED_MAX = 100,
 };
 
 // after= beyond the end, or history_id= of another history, must not wait for numbers that will be
@@ -37,6 +37,7 @@ static int check_place(const struct request *q, int64_t after, int64_t last, con
 
 struct asked {
     int64_t after, limit, wait_s;
+    bool summary;
     enum run_document_parts parts;
 };
 
@@ -57,8 +58,12 @@ static int read_asked(const struct request *q, struct asked *a, struct err *err)
     if (number_from(q, "after", INT64_C(1) << 53, &a->after, err) < 0 ||
         number_from(q, "limit", FEED_MAX, &a->limit, err) < 0 ||
         request_query_bool(q, "topology", &topology, err) < 0 ||
-        request_query_bool(q, "log", &log, err) < 0 || request_wait_s(q, &a->wait_s, err) < 0)
+        request_query_bool(q, "log", &log, err) < 0 || request_wait_s(q, &a->wait_s, err) < 0 ||
+        summaries_read_form(q, &a->summary, err) < 0)
         return -1;
+    if (a->summary && (topology || log))
+        return err_set(err, ERR_INVALID, topology ? "topology" : "log",
+                       "is not part of a summary (GET /v1/topologies has topologies by hash)");
     if (!a->limit)
         return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d", FEED_MAX);
     a->parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0) | (log ? RUN_DOCUMENT_LOG : 0);
@@ -79,12 +84,33 @@ static int feed_write_runs(const struct request *q, const struct asked *a, const
     return 0;
 }
 
-int feed_get(struct request *q, struct reply *r, struct err *err)
+static int feed_send_whole(struct request *q, struct reply *r, const struct asked *a,
+                           const char *identity, int64_t last, const int64_t *ids, int n,
+                           struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
+    int64_t next = a->after;
+    struct jsonw w = jsonw_to(&body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "history_id", identity);
+    jsonw_i64(&w, "after", a->after);
+    jsonw_array(&w, "runs");
+    if (feed_write_runs(q, a, ids, n, &body, &w, &next, err) < 0)
+        return -1;
+    jsonw_end(&w);
+    next = n ? next : last; // what was deleted at the end is passed over
+    jsonw_i64(&w, "next", next);
+    jsonw_i64(&w, "last", last);
+    jsonw_bool(&w, "more", next < last);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+int feed_get(struct request *q, struct reply *r, struct err *err)
+{
     CLEANUP_MEM char *identity = NULL;
     struct asked a;
-    int64_t ids[FEED_MAX], last, next;
+    int64_t ids[FEED_MAX], last;
     int n;
     if (read_asked(q, &a, err) < 0 ||
         store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, err) < 0 ||
@@ -93,22 +119,9 @@ int feed_get(struct request *q, struct reply *r, struct err *err)
         return -1;
     if (!n && a.wait_s && !q->again)
         return reply_wait(r, &run_end, RUNNER_ANY_RUN, a.wait_s * 1000);
-    next = a.after;
-    struct jsonw w = jsonw_to(&body);
-    jsonw_object(&w, NULL);
-    jsonw_text(&w, "history_id", identity);
-    jsonw_i64(&w, "after", a.after);
-    jsonw_array(&w, "runs");
-    if (feed_write_runs(q, &a, ids, n, &body, &w, &next, err) < 0)
-        return -1;
-    jsonw_end(&w);
-    next = n ? next : last; // what was deleted at the end is passed over
-    jsonw_i64(&w, "next", next);
-    jsonw_i64(&w, "last", last);
-    jsonw_bool(&w, "more", next < last);
-    jsonw_end(&w);
     reply_waited(r, q);
-    return reply_json(r, 200, &body, err);
+    return a.summary ? summaries_feed(q, r, identity, a.after, last, ids, n, err)
+                     : feed_send_whole(q, r, &a, identity, last, ids, n, err);
 }
 
 // Runs are written until the response has FEED_BYTES; so many are counted, or until it is clear
@@ -121,7 +134,9 @@ void feed_work(const struct request *q, struct work *w, struct err *why)
     if (read_asked(q, &a, why) < 0 ||
         store_run_changes(api_of(q)->store, a.after, ids, (int)a.limit, &n, &last, why) < 0)
         return;
-    for (int i = 0; i < n && w->bytes < FEED_BYTES; i++)
+    if (a.summary)
+        summaries_feed_work(q, w, ids, n, why);
+    for (int i = 0; !a.summary && i < n && w->bytes < FEED_BYTES; i++)
         work_add_run(q, w, ids[i], WORK_CELL_NS, a.parts & RUN_DOCUMENT_LOG,
                      a.parts & RUN_DOCUMENT_TOPOLOGY, why);
 }

@@ -12,6 +12,8 @@ int health_alive(struct request *q, struct reply *r, struct err *err);
 int health_ready(struct request *q, struct reply *r, struct err *err);
 int node_get(struct request *q, struct reply *r, struct err *err);
 int topology_get(struct request *q, struct reply *r, struct err *err);
+int topologies_get(struct request *q, struct reply *r, struct err *err);
+int facts_get(struct request *q, struct reply *r, struct err *err);
 int topology_xml(struct request *q, struct reply *r, struct err *err);
 int benchmarks_get(struct request *q, struct reply *r, struct err *err);
 int availability_get(struct request *q, struct reply *r, struct err *err);

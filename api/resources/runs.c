@@ -6,6 +6,7 @@
 
 #include "api/resources/events.h"
 #include "api/resources/resources.h"
+#include "api/resources/summaries.h"
 #include "api/services/run_bodies.h"
 #include "api/services/work.h"
 #include "base/cleanup.h"
@@ -257,15 +258,26 @@ static void runs_list_one(void *ctx, const struct run *run)
     l->last = run->id;
 }
 
+static int read_form(const struct request *q, bool *summary, struct err *err)
+{
+    if (summaries_read_form(q, summary, err) < 0)
+        return -1;
+    return *summary || !request_query(q, "per_benchmark")
+               ? 0
+               : err_set(err, ERR_INVALID, "per_benchmark", "needs form=summary");
+}
+
 int runs_list(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct run_filter filter = {0};
     struct listing l = {.w = jsonw_to(&body)};
-    bool more = false;
+    bool more = false, summary;
     char next[24];
-    if (read_filter(q, &filter, err) < 0)
+    if (read_filter(q, &filter, err) < 0 || read_form(q, &summary, err) < 0)
         return -1;
+    if (summary)
+        return summaries_list(q, r, &filter, err);
     jsonw_object(&l.w, NULL);
     jsonw_array(&l.w, "runs");
     if (store_run_list(api_of(q)->store, &filter, runs_list_one, &l, &more, err) < 0)
@@ -283,7 +295,14 @@ void runs_work(const struct request *q, struct work *w, struct err *why)
     enum { RUN_US = 20, RANK_BYTES = 600 }; // of its plan
     struct run_filter f = {0};
     int64_t ranks = 0;
-    if (read_filter(q, &f, why) < 0 || store_run_list_ranks(api_of(q)->store, &f, &ranks, why) < 0)
+    bool summary = false;
+    if (read_filter(q, &f, why) < 0 || read_form(q, &summary, why) < 0)
+        return;
+    if (summary) {
+        summaries_list_work(q, w, &f, why);
+        return;
+    }
+    if (store_run_list_ranks(api_of(q)->store, &f, &ranks, why) < 0)
         return;
     w->bytes = (size_t)(ranks * RANK_BYTES);
     w->us = f.limit * RUN_US + ranks * RANK_BYTES * WORK_BYTE_NS / 1000;

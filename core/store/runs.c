@@ -441,6 +441,22 @@ int store_run_list(struct store *s, const struct run_filter *f,
     return 0;
 }
 
+int store_run_list_ids(struct store *s, const struct run_filter *f, int64_t *ids, int *n,
+                       bool *more, struct err *err)
+{
+    CLEANUP_FINALIZE sqlite3_stmt *q = NULL;
+    int row, count = 0;
+    if (list_prepare(s, f, "id", &q, err) < 0)
+        return -1;
+    while ((row = sq_step(q, err)) > 0 && count < f->limit)
+        ids[count++] = sqlite3_column_int64(q, 0);
+    if (row < 0)
+        return -1;
+    *n = count;
+    *more = row > 0;
+    return 0;
+}
+
 int store_run_list_ranks(struct store *s, const struct run_filter *f, int64_t *ranks,
                          struct err *err)
 {
@@ -505,6 +521,13 @@ int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err)
     if (sq_bind(s->queries[Q_TOPOLOGY_GET], err, "i", id) < 0)
         return -1;
     return runs_text_of(s->queries[Q_TOPOLOGY_GET], xml, NULL, err);
+}
+
+int store_topology_by_hash(struct store *s, const char *hash, char **xml, struct err *err)
+{
+    if (sq_bind(s->queries[Q_TOPOLOGY_BY_HASH], err, "t", hash) < 0)
+        return -1;
+    return runs_text_of(s->queries[Q_TOPOLOGY_BY_HASH], xml, NULL, err);
 }
 
 int store_run_label(struct store *s, int64_t id, const char *label, struct err *err)

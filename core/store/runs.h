@@ -56,8 +56,13 @@ int store_identity(struct store *s, char **name, struct err *err);
 int store_run_changes(struct store *s, int64_t after_seq, int64_t *ids, int most, int *n,
                       int64_t *last, struct err *err);
 int store_log_get(struct store *s, int64_t id, char **text, struct err *err); // free()
+// Numbers of the runs that store_run_list would give; ids has room for `limit` of them.
+int store_run_list_ids(struct store *s, const struct run_filter *f, int64_t *ids, int *n,
+                       bool *more, struct err *err);
 // hwloc's XML of the machine when the run started; ERR_NOT_FOUND: none kept (imports). free()
 int store_topology_xml(struct store *s, int64_t id, char **xml, struct err *err);
+int store_topology_by_hash(struct store *s, const char *hash, char **xml,
+                           struct err *err); // the same by its hash
 int store_fingerprint_json(struct store *s, const char *hash, char **json,
                            struct err *err); // free()
 

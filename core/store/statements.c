@@ -68,6 +68,16 @@ static const char *const sql[STORE_QUERIES] = {
                      "WHERE r.id = ?3 AND s.metric = ?1 AND s.node = r.node AND s.variant = ?2",
     [Q_METRIC_CLEAR] = "DELETE FROM metric WHERE run_id = ?1",
     [Q_METRICS_DONE] = "UPDATE run SET metrics_version = ?2 WHERE id = ?1",
+    // A condition's text cannot have this: quotation marks are escaped there.
+    [Q_SUMMARY] = "SELECT id,seq,state,benchmark,node,method,n_ranks,class_hash,config_hash,"
+                  "topology_hash,started_ms,finished_ms,measured_ms,source,label,metrics_version,"
+                  "instr(conditions,'\"kind\":\"forced\"') FROM run WHERE id = ?1",
+    [Q_SUMMARY_METRICS] =
+        "SELECT s.metric,s.unit,s.variant,m.value_milli,m.lo_milli,m.hi_milli "
+        "FROM metric AS m INDEXED BY metric_run CROSS JOIN series AS s ON s.id = m.series "
+        "WHERE m.run_id = ?1",
+    [Q_SUMMARY_COUNT] = "SELECT count(*) FROM metric INDEXED BY metric_run WHERE run_id = ?1",
+    [Q_TOPOLOGY_BY_HASH] = "SELECT xml FROM topology WHERE hash = ?1",
     [Q_METRICS_MISSING] = "SELECT id FROM run INDEXED BY run_without_metrics "
                           "WHERE state = 'succeeded' AND metrics_version < ?1 "
                           "ORDER BY metrics_version, id LIMIT 1",

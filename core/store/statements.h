@@ -67,6 +67,10 @@ enum store_query {
     Q_IMPORT_TWIN,
     Q_LABEL,
     Q_TOPOLOGY_GET,
+    Q_TOPOLOGY_BY_HASH,
+    Q_SUMMARY,
+    Q_SUMMARY_METRICS,
+    Q_SUMMARY_COUNT,
     Q_LOG_PUT,
     Q_LOG_GET,
     Q_RANK_PUT, // made from record_rank_slots

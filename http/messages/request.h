@@ -13,7 +13,7 @@ enum {
     HTTP_BODY_MAX = 65536, // unless the route says another number
     HTTP_HEADERS_MAX = 64, // browsers send 20
     HTTP_QUERY_MAX = 64,   // all parameters of all benchmarks together are fewer than 50
-    ROUTE_NAME_MAX = 63,   // of a {name}
+    ROUTE_NAME_MAX = 64,   // of a {name}: a hash is one
     HTTP_WAIT_MAX_S = 60,  // below the idle limit of common proxies
 };
 

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
-static const char id_hole[] = "{id}", name_hole[] = "{name}";
+static const char id_hole[] = "{id}"; // all others are names
 
 // Digits to a positive number; leading zeros and anything above 2^53 are no ids of ours.
 static const char *router_read_id(const char *path, int64_t *arg)
@@ -43,7 +43,7 @@ bool route_match(const char *pattern, const char *path, struct route_args *args)
         }
         bool id = str_starts(pattern, id_hole);
         path = id ? router_read_id(path, &args->id) : read_name(path, args->name);
-        pattern += strlen(id ? id_hole : name_hole);
+        pattern = strchr(pattern, '}') + 1;
         if (!path)
             return false;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of routes and how a request finds its handler. Patterns are texts with two kinds of
-// holes: {id}, a positive whole number, and {name}: letters, digits, . _ -
+// holes: {id}, a positive whole number, and {name} or {hash}: letters, digits, . _ -
 #pragma once
 #include "http/messages/work.h"
 

@@ -39,6 +39,13 @@ static const char *policy_of(const char *type)
     return NULL;
 }
 
+static const char *cache_control(const struct reply *r, const char *etag)
+{
+    if (!*etag)
+        return "no-store";
+    return r->immutable ? "private, max-age=31536000, immutable" : "no-cache";
+}
+
 // False: no memory for one of them. A page without its policy, or a refusal without its time, is
 // another answer.
 static bool add_headers(struct MHD_Response *m, const struct exchange *x, const char *etag)
@@ -52,7 +59,7 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
         {"Content-Type", r->status == 204 ? NULL : r->type},
         {"X-Request-Id", x->q.id},
         {"X-Content-Type-Options", "nosniff"},
-        {"Cache-Control", *etag ? "no-cache" : "no-store"},
+        {"Cache-Control", cache_control(r, etag)},
         {"ETag", etag},
         {"Vary", r->store ? "Accept" : NULL},
         {"Allow", r->allow},

@@ -25,15 +25,9 @@ UNUSED = {
     "facts_info": "docs/FACTS.md, and the weights of changes",
     "changes_weight": "each fact of docs/FACTS.md has a weight",
     "metric_rules": "docs/METRICS.md",
-    # The form of the feed that the next step writes, and the fleet commands read.
+    # The form of the feed that the fleet commands read.
     "summary_page_fini": "the slim form of a run",
     "summary_page_read": "the slim form of a run",
-    "summary_set_variant": "the slim form of a run",
-    "summary_writer_add": "the slim form of a run",
-    "summary_writer_bytes": "the slim form of a run",
-    "summary_writer_end": "the slim form of a run",
-    "summary_writer_fini": "the slim form of a run",
-    "summary_writer_init": "the slim form of a run",
     # What the commands of a fleet are built on.
     "fleet_names": "the nodes of a command",
     "program_end": "ssh",

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The feed of finished runs: whole, in order, resumable; a collector misses nothing."""
+import shutil
+import sys
 import threading
+import urllib.parse
 
 import pytest
+
+from conftest import FAKE_BENCH, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 
@@ -81,3 +86,102 @@ def test_wrong_places(daemon):
     for name, value in (("after", "-1"), ("limit", "0"), ("limit", "101"), ("wait", "x"), ("log", "x")):
         answer = daemon.get(f"/v1/feed?{name}={value}")
         assert answer.status == 422 and answer.json["member"] == name, (name, answer.body)
+
+
+DRAM = "latency.local.dram.median_ns"
+
+
+def values(page, run):
+    """Metrics of a run of a page: name -> (value, lo, hi)."""
+    layout = page["layouts"][run["layout"]] if run["layout"] >= 0 else []
+    assert len(run["values"]) == len(layout) and len(run["widths"]) == 2 * len(layout)
+    return {name: (value, *(None if w < 0 else value * (1 + sign * w / 1e4) for sign, w in zip((-1, 1), widths)))
+            for (name, _), value, widths in zip(layout, run["values"], zip(*[iter(run["widths"])] * 2))}
+
+
+def test_summaries_have_what_nodes_are_judged_by(daemon):
+    start = end(daemon)
+    runs = [daemon.run(size="1,2", cpus="0")["id"] for _ in range(2)]
+    page = feed(daemon, start, form="summary", limit=100)
+    node = daemon.get("/v1/node").json
+    assert (page["form"], page["node"], page["after"], page["more"]) == ("summary", node["node"], start, False)
+    assert page["history_id"] == feed(daemon, start)["history_id"] and page["next"] == page["last"] == start + 2
+    assert [r["id"] for r in page["runs"]] == runs
+    first, second = page["runs"]
+    assert first["layout"] == second["layout"] == 0 and ["latency.largest.median_ns", "ns"] in page["layouts"][0]
+    whole = feed(daemon, start, limit=1)["runs"][0]["run"]
+    for name in ("seq", "state", "label", "node", "measured", "finished"):
+        assert first[name] == (whole[name] or ""), name
+    assert first["duration_s"] == whole["seconds"] and first["imported"] is first["forced"] is False
+    assert 0 < first["disturbed"] <= 1 and first["metrics_version"] > 0
+    for name, (value, lo, hi) in values(page, first).items():
+        variant = urllib.parse.quote(first["variant"])
+        point, = [p for p in daemon.get(f"/v1/history?metric={name}&variant={variant}").json["points"]
+                  if p["run"] == first["id"]]
+        assert abs(value / point["value"] - 1) < 1e-5, name
+        assert lo is None or lo <= point["lo"] <= point["hi"] <= hi <= point["hi"] + 2e-4 * value, name
+    assert len(values(page, first)) > 3 and not set(values(page, first)) - {m for m, _ in page["layouts"][0]}
+
+
+def test_what_a_hash_stands_for(daemon):
+    daemon.run(size="1", cpus="0")
+    run = daemon.get("/v1/runs?form=summary&limit=1").json["runs"][0]
+    node = daemon.get("/v1/node").json
+    facts = {name: daemon.get(f"/v1/facts/{run[name]}") for name in ("class", "config")}
+    assert facts["class"].json == node["fingerprint"]["hardware"] and facts["config"].json["hash"] == run["config"]
+    xml = daemon.get(f"/v1/topologies/{run['topology']}")
+    assert xml.body == daemon.get("/v1/topology.xml").body and xml.headers["Content-Type"] == "application/xml"
+    for path, answer in ((f"/v1/facts/{run['class']}", facts["class"]), (f"/v1/topologies/{run['topology']}", xml)):
+        assert "immutable" in answer.headers["Cache-Control"] and "private" in answer.headers["Cache-Control"]
+        again = daemon.request("GET", path, headers={"If-None-Match": answer.headers["ETag"]})
+        assert again.status == 304 and not again.body
+    for path in ("/v1/facts/", "/v1/topologies/"):
+        missing = daemon.get(path + "0" * 64)
+        assert missing.status == 404 and "no stored run has" in missing.json["detail"], missing.body
+        assert daemon.get(path + "a" * 65).status == 404
+
+
+def test_the_newest_of_each_benchmark(daemon):
+    runs = [daemon.run(size="1", cpus="0")["id"] for _ in range(3)]
+    newest = daemon.get("/v1/runs?form=summary&per_benchmark=2").json
+    assert [r["id"] for r in newest["runs"] if r["benchmark"] == "latency"] == runs[:0:-1] and not newest["more"]
+    assert daemon.get("/v1/runs?form=summary&per_benchmark=2&benchmark=bandwidth").json["runs"] == []
+    page = daemon.get("/v1/runs?form=summary&limit=2&state=succeeded").json
+    assert [r["id"] for r in page["runs"]] == runs[:0:-1] and page["more"] and page["next"] == runs[1]
+    older = daemon.get(f"/v1/runs?form=summary&limit=1&cursor=b{page['next']}").json
+    assert [r["id"] for r in older["runs"]] == runs[:1]
+    for query, member in (("form=thin", "form"), ("per_benchmark=3", "per_benchmark"),
+                          ("form=summary&per_benchmark=0", "per_benchmark"),
+                          ("form=summary&per_benchmark=51", "per_benchmark"),
+                          ("form=summary&per_benchmark=3&limit=3", "per_benchmark")):
+        answer = daemon.get("/v1/runs?" + query)
+        assert answer.status == 422 and answer.json["member"] == member, (query, answer.body)
+    for query, member in (("form=thin", "form"), ("form=summary&topology=true", "topology"),
+                          ("form=summary&log=true", "log")):
+        answer = daemon.get("/v1/feed?" + query)
+        assert answer.status == 422 and answer.json["member"] == member, (query, answer.body)
+
+
+def test_the_feed_ends_before_a_run_whose_metrics_are_not_made(make_daemon, tmp_path):
+    """Metrics of an import are computed while nothing runs."""
+    tmp_path.chmod(0o755)
+    bench = tmp_path / "fake_bench"
+    shutil.copy(FAKE_BENCH, bench)
+    bench.chmod(0o755)
+    bench.with_suffix(".behaviour").write_text("hang")
+    bench.with_suffix(".behaviour").chmod(0o644)
+    own = make_daemon({"NUMAPROBE_BENCH": str(bench), "NUMAPROBE_PYTHON": sys.executable,
+                       "NUMAPROBE_MPIRUN": str(FAKE_BENCH.with_name("fake_mpirun.py"))})
+    going = own.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
+    until(lambda: own.get(f"/v1/runs/{going}").json["state"] == "running")
+    made = own.request("POST", "/v1/imports?node=other&date=2026-01-01T00:00:00Z",
+                       "size (MB),0,1\n1,10.5,11.5\n2,12.5,13.5\n", {"Content-Type": "text/csv"}).json["id"]
+    page = feed(own, 0, form="summary")
+    assert (page["runs"], page["next"], page["last"], page["more"]) == ([], 0, 1, False)
+    listed = own.get("/v1/runs?form=summary&node=other").json["runs"][0]
+    assert (listed["id"], listed["layout"], listed["metrics_version"], listed["values"]) == (made, -1, 0, [])
+    own.post(f"/v1/runs/{going}/cancel")
+    own.wait_for_line("event=metrics.filled")
+    page = feed(own, 0, form="summary")
+    assert [r["id"] for r in page["runs"]][:1] == [made] and page["runs"][0]["imported"]
+    assert page["runs"][0]["layout"] == 0 and page["next"] == page["last"]

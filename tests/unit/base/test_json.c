@@ -126,6 +126,8 @@ static void writes(void)
     jsonw_text(&w, "s", "q\"\\\n\x01");
     jsonw_text(&w, "none", NULL);
     jsonw_i64(&w, "i", INT64_MAX);
+    jsonw_i64(&w, "least", INT64_MIN);
+    jsonw_i64(&w, "nothing", 0);
     jsonw_fixed(&w, "f", 98.120, 3);
     jsonw_fixed(&w, "whole", 100, 3);
     jsonw_fixed(&w, "zero", 0, 0);
@@ -138,7 +140,8 @@ static void writes(void)
     jsonw_time(&w, "t", 1700000000123);
     jsonw_end(&w);
     CHECK_STR(buf_text(&b),
-              "{\"s\":\"q\\\"\\\\\\n\\u0001\",\"none\":null,\"i\":9223372036854775807,\"f\":98.12,"
+              "{\"s\":\"q\\\"\\\\\\n\\u0001\",\"none\":null,\"i\":9223372036854775807,"
+              "\"least\":-9223372036854775808,\"nothing\":0,\"f\":98.12,"
               "\"whole\":100,"
               "\"zero\":0,\"nan\":null,\"l\":[true,{}],\"t\":\"2023-11-14T22:13:20.123Z\"}",
               "the writer's text");

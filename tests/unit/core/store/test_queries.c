@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "core/store/db.h"
 #include "core/store/history.h"
+#include "core/store/summaries.h"
 #include "tests/unit/core/dir.h"
 
 enum {
@@ -339,6 +340,31 @@ static int twin(const char *node, int64_t started_ms)
     return store_import_find(s, &i, &id, &err);
 }
 
+static int list_ids(struct run_filter f)
+{
+    struct err err;
+    int64_t ids[3];
+    int n = 0;
+    bool more;
+    f.limit = 3;
+    return store_run_list_ids(s, &f, ids, &n, &more, &err) < 0 ? -1 : n;
+}
+
+static int summarize(int64_t id)
+{
+    struct summary_values v CLEANUP(summary_values_fini) = {0};
+    struct summary got;
+    struct err err;
+    return store_summary_get(s, id, &got, &v, &err) < 0 ? -1 : v.n;
+}
+
+static int count_metrics(int64_t id)
+{
+    struct err err;
+    int64_t n;
+    return store_summary_count(s, id, &n, &err) < 0 ? -1 : (int)n;
+}
+
 static void test_other_work(void)
 {
     struct err err;
@@ -358,6 +384,10 @@ static void test_other_work(void)
     FEW(2 * MANY, failed(), "how many runs are in a state");
     FEW(1, before(1, 3 * MANY), "when a series was measured before");
     FEW(0, before(1, -1), "never so early");
+    FEW(3, list_ids((struct run_filter){.state = RUN_SUCCEEDED, .benchmark = "latency"}),
+        "the newest of a benchmark");
+    FEW(2, summarize(5), "a run and its metrics");
+    FEW(2, count_metrics(5), "how many it has");
     FEW(1, twin("b", 2 * MANY + 2), "a run that was measured here is known");
     FEW(0, twin("b", 2 * MANY + 1), "an imported one is none");
     FEW(0, twin("a", 2 * MANY + 2), "nor is one of another node");

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "core/store/db.h"
+#include "core/store/summaries.h"
 #include "tests/unit/core/dir.h"
 
 static char dir[64];
@@ -211,6 +212,36 @@ static int64_t ask(struct store *s, const char *sql)
     return sq_number(s->db, sql, &n, &err) < 0 ? -1 : n;
 }
 
+static void test_summary(struct store *s, int64_t id)
+{
+    struct summary_values v CLEANUP(summary_values_fini) = {0};
+    struct metric list[] = {{"latency.local.dram.median_ns", "ns", 98.1234, 97, NAN},
+                            {"latency.disturbed_ratio", "", 0.083, NAN, NAN}};
+    struct run_metrics put = {1, "pages=4k", list, 1};
+    struct summary got;
+    struct err err = {0};
+    int64_t n = 0;
+    CHECK(store_run_metrics(s, id, &put, &err) == 0 &&
+              store_summary_get(s, id, &got, &v, &err) == 0 && isnan(got.disturbed),
+          "a summary of a run whose disturbed samples are not known");
+    CHECK(got.id == id && got.seq && got.state == RUN_SUCCEEDED && got.imported && !got.forced &&
+              got.metrics_version == 1 && got.measured_ms == 1700000000000 &&
+              strcmp(got.node, "node7") == 0 && strcmp(got.label, "before") == 0 &&
+              strcmp(got.benchmark, "latency") == 0 && strcmp(got.variant, "pages=4k") == 0,
+          "the run's members");
+    CHECK(v.n == 1 && !v.pending && strcmp(v.list[0].name, list[0].name) == 0 &&
+              strcmp(v.list[0].unit, "ns") == 0 && v.list[0].value == 98.123 &&
+              v.list[0].lo == 97 && isnan(v.list[0].hi),
+          "and its metrics");
+    put.n = 2;
+    CHECK(store_run_metrics(s, id, &put, &err) == 0 &&
+              store_summary_get(s, id, &got, &v, &err) == 0 && v.n == 2 && got.disturbed == 0.083,
+          "how much was disturbed is one of them");
+    CHECK(store_summary_count(s, id, &n, &err) == 0 && n == 2, "counted");
+    CHECK(store_summary_get(s, 999, &got, &v, &err) < 0 && err.code == ERR_NOT_FOUND, "%s",
+          err.text);
+}
+
 static void test_import(struct store *s)
 {
     struct err err = {0};
@@ -247,6 +278,8 @@ static void test_import(struct store *s)
     CHECK(store_run_label(s, id, "", &err) == 0 &&
               store_run_list(s, &f, count, &other, &more, &err) == 0 && !more,
           "the label is taken away");
+    CHECK(store_run_label(s, id, "before", &err) == 0, "and comes back");
+    test_summary(s, id);
     CHECK(store_run_label(s, 999, "x", &err) < 0 && err.code == ERR_NOT_FOUND, "no run 999");
     CHECK(store_run_delete(s, id, &err) == 0 && ask(s, "SELECT count(*) FROM metric") == 0,
           "metrics go with their run");
