@@ -68,6 +68,7 @@ more|slurmctld|a batch system of this machine alone, in namespaces (--all)
 more|slurmd|its node
 more|slurm-client|starts ranks by srun
 more|slurm-wlm-basic-plugins|PMIx and PMI-2 for them
+more|openssh-server|an sshd of the tests alone, on loopback (skipped without)
 more|munge|knows its accounts
 more|qemu-system-x86|machines with several NUMA nodes (--all)
 more|linux-image-amd64|a kernel for them

@@ -17,7 +17,8 @@
 #include "base/clock.h"
 
 // In the child. Returns only if it fails.
-static void program_become(char *const argv[], const struct program_files *files, pid_t parent)
+static void program_become(const char *const argv[], const struct program_files *files,
+                           pid_t parent)
 {
     sigset_t none;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -33,10 +34,14 @@ static void program_become(char *const argv[], const struct program_files *files
         dup2(files->out < 0 ? null : files->out, STDOUT_FILENO) < 0 ||
         dup2(files->err < 0 ? null : files->err, STDERR_FILENO) < 0)
         return;
-    execvp(argv[0], argv);
+    union {
+        const char *const *given;
+        char *const *taken; // by an interface older than const
+    } words = {argv};
+    execvp(argv[0], words.taken);
 }
 
-int program_start(char *const argv[], const struct program_files *files, pid_t *pid,
+int program_start(const char *const argv[], const struct program_files *files, pid_t *pid,
                   struct err *err)
 {
     int ends[2], failure = 0;
@@ -130,7 +135,7 @@ static int program_wait(pid_t pid, int64_t until_ms)
     return -1;
 }
 
-int program_read(char *const argv[], const struct program_limits *limits, struct buf *out,
+int program_read(const char *const argv[], const struct program_limits *limits, struct buf *out,
                  struct err *err)
 {
     enum { SAID_MAX = 16384, SAID_SHOWN = 160 };

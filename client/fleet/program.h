@@ -13,7 +13,7 @@ struct program_files {
 
 // Starts argv[0] from $PATH, as the leader of a session: program_end() ends what it started too.
 // ERR_UNAVAILABLE names the program and why it cannot be started.
-int program_start(char *const argv[], const struct program_files *files, pid_t *pid,
+int program_start(const char *const argv[], const struct program_files *files, pid_t *pid,
                   struct err *err);
 // Kills the session and reaps the program. Its status, as of waitpid(); that of a program that had
 // ended before is its own.
@@ -27,5 +27,5 @@ struct program_limits {
 // Appends what the program prints. ERR_UNAVAILABLE: it cannot be started, or it fails; the text has
 // the first line that it printed on stderr. ERR_TIMEOUT, ERR_TOO_LARGE: it exceeds a limit, and is
 // ended.
-int program_read(char *const argv[], const struct program_limits *limits, struct buf *out,
+int program_read(const char *const argv[], const struct program_limits *limits, struct buf *out,
                  struct err *err);

@@ -153,7 +153,7 @@ static int group_line(struct search *s, const char *group, struct buf *out, stru
 }
 
 // The words of the command, %s in them replaced. Their texts are in `room`.
-static int command_words(const char *command, const char *group, char *room, char **argv,
+static int command_words(const char *command, const char *group, char *room, const char **argv,
                          struct err *err)
 {
     char *end = room + COMMAND_ROOM;
@@ -184,7 +184,8 @@ static int command_words(const char *command, const char *group, char *room, cha
 static int group_find(void *ctx, const char *group, struct buf *out, struct err *err)
 {
     struct search *s = ctx;
-    char room[COMMAND_ROOM], *argv[WORDS_MAX];
+    char room[COMMAND_ROOM];
+    const char *argv[WORDS_MAX];
     struct err why = {0};
     if (groups_open(s, err) < 0)
         return -1;
@@ -227,16 +228,15 @@ static int slurm_names(const char *partition, bool idle, struct nodeset *to, str
 {
     enum { PARTITION_MAX = 100 };
     CLEANUP_BUF struct buf text = BUF_INIT;
-    char sinfo[] = "sinfo", head[] = "-h", nodes[] = "-N", format[] = "-o", columns[] = "%N %t";
-    char states[] = "--states=idle", of[PARTITION_MAX + 16];
-    char *argv[8] = {sinfo, head, nodes, format, columns};
+    const char *argv[8] = {"sinfo", "-h", "-N", "-o", "%N %t"};
+    char of[PARTITION_MAX + 16];
     int n = 5;
     if (strlen(partition) > PARTITION_MAX)
         return err_set(err, ERR_INVALID, "", "a partition's name has at most %d bytes",
                        PARTITION_MAX);
     snprintf(of, sizeof of, "--partition=%s", partition);
     if (idle)
-        argv[n++] = states;
+        argv[n++] = "--states=idle";
     if (*partition)
         argv[n++] = of;
     if (program_read(argv, &slurm_limits, &text, err) < 0)

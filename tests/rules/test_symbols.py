@@ -30,10 +30,14 @@ UNUSED = {
     "summary_page_read": "the slim form of a run",
     # What the commands of a fleet are built on.
     "fleet_names": "the nodes of a command",
-    "program_end": "ssh",
-    "program_start": "ssh",
+    "via_ssh_fd": "sockets of other nodes",
+    "via_ssh_free": "sockets of other nodes",
+    "via_ssh_new": "sockets of other nodes",
+    "via_ssh_start": "sockets of other nodes",
+    "via_ssh_stop": "sockets of other nodes",
+    "via_ssh_turn": "sockets of other nodes",
+    "via_ssh_why": "sockets of other nodes",
     "nodeset_fold": "sets of node names",
-    "nodeset_name_check": "sets of node names",
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
