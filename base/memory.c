@@ -182,16 +182,13 @@ int64_t memory_node_available_bytes(const char *root, int node)
     return free_bytes < 0 ? MEMORY_UNKNOWN : free_bytes + droppable(meminfo);
 }
 
-int64_t memory_node_huge_bytes(const char *root, int node)
+int64_t memory_node_huge_bytes(const char *root, int node, uint64_t page_bytes)
 {
-    int64_t size = machine_number(root, "Hugepagesize");
-    if (size < 0)
-        return MEMORY_UNKNOWN;
     int64_t pages =
-        find_number(open_at(NODES "/node%d/hugepages/hugepages-%" PRId64 "kB/free_hugepages", root,
-                            node, size / 1024),
+        find_number(open_at(NODES "/node%d/hugepages/hugepages-%" PRIu64 "kB/free_hugepages", root,
+                            node, page_bytes / 1024),
                     "");
-    return pages < 0 ? MEMORY_UNKNOWN : pages * size;
+    return pages < 0 ? MEMORY_UNKNOWN : pages * (int64_t)page_bytes;
 }
 
 // --- Cgroups ----------------------------------------------------------------------------

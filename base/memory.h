@@ -33,8 +33,9 @@ int64_t memory_node_total_bytes(const char *root, int node);
 // machine with one memory node it is the machine's number.
 int64_t memory_node_available_bytes(const char *root, int node);
 
-// Reserved huge pages of the default size that are free on the node.
-int64_t memory_node_huge_bytes(const char *root, int node);
+// Reserved huge pages of that size that are free on the node. MEMORY_UNKNOWN: the kernel has none
+// of that size, or no such node.
+int64_t memory_node_huge_bytes(const char *root, int node, uint64_t page_bytes);
 
 // Room below the tightest limit of our cgroup and all above it (v1; v2: memory.max and
 // memory.high, above which the kernel throttles); clean inactive page cache does not count as used.

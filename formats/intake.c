@@ -17,8 +17,11 @@
 #include "formats/import.h"
 #include "model/shape.h"
 
-static const char *const page_names[] = {
-    [PAGES_THP] = "thp", [PAGES_4K] = "4k", [PAGES_HUGE] = "huge"};
+static const char *const page_names[] = {[PAGES_THP] = "thp",
+                                         [PAGES_4K] = "4k",
+                                         [PAGES_HUGE] = "huge",
+                                         [PAGES_2M] = "2M",
+                                         [PAGES_1G] = "1G"};
 static const char unknown_node[] = "unknown";
 // What numa_bench printed before it named its method in the output.
 static const char first_method[] = "classic-v1";

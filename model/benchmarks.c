@@ -16,7 +16,7 @@
 #define ROOM(member) sizeof(((struct spec *)NULL)->member)
 
 static const char *const mode_names[] = {"concurrent", "serial", "both", NULL};
-static const char *const page_names[] = {"thp", "4k", "huge", NULL};
+static const char *const page_names[] = {"thp", "4k", "huge", "2M", "1G", NULL};
 static const char *const method_names[] = {"prp", "classic", NULL};
 static const char *const launcher_names[] = {"auto", "mpi", "processes", NULL};
 static const char *const load_names[] = {"none", "chase", "read", "write", "copy", NULL};
@@ -46,7 +46,9 @@ static const char *const home_names[] = {"first", "second", "third", NULL};
         .name = "pages", .kind = PARAM_ENUM, .offset = AT(pages), .choices = page_names,           \
         .def = "thp",                                                                              \
         .help = "Page size to request: transparent huge pages, base pages (4k, whatever their "    \
-                "size) or reserved huge pages. The result states what the kernel gave."            \
+                "size) or reserved huge pages (of the default size, 2M or 1G). The result states " \
+                "what "                                                                            \
+                "the kernel gave."                                                                 \
     }
 #define INTERLEAVED_HELP                                                                           \
     " +interleave:0-3 adds memory whose pages are on these nodes in turn, +weighted:0-1 by the "   \

@@ -36,6 +36,7 @@
     X(TOPOLOGY_NOT_LIVE, "topology_not_live", ERROR)                                               \
     X(MEMORY, "memory", WARNING)                                                                   \
     X(CGROUP_MEMORY, "cgroup_memory", WARNING)                                                     \
+    X(RESERVED_PAGES, "reserved_pages", WARNING)                                                   \
     X(CPUSET, "cpuset", WARNING)                                                                   \
     X(MEMS, "mems", WARNING)
 // How the machine is configured: the names of core/node/checkup.c.
@@ -66,6 +67,7 @@
     X(BINDING, "binding", WARNING)                                                                 \
     X(MIGRATED, "migrated", WARNING)                                                               \
     X(MEMORY_POLICY, "memory_policy", NOTICE)                                                      \
+    X(PAGES, "pages", INFO)                                                                        \
     X(HUGE_PAGES, "huge_pages", WARNING)                                                           \
     X(FEW_SAMPLES, "few_samples", WARNING)                                                         \
     X(COUNTERS, "counters", INFO)                                                                  \

@@ -34,10 +34,11 @@ struct plan {
     int64_t bytes_per_loader; // of each of load_cpus or each rank that makes the load, on its node
     int64_t bytes_per_rank;   // of each other rank on its node: largest working set, rounded
     int64_t bytes_per_target; // on each target at once, of all ranks together
-    int64_t found_run;        // the run of `hierarchy` that sizes follow from; 0: none
-    int64_t found_bytes;      // of the cache that it found beyond the kernel's; 0: none
-    double estimate_s;        // of the run, see model/estimate.h
-    int64_t timeout_s;        // time limit of the run
+    int64_t reserved_page_bytes; // ranks and targets have reserved huge pages of so many; 0: none
+    int64_t found_run;           // the run of `hierarchy` that sizes follow from; 0: none
+    int64_t found_bytes;         // of the cache that it found beyond the kernel's; 0: none
+    double estimate_s;           // of the run, see model/estimate.h
+    int64_t timeout_s;           // time limit of the run
     int n_shortened;
     struct plan_shortened shortened[PLAN_SHORTENED_MAX]; // see model/budget.h
     int n_notes;
@@ -50,6 +51,7 @@ int plan_rank_node(const struct plan *p, int rank);      // -1: no node, or seve
 // {"ranks":[{"rank":0,"cpu":1,"cpu_node":0,"mem_node":0},…],"targets":[…],"interleaved":[…],
 //  "load_cpus":"",
 //  "launcher":"mpi","bytes_per_rank":…,"bytes_per_target":…,"bytes_per_loader":…,
+//  "reserved_page_bytes":0,
 //  "sizes_from":12,"found_cache_bytes":0,"estimate_s":25.3,"timeout_s":900,
 //  "shortened":[{"name":"visits","from":8,"to":4}],"notes":[…]}
 void plan_write_json(const struct plan *p, struct jsonw *w, const char *key);

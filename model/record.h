@@ -60,7 +60,8 @@ struct rank_info {
         int64_t node, pages; // of the arena
         int64_t process_kib; // of all memory of the process; 0 where the kernel does not say
     } nodes[RANK_NODES_MAX];
-    char pages_wanted[8], pages_got[8]; // "thp", "4k" ("16k", "64k"), "huge", got also "mixed"
+    char pages_wanted[8], pages_got[8]; // "thp", "4k" ("16k", "64k"), "huge", "2M", "1G", got also
+                                        // "mixed"
     double huge_share;                  // share of the arena on huge pages
     uint64_t address;                   // of the arena
     int64_t seed;

@@ -35,7 +35,14 @@ enum benchmark_id {
 };
 
 enum mode { MODE_CONCURRENT, MODE_SERIAL, MODE_BOTH };
-enum pages { PAGES_THP, PAGES_4K, PAGES_HUGE };
+enum pages {
+    PAGES_THP,
+    PAGES_4K,   // base pages, whatever their size
+    PAGES_HUGE, // reserved huge pages of the default size, and all that follow are reserved
+    PAGES_2M,
+    PAGES_1G,
+    PAGE_KINDS
+};
 enum chase_method { METHOD_PRP, METHOD_CLASSIC };
 enum launcher { LAUNCHER_AUTO, LAUNCHER_MPI, LAUNCHER_PROCESSES };
 enum load_kind {

@@ -85,10 +85,16 @@ int spec_third_node(const int *nodes, int n, int first, int second)
 // The smallest that any architecture has: to round up to it costs less than another kind of page.
 static const uint64_t THP_SMALL = 2 << 20;
 
+bool spec_pages_reserved(enum pages pages)
+{
+    return pages >= PAGES_HUGE;
+}
+
 uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes)
 {
-    if (pages == PAGES_HUGE)
-        return sizes->huge;
+    if (spec_pages_reserved(pages))
+        return pages == PAGES_HUGE ? sizes->huge
+                                   : (uint64_t)(pages == PAGES_2M ? 2 << 20 : 1 << 30);
     bool fits = bytes >= sizes->thp || sizes->thp <= THP_SMALL;
     return pages == PAGES_THP && fits ? sizes->thp : sizes->base;
 }

@@ -21,6 +21,7 @@ uint64_t spec_loader_bytes(uint64_t together, int sharing);
 // Bytes that one rank has at once on one node, as the size says; `auto_bytes` stands for "auto". 0:
 // the benchmark has no size.
 uint64_t spec_bytes_per_rank(const struct spec *s, uint64_t auto_bytes);
+bool spec_pages_reserved(enum pages pages); // huge pages that an administrator has reserved
 // The size of the pages that memory of so many bytes gets, and the bytes in whole pages of it. A
 // working set below one transparent huge page gets base pages, unless that page has 2 MiB.
 uint64_t spec_page_bytes(enum pages pages, const struct page_sizes *sizes, uint64_t bytes);

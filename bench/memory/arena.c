@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/str.h"
 #include "model/spec_values.h"
 
 enum { THREADS_MAX = 16 };
@@ -55,19 +56,19 @@ int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct pl
     const struct page_sizes sizes = memory_page_sizes("");
     uint64_t unit = spec_page_bytes(pages, &sizes, bytes);
     uint64_t rounded = spec_page_round(pages, &sizes, bytes);
-    void *base = pages == PAGES_HUGE ? place_map_huge(place, rounded) : map_aligned(rounded, unit);
-    if (base == MAP_FAILED && pages == PAGES_HUGE)
-        return err_set(
-            err, ERR_NO_MEMORY_NODE, "pages",
-            "%" PRIu64 " huge pages of %" PRIu64
-            " KiB are not available: reserve them (/proc/sys/vm/nr_hugepages) or use thp",
-            rounded / unit, unit / 1024);
+    bool reserved = spec_pages_reserved(pages);
+    void *base = reserved ? place_map_huge(place, rounded, unit) : map_aligned(rounded, unit);
+    if (base == MAP_FAILED && reserved)
+        return err_set(err, ERR_NO_MEMORY_NODE, "pages",
+                       "%" PRIu64 " huge pages of %" PRIu64 " KiB are not available: reserve them "
+                       "(/sys/kernel/mm/hugepages/hugepages-%" PRIu64 "kB/nr_hugepages) or use thp",
+                       rounded / unit, unit / 1024, unit / 1024);
     if (base == MAP_FAILED)
         return err_sys(err, "cannot map %" PRIu64 " MiB", rounded >> 20);
-    if (pages != PAGES_HUGE)
+    if (!reserved)
         madvise(base, rounded, unit > sizes.base ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     *bound = place_bind(place, base, rounded);
-    *a = (struct arena){.base = base, .bytes = rounded, .page = unit};
+    *a = (struct arena){.base = base, .bytes = rounded, .page = unit, .pages = pages};
     return 0;
 }
 
@@ -184,11 +185,13 @@ void arena_report(const struct arena *a, struct rank_info *info)
     char base[PAGE_NAME_ROOM];
     arena_base_name(base);
     bool reserved = sum.kernel_page * 1024 > memory_page_sizes("").base;
+    char size[24];
+    str_from_bytes(sum.kernel_page * 1024, size, sizeof size);
     info->huge_share = reserved ? 1 : sum.rss ? (double)sum.huge / (double)sum.rss : 0;
     if (info->huge_share > 1)
         info->huge_share = 1;
     snprintf(info->pages_got, sizeof info->pages_got, "%s",
-             reserved                   ? "huge"
+             reserved                   ? a->pages == PAGES_HUGE ? "huge" : size
              : info->huge_share >= 0.99 ? "thp"
              : info->huge_share > 0.01  ? "mixed"
                                         : base);

@@ -14,6 +14,7 @@ struct arena {
     char *base; // aligned to `page`; owned
     uint64_t bytes;
     uint64_t page; // size of the pages that it was mapped for
+    enum pages pages;
     double placed; // share of it that was where it was requested, when it was verified last
 };
 

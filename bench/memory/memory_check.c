@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/str.h"
+#include "model/spec_values.h"
 #include "model/target.h"
 
 static const uint64_t MIB = 1 << 20;
@@ -31,19 +33,31 @@ static bool memory_check_fits(uint64_t need, int64_t room)
     return room < 0 || need + MEMCHECK_RESERVE_MIB * MIB <= (uint64_t)room;
 }
 
+static int memory_check_reserved(const char *root, int node, uint64_t need, enum pages pages,
+                                 struct err *err)
+{
+    const struct page_sizes sizes = memory_page_sizes(root);
+    uint64_t page = spec_page_bytes(pages, &sizes, need);
+    int64_t room = memory_node_huge_bytes(root, node, page);
+    char text[24];
+    str_from_bytes(page, text, sizeof text);
+    if (room < 0)
+        return err_set(err, ERR_NO_MEMORY_NODE, "pages", "node %d has no reserved pages of %s",
+                       node, text);
+    if (need <= (uint64_t)room)
+        return 0;
+    return err_set(err, ERR_NO_MEMORY_NODE, "pages",
+                   "the ranks need %" PRIu64 " reserved pages of %s on node %d, which has %" PRIu64
+                   " of them free",
+                   (need + page - 1) / page, text, node, (uint64_t)room / page);
+}
+
 static int memory_check_node(const char *root, int node, uint64_t need, enum pages pages,
                              struct err *err)
 {
     char where[48];
-    if (pages == PAGES_HUGE) {
-        int64_t room = memory_node_huge_bytes(root, node);
-        if (room < 0 || need <= (uint64_t)room)
-            return 0;
-        return err_set(err, ERR_NO_MEMORY_NODE, "pages",
-                       "the ranks need %" PRIu64 " MiB of huge pages on node %d, which has %" PRIu64
-                       " MiB of them free",
-                       need / MIB, node, (uint64_t)room / MIB);
-    }
+    if (spec_pages_reserved(pages))
+        return memory_check_reserved(root, node, need, pages, err);
     int64_t room = memory_node_available_bytes(root, node);
     snprintf(where, sizeof where, "on node %d", node);
     return memory_check_fits(need, room) ? 0 : memory_check_refuse(err, where, need, room);
@@ -55,7 +69,7 @@ static uint64_t need_of(const struct demand *ranks, int n, int node, enum pages 
 {
     double need = 0, turn = 0;
     for (int i = 0; i < n; i++) {
-        uint64_t bytes = pages == PAGES_HUGE ? ranks[i].bytes : rank_bytes(&ranks[i]);
+        uint64_t bytes = spec_pages_reserved(pages) ? ranks[i].bytes : rank_bytes(&ranks[i]);
         double part = (double)bytes * target_share(ranks[i].node, node, weights);
         need += ranks[i].in_turn ? 0 : part;
         turn = ranks[i].in_turn ? fmax(turn, part) : turn;
@@ -85,7 +99,8 @@ int memcheck(const char *root, const struct demand *ranks, int n, enum pages pag
 {
     uint64_t need = 0, turn = 0;
     for (int i = 0; i < n; i++) {
-        uint64_t bytes = pages == PAGES_HUGE ? MEMCHECK_RANK_MIB * MIB : rank_bytes(&ranks[i]);
+        uint64_t bytes =
+            spec_pages_reserved(pages) ? MEMCHECK_RANK_MIB * MIB : rank_bytes(&ranks[i]);
         if (!ranks[i].in_turn)
             need += bytes;
         else if (bytes > turn)

@@ -234,15 +234,16 @@ static int place_policy(int target, unsigned long mask[MASK_WORDS])
     return MPOL_BIND;
 }
 
-void *place_map_huge(const struct place *p, uint64_t bytes)
+void *place_map_huge(const struct place *p, uint64_t bytes, uint64_t page)
 {
     unsigned long was[MASK_WORDS] = {0}, mask[MASK_WORDS] = {0};
     int mode = MPOL_DEFAULT, wanted = place_policy(p->mem_wanted, mask);
     bool asked = p->numa && wanted >= 0 && get_mempolicy(&mode, was, MASK_BITS, NULL, 0) == 0;
     if (asked)
         set_mempolicy(wanted, mask, MASK_BITS);
-    void *base =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    int size = __builtin_ctzll(page) << MAP_HUGE_SHIFT;
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size, -1, 0);
     int failed = errno;
     if (asked)
         set_mempolicy(mode, was, MASK_BITS);

@@ -37,7 +37,7 @@ int place_cpus(int **cpus, struct err *err);
 
 // Reserved huge pages are reserved when they are mapped, where the process's own policy allows:
 // this maps as if that policy were the requested node. As mmap.
-void *place_map_huge(const struct place *p, uint64_t bytes);
+void *place_map_huge(const struct place *p, uint64_t bytes, uint64_t page);
 
 // The kernel's weights of the nodes below TARGET_NODES; all 0: it has none.
 void place_weights(int weights[]);

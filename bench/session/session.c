@@ -3,6 +3,7 @@
 // announce matrices, place and verify memory, report cells, end.
 #include "bench/session/session.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -71,7 +72,11 @@ static void introduce(struct session *s)
 {
     struct rank_info *i = &s->slot->info;
     char base[PAGE_NAME_ROOM];
-    const char *const pages[] = {[PAGES_THP] = "thp", [PAGES_4K] = base, [PAGES_HUGE] = "huge"};
+    const char *const pages[] = {[PAGES_THP] = "thp",
+                                 [PAGES_4K] = base,
+                                 [PAGES_HUGE] = "huge",
+                                 [PAGES_2M] = "2M",
+                                 [PAGES_1G] = "1G"};
     arena_base_name(base);
     int cpu = sched_getcpu();
     place_wanted(&s->place);
@@ -571,6 +576,34 @@ static int report_spreads(struct session *s, struct err *err)
     return 0;
 }
 
+// Reserved huge pages are given or refused as a whole; that they are what smaps shows is checked
+// nevertheless.
+static int report_reserved(struct session *s, struct err *err)
+{
+    const struct page_sizes sizes = memory_page_sizes("");
+    enum pages pages = (enum pages)s->spec->pages;
+    int64_t most = 0;
+    int other = 0;
+    char size[24];
+    if (!spec_pages_reserved(pages))
+        return 0;
+    for (int r = 0; r < s->comm->size; r++) {
+        const struct rank_info *i = &s->board->slot[r].info;
+        most = i->arena_bytes > most ? i->arena_bytes : most;
+        other += i->arena_bytes && strcmp(i->pages_got, i->pages_wanted) != 0;
+    }
+    uint64_t page = spec_page_bytes(pages, &sizes, (uint64_t)most);
+    str_from_bytes(page, size, sizeof size);
+    if (other)
+        return session_note(s, err, CONDITION_HUGE_PAGES, -1,
+                            "%d of %d ranks have memory that is not on reserved huge pages of %s",
+                            other, s->comm->size, size);
+    return session_note(s, err, CONDITION_PAGES, -1,
+                        "memory is on reserved huge pages of %s, up to %" PRIu64
+                        " of them per rank",
+                        size, (uint64_t)most / page);
+}
+
 static int session_report_clocks(struct session *s, struct err *err)
 {
     int fast = 0, slow = 0, most = 0, changed = 0;
@@ -650,6 +683,8 @@ static int session_finish(struct session *s, const struct options *o, struct err
         outcome = report_budget(s, o, err);
     if (session_is_rank0(s) && outcome == 0)
         outcome = report_spreads(s, err);
+    if (session_is_rank0(s) && outcome == 0)
+        outcome = report_reserved(s, err);
     if (session_is_rank0(s) && outcome == 0 && session_stopped(s))
         outcome = report_stop(s, o, err);
     for (int r = 0; session_is_rank0(s) && outcome == 0 && r < s->comm->size; r++)

@@ -54,8 +54,20 @@ static double limit_of(const struct judge *j, enum admission_kind kind)
 
 // --- memory: always refuses
 
-// How many ranks have their memory on the node, and how much that is.
-static int ranks_on(const struct judge *j, int node, int64_t *bytes)
+// Of a rank: ordinary memory, and what is on reserved huge pages.
+static int64_t ordinary_bytes(const struct plan *p, int rank)
+{
+    return (p->reserved_page_bytes ? 0 : plan_rank_bytes(p, rank)) + RANK_OVERHEAD_BYTES;
+}
+
+static int64_t reserved_bytes(const struct plan *p, int rank)
+{
+    return p->reserved_page_bytes ? plan_rank_bytes(p, rank) : 0;
+}
+
+// How many ranks have their memory on the node, and how much of a kind that is.
+static int ranks_on(const struct judge *j, int node,
+                    int64_t (*of_rank)(const struct plan *p, int rank), int64_t *bytes)
 {
     const struct plan *p = j->in->plan;
     int n = 0;
@@ -63,7 +75,7 @@ static int ranks_on(const struct judge *j, int node, int64_t *bytes)
     for (int i = 0; i < p->n_ranks; i++) {
         const struct plan_rank *r = &p->ranks[i];
         int target = r->mem_node < 0 ? r->cpu_node : r->mem_node;
-        int64_t all = plan_rank_bytes(p, i) + RANK_OVERHEAD_BYTES;
+        int64_t all = of_rank(p, i);
         if (!target_has(target, node))
             continue;
         *bytes += (int64_t)ceil((double)all * target_share(target, node, j->in->topology->weights));
@@ -111,9 +123,10 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
 {
     const struct plan *p = j->in->plan;
     int64_t ours;
-    int node = of->os, n = ranks_on(j, node, &ours), n_loaders = loaders_on(j, node);
+    int node = of->os, n = ranks_on(j, node, ordinary_bytes, &ours),
+        n_loaders = loaders_on(j, node);
     int64_t available = memory_node_available_bytes(j->in->root, node);
-    int64_t shared = target_bytes(j, node);
+    int64_t shared = p->reserved_page_bytes ? 0 : target_bytes(j, node);
     if ((!n && !shared && !n_loaders) || available < 0 ||
         of->memory_bytes == 0) // first touch: it is elsewhere
         return;
@@ -129,6 +142,30 @@ static void checks_check_node(struct judge *j, const struct topo_node *of)
               (int)(ADMISSION_MEMORY_SHARE * 100));
 }
 
+// The reserved huge pages of a node are a pool of their own: all that are free may be taken.
+static void checks_check_reserved(struct judge *j, int node)
+{
+    const struct plan *p = j->in->plan;
+    int64_t page = p->reserved_page_bytes, ours;
+    if (!page)
+        return;
+    ranks_on(j, node, reserved_bytes, &ours);
+    int64_t want = ours + target_bytes(j, node);
+    int64_t room = memory_node_huge_bytes(j->in->root, node, (uint64_t)page);
+    char size[24];
+    str_from_bytes((uint64_t)page, size, sizeof size);
+    if (want > 0 && room < 0)
+        found(j, ADMIT_RESERVED_PAGES, (double)want, 0,
+              "node %d has no reserved huge pages of %s: the kernel knows none of that size there",
+              node, size);
+    else if (want > 0 && want > room)
+        found(j, ADMIT_RESERVED_PAGES, (double)want, (double)room,
+              "%lld huge pages of %s are needed on node %d, %lld are free there. Reserve them in "
+              "/sys/devices/system/node/node%d/hugepages/hugepages-%lldkB/nr_hugepages",
+              (long long)((want + page - 1) / page), size, node, (long long)(room / page), node,
+              (long long)(page >> 10));
+}
+
 int64_t admission_plan_bytes(const struct plan *p)
 {
     CLEANUP_MEM int *ids = NULL;
@@ -142,8 +179,10 @@ int64_t admission_plan_bytes(const struct plan *p)
 static void checks_check_memory(struct judge *j)
 {
     const struct plan *p = j->in->plan;
-    for (int i = 0; i < j->in->topology->n_nodes; i++)
+    for (int i = 0; i < j->in->topology->n_nodes; i++) {
         checks_check_node(j, &j->in->topology->nodes[i]);
+        checks_check_reserved(j, j->in->topology->nodes[i].os);
+    }
     int64_t room = memory_cgroup_room_bytes(j->in->root);
     double want = (double)admission_plan_bytes(p), limit = (double)room * ADMISSION_MEMORY_SHARE;
     if (room >= 0 && want > limit)
@@ -511,17 +550,20 @@ void admission_judge_run(struct admission *a, const struct admission_input *in)
     check_lasting(&j);
 }
 
-static bool of_memory(enum admission_kind kind)
+// The parameter that asks for too much memory; NULL: it is not memory.
+static const char *of_memory(enum admission_kind kind)
 {
-    return kind == ADMIT_MEMORY || kind == ADMIT_CGROUP_MEMORY;
+    if (kind == ADMIT_RESERVED_PAGES)
+        return "pages";
+    return kind == ADMIT_MEMORY || kind == ADMIT_CGROUP_MEMORY ? "size" : NULL;
 }
 
 int admission_error(const struct admission *a, struct err *err)
 {
     if (!a->n)
         return 0;
-    bool memory = of_memory(a->list[0].kind);
-    return err_set(err, memory ? ERR_NO_MEMORY_NODE : ERR_BUSY, memory ? "size" : "", "%s",
+    const char *memory = of_memory(a->list[0].kind);
+    return err_set(err, memory ? ERR_NO_MEMORY_NODE : ERR_BUSY, memory ? memory : "", "%s",
                    a->list[0].text);
 }
 

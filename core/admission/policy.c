@@ -36,6 +36,7 @@ const struct admission_kind_info admission_kinds[ADMISSION_KINDS] = {
     [ADMIT_NOT_LIVE] = {"topology_not_live", "", 0},
     [ADMIT_MEMORY] = {"memory", "bytes", RETRY_SOON_S},
     [ADMIT_CGROUP_MEMORY] = {"cgroup_memory", "bytes", RETRY_SOON_S},
+    [ADMIT_RESERVED_PAGES] = {"reserved_pages", "bytes", RETRY_SOON_S},
     [ADMIT_CPUSET] = {"cpuset", "CPUs", 0},
     [ADMIT_MEMS] = {"mems", "nodes", 0},
 };

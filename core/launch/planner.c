@@ -684,6 +684,22 @@ static int64_t planner_target_bytes(const struct plan *p, const struct benchmark
     return most;
 }
 
+// Of memory that ranks have together, each its part in whole pages: of the ranks that work at once,
+// which are those of a node or all.
+static uint64_t planner_round_shared(const struct plan *p, const struct spec *s, uint64_t page,
+                                     uint64_t bytes)
+{
+    bool by_node = s->sweep == SWEEP_NODES || s->sweep == SWEEP_MEMCPY;
+    uint64_t most = 0;
+    for (int i = 0; i < p->n_ranks; i++) {
+        uint64_t at_once = 0;
+        for (int k = 0; k < p->n_ranks; k++)
+            at_once += !by_node || p->ranks[k].cpu_node == p->ranks[i].cpu_node;
+        most = at_once > most ? at_once : most;
+    }
+    return (bytes + most * page - 1) / (most * page) * most * page;
+}
+
 // How much each rank and each target has to hold; the same arithmetic as the benchmarks'.
 static int count_bytes(struct plan *p, const struct spec *s, const struct topology *t,
                        struct err *err)
@@ -697,8 +713,12 @@ static int count_bytes(struct plan *p, const struct spec *s, const struct topolo
     uint64_t usual = spec_auto_bytes_of(caches, p->n_ranks), one = spec_bytes_per_rank(s, usual);
     if (b->bytes && b->bytes(s, caches, p->n_ranks, &one, err) < 0)
         return -1;
+    if (spec_pages_reserved((enum pages)s->pages))
+        p->reserved_page_bytes = (int64_t)spec_page_bytes((enum pages)s->pages, sizes, one);
     if (b->bytes_of != BYTES_OF_ALL)
         one = spec_page_round((enum pages)s->pages, sizes, one);
+    else if (p->reserved_page_bytes)
+        one = planner_round_shared(p, s, (uint64_t)p->reserved_page_bytes, one);
     p->bytes_per_loader = planner_loader_bytes(p, s, t, sizes, one, usual);
     if (p->n_targets)
         p->bytes_per_target = planner_target_bytes(p, b, one);

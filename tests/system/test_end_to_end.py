@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real run with mpirun and numactl: what the API, the database and the command line say is one."""
+import contextlib
 import csv
 import io
 import json
@@ -375,3 +376,44 @@ def test_sizes_follow_from_a_run_of_hierarchy(make_daemon):
     assert small["state"] == "succeeded" and small["plan"]["found_cache_bytes"] == plan["found_cache_bytes"], small
     assert daemon.request("DELETE", f"/v1/runs/{run['id']}").status in (200, 204)
     assert daemon.post("/v1/runs?dry_run=true", {"benchmark": "matrix"}).json["plan"] == before
+
+
+@contextlib.contextmanager
+def reserved(pages):
+    """So many huge pages of 2 MiB more are reserved, as far as this machine lets us."""
+    knob = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+    try:
+        before = int(open(knob, encoding="ascii").read())
+        with open(knob, "w", encoding="ascii") as f:
+            f.write(str(before + pages))
+    except OSError as e:
+        pytest.skip(f"no huge pages can be reserved: {e}")
+    try:
+        if int(open(knob, encoding="ascii").read()) < before + pages:
+            pytest.skip(f"the kernel reserves fewer than {pages} huge pages")
+        yield
+    finally:
+        with open(knob, "w", encoding="ascii") as f:
+            f.write(str(before))
+
+
+def test_reserved_huge_pages(make_daemon):
+    """They are counted before the run, used by it and named in its result; too few refuse it with both numbers."""
+    daemon = make_daemon()
+    spec = {"benchmark": "latency", "size": "4M", "cpus": "0", "quick": True, "pages": "2M"}
+    node = daemon.post("/v1/runs?dry_run=true", {**spec, "pages": "thp"}).json["plan"]["ranks"][0]["mem_node"]
+    pool = f"/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/free_hugepages"
+    with reserved(8):
+        free = int(open(pool, encoding="ascii").read())
+        refused = daemon.post("/v1/runs", {**spec, "size": f"{2 * free + 2}M"})
+        assert refused.status >= 400 and refused.json["member"] == "pages", refused.body
+        assert f"{free + 1} huge pages of 2M are needed on node {node}, {free} are free there" in refused.json["detail"], refused.body
+        run = daemon.run(**{k: v for k, v in spec.items() if k != "benchmark"})
+        assert run["state"] == "succeeded" and run["plan"]["reserved_page_bytes"] == 2 << 20, run
+        rank, = daemon.get(f"/v1/runs/{run['id']}/matrix").json["ranks"]
+        assert rank["pages_wanted"] == rank["pages_got"] == "2M" and rank["huge_share"] == 1, rank
+        assert [c["text"] for c in run["conditions"] if c["kind"] == "pages"] == [
+            "memory is on reserved huge pages of 2M, up to 2 of them per rank"], run["conditions"]
+        assert int(open(pool, encoding="ascii").read()) == free
+    refused = daemon.post("/v1/runs", {**spec, "pages": "1G", "size": "64G"})
+    assert refused.json["member"] == "pages" and "huge pages of 1G" in refused.json["detail"], refused.body

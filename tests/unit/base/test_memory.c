@@ -12,7 +12,7 @@ static void nothing_known(void)
 {
     CHECK(memory_available_bytes(root) == MEMORY_UNKNOWN &&
               memory_node_available_bytes(root, 0) == MEMORY_UNKNOWN &&
-              memory_node_huge_bytes(root, 0) == MEMORY_UNKNOWN &&
+              memory_node_huge_bytes(root, 0, 2 * MIB) == MEMORY_UNKNOWN &&
               memory_cgroup_room_bytes(root) == MEMORY_UNKNOWN,
           "without files nothing is known");
 }
@@ -81,8 +81,10 @@ static void huge_pages(void)
 {
     dir_write(root, "sys/devices/system/node/node2/hugepages/hugepages-2048kB/free_hugepages",
               "512\n");
-    CHECK(memory_node_huge_bytes(root, 2) == GIB, "free huge pages of a node");
-    CHECK(memory_node_huge_bytes(root, 3) == MEMORY_UNKNOWN, "of a node that has no such file");
+    CHECK(memory_node_huge_bytes(root, 2, 2 * MIB) == GIB, "free huge pages of a node");
+    CHECK(memory_node_huge_bytes(root, 2, GIB) == MEMORY_UNKNOWN, "of a size that there is not");
+    CHECK(memory_node_huge_bytes(root, 3, 2 * MIB) == MEMORY_UNKNOWN,
+          "of a node that has no such file");
 }
 
 static void groups(void)

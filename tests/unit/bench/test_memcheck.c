@@ -101,6 +101,16 @@ static void huge(void)
     CHECK(ask(2, GIB, 1, PAGES_HUGE, &err) == 0, "just enough of them");
     CHECK(ask(2, GIB, 2, PAGES_HUGE, &err) < 0 && strcmp(err.member, "pages") == 0, "not twice: %s",
           err.text);
+    CHECK(ask(2, GIB, 1, PAGES_2M, &err) == 0, "the same by their size");
+    CHECK(ask(2, GIB, 1, PAGES_1G, &err) < 0 &&
+              strcmp(err.text, "node 2 has no reserved pages of 1G") == 0,
+          "there are none of another size: %s", err.text);
+    dir_write(root, "sys/devices/system/node/node2/hugepages/hugepages-1048576kB/free_hugepages",
+              "1\n");
+    CHECK(ask(2, GIB, 1, PAGES_1G, &err) == 0 && ask(2, GIB, 3, PAGES_1G, &err) < 0 &&
+              strcmp(err.text, "the ranks need 3 reserved pages of 1G on node 2, which has 1 of "
+                               "them free") == 0,
+          "one page of it, and not three: %s", err.text);
 }
 
 static void caches(void)

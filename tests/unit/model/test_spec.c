@@ -243,6 +243,8 @@ static void page_rounding(void)
         {&arm, PAGES_THP, 1 << 20, 1 << 20, 65536},
         {&arm, PAGES_THP, 600 << 20, 1 << 30, 512 << 20},
         {&arm, PAGES_HUGE, 1, 1 << 30, 1 << 30},
+        {&arm, PAGES_2M, 3 << 20, 4 << 20, 2 << 20},
+        {&page_sizes_usual, PAGES_1G, 1, 1 << 30, 1 << 30},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint64_t got = spec_page_round(cases[i].pages, cases[i].sizes, cases[i].bytes);

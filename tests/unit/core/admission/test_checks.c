@@ -268,6 +268,12 @@ static void spoil_group(struct look *l)
     put("sys/fs/cgroup/system.slice/numaprobed.service/memory.max", "100000000\n");
 }
 
+static void spoil_reserved(struct look *l)
+{
+    (void)l;
+    plan.reserved_page_bytes = 2 << 20;
+}
+
 // What stands in the way of a run on an otherwise idle node: one thing a kind. A kind without a
 // line here fails.
 static const struct {
@@ -295,6 +301,7 @@ static const struct {
     [ADMIT_NOT_LIVE] = {.spoil = spoil_source},
     [ADMIT_MEMORY] = {.spoil = spoil_node},
     [ADMIT_CGROUP_MEMORY] = {.spoil = spoil_group},
+    [ADMIT_RESERVED_PAGES] = {.spoil = spoil_reserved},
     [ADMIT_CPUSET] = {"proc/self/status", "Cpus_allowed_list:\t0,2-7\nMems_allowed_list:\t0-1\n"},
     [ADMIT_MEMS] = {"proc/self/status", "Cpus_allowed_list:\t0-7\nMems_allowed_list:\t1\n"},
 };
@@ -320,9 +327,46 @@ static void test_each_kind(void)
             spoilers[kind].spoil(l);
         judge(l);
         topology.this_system = true;
+        plan.reserved_page_bytes = 0;
         CHECK(l->a.n == 1 && (int)l->a.list[0].kind == kind, "%s alone stands in the way: %s", name,
               l->a.list[0].text);
     }
+    production();
+}
+
+// Reserved huge pages are a pool of their own: what ordinary memory is free does not matter, and
+// both numbers are told.
+static void test_reserved(void)
+{
+    static const char free_pages[] =
+        "sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages";
+    struct look *l = fresh();
+    struct err err = {0};
+    idle();
+    plan.reserved_page_bytes = 2 << 20;
+    judge(l);
+    CHECK(l->a.n == 1 && strstr(l->a.list[0].text, "node 0 has no reserved huge pages of 2M") &&
+              admission_error(&l->a, &err) < 0 && err.code == ERR_NO_MEMORY_NODE &&
+              strcmp(err.member, "pages") == 0,
+          "a kernel without them: %s", l->a.list[0].text);
+    int64_t need = 0;
+    for (int i = 0; i < plan.n_ranks; i++)
+        need += plan_rank_bytes(&plan, i) >> 21;
+    char text[40], want[80];
+    snprintf(text, sizeof text, "%lld\n", (long long)need - 1);
+    snprintf(want, sizeof want, "%lld huge pages of 2M are needed on node 0, %lld are free there.",
+             (long long)need, (long long)need - 1);
+    put(free_pages, text);
+    judge(l);
+    CHECK(l->a.n == 1 && l->a.list[0].kind == ADMIT_RESERVED_PAGES &&
+              strstr(l->a.list[0].text, want) &&
+              strstr(l->a.list[0].text, "hugepages-2048kB/nr_hugepages"),
+          "one too few: %s", l->a.list[0].text);
+    snprintf(text, sizeof text, "%lld\n", (long long)need);
+    put(free_pages, text);
+    judge(l);
+    CHECK(l->a.n == 0, "as many as are needed: %s", l->a.list[0].text);
+    plan.reserved_page_bytes = 0;
     production();
 }
 
@@ -399,6 +443,7 @@ int main(void)
     test_job_processes();
     test_notes();
     test_each_kind();
+    test_reserved();
     test_limits();
     test_clocks();
     test_times();

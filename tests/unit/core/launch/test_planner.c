@@ -94,6 +94,19 @@ static void large_pages(struct topology *t)
     t->pages = (struct page_sizes){0};
 }
 
+// Whole pages a rank: of 1 GiB, where a part of an array is 12 MiB.
+static void reserved_pages(struct topology *t)
+{
+    expect(t, "{\"benchmark\":\"latency\",\"cpus\":\"0\",\"size\":\"3M\",\"pages\":\"2M\"}",
+           "0/0 targets  load  MiB 4 0");
+    expect(t, "{\"benchmark\":\"matrix\",\"targets\":\"1\",\"pages\":\"1G\"}",
+           "6/0 14/1 targets 1 load  MiB 0 1024");
+    expect(t, "{\"benchmark\":\"bandwidth\",\"targets\":\"1\",\"size\":\"48M\",\"pages\":\"1G\"}",
+           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets 1 load  MiB 0 4096");
+    expect(t, "{\"benchmark\":\"bandwidth\",\"sweep\":\"own\",\"size\":\"48M\",\"pages\":\"1G\"}",
+           "0/0 2/0 4/0 6/0 8/1 10/1 12/1 14/1 targets  load  MiB 1024 0");
+}
+
 // Every second CPU of 512, which no range shortens: the list is whole.
 static void many_loaders(void)
 {
@@ -417,6 +430,7 @@ int main(void)
     interleaved(&t);
     memory(&t);
     large_pages(&t);
+    reserved_pages(&t);
     many_loaders();
     large_machines();
     many_ranks();
