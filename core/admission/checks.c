@@ -550,7 +550,7 @@ void admission_judge_run(struct admission *a, const struct admission_input *in)
     check_lasting(&j);
 }
 
-// The parameter that asks for too much memory; NULL: it is not memory.
+// The parameter that requests too much memory; NULL: the kind is not of memory.
 static const char *of_memory(enum admission_kind kind)
 {
     if (kind == ADMIT_RESERVED_PAGES)
