@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "model/hierarchy_parts.h"
 #include "model/method.h"
 #include "model/mix.h"
 #include "model/scan.h"
@@ -30,14 +31,16 @@ static const double NODE_BYTES_S = 45e9;   // all cores of a node
 static const double CACHE_BYTES_S = 40e9;  // one core, within its caches
 static const double LINE_NEAR_S = 60e-9;   // round trip of a line, inside a last-level cache
 static const double LINE_FAR_S = 250e-9;   // and outside
+static const double FLUSH_S = 40e-9;       // a line written back to memory, of several at once
 static const double CLOCK_S = 0.5e-3;      // a look at the core's clock
 
 // The kernel: memory made, looked at, given back.
-static const double HUGE_BYTES_S = 9e9;    // in huge pages: 0.2 ms each
-static const double BASE_BYTES_S = 1.8e9;  // in pages of 4 KiB: 2.3 us each
-static const double MOVED_BYTES_S = 1.2e9; // from node to node
-static const double VERIFY_BYTES_S = 25e9; // where each page is
-static const double VERIFY_S = 1.5e-3;     // and what the kernel lists of the process
+static const double HUGE_BYTES_S = 9e9;        // in huge pages: 0.2 ms each
+static const double BASE_BYTES_S = 1.8e9;      // in pages of 4 KiB: 2.3 us each
+static const double MOVED_BYTES_S = 1.2e9;     // from node to node
+static const double COLLAPSED_BYTES_S = 2.2e9; // from base pages to a huge one: 1 ms each
+static const double VERIFY_BYTES_S = 25e9;     // where each page is
+static const double VERIFY_S = 1.5e-3;         // and what the kernel lists of the process
 
 // Meetings: 5 us of two ranks, 1 ms of 192.
 static const double MEET_S = 5e-6;
@@ -330,15 +333,31 @@ static double estimate_pingpong(const struct spec *s, const struct workload *w)
     return (n ? n : w->classes) * (double)s->visits * visit;
 }
 
+// A sample of lines that one side writes (and flushes), and the other reads one after the other, in
+// rounds. The first round is not counted.
+static double c2c_area_s(const struct spec *s, double trip, bool flushed)
+{
+    double rounds = ceil((double)s->repetitions / C2C_AREA_LINES) + 1;
+    double line = trip / 2 + trip / OVERLAP + (flushed ? FLUSH_S + LOCAL_S / OVERLAP : 0);
+    return rounds * (C2C_AREA_LINES * line + trip);
+}
+
 static double estimate_c2c(const struct spec *s, const struct workload *w)
 {
-    static const int several[C2C_EVERY + 1] = {[C2C_BOTH] = 2, [C2C_STATES] = 2, [C2C_EVERY] = 4};
-    int cells = several[s->definition] ? several[s->definition] : 1;
+    static const struct {
+        int trips, modified, clean; // matrices of a kind
+    } of[C2C_EVERY + 1] = {
+        [C2C_BOTH] = {2, 0, 0},      [C2C_ONLY_CAS] = {1, 0, 0}, [C2C_ONLY_LOAD] = {1, 0, 0},
+        [C2C_ONLY_HITM] = {0, 1, 0}, [C2C_ONLY_HIT] = {0, 0, 1}, [C2C_STATES] = {0, 1, 1},
+        [C2C_EVERY] = {2, 1, 1}};
     double trip = LINE_NEAR_S + (LINE_FAR_S - LINE_NEAR_S) * w->share_of_far;
     double lines = (double)s->lines; // each at least once in a visit
     double samples =
         fmax(ceil((double)s->min_samples / (double)s->visits), lines) + lines / C2C_WARM_PART;
-    return pair_visits(s, w) * (cells * samples * (double)s->repetitions * trip + TURN_S);
+    double each = of[s->definition].trips * (double)s->repetitions * trip +
+                  of[s->definition].modified * c2c_area_s(s, trip, false) +
+                  of[s->definition].clean * c2c_area_s(s, trip, true);
+    return pair_visits(s, w) * (samples * each + TURN_S);
 }
 
 // --- Under load ----------------------------------------------------------------------------------
@@ -376,10 +395,13 @@ static double page_pass_s(const struct spec *s, const struct workload *w, double
 {
     double base = touch_s(bytes, n, BASE_BYTES_S, w->far),
            made = touch_s(bytes, n, HUGE_BYTES_S, w->far);
-    double act = s->cost == COST_FAULT ? (huge ? made : base) : base + made;
+    double act = huge ? made : base;
     if (s->cost == COST_MIGRATE)
         act = base + touch_s(bytes, n, MOVED_BYTES_S, w->far);
-    return act + 2 * verify_s(bytes) + (huge ? 0 : base / 10); // given back, page by page
+    else if (s->cost == COST_COLLAPSE)
+        act = base + touch_s(bytes, n, COLLAPSED_BYTES_S, w->far);
+    bool by_page = !huge && s->cost != COST_COLLAPSE; // given back
+    return act + 2 * verify_s(bytes) + (by_page ? base / 10 : 0);
 }
 
 static double estimate_pagefault(const struct spec *s, const struct workload *w)
@@ -418,33 +440,34 @@ static double hierarchy_cell_s(const struct spec *s, const struct workload *w, d
     return build_s(bytes, 1, w->far) + chase_warm_s(w, links) + samples_s(s, latency_of(bytes, w));
 }
 
-// A series first, first * 2^(1/per_octave) … most.
-static double series_s(const struct spec *s, const struct workload *w, double first, double most,
-                       double unit, int per_octave)
+// A visit of the cells of a part: chains of so many links, one on each line, page or line of a
+// size.
+static double hierarchy_part_s(const struct spec *s, const struct workload *w,
+                               const struct hierarchy_columns *c, enum hierarchy_part part)
 {
-    double sum = 0, step = exp2(1.0 / per_octave);
-    for (double at = first; at < most * step; at *= step)
-        sum += hierarchy_cell_s(s, w, at * unit / (double)w->line, at * unit);
+    double sum = 0, line = (double)w->line;
+    for (int i = 0; i < c->n[part]; i++) {
+        double links = (double)c->value[part][i] / (part == PART_CURVE ? line : 1);
+        sum += hierarchy_cell_s(s, w, links, links * line);
+    }
     return sum;
 }
 
-// The parts of bench/benchmarks/hierarchy.c, by one rank: the curve, pages of three kinds, chains,
-// strides and nodes.
+// The parts by one rank: the curve, pages of three kinds, chains, strides and nodes.
 static double estimate_hierarchy(const struct spec *s, const struct workload *w)
 {
-    enum { SIZES = 4, PAGES = 8, CHAINS = 20, STRIDES = 7, BASE_PAGES_MOST = 16384, OTHERS = 3 };
-    static const double first = 4096, first_pages = 16, base_page = 4096, huge_page = 2 << 20;
+    enum { BASE_PAGE = 4096, HUGE_PAGE = 2 << 20, OTHERS = 3 };
+    struct hierarchy_columns c;
     double usual = (double)spec_auto_bytes_of(w->caches, w->ranks), line = (double)w->line;
     double bytes = (double)spec_bytes_per_rank(s, (uint64_t)(4 * usual));
+    hierarchy_columns_make(&c, (uint64_t)bytes, w->line, BASE_PAGE, HUGE_PAGE);
     usual = fmin(usual, bytes);
-    double pages = fmin(BASE_PAGES_MOST, bytes / 4 / base_page);
     double memory = hierarchy_cell_s(s, w, usual / line, usual), sample = samples_s(s, 0);
-    double visit = series_s(s, w, first, bytes, 1, SIZES) +
-                   2 * series_s(s, w, first_pages, pages, line, PAGES) +
-                   series_s(s, w, PAGES, bytes / huge_page, line, PAGES) + memory +
-                   CHAINS * sample + w->targets * memory +
-                   STRIDES * (sample + OTHERS / RANK_BYTES_S * usual +
-                              chase_warm_s(w, usual / line) / OVERLAP);
+    double visit = memory + c.n[PART_PARALLEL] * sample + w->targets * memory +
+                   c.n[PART_STRIDE] * (sample + OTHERS / RANK_BYTES_S * usual +
+                                       chase_warm_s(w, usual / line) / OVERLAP);
+    for (int part = PART_CURVE; part <= PART_HUGE_PAGES; part++)
+        visit += hierarchy_part_s(s, w, &c, (enum hierarchy_part)part);
     double made = arena_s(s, w, bytes, 1) + arena_s(s, w, bytes / 4, 1) + bytes / 4 / BASE_BYTES_S +
                   (w->targets - 1) * arena_s(s, w, usual, 1);
     return w->ranks * (made + (double)s->visits * visit);

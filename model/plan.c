@@ -66,7 +66,7 @@ void plan_write_json(const struct plan *p, struct jsonw *w, const char *key)
     else
         jsonw_null(w, "sizes_from");
     jsonw_i64(w, "found_cache_bytes", p->found_bytes);
-    jsonw_fixed(w, "estimate_s", p->estimate_s, 1);
+    jsonw_fixed(w, "estimate_s", p->estimate_s, 3);
     jsonw_i64(w, "timeout_s", p->timeout_s);
     jsonw_array(w, "shortened");
     for (int i = 0; i < p->n_shortened; i++) {

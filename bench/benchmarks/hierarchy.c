@@ -23,19 +23,10 @@
 #include "bench/kernels/parallel_chase.h"
 #include "bench/session/chaser.h"
 #include "bench/session/proofs.h"
+#include "model/hierarchy_parts.h"
 #include "model/spec_values.h"
 
-enum part { CURVE, BASE_PAGES, PACKED, HUGE_PAGES, PARALLEL, STRIDE, CYCLE, NODES, PARTS };
-
 enum {
-    COLUMNS_MAX = 256,
-    CURVE_FIRST = 4096,      // bytes
-    CURVE_PER_OCTAVE = 4,    // a capacity is found within a step: 19 %
-    BASE_PAGES_FIRST = 16,   // below the smallest first-level TLB
-    BASE_PAGES_MOST = 16384, // four times the largest second-level TLB known
-    HUGE_PAGES_FIRST = 8,
-    PAGES_PER_OCTAVE = 8, // entries are found within 9 %
-    STRIDE_MOST = 4096,   // no prefetcher passes a base page
     CYCLE_TRIES = 20,
     TURNS_LEAST = 256, // of parallel chases, between looks at the clock
 };
@@ -53,53 +44,33 @@ struct hierarchy {
     struct arena base;    // of base pages; owned
     uint64_t bytes, usual, line, base_page, huge_page;
     int home; // among the targets: the rank's own node, or the first
-    int n[PARTS];
-    struct column *columns[PARTS]; // owned
-    struct proofs proofs;          // on rank 0
+    int n[HIERARCHY_PARTS];
+    struct column *columns[HIERARCHY_PARTS]; // owned
+    struct proofs proofs;                    // on rank 0
 };
 
 // --- Columns -----------------------------------------------------------------------------------
 
-static void add_column(struct hierarchy *h, enum part part, int64_t value)
+static int make_columns(struct hierarchy *h, struct err *err)
 {
-    int n = h->n[part];
-    if (n < COLUMNS_MAX && (!n || value > h->columns[part][n - 1].value || part == NODES))
-        h->columns[part][h->n[part]++].value = value;
-}
-
-// first, first * 2^(1/per_octave) … most, in multiples of `unit`.
-static void add_series(struct hierarchy *h, enum part part, uint64_t first, uint64_t most,
-                       uint64_t unit, int per_octave)
-{
-    double step = exp2(1.0 / per_octave), at = (double)first;
-    for (; at < (double)most * (1 - 1e-9); at *= step)
-        add_column(h, part, (int64_t)((uint64_t)(at / (double)unit + 0.5) * unit));
-    add_column(h, part, (int64_t)most);
-}
-
-static void make_columns(struct hierarchy *h)
-{
-    static const int chains[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-                                 11, 12, 13, 14, 15, 16, 20, 24, 28, PARALLEL_CHASES_MAX};
-    uint64_t pages = h->bytes / 4 / (h->base_page + h->line);
-    pages = pages < BASE_PAGES_MOST ? pages : BASE_PAGES_MOST;
-    add_series(h, CURVE, CURVE_FIRST, h->bytes, h->line, CURVE_PER_OCTAVE);
-    add_series(h, BASE_PAGES, BASE_PAGES_FIRST, pages, 1, PAGES_PER_OCTAVE);
-    add_series(h, PACKED, BASE_PAGES_FIRST, pages, 1, PAGES_PER_OCTAVE);
-    add_series(h, HUGE_PAGES, HUGE_PAGES_FIRST, h->bytes / (h->huge_page + h->line), 1,
-               PAGES_PER_OCTAVE);
-    for (size_t i = 0; i < COUNT_OF(chains); i++)
-        add_column(h, PARALLEL, chains[i]);
-    for (uint64_t stride = h->line; stride <= STRIDE_MOST; stride *= 2)
-        add_column(h, STRIDE, (int64_t)stride);
-    add_column(h, CYCLE, 1);
+    struct hierarchy_columns made;
+    hierarchy_columns_make(&made, h->bytes, h->line, h->base_page, h->huge_page);
     for (int t = 0; t < h->s->n_targets; t++)
-        add_column(h, NODES, h->s->targets[t]);
+        made.value[PART_NODES][made.n[PART_NODES]++] = h->s->targets[t];
+    for (int part = 0; part < HIERARCHY_PARTS; part++) {
+        h->columns[part] = calloc((size_t)made.n[part] + 1, sizeof *h->columns[part]);
+        if (!h->columns[part])
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for the columns");
+        h->n[part] = made.n[part];
+        for (int c = 0; c < made.n[part]; c++)
+            h->columns[part][c].value = made.value[part][c];
+    }
+    return 0;
 }
 
 static int hierarchy_make_matrices(const struct hierarchy *h, struct matrix *m, struct err *err)
 {
-    for (int part = 0; part < PARTS; part++) {
+    for (int part = 0; part < HIERARCHY_PARTS; part++) {
         if (shape_make(&m[part], &h->shapes[part], session_ranks(h->s), h->n[part], err) < 0)
             return -1;
         for (int c = 0; c < h->n[part]; c++)
@@ -153,9 +124,9 @@ static struct sample parallel_sample(const struct hierarchy *h, void *at[], int 
 // that is a quarter of it.
 static int chase_parallel(struct hierarchy *h, int col, int64_t visit, struct err *err)
 {
-    struct column *column = &h->columns[PARALLEL][col];
+    struct column *column = &h->columns[PART_PARALLEL][col];
     struct sampler *sampler = &h->chaser.sampler;
-    void *at[PARALLEL_CHASES_MAX];
+    void *at[PARALLEL_CHAINS_MAX];
     uint64_t begin = clock_mono_ns();
     int chains = (int)column->value;
     if (col == 0) {
@@ -177,9 +148,10 @@ static int chase_parallel(struct hierarchy *h, int col, int64_t visit, struct er
 
 static int chase_stride(struct hierarchy *h, int col, struct err *err)
 {
-    struct column *column = &h->columns[STRIDE][col];
+    struct column *column = &h->columns[PART_STRIDE][col];
     struct sampler *sampler = &h->chaser.sampler;
-    uint64_t begin = clock_mono_ns(), bytes = h->usual / STRIDE_MOST * STRIDE_MOST;
+    uint64_t begin = clock_mono_ns(),
+             bytes = h->usual / HIERARCHY_STRIDE_MOST * HIERARCHY_STRIDE_MOST;
     sampler_start(sampler,
                   chain_write_strided(h->arena.base, bytes, h->line, (uint64_t)column->value));
     h->s->slot->phase_ms[PHASE_BUILD] += session_ms_since(begin);
@@ -197,31 +169,32 @@ static int time_cycle(struct hierarchy *h, struct err *err)
     guard_end(&to);
     struct sample got = {.from = from.wall_ns, .to = to.wall_ns, .hop_ns = cycle};
     reference_clock_take(&h->s->slot->cycle);
-    struct cell_sum *sum = &h->columns[CYCLE][0].sum;
+    struct cell_sum *sum = &h->columns[PART_CYCLE][0].sum;
     if (cell_sum_add(sum, &got, err) < 0)
         return -1;
     cell_sum_next_visit(sum);
     return 0;
 }
 
-static int visit_cell(struct hierarchy *h, enum part part, int col, int64_t visit, struct err *err)
+static int visit_cell(struct hierarchy *h, enum hierarchy_part part, int col, int64_t visit,
+                      struct err *err)
 {
     struct column *c = &h->columns[part][col];
     uint64_t value = (uint64_t)c->value;
     switch (part) {
-    case CURVE:
+    case PART_CURVE:
         return chase_links(h, &h->arena, value / h->line, h->line, visit, &c->sum, err);
-    case BASE_PAGES:
+    case PART_BASE_PAGES:
         return chase_links(h, &h->base, value, h->base_page + h->line, visit, &c->sum, err);
-    case PACKED:
+    case PART_PACKED:
         return chase_links(h, &h->arena, value, h->line, visit, &c->sum, err);
-    case HUGE_PAGES:
+    case PART_HUGE_PAGES:
         return chase_links(h, &h->arena, value, h->huge_page + h->line, visit, &c->sum, err);
-    case PARALLEL:
+    case PART_PARALLEL:
         return chase_parallel(h, col, visit, err);
-    case STRIDE:
+    case PART_STRIDE:
         return chase_stride(h, col, err);
-    case CYCLE:
+    case PART_CYCLE:
         return time_cycle(h, err);
     default:
         if (col != h->home)
@@ -252,9 +225,9 @@ static int populate_base(struct hierarchy *h, int node, struct err *err)
 
 static int hierarchy_visit(struct hierarchy *h, int64_t visit, struct err *err)
 {
-    for (int part = 0; part < PARTS; part++)
+    for (int part = 0; part < HIERARCHY_PARTS; part++)
         for (int col = 0; col < h->n[part]; col++)
-            if (visit_cell(h, (enum part)part, col, visit, err) < 0)
+            if (visit_cell(h, (enum hierarchy_part)part, col, visit, err) < 0)
                 return -1;
     return 0;
 }
@@ -278,7 +251,7 @@ static void close_home(struct hierarchy *h)
 
 static int measure_target(struct hierarchy *h, int target, struct err *err)
 {
-    struct cell_sum *sum = &h->columns[NODES][target].sum;
+    struct cell_sum *sum = &h->columns[PART_NODES][target].sum;
     if (session_arena(h->s, &h->arena, h->usual, h->s->targets[target], err) < 0)
         return -1;
     for (int64_t v = 0; v < h->s->spec->visits; v++)
@@ -338,14 +311,14 @@ static int hierarchy_report_cell(struct hierarchy *h, int rank, int part, int co
     struct session *s = h->s;
     const struct slot *slot = &s->board->slot[rank];
     const char *name = h->shapes[part].name;
-    if (part != CYCLE)
+    if (part != PART_CYCLE)
         session_judge(s, &slot->evidence, 0, "%s: rank %d at %" PRId64, name, rank,
                       h->columns[part][col].value);
     struct cell cell = slot->cell;
     int64_t value = h->columns[part][col].value;
-    if (part == CURVE || part == NODES)
-        proofs_add(&h->proofs, s, rank, &cell, part == CURVE ? (uint64_t)value : h->usual, false,
-                   "%s: rank %d at %" PRId64, name, rank, value);
+    if (part == PART_CURVE || part == PART_NODES)
+        proofs_add(&h->proofs, s, rank, &cell, part == PART_CURVE ? (uint64_t)value : h->usual,
+                   false, "%s: rank %d at %" PRId64, name, rank, value);
     return session_report_cell(s, name, rank, col, &cell, err);
 }
 
@@ -353,7 +326,7 @@ static int report_rank(struct hierarchy *h, int rank, struct err *err)
 {
     struct session *s = h->s;
     bool ours = rank == s->comm->rank;
-    for (int part = 0; part < PARTS; part++)
+    for (int part = 0; part < HIERARCHY_PARTS; part++)
         for (int col = 0; col < h->n[part]; col++) {
             const struct cell_sum *sum = &h->columns[part][col].sum;
             int outcome = 0;
@@ -373,7 +346,7 @@ static int report_rank(struct hierarchy *h, int rank, struct err *err)
 
 static void hierarchy_fini(struct hierarchy *h)
 {
-    for (int part = 0; part < PARTS; part++) {
+    for (int part = 0; part < HIERARCHY_PARTS; part++) {
         for (int c = 0; h->columns[part] && c < h->n[part]; c++)
             cell_sum_fini(&h->columns[part][c].sum);
         free(h->columns[part]);
@@ -397,13 +370,9 @@ static int hierarchy_init(struct hierarchy *h, struct err *err)
         return err_set(err, ERR_INVALID, "size",
                        "must hold more than %d huge pages of %" PRIu64 " MiB", HUGE_PAGES_FIRST,
                        h->huge_page >> 20);
-    for (int part = 0; part < PARTS; part++) {
-        h->columns[part] = calloc(COLUMNS_MAX, sizeof *h->columns[part]);
-        if (!h->columns[part])
-            return err_set(err, ERR_NO_MEMORY, "", "no memory for the columns");
-    }
     shape_list(s->spec, h->shapes);
-    make_columns(h);
+    if (make_columns(h, err) < 0)
+        return -1;
     for (int t = 0; t < s->n_targets; t++)
         h->home = s->targets[t] == s->slot->info.cpu_node ? t : h->home;
     return chaser_init(&h->chaser, s, CURVE_FIRST, s->spec->visits, err);
@@ -414,7 +383,7 @@ static int hierarchy_begin(struct hierarchy *h, struct err *err)
     struct session *s = h->s;
     struct matrix m[SHAPES_MAX] = {0};
     struct demand d[SPEC_TARGETS_MAX];
-    int n = session_is_rank0(s) ? PARTS : 0;
+    int n = session_is_rank0(s) ? HIERARCHY_PARTS : 0;
     for (int t = 0; t < s->n_targets; t++)
         d[t] = (struct demand){
             .node = s->targets[t], .bytes = h->bytes + h->bytes / 4, .in_turn = true};

@@ -32,7 +32,7 @@ static const struct page_kind {
 } page_kinds[KINDS] = {
     {COST_FAULT, PAGES_4K, BASE_PAGE, touch_first},
     {COST_FAULT, PAGES_THP, HUGE_PAGE, touch_first},
-    {COST_COLLAPSE, PAGES_4K, HUGE_PAGE, collapse},
+    {COST_COLLAPSE, PAGES_THP, HUGE_PAGE, collapse}, // mapped at a huge page
     {COST_MIGRATE, PAGES_4K, BASE_PAGE, migrate},
 };
 
@@ -151,10 +151,12 @@ static int fault_prepare(struct fault_cell *c, struct err *err)
 {
     if (session_map(c->f->s, &c->arena, c->f->bytes, c->kind->pages, c->path.from, err) < 0)
         return -1;
+    if (c->kind->cost == COST_COLLAPSE)
+        arena_advise_huge(&c->arena, false);
     if (c->kind->cost != COST_FAULT)
         touch_pages(&c->arena, BASE_PAGE);
     if (c->kind->cost == COST_COLLAPSE)
-        arena_allow_huge(&c->arena);
+        arena_advise_huge(&c->arena, true);
     return 0;
 }
 

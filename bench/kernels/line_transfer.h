@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/method.h"
+
 enum c2c_method { C2C_CAS, C2C_LOAD, C2C_HITM, C2C_HIT, C2C_METHODS };
-// Few enough for the first-level cache, enough that a clock's 25 ns are below 1 % of reading them.
-enum { C2C_AREA_LINES = 128 };
 extern const char *const c2c_method_names[C2C_METHODS];
 
 struct c2c_line {

@@ -9,7 +9,7 @@
 static inline __attribute__((always_inline)) void follow(void *at[], const int chases,
                                                          uint64_t turns)
 {
-    void *now[PARALLEL_CHASES_MAX];
+    void *now[PARALLEL_CHAINS_MAX];
 #pragma GCC unroll 32
     for (int i = 0; i < chases; i++)
         now[i] = at[i];
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void follow(void *at[], const int c
 EACH(FOLLOW)
 
 static void (*const loops[])(void *at[], uint64_t turns) = {EACH(ENTRY)};
-_Static_assert(COUNT_OF(loops) == PARALLEL_CHASES_MAX, "a loop for each number of chases");
+_Static_assert(COUNT_OF(loops) == PARALLEL_CHAINS_MAX, "a loop for each number of chases");
 
 void parallel_chase(void *at[], int chases, uint64_t turns)
 {

@@ -4,8 +4,8 @@
 #pragma once
 #include <stdint.h>
 
-enum { PARALLEL_CHASES_MAX = 32 };
+#include "model/hierarchy_parts.h"
 
-// Follows `chases` chains (1…PARALLEL_CHASES_MAX) from at[0…chases-1], each for `turns` links, and
+// Follows `chases` chains (1…PARALLEL_CHAINS_MAX) from at[0…chases-1], each for `turns` links, and
 // leaves in `at` where they are. One loop is compiled for each number of chases.
 void parallel_chase(void *at[], int chases, uint64_t turns);

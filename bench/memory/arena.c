@@ -135,9 +135,9 @@ int arena_populate(const struct arena *a, int threads, struct err *err)
     return 0;
 }
 
-void arena_allow_huge(const struct arena *a)
+void arena_advise_huge(const struct arena *a, bool huge)
 {
-    madvise(a->base, a->bytes, MADV_HUGEPAGE);
+    madvise(a->base, a->bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 int arena_collapse(const struct arena *a, struct err *err)

@@ -30,9 +30,9 @@ int arena_map(struct arena *a, uint64_t bytes, enum pages pages, const struct pl
               bool *bound, struct err *err);
 // Writes to every page by `threads` threads. ERR_NO_MEMORY_NODE if the kernel has no page to give.
 int arena_populate(const struct arena *a, int threads, struct err *err);
+void arena_advise_huge(const struct arena *a, bool huge); // what pages are touched from now on
 // Huge pages instead of the base pages that were touched, where the kernel finds some: arena_report
-// says for how much. arena_allow_huge comes before. ERR_UNAVAILABLE: before Linux 6.1.
-void arena_allow_huge(const struct arena *a);
+// says for how much. Huge pages have to be advised. ERR_UNAVAILABLE: before Linux 6.1.
 int arena_collapse(const struct arena *a, struct err *err);
 // Fills info's pages_got, huge_share, address and arena_bytes from /proc/self/smaps.
 void arena_report(const struct arena *a, struct rank_info *info);

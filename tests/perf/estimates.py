@@ -45,8 +45,8 @@ def row(daemon, runs, spec):
     least, where = min(took)
     stolen = stolen_s() - stolen
     name = spec["benchmark"] + (" quick" if spec["quick"] else "")
-    print(f"{name:18} estimate {estimate:6.1f} s  run {least:6.1f} s (median "
-          f"{statistics.median(t for t, _ in took):.1f})  estimate/run {estimate / least:.2f}  "
+    print(f"{name:18} estimate {estimate:6.2f} s  run {least:6.2f} s (median "
+          f"{statistics.median(t for t, _ in took):.2f})  estimate/run {estimate / least:.2f}  "
           f"stolen {stolen:.1f}  {where}", flush=True)
 
 

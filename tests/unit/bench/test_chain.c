@@ -211,12 +211,12 @@ static void dependent(void *memory)
 // Each of the chases goes its own way, as the order says.
 static void parallel(void *memory)
 {
-    void *at[PARALLEL_CHASES_MAX];
+    void *at[PARALLEL_CHAINS_MAX];
     struct chain c;
     int right = 0, asked = 0;
     chain_plan(&c, memory, 1 << 20, 64, 0, 5);
     chain_write(&c, 0, c.links);
-    for (int n = 1; n <= PARALLEL_CHASES_MAX; n++) {
+    for (int n = 1; n <= PARALLEL_CHAINS_MAX; n++) {
         for (int i = 0; i < n; i++)
             at[i] = chain_link(&c, perm_at(&c.order, c.links / (uint64_t)n * (uint64_t)i));
         parallel_chase(at, n, 777);
@@ -225,7 +225,7 @@ static void parallel(void *memory)
             right += chain_index(&c, at[i]) == chain_expect(&c, from, 777);
         }
     }
-    CHECK_INT(right, asked, "1 to %d chases at once end where the order says", PARALLEL_CHASES_MAX);
+    CHECK_INT(right, asked, "1 to %d chases at once end where the order says", PARALLEL_CHAINS_MAX);
 }
 
 // One cycle through all lines, each the stride after the one before.

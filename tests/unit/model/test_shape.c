@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "formats/result_print.h"
+#include "model/hierarchy_parts.h"
 #include "model/spec_values.h"
 #include "tests/unit/tap.h"
 
@@ -291,8 +292,31 @@ static void operations(void)
     CHECK(shape_more_is_better(&m) && !shape_more_is_better(&t), "a rate, but no time");
 }
 
+// The columns of hierarchy's parts rise, begin and end where they should, and have whole lines.
+static void hierarchy_parts(void)
+{
+    struct hierarchy_columns c;
+    hierarchy_columns_make(&c, 512 << 20, 64, 4096, 2 << 20);
+    int wrong = 0;
+    for (int part = 0; part < HIERARCHY_PARTS; part++)
+        for (int i = 0; i < c.n[part]; i++)
+            wrong += (i && c.value[part][i] <= c.value[part][i - 1]) ||
+                     (part == PART_CURVE && c.value[part][i] % 64);
+    CHECK_INT(wrong, 0, "columns rise, and a curve has whole lines");
+    CHECK(c.n[PART_CURVE] == 4 * 17 + 1 && c.value[PART_CURVE][0] == 4096 &&
+              c.value[PART_CURVE][68] == 512 << 20,
+          "four an octave from 4 KiB to 512 MiB: %d", c.n[PART_CURVE]);
+    CHECK(c.n[PART_BASE_PAGES] == c.n[PART_PACKED] &&
+              c.value[PART_PACKED][c.n[PART_PACKED] - 1] == 16384,
+          "the control has as many lines: %d", c.n[PART_PACKED]);
+    CHECK(c.value[PART_HUGE_PAGES][c.n[PART_HUGE_PAGES] - 1] == 255 && c.n[PART_PARALLEL] == 20 &&
+              c.n[PART_STRIDE] == 7 && c.n[PART_CYCLE] == 1 && c.n[PART_NODES] == 0,
+          "huge pages with a line between them, chains, strides, a cycle; nodes are the plan's");
+}
+
 int main(void)
 {
+    hierarchy_parts();
     operations();
     every_benchmark();
     refusals();
