@@ -28,17 +28,28 @@ const struct shape *shape_find(const struct shape *list, int n, const char *name
 
 // A table of every pair with every rank beyond this would have a million cells, which takes 110 MB
 // and is not readable; 512 ranks are 262,144.
+// What measures pairs of so many ranks instead.
+static const char *pairs_instead(const struct spec *s)
+{
+    return spec_param(s, "pairs")
+               ? "pairs=classes measures a pair of each kind, pairs=0-1,0-600 those that are "
+                 "named, "
+                 "and the benchmark scan a choice of all"
+               : "the benchmark scan measures a choice of all pairs, and c2c those of fewer ranks";
+}
+
 int shape_check_ranks(const struct spec *s, int ranks, struct err *err)
 {
     struct shape list[SHAPES_MAX];
     int n = shape_list(s, list);
+    int most = (int)sqrt(MATRIX_CELLS_MAX);
     for (int i = 0; i < n; i++)
         if (strcmp(list[i].rows, "rank") == 0 && strcmp(list[i].cols, "rank") == 0 &&
             (int64_t)ranks * ranks > MATRIX_CELLS_MAX)
             return err_set(err, ERR_INVALID, "ranks",
-                           "%s of all pairs can have %d ranks at most, not %d: choose them with "
-                           "cpus, or a number of ranks per node",
-                           benchmarks[s->benchmark].name, (int)sqrt(MATRIX_CELLS_MAX), ranks);
+                           "%d ranks have %d pairs, and a table of all pairs has at most %d ranks "
+                           "(ranks=one-per-l3, a number per node, or cpus): %s",
+                           ranks, ranks * (ranks - 1) / 2, most, pairs_instead(s));
     return 0;
 }
 

@@ -204,7 +204,7 @@ static void bad_options(void)
         "--min-samples=1",
         "extra",
         "--channel",
-        "--pages=2M",
+        "--pages=3M",
         "--deadline=-1",
         "--size=64 --stride=1T",
         "--targets=0",

@@ -172,6 +172,14 @@ static void large_machines(void)
            "threads", "has 200, but the run has 192 ranks");
 }
 
+static void expect_ranks(const struct topology *t, const char *request, int want)
+{
+    struct plan p CLEANUP(plan_fini) = {0};
+    struct err err = {0};
+    CHECK(make(&p, t, request, &err) == 0 && p.n_ranks == want, "%s: %d ranks %s", request,
+          p.n_ranks, err.text);
+}
+
 // Benchmarks of all pairs have a cell a pair; the others take the most ranks there may be. A list
 // names a node for each of them.
 static void many_ranks(void)
@@ -181,9 +189,16 @@ static void many_ranks(void)
     struct plan p CLEANUP(plan_fini) = {0};
     struct err err = {0};
     refuse(&t, "{\"benchmark\":\"c2c\",\"hyperthreads\":true}", "ranks",
-           "512 ranks at most, not 1024");
-    refuse(&t, "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"hyperthreads\":true}", "ranks",
-           "512");
+           "1024 ranks have 523776 pairs, and a table of all pairs has at most 512 ranks "
+           "(ranks=one-per-l3, a number per node, or cpus): the benchmark scan measures");
+    expect_ranks(&t, "{\"benchmark\":\"c2c\"}", 512);
+    expect_ranks(&t, "{\"benchmark\":\"scan\",\"hyperthreads\":true}", 1024);
+    expect_ranks(&t, "{\"benchmark\":\"pingpong\",\"pairs\":\"0-1,0-1000\",\"hyperthreads\":true}",
+                 1024);
+    refuse(
+        &t, "{\"benchmark\":\"pingpong\",\"pairs\":\"all\",\"hyperthreads\":true}", "ranks",
+        "pairs=classes measures a pair of each kind, pairs=0-1,0-600 those that are named, and the "
+        "benchmark scan");
     buf_str(&request, "{\"benchmark\":\"pingpong\",\"hyperthreads\":true,\"numa\":\"0");
     for (int i = 1; i < SPEC_RANKS_MAX; i++)
         buf_fmt(&request, ",%d", i % 2);
