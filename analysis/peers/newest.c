@@ -168,6 +168,36 @@ void newest_column_fini(struct newest_column *c)
     c->memory = NULL;
 }
 
+// The standard deviation of so few values has a median below that of many.
+static double newest_deviation(const double *v, int n)
+{
+    static const double median_of[] = {[3] = 0.833, [4] = 0.888, [5] = 0.916};
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++)
+        sum += v[i];
+    for (int i = 0; i < n; i++)
+        squares += (v[i] - sum / n) * (v[i] - sum / n);
+    return sqrt(squares / (n - 1)) / median_of[n];
+}
+
+double newest_noise(const struct newest_column *c)
+{
+    double v[NEWEST_RUNS];
+    int found = 0;
+    for (int i = 0; i < c->in->nodes; i++) {
+        int run = 0;
+        int n = take_values(c->x + (size_t)i * c->in->runs, c->in->runs, &run, NEWEST_RUNS, v);
+        if (n >= RUNS_MIN)
+            c->scratch[found++] = newest_deviation(v, n);
+    }
+    return middle_select(c->scratch, found);
+}
+
+double newest_error(int n)
+{
+    return 1.2533 / sqrt(n + 0.5);
+}
+
 static void column_medians(const struct newest_column *c, struct newest *out, int metric)
 {
     const struct peers_input *in = c->in;

@@ -70,3 +70,8 @@ struct newest_column {
 int newest_column_init(struct newest_column *c, const struct peers_input *in, struct err *err);
 void newest_column_fill(struct newest_column *c, int metric);
 void newest_column_fini(struct newest_column *c);
+// What runs of one node typically differ by: a standard deviation, the median over nodes. NaN: not
+// known. Uses `scratch`.
+double newest_noise(const struct newest_column *c);
+// Standard errors of the median of n values, in their standard deviation.
+double newest_error(int n);

@@ -23,12 +23,6 @@ const struct peers_options past_options = {.least = PAST_LEAST,
                                            .sure_days = 2,
                                            .kinds = false};
 
-// Standard errors of the median of n normal values, in their standard deviation.
-static double median_error(int n)
-{
-    return 1.2533 / sqrt(n + 0.5);
-}
-
 // p of one metric's change, by the scatter of the node's own runs before it; NaN: not known.
 static double own_p(const struct newest_column *c, int node, double change)
 {
@@ -44,7 +38,7 @@ static double own_p(const struct newest_column *c, int node, double change)
     for (int i = 0; i < n; i++)
         before[i] = fabs(before[i] - middle);
     double scale = fmax(1.4826 * middle_select(before, n) * (1 + 0.9 / n), KIND_SCALE_MIN);
-    double error = scale * hypot(median_error(NEWEST_RUNS), median_error(n));
+    double error = scale * hypot(newest_error(NEWEST_RUNS), newest_error(n));
     return dist_t_upper(change / error, spread_freedom(n));
 }
 

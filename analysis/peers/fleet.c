@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes, probes, classes and set-ups are numbers; a run is its values in the order of its probe's
+// metrics. A page names its metrics once, so their columns are looked up once a page and probe.
+#include "analysis/peers/fleet.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/metrics/metrics.h"
+#include "base/cleanup.h"
+
+const struct fleet_reason fleet_reasons[LEFT_OUT_KINDS] = {
+    [LEFT_OUT_STATE] = {"not_succeeded", "run did not succeed", "runs did not succeed"},
+    [LEFT_OUT_DISTURBED] = {"disturbed", "run was disturbed", "runs were disturbed"},
+    [LEFT_OUT_FORCED] = {"forced", "run was forced", "runs were forced"},
+    [LEFT_OUT_CLASS] = {"class_unknown", "run of unknown hardware", "runs of unknown hardware"},
+    [LEFT_OUT_METRICS] = {"no_metrics", "run without metrics", "runs without metrics"},
+    [LEFT_OUT_DATE] = {"no_date", "run without a date", "runs without a date"},
+    [LEFT_OUT_REPEATED] = {"repeated", "run was there already", "runs were there already"},
+    [LEFT_OUT_OLD] = {"old", "run is too old", "runs are too old"},
+    [LEFT_OUT_SETUP] = {"before_setup", "run is from before a change of the set-up",
+                        "runs are from before a change of the set-up"},
+    [LEFT_OUT_RUNS] = {"too_few_runs", "node has fewer than 3 runs",
+                       "nodes have fewer than 3 runs"},
+    [LEFT_OUT_SMALL] = {"class_too_small", "node is in a class of fewer than 8 nodes",
+                        "nodes are in a class of fewer than 8 nodes"},
+};
+
+static int fleet_no_memory(struct err *err)
+{
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for the runs of so many nodes");
+}
+
+struct fleet *fleet_new(const struct fleet_options *o, struct err *err)
+{
+    struct fleet *f = calloc(1, sizeof *f);
+    if (!f)
+        fleet_no_memory(err);
+    else
+        f->o = *o;
+    return f;
+}
+
+static void facts_free_list(struct fleet_facts *list, int n)
+{
+    for (int i = 0; i < n && list; i++)
+        free(list[i].name);
+    free(list);
+}
+
+static void fleet_free(struct fleet *f)
+{
+    for (int i = 0; i < f->series.n; i++) {
+        for (int r = 0; r < f->one[i].n; r++)
+            free(f->one[i].runs[r].v);
+        free(f->one[i].runs);
+        free(f->one[i].lo);
+        free(f->one[i].hi);
+    }
+    for (int i = 0; i < f->probes.n; i++) {
+        interned_fini(&f->probe[i].metrics);
+        free(f->probe[i].units);
+    }
+    for (int i = 0; i < f->nodes.n; i++)
+        free(f->node[i].series);
+    facts_free_list(f->class_facts, f->classes.n);
+    facts_free_list(f->config_facts, f->configs.n);
+    interned_fini(&f->nodes);
+    interned_fini(&f->probes);
+    interned_fini(&f->series);
+    interned_fini(&f->classes);
+    interned_fini(&f->configs);
+    free(f->node);
+    free(f->probe);
+    free(f->one);
+    free(f->map);
+    free(f);
+}
+
+void fleet_cleanup(struct fleet **f)
+{
+    if (*f)
+        fleet_free(*f);
+}
+
+// Room for one more element behind `n`, zeroed. `list` is the address of the array's pointer.
+static int fleet_room(void *list, int *room, int n, size_t size, struct err *err)
+{
+    void *old, *grown;
+    memcpy(&old, list, sizeof old);
+    if (n < *room)
+        return 0;
+    int more = *room ? 2 * *room : 16;
+    if (!(grown = realloc(old, more * size)))
+        return fleet_no_memory(err);
+    memset((char *)grown + *room * size, 0, (more - *room) * size);
+    memcpy(list, &grown, sizeof grown);
+    *room = more;
+    return 0;
+}
+
+// The room comes first: a name without its element never exists.
+static int fleet_node_number(struct fleet *f, const char *name, struct err *err)
+{
+    int before = f->nodes.n;
+    if (fleet_room(&f->node, &f->node_room, before, sizeof *f->node, err) < 0)
+        return -1;
+    int at = interned_add(&f->nodes, name, err);
+    if (at == before)
+        f->node[at] = (struct fleet_node){.class = -1, .config = -1};
+    return at;
+}
+
+static int class_number(struct fleet *f, const char *hash, struct err *err)
+{
+    if (fleet_room(&f->class_facts, &f->class_room, f->classes.n, sizeof *f->class_facts, err) < 0)
+        return -1;
+    return interned_add(&f->classes, hash, err);
+}
+
+static int config_number(struct fleet *f, const char *hash, struct err *err)
+{
+    if (fleet_room(&f->config_facts, &f->config_room, f->configs.n, sizeof *f->config_facts, err) <
+        0)
+        return -1;
+    return interned_add(&f->configs, hash, err);
+}
+
+static int probe_number(struct fleet *f, const struct summary *s, int class, struct err *err)
+{
+    char key[400];
+    int before = f->probes.n;
+    snprintf(key, sizeof key, "%d %d %s %s %s", class, s->metrics_version, s->benchmark, s->method,
+             s->variant);
+    if (fleet_room(&f->probe, &f->probe_room, before, sizeof *f->probe, err) < 0)
+        return -1;
+    int at = interned_add(&f->probes, key, err);
+    if (at == before) {
+        struct fleet_probe *p = &f->probe[at];
+        *p = (struct fleet_probe){.class = class, .metrics_version = s->metrics_version};
+        snprintf(p->benchmark, sizeof p->benchmark, "%s", s->benchmark);
+        snprintf(p->variant, sizeof p->variant, "%s", s->variant);
+        snprintf(p->method, sizeof p->method, "%s", s->method);
+    }
+    return at;
+}
+
+static int series_number(struct fleet *f, int node, int probe, struct err *err)
+{
+    char key[32];
+    int before = f->series.n;
+    struct fleet_node *of = &f->node[node];
+    snprintf(key, sizeof key, "%d %d", node, probe);
+    if (fleet_room(&f->one, &f->series_room, before, sizeof *f->one, err) < 0 ||
+        fleet_room(&of->series, &of->room, of->n, sizeof *of->series, err) < 0)
+        return -1;
+    int at = interned_add(&f->series, key, err);
+    if (at == before) {
+        f->one[at] = (struct fleet_series){.node = node, .probe = probe};
+        of->series[of->n++] = at;
+    }
+    return at;
+}
+
+// Columns of the probe for the metrics of a layout. At most METRICS_MAX: a probe with more has them
+// from nodes that disagree on what the probe is.
+static int map_layout(struct fleet *f, const struct summary_page *page, int layout, int probe,
+                      struct err *err)
+{
+    const struct summary_layout *l = &page->layouts[layout];
+    struct fleet_probe *p = &f->probe[probe];
+    if (f->map_page == page && f->map_layout == layout && f->map_probe == probe)
+        return 0;
+    f->map_page = NULL;
+    if (f->map_room < l->n) {
+        int *map = realloc(f->map, l->n * sizeof *map);
+        if (!map)
+            return fleet_no_memory(err);
+        f->map = map;
+        f->map_room = l->n;
+    }
+    for (int i = 0; i < l->n; i++) {
+        int before = p->metrics.n;
+        if (fleet_room(&p->units, &p->units_room, before, sizeof *p->units, err) < 0)
+            return -1;
+        f->map[i] = before < METRICS_MAX ? interned_add(&p->metrics, l->list[i].name, err)
+                                         : interned_find(&p->metrics, l->list[i].name);
+        if (f->map[i] < 0 && before < METRICS_MAX)
+            return -1;
+        if (f->map[i] == before)
+            snprintf(p->units[before], sizeof p->units[before], "%s", l->list[i].unit);
+    }
+    f->map_page = page;
+    f->map_layout = layout;
+    f->map_probe = probe;
+    return 0;
+}
+
+// Of which kind a run is left out; LEFT_OUT_KINDS: it is taken.
+static enum fleet_left_out unfit(const struct fleet *f, const struct summary *s)
+{
+    const struct {
+        bool is;
+        enum fleet_left_out reason;
+    } list[] = {{s->state != RUN_SUCCEEDED, LEFT_OUT_STATE},
+                {s->disturbed > f->o.disturbed_max, LEFT_OUT_DISTURBED},
+                {s->forced && !f->o.forced, LEFT_OUT_FORCED},
+                {!*s->class_hash, LEFT_OUT_CLASS},
+                {s->layout < 0, LEFT_OUT_METRICS},
+                {s->measured_ms <= 0 && s->finished_ms <= 0, LEFT_OUT_DATE}};
+    for (size_t i = 0; i < COUNT_OF(list); i++)
+        if (list[i].is)
+            return list[i].reason;
+    return LEFT_OUT_KINDS;
+}
+
+// A run by a clock that is ahead counts as measured now.
+static int64_t fleet_run_time(const struct fleet *f, const struct summary *s)
+{
+    int64_t ms = s->measured_ms > 0 ? s->measured_ms : s->finished_ms;
+    return f->o.now_ms > 0 && ms > f->o.now_ms ? f->o.now_ms : ms;
+}
+
+static int keep_widths(struct fleet_series *s, const struct fleet *f, const struct summary *run,
+                       int layout_n, int columns, struct err *err)
+{
+    if (s->widths < columns) {
+        float *lo = realloc(s->lo, columns * sizeof *lo);
+        s->lo = lo ? lo : s->lo;
+        float *hi = realloc(s->hi, columns * sizeof *hi);
+        s->hi = hi ? hi : s->hi;
+        if (!lo || !hi)
+            return fleet_no_memory(err);
+        s->widths = columns;
+    }
+    for (int i = 0; i < s->widths; i++)
+        s->lo[i] = s->hi[i] = NAN;
+    for (int i = 0; i < layout_n; i++)
+        if (f->map[i] >= 0) {
+            s->lo[f->map[i]] = run->lo[i];
+            s->hi[f->map[i]] = run->hi[i];
+        }
+    return 0;
+}
+
+// The place of a run, the newest first; -1: it is there already, or older than all that are kept.
+static int run_place(const struct fleet_series *s, int64_t ms, int64_t id, int most, bool *repeated)
+{
+    int at = s->n;
+    *repeated = false;
+    for (int i = s->n - 1; i >= 0; i--) {
+        if (s->runs[i].id == id && s->runs[i].measured_ms == ms)
+            *repeated = true;
+        if (s->runs[i].measured_ms < ms || (s->runs[i].measured_ms == ms && s->runs[i].id < id))
+            at = i;
+    }
+    return *repeated || at >= most ? -1 : at;
+}
+
+static void newest_setup(struct fleet_node *n, int class, int config, int64_t ms)
+{
+    if (ms >= n->newest_ms) {
+        if (n->newest_ms > 0 && config >= 0 && n->config >= 0 && config != n->config &&
+            n->newest_ms > n->setup_ms)
+            n->setup_ms = n->newest_ms;
+        n->newest_ms = ms;
+        n->class = class;
+        n->config = config >= 0 ? config : n->config;
+    } else if (config >= 0 && config != n->config && ms > n->setup_ms) {
+        n->setup_ms = ms;
+    }
+}
+
+static int add_run(struct fleet *f, const struct summary_page *page, const struct summary *s,
+                   struct err *err)
+{
+    int node, class, probe, config = -1, at;
+    bool repeated;
+    if ((node = fleet_node_number(f, *s->node ? s->node : page->node, err)) < 0 ||
+        (class = class_number(f, s->class_hash, err)) < 0 ||
+        (*s->config_hash && (config = config_number(f, s->config_hash, err)) < 0) ||
+        (probe = probe_number(f, s, class, err)) < 0 ||
+        map_layout(f, page, s->layout, probe, err) < 0 ||
+        (at = series_number(f, node, probe, err)) < 0)
+        return -1;
+    struct fleet_series *series = &f->one[at];
+    int64_t ms = fleet_run_time(f, s);
+    int place = run_place(series, ms, s->id, f->o.runs_max, &repeated),
+        n = page->layouts[s->layout].n;
+    if (place < 0) {
+        f->left_out[LEFT_OUT_REPEATED] += repeated;
+        return 0;
+    }
+    int columns = f->probe[probe].metrics.n;
+    CLEANUP_MEM float *v = malloc((columns + 1) * sizeof *v);
+    if (!v)
+        return fleet_no_memory(err);
+    for (int i = 0; i < columns; i++)
+        v[i] = NAN;
+    for (int i = 0; i < n; i++)
+        if (f->map[i] >= 0)
+            v[f->map[i]] = s->values[i];
+    if (fleet_room(&series->runs, &series->room, series->n, sizeof *series->runs, err) < 0 ||
+        (place == 0 && keep_widths(series, f, s, n, columns, err) < 0))
+        return -1;
+    if (series->n == f->o.runs_max) {
+        free(series->runs[--series->n].v);
+        f->runs--;
+    }
+    memmove(series->runs + place + 1, series->runs + place,
+            (series->n - place) * sizeof *series->runs);
+    series->runs[place] = (struct fleet_run){ms, s->id, config, columns, steal_ptr(&v)};
+    series->n++;
+    f->runs++;
+    newest_setup(&f->node[node], class, config, ms);
+    return 0;
+}
+
+int fleet_add_page(struct fleet *f, const struct summary_page *p, struct err *err)
+{
+    f->map_page = NULL;
+    for (int i = 0; i < p->n_runs; i++) {
+        enum fleet_left_out reason = unfit(f, &p->runs[i]);
+        if (reason != LEFT_OUT_KINDS)
+            f->left_out[reason]++;
+        else if (add_run(f, p, &p->runs[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+// Names and values behind each other in one block, whose beginning is `name`.
+static int copy_facts(struct fleet_facts *out, const struct facts *facts, struct err *err)
+{
+    size_t bytes = 2 * (facts->n + 1) * sizeof(char *);
+    for (int i = 0; i < facts->n; i++)
+        bytes += strlen(facts->list[i].name) + strlen(facts->list[i].value) + 2;
+    char **block = malloc(bytes);
+    if (!block)
+        return fleet_no_memory(err);
+    struct fleet_facts made = {facts->n, block, block + facts->n + 1};
+    char *to = (char *)(made.value + facts->n + 1);
+    for (int i = 0; i < facts->n; i++) {
+        made.name[i] = to;
+        to = stpcpy(to, facts->list[i].name) + 1;
+        made.value[i] = to;
+        to = stpcpy(to, facts->list[i].value) + 1;
+    }
+    free(out->name);
+    *out = made;
+    return 0;
+}
+
+int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err)
+{
+    int class = interned_find(&f->classes, facts->hash),
+        config = interned_find(&f->configs, facts->hash);
+    if (class >= 0 && copy_facts(&f->class_facts[class], facts, err) < 0)
+        return -1;
+    return config < 0 ? 0 : copy_facts(&f->config_facts[config], facts, err);
+}
+
+const char *fleet_facts_wanted(const struct fleet *f, int i)
+{
+    for (int k = 0; k < f->classes.n; k++)
+        if (!f->class_facts[k].name && i-- == 0)
+            return f->classes.list[k];
+    for (int k = 0; k < f->configs.n; k++)
+        if (!f->config_facts[k].name && i-- == 0)
+            return f->configs.list[k];
+    return NULL;
+}
+
+const char *fleet_fact(const struct fleet_facts *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->name[i], name) == 0)
+            return f->value[i];
+    return NULL;
+}
+
+int fleet_class_nodes(const struct fleet *f, int class)
+{
+    int n = 0;
+    for (int i = 0; i < f->nodes.n; i++)
+        n += f->node[i].class == class;
+    return n;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of many nodes, collected from pages of summaries, and the arrays that they are judged by.
+// What is left out is counted by reason. Pure: the caller states the time.
+//
+//     struct fleet *f = fleet_new(&options, &err);
+//     fleet_add_page(f, page, &err);          // of each node; any order, a run twice counts once
+//     fleet_add_facts(f, facts, &err);        // documents of fleet_facts_wanted()
+//     fleet_findings_find(&findings, f, &err);      // analysis/peers/fleet_findings.h
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/peers/interned.h"
+#include "analysis/peers/newest.h"
+#include "model/fingerprint.h"
+#include "model/summary.h"
+
+struct fleet_options {
+    int64_t now_ms;       // ages count from here
+    int window_days;      // the newest runs may be as old, or three of the node's usual intervals
+    double disturbed_max; // share of samples
+    bool forced;          // runs count that were started over a blocker
+    int runs_max;         // newest ones kept of each node and probe
+};
+#define FLEET_DEFAULTS                                                                             \
+    ((struct fleet_options){                                                                       \
+        .window_days = 14, .disturbed_max = 0.1, .runs_max = NEWEST_RUNS + BEFORE_RUNS})
+
+// Runs first, then nodes.
+enum fleet_left_out {
+    LEFT_OUT_STATE,
+    LEFT_OUT_DISTURBED,
+    LEFT_OUT_FORCED,
+    LEFT_OUT_CLASS,
+    LEFT_OUT_METRICS,
+    LEFT_OUT_DATE,
+    LEFT_OUT_REPEATED,
+    LEFT_OUT_OLD,
+    LEFT_OUT_SETUP,
+    LEFT_OUT_RUNS,
+    LEFT_OUT_SMALL,
+    LEFT_OUT_KINDS
+};
+struct fleet_reason {
+    const char *name; // stable, in JSON: "too_few_runs"
+    const char *text; // "4 nodes with fewer than 3 runs": what follows the number, which is 1 …
+    const char *many; // … or more
+};
+extern const struct fleet_reason fleet_reasons[LEFT_OUT_KINDS];
+
+struct fleet_run {
+    int64_t measured_ms, id;
+    int config; // number in `configs`; -1: not known
+    int n;      // values
+    float *v;   // [column of the probe]; NaN: none; owned
+};
+
+// Runs that are comparable: of one class, benchmark, variant, method and version of the metrics.
+struct fleet_probe {
+    int class; // number in `classes`
+    char benchmark[24], variant[256], method[40];
+    int metrics_version;
+    struct interned metrics;
+    char (*units)[8]; // [metric]; owned
+    int units_room;
+};
+
+// Of one node and probe.
+struct fleet_series {
+    int node, probe;
+    int n, room;
+    struct fleet_run *runs; // the newest first; owned
+    int widths;             // values of lo and hi
+    float *lo, *hi;         // [column]: interval of the newest run; owned
+};
+
+struct fleet_node {
+    int class;         // of its newest run; -1: none
+    int config;        // of its newest run; -1: not known
+    int64_t newest_ms; // 0: it has no run
+    int64_t setup_ms;  // its newest run with another set-up; 0: none
+    int n, room;
+    int *series; // owned
+};
+
+struct fleet_facts {
+    int n;                // 0: the document is not here
+    char **name, **value; // one block; owned
+};
+
+struct fleet {
+    struct fleet_options o;
+    struct interned nodes, probes, series, classes, configs;
+    struct fleet_node *node;
+    struct fleet_probe *probe;
+    struct fleet_series *one; // [series]
+    struct fleet_facts *class_facts, *config_facts;
+    int node_room, probe_room, series_room, class_room, config_room;
+    long runs;                     // kept
+    long left_out[LEFT_OUT_KINDS]; // runs that were not taken
+    int *map;                      // [column of the page's layout]: column of the probe
+    int map_room, map_layout, map_probe;
+    const void *map_page;
+};
+
+struct fleet *fleet_new(const struct fleet_options *o, struct err *err);
+void fleet_cleanup(struct fleet **f);
+#define CLEANUP_FLEET CLEANUP(fleet_cleanup)
+// ERR_NO_MEMORY is the only error. What was taken before it stays.
+int fleet_add_page(struct fleet *f, const struct summary_page *p, struct err *err);
+// Of a class or of a set-up, whichever has this hash; of neither: nothing happens.
+int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err);
+// The i-th hash of a class or set-up whose document is not here; NULL: no more.
+const char *fleet_facts_wanted(const struct fleet *f, int i);
+const char *fleet_fact(const struct fleet_facts *f, const char *name); // NULL: none
+int fleet_class_nodes(const struct fleet *f, int class);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What there is to say about the nodes of a fleet: which are slower than their peers or than they
+// were, which belong together, by how much, how sure, since when, and what is different about them.
+// This is the one verdict; tables, documents and alerts are made of it. Pure.
+#pragma once
+#include "analysis/peers/differences.h"
+#include "analysis/peers/fleet.h"
+#include "analysis/peers/peers.h"
+
+enum fleet_finding_what {
+    FINDING_OUTLIER, // slower than its peers
+    FINDING_SLOWER,  // slower than it was, beyond what changed for its peers
+    FINDING_GROUP,   // nodes that are slower together: a kind of their own
+    FINDING_KINDS
+};
+extern const char *const fleet_finding_names[FINDING_KINDS];
+
+struct fleet_finding {
+    enum fleet_finding_what what;
+    enum peers_grade grade;    // PEERS_FINE of a group, which is no matter of chance
+    int class;                 // numbers in the fleet
+    int n_nodes, *nodes;       // one, but of a group; owned
+    int worse, of;             // metrics: of a group those that separate it
+    int probe;                 // of the worst metric
+    const char *metric, *unit; // the worst one; borrowed
+    bool more;                 // more of it is better
+    double value;              // of the node: median of its newest runs. Of a group its centre
+    double peers;           // median of the peers. FINDING_SLOWER: what the node would have without
+                            // the change that is its own
+    double spread;          // of the peers, per cent of their median
+    double limit;           // from here on this metric alone would be a finding; NaN: not known
+    int n_peers;            // 0: it was judged alone
+    double percent, lo, hi; // of `peers`, + is more; 95 % interval. NaN: not known
+    double p, q;            // of the node; NaN of a group
+    double mirror;          // nodes as far on the fast side, for each that was found in the class
+    int64_t since_ms;       // 0: not known, or always so
+    int n_runs;
+    int64_t runs[NEWEST_RUNS]; // by number on the node, the newest first
+    struct differences differs;
+    int row, metric_at; // in the table of the class
+};
+
+struct fleet_findings {
+    int n;
+    struct fleet_finding *list; // sure ones first, then by how much; groups last
+    int classes, metrics;       // that were judged
+    int nodes, tested;          // of those classes; with a verdict
+    int fast;                   // nodes as far on the fast side as those found
+    int grades[PEERS_GRADES], groups;
+    long left_out[LEFT_OUT_KINDS];
+};
+
+// ERR_NO_MEMORY, ERR_TOO_LARGE.
+int fleet_findings_find(struct fleet_findings *out, const struct fleet *f, struct err *err);
+void fleet_findings_fini(struct fleet_findings *f);

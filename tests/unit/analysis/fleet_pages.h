@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of summaries, as nodes send them, made from a few numbers. Facts are made for the set-ups.
+#pragma once
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/peers/fleet.h"
+#include "tests/unit/analysis/simulate.h"
+
+#define PAGES_DAY INT64_C(86400000)
+#define PAGES_NOW (20500 * PAGES_DAY + 3600000) // 2026-02-16T01:00Z
+
+enum { PAGE_METRICS = 3 };
+static struct summary_metric page_names[PAGE_METRICS] = {
+    {"latency.local.dram.median_ns", "ns"},
+    {"latency.n0.n1.median_ns", "ns"},
+    {"bandwidth.triad.peak.gbps", "GB/s"},
+};
+
+struct page_run {
+    const char *node, *class, *config;
+    int64_t id, measured_ms;
+    double factor[PAGE_METRICS]; // slower by; 1: as usual
+    double noise;
+    bool failed, forced, bare; // bare: without metrics
+    double disturbed;
+};
+
+// One run as a page of its own.
+static int page_add(struct fleet *f, const struct page_run *r, unsigned long long *seed)
+{
+    static const double usual[PAGE_METRICS] = {90, 140, 200};
+    float v[PAGE_METRICS], lo[PAGE_METRICS], hi[PAGE_METRICS];
+    struct summary_layout layout = {PAGE_METRICS, page_names};
+    struct summary s = {.id = r->id,
+                        .metrics_version = 4,
+                        .state = r->failed ? RUN_FAILED : RUN_SUCCEEDED,
+                        .forced = r->forced,
+                        .measured_ms = r->measured_ms,
+                        .disturbed = r->disturbed,
+                        .layout = r->bare ? -1 : 0,
+                        .values = v,
+                        .lo = lo,
+                        .hi = hi};
+    struct summary_page page = {.n_layouts = 1, .n_runs = 1, .layouts = &layout, .runs = &s};
+    snprintf(s.node, sizeof s.node, "%s", r->node);
+    snprintf(s.benchmark, sizeof s.benchmark, "latency");
+    snprintf(s.method, sizeof s.method, "prp4-v1");
+    snprintf(s.class_hash, sizeof s.class_hash, "%s", r->class);
+    snprintf(s.config_hash, sizeof s.config_hash, "%s", r->config);
+    for (int m = 0; m < PAGE_METRICS; m++) {
+        double factor = r->factor[m] > 0 ? r->factor[m] : 1;
+        double x = usual[m] * (m == 2 ? 1 / factor : factor);
+        v[m] = (float)(x * exp(r->noise * sim_normal(seed)));
+        lo[m] = v[m] * 0.99F;
+        hi[m] = v[m] * 1.01F;
+    }
+    return fleet_add_page(f, &page, NULL);
+}
+
+// "bios=1.9.0 kernel=6.1" becomes the facts of a hash.
+static int page_facts(struct fleet *f, const char *hash, const char *text)
+{
+    static struct facts facts;
+    static char names[FACTS_MAX][FACT_NAME_MAX];
+    char copy[512], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", text);
+    facts.n = 0;
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        *value++ = '\0';
+        snprintf(names[facts.n], sizeof names[0], "%s", word);
+        facts_add(&facts, names[facts.n], "%s", value);
+    }
+    snprintf(facts.hash, sizeof facts.hash, "%s", hash);
+    return fleet_add_facts(f, &facts, NULL);
+}
