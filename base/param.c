@@ -309,7 +309,7 @@ void param_print_help(const struct param_table *t, FILE *out)
                 n += snprintf(head + n, sizeof head - (size_t)n, "%c%s", k ? '|' : '=',
                               p->choices[k]);
         } else if (*metavar) {
-            n += snprintf(head + n, sizeof head - (size_t)n, "=%s", metavar);
+            n += snprintf(head + n, sizeof head - (size_t)n, p->implied ? "[=%s]" : "=%s", metavar);
         }
         fprintf(out, n > 26 ? "%s\n%*s" : "%-28s%*s", head, n > 26 ? 28 : 0, "");
         char whole[700];
@@ -386,6 +386,8 @@ static bool find_letter(const struct param_args *a, struct words *w)
 
 static int set_option(struct words *w, struct err *err)
 {
+    if (!w->value)
+        w->value = w->param->implied;
     if (!w->value && w->at + 1 < w->argc)
         w->value = w->argv[++w->at];
     if (!w->value)

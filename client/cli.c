@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "client/commands.h"
+#include "client/exits.h"
 #include "client/pager.h"
 #include "client/print.h"
 #include "client/problem.h"
@@ -51,7 +52,7 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
 {
     static _Alignas(16) char options[OPTIONS_BYTES];
     static struct spec spec;
-    struct param_target targets[4] = {{&cli_options, c}};
+    struct param_target targets[5] = {{&cli_options, c}};
     struct param_args args = {.targets = targets, .n_targets = 1};
     CLEANUP_MEM char **operands = calloc((size_t)argc + 1, sizeof *operands);
     if (!operands)
@@ -60,6 +61,12 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
     for (int i = 0; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return help_print_command(k, k->has_spec ? benchmark_find(argv[0]) : NULL);
+    if (k->subcommands) {
+        help_print_family(k, stderr);
+        return CLI_EXIT_USAGE;
+    }
+    if (k->of_fleet)
+        targets[args.n_targets++] = (struct param_target){&fleet_settings, &c->fleet};
     if (k->options) {
         param_defaults(k->options, options);
         targets[args.n_targets++] = (struct param_target){k->options, options};
@@ -157,12 +164,13 @@ int cli_main(int argc, char **argv)
         return problem_report(NULL, &err);
     if (at >= argc) {
         help_print_usage(commands, stderr);
-        return 2;
+        return CLI_EXIT_USAGE;
     }
-    const struct command *k = command_find(commands, argv[at], &err);
+    int used;
+    const struct command *k = command_find(commands, argv + at, argc - at, &used, &err);
     if (!k)
         return problem_report(NULL, &err);
-    int status = run_command(&c, k, argc - at - 1, argv + at + 1, &err);
+    int status = run_command(&c, k, argc - at - used, argv + at + used, &err);
     if (status < 0)
         status = k->plugin ? report_as_plugin(&err) : problem_report(NULL, &err);
     return flush_output(status);

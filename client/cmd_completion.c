@@ -32,6 +32,7 @@ static void write_options(const struct param_table *t, int benchmark)
 static void write_all_options(const struct command *k)
 {
     write_options(k->options, 0);
+    write_options(k->of_fleet ? &fleet_settings : NULL, 0);
     write_options(k->has_spec ? &spec_common : NULL, 0);
     for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
         write_options(&benchmarks[b].params, b);
@@ -102,10 +103,18 @@ static void write_choices(const struct param_table *t, int benchmark)
     }
 }
 
+static void write_choices_of(const struct command *list)
+{
+    for (const struct command *k = list; k->name; k++) {
+        write_choices(k->options, 0);
+        if (k->subcommands)
+            write_choices_of(k->subcommands);
+    }
+}
+
 static void write_all_choices(const struct command *all)
 {
-    for (const struct command *k = all; k->name; k++)
-        write_choices(k->options, 0);
+    write_choices_of(all);
     write_choices(&spec_common, 0);
     for (int b = 0; b < BENCHMARKS; b++)
         write_choices(&benchmarks[b].params, b);
@@ -117,6 +126,43 @@ static void write_all_choices(const struct command *all)
 
 // --- Shells --------------------------------------------------------------------------------------
 
+// A branch of a case per command; a subcommand's pattern has both words.
+static void write_bash_options(const struct command *list)
+{
+    for (const struct command *k = list; k->name; k++) {
+        if (k->subcommands)
+            write_bash_options(k->subcommands);
+        printf("    \"%s\") words=\"", k->name);
+        write_all_options(k);
+        fputs("\" ;;\n", stdout);
+    }
+}
+
+static void write_bash_operands(const struct command *list, const struct command *all)
+{
+    for (const struct command *k = list; k->name; k++) {
+        if (k->subcommands)
+            write_bash_operands(k->subcommands, all);
+        printf("    \"%s\") words=\"", k->name);
+        write_operands(k, all);
+        printf("\"%s ;;\n", strstr(k->operands, "FILE") ? "; compopt -o default 2>/dev/null" : "");
+    }
+}
+
+static void write_bash_families(const struct command *all)
+{
+    for (const struct command *k = all; k->name; k++) {
+        if (!k->subcommands)
+            continue;
+        printf("    elif [ \"$COMP_CWORD\" -eq 2 ] && [ \"${COMP_WORDS[1]}\" = %s ]; then\n"
+               "        words=\"",
+               k->name);
+        for (const struct command *s = k->subcommands; s->name; s++)
+            printf("%s ", s->name + strlen(k->name) + 1);
+        puts("\"");
+    }
+}
+
 static void write_bash(const struct command *all)
 {
     fputs("# completion of numaprobe for bash: source it, or put it into /etc/bash_completion.d\n"
@@ -124,6 +170,12 @@ static void write_bash(const struct command *all)
           "    local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} option= words=\n"
           "    local before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    COMPREPLY=()\n"
+          "    case $command in ",
+          stdout);
+    for (const struct command *k = all; k->name; k++)
+        if (k->subcommands)
+            printf("%s) command=\"%s ${COMP_WORDS[2]}\" ;; ", k->name, k->name);
+    fputs("esac\n"
           "    # bash takes --size=1 for three words\n"
           "    if [ \"$word\" = = ]; then option=$before word=\n"
           "    elif [ \"$before\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}\n"
@@ -133,23 +185,19 @@ static void write_bash(const struct command *all)
           stdout);
     for (const struct command *k = all; k->name; k++)
         printf("%s ", k->name);
-    fputs("\"\n    elif [ -n \"$option\" ]; then\n    case $option in\n", stdout);
+    puts("\"");
+    write_bash_families(all);
+    fputs("    elif [ -n \"$option\" ]; then\n    case $option in\n", stdout);
     write_all_choices(all);
-    fputs("    --file|--mapping|--cacert|--cert|--key|--token-file) compopt -o default 2>/dev/null "
+    fputs("    "
+          "--file|--hostfile|--groups-file|--reference|--mapping|--cacert|--cert|--key|--token-"
+          "file) compopt -o default 2>/dev/null "
           ";;\n"
           "    esac\n    elif [[ $word == -* ]]; then\n    case $command in\n",
           stdout);
-    for (const struct command *k = all; k->name; k++) {
-        printf("    %s) words=\"", k->name);
-        write_all_options(k);
-        fputs("\" ;;\n", stdout);
-    }
+    write_bash_options(all);
     fputs("    esac\n    else\n    case $command in\n", stdout);
-    for (const struct command *k = all; k->name; k++) {
-        printf("    %s) words=\"", k->name);
-        write_operands(k, all);
-        printf("\"%s ;;\n", strstr(k->operands, "FILE") ? "; compopt -o default 2>/dev/null" : "");
-    }
+    write_bash_operands(all, all);
     fputs("    esac\n    fi\n"
           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
           "    # no blank after --size=\n"
@@ -179,6 +227,16 @@ static void write_fish_text(const char *text)
     putchar('\'');
 }
 
+// What must have been typed: "fleet run" is both words.
+static void write_fish_condition(const char *command)
+{
+    const char *blank = strchr(command, ' ');
+    printf(" -n '__fish_seen_subcommand_from %.*s", (int)strcspn(command, " "), command);
+    if (blank)
+        printf("; and __fish_seen_subcommand_from %s", blank + 1);
+    putchar('\'');
+}
+
 // After `command`; NULL: anywhere.
 static void write_fish_options(const char *command, const struct param_table *t, int benchmark)
 {
@@ -189,7 +247,7 @@ static void write_fish_options(const char *command, const struct param_table *t,
             continue;
         fputs("complete -c numaprobe", stdout);
         if (command)
-            printf(" -n '__fish_seen_subcommand_from %s'", command);
+            write_fish_condition(command);
         printf(" -l %s%s", param_option(p, option), p->kind == PARAM_BOOL ? "" : " -r");
         if (p->kind == PARAM_ENUM)
             fputs(" -f -a '", stdout);
@@ -201,21 +259,36 @@ static void write_fish_options(const char *command, const struct param_table *t,
     }
 }
 
-static void write_fish(const struct command *all)
+// `family`: the first word of all names in `list`; NULL: each is one word.
+static void write_fish_commands(const struct command *list, const struct command *family,
+                                const struct command *all)
 {
-    write_fish_options(NULL, &cli_options, 0);
-    for (const struct command *k = all; k->name; k++) {
-        printf("complete -c numaprobe -n __fish_use_subcommand -f -a %s -d ", k->name);
+    for (const struct command *k = list; k->name; k++) {
+        fputs("complete -c numaprobe", stdout);
+        if (family)
+            write_fish_condition(family->name);
+        printf("%s -f -a %s -d ", family ? "" : " -n __fish_use_subcommand",
+               k->name + (family ? strlen(family->name) + 1 : 0));
         write_fish_text(k->summary);
-        printf("\ncomplete -c numaprobe -n '__fish_seen_subcommand_from %s' %s-a '", k->name,
-               strstr(k->operands, "FILE") ? "" : "-f ");
+        fputs("\ncomplete -c numaprobe", stdout);
+        write_fish_condition(k->name);
+        printf(" %s-a '", strstr(k->operands, "FILE") ? "" : "-f ");
         write_operands(k, all);
         fputs("'\n", stdout);
         write_fish_options(k->name, k->options, 0);
+        write_fish_options(k->name, k->subcommands ? &fleet_settings : NULL, 0);
         write_fish_options(k->name, k->has_spec ? &spec_common : NULL, 0);
         for (int b = 0; k->has_spec && b < BENCHMARKS; b++)
             write_fish_options(k->name, &benchmarks[b].params, b);
+        if (k->subcommands)
+            write_fish_commands(k->subcommands, k, all);
     }
+}
+
+static void write_fish(const struct command *all)
+{
+    write_fish_options(NULL, &cli_options, 0);
+    write_fish_commands(all, NULL, all);
 }
 
 int cmd_completion(struct cli *c, const struct invocation *i, struct err *err)

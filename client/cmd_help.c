@@ -55,20 +55,37 @@ static void print_benchmarks(const struct benchmark *only)
     param_print_help(&spec_common, stdout);
 }
 
-static void print_examples(const char *lines)
+static void print_example_lines(const char *lines, FILE *out)
 {
-    puts("\nexamples:");
     for (const char *at = lines; *at; at += *at == '\n') {
         int n = (int)strcspn(at, "\n");
-        printf("  %.*s\n", n, at);
+        fprintf(out, "  %.*s\n", n, at);
         at += n;
     }
 }
 
+void help_print_family(const struct command *family, FILE *out)
+{
+    fprintf(out, "usage: numaprobe %s COMMAND [options]\n\n", family->name);
+    param_print_paragraph(family->about, out);
+    fputs("\ncommands:\n", out);
+    for (const struct command *k = family->subcommands; k->name; k++)
+        fprintf(out, "  %-17s %s\n", k->name, k->summary);
+    fprintf(out, "\noptions of every %s command (settings too: NUMAPROBE_AT_ONCE, …):\n",
+            family->name);
+    param_print_help(&fleet_settings, out);
+    fprintf(out, "\nnumaprobe %s COMMAND --help describes a command.\n\nexamples:\n", family->name);
+    print_example_lines(family->examples, out);
+}
+
 int help_print_command(const struct command *k, const struct benchmark *only)
 {
+    if (k->subcommands) {
+        help_print_family(k, stdout);
+        return 0;
+    }
     printf("usage: numaprobe %s%s%s%s\n\n", k->name, *k->operands ? " " : "", k->operands,
-           k->options || k->has_spec ? " [options]" : "");
+           k->options || k->has_spec || k->of_fleet ? " [options]" : "");
     print_about(k);
     if (k->options) {
         puts("\noptions:");
@@ -76,8 +93,11 @@ int help_print_command(const struct command *k, const struct benchmark *only)
     }
     if (k->has_spec)
         print_benchmarks(only);
-    print_examples(k->examples);
-    puts("\nnumaprobe help lists the options of every command.");
+    puts("\nexamples:");
+    print_example_lines(k->examples, stdout);
+    puts(k->of_fleet ? "\nnumaprobe help fleet lists the options of every fleet command, such as "
+                       "--nodes."
+                     : "\nnumaprobe help lists the options of every command.");
     return 0;
 }
 
@@ -88,7 +108,8 @@ int cmd_help(struct cli *c, const struct invocation *i, struct err *err)
         help_print_usage(i->table, stdout);
         return 0;
     }
-    const struct command *k = command_find(i->table, i->operands[0], err);
+    int used;
+    const struct command *k = command_find(i->table, i->operands, i->n, &used, err);
     if (!k)
         return -1;
     return help_print_command(k, NULL);

@@ -175,6 +175,18 @@ const struct command commands[] = {
      .plugin = true,
      .n_max = 1,
      .run = cmd_check},
+    {.name = "fleet",
+     .operands = "COMMAND",
+     .subcommands = fleet_commands,
+     .summary = "measure, judge and compare many nodes",
+     .about =
+         "Each command contacts the daemons of the nodes itself; no server is needed. By default "
+         "it forwards each node's Unix socket through ssh, so that nothing has to be opened and "
+         "no token is needed. With --fleet-url it connects to each node's HTTP port.",
+     .examples = "numaprobe fleet run -w 'node[001-100]' --quick\n"
+                 "numaprobe fleet outliers -w @rack3\n"
+                 "numaprobe help fleet",
+     .n_max = OPERANDS_ANY},
     {.name = "cancel",
      .operands = "ID|last",
      .summary = "cancel a run that is waiting or running",

@@ -21,12 +21,14 @@ struct invocation {
 };
 
 struct command {
-    const char *name, *alias;          // alias NULL: none
+    const char *name, *alias;          // alias NULL: none; of a subcommand both words
+    const struct command *subcommands; // name NULL ends; NULL: it is a command itself
     const char *operands;              // "ID", "[ID|last]" or ""
     const char *summary;               // no capital, no full stop
     const char *about;                 // more sentences, for its help and the manual; NULL: none
     const char *examples;              // lines
     const struct param_table *options; // besides the global ones; NULL: none
+    bool of_fleet;                     // takes fleet_settings too
     bool plugin;                       // of Nagios: failures are a line on stdout and exit status 3
     bool pages;                        // long output goes to $PAGER on a terminal
     bool has_spec;    // options of a run too: the first operand may name the benchmark
@@ -35,9 +37,12 @@ struct command {
     int (*run)(struct cli *c, const struct invocation *i, struct err *err);
 };
 
-extern const struct command commands[]; // name NULL ends
-// NULL: `table` has no command of this name or alias; err names the nearest.
-const struct command *command_find(const struct command *table, const char *name, struct err *err);
+extern const struct command commands[];       // name NULL ends
+extern const struct command fleet_commands[]; // of the family "fleet"; likewise
+// The command that `words` begin with; *used: how many of the `n` words name it. NULL: `table` has
+// none of this name or alias; err names the nearest. Of a family ("fleet") alone: the family.
+const struct command *command_find(const struct command *table, char *const *words, int n,
+                                   int *used, struct err *err);
 // ERR_USAGE names the nearest benchmark.
 const struct benchmark *command_benchmark(const char *name, struct err *err);
 
@@ -70,6 +75,7 @@ int cmd_version(struct cli *c, const struct invocation *i, struct err *err);
 
 // Help as text, for the table and for one command (of all benchmarks, or of the one named).
 void help_print_usage(const struct command *table, FILE *out);
+void help_print_family(const struct command *family, FILE *out);
 int help_print_command(const struct command *k, const struct benchmark *only);
 
 extern const struct param_table run_options, runs_options, show_options, plot_options;

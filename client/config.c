@@ -82,12 +82,24 @@ static const struct param cli_params[] = {
 };
 const struct param_table cli_options = {cli_params, COUNT_OF(cli_params)};
 
+// The tables whose members are settings.
+enum { TABLES = 2 };
+static void config_tables(struct cli *c, struct param_target out[static TABLES])
+{
+    out[0] = (struct param_target){&cli_options, c};
+    out[1] = (struct param_target){&fleet_settings, &c->fleet};
+}
+
 static int config_set_from_file(void *ctx, const char *name, const char *value, struct err *err)
 {
-    const struct param *p = param_find(&cli_options, name);
-    if (!p)
-        return err_set(err, ERR_USAGE, "", "there is no setting \"%.60s\"", name);
-    return param_set_text(p, ctx, value, err);
+    struct param_target targets[TABLES];
+    config_tables(ctx, targets);
+    for (int i = 0; i < TABLES; i++) {
+        const struct param *p = param_find(targets[i].table, name);
+        if (p)
+            return param_set_text(p, targets[i].object, value, err);
+    }
+    return err_set(err, ERR_USAGE, "", "there is no setting \"%.60s\"", name);
 }
 
 // A file in a folder that we may not enter is none of ours: HOME may be another account's.
@@ -104,17 +116,26 @@ static int config_read_file(struct cli *c, const char *path, struct err *err)
                : 0;
 }
 
+static int read_variable(const struct param *p, void *object, struct err *err)
+{
+    char name[64] = "NUMAPROBE_";
+    size_t n = strlen(name);
+    for (const char *at = p->name; *at && n < sizeof name - 1; at++)
+        name[n++] = (char)(*at >= 'a' && *at <= 'z' ? *at - 32 : *at);
+    const char *value = getenv(name);
+    if (value && *value && param_set_text(p, object, value, err) < 0)
+        return err_prefix(err, "%s", name);
+    return 0;
+}
+
 static int read_environment(struct cli *c, struct err *err)
 {
-    for (int i = 0; i < cli_options.n; i++) {
-        char name[64] = "NUMAPROBE_";
-        size_t n = strlen(name);
-        for (const char *p = cli_options.params[i].name; *p && n < sizeof name - 1; p++)
-            name[n++] = (char)(*p >= 'a' && *p <= 'z' ? *p - 32 : *p);
-        const char *value = getenv(name);
-        if (value && *value && param_set_text(&cli_options.params[i], c, value, err) < 0)
-            return err_prefix(err, "%s", name);
-    }
+    struct param_target targets[TABLES];
+    config_tables(c, targets);
+    for (int t = 0; t < TABLES; t++)
+        for (int i = 0; i < targets[t].table->n; i++)
+            if (read_variable(&targets[t].table->params[i], targets[t].object, err) < 0)
+                return -1;
     return 0;
 }
 
@@ -133,7 +154,10 @@ int config_load(struct cli *c, struct err *err)
 {
     char path[512];
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    param_defaults(&cli_options, c);
+    struct param_target targets[TABLES];
+    config_tables(c, targets);
+    for (int i = 0; i < TABLES; i++)
+        param_defaults(targets[i].table, targets[i].object);
     if (config_read_file(c, "/etc/numaprobe/numaprobe.conf", err) < 0)
         return -1;
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/param.h"
+#include "client/fleet/settings.h"
 
 enum output { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_CSV };
 
@@ -25,6 +26,7 @@ struct cli {
     bool to_terminal;  // stdout is one
     bool err_terminal; // stderr is one: progress bar
     int width, height; // of the terminal that stdout is; 0: it is none, nothing has to fit
+    struct fleet_settings fleet;
 };
 
 extern const struct param_table cli_options; // of struct cli

@@ -4,14 +4,15 @@
 
 const struct cli_exit cli_exits[] = {
     {CLI_EXIT_SUCCESS, "success; compare: same or faster"},
-    {1, "failure"},
-    {2, "usage error"},
-    {3, "the daemon does not respond"},
+    {CLI_EXIT_FAILED, "failure"},
+    {CLI_EXIT_USAGE, "usage error"},
+    {CLI_EXIT_UNREACHABLE, "the daemon does not respond; fleet: no node does"},
     {4, "permission denied"},
     {5, "not found"},
-    {6, "the node is busy or has too little memory"},
-    {CLI_EXIT_SLOWER, "compare: slower, as a whole or in part"},
-    {CLI_EXIT_INCONCLUSIVE, "compare: inconclusive"},
+    {CLI_EXIT_BUSY, "the node is busy or has too little memory; fleet: all nodes are busy"},
+    {CLI_EXIT_SLOWER, "compare: slower, as a whole or in part; fleet: a node or an effect is"},
+    {CLI_EXIT_INCONCLUSIVE, "compare: inconclusive; fleet: too few nodes or runs to judge"},
+    {CLI_EXIT_PARTIAL, "fleet: some nodes failed; the output is about the others"},
     {CLI_EXIT_INTERRUPTED, "interrupted"},
     {0, NULL},
 };

@@ -129,15 +129,25 @@ static void command(const struct command *k)
     }
     if (k->alias)
         printf("Alias: %s.\n", k->alias);
+    if (k->subcommands)
+        table(&fleet_settings);
     if (k->options)
         table(k->options);
     examples(k->examples);
 }
 
+static void commands_of(const struct command *list)
+{
+    for (const struct command *k = list; k->name; k++) {
+        command(k);
+        if (k->subcommands)
+            commands_of(k->subcommands);
+    }
+}
+
 static void all_commands(void)
 {
-    for (const struct command *k = commands; k->name; k++)
-        command(k);
+    commands_of(commands);
 }
 
 // Of a run: each benchmark's, then those that all have.

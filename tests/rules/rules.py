@@ -491,7 +491,7 @@ def module_circles(files):
 
 # Folders whose files are entries of a table: its header stands in the place of parts.h.
 TABLE_HEADERS = {"analysis/report": "section.h", "api/resources": "resources.h", "bench/benchmarks": "table.h",
-                 "client": "commands.h", "http/messages": "http.h"}
+                 "client": "commands.h", "client/fleet": "fleet.h", "http/messages": "http.h"}
 # A .c without a header of its name, and why.
 NO_HEADER = {
     "main.c": "the start of a program",

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines are sorted by name, so that ten thousand nodes are looked up in no time.
+#include "client/fleet/addresses.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+enum {
+    ADDRESS_LINES_MAX = 1 << 20, // 64 MB: sixteen times the nodes of a set
+    LINE_ROOM = 1024,
+};
+
+struct entry {
+    char name[64], address[INET6_ADDRSTRLEN];
+};
+
+struct addresses {
+    struct entry *list; // owned, by name
+    int n, room;
+};
+
+void addresses_free(struct addresses *a)
+{
+    if (a)
+        free(a->list);
+    free(a);
+}
+
+static int by_host_name(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static int addresses_add(struct addresses *a, const char *name, const char *address,
+                         struct err *err)
+{
+    if (a->n == ADDRESS_LINES_MAX)
+        return err_set(err, ERR_USAGE, "", "more than %d names", ADDRESS_LINES_MAX);
+    if (a->n == a->room) {
+        int room = a->room ? 2 * a->room : 64;
+        struct entry *more = realloc(a->list, (size_t)room * sizeof *more);
+        if (!more)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d addresses", room);
+        a->list = more;
+        a->room = room;
+    }
+    struct entry *e = &a->list[a->n++];
+    snprintf(e->name, sizeof e->name, "%s", name);
+    snprintf(e->address, sizeof e->address, "%s", address);
+    return 0;
+}
+
+static int take_host(struct addresses *a, char *line, struct err *err)
+{
+    unsigned char binary[sizeof(struct in6_addr)];
+    char *save = NULL;
+    line[strcspn(line, "#\r\n")] = '\0';
+    const char *address = strtok_r(line, " \t", &save);
+    if (!address)
+        return 0;
+    if (inet_pton(AF_INET, address, binary) != 1 && inet_pton(AF_INET6, address, binary) != 1)
+        return err_set(err, ERR_USAGE, "", "\"%.40s\" is no IPv4 or IPv6 address", address);
+    for (const char *name; (name = strtok_r(NULL, " \t", &save));)
+        if (addresses_add(a, name, address, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_hosts(struct addresses *a, FILE *f, struct err *err)
+{
+    char line[LINE_ROOM];
+    for (int number = 1; fgets(line, sizeof line, f); number++) {
+        if (!strchr(line, '\n') && !feof(f))
+            return err_set(err, ERR_USAGE, "", "line %d is longer than %d bytes", number,
+                           LINE_ROOM - 2);
+        if (take_host(a, line, err) < 0)
+            return err_prefix(err, "line %d", number);
+    }
+    return ferror(f) ? err_sys(err, "cannot be read") : 0;
+}
+
+struct addresses *addresses_read(const char *path, struct err *err)
+{
+    struct addresses *a = calloc(1, sizeof *a);
+    CLEANUP_FILE FILE *f = a && *path ? fopen(path, "re") : NULL;
+    if (!a)
+        err_set(err, ERR_NO_MEMORY, "", "no memory for addresses");
+    else if (*path && !f)
+        err_set(err, ERR_USAGE, "hosts_file", "cannot read %.150s: %s", path, strerror(errno));
+    else if (!f || read_hosts(a, f, err) == 0) {
+        if (a->n)
+            qsort(a->list, (size_t)a->n, sizeof *a->list, by_host_name);
+        return a;
+    } else
+        err_prefix(err, "%.150s", path);
+    addresses_free(a);
+    return NULL;
+}
+
+const char *addresses_find(const struct addresses *a, const char *name)
+{
+    struct entry key;
+    snprintf(key.name, sizeof key.name, "%s", name);
+    const struct entry *e =
+        a->n ? bsearch(&key, a->list, (size_t)a->n, sizeof key, by_host_name) : NULL;
+    return e ? e->address : NULL;
+}

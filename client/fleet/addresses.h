@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses of nodes that DNS does not know: a file in the format of /etc/hosts.
+#pragma once
+#include "base/err.h"
+
+struct addresses;
+
+// "" gives an empty list. Lines: an address (IPv4 or IPv6), then names; '#' begins a comment.
+// ERR_USAGE names the line. ERR_SYSTEM: the file cannot be read.
+struct addresses *addresses_read(const char *path, struct err *err);
+void addresses_free(struct addresses *a);
+// The address of `name`, or NULL. Borrowed.
+const char *addresses_find(const struct addresses *a, const char *name);

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet run: the same run on many nodes. Per node: request it, wait for its end, fetch
+// its metrics. The table summarizes the nodes; each node keeps its own result.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "client/exits.h"
+#include "client/fleet/fan.h"
+#include "client/fleet/fleet.h"
+#include "client/print.h"
+#include "model/run.h"
+#include "model/summary.h"
+
+struct fleet_run_flags {
+    bool dry_run, cancel_on_interrupt;
+    char key[64];
+};
+
+static const struct param flag_params[] = {
+    {.name = "dry_run",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct fleet_run_flags, dry_run),
+     .def = "false",
+     .help = "Print the plans of the nodes; start nothing."},
+    {.name = "cancel_on_interrupt",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct fleet_run_flags, cancel_on_interrupt),
+     .def = "false",
+     .help = "Ctrl-C cancels the runs that this command has started."},
+    {.name = "idempotency_key",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct fleet_run_flags, key),
+     .room = sizeof((struct fleet_run_flags *)0)->key,
+     .def = "",
+     .metavar = "KEY",
+     .help = "A repeated command with the same key follows the runs that exist, and starts those "
+             "that are missing."},
+};
+const struct param_table fleet_run_options = {flag_params, COUNT_OF(flag_params)};
+
+enum {
+    HOLD_S = 25,        // a node holds a request so long; then it is repeated
+    BUSY_RETRY_S = 15,  // of a node that does not say when to come again
+    TABLE_METRICS = 16, // lines of the table; the other formats have all metrics
+};
+
+struct node_run {
+    int64_t id, busy_since_ms;
+    bool cancel; // requested
+    double seconds;
+    struct summary_page page; // of this run alone; owned
+    char *plan;               // --dry-run: a line; owned
+};
+
+struct fleet_run {
+    const struct cli *cli;
+    const struct fleet_run_flags *flags;
+    struct buf body; // the spec as JSON
+    char key[64];
+    int64_t wait_ms; // for a busy node
+    struct node_run *runs;
+};
+
+static void follow_run(struct fan *f, int node, struct fleet_run *r);
+
+// ---- The end of a node's run --------------------------------------------------------------------
+
+static void take_node_metrics(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    struct node_run *run = &r->runs[node];
+    struct err err = {0};
+    if (summary_page_read(body, &run->page, &err) < 0)
+        fan_fail(f, node, err.code, err.text);
+    else if (run->page.n_runs != 1 || run->page.runs[0].id != run->id)
+        fan_fail(f, node, ERR_CONFLICT, "the node no longer has the run that it made");
+    else
+        fan_done(f, node);
+}
+
+static void fetch_metrics(struct fan *f, int node, const struct json *run)
+{
+    char path[100];
+    snprintf(path, sizeof path, "/v1/feed?form=summary&limit=1&after=%lld",
+             (long long)json_get_i64(run, "seq", 1) - 1);
+    fan_call(f, node,
+             &(struct fan_request){.path = path, .last = true, .reply = take_node_metrics});
+}
+
+static void take_state(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    int state = run_state_find(json_get_text(body, "state", ""));
+    const char *why = json_get_text(json_get(body, "error"), "text", "no reason given");
+    char text[300];
+    if (state < 0) {
+        fan_fail(f, node, ERR_UNREACHABLE, "the response is no run: is it numaprobed?");
+    } else if (!run_state_final((enum run_state)state)) {
+        follow_run(f, node, r);
+    } else if (state == RUN_SUCCEEDED) {
+        r->runs[node].seconds = json_get_number(body, "duration_s", NAN);
+        fetch_metrics(f, node, body);
+    } else {
+        snprintf(text, sizeof text, "the run %s: %.200s", run_state_names[state], why);
+        fan_fail(f, node, ERR_CONFLICT, text);
+    }
+}
+
+static void follow_run(struct fan *f, int node, struct fleet_run *r)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld?wait=%d", (long long)r->runs[node].id, HOLD_S);
+    fan_call(f, node, &(struct fan_request){.path = path, .wait_s = HOLD_S, .reply = take_state});
+}
+
+// ---- Its beginning ------------------------------------------------------------------------------
+
+static void take_started(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    r->runs[node].id = json_get_i64(body, "id", 0);
+    if (r->runs[node].id <= 0)
+        fan_fail(f, node, ERR_UNREACHABLE, "the response is no run: is it numaprobed?");
+    else
+        take_state(f, node, body, ctx);
+}
+
+// "8 ranks, up to 1G each, takes about 12 s": nodes with the same plan are one line.
+static void take_plan(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    const struct json *plan = json_get(body, "plan");
+    char bytes[32], time[32];
+    int ranks = json_count(json_get(plan, "ranks"));
+    print_bytes(bytes, sizeof bytes, json_get_number(plan, "bytes_per_rank", 0));
+    print_duration(time, sizeof time, json_get_number(plan, "estimate_s", 0));
+    buf_fmt(&line, "%d rank%s, up to %s each, takes about %s", ranks, ranks == 1 ? "" : "s", bytes,
+            time);
+    for (const struct json *n = json_first(json_get(plan, "notes")); n; n = json_next(n)) {
+        buf_str(&line, "; note: ");
+        print_safe(&line, json_text(n) ? json_text(n) : "");
+    }
+    r->runs[node].plan = buf_steal(&line);
+    fan_done(f, node);
+}
+
+static bool comes_again(enum err_code code)
+{
+    return code == ERR_BUSY || code == ERR_QUEUE_FULL || code == ERR_TOO_MANY ||
+           code == ERR_UNAVAILABLE;
+}
+
+static void take_refusal(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    int64_t now = clock_mono_ms(), *since = &r->runs[node].busy_since_ms;
+    int64_t delay_ms = 1000 * (int64_t)(retry_s > 0 ? retry_s : BUSY_RETRY_S);
+    *since = *since ? *since : now;
+    int64_t left = *since + r->wait_ms - now;
+    if (!comes_again(why->code) || left <= 0)
+        fan_fail(f, node, why->code, why->text);
+    else
+        fan_later(f, node, delay_ms < left ? delay_ms : left);
+}
+
+static void request_run(struct fan *f, int node, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    bool dry = r->flags->dry_run;
+    char header[160];
+    snprintf(header, sizeof header, "Idempotency-Key: %s", r->key);
+    fan_call(f, node,
+             &(struct fan_request){.method = "POST",
+                                   .path = dry ? "/v1/runs?dry_run=true" : "/v1/runs",
+                                   .body = buf_text(&r->body),
+                                   .header = dry ? NULL : header,
+                                   .last = dry,
+                                   .reply = dry ? take_plan : take_started,
+                                   .refused = take_refusal});
+}
+
+// ---- Ctrl-C -------------------------------------------------------------------------------------
+
+static void ignore_reply(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    (void)f, (void)node, (void)body, (void)ctx; // whoever waits for the run sees its end
+}
+
+static void ignore_refusal(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    (void)f, (void)node, (void)why, (void)retry_s, (void)ctx; // it has finished just now
+}
+
+static void stop_runs(struct fan *f, void *ctx)
+{
+    struct fleet_run *r = ctx;
+    int started = 0;
+    for (int i = 0; i < fan_count(f); i++) {
+        char path[80];
+        if (!r->runs[i].id || fan_node(f, i)->state != FAN_TALKING)
+            continue;
+        started++;
+        snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)r->runs[i].id);
+        if (r->flags->cancel_on_interrupt)
+            fan_call(f, i,
+                     &(struct fan_request){.method = "POST",
+                                           .path = path,
+                                           .reply = ignore_reply,
+                                           .refused = ignore_refusal});
+    }
+    fprintf(stderr, "\r\033[K%s %d runs that have started; Ctrl-C again ends the command\n",
+            r->flags->cancel_on_interrupt ? "canceling the" : "waiting for the", started);
+}
+
+// ---- Output -------------------------------------------------------------------------------------
+
+static void write_node_metrics(const struct node_run *run, struct jsonw *w)
+{
+    const struct summary *s = run->page.runs;
+    jsonw_array(w, "metrics");
+    for (int m = 0; s->layout >= 0 && m < run->page.layouts[s->layout].n; m++) {
+        const struct summary_metric *k = &run->page.layouts[s->layout].list[m];
+        jsonw_object(w, NULL);
+        jsonw_text(w, "metric", k->name);
+        jsonw_text(w, "unit", k->unit);
+        jsonw_fixed(w, "value", s->values[m], 6);
+        jsonw_fixed(w, "lo", s->lo[m], 6);
+        jsonw_fixed(w, "hi", s->hi[m], 6);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+static void write_node_run(struct fan *f, int node, const struct fleet_run *r, struct jsonw *w)
+{
+    const struct fan_node *n = fan_node(f, node);
+    const struct node_run *run = &r->runs[node];
+    jsonw_object(w, NULL);
+    jsonw_text(w, "node", n->name);
+    jsonw_text(w, "state", n->state == FAN_DONE ? "done" : "failed");
+    if (run->id)
+        jsonw_i64(w, "run", run->id);
+    if (n->state == FAN_FAILED) {
+        jsonw_text(w, "error", err_info(n->code)->slug);
+        jsonw_text(w, "text", n->why);
+    } else if (run->plan) {
+        jsonw_text(w, "plan", run->plan);
+    } else {
+        jsonw_fixed(w, "duration_s", run->page.runs[0].duration_s, 6);
+        write_node_metrics(run, w);
+    }
+    jsonw_end(w);
+}
+
+static void print_node_run(struct fan *f, int node, const struct fleet_run *r)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    struct jsonw w = jsonw_to(&line);
+    write_node_run(f, node, r, &w);
+    buf_char(&line, '\n');
+    print_buf(&line);
+    fflush(stdout);
+}
+
+static void on_end(struct fan *f, int node, void *ctx)
+{
+    const struct fleet_run *r = ctx;
+    if (r->cli->output == OUTPUT_NDJSON)
+        print_node_run(f, node, r);
+}
+
+static void print_all(struct fan *f, const struct fleet_run *r)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    jsonw_array(&w, "nodes");
+    for (int i = 0; i < fan_count(f); i++)
+        write_node_run(f, i, r, &w);
+    jsonw_end(&w);
+    fan_write_failures(f, &w, "failures");
+    jsonw_end(&w);
+    buf_char(&text, '\n');
+    print_buf(&text);
+}
+
+// One line per node and metric.
+static void print_csv(struct fan *f, const struct fleet_run *r)
+{
+    static const struct column columns[] = {
+        {"node", "NODE", false}, {"run", "RUN", true},     {"metric", "METRIC", false},
+        {"unit", "UNIT", false}, {"value", "VALUE", true}, {"lo", "FROM", true},
+        {"hi", "TO", true},
+    };
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < fan_count(f); i++) {
+        const struct summary_page *page = &r->runs[i].page;
+        for (int m = 0;
+             page->n_runs && page->runs->layout >= 0 && m < page->layouts[page->runs->layout].n;
+             m++) {
+            const struct summary_metric *k = &page->layouts[page->runs->layout].list[m];
+            grid_cell(&g, "%s", fan_node(f, i)->name);
+            grid_cell(&g, "%lld", (long long)r->runs[i].id);
+            grid_cell(&g, "%s", k->name);
+            grid_cell(&g, "%s", k->unit);
+            grid_cell(&g, "%.6g", (double)page->runs->values[m]);
+            grid_cell(&g, "%.6g", (double)page->runs->lo[m]);
+            grid_cell(&g, "%.6g", (double)page->runs->hi[m]);
+        }
+    }
+    grid_print(&g, r->cli);
+}
+
+struct at_node {
+    double value;
+    const char *node;
+};
+
+static int by_node_value(const void *a, const void *b)
+{
+    double x = ((const struct at_node *)a)->value, y = ((const struct at_node *)b)->value;
+    return (x > y) - (x < y);
+}
+
+// Of the nodes that have the metric. Returns how many.
+static int values_of(struct fan *f, const struct fleet_run *r, const char *metric,
+                     struct at_node *out)
+{
+    int n = 0;
+    for (int i = 0; i < fan_count(f); i++) {
+        const struct summary_page *page = &r->runs[i].page;
+        const struct summary_layout *l =
+            page->n_runs && page->runs->layout >= 0 ? &page->layouts[page->runs->layout] : NULL;
+        for (int m = 0; l && m < l->n; m++)
+            if (strcmp(l->list[m].name, metric) == 0)
+                out[n++] = (struct at_node){page->runs->values[m], fan_node(f, i)->name};
+    }
+    if (n)
+        qsort(out, (size_t)n, sizeof *out, by_node_value);
+    return n;
+}
+
+static double node_quantile(const struct at_node *sorted, int n, double share)
+{
+    double at = share * (n - 1);
+    int below = (int)at;
+    double rest = at - below;
+    return rest > 0 ? sorted[below].value * (1 - rest) + sorted[below + 1].value * rest
+                    : sorted[below].value;
+}
+
+static void add_metric_row(struct grid *g, const struct summary_metric *k,
+                           const struct at_node *sorted, int n)
+{
+    double middle = node_quantile(sorted, n, 0.5);
+    double half = (node_quantile(sorted, n, 0.75) - node_quantile(sorted, n, 0.25)) / 2;
+    grid_cell(g, "%s", k->name);
+    grid_cell(g, "%s", k->unit);
+    grid_cell(g, "%d", n);
+    grid_value(g, middle);
+    grid_cell(g, "%.1f %%", 100 * half / middle);
+    grid_value(g, sorted[0].value);
+    grid_cell(g, "%s", sorted[0].node);
+    grid_value(g, sorted[n - 1].value);
+    grid_cell(g, "%s", sorted[n - 1].node);
+}
+
+// The metrics of the first node that is done; nodes of another class may lack some.
+static void print_over_nodes(struct fan *f, const struct fleet_run *r)
+{
+    static const struct column columns[] = {
+        {"metric", "METRIC", false, true}, {"unit", "UNIT", false},
+        {"nodes", "NODES", true},          {"median", "MEDIAN", true},
+        {"spread", "SPREAD", true},        {"lowest", "LOWEST", true},
+        {"lowest_node", "ON", false},      {"highest", "HIGHEST", true},
+        {"highest_node", "ON", false},
+    };
+    CLEANUP_GRID struct grid g;
+    const struct summary_layout *l = NULL;
+    CLEANUP_MEM struct at_node *values = calloc((size_t)fan_count(f) + 1, sizeof *values);
+    for (int i = 0; i < fan_count(f) && !l; i++)
+        if (r->runs[i].page.n_runs && r->runs[i].page.runs->layout >= 0)
+            l = &r->runs[i].page.layouts[r->runs[i].page.runs->layout];
+    if (!l || !values)
+        return;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int m = 0; m < l->n && m < TABLE_METRICS; m++)
+        add_metric_row(&g, &l->list[m], values, values_of(f, r, l->list[m].name, values));
+    grid_print(&g, r->cli);
+    if (l->n > TABLE_METRICS)
+        printf("%d more metrics: -o csv has all of them\n", l->n - TABLE_METRICS);
+    puts("SPREAD is half the distance between the quartiles of the nodes, in percent of their "
+         "median.");
+}
+
+// Nodes with the same plan are one line.
+static void print_plans(struct fan *f, const struct fleet_run *r)
+{
+    for (int i = 0; i < fan_count(f); i++) {
+        CLEANUP_NODESET struct nodeset same = {0};
+        CLEANUP_BUF struct buf names = BUF_INIT;
+        bool first = r->runs[i].plan != NULL;
+        for (int k = 0; k < i && first; k++)
+            first = !r->runs[k].plan || strcmp(r->runs[k].plan, r->runs[i].plan) != 0;
+        for (int k = i; k < fan_count(f) && first; k++)
+            if (r->runs[k].plan && strcmp(r->runs[k].plan, r->runs[i].plan) == 0)
+                nodeset_add(&same, fan_node(f, k)->name, NULL);
+        nodeset_fold(&same, &names);
+        if (first)
+            printf("%-22s %s\n", buf_text(&names), r->runs[i].plan);
+    }
+}
+
+static void print_fleet_run(struct fan *f, const struct fleet_run *r, int64_t began_ms)
+{
+    char time[32];
+    if (r->cli->output == OUTPUT_JSON)
+        print_all(f, r);
+    else if (r->cli->output == OUTPUT_CSV)
+        print_csv(f, r);
+    else if (r->cli->output == OUTPUT_TABLE && r->flags->dry_run)
+        print_plans(f, r);
+    else if (r->cli->output == OUTPUT_TABLE)
+        print_over_nodes(f, r);
+    fflush(stdout);
+    print_duration(time, sizeof time, (double)(clock_mono_ms() - began_ms) / 1000);
+    fan_print_failures(f, stderr);
+    fprintf(stderr, "%d of %d nodes in %s\n", fan_ended(f, FAN_DONE), fan_count(f), time);
+}
+
+// ---- The command --------------------------------------------------------------------------------
+
+// A user's key, or one of our own, so that a repeated request starts no second run.
+static void set_key(struct fleet_run *r)
+{
+    uint64_t random[2] = {0};
+    if (*r->flags->key)
+        snprintf(r->key, sizeof r->key, "%s", r->flags->key);
+    else if (getrandom(random, sizeof random, 0) == sizeof random)
+        snprintf(r->key, sizeof r->key, "fleet-%016llx%016llx", (unsigned long long)random[0],
+                 (unsigned long long)random[1]);
+}
+
+static void fleet_run_fini(struct fleet_run *r, int n)
+{
+    for (int i = 0; r->runs && i < n; i++) {
+        summary_page_fini(&r->runs[i].page);
+        free(r->runs[i].plan);
+    }
+    free(r->runs);
+    buf_free(&r->body);
+}
+
+static int run_on_nodes(struct fleet_run *r, const struct nodeset *names, struct err *err)
+{
+    struct fan_work work = {request_run, stop_runs, on_end, NULL, r};
+    int64_t began_ms = clock_mono_ms();
+    r->runs = calloc((size_t)names->n, sizeof *r->runs);
+    if (!r->runs || !buf_ok(&r->body))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
+    struct fan *f = fan_new(r->cli, names, &work, err);
+    if (!f)
+        return -1;
+    fan_run(f);
+    print_fleet_run(f, r, began_ms);
+    int status = fan_status(f, CLI_EXIT_SUCCESS, r->cli->fleet.partial_ok);
+    fan_free(f);
+    return status;
+}
+
+// Waiting for a busy node is ours: a node that waits would keep another from its turn.
+int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err)
+{
+    struct fleet_run r = {.cli = c, .flags = i->options};
+    struct spec s = *i->spec;
+    CLEANUP_NODESET struct nodeset names = {0};
+    if (spec_check(&s, err) < 0) {
+        err->code = ERR_USAGE;
+        return -1;
+    }
+    if (fleet_nodes(c, &names, err) < 0)
+        return -1;
+    struct jsonw w = jsonw_to(&r.body);
+    r.wait_ms = 1000 * s.queue_s;
+    s.queue_s = 0;
+    spec_write_json(&s, &w, NULL);
+    set_key(&r);
+    int status = run_on_nodes(&r, &names, err);
+    fleet_run_fini(&r, names.n);
+    return status;
+}

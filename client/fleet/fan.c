@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// One loop for all nodes. fetch/ moves the bytes and via_ssh makes the sockets; here is who may
+// begin, and what Ctrl-C does. The first one stops what has not begun; the second one ends what is
+// in progress too.
+#include "client/fleet/fan.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "client/fleet/addresses.h"
+#include "client/print.h"
+#include "client/problem.h"
+#include "client/token.h"
+
+enum {
+    TICK_MS = 200, // the progress line; nothing else needs a time of its own
+    // A page of summaries: 100 runs of 4,096 metrics are 12 MB.
+    PAGE_MAX = 16 << 20,
+    PAGE_MEMORY_MAX = 256 << 20, // read as JSON, 16 bytes per byte
+};
+
+struct fan {
+    const struct cli *cli;
+    const struct fan_work *work;
+    struct fan_node *nodes; // owned
+    int n, next;            // next: the first that has never begun
+    int n_later;            // that wait for a second turn
+    int64_t later_ms;       // the earliest of these turns
+    int in_progress, done, failed;
+    struct fetch *fetch;
+    struct fetch_tls tls;
+    struct addresses *addresses;
+    char token[TOKEN_ROOM];
+    int interrupts; // that were noticed
+    int64_t drawn_ms;
+    bool drawn;
+};
+
+struct fan_open_call {
+    struct fan *fan;
+    int node;
+    fan_reply *reply;
+    fan_refused *refused;
+    struct fetch_limits limits;
+    char *body; // owned: it is sent after fan_call has returned
+};
+
+static volatile sig_atomic_t interrupts;
+
+static void fan_on_interrupt(int signo)
+{
+    (void)signo;
+    interrupts++;
+}
+
+int fan_count(const struct fan *f)
+{
+    return f->n;
+}
+
+struct fan_node *fan_node(struct fan *f, int node)
+{
+    return &f->nodes[node];
+}
+
+bool fan_stopped(const struct fan *f)
+{
+    return f->interrupts > 0;
+}
+
+int fan_ended(const struct fan *f, enum fan_state state)
+{
+    return state == FAN_DONE ? f->done : f->failed;
+}
+
+// ---- Addresses ----------------------------------------------------------------------------------
+
+// The pattern with the node's name or address for %h; an IPv6 address gets its brackets.
+static int fan_address(const struct fan *f, const char *name, char *out, size_t room,
+                       struct err *err)
+{
+    const char *pattern = f->cli->fleet.fleet_url, *hole = strstr(pattern, "%h");
+    const char *known = addresses_find(f->addresses, name), *host = known ? known : name;
+    bool six = strchr(host, ':');
+    if (!hole)
+        return err_set(err, ERR_USAGE, "fleet_url",
+                       "must have %%h where the node's name belongs: https://%%h:7443");
+    int n = snprintf(out, room, "%.*s%s%s%s%s", (int)(hole - pattern), pattern, six ? "[" : "",
+                     host, six ? "]" : "", hole + 2);
+    if (n >= (int)room)
+        return err_set(err, ERR_USAGE, "fleet_url", "gives an address of more than %zu bytes",
+                       room - 1);
+    while (n && out[n - 1] == '/')
+        out[--n] = '\0';
+    if (!str_starts(out, "http://") && !str_starts(out, "https://"))
+        return err_set(err, ERR_USAGE, "fleet_url", "must begin with http:// or https://");
+    return 0;
+}
+
+// The token's own rule about what travels in clear needs an address: each node's.
+static int fan_token(struct fan *f, const char *address, struct err *err)
+{
+    struct cli *one = malloc(sizeof *one);
+    if (!one)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory");
+    *one = *f->cli;
+    snprintf(one->url, sizeof one->url, "%s", address);
+    one->url_assumed = false;
+    int rc = token_find(one, f->token, err);
+    free(one);
+    return rc;
+}
+
+static int fan_set_addresses(struct fan *f, struct err *err)
+{
+    for (int i = 0; i < f->n; i++)
+        if (fan_address(f, f->nodes[i].name, f->nodes[i].base, sizeof f->nodes[i].base, err) < 0 ||
+            ((i == 0 || *f->token) && fan_token(f, f->nodes[i].base, err) < 0))
+            return -1;
+    return 0;
+}
+
+struct fan *fan_new(const struct cli *c, const struct nodeset *names, const struct fan_work *work,
+                    struct err *err)
+{
+    struct fan *f = calloc(1, sizeof *f);
+    struct fetch_limits limits = fetch_defaults;
+    if (!f || !(f->nodes = calloc((size_t)names->n + 1, sizeof *f->nodes))) {
+        free(f);
+        err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
+        return NULL;
+    }
+    f->cli = c;
+    f->work = work;
+    f->n = names->n;
+    for (int i = 0; i < f->n; i++)
+        f->nodes[i].name = names->names[i];
+    f->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
+    limits.body_max = PAGE_MAX;
+    limits.total_ms = (int)c->fleet.node_timeout_s * 1000;
+    limits.connect_ms = limits.total_ms < limits.connect_ms ? limits.total_ms : limits.connect_ms;
+    // A node that is canceled has its long poll open beside that.
+    f->fetch = fetch_new(2 * (int)c->fleet.at_once, &limits, err);
+    f->addresses = f->fetch ? addresses_read(c->fleet.hosts_file, err) : NULL;
+    if (!f->addresses || fan_set_addresses(f, err) < 0) {
+        fan_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+void fan_free(struct fan *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < f->n; i++)
+        free(f->nodes[i].why);
+    fetch_free(f->fetch);
+    addresses_free(f->addresses);
+    free(f->nodes);
+    free(f);
+}
+
+// ---- The life of a node -------------------------------------------------------------------------
+
+static bool is_open(const struct fan_node *n)
+{
+    return n->state != FAN_DONE && n->state != FAN_FAILED;
+}
+
+static void fan_end(struct fan *f, int node, enum fan_state state)
+{
+    f->in_progress -= f->nodes[node].state != FAN_WAITING;
+    f->nodes[node].state = state;
+    *(state == FAN_DONE ? &f->done : &f->failed) += 1;
+    if (f->work->ended)
+        f->work->ended(f, node, f->work->ctx);
+}
+
+void fan_done(struct fan *f, int node)
+{
+    if (is_open(&f->nodes[node]))
+        fan_end(f, node, FAN_DONE);
+}
+
+void fan_fail(struct fan *f, int node, enum err_code code, const char *why)
+{
+    CLEANUP_BUF struct buf safe = BUF_INIT;
+    if (!is_open(&f->nodes[node]))
+        return;
+    print_safe(&safe, why);
+    f->nodes[node].code = code;
+    f->nodes[node].why = buf_steal(&safe);
+    fan_end(f, node, FAN_FAILED);
+}
+
+void fan_later(struct fan *f, int node, int64_t delay_ms)
+{
+    struct fan_node *n = &f->nodes[node];
+    if (f->interrupts) {
+        fan_fail(f, node, ERR_BUSY, "busy when it was interrupted");
+        return;
+    }
+    n->again_ms = clock_mono_ms() + delay_ms;
+    if (!f->n_later++ || n->again_ms < f->later_ms)
+        f->later_ms = n->again_ms;
+    n->state = FAN_WAITING;
+    f->in_progress--;
+}
+
+static void fan_begin(struct fan *f, int node)
+{
+    f->nodes[node].state = FAN_TALKING;
+    f->in_progress++;
+    f->work->begin(f, node, f->work->ctx);
+}
+
+// Those whose second turn has come go before those that never had one.
+static void fan_begin_later(struct fan *f)
+{
+    int64_t now = clock_mono_ms(), earliest = INT64_MAX;
+    if (!f->n_later || now < f->later_ms)
+        return;
+    for (int i = 0; i < f->next; i++) {
+        struct fan_node *n = &f->nodes[i];
+        if (n->state != FAN_WAITING)
+            continue;
+        if (n->again_ms <= now && f->in_progress < f->cli->fleet.at_once) {
+            f->n_later--;
+            fan_begin(f, i);
+        } else if (n->again_ms < earliest) {
+            earliest = n->again_ms > now ? n->again_ms : now + TICK_MS; // all places are taken
+        }
+    }
+    f->later_ms = earliest;
+}
+
+static void fan_begin_next(struct fan *f)
+{
+    fan_begin_later(f);
+    while (f->next < f->n && f->in_progress < f->cli->fleet.at_once)
+        fan_begin(f, f->next++);
+}
+
+// ---- Requests -----------------------------------------------------------------------------------
+
+static void fan_take(struct fan_open_call *c, const struct fetch_response *r)
+{
+    struct err why = {0}, plain = {0};
+    struct fan *f = c->fan;
+    if (r->status < 200 || r->status > 299) {
+        struct http_reply reply = {.status = r->status, .body = r->body}; // borrowed
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        http_problem(&reply, &plain);
+        problem_write(&plain, &text); // members become options
+        err_set(&why, plain.code, "", "%s", buf_text(&text));
+        if (c->refused)
+            c->refused(f, c->node, &why, r->retry_after_s, f->work->ctx);
+        else
+            fan_fail(f, c->node, why.code, why.text);
+        return;
+    }
+    CLEANUP_JSON struct json *body =
+        json_parse_within(buf_text(&r->body), r->body.len, PAGE_MEMORY_MAX, &why);
+    if (!body) {
+        err_prefix(&why, "the response is not JSON");
+        fan_fail(f, c->node, ERR_UNREACHABLE, why.text);
+        return;
+    }
+    c->reply(f, c->node, body, f->work->ctx);
+}
+
+static void fan_responded(void *ctx, struct fetch_response *r)
+{
+    struct fan_open_call *c = ctx;
+    struct fan_node *n = &c->fan->nodes[c->node];
+    n->reached |= r->error == FETCH_OK;
+    if (r->error == FETCH_OK && r->dated) {
+        n->dated = true;
+        n->skew_ms = r->skew_ms;
+    }
+    if (!is_open(n))
+        ; // it failed meanwhile, and nothing waits for this
+    else if (r->error == FETCH_INTERRUPTED)
+        fan_fail(c->fan, c->node, ERR_TIMEOUT, "interrupted");
+    else if (r->error != FETCH_OK)
+        fan_fail(c->fan, c->node, ERR_UNREACHABLE, fetch_error_info(r->error)->text);
+    else
+        fan_take(c, r);
+    free(c->body);
+    free(c);
+}
+
+void fan_call(struct fan *f, int node, const struct fan_request *q)
+{
+    struct err err = {0};
+    CLEANUP_BUF struct buf url = BUF_INIT;
+    const struct fan_node *n = &f->nodes[node];
+    struct fan_open_call *c = calloc(1, sizeof *c);
+    char *body = q->body ? strdup(q->body) : NULL;
+    buf_fmt(&url, "%s%s", n->socket ? "http://localhost" : n->base, q->path);
+    if (!c || (q->body && !body) || !buf_ok(&url)) {
+        free(c);
+        free(body);
+        fan_fail(f, node, ERR_NO_MEMORY, "no memory for a request");
+        return;
+    }
+    *c = (struct fan_open_call){f, node, q->reply, q->refused, fetch_defaults, body};
+    c->limits.body_max = PAGE_MAX;
+    c->limits.total_ms = (int)f->cli->fleet.node_timeout_s * 1000 + q->wait_s * 1000;
+    if (c->limits.total_ms < c->limits.connect_ms)
+        c->limits.connect_ms = c->limits.total_ms;
+    if (q->wait_s)
+        c->limits.least_rate = 0;
+    struct fetch_request request = {
+        .method = q->method,
+        .url = buf_text(&url),
+        .socket = n->socket,
+        .token = f->token,
+        .headers = {q->body ? "Content-Type: application/json" : q->header,
+                    q->body ? q->header : NULL},
+        .body = body,
+        .body_len = body ? strlen(body) : 0,
+        .tls = &f->tls,
+        .limits = &c->limits,
+        .more = !q->last,
+    };
+    if (fetch_start(f->fetch, &request, fan_responded, c, &err) == 0)
+        return;
+    free(c);
+    free(body);
+    fan_fail(f, node, err.code, err.text);
+}
+
+// ---- The loop -----------------------------------------------------------------------------------
+
+static void fan_draw(struct fan *f)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    int64_t now = clock_mono_ms();
+    if (!f->cli->err_terminal || now - f->drawn_ms < TICK_MS)
+        return;
+    f->drawn_ms = now;
+    buf_fmt(&line, " %d node%s: %d done, %d in progress, %d failed", f->n, f->n == 1 ? "" : "s",
+            f->done, f->in_progress, f->failed);
+    if (f->n_later)
+        buf_fmt(&line, ", %d busy", f->n_later);
+    if (f->work->progress)
+        f->work->progress(f, &line, f->work->ctx);
+    fprintf(stderr, "\r%.79s\033[K", buf_text(&line));
+    f->drawn = true;
+}
+
+static void fan_clear(struct fan *f)
+{
+    if (f->drawn)
+        fputs("\r\033[K", stderr);
+    f->drawn = false;
+}
+
+// Nothing begins any more. What has not begun has failed, and says so.
+static void fan_stop(struct fan *f)
+{
+    bool first = f->interrupts == 0;
+    f->interrupts = (int)interrupts;
+    for (int i = 0; i < f->n; i++)
+        if (f->nodes[i].state == FAN_WAITING)
+            fan_fail(f, i, ERR_TIMEOUT,
+                     i < f->next ? "busy when it was interrupted" : "interrupted before its turn");
+    f->next = f->n;
+    f->n_later = 0;
+    if (first && f->work->interrupted)
+        f->work->interrupted(f, f->work->ctx);
+    else
+        fetch_stop(f->fetch);
+}
+
+void fan_run(struct fan *f)
+{
+    struct sigaction act = {.sa_handler = fan_on_interrupt}, before;
+    interrupts = 0;
+    sigaction(SIGINT, &act, &before);
+    while (f->done + f->failed < f->n) {
+        struct pollfd fd = {.fd = fetch_fd(f->fetch), .events = POLLIN};
+        if (interrupts > f->interrupts)
+            fan_stop(f);
+        fan_begin_next(f);
+        fan_draw(f);
+        fetch_turn(f->fetch);
+        if (f->done + f->failed < f->n)
+            poll(&fd, 1, TICK_MS); // a signal ends it
+        fetch_turn(f->fetch);
+    }
+    fan_clear(f);
+    sigaction(SIGINT, &before, NULL);
+}

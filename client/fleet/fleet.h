@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of the family `numaprobe fleet`, one file each: cmd_fleet_<command>.c.
+#pragma once
+#include "client/commands.h"
+#include "model/nodeset.h"
+
+int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err);
+
+extern const struct param_table fleet_run_options;
+
+// The nodes that the options of every fleet command name. ERR_USAGE: none do, or the set is empty.
+int fleet_nodes(const struct cli *c, struct nodeset *out, struct err *err);
