@@ -19,5 +19,44 @@ const struct command fleet_commands[] = {
      .has_spec = true,
      .n_max = 1,
      .run = cmd_fleet_run},
+    {.name = "fleet status",
+     .operands = "",
+     .summary = "list classes of nodes: how many respond, have enough runs, are slow",
+     .about =
+         "A class is a kind of machine: nodes with the same hardware. FRESH nodes have a run of "
+         "the last 14 days. A set-up is firmware, kernel and settings.",
+     .examples = "numaprobe fleet status -w @compute\n"
+                 "numaprobe fleet status --stored -o json",
+     .of_fleet = true,
+     .pages = true,
+     .run = cmd_fleet_status},
+    {.name = "fleet outliers",
+     .operands = "",
+     .summary = "find nodes that are slower than their peers, or than they were",
+     .about =
+         "Judges each node by its newest five runs of each benchmark: against the nodes of its "
+         "class, "
+         "within hidden kinds, and against its own past. A grade takes all of its metrics into "
+         "account "
+         "and limits false findings over the whole fleet: sure 0.1 %, suspect 5 %. DIFFERENT FROM "
+         "PEERS names facts of its set-up that most of its peers do not share. Nodes that are slow "
+         "together are one group. The exit status is 7 if there is a finding.",
+     .examples = "numaprobe fleet outliers -w 'node[001-100]'\n"
+                 "numaprobe fleet outliers --stored\n"
+                 "numaprobe fleet outliers -w @rack3 -o json",
+     .of_fleet = true,
+     .pages = true,
+     .run = cmd_fleet_outliers},
+    {.name = "fleet drain",
+     .operands = "",
+     .summary = "print the scontrol lines that drain slow nodes",
+     .about =
+         "Executes nothing. Prints a line per node with a sure finding, for at most 2 % of a class "
+         "and at least one node. A node with a reason of another origin is left alone. Comments "
+         "say what was left out, and which drained nodes are like their peers again.",
+     .examples = "numaprobe fleet drain --from-slurm\n"
+                 "numaprobe fleet drain -w @compute | sh",
+     .of_fleet = true,
+     .run = cmd_fleet_drain},
     {0},
 };

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "client/fleet/addresses.h"
+#include "client/fleet/via_ssh.h"
 #include "client/print.h"
 #include "client/problem.h"
 #include "client/token.h"
@@ -35,6 +36,7 @@ struct fan {
     struct fetch *fetch;
     struct fetch_tls tls;
     struct addresses *addresses;
+    struct via_ssh *ssh; // NULL: fleet_url has the addresses
     char token[TOKEN_ROOM];
     int interrupts; // that were noticed
     int64_t drawn_ms;
@@ -125,6 +127,23 @@ static int fan_set_addresses(struct fan *f, struct err *err)
     return 0;
 }
 
+static void fan_on_tunnel(void *ctx, int node, const char *socket, const struct err *why);
+
+// By ssh unless a pattern of addresses is set.
+static int fan_set_way(struct fan *f, struct err *err)
+{
+    const struct fleet_settings *s = &f->cli->fleet;
+    if (!*s->fleet_url) {
+        f->ssh = via_ssh_new(&(struct via_ssh_options){.program = s->ssh,
+                                                       .at_once = (int)s->at_once,
+                                                       .connect_s = (int)s->node_timeout_s},
+                             fan_on_tunnel, f, err);
+        return f->ssh ? 0 : -1;
+    }
+    f->addresses = addresses_read(s->hosts_file, err);
+    return f->addresses ? fan_set_addresses(f, err) : -1;
+}
+
 struct fan *fan_new(const struct cli *c, const struct nodeset *names, const struct fan_work *work,
                     struct err *err)
 {
@@ -141,13 +160,10 @@ struct fan *fan_new(const struct cli *c, const struct nodeset *names, const stru
     for (int i = 0; i < f->n; i++)
         f->nodes[i].name = names->names[i];
     f->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
-    limits.body_max = PAGE_MAX;
     limits.total_ms = (int)c->fleet.node_timeout_s * 1000;
-    limits.connect_ms = limits.total_ms < limits.connect_ms ? limits.total_ms : limits.connect_ms;
-    // A node that is canceled has its long poll open beside that.
+    // A node whose run is canceled has its long poll open beside that.
     f->fetch = fetch_new(2 * (int)c->fleet.at_once, &limits, err);
-    f->addresses = f->fetch ? addresses_read(c->fleet.hosts_file, err) : NULL;
-    if (!f->addresses || fan_set_addresses(f, err) < 0) {
+    if (!f->fetch || fan_set_way(f, err) < 0) {
         fan_free(f);
         return NULL;
     }
@@ -158,9 +174,12 @@ void fan_free(struct fan *f)
 {
     if (!f)
         return;
-    for (int i = 0; i < f->n; i++)
+    for (int i = 0; i < f->n; i++) {
         free(f->nodes[i].why);
+        free(f->nodes[i].socket);
+    }
     fetch_free(f->fetch);
+    via_ssh_free(f->ssh);
     addresses_free(f->addresses);
     free(f->nodes);
     free(f);
@@ -173,8 +192,18 @@ static bool is_open(const struct fan_node *n)
     return n->state != FAN_DONE && n->state != FAN_FAILED;
 }
 
+// The tunnel ends with the node's conversation.
+static void fan_leave(struct fan *f, int node)
+{
+    if (f->ssh)
+        via_ssh_stop(f->ssh, node);
+    free(f->nodes[node].socket);
+    f->nodes[node].socket = NULL;
+}
+
 static void fan_end(struct fan *f, int node, enum fan_state state)
 {
+    fan_leave(f, node);
     f->in_progress -= f->nodes[node].state != FAN_WAITING;
     f->nodes[node].state = state;
     *(state == FAN_DONE ? &f->done : &f->failed) += 1;
@@ -211,13 +240,36 @@ void fan_later(struct fan *f, int node, int64_t delay_ms)
         f->later_ms = n->again_ms;
     n->state = FAN_WAITING;
     f->in_progress--;
+    fan_leave(f, node);
+}
+
+static void fan_on_tunnel(void *ctx, int node, const char *socket, const struct err *why)
+{
+    struct fan *f = ctx;
+    struct fan_node *n = &f->nodes[node];
+    if (!is_open(n))
+        return;
+    if (!socket) {
+        fan_fail(f, node, why->code, why->text);
+        return;
+    }
+    n->state = FAN_TALKING;
+    n->socket = strdup(socket);
+    if (n->socket)
+        f->work->begin(f, node, f->work->ctx);
+    else
+        fan_fail(f, node, ERR_NO_MEMORY, "no memory for a socket's name");
 }
 
 static void fan_begin(struct fan *f, int node)
 {
-    f->nodes[node].state = FAN_TALKING;
+    struct err err = {0};
     f->in_progress++;
-    f->work->begin(f, node, f->work->ctx);
+    f->nodes[node].state = f->ssh ? FAN_REACHING : FAN_TALKING;
+    if (!f->ssh)
+        f->work->begin(f, node, f->work->ctx);
+    else if (via_ssh_start(f->ssh, node, f->nodes[node].name, &err) < 0)
+        fan_fail(f, node, err.code, err.text);
 }
 
 // Those whose second turn has come go before those that never had one.
@@ -275,6 +327,13 @@ static void fan_take(struct fan_open_call *c, const struct fetch_response *r)
     c->reply(f, c->node, body, f->work->ctx);
 }
 
+// ssh knows better why its socket leads nowhere.
+static const char *fan_why(struct fan *f, int node, const struct fetch_response *r)
+{
+    const char *ssh = f->ssh ? via_ssh_why(f->ssh, node) : "";
+    return *ssh ? ssh : fetch_error_info(r->error)->text;
+}
+
 static void fan_responded(void *ctx, struct fetch_response *r)
 {
     struct fan_open_call *c = ctx;
@@ -289,7 +348,7 @@ static void fan_responded(void *ctx, struct fetch_response *r)
     else if (r->error == FETCH_INTERRUPTED)
         fan_fail(c->fan, c->node, ERR_TIMEOUT, "interrupted");
     else if (r->error != FETCH_OK)
-        fan_fail(c->fan, c->node, ERR_UNREACHABLE, fetch_error_info(r->error)->text);
+        fan_fail(c->fan, c->node, ERR_UNREACHABLE, fan_why(c->fan, c->node, r));
     else
         fan_take(c, r);
     free(c->body);
@@ -363,6 +422,14 @@ static void fan_clear(struct fan *f)
     f->drawn = false;
 }
 
+// What is in progress ends with "interrupted".
+static void fan_stop_all(struct fan *f)
+{
+    fetch_stop(f->fetch);
+    for (int i = 0; i < f->n; i++)
+        fan_fail(f, i, ERR_TIMEOUT, "interrupted");
+}
+
 // Nothing begins any more. What has not begun has failed, and says so.
 static void fan_stop(struct fan *f)
 {
@@ -377,7 +444,7 @@ static void fan_stop(struct fan *f)
     if (first && f->work->interrupted)
         f->work->interrupted(f, f->work->ctx);
     else
-        fetch_stop(f->fetch);
+        fan_stop_all(f);
 }
 
 void fan_run(struct fan *f)
@@ -386,15 +453,18 @@ void fan_run(struct fan *f)
     interrupts = 0;
     sigaction(SIGINT, &act, &before);
     while (f->done + f->failed < f->n) {
-        struct pollfd fd = {.fd = fetch_fd(f->fetch), .events = POLLIN};
+        struct pollfd fds[] = {{.fd = fetch_fd(f->fetch), .events = POLLIN},
+                               {.fd = f->ssh ? via_ssh_fd(f->ssh) : -1, .events = POLLIN}};
         if (interrupts > f->interrupts)
             fan_stop(f);
         fan_begin_next(f);
         fan_draw(f);
         fetch_turn(f->fetch);
         if (f->done + f->failed < f->n)
-            poll(&fd, 1, TICK_MS); // a signal ends it
+            poll(fds, COUNT_OF(fds), TICK_MS); // a signal ends it
         fetch_turn(f->fetch);
+        if (f->ssh)
+            via_ssh_turn(f->ssh);
     }
     fan_clear(f);
     sigaction(SIGINT, &before, NULL);

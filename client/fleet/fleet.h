@@ -5,6 +5,9 @@
 #include "model/nodeset.h"
 
 int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err);
 
 extern const struct param_table fleet_run_options;
 

@@ -25,17 +25,7 @@ UNUSED = {
     "facts_info": "docs/FACTS.md, and the weights of changes",
     "metric_rules": "docs/METRICS.md",
     # The form of the feed that the fleet commands read.
-    "summary_page_fini": "the slim form of a run",
-    "summary_page_read": "the slim form of a run",
     # What the commands of a fleet are built on.
-    "fleet_names": "the nodes of a command",
-    "via_ssh_fd": "sockets of other nodes",
-    "via_ssh_free": "sockets of other nodes",
-    "via_ssh_new": "sockets of other nodes",
-    "via_ssh_start": "sockets of other nodes",
-    "via_ssh_stop": "sockets of other nodes",
-    "via_ssh_turn": "sockets of other nodes",
-    "via_ssh_why": "sockets of other nodes",
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
@@ -45,24 +35,8 @@ UNUSED = {
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",
     # Requests to many nodes at once.
-    "fetch_new": "tests/unit/fetch/test_many.c", "fetch_start": "tests/unit/fetch/test_many.c",
-    "fetch_fd": "tests/unit/fetch/test_many.c", "fetch_turn": "tests/unit/fetch/test_many.c",
-    "fetch_run": "tests/unit/fetch/test_many.c", "fetch_stop": "tests/unit/fetch/test_many.c",
-    "fetch_free": "tests/unit/fetch/test_many.c",
+    "fetch_run": "tests/unit/fetch/test_many.c",
     # What the commands about many nodes are built on.
-    "fleet_findings_find": "commands about many nodes: their findings",
-    "fleet_findings_fini": "commands about many nodes: their findings",
-    "fleet_finding_cells": "commands about many nodes: their findings",
-    "fleet_finding_differs": "commands about many nodes: their findings",
-    "fleet_finding_sentence": "commands about many nodes: their findings",
-    "fleet_findings_left_out_text": "commands about many nodes: their findings",
-    "fleet_findings_mirror_text": "commands about many nodes: their findings",
-    "fleet_findings_write_json": "commands about many nodes: their findings",
-    "fleet_add_facts": "commands about many nodes: their findings",
-    "fleet_add_page": "commands about many nodes: their findings",
-    "fleet_cleanup": "commands about many nodes: their findings",
-    "fleet_facts_wanted": "commands about many nodes: their findings",
-    "fleet_new": "commands about many nodes: their findings",
     "effect_find": "the effect of a rollout",
     "effect_verdict_names": "the effect of a rollout",
     # tests/perf measures with them.

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet outliers: which nodes are slower than their peers or than they were, by how much,
+// since when, and what is different about them.
+#include <stdio.h>
+
+#include "analysis/peers/fleet_findings_text.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/gather.h"
+#include "client/print.h"
+
+static const char *paint_grade(const char *text)
+{
+    return *text == 's' ? text[2] == 'r' ? PRINT_RED : PRINT_YELLOW : NULL; // sure, suspect
+}
+
+static const struct column columns[] = {
+    {"node", "NODE", false},
+    {"what", "WHAT", false},
+    {"grade", "GRADE", false, false, paint_grade},
+    {"metric", "WORST METRIC", false, true},
+    {"value", "VALUE", true},
+    {"peers", "PEERS", true},
+    {"difference", "DIFFERENCE", false},
+    {"metrics_worse", "ALSO", true},
+    {"since", "SINCE", false},
+    {"differs", "DIFFERENT FROM PEERS", false, true},
+};
+
+static void outliers_add_row(struct grid *g, const struct fleet_finding *one, const struct fleet *f)
+{
+    struct fleet_finding_cells cells;
+    CLEANUP_BUF struct buf differs = BUF_INIT;
+    fleet_finding_cells(one, f, &cells);
+    fleet_finding_differs(one, &differs);
+    grid_cell(g, "%s", f->nodes.list[one->nodes[0]]);
+    grid_cell(g, "%s", fleet_finding_names[one->what]);
+    grid_cell(g, "%s", peers_grade_names[one->grade]);
+    grid_cell(g, "%s", one->metric);
+    grid_cell(g, "%s", cells.value);
+    grid_cell(g, "%s", cells.peers);
+    grid_cell(g, "%s", cells.diff);
+    grid_cell(g, "%s", cells.also);
+    grid_cell(g, "%s", cells.since);
+    grid_cell(g, "%s", buf_text(&differs));
+}
+
+static void print_slow_groups(const struct cli *c, const struct fleet_findings *list,
+                         const struct fleet *f)
+{
+    for (int i = 0; i < list->n; i++) {
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        if (list->list[i].what != FINDING_GROUP)
+            continue;
+        buf_str(&line, "group: ");
+        fleet_finding_sentence(&list->list[i], f, &line);
+        print_paragraph(c, buf_text(&line), 4);
+    }
+}
+
+static void print_judged(const struct cli *c, const struct fleet_findings *list)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT, left_out = BUF_INIT;
+    fleet_findings_left_out_text(list, &left_out);
+    buf_fmt(&line, "%d class%s, %d metrics, %d of %d nodes judged", list->classes,
+            list->classes == 1 ? "" : "es", list->metrics, list->tested, list->nodes);
+    if (left_out.len)
+        buf_fmt(&line, "; left out: %s", buf_text(&left_out));
+    print_paragraph(c, buf_text(&line), 4);
+}
+
+static void outliers_print_table(const struct cli *c, const struct fleet_findings *list,
+                                 const struct fleet *f)
+{
+    CLEANUP_GRID struct grid g;
+    CLEANUP_BUF struct buf mirror = BUF_INIT;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < list->n; i++)
+        if (list->list[i].what != FINDING_GROUP || c->output != OUTPUT_TABLE)
+            outliers_add_row(&g, &list->list[i], f);
+    if (c->output != OUTPUT_TABLE) {
+        grid_print(&g, c);
+        return;
+    }
+    print_judged(c, list);
+    if (g.n_rows) {
+        grid_print(&g, c);
+        fleet_findings_mirror_text(list, &mirror);
+        print_paragraph(c, buf_text(&mirror), 4);
+    } else if (list->tested) {
+        puts("no node is slower than its peers");
+    }
+    print_slow_groups(c, list, f);
+}
+
+static void outliers_print_json(struct gather *g, const struct fleet_findings *list)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    gather_write_json(g, &w);
+    fleet_findings_write_json(list, g->fleet, &w, "verdict");
+    jsonw_end(&w);
+    buf_char(&text, '\n');
+    print_buf(&text);
+}
+
+int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *err)
+{
+    CLEANUP_GATHER struct gather g;
+    struct fleet_findings list = {0};
+    (void)i;
+    if (gather_all(&g, c, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        outliers_print_json(&g, &list);
+    else
+        outliers_print_table(c, &list, g.fleet);
+    int verdict = list.n         ? CLI_EXIT_SLOWER
+                  : !list.tested ? CLI_EXIT_INCONCLUSIVE
+                                 : CLI_EXIT_SUCCESS;
+    fleet_findings_fini(&list);
+    return gather_end(&g, verdict);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet status: the nodes by class, how many have enough runs to be judged, how fresh
+// these are, and which daemons do not respond.
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/peers/fleet_findings.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/gather.h"
+#include "client/print.h"
+
+enum { DAY_MS = 24 * 3600 * 1000, FRESH_DAYS = 14 };
+
+struct class_row {
+    char label[13];
+    const char *cpu;
+    int nodes, fresh, judged, setups, sure, suspect, groups;
+};
+
+static const struct column columns[] = {
+    {"class", "CLASS", false}, {"cpu", "CPU", false, true},       {"nodes", "NODES", true},
+    {"fresh", "FRESH", true},  {"with_3_runs", ">=3 RUNS", true}, {"setups", "SET-UPS", true},
+    {"sure", "SURE", true},    {"suspect", "SUSPECT", true},      {"groups", "GROUPS", true},
+};
+
+// Of any benchmark: a node with three runs of one can be judged by that.
+static bool has_runs(const struct fleet *f, const struct fleet_node *n)
+{
+    for (int i = 0; i < n->n; i++)
+        if (f->one[n->series[i]].n >= RUNS_MIN)
+            return true;
+    return false;
+}
+
+// How many set-ups the newest runs of the class's nodes have.
+static int setups_of(const struct fleet *f, int class)
+{
+    int n = 0;
+    for (int k = 0; k < f->configs.n; k++) {
+        bool used = false;
+        for (int i = 0; i < f->nodes.n && !used; i++)
+            used = f->node[i].class == class && f->node[i].config == k;
+        n += used;
+    }
+    return n;
+}
+
+static void count_findings(struct class_row *row, const struct fleet_findings *list, int class)
+{
+    for (int i = 0; i < list->n; i++) {
+        const struct fleet_finding *one = &list->list[i];
+        if (one->class != class)
+            continue;
+        row->groups += one->what == FINDING_GROUP;
+        row->sure += one->what != FINDING_GROUP && one->grade == PEERS_SURE;
+        row->suspect += one->what != FINDING_GROUP && one->grade == PEERS_SUSPECT;
+    }
+}
+
+static struct class_row row_of(const struct gather *g, const struct fleet_findings *list, int class)
+{
+    const struct fleet *f = g->fleet;
+    struct class_row row = {.setups = setups_of(f, class)};
+    const char *cpu = fleet_fact(&f->class_facts[class], "cpu_model");
+    row.cpu = cpu ? cpu : "not known";
+    snprintf(row.label, sizeof row.label, "%s", f->classes.list[class]);
+    for (int i = 0; i < f->nodes.n; i++) {
+        const struct fleet_node *n = &f->node[i];
+        if (n->class != class)
+            continue;
+        row.nodes++;
+        row.fresh += g->now_ms - n->newest_ms <= (int64_t)FRESH_DAYS * DAY_MS;
+        row.judged += has_runs(f, n);
+    }
+    count_findings(&row, list, class);
+    return row;
+}
+
+static void status_add_row(struct grid *g, const struct class_row *r)
+{
+    grid_cell(g, "%s", r->label);
+    grid_cell(g, "%s", r->cpu);
+    grid_cell(g, "%d", r->nodes);
+    grid_cell(g, "%d", r->fresh);
+    grid_cell(g, "%d", r->judged);
+    grid_cell(g, "%d", r->setups);
+    grid_cell(g, "%d", r->sure);
+    grid_cell(g, "%d", r->suspect);
+    grid_cell(g, "%d", r->groups);
+}
+
+// Nodes that responded and have no run to be judged by, or only old ones; and the daemons'
+// versions.
+static void find_stale(const struct gather *g, struct nodeset *stale, struct nodeset *empty)
+{
+    const struct fleet *f = g->fleet;
+    for (int i = 0; i < f->nodes.n; i++)
+        if (g->now_ms - f->node[i].newest_ms > (int64_t)FRESH_DAYS * DAY_MS)
+            nodeset_add(stale, f->nodes.list[i], NULL);
+    for (int i = 0; g->fan && i < g->names.n; i++)
+        if (fan_node(g->fan, i)->state == FAN_DONE &&
+            interned_find(&f->nodes, g->names.names[i]) < 0)
+            nodeset_add(empty, g->names.names[i], NULL);
+}
+
+static void print_set(const struct cli *c, const char *what, const struct nodeset *set)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    if (!set->n)
+        return;
+    buf_fmt(&line, "%s: ", what);
+    nodeset_fold(set, &line);
+    print_paragraph(c, buf_text(&line), 4);
+}
+
+// "versions: 2.0.0 (node[1-99]), 1.9.1 (node100)", only if there are several.
+static void print_versions(const struct cli *c, const struct gather *g)
+{
+    struct interned versions = {0};
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    buf_str(&line, "versions: ");
+    for (int i = 0; g->fan && i < g->names.n; i++)
+        if (*g->nodes[i].version)
+            interned_add(&versions, g->nodes[i].version, NULL);
+    for (int v = 0; v < versions.n; v++) {
+        CLEANUP_NODESET struct nodeset set = {0};
+        for (int i = 0; i < g->names.n; i++)
+            if (strcmp(g->nodes[i].version, versions.list[v]) == 0)
+                nodeset_add(&set, g->names.names[i], NULL);
+        buf_fmt(&line, "%s%s (", v ? ", " : "", versions.list[v]);
+        nodeset_fold(&set, &line);
+        buf_char(&line, ')');
+    }
+    if (versions.n > 1)
+        print_paragraph(c, buf_text(&line), 4);
+    interned_fini(&versions);
+}
+
+static void status_print(const struct cli *c, struct gather *g, const struct fleet_findings *list)
+{
+    CLEANUP_GRID struct grid grid;
+    CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
+    grid_init(&grid, columns, COUNT_OF(columns));
+    for (int k = 0; k < g->fleet->classes.n; k++) {
+        struct class_row row = row_of(g, list, k);
+        if (row.nodes)
+            status_add_row(&grid, &row);
+    }
+    find_stale(g, &stale, &empty);
+    if (c->output == OUTPUT_TABLE && !grid.n_rows)
+        puts("no node has a run that can be judged");
+    else
+        grid_print(&grid, c);
+    if (c->output != OUTPUT_TABLE)
+        return;
+    print_set(c, "no run for 14 days", &stale);
+    print_set(c, "without a run", &empty);
+    print_versions(c, g);
+}
+
+static void status_print_json(struct gather *g, const struct fleet_findings *list)
+{
+    CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT, old = BUF_INIT, none = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    find_stale(g, &stale, &empty);
+    nodeset_fold(&stale, &old);
+    nodeset_fold(&empty, &none);
+    jsonw_object(&w, NULL);
+    gather_write_json(g, &w);
+    jsonw_array(&w, "classes");
+    for (int k = 0; k < g->fleet->classes.n; k++) {
+        struct class_row row = row_of(g, list, k);
+        jsonw_object(&w, NULL);
+        jsonw_text(&w, "class", g->fleet->classes.list[k]);
+        jsonw_text(&w, "cpu", row.cpu);
+        jsonw_i64(&w, "nodes", row.nodes);
+        jsonw_i64(&w, "fresh", row.fresh);
+        jsonw_i64(&w, "with_3_runs", row.judged);
+        jsonw_i64(&w, "setups", row.setups);
+        jsonw_i64(&w, "sure", row.sure);
+        jsonw_i64(&w, "suspect", row.suspect);
+        jsonw_i64(&w, "groups", row.groups);
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    jsonw_text(&w, "stale", buf_text(&old));
+    jsonw_text(&w, "without_runs", buf_text(&none));
+    jsonw_end(&w);
+    buf_char(&text, '\n');
+    print_buf(&text);
+}
+
+int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
+{
+    CLEANUP_GATHER struct gather g;
+    struct fleet_findings list = {0};
+    (void)i;
+    if (gather_all(&g, c, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        status_print_json(&g, &list);
+    else
+        status_print(c, &g, &list);
+    fleet_findings_fini(&list);
+    return gather_end(&g, CLI_EXIT_SUCCESS);
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Per node two steps: the newest runs of each benchmark, then the documents of facts that no other
+// node sends. Ten thousand nodes of one class have one document of its facts.
+#include "client/fleet/gather.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "client/http.h"
+
+enum {
+    PER_BENCHMARK = NEWEST_RUNS + BEFORE_RUNS, // that a node is judged by
+    STORED_PAGE = 100,                         // runs per request
+    SKEW_MAX_MS = 60000,                       // beyond it a clock is wrong
+    FACTS_OF_NODE_MAX = 64,                    // set-ups of 25 runs, and room
+};
+
+// ---- Documents of facts -------------------------------------------------------------------------
+
+static int take_document(struct gather *g, const struct json *body, struct err *err)
+{
+    struct facts *facts = malloc(sizeof *facts);
+    if (!facts)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
+    int rc = facts_from_json(facts, body, err);
+    if (rc == 0)
+        rc = fleet_add_facts(g->fleet, facts, err);
+    free(facts);
+    return rc;
+}
+
+static bool is_hash(const char *text)
+{
+    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+static void fetch_next_facts(struct fan *f, int node, struct gather *g);
+
+static void take_facts(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct gather *g = ctx;
+    struct err err = {0};
+    if (take_document(g, body, &err) < 0)
+        fan_fail(f, node, err.code, err.text);
+    else
+        fetch_next_facts(f, node, g);
+}
+
+// They were deleted with the last run that had them: what differs is not known then.
+static void miss_facts(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    (void)why, (void)retry_s;
+    fetch_next_facts(f, node, ctx);
+}
+
+static void fetch_next_facts(struct fan *f, int node, struct gather *g)
+{
+    struct gathered_node *n = &g->nodes[node];
+    char path[100];
+    if (n->next == n->n_facts) {
+        fan_done(f, node);
+        return;
+    }
+    snprintf(path, sizeof path, "/v1/facts/%s", g->wanted.list[n->facts[n->next++]]);
+    fan_call(f, node,
+             &(struct fan_request){.path = path,
+                                   .last = n->next == n->n_facts,
+                                   .reply = take_facts,
+                                   .refused = miss_facts});
+}
+
+// Remembers the hash for this node, unless another node fetches it. -1: no memory.
+static int want_facts(struct gather *g, struct gathered_node *n, const char *hash)
+{
+    if (!is_hash(hash) || n->n_facts == FACTS_OF_NODE_MAX || interned_find(&g->wanted, hash) >= 0)
+        return 0;
+    if (!n->facts && !(n->facts = calloc(FACTS_OF_NODE_MAX, sizeof *n->facts)))
+        return err_set(&g->err, ERR_NO_MEMORY, "", "no memory for facts");
+    int number = interned_add(&g->wanted, hash, &g->err);
+    if (number >= 0)
+        n->facts[n->n_facts++] = number;
+    return number < 0 ? -1 : 0;
+}
+
+// ---- Runs ---------------------------------------------------------------------------------------
+
+// "n1" and "n1.cluster" are one node. Under an address any name will do.
+static bool is_node(const char *requested, const char *name)
+{
+    unsigned char binary[sizeof(struct in6_addr)];
+    size_t n = strcspn(requested, "."), m = strcspn(name, ".");
+    return inet_pton(AF_INET, requested, binary) == 1 ||
+           (n == m && strncmp(requested, name, n) == 0);
+}
+
+// Runs that the node measured itself; those of other nodes are copies. They get the name that was
+// requested, by which a user knows the node.
+static void keep_own_runs(struct summary_page *p, const char *name)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_runs; i++) {
+        if (p->runs[i].imported || strcmp(p->runs[i].node, p->node) != 0)
+            continue;
+        p->runs[n] = p->runs[i];
+        snprintf(p->runs[n++].node, sizeof p->runs->node, "%s", name);
+    }
+    p->n_runs = n;
+}
+
+static int take_page(struct gather *g, int node, struct summary_page *p)
+{
+    keep_own_runs(p, g->names.names[node]);
+    if (fleet_add_page(g->fleet, p, &g->err) < 0)
+        return -1;
+    for (int i = 0; i < p->n_runs; i++)
+        if (want_facts(g, &g->nodes[node], p->runs[i].class_hash) < 0 ||
+            want_facts(g, &g->nodes[node], p->runs[i].config_hash) < 0)
+            return -1;
+    return 0;
+}
+
+static void take_runs(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    struct gather *g = ctx;
+    struct summary_page page = {0};
+    struct err err = {0};
+    char text[200];
+    if (summary_page_read(body, &page, &err) < 0) {
+        fan_fail(f, node, ERR_UNREACHABLE, err.text);
+        return;
+    }
+    snprintf(g->nodes[node].version, sizeof g->nodes[node].version, "%s", page.version);
+    if (!is_node(g->names.names[node], page.node)) {
+        snprintf(text, sizeof text, "another node responds: %.64s", page.node);
+        fan_fail(f, node, ERR_CONFLICT, text);
+    } else if (take_page(g, node, &page) < 0) {
+        fan_fail(f, node, g->err.code, g->err.text);
+    } else {
+        fetch_next_facts(f, node, g);
+    }
+    summary_page_fini(&page);
+}
+
+// A daemon of before has no such form; the text of its refusal would not say so.
+static void runs_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    (void)retry_s, (void)ctx;
+    if (why->code == ERR_BAD_REQUEST || why->code == ERR_NOT_FOUND)
+        fan_fail(f, node, ERR_CONFLICT, "its numaprobed is too old for fleet commands");
+    else
+        fan_fail(f, node, why->code, why->text);
+}
+
+static void request_runs(struct fan *f, int node, void *ctx)
+{
+    (void)ctx;
+    char path[100];
+    snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d",
+             PER_BENCHMARK);
+    fan_call(f, node,
+             &(struct fan_request){.path = path, .reply = take_runs, .refused = runs_refused});
+}
+
+static int gather_from_nodes(struct gather *g, struct err *err)
+{
+    static const struct fan_work of_fan = {.begin = request_runs};
+    struct fan_work work = of_fan;
+    work.ctx = g;
+    if (fleet_nodes(g->cli, &g->names, err) < 0)
+        return -1;
+    g->nodes = calloc((size_t)g->names.n, sizeof *g->nodes);
+    if (!g->nodes)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", g->names.n);
+    g->fan = fan_new(g->cli, &g->names, &work, err);
+    if (!g->fan)
+        return -1;
+    fan_run(g->fan);
+    return 0;
+}
+
+// ---- One daemon that has it all -----------------------------------------------------------------
+
+// Only nodes that the options name, if they name any.
+static void keep_named_runs(struct gather *g, struct summary_page *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_runs; i++)
+        if (!g->names.n || nodeset_has(&g->names, p->runs[i].node))
+            p->runs[n++] = p->runs[i];
+    p->n_runs = n;
+}
+
+static int gather_stored_facts(struct gather *g, struct err *err)
+{
+    const char *hash;
+    char path[100];
+    for (int i = 0; (hash = fleet_facts_wanted(g->fleet, i));) {
+        CLEANUP_JSON struct json *body = NULL;
+        snprintf(path, sizeof path, "/v1/facts/%s", hash);
+        if (http_json(g->cli, "GET", path, NULL, &body, err) < 0 && err->code != ERR_NOT_FOUND)
+            return -1;
+        if (!body || take_document(g, body, err) < 0)
+            i++; // it stays wanted
+    }
+    return 0;
+}
+
+static int gather_from_store(struct gather *g, struct err *err)
+{
+    const struct fleet_settings *s = &g->cli->fleet;
+    if ((*s->nodes || *s->hostfile || *s->from_slurm || s->idle) &&
+        fleet_nodes(g->cli, &g->names, err) < 0)
+        return -1;
+    int64_t after = 0;
+    for (bool more = true; more;) {
+        char path[100];
+        CLEANUP_JSON struct json *body = NULL;
+        struct summary_page page = {0};
+        snprintf(path, sizeof path, "/v1/feed?form=summary&limit=%d&after=%lld", STORED_PAGE,
+                 (long long)after);
+        if (http_json(g->cli, "GET", path, NULL, &body, err) < 0 ||
+            summary_page_read(body, &page, err) < 0)
+            return -1;
+        keep_named_runs(g, &page);
+        more = page.more && page.next > after;
+        after = page.next;
+        int rc = fleet_add_page(g->fleet, &page, err);
+        summary_page_fini(&page);
+        if (rc < 0)
+            return -1;
+    }
+    return gather_stored_facts(g, err);
+}
+
+// ---- Both ---------------------------------------------------------------------------------------
+
+int gather_all(struct gather *out, const struct cli *c, struct err *err)
+{
+    struct fleet_options options = FLEET_DEFAULTS;
+    *out = (struct gather){.cli = c, .now_ms = clock_wall_ms()};
+    options.now_ms = out->now_ms;
+    out->fleet = fleet_new(&options, err);
+    if (!out->fleet)
+        return -1;
+    return c->fleet.stored ? gather_from_store(out, err) : gather_from_nodes(out, err);
+}
+
+void gather_fini(struct gather *g)
+{
+    for (int i = 0; g->nodes && i < g->names.n; i++)
+        free(g->nodes[i].facts);
+    free(g->nodes);
+    fan_free(g->fan);
+    fleet_cleanup(&g->fleet);
+    interned_fini(&g->wanted);
+    nodeset_free(&g->names);
+    *g = (struct gather){0};
+}
+
+// The nodes whose clock differs from ours by a minute or more.
+static void find_clocks(struct gather *g, struct nodeset *out)
+{
+    for (int i = 0; g->fan && i < g->names.n; i++) {
+        const struct fan_node *n = fan_node(g->fan, i);
+        if (n->dated && llabs(n->skew_ms) >= SKEW_MAX_MS)
+            nodeset_add(out, n->name, NULL);
+    }
+}
+
+int gather_end(struct gather *g, int verdict)
+{
+    CLEANUP_NODESET struct nodeset clocks = {0};
+    CLEANUP_BUF struct buf names = BUF_INIT;
+    fflush(stdout);
+    if (!g->fan)
+        return verdict;
+    find_clocks(g, &clocks);
+    nodeset_fold(&clocks, &names);
+    fan_print_failures(g->fan, stderr);
+    if (clocks.n)
+        fprintf(stderr, "%-22s the clock differs from ours by a minute or more\n",
+                buf_text(&names));
+    if (fan_ended(g->fan, FAN_FAILED))
+        fprintf(stderr, "%d of %d nodes responded\n", fan_ended(g->fan, FAN_DONE), g->names.n);
+    return fan_status(g->fan, verdict, g->cli->fleet.partial_ok);
+}
+
+void gather_write_json(struct gather *g, struct jsonw *w)
+{
+    CLEANUP_NODESET struct nodeset clocks = {0};
+    CLEANUP_BUF struct buf names = BUF_INIT;
+    jsonw_i64(w, "nodes", g->fan ? g->names.n : g->fleet->nodes.n);
+    if (!g->fan)
+        return;
+    find_clocks(g, &clocks);
+    nodeset_fold(&clocks, &names);
+    jsonw_text(w, "wrong_clocks", buf_text(&names));
+    fan_write_failures(g->fan, w, "failures");
+}

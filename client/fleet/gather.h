@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes have measured, brought together to be judged: from the nodes themselves, or (--stored)
+// from the one daemon that has it all.
+#pragma once
+#include "analysis/peers/fleet.h"
+#include "client/config.h"
+#include "client/fleet/fan.h"
+
+struct gathered_node { // of each node of `names`
+    char version[32];  // of its daemon
+    int n_facts, next; // documents that are fetched from it, and how many of them are here
+    int *facts;        // owned; numbers in gather.wanted
+};
+
+struct gather {
+    const struct cli *cli;
+    struct fleet *fleet;         // owned
+    struct nodeset names;        // owned: that were requested, or that the daemon has runs of
+    struct fan *fan;             // owned; NULL with --stored
+    struct gathered_node *nodes; // owned; NULL with --stored
+    struct interned wanted;      // hashes of facts that were requested, each of one node
+    int64_t now_ms;              // when it began, UTC
+    struct err err;              // no memory, noticed in a reply
+};
+
+// Fetches the newest runs of each node, and each document of facts once. Nodes that fail are in
+// `fan`; *out is whole then too. Prints progress on stderr, no result. -1: nothing was gathered.
+int gather_all(struct gather *out, const struct cli *c, struct err *err);
+void gather_fini(struct gather *g);
+#define CLEANUP_GATHER CLEANUP(gather_fini)
+
+// Failures and what is odd about clocks and versions, on stderr; then the exit status, with
+// `verdict` where the nodes allow one.
+int gather_end(struct gather *g, int verdict);
+// The same as members of a document: "nodes", "failures", "clocks".
+void gather_write_json(struct gather *g, struct jsonw *w);
