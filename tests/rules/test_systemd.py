@@ -3,7 +3,7 @@
 """TAP: the units are ones that systemd understands in full, and hardened as far as mpirun allows.
 tests/booted boots them.
 
-usage: test_systemd.py UNIT SOCKET DAEMON
+usage: test_systemd.py UNIT SOCKET DAEMON RUN_UNIT TIMER
 """
 import os
 import re
@@ -26,7 +26,7 @@ def verify(folder, text, name="numaprobed.service"):
                           text=True)
     said = done.stdout + done.stderr
     # other units of this machine are not ours to judge
-    return "\n".join(l for l in said.splitlines() if "numaprobed" in l)
+    return "\n".join(l for l in said.splitlines() if "numaprobe" in l)
 
 
 def exposure(folder, text):
@@ -37,7 +37,25 @@ def exposure(folder, text):
                            f"--threshold={MOST_EXPOSED}", path], capture_output=True, text=True)
 
 
-def main(unit, socket, daemon):
+def run_at_night(folder, run, timer, program):
+    """The run and its timer, beside each other, as systemd wants a timer's unit to be there."""
+    with open(run, encoding="utf-8") as f:
+        text = re.sub(r"^ExecStart=\S+/numaprobe ", f"ExecStart={program} ", without_manual(f.read()), flags=re.M)
+    check(program in text, "the run is started by an absolute path")
+    said = verify(folder, text, "numaprobe-run.service")
+    check(said == "", "nor of the nightly run", said.splitlines()[:20])
+    with open(timer, encoding="utf-8") as f:
+        text = without_manual(f.read())
+    said = verify(folder, text, "numaprobe-run.timer")
+    check(said == "" and "RandomizedDelaySec" in text, "nor of its timer, which differs per node", said.splitlines()[:20])
+
+
+def without_manual(text):
+    """The manual that is installed is not there yet."""
+    return re.sub(r"^Documentation=.*\n", "", text, flags=re.M)
+
+
+def main(unit, socket, daemon, run, timer):
     if not shutil.which("systemd-analyze"):
         print("1..0 # SKIP systemd-analyze is not installed")
         return 0
@@ -46,16 +64,17 @@ def main(unit, socket, daemon):
     check(re.search(r"^ExecStart=/\S+/numaprobed$", text, re.M), "ExecStart is an absolute path")
     # As installed the program is elsewhere; verify wants one that is there.
     text = re.sub(r"^(Exec\w+)=\S+/numaprobed", r"\1=" + daemon, text, flags=re.M)
-    text = re.sub(r"^Documentation=.*\n", "", text, flags=re.M)  # and the manual that is installed
+    text = without_manual(text)
     beat = int(re.search(r"^WatchdogSec=(\d+)$", text, re.M)[1]) / 2
     check(60 / beat <= 2, "the watchdog wakes an idle daemon at most twice a minute", [str(beat)])
     with tempfile.TemporaryDirectory() as folder:
         said = verify(folder, text)
         check(said == "", "systemd-analyze verify has nothing to say", said.splitlines()[:20])
         with open(socket, encoding="utf-8") as f:
-            listening = re.sub(r"^Documentation=.*\n", "", f.read(), flags=re.M)
+            listening = without_manual(f.read())
         said = verify(folder, listening, "numaprobed.socket")
         check(said == "", "nor of the socket", said.splitlines()[:20])
+        run_at_night(folder, run, timer, daemon)
         said = verify(folder, text.replace("UMask=", "UnMask="))
         check("UnMask" in said, "verify catches a key that systemd does not know", said.splitlines()[:20])
         done = exposure(folder, text)

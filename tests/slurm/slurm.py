@@ -13,7 +13,7 @@ import subprocess
 PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "sinfo", "unshare", "nsenter"]
 ALONE = ["unshare", "--mount", "--pid", "--net", "--uts", "--fork", "--kill-child=KILL", "--mount-proc", "--propagation", "private"]
 HOST = "slurmtest"
-START_S = 60
+START_S, PORT = 60, 17001
 
 CONFIG = f"""ClusterName=test
 SlurmctldHost={HOST}(127.0.0.1)
@@ -28,16 +28,17 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 InactiveLimit=0
 StateSaveLocation=/run/slurm/state
-SlurmdSpoolDir=/run/slurm/spool
+SlurmdSpoolDir=/run/slurm/spool.%n
 SlurmctldPidFile=/run/slurm/slurmctld.pid
-SlurmdPidFile=/run/slurm/slurmd.pid
+SlurmdPidFile=/run/slurm/slurmd.%n.pid
 SlurmctldLogFile=/run/slurm/slurmctld.log
-SlurmdLogFile=/run/slurm/slurmd.log
-NodeName={HOST} NodeAddr=127.0.0.1 CPUs={{cpus}} Sockets=1 CoresPerSocket={{cpus}} ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
+SlurmdLogFile=/run/slurm/slurmd.%n.log
+{{more}}
+NodeName={{names}} NodeHostname={HOST} NodeAddr=127.0.0.1 Port={{ports}} CPUs={{cpus}} Sockets=1 CoresPerSocket={{cpus}} ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=30 State=UP OverSubscribe=YES
 """
 
-# Says "ready" when the node takes jobs, then waits for the end of its input.
+# Says "ready" when the nodes take jobs, then waits for the end of its input.
 START = """set -eu
 hostname "$1"
 ip link set lo up
@@ -48,15 +49,18 @@ mount -t tmpfs -o mode=755 lib /var/lib/munge
 mount -t tmpfs -o mode=755 log /var/log/munge
 printf '127.0.0.1 localhost %s\\n' "$1" > /run/hosts
 mount --bind /run/hosts /etc/hosts
-mkdir -p /run/munge /run/slurm/state /run/slurm/spool
+mkdir -p /run/munge /run/slurm/state
 dd if=/dev/urandom of=/etc/munge/munge.key bs=1024 count=1 status=none
 chown -R munge:munge /run/munge /etc/munge /var/lib/munge /var/log/munge
 chmod 400 /etc/munge/munge.key
 setpriv --reuid=munge --regid=munge --clear-groups munged
 printf '%s' "$2" > /run/slurm/slurm.conf
 slurmctld -i -f /run/slurm/slurm.conf
-slurmd -N "$1" -f /run/slurm/slurm.conf
-until sinfo -h -o %t 2>/dev/null | grep -qx idle; do
+for node in $4; do
+    mkdir "/run/slurm/spool.$node"
+    slurmd -N "$node" -f /run/slurm/slurm.conf
+done
+until [ "$(sinfo -h -N -o %t 2>/dev/null | grep -cx idle)" = "$(echo "$4" | wc -w)" ]; do
     [ "$SECONDS" -lt "$3" ] || { tail -n 20 /run/slurm/*.log >&2; exit 1; }
     sleep 0.2
 done
@@ -86,15 +90,16 @@ def init_of(unshare):
 
 
 @contextlib.contextmanager
-def cluster():
-    """A Slurm with one node that has this machine's CPUs."""
+def cluster(nodes=(HOST,), more=""):
+    """A Slurm whose nodes are all this machine and have its CPUs; more: lines of its configuration."""
     if os.geteuid() != 0:
         raise Missing("needs root")
     gone = [p for p in PROGRAMS if not shutil.which(p)]
     if gone:
         raise Missing("no " + " ".join(gone))
-    config = CONFIG.format(cpus=len(os.sched_getaffinity(0)))
-    with subprocess.Popen([*ALONE, "bash", "-c", START, "start", HOST, config, str(START_S)], stdin=subprocess.PIPE,
+    ports = f"[{PORT}-{PORT + len(nodes) - 1}]" if len(nodes) > 1 else PORT
+    config = CONFIG.format(cpus=len(os.sched_getaffinity(0)), names=",".join(nodes), ports=ports, more=more)
+    with subprocess.Popen([*ALONE, "bash", "-c", START, "start", HOST, config, str(START_S), " ".join(nodes)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env={**os.environ, "SLURM_CONF": "/run/slurm/slurm.conf"}) as p:
         try:

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of docs/slurm with a real Slurm, and a numaprobe that prints what the test says."""
+import contextlib
+import os
+import pathlib
+import tempfile
+
+import pytest
+
+import slurm
+
+SCRIPTS = pathlib.Path(__file__).parents[2] / "docs" / "slurm"
+NODES = ("n1", "n2", "n3", "n4")
+FAKE = """#!/bin/sh
+echo "$SLURMD_NODENAME $*" >>{folder}/calls
+case $1 in
+check) cat {folder}/line; exit "$(cat {folder}/status)" ;;
+cancel) [ ! -e {folder}/stuck ] || sleep 60; exit 1 ;;
+run) echo begin >>{folder}/order; for _ in 1 2 3 4 5 6 7 8; do sleep 0.05; done; echo end >>{folder}/order
+     [ "$4" != refused ] || {{ echo "busy: load" >&2; exit 6; }} ;;
+export) echo "{{\\"node\\":\\"$SLURMD_NODENAME\\"}}" >"${{3#--file=}}" ;;
+esac
+"""
+HEALTH = """#!/bin/sh
+export NUMAPROBE_PATH={folder}:/usr/bin:/bin NUMAPROBE_SETTINGS={folder}/settings SLURM_CONF=/run/slurm/slurm.conf
+{script}
+status=$?
+[ ! -e {folder}/gate ] || echo "$status" >{folder}/gate
+exit 0
+"""
+
+
+def executable(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@contextlib.contextmanager
+def site(nodes, more=""):
+    """A cluster, and a folder with the programs of its nodes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        executable(folder / "numaprobe", FAKE.format(folder=folder))
+        executable(folder / "health", HEALTH.format(folder=folder, script=SCRIPTS / "numaprobe-health"))
+        executable(folder / "prolog", f"#!/bin/sh\nNUMAPROBE_PATH={folder}:/usr/bin:/bin exec {SCRIPTS / 'numaprobe-prolog'}\n")
+        (folder / "line").write_text("NUMAPROBE OK - as before | difference=0.1%\n")
+        (folder / "status").write_text("0")
+        (folder / "settings").write_text("NUMAPROBE_DRAIN=yes\nNUMAPROBE_CHECK='--crit=15 --warn=5'\n")
+        try:
+            with slurm.cluster(nodes, more.format(folder=folder)) as c:
+                c.folder = folder
+                yield c
+        except slurm.Missing as e:
+            pytest.skip(str(e))
+
+
+@pytest.fixture(scope="module", name="many")
+def four_nodes():
+    with site(NODES) as c:
+        yield c
+
+
+@pytest.fixture(scope="module", name="one")
+def one_node():
+    with site((slurm.HOST,), "HealthCheckProgram={folder}/health\nHealthCheckInterval=1\nHealthCheckNodeState=ANY\n"
+              "Prolog={folder}/prolog\nPrologFlags=Alloc") as c:
+        yield c
+
+
+def state(cluster):
+    return cluster.run("sinfo", "-h", "-o", "%T").stdout.strip()
+
+
+def checked(cluster):
+    """Waits until a check that begins from now on has ended. Its exit status."""
+    os.mkfifo(cluster.folder / "gate")
+    with open(cluster.folder / "gate", encoding="ascii") as f:  # of the check that is running now, perhaps
+        f.read()
+    with open(cluster.folder / "gate", encoding="ascii") as f:
+        said = f.read()
+    (cluster.folder / "gate").unlink()
+    return said.split()[0]
+
+
+def test_a_healthy_node(one):
+    assert checked(one) == "0"
+    assert state(one) == "idle"
+    assert "check --crit=15 --warn=5" in (one.folder / "calls").read_text()
+
+
+@pytest.mark.parametrize("line, status", [("NUMAPROBE WARNING - 4.1% slower\n", 1), ("NUMAPROBE UNKNOWN - no baseline\n", 3), ("", 127),
+                                          ("garbage NUMAPROBE CRITICAL - x\n", 2)])
+def test_it_fails_open(one, line, status):
+    (one.folder / "line").write_text(line)
+    (one.folder / "status").write_text(str(status))
+    assert checked(one) == "0" and state(one) == "idle"
+
+
+def test_a_slow_node_is_drained_once(one):
+    (one.folder / "status").write_text("2")
+    (one.folder / "line").write_text("NUMAPROBE CRITICAL - 12.3% slower; see \"x\" | difference=12.3%\n")
+    assert checked(one) == "0"
+    assert state(one) == "drained"
+    assert one.run("sinfo", "-R", "-h", "-o", "%E").stdout.startswith("numaprobe: 12.3% slower; see ")
+    one.run("scontrol", "update", f"nodename={slurm.HOST}", "state=drain", "reason=a person's")
+    assert checked(one) == "0"
+    assert one.run("sinfo", "-R", "-h", "-o", "%E").stdout.strip() == "a person's"
+
+
+def test_it_only_reports_by_default(one):
+    settings = one.folder / "settings"
+    settings.write_text("")
+    assert checked(one) == "0"
+    one.run("scontrol", "update", f"nodename={slurm.HOST}", "state=resume")
+    assert checked(one) == "0" and state(one) == "idle"
+    assert not one.run("sinfo", "-R", "-h", "-o", "%E").stdout.strip()
+    (one.folder / "line").write_text("NUMAPROBE OK - as before\n")
+
+
+def test_the_prolog_cancels_and_never_fails(one):
+    """The program of this test fails, and the job starts."""
+    (one.folder / "calls").write_text("")
+    assert one.run("srun", "echo", "started").stdout == "started\n"
+    assert "cancel --all --wait=2" in (one.folder / "calls").read_text()
+    assert state(one) == "idle"
+
+
+def test_a_prolog_that_hangs_does_not_keep_the_job(one):
+    (one.folder / "stuck").touch()
+    assert one.run("srun", "echo", "started").stdout == "started\n"
+    (one.folder / "stuck").unlink()
+    assert state(one) == "idle"
+
+
+def array(cluster, *words):
+    return cluster.run(str(SCRIPTS / "numaprobe-array"), *words, env={"PATH": f"{cluster.folder}:{os.environ['PATH']}"})
+
+
+def finished(cluster):
+    """A job that needs all nodes begins when the array has ended."""
+    cluster.run("srun", f"-N{len(NODES)}", "--exclusive", "true")
+
+
+def test_each_idle_node_is_measured_once(many):
+    results = many.folder / "it's 100%j"
+    done = array(many, "-n", "2", "-t", "1", str(results), "--", "latency", "--label=it's a \"label\"", "$x")
+    assert done.returncode == 0 and "4 nodes, at most 2 at once" in done.stdout, done.stdout + done.stderr
+    finished(many)
+    assert sorted(p.name for p in results.iterdir()) == [f"{n}.json" for n in NODES]
+    for n in NODES:
+        assert (results / f"{n}.json").read_text() == f'{{"node":"{n}"}}\n'
+    calls = (many.folder / "calls").read_text().splitlines()
+    assert sorted(c for c in calls if " run " in c) == [f"{n} run latency --label=it's a \"label\" $x" for n in NODES]
+    running = [0]
+    for word in (many.folder / "order").read_text().split():
+        running.append(running[-1] + (1 if word == "begin" else -1))
+    assert max(running) == 2 and running[-1] == 0, running
+
+
+def test_a_refused_run_leaves_its_reason(many):
+    results = many.folder / "results2"
+    assert array(many, "-w", "n[2-3]", str(results), "--", "a", "b", "refused").returncode == 0
+    finished(many)
+    assert sorted(p.name for p in results.iterdir()) == ["n2.log", "n3.log"]
+    assert (results / "n2.log").read_text() == "busy: load\n"
+
+
+def test_what_it_would_submit(many):
+    done = array(many, "--print", "-p", "all", str(many.folder / "results3"))
+    assert done.stdout.split("\n\n")[0].split() == list(NODES) and "\nnumaprobe run '--quick' &&\n" in done.stdout
+    assert not many.run("squeue", "-h").stdout
+
+
+def test_no_node_is_idle(many):
+    for n in NODES:
+        many.run("scontrol", "update", f"nodename={n}", "state=drain", "reason=test")
+    done = array(many, str(many.folder / "results4"))
+    assert done.returncode == 6 and "no node is idle" in done.stderr, done
+    for n in NODES:
+        many.run("scontrol", "update", f"nodename={n}", "state=resume")
+
+
+@pytest.mark.parametrize("words", [[], ["-n"], ["-n", "x", "d"], ["--bogus", "d"], ["d", "e"]])
+def test_wrong_words(many, words):
+    done = array(many, *words)
+    assert done.returncode == 2 and "numaprobe-array: " in done.stderr, done
+    assert not many.run("squeue", "-h").stdout
