@@ -48,7 +48,7 @@ static void outliers_add_row(struct grid *g, const struct fleet_finding *one, co
 }
 
 static void print_slow_groups(const struct cli *c, const struct fleet_findings *list,
-                         const struct fleet *f)
+                              const struct fleet *f)
 {
     for (int i = 0; i < list->n; i++) {
         CLEANUP_BUF struct buf line = BUF_INIT;
