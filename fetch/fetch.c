@@ -61,7 +61,7 @@ struct transfer {
     const struct fetch_request *q;
     const struct fetch_limits *limits;
     struct fetch_response out;
-    size_t head;            // bytes so far
+    size_t head, body;      // bytes so far
     bool head_whole;        // its empty line has come
     enum fetch_error ended; // why one of our functions ended it; FETCH_OK: none did
     int64_t date_s;
@@ -103,6 +103,7 @@ static size_t on_body(char *data, size_t one, size_t n, void *ctx)
 {
     struct transfer *t = ctx;
     n *= one;
+    t->body += n;
     if (t->q->take && transfer_status(t) == 200)
         return t->q->take(t->q->take_ctx, data, n) ? n : end_with(t, FETCH_STOPPED);
     if (t->out.body.len + n > t->limits->body_max)
@@ -283,8 +284,7 @@ static enum fetch_error unconnected_error(const struct transfer *t)
     }
 }
 
-// Bytes, or microseconds.
-static int64_t info_of(const struct transfer *t, CURLINFO which)
+static int64_t info_us(const struct transfer *t, CURLINFO which)
 {
     curl_off_t value = 0;
     curl_easy_getinfo(t->curl, which, &value);
@@ -299,7 +299,7 @@ static enum fetch_error timeout_error(const struct transfer *t)
     if (!r->first_us)
         return FETCH_SILENT;
     // libcurl has one code for its two limits. The rate over all says more than which came first.
-    return info_of(t, CURLINFO_SIZE_DOWNLOAD_T) * 1000000 < r->total_us * t->limits->least_rate
+    return (int64_t)(t->head + t->body) * 1000000 < r->total_us * t->limits->least_rate
                ? FETCH_SLOW
                : FETCH_TIMEOUT;
 }
@@ -359,13 +359,13 @@ static enum fetch_error transfer_error(const struct transfer *t, CURLcode rc)
 static void read_times(struct transfer *t)
 {
     struct fetch_response *r = &t->out;
-    int64_t sent = info_of(t, CURLINFO_PRETRANSFER_TIME_T);
+    int64_t sent = info_us(t, CURLINFO_PRETRANSFER_TIME_T);
     long sys = 0;
-    r->connect_us = info_of(t, CURLINFO_APPCONNECT_TIME_T);
+    r->connect_us = info_us(t, CURLINFO_APPCONNECT_TIME_T);
     if (!r->connect_us)
-        r->connect_us = info_of(t, CURLINFO_CONNECT_TIME_T);
-    r->first_us = info_of(t, CURLINFO_STARTTRANSFER_TIME_T);
-    r->total_us = info_of(t, CURLINFO_TOTAL_TIME_T);
+        r->connect_us = info_us(t, CURLINFO_CONNECT_TIME_T);
+    r->first_us = info_us(t, CURLINFO_STARTTRANSFER_TIME_T);
+    r->total_us = info_us(t, CURLINFO_TOTAL_TIME_T);
     curl_easy_getinfo(t->curl, CURLINFO_OS_ERRNO, &sys);
     r->sys = (int)sys;
     if (t->date_s > 0) {

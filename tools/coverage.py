@@ -19,7 +19,7 @@ import sys
 
 # What the floor holds for; the others are printed.
 HELD = ("core", "api", "http", "model", "formats", "analysis")
-ROOMS = (*HELD, "base", "daemon", "client", "bench", "fetch")
+ROOMS = (*HELD, "base", "daemon", "client", "bench", "fetch", "virtual")
 
 
 def reset(build):
