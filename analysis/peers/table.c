@@ -15,15 +15,15 @@
 #define INTERVALS 3.0 // of a node's runs: what is older is old
 enum { TABLE_VALUES_MAX = 1 << 28 };
 
-// Runs with the present set-up. 0, if the newest RUNS_MIN of them are too old.
-static int runs_that_count(const struct fleet *f, const struct fleet_series *s,
-                           long left_out[LEFT_OUT_KINDS])
+int fleet_series_runs(const struct fleet *f, const struct fleet_series *s,
+                      long left_out[LEFT_OUT_KINDS])
 {
     double gaps[64];
     int n = 0, n_gaps = 0;
     while (n < s->n && s->runs[n].measured_ms > f->node[s->node].setup_ms)
         n++;
-    left_out[LEFT_OUT_SETUP] += s->n - n;
+    if (left_out)
+        left_out[LEFT_OUT_SETUP] += s->n - n;
     for (int i = 0; i + 1 < n && n_gaps < 64; i++)
         gaps[n_gaps++] = (double)(s->runs[i].measured_ms - s->runs[i + 1].measured_ms);
     double usual = n_gaps ? middle_select(gaps, n_gaps) : 0;
@@ -31,7 +31,8 @@ static int runs_that_count(const struct fleet *f, const struct fleet_series *s,
     double reach = fmax(window, INTERVALS * usual + TABLE_DAY_MS);
     int last = n < RUNS_MIN ? n - 1 : RUNS_MIN - 1;
     if (n > 0 && f->o.now_ms > 0 && s->runs[last].measured_ms < f->o.now_ms - reach) {
-        left_out[LEFT_OUT_OLD] += n;
+        if (left_out)
+            left_out[LEFT_OUT_OLD] += n;
         return 0;
     }
     return n;
@@ -62,7 +63,7 @@ static void plan_nodes(struct table_plan *p, const struct fleet *f, int class,
                 left_out[LEFT_OUT_SETUP] += f->one[at].n;
                 continue;
             }
-            p->counts[at] = runs_that_count(f, &f->one[at], left_out);
+            p->counts[at] = fleet_series_runs(f, &f->one[at], left_out);
             if (p->counts[at] && p->probes[probe] < 0)
                 p->probes[probe] = p->n_probes++;
             most = p->counts[at] > most ? p->counts[at] : most;

@@ -17,6 +17,10 @@ struct fleet_table {
     int32_t *day;      // [row][probe][run]
 };
 
+// Runs of a series that count: the newest ones, with the node's present set-up. 0: RUNS_MIN of them
+// are not new enough. `left_out` as below.
+int fleet_series_runs(const struct fleet *f, const struct fleet_series *s,
+                      long left_out[LEFT_OUT_KINDS]);
 // `left_out` counts what is not in the table; NULL: not needed. ERR_NO_MEMORY, ERR_TOO_LARGE.
 int fleet_table_make(struct fleet_table *t, const struct fleet *f, int class,
                      long left_out[LEFT_OUT_KINDS], struct err *err);

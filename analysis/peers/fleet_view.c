@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// A view keeps the arrays of a class, so that many metrics are looked at without making them again.
+#include "analysis/peers/fleet_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/peers/spread.h"
+#include "analysis/stats/distributions.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/suggest.h"
+
+#define VIEW_975 1.96
+#define VIEW_SIGNIFICANT 0.05
+#define VIEW_LEAST_PERCENT 1.0
+enum { SHARE_NODES_MIN = 3 }; // for an interval of their median
+
+static int view_no_memory(struct err *err)
+{
+    return err_set(err, ERR_NO_MEMORY, "", "no memory for a class of nodes");
+}
+
+// --- Classes -----------------------------------------------------------------------------------
+
+static int larger_class(const void *a, const void *b)
+{
+    const struct fleet_class_row *x = a, *y = b;
+    return x->nodes != y->nodes ? y->nodes - x->nodes : x->class - y->class;
+}
+
+static bool node_has_enough(const struct fleet *f, const struct fleet_node *n)
+{
+    for (int k = 0; k < n->n; k++) {
+        const struct fleet_series *s = &f->one[n->series[k]];
+        if (f->probe[s->probe].class == n->class && fleet_series_runs(f, s, NULL) >= RUNS_MIN)
+            return true;
+    }
+    return false;
+}
+
+int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct err *err)
+{
+    int n = 0;
+    CLEANUP_MEM struct fleet_class_row *rows = calloc(f->classes.n + 1, sizeof *rows);
+    CLEANUP_MEM int *last_class = calloc(f->configs.n + 1, sizeof *last_class); // class + 1
+    if (!rows || !last_class)
+        return view_no_memory(err);
+    for (int class = 0; class < f->classes.n; class ++) {
+        struct fleet_class_row *r = &rows[n];
+        *r = (struct fleet_class_row){.class = class,
+                                      .cpu = fleet_fact(&f->class_facts[class], "cpu_model"),
+                                      .shape = fleet_fact(&f->class_facts[class], "shape")};
+        for (int i = 0; i < f->nodes.n; i++) {
+            const struct fleet_node *node = &f->node[i];
+            if (node->class != class)
+                continue;
+            r->nodes++;
+            r->enough += node_has_enough(f, node);
+            r->newest_ms = node->newest_ms > r->newest_ms ? node->newest_ms : r->newest_ms;
+            if (node->config >= 0 && last_class[node->config] != class + 1) {
+                last_class[node->config] = class + 1;
+                r->setups++;
+            }
+        }
+        n += r->nodes > 0;
+    }
+    qsort(rows, n, sizeof *rows, larger_class);
+    *list = steal_ptr(&rows);
+    return n;
+}
+
+int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err)
+{
+    int best = -1, most = 0, found = 0;
+    for (int class = 0; class < f->classes.n; class ++) {
+        int nodes = fleet_class_nodes(f, class);
+        if (!nodes || !str_starts(f->classes.list[class], prefix))
+            continue;
+        found++;
+        if (nodes > most) {
+            most = nodes;
+            best = class;
+        }
+    }
+    if (best < 0)
+        return err_set(err, ERR_NOT_FOUND, "class", "no node is of a class %.64s", prefix);
+    if (found > 1 && *prefix)
+        return err_set(err, ERR_INVALID, "class", "%d classes begin with %.64s", found, prefix);
+    return best;
+}
+
+// --- A view ------------------------------------------------------------------------------------
+
+int fleet_view_open(struct fleet_view *v, const struct fleet *f, int class, struct err *err)
+{
+    struct fleet_view made = {.f = f};
+    if (fleet_table_make(&made.table, f, class, NULL, err) < 0)
+        return -1;
+    *v = made;
+    if (newest_column_init(&v->column, &v->table.in, err) < 0) {
+        fleet_table_fini(&v->table);
+        return -1;
+    }
+    return 0;
+}
+
+void fleet_view_close(struct fleet_view *v)
+{
+    newest_column_fini(&v->column);
+    fleet_table_fini(&v->table);
+}
+
+static int nodes_with(const struct fleet_table *t, int metric)
+{
+    int n = 0;
+    for (int i = 0; i < t->in.nodes; i++)
+        n += !isnan(t->v[((size_t)i * t->in.metrics + metric) * t->in.runs]);
+    return n;
+}
+
+int fleet_view_metric(const struct fleet_view *v, const char *name, struct err *err)
+{
+    struct suggestion near = SUGGESTION_FOR(name);
+    char hint[SUGGEST_TEXT_ROOM];
+    int best = -1, most = -1;
+    for (int m = 0; m < v->table.in.metrics; m++) {
+        const char *known = fleet_table_metric(&v->table, v->f, m);
+        suggest_consider(&near, known);
+        int nodes = strcmp(known, name) == 0 ? nodes_with(&v->table, m) : -1;
+        if (nodes > most) {
+            most = nodes;
+            best = m;
+        }
+    }
+    if (best < 0)
+        return err_set(err, ERR_NOT_FOUND, "metric", "no node has the metric \"%.64s\"%s", name,
+                       suggest_text(&near, "", hint, sizeof hint));
+    return best;
+}
+
+// --- Ranking -----------------------------------------------------------------------------------
+
+static int view_ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// x is less the better: turned back into a value.
+static double view_value(bool more, double x)
+{
+    return exp(more ? -x : x);
+}
+
+static int view_newest(const struct fleet_view *v, int row, double *out)
+{
+    const double *x = v->column.x + (size_t)row * v->table.in.runs;
+    int n = 0;
+    for (int r = 0; r < v->table.in.runs && n < NEWEST_RUNS; r++)
+        if (!isnan(x[r]))
+            out[n++] = x[r];
+    return n;
+}
+
+// By what all nodes' runs differ by. Where no node has enough runs, by the run's own interval.
+static void rank_interval(struct fleet_rank *r, const struct fleet_view *v, int metric, int row,
+                          double noise)
+{
+    const struct fleet_table *t = &v->table;
+    if (!isnan(noise)) {
+        double reach = VIEW_975 * noise * newest_error(r->runs);
+        r->lo = r->value * exp(-reach);
+        r->hi = r->value * exp(reach);
+        return;
+    }
+    int series = t->series[row * t->in.probes + t->metric_probe[metric]];
+    const struct fleet_series *s = &v->f->one[series];
+    double newest = t->v[((size_t)row * t->in.metrics + metric) * t->in.runs];
+    int column = t->column[metric];
+    if (column < s->widths && !isnan(newest)) {
+        r->lo = r->value * s->lo[column] / newest;
+        r->hi = r->value * s->hi[column] / newest;
+    }
+}
+
+static int larger_x(const void *a, const void *b, void *more)
+{
+    double x = ((const struct fleet_rank *)a)->value, y = ((const struct fleet_rank *)b)->value;
+    int order = (x < y) - (x > y);
+    return *(const bool *)more ? -order : order;
+}
+
+int fleet_ranking_make(struct fleet_ranking *out, struct fleet_view *v, int metric, struct err *err)
+{
+    const struct fleet_table *t = &v->table;
+    struct fleet_ranking made = {.metric = metric, .more = t->more[metric]};
+    CLEANUP_MEM double *sorted = malloc((t->in.nodes + 1) * sizeof *sorted);
+    made.list = calloc(t->in.nodes + 1, sizeof *made.list);
+    if (!sorted || !made.list) {
+        free(made.list);
+        return view_no_memory(err);
+    }
+    newest_column_fill(&v->column, metric);
+    double noise = newest_noise(&v->column);
+    for (int i = 0; i < t->in.nodes; i++) {
+        double five[NEWEST_RUNS];
+        int runs = view_newest(v, i, five);
+        if (runs == 0)
+            continue;
+        struct fleet_rank *r = &made.list[made.n];
+        sorted[made.n] = middle_select(five, runs);
+        *r = (struct fleet_rank){.node = t->node[i], .runs = runs, .lo = NAN, .hi = NAN};
+        r->value = view_value(made.more, sorted[made.n++]);
+        rank_interval(r, v, metric, i, noise);
+    }
+    qsort(sorted, made.n, sizeof *sorted, view_ascending);
+    struct spread s = made.n ? spread_of(sorted, made.n, 0) : (struct spread){NAN, NAN, 0};
+    made.median = view_value(made.more, s.centre);
+    made.spread = 100 * s.scale;
+    for (int i = 0; i < made.n; i++)
+        made.list[i].percent = 100 * (made.list[i].value / made.median - 1);
+    qsort_r(made.list, made.n, sizeof *made.list, larger_x, &made.more);
+    *out = made;
+    return 0;
+}
+
+void fleet_ranking_fini(struct fleet_ranking *r)
+{
+    free(r->list);
+    *r = (struct fleet_ranking){0};
+}
+
+// --- Nodes by a fact ---------------------------------------------------------------------------
+
+static const char *view_fact(const struct fleet *f, int node, const char *fact)
+{
+    const struct fleet_node *n = &f->node[node];
+    const char *value = n->config < 0 ? NULL : fleet_fact(&f->config_facts[n->config], fact);
+    return value || n->class < 0 ? value : fleet_fact(&f->class_facts[n->class], fact);
+}
+
+// The group of each row in `group`; -1: fewer than RUNS_MIN runs.
+static int view_group_rows(struct fleet_shares *out, const struct fleet_view *v, const char *fact,
+                           const double *x, int *group, struct err *err)
+{
+    struct interned values = {0};
+    bool known = false;
+    int rc = 0;
+    for (int i = 0; i < v->table.in.nodes && rc == 0; i++) {
+        const char *value = view_fact(v->f, v->table.node[i], fact);
+        known = known || value;
+        group[i] = -1;
+        if (isnan(x[i]))
+            continue;
+        if ((group[i] = interned_add(&values, value ? value : "", err)) < 0)
+            rc = -1;
+        else if (group[i] == out->n)
+            out->list[out->n++] = (struct fleet_share){.value = value, .nodes = 1};
+        else
+            out->list[group[i]].nodes++;
+    }
+    interned_fini(&values);
+    if (rc == 0 && !known)
+        rc = err_set(err, ERR_NOT_FOUND, "fact", "no node has the fact \"%.64s\"", fact);
+    return rc;
+}
+
+struct share_centre {
+    double centre, error, df; // error NaN: too few nodes
+};
+
+static struct share_centre share_describe(struct fleet_share *s, bool more, double *x, int n)
+{
+    qsort(x, n, sizeof *x, view_ascending);
+    struct spread spread = spread_of(x, n, 0);
+    struct share_centre c = {spread.centre, NAN, spread_freedom(n)};
+    s->median = view_value(more, c.centre);
+    s->lo = s->hi = NAN;
+    if (n < SHARE_NODES_MIN)
+        return c;
+    c.error = spread.scale * newest_error(n);
+    double reach = dist_t_975(c.df) * c.error;
+    double one = view_value(more, c.centre - reach), other = view_value(more, c.centre + reach);
+    s->lo = fmin(one, other);
+    s->hi = fmax(one, other);
+    return c;
+}
+
+static void share_compare(struct fleet_share *s, bool more, const struct share_centre *c,
+                          const struct share_centre *base)
+{
+    double above = (c->centre - base->centre) * (more ? -1 : 1);
+    double error = hypot(c->error, base->error), df = fmin(c->df, base->df);
+    s->percent = 100 * expm1(above);
+    s->percent_lo = s->percent_hi = s->q = NAN;
+    if (isnan(error))
+        return;
+    double reach = dist_t_975(df) * error;
+    s->percent_lo = 100 * expm1(above - reach);
+    s->percent_hi = 100 * expm1(above + reach);
+    s->q = error > 0 ? dist_t_two_sided(above / error, df) : above == 0;
+}
+
+static int shares_find(struct fleet_shares *out, const double *x, const int *group, int nodes,
+                       struct err *err)
+{
+    CLEANUP_MEM double *own = malloc((nodes + 1) * sizeof *own);
+    CLEANUP_MEM double *q = malloc((out->n + 1) * sizeof *q);
+    CLEANUP_MEM int *order = malloc((out->n + 1) * sizeof *order);
+    CLEANUP_MEM struct share_centre *c = calloc(out->n + 1, sizeof *c);
+    int base = 0;
+    if (!own || !q || !order || !c)
+        return view_no_memory(err);
+    for (int g = 0; g < out->n; g++) {
+        int n = 0;
+        for (int i = 0; i < nodes; i++)
+            if (group[i] == g)
+                own[n++] = x[i];
+        c[g] = share_describe(&out->list[g], out->more, own, n);
+        base = out->list[g].nodes > out->list[base].nodes ? g : base;
+    }
+    for (int g = 0; g < out->n; g++) {
+        share_compare(&out->list[g], out->more, &c[g], &c[base]);
+        if (g == base)
+            out->list[g].percent_lo = out->list[g].percent_hi = out->list[g].q = NAN;
+        q[g] = out->list[g].q;
+    }
+    dist_fdr(q, out->n, order);
+    for (int g = 0; g < out->n; g++) {
+        out->list[g].q = q[g];
+        out->list[g].differs =
+            q[g] <= VIEW_SIGNIFICANT && fabs(out->list[g].percent) >= VIEW_LEAST_PERCENT;
+    }
+    return 0;
+}
+
+static int larger_share(const void *a, const void *b)
+{
+    const struct fleet_share *x = a, *y = b;
+    if (x->nodes != y->nodes)
+        return y->nodes - x->nodes;
+    return strcmp(x->value ? x->value : "", y->value ? y->value : "");
+}
+
+int fleet_shares_make(struct fleet_shares *out, struct fleet_view *v, int metric, const char *fact,
+                      struct err *err)
+{
+    int nodes = v->table.in.nodes;
+    struct fleet_shares made = {.more = v->table.more[metric]};
+    CLEANUP_MEM double *x = malloc((nodes + 1) * sizeof *x);
+    CLEANUP_MEM int *group = malloc((nodes + 1) * sizeof *group);
+    made.list = calloc(nodes + 1, sizeof *made.list);
+    if (!x || !group || !made.list) {
+        free(made.list);
+        return view_no_memory(err);
+    }
+    newest_column_fill(&v->column, metric);
+    for (int i = 0; i < nodes; i++) {
+        double five[NEWEST_RUNS];
+        int runs = view_newest(v, i, five);
+        x[i] = runs >= RUNS_MIN ? middle_select(five, runs) : NAN;
+    }
+    if (view_group_rows(&made, v, fact, x, group, err) < 0 ||
+        shares_find(&made, x, group, nodes, err) < 0) {
+        fleet_shares_fini(&made);
+        return -1;
+    }
+    qsort(made.list, made.n, sizeof *made.list, larger_share);
+    *out = made;
+    return 0;
+}
+
+void fleet_shares_fini(struct fleet_shares *s)
+{
+    free(s->list);
+    *s = (struct fleet_shares){0};
+}

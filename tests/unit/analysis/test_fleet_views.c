@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fleet to look at: classes, ranking, nodes by a fact, history and rollouts.
+#include "analysis/peers/fleet_effect.h"
+#include "analysis/peers/fleet_history.h"
+#include "analysis/peers/fleet_view.h"
+#include "tests/unit/analysis/fleet_pages.h"
+#include "tests/unit/tap.h"
+
+static struct fleet *fleet_with(int runs_max)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    o.now_ms = PAGES_NOW;
+    o.runs_max = runs_max;
+    return fleet_new(&o, NULL);
+}
+
+// 30 nodes of a class and 3 of another. n05 is 4 % slow; n20 to n29 have a microcode that costs 2 %
+// of bandwidth. n31 was measured twice only.
+static void fill(struct fleet *f, unsigned long long *seed)
+{
+    char name[16];
+    for (int i = 0; i < 33; i++)
+        for (int k = 0; k < (i == 31 ? 2 : 6); k++) {
+            snprintf(name, sizeof name, "n%02d", i);
+            struct page_run r = {.node = name,
+                                 .class = i < 30 ? "AAA" : "ABB",
+                                 .id = k + 1,
+                                 .config = i >= 20 && i < 30 ? "NEW" : "OLD",
+                                 .noise = 0.001,
+                                 .measured_ms = PAGES_NOW - (6 - k) * PAGES_DAY};
+            r.factor[0] = i == 5 ? 1.04 : 1;
+            r.factor[2] = i >= 20 && i < 30 ? 1 / 0.98 : 1;
+            page_add(f, &r, seed);
+        }
+    page_facts(f, "OLD", "microcode=0x1 kernel=6.1");
+    page_facts(f, "NEW", "microcode=0x2 kernel=6.1");
+    page_facts(f, "AAA", "cpu_model=EPYC shape=2x96");
+}
+
+static void test_classes(const struct fleet *f)
+{
+    struct fleet_class_row *list;
+    struct err err = {0};
+    CHECK_INT(fleet_classes(&list, f, NULL), 2, "two classes");
+    CHECK(list[0].nodes == 30 && list[0].enough == 30 && list[0].setups == 2, "the larger first");
+    CHECK(list[1].nodes == 3 && list[1].enough == 2 && list[1].setups == 1, "the other");
+    CHECK(list[0].cpu && strcmp(list[0].cpu, "EPYC") == 0 && list[1].cpu == NULL, "its CPU");
+    CHECK(list[0].newest_ms == PAGES_NOW - PAGES_DAY, "its newest run");
+    free(list);
+    CHECK(fleet_class_find(f, "", NULL) == 0 && fleet_class_find(f, "AB", NULL) == 1, "by prefix");
+    CHECK(fleet_class_find(f, "A", &err) < 0, "two begin with A");
+    CHECK_STR(err.text, "2 classes begin with A", "which is refused");
+    CHECK(fleet_class_find(f, "X", &err) < 0 && err.code == ERR_NOT_FOUND, "none with X");
+}
+
+static void test_ranking(const struct fleet *f)
+{
+    struct fleet_view v;
+    struct fleet_ranking r;
+    struct err err = {0};
+    CHECK(fleet_view_open(&v, f, 0, NULL) == 0, "a view");
+    int metric = fleet_view_metric(&v, "latency.local.dram.median_ns", NULL);
+    CHECK(fleet_ranking_make(&r, &v, metric, NULL) == 0 && r.n == 30, "all nodes in order");
+    CHECK_STR(f->nodes.list[r.list[0].node], "n05", "the worst first");
+    CHECK(fabs(r.list[0].percent - 4) < 0.5 && fabs(r.median - 90) < 0.2 && r.list[0].runs == 5,
+          "by 4 %% of the median");
+    CHECK(r.list[0].lo < 93.6 && r.list[0].hi > 93.5 && r.list[0].hi - r.list[0].lo < 0.5,
+          "with an interval: %.2f to %.2f", r.list[0].lo, r.list[0].hi);
+    fleet_ranking_fini(&r);
+    metric = fleet_view_metric(&v, "bandwidth.triad.peak.gbps", NULL);
+    CHECK(fleet_ranking_make(&r, &v, metric, NULL) == 0 && r.list[0].value < r.list[29].value,
+          "of a bandwidth the least is the worst");
+    fleet_ranking_fini(&r);
+    CHECK(fleet_view_metric(&v, "bandwidth.triad.peak.gbp", &err) < 0 &&
+              strstr(err.text, "did you mean"),
+          "a metric that no node has: %s", err.text);
+    fleet_view_close(&v);
+    CHECK(fleet_view_open(&v, f, 1, NULL) == 0, "a small class");
+    CHECK(fleet_ranking_make(&r, &v, 0, NULL) == 0 && r.n == 3 && r.list[0].lo < r.list[0].value,
+          "is in order too");
+    fleet_ranking_fini(&r);
+    fleet_view_close(&v);
+}
+
+static void test_few_runs(void)
+{
+    struct fleet *f = fleet_with(5);
+    unsigned long long seed = 312;
+    struct fleet_view v;
+    struct fleet_ranking r;
+    page_add(f, &(struct page_run){.node = "n", .class = "A", .measured_ms = PAGES_NOW}, &seed);
+    CHECK(fleet_view_open(&v, f, 0, NULL) == 0 && fleet_ranking_make(&r, &v, 0, NULL) == 0 &&
+              r.n == 1,
+          "one run of one node");
+    CHECK(fabs(r.list[0].lo - 89.1) < 0.01 && fabs(r.list[0].hi - 90.9) < 0.01,
+          "has the interval of the run");
+    fleet_ranking_fini(&r);
+    fleet_view_close(&v);
+    fleet_cleanup(&f);
+}
+
+static void test_shares(const struct fleet *f)
+{
+    struct fleet_view v;
+    struct fleet_shares s;
+    struct err err = {0};
+    CHECK(fleet_view_open(&v, f, 0, NULL) == 0, "a view");
+    int metric = fleet_view_metric(&v, "bandwidth.triad.peak.gbps", NULL);
+    CHECK(fleet_shares_make(&s, &v, metric, "microcode", NULL) == 0 && s.n == 2, "two microcodes");
+    CHECK(s.list[0].nodes == 20 && strcmp(s.list[0].value, "0x1") == 0 && !s.list[0].differs,
+          "the larger group first");
+    CHECK(s.list[1].differs && fabs(s.list[1].percent + 2) < 0.2 && s.list[1].percent_lo < -1.9 &&
+              s.list[1].percent_hi > -2.1,
+          "the other has 2 %% less: %.2f", s.list[1].percent);
+    CHECK(fabs(s.list[1].median - 196) < 0.3 && s.list[1].lo < s.list[1].median &&
+              s.list[1].median < s.list[1].hi,
+          "its median, with an interval");
+    fleet_shares_fini(&s);
+    CHECK(fleet_shares_make(&s, &v, 0, "microcode", NULL) == 0 && !s.list[1].differs,
+          "latency is the same");
+    fleet_shares_fini(&s);
+    CHECK(fleet_shares_make(&s, &v, 0, "cpu_model", NULL) == 0 && s.n == 1,
+          "hardware is a fact too");
+    fleet_shares_fini(&s);
+    CHECK(fleet_shares_make(&s, &v, 0, "nonsense", &err) < 0 && strcmp(err.member, "fact") == 0,
+          "no such fact");
+    fleet_view_close(&v);
+}
+
+static void test_history(void)
+{
+    struct fleet *f = fleet_with(40);
+    struct fleet_history h;
+    struct err err = {0};
+    unsigned long long seed = 313;
+    char name[16];
+    for (int i = 0; i < 12; i++)
+        for (int k = 0; k < 30; k++) {
+            snprintf(name, sizeof name, "n%02d", i);
+            struct page_run r = {.node = name,
+                                 .class = "A",
+                                 .id = k + 1,
+                                 .noise = 0.002,
+                                 .config = i == 3 && k >= 18 ? "NEW" : "OLD",
+                                 .measured_ms = PAGES_NOW - (30 - k) * PAGES_DAY};
+            r.factor[0] = (1 + 0.002 * k) * (i == 3 && k >= 20 ? 1.05 : 1);
+            page_add(f, &r, &seed);
+        }
+    CHECK(fleet_history_make(&h, f, "n03", "latency.local.dram.median_ns", NULL) == 0 && h.n == 30,
+          "30 points");
+    int setups = 0, changes = 0;
+    for (int i = 0; i < h.n; i++) {
+        setups += h.list[i].setup_changed;
+        changes += h.list[i].change_percent != 0;
+    }
+    CHECK(setups == 1 && h.list[18].setup_changed, "another set-up from the 19th on");
+    CHECK(changes == 1 && fabs(h.list[20].change_percent - 5) < 1,
+          "one change, though the class drifts");
+    CHECK(h.list[0].run == 1 && h.list[29].run == 30 && !h.more, "oldest first");
+    CHECK(h.list[5].low < h.list[5].median && h.list[5].median < h.list[5].high &&
+              fabs(h.list[5].median - 90.9) < 0.5,
+          "inside the band of its class");
+    CHECK(h.list[25].value > h.list[25].high, "and out of it");
+    fleet_history_fini(&h);
+    CHECK(fleet_history_make(&h, f, "x", "y", &err) < 0 && strcmp(err.member, "node") == 0,
+          "no node");
+    CHECK(fleet_history_make(&h, f, "n03", "y", &err) < 0 && strcmp(err.member, "metric") == 0,
+          "no metric");
+    fleet_cleanup(&f);
+}
+
+// 60 nodes; 36 get a microcode in three waves, with another kernel, which costs 2 % of bandwidth.
+static void test_effect(void)
+{
+    struct fleet *f = fleet_with(40);
+    struct fleet_effect e;
+    struct err err = {0};
+    unsigned long long seed = 314;
+    char name[16];
+    for (int i = 0; i < 60; i++)
+        for (int k = 0; k < 30; k++) {
+            bool after = i < 36 && k >= 12 + 3 * (i % 3);
+            snprintf(name, sizeof name, "n%02d", i);
+            struct page_run r = {.node = name,
+                                 .class = "A",
+                                 .id = k + 1,
+                                 .noise = 0.004,
+                                 .config = after ? "NEW" : "OLD",
+                                 .measured_ms = PAGES_NOW - (30 - k) * PAGES_DAY};
+            r.factor[0] = r.factor[1] = 1 + 0.002 * k;
+            r.factor[2] = (1 + 0.002 * k) * (after ? 1.02 : 1);
+            page_add(f, &r, &seed);
+        }
+    CHECK(fleet_effect_find(&e, f, "microcode", NULL, NULL, &err) < 0 && err.code == ERR_NOT_FOUND,
+          "without facts there is no change");
+    page_facts(f, "OLD", "microcode=0x1 kernel=6.1 thp=always");
+    page_facts(f, "NEW", "microcode=0x2 kernel=6.2 thp=always");
+    CHECK(fleet_effect_find(&e, f, "microcode", NULL, NULL, NULL) == 0, "an effect");
+    CHECK(strcmp(e.change.from, "0x1") == 0 && strcmp(e.change.to, "0x2") == 0 &&
+              e.change.nodes == 36 && e.untouched == 24 && e.days == 3,
+          "of a change in three waves");
+    CHECK(e.last - e.first == 6 * PAGES_DAY, "first and last");
+    CHECK(e.n_together == 1 && strcmp(e.together[0].fact, "kernel") == 0 &&
+              e.together[0].nodes == 36,
+          "the kernel changed with it");
+    CHECK(e.n == 3 && e.list[0].effect.verdict == EFFECT_WORSE && e.list[0].more,
+          "bandwidth is worse");
+    CHECK(fabs(e.list[0].effect.percent + 1.96) < 0.4 && e.list[0].effect.lo < -1.9 &&
+              e.list[0].effect.hi > -2.1,
+          "by 2 %%: %.2f", e.list[0].effect.percent);
+    CHECK(e.list[0].effect.waves == 3 && e.list[0].effect.worse_waves == 3, "in every wave");
+    CHECK(e.list[1].effect.verdict == EFFECT_NO && e.list[2].effect.verdict == EFFECT_NO,
+          "latency is not, though the class drifts");
+    fleet_effect_fini(&e);
+    CHECK(fleet_effect_find(&e, f, "microcode", "0x1", "0x3", &err) < 0, "no such change");
+    CHECK_STR(err.text, "microcode changed on no node from and to these values", "is said");
+    CHECK(fleet_effect_find(&e, f, "thp", NULL, NULL, &err) < 0, "nor one of a fact that stayed");
+    fleet_cleanup(&f);
+}
+
+int main(void)
+{
+    struct fleet *f = fleet_with(25);
+    unsigned long long seed = 311;
+    fill(f, &seed);
+    test_classes(f);
+    test_ranking(f);
+    test_few_runs();
+    test_shares(f);
+    fleet_cleanup(&f);
+    test_history();
+    test_effect();
+    return tap_done();
+}
