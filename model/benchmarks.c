@@ -420,8 +420,9 @@ static const struct param pagefault_params[] = {
              "page of touched 4 KiB pages (MADV_COLLAPSE). migrate: touched 4 KiB pages move from "
              "each target to each other (move_pages)."},
     P_TARGETS(""),
-    P_PASSES("30",
-             "Fresh mappings that each rank touches for each cell; the first is not counted."),
+    P_PASSES("30", "Fresh mappings that each rank touches for each cell, over all repetitions. One "
+                   "more, before the others, is not counted."),
+    P_VISITS("6"),
 };
 
 static const struct param hierarchy_params[] = {
@@ -1046,7 +1047,7 @@ static const struct preset quick_chase[] = {
     {"precision", "5"}, {"min_samples", "7"}, {"cell_ms", "60"}, {"visits", "6"}, {0}};
 static const struct preset quick_bandwidth[] = {
     {"passes", "4"}, {"visits", "4"}, {"kernel", "triad"}, {0}};
-static const struct preset quick_pagefault[] = {{"passes", "10"}, {0}};
+static const struct preset quick_pagefault[] = {{"passes", "10"}, {"visits", "5"}, {0}};
 static const struct preset quick_pingpong[] = {{"repetitions", "100"}, {"visits", "4"}, {0}};
 static const struct preset quick_c2c[] = {
     {"repetitions", "200"}, {"min_samples", "16"}, {"visits", "4"}, {0}};

@@ -414,7 +414,8 @@ static double estimate_pagefault(const struct spec *s, const struct workload *w)
         sum += page_pass_s(s, w, bytes, rows[i], false);
         sum += s->cost == COST_FAULT ? page_pass_s(s, w, bytes, rows[i], true) : 0;
     }
-    return cols * (double)s->passes * (sum * turns(w) + 2 * n * meet_s(w));
+    // One more, which is not counted.
+    return cols * ((double)s->passes + 1) * (sum * turns(w) + 2 * n * meet_s(w));
 }
 
 // --- Atomics -------------------------------------------------------------------------------------

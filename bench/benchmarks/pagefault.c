@@ -49,8 +49,11 @@ struct faults {
     int n_kinds, n_cols, n_rows;
     struct page_path cols[PATHS_MAX];
     int rows[STREAM_SERIES_MAX]; // ranks of each team
-    int done;                    // cells
-    int64_t passes;              // of these cells, on rank 0
+    int done;                    // visits of cells
+    int64_t visits, passes;      // of a cell; of each visit
+    struct cell_sum *sums;       // a cell each: of teams whose first rank this is; owned
+    double *huge;                // a cell each: the least share of this rank's memory on huge
+                                 // pages, of all passes; owned
     int cells, poor;             // with huge pages advised; that lack some
     double worst;                // share of huge pages, of those
     char worst_cell[80];
@@ -100,14 +103,13 @@ struct fault_cell {
     const struct page_kind *kind;
     struct page_path path;
     struct arena arena; // of one pass; owned
-    struct cell_sum sum;
-    double huge; // the least share of this rank's memory on huge pages, of all passes
+    struct cell_sum *sum;
+    double *huge;
 };
 
 static void fault_cell_fini(struct fault_cell *c)
 {
     arena_fini(&c->arena);
-    cell_sum_fini(&c->sum);
 }
 
 static void touch_pages(const struct arena *a, uint64_t page)
@@ -122,7 +124,7 @@ static void check_pages(struct fault_cell *c)
     struct rank_info got = {0};
     touch_pages(&c->arena, BASE_PAGE);
     arena_report(&c->arena, &got);
-    c->huge = got.huge_share < c->huge ? got.huge_share : c->huge;
+    *c->huge = got.huge_share < *c->huge ? got.huge_share : *c->huge;
     if (c->kind->page == HUGE_PAGE)
         session_check(c->f->s, &c->arena, c->path.to);
     else
@@ -178,7 +180,7 @@ static int fault_pass(struct fault_cell *c, bool counts, struct err *err)
     if (counts && c->team.index == 0) {
         struct sample got = rank_team_pass(s);
         got.hop_ns = (double)(got.to - got.from) / ((double)c->arena.bytes / (double)page);
-        if (cell_sum_add(&c->sum, &got, err) < 0)
+        if (cell_sum_add(c->sum, &got, err) < 0)
             return -1;
     }
     check_pages(c);
@@ -186,22 +188,21 @@ static int fault_pass(struct fault_cell *c, bool counts, struct err *err)
     return 0;
 }
 
-// A rank that fails says so at once: the others wait for it at the next barrier.
-static int fault_passes(struct fault_cell *c, struct err *err)
+// A rank that fails says so at once: the others wait for it at the next barrier. The first pass of
+// all is not counted.
+static int fault_passes(struct fault_cell *c, bool fresh, struct err *err)
 {
     struct session *s = c->f->s;
     uint64_t begin = clock_mono_ns();
-    for (int64_t p = 0; p < s->board->slot[0].passes && !board_faulty(s->board); p++)
-        if (fault_pass(c, p > 0, err) < 0) {
+    for (int64_t p = fresh ? -1 : 0; p < c->f->passes && !board_faulty(s->board); p++)
+        if (fault_pass(c, p >= 0, err) < 0) {
             board_fault(s->board, s->comm->rank, err);
             return -1;
         }
+    cell_sum_next_visit(c->sum);
     s->slot->phase_ms[PHASE_MEASURE] += session_ms_since(begin);
     reference_clock_take(&s->slot->cycle);
-    s->slot->huge_share = c->huge;
-    if (c->team.index || board_faulty(s->board))
-        return 0;
-    return cell_sum_up(&c->sum, s->spec, &s->slot->cell, &s->slot->evidence, err);
+    return 0;
 }
 
 static void count_huge(struct faults *f, const struct rank_team *team, const char *cell)
@@ -230,39 +231,50 @@ static int pagefault_report_cell(struct faults *f, const struct rank_team *team,
     session_judge(s, &slot->evidence, 0, "%s", cell);
     if (f->kinds[kind].page == HUGE_PAGE)
         count_huge(f, team, cell);
-    if (session_report_cell(s, name, row, col, &slot->cell, err) < 0)
-        return -1;
-    int cells = f->n_kinds * f->n_rows * f->n_cols;
-    return session_progress(s, PHASE_MEASURE, ++f->done / (double)cells, err);
+    return session_report_cell(s, name, row, col, &slot->cell, err);
 }
 
-// As many as the budget allows, the first of which is not counted.
-static void choose_passes(struct faults *f)
+static int cell_at(const struct faults *f, int kind, int row, int col)
 {
-    enum { PASSES_LEAST = 3 };
-    struct session *s = f->s;
-    double cells = f->n_kinds * f->n_rows * f->n_cols, wanted = (double)s->spec->passes;
-    int64_t n = time_limit_fit(&s->limit, (double)f->passes / (cells * wanted),
-                               (cells - f->done) / cells, s->spec->passes, PASSES_LEAST);
-    if (n < s->spec->passes)
-        time_limit_left_out(&s->limit, n, s->spec->passes);
-    f->passes += n;
-    s->slot->passes = n;
+    return (kind * f->n_rows + row) * f->n_cols + col;
 }
 
-static int measure_cell(struct faults *f, int kind, int row, int col, struct err *err)
+static int pagefault_visit_cell(struct faults *f, int kind, int row, int col, int64_t visit,
+                                struct err *err)
 {
     struct session *s = f->s;
-    struct fault_cell c CLEANUP(fault_cell_fini) = {
-        .f = f, .kind = &f->kinds[kind], .path = f->cols[col], .huge = 1};
+    int at = cell_at(f, kind, row, col), cells = f->n_kinds * f->n_rows * f->n_cols;
+    struct fault_cell c CLEANUP(fault_cell_fini) = {.f = f,
+                                                    .kind = &f->kinds[kind],
+                                                    .path = f->cols[col],
+                                                    .sum = &f->sums[at],
+                                                    .huge = &f->huge[at]};
     c.team = rank_team_of(s, is_among_first, &f->rows[row]);
-    if (session_is_rank0(s))
-        choose_passes(f);
-    if (session_meet(s, 0, err) < 0 ||
-        session_meet(s, c.team.mine ? fault_passes(&c, err) : 0, err) < 0)
+    if (session_meet(s, 0, err) < 0 || // the barrier of the team is made
+        session_meet(s, c.team.mine ? fault_passes(&c, visit == 0, err) : 0, err) < 0)
         return -1;
     return session_meet(
-        s, session_is_rank0(s) ? pagefault_report_cell(f, &c.team, kind, row, col, err) : 0, err);
+        s, session_progress(s, PHASE_MEASURE, ++f->done / ((double)cells * (double)f->visits), err),
+        err);
+}
+
+// By the first rank of its team, which has the samples.
+static int pagefault_sum_up(struct faults *f, int kind, int row, int col, struct err *err)
+{
+    struct session *s = f->s;
+    int at = cell_at(f, kind, row, col), outcome = 0;
+    const struct cell_sum *sum = &f->sums[at];
+    struct rank_team team = rank_team_of(s, is_among_first, &f->rows[row]);
+    bool ours = team.mine && team.index == 0;
+    s->slot->huge_share = f->huge[at];
+    s->slot->measured = ours && cell_sum_any(sum);
+    if (s->slot->measured)
+        outcome = cell_sum_up(sum, s->spec, &s->slot->cell, &s->slot->evidence, err);
+    if (session_meet(s, outcome, err) < 0)
+        return -1;
+    if (session_is_rank0(s) && s->board->slot[team.first].measured)
+        outcome = pagefault_report_cell(f, &team, kind, row, col, err);
+    return session_meet(s, outcome, err);
 }
 
 static int note_huge(struct faults *f, struct err *err)
@@ -284,10 +296,17 @@ static int pagefault_measure_all(struct faults *f, struct err *err)
     struct session *s = f->s;
     if (pagefault_begin(f, err) < 0)
         return -1;
+    time_limit_begin(&s->limit, clock_mono_ns());
+    for (int64_t v = 0; v < f->visits; v++)
+        for (int col = 0; col < f->n_cols; col++)
+            for (int row = 0; row < f->n_rows; row++)
+                for (int kind = 0; kind < f->n_kinds && !session_stopped(s); kind++)
+                    if (pagefault_visit_cell(f, kind, row, col, v, err) < 0)
+                        return -1;
     for (int col = 0; col < f->n_cols; col++)
         for (int row = 0; row < f->n_rows; row++)
-            for (int kind = 0; kind < f->n_kinds && !session_stopped(s); kind++)
-                if (measure_cell(f, kind, row, col, err) < 0)
+            for (int kind = 0; kind < f->n_kinds; kind++)
+                if (pagefault_sum_up(f, kind, row, col, err) < 0)
                     return -1;
     return session_meet(s, note_huge(f, err), err);
 }
@@ -327,20 +346,42 @@ static int check_columns(const struct faults *f, struct err *err)
                                f->s->n_targets);
 }
 
-int pagefault_run(struct session *s, struct err *err)
+static int pagefault_init(struct faults *f, struct session *s, struct err *err)
 {
-    CLEANUP_MEM struct faults *f = calloc(1, sizeof *f);
-    if (session_meet(s,
-                     f ? check_page_sizes(err)
-                       : err_set(err, ERR_NO_MEMORY, "", "no memory for the benchmark"),
-                     err) < 0)
-        return -1;
+    const struct spec *p = s->spec;
     f->s = s;
     f->bytes = arena_round(session_size(s), PAGES_THP);
-    shape_list(s->spec, f->shapes);
-    f->n_rows = stream_series(session_ranks(f->s), f->rows);
-    s->slot->info.mem_wanted = -1; // each target in turn
-    s->limit.repetitions = 0;      // a cell's passes follow each other
+    f->visits = p->visits < p->passes ? p->visits : p->passes;
+    f->passes = (p->passes + f->visits - 1) / f->visits;
+    shape_list(p, f->shapes);
+    f->n_rows = stream_series(session_ranks(s), f->rows);
     pagefault_find_columns(f);
-    return session_meet(s, check_columns(f, err), err) < 0 ? -1 : pagefault_measure_all(f, err);
+    if (check_page_sizes(err) < 0 || check_columns(f, err) < 0)
+        return -1;
+    size_t cells = (size_t)(f->n_kinds * f->n_rows * f->n_cols);
+    f->sums = calloc(cells, sizeof *f->sums);
+    f->huge = calloc(cells, sizeof *f->huge);
+    if (!f->sums || !f->huge)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the benchmark");
+    for (size_t i = 0; i < cells; i++)
+        f->huge[i] = 1;
+    s->slot->info.mem_wanted = -1; // each target in turn
+    s->limit.repetitions = f->visits;
+    return 0;
+}
+
+static void faults_fini(struct faults *f)
+{
+    for (int i = 0; f->sums && i < f->n_kinds * f->n_rows * f->n_cols; i++)
+        cell_sum_fini(&f->sums[i]);
+    free(f->sums);
+    free(f->huge);
+}
+
+int pagefault_run(struct session *s, struct err *err)
+{
+    struct faults f CLEANUP(faults_fini) = {0};
+    if (session_meet(s, pagefault_init(&f, s, err), err) < 0)
+        return -1;
+    return pagefault_measure_all(&f, err);
 }

@@ -45,7 +45,6 @@ struct slot {
     double stolen_share;                   // of the measuring time, by the host
     double huge_share;                     // of the cell's memory, on huge pages
     bool behind;             // of rank 0: the budget leaves no time for more of this cell
-    int64_t passes;          // of rank 0: of the next cell, as many as the budget allows
     struct spans spans;      // when it was chasing
     struct cycle_seen cycle; // of the core, at each repetition
     struct guard_total lost; // of all samples

@@ -63,17 +63,6 @@ bool time_limit_behind(const struct time_limit *t, double share)
            (double)(t->step_ns - t->begun_ns) + t->longest_ns > share * fmax(0, all);
 }
 
-int64_t time_limit_fit(const struct time_limit *t, double done, double left, int64_t wanted,
-                       int64_t least)
-{
-    double took = (double)(t->step_ns - t->begun_ns);
-    if (!t->budget_ns || done <= 0)
-        return wanted;
-    double time = fmax(0, (double)t->budget_ns - (double)t->step_ns);
-    double fits = (double)wanted * time / fmax(1, took * left / done);
-    return fits >= (double)wanted ? wanted : fits > (double)least ? (int64_t)fits : least;
-}
-
 void time_limit_left_out(struct time_limit *t, int64_t kept, int64_t wanted)
 {
     if (t->wanted && (double)kept * (double)t->wanted >= (double)t->kept * (double)wanted)

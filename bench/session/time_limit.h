@@ -29,9 +29,5 @@ bool time_limit_step(struct time_limit *t, uint64_t now_ns, double share);
 // For work whose cells have all their repetitions one after the other: is the budget's part of time
 // up by the end of a further step, where `share` of all work shall be done by then?
 bool time_limit_behind(const struct time_limit *t, double share);
-// How many of `wanted` repetitions, at least `least`, each cell can still have within the budget:
-// `done` of all work is done, and `left` of it is left, 0…1.
-int64_t time_limit_fit(const struct time_limit *t, double done, double left, int64_t wanted,
-                       int64_t least);
 // A cell has `kept` of `wanted` repetitions, because of the budget.
 void time_limit_left_out(struct time_limit *t, int64_t kept, int64_t wanted);
