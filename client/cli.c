@@ -19,19 +19,40 @@
 #include "client/print.h"
 #include "client/problem.h"
 
-// "run pingpong --x": the benchmark is the first word that is no option; latency when there is
-// none.
-static int choose_benchmark(struct spec *spec, int *argc, char ***argv, struct err *err)
+// "-w" and "--nodes", but not "--nodes=x" or "--quick": the next word belongs to it.
+static bool takes_next_word(const struct param_args *a, const char *word)
 {
-    const struct benchmark *b = &benchmarks[BENCHMARK_LATENCY];
-    if (*argc && (*argv)[0][0] != '-') {
-        b = command_benchmark((*argv)[0], err);
-        if (!b)
-            return -1;
+    if (word[0] != '-' || strchr(word, '='))
+        return false;
+    for (int i = 0; i < a->n_targets; i++)
+        for (int k = 0; k < a->targets[i].table->n; k++) {
+            const struct param *p = &a->targets[i].table->params[k];
+            char option[PARAM_OPTION_ROOM];
+            bool meant = word[1] == '-' ? strcmp(param_option(p, option), word + 2) == 0
+                                        : p->letter == word[1] && !word[2];
+            if (meant)
+                return p->kind != PARAM_BOOL && !p->implied;
+        }
+    return false;
+}
+
+// "run pingpong --x" and "run -o json pingpong": the benchmark is the first word, or one behind
+// other options that names one; latency when there is none. It is taken out of argv.
+static int choose_benchmark(const struct param_args *a, struct spec *spec, int *argc, char **argv,
+                            struct err *err)
+{
+    const struct benchmark *b = NULL;
+    int at = 0;
+    for (; at < *argc && !b; at++)
+        if (argv[at][0] != '-' && (at == 0 || !takes_next_word(a, argv[at - 1])))
+            b = at ? benchmark_find(argv[at]) : command_benchmark(argv[at], err);
+    if (!b && *argc && argv[0][0] != '-')
+        return -1;
+    if (b) {
+        memmove(argv + at - 1, argv + at, (size_t)(*argc - at) * sizeof *argv);
         --*argc;
-        ++*argv;
     }
-    spec_init(spec, (enum benchmark_id)(b - benchmarks));
+    spec_init(spec, b ? (enum benchmark_id)(b - benchmarks) : BENCHMARK_LATENCY);
     return 0;
 }
 
@@ -72,9 +93,9 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
         targets[args.n_targets++] = (struct param_target){k->options, options};
     }
     if (k->has_spec) {
-        if (choose_benchmark(&spec, &argc, &argv, err) < 0)
-            return -1;
         targets[args.n_targets++] = (struct param_target){&spec_common, &spec};
+        if (choose_benchmark(&args, &spec, &argc, argv, err) < 0)
+            return -1;
         targets[args.n_targets++] =
             (struct param_target){&benchmarks[spec.benchmark].params, &spec};
     }
