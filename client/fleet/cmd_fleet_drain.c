@@ -139,7 +139,7 @@ int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err)
     struct fleet_findings list = {0};
     struct drain d = {0};
     (void)i;
-    if (gather_all(&g, c, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
+    if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
         return -1;
     d.fleet = g.fleet;
     d.drained = calloc((size_t)g.fleet->classes.n + 1, sizeof *d.drained);

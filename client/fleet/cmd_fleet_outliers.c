@@ -112,7 +112,7 @@ int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *er
     CLEANUP_GATHER struct gather g;
     struct fleet_findings list = {0};
     (void)i;
-    if (gather_all(&g, c, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
+    if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)
         outliers_print_json(&g, &list);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/peers/fleet_findings.h"
+#include "analysis/peers/fleet.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "client/exits.h"
@@ -17,13 +17,12 @@ enum { DAY_MS = 24 * 3600 * 1000, FRESH_DAYS = 14 };
 struct class_row {
     char label[13];
     const char *cpu;
-    int nodes, fresh, judged, setups, sure, suspect, groups;
+    int nodes, fresh, judged, setups;
 };
 
 static const struct column columns[] = {
     {"class", "CLASS", false}, {"cpu", "CPU", false, true},       {"nodes", "NODES", true},
     {"fresh", "FRESH", true},  {"with_3_runs", ">=3 RUNS", true}, {"setups", "SET-UPS", true},
-    {"sure", "SURE", true},    {"suspect", "SUSPECT", true},      {"groups", "GROUPS", true},
 };
 
 // Of any benchmark: a node with three runs of one can be judged by that.
@@ -48,19 +47,7 @@ static int setups_of(const struct fleet *f, int class)
     return n;
 }
 
-static void count_findings(struct class_row *row, const struct fleet_findings *list, int class)
-{
-    for (int i = 0; i < list->n; i++) {
-        const struct fleet_finding *one = &list->list[i];
-        if (one->class != class)
-            continue;
-        row->groups += one->what == FINDING_GROUP;
-        row->sure += one->what != FINDING_GROUP && one->grade == PEERS_SURE;
-        row->suspect += one->what != FINDING_GROUP && one->grade == PEERS_SUSPECT;
-    }
-}
-
-static struct class_row row_of(const struct gather *g, const struct fleet_findings *list, int class)
+static struct class_row row_of(const struct gather *g, int class)
 {
     const struct fleet *f = g->fleet;
     struct class_row row = {.setups = setups_of(f, class)};
@@ -75,7 +62,6 @@ static struct class_row row_of(const struct gather *g, const struct fleet_findin
         row.fresh += g->now_ms - n->newest_ms <= (int64_t)FRESH_DAYS * DAY_MS;
         row.judged += has_runs(f, n);
     }
-    count_findings(&row, list, class);
     return row;
 }
 
@@ -87,9 +73,6 @@ static void status_add_row(struct grid *g, const struct class_row *r)
     grid_cell(g, "%d", r->fresh);
     grid_cell(g, "%d", r->judged);
     grid_cell(g, "%d", r->setups);
-    grid_cell(g, "%d", r->sure);
-    grid_cell(g, "%d", r->suspect);
-    grid_cell(g, "%d", r->groups);
 }
 
 // Nodes that responded and have no run to be judged by, or only old ones; and the daemons'
@@ -139,13 +122,13 @@ static void print_versions(const struct cli *c, const struct gather *g)
     interned_fini(&versions);
 }
 
-static void status_print(const struct cli *c, struct gather *g, const struct fleet_findings *list)
+static void status_print(const struct cli *c, struct gather *g)
 {
     CLEANUP_GRID struct grid grid;
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
     grid_init(&grid, columns, COUNT_OF(columns));
     for (int k = 0; k < g->fleet->classes.n; k++) {
-        struct class_row row = row_of(g, list, k);
+        struct class_row row = row_of(g, k);
         if (row.nodes)
             status_add_row(&grid, &row);
     }
@@ -161,7 +144,7 @@ static void status_print(const struct cli *c, struct gather *g, const struct fle
     print_versions(c, g);
 }
 
-static void status_print_json(struct gather *g, const struct fleet_findings *list)
+static void status_print_json(struct gather *g)
 {
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
     CLEANUP_BUF struct buf text = BUF_INIT, old = BUF_INIT, none = BUF_INIT;
@@ -173,7 +156,7 @@ static void status_print_json(struct gather *g, const struct fleet_findings *lis
     gather_write_json(g, &w);
     jsonw_array(&w, "classes");
     for (int k = 0; k < g->fleet->classes.n; k++) {
-        struct class_row row = row_of(g, list, k);
+        struct class_row row = row_of(g, k);
         jsonw_object(&w, NULL);
         jsonw_text(&w, "class", g->fleet->classes.list[k]);
         jsonw_text(&w, "cpu", row.cpu);
@@ -181,9 +164,6 @@ static void status_print_json(struct gather *g, const struct fleet_findings *lis
         jsonw_i64(&w, "fresh", row.fresh);
         jsonw_i64(&w, "with_3_runs", row.judged);
         jsonw_i64(&w, "setups", row.setups);
-        jsonw_i64(&w, "sure", row.sure);
-        jsonw_i64(&w, "suspect", row.suspect);
-        jsonw_i64(&w, "groups", row.groups);
         jsonw_end(&w);
     }
     jsonw_end(&w);
@@ -197,14 +177,12 @@ static void status_print_json(struct gather *g, const struct fleet_findings *lis
 int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
 {
     CLEANUP_GATHER struct gather g;
-    struct fleet_findings list = {0};
     (void)i;
-    if (gather_all(&g, c, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
+    if (gather_all(&g, c, RUNS_MIN, err) < 0)
         return -1;
     if (c->output == OUTPUT_JSON)
-        status_print_json(&g, &list);
+        status_print_json(&g);
     else
-        status_print(c, &g, &list);
-    fleet_findings_fini(&list);
+        status_print(c, &g);
     return gather_end(&g, CLI_EXIT_SUCCESS);
 }

@@ -21,7 +21,7 @@ const struct command fleet_commands[] = {
      .run = cmd_fleet_run},
     {.name = "fleet status",
      .operands = "",
-     .summary = "list classes of nodes: how many respond, have enough runs, are slow",
+     .summary = "list classes of nodes: how many respond and have enough runs",
      .about =
          "A class is a kind of machine: nodes with the same hardware. FRESH nodes have a run of "
          "the last 14 days. A set-up is firmware, kernel and settings.",

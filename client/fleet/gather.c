@@ -17,10 +17,9 @@
 #include "client/http.h"
 
 enum {
-    PER_BENCHMARK = NEWEST_RUNS + BEFORE_RUNS, // that a node is judged by
-    STORED_PAGE = 100,                         // runs per request
-    SKEW_MAX_MS = 60000,                       // beyond it a clock is wrong
-    FACTS_OF_NODE_MAX = 64,                    // set-ups of 25 runs, and room
+    STORED_PAGE = 100,      // runs per request
+    SKEW_MAX_MS = 60000,    // beyond it a clock is wrong
+    FACTS_OF_NODE_MAX = 64, // set-ups of 25 runs, and room
 };
 
 // ---- Documents of facts -------------------------------------------------------------------------
@@ -159,14 +158,16 @@ static void runs_refused(struct fan *f, int node, const struct err *why, int ret
         fan_fail(f, node, why->code, why->text);
 }
 
+// The connection ends with it: few nodes are needed for documents of facts, and libcurl's time
+// grows with the square of the connections that it keeps.
 static void request_runs(struct fan *f, int node, void *ctx)
 {
-    (void)ctx;
+    const struct gather *g = ctx;
     char path[100];
-    snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d",
-             PER_BENCHMARK);
+    snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d", g->runs);
     fan_call(f, node,
-             &(struct fan_request){.path = path, .reply = take_runs, .refused = runs_refused});
+             &(struct fan_request){
+                 .path = path, .last = true, .reply = take_runs, .refused = runs_refused});
 }
 
 static int gather_from_nodes(struct gather *g, struct err *err)
@@ -242,11 +243,12 @@ static int gather_from_store(struct gather *g, struct err *err)
 
 // ---- Both ---------------------------------------------------------------------------------------
 
-int gather_all(struct gather *out, const struct cli *c, struct err *err)
+int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err)
 {
     struct fleet_options options = FLEET_DEFAULTS;
-    *out = (struct gather){.cli = c, .now_ms = clock_wall_ms()};
+    *out = (struct gather){.cli = c, .runs = runs, .now_ms = clock_wall_ms()};
     options.now_ms = out->now_ms;
+    options.runs_max = runs;
     out->fleet = fleet_new(&options, err);
     if (!out->fleet)
         return -1;

@@ -19,13 +19,16 @@ struct gather {
     struct fan *fan;             // owned; NULL with --stored
     struct gathered_node *nodes; // owned; NULL with --stored
     struct interned wanted;      // hashes of facts that were requested, each of one node
+    int runs;                    // of each node and benchmark
     int64_t now_ms;              // when it began, UTC
     struct err err;              // no memory, noticed in a reply
 };
 
 // Fetches the newest runs of each node, and each document of facts once. Nodes that fail are in
 // `fan`; *out is whole then too. Prints progress on stderr, no result. -1: nothing was gathered.
-int gather_all(struct gather *out, const struct cli *c, struct err *err);
+// `runs`: so many of each node and benchmark, the newest.
+enum { GATHER_ALL_RUNS = NEWEST_RUNS + BEFORE_RUNS }; // that a node is judged by
+int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err);
 void gather_fini(struct gather *g);
 #define CLEANUP_GATHER CLEANUP(gather_fini)
 
