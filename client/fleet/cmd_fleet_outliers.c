@@ -2,6 +2,7 @@
 // numaprobe fleet outliers: which nodes are slower than their peers or than they were, by how much,
 // since when, and what is different about them.
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/peers/fleet_findings_text.h"
 #include "base/cleanup.h"
@@ -16,18 +17,20 @@ static const char *paint_grade(const char *text)
     return *text == 's' ? text[2] == 'r' ? PRINT_RED : PRINT_YELLOW : NULL; // sure, suspect
 }
 
-static const struct column columns[] = {
+// For programs; people have fewer columns, and a line of details per node below the table.
+static const struct column all_columns[] = {
     {"node", "NODE", false},
-    {"what", "WHAT", false},
     {"grade", "GRADE", false, false, paint_grade},
     {"metric", "WORST METRIC", false, true},
     {"value", "VALUE", true},
     {"peers", "PEERS", true},
     {"difference", "DIFFERENCE", false},
+    {"what", "WHAT", false},
     {"metrics_worse", "ALSO", true},
     {"since", "SINCE", false},
-    {"differs", "DIFFERENT FROM PEERS", false, true},
+    {"differs", "DIFFERENT FROM PEERS", false},
 };
+enum { TABLE_COLUMNS = 6, DETAILS_MAX = 20 };
 
 static void outliers_add_row(struct grid *g, const struct fleet_finding *one, const struct fleet *f)
 {
@@ -36,15 +39,34 @@ static void outliers_add_row(struct grid *g, const struct fleet_finding *one, co
     fleet_finding_cells(one, f, &cells);
     fleet_finding_differs(one, &differs);
     grid_cell(g, "%s", f->nodes.list[one->nodes[0]]);
-    grid_cell(g, "%s", fleet_finding_names[one->what]);
     grid_cell(g, "%s", peers_grade_names[one->grade]);
     grid_cell(g, "%s", one->metric);
     grid_cell(g, "%s", cells.value);
     grid_cell(g, "%s", cells.peers);
     grid_cell(g, "%s", cells.diff);
+    if (g->n_columns == TABLE_COLUMNS)
+        return;
+    grid_cell(g, "%s", fleet_finding_names[one->what]);
     grid_cell(g, "%s", cells.also);
     grid_cell(g, "%s", cells.since);
     grid_cell(g, "%s", buf_text(&differs));
+}
+
+// "node050: 30/30 metrics; slower than it was; since 18 Nov; bios_version 1.8.2 (97 % have 1.9.0)"
+static void print_details(const struct cli *c, const struct fleet_finding *one,
+                          const struct fleet *f)
+{
+    struct fleet_finding_cells cells;
+    CLEANUP_BUF struct buf line = BUF_INIT, differs = BUF_INIT;
+    fleet_finding_cells(one, f, &cells);
+    fleet_finding_differs(one, &differs);
+    buf_fmt(&line, "%s: %s metrics are slower", f->nodes.list[one->nodes[0]], cells.also);
+    buf_str(&line, one->what == FINDING_SLOWER ? "; slower than it was" : "");
+    if (strcmp(cells.since, "-") != 0)
+        buf_fmt(&line, "; since %s", cells.since);
+    if (strcmp(buf_text(&differs), "-") != 0)
+        buf_fmt(&line, "; different from its peers: %s", buf_text(&differs));
+    print_paragraph(c, buf_text(&line), 4);
 }
 
 static void print_slow_groups(const struct cli *c, const struct fleet_findings *list,
@@ -76,17 +98,21 @@ static void outliers_print_table(const struct cli *c, const struct fleet_finding
 {
     CLEANUP_GRID struct grid g;
     CLEANUP_BUF struct buf mirror = BUF_INIT;
-    grid_init(&g, columns, COUNT_OF(columns));
+    bool people = c->output == OUTPUT_TABLE;
+    grid_init(&g, all_columns, people ? TABLE_COLUMNS : COUNT_OF(all_columns));
     for (int i = 0; i < list->n; i++)
-        if (list->list[i].what != FINDING_GROUP || c->output != OUTPUT_TABLE)
+        if (list->list[i].what != FINDING_GROUP || !people)
             outliers_add_row(&g, &list->list[i], f);
-    if (c->output != OUTPUT_TABLE) {
+    if (!people) {
         grid_print(&g, c);
         return;
     }
     print_judged(c, list);
     if (g.n_rows) {
         grid_print(&g, c);
+        for (int i = 0, n = 0; i < list->n && n < DETAILS_MAX; i++)
+            if (list->list[i].what != FINDING_GROUP && ++n)
+                print_details(c, &list->list[i], f);
         fleet_findings_mirror_text(list, &mirror);
         print_paragraph(c, buf_text(&mirror), 4);
     } else if (list->tested) {

@@ -125,8 +125,13 @@ static void follow_run(struct fan *f, int node, struct fleet_run *r)
 static void take_started(struct fan *f, int node, const struct json *body, void *ctx)
 {
     struct fleet_run *r = ctx;
+    const char *name = json_get_text(body, "node", "");
+    char text[200];
     r->runs[node].id = json_get_i64(body, "id", 0);
-    if (r->runs[node].id <= 0)
+    snprintf(text, sizeof text, "another node responds: %.64s", name);
+    if (!fan_is_node(f, node, name))
+        fan_fail(f, node, ERR_CONFLICT, text);
+    else if (r->runs[node].id <= 0)
         fan_fail(f, node, ERR_UNREACHABLE, "the response is no run: is it numaprobed?");
     else
         take_state(f, node, body, ctx);

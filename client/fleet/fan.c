@@ -4,6 +4,7 @@
 // in progress too.
 #include "client/fleet/fan.h"
 
+#include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -297,6 +298,15 @@ static void fan_begin_next(struct fan *f)
     fan_begin_later(f);
     while (f->next < f->n && f->in_progress < f->cli->fleet.at_once)
         fan_begin(f, f->next++);
+}
+
+bool fan_is_node(struct fan *f, int node, const char *name)
+{
+    unsigned char binary[sizeof(struct in_addr)];
+    const char *requested = f->nodes[node].name;
+    size_t n = strcspn(requested, "."), m = strcspn(name, ".");
+    return inet_pton(AF_INET, requested, binary) == 1 ||
+           (n == m && strncmp(requested, name, n) == 0);
 }
 
 // ---- Requests -----------------------------------------------------------------------------------

@@ -79,6 +79,9 @@ struct fan_request {
 };
 void fan_call(struct fan *f, int node, const struct fan_request *q);
 
+// Is this the node's name? "n1" and "n1.cluster" are one node; under an address any name will do.
+bool fan_is_node(struct fan *f, int node, const char *name);
+
 void fan_done(struct fan *f, int node);
 // A sentence that does not name the node. Texts of a node are made printable.
 void fan_fail(struct fan *f, int node, enum err_code code, const char *why);

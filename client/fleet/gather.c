@@ -3,7 +3,6 @@
 // node sends. Ten thousand nodes of one class have one document of its facts.
 #include "client/fleet/gather.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,15 +90,6 @@ static int want_facts(struct gather *g, struct gathered_node *n, const char *has
 
 // ---- Runs ---------------------------------------------------------------------------------------
 
-// "n1" and "n1.cluster" are one node. Under an address any name will do.
-static bool is_node(const char *requested, const char *name)
-{
-    unsigned char binary[sizeof(struct in6_addr)];
-    size_t n = strcspn(requested, "."), m = strcspn(name, ".");
-    return inet_pton(AF_INET, requested, binary) == 1 ||
-           (n == m && strncmp(requested, name, n) == 0);
-}
-
 // Runs that the node measured itself; those of other nodes are copies. They get the name that was
 // requested, by which a user knows the node.
 static void keep_own_runs(struct summary_page *p, const char *name)
@@ -137,7 +127,7 @@ static void take_runs(struct fan *f, int node, const struct json *body, void *ct
         return;
     }
     snprintf(g->nodes[node].version, sizeof g->nodes[node].version, "%s", page.version);
-    if (!is_node(g->names.names[node], page.node)) {
+    if (!fan_is_node(f, node, page.node)) {
         snprintf(text, sizeof text, "another node responds: %.64s", page.node);
         fan_fail(f, node, ERR_CONFLICT, text);
     } else if (take_page(g, node, &page) < 0) {

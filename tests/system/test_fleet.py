@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numaprobe fleet over virtual nodes (tests/fleet/vnodes), whose truth is known, and over one real daemon."""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from client import CLIENT, Terminal, run
+from conftest import build_dir, until
+
+PER_SUBNET = 250  # virtual/serve.c: 127.1.0.1 to .250, then 127.1.1.1
+
+
+class Fleet:
+    """Virtual nodes; `env` is what the client needs to reach them."""
+
+    def __init__(self, home, nodes, *options):
+        self.home, self.nodes = home, nodes
+        self.process = subprocess.Popen(
+            [build_dir() / "tests" / "fleet" / "vnodes", f"--nodes={nodes}", f"--truth={home}/truth", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ready = json.loads(self.process.stdout.readline())
+        self.port = ready["port"]
+        self.truth = json.loads((home / "truth").read_text())
+        self.names = [n["node"] for n in self.truth["world"]["nodes"]]
+        (home / "hosts").write_text("".join(f"127.1.{i // PER_SUBNET}.{i % PER_SUBNET + 1} {name}\n"
+                                            for i, name in enumerate(self.names)))
+        self.all = f"node[{self.names[0][4:]}-{self.names[-1][4:]}]"
+        self.env = {"NUMAPROBE_FLEET_URL": f"http://%h:{ready['port']}", "NUMAPROBE_HOSTS_FILE": f"{home}/hosts"}
+
+    def run(self, *words, **kw):
+        return run("fleet", *words, env=self.env, **kw)
+
+    def json(self, *words, status=0):
+        done = self.run(*words, "-o", "json")
+        assert done.returncode == status, (done.returncode, done.stdout[-500:], done.stderr)
+        return json.loads(done.stdout)
+
+    def state(self, node, run_id):
+        with contextlib.suppress(urllib.error.HTTPError):
+            with urllib.request.urlopen(f"http://127.1.0.{node}:{self.port}/v1/runs/{run_id}", timeout=20) as response:
+                return json.load(response)["state"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+@pytest.fixture
+def make_fleet(tmp_path):
+    made = []
+
+    def make(nodes, *options):
+        home = tmp_path / str(len(made))
+        home.mkdir()
+        made.append(Fleet(home, nodes, *options))
+        return made[-1]
+    yield make
+    for one in made:
+        one.close()
+
+
+# --- verdicts
+
+def test_the_slow_node_is_found_and_nothing_else(make_fleet):
+    fleet = make_fleet(100, "--runs=8")
+    [bad] = [n["node"] for n in fleet.truth["world"]["nodes"] if n["bad"]]
+    verdict = fleet.json("outliers", "-w", fleet.all, status=7)["verdict"]
+    assert [f["node"] for f in verdict["findings"]] == [bad] and verdict["findings"][0]["grade"] == "sure", verdict
+    table = fleet.run("outliers", "-w", fleet.all)
+    assert table.returncode == 7 and re.search(rf"^{bad} +sure ", table.stdout, re.M), table.stdout
+    assert fleet.run("outliers", "-w", f"{fleet.all}!{bad}").returncode == 0, "all others are like each other"
+
+
+def test_few_nodes_are_no_verdict(make_fleet):
+    done = make_fleet(4).run("outliers", "-w", "node[1-4]")
+    assert done.returncode == 8 and "class" in done.stdout, (done.returncode, done.stdout)
+
+
+def test_status_counts_each_class(make_fleet):
+    fleet = make_fleet(30, "--classes=2")
+    status = fleet.json("status", "-w", fleet.all)
+    assert sum(c["nodes"] for c in status["classes"]) == status["nodes"] == 30 and len(status["classes"]) == 2, status
+    assert all(c["with_3_runs"] == c["nodes"] for c in status["classes"]), status
+
+
+def test_drain_prints_one_line_and_executes_nothing(make_fleet):
+    fleet = make_fleet(100, "--runs=8", "--bad=6", "--bad-percent=20")
+    done = fleet.run("drain", "-w", fleet.all)
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    assert done.returncode == 7 and 1 <= len(lines) <= 2, "at most 2 % of a class"
+    assert all(re.fullmatch(r"scontrol update NodeName=node\d+ State=DRAIN Reason='numaprobe [+-][\d.]+% [\w.]+'", line)
+               for line in lines), lines
+    assert done.stdout.count("more than 2 % of its class") >= 3, done.stdout
+
+
+# --- runs
+
+def test_run_measures_each_node_and_prints_the_fleet(make_fleet):
+    fleet = make_fleet(20, "--run-ms=50")
+    done = fleet.run("run", "-w", fleet.all, "latency", "--quick", "--at-once=5")
+    assert done.returncode == 0 and "20 of 20 nodes" in done.stderr, done.stderr
+    assert re.search(r"^latency\.local\.dram\.median_ns +ns +20 ", done.stdout, re.M), done.stdout
+    nodes = [json.loads(line) for line in fleet.run("run", "-w", fleet.all, "-o", "ndjson").stdout.splitlines()]
+    assert sorted(n["node"] for n in nodes) == fleet.names and all(n["metrics"] for n in nodes), "as each is done"
+
+
+def test_busy_nodes_are_tried_again(make_fleet):
+    fleet = make_fleet(4, "--run-ms=20", "--faults=node[1-2] busy=1 0-3")
+    done = fleet.run("run", "-w", fleet.all)
+    assert done.returncode == 9 and re.search(r"^node\[1-2\] +busy: ", done.stderr, re.M), done.stderr
+    assert fleet.run("run", "-w", fleet.all, "--wait-for-node=60").returncode == 0
+
+
+def test_a_dry_run_starts_nothing(make_fleet):
+    done = make_fleet(3).run("run", "-w", "node[1-3]", "--dry-run")
+    assert done.returncode == 0 and done.stdout.startswith("node[1-3]"), (done.stdout, done.stderr)
+
+
+# --- nodes that fail
+
+FAULTS = {"refuses": "unreachable: connection refused", "silent": "unreachable: ", "garbage": "unreachable: ",
+          "cut": "unreachable: ", "length": "unreachable: ", "json": "unreachable|invalid|bad-request", "name": "another node responds",
+          "older": "too old for fleet commands", "unavailable=1": "unavailable: ", "drips=1": "unreachable: "}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_some_nodes_do_wrong_is_named_and_the_others_count(make_fleet, fault):
+    fleet = make_fleet(24, f"--faults=node[07,13] {fault}")
+    done = fleet.run("outliers", "-w", fleet.all, "--node-timeout=2", "-o", "json")
+    found = json.loads(done.stdout)
+    assert sum(f["count"] for f in found["failures"]) == 2, found["failures"]
+    assert all(re.search(FAULTS[fault], f"{f['error']}: {f['text']}") for f in found["failures"]), found["failures"]
+    assert found["verdict"]["tested_nodes"] == 22 and done.returncode in (7, 9), done.returncode
+    partial = fleet.run("status", "-w", fleet.all, "--node-timeout=2", "--partial-ok")
+    assert partial.returncode == 0 and "22 of 24 nodes responded" in partial.stderr, partial.stderr
+
+
+def test_an_endless_body_ends(make_fleet):
+    fleet = make_fleet(3, "--faults=node2 endless")
+    done = fleet.run("status", "-w", fleet.all, "--node-timeout=10")
+    assert done.returncode == 9 and "node2" in done.stderr, done.stderr
+
+
+def test_hostile_text_does_not_reach_the_terminal(make_fleet):
+    fleet = make_fleet(3, "--faults=node[1-3] text")
+    for words in (["status"], ["outliers"], ["run"]):
+        done = fleet.run(*words, "-w", fleet.all)
+        assert "\x1b" not in done.stdout + done.stderr, words
+
+
+def test_wrong_clocks_are_named(make_fleet):
+    fleet = make_fleet(5, "--faults=node4 clock=3600")
+    done = fleet.run("status", "-w", fleet.all)
+    assert re.search(r"^node4 +the clock differs", done.stderr, re.M), done.stderr
+
+
+def test_none_reached_and_all_busy(make_fleet):
+    fleet = make_fleet(3, "--faults=node[1-3] refuses")
+    assert fleet.run("status", "-w", fleet.all).returncode == 3
+    busy = make_fleet(3, "--faults=node[1-3] busy=1")
+    assert busy.run("run", "-w", busy.all).returncode == 6
+
+
+# --- bad input
+
+@pytest.mark.parametrize("words, said", [
+    ([], "no "), (["-w", "n[1-"], "n[1-"), (["-w", "n[1-1000000]"], "65536"), (["-w", "n" * 65536], "nodes"),
+    (["-w", "x", "--fleet-url=http://one:7780"], "%h"), (["-w", "x", "--fleet-url=ftp://%h"], "http"),
+    (["-w", "x", "--hosts-file=/nonexistent"], "/nonexistent"), (["-w", "x", "--at-once=0"], "at-once"),
+    (["-w", "-o"], ""), (["-w", "x", "--hosts-file=/etc/passwd"], "line 1"),
+])
+def test_wrong_words(words, said):
+    done = run("fleet", "status", *words, env={"NUMAPROBE_FLEET_URL": "http://%h:1"})
+    assert done.returncode in (2, 5) and said in done.stderr and not done.stdout, (done.returncode, done.stderr)
+
+
+def test_ten_thousand_reasons_are_a_few_lines(make_fleet):
+    fleet = make_fleet(60, "--faults=100% json")
+    done = fleet.run("status", "-w", fleet.all)
+    assert done.returncode in (1, 3) and len(done.stderr.splitlines()) <= 42, done.stderr
+
+
+# --- Ctrl-C
+
+def test_ctrl_c_lets_what_has_started_finish(make_fleet):
+    fleet = make_fleet(6, "--run-ms=1500")
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--at-once=2", "-o", "ndjson"], text=True,
+                              env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = json.loads(client.stdout.readline())
+    assert first["state"] == "done", first
+    client.send_signal(signal.SIGINT)
+    out, said = client.communicate(timeout=30)
+    states = [json.loads(line) for line in out.splitlines()]
+    assert client.returncode == 130 and "have started" in said, said
+    assert len(states) == 5 and sum(s["state"] == "done" for s in states) <= 3, states
+    assert any("interrupted before its turn" in s.get("text", "") for s in states), states
+
+
+def test_a_second_ctrl_c_ends(make_fleet):
+    fleet = make_fleet(2, "--run-ms=60000")
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all], text=True, stderr=subprocess.PIPE,
+                              env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
+    until(lambda: fleet.state(1, 13) == "running")  # six rounds of two benchmarks were there
+    client.send_signal(signal.SIGINT)
+    assert "Ctrl-C again" in client.stderr.readline()
+    client.send_signal(signal.SIGINT)
+    assert client.wait(20) == 130 and "interrupted" in client.stderr.read()
+
+
+# --- what one daemon has stored
+
+def test_stored_runs_are_judged_without_their_nodes(make_daemon, make_fleet):
+    daemon = make_daemon()
+    done = run("fleet", "status", "--stored", url=f"http://127.0.0.1:{daemon.port}")
+    assert done.returncode == 0 and "no node has a run" in done.stdout, (done.stdout, done.stderr)
+
+
+def test_a_real_daemon_through_its_address(make_daemon):
+    daemon = make_daemon()
+    env = {"NUMAPROBE_FLEET_URL": f"http://%h:{daemon.port}"}
+    done = run("fleet", "run", "-w", "127.0.0.1", "--size=1", "--launcher=processes", env=env)
+    assert done.returncode == 0 and "latency" in done.stdout, (done.stdout, done.stderr)
+
+
+def test_the_table_fits_a_terminal(make_fleet, tmp_path):
+    fleet = make_fleet(100, "--runs=8")
+    terminal = Terminal(tmp_path, 80, 40, fleet.env)
+    terminal.type("fleet", "outliers", "-w", fleet.all)
+    screen = terminal.wait_for(r"^ended-1: 7")
+    lines = screen.splitlines()[1:]
+    assert all(len(line) <= 80 for line in lines) and not any("…" in line for line in lines), screen
