@@ -221,7 +221,7 @@ static void stop_runs(struct fan *f, void *ctx)
                                            .reply = ignore_reply,
                                            .refused = ignore_refusal});
     }
-    fprintf(stderr, "\r\033[K%s %d runs that have started; Ctrl-C again ends the command\n",
+    fprintf(stderr, "%s %d runs that have started; Ctrl-C again ends the command\n",
             r->flags->cancel_on_interrupt ? "canceling the" : "waiting for the", started);
 }
 

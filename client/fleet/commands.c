@@ -47,6 +47,63 @@ const struct command fleet_commands[] = {
      .of_fleet = true,
      .pages = true,
      .run = cmd_fleet_outliers},
+    {.name = "fleet ranking",
+     .operands = "METRIC",
+     .summary = "list the nodes of a class by a metric, the worst first",
+     .about = "The value is the median of a node's newest five runs, with its 95 % interval. The "
+              "difference is that to the median of the nodes.",
+     .examples = "numaprobe fleet ranking latency.local.dram.median_ns -w @compute\n"
+                 "numaprobe fleet ranking bandwidth.triad.peak.gbps --stored -o csv",
+     .options = &fleet_ranking_options,
+     .of_fleet = true,
+     .pages = true,
+     .n_min = 1,
+     .n_max = 1,
+     .run = cmd_fleet_ranking},
+    {.name = "fleet compare",
+     .operands = "METRIC",
+     .summary = "compare nodes, or groups of nodes that differ in a fact",
+     .about = "With --group-by, nodes with the same value of the fact are a group. Each group is "
+              "compared with the largest one. A group is slower or faster if the difference is at "
+              "least 1 % and q is at most 5 %. The exit status is 7 if a group is slower.",
+     .examples = "numaprobe fleet compare latency.local.dram.median_ns -w node17,node18\n"
+                 "numaprobe fleet compare bandwidth.triad.peak.gbps -w @all --group-by=microcode",
+     .options = &fleet_compare_options,
+     .of_fleet = true,
+     .pages = true,
+     .n_min = 1,
+     .n_max = 1,
+     .run = cmd_fleet_compare},
+    {.name = "fleet history",
+     .operands = "NODE METRIC",
+     .summary = "show a node's metric over time inside the band of its class",
+     .about =
+         "--nodes names the node and its peers. The band is that of the nodes measured on the "
+         "same day; it needs eight. A change is one of the node alone: what all of its class do "
+         "is taken off.",
+     .examples = "numaprobe fleet history node042 latency.local.dram.median_ns -w 'node[001-100]'\n"
+                 "numaprobe fleet history node042 latency.dram.median_ns --stored",
+     .of_fleet = true,
+     .pages = true,
+     .n_min = 2,
+     .n_max = 2,
+     .run = cmd_fleet_history},
+    {.name = "fleet effect",
+     .operands = "FACT",
+     .summary = "measure what a rollout of a firmware, kernel or setting did",
+     .about =
+         "Compares nodes before and after the fact changed, beside nodes of their class that did "
+         "not change, over the same days. Facts are those of 'numaprobe node'. Facts that "
+         "changed together are named. Fewer than 20 untouched nodes allow no verdict. The exit "
+         "status is 7 if a metric is worse.",
+     .examples = "numaprobe fleet effect microcode -w @compute\n"
+                 "numaprobe fleet effect kernel --stored --to=6.1.0-28-amd64",
+     .options = &fleet_effect_options,
+     .of_fleet = true,
+     .pages = true,
+     .n_min = 1,
+     .n_max = 1,
+     .run = cmd_fleet_effect},
     {.name = "fleet drain",
      .operands = "",
      .summary = "print the scontrol lines that drain slow nodes",

@@ -408,6 +408,13 @@ void fan_call(struct fan *f, int node, const struct fan_request *q)
 
 // ---- The loop -----------------------------------------------------------------------------------
 
+static void fan_clear(struct fan *f)
+{
+    if (f->drawn)
+        fputs("\r\033[K", stderr);
+    f->drawn = false;
+}
+
 static void fan_draw(struct fan *f)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
@@ -425,13 +432,6 @@ static void fan_draw(struct fan *f)
     f->drawn = true;
 }
 
-static void fan_clear(struct fan *f)
-{
-    if (f->drawn)
-        fputs("\r\033[K", stderr);
-    f->drawn = false;
-}
-
 // What is in progress ends with "interrupted".
 static void fan_stop_all(struct fan *f)
 {
@@ -444,6 +444,7 @@ static void fan_stop_all(struct fan *f)
 static void fan_stop(struct fan *f)
 {
     bool first = f->interrupts == 0;
+    fan_clear(f);
     f->interrupts = (int)interrupts;
     for (int i = 0; i < f->n; i++)
         if (f->nodes[i].state == FAN_WAITING)

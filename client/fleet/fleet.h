@@ -7,9 +7,14 @@
 int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_history(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err);
 
-extern const struct param_table fleet_run_options;
+extern const struct param_table fleet_run_options, fleet_ranking_options, fleet_compare_options;
+extern const struct param_table fleet_effect_options;
 
 // The nodes that the options of every fleet command name. ERR_USAGE: none do, or the set is empty.
 int fleet_nodes(const struct cli *c, struct nodeset *out, struct err *err);

@@ -27,7 +27,10 @@ struct gather {
 // Fetches the newest runs of each node, and each document of facts once. Nodes that fail are in
 // `fan`; *out is whole then too. Prints progress on stderr, no result. -1: nothing was gathered.
 // `runs`: so many of each node and benchmark, the newest.
-enum { GATHER_ALL_RUNS = NEWEST_RUNS + BEFORE_RUNS }; // that a node is judged by
+enum {
+    GATHER_ALL_RUNS = NEWEST_RUNS + BEFORE_RUNS, // that a node is judged by
+    GATHER_EFFECT_RUNS = 50,                     // as many as a node gives in one response
+};
 int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err);
 void gather_fini(struct gather *g);
 #define CLEANUP_GATHER CLEANUP(gather_fini)

@@ -42,19 +42,6 @@ UNUSED = {
     "fetch_run": "tests/unit/fetch/test_many.c",
     # What the commands about many nodes are built on.
     "fleet_classes": "commands about many nodes: what they show",
-    "fleet_class_find": "commands about many nodes: what they show",
-    "fleet_effect_find": "commands about many nodes: what they show",
-    "fleet_effect_fini": "commands about many nodes: what they show",
-    "fleet_history_fini": "commands about many nodes: what they show",
-    "fleet_history_make": "commands about many nodes: what they show",
-    "fleet_ranking_fini": "commands about many nodes: what they show",
-    "fleet_ranking_make": "commands about many nodes: what they show",
-    "fleet_shares_fini": "commands about many nodes: what they show",
-    "fleet_shares_make": "commands about many nodes: what they show",
-    "fleet_view_close": "commands about many nodes: what they show",
-    "fleet_view_metric": "commands about many nodes: what they show",
-    "fleet_view_open": "commands about many nodes: what they show",
-    "effect_verdict_names": "the effect of a rollout",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
 }

@@ -100,6 +100,40 @@ def test_drain_prints_one_line_and_executes_nothing(make_fleet):
     assert done.stdout.count("more than 2 % of its class") >= 3, done.stdout
 
 
+METRIC = "latency.local.dram.median_ns"
+
+
+def test_ranking_has_every_node_and_the_slow_one_first(make_fleet):
+    fleet = make_fleet(40, "--runs=8")
+    [bad] = [n["node"] for n in fleet.truth["world"]["nodes"] if n["bad"]]
+    rows = fleet.json("ranking", METRIC, "-w", fleet.all)
+    assert rows[0]["node"] == bad and sorted(r["node"] for r in rows) == fleet.names, rows[0]
+    assert all(float(r["lo"]) <= float(r["value"]) <= float(r["hi"]) for r in rows)
+    assert len(fleet.run("ranking", METRIC, "-w", fleet.all, "--limit=3").stdout.splitlines()) == 7
+    done = fleet.run("ranking", "latency.local.dram.median", "-w", fleet.all)
+    assert done.returncode == 5 and METRIC in done.stderr, done.stderr
+    assert fleet.run("ranking", METRIC, "-w", fleet.all, "--class=ffff").returncode == 5
+
+
+def test_a_rollout_that_costs_two_percent(make_fleet):
+    fleet = make_fleet(200, "--runs=30", "--interval-s=43200", "--waves=3", "--rollout-percent=2", "--bad=0")
+    rows = {r["metric"]: r for r in fleet.json("effect", "microcode", "-w", fleet.all, status=7)}
+    assert rows[METRIC]["verdict"] == "worse" and abs(float(rows[METRIC]["percent"]) - 2) < 0.7, rows[METRIC]
+    groups = fleet.json("compare", METRIC, "-w", fleet.all, "--group-by=microcode", status=0)
+    assert [g["verdict"] for g in groups] == ["largest group", "faster"], groups
+    done = fleet.run("effect", "no_such_fact", "-w", fleet.all)
+    assert done.returncode == 5 and "no_such_fact" in done.stderr, done.stderr
+
+
+def test_history_shows_the_node_in_its_class(make_fleet):
+    fleet = make_fleet(20, "--runs=12")
+    points = fleet.json("history", fleet.names[2], METRIC, "-w", fleet.all)
+    banded = [p for p in points if p["class_low"] is not None]  # on other days fewer than eight were measured
+    assert len(points) == 12 and len(banded) >= 8, points
+    assert all(float(p["class_low"]) < float(p["class_median"]) < float(p["class_high"]) for p in banded), points
+    assert fleet.run("history", "elsewhere", METRIC, "-w", fleet.all).returncode == 5
+
+
 # --- runs
 
 def test_run_measures_each_node_and_prints_the_fleet(make_fleet):

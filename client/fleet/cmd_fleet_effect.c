@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet effect: what the change of a fact (a firmware, a kernel) did to the nodes that
+// have it, beside those that were left untouched.
+#include <math.h>
+#include <stdio.h>
+
+#include "analysis/peers/fleet_effect.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/gather.h"
+#include "client/print.h"
+
+struct effect_flags {
+    char from[256], to[256];
+};
+
+#define EFFECT_TEXT(member, help_)                                                                 \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct effect_flags, member),      \
+        .room = sizeof((struct effect_flags *)0)->member, .def = "", .metavar = "VALUE",           \
+        .help = help_                                                                              \
+    }
+static const struct param effect_params[] = {
+    EFFECT_TEXT(from, "Value of the fact before. Default: of the change that most nodes had."),
+    EFFECT_TEXT(to, "Value of the fact after."),
+};
+const struct param_table fleet_effect_options = {effect_params, COUNT_OF(effect_params)};
+
+static const char *value_or(const char *text)
+{
+    return text && *text ? text : "not set";
+}
+
+static void effect_print_head(const struct cli *c, const struct fleet_effect *e)
+{
+    char first[32], last[32];
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    clock_rfc3339(e->first, first);
+    clock_rfc3339(e->last, last);
+    buf_fmt(&line, "%s: %s -> %s, %.10s to %.10s, %d nodes on %d day%s, %d untouched",
+            e->change.fact, value_or(e->change.from), value_or(e->change.to), first, last,
+            e->change.nodes, e->days, e->days == 1 ? "" : "s", e->untouched);
+    print_paragraph(c, buf_text(&line), 4);
+    for (int i = 0; i < e->n_together; i++) {
+        const struct fleet_change *k = &e->together[i];
+        CLEANUP_BUF struct buf with = BUF_INIT;
+        buf_fmt(&with, "together with %s: %s -> %s (%d nodes): the two cannot be distinguished",
+                k->fact, value_or(k->from), value_or(k->to), k->nodes);
+        print_paragraph(c, buf_text(&with), 4);
+    }
+}
+
+static const char *effect_paint(const char *text)
+{
+    return text[0] == 'w' ? PRINT_RED : text[0] == 'b' ? PRINT_GREEN : NULL;
+}
+
+static void effect_print_metrics(const struct cli *c, const struct fleet_effect *e)
+{
+    static const struct column columns[] = {
+        {"metric", "METRIC", false, true},
+        {"percent", "DIFFERENCE %", true},
+        {"lo", "FROM", true},
+        {"hi", "TO", true},
+        {"treated", "NODES", true},
+        {"controls", "CONTROLS", true},
+        {"waves", "DAYS", true},
+        {"verdict", "VERDICT", false, false, effect_paint},
+    };
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < e->n; i++) {
+        const struct effect *k = &e->list[i].effect;
+        const double numbers[] = {k->percent, k->lo, k->hi};
+        grid_cell(&g, "%s", e->list[i].metric);
+        for (size_t m = 0; m < COUNT_OF(numbers); m++)
+            if (isfinite(numbers[m]))
+                grid_cell(&g, "%+.2f", numbers[m]);
+            else
+                grid_cell(&g, "%s", "");
+        grid_cell(&g, "%d", k->treated);
+        grid_cell(&g, "%d", k->controls);
+        grid_cell(&g, "%d", k->waves);
+        grid_cell(&g, "%s", effect_verdict_names[k->verdict]);
+    }
+    grid_print(&g, c);
+}
+
+// The worst verdict that any metric has.
+static int effect_status(const struct fleet_effect *e)
+{
+    bool judged = false;
+    for (int i = 0; i < e->n; i++) {
+        if (e->list[i].effect.verdict == EFFECT_WORSE)
+            return CLI_EXIT_SLOWER;
+        judged |= e->list[i].effect.verdict <= EFFECT_BETTER;
+    }
+    return judged ? CLI_EXIT_SUCCESS : CLI_EXIT_INCONCLUSIVE;
+}
+
+int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct effect_flags *f = i->options;
+    CLEANUP_GATHER struct gather g;
+    struct fleet_effect e = {0};
+    if (gather_all(&g, c, GATHER_EFFECT_RUNS, err) < 0)
+        return -1;
+    if (fleet_effect_find(&e, g.fleet, i->operands[0], *f->from ? f->from : NULL,
+                          *f->to ? f->to : NULL, err) < 0) {
+        gather_end(&g, 0);
+        return -1;
+    }
+    if (c->output == OUTPUT_TABLE)
+        effect_print_head(c, &e);
+    effect_print_metrics(c, &e);
+    int status = effect_status(&e);
+    fleet_effect_fini(&e);
+    return gather_end(&g, status);
+}

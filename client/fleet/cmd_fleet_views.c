@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet ranking, compare and history: a metric over the nodes of a class, over groups of
+// them, and over time.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/peers/fleet_history.h"
+#include "analysis/peers/fleet_view.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/gather.h"
+#include "client/print.h"
+
+struct view_flags {
+    char class[65];
+    char metric[64], group_by[64]; // of compare
+    int64_t limit;                 // of ranking
+};
+
+#define VIEW_TEXT(member)                                                                          \
+    .kind = PARAM_TEXT, .offset = offsetof(struct view_flags, member),                             \
+    .room = sizeof((struct view_flags *)0)->member, .def = ""
+#define OF_CLASS                                                                                   \
+    {                                                                                              \
+        .name = "class", VIEW_TEXT(class), .metavar = "HASH",                                      \
+        .help = "The class of nodes, by the beginning of its hash as fleet status prints it. "     \
+                "Default: the one with most nodes."                                                \
+    }
+
+static const struct param ranking_params[] = {
+    OF_CLASS,
+    {.name = "limit",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct view_flags, limit),
+     .min = 1,
+     .max = 65536,
+     .def = "20",
+     .help = "Number of nodes in the table, the worst first. Other formats have all."},
+};
+const struct param_table fleet_ranking_options = {ranking_params, COUNT_OF(ranking_params)};
+
+static const struct param compare_params[] = {
+    OF_CLASS,
+    {.name = "group_by",
+     VIEW_TEXT(group_by),
+     .metavar = "FACT",
+     .help = "Compare the nodes by this fact, such as microcode. Default: every node by itself."},
+};
+const struct param_table fleet_compare_options = {compare_params, COUNT_OF(compare_params)};
+
+// Numbers that may be missing.
+static void value_cell(struct grid *g, double v)
+{
+    if (isfinite(v))
+        grid_cell(g, "%.6g", v);
+    else
+        grid_cell(g, "%s", "");
+}
+
+static void percent_cell(struct grid *g, double v)
+{
+    if (isfinite(v))
+        grid_cell(g, "%+.1f", v);
+    else
+        grid_cell(g, "%s", "");
+}
+
+// The class and the metric of the command line, opened. Closed by fleet_view_close.
+static int view_open(struct fleet_view *v, int *metric, const struct gather *g,
+                     const struct view_flags *f, const char *name, struct err *err)
+{
+    int class = fleet_class_find(g->fleet, f->class, err);
+    if (class < 0 || fleet_view_open(v, g->fleet, class, err) < 0)
+        return -1;
+    *metric = fleet_view_metric(v, name, err);
+    if (*metric >= 0)
+        return 0;
+    fleet_view_close(v);
+    return -1;
+}
+
+// "class 62204bddacdc, latency.local.dram.median_ns in ns, more is worse"
+static void view_print_head(const struct cli *c, const struct fleet_view *v, int metric, bool more)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    const char *unit = fleet_table_unit(&v->table, v->f, metric);
+    if (c->output != OUTPUT_TABLE)
+        return;
+    buf_fmt(&line, "class %.12s, %s%s%s; %s is better", v->f->classes.list[v->table.class],
+            fleet_table_metric(&v->table, v->f, metric), *unit ? " in " : "", unit,
+            more ? "more" : "less");
+    print_paragraph(c, buf_text(&line), 4);
+}
+
+// ---- Ranking ------------------------------------------------------------------------------------
+
+static void ranking_print(const struct cli *c, const struct fleet_view *v,
+                          const struct fleet_ranking *r, int64_t limit)
+{
+    static const struct column columns[] = {
+        {"rank", "RANK", true}, {"node", "NODE", false}, {"value", "VALUE", true},
+        {"lo", "FROM", true},   {"hi", "TO", true},      {"percent", "DIFFERENCE %", true},
+        {"runs", "RUNS", true},
+    };
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < r->n && (c->output != OUTPUT_TABLE || i < limit); i++) {
+        const struct fleet_rank *k = &r->list[i];
+        grid_cell(&g, "%d", i + 1);
+        grid_cell(&g, "%s", v->f->nodes.list[k->node]);
+        grid_value(&g, k->value);
+        value_cell(&g, k->lo);
+        value_cell(&g, k->hi);
+        percent_cell(&g, k->percent);
+        grid_cell(&g, "%d", k->runs);
+    }
+    grid_print(&g, c);
+    if (c->output == OUTPUT_TABLE && r->n > limit)
+        printf("%lld more nodes\n", (long long)(r->n - limit));
+    if (c->output == OUTPUT_TABLE)
+        printf("median %.6g, spread %.1f %% of %d nodes\n", r->median, r->spread, r->n);
+}
+
+int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct view_flags *f = i->options;
+    CLEANUP_GATHER struct gather g;
+    struct fleet_view v = {0};
+    struct fleet_ranking r = {0};
+    int metric;
+    if (gather_all(&g, c, NEWEST_RUNS, err) < 0)
+        return -1;
+    if (view_open(&v, &metric, &g, f, i->operands[0], err) < 0) {
+        gather_end(&g, 0);
+        return -1;
+    }
+    int rc = fleet_ranking_make(&r, &v, metric, err);
+    if (rc == 0) {
+        view_print_head(c, &v, metric, r.more);
+        ranking_print(c, &v, &r, f->limit);
+    }
+    fleet_ranking_fini(&r);
+    fleet_view_close(&v);
+    return rc < 0 ? -1 : gather_end(&g, CLI_EXIT_SUCCESS);
+}
+
+// ---- Groups -------------------------------------------------------------------------------------
+
+static void shares_print(const struct cli *c, const struct fleet_shares *s, const char *fact)
+{
+    const struct column columns[] = {
+        {"value", fact, false},       {"nodes", "NODES", true},   {"median", "MEDIAN", true},
+        {"lo", "FROM", true},         {"hi", "TO", true},         {"percent", "DIFFERENCE %", true},
+        {"percent_lo", "FROM", true}, {"percent_hi", "TO", true}, {"verdict", "VERDICT", false},
+    };
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < s->n; i++) {
+        const struct fleet_share *k = &s->list[i];
+        bool worse = s->more ? k->percent < 0 : k->percent > 0;
+        grid_cell(&g, "%s", k->value ? k->value : "not known");
+        grid_cell(&g, "%d", k->nodes);
+        grid_value(&g, k->median);
+        value_cell(&g, k->lo);
+        value_cell(&g, k->hi);
+        percent_cell(&g, k->percent);
+        percent_cell(&g, k->percent_lo);
+        percent_cell(&g, k->percent_hi);
+        grid_cell(&g, "%s",
+                  i == 0        ? "largest group"
+                  : k->differs  ? (worse ? "slower" : "faster")
+                  : isnan(k->q) ? "too few nodes"
+                                : "no difference");
+    }
+    grid_print(&g, c);
+}
+
+static bool any_slower(const struct fleet_shares *s)
+{
+    for (int i = 1; i < s->n; i++)
+        if (s->list[i].differs && (s->more ? s->list[i].percent < 0 : s->list[i].percent > 0))
+            return true;
+    return false;
+}
+
+// Without a fact to group by, each node is its own group: that is the ranking.
+int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct view_flags *f = i->options;
+    CLEANUP_GATHER struct gather g;
+    struct fleet_view v = {0};
+    struct fleet_shares s = {0};
+    int metric, status = CLI_EXIT_SUCCESS;
+    if (!*f->group_by) {
+        struct view_flags all = *f;
+        struct invocation ranking = *i;
+        all.limit = 1 << 16;
+        ranking.options = &all;
+        return cmd_fleet_ranking(c, &ranking, err);
+    }
+    if (gather_all(&g, c, NEWEST_RUNS, err) < 0)
+        return -1;
+    if (view_open(&v, &metric, &g, f, i->operands[0], err) < 0) {
+        gather_end(&g, 0);
+        return -1;
+    }
+    int rc = fleet_shares_make(&s, &v, metric, f->group_by, err);
+    if (rc == 0) {
+        view_print_head(c, &v, metric, s.more);
+        shares_print(c, &s, f->group_by);
+        status = s.n < 2 ? CLI_EXIT_INCONCLUSIVE : any_slower(&s) ? CLI_EXIT_SLOWER : status;
+    }
+    fleet_shares_fini(&s);
+    fleet_view_close(&v);
+    return rc < 0 ? -1 : gather_end(&g, status);
+}
+
+// ---- History ------------------------------------------------------------------------------------
+
+static void history_print_points(const struct cli *c, const struct fleet_history *h)
+{
+    static const struct column columns[] = {
+        {"measured", "MEASURED", false},  {"run", "RUN", true},
+        {"value", "VALUE", true},         {"class_low", "CLASS FROM", true},
+        {"class_median", "MEDIAN", true}, {"class_high", "TO", true},
+        {"note", "NOTE", false},
+    };
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < h->n; i++) {
+        const struct fleet_point *p = &h->list[i];
+        char time[32], change[64] = "";
+        clock_rfc3339(p->measured_ms, time);
+        if (p->change_percent != 0)
+            snprintf(change, sizeof change, "%+.1f %% from here on%s", p->change_percent,
+                     p->setup_changed ? "; " : "");
+        grid_cell(&g, "%.19sZ", time);
+        grid_cell(&g, "%lld", (long long)p->run);
+        grid_value(&g, p->value);
+        value_cell(&g, p->low);
+        value_cell(&g, p->median);
+        value_cell(&g, p->high);
+        grid_cell(&g, "%s%s", change, p->setup_changed ? "set-up changed" : "");
+    }
+    grid_print(&g, c);
+}
+
+// The node is the first operand; the others of its class, for the band, are those of --nodes.
+int cmd_fleet_history(struct cli *c, const struct invocation *i, struct err *err)
+{
+    CLEANUP_GATHER struct gather g;
+    struct fleet_history h = {0};
+    if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0)
+        return -1;
+    if (fleet_history_make(&h, g.fleet, i->operands[0], i->operands[1], err) < 0) {
+        gather_end(&g, 0);
+        return -1;
+    }
+    if (c->output == OUTPUT_TABLE)
+        printf("%s of %s%s%s; %s is better; the class: 95 %% of its nodes on that day\n", h.metric,
+               i->operands[0], *h.unit ? " in " : "", h.unit, h.more ? "more" : "less");
+    history_print_points(c, &h);
+    fleet_history_fini(&h);
+    return gather_end(&g, CLI_EXIT_SUCCESS);
+}
