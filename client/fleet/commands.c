@@ -32,7 +32,7 @@ const struct command fleet_commands[] = {
      .run = cmd_fleet_status},
     {.name = "fleet outliers",
      .operands = "",
-     .summary = "find nodes that are slower than their peers, or than they were",
+     .summary = "find nodes slower than their peers, or than they were",
      .about =
          "Judges each node by its newest five runs of each benchmark: against the nodes of its "
          "class, "
