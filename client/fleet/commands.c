@@ -104,6 +104,18 @@ const struct command fleet_commands[] = {
      .n_min = 1,
      .n_max = 1,
      .run = cmd_fleet_effect},
+    {.name = "fleet demo",
+     .operands = "",
+     .summary = "show the fleet commands on simulated nodes of this machine",
+     .about =
+         "Starts 100 simulated nodes behind real sockets on 127.0.0.0/8, of which one is slow, and "
+         "finds it. Nothing is installed or measured, and nothing is left behind. With --keep the "
+         "nodes stay for other commands.",
+     .examples = "numaprobe fleet demo\n"
+                 "numaprobe fleet demo --virtual-nodes=2000 --bad=5 --keep",
+     .options = &fleet_demo_options,
+     .of_fleet = true,
+     .run = cmd_fleet_demo},
     {.name = "fleet drain",
      .operands = "",
      .summary = "print the scontrol lines that drain slow nodes",

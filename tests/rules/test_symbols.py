@@ -35,9 +35,8 @@ UNUSED = {
     "route_match": "patterns, one by one",
     "stats_between_visits": "differences between visits, without those within one",
     # Virtual nodes, for programs and for tests/fleet.
-    "virtual_start": "tests/fleet/test_states.c", "virtual_stop": "tests/fleet/test_states.c",
-    "virtual_url": "tests/fleet/test_states.c", "virtual_serve": "tests/fleet/vnodes.c",
-    "virtual_defaults": "tests/fleet/vnodes.c", "virtual_options": "tests/fleet/vnodes.c",
+    "virtual_serve": "tests/fleet/vnodes.c",
+    "virtual_options": "tests/fleet/vnodes.c",
     # Requests to many nodes at once.
     "fetch_run": "tests/unit/fetch/test_many.c",
     # What the commands about many nodes are built on.

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import urllib.error
@@ -231,9 +232,9 @@ def test_ctrl_c_lets_what_has_started_finish(make_fleet):
     first = json.loads(client.stdout.readline())
     assert first["state"] == "done", first
     client.send_signal(signal.SIGINT)
-    out, said = client.communicate(timeout=30)
-    states = [json.loads(line) for line in out.splitlines()]
-    assert client.returncode == 130 and "have started" in said, said
+    states = [json.loads(line) for line in client.stdout]
+    said = client.stderr.read()
+    assert client.wait(20) == 130 and "have started" in said, said
     assert len(states) == 5 and sum(s["state"] == "done" for s in states) <= 3, states
     assert any("interrupted before its turn" in s.get("text", "") for s in states), states
 
@@ -271,3 +272,22 @@ def test_the_table_fits_a_terminal(make_fleet, tmp_path):
     screen = terminal.wait_for(r"^ended-1: 7")
     lines = screen.splitlines()[1:]
     assert all(len(line) <= 80 for line in lines) and not any("…" in line for line in lines), screen
+
+
+# --- the demonstration
+
+def test_demo_finds_the_slow_node_and_leaves_nothing(tmp_path):
+    before = set(os.listdir("/tmp"))
+    done = run("fleet", "demo")
+    assert done.returncode == 0 and re.search(r"^node\d+ +sure ", done.stdout, re.M), (done.stdout, done.stderr)
+    assert not [p for p in set(os.listdir("/tmp")) - before if p.startswith("numaprobe-demo")]
+
+
+def test_demo_that_is_kept_serves_other_commands():
+    demo = subprocess.Popen([CLIENT, "fleet", "demo", "--virtual-nodes=30", "--keep"], text=True, stdout=subprocess.PIPE,
+                            env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+    [line] = [line for line in iter(demo.stdout.readline, "Ctrl-C ends the nodes.\n") if "export" in line]
+    env = dict(word.split("=", 1) for word in shlex.split(line)[1:])
+    assert run("fleet", "status", env=env).stdout.count("  30") >= 2
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(20) == 0 and not os.path.exists(env["NUMAPROBE_HOSTS_FILE"])

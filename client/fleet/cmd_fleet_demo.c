@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet demo: a simulated fleet behind real sockets of this machine, with one slow node,
+// and the commands of a fleet over it. For people who want to see it before they install it.
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "virtual/serve.h"
+
+struct demo_flags {
+    int64_t nodes, bad;
+    bool keep;
+};
+
+static const struct param demo_params[] = {
+    {.name = "virtual_nodes",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct demo_flags, nodes),
+     .min = 10,
+     .max = 10000,
+     .def = "100",
+     .help = "Number of simulated nodes, each on an address of its own of 127.0.0.0/8."},
+    {.name = "bad",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct demo_flags, bad),
+     .min = 0,
+     .max = 1000,
+     .def = "1",
+     .help = "Number of slow nodes among them."},
+    {.name = "keep",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct demo_flags, keep),
+     .def = "false",
+     .help = "Keep the nodes until Ctrl-C, and print the settings with which other fleet commands "
+             "reach them."},
+};
+const struct param_table fleet_demo_options = {demo_params, COUNT_OF(demo_params)};
+
+enum { DEMO_RUNS = 8 }; // of each node and benchmark: three more than a verdict needs
+
+// The names and addresses of all nodes, as the fleet's settings want them.
+struct demo_place {
+    char folder[64], hosts[80], set[64];
+};
+
+static int demo_write_hosts(struct demo_place *p, const struct virtual_options *o, int port,
+                            struct err *err)
+{
+    char first[WORLD_NAME_ROOM] = "", name[WORLD_NAME_ROOM], url[VIRTUAL_URL_ROOM];
+    struct world *world = world_new(&o->world, err);
+    FILE *f = world ? fopen(p->hosts, "we") : NULL;
+    for (int i = 0; f && i < o->world.nodes; i++) {
+        virtual_url(i, port, url);
+        world_name(world, i, name);
+        if (!i)
+            snprintf(first, sizeof first, "%s", name);
+        const char *host = url + strlen("http://");
+        fprintf(f, "%.*s %s\n", (int)strcspn(host, ":"), host, name);
+    }
+    bool failed = world && (!f || ferror(f));
+    failed |= f && fclose(f) != 0;
+    world_free(world);
+    if (!world)
+        return -1;
+    if (failed)
+        return err_sys(err, "cannot write %s", p->hosts);
+    snprintf(p->set, sizeof p->set, "node[%s-%s]", first + strlen("node"), name + strlen("node"));
+    return 0;
+}
+
+static int demo_make_place(struct demo_place *p, struct err *err)
+{
+    snprintf(p->folder, sizeof p->folder, "/tmp/numaprobe-demo.XXXXXX");
+    if (!mkdtemp(p->folder)) {
+        *p->folder = '\0';
+        return err_sys(err, "cannot make a folder in /tmp");
+    }
+    snprintf(p->hosts, sizeof p->hosts, "%s/hosts", p->folder);
+    return 0;
+}
+
+static void demo_remove_place(const struct demo_place *p)
+{
+    if (!*p->folder)
+        return;
+    unlink(p->hosts);
+    rmdir(p->folder);
+}
+
+// Until Ctrl-C or the end of the nodes' process.
+static void demo_keep(const struct demo_place *p, const struct virtual_child *child)
+{
+    sigset_t stop;
+    int signo;
+    printf("\n"
+           "In another terminal:\n"
+           "  export NUMAPROBE_FLEET_URL='http://%%h:%d' NUMAPROBE_HOSTS_FILE=%s "
+           "NUMAPROBE_NODES='%s'\n"
+           "  numaprobe fleet status\n"
+           "  numaprobe fleet ranking latency.local.dram.median_ns\n"
+           "  numaprobe fleet run --quick\n"
+           "Ctrl-C ends the nodes.\n",
+           child->port, p->hosts, p->set);
+    fflush(stdout);
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGINT);
+    sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGHUP);
+    sigaddset(&stop, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+    sigwait(&stop, &signo);
+}
+
+static int demo_show(struct cli *c, const struct invocation *i, const struct demo_place *p,
+                     int port, struct err *err)
+{
+    c->fleet.stored = c->fleet.idle = false;
+    *c->fleet.hostfile = *c->fleet.from_slurm = '\0';
+    snprintf(c->fleet.fleet_url, sizeof c->fleet.fleet_url, "http://%%h:%d", port);
+    snprintf(c->fleet.hosts_file, sizeof c->fleet.hosts_file, "%s", p->hosts);
+    snprintf(c->fleet.nodes, sizeof c->fleet.nodes, "%s", p->set);
+    if (c->output != OUTPUT_TABLE)
+        return cmd_fleet_outliers(c, i, err);
+    puts("$ numaprobe fleet status");
+    int status = cmd_fleet_status(c, i, err);
+    if (status < 0)
+        return -1;
+    puts("\n$ numaprobe fleet outliers");
+    return cmd_fleet_outliers(c, i, err);
+}
+
+// A slow node is what was wanted, so it is success.
+int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct demo_flags *f = i->options;
+    struct virtual_options o;
+    struct virtual_child child;
+    struct demo_place place = {0};
+    virtual_defaults(&o);
+    o.world.nodes = f->nodes;
+    o.world.bad = f->bad;
+    o.world.runs = DEMO_RUNS;
+    if (demo_make_place(&place, err) < 0)
+        return -1;
+    if (virtual_start(&child, &o, err) < 0) {
+        demo_remove_place(&place);
+        return -1;
+    }
+    int status = demo_write_hosts(&place, &o, child.port, err);
+    if (status == 0) {
+        if (c->output == OUTPUT_TABLE)
+            printf("%lld simulated nodes listen on 127.1.0.1 and following, port %d. No memory is "
+                   "measured.\n\n",
+                   (long long)f->nodes, child.port);
+        status = demo_show(c, i, &place, child.port, err);
+        if (status >= 0 && f->keep)
+            demo_keep(&place, &child);
+    }
+    virtual_stop(&child);
+    demo_remove_place(&place);
+    return status == CLI_EXIT_SLOWER ? CLI_EXIT_SUCCESS : status;
+}
