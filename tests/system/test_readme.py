@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command that the README shows works: its `sh` blocks run in order, line by line, in an empty
-directory, against a daemon of this build. The first block (fenced without `sh`) is ./quickstart itself and
+directory, against a daemon of this build. The nodes of fleet commands are virtual. The first block (fenced without `sh`) is ./quickstart itself and
 ./check; the former has tests of its own here, the latter is what runs us.
 
 NUMAPROBE_BUILD names the build directory.
 """
 import contextlib
+import json
 import os
 import re
 import select
@@ -21,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("NUMAPROBE_BUILD", "")
 DOCUMENTS = ["README.md", "docs/GUIDE.md"]
 # A verdict is an exit status of its own: as before, slower or faster, cannot be told.
-VERDICTS = {"numaprobe compare": (0, 7, 8), "numaprobe check": (0, 1, 2, 3)}
+VERDICTS = {"numaprobe fleet": (0, 7), "numaprobe compare": (0, 7, 8), "numaprobe check": (0, 1, 2, 3)}
 READY = re.compile(r"event=ready .*?listen=(127\.0\.0\.1:\d+)")
 
 
@@ -80,10 +81,19 @@ def serving():
         with open(log, "wb") as sink:  # keeps the pipe empty
             drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=sink)
         env["FOLDER"] = folder
+        nodes = subprocess.Popen([os.path.join(BUILD, "tests/fleet/vnodes"), "--nodes=100", "--run-ms=20"],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        env["NUMAPROBE_FLEET_URL"] = f"http://%h:{json.loads(nodes.stdout.readline())['port']}"
+        env["NUMAPROBE_HOSTS_FILE"] = os.path.join(folder, "hosts")
+        with open(env["NUMAPROBE_HOSTS_FILE"], "w", encoding="utf-8") as f:
+            f.writelines(f"127.1.0.{i} node{i:03d}\n" for i in range(1, 101))
         yield env
     finally:
         process.terminate()
         process.wait(20)
+        if "nodes" in locals():
+            nodes.stdin.close()
+            nodes.wait(20)
         if "drain" in locals():
             drain.wait(5)
         shutil.rmtree(folder, ignore_errors=True)
