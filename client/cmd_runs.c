@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The history: runs, show, matrix, log, cancel, delete.
+// The history: runs, show, matrix, log, delete.
 #include <stdio.h>
 #include <string.h>
 
@@ -254,29 +254,18 @@ int cmd_log(struct cli *c, const struct invocation *i, struct err *err)
     return 0;
 }
 
-static int change(struct cli *c, const struct invocation *i, const char *method, const char *suffix,
-                  const char *done, struct err *err)
+int cmd_delete(struct cli *c, const struct invocation *i, struct err *err)
 {
     int64_t id;
     char path[80];
     CLEANUP_REPLY struct http_reply r = {0};
     if (result_find(c, i->operands, i->n, &id, err) < 0)
         return -1;
-    snprintf(path, sizeof path, "/v1/runs/%lld%s", (long long)id, suffix);
-    if (http_call(c, method, path, NULL, NULL, &r, err) < 0)
+    snprintf(path, sizeof path, "/v1/runs/%lld", (long long)id);
+    if (http_call(c, "DELETE", path, NULL, NULL, &r, err) < 0)
         return -1;
     if (r.status < 200 || r.status > 299)
         return http_problem(&r, err);
-    printf("run %lld %s\n", (long long)id, done);
+    printf("run %lld is deleted\n", (long long)id);
     return 0;
-}
-
-int cmd_cancel(struct cli *c, const struct invocation *i, struct err *err)
-{
-    return change(c, i, "POST", "/cancel", "is being stopped", err);
-}
-
-int cmd_delete(struct cli *c, const struct invocation *i, struct err *err)
-{
-    return change(c, i, "DELETE", "", "is deleted", err);
 }

@@ -188,11 +188,15 @@ const struct command commands[] = {
                  "numaprobe help fleet",
      .n_max = OPERANDS_ANY},
     {.name = "cancel",
-     .operands = "ID|last",
-     .summary = "cancel a run that is waiting or running",
+     .operands = "[ID|last]",
+     .summary = "cancel a run, or all that are waiting or running",
+     .about = "A run is canceled when its processes have ended. With --wait the exit status is 0 "
+              "when nothing is left, and 6 if something is left after that time. The prolog of a "
+              "batch system frees the node with --all --wait=2.",
      .examples = "numaprobe cancel last\n"
-                 "numaprobe cancel 17",
-     .n_min = 1,
+                 "numaprobe cancel 17 --wait=5\n"
+                 "numaprobe cancel --all --wait=2",
+     .options = &cancel_options,
      .n_max = 1,
      .run = cmd_cancel},
     {.name = "delete",

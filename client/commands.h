@@ -78,7 +78,8 @@ void help_print_usage(const struct command *table, FILE *out);
 void help_print_family(const struct command *family, FILE *out);
 int help_print_command(const struct command *k, const struct benchmark *only);
 
-extern const struct param_table run_options, runs_options, show_options, plot_options;
+extern const struct param_table cancel_options, run_options, runs_options, show_options,
+    plot_options;
 extern const struct param_table compare_options, backup_options, label_options;
 extern const struct param_table import_options, export_options;
 extern const struct param_table history_options, check_options, token_options;

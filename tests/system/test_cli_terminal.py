@@ -70,6 +70,47 @@ def test_detach_leaves_the_run_to_the_daemon(hanging):
     assert hanging.wait(run_id)["state"] == "canceled"
 
 
+# ---- cancel
+
+@pytest.fixture
+def deaf(make_daemon, tmp_path, needs_fake_bench):
+    """A daemon whose ranks do not end on SIGTERM, and whose runs wait for each other."""
+    fake = tmp_path / "fake_bench-hang-hard"
+    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
+    fake.chmod(0o755)
+    for folder in [tmp_path, *list(tmp_path.parents)[:3]]:
+        if os.access(folder, os.W_OK) and folder != pathlib.Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    return make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
+
+
+def test_cancel_all_frees_the_node(deaf):
+    url = address(deaf)["NUMAPROBE_URL"]
+    runs = [deaf.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"] for _ in range(3)]
+    until(lambda: deaf.get(f"/v1/runs/{runs[0]}").json["progress"])  # the ranks have begun
+    late = run("cancel", "--all", "--wait=1", url=url)  # they have a second before they are killed
+    assert late.returncode == 6 and "1 run has not ended within 1 s" in late.stderr, late
+    for one in runs:
+        assert f"run {one} is being stopped" in late.stdout
+    done = run("cancel", "--all", "--wait=20", url=url)
+    assert done.returncode == 0, done
+    assert [deaf.get(f"/v1/runs/{one}").json["state"] for one in runs] == ["canceled"] * 3
+    pid = deaf.process.pid
+    assert pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+    free = run("cancel", "--all", "--wait=2", url=url)
+    assert (free.returncode, free.stdout) == (0, "no run is waiting or running\n"), free
+
+
+def test_cancel_waits_for_one_run(deaf):
+    url = address(deaf)["NUMAPROBE_URL"]
+    one = deaf.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"]
+    assert run("cancel", str(one), "--wait=20", url=url).returncode == 0
+    assert deaf.get(f"/v1/runs/{one}").json["state"] == "canceled"
+    for words in ([], [str(one), "--all"]):
+        assert run("cancel", *words, url=url).returncode == 2, words
+    assert run("cancel", str(one), url=url).returncode == 1  # it has finished already
+
+
 # ---- 80 columns
 
 @pytest.fixture(scope="module")
