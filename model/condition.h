@@ -56,6 +56,7 @@
     X(FORCED, "forced", WARNING)                                                                   \
     X(LAUNCHER, "launcher", INFO)                                                                  \
     X(CGROUP, "cgroup", INFO)                                                                      \
+    X(IN_JOB, "in_job", INFO)                                                                      \
     X(ACCOUNT, "account", INFO)                                                                    \
     X(MACHINE, "machine", NOTICE)                                                                  \
     X(BUDGET, "budget", NOTICE)                                                                    \

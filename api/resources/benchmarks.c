@@ -47,8 +47,10 @@ int availability_get(struct request *q, struct reply *r, struct err *err)
     const bool named = access_sees_names(q);
     int64_t waiting = 0;
     uint64_t begin_ns = clock_mono_ns();
+    struct batch_place job CLEANUP(batch_place_fini) = {0};
+    const struct batch_place *within = batch_place_find(&job, "", q->pid, q->uid) ? &job : NULL;
     if (spec_from_query(&spec, q, err) < 0 ||
-        runner_available(api_of(q)->runner, &spec, &now, err) < 0)
+        runner_available(api_of(q)->runner, &spec, within, &now, err) < 0)
         return -1;
     double took_ms = (double)(clock_mono_ns() - begin_ns) / 1e6;
     if (store_queue_length(api_of(q)->store, &waiting, err) < 0)

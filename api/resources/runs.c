@@ -109,7 +109,9 @@ static int runs_send_dry_run(struct request *q, struct reply *r, const struct sp
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct admission now;
     const bool named = access_sees_names(q);
-    if (runner_dry_run(api_of(q)->runner, s, &plan, &command, &now, err) < 0)
+    struct batch_place job CLEANUP(batch_place_fini) = {0};
+    const struct batch_place *within = batch_place_find(&job, "", q->pid, q->uid) ? &job : NULL;
+    if (runner_dry_run(api_of(q)->runner, s, within, &plan, &command, &now, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -145,7 +147,9 @@ static int submit(struct request *q, const struct spec *s, bool *again, struct e
     char client[ACCESS_CLIENT_ROOM], key[ACCESS_CLIENT_ROOM + 1 + KEY_MAX];
     access_write_client(q, client);
     snprintf(key, sizeof key, "%s %s", client, sent ? sent : ""); // neither has a blank
-    return runner_submit(api_of(q)->runner, s, sent ? key : NULL, &q->made, again, err);
+    struct batch_place job CLEANUP(batch_place_fini) = {0};
+    struct batch_place *within = batch_place_find(&job, "", q->pid, q->uid) ? &job : NULL;
+    return runner_submit(api_of(q)->runner, s, sent ? key : NULL, within, &q->made, again, err);
 }
 
 int runs_create(struct request *q, struct reply *r, struct err *err)

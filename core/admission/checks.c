@@ -176,6 +176,21 @@ int64_t admission_plan_bytes(const struct plan *p)
            loaders(p, &ids) * p->bytes_per_loader;
 }
 
+// Its ranks are not in the job's cgroup, but take no more than the job was given.
+static void check_job_memory(struct judge *j)
+{
+    const struct batch_place *within = j->in->within;
+    double want = (double)admission_plan_bytes(j->in->plan);
+    if (!within || within->memory_bytes < 0)
+        return;
+    double limit = (double)within->memory_bytes * ADMISSION_MEMORY_SHARE;
+    if (want > limit)
+        found(j, ADMIT_CGROUP_MEMORY, want, limit,
+              "the run needs %lld MiB, and %lld MiB of its job may be taken (%d %% of the job's "
+              "memory). Use a smaller size or fewer ranks, or request more memory for the job",
+              mib(want), mib(limit), (int)(ADMISSION_MEMORY_SHARE * 100));
+}
+
 static void checks_check_memory(struct judge *j)
 {
     const struct plan *p = j->in->plan;
@@ -190,6 +205,7 @@ static void checks_check_memory(struct judge *j)
               "the run needs %lld MiB; the daemon's cgroup leaves %lld MiB. Raise "
               "MemoryMax= or use a smaller size",
               mib(want), mib(limit));
+    check_job_memory(j);
 }
 
 static void check_live(struct judge *j)
@@ -397,7 +413,7 @@ static void check_jobs(struct judge *j, enum admission_kind kind, bool pods)
     const struct batch_job *first = NULL;
     int n = 0;
     for (int i = 0; i < r->n_jobs; i++)
-        if (r->jobs[i].pod == pods && n++ == 0)
+        if (r->jobs[i].pod == pods && !batch_place_is(j->in->within, &r->jobs[i]) && n++ == 0)
             first = &r->jobs[i];
     if (!first || n <= limit_of(j, kind))
         return;

@@ -3,6 +3,7 @@
 // limit, and what is only noted. docs/ADMISSION.md describes the kinds.
 #pragma once
 #include "core/admission/policy.h"
+#include "core/node/batch_place.h"
 #include "core/node/load.h"
 #include "core/node/machine.h"
 #include "model/plan.h"
@@ -45,9 +46,10 @@ struct admission_input {
     const struct topology *topology;
     const char *root;
     const struct readings *now; // NULL: a run of ours is running, what the node does is its work
-    const struct readings *earlier; // NULL: none that counts
-    double own_load, own_pressure;  // what our last run left in the averages of 60 s and 10 s, at
-                                    // most
+    const struct readings *earlier;   // NULL: none that counts
+    double own_load, own_pressure;    // what our last run left in the averages of 60 s and 10 s, at
+                                      // most
+    const struct batch_place *within; // the job that requests the run; NULL: none
     bool other_instance, force;
     bool no_lock;    // there is none, so no other instance can be seen
     int64_t idle_ms; // since our last run; -1: there was none

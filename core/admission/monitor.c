@@ -179,8 +179,8 @@ static bool monitor_counts(const struct monitor *a)
     return a->have_earlier && age >= ADMISSION_WINDOW_LEAST_MS && age <= ADMISSION_WINDOW_MOST_MS;
 }
 
-int monitor_check(struct monitor *a, const struct plan *p, bool force, struct admission *out,
-                  struct err *err)
+int monitor_check(struct monitor *a, const struct plan *p, bool force,
+                  const struct batch_place *within, struct admission *out, struct err *err)
 {
     int64_t now_ms = clock_mono_ms();
     struct admission_input in = {.policy = &a->policy,
@@ -188,6 +188,7 @@ int monitor_check(struct monitor *a, const struct plan *p, bool force, struct ad
                                  .topology = a->topology,
                                  .root = a->root,
                                  .force = force,
+                                 .within = within,
                                  .idle_ms = a->ended_ms < 0 ? -1 : now_ms - a->ended_ms};
     if (!a->running) {
         if (monitor_look(a, p, now_ms, err) < 0)

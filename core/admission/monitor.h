@@ -10,9 +10,10 @@ struct monitor *monitor_new(const struct policy *p, const struct topology *t, co
                             struct err *err);
 void monitor_free(struct monitor *a);                               // NULL is fine
 void monitor_set_policy(struct monitor *a, const struct policy *p); // from now on
-// Never blocks, takes less than 5 ms. ERR_NO_MEMORY.
-int monitor_check(struct monitor *a, const struct plan *p, bool force, struct admission *out,
-                  struct err *err);
+// Never blocks, takes less than 5 ms. `within`: the batch job that requests the run; NULL: none.
+// ERR_NO_MEMORY.
+int monitor_check(struct monitor *a, const struct plan *p, bool force,
+                  const struct batch_place *within, struct admission *out, struct err *err);
 // A run of ours begins and ends; between, the host's lock is ours. ERR_BUSY: another process took
 // it since the check, and other_instance refuses.
 int monitor_begin(struct monitor *a, const struct plan *p, bool force, struct err *err);

@@ -174,7 +174,9 @@ static int refuse_cpu(const struct topology *t, int os, bool there, const char *
     if (ids)
         str_from_ids(ids, n, list, sizeof list);
     return err_set(err, ERR_INVALID, member, "CPU %d is %s; CPUs are %s", os,
-                   there ? "outside the cpuset of the daemon" : "not there or offline", list);
+                   there ? "outside the cpuset of the daemon or of the requesting job"
+                         : "not there or offline",
+                   list);
 }
 
 static int take_listed(struct plan *p, const struct spec *s, const struct topology *t,
@@ -224,9 +226,10 @@ static int refuse_node(const struct topology *t, int os, const char *member, str
             ids[n++] = t->nodes[i].os;
     str_from_ids(ids, n, list, sizeof list);
     return err_set(err, ERR_INVALID, member, "node %d %s; nodes with memory are %s", os,
-                   !node                     ? "is not there"
-                   : node->memory_bytes <= 0 ? "has no memory" // and so is in no process's mems
-                                             : "is outside the mems of the daemon",
+                   !node ? "is not there"
+                   : node->memory_bytes <= 0
+                       ? "has no memory" // and so is in no process's mems
+                       : "is outside the mems of the daemon or of the requesting job",
                    list);
 }
 

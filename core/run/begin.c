@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "core/admission/monitor.h"
 #include "core/node/checkup.h"
 #include "core/run/machine_changes.h"
@@ -49,6 +50,19 @@ static void begin_add_budget(struct job *j)
     if (j->plan.n_shortened)
         conditions_add(&j->conditions, CONDITION_BUDGET, -1, "to fit the budget of %lld s: %s",
                        (long long)j->spec.budget_s, buf_text(&text));
+}
+
+// Without the job's number, which not every reader may see.
+static void begin_add_job(struct job *j, const struct batch_place *within)
+{
+    char cpus[160], mems[80];
+    if (!within)
+        return;
+    str_from_ids(within->cpus.ids, within->cpus.n, cpus, sizeof cpus);
+    str_from_ids(within->mems.ids, within->mems.n, mems, sizeof mems);
+    conditions_add(&j->conditions, CONDITION_IN_JOB, -1,
+                   "requested from inside a job of %s: measured on its CPUs %s and NUMA nodes %s",
+                   within->job.manager, *cpus ? cpus : "(all)", *mems ? mems : "(all)");
 }
 
 static void begin_add_group(struct job *j, const struct run_groups *groups)
@@ -134,6 +148,7 @@ int job_begin(struct job *j, struct store *s, struct gate *g, const struct run_g
         return -1;
     j->account = g->account;
     begin_add_findings(j, g->machine);
+    begin_add_job(j, g->within);
     add_warnings(j, &g->admission);
     if (*j->plan.launcher_why)
         conditions_add(&j->conditions, CONDITION_LAUNCHER, -1, "ranks were started without MPI: %s",

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -115,7 +116,7 @@ void gate_fini(struct gate *g)
 
 static int admit(struct gate *g, const struct spec *s, const struct plan *p, struct err *err)
 {
-    if (monitor_check(g->monitor, p, s->force, &g->admission, err) < 0)
+    if (monitor_check(g->monitor, p, s->force, g->within, &g->admission, err) < 0)
         return -1;
     return admission_error(&g->admission, err);
 }
@@ -150,12 +151,58 @@ static int gate_estimate(const struct spec *s, struct plan *p, struct workload *
     return check_time(p, err);
 }
 
-int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
+// The machine, or as much of it as the job may use that requests the run.
+struct bounds {
+    struct topology topology;
+    void *cpus, *nodes; // owned copies; NULL: none was needed
+};
+
+static void bounds_fini(struct bounds *b)
+{
+    free(b->cpus);
+    free(b->nodes);
+}
+
+static void *copy_of(const void *list, size_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+    return copy ? memcpy(copy, list, bytes) : NULL;
+}
+
+static int bounds_make(struct bounds *b, const struct gate *g, struct err *err)
+{
+    const struct batch_place *within = g->within;
+    struct topology *t = &b->topology;
+    *b = (struct bounds){.topology = g->machine->topology};
+    if (!within)
+        return 0;
+    b->cpus = t->cpus = copy_of(t->cpus, (size_t)t->n_cpus * sizeof *t->cpus);
+    b->nodes = t->nodes = copy_of(t->nodes, (size_t)t->n_nodes * sizeof *t->nodes);
+    if (!b->cpus || !b->nodes) {
+        bounds_fini(b);
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the bounds of a job");
+    }
+    for (int i = 0; i < t->n_cpus; i++)
+        t->cpus[i].allowed = t->cpus[i].allowed && id_set_has(&within->cpus, t->cpus[i].os);
+    for (int i = 0; i < t->n_nodes; i++)
+        t->nodes[i].allowed = t->nodes[i].allowed && id_set_has(&within->mems, t->nodes[i].os);
+    return 0;
+}
+
+// A job that has ended gives its CPUs to the next one.
+static int check_job(const struct gate *g, struct err *err)
+{
+    return !g->within || batch_place_exists(g->within, "")
+               ? 0
+               : err_set(err, ERR_UNAVAILABLE, "", "the job of %s that requested the run has ended",
+                         g->within->job.manager);
+}
+
+static int check_on(struct gate *g, const struct topology *t, const struct spec *s,
+                    struct plan *plan, bool now, struct err *err)
 {
     struct plan got CLEANUP(plan_fini) = {0};
     struct workload w CLEANUP(workload_fini) = {0};
-    const struct topology *t = &g->machine->topology;
-    g->admission = (struct admission){0};
     if (plan_make(&got, s, t, err) < 0 || (now && admit(g, s, &got, err) < 0) ||
         workload_make(&w, s, &got, t, err) < 0 || gate_estimate(s, &got, &w, err) < 0 ||
         make_ready(g, err) < 0)
@@ -172,6 +219,15 @@ int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now
         got = (struct plan){0};
     }
     return 0;
+}
+
+int gate_check(struct gate *g, const struct spec *s, struct plan *plan, bool now, struct err *err)
+{
+    struct bounds b CLEANUP(bounds_fini) = {0};
+    g->admission = (struct admission){0};
+    return check_job(g, err) < 0 || bounds_make(&b, g, err) < 0
+               ? -1
+               : check_on(g, &b.topology, s, plan, now, err);
 }
 
 int gate_check_or_wait(struct gate *g, const struct spec *s, struct plan *plan, bool now,
@@ -210,8 +266,9 @@ int gate_available(struct gate *g, const struct spec *s, bool now, struct admiss
                    struct err *err)
 {
     struct plan plan CLEANUP(plan_fini) = {0};
+    struct bounds b CLEANUP(bounds_fini) = {0};
     *a = (struct admission){0};
-    if (plan_make(&plan, s, &g->machine->topology, err) < 0)
+    if (bounds_make(&b, g, err) < 0 || plan_make(&plan, s, &b.topology, err) < 0)
         return -1;
-    return now ? monitor_check(g->monitor, &plan, s->force, a, err) : 0;
+    return now ? monitor_check(g->monitor, &plan, s->force, g->within, a, err) : 0;
 }

@@ -20,8 +20,10 @@ struct gate {
     void (*on_look)(void *ctx); // after each look
     void *ctx;
     struct account account;
-    struct launch_paths paths;  // of a look that was a success; bench "": there was none yet
-    struct admission admission; // of what was checked last; empty if it did not come so far
+    struct launch_paths paths;        // of a look that was a success; bench "": there was none yet
+    const struct batch_place *within; // borrowed: the job that what is checked next was requested
+                                      // from; NULL: none
+    struct admission admission;       // of what was checked last; empty if it did not come so far
 };
 
 enum {

@@ -19,6 +19,7 @@
 #include "core/run/events.h"
 #include "core/run/fill.h"
 #include "core/run/gate.h"
+#include "core/run/in_jobs.h"
 #include "core/run/machine_changes.h"
 #include "core/run/result.h"
 #include "core/run/waits.h"
@@ -43,6 +44,7 @@ struct runner {
     struct loop_timer *recheck; // armed only while a run waits for the node
     struct loop_timer *look;    // armed only while one is running
     struct waits waits;
+    struct in_jobs in_jobs;
     struct filler filler;
     int64_t finished[RUN_STATES];
     struct loop_watch *children;
@@ -130,6 +132,7 @@ static bool runner_settle(struct runner *r)
     int64_t id = r->job->id;
     r->finished[state]++;
     job_free(r->job);
+    in_jobs_forget(&r->in_jobs, id);
     r->job = NULL;
     r->over = false;
     loop_timer_set(r->next, 0);
@@ -167,6 +170,7 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
         .state = state, .error = why->code, .error_member = why->member, .error_text = why->text};
     if (store_run_finished(r->store, id, &result, err) < 0)
         return -1;
+    in_jobs_forget(&r->in_jobs, id);
     r->finished[state]++;
     runner_notify(r, id);
     return 0;
@@ -174,13 +178,28 @@ static int finish_early(struct runner *r, int64_t id, enum run_state state, cons
 
 // --- the current run
 
+// True: the run was measured within a batch job, and is stopped, because that has ended.
+static bool lost_its_job(struct runner *r)
+{
+    const struct batch_place *within = in_jobs_find(&r->in_jobs, r->job->id);
+    struct err why;
+    if (!within || batch_place_exists(within, ""))
+        return false;
+    loop_timer_set(r->look, -1);
+    err_set(&why, ERR_UNAVAILABLE, "", "stopped, because the job of %s that requested it has ended",
+            within->job.manager);
+    log_event(LOG_LVL_WARN, "run.job_ended", "id=%" PRId64 " job=%s", r->job->id, within->job.name);
+    job_stop(r->job, &why);
+    return true;
+}
+
 static void on_look(void *ctx, uint32_t events)
 {
     struct runner *r = ctx;
     struct blocker b;
     struct err why = {0};
     (void)events;
-    if (!r->job || r->over)
+    if (!r->job || r->over || lost_its_job(r))
         return;
     loop_timer_set(r->look, MONITOR_LOOK_MS);
     if (runner_look_at_machine(r, &why) < 0)
@@ -239,7 +258,10 @@ static struct job *make_job(struct runner *r, int64_t id, struct err *err)
     j->on_progress = job_progressed;
     j->on_over = on_job_ended;
     j->ctx = r;
-    if (job_begin(j, r->store, &r->gate, &r->groups, err) == 0)
+    r->gate.within = in_jobs_find(&r->in_jobs, id);
+    int rc = job_begin(j, r->store, &r->gate, &r->groups, err);
+    r->gate.within = NULL;
+    if (rc == 0)
         return j;
     job_free(j);
     return NULL;
@@ -428,6 +450,7 @@ void runner_free(struct runner *r)
     loop_timer_free(r->recheck);
     loop_timer_free(r->look);
     filler_fini(&r->filler);
+    in_jobs_fini(&r->in_jobs);
     gate_fini(&r->gate);
     run_events_fini(&r->events);
     free(r);
@@ -450,24 +473,30 @@ int runner_start(struct runner *r, struct err *err)
 
 // --- requests
 
-int runner_dry_run(struct runner *r, const struct spec *s, struct plan *p, struct buf *command,
-                   struct admission *a, struct err *err)
+int runner_dry_run(struct runner *r, const struct spec *s, const struct batch_place *within,
+                   struct plan *p, struct buf *command, struct admission *a, struct err *err)
 {
+    if (runner_look_before_plan(r, err) < 0)
+        return -1;
     // While a run is running, the load of the node is its work; the next run is checked at its
     // start.
-    if (runner_look_before_plan(r, err) < 0 ||
-        gate_dry_run(&r->gate, s, !r->job, p, command, err) < 0)
-        return -1;
+    r->gate.within = within;
+    int rc = gate_dry_run(&r->gate, s, !r->job, p, command, err);
+    r->gate.within = NULL;
     *a = r->gate.admission;
-    return 0;
+    return rc;
 }
 
-int runner_available(struct runner *r, const struct spec *s, struct admission *a, struct err *err)
+int runner_available(struct runner *r, const struct spec *s, const struct batch_place *within,
+                     struct admission *a, struct err *err)
 {
     *a = (struct admission){0};
     if (runner_look_before_plan(r, err) < 0)
         return -1;
-    return gate_available(&r->gate, s, !r->job, a, err);
+    r->gate.within = within;
+    int rc = gate_available(&r->gate, s, !r->job, a, err);
+    r->gate.within = NULL;
+    return rc;
 }
 
 const struct admission *runner_refusal(const struct runner *r)
@@ -475,8 +504,19 @@ const struct admission *runner_refusal(const struct runner *r)
     return &r->gate.admission;
 }
 
-int runner_submit(struct runner *r, const struct spec *s, const char *key, int64_t *id, bool *again,
-                  struct err *err)
+static int check_request(struct runner *r, const struct spec *s, const struct batch_place *within,
+                         struct err *err)
+{
+    if (runner_look_before_plan(r, err) < 0)
+        return -1;
+    r->gate.within = within;
+    int rc = gate_check_or_wait(&r->gate, s, NULL, !r->job, err);
+    r->gate.within = NULL;
+    return rc;
+}
+
+int runner_submit(struct runner *r, const struct spec *s, const char *key,
+                  struct batch_place *within, int64_t *id, bool *again, struct err *err)
 {
     int64_t waiting = 0;
     runner_settle(r);
@@ -486,15 +526,15 @@ int runner_submit(struct runner *r, const struct spec *s, const char *key, int64
         *again = known > 0;
         return known > 0 ? 0 : -1;
     }
-    if (runner_look_before_plan(r, err) < 0 ||
-        gate_check_or_wait(&r->gate, s, NULL, !r->job, err) < 0 ||
-        store_queue_length(r->store, &waiting, err) < 0)
+    if (check_request(r, s, within, err) < 0 || store_queue_length(r->store, &waiting, err) < 0)
         return -1;
     if (waiting >= RUNNER_QUEUE_MAX)
         return err_set(err, ERR_QUEUE_FULL, "", "%d runs are waiting already; try again later",
                        RUNNER_QUEUE_MAX);
     if (store_run_insert(r->store, s, r->gate.machine->hostname, key, id, again, err) < 0)
         return -1;
+    if (within && !*again)
+        in_jobs_put(&r->in_jobs, *id, within);
     runner_notify_state(r, *id);
     if (r->started)
         loop_timer_set(r->next, 0);

@@ -162,6 +162,7 @@ void peer_of_unix(struct peer *p, int fd)
     socklen_t n = sizeof who;
     bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0;
     p->uid = known ? who.uid : PEER_NO_UID;
+    p->pid = known ? who.pid : 0;
     p->client = peer_number(OF_ACCOUNT, p->uid);
     snprintf(p->text, sizeof p->text, known ? "uid:%u" : "?", (unsigned)p->uid);
 }

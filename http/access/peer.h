@@ -16,6 +16,7 @@
 struct peer {
     uint64_t client; // one number per client: an account, an IPv4 address, or an IPv6 /64
     uid_t uid;       // PEER_NO_UID: not known
+    pid_t pid;       // that connected to the Unix socket; 0: not known
     char text[INET6_ADDRSTRLEN + 20]; // "uid:1000", "uid:1000@127.0.0.1", "192.0.2.7"
 };
 

@@ -45,6 +45,7 @@ struct request {
     bool dry_run;                   // it changes nothing, whatever its method
     enum scope granted;             // what the client may do
     uid_t uid;                      // of its account; (uid_t)-1: not known
+    pid_t pid;                      // that connected to the Unix socket, perhaps gone; 0: not known
     char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
     struct buf body;
     size_t body_bytes;             // of the body, which may be in a file (http/server/requests.c)

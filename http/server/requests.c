@@ -120,6 +120,7 @@ static enum MHD_Result requests_begin(struct exchange *x, struct listener *l,
     x->q.tls = l->socket.tls;
     x->q.granted = x->connection->scope;
     x->q.uid = x->connection->peer.uid;
+    x->q.pid = x->connection->peer.pid;
     x->q.service = x->server->service;
     x->q.tokens = x->server->access.tokens;
     x->q.path = x->q.uri;

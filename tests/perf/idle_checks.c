@@ -124,7 +124,7 @@ static int check_once(struct tally *t, struct monitor *a, const struct plan *p)
     struct admission found;
     struct err err;
     uint64_t begin_ns = clock_mono_ns(), cpu_ns = clock_cpu_ns();
-    if (monitor_check(a, p, false, &found, &err) < 0) {
+    if (monitor_check(a, p, false, NULL, &found, &err) < 0) {
         fprintf(stderr, "%s\n", err.text);
         return -1;
     }

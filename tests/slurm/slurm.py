@@ -77,11 +77,21 @@ class Cluster:
     def __init__(self, init):
         self.init = init
 
+    def inside(self, words, env):
+        """A command line that enters it, and its environment."""
+        enter = ["nsenter", "--target", str(self.init), "--mount", "--pid", "--net", "--uts"]
+        return [*enter, *words], {**os.environ, "SLURM_CONF": "/run/slurm/slurm.conf", **(env or {})}
+
     def run(self, *words, timeout=120, env=None):
         """A command in it, as root: the completed process."""
-        inside = ["nsenter", "--target", str(self.init), "--mount", "--pid", "--net", "--uts"]
-        return subprocess.run([*inside, *words], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "SLURM_CONF": "/run/slurm/slurm.conf", **(env or {})})
+        line, around = self.inside(words, env)
+        return subprocess.run(line, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL, env=around)
+
+    def begin(self, *words, env=None):
+        """The same, while it runs: its standard error is read by the caller."""
+        line, around = self.inside(words, env)
+        return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                env=around)
 
 
 def init_of(unshare):

@@ -116,6 +116,7 @@ struct look {
     bool other_instance, force;
     int64_t idle_ms;
     int day, minute;
+    const struct batch_place *within;
 };
 
 __attribute__((unused)) static struct look *fresh(void)
@@ -149,6 +150,7 @@ __attribute__((unused)) static void judge(struct look *l)
                                        .own_pressure = l->own_pressure,
                                        .other_instance = l->other_instance,
                                        .force = l->force,
+                                       .within = l->within,
                                        .idle_ms = l->idle_ms,
                                        .day = l->day,
                                        .minute = l->minute};

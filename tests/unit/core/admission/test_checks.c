@@ -155,6 +155,30 @@ static void test_jobs(void)
     blocked(fresh(), ADMIT_BATCH_JOB, 1, "another whose number begins alike");
 }
 
+// Job 12 is on the node; it or another one requests the run.
+static void test_job_that_requests(void)
+{
+    struct batch_place place = {.job = {.manager = "Slurm", .name = "12"}, .memory_bytes = -1};
+    struct look *l = fresh();
+    idle();
+    put("sys/fs/cgroup/system.slice/slurmstepd.scope/job_12/cgroup.procs", "");
+    blocked(l, ADMIT_BATCH_JOB, 1, "a job is in the way of a run from outside");
+    l->within = &place;
+    free_now(l, "but not of its own run");
+    put("sys/fs/cgroup/system.slice/slurmstepd.scope/job_120/cgroup.procs", "");
+    blocked(l, ADMIT_BATCH_JOB, 1, "another job is in the way of both");
+    snprintf(place.job.name, sizeof place.job.name, "1");
+    blocked(l, ADMIT_BATCH_JOB, 2, "and both, of a third one's");
+    idle();
+    place.memory_bytes = admission_plan_bytes(&plan);
+    judge(l);
+    CHECK(l->a.n == 1 && l->a.list[0].kind == ADMIT_CGROUP_MEMORY &&
+              strstr(l->a.list[0].text, "of its job may be taken"),
+          "a job's memory: %s", l->a.list[0].text);
+    place.memory_bytes *= 2;
+    free_now(l, "enough of it");
+}
+
 static void test_job_processes(void)
 {
     struct look *l = fresh();
@@ -440,6 +464,7 @@ int main(void)
     test_hidden();
     test_averages();
     test_jobs();
+    test_job_that_requests();
     test_job_processes();
     test_notes();
     test_each_kind();

@@ -38,17 +38,17 @@ static void test_monitor(void)
     idle();
     put("run/lock/x", "");
     struct monitor *one = new_monitor(), *two = new_monitor();
-    CHECK(monitor_check(one, &plan, false, &a, &err) == 0 && a.n == 0, "the node is free");
+    CHECK(monitor_check(one, &plan, false, NULL, &a, &err) == 0 && a.n == 0, "the node is free");
     CHECK_INT(monitor_begin(one, &plan, false, &err), 0, "a run begins");
-    CHECK(monitor_check(two, &plan, false, &a, &err) == 0 && a.n == 1 &&
+    CHECK(monitor_check(two, &plan, false, NULL, &a, &err) == 0 && a.n == 1 &&
               a.list[0].kind == ADMIT_INSTANCE,
           "another daemon sees it: %s", a.list[0].text);
     CHECK(monitor_begin(two, &plan, false, &err) < 0 && err.code == ERR_BUSY, "and cannot begin");
     put("proc/loadavg", "8.00 0.10 0.12 5/412 9123\n");
-    CHECK(monitor_check(one, &plan, false, &a, &err) == 0 && a.n == 0,
+    CHECK(monitor_check(one, &plan, false, NULL, &a, &err) == 0 && a.n == 0,
           "while it is going on, the node's load is our own");
     monitor_end(one);
-    CHECK(monitor_check(one, &plan, false, &a, &err) == 0 && a.n == 1 &&
+    CHECK(monitor_check(one, &plan, false, NULL, &a, &err) == 0 && a.n == 1 &&
               a.list[0].kind == ADMIT_LOAD,
           "a load of 8 is not what a run of two ranks leaves within a moment");
     monitor_free(two);

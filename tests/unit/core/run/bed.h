@@ -79,10 +79,10 @@ void monitor_set_policy(struct monitor *a, const struct policy *p)
     (void)a, (void)p;
 }
 
-int monitor_check(struct monitor *a, const struct plan *p, bool force, struct admission *out,
-                  struct err *err)
+int monitor_check(struct monitor *a, const struct plan *p, bool force,
+                  const struct batch_place *within, struct admission *out, struct err *err)
 {
-    (void)a, (void)p, (void)err;
+    (void)a, (void)p, (void)within, (void)err;
     *out = (struct admission){.n = no_room || (node.refusals > 0 && !force)};
     out->list[0] = (struct blocker){.kind = no_room ? ADMIT_MEMORY : ADMIT_BUSY};
     snprintf(out->list[0].text, sizeof out->list[0].text, "CPU 0 is busy");
@@ -342,7 +342,7 @@ __attribute__((unused)) static int64_t submit(struct bed *b)
     int64_t id = 0;
     bool again;
     quick_spec(&s);
-    if (runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0)
+    if (runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err) < 0)
         printf("# submit: %s\n", err.text);
     b->wait_for = id;
     b->last_event = runner_event_id(b->runner, id);

@@ -119,17 +119,18 @@ static void test_requests(struct bed *b)
     int64_t id, first;
     bool again;
     quick_spec(&s);
-    CHECK(runner_dry_run(b->runner, &s, &p, &line, &now, &err) == 0 && p.n_ranks == 2 &&
+    CHECK(runner_dry_run(b->runner, &s, NULL, &p, &line, &now, &err) == 0 && p.n_ranks == 2 &&
               strstr(buf_text(&line), "--bind=0:0,") && strstr(buf_text(&line), "--size=1-4"),
           "dry run: %s", buf_text(&line));
     plan_fini(&p);
     no_room = true;
-    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 &&
+    CHECK(runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err) < 0 &&
               err.code == ERR_NO_MEMORY_NODE,
           "no room, no run");
     no_room = false;
     snprintf(s.cpus, sizeof s.cpus, "99");
-    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 && err.code == ERR_INVALID,
+    CHECK(runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err) < 0 &&
+              err.code == ERR_INVALID,
           "a plan that cannot be");
     behave("hang");
     first = submit(b);
@@ -142,16 +143,17 @@ static void test_requests(struct bed *b)
           "live progress");
     run_fini(&r);
     quick_spec(&s);
-    CHECK(runner_submit(b->runner, &s, "k", &id, &again, &err) == 0 && !again, "one waits");
+    CHECK(runner_submit(b->runner, &s, "k", NULL, &id, &again, &err) == 0 && !again, "one waits");
     int64_t same;
-    CHECK(runner_submit(b->runner, &s, "k", &same, &again, &err) == 0 && again && same == id,
+    CHECK(runner_submit(b->runner, &s, "k", NULL, &same, &again, &err) == 0 && again && same == id,
           "the same key, the same run");
     CHECK(runner_cancel(b->runner, id, &err) == 0 && runner_run_get(b->runner, id, &r, &err) == 0 &&
               r.state == RUN_CANCELED,
           "what waits is canceled at once");
     run_fini(&r);
     int n = 0;
-    while (n <= RUNNER_QUEUE_MAX && runner_submit(b->runner, &s, NULL, &id, &again, &err) == 0)
+    while (n <= RUNNER_QUEUE_MAX &&
+           runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err) == 0)
         n++;
     CHECK(n == RUNNER_QUEUE_MAX && err.code == ERR_QUEUE_FULL, "the queue has an end");
 }

@@ -7,7 +7,7 @@ static bool wait_for_node(struct bed *b, struct spec *s, int refusals)
     struct err err = {0};
     bool again;
     node.refusals = refusals;
-    int rc = runner_submit(b->runner, s, NULL, &b->wait_for, &again, &err);
+    int rc = runner_submit(b->runner, s, NULL, NULL, &b->wait_for, &again, &err);
     b->last_event = rc < 0 ? 0 : runner_event_id(b->runner, b->wait_for);
     b->got_final = false;
     return rc == 0;
@@ -22,7 +22,7 @@ static void test_busy_node(struct bed *b)
     behave("good");
     quick_spec(&s);
     node.refusals = 1;
-    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 && err.code == ERR_BUSY &&
+    CHECK(runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err) < 0 && err.code == ERR_BUSY &&
               runner_refusal(b->runner)->n == 1,
           "a node that is not free refuses: %s", err.text);
     struct run r = {0};

@@ -39,7 +39,7 @@ static void test_floods(struct bed *b)
     behave("flood-stdout");
     quick_spec(&s);
     s.timeout_s = 3;
-    CHECK_INT(runner_submit(b->runner, &s, NULL, &id, &again, &err), 0, "flood on stdout");
+    CHECK_INT(runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err), 0, "flood on stdout");
     b->wait_for = id;
     b->got_final = false;
     wait_final(b);

@@ -72,7 +72,7 @@ static void test_machine_notes(struct bed *b)
     int64_t id;
     bool again;
     quick_spec(&s);
-    CHECK(runner_submit(b->runner, &s, NULL, &id, &again, &err) < 0 && err.code == ERR_SYSTEM,
+    CHECK(runner_submit(b->runner, &s, NULL, NULL, &id, &again, &err) < 0 && err.code == ERR_SYSTEM,
           "nothing is planned on a machine that cannot be read: %s", err.text);
     change = NOTHING;
     CHECK_INT(runner_look_at_machine(b->runner, &err), 0, "it is as it was");
