@@ -50,6 +50,8 @@ static const struct {
     {"swappiness", 25},
     {"overcommit_memory", 15},
     {"core_kinds", 85},
+    {"dimms", 90},
+    {"dimm_speed", 90},
     {"memory_side_caches", 85},
     {"found_cache", 85}, // sizes follow from it
     {"page_size", 90},

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/str.h"
+#include "core/node/dimms.h"
 #include "core/node/hwloc.h"
 
 struct source {
@@ -438,6 +439,33 @@ static void hwloc_version(const struct source *s, const char *arg, char *out, si
     snprintf(out, room, "%s", probe_library());
 }
 
+// Root may read the tables of the firmware. Others get them from systemd, which reads them for the
+// service before it starts (LoadCredential=dmi:/sys/firmware/dmi/tables/DMI).
+static FILE *open_tables(const struct source *s)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/sys/firmware/dmi/tables/DMI", s->root);
+    FILE *f = fopen(path, "re");
+    const char *credentials = f || *s->root ? NULL : getenv("CREDENTIALS_DIRECTORY");
+    if (!credentials)
+        return f;
+    snprintf(path, sizeof path, "%s/dmi", credentials);
+    return fopen(path, "re");
+}
+
+// "" where they cannot be read: such a machine keeps the hash that it had before this was a fact.
+static void memory_modules(const struct source *s, const char *arg, char *out, size_t room)
+{
+    char modules[DIMMS_TEXT_ROOM], speed[DIMMS_TEXT_ROOM];
+    CLEANUP_FILE FILE *f = open_tables(s);
+    CLEANUP_MEM unsigned char *table = f ? malloc(DIMMS_TABLE_MAX) : NULL;
+    *out = '\0';
+    if (!table)
+        return;
+    dimms_describe(table, fread(table, 1, DIMMS_TABLE_MAX, f), modules, speed);
+    snprintf(out, room, "%s", strcmp(arg, "speed") == 0 ? speed : modules);
+}
+
 #define CPU0 "/sys/devices/system/cpu/cpu0/cpufreq/"
 #define CPUIDLE "/sys/devices/system/cpu/cpuidle/"
 #define THP "/sys/kernel/mm/transparent_hugepage/"
@@ -453,6 +481,9 @@ static const struct {
     {{"architecture", true, "machine type of the kernel"}, machine_name, ""},
     {{"shape", true, "packages, cores, CPUs and NUMA nodes"}, facts_counts, ""},
     {{"memory", true, "memory and its kind of each node, rounded to an eighth"}, node_memory, ""},
+    {{"dimms", true, "memory modules: number, size, kind, speed, ranks, and their slots"},
+     memory_modules,
+     ""},
     {{"distances", true, "SLIT, row by row"}, distances, ""},
     {{"caches", true, "number and size a level, data and unified"}, caches, ""},
     {{"core_kinds", true, "kinds of cores, the strongest first"}, core_kinds, ""},
@@ -462,6 +493,9 @@ static const struct {
     {{"bios_vendor", false, "firmware"}, from_file, DMI "bios_vendor"},
     {{"bios_version", false, "firmware"}, from_file, DMI "bios_version"},
     {{"bios_date", false, "firmware"}, from_file, DMI "bios_date"},
+    {{"dimm_speed", false, "speed that the memory modules are set up for"},
+     memory_modules,
+     "speed"},
     {{"microcode", false, "of CPU 0"}, from_cpuinfo, "microcode"},
     {{"kernel", false, "release and build"}, kernel, ""},
     {{"cmdline", false, "of the kernel"}, command_line, "/proc/cmdline"},

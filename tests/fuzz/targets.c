@@ -21,6 +21,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"import", NULL, fuzz_import, true, 5000},
     {"client", fuzz_client_begin, fuzz_client, false, 10000},
     {"client_config", fuzz_client_config_begin, fuzz_client_config, true, 5000},
+    {"smbios", NULL, fuzz_smbios, false, 20000},
     {"summary", NULL, fuzz_summary, true, 5000},
     {"topology", NULL, fuzz_topology, true, 1000},
     {"nodeset", NULL, fuzz_nodeset, true, 5000},

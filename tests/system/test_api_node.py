@@ -261,3 +261,18 @@ def test_idle_daemon_sleeps(make_daemon):
     before = switches(), written()
     time.sleep(3)  # the one test about time itself
     assert (switches(), written()) == before
+
+
+def test_memory_modules_come_by_a_credential(make_daemon, tmp_path):
+    """systemd reads the tables of the firmware as root, for a service that is not."""
+    table = bytearray(0x54)
+    table[0], table[1], table[0x12], table[0x1b] = 17, len(table), 0x22, 2
+    table[0x0c:0x0e], table[0x15:0x17] = (16384).to_bytes(2, "little"), (4800).to_bytes(2, "little")
+    table[0x20:0x22] = (4400).to_bytes(2, "little")
+    (tmp_path / "dmi").write_bytes((bytes(table) + b"DIMM_A1\0\0") * 4)
+    if pathlib.Path("/sys/firmware/dmi/tables/DMI").exists():
+        pytest.skip("this machine has tables of its own")
+    facts = make_daemon(env={"CREDENTIALS_DIRECTORY": str(tmp_path)}).get("/v1/node").json["fingerprint"]
+    assert facts["hardware"]["facts"]["dimms"] == "4x16G DDR5-4800 2R; slots 0-3 of 4"
+    assert facts["config"]["facts"]["dimm_speed"] == "4400 MT/s"
+    assert "dimms" not in make_daemon().get("/v1/node").json["fingerprint"]["hardware"]["facts"]

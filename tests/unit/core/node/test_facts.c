@@ -38,6 +38,32 @@ static void command_lines(const struct topology *t, const char *root)
     CHECK_STR(a.machine_class.hash, b.machine_class.hash, "of the configuration only");
 }
 
+// A module of 4 MiB in SMBIOS 2.1, and one more slot.
+static void modules(const struct topology *t, const char *root)
+{
+    static const unsigned char table[] = {17, 21, 0,    0, 0, 0, 0, 0,  0,  0, 0, 0, 4, 0, 0, 0,
+                                          0,  0,  0x18, 0, 0, 0, 0, 17, 21, 1, 0, 0, 0, 0, 0, 0,
+                                          0,  0,  0,    0, 0, 0, 0, 0,  0,  0, 0, 0, 0, 0};
+    static struct fingerprint a, b;
+    struct err err = {0};
+    char path[200];
+    fingerprint_read(&a, t, root, &err);
+    CHECK_STR(fact(&a, "dimms"), "(no such fact)", "tables that cannot be read are no fact");
+    dir_write(root, "sys/firmware/dmi/tables/DMI", "");
+    snprintf(path, sizeof path, "%s/sys/firmware/dmi/tables/DMI", root);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fwrite(table, 1, sizeof table, f) == sizeof table && fclose(f) == 0, "a table");
+    fingerprint_read(&b, t, root, &err);
+    CHECK_STR(fact(&b, "dimms"), "1x4M DDR3; slots 0 of 2", "modules and their slots");
+    CHECK_STR(fact(&b, "dimm_speed"), "(no such fact)", "a speed that the table has not");
+    CHECK(strcmp(a.machine_class.hash, b.machine_class.hash) != 0 &&
+              strcmp(a.config.hash, b.config.hash) == 0,
+          "modules are part of the kind of machine");
+    unlink(path);
+    fingerprint_read(&b, t, root, &err);
+    CHECK_STR(b.machine_class.hash, a.machine_class.hash, "without them the hash is as before");
+}
+
 static void recorded_facts(void)
 {
     static struct fingerprint f;
@@ -88,6 +114,7 @@ static void recorded_facts(void)
     CHECK_STR(fact(&f, "core_kinds"), "1 IntelCore 5000 MHz, 1 IntelAtom 2400 MHz",
               "kinds of cores, the strongest first");
     command_lines(&t, root);
+    modules(&t, root);
     dir_remove(root);
 }
 
