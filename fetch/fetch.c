@@ -304,12 +304,14 @@ static enum fetch_error timeout_error(const struct transfer *t)
                : FETCH_TIMEOUT;
 }
 
-// libcurl has one code for a chain that does not verify and for a chain of another host.
+// libcurl has one code for a chain that does not verify and for a chain of another host. A name is
+// compared before the result of the chain is kept: that is then X509_V_OK, or still unspecified.
 static enum fetch_error trust_error(const struct transfer *t)
 {
+    enum { UNSPECIFIED = 1 }; // OpenSSL's X509_V_ERR_UNSPECIFIED
     long verified = 0;
     curl_easy_getinfo(t->curl, CURLINFO_SSL_VERIFYRESULT, &verified);
-    return verified ? FETCH_TLS_UNTRUSTED : FETCH_TLS_NAME;
+    return verified > UNSPECIFIED ? FETCH_TLS_UNTRUSTED : FETCH_TLS_NAME;
 }
 
 static enum fetch_error transfer_error(const struct transfer *t, CURLcode rc)

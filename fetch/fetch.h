@@ -19,7 +19,9 @@
 
 // What one request may cost.
 struct fetch_limits {
-    size_t body_max; // bytes of a body that is kept in memory
+    // Bytes of a body that is kept in memory. Endless bodies of all requests in flight take so many
+    // each, so a client of thousands of nodes sets what its responses need.
+    size_t body_max;
     size_t head_max; // bytes of the status line and the headers
     int connect_ms;  // name, connection and TLS
     int total_ms;    // the whole request; 0: as long as it takes, with TCP keep-alive

@@ -145,6 +145,23 @@ def test_beyond_loopback_with_tls(make_daemon, pki):
     assert ask(daemon, context(pki), Authorization="Bearer " + token)[0] == 200
 
 
+def test_the_client_names_what_is_wrong_with_tls(make_daemon, pki, tmp_path):
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=read", "--listen=127.0.0.1:0,https://0.0.0.0:0", *files(pki)])
+    port = int(re.search(r"https://0\.0\.0\.0:(\d+)", "\n".join(daemon.log))[1])
+    plain = daemon.port
+    trust = f"--cacert={pki}/ca.pem"
+    broken = tmp_path / "broken.pem"
+    broken.write_text("no certificate\n")
+    for args, url, why in (([], f"https://127.0.0.1:{port}", "not trusted"),
+                           ([f"--cacert={pki}/other.pem"], f"https://127.0.0.1:{port}", "not trusted"),
+                           ([trust], f"https://127.0.0.2:{port}", "belongs to another host"),
+                           ([f"--cacert={broken}"], f"https://127.0.0.1:{port}", "the files of TLS"),
+                           ([trust, f"--cert={broken}", f"--key={broken}"], f"https://127.0.0.1:{port}", "the files of TLS"),
+                           ([trust], f"https://127.0.0.1:{plain}", "the TLS handshake failed")):
+        done = cli("runs", *args, env={"NUMAPROBE_URL": url})
+        assert done.returncode == 3 and why in done.stderr, (args, url, done.stderr)
+
+
 def test_wrong_files_are_named(numaprobed, pki, tmp_path):
     https = "--listen=https://127.0.0.1:0"
     assert "tls_certificate" in refused(numaprobed, tmp_path, https)
