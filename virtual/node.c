@@ -588,7 +588,10 @@ void virtual_respond(struct virtual_fleet *f, int node, const struct virtual_req
     const struct asked a = {f, node, q, kind, value, now_ms, r};
     *r = (struct virtual_reply){.status = 200, .type = "application/json"};
     if (kind == FAULT_UNAVAILABLE) {
-        problem(&a, ERR_UNAVAILABLE, "", "the node is starting", NULL);
+        char name[WORLD_NAME_ROOM], text[80];
+        world_name(f->world, node, name); // each node has a text of its own: nothing folds
+        snprintf(text, sizeof text, "%s is starting", name);
+        problem(&a, ERR_UNAVAILABLE, "", text, NULL);
         r->retry_after_s = (int)value;
         return;
     }

@@ -65,6 +65,12 @@ static const struct param params[] = {
      .def = "",
      .metavar = "FILE",
      .help = "Writes which nodes are slow and why, as JSON."},
+    {.name = "hosts",
+     OPTION(PARAM_TEXT, hosts),
+     .room = sizeof(((struct virtual_options *)0)->hosts),
+     .def = "",
+     .metavar = "FILE",
+     .help = "Writes the addresses of all nodes, in the format of /etc/hosts."},
 };
 const struct param_table virtual_options = {params, COUNT_OF(params)};
 
@@ -521,25 +527,43 @@ static void virtual_server_free(struct server *s)
     virtual_fleet_free(&s->fleet);
 }
 
+static int write_file(const char *path, const struct buf *text, struct err *err)
+{
+    CLEANUP_FILE FILE *f = fopen(path, "we");
+    if (!f || fwrite(buf_text(text), 1, text->len, f) != text->len || fflush(f) != 0)
+        return err_sys(err, "cannot write %.200s", path);
+    return 0;
+}
+
 static int write_truth(const struct server *s, const char *path, struct err *err)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
-    CLEANUP_FILE FILE *f = NULL;
-    struct jsonw w = jsonw_to(&out);
+    CLEANUP_BUF struct buf world = BUF_INIT;
+    struct jsonw w = jsonw_to(&out), in = jsonw_to(&world);
     if (!*path)
         return 0;
     jsonw_object(&w, NULL);
     jsonw_i64(&w, "port", s->port);
-    CLEANUP_BUF struct buf world = BUF_INIT;
-    struct jsonw in = jsonw_to(&world);
     world_write_truth(s->fleet.world, &in);
     jsonw_raw(&w, "world", buf_text(&world));
     faults_write_json(&s->fleet.faults, s->fleet.world, &w);
     jsonw_end(&w);
-    f = fopen(path, "we");
-    if (!f || fwrite(buf_text(&out), 1, out.len, f) != out.len || fflush(f) != 0)
-        return err_sys(err, "cannot write %.200s", path);
-    return 0;
+    return write_file(path, &out, err);
+}
+
+static int write_hosts(const struct server *s, const char *path, struct err *err)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    char name[WORLD_NAME_ROOM], url[VIRTUAL_URL_ROOM];
+    if (!*path)
+        return 0;
+    for (int i = 0; i < s->nodes; i++) {
+        const char *address = url + strlen("http://");
+        virtual_url(i, s->port, url);
+        world_name(s->fleet.world, i, name);
+        buf_fmt(&out, "%.*s %s\n", (int)strcspn(address, ":"), address, name);
+    }
+    return write_file(path, &out, err);
 }
 
 static int next_timeout(const struct server *s, int64_t now_ms)
@@ -583,7 +607,8 @@ int virtual_serve(const struct virtual_options *o, int stop_fd, virtual_ready *r
     struct server s CLEANUP(virtual_server_free);
     struct source stop = {stop_fd, 0, false};
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = &stop};
-    if (server_make(&s, o, err) < 0 || write_truth(&s, o->truth, err) < 0)
+    if (server_make(&s, o, err) < 0 || write_truth(&s, o->truth, err) < 0 ||
+        write_hosts(&s, o->hosts, err) < 0)
         return -1;
     if (epoll_ctl(s.epoll, EPOLL_CTL_ADD, stop_fd, &e) < 0)
         return err_sys(err, "cannot watch for the end");

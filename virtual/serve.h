@@ -18,7 +18,7 @@ struct virtual_options {
     struct world_options world; // has a table of its own
     int64_t port, run_ms;
     char faults[4096]; // virtual/faults.h
-    char truth[256];
+    char truth[256], hosts[256];
 };
 extern const struct param_table virtual_options; // of the other members
 // All defaults; the newest runs finished now.
