@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines, and checking the newest run against one as a plugin of Nagios would.
+// Baselines: reference runs that check uses.
 #include <stdio.h>
 #include <string.h>
 
@@ -151,80 +151,4 @@ int cmd_baseline(struct cli *c, const struct invocation *i, struct err *err)
     return err_set(err, ERR_USAGE, "",
                    "unknown action \"%.40s\": use baseline set, list, show or delete",
                    i->operands[0]);
-}
-
-// --- check -------------------------------------------------------------------------------------
-
-struct check_flags {
-    char run[24];
-    double warn, crit;
-    int64_t max_age;
-};
-
-static const struct param check_params[] = {
-    {.name = "run",
-     .kind = PARAM_TEXT,
-     .offset = offsetof(struct check_flags, run),
-     .room = sizeof((struct check_flags *)0)->run,
-     .def = "latest",
-     .metavar = "ID",
-     .help = "Run to check. Default: the newest run with the parameters of the baseline."},
-    {.name = "warn",
-     .kind = PARAM_REAL,
-     .offset = offsetof(struct check_flags, warn),
-     .min = 0.1,
-     .max = 1000,
-     .def = "3",
-     .unit = "%",
-     .help = "WARNING if slower than the baseline by at least this much, as a whole or in part."},
-    {.name = "crit",
-     .kind = PARAM_REAL,
-     .offset = offsetof(struct check_flags, crit),
-     .min = 0.1,
-     .max = 1000,
-     .def = "10",
-     .unit = "%",
-     .help = "CRITICAL if slower than the baseline by at least this much."},
-    {.name = "max_age",
-     .kind = PARAM_INT,
-     .offset = offsetof(struct check_flags, max_age),
-     .min = 0,
-     .max = INT32_MAX,
-     .def = "0",
-     .unit = "s",
-     .help = "WARNING if the run is older than this. 0: any age."},
-};
-const struct param_table check_options = {check_params, COUNT_OF(check_params)};
-
-static int check_path(const struct check_flags *f, const char *name, struct buf *path,
-                      struct err *err)
-{
-    buf_fmt(path, "/v1/check?warn=%g&crit=%g&run=", f->warn, f->crit);
-    http_escape(path, f->run);
-    if (f->max_age)
-        buf_fmt(path, "&max_age=%lld", (long long)f->max_age);
-    if (name) {
-        buf_str(path, "&baseline=");
-        http_escape(path, name);
-    }
-    return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
-}
-
-int cmd_check(struct cli *c, const struct invocation *i, struct err *err)
-{
-    CLEANUP_BUF struct buf path = BUF_INIT, line = BUF_INIT;
-    CLEANUP_JSON struct json *answer = NULL;
-    if (check_path(i->options, i->n ? i->operands[0] : NULL, &path, err) < 0 ||
-        http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
-        return -1;
-    int64_t code = json_get_i64(answer, "code", -1);
-    if (code < 0 || code > 3)
-        return err_set(err, ERR_UNREACHABLE, "url", "the response is not one of numaprobed's");
-    if (c->output == OUTPUT_TABLE) {
-        print_safe(&line, json_get_text(answer, "line", ""));
-        puts(buf_text(&line));
-    } else {
-        print_json(answer);
-    }
-    return (int)code;
 }

@@ -170,7 +170,8 @@ const struct command commands[] = {
               "the one named default, or the only one. Prints one line with performance data. The "
               "exit status is that of Nagios plugins: 0 OK, 1 warning, 2 critical, 3 unknown.",
      .examples = "numaprobe check --max-age=90000\n"
-                 "numaprobe check default --warn=5 --crit=15",
+                 "numaprobe check default --warn=5 --crit=15\n"
+                 "numaprobe check --reference=epyc.json",
      .options = &check_options,
      .plugin = true,
      .n_max = 1,

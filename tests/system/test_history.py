@@ -577,3 +577,63 @@ def test_dashboard_and_rules_use_metrics_that_exist(scraped):
     known = {name for name, _, _ in samples} | set(types) | set(re.findall(r"(?<=\| `)numaprobe_\w+", table))
     used = {name for e in expressions() for name in re.findall(r"\b(?:numaprobe|process)_\w+", e)}
     assert len(used) >= 12 and used <= known, used - known
+
+
+def reference_of(own, path, factor=1.0, spread=1.0, **change):
+    """A reference whose medians are those of the newest run of latency."""
+    page = own.get("/v1/runs?form=summary&benchmark=latency&limit=1").json
+    run = page["runs"][0]
+    metrics = [{"metric": name, "unit": unit, "median": value * factor, "spread_percent": spread, "runs_percent": 0.3,
+                "nodes": 40} for (name, unit), value in zip(page["layouts"][run["layout"]], run["values"], strict=True)]
+    probe = {"benchmark": run["benchmark"], "variant": run["variant"], "method": run["method"],
+             "metrics_version": run["metrics_version"], "metrics": metrics}
+    document = {"format": "numaprobe-reference", "version": 1, "created": None,
+                "classes": [{"class": run["class"], "cpu": "a CPU", "probes": [probe]}]} | change
+    path.write_text(json.dumps(document))
+    return f"--reference={path}"
+
+
+def test_check_against_a_reference(own, bench, tmp_path):
+    path = tmp_path / "reference.json"
+    path.write_text("{}")
+    assert cli(own, "check", f"--reference={path}").returncode == 3
+    first = succeed(own)
+    flag = reference_of(own, path)
+    fine = cli(own, "check", flag)
+    assert fine.returncode == 0 and fine.stderr == "", fine
+    assert re.fullmatch(rf"NUMAPROBE OK - run {first} of latency \(\d+ s old\) against reference [^|]+: none of \d+ "
+                        r"metrics [^|]+; worst [^|]+ \| worst=-?\d+\.\d+%;3;10 age=\d+s;\n", fine.stdout), fine.stdout
+    bench.behave("scaled 1.5")
+    slow = succeed(own)
+    bad = cli(own, "check", flag)
+    assert bad.returncode == 2 and f"run {slow} of latency" in bad.stdout and "(40 nodes, spread 1.0 %)" in bad.stdout, bad
+    assert cli(own, "check", flag, "--warn=20", "--crit=90").returncode == 1
+    assert cli(own, "check", flag, "--warn=60", "--crit=90").returncode == 0
+    assert cli(own, "check", flag, f"--run={first}").returncode == 0
+    answer = json.loads(cli(own, "check", flag, "-o", "json").stdout)
+    assert (answer["code"], answer["run"], answer["state"]) == (2, slow, "CRITICAL") and answer["worst"]["nodes"] == 40
+    assert answer["metrics_worse"] > 0 and answer["line"].startswith("NUMAPROBE CRITICAL - ")
+
+
+def test_check_against_a_reference_that_cannot_be_used(own, tmp_path):
+    path = tmp_path / "reference.json"
+    succeed(own)
+    flag = reference_of(own, path)
+    document = json.loads(path.read_text())
+    for change, words in (({"version": 2}, "reference.json: version is newer than this program"),
+                          ({"format": "x"}, 'format must be "numaprobe-reference"'),
+                          ({"classes": []}, "classes has no metric")):
+        path.write_text(json.dumps(document | change))
+        done = cli(own, "check", flag)
+        assert done.returncode == 3 and done.stdout.startswith("NUMAPROBE UNKNOWN - ") and words in done.stdout, done
+    document["classes"][0]["class"] = "f" * 64
+    path.write_text(json.dumps(document))
+    done = cli(own, "check", flag)
+    assert done.returncode == 3 and "the reference is of other hardware: a CPU" in done.stdout, done
+    path.write_text("not JSON")
+    assert cli(own, "check", flag).returncode == 3
+    assert "cannot open" in cli(own, "check", "--reference=/nonexistent").stdout
+    reference_of(own, path)
+    assert "there is no run 999" in cli(own, "check", flag, "--run=999").stdout
+    assert cli(own, "check", "default", flag).returncode == 3  # either a baseline or a reference
+    assert cli(own, "check", flag, "--warn=20").returncode == 3  # crit is 10

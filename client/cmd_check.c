@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// The newest run as a plugin of Nagios judges it: against a baseline, by the daemon, or against a
+// reference of the hardware. A reference is a file of the client, so the client judges by it.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/peers/class_reference.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "client/commands.h"
+#include "client/http.h"
+#include "client/print.h"
+
+struct check_flags {
+    char run[24];
+    double warn, crit;
+    int64_t max_age;
+    char reference[1024];
+};
+
+static const struct param check_params[] = {
+    {.name = "run",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct check_flags, run),
+     .room = sizeof((struct check_flags *)0)->run,
+     .def = "latest",
+     .metavar = "ID",
+     .help = "Run to check. Default: the newest run with the parameters of the baseline."},
+    {.name = "warn",
+     .kind = PARAM_REAL,
+     .offset = offsetof(struct check_flags, warn),
+     .min = 0.1,
+     .max = 1000,
+     .def = "3",
+     .unit = "%",
+     .help = "WARNING if slower than the baseline by at least this much, as a whole or in part."},
+    {.name = "crit",
+     .kind = PARAM_REAL,
+     .offset = offsetof(struct check_flags, crit),
+     .min = 0.1,
+     .max = 1000,
+     .def = "10",
+     .unit = "%",
+     .help = "CRITICAL if slower than the baseline by at least this much."},
+    {.name = "max_age",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct check_flags, max_age),
+     .min = 0,
+     .max = INT32_MAX,
+     .def = "0",
+     .unit = "s",
+     .help = "WARNING if the run is older than this. 0: any age."},
+    {.name = "reference",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct check_flags, reference),
+     .room = sizeof((struct check_flags *)0)->reference,
+     .def = "",
+     .metavar = "FILE",
+     .help = "Check against what this class of hardware does, as a reference (JSON) states it, "
+             "instead of a baseline."},
+};
+const struct param_table check_options = {check_params, COUNT_OF(check_params)};
+
+// --- Against a reference -----------------------------------------------------------------------
+
+enum {
+    REFERENCE_BYTES_MAX = 32 << 20,
+    NEWEST_OF_EACH = 10, // runs of a benchmark, among which one is looked for that compares
+};
+
+static const char *const state_names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+// The verdict on one run, or why there is none.
+struct reference_answer {
+    struct class_reference_verdict verdict;
+    const struct summary *run; // NULL: there is none
+    int runs;                  // that were judged
+    int64_t age_s;
+    bool old;
+};
+
+static int read_reference(const char *path, struct class_reference *out, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    CLEANUP_JSON struct json *document = NULL;
+    CLEANUP_FILE FILE *f = fopen(path, "re");
+    struct err why = {0};
+    char block[1 << 14];
+    size_t n;
+    if (!f)
+        return err_sys(err, "cannot open %.100s", path);
+    while ((n = fread(block, 1, sizeof block, f)) > 0 && text.len <= REFERENCE_BYTES_MAX)
+        buf_add(&text, block, n);
+    if (ferror(f))
+        return err_sys(err, "cannot read %.100s", path);
+    if (text.len > REFERENCE_BYTES_MAX)
+        return err_set(err, ERR_TOO_LARGE, "reference", "%.100s has more than %d MiB", path,
+                       REFERENCE_BYTES_MAX >> 20);
+    if (!buf_ok(&text))
+        return err_set(err, ERR_NO_MEMORY, "reference", "no memory for %.100s", path);
+    if (!(document = json_parse(buf_text(&text), text.len, &why)) ||
+        class_reference_read(out, document, &why) < 0)
+        return err_set(err, why.code, "", "%.100s: %s%s%s", path, why.member,
+                       *why.member ? " " : "", why.text);
+    return 0;
+}
+
+// The newest succeeded runs of each benchmark, or one run.
+static int get_runs(struct cli *c, const struct check_flags *f, struct summary_page *out,
+                    int64_t *id, struct err *err)
+{
+    CLEANUP_JSON struct json *page = NULL;
+    char path[120];
+    *id = 0;
+    if (strcmp(f->run, "latest") != 0 && (!str_to_i64(f->run, id) || *id < 1 || *id == INT64_MAX))
+        return err_set(err, ERR_USAGE, "run", "--run must be the number of a run, or latest");
+    if (*id)
+        snprintf(path, sizeof path, "/v1/runs?form=summary&limit=1&cursor=b%" PRId64, *id + 1);
+    else
+        snprintf(path, sizeof path, "/v1/runs?form=summary&state=succeeded&per_benchmark=%d",
+                 NEWEST_OF_EACH);
+    if (http_json(c, "GET", path, NULL, &page, err) < 0 || summary_page_read(page, out, err) < 0)
+        return -1;
+    if (*id && (out->n_runs == 0 || out->runs[0].id != *id)) {
+        summary_page_fini(out);
+        return err_set(err, ERR_NOT_FOUND, "run", "there is no run %" PRId64, *id);
+    }
+    return 0;
+}
+
+// A newer run of the same benchmark and parameters stands for an older one.
+static bool has_newer(const struct summary_page *p, int at)
+{
+    const struct summary *s = &p->runs[at];
+    for (int i = 0; i < p->n_runs; i++) {
+        const struct summary *o = &p->runs[i];
+        if (o->id > s->id && o->state == RUN_SUCCEEDED && strcmp(o->benchmark, s->benchmark) == 0 &&
+            strcmp(o->variant, s->variant) == 0 && strcmp(o->class_hash, s->class_hash) == 0)
+            return true;
+    }
+    return false;
+}
+
+// An unknown verdict stands only where there is no other; of others the most severe, then the one
+// that is farthest off.
+static bool more_serious(const struct class_reference_verdict *a,
+                         const struct class_reference_verdict *b)
+{
+    if ((a->state == REFERENCE_UNKNOWN) != (b->state == REFERENCE_UNKNOWN))
+        return b->state == REFERENCE_UNKNOWN;
+    return a->state != b->state ? a->state > b->state : a->slower > b->slower;
+}
+
+static int judge_runs(const struct summary_page *p, const struct class_reference *r,
+                      const struct check_flags *f, struct reference_answer *out, struct err *err)
+{
+    *out = (struct reference_answer){.verdict = {.state = REFERENCE_UNKNOWN}, .age_s = -1};
+    snprintf(out->verdict.why, sizeof out->verdict.why, "there is no run that succeeded");
+    for (int i = 0; i < p->n_runs; i++) {
+        struct class_reference_verdict v;
+        const struct summary *s = &p->runs[i];
+        if (s->state != RUN_SUCCEEDED || has_newer(p, i))
+            continue;
+        const struct class_reference_run run = {s, s->layout < 0 ? NULL : &p->layouts[s->layout]};
+        if (class_reference_judge(&v, r, &run, f->warn, f->crit, err) < 0)
+            return -1;
+        out->runs += v.state != REFERENCE_UNKNOWN;
+        if (out->run && !more_serious(&v, &out->verdict))
+            continue;
+        out->run = s;
+        out->verdict = v;
+    }
+    if (!out->run)
+        return 0;
+    int64_t ms = out->run->measured_ms ? out->run->measured_ms : out->run->finished_ms;
+    out->age_s = (clock_wall_ms() - ms) / 1000;
+    out->age_s = out->age_s < 0 ? 0 : out->age_s;
+    out->old = f->max_age && out->age_s > f->max_age;
+    if (out->old && out->verdict.state == REFERENCE_OK)
+        out->verdict.state = REFERENCE_WARNING;
+    return 0;
+}
+
+static void reference_text(const struct reference_answer *a, const char *path, struct buf *out)
+{
+    const struct class_reference_verdict *v = &a->verdict;
+    char age[32];
+    if (v->state == REFERENCE_UNKNOWN) {
+        buf_fmt(out, "reference %s: %s", path, v->why);
+        return;
+    }
+    print_duration(age, sizeof age, (double)a->age_s);
+    buf_fmt(out, "run %" PRId64 " of %s (%s old%s) against reference %s: ", a->run->id,
+            a->run->benchmark, age, a->old ? ", too old" : "", path);
+    if (v->worse)
+        buf_fmt(out, "%d of %d metrics significantly slower; ", v->worse, v->compared);
+    else
+        buf_fmt(out, "none of %d metrics significantly slower by the threshold; ", v->compared);
+    buf_fmt(out, "worst %s %.4g%s%s, %+.1f %% of %.4g (%d nodes, spread %.1f %%)", v->worst->name,
+            v->value, *v->worst->unit ? " " : "", v->worst->unit, v->percent, v->worst->median,
+            v->worst->nodes, 100 * v->worst->spread);
+}
+
+static void reference_line(const struct reference_answer *a, const struct check_flags *f,
+                           const char *text, struct buf *out)
+{
+    buf_fmt(out, "NUMAPROBE %s - %s", state_names[a->verdict.state], text);
+    if (a->verdict.worst)
+        buf_fmt(out, " | worst=%.2f%%;%g;%g age=%" PRId64 "s;", 100 * expm1(a->verdict.slower),
+                f->warn, f->crit, a->age_s);
+    if (a->verdict.worst && f->max_age)
+        buf_fmt(out, "%" PRId64, f->max_age);
+}
+
+static void write_reference_worst(const struct class_reference_verdict *v, struct jsonw *w)
+{
+    if (!v->worst) {
+        jsonw_null(w, "worst");
+        return;
+    }
+    jsonw_object(w, "worst");
+    jsonw_text(w, "metric", v->worst->name);
+    jsonw_text(w, "unit", v->worst->unit);
+    jsonw_fixed(w, "value", v->value, 6);
+    jsonw_fixed(w, "median", v->worst->median, 6);
+    jsonw_fixed(w, "percent", v->percent, 2);
+    jsonw_fixed(w, "spread_percent", 100 * v->worst->spread, 3);
+    jsonw_i64(w, "nodes", v->worst->nodes);
+    jsonw_fixed(w, "q", v->q, 6);
+    jsonw_end(w);
+}
+
+static void write_reference(const struct reference_answer *a, const struct check_flags *f,
+                            const char *text, const char *line, struct jsonw *w)
+{
+    const struct class_reference_verdict *v = &a->verdict;
+    jsonw_object(w, NULL);
+    jsonw_text(w, "state", state_names[v->state]);
+    jsonw_i64(w, "code", v->state);
+    jsonw_text(w, "text", text);
+    jsonw_text(w, "line", line);
+    jsonw_text(w, "reference", f->reference);
+    jsonw_text(w, "benchmark", a->run ? a->run->benchmark : NULL);
+    if (a->run)
+        jsonw_i64(w, "run", a->run->id);
+    else
+        jsonw_null(w, "run");
+    jsonw_time(w, "measured", a->run ? a->run->measured_ms : 0);
+    jsonw_i64(w, "runs", a->runs);
+    jsonw_fixed(w, "warn_percent", f->warn, 2);
+    jsonw_fixed(w, "crit_percent", f->crit, 2);
+    jsonw_i64(w, "metrics", v->compared);
+    jsonw_i64(w, "metrics_worse", v->worse);
+    write_reference_worst(v, w);
+    jsonw_end(w);
+}
+
+static int print_reference(const struct cli *c, const struct reference_answer *a,
+                           const struct check_flags *f, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT, line = BUF_INIT, safe = BUF_INIT;
+    reference_text(a, f->reference, &text);
+    reference_line(a, f, buf_text(&text), &line);
+    if (c->output == OUTPUT_TABLE) {
+        print_safe(&safe, buf_text(&line));
+        puts(buf_text(&safe));
+        return 0;
+    }
+    struct jsonw w = jsonw_to(&safe);
+    write_reference(a, f, buf_text(&text), buf_text(&line), &w);
+    CLEANUP_JSON struct json *document = json_parse(buf_text(&safe), safe.len, err);
+    if (!document)
+        return -1;
+    print_json(document);
+    return 0;
+}
+
+static int check_reference(struct cli *c, const struct check_flags *f, struct err *err)
+{
+    struct class_reference r;
+    struct summary_page page;
+    struct reference_answer answer;
+    int64_t id;
+    if (f->crit < f->warn)
+        return err_set(err, ERR_USAGE, "crit", "--crit must be at least --warn (%g)", f->warn);
+    if (read_reference(f->reference, &r, err) < 0)
+        return -1;
+    int rc = get_runs(c, f, &page, &id, err);
+    if (rc == 0) {
+        rc = judge_runs(&page, &r, f, &answer, err);
+        if (rc == 0 && id && !answer.run)
+            snprintf(answer.verdict.why, sizeof answer.verdict.why,
+                     "run %" PRId64 " did not succeed", id);
+        if (rc == 0)
+            rc = print_reference(c, &answer, f, err);
+        summary_page_fini(&page);
+    }
+    class_reference_fini(&r);
+    return rc < 0 ? -1 : (int)answer.verdict.state;
+}
+
+// --- Against a baseline ------------------------------------------------------------------------
+
+static int check_path(const struct check_flags *f, const char *name, struct buf *path,
+                      struct err *err)
+{
+    buf_fmt(path, "/v1/check?warn=%g&crit=%g&run=", f->warn, f->crit);
+    http_escape(path, f->run);
+    if (f->max_age)
+        buf_fmt(path, "&max_age=%lld", (long long)f->max_age);
+    if (name) {
+        buf_str(path, "&baseline=");
+        http_escape(path, name);
+    }
+    return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+}
+
+static int check_baseline(struct cli *c, const struct invocation *i, struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT, line = BUF_INIT;
+    CLEANUP_JSON struct json *answer = NULL;
+    if (check_path(i->options, i->n ? i->operands[0] : NULL, &path, err) < 0 ||
+        http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
+        return -1;
+    int64_t code = json_get_i64(answer, "code", -1);
+    if (code < 0 || code > 3)
+        return err_set(err, ERR_UNREACHABLE, "url", "the response is not one of numaprobed's");
+    if (c->output == OUTPUT_TABLE) {
+        print_safe(&line, json_get_text(answer, "line", ""));
+        puts(buf_text(&line));
+    } else {
+        print_json(answer);
+    }
+    return (int)code;
+}
+
+int cmd_check(struct cli *c, const struct invocation *i, struct err *err)
+{
+    const struct check_flags *f = i->options;
+    if (!*f->reference)
+        return check_baseline(c, i, err);
+    if (i->n)
+        return err_set(err, ERR_USAGE, "reference",
+                       "a run is checked against a baseline or against --reference, not both");
+    return check_reference(c, f, err);
+}
