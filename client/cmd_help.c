@@ -112,5 +112,7 @@ int cmd_help(struct cli *c, const struct invocation *i, struct err *err)
     const struct command *k = command_find(i->table, i->operands, i->n, &used, err);
     if (!k)
         return -1;
+    if (used < i->n)
+        return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[used]);
     return help_print_command(k, NULL);
 }

@@ -263,9 +263,10 @@ const struct command commands[] = {
      .operands = "[COMMAND]",
      .summary = "list the commands, or describe one",
      .examples = "numaprobe help run\n"
+                 "numaprobe help fleet outliers\n"
                  "numaprobe run matrix --help",
      .pages = true,
-     .n_max = 1,
+     .n_max = 2,
      .run = cmd_help},
     {.name = "version",
      .operands = "",

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "analysis/stats/median.h"
+#include "analysis/peers/fleet.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -59,7 +59,7 @@ struct node_run {
     char *plan;               // --dry-run: a line; owned
 };
 
-struct fleet_run {
+struct runs_on_nodes {
     const struct cli *cli;
     const struct fleet_run_flags *flags;
     struct buf body; // the spec as JSON
@@ -68,13 +68,13 @@ struct fleet_run {
     struct node_run *runs;
 };
 
-static void follow_run(struct fan *f, int node, struct fleet_run *r);
+static void follow_run(struct fan *f, int node, struct runs_on_nodes *r);
 
 // ---- The end of a node's run --------------------------------------------------------------------
 
 static void take_node_metrics(struct fan *f, int node, const struct json *body, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     struct node_run *run = &r->runs[node];
     struct err err = {0};
     if (summary_page_read(body, &run->page, &err) < 0)
@@ -96,7 +96,7 @@ static void fetch_metrics(struct fan *f, int node, const struct json *run)
 
 static void take_state(struct fan *f, int node, const struct json *body, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     int state = run_state_find(json_get_text(body, "state", ""));
     const char *why = json_get_text(json_get(body, "error"), "text", "no reason given");
     char text[300];
@@ -113,7 +113,7 @@ static void take_state(struct fan *f, int node, const struct json *body, void *c
     }
 }
 
-static void follow_run(struct fan *f, int node, struct fleet_run *r)
+static void follow_run(struct fan *f, int node, struct runs_on_nodes *r)
 {
     char path[80];
     snprintf(path, sizeof path, "/v1/runs/%lld?wait=%d", (long long)r->runs[node].id, HOLD_S);
@@ -124,7 +124,7 @@ static void follow_run(struct fan *f, int node, struct fleet_run *r)
 
 static void take_started(struct fan *f, int node, const struct json *body, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     const char *name = json_get_text(body, "node", "");
     char text[200];
     r->runs[node].id = json_get_i64(body, "id", 0);
@@ -140,7 +140,7 @@ static void take_started(struct fan *f, int node, const struct json *body, void 
 // "8 ranks, up to 1G each, takes about 12 s": nodes with the same plan are one line.
 static void take_plan(struct fan *f, int node, const struct json *body, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     CLEANUP_BUF struct buf line = BUF_INIT;
     const struct json *plan = json_get(body, "plan");
     char bytes[32], time[32];
@@ -165,7 +165,7 @@ static bool comes_again(enum err_code code)
 
 static void take_refusal(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     int64_t now = clock_mono_ms(), *since = &r->runs[node].busy_since_ms;
     int64_t delay_ms = 1000 * (int64_t)(retry_s > 0 ? retry_s : BUSY_RETRY_S);
     *since = *since ? *since : now;
@@ -178,7 +178,7 @@ static void take_refusal(struct fan *f, int node, const struct err *why, int ret
 
 static void request_run(struct fan *f, int node, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     bool dry = r->flags->dry_run;
     char header[160];
     snprintf(header, sizeof header, "Idempotency-Key: %s", r->key);
@@ -206,7 +206,7 @@ static void ignore_refusal(struct fan *f, int node, const struct err *why, int r
 
 static void stop_runs(struct fan *f, void *ctx)
 {
-    struct fleet_run *r = ctx;
+    struct runs_on_nodes *r = ctx;
     int started = 0;
     for (int i = 0; i < fan_count(f); i++) {
         char path[80];
@@ -244,7 +244,7 @@ static void write_node_metrics(const struct node_run *run, struct jsonw *w)
     jsonw_end(w);
 }
 
-static void write_node_run(struct fan *f, int node, const struct fleet_run *r, struct jsonw *w)
+static void write_node_run(struct fan *f, int node, const struct runs_on_nodes *r, struct jsonw *w)
 {
     const struct fan_node *n = fan_node(f, node);
     const struct node_run *run = &r->runs[node];
@@ -265,7 +265,7 @@ static void write_node_run(struct fan *f, int node, const struct fleet_run *r, s
     jsonw_end(w);
 }
 
-static void print_node_run(struct fan *f, int node, const struct fleet_run *r)
+static void print_node_run(struct fan *f, int node, const struct runs_on_nodes *r)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
     struct jsonw w = jsonw_to(&line);
@@ -277,12 +277,12 @@ static void print_node_run(struct fan *f, int node, const struct fleet_run *r)
 
 static void on_end(struct fan *f, int node, void *ctx)
 {
-    const struct fleet_run *r = ctx;
+    const struct runs_on_nodes *r = ctx;
     if (r->cli->output == OUTPUT_NDJSON)
         print_node_run(f, node, r);
 }
 
-static void print_all(struct fan *f, const struct fleet_run *r)
+static void print_all(struct fan *f, const struct runs_on_nodes *r)
 {
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
@@ -298,7 +298,7 @@ static void print_all(struct fan *f, const struct fleet_run *r)
 }
 
 // One line per node and metric.
-static void print_csv(struct fan *f, const struct fleet_run *r)
+static void print_csv(struct fan *f, const struct runs_on_nodes *r)
 {
     static const struct column columns[] = {
         {"node", "NODE", false}, {"run", "RUN", true},     {"metric", "METRIC", false},
@@ -337,7 +337,7 @@ static int by_node_value(const void *a, const void *b)
 }
 
 // Of the nodes that have the metric. Returns how many.
-static int values_of(struct fan *f, const struct fleet_run *r, const char *metric,
+static int values_of(struct fan *f, const struct runs_on_nodes *r, const char *metric,
                      struct at_node *out)
 {
     int n = 0;
@@ -380,7 +380,7 @@ static void add_metric_row(struct grid *g, const struct summary_metric *k,
 }
 
 // The metrics of the first node that is done; nodes of another class may lack some.
-static void print_over_nodes(struct fan *f, const struct fleet_run *r)
+static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
 {
     static const struct column columns[] = {
         {"metric", "METRIC", false, true}, {"unit", "UNIT", false},
@@ -408,7 +408,7 @@ static void print_over_nodes(struct fan *f, const struct fleet_run *r)
 }
 
 // Nodes with the same plan are one line.
-static void print_plans(struct fan *f, const struct fleet_run *r)
+static void print_plans(struct fan *f, const struct runs_on_nodes *r)
 {
     for (int i = 0; i < fan_count(f); i++) {
         CLEANUP_NODESET struct nodeset same = {0};
@@ -425,7 +425,22 @@ static void print_plans(struct fan *f, const struct fleet_run *r)
     }
 }
 
-static void print_fleet_run(struct fan *f, const struct fleet_run *r, int64_t began_ms)
+// Nodes whose numbers other work has touched: their own admission let the run start.
+static void print_disturbed(struct fan *f, const struct runs_on_nodes *r)
+{
+    const double most = FLEET_DEFAULTS.disturbed_max;
+    CLEANUP_NODESET struct nodeset set = {0};
+    CLEANUP_BUF struct buf names = BUF_INIT;
+    for (int i = 0; i < fan_count(f); i++)
+        if (r->runs[i].page.n_runs && r->runs[i].page.runs->disturbed > most)
+            nodeset_add(&set, fan_node(f, i)->name, NULL);
+    nodeset_fold(&set, &names);
+    if (set.n)
+        fprintf(stderr, "%-22s more than %.0f %% of the samples were disturbed: not judged\n",
+                buf_text(&names), 100 * most);
+}
+
+static void print_fleet_run(struct fan *f, const struct runs_on_nodes *r, int64_t began_ms)
 {
     char time[32];
     if (r->cli->output == OUTPUT_JSON)
@@ -439,13 +454,14 @@ static void print_fleet_run(struct fan *f, const struct fleet_run *r, int64_t be
     fflush(stdout);
     print_duration(time, sizeof time, (double)(clock_mono_ms() - began_ms) / 1000);
     fan_print_failures(f, stderr);
+    print_disturbed(f, r);
     fprintf(stderr, "%d of %d nodes in %s\n", fan_ended(f, FAN_DONE), fan_count(f), time);
 }
 
 // ---- The command --------------------------------------------------------------------------------
 
 // A user's key, or one of our own, so that a repeated request starts no second run.
-static void set_key(struct fleet_run *r)
+static void set_key(struct runs_on_nodes *r)
 {
     uint64_t random[2] = {0};
     if (*r->flags->key)
@@ -455,7 +471,7 @@ static void set_key(struct fleet_run *r)
                  (unsigned long long)random[1]);
 }
 
-static void fleet_run_fini(struct fleet_run *r, int n)
+static void fleet_run_fini(struct runs_on_nodes *r, int n)
 {
     for (int i = 0; r->runs && i < n; i++) {
         summary_page_fini(&r->runs[i].page);
@@ -465,7 +481,7 @@ static void fleet_run_fini(struct fleet_run *r, int n)
     buf_free(&r->body);
 }
 
-static int run_on_nodes(struct fleet_run *r, const struct nodeset *names, struct err *err)
+static int run_on_nodes(struct runs_on_nodes *r, const struct nodeset *names, struct err *err)
 {
     struct fan_work work = {request_run, stop_runs, on_end, NULL, r};
     int64_t began_ms = clock_mono_ms();
@@ -485,7 +501,7 @@ static int run_on_nodes(struct fleet_run *r, const struct nodeset *names, struct
 // Waiting for a busy node is ours: a node that waits would keep another from its turn.
 int cmd_fleet_run(struct cli *c, const struct invocation *i, struct err *err)
 {
-    struct fleet_run r = {.cli = c, .flags = i->options};
+    struct runs_on_nodes r = {.cli = c, .flags = i->options};
     struct spec s = *i->spec;
     CLEANUP_NODESET struct nodeset names = {0};
     if (spec_check(&s, err) < 0) {

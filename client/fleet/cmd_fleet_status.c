@@ -133,8 +133,9 @@ static void status_print(const struct cli *c, struct gather *g)
             status_add_row(&grid, &row);
     }
     find_stale(g, &stale, &empty);
+    bool none = g->fan && !fan_ended(g->fan, FAN_DONE);
     if (c->output == OUTPUT_TABLE && !grid.n_rows)
-        puts("no node has a run that can be judged");
+        fputs(none ? "" : "no node has a run that can be judged\n", stdout);
     else
         grid_print(&grid, c);
     if (c->output != OUTPUT_TABLE)

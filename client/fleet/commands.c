@@ -35,12 +35,10 @@ const struct command fleet_commands[] = {
      .summary = "find nodes slower than their peers, or than they were",
      .about =
          "Judges each node by its newest five runs of each benchmark: against the nodes of its "
-         "class, "
-         "within hidden kinds, and against its own past. A grade takes all of its metrics into "
-         "account "
-         "and limits false findings over the whole fleet: sure 0.1 %, suspect 5 %. DIFFERENT FROM "
-         "PEERS names facts of its set-up that most of its peers do not share. Nodes that are slow "
-         "together are one group. The exit status is 7 if there is a finding.",
+         "class, within hidden kinds, and against its own past. A grade takes all of its metrics "
+         "into account and limits false findings over the whole fleet: sure 0.1 %, suspect 5 %. "
+         "The lines below the table name facts of its set-up that most of its peers do not share. "
+         "Nodes that are slow together are one group. The exit status is 7 if there is a finding.",
      .examples = "numaprobe fleet outliers -w 'node[001-100]'\n"
                  "numaprobe fleet outliers --stored\n"
                  "numaprobe fleet outliers -w @rack3 -o json",
