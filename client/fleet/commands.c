@@ -102,6 +102,17 @@ const struct command fleet_commands[] = {
      .n_min = 1,
      .n_max = 1,
      .run = cmd_fleet_effect},
+    {.name = "fleet reference",
+     .operands = "",
+     .summary = "write what a class of hardware does, to check a single node by",
+     .about =
+         "Prints a JSON document on standard output: per class and metric the median of the nodes, "
+         "how much nodes and runs differ, and the number of nodes. A class needs three nodes. "
+         "'numaprobe check --reference=FILE' judges a node by it, on any machine of that class.",
+     .examples = "numaprobe fleet reference -w @compute > reference.json\n"
+                 "numaprobe check --reference=reference.json",
+     .of_fleet = true,
+     .run = cmd_fleet_reference},
     {.name = "fleet demo",
      .operands = "",
      .summary = "show the fleet commands on simulated nodes of this machine",

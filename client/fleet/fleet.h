@@ -12,6 +12,7 @@ int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err
 int cmd_fleet_history(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err);
+int cmd_fleet_reference(struct cli *c, const struct invocation *i, struct err *err);
 int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err);
 
 extern const struct param_table fleet_run_options, fleet_ranking_options, fleet_compare_options;

@@ -41,8 +41,6 @@ UNUSED = {
     "fetch_run": "tests/unit/fetch/test_many.c",
     # What the commands about many nodes are built on.
     "fleet_classes": "commands about many nodes: what they show",
-    "class_reference_make": "fleet reference",
-    "class_reference_write_json": "fleet reference",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
 }

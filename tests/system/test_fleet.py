@@ -274,6 +274,21 @@ def test_the_table_fits_a_terminal(make_fleet, tmp_path):
     assert all(len(line) <= 80 for line in lines) and not any("…" in line for line in lines), screen
 
 
+# --- references
+
+def test_a_reference_judges_one_node(make_fleet, tmp_path):
+    fleet = make_fleet(60, "--runs=8")
+    [bad] = [n["node"] for n in fleet.truth["world"]["nodes"] if n["bad"]]
+    done = fleet.run("reference", "-w", f"{fleet.all}!{bad}")
+    assert done.returncode == 0 and json.loads(done.stdout)["version"] == 1, done.stderr
+    (tmp_path / "reference.json").write_text(done.stdout)
+    for name, statuses in ((bad, (1, 2)), ("node02", (0,))):
+        url = f"http://127.1.0.{int(name[4:])}:{fleet.port}"
+        checked = run("check", f"--reference={tmp_path}/reference.json", url=url)
+        assert checked.returncode in statuses, (name, checked.stdout, checked.stderr)
+    assert fleet.run("reference", "-w", "node[01-02]").returncode == 8
+
+
 # --- the demonstration
 
 def test_demo_finds_the_slow_node_and_leaves_nothing(tmp_path):

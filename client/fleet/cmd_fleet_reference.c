@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet reference: writes what each class of hardware does, to judge a single node by:
+// numaprobe check --reference=FILE.
+#include <stdio.h>
+
+#include "analysis/peers/class_reference.h"
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "client/exits.h"
+#include "client/fleet/fleet.h"
+#include "client/fleet/gather.h"
+#include "client/print.h"
+
+int cmd_fleet_reference(struct cli *c, const struct invocation *i, struct err *err)
+{
+    CLEANUP_GATHER struct gather g;
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    struct class_reference r = {0};
+    (void)i;
+    if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0)
+        return -1;
+    if (class_reference_make(&r, g.fleet, err) < 0) {
+        gather_end(&g, 0);
+        return -1;
+    }
+    class_reference_write_json(&r, &w, NULL);
+    buf_char(&text, '\n');
+    print_buf(&text);
+    if (!r.n)
+        fprintf(stderr,
+                "numaprobe: no class has %d nodes with enough runs: the reference is empty\n",
+                REFERENCE_NODES_MIN);
+    int status = r.n ? CLI_EXIT_SUCCESS : CLI_EXIT_INCONCLUSIVE;
+    class_reference_fini(&r);
+    return gather_end(&g, status);
+}
