@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """numaprobe fleet over virtual nodes (tests/fleet/vnodes), whose truth is known, and over one real daemon."""
 import contextlib
+import datetime
 import json
 import os
+import random
 import re
 import shlex
 import signal
@@ -15,6 +17,7 @@ import pytest
 from client import CLIENT, Terminal, run
 from conftest import build_dir, until
 
+SEED = int(os.environ.get("NUMAPROBE_SEED", "1"))
 PER_SUBNET = 250  # virtual/serve.c: 127.1.0.1 to .250, then 127.1.1.1
 
 
@@ -252,10 +255,37 @@ def test_a_second_ctrl_c_ends(make_fleet):
 
 # --- what one daemon has stored
 
-def test_stored_runs_are_judged_without_their_nodes(make_daemon, make_fleet):
+def copies(whole, nodes, runs, slow):
+    """Exports of other nodes, made of one run: values differ by 1 %, those of node `slow` are 20 % above."""
+    rng = random.Random(SEED)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    for node in nodes:
+        for number in range(runs):
+            copy = json.loads(json.dumps(whole))
+            time = (now - datetime.timedelta(hours=12 * number + 1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+            copy["run"].update({"node": node, **dict.fromkeys(("created", "started", "finished", "measured"), time)})
+            factor = rng.gauss(1, 0.01) * (1.2 if node == slow else 1)
+            for matrix in copy["matrices"]:
+                for cell in (cell for row in matrix["cells"] for cell in row):
+                    cell.update({k: cell[k] * factor for k in ("median", "lo", "hi", "min", "p10", "p90", "p99", "mean", "sd")
+                                 if cell.get(k) is not None}, disturbed=0)
+            yield copy
+
+
+def test_stored_runs_are_judged_without_their_nodes(make_daemon):
     daemon = make_daemon()
-    done = run("fleet", "status", "--stored", url=f"http://127.0.0.1:{daemon.port}")
+    url = f"http://127.0.0.1:{daemon.port}"
+    done = run("fleet", "status", "--stored", url=url)
     assert done.returncode == 0 and "no node has a run" in done.stdout, (done.stdout, done.stderr)
+    whole = daemon.get(f"/v1/runs/{daemon.run(size='1')['id']}/export").json
+    nodes = [f"r{i}" for i in range(12)]
+    for copy in copies(whole, nodes, 6, "r7"):
+        assert daemon.post("/v1/imports", copy).status in (200, 201)
+    until(lambda: not json.loads(run("history", "-o", "json", url=url).stdout).get("pending"))
+    found = json.loads(run("fleet", "outliers", "--stored", "-w", "r[0-11]", "-o", "json", url=url).stdout)
+    assert [f["node"] for f in found["verdict"]["findings"]] == ["r7"], found
+    assert found["nodes"] == 12, found
+    assert run("fleet", "outliers", "--stored", "-w", "r[0-11]!r7", url=url).returncode == 0
 
 
 def test_a_real_daemon_through_its_address(make_daemon):
