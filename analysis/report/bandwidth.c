@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/modules.h"
 #include "analysis/report/section.h"
 #include "analysis/stats/bandwidth_levels.h"
 #include "analysis/stats/median.h"
@@ -145,6 +146,32 @@ static void report_initiator(struct report_out *o, const struct report_source *s
     }
     report_remote(o, usual, row);
     report_interleaved(o, usual, row);
+}
+
+// All nodes with their own memory, one after the other, beside what the modules could deliver.
+static void report_modules(struct report_out *o, const struct report_source *s)
+{
+    const struct matrix *usual = usual_kernel(s);
+    struct memory_modules modules;
+    double reached = 0;
+    for (int i = 0; i < usual->row.n; i++) {
+        int own = axis_index(&usual->col, usual->row.values[i]);
+        const struct matrix *best = own < 0 ? NULL : best_kernel(s, i, own);
+        reached += best ? at(best, i, own) : NAN;
+    }
+    if (isnan(reached) || !memory_modules_of(s->machine, &modules))
+        return;
+    struct jsonw *w = report_finding(o, "modules");
+    jsonw_i64(w, "modules", modules.n);
+    jsonw_fixed(w, "mts", modules.mts, 0);
+    jsonw_fixed(w, "most_mbps", modules.most_mbps, 0);
+    jsonw_fixed(w, "reached_mbps", reached, 0);
+    jsonw_fixed(w, "percent", 100 * reached / modules.most_mbps, 1);
+    report_say(o,
+               "%d memory modules at %.0f MT/s deliver at most %.1f GB/s, if each has a channel of "
+               "its own. The nodes reach %.1f GB/s together, %.0f %% of that.",
+               modules.n, modules.mts, modules.most_mbps / 1000, reached / 1000,
+               100 * reached / modules.most_mbps);
 }
 
 // ---- More and more threads ----------------------------------------------------------------------
@@ -352,6 +379,8 @@ int section_bandwidth(struct report_out *o, const struct report_source *run,
         return -1;
     for (int i = 0; by_node && i < usual->row.n; i++)
         report_initiator(o, run, i);
+    if (by_node)
+        report_modules(o, run);
     for (int j = 0; !by_node && j < usual->col.n; j++)
         if (usual->row.n > 1)
             report_threads(o, usual, j);

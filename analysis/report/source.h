@@ -2,6 +2,7 @@
 // The run that a report is about.
 #pragma once
 #include "base/json.h"
+#include "model/fingerprint.h"
 #include "model/matrix.h"
 #include "model/record.h"
 #include "model/spec.h"
@@ -13,6 +14,7 @@ struct report_source { // a run; all borrowed, and only while report_new works
     int n;
     const struct rank_info *ranks; // NULL: not known
     int n_ranks;
-    const struct topology *topology; // of the run's own time; NULL: not known
-    const struct json *conditions;   // of the run, an array; NULL: not known
+    const struct topology *topology;   // of the run's own time; NULL: not known
+    const struct json *conditions;     // of the run, an array; NULL: not known
+    const struct fingerprint *machine; // facts at the time of the run; NULL: not known
 };

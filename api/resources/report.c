@@ -24,7 +24,8 @@ static int source_of(const struct request *q, struct run_side *s, struct report_
                                   .ranks = s->stored.ranks,
                                   .n_ranks = s->stored.n_ranks,
                                   .topology = topology,
-                                  .conditions = s->conditions};
+                                  .conditions = s->conditions,
+                                  .machine = s->then.fingerprint};
     return 0;
 }
 

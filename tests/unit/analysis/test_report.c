@@ -130,7 +130,8 @@ static void put(struct matrix *m, int row, int col, double v)
 }
 
 // Says each of `says` (ends with NULL) and none of `not`; JSON's findings are the same sentences.
-static const struct json *conditions; // of the next run; NULL: not known
+static const struct json *conditions;        // of the next run; NULL: not known
+static const struct fingerprint *facts_then; // likewise
 
 static void check_report(enum benchmark_id id, const struct matrix *list, int n,
                          const char *const *says, const char *const * not )
@@ -141,7 +142,8 @@ static void check_report(enum benchmark_id id, const struct matrix *list, int n,
                                       .ranks = ranks,
                                       .n_ranks = 4,
                                       .topology = &machine,
-                                      .conditions = conditions};
+                                      .conditions = conditions,
+                                      .machine = facts_then};
     CLEANUP_BUF struct buf md = BUF_INIT, js = BUF_INIT;
     struct jsonw w = jsonw_to(&js);
     struct err err = {0};
@@ -277,6 +279,39 @@ static void test_idle_of_many(void)
     matrix_fini(&m);
 }
 
+// Two nodes of 80 GB/s each, and what their modules could deliver.
+static void check_modules(const struct matrix *m, const char *dimms, const char *speed,
+                          const char *said)
+{
+    static struct fingerprint f;
+    const char *const says[] = {said ? said : "Node 0", NULL};
+    static const char *const none[] = {"memory modules", NULL};
+    f = (struct fingerprint){0};
+    facts_add(&f.machine_class, "dimms", "%s", dimms);
+    if (speed)
+        facts_add(&f.config, "dimm_speed", "%s", speed);
+    facts_then = &f;
+    check_report(BENCHMARK_BANDWIDTH, m, 2, says, said ? NULL : none);
+    facts_then = NULL;
+}
+
+static void test_modules(const struct matrix *m)
+{
+    static const char *const none[] = {"memory modules", NULL};
+    static const char *const some[] = {"Node 0", NULL};
+    check_modules(m, "8x64G DDR5-4800 2R; slots 0-7 of 16", "4400 MT/s",
+                  "8 memory modules at 4400 MT/s deliver at most 281.6 GB/s, if each has a channel "
+                  "of its own. The nodes reach 160.0 GB/s together, 57 % of that.");
+    check_modules(m, "8x64G DDR5-4800 2R, 4x32G DDR5-5600 1R; slots 0-11 of 16", NULL,
+                  "12 memory modules at 4800 MT/s deliver at most 460.8 GB/s");
+    check_modules(m, "4x64G DDR4; slots 0-3 of 4", "3200 MT/s, 2933 MT/s",
+                  "4 memory modules at 2933 MT/s deliver at most 93.9 GB/s");
+    check_modules(m, "4x64G DDR4; slots 0-3 of 4", NULL, NULL);
+    check_modules(m, "", NULL, NULL);
+    check_modules(m, "x; 8", "4800 MT/s", NULL);
+    check_report(BENCHMARK_BANDWIDTH, m, 2, some, none);
+}
+
 static void test_bandwidth(void)
 {
     struct matrix m[2] = {0};
@@ -292,6 +327,7 @@ static void test_bandwidth(void)
         "that.",
         "Node 1, triad: node 0's memory gives 10.0 GB/s, 25 % of its own", NULL};
     check_report(BENCHMARK_BANDWIDTH, m, 2, says, NULL);
+    test_modules(m);
     matrix_fini(&m[0]);
     matrix_fini(&m[1]);
     shaped(&m[0], BENCHMARK_BANDWIDTH, NULL, "triad", 1, 2);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The firmware names slots, not channels. So the bound counts each module as a channel of its own:
+// with two modules per channel it is twice what is possible, and never too low.
+#include "analysis/report/modules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *module_fact(const struct facts *f, const char *name)
+{
+    for (int i = 0; i < f->n; i++)
+        if (strcmp(f->list[i].name, name) == 0)
+            return f->list[i].value;
+    return NULL;
+}
+
+static double lower_of(double a, double b)
+{
+    return a <= 0 || (b > 0 && b < a) ? b : a;
+}
+
+// "4800 MT/s, 4400 MT/s"
+static double lowest_speed(const char *text)
+{
+    double lowest = strtod(text, NULL);
+    for (const char *at = text; (at = strstr(at, ", "));)
+        lowest = lower_of(lowest, strtod(at += 2, NULL));
+    return lowest;
+}
+
+// "8x64G DDR5-4800 2R, 4x32G DDR5-5600 1R; slots 0-11 of 16": 4800. 0: none is stated.
+static double lowest_rated(const char *text)
+{
+    double lowest = 0;
+    for (const char *at = text; (at = strstr(at, "DDR"));) {
+        at += strcspn(at, "- ,;");
+        if (*at == '-')
+            lowest = lower_of(lowest, strtod(at + 1, NULL));
+    }
+    return lowest;
+}
+
+// "16x64G DDR5-4800 2R, 2x32G DDR5-4800; slots 0-17 of 32": 18.
+static int count_modules(const char *text)
+{
+    const char *end = strchr(text, ';');
+    int n = 0;
+    for (const char *at = text; at && (!end || at < end);) {
+        char *rest;
+        long count = strtol(at, &rest, 10);
+        if (count > 0 && count < 1024 && *rest == 'x')
+            n += (int)count;
+        at = strstr(at, ", ");
+        at = at ? at + 2 : NULL;
+    }
+    return n;
+}
+
+bool memory_modules_of(const struct fingerprint *f, struct memory_modules *out)
+{
+    const char *modules = f ? module_fact(&f->machine_class, "dimms") : NULL;
+    const char *speed = f ? module_fact(&f->config, "dimm_speed") : NULL;
+    if (!modules)
+        return false;
+    out->n = count_modules(modules);
+    out->mts = speed ? lowest_speed(speed) : 0;
+    if (out->mts <= 0)
+        out->mts = lowest_rated(modules);
+    out->most_mbps = out->n * out->mts * 8;
+    return out->most_mbps > 0;
+}
