@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS: certificates of the daemon and of clients, by the command line and by Python's own TLS."""
 import http.client
+import json
 import os
 import re
 import shutil
@@ -160,6 +161,22 @@ def test_the_client_names_what_is_wrong_with_tls(make_daemon, pki, tmp_path):
                            ([trust], f"https://127.0.0.1:{plain}", "the TLS handshake failed")):
         done = cli("runs", *args, env={"NUMAPROBE_URL": url})
         assert done.returncode == 3 and why in done.stderr, (args, url, done.stderr)
+
+
+def test_fleet_commands_with_tls_and_a_token(make_daemon, pki):
+    """127.0.0.2 is the same daemon, whose certificate is not for that address: it fails, and the other counts."""
+    daemon = make_daemon(fake_bench_env(), args=["--anonymous=none", "--listen=127.0.0.1:0,https://0.0.0.0:0", *files(pki)])
+    port = int(re.search(r"https://0\.0\.0\.0:(\d+)", "\n".join(daemon.log))[1])
+    token = cli("token", "create", "fleet", "--scope=run", daemon=daemon).stdout.strip()
+    env = {"NUMAPROBE_FLEET_URL": f"https://%h:{port}", "NUMAPROBE_CACERT": f"{pki}/ca.pem"}
+    words = ["fleet", "run", "-w", "127.0.0.[1-2]", "--size=1", "-o", "json"]
+    done = cli(*words, env={**env, "NUMAPROBE_TOKEN": token})
+    found = json.loads(done.stdout)
+    assert done.returncode == 9 and [n["state"] for n in found["nodes"]] == ["done", "failed"], (found, done.stderr)
+    assert "belongs to another host" in done.stderr and token not in done.stdout + done.stderr, done.stderr
+    assert "unauthorized: " in cli(*words, env=env).stderr, "without the token"
+    clear = cli(*words, "--fleet-url=http://%h.example:7780", env={**env, "NUMAPROBE_TOKEN": token})
+    assert clear.returncode == 2 and "not sent in clear" in clear.stderr, clear.stderr
 
 
 def test_wrong_files_are_named(numaprobed, pki, tmp_path):
