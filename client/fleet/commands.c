@@ -104,7 +104,7 @@ const struct command fleet_commands[] = {
      .run = cmd_fleet_effect},
     {.name = "fleet reference",
      .operands = "",
-     .summary = "write what a class of hardware does, to check a single node by",
+     .summary = "write what a class of hardware does, to check nodes by",
      .about =
          "Prints a JSON document on standard output: per class and metric the median of the nodes, "
          "how much nodes and runs differ, and the number of nodes. A class needs three nodes. "

@@ -51,9 +51,11 @@ def test_help_names_every_command_and_option():
     assert {"run", "runs", "show", "topo", "node", "doctor", "cancel", "completion"} <= set(commands)
     page = manual("numaprobe.1")
     listed = options_of(text)
+    commands += re.findall(r"^  (fleet [a-z]+) ", run("help", "fleet").stdout, re.M)
+    assert {"fleet run", "fleet status", "fleet outliers", "fleet demo"} <= set(commands)
     for command in commands:
-        done = run("help", command)
-        assert done.returncode == 0 and run(command, "--help").stdout == done.stdout
+        done = run("help", *command.split())
+        assert done.returncode == 0 and run(*command.split(), "--help").stdout == done.stdout
         assert re.search(rf"^\.SS {command}\b", page, re.M), f"{command} is not in the manual"
         examples = re.findall(r"^  (?:\S.*)?numaprobe.*$", done.stdout.split("\nexamples:\n")[1], re.M)
         assert len(examples) >= 2, f"{command} has no two examples"
@@ -65,6 +67,11 @@ def test_help_names_every_command_and_option():
     for option in listed:
         assert f"\n.BI --{option}" in page, f"--{option} is not in the manual"
     assert len(run("run", "--help").stdout.splitlines()) < 80
+    for words, said in ((["fleet", "outlier"], "did you mean \"fleet outliers\"?"), (["help", "fleet", "x"], "help fleet"),
+                        (["help", "run", "x"], "one word too many")):
+        done = run(*words)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert run("fleet").returncode == 2 and "usage: numaprobe fleet COMMAND" in run("fleet").stderr
     one = run("run", "pingpong", "--help").stdout
     assert "--pairs" in one and "--sweep" not in one
     assert run("--version").stdout.startswith("numaprobe ")
