@@ -79,8 +79,8 @@ const struct command fleet_commands[] = {
          "--nodes names the node and its peers. The band is that of the nodes measured on the "
          "same day; it needs eight. A change is one of the node alone: what all of its class do "
          "is taken off.",
-     .examples = "numaprobe fleet history node042 latency.local.dram.median_ns -w 'node[001-100]'\n"
-                 "numaprobe fleet history node042 latency.dram.median_ns --stored",
+     .examples = "numaprobe fleet history n042 latency.dram.median_ns -w 'n[001-100]'\n"
+                 "numaprobe fleet history n042 latency.dram.median_ns --stored",
      .of_fleet = true,
      .pages = true,
      .n_min = 2,
