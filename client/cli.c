@@ -84,7 +84,9 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
             return help_print_command(k, k->has_spec ? benchmark_find(argv[0]) : NULL);
     if (k->subcommands) {
         help_print_family(k, stderr);
-        return CLI_EXIT_USAGE;
+        return argc ? err_set(err, ERR_USAGE, "", "%s: the command comes before its options",
+                              k->name)
+                    : CLI_EXIT_USAGE;
     }
     if (k->of_fleet)
         targets[args.n_targets++] = (struct param_target){&fleet_settings, &c->fleet};

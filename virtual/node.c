@@ -554,8 +554,8 @@ static void hostile_json(const struct asked *a)
         "{\"form\":\"summary\",\"runs\":[1,2,3",
         "null",
         "",
-        "{\"form\":\"summary\",\"node\":\"n\",\"version\":\"1\",\"history_id\":\"\",\"after\":0,"
-        "\"layouts\":[],\"runs\":[{\"layout\":7}],\"next\":0,\"last\":0,\"more\":true}",
+        ("{\"form\":\"summary\",\"node\":\"n\",\"version\":\"1\",\"history_id\":\"\",\"after\":0,"
+         "\"layouts\":[],\"runs\":[{\"layout\":7}],\"next\":0,\"last\":0,\"more\":true}"),
     };
     enum { DEEP = 100000 };
     size_t k = (size_t)a->node % (COUNT_OF(texts) + 1);

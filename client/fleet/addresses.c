@@ -17,6 +17,7 @@ enum {
 
 struct entry {
     char name[64], address[INET6_ADDRSTRLEN];
+    int at; // its place in the file: the first of a name counts
 };
 
 struct addresses {
@@ -32,6 +33,13 @@ void addresses_free(struct addresses *a)
 }
 
 static int by_host_name(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : x->at - y->at;
+}
+
+static int by_host_alone(const void *a, const void *b)
 {
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
@@ -49,7 +57,10 @@ static int addresses_add(struct addresses *a, const char *name, const char *addr
         a->list = more;
         a->room = room;
     }
-    struct entry *e = &a->list[a->n++];
+    if (strlen(name) >= sizeof a->list->name)
+        return 0; // no node has such a name
+    struct entry *e = &a->list[a->n];
+    e->at = a->n++;
     snprintf(e->name, sizeof e->name, "%s", name);
     snprintf(e->address, sizeof e->address, "%s", address);
     return 0;
@@ -63,6 +74,8 @@ static int take_host(struct addresses *a, char *line, struct err *err)
     const char *address = strtok_r(line, " \t", &save);
     if (!address)
         return 0;
+    if (strchr(address, '%'))
+        return 0; // of one network card alone
     if (inet_pton(AF_INET, address, binary) != 1 && inet_pton(AF_INET6, address, binary) != 1)
         return err_set(err, ERR_USAGE, "", "\"%.40s\" is no IPv4 or IPv6 address", address);
     for (const char *name; (name = strtok_r(NULL, " \t", &save));)
@@ -107,6 +120,8 @@ const char *addresses_find(const struct addresses *a, const char *name)
     struct entry key;
     snprintf(key.name, sizeof key.name, "%s", name);
     const struct entry *e =
-        a->n ? bsearch(&key, a->list, (size_t)a->n, sizeof key, by_host_name) : NULL;
+        a->n ? bsearch(&key, a->list, (size_t)a->n, sizeof key, by_host_alone) : NULL;
+    while (e && e > a->list && strcmp(e[-1].name, name) == 0)
+        e--;
     return e ? e->address : NULL;
 }

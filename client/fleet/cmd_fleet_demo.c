@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // numaprobe fleet demo: a simulated fleet behind real sockets of this machine, with one slow node,
 // and the commands of a fleet over it. For people who want to see it before they install it.
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -47,7 +45,8 @@ enum { DEMO_RUNS = 8 }; // of each node and benchmark: three more than a verdict
 
 // The names and addresses of all nodes, as the fleet's settings want them.
 struct demo_place {
-    char folder[64], hosts[80], set[64];
+    int fd;
+    char hosts[80], set[64];
 };
 
 static int demo_write_hosts(struct demo_place *p, const struct virtual_options *o, int port,
@@ -75,23 +74,15 @@ static int demo_write_hosts(struct demo_place *p, const struct virtual_options *
     return 0;
 }
 
+// A file without a name, so that nothing is left whatever ends this process. Others can open it by
+// the path meanwhile.
 static int demo_make_place(struct demo_place *p, struct err *err)
 {
-    snprintf(p->folder, sizeof p->folder, "/tmp/numaprobe-demo.XXXXXX");
-    if (!mkdtemp(p->folder)) {
-        *p->folder = '\0';
-        return err_sys(err, "cannot make a folder in /tmp");
-    }
-    snprintf(p->hosts, sizeof p->hosts, "%s/hosts", p->folder);
+    p->fd = memfd_create("numaprobe-demo-hosts", MFD_CLOEXEC);
+    if (p->fd < 0)
+        return err_sys(err, "cannot make a file for the addresses");
+    snprintf(p->hosts, sizeof p->hosts, "/proc/%d/fd/%d", (int)getpid(), p->fd);
     return 0;
-}
-
-static void demo_remove_place(const struct demo_place *p)
-{
-    if (!*p->folder)
-        return;
-    unlink(p->hosts);
-    rmdir(p->folder);
 }
 
 // Until Ctrl-C or the end of the nodes' process.
@@ -130,8 +121,8 @@ static int demo_show(struct cli *c, const struct invocation *i, const struct dem
         return cmd_fleet_outliers(c, i, err);
     puts("$ numaprobe fleet status");
     int status = cmd_fleet_status(c, i, err);
-    if (status < 0)
-        return -1;
+    if (status < 0 || status == CLI_EXIT_INTERRUPTED)
+        return status;
     puts("\n$ numaprobe fleet outliers");
     return cmd_fleet_outliers(c, i, err);
 }
@@ -142,7 +133,7 @@ int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err)
     const struct demo_flags *f = i->options;
     struct virtual_options o;
     struct virtual_child child;
-    struct demo_place place = {0};
+    struct demo_place place = {.fd = -1};
     virtual_defaults(&o);
     o.world.nodes = f->nodes;
     o.world.bad = f->bad;
@@ -150,7 +141,7 @@ int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err)
     if (demo_make_place(&place, err) < 0)
         return -1;
     if (virtual_start(&child, &o, err) < 0) {
-        demo_remove_place(&place);
+        close(place.fd);
         return -1;
     }
     int status = demo_write_hosts(&place, &o, child.port, err);
@@ -160,10 +151,10 @@ int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err)
                    "measured.\n\n",
                    (long long)f->nodes, child.port);
         status = demo_show(c, i, &place, child.port, err);
-        if (status >= 0 && f->keep)
+        if (status >= 0 && status != CLI_EXIT_INTERRUPTED && f->keep)
             demo_keep(&place, &child);
     }
     virtual_stop(&child);
-    demo_remove_place(&place);
+    close(place.fd);
     return status == CLI_EXIT_SLOWER ? CLI_EXIT_SUCCESS : status;
 }

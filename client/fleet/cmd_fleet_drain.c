@@ -2,11 +2,11 @@
 // numaprobe fleet drain: prints the scontrol lines that take slow nodes out of service. It executes
 // nothing. A wrong verdict must not empty a cluster, so only sure findings count, few per class,
 // and no node that was drained for another reason.
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "analysis/peers/fleet_findings.h"
 #include "base/cleanup.h"
@@ -22,6 +22,7 @@ enum {
     SHARE_MAX = 50,         // one node in so many of a class: 2 %
 };
 #define OWN_REASON "numaprobe"
+#define WORD_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+%"
 
 struct drain {
     const struct fleet *fleet;
@@ -49,7 +50,14 @@ static const char *reason_of(struct drain *d, const char *node, char *out, size_
 static void print_word(const char *text)
 {
     for (; *text; text++)
-        putchar(isalnum((unsigned char)*text) || strchr("._-+%", *text) ? *text : '_');
+        putchar(strchr(WORD_LETTERS, *text) ? *text : '_');
+}
+
+// A name that means one node to scontrol: ALL does not.
+static bool is_plain(const char *node)
+{
+    return !node[strspn(node, WORD_LETTERS)] && strcasecmp(node, "ALL") != 0 &&
+           strcasecmp(node, "DEFAULT") != 0;
 }
 
 static void print_comment(const char *node, const char *why, const char *detail)
@@ -67,7 +75,11 @@ static bool may_drain(struct drain *d, const struct fleet_finding *one)
     char reason[256];
     int most = 1 + (fleet_class_nodes(d->fleet, one->class) - 1) / SHARE_MAX;
     const char *has = reason_of(d, node, reason, sizeof reason);
-    if (d->reasons && !has)
+    if (!d->reasons)
+        print_comment(node, "is not suggested: sinfo does not say what others have drained", "");
+    else if (!is_plain(node))
+        print_comment(node, "is not suggested: Slurm has no such name", "");
+    else if (!has)
         print_comment(node, "Slurm does not list it", "");
     else if (has && *has && strncmp(has, OWN_REASON, strlen(OWN_REASON)) != 0)
         print_comment(node, "has another reason already: ", has);
@@ -106,6 +118,16 @@ static bool is_found(const struct drain *d, const struct fleet_findings *list, c
     return false;
 }
 
+// Enough peers and enough runs.
+static bool is_judged(const struct fleet *f, int node)
+{
+    bool enough = false;
+    for (int i = 0; i < f->node[node].n; i++)
+        enough |= f->one[f->node[node].series[i]].n >= RUNS_MIN;
+    return enough && f->node[node].class >= 0 &&
+           fleet_class_nodes(f, f->node[node].class) >= PEERS_MIN;
+}
+
 // Only nodes that we have drained, and that nothing is wrong with now: as comments, for people.
 static void suggest_resume(struct drain *d, const struct fleet_findings *list)
 {
@@ -113,7 +135,8 @@ static void suggest_resume(struct drain *d, const struct fleet_findings *list)
         const char *node = d->fleet->nodes.list[i];
         char reason[256];
         const char *has = reason_of(d, node, reason, sizeof reason);
-        if (!has || strncmp(has, OWN_REASON, strlen(OWN_REASON)) != 0 || is_found(d, list, node))
+        if (!has || strncmp(has, OWN_REASON, strlen(OWN_REASON)) != 0 || is_found(d, list, node) ||
+            !is_judged(d->fleet, i))
             continue;
         fputs("# is like its peers now: scontrol update NodeName=", stdout);
         print_word(node);
@@ -130,15 +153,21 @@ static void read_reasons(struct drain *d)
         d->reasons = buf_steal(&out);
         return;
     }
-    fprintf(stderr, "numaprobe: what others have drained is not known: %s\n", err.text);
+    fprintf(stderr,
+            "numaprobe: nothing is suggested, because what others have drained is not known: %s\n",
+            err.text);
 }
 
 int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err)
 {
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     struct fleet_findings list = {0};
     struct drain d = {0};
     (void)i;
+    if (c->output != OUTPUT_TABLE)
+        return err_set(err, ERR_USAGE, "",
+                       "fleet drain prints lines for a shell only; fleet outliers has the "
+                       "other formats");
     if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)
         return -1;
     d.fleet = g.fleet;
@@ -149,11 +178,15 @@ int cmd_fleet_drain(struct cli *c, const struct invocation *i, struct err *err)
             suggest_drain(&d, &list.list[k]);
         suggest_resume(&d, &list);
     }
+    bool tested = list.tested > 0, known = d.reasons != NULL;
     int any = 0;
     for (int k = 0; d.drained && k < g.fleet->classes.n; k++)
         any += d.drained[k];
     fleet_findings_fini(&list);
     free(d.drained);
     free(d.reasons);
-    return gather_end(&g, any ? CLI_EXIT_SLOWER : CLI_EXIT_SUCCESS);
+    return gather_end(&g, !known    ? CLI_EXIT_FAILED
+                          : any     ? CLI_EXIT_SLOWER
+                          : !tested ? CLI_EXIT_INCONCLUSIVE
+                                    : CLI_EXIT_SUCCESS);
 }

@@ -103,10 +103,12 @@ static int effect_status(const struct fleet_effect *e)
 int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct effect_flags *f = i->options;
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     struct fleet_effect e = {0};
     if (gather_all(&g, c, GATHER_EFFECT_RUNS, err) < 0)
         return -1;
+    if (gather_is_empty(&g))
+        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
     if (fleet_effect_find(&e, g.fleet, i->operands[0], *f->from ? f->from : NULL,
                           *f->to ? f->to : NULL, err) < 0) {
         gather_end(&g, 0);

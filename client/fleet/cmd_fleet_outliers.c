@@ -113,6 +113,8 @@ static void outliers_print_table(const struct cli *c, const struct fleet_finding
         for (int i = 0, n = 0; i < list->n && n < DETAILS_MAX; i++)
             if (list->list[i].what != FINDING_GROUP && ++n)
                 print_details(c, &list->list[i], f);
+        if (g.n_rows > DETAILS_MAX)
+            printf("%d more nodes: -o json has their details\n", g.n_rows - DETAILS_MAX);
         fleet_findings_mirror_text(list, &mirror);
         print_paragraph(c, buf_text(&mirror), 4);
     } else if (list->tested) {
@@ -135,7 +137,7 @@ static void outliers_print_json(struct gather *g, const struct fleet_findings *l
 
 int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *err)
 {
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     struct fleet_findings list = {0};
     (void)i;
     if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0 || fleet_findings_find(&list, g.fleet, err) < 0)

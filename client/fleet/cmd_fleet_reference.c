@@ -13,13 +13,15 @@
 
 int cmd_fleet_reference(struct cli *c, const struct invocation *i, struct err *err)
 {
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     CLEANUP_BUF struct buf text = BUF_INIT;
     struct jsonw w = jsonw_to(&text);
     struct class_reference r = {0};
     (void)i;
     if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0)
         return -1;
+    if (gather_is_empty(&g))
+        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
     if (class_reference_make(&r, g.fleet, err) < 0) {
         gather_end(&g, 0);
         return -1;

@@ -46,15 +46,20 @@ static const struct param flag_params[] = {
 const struct param_table fleet_run_options = {flag_params, COUNT_OF(flag_params)};
 
 enum {
-    HOLD_S = 25,        // a node holds a request so long; then it is repeated
-    BUSY_RETRY_S = 15,  // of a node that does not say when to come again
-    TABLE_METRICS = 16, // lines of the table; the other formats have all metrics
+    HOLD_S = 25,       // a node holds a request so long; then it is repeated
+    BUSY_RETRY_S = 15, // of a node that does not say when to come again
+    PAUSE_MS = 1000,   // before a state is requested again, where the node does not hold requests
+    OVERTIME_S = 120,  // for the end of a run, beyond its time limit
+    QUEUED_MAX_S = 14400, // a run may wait so long for others on its node: the largest time limit
+    TABLE_METRICS = 16,   // lines of the table; the other formats have all metrics
 };
 
 struct node_run {
     int64_t id, busy_since_ms;
-    bool cancel; // requested
-    double seconds;
+    int64_t requested_ms;     // when its state was last requested
+    int64_t deadline_ms;      // its own time limit, and some more; 0: not started
+    bool running, no_hold;    // no_hold: the node has no place for a client that waits
+    bool canceled;            // it was requested
     struct summary_page page; // of this run alone; owned
     char *plan;               // --dry-run: a line; owned
 };
@@ -77,12 +82,16 @@ static void take_node_metrics(struct fan *f, int node, const struct json *body, 
     struct runs_on_nodes *r = ctx;
     struct node_run *run = &r->runs[node];
     struct err err = {0};
-    if (summary_page_read(body, &run->page, &err) < 0)
+    if (summary_page_read(body, &run->page, &err) < 0) {
         fan_fail(f, node, err.code, err.text);
-    else if (run->page.n_runs != 1 || run->page.runs[0].id != run->id)
-        fan_fail(f, node, ERR_CONFLICT, "the node no longer has the run that it made");
-    else
+        return;
+    }
+    if (run->page.n_runs == 1 && run->page.runs[0].id == run->id) {
         fan_done(f, node);
+        return;
+    }
+    summary_page_fini(&run->page); // values of another run
+    fan_fail(f, node, ERR_CONFLICT, "the node no longer has the run that it made");
 }
 
 static void fetch_metrics(struct fan *f, int node, const struct json *run)
@@ -94,6 +103,25 @@ static void fetch_metrics(struct fan *f, int node, const struct json *run)
              &(struct fan_request){.path = path, .last = true, .reply = take_node_metrics});
 }
 
+// A node that responds at once, whatever wait= says, is requested once a second, and not for ever:
+// a run ends within its own time limit.
+static void follow_further(struct fan *f, int node, struct runs_on_nodes *r,
+                           const struct json *body, int state)
+{
+    struct node_run *run = &r->runs[node];
+    int64_t now = clock_mono_ms(), limit_s = json_get_i64(json_get(body, "plan"), "timeout_s", 0);
+    limit_s = limit_s > 0 && limit_s < QUEUED_MAX_S ? limit_s + OVERTIME_S : QUEUED_MAX_S;
+    if (!run->deadline_ms || (state == RUN_RUNNING && !run->running))
+        run->deadline_ms = now + 1000 * (state == RUN_RUNNING ? limit_s : QUEUED_MAX_S);
+    run->running |= state == RUN_RUNNING;
+    if (now > run->deadline_ms)
+        fan_fail(f, node, ERR_TIMEOUT, "the run has not ended within its time limit");
+    else if (now - run->requested_ms < 1000 * HOLD_S / 2)
+        fan_pause(f, node, PAUSE_MS);
+    else
+        follow_run(f, node, r);
+}
+
 static void take_state(struct fan *f, int node, const struct json *body, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
@@ -103,9 +131,8 @@ static void take_state(struct fan *f, int node, const struct json *body, void *c
     if (state < 0) {
         fan_fail(f, node, ERR_UNREACHABLE, "the response is no run: is it numaprobed?");
     } else if (!run_state_final((enum run_state)state)) {
-        follow_run(f, node, r);
+        follow_further(f, node, r, body, state);
     } else if (state == RUN_SUCCEEDED) {
-        r->runs[node].seconds = json_get_number(body, "duration_s", NAN);
         fetch_metrics(f, node, body);
     } else {
         snprintf(text, sizeof text, "the run %s: %.200s", run_state_names[state], why);
@@ -113,11 +140,51 @@ static void take_state(struct fan *f, int node, const struct json *body, void *c
     }
 }
 
+// The node has no place for one more client that waits: its state without wait= comes a second
+// later.
+static void hold_refused(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    struct runs_on_nodes *r = ctx;
+    (void)retry_s;
+    r->runs[node].no_hold = true;
+    if (why->code == ERR_UNAVAILABLE || why->code == ERR_TOO_MANY)
+        fan_pause(f, node, PAUSE_MS);
+    else
+        fan_fail(f, node, why->code, why->text);
+}
+
 static void follow_run(struct fan *f, int node, struct runs_on_nodes *r)
 {
+    struct node_run *run = &r->runs[node];
+    int wait_s = run->no_hold ? 0 : HOLD_S;
     char path[80];
-    snprintf(path, sizeof path, "/v1/runs/%lld?wait=%d", (long long)r->runs[node].id, HOLD_S);
-    fan_call(f, node, &(struct fan_request){.path = path, .wait_s = HOLD_S, .reply = take_state});
+    snprintf(path, sizeof path, "/v1/runs/%lld?wait=%d", (long long)run->id, wait_s);
+    run->requested_ms = clock_mono_ms();
+    fan_call(f, node,
+             &(struct fan_request){
+                 .path = path, .wait_s = wait_s, .reply = take_state, .refused = hold_refused});
+}
+
+static void ignore_reply(struct fan *f, int node, const struct json *body, void *ctx)
+{
+    (void)f, (void)node, (void)body, (void)ctx; // whoever waits for the run sees its end
+}
+
+static void ignore_refusal(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
+{
+    (void)f, (void)node, (void)why, (void)retry_s, (void)ctx; // it has finished just now
+}
+
+static void cancel_run(struct fan *f, int node, struct runs_on_nodes *r)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)r->runs[node].id);
+    if (!r->flags->cancel_on_interrupt || r->runs[node].canceled)
+        return;
+    r->runs[node].canceled = true;
+    fan_call(f, node,
+             &(struct fan_request){
+                 .method = "POST", .path = path, .reply = ignore_reply, .refused = ignore_refusal});
 }
 
 // ---- Its beginning ------------------------------------------------------------------------------
@@ -133,7 +200,9 @@ static void take_started(struct fan *f, int node, const struct json *body, void 
         fan_fail(f, node, ERR_CONFLICT, text);
     else if (r->runs[node].id <= 0)
         fan_fail(f, node, ERR_UNREACHABLE, "the response is no run: is it numaprobed?");
-    else
+    else if (fan_stopped(f)) // Ctrl-C came while it was requested
+        cancel_run(f, node, r);
+    if (fan_node(f, node)->state == FAN_TALKING)
         take_state(f, node, body, ctx);
 }
 
@@ -181,6 +250,10 @@ static void request_run(struct fan *f, int node, void *ctx)
     struct runs_on_nodes *r = ctx;
     bool dry = r->flags->dry_run;
     char header[160];
+    if (r->runs[node].id) { // after a pause
+        follow_run(f, node, r);
+        return;
+    }
     snprintf(header, sizeof header, "Idempotency-Key: %s", r->key);
     fan_call(f, node,
              &(struct fan_request){.method = "POST",
@@ -194,33 +267,15 @@ static void request_run(struct fan *f, int node, void *ctx)
 
 // ---- Ctrl-C -------------------------------------------------------------------------------------
 
-static void ignore_reply(struct fan *f, int node, const struct json *body, void *ctx)
-{
-    (void)f, (void)node, (void)body, (void)ctx; // whoever waits for the run sees its end
-}
-
-static void ignore_refusal(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
-{
-    (void)f, (void)node, (void)why, (void)retry_s, (void)ctx; // it has finished just now
-}
-
 static void stop_runs(struct fan *f, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
     int started = 0;
-    for (int i = 0; i < fan_count(f); i++) {
-        char path[80];
-        if (!r->runs[i].id || fan_node(f, i)->state != FAN_TALKING)
-            continue;
-        started++;
-        snprintf(path, sizeof path, "/v1/runs/%lld/cancel", (long long)r->runs[i].id);
-        if (r->flags->cancel_on_interrupt)
-            fan_call(f, i,
-                     &(struct fan_request){.method = "POST",
-                                           .path = path,
-                                           .reply = ignore_reply,
-                                           .refused = ignore_refusal});
-    }
+    for (int i = 0; i < fan_count(f); i++)
+        if (r->runs[i].id && fan_node(f, i)->state == FAN_TALKING) {
+            started++;
+            cancel_run(f, i, r);
+        }
     fprintf(stderr, "%s %d runs that have started; Ctrl-C again ends the command\n",
             r->flags->cancel_on_interrupt ? "canceling the" : "waiting for the", started);
 }
@@ -325,6 +380,19 @@ static void print_csv(struct fan *f, const struct runs_on_nodes *r)
     grid_print(&g, r->cli);
 }
 
+static void print_csv_plans(struct fan *f, const struct runs_on_nodes *r)
+{
+    static const struct column columns[] = {{"node", "NODE", false}, {"plan", "PLAN", false}};
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, columns, COUNT_OF(columns));
+    for (int i = 0; i < fan_count(f); i++)
+        if (r->runs[i].plan) {
+            grid_cell(&g, "%s", fan_node(f, i)->name);
+            grid_cell(&g, "%s", r->runs[i].plan);
+        }
+    grid_print(&g, r->cli);
+}
+
 struct at_node {
     double value;
     const char *node;
@@ -346,8 +414,10 @@ static int values_of(struct fan *f, const struct runs_on_nodes *r, const char *m
         const struct summary_layout *l =
             page->n_runs && page->runs->layout >= 0 ? &page->layouts[page->runs->layout] : NULL;
         for (int m = 0; l && m < l->n; m++)
-            if (strcmp(l->list[m].name, metric) == 0)
+            if (strcmp(l->list[m].name, metric) == 0) {
                 out[n++] = (struct at_node){page->runs->values[m], fan_node(f, i)->name};
+                break; // a node may name it twice
+            }
     }
     if (n)
         qsort(out, (size_t)n, sizeof *out, by_node_value);
@@ -395,16 +465,18 @@ static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
     for (int i = 0; i < fan_count(f) && !l; i++)
         if (r->runs[i].page.n_runs && r->runs[i].page.runs->layout >= 0)
             l = &r->runs[i].page.layouts[r->runs[i].page.runs->layout];
+    grid_init(&g, columns, COUNT_OF(columns));
     if (!l || !values)
         return;
-    grid_init(&g, columns, COUNT_OF(columns));
     for (int m = 0; m < l->n && m < TABLE_METRICS; m++)
         add_metric_row(&g, &l->list[m], values, values_of(f, r, l->list[m].name, values));
     grid_print(&g, r->cli);
     if (l->n > TABLE_METRICS)
         printf("%d more metrics: -o csv has all of them\n", l->n - TABLE_METRICS);
-    puts("SPREAD is half the distance between the quartiles of the nodes, in percent of their "
-         "median.");
+    print_paragraph(r->cli,
+                    "SPREAD is half the distance between the quartiles of the nodes, in percent of "
+                    "their median.",
+                    0);
 }
 
 // Nodes with the same plan are one line.
@@ -445,6 +517,8 @@ static void print_fleet_run(struct fan *f, const struct runs_on_nodes *r, int64_
     char time[32];
     if (r->cli->output == OUTPUT_JSON)
         print_all(f, r);
+    else if (r->cli->output == OUTPUT_CSV && r->flags->dry_run)
+        print_csv_plans(f, r);
     else if (r->cli->output == OUTPUT_CSV)
         print_csv(f, r);
     else if (r->cli->output == OUTPUT_TABLE && r->flags->dry_run)

@@ -177,7 +177,7 @@ static void status_print_json(struct gather *g)
 
 int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
 {
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     (void)i;
     if (gather_all(&g, c, RUNS_MIN, err) < 0)
         return -1;

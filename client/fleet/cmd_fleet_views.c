@@ -17,8 +17,8 @@
 
 struct view_flags {
     char class[65];
-    char metric[64], group_by[64]; // of compare
-    int64_t limit;                 // of ranking
+    char group_by[64]; // of compare
+    int64_t limit;     // of ranking
 };
 
 #define VIEW_TEXT(member)                                                                          \
@@ -128,12 +128,14 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
 int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct view_flags *f = i->options;
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     struct fleet_view v = {0};
     struct fleet_ranking r = {0};
     int metric;
     if (gather_all(&g, c, NEWEST_RUNS, err) < 0)
         return -1;
+    if (gather_is_empty(&g))
+        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
     if (view_open(&v, &metric, &g, f, i->operands[0], err) < 0) {
         gather_end(&g, 0);
         return -1;
@@ -191,7 +193,7 @@ static bool any_slower(const struct fleet_shares *s)
 int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct view_flags *f = i->options;
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     struct fleet_view v = {0};
     struct fleet_shares s = {0};
     int metric, status = CLI_EXIT_SUCCESS;
@@ -204,6 +206,8 @@ int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err
     }
     if (gather_all(&g, c, NEWEST_RUNS, err) < 0)
         return -1;
+    if (gather_is_empty(&g))
+        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
     if (view_open(&v, &metric, &g, f, i->operands[0], err) < 0) {
         gather_end(&g, 0);
         return -1;
@@ -212,6 +216,8 @@ int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err
     if (rc == 0) {
         view_print_head(c, &v, metric, s.more);
         shares_print(c, &s, f->group_by);
+        if (s.n < 2 && c->output == OUTPUT_TABLE)
+            puts("all nodes have the same value: there is nothing to compare");
         status = s.n < 2 ? CLI_EXIT_INCONCLUSIVE : any_slower(&s) ? CLI_EXIT_SLOWER : status;
     }
     fleet_shares_fini(&s);
@@ -249,20 +255,29 @@ static void history_print_points(const struct cli *c, const struct fleet_history
     grid_print(&g, c);
 }
 
+static void history_print_head(const struct cli *c, const struct fleet_history *h, const char *node)
+{
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    buf_fmt(&line, "%s of %s%s%s; %s is better; the class: 95 %% of its nodes on that day",
+            h->metric, node, *h->unit ? " in " : "", h->unit, h->more ? "more" : "less");
+    print_paragraph(c, buf_text(&line), 4);
+}
+
 // The node is the first operand; the others of its class, for the band, are those of --nodes.
 int cmd_fleet_history(struct cli *c, const struct invocation *i, struct err *err)
 {
-    CLEANUP_GATHER struct gather g;
+    CLEANUP_GATHER struct gather g = {0};
     struct fleet_history h = {0};
     if (gather_all(&g, c, GATHER_ALL_RUNS, err) < 0)
         return -1;
+    if (gather_is_empty(&g))
+        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
     if (fleet_history_make(&h, g.fleet, i->operands[0], i->operands[1], err) < 0) {
         gather_end(&g, 0);
         return -1;
     }
     if (c->output == OUTPUT_TABLE)
-        printf("%s of %s%s%s; %s is better; the class: 95 %% of its nodes on that day\n", h.metric,
-               i->operands[0], *h.unit ? " in " : "", h.unit, h.more ? "more" : "less");
+        history_print_head(c, &h, i->operands[0]);
     history_print_points(c, &h);
     fleet_history_fini(&h);
     return gather_end(&g, CLI_EXIT_SUCCESS);

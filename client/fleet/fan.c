@@ -5,10 +5,12 @@
 #include "client/fleet/fan.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -33,6 +35,8 @@ struct fan {
     int n, next;            // next: the first that has never begun
     int n_later;            // that wait for a second turn
     int64_t later_ms;       // the earliest of these turns
+    int n_paused;           // that keep their place meanwhile
+    int at_once;            // as the option says, or as many as there are descriptors for
     int in_progress, done, failed;
     struct fetch *fetch;
     struct fetch_tls tls;
@@ -49,6 +53,7 @@ struct fan_open_call {
     int node;
     fan_reply *reply;
     fan_refused *refused;
+    bool optional;
     struct fetch_limits limits;
     char *body; // owned: it is sent after fan_call has returned
 };
@@ -136,13 +141,37 @@ static int fan_set_way(struct fan *f, struct err *err)
     const struct fleet_settings *s = &f->cli->fleet;
     if (!*s->fleet_url) {
         f->ssh = via_ssh_new(&(struct via_ssh_options){.program = s->ssh,
-                                                       .at_once = (int)s->at_once,
+                                                       .at_once = f->at_once,
                                                        .connect_s = (int)s->node_timeout_s},
                              fan_on_tunnel, f, err);
         return f->ssh ? 0 : -1;
     }
     f->addresses = addresses_read(s->hosts_file, err);
     return f->addresses ? fan_set_addresses(f, err) : -1;
+}
+
+// A node in progress has a connection, and at times a second one; by ssh also a process with its
+// pipes. The soft limit of descriptors is raised; where that is not enough, fewer are in progress.
+static int fan_places(const struct fan *f)
+{
+    enum { OWN = 64, BY_ADDRESS = 2, BY_SSH = 6 };
+    struct rlimit limit;
+    int wanted = (int)f->cli->fleet.at_once, each = *f->cli->fleet.fleet_url ? BY_ADDRESS : BY_SSH;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return wanted;
+    rlim_t needed = (rlim_t)(OWN + each * wanted);
+    if (limit.rlim_cur < needed) {
+        limit.rlim_cur = limit.rlim_max < needed ? limit.rlim_max : needed;
+        setrlimit(RLIMIT_NOFILE, &limit);
+        getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur >= needed)
+        return wanted;
+    int places = limit.rlim_cur > OWN + each ? ((int)limit.rlim_cur - OWN) / each : 1;
+    if (f->n > places)
+        fprintf(stderr, "numaprobe: %d nodes at once, because only %llu files may be open\n",
+                places, (unsigned long long)limit.rlim_cur);
+    return places;
 }
 
 struct fan *fan_new(const struct cli *c, const struct nodeset *names, const struct fan_work *work,
@@ -162,8 +191,9 @@ struct fan *fan_new(const struct cli *c, const struct nodeset *names, const stru
         f->nodes[i].name = names->names[i];
     f->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
     limits.total_ms = (int)c->fleet.node_timeout_s * 1000;
+    f->at_once = fan_places(f);
     // A node whose run is canceled has its long poll open beside that.
-    f->fetch = fetch_new(2 * (int)c->fleet.at_once, &limits, err);
+    f->fetch = fetch_new(2 * f->at_once, &limits, err);
     if (!f->fetch || fan_set_way(f, err) < 0) {
         fan_free(f);
         return NULL;
@@ -175,6 +205,8 @@ void fan_free(struct fan *f)
 {
     if (!f)
         return;
+    if (f->fetch)
+        fetch_stop(f->fetch); // frees the calls that are open
     for (int i = 0; i < f->n; i++) {
         free(f->nodes[i].why);
         free(f->nodes[i].socket);
@@ -244,6 +276,13 @@ void fan_later(struct fan *f, int node, int64_t delay_ms)
     fan_leave(f, node);
 }
 
+void fan_pause(struct fan *f, int node, int64_t delay_ms)
+{
+    f->nodes[node].paused = true;
+    f->nodes[node].again_ms = clock_mono_ms() + delay_ms;
+    f->n_paused++;
+}
+
 static void fan_on_tunnel(void *ctx, int node, const char *socket, const struct err *why)
 {
     struct fan *f = ctx;
@@ -277,26 +316,39 @@ static void fan_begin(struct fan *f, int node)
 static void fan_begin_later(struct fan *f)
 {
     int64_t now = clock_mono_ms(), earliest = INT64_MAX;
-    if (!f->n_later || now < f->later_ms)
+    if (!f->n_later || now < f->later_ms || f->in_progress >= f->at_once)
         return;
     for (int i = 0; i < f->next; i++) {
         struct fan_node *n = &f->nodes[i];
         if (n->state != FAN_WAITING)
             continue;
-        if (n->again_ms <= now && f->in_progress < f->cli->fleet.at_once) {
+        if (n->again_ms <= now && f->in_progress < f->at_once) {
             f->n_later--;
             fan_begin(f, i);
         } else if (n->again_ms < earliest) {
-            earliest = n->again_ms > now ? n->again_ms : now + TICK_MS; // all places are taken
+            earliest = n->again_ms;
         }
     }
     f->later_ms = earliest;
 }
 
+static void fan_end_pauses(struct fan *f)
+{
+    int64_t now = clock_mono_ms();
+    for (int i = 0; f->n_paused && i < f->n; i++)
+        if (f->nodes[i].paused && (f->nodes[i].again_ms <= now || !is_open(&f->nodes[i]))) {
+            f->nodes[i].paused = false;
+            f->n_paused--;
+            if (is_open(&f->nodes[i]))
+                f->work->begin(f, i, f->work->ctx);
+        }
+}
+
 static void fan_begin_next(struct fan *f)
 {
+    fan_end_pauses(f);
     fan_begin_later(f);
-    while (f->next < f->n && f->in_progress < f->cli->fleet.at_once)
+    while (f->next < f->n && f->in_progress < f->at_once)
         fan_begin(f, f->next++);
 }
 
@@ -341,6 +393,8 @@ static void fan_take(struct fan_open_call *c, const struct fetch_response *r)
 static const char *fan_why(struct fan *f, int node, const struct fetch_response *r)
 {
     const char *ssh = f->ssh ? via_ssh_why(f->ssh, node) : "";
+    if (r->sys == EMFILE || r->sys == ENFILE)
+        return "no file descriptor is left here: a lower --at-once needs fewer";
     return *ssh ? ssh : fetch_error_info(r->error)->text;
 }
 
@@ -357,6 +411,8 @@ static void fan_responded(void *ctx, struct fetch_response *r)
         ; // it failed meanwhile, and nothing waits for this
     else if (r->error == FETCH_INTERRUPTED)
         fan_fail(c->fan, c->node, ERR_TIMEOUT, "interrupted");
+    else if (r->error != FETCH_OK && c->optional)
+        c->refused(c->fan, c->node, &(struct err){.code = ERR_UNREACHABLE}, 0, c->fan->work->ctx);
     else if (r->error != FETCH_OK)
         fan_fail(c->fan, c->node, ERR_UNREACHABLE, fan_why(c->fan, c->node, r));
     else
@@ -379,7 +435,7 @@ void fan_call(struct fan *f, int node, const struct fan_request *q)
         fan_fail(f, node, ERR_NO_MEMORY, "no memory for a request");
         return;
     }
-    *c = (struct fan_open_call){f, node, q->reply, q->refused, fetch_defaults, body};
+    *c = (struct fan_open_call){f, node, q->reply, q->refused, q->optional, fetch_defaults, body};
     c->limits.body_max = PAGE_MAX;
     c->limits.total_ms = (int)f->cli->fleet.node_timeout_s * 1000 + q->wait_s * 1000;
     if (c->limits.total_ms < c->limits.connect_ms)
@@ -447,12 +503,14 @@ static void fan_stop(struct fan *f)
     fan_clear(f);
     f->interrupts = (int)interrupts;
     for (int i = 0; i < f->n; i++)
-        if (f->nodes[i].state == FAN_WAITING)
+        if (f->nodes[i].state == FAN_REACHING || f->nodes[i].state == FAN_WAITING)
             fan_fail(f, i, ERR_TIMEOUT,
-                     i < f->next ? "busy when it was interrupted" : "interrupted before its turn");
+                     f->nodes[i].state == FAN_WAITING && i < f->next
+                         ? "busy when it was interrupted"
+                         : "interrupted before its turn");
     f->next = f->n;
     f->n_later = 0;
-    if (first && f->work->interrupted)
+    if (first && f->interrupts == 1 && f->work->interrupted)
         f->work->interrupted(f, f->work->ctx);
     else
         fan_stop_all(f);

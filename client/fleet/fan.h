@@ -27,6 +27,7 @@ struct fan_node {
     enum fan_state state;
     enum err_code code; // of FAN_FAILED
     char *why;          // owned: for people, without the node's name, so that equal ones fold
+    bool paused;        // FAN_TALKING: until again_ms
     int64_t again_ms;   // FAN_WAITING: not before this time of clock_mono_ms()
     int64_t skew_ms;    // the node's clock minus ours; 0 without fan_node.dated
     bool dated;         // its responses have a Date
@@ -74,6 +75,7 @@ struct fan_request {
     const char *header; // one more, or NULL
     int wait_s;         // how long the node may hold the request, at most; 0: not
     bool last;          // no other follows: the connection is not kept
+    bool optional;      // a failure (ERR_UNREACHABLE) goes to `refused` instead of ending the node
     fan_reply *reply;
     fan_refused *refused; // NULL: it ends the node
 };
@@ -86,6 +88,7 @@ void fan_done(struct fan *f, int node);
 // A sentence that does not name the node. Texts of a node are made printable.
 void fan_fail(struct fan *f, int node, enum err_code code, const char *why);
 void fan_later(struct fan *f, int node, int64_t delay_ms); // begins again then; gives up its place
+void fan_pause(struct fan *f, int node, int64_t delay_ms); // the same, and keeps its place
 
 // Failures folded: a line per reason, with its nodes. At most FAN_REASONS_MAX lines.
 enum { FAN_REASONS_MAX = 40 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Per node two steps: the newest runs of each benchmark, then the documents of facts that no other
-// node sends. Ten thousand nodes of one class have one document of its facts.
+// Per node two steps: the newest runs of each benchmark, then the documents of facts that are
+// missing. Ten thousand nodes of one class have one document of its facts, and three nodes send it.
 #include "client/fleet/gather.h"
 
 #include <stdio.h>
@@ -18,6 +18,7 @@
 enum {
     STORED_PAGE = 100,      // runs per request
     SKEW_MAX_MS = 60000,    // beyond it a clock is wrong
+    SENDERS = 3,            // of a document of facts
     FACTS_OF_NODE_MAX = 64, // set-ups of 25 runs, and room
 };
 
@@ -55,8 +56,11 @@ static void take_facts(struct fan *f, int node, const struct json *body, void *c
 // They were deleted with the last run that had them: what differs is not known then.
 static void miss_facts(struct fan *f, int node, const struct err *why, int retry_s, void *ctx)
 {
-    (void)why, (void)retry_s;
-    fetch_next_facts(f, node, ctx);
+    (void)retry_s;
+    if (why->code == ERR_NOT_FOUND)
+        fetch_next_facts(f, node, ctx);
+    else
+        fan_done(f, node); // its runs are here; other nodes send these facts too
 }
 
 static void fetch_next_facts(struct fan *f, int node, struct gather *g)
@@ -71,21 +75,39 @@ static void fetch_next_facts(struct fan *f, int node, struct gather *g)
     fan_call(f, node,
              &(struct fan_request){.path = path,
                                    .last = n->next == n->n_facts,
+                                   .optional = true,
                                    .reply = take_facts,
                                    .refused = miss_facts});
 }
 
-// Remembers the hash for this node, unless another node fetches it. -1: no memory.
+// Remembers the hash for this node, unless it is here or enough other nodes send it: one of them
+// may fail. -1: no memory.
 static int want_facts(struct gather *g, struct gathered_node *n, const char *hash)
 {
-    if (!is_hash(hash) || n->n_facts == FACTS_OF_NODE_MAX || interned_find(&g->wanted, hash) >= 0)
+    if (!is_hash(hash) || n->n_facts == FACTS_OF_NODE_MAX)
         return 0;
+    int number = interned_find(&g->wanted, hash);
+    if (number >= 0 && g->senders[number] >= SENDERS)
+        return 0;
+    if (number < 0 && (number = interned_add(&g->wanted, hash, &g->err)) < 0)
+        return -1;
+    if (number >= g->senders_room) {
+        int room = 2 * number + 64;
+        unsigned char *more = realloc(g->senders, (size_t)room);
+        if (!more)
+            return err_set(&g->err, ERR_NO_MEMORY, "", "no memory for facts");
+        memset(more + g->senders_room, 0, (size_t)(room - g->senders_room));
+        g->senders = more;
+        g->senders_room = room;
+    }
     if (!n->facts && !(n->facts = calloc(FACTS_OF_NODE_MAX, sizeof *n->facts)))
         return err_set(&g->err, ERR_NO_MEMORY, "", "no memory for facts");
-    int number = interned_add(&g->wanted, hash, &g->err);
-    if (number >= 0)
-        n->facts[n->n_facts++] = number;
-    return number < 0 ? -1 : 0;
+    for (int i = 0; i < n->n_facts; i++)
+        if (n->facts[i] == number)
+            return 0;
+    g->senders[number]++;
+    n->facts[n->n_facts++] = number;
+    return 0;
 }
 
 // ---- Runs ---------------------------------------------------------------------------------------
@@ -253,6 +275,7 @@ void gather_fini(struct gather *g)
     fan_free(g->fan);
     fleet_cleanup(&g->fleet);
     interned_fini(&g->wanted);
+    free(g->senders);
     nodeset_free(&g->names);
     *g = (struct gather){0};
 }
@@ -265,6 +288,11 @@ static void find_clocks(struct gather *g, struct nodeset *out)
         if (n->dated && llabs(n->skew_ms) >= SKEW_MAX_MS)
             nodeset_add(out, n->name, NULL);
     }
+}
+
+bool gather_is_empty(const struct gather *g)
+{
+    return g->fan && (!fan_ended(g->fan, FAN_DONE) || fan_stopped(g->fan));
 }
 
 int gather_end(struct gather *g, int verdict)
@@ -290,10 +318,13 @@ void gather_write_json(struct gather *g, struct jsonw *w)
     CLEANUP_NODESET struct nodeset clocks = {0};
     CLEANUP_BUF struct buf names = BUF_INIT;
     jsonw_i64(w, "nodes", g->fan ? g->names.n : g->fleet->nodes.n);
-    if (!g->fan)
-        return;
     find_clocks(g, &clocks);
     nodeset_fold(&clocks, &names);
     jsonw_text(w, "wrong_clocks", buf_text(&names));
-    fan_write_failures(g->fan, w, "failures");
+    if (g->fan) {
+        fan_write_failures(g->fan, w, "failures");
+        return;
+    }
+    jsonw_array(w, "failures");
+    jsonw_end(w);
 }

@@ -18,10 +18,12 @@ struct gather {
     struct nodeset names;        // owned: that were requested, or that the daemon has runs of
     struct fan *fan;             // owned; NULL with --stored
     struct gathered_node *nodes; // owned; NULL with --stored
-    struct interned wanted;      // hashes of facts that were requested, each of one node
-    int runs;                    // of each node and benchmark
-    int64_t now_ms;              // when it began, UTC
-    struct err err;              // no memory, noticed in a reply
+    struct interned wanted;      // hashes of facts that were requested
+    unsigned char *senders;      // owned; [wanted]: of so many nodes
+    int senders_room;
+    int runs;       // of each node and benchmark
+    int64_t now_ms; // when it began, UTC
+    struct err err; // no memory, noticed in a reply
 };
 
 // Fetches the newest runs of each node, and each document of facts once. Nodes that fail are in
@@ -34,6 +36,9 @@ enum {
 int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err);
 void gather_fini(struct gather *g);
 #define CLEANUP_GATHER CLEANUP(gather_fini)
+
+// No node has responded, or Ctrl-C came: there is nothing to judge.
+bool gather_is_empty(const struct gather *g);
 
 // Failures and what is odd about clocks and versions, on stderr; then the exit status, with
 // `verdict` where the nodes allow one.

@@ -4,8 +4,10 @@ import contextlib
 import datetime
 import json
 import os
+import pathlib
 import random
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -94,14 +96,41 @@ def test_status_counts_each_class(make_fleet):
     assert all(c["with_3_runs"] == c["nodes"] for c in status["classes"]), status
 
 
-def test_drain_prints_one_line_and_executes_nothing(make_fleet):
+def slurm(fleet, tmp_path, reasons=None, broken=False):
+    """A sinfo that lists all nodes, with reasons of some; its folder becomes the PATH."""
+    lines = "".join(f"{name} {(reasons or {}).get(name, 'none')}\n" for name in fleet.names)
+    (tmp_path / "listed").write_text(lines)
+    (tmp_path / "sinfo").write_text("#!/bin/sh\nexit 1\n" if broken else f"#!/bin/sh\ncat {tmp_path}/listed\n")
+    (tmp_path / "sinfo").chmod(0o755)
+    fleet.env["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+
+
+def suggested(done):
+    return [line for line in done.stdout.splitlines() if not line.startswith("#")]
+
+
+def test_drain_prints_one_line_and_executes_nothing(make_fleet, tmp_path):
     fleet = make_fleet(100, "--runs=8", "--bad=6", "--bad-percent=20")
+    slurm(fleet, tmp_path)
     done = fleet.run("drain", "-w", fleet.all)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
-    assert done.returncode == 7 and 1 <= len(lines) <= 2, "at most 2 % of a class"
+    assert done.returncode == 7 and 1 <= len(suggested(done)) <= 2, "at most 2 % of a class"
     assert all(re.fullmatch(r"scontrol update NodeName=node\d+ State=DRAIN Reason='numaprobe [+-][\d.]+% [\w.]+'", line)
-               for line in lines), lines
+               for line in suggested(done)), done.stdout
     assert done.stdout.count("more than 2 % of its class") >= 3, done.stdout
+
+
+def test_drain_leaves_other_reasons_alone(make_fleet, tmp_path):
+    fleet = make_fleet(100, "--runs=8")
+    [bad] = [n["node"] for n in fleet.truth["world"]["nodes"] if n["bad"]]
+    slurm(fleet, tmp_path, {bad: "disk is broken; rm -rf /", "node001": "numaprobe +5.0% l3"})
+    done = fleet.run("drain", "-w", fleet.all)
+    assert done.returncode == 0 and not suggested(done) and "disk is broken" in done.stdout, done.stdout
+    assert "# node001: " not in done.stdout and "NodeName=node001 State=RESUME" in done.stdout, done.stdout
+    few = fleet.run("drain", "-w", "node[001-003]")
+    assert few.returncode == 8 and "RESUME" not in few.stdout, "three nodes are not judged"
+    slurm(fleet, tmp_path, broken=True)
+    blind = fleet.run("drain", "-w", fleet.all)
+    assert blind.returncode == 1 and not suggested(blind) and f"# {bad}: is not suggested" in blind.stdout, blind.stdout
 
 
 METRIC = "latency.local.dram.median_ns"
@@ -225,6 +254,17 @@ def test_ten_thousand_reasons_are_a_few_lines(make_fleet):
     assert done.returncode in (1, 3) and len(done.stderr.splitlines()) <= 42, done.stderr
 
 
+def test_few_descriptors_mean_fewer_nodes_at_once(make_fleet):
+    fleet = make_fleet(100)
+    done = fleet.run("status", "-w", fleet.all, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (90, 90)))
+    assert done.returncode == 0 and "nodes at once, because only 90 files" in done.stderr, done.stderr
+
+
+def test_options_stand_behind_the_command():
+    done = run("fleet", "-w", "node001", "status")
+    assert done.returncode == 2 and "the command comes before its options" in done.stderr, done.stderr
+
+
 # --- Ctrl-C
 
 def test_ctrl_c_lets_what_has_started_finish(make_fleet):
@@ -240,6 +280,28 @@ def test_ctrl_c_lets_what_has_started_finish(make_fleet):
     assert client.wait(20) == 130 and "have started" in said, said
     assert len(states) == 5 and sum(s["state"] == "done" for s in states) <= 3, states
     assert any("interrupted before its turn" in s.get("text", "") for s in states), states
+
+
+def test_ctrl_c_while_ssh_connects_starts_nothing(tmp_path):
+    slow = tmp_path / "ssh"
+    slow.write_text("#!/bin/sh\nexec sleep 30\n")
+    slow.chmod(0o755)
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", "n[1-3]", f"--ssh={slow}"], text=True, stderr=subprocess.PIPE,
+                              env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+    until(lambda: pathlib.Path(f"/proc/{client.pid}/task/{client.pid}/children").read_text())
+    client.send_signal(signal.SIGINT)
+    said = client.stderr.read()
+    assert client.wait(20) == 130 and "interrupted before its turn" in said, said
+
+
+def test_ctrl_c_cancels_what_has_started(make_fleet):
+    fleet = make_fleet(2, "--run-ms=60000")
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--cancel-on-interrupt"], text=True,
+                              stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
+    until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
+    client.send_signal(signal.SIGINT)
+    said = client.stderr.read()
+    assert client.wait(20) == 130 and "canceling" in said and "the run canceled" in said, said
 
 
 def test_a_second_ctrl_c_ends(make_fleet):
