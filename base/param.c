@@ -330,6 +330,7 @@ struct words {
     const char *value; // NULL: none yet
     const struct param *param;
     void *object;
+    const struct param *joined; // the last one with `joins` that was given
 };
 
 // "--name=value" or "--name". A name that is too long is cut: nothing is called so.
@@ -392,7 +393,14 @@ static int set_option(struct words *w, struct err *err)
         w->value = w->argv[++w->at];
     if (!w->value)
         return err_set(err, ERR_USAGE, w->name, "--%s needs a value", w->name);
-    if (param_set_text(w->param, w->object, w->value, err) == 0)
+    CLEANUP_BUF struct buf both = BUF_INIT;
+    if (w->param->joins && w->joined == w->param)
+        buf_fmt(&both, "%s%c", (const char *)w->object + w->param->offset, w->param->joins);
+    w->joined = w->param->joins ? w->param : w->joined;
+    buf_str(&both, w->value);
+    if (!buf_ok(&both))
+        return err_set(err, ERR_NO_MEMORY, w->name, "no memory for --%s", w->name);
+    if (param_set_text(w->param, w->object, buf_text(&both), err) == 0)
         return 0;
     if (err)
         err->code = ERR_USAGE;

@@ -36,9 +36,11 @@ struct param {
     const char *unit;           // "ms", "%", "bytes" or NULL
     const char *metavar;        // "LIST", "N" …; NULL: after the kind
     const char *implied;        // the value of an option without "=…"; NULL: it needs one
-    const char *help;           // one or more sentences
-    bool live;                  // of a daemon's configuration: takes effect when it is read again
-    bool effort; // how long, how well or by whom, not what: results with other values compare
+    char
+        joins; // PARAM_TEXT: stands between the values of an option given again; 0: the last counts
+    const char *help; // one or more sentences
+    bool live;        // of a daemon's configuration: takes effect when it is read again
+    bool effort;      // how long, how well or by whom, not what: results with other values compare
 };
 
 struct param_table {

@@ -12,11 +12,12 @@ static const struct param params[] = {
     {.name = "nodes",
      TEXT(nodes),
      .letter = 'w',
+     .joins = ',',
      .def = "",
      .metavar = "SET",
      .help =
          "The nodes: n[001-100,120], @group, ^file or - for standard input. ',' joins sets, '!' "
-         "leaves nodes out, '&' keeps the common ones. Short form: -w."},
+         "leaves nodes out, '&' keeps the common ones. May be repeated. Short form: -w."},
     {.name = "hostfile",
      TEXT(hostfile),
      .def = "",

@@ -94,6 +94,7 @@ def test_status_counts_each_class(make_fleet):
     status = fleet.json("status", "-w", fleet.all)
     assert sum(c["nodes"] for c in status["classes"]) == status["nodes"] == 30 and len(status["classes"]) == 2, status
     assert all(c["with_3_runs"] == c["nodes"] for c in status["classes"]), status
+    assert fleet.json("status", "-w", "node01", "-w", "node[02-03]")["nodes"] == 3, "sets are joined"
 
 
 def slurm(fleet, tmp_path, reasons=None, broken=False):

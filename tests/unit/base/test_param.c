@@ -175,6 +175,14 @@ static const struct param other_params[] = {
      .offset = offsetof(struct thing, name),
      .room = 8,
      .def = ""},
+    {.name = "set",
+     .kind = PARAM_TEXT,
+     .letter = 'w',
+     .joins = ',',
+     .implied = "*",
+     .offset = offsetof(struct thing, name),
+     .room = 8,
+     .def = ""},
 };
 static const struct param_table other_table = {other_params, COUNT_OF(other_params)};
 
@@ -267,6 +275,13 @@ static void letters(void)
     CHECK(parse_words("-o 12345678", t, &a, &err) < 0 && err.code == ERR_USAGE &&
               str_starts(err.text, "--output: "),
           "a wrong value names the long option: %s", err.text);
+    CHECK(parse_words("-wa one --set=b", t, &a, &err) == 0 && !strcmp(t[1].name, "a,b") && a.n == 1,
+          "an option that joins its values: %s", t[1].name);
+    CHECK(parse_words("--set one", t, &a, &err) == 0 && !strcmp(t[1].name, "*") && a.n == 1,
+          "an option whose value is implied takes no word");
+    CHECK(parse_words("-w1234 -w5678", t, &a, &err) < 0 && str_starts(err.text, "--set: "),
+          "both together are too long: %s", err.text);
+    CHECK(parse_words("-oa -ob", t, &a, &err) == 0 && !strcmp(t[1].name, "b"), "the last counts");
     CHECK(parse_words("-x", t, &a, &err) < 0 && err.code == ERR_USAGE &&
               !strcmp(err.text, "unknown option -x (see --help)"),
           "an unknown letter is named: %s", err.text);
