@@ -3,7 +3,9 @@
 import contextlib
 import os
 import pathlib
+import select
 import tempfile
+import time
 
 import pytest
 
@@ -138,8 +140,12 @@ def array(cluster, *words):
 
 
 def finished(cluster):
-    """A job that needs all nodes begins when the array has ended."""
+    """A job that needs all nodes begins when the array has ended; Slurm lists them as idle a moment after it."""
     cluster.run("srun", f"-N{len(NODES)}", "--exclusive", "true")
+    end = time.monotonic() + 60
+    while cluster.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").stdout.split() != list(NODES):
+        assert time.monotonic() < end, "the nodes did not become idle in time"
+        select.select([], [], [], 0.1)
 
 
 def test_each_idle_node_is_measured_once(many):
