@@ -53,7 +53,10 @@ def is_mpirun(pid):
 def sockets_of(pid):
     found = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
-        target = os.readlink(f"/proc/{pid}/fd/{fd}")
+        try:
+            target = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:  # closed meanwhile
+            continue
         if target.startswith("socket:["):
             found.add(target[8:-1])
     return found
