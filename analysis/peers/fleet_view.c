@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/suggest.h"
 
+#define VIEW_DAY_MS INT64_C(86400000)
 #define VIEW_975 1.96
 #define VIEW_SIGNIFICANT 0.05
 #define VIEW_LEAST_PERCENT 1.0
@@ -31,8 +32,14 @@ static int larger_class(const void *a, const void *b)
     return x->nodes != y->nodes ? y->nodes - x->nodes : x->class - y->class;
 }
 
-static bool node_has_enough(const struct fleet *f, const struct fleet_node *n)
+bool fleet_node_fresh(const struct fleet *f, int node)
 {
+    return f->o.now_ms - f->node[node].newest_ms <= f->o.window_days * VIEW_DAY_MS;
+}
+
+bool fleet_node_enough(const struct fleet *f, int node)
+{
+    const struct fleet_node *n = &f->node[node];
     for (int k = 0; k < n->n; k++) {
         const struct fleet_series *s = &f->one[n->series[k]];
         if (f->probe[s->probe].class == n->class && fleet_series_runs(f, s, NULL) >= RUNS_MIN)
@@ -58,7 +65,8 @@ int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct e
             if (node->class != class)
                 continue;
             r->nodes++;
-            r->enough += node_has_enough(f, node);
+            r->fresh += fleet_node_fresh(f, i);
+            r->enough += fleet_node_enough(f, i);
             r->newest_ms = node->newest_ms > r->newest_ms ? node->newest_ms : r->newest_ms;
             if (node->config >= 0 && last_class[node->config] != class + 1) {
                 last_class[node->config] = class + 1;

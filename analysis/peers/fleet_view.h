@@ -8,6 +8,7 @@
 struct fleet_class_row {
     int class; // number in the fleet
     int nodes;
+    int fresh;         // of them with a run of the last fleet_options.window_days
     int enough;        // of them with RUNS_MIN runs with the present set-up, not too old
     int setups;        // different ones among the nodes now
     int64_t newest_ms; // newest run
@@ -16,6 +17,8 @@ struct fleet_class_row {
 };
 // *list is malloc'ed (caller frees), the largest first. Returns how many, or -1: ERR_NO_MEMORY.
 int fleet_classes(struct fleet_class_row **list, const struct fleet *f, struct err *err);
+bool fleet_node_fresh(const struct fleet *f, int node);
+bool fleet_node_enough(const struct fleet *f, int node);
 // The class whose hash begins with `prefix`; "": the one with most nodes. ERR_NOT_FOUND: none;
 // ERR_INVALID: several.
 int fleet_class_find(const struct fleet *f, const char *prefix, struct err *err);

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "analysis/peers/fleet_findings.h"
+#include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
@@ -118,13 +119,9 @@ static bool is_found(const struct drain *d, const struct fleet_findings *list, c
     return false;
 }
 
-// Enough peers and enough runs.
 static bool is_judged(const struct fleet *f, int node)
 {
-    bool enough = false;
-    for (int i = 0; i < f->node[node].n; i++)
-        enough |= f->one[f->node[node].series[i]].n >= RUNS_MIN;
-    return enough && f->node[node].class >= 0 &&
+    return f->node[node].class >= 0 && fleet_node_enough(f, node) &&
            fleet_class_nodes(f, f->node[node].class) >= PEERS_MIN;
 }
 

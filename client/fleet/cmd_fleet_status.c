@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/peers/fleet.h"
+#include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "client/exits.h"
@@ -12,66 +12,23 @@
 #include "client/fleet/gather.h"
 #include "client/print.h"
 
-enum { DAY_MS = 24 * 3600 * 1000, FRESH_DAYS = 14 };
-
-struct class_row {
-    char label[13];
-    const char *cpu;
-    int nodes, fresh, judged, setups;
-};
-
 static const struct column columns[] = {
     {"class", "CLASS", false}, {"cpu", "CPU", false, true},       {"nodes", "NODES", true},
     {"fresh", "FRESH", true},  {"with_3_runs", ">=3 RUNS", true}, {"setups", "SET-UPS", true},
 };
 
-// Of any benchmark: a node with three runs of one can be judged by that.
-static bool has_runs(const struct fleet *f, const struct fleet_node *n)
+static const char *cpu_of(const struct fleet_class_row *r)
 {
-    for (int i = 0; i < n->n; i++)
-        if (f->one[n->series[i]].n >= RUNS_MIN)
-            return true;
-    return false;
+    return r->cpu ? r->cpu : "not known";
 }
 
-// How many set-ups the newest runs of the class's nodes have.
-static int setups_of(const struct fleet *f, int class)
+static void status_add_row(struct grid *g, const struct fleet *f, const struct fleet_class_row *r)
 {
-    int n = 0;
-    for (int k = 0; k < f->configs.n; k++) {
-        bool used = false;
-        for (int i = 0; i < f->nodes.n && !used; i++)
-            used = f->node[i].class == class && f->node[i].config == k;
-        n += used;
-    }
-    return n;
-}
-
-static struct class_row row_of(const struct gather *g, int class)
-{
-    const struct fleet *f = g->fleet;
-    struct class_row row = {.setups = setups_of(f, class)};
-    const char *cpu = fleet_fact(&f->class_facts[class], "cpu_model");
-    row.cpu = cpu ? cpu : "not known";
-    snprintf(row.label, sizeof row.label, "%s", f->classes.list[class]);
-    for (int i = 0; i < f->nodes.n; i++) {
-        const struct fleet_node *n = &f->node[i];
-        if (n->class != class)
-            continue;
-        row.nodes++;
-        row.fresh += g->now_ms - n->newest_ms <= (int64_t)FRESH_DAYS * DAY_MS;
-        row.judged += has_runs(f, n);
-    }
-    return row;
-}
-
-static void status_add_row(struct grid *g, const struct class_row *r)
-{
-    grid_cell(g, "%s", r->label);
-    grid_cell(g, "%s", r->cpu);
+    grid_cell(g, "%.12s", f->classes.list[r->class]);
+    grid_cell(g, "%s", cpu_of(r));
     grid_cell(g, "%d", r->nodes);
     grid_cell(g, "%d", r->fresh);
-    grid_cell(g, "%d", r->judged);
+    grid_cell(g, "%d", r->enough);
     grid_cell(g, "%d", r->setups);
 }
 
@@ -81,7 +38,7 @@ static void find_stale(const struct gather *g, struct nodeset *stale, struct nod
 {
     const struct fleet *f = g->fleet;
     for (int i = 0; i < f->nodes.n; i++)
-        if (g->now_ms - f->node[i].newest_ms > (int64_t)FRESH_DAYS * DAY_MS)
+        if (!fleet_node_fresh(f, i))
             nodeset_add(stale, f->nodes.list[i], NULL);
     for (int i = 0; g->fan && i < g->names.n; i++)
         if (fan_node(g->fan, i)->state == FAN_DONE &&
@@ -122,16 +79,15 @@ static void print_versions(const struct cli *c, const struct gather *g)
     interned_fini(&versions);
 }
 
-static void status_print(const struct cli *c, struct gather *g)
+static void status_print(const struct cli *c, struct gather *g, const struct fleet_class_row *rows,
+                         int n)
 {
     CLEANUP_GRID struct grid grid;
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
+    char no_run[40];
     grid_init(&grid, columns, COUNT_OF(columns));
-    for (int k = 0; k < g->fleet->classes.n; k++) {
-        struct class_row row = row_of(g, k);
-        if (row.nodes)
-            status_add_row(&grid, &row);
-    }
+    for (int k = 0; k < n; k++)
+        status_add_row(&grid, g->fleet, &rows[k]);
     find_stale(g, &stale, &empty);
     bool none = g->fan && !fan_ended(g->fan, FAN_DONE);
     if (c->output == OUTPUT_TABLE && !grid.n_rows)
@@ -140,12 +96,13 @@ static void status_print(const struct cli *c, struct gather *g)
         grid_print(&grid, c);
     if (c->output != OUTPUT_TABLE)
         return;
-    print_set(c, "no run for 14 days", &stale);
+    snprintf(no_run, sizeof no_run, "no run for %d days", g->fleet->o.window_days);
+    print_set(c, no_run, &stale);
     print_set(c, "without a run", &empty);
     print_versions(c, g);
 }
 
-static void status_print_json(struct gather *g)
+static void status_print_json(struct gather *g, const struct fleet_class_row *rows, int n)
 {
     CLEANUP_NODESET struct nodeset stale = {0}, empty = {0};
     CLEANUP_BUF struct buf text = BUF_INIT, old = BUF_INIT, none = BUF_INIT;
@@ -156,15 +113,14 @@ static void status_print_json(struct gather *g)
     jsonw_object(&w, NULL);
     gather_write_json(g, &w);
     jsonw_array(&w, "classes");
-    for (int k = 0; k < g->fleet->classes.n; k++) {
-        struct class_row row = row_of(g, k);
+    for (int k = 0; k < n; k++) {
         jsonw_object(&w, NULL);
-        jsonw_text(&w, "class", g->fleet->classes.list[k]);
-        jsonw_text(&w, "cpu", row.cpu);
-        jsonw_i64(&w, "nodes", row.nodes);
-        jsonw_i64(&w, "fresh", row.fresh);
-        jsonw_i64(&w, "with_3_runs", row.judged);
-        jsonw_i64(&w, "setups", row.setups);
+        jsonw_text(&w, "class", g->fleet->classes.list[rows[k].class]);
+        jsonw_text(&w, "cpu", cpu_of(&rows[k]));
+        jsonw_i64(&w, "nodes", rows[k].nodes);
+        jsonw_i64(&w, "fresh", rows[k].fresh);
+        jsonw_i64(&w, "with_3_runs", rows[k].enough);
+        jsonw_i64(&w, "setups", rows[k].setups);
         jsonw_end(&w);
     }
     jsonw_end(&w);
@@ -179,11 +135,15 @@ int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
 {
     CLEANUP_GATHER struct gather g = {0};
     (void)i;
+    CLEANUP_MEM struct fleet_class_row *rows = NULL;
     if (gather_all(&g, c, RUNS_MIN, err) < 0)
         return -1;
+    int n = fleet_classes(&rows, g.fleet, err);
+    if (n < 0)
+        return -1;
     if (c->output == OUTPUT_JSON)
-        status_print_json(&g);
+        status_print_json(&g, rows, n);
     else
-        status_print(c, &g);
+        status_print(c, &g, rows, n);
     return gather_end(&g, CLI_EXIT_SUCCESS);
 }

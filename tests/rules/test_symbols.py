@@ -40,7 +40,6 @@ UNUSED = {
     # Requests to many nodes at once.
     "fetch_run": "tests/unit/fetch/test_many.c",
     # What the commands about many nodes are built on.
-    "fleet_classes": "commands about many nodes: what they show",
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
 }
