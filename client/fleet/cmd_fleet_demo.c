@@ -49,28 +49,17 @@ struct demo_place {
     char hosts[80], set[64];
 };
 
-static int demo_write_hosts(struct demo_place *p, const struct virtual_options *o, int port,
-                            struct err *err)
+// All nodes, from the first one's name to the last one's.
+static int demo_name_nodes(struct demo_place *p, const struct world_options *o, struct err *err)
 {
-    char first[WORLD_NAME_ROOM] = "", name[WORLD_NAME_ROOM], url[VIRTUAL_URL_ROOM];
-    struct world *world = world_new(&o->world, err);
-    FILE *f = world ? fopen(p->hosts, "we") : NULL;
-    for (int i = 0; f && i < o->world.nodes; i++) {
-        virtual_url(i, port, url);
-        world_name(world, i, name);
-        if (!i)
-            snprintf(first, sizeof first, "%s", name);
-        const char *host = url + strlen("http://");
-        fprintf(f, "%.*s %s\n", (int)strcspn(host, ":"), host, name);
-    }
-    bool failed = world && (!f || ferror(f));
-    failed |= f && fclose(f) != 0;
-    world_free(world);
+    char first[WORLD_NAME_ROOM], last[WORLD_NAME_ROOM];
+    struct world *world = world_new(o, err);
     if (!world)
         return -1;
-    if (failed)
-        return err_sys(err, "cannot write %s", p->hosts);
-    snprintf(p->set, sizeof p->set, "node[%s-%s]", first + strlen("node"), name + strlen("node"));
+    world_name(world, 0, first);
+    world_name(world, (int)o->nodes - 1, last);
+    world_free(world);
+    snprintf(p->set, sizeof p->set, "node[%s-%s]", first + strlen("node"), last + strlen("node"));
     return 0;
 }
 
@@ -127,6 +116,15 @@ static int demo_show(struct cli *c, const struct invocation *i, const struct dem
     return cmd_fleet_outliers(c, i, err);
 }
 
+static void demo_print_head(const struct demo_flags *f, int port)
+{
+    char url[VIRTUAL_URL_ROOM];
+    virtual_url(0, port, url);
+    const char *first = url + strlen("http://");
+    printf("%lld simulated nodes listen on %.*s and following, port %d. No memory is measured.\n\n",
+           (long long)f->nodes, (int)strcspn(first, ":"), first, port);
+}
+
 // A slow node is what was wanted, so it is success.
 int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err)
 {
@@ -138,22 +136,18 @@ int cmd_fleet_demo(struct cli *c, const struct invocation *i, struct err *err)
     o.world.nodes = f->nodes;
     o.world.bad = f->bad;
     o.world.runs = DEMO_RUNS;
-    if (demo_make_place(&place, err) < 0)
+    if (demo_name_nodes(&place, &o.world, err) < 0 || demo_make_place(&place, err) < 0)
         return -1;
+    snprintf(o.hosts, sizeof o.hosts, "%s", place.hosts);
     if (virtual_start(&child, &o, err) < 0) {
         close(place.fd);
         return -1;
     }
-    int status = demo_write_hosts(&place, &o, child.port, err);
-    if (status == 0) {
-        if (c->output == OUTPUT_TABLE)
-            printf("%lld simulated nodes listen on 127.1.0.1 and following, port %d. No memory is "
-                   "measured.\n\n",
-                   (long long)f->nodes, child.port);
-        status = demo_show(c, i, &place, child.port, err);
-        if (status >= 0 && status != CLI_EXIT_INTERRUPTED && f->keep)
-            demo_keep(&place, &child);
-    }
+    if (c->output == OUTPUT_TABLE)
+        demo_print_head(f, child.port);
+    int status = demo_show(c, i, &place, child.port, err);
+    if (status >= 0 && status != CLI_EXIT_INTERRUPTED && f->keep)
+        demo_keep(&place, &child);
     virtual_stop(&child);
     close(place.fd);
     return status == CLI_EXIT_SLOWER ? CLI_EXIT_SUCCESS : status;

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "analysis/peers/fleet.h"
+#include "analysis/stats/stats.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
@@ -282,12 +283,20 @@ static void stop_runs(struct fan *f, void *ctx)
 
 // ---- Output -------------------------------------------------------------------------------------
 
+// The metrics of a run that is done; NULL: it is not, or has none.
+static const struct summary_layout *node_layout(const struct node_run *run)
+{
+    const struct summary *s = run->page.n_runs ? run->page.runs : NULL;
+    return s && s->layout >= 0 ? &run->page.layouts[s->layout] : NULL;
+}
+
 static void write_node_metrics(const struct node_run *run, struct jsonw *w)
 {
     const struct summary *s = run->page.runs;
+    const struct summary_layout *l = node_layout(run);
     jsonw_array(w, "metrics");
-    for (int m = 0; s->layout >= 0 && m < run->page.layouts[s->layout].n; m++) {
-        const struct summary_metric *k = &run->page.layouts[s->layout].list[m];
+    for (int m = 0; l && m < l->n; m++) {
+        const struct summary_metric *k = &l->list[m];
         jsonw_object(w, NULL);
         jsonw_text(w, "metric", k->name);
         jsonw_text(w, "unit", k->unit);
@@ -363,18 +372,17 @@ static void print_csv(struct fan *f, const struct runs_on_nodes *r)
     CLEANUP_GRID struct grid g;
     grid_init(&g, columns, COUNT_OF(columns));
     for (int i = 0; i < fan_count(f); i++) {
-        const struct summary_page *page = &r->runs[i].page;
-        for (int m = 0;
-             page->n_runs && page->runs->layout >= 0 && m < page->layouts[page->runs->layout].n;
-             m++) {
-            const struct summary_metric *k = &page->layouts[page->runs->layout].list[m];
+        const struct summary_layout *l = node_layout(&r->runs[i]);
+        for (int m = 0; l && m < l->n; m++) {
+            const struct summary_metric *k = &l->list[m];
+            const struct summary *run = r->runs[i].page.runs;
             grid_cell(&g, "%s", fan_node(f, i)->name);
             grid_cell(&g, "%lld", (long long)r->runs[i].id);
             grid_cell(&g, "%s", k->name);
             grid_cell(&g, "%s", k->unit);
-            grid_cell(&g, "%.6g", (double)page->runs->values[m]);
-            grid_cell(&g, "%.6g", (double)page->runs->lo[m]);
-            grid_cell(&g, "%.6g", (double)page->runs->hi[m]);
+            grid_cell(&g, "%.6g", (double)run->values[m]);
+            grid_cell(&g, "%.6g", (double)run->lo[m]);
+            grid_cell(&g, "%.6g", (double)run->hi[m]);
         }
     }
     grid_print(&g, r->cli);
@@ -393,60 +401,50 @@ static void print_csv_plans(struct fan *f, const struct runs_on_nodes *r)
     grid_print(&g, r->cli);
 }
 
-struct at_node {
-    double value;
-    const char *node;
+// A metric over the nodes that have it.
+struct over_nodes {
+    int n;
+    double *values; // sorted; borrowed, room for all nodes
+    const char *lowest, *highest;
 };
 
-static int by_node_value(const void *a, const void *b)
+static void collect_metric(struct over_nodes *o, struct fan *f, const struct runs_on_nodes *r,
+                           const char *metric)
 {
-    double x = ((const struct at_node *)a)->value, y = ((const struct at_node *)b)->value;
-    return (x > y) - (x < y);
-}
-
-// Of the nodes that have the metric. Returns how many.
-static int values_of(struct fan *f, const struct runs_on_nodes *r, const char *metric,
-                     struct at_node *out)
-{
-    int n = 0;
+    double low = INFINITY, high = -INFINITY;
+    o->n = 0;
     for (int i = 0; i < fan_count(f); i++) {
-        const struct summary_page *page = &r->runs[i].page;
-        const struct summary_layout *l =
-            page->n_runs && page->runs->layout >= 0 ? &page->layouts[page->runs->layout] : NULL;
-        for (int m = 0; l && m < l->n; m++)
-            if (strcmp(l->list[m].name, metric) == 0) {
-                out[n++] = (struct at_node){page->runs->values[m], fan_node(f, i)->name};
-                break; // a node may name it twice
-            }
+        const struct summary_layout *l = node_layout(&r->runs[i]);
+        for (int m = 0; l && m < l->n; m++) {
+            double v = r->runs[i].page.runs->values[m];
+            if (strcmp(l->list[m].name, metric) != 0)
+                continue;
+            o->values[o->n++] = v;
+            o->lowest = v < low ? fan_node(f, i)->name : o->lowest;
+            o->highest = v >= high ? fan_node(f, i)->name : o->highest;
+            low = fmin(low, v);
+            high = fmax(high, v);
+            break; // a node may name it twice
+        }
     }
-    if (n)
-        qsort(out, (size_t)n, sizeof *out, by_node_value);
-    return n;
-}
-
-static double node_quantile(const struct at_node *sorted, int n, double share)
-{
-    double at = share * (n - 1);
-    int below = (int)at;
-    double rest = at - below;
-    return rest > 0 ? sorted[below].value * (1 - rest) + sorted[below + 1].value * rest
-                    : sorted[below].value;
+    stats_sort(o->values, o->n);
 }
 
 static void add_metric_row(struct grid *g, const struct summary_metric *k,
-                           const struct at_node *sorted, int n)
+                           const struct over_nodes *o)
 {
-    double middle = node_quantile(sorted, n, 0.5);
-    double half = (node_quantile(sorted, n, 0.75) - node_quantile(sorted, n, 0.25)) / 2;
+    double middle = stats_quantile(o->values, o->n, 0.5);
+    double half =
+        (stats_quantile(o->values, o->n, 0.75) - stats_quantile(o->values, o->n, 0.25)) / 2;
     grid_cell(g, "%s", k->name);
     grid_cell(g, "%s", k->unit);
-    grid_cell(g, "%d", n);
+    grid_cell(g, "%d", o->n);
     grid_value(g, middle);
     grid_cell(g, "%.1f %%", 100 * half / middle);
-    grid_value(g, sorted[0].value);
-    grid_cell(g, "%s", sorted[0].node);
-    grid_value(g, sorted[n - 1].value);
-    grid_cell(g, "%s", sorted[n - 1].node);
+    grid_value(g, o->values[0]);
+    grid_cell(g, "%s", o->lowest);
+    grid_value(g, o->values[o->n - 1]);
+    grid_cell(g, "%s", o->highest);
 }
 
 // The metrics of the first node that is done; nodes of another class may lack some.
@@ -461,15 +459,17 @@ static void print_over_nodes(struct fan *f, const struct runs_on_nodes *r)
     };
     CLEANUP_GRID struct grid g;
     const struct summary_layout *l = NULL;
-    CLEANUP_MEM struct at_node *values = calloc((size_t)fan_count(f) + 1, sizeof *values);
+    CLEANUP_MEM double *values = calloc((size_t)fan_count(f) + 1, sizeof *values);
+    struct over_nodes over = {.values = values};
     for (int i = 0; i < fan_count(f) && !l; i++)
-        if (r->runs[i].page.n_runs && r->runs[i].page.runs->layout >= 0)
-            l = &r->runs[i].page.layouts[r->runs[i].page.runs->layout];
+        l = node_layout(&r->runs[i]);
     grid_init(&g, columns, COUNT_OF(columns));
     if (!l || !values)
         return;
-    for (int m = 0; m < l->n && m < TABLE_METRICS; m++)
-        add_metric_row(&g, &l->list[m], values, values_of(f, r, l->list[m].name, values));
+    for (int m = 0; m < l->n && m < TABLE_METRICS; m++) {
+        collect_metric(&over, f, r, l->list[m].name);
+        add_metric_row(&g, &l->list[m], &over);
+    }
     grid_print(&g, r->cli);
     if (l->n > TABLE_METRICS)
         printf("%d more metrics: -o csv has all of them\n", l->n - TABLE_METRICS);

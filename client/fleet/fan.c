@@ -178,7 +178,6 @@ struct fan *fan_new(const struct cli *c, const struct nodeset *names, const stru
                     struct err *err)
 {
     struct fan *f = calloc(1, sizeof *f);
-    struct fetch_limits limits = fetch_defaults;
     if (!f || !(f->nodes = calloc((size_t)names->n + 1, sizeof *f->nodes))) {
         free(f);
         err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
@@ -190,10 +189,9 @@ struct fan *fan_new(const struct cli *c, const struct nodeset *names, const stru
     for (int i = 0; i < f->n; i++)
         f->nodes[i].name = names->names[i];
     f->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
-    limits.total_ms = (int)c->fleet.node_timeout_s * 1000;
     f->at_once = fan_places(f);
     // A node whose run is canceled has its long poll open beside that.
-    f->fetch = fetch_new(2 * f->at_once, &limits, err);
+    f->fetch = fetch_new(2 * f->at_once, NULL, err);
     if (!f->fetch || fan_set_way(f, err) < 0) {
         fan_free(f);
         return NULL;

@@ -258,8 +258,8 @@ static int gather_from_store(struct gather *g, struct err *err)
 int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err)
 {
     struct fleet_options options = FLEET_DEFAULTS;
-    *out = (struct gather){.cli = c, .runs = runs, .now_ms = clock_wall_ms()};
-    options.now_ms = out->now_ms;
+    *out = (struct gather){.cli = c, .runs = runs};
+    options.now_ms = clock_wall_ms();
     options.runs_max = runs;
     out->fleet = fleet_new(&options, err);
     if (!out->fleet)

@@ -22,7 +22,6 @@ struct gather {
     unsigned char *senders;      // owned; [wanted]: of so many nodes
     int senders_room;
     int runs;       // of each node and benchmark
-    int64_t now_ms; // when it began, UTC
     struct err err; // no memory, noticed in a reply
 };
 
