@@ -8,8 +8,6 @@ import subprocess
 
 import pytest
 
-import slurm
-
 BUILD = pathlib.Path(os.environ["NUMAPROBE_BUILD"])
 CLIENT = BUILD / "client" / "numaprobe"
 START = """mkdir -m 711 -p /run/np
@@ -21,15 +19,6 @@ exec {daemon} --config=/dev/null --listen= --socket=/run/np/api.sock --state-dir
 ADMIT = ["busy_cpus", "load", "cpu_pressure", "memory_pressure", "kubernetes_pods", "other_instance", "cpu_quota",
          "frequency_capped", "throttled", "steal", "swap", "disturbing"]
 needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two jobs need two CPUs")
-
-
-@pytest.fixture(scope="module", name="cluster")
-def one():
-    try:
-        with slurm.cluster() as c:
-            yield c
-    except slurm.Missing as e:
-        pytest.skip(str(e))
 
 
 @pytest.fixture(scope="module", name="daemon")

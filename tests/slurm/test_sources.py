@@ -3,20 +3,9 @@
 import os
 import pathlib
 
-import pytest
-
 import slurm
 
 NAMES = pathlib.Path(os.environ["NUMAPROBE_BUILD"]) / "tests" / "unit" / "client" / "names_of"
-
-
-@pytest.fixture(scope="module", name="cluster")
-def one():
-    try:
-        with slurm.cluster() as c:
-            yield c
-    except slurm.Missing as e:
-        pytest.skip(str(e))
 
 
 def names(cluster, nodes="", partition="", idle=""):

@@ -6,23 +6,12 @@ import pathlib
 
 import pytest
 
-import slurm
-
 BUILD = pathlib.Path(os.environ["NUMAPROBE_BUILD"])
 BENCH = BUILD / "bench" / "numa_bench"
 MPICH = BENCH.with_name("numa_bench_mpi_mpich.so")
 WORDS = ["--size=64K", "--quick", "--json"]
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 needs_two = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two tasks need two CPUs")
-
-
-@pytest.fixture(scope="module", name="cluster")
-def one():
-    try:
-        with slurm.cluster() as c:
-            yield c
-    except slurm.Missing as e:
-        pytest.skip(str(e))
 
 
 def srun(cluster, mpi, tasks=2, bind="cores"):

@@ -12,16 +12,21 @@ from client import CLIENT, run, terminal  # noqa: F401: terminal is a fixture
 from conftest import ROOT, fake_bench_env, until
 
 
+def with_bench(name, make_daemon, folder):
+    """A daemon whose bench is the fake under this name: the name says how it behaves."""
+    fake = folder / name
+    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
+    fake.chmod(0o755)
+    for above in [folder, *list(folder.parents)[:3]]:
+        if os.access(above, os.W_OK) and above != pathlib.Path("/tmp"):
+            above.chmod(above.stat().st_mode | 0o011)
+    return make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
+
+
 @pytest.fixture
 def hanging(make_daemon, tmp_path, needs_fake_bench):
     """A daemon whose runs do not end by themselves."""
-    fake = tmp_path / "fake_bench-hang"
-    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
-    fake.chmod(0o755)
-    for folder in [tmp_path, *list(tmp_path.parents)[:3]]:
-        if os.access(folder, os.W_OK) and folder != pathlib.Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o011)
-    return make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
+    return with_bench("fake_bench-hang", make_daemon, tmp_path)
 
 
 def address(daemon):
@@ -75,13 +80,7 @@ def test_detach_leaves_the_run_to_the_daemon(hanging):
 @pytest.fixture
 def deaf(make_daemon, tmp_path, needs_fake_bench):
     """A daemon whose ranks do not end on SIGTERM, and whose runs wait for each other."""
-    fake = tmp_path / "fake_bench-hang-hard"
-    fake.write_bytes((ROOT / "tests/fakes/fake_bench.py").read_bytes())
-    fake.chmod(0o755)
-    for folder in [tmp_path, *list(tmp_path.parents)[:3]]:
-        if os.access(folder, os.W_OK) and folder != pathlib.Path("/tmp"):
-            folder.chmod(folder.stat().st_mode | 0o011)
-    return make_daemon(env={"NUMAPROBE_BENCH": str(fake)})
+    return with_bench("fake_bench-hang-hard", make_daemon, tmp_path)
 
 
 def test_cancel_all_frees_the_node(deaf):

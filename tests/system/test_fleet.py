@@ -20,7 +20,6 @@ from client import CLIENT, Terminal, run
 from conftest import build_dir, until
 
 SEED = int(os.environ.get("NUMAPROBE_SEED", "1"))
-PER_SUBNET = 250  # virtual/serve.c: 127.1.0.1 to .250, then 127.1.1.1
 
 
 class Fleet:
@@ -29,14 +28,13 @@ class Fleet:
     def __init__(self, home, nodes, *options):
         self.home, self.nodes = home, nodes
         self.process = subprocess.Popen(
-            [build_dir() / "tests" / "fleet" / "vnodes", f"--nodes={nodes}", f"--truth={home}/truth", *options],
+            [build_dir() / "tests" / "fleet" / "vnodes", f"--nodes={nodes}", f"--truth={home}/truth",
+             f"--hosts={home}/hosts", *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ready = json.loads(self.process.stdout.readline())
         self.port = ready["port"]
         self.truth = json.loads((home / "truth").read_text())
         self.names = [n["node"] for n in self.truth["world"]["nodes"]]
-        (home / "hosts").write_text("".join(f"127.1.{i // PER_SUBNET}.{i % PER_SUBNET + 1} {name}\n"
-                                            for i, name in enumerate(self.names)))
         self.all = f"node[{self.names[0][4:]}-{self.names[-1][4:]}]"
         self.env = {"NUMAPROBE_FLEET_URL": f"http://%h:{ready['port']}", "NUMAPROBE_HOSTS_FILE": f"{home}/hosts"}
 

@@ -81,12 +81,11 @@ def serving():
         with open(log, "wb") as sink:  # keeps the pipe empty
             drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=sink)
         env["FOLDER"] = folder
-        nodes = subprocess.Popen([os.path.join(BUILD, "tests/fleet/vnodes"), "--nodes=100", "--run-ms=20"],
+        nodes = subprocess.Popen([os.path.join(BUILD, "tests/fleet/vnodes"), "--nodes=100", "--run-ms=20",
+                                  f"--hosts={folder}/hosts"],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         env["NUMAPROBE_FLEET_URL"] = f"http://%h:{json.loads(nodes.stdout.readline())['port']}"
         env["NUMAPROBE_HOSTS_FILE"] = os.path.join(folder, "hosts")
-        with open(env["NUMAPROBE_HOSTS_FILE"], "w", encoding="utf-8") as f:
-            f.writelines(f"127.1.0.{i} node{i:03d}\n" for i in range(1, 101))
         yield env
     finally:
         process.terminate()

@@ -227,7 +227,7 @@ static void test_shapes(void)
                3);
     CHECK(o.wrong > 100 * o.fleets, "they would be, without a search for kinds");
     o = judged(&(struct scenario){.name = "H t4 tails", LARGE, .tail = 4, .seed = 224}, 4);
-    CHECK(o.sure_wrong == 0 && o.mirror / o.fleets > 0.5, "long tails make nobody sure");
+    CHECK(o.sure_wrong == 0 && o.mirror / o.fleets > 0.5, "of long tails no finding is sure");
     o = judged(&(struct scenario){.name = "W measured over 3 weeks, +8 %",
                                   LARGE,
                                   .shift = 0.08,

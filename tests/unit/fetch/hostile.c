@@ -20,6 +20,13 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
+const struct fetch_limits hostile_limits = {.body_max = 1 << 20,
+                                            .head_max = 4096,
+                                            .connect_ms = 20000,
+                                            .total_ms = 60000,
+                                            .least_rate = 1024,
+                                            .slow_s = 1};
+
 enum { DRIP_MS = 100, BLOCK = 16384 };
 
 static bool put(int fd, const char *bytes, size_t n)

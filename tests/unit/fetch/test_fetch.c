@@ -14,20 +14,12 @@
 
 static struct hostile server;
 
-// Small enough that a test of a limit is short; long enough that nothing else ends by them.
-static const struct fetch_limits limits = {.body_max = 1 << 20,
-                                           .head_max = 4096,
-                                           .connect_ms = 20000,
-                                           .total_ms = 60000,
-                                           .least_rate = 1024,
-                                           .slow_s = 1};
-
 static enum fetch_error get(const char *path, const struct fetch_limits *l,
                             struct fetch_response *r)
 {
     char url[100];
     snprintf(url, sizeof url, "http://127.0.0.1:%d%s", server.port, path);
-    return fetch_one(&(struct fetch_request){.url = url, .limits = l ? l : &limits}, r);
+    return fetch_one(&(struct fetch_request){.url = url, .limits = l ? l : &hostile_limits}, r);
 }
 
 static void what_comes_back(void)
@@ -115,7 +107,7 @@ static void what_goes_wrong(void)
 static void times(void)
 {
     CLEANUP_RESPONSE struct fetch_response silent = {0}, stopped = {0}, drip = {0};
-    struct fetch_limits l = limits;
+    struct fetch_limits l = hostile_limits;
     l.total_ms = 200;
     l.least_rate = 0;
     CHECK_INT(get("/silent", &l, &silent), FETCH_SILENT, "no response in time");
@@ -166,7 +158,8 @@ static void bodies_as_they_come(void)
     CLEANUP_RESPONSE struct fetch_response r = {0}, busy = {0};
     struct taken taken = {.most = 3 << 20};
     char url[100];
-    struct fetch_request q = {.url = url, .limits = &limits, .take = take, .take_ctx = &taken};
+    struct fetch_request q = {
+        .url = url, .limits = &hostile_limits, .take = take, .take_ctx = &taken};
     snprintf(url, sizeof url, "http://127.0.0.1:%d/endless", server.port);
     CHECK_INT(fetch_one(&q, &r), FETCH_STOPPED, "a function takes what it wants");
     CHECK(taken.n >= taken.most, "beyond the limit of memory");

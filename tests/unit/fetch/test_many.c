@@ -15,13 +15,6 @@ enum { IN_FLIGHT = 16, REQUESTS = 400 };
 
 static struct hostile server;
 
-static const struct fetch_limits limits = {.body_max = 1 << 20,
-                                           .head_max = 4096,
-                                           .connect_ms = 20000,
-                                           .total_ms = 60000,
-                                           .least_rate = 1024,
-                                           .slow_s = 1};
-
 // Every fourth request fails, each in another way.
 static const struct {
     const char *path;
@@ -58,7 +51,7 @@ static void one_ended(void *ctx, struct fetch_response *r)
 static struct fetch *begin(int in_flight)
 {
     struct err err = {0};
-    struct fetch *f = fetch_new(in_flight, &limits, &err);
+    struct fetch *f = fetch_new(in_flight, &hostile_limits, &err);
     CHECK(f != NULL, "%d at once %s", in_flight, err.text);
     if (!f)
         exit(1);
