@@ -74,7 +74,7 @@ static bool may_drain(struct drain *d, const struct fleet_finding *one)
 {
     const char *node = d->fleet->nodes.list[one->nodes[0]];
     char reason[256];
-    int most = 1 + (fleet_class_nodes(d->fleet, one->class) - 1) / SHARE_MAX;
+    int share = fleet_class_nodes(d->fleet, one->class) / SHARE_MAX, most = share ? share : 1;
     const char *has = reason_of(d, node, reason, sizeof reason);
     if (!d->reasons)
         print_comment(node, "is not suggested: sinfo does not say what others have drained", "");

@@ -118,6 +118,12 @@ def test_drain_prints_one_line_and_executes_nothing(make_fleet, tmp_path):
     assert done.stdout.count("more than 2 % of its class") >= 3, done.stdout
 
 
+def test_drain_of_a_small_class_is_one_node(make_fleet, tmp_path):
+    fleet = make_fleet(60, "--runs=8", "--bad=4", "--bad-percent=20")
+    slurm(fleet, tmp_path)
+    assert len(suggested(fleet.run("drain", "-w", fleet.all))) == 1, "2 % of 60 are 1.2 nodes"
+
+
 def test_drain_leaves_other_reasons_alone(make_fleet, tmp_path):
     fleet = make_fleet(100, "--runs=8")
     [bad] = [n["node"] for n in fleet.truth["world"]["nodes"] if n["bad"]]
