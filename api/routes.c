@@ -9,8 +9,7 @@
 
 const struct route routes[] = {
     {"GET", "/", page_index, NULL, SCOPE_NONE},
-    {"GET", "/app.js", page_script, NULL, SCOPE_NONE},
-    {"GET", "/style.css", page_style, NULL, SCOPE_NONE},
+    {"GET", "/web/{name}", page_file, NULL, SCOPE_NONE},
     {"GET", "/healthz", health_alive, NULL, SCOPE_NONE},
     {"GET", "/readyz", health_ready, "verbose", SCOPE_READ},
     {"GET", "/openapi.json", openapi_get, NULL, SCOPE_READ},

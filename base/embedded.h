@@ -7,4 +7,6 @@ struct embedded {
     const char *name; // NULL ends the table
     const char *data;
     size_t size;
+    const char *gzip; // the same, compressed; NULL: it is not stored so
+    size_t gzip_size;
 };

@@ -1,44 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are part of the program: the dashboard and the contract.
+// Files that are part of the program: the dashboard and the contract. The page is
+// api/web/index.html at /, and refers to all other files as web/NAME. So it also works behind a
+// proxy that puts the daemon below a path.
 #include <string.h>
 
 #include "api/resources/resources.h"
+#include "base/cleanup.h"
 
-extern const struct embedded web_files[];
+extern const struct embedded web_files[], contract_files[];
 
-static int send_file(struct reply *r, const char *name, const char *type, struct err *err)
+static const char page_name[] = "index.html";
+
+static const struct {
+    const char *end, *type;
+} file_types[] = {
+    {".html", "text/html; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".json", "application/json"},
+};
+
+static const char *type_of_name(const char *name)
 {
-    for (const struct embedded *f = web_files; f->name; f++)
+    const char *end = strrchr(name, '.');
+    for (size_t i = 0; end && i < COUNT_OF(file_types); i++)
+        if (strcmp(end, file_types[i].end) == 0)
+            return file_types[i].type;
+    return "application/octet-stream";
+}
+
+static int send_file(struct request *q, struct reply *r, const struct embedded *files,
+                     const char *name, struct err *err)
+{
+    for (const struct embedded *f = files; f->name; f++)
         if (strcmp(f->name, name) == 0) {
-            r->file = f;
-            r->status = 200;
-            r->type = type;
-            r->store = true;
+            reply_file(r, q, f, type_of_name(name));
             return 0;
         }
-    return err_set(err, ERR_INTERNAL, "", "%s is not part of the program", name);
+    return err_set(err, ERR_NOT_FOUND, "", "the web page has no file %s", name);
 }
 
 int page_index(struct request *q, struct reply *r, struct err *err)
 {
-    (void)q;
-    return send_file(r, "index.html", "text/html; charset=utf-8", err);
+    return send_file(q, r, web_files, page_name, err);
 }
 
-int page_script(struct request *q, struct reply *r, struct err *err)
+int page_file(struct request *q, struct reply *r, struct err *err)
 {
-    (void)q;
-    return send_file(r, "app.js", "text/javascript; charset=utf-8", err);
-}
-
-int page_style(struct request *q, struct reply *r, struct err *err)
-{
-    (void)q;
-    return send_file(r, "style.css", "text/css; charset=utf-8", err);
+    if (strcmp(q->name, page_name) == 0) // its links would lead nowhere
+        return err_set(err, ERR_NOT_FOUND, "", "the web page is at /");
+    return send_file(q, r, web_files, q->name, err);
 }
 
 int openapi_get(struct request *q, struct reply *r, struct err *err)
 {
-    (void)q;
-    return send_file(r, "openapi.json", "application/json", err);
+    return send_file(q, r, contract_files, contract_files[0].name, err);
 }

@@ -5,8 +5,7 @@
 #include "base/jsonw.h"
 
 int page_index(struct request *q, struct reply *r, struct err *err);
-int page_script(struct request *q, struct reply *r, struct err *err);
-int page_style(struct request *q, struct reply *r, struct err *err);
+int page_file(struct request *q, struct reply *r, struct err *err);
 int openapi_get(struct request *q, struct reply *r, struct err *err);
 int health_alive(struct request *q, struct reply *r, struct err *err);
 int health_ready(struct request *q, struct reply *r, struct err *err);

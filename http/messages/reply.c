@@ -48,6 +48,17 @@ void reply_shared(struct reply *r, int status, struct shared_body *body)
     r->shared = body;
 }
 
+void reply_file(struct reply *r, const struct request *q, const struct embedded *file,
+                const char *type)
+{
+    r->kind = REPLY_WHOLE;
+    r->status = 200;
+    r->type = type;
+    r->file = file;
+    r->gzip = file->gzip && request_prefers_gzip(q);
+    r->store = true;
+}
+
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err)
 {
     return reply_take_body(r, 200, type, body, err);
@@ -138,8 +149,12 @@ const char *reply_bytes(const struct reply *r, size_t *n)
         *n = r->answer->head.bytes;
         return NULL;
     }
-    *n = r->file ? r->file->size : r->shared ? r->shared->n : r->body.len;
-    return r->file ? r->file->data : r->shared ? r->shared->data : r->body.data;
+    if (r->file) {
+        *n = r->gzip ? r->file->gzip_size : r->file->size;
+        return r->gzip ? r->file->gzip : r->file->data;
+    }
+    *n = r->shared ? r->shared->n : r->body.len;
+    return r->shared ? r->shared->data : r->body.data;
 }
 
 void reply_etag(const struct reply *r, char *etag, size_t room)

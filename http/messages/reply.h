@@ -34,6 +34,7 @@ struct reply {
     const char *type;            // a constant
     struct buf body;             // owned
     const struct embedded *file; // instead of body: part of the program
+    bool gzip;                   // of file, its compressed bytes are sent
     struct shared_body *shared;  // instead of body: a reference of its own
     struct ready_answer *answer; // instead of body: made by a worker; a reference of its own
     bool store;                  // may be kept by the client if it asks again (ETag)
@@ -59,7 +60,10 @@ struct problem_more {
 void reply_fini(struct reply *r);
 int reply_json(struct reply *r, int status, struct buf *body, struct err *err); // takes the body
 void reply_shared(struct reply *r, int status,
-                  struct shared_body *body);                // JSON; takes the reference
+                  struct shared_body *body); // JSON; takes the reference
+// A part of the program, compressed for clients that prefer it so; they may keep it.
+void reply_file(struct reply *r, const struct request *q, const struct embedded *file,
+                const char *type);
 void reply_answer(struct reply *r, struct ready_answer *a); // takes the reference
 int reply_text(struct reply *r, const char *type, struct buf *body, struct err *err);
 int reply_wait(struct reply *r, const struct reply_source *s, int64_t of, int64_t wait_ms);

@@ -170,6 +170,46 @@ int request_wait_s(const struct request *q, int64_t *seconds, struct err *err)
     return 0;
 }
 
+// Thousandths of the weight behind a coding: ';q=0.5' is 500, nothing is 1000. What cannot be read
+// is 0: plain bytes are never wrong.
+static int coding_weight(const char *p)
+{
+    int weight = 0;
+    p = skip_blanks(p);
+    if (*p != ';')
+        return 1000;
+    p = skip_blanks(p + 1);
+    if ((*p != 'q' && *p != 'Q') || p[1] != '=' || (p[2] != '0' && p[2] != '1'))
+        return 0;
+    if (p[2] == '1')
+        return 1000;
+    if (p[3] == '.')
+        for (int unit = 100, at = 4; unit && p[at] >= '0' && p[at] <= '9'; at++, unit /= 10)
+            weight += (p[at] - '0') * unit;
+    return weight;
+}
+
+bool request_prefers_gzip(const struct request *q)
+{
+    enum { GZIP, PLAIN, OTHERS, CODINGS };
+    static const char *const names[CODINGS] = {"gzip", "identity", "*"};
+    int weights[CODINGS] = {-1, -1, -1};
+    for (int i = 0; i < q->n_headers; i++) {
+        if (strcasecmp(q->headers[i].name, "Accept-Encoding") != 0)
+            continue;
+        for (const char *p = q->headers[i].value; *p; p += *p == ',') {
+            p = skip_blanks(p);
+            size_t n = strcspn(p, " \t;,");
+            for (int c = 0; c < CODINGS; c++)
+                if (strlen(names[c]) == n && strncasecmp(p, names[c], n) == 0)
+                    weights[c] = coding_weight(p + n);
+            p += strcspn(p, ",");
+        }
+    }
+    int gzip = weights[GZIP] >= 0 ? weights[GZIP] : weights[OTHERS];
+    return gzip > 0 && gzip >= weights[PLAIN];
+}
+
 int request_query_bool(const struct request *q, const char *name, bool *out, struct err *err)
 {
     const char *text = request_query(q, name);

@@ -68,6 +68,9 @@ int request_split(struct request *q, struct err *err);
 int request_wait_s(const struct request *q, int64_t *seconds, struct err *err);
 // Whether it comes from the header.
 bool request_preferred_wait(const struct request *q, int64_t *seconds);
+// Whether the client prefers gzip to plain bytes (Accept-Encoding, RFC 9110). Without the header:
+// no.
+bool request_prefers_gzip(const struct request *q);
 // These leave *out as it is where the parameter is not given.
 int request_query_time(const struct request *q, const char *name, int64_t *ms, struct err *err);
 int request_query_int(const struct request *q, const char *name, int64_t least, int64_t most,

@@ -46,6 +46,14 @@ static const char *cache_control(const struct reply *r, const char *etag)
     return r->immutable ? "private, max-age=31536000, immutable" : "no-cache";
 }
 
+// The headers of a request that other requests for this path may have other bodies by.
+static const char *varies_by(const struct reply *r)
+{
+    if (r->file)
+        return r->file->gzip ? "Accept-Encoding" : NULL;
+    return r->store ? "Accept" : NULL;
+}
+
 // False: no memory for one of them. A page without its policy, or a refusal without its time, is
 // another answer.
 static bool add_headers(struct MHD_Response *m, const struct exchange *x, const char *etag)
@@ -61,7 +69,8 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
         {"X-Content-Type-Options", "nosniff"},
         {"Cache-Control", cache_control(r, etag)},
         {"ETag", etag},
-        {"Vary", r->store ? "Accept" : NULL},
+        {"Vary", varies_by(r)},
+        {"Content-Encoding", r->file && r->gzip ? "gzip" : NULL},
         {"Allow", r->allow},
         {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
         {"Location", r->location},

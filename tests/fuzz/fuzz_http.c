@@ -46,6 +46,7 @@ static void parse_values(const struct request *q)
         fuzz_hold(n >= 1 && n <= 200);
     request_query_time(q, "since", &n, &err);
     request_query_bool(q, "dry_run", &yes, &err);
+    request_prefers_gzip(q);
     reply_matches(request_header(q, "If-None-Match"), "\"0123456789abcdef\"");
 }
 

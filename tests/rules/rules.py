@@ -3,6 +3,7 @@
 
 A rule that cannot fail is no rule: test_rules.py feeds each of them a bad example first.
 """
+import hashlib
 import os
 import re
 import statistics
@@ -81,6 +82,15 @@ DENIED = {
 }
 
 MEDIAN_LINES, MOST_LINES = 20, 80
+
+
+# Files of other projects, as they were published: their SOURCE has origin and hashes (vendored_unchanged). No rule about
+# layout or language holds for them.
+VENDORED = ("api/web/vendor/uPlot/",)
+
+
+def is_ours(path):
+    return not path.startswith(VENDORED) or path.endswith("/SOURCE")
 
 
 def room(path):
@@ -229,8 +239,8 @@ def licence_headers(files):
     wrong = []
     for path, text in files.items():
         named = path.endswith((".c", ".h", ".py", ".sh", ".sql", ".service", ".service.in",
-                               "meson.build", "Dockerfile"))
-        if (named or text.startswith("#!")) and text.strip() and \
+                               "meson.build", "Dockerfile")) or path.startswith(WEB) and path.endswith((".js", ".css", ".html"))
+        if is_ours(path) and (named or text.startswith("#!")) and text.strip() and \
                 "SPDX-License-Identifier: Apache-2.0" not in "\n".join(text.splitlines()[:4]):
             wrong.append(f"{path}: no SPDX-License-Identifier: Apache-2.0 in its first lines")
     return wrong
@@ -239,7 +249,7 @@ def licence_headers(files):
 def white_space(files):
     wrong = []
     for path, text in files.items():
-        if path.startswith("tests/fuzz/corpus/") or path.startswith("tests/") and "/data/" in path:
+        if not is_ours(path) or path.startswith("tests/fuzz/corpus/") or path.startswith("tests/") and "/data/" in path:
             continue  # recordings stay as they were recorded, and inputs of a fuzzer as it found them
         for number, line in enumerate(text.split("\n"), 1):
             if line != line.rstrip(" \t\r"):
@@ -265,7 +275,7 @@ FORBIDDEN = {
 def forbidden_words(files):
     wrong = []
     for path, text in files.items():
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.splitlines() if is_ours(path) else [], 1):
             for word, why in FORBIDDEN.items():
                 if word in line:
                     wrong.append(f"{path}:{number}: {word.strip()}: {why}")
@@ -438,6 +448,36 @@ def threats_have_tests(files):
     return wrong
 
 
+WEB, WEB_TABLE = "api/web/", "api/meson.build"
+
+
+def web_files_listed(files):
+    """Each file of the web page is embedded, and its bare name, which is its address, is no other's."""
+    listed = re.findall(r"'(web/[^']+)'", files.get(WEB_TABLE, ""))
+    there = [p.removeprefix("api/") for p in files if p.startswith(WEB) and not p.endswith(("/SOURCE", "/LICENSE"))]
+    names = [os.path.basename(p) for p in listed]
+    return [f"{WEB_TABLE}: does not list {p}" for p in sorted(set(there) - set(listed))] + \
+        [f"{WEB_TABLE}: there is no {p}" for p in sorted(set(listed) - set(there))] + \
+        [f"{WEB_TABLE}: two files have the name {n}" for n in sorted(set(names)) if names.count(n) > 1]
+
+
+def vendored_unchanged(files):
+    """A vendored folder has a licence, and a SOURCE with version, origin and the hash of each file as it was published."""
+    wrong = [f"{p}: its folder is not in VENDORED" for p in files if "/vendor/" in p and not p.startswith(VENDORED)]
+    for folder in sorted({v for v in VENDORED for p in files if p.startswith(v)}):
+        source = files.get(folder + "SOURCE", "")
+        wrong += [f"{folder}SOURCE: no line {word}" for word in ("package: ", "version: ", "licence: ", "tarball: sha512-")
+                  if "\n" + word not in source]
+        known = {name: digest for digest, name in re.findall(r"^([0-9a-f]{64})  (\S+)$", source, re.M)}
+        there = {p.removeprefix(folder): hashlib.sha256(t.encode()).hexdigest() for p, t in files.items()
+                 if p.startswith(folder) and p != folder + "SOURCE"}
+        wrong += [f"{folder}{name}: is not what SOURCE has" for name in sorted(set(known) | set(there))
+                  if known.get(name) != there.get(name)]
+        if "LICENSE" not in there:
+            wrong.append(f"{folder}: no LICENSE")
+    return wrong
+
+
 FUNCTION = re.compile(r"^(static )?(?:inline )?[A-Za-z_][\w *]*?\**\b(\w+)\([^;{}=]*\)\n\{", re.M)
 
 
@@ -536,7 +576,7 @@ def declared_defined(files):
 
 RULES = [include_directions, inner_directions, module_circles, include_roots, own_header, opening, declared_defined, static_names,
          one_door, denied_calls, function_lines, licence_headers, white_space, forbidden_words, dockerfile, dockerignore,
-         routes_documented, installed_links, package_versions, threats_have_tests]
+         routes_documented, installed_links, package_versions, threats_have_tests, web_files_listed, vendored_unchanged]
 
 
 SKIPPED_FOLDERS = {".git", "build", ".quickstart", ".check", "__pycache__", ".pytest_cache",

@@ -4,6 +4,7 @@
 
 usage: test_rules.py SOURCE_ROOT
 """
+import hashlib
 import os
 import shutil
 import subprocess
@@ -62,6 +63,14 @@ VERSIONS = {
     "meson.build": SPDX + "project('x', 'c',\n  version: '1.2.3',\n",
     "tools/packaging/debian/changelog": "numaprobe (1.2.3) unstable; urgency=medium\n",
     "tools/packaging/numaprobe.spec": SPDX + "Version:        1.2.3\n",
+}
+
+
+VENDOR = "api/web/vendor/uPlot/"
+VENDORED = {
+    VENDOR + "LICENSE": "MIT", VENDOR + "a.js": "let a; \n",
+    VENDOR + "SOURCE": "A.\n\npackage: a\nversion: 1\nlicence: MIT\ntarball: sha512-x\n" + "".join(
+        f"{hashlib.sha256(text).hexdigest()}  {name}\n" for name, text in (("LICENSE", b"MIT"), ("a.js", b"let a; \n"))),
 }
 
 
@@ -126,7 +135,8 @@ BAD = {
     rules.function_lines: [("82 lines", {"core/a.c": LONG}),
                            ("a median of 22", {"core/a.c": MIDDLING})],
     rules.licence_headers: [("no licence", {"core/a.c": "int x;\n"}),
-                            ("a script without", {"tool": "#!/bin/sh\ntrue\n"})],
+                            ("a script without", {"tool": "#!/bin/sh\ntrue\n"}),
+                            ("a part of the page without", {"api/web/a.js": "let a;\n"})],
     rules.white_space: [("a blank at the end", {"a.md": "x \n"}),
                         ("no newline at the end", {"a.md": "x"}),
                         ("a tab in C", {"a.c": "\tint x;\n"})],
@@ -164,6 +174,20 @@ BAD = {
     rules.package_versions: [
         ("a package of another version", {**VERSIONS, "tools/packaging/numaprobe.spec": "Version: 1.2.2\n"}),
         ("a package without one", {**VERSIONS, "tools/packaging/debian/changelog": ""}),
+    ],
+    rules.web_files_listed: [
+        ("a file that is not embedded", {"api/web/a.js": SPDX, "api/meson.build": ""}),
+        ("one that is not there", {"api/meson.build": "input: ['web/a.js']"}),
+        ("two of one name", {"api/web/a.js": SPDX, VENDOR + "a.js": "", "api/meson.build": "'web/a.js', 'web/vendor/uPlot/a.js'"}),
+    ],
+    rules.vendored_unchanged: [
+        ("a change", {**VENDORED, VENDOR + "a.js": "let b;\n"}),
+        ("a file that nobody published", {**VENDORED, VENDOR + "b.js": "let b;\n"}),
+        ("a file that is missing", {p: t for p, t in VENDORED.items() if not p.endswith("a.js")}),
+        ("no licence", {p: t for p, t in VENDORED.items() if not p.endswith("LICENSE")}),
+        ("no origin", {p: t for p, t in VENDORED.items() if not p.endswith("SOURCE")}),
+        ("no hash of what was published", {**VENDORED, VENDOR + "SOURCE": VENDORED[VENDOR + "SOURCE"].replace("tarball", "ball")}),
+        ("a folder that is not in the list", {"client/vendor/a.js": "let a;\n"}),
     ],
     rules.threats_have_tests: [
         ("a threat without a test", {"docs/THREATS.md": "| 1 | L: x | y | by hand |\n"}),
@@ -227,7 +251,8 @@ GOOD = {
     "docs/THREATS.md": "| 1 | L: x | y | `tests/a.py::test_a` |\n",
     "tests/a.py": SPDX.replace("//", "#") + "def test_a():\n    pass\n",
     **routes(ROUTES, CONTRACT), "api/routes.h": OPENED,
-    **VERSIONS,
+    **VERSIONS, **VENDORED, "api/web/a.html": f"<!doctype html>\n<!-- {SPDX[3:-1]} -->\n",
+    "api/meson.build": SPDX.replace("//", "#") + "files('web/a.html', 'web/vendor/uPlot/a.js')\n",
 }
 
 
@@ -295,7 +320,7 @@ def check_spelling(root):
     done = subprocess.run([tool, "-"], input="A rec" + "ieved byte\n", capture_output=True, text=True)
     check("received" in done.stdout, "codespell catches a mistake")
     paths = [p for p in rules.project_files(root)
-             if not p.startswith(("tests/fuzz/corpus/", "tests/data/")) and p != ".codespellrc"]
+             if rules.is_ours(p) and not p.startswith(("tests/fuzz/corpus/", "tests/data/")) and p != ".codespellrc"]
     done = subprocess.run([tool] + paths, cwd=root, capture_output=True, text=True)  # reads .codespellrc
     check(done.returncode == 0, "codespell finds no mistake", done.stdout.splitlines()[:40])
 

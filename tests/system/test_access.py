@@ -255,7 +255,7 @@ def test_there_must_be_such_a_group(numaprobed, tmp_path):
 
 def test_nobody_without_a_token(make_daemon):
     daemon = make_daemon(fake_bench_env(), args=["--anonymous=none"])
-    for path in ("/healthz", "/", "/app.js", "/style.css"):  # where a token is asked for, and nothing of this node
+    for path in ("/healthz", "/", "/web/style.css"):  # where a token is asked for, and nothing of this node
         assert daemon.get(path).status == 200
     for path in ("/metrics", "/v1/node", "/v1/runs", "/openapi.json"):
         assert daemon.get(path).status == 401
@@ -523,7 +523,7 @@ def test_host_names(make_daemon):
 
 # ---- what every answer says to browsers
 
-@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/v1/runs", "/healthz", "/metrics", "/nothing", "/v1/tokens"])
+@pytest.mark.parametrize("path", ["/", "/web/style.css", "/web/nothing", "/v1/runs", "/healthz", "/metrics", "/nothing", "/v1/tokens"])
 def test_answers_are_closed_to_other_sites(guarded, path):
     headers = guarded.get(path).headers
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the daemon tells about its node, itself and its interface; recorded machines; the sockets."""
+import gzip
 import json
 import os
 import pathlib
@@ -35,7 +36,7 @@ def operations(contract):
 
 def test_contract_is_the_route_table(numaprobed, contract):
     table = {(method, path): query for method, path, query in routes(numaprobed)}
-    pages = {("GET", path) for path in ("/", "/app.js", "/style.css")}  # no part of the interface
+    pages = {("GET", path) for path in ("/", "/web/{name}")}  # no part of the interface
     assert {(m, p) for m, p, _ in operations(contract)} == set(table) - pages
     for method, path, operation in operations(contract):
         names = {p["name"] for p in operation.get("parameters", []) if p.get("in") == "query"}
@@ -220,12 +221,64 @@ def test_stale_socket_is_replaced(make_daemon):
     assert not os.path.exists(second.socket)
 
 
+WEB = ROOT / "api" / "web"
+WEB_TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+
+def web_files():
+    """{path of a request: file}"""
+    files = [p for p in WEB.rglob("*") if p.suffix in WEB_TYPES]
+    return {"/" if p.name == "index.html" else f"/web/{p.name}": p for p in files}
+
+
 def test_page_is_our_own(daemon):
     page = daemon.get("/")
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert not re.search(rb"https?://", page.body)
-    assert daemon.get("/app.js").headers["X-Content-Type-Options"] == "nosniff"
-    assert b"innerHTML" not in daemon.get("/app.js").body
+    for path, file in web_files().items():
+        if "vendor" not in file.parts:
+            assert not re.search(rb"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", daemon.get(path).body), path
+
+
+def test_every_file_of_the_page(daemon):
+    """Plain and compressed: the same file, a tag each, and nothing is sent again to a client that has it."""
+    sent, tags = 0, set()
+    for path, file in web_files().items():
+        plain, packed = daemon.get(path), daemon.get(path, Accept_Encoding="gzip, deflate, br")
+        assert plain.status == packed.status == 200 and plain.body == file.read_bytes(), path
+        assert "Content-Encoding" not in plain.headers and gzip.decompress(packed.body) == plain.body, path
+        assert packed.headers["Content-Encoding"] == "gzip" and len(packed.body) < len(plain.body)
+        for answer, wanted in ((plain, "identity"), (packed, "gzip")):
+            assert answer.headers["Content-Type"] == WEB_TYPES[file.suffix] and answer.headers["Vary"] == "Accept-Encoding"
+            assert answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["Cache-Control"] == "no-cache"
+            head = daemon.request("HEAD", path, headers={"Accept-Encoding": wanted})
+            assert head.body == b"" and int(head.headers["Content-Length"]) == len(answer.body)
+            again = daemon.get(path, Accept_Encoding=wanted, If_None_Match=answer.headers["ETag"])
+            assert again.status == 304 and again.body == b"" and again.headers["ETag"] == answer.headers["ETag"]
+            tags.add(answer.headers["ETag"])
+        # What the other coding's client has is no copy of this one.
+        assert daemon.get(path, Accept_Encoding="gzip", If_None_Match=plain.headers["ETag"]).status == 200
+        sent += len(packed.body)
+    assert len(tags) == 2 * len(web_files()) and sent <= 120 << 10
+    print(f"the page: {len(web_files())} files, {sent / 1024:.1f} KiB compressed")
+
+
+@pytest.mark.parametrize("accepted,packed", [
+    ("gzip", True), ("GZIP;q=1.0", True), ("br, gzip;q=0.5", True), ("*", True), ("gzip;q=0.001", True), ("deflate, *;q=0.1", True),
+    ("identity", False), ("gzip;q=0", False), ("gzip;q=0.000, *", False), ("*;q=0", False), ("gzip;q=0.4, identity;q=0.5", False),
+    ("", False), ("br", False), ("gzipped", False), ("x-gzip", False), ("gzip;q=nonsense", False), (None, False)])
+def test_accepted_encodings(daemon, accepted, packed):
+    headers = {} if accepted is None else {"Accept-Encoding": accepted}
+    answer = daemon.request("GET", "/openapi.json", headers=headers)
+    assert (answer.headers.get("Content-Encoding") == "gzip") == packed and answer.headers["Vary"] == "Accept-Encoding"
+    assert json.loads(gzip.decompress(answer.body) if packed else answer.body)["openapi"].startswith("3.1")
+
+
+@pytest.mark.parametrize("path", ["/web/nothing.js", "/web/index.html", "/web/openapi.json", "/web/openapi.yaml", "/web/",
+                                  "/web/vendor/uPlot/uPlot.esm.js", "/web/..%2fopenapi.json", "/web/../openapi.yaml", "/app.js"])
+def test_only_files_of_the_page(daemon, path):
+    answer = daemon.request("GET", path, headers={"Accept-Encoding": "gzip"})
+    assert answer.status in (400, 404) and answer.json["status"] == answer.status and "Content-Encoding" not in answer.headers
 
 
 @pytest.mark.parametrize("args,words", [

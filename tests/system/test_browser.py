@@ -21,8 +21,8 @@ SPEC = '{"benchmark":"latency","size":"1","cpus":"0"}'
 
 # Tries everything a page can; says what it could read.
 PAGE = """<!doctype html><body><iframe name="sink"></iframe><iframe id="frame" src="%(daemon)s/"></iframe>
-<img id="img" src="%(daemon)s/v1/runs/1/matrix.svg"><script src="%(daemon)s/app.js"></script>
-<link rel="stylesheet" href="%(daemon)s/style.css">
+<img id="img" src="%(daemon)s/v1/runs/1/matrix.svg"><script src="%(daemon)s/web/app.js"></script>
+<link rel="stylesheet" href="%(daemon)s/web/style.css">
 <form id="form" method="post" enctype="text/plain" target="sink" action="%(daemon)s/v1/runs">
 <input name='%(spec)s' value=''></form>
 <script>

@@ -160,8 +160,48 @@ static void test_prefer(void)
     CHECK(request_wait_s(&two, &s, NULL) == 0 && s == 3, "in the second of two headers");
 }
 
+static void test_file(void)
+{
+    static const struct embedded plain = {"a.js", "let a;", 6, NULL, 0};
+    static const struct embedded packed = {"a.js", "let a;", 6, "\x1f\x8b", 2};
+    static const struct {
+        const char *accepted;
+        bool gzip;
+    } cases[] = {
+        {"gzip", true},
+        {" br ,\tGzip ; q=0.2", true},
+        {"*;q=0.1", true},
+        {"identity;q=0.3, gzip;q=0.301", true},
+        {"gzip;q=0.3, identity;q=0.301", false},
+        {"identity, *;q=0.5", false},
+        {"*, gzip;q=0", false},
+        {"gzip;q=0.0000001", false},
+        {"gzip;q=", false},
+        {"gzip;level=1", false},
+        {"gzi, gzipp, ;, ,", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct request q = {.n_headers = 1, .headers = {{"accept-encoding", cases[i].accepted}}};
+        struct reply r = {0};
+        size_t n;
+        reply_file(&r, &q, &packed, "text/javascript");
+        const char *data = reply_bytes(&r, &n);
+        CHECK(r.gzip == cases[i].gzip && n == (cases[i].gzip ? 2 : 6) &&
+                  *data == (n == 2 ? 0x1f : 'l'),
+              "Accept-Encoding: %s", cases[i].accepted);
+        reply_file(&r, &q, &plain, "text/javascript");
+        CHECK(!r.gzip && reply_bytes(&r, &n) == plain.data && n == 6, "what is not compressed");
+        reply_fini(&r);
+    }
+    struct request two = {.n_headers = 2,
+                          .headers = {{"Accept-Encoding", "br"}, {"Accept-Encoding", "gzip"}}};
+    CHECK(request_prefers_gzip(&two), "in the second of two headers");
+}
+
 int main(void)
 {
+    test_file();
     test_problem();
     test_shared();
     test_etag();
