@@ -263,3 +263,14 @@ def daemon(numaprobed, tmp_path_factory):
 def needs_fake_bench():
     if not FAKE_BENCH.exists():
         pytest.skip("tests/fakes/fake_bench.py is not there")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One Chromium for a whole file, see dashboard.py."""
+    import dashboard
+    if not dashboard.CHROMIUM:
+        pytest.skip("there is no chromium to try it with")
+    chromium = dashboard.Browser()
+    yield chromium
+    chromium.close()

@@ -21,7 +21,7 @@ SPEC = '{"benchmark":"latency","size":"1","cpus":"0"}'
 
 # Tries everything a page can; says what it could read.
 PAGE = """<!doctype html><body><iframe name="sink"></iframe><iframe id="frame" src="%(daemon)s/"></iframe>
-<img id="img" src="%(daemon)s/v1/runs/1/matrix.svg"><script src="%(daemon)s/web/app.js"></script>
+<img id="img" src="%(daemon)s/v1/runs/1/matrix.svg"><script src="%(daemon)s/web/main.js" onload="window.scriptRead = true"></script>
 <link rel="stylesheet" href="%(daemon)s/web/style.css">
 <form id="form" method="post" enctype="text/plain" target="sink" action="%(daemon)s/v1/runs">
 <input name='%(spec)s' value=''></form>
@@ -51,7 +51,7 @@ async function all() {
   await attempt("socket", () => new Promise((good, bad) => { const s = new WebSocket(d.replace("http", "ws") + "/v1/runs");
     s.onopen = () => good({ status: "open", text: async () => "" }); s.onerror = () => bad(); }));
   if (document.getElementById("img").naturalWidth) read.push("img");
-  if (typeof make === "function") read.push("script");
+  if (window.scriptRead) read.push("script");
   try { for (const s of document.styleSheets) if (s.cssRules.length) read.push("style"); } catch (e) { }
   try { if (document.getElementById("frame").contentDocument.title === "numaprobe") read.push("frame"); } catch (e) { }
   await fetch("/result", { method: "POST", body: JSON.stringify(read) });
@@ -177,108 +177,3 @@ def test_rebinding(victim, evil, tmp_path):
                             f"--user-data-dir={tmp_path}/other", f"http://rebind.test:{victim.port}/v1/runs"],
                            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL).stdout
     assert "/problems/misdirected" in shown and "latency" not in shown
-
-
-# ---- the dashboard of a daemon that wants a token
-
-# Types the token as a person does, starts a run, waits until its picture is there, and tells what is on the page.
-DRIVER = """(async () => {
-  const $ = (id) => document.getElementById(id), until = async (what) => {
-    while (!what()) await new Promise((r) => setTimeout(r, 50)); };
-  await until(() => !$("token-line").hidden);
-  const before = $("runs").textContent;
-  $("token").value = "%s";
-  $("token").dispatchEvent(new Event("change"));
-  await until(() => $("node-name").textContent);
-  document.querySelector("[name=size]").value = "1";
-  document.querySelector("[name=ranks]").value = "all-cores";
-  $("start").requestSubmit();
-  await until(() => document.querySelector("#matrices img") && document.querySelector("#matrices img").naturalWidth);
-  await fetch("/result", { method: "POST", body: JSON.stringify({ before, runs: $("runs").textContent, head: $("h-run").textContent,
-    live: $("live").hidden, error: $("start-error").textContent }) });
-})();"""
-
-
-class Front(Handler):
-    """The daemon's pages with a driver beside them, as a proxy would put it."""
-    def do_GET(self):
-        self.forward(None)
-
-    def do_POST(self):
-        if self.path == "/result":
-            return super().do_POST()
-        return self.forward(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def forward(self, body):
-        if self.path == "/driver.js":
-            return self.give(200, "text/javascript", self.server.page.encode())
-        daemon = self.server.daemon
-        headers = {n: self.headers[n] for n in ("Authorization", "Content-Type") if self.headers[n]}
-        answer = daemon.request(self.command, self.path, body and json.loads(body), headers)
-        text = answer.body if isinstance(answer.body, bytes) else answer.body.encode()
-        if self.path == "/":
-            text = text.replace(b"</body>", b'<script src="driver.js"></script></body>')
-        return self.give(answer.status, answer.headers["Content-Type"], text, answer.headers.get("Content-Security-Policy"))
-
-    def give(self, status, kind, text, policy=None):
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(text)))
-        if policy:
-            self.send_header("Content-Security-Policy", policy)
-        self.end_headers()
-        self.wfile.write(text)
-
-
-def test_the_dashboard_takes_a_token(make_daemon, evil, tmp_path):
-    daemon = make_daemon(fake_bench_env(), args=["--anonymous=none"])
-    made = daemon.request("POST", "/v1/tokens", {"name": "x", "scope": "run"}, unix=True)
-    evil.RequestHandlerClass, evil.daemon = Front, daemon
-    evil.page = DRIVER % made.json["token"]
-    seen = visit(evil, f"http://127.0.0.1:{evil.server_port}/", tmp_path / "profile")
-    assert seen["before"] == "" and "latency" in seen["runs"]
-    assert seen["head"] == "Run 1: succeeded" and seen["live"] and seen["error"] == ""
-
-
-# ---- the dashboard of a daemon that stores runs of other nodes
-
-# Tells what stands below the node's name, then chooses all nodes, another node, and one of its runs.
-OTHERS = """(async () => {
-  const $ = (id) => document.getElementById(id), seen = {}, until = async (what) => {
-    while (!what()) await new Promise((r) => setTimeout(r, 50)); };
-  const choose = async (node) => {
-    const before = $("runs").firstChild;
-    $("runs-of").value = node;
-    $("runs-of").dispatchEvent(new Event("change"));
-    await until(() => $("runs").firstChild !== before);
-  };
-  await until(() => document.querySelector("#matrices img"));
-  seen.name = $("node-name").textContent;
-  seen.own = $("runs").textContent;
-  seen.head = $("h-run").textContent;
-  seen.choice = $("runs-of").selectedOptions[0].textContent;
-  await choose("*");
-  seen.all = $("runs").textContent;
-  await choose("nid2");
-  seen.nid2 = $("runs").textContent;
-  [...document.querySelectorAll("#runs button")].at(0).click();
-  await until(() => $("h-run").textContent !== seen.head);
-  seen.other = $("h-run").textContent;
-  await fetch("/result", { method: "POST", body: JSON.stringify(seen) });
-})();"""
-
-
-def test_the_dashboard_keeps_nodes_apart(make_daemon, evil, tmp_path):
-    daemon = make_daemon(fake_bench_env())
-    own = daemon.run(size="1,2", cpus="0")["id"]
-    table = "size (MB),0,1\n1,10,11\n2,20,21\n"
-    for node in ("nid1", "nid2"):
-        made = daemon.request("POST", f"/v1/imports?node={node}&date=2025-03-14", table, {"Content-Type": "text/csv"})
-        assert made.status == 201
-    evil.RequestHandlerClass, evil.daemon, evil.page = Front, daemon, OTHERS
-    seen = visit(evil, f"http://127.0.0.1:{evil.server_port}/", tmp_path / "profile")
-    assert seen["head"] == f"Run {own}: succeeded" and "imported" not in seen["own"] and "nid" not in seen["own"]
-    assert seen["choice"] == f"this node ({seen['name']})"
-    assert all(word in seen["all"] for word in ("Node", "nid1", "nid2", seen["name"], "2025-03-14 00:00", "imported"))
-    assert f"Run {made.json['id']}" in seen["nid2"] and f"Run {own}" not in seen["nid2"]
-    assert seen["other"] == f"Run {made.json['id']} of nid2, imported: succeeded"
