@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/settings.h"
 #include "base/str.h"
 #include "client/socket.h"
 
@@ -90,55 +91,6 @@ static void config_tables(struct cli *c, struct param_target out[static TABLES])
     out[1] = (struct param_target){&fleet_settings, &c->fleet};
 }
 
-static int config_set_from_file(void *ctx, const char *name, const char *value, struct err *err)
-{
-    struct param_target targets[TABLES];
-    config_tables(ctx, targets);
-    for (int i = 0; i < TABLES; i++) {
-        const struct param *p = param_find(targets[i].table, name);
-        if (p)
-            return param_set_text(p, targets[i].object, value, err);
-    }
-    return err_set(err, ERR_USAGE, "", "there is no setting \"%.60s\"", name);
-}
-
-// A file in a folder that we may not enter is none of ours: HOME may be another account's.
-static int config_read_file(struct cli *c, const char *path, struct err *err)
-{
-    CLEANUP_FILE FILE *f = fopen(path, "re");
-    if (!f && (errno == ENOENT || errno == ENOTDIR || access(path, F_OK) < 0))
-        return 0;
-    if (!f)
-        return err_sys(err, "cannot read %s", path);
-    int line;
-    return param_read_file(f, config_set_from_file, c, &line, err) < 0
-               ? err_prefix(err, "%s, line %d", path, line)
-               : 0;
-}
-
-static int read_variable(const struct param *p, void *object, struct err *err)
-{
-    char name[64] = "NUMAPROBE_";
-    size_t n = strlen(name);
-    for (const char *at = p->name; *at && n < sizeof name - 1; at++)
-        name[n++] = (char)(*at >= 'a' && *at <= 'z' ? *at - 32 : *at);
-    const char *value = getenv(name);
-    if (value && *value && param_set_text(p, object, value, err) < 0)
-        return err_prefix(err, "%s", name);
-    return 0;
-}
-
-static int read_environment(struct cli *c, struct err *err)
-{
-    struct param_target targets[TABLES];
-    config_tables(c, targets);
-    for (int t = 0; t < TABLES; t++)
-        for (int i = 0; i < targets[t].table->n; i++)
-            if (read_variable(&targets[t].table->params[i], targets[t].object, err) < 0)
-                return -1;
-    return 0;
-}
-
 static void measure_terminal(struct cli *c)
 {
     enum { USUAL_WIDTH = 80 };
@@ -158,15 +110,15 @@ int config_load(struct cli *c, struct err *err)
     config_tables(c, targets);
     for (int i = 0; i < TABLES; i++)
         param_defaults(targets[i].table, targets[i].object);
-    if (config_read_file(c, "/etc/numaprobe/numaprobe.conf", err) < 0)
+    if (settings_read_file(targets, TABLES, "/etc/numaprobe/numaprobe.conf", true, err) < 0)
         return -1;
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",
              config ? config
              : home ? home
                     : "");
-    if ((config || home) && config_read_file(c, path, err) < 0)
+    if ((config || home) && settings_read_file(targets, TABLES, path, true, err) < 0)
         return -1;
-    if (read_environment(c, err) < 0)
+    if (settings_read_environment(targets, TABLES, "NUMAPROBE_", false, err) < 0)
         return -1;
     c->to_terminal = isatty(STDOUT_FILENO);
     c->err_terminal = isatty(STDERR_FILENO);

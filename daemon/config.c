@@ -3,17 +3,12 @@
 // depends on the account, such as the state directory, is filled in at the end.
 #include "daemon/config.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "http/server/config.h"
+#include "base/settings.h"
+#include "core/os/dirs.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \
@@ -21,36 +16,30 @@
         .room = sizeof(((struct config *)NULL)->member), __VA_ARGS__                               \
     }
 
+#define SERVED(member, ...)                                                                        \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct config, http.member),       \
+        .room = sizeof(((struct config *)NULL)->http.member), __VA_ARGS__                          \
+    }
+
 // An empty database has 0.3 MB and a run up to 27: less would delete every run at once.
 enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
 #define DEFAULT_FILE "/etc/numaprobe/numaprobed.conf"
-static const char default_file[] = DEFAULT_FILE;
-static const char *const scopes[] = {"none", "read", "run", "admin", NULL}; // as enum scope
 static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
 static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
 
 // A default of "" is worked out from who we are, below. What is `live` follows the file when it is
 // read again: daemon.c puts it into effect.
 static const struct param params[] = {
-    TEXT(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
-         .help =
-             "Addresses to serve: ADDRESS:PORT, or https://ADDRESS:PORT for TLS. Port 0 picks a "
-             "free port. Empty: none."),
-    TEXT(socket, .def = "", .metavar = "PATH",
-         .help =
-             "Unix socket to serve, or \"none\". Default: numaprobed.sock in the run directory."),
-    {.name = "connections",
-     .kind = PARAM_INT,
-     .offset = offsetof(struct config, connections),
-     .min = CONNECTIONS_MIN,
-     .max = CONNECTIONS_MAX,
-     .def = "256",
-     .help = "Maximum number of connections to each address and to the socket. One account gets a "
-             "quarter of them, one remote address three quarters. Half of them can wait for runs. "
-             "A connection needs up to 16 KiB of memory and a file descriptor. Thousands need a "
-             "higher LimitNOFILE=."},
+    SERVED(listen, .def = "127.0.0.1:7780", .metavar = "LIST",
+           .help =
+               "Addresses to serve: ADDRESS:PORT, or https://ADDRESS:PORT for TLS. Port 0 picks a "
+               "free port. Empty: none."),
+    SERVED(socket, .def = "", .metavar = "PATH",
+           .help =
+               "Unix socket to serve, or \"none\". Default: numaprobed.sock in the run directory."),
     TEXT(state_dir, .def = "", .metavar = "DIR",
          .help = "Directory of the database. Default: $STATE_DIRECTORY, /var/lib/numaprobe for "
                  "root, else ~/.local/state/numaprobe."),
@@ -61,44 +50,6 @@ static const struct param params[] = {
     TEXT(job_user, .def = "", .metavar = "USER",
          .help = "Account of the measuring processes when the daemon is root. Default: numaprobe, "
                  "else nobody. They run as root only if root is named here."),
-    TEXT(host_names, .def = "", .metavar = "LIST",
-         .help = "Host names accepted in requests, such as those of a proxy. localhost, 127.0.0.1, "
-                 "[::1] and the listening address are always accepted."),
-    {.name = "anonymous",
-     .kind = PARAM_ENUM,
-     .offset = offsetof(struct config, anonymous),
-     .choices = scopes,
-     .def = "read",
-     .help =
-         "Scope of local users without a token: none, read, run or admin. run and admin are for "
-         "development."},
-    TEXT(token_file, .def = "", .metavar = "FILE",
-         .help = "File with the hashes of tokens (mode 0600). Default: tokens in the state "
-                 "directory."),
-    TEXT(tls_certificate, .def = "", .metavar = "FILE",
-         .help = "Certificate chain (PEM) for https:// addresses."),
-    TEXT(tls_key, .def = "", .metavar = "FILE",
-         .help =
-             "Private key (PEM) of the certificate. Other accounts must not have access to it."),
-    TEXT(tls_client_ca, .def = "", .metavar = "FILE",
-         .help = "CA bundle (PEM). TLS clients must present a certificate that it verifies."),
-    TEXT(run_group, .def = "", .metavar = "GROUP",
-         .help = "Members can start runs over the Unix socket. With this option or --admin-group "
-                 "all local users can connect to the socket. Without both, only the daemon's own "
-                 "group can connect and start runs."),
-    TEXT(admin_group, .def = "", .metavar = "GROUP",
-         .help = "Members have the scope admin over the Unix socket, like root and the daemon's "
-                 "account."),
-    {.name = "insecure_plaintext",
-     .kind = PARAM_BOOL,
-     .offset = offsetof(struct config, insecure_plaintext),
-     .def = "false",
-     .help = "Serve addresses beyond loopback without TLS. Requests there need a token."},
-    {.name = "insecure_anonymous",
-     .kind = PARAM_BOOL,
-     .offset = offsetof(struct config, insecure_anonymous),
-     .def = "false",
-     .help = "Allow reading without a token beyond loopback too."},
     {.name = "keep_days",
      .live = true,
      .kind = PARAM_INT,
@@ -157,6 +108,15 @@ static const struct param actions[] = {
 };
 const struct param_table config_actions = {actions, COUNT_OF(actions)};
 
+// Those whose settings may be live come first (config_reload).
+enum { TABLES = 3, RELOADED = 2 };
+static void config_targets(struct config *c, struct param_target out[static TABLES])
+{
+    out[0] = (struct param_target){&config_table, c};
+    out[1] = (struct param_target){&http_settings_table, &c->http};
+    out[2] = (struct param_target){&policy_table, &c->policy};
+}
+
 struct command_line {
     struct config *config;
     enum config_action *action;
@@ -188,11 +148,10 @@ static int config_read_args(struct config *c, int argc, char **argv, enum config
                             struct err *err)
 {
     struct command_line line = {c, action};
-    const struct param_target targets[] = {{&config_table, c}, {&policy_table, &c->policy}};
-    struct param_args args = {.targets = targets,
-                              .n_targets = COUNT_OF(targets),
-                              .other = config_other_option,
-                              .context = &line};
+    struct param_target targets[TABLES];
+    config_targets(c, targets);
+    struct param_args args = {
+        .targets = targets, .n_targets = TABLES, .other = config_other_option, .context = &line};
     int next = 1;
     if (param_parse_args(&args, argc, argv, &next, err) < 0)
         return -1;
@@ -201,107 +160,43 @@ static int config_read_args(struct config *c, int argc, char **argv, enum config
     return 0;
 }
 
-static int read_env_of(const struct param_table *t, void *object, struct err *err)
-{
-    for (int i = 0; i < t->n; i++) {
-        char name[64];
-        int n = snprintf(name, sizeof name, "NUMAPROBED_%s", t->params[i].name);
-        for (int k = 0; k < n; k++)
-            name[k] = (char)toupper((unsigned char)name[k]);
-        const char *value = getenv(name);
-        if (value && param_set_text(&t->params[i], object, value, err) < 0)
-            return err_prefix(err, "%s", name);
-    }
-    return 0;
-}
-
-static int read_env(struct config *c, struct err *err)
-{
-    return read_env_of(&config_table, c, err) < 0 || read_env_of(&policy_table, &c->policy, err) < 0
-               ? -1
-               : 0;
-}
-
-static int daemon_config_set_from_file(void *ctx, const char *name, const char *value,
-                                       struct err *err)
-{
-    struct config *c = ctx;
-    void *object = c;
-    const struct param *p = param_find_option(&config_table, name);
-    if (!p) {
-        p = param_find_option(&policy_table, name);
-        object = &c->policy;
-    }
-    if (!p)
-        return err_set(err, ERR_USAGE, name, "there is no setting \"%.40s\"", name);
-    return param_set_text(p, object, value, err) < 0 ? err_prefix(err, "%s", name) : 0;
-}
-
-static int daemon_config_read_file(struct config *c, struct err *err)
-{
-    const char *path = *c->file ? c->file : default_file;
-    struct stat st;
-    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 && errno == ENOENT && !*c->file)
-        return 0;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_sys(err, "cannot read %s", path);
-    if (!S_ISREG(st.st_mode) &&
-        !S_ISCHR(st.st_mode)) // a pipe would hold up a reload; /dev/null may
-        return err_set(err, ERR_USAGE, "config", "cannot read %s: it is not a file", path);
-    CLEANUP_FILE FILE *f = fdopen(fd, "r");
-    if (!f)
-        return err_sys(err, "cannot read %s", path);
-    fd = -1;
-    int line;
-    return param_read_file(f, daemon_config_set_from_file, c, &line, err) < 0
-               ? err_prefix(err, "%s:%d", path, line)
-               : 0;
-}
-
-// The first of: what systemd made for us, the system's place for root, the user's place.
-static void default_dir(char *out, size_t room, const char *systemd, const char *system,
-                        const char *xdg, const char *below_home)
-{
-    const char *given = getenv(systemd);
-    const char *base = getenv(xdg);
-    const char *home = getenv("HOME");
-    if (*out)
-        return;
-    if (given && *given)
-        snprintf(out, room, "%.*s", (int)strcspn(given, ":"), given);
-    else if (geteuid() == 0)
-        snprintf(out, room, "%s", system);
-    else if (base && *base)
-        snprintf(out, room, "%s/numaprobe", base);
-    else if (below_home && home)
-        snprintf(out, room, "%s/%s", home, below_home);
-}
-
 static int config_finish(struct config *c, struct err *err)
 {
-    default_dir(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
-                "XDG_STATE_HOME", ".local/state/numaprobe");
+    dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe",
+                 "XDG_STATE_HOME", ".local/state/numaprobe");
     if (!*c->state_dir)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
-    default_dir(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe",
-                "XDG_RUNTIME_DIR", NULL);
+    dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe",
+                 "XDG_RUNTIME_DIR", NULL);
     size_t room = sizeof c->run_dir;
     if (!*c->run_dir && snprintf(c->run_dir, room, "%s/run", c->state_dir) >= (int)room)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");
-    room = sizeof c->socket;
-    if (!*c->socket && snprintf(c->socket, room, "%s/numaprobed.sock", c->run_dir) >= (int)room)
-        return err_set(err, ERR_USAGE, "socket",
-                       "the run directory's path is too long for a "
-                       "socket; name one by --socket");
     if (c->limits.keep_bytes && c->limits.keep_bytes < KEEP_BYTES_MIN)
         return err_set(err, ERR_USAGE, "keep_bytes", "keep_bytes must be 0 or at least 16M");
-    room = sizeof c->token_file;
-    if (!*c->token_file && snprintf(c->token_file, room, "%s/tokens", c->state_dir) >= (int)room)
-        return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");
-    if (strcmp(c->socket, "none") == 0)
-        c->socket[0] = '\0';
+    if (http_settings_finish(&c->http, "numaprobed", c->state_dir, c->run_dir, err) < 0)
+        return -1;
     return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;
+}
+
+static void config_defaults(struct config *c)
+{
+    struct param_target targets[TABLES];
+    config_targets(c, targets);
+    for (int i = 0; i < TABLES; i++)
+        param_defaults(targets[i].table, targets[i].object);
+}
+
+// The file, the environment and the options, each over the one before.
+static int config_read_all(struct config *c, int argc, char **argv, enum config_action *action,
+                           struct err *err)
+{
+    struct param_target targets[TABLES];
+    config_targets(c, targets);
+    bool named = *c->file;
+    if (settings_read_file(targets, TABLES, named ? c->file : DEFAULT_FILE, !named, err) < 0 ||
+        settings_read_environment(targets, TABLES, "NUMAPROBED_", true, err) < 0)
+        return -1;
+    return config_read_args(c, argc, argv, action, err);
 }
 
 int config_read(struct config *c, int argc, char **argv, enum config_action *action,
@@ -309,8 +204,7 @@ int config_read(struct config *c, int argc, char **argv, enum config_action *act
 {
     struct config got = {0};
     *action = CONFIG_RUN;
-    param_defaults(&config_table, &got);
-    param_defaults(&policy_table, &got.policy);
+    config_defaults(&got);
     // Once for --config and errors of usage, then again over the file and the environment.
     if (config_read_args(&got, argc, argv, action, err) < 0)
         return -1;
@@ -318,11 +212,9 @@ int config_read(struct config *c, int argc, char **argv, enum config_action *act
         struct config asked;
         char file[sizeof got.file];
         memcpy(file, got.file, sizeof file);
-        param_defaults(&config_table, &got);
-        param_defaults(&policy_table, &got.policy);
+        config_defaults(&got);
         memcpy(got.file, file, sizeof file);
-        if (daemon_config_read_file(&got, err) < 0 || read_env(&got, err) < 0 ||
-            config_read_args(&got, argc, argv, action, err) < 0)
+        if (config_read_all(&got, argc, argv, action, err) < 0)
             return -1;
         asked = got;
         if (config_finish(&got, err) < 0)
@@ -334,6 +226,20 @@ int config_read(struct config *c, int argc, char **argv, enum config_action *act
     return 0;
 }
 
+static int config_follow(const struct param *p, void *object, const void *now,
+                         config_pending *pending, void *ctx, struct err *err)
+{
+    char before[TEXT_MAX], after[TEXT_MAX];
+    param_get_text(p, object, before, sizeof before);
+    param_get_text(p, now, after, sizeof after);
+    if (strcmp(before, after) == 0)
+        return 0;
+    if (p->live)
+        return param_set_text(p, object, after, err);
+    pending(ctx, p->name, before, after);
+    return 0;
+}
+
 int config_reload(struct config *c, int argc, char **argv, config_pending *pending, void *ctx,
                   struct err *err)
 {
@@ -341,18 +247,14 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
     enum config_action action;
     if (config_read(&now, argc, argv, &action, err) < 0)
         return -1;
-    for (int i = 0; i < config_table.n; i++) {
-        const struct param *p = &params[i];
-        char before[TEXT_MAX], after[TEXT_MAX];
-        param_get_text(p, c, before, sizeof before);
-        param_get_text(p, &now, after, sizeof after);
-        if (strcmp(before, after) == 0)
-            continue;
-        if (!p->live)
-            pending(ctx, p->name, before, after);
-        else if (param_set_text(p, c, after, err) < 0)
-            return -1;
-    }
+    struct param_target old[TABLES], new[TABLES];
+    config_targets(c, old);
+    config_targets(&now, new);
+    for (int t = 0; t < RELOADED; t++)
+        for (int i = 0; i < old[t].table->n; i++)
+            if (config_follow(&old[t].table->params[i], old[t].object, new[t].object, pending, ctx,
+                              err) < 0)
+                return -1;
     c->policy = now.policy; // every setting of it is live
     return 0;
 }
@@ -360,11 +262,11 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
 void config_print(const struct config *c, FILE *out)
 {
     struct config defaults = {0};
-    param_defaults(&config_table, &defaults);
-    param_defaults(&policy_table, &defaults.policy);
+    config_defaults(&defaults);
     fprintf(out, "# Configuration of numaprobed; numaprobed.conf(5) tells more. Lines are\n"
                  "# name = value. Options and NUMAPROBED_* variables win over this file.\n");
     param_print_file(&config_table, c, &defaults, out);
+    param_print_file(&http_settings_table, &c->http, &defaults.http, out);
     param_print_file(&policy_table, &c->policy, &defaults.policy, out);
 }
 
@@ -376,6 +278,8 @@ int config_log_level(const struct config *c)
 void config_print_help(FILE *out)
 {
     param_print_help(&config_table, out);
+    fputs("\nconnections and access:\n", out);
+    param_print_help(&http_settings_table, out);
     fputs("\nadmission: conditions that block a run (docs/ADMISSION.md):\n", out);
     param_print_help(&policy_table, out);
     fputs("\nother options:\n", out);

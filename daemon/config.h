@@ -6,21 +6,13 @@
 #include "base/param.h"
 #include "core/admission/policy.h"
 #include "core/store/retention.h"
+#include "http/server/settings.h"
 
 struct config {
-    char listen[256];
-    char socket[108];
-    int64_t connections; // of a listener
+    struct http_settings http;
     char state_dir[200];
     char run_dir[200];
     char job_user[64];
-    char host_names[512];
-    char token_file[256];
-    char tls_certificate[256], tls_key[256], tls_client_ca[256];
-    char run_group[64];
-    char admin_group[64];
-    int anonymous; // enum scope
-    bool insecure_plaintext, insecure_anonymous;
     char file[256];
     struct store_limits limits;
     struct policy policy; // finished
@@ -36,7 +28,7 @@ enum config_action {
     CONFIG_CHECK
 };
 
-// Of struct config, and policy_table of its policy.
+// Of struct config; http_settings_table is of its `http`, and policy_table of its `policy`.
 extern const struct param_table config_table;
 extern const struct param_table config_actions; // what is done instead of serving; for help alone
 void config_print_help(FILE *out);

@@ -17,11 +17,10 @@
 #include "core/launch/supervisor.h"
 #include "core/launch/supervisor_main.h"
 #include "core/os/dirs.h"
-#include "core/os/nss.h"
+#include "core/os/service.h"
 #include "core/store/worker.h"
 #include "core/upkeep/upkeep.h"
 #include "daemon/config.h"
-#include "daemon/service.h"
 
 struct daemon {
     struct config config;
@@ -141,50 +140,20 @@ static int daemon_open_signals(struct daemon *d, struct err *err)
     return d->sighup ? 0 : -1;
 }
 
-static int daemon_find_group(const char *member, const char *name, gid_t *out, struct err *err)
-{
-    struct lookup found;
-    if (!*name)
-        return 0;
-    if (lookup_group(&found, name, err) < 0)
-        return err->code == ERR_NOT_FOUND
-                   ? err_set(err, ERR_INVALID, member, "%s: there is no group \"%s\"", member, name)
-                   : err_prefix(err, "%s: the group \"%s\" cannot be looked up", member, name);
-    *out = found.gid;
-    return 0;
-}
-
-static int open_access(struct daemon *d, struct access_rules *access, struct err *err)
-{
-    const struct config *c = &d->config;
-    *access = (struct access_rules){.anonymous = (enum scope)c->anonymous,
-                                    .run_group = getegid(),
-                                    .admin_group = (gid_t)-1,
-                                    .socket_open = *c->run_group || *c->admin_group,
-                                    .insecure_plaintext = c->insecure_plaintext,
-                                    .insecure_anonymous = c->insecure_anonymous};
-    d->tokens = access->tokens = tokens_open(c->token_file, err);
-    if (!d->tokens || daemon_find_group("run_group", c->run_group, &access->run_group, err) < 0)
-        return -1;
-    return daemon_find_group("admin_group", c->admin_group, &access->admin_group, err);
-}
-
 static int open_api(struct daemon *d, struct err *err)
 {
     const struct config *c = &d->config;
     struct access_rules access;
-    if (open_access(d, &access, err) < 0)
+    int rc = http_settings_access(&c->http, &access, err);
+    d->tokens = access.tokens;
+    if (rc < 0)
         return -1;
     struct api_services services = {.loop = d->loop,
                                     .store = d->store,
                                     .machine = &d->machine,
                                     .runner = d->runner,
                                     .upkeep = d->upkeep};
-    struct http_config config = {.listen = c->listen, .names = c->host_names, .socket = c->socket};
-    config.connections = (int)c->connections;
-    config.tls_certificate = c->tls_certificate;
-    config.tls_key = c->tls_key;
-    config.tls_client_ca = c->tls_client_ca;
+    struct http_config config = http_settings_config(&c->http);
     config.n_passed = service_fds(d->service, &config.passed);
     d->api = api_new(&services, &access, &config, err);
     d->runs = d->api ? runner_watch_add(d->runner, RUNNER_ANY_RUN, on_run_event, d, err) : NULL;

@@ -98,6 +98,8 @@ static void settings(void)
 {
     for (int i = 0; i < config_table.n; i++)
         setting(&config_table.params[i]);
+    for (int i = 0; i < http_settings_table.n; i++)
+        setting(&http_settings_table.params[i]);
     for (int i = 0; i < policy_table.n; i++)
         setting(&policy_table.params[i]);
 }
@@ -180,6 +182,7 @@ static void exits(void)
 static void daemon_options(void)
 {
     table(&config_table);
+    table(&http_settings_table);
     table(&config_actions);
 }
 

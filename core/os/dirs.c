@@ -5,7 +5,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int dirs_make(const char *path, mode_t parents, mode_t mode, struct err *err)
 {
@@ -23,4 +26,22 @@ int dirs_make(const char *path, mode_t parents, mode_t mode, struct err *err)
         if (!kept)
             return 0;
     }
+}
+
+void dirs_default(char *out, size_t room, const char *systemd, const char *system, const char *xdg,
+                  const char *below_home)
+{
+    const char *given = getenv(systemd);
+    const char *base = getenv(xdg);
+    const char *home = getenv("HOME");
+    if (*out)
+        return;
+    if (given && *given)
+        snprintf(out, room, "%.*s", (int)strcspn(given, ":"), given);
+    else if (geteuid() == 0)
+        snprintf(out, room, "%s", system);
+    else if (base && *base)
+        snprintf(out, room, "%s/numaprobe", base);
+    else if (below_home && home)
+        snprintf(out, room, "%s/%s", home, below_home);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories with their parents, as mkdir -p makes them.
 #pragma once
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -8,3 +9,8 @@
 // Makes `path` with `mode` and the parents that are missing with `parents`. A directory that exists
 // keeps its mode.
 int dirs_make(const char *path, mode_t parents, mode_t mode, struct err *err);
+// Fills *out unless it is set already: the first directory of what systemd made for us (variable
+// `systemd`), else for root the system's place, else "numaprobe" below the directory of variable
+// `xdg`, else `below_home` (NULL: nothing) below HOME. It may stay empty.
+void dirs_default(char *out, size_t room, const char *systemd, const char *system, const char *xdg,
+                  const char *below_home);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The variables of systemd are read once and removed, so that no child believes that they are
 // meant for it.
-#include "daemon/service.h"
+#include "core/os/service.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table after the other is searched; the first that has the name gets the value.
+#include "base/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+struct settings_targets {
+    const struct param_target *list;
+    int n;
+};
+
+static int set_one(void *ctx, const char *name, const char *value, struct err *err)
+{
+    const struct settings_targets *t = ctx;
+    for (int i = 0; i < t->n; i++) {
+        const struct param *p = param_find(t->list[i].table, name);
+        if (!p)
+            p = param_find_option(t->list[i].table, name);
+        if (p)
+            return param_set_text(p, t->list[i].object, value, err) < 0
+                       ? err_prefix(err, "%s", name)
+                       : 0;
+    }
+    return err_set(err, ERR_USAGE, name, "there is no setting \"%.40s\"", name);
+}
+
+int settings_read_file(const struct param_target *targets, int n, const char *path, bool optional,
+                       struct err *err)
+{
+    struct settings_targets t = {targets, n};
+    struct stat st;
+    CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    // A file in a folder that we may not enter is none of ours: HOME may be another account's.
+    if (fd < 0 && optional && (errno == ENOENT || errno == ENOTDIR || access(path, F_OK) < 0))
+        return 0;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_sys(err, "cannot read %s", path);
+    if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) // /dev/null may
+        return err_set(err, ERR_USAGE, "config", "cannot read %s: it is not a file", path);
+    CLEANUP_FILE FILE *f = fdopen(fd, "r");
+    if (!f)
+        return err_sys(err, "cannot read %s", path);
+    fd = -1;
+    int line;
+    return param_read_file(f, set_one, &t, &line, err) < 0 ? err_prefix(err, "%s:%d", path, line)
+                                                           : 0;
+}
+
+static int read_variable(const struct param *p, void *object, const char *prefix, bool keep_empty,
+                         struct err *err)
+{
+    char name[80];
+    int n = snprintf(name, sizeof name, "%s%s", prefix, p->name);
+    for (int k = 0; k < n && name[k]; k++)
+        name[k] = (char)toupper((unsigned char)name[k]);
+    const char *value = getenv(name);
+    if (!value || (!*value && !keep_empty))
+        return 0;
+    return param_set_text(p, object, value, err) < 0 ? err_prefix(err, "%s", name) : 0;
+}
+
+int settings_read_environment(const struct param_target *targets, int n, const char *prefix,
+                              bool keep_empty, struct err *err)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < targets[t].table->n; i++)
+            if (read_variable(&targets[t].table->params[i], targets[t].object, prefix, keep_empty,
+                              err) < 0)
+                return -1;
+    return 0;
+}
