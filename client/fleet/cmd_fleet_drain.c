@@ -14,8 +14,8 @@
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
 #include "client/fleet/gather.h"
-#include "client/fleet/program.h"
 #include "client/print.h"
+#include "nodes/program.h"
 
 enum {
     SINFO_MS = 10000,

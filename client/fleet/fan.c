@@ -15,11 +15,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "client/fleet/addresses.h"
 #include "client/fleet/via_ssh.h"
 #include "client/print.h"
 #include "client/problem.h"
 #include "client/token.h"
+#include "nodes/addresses.h"
 
 enum {
     TICK_MS = 200, // the progress line; nothing else needs a time of its own

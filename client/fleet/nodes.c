@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the options that all fleet commands share to the set of nodes.
 #include "client/fleet/fleet.h"
-#include "client/fleet/sources.h"
+#include "nodes/sources.h"
 
 int fleet_nodes(const struct cli *c, struct nodeset *out, struct err *err)
 {

@@ -22,11 +22,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "client/fleet/program.h"
 #include "client/fleet/socket_dir.h"
 #include "client/fleet/ssh_reason.h"
 #include "client/socket.h"
 #include "model/nodeset.h"
+#include "nodes/program.h"
 
 enum {
     SAID_MAX = 4096, // bytes of ssh's stderr that are kept, the last ones

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "client/fleet/sources.h"
+#include "nodes/sources.h"
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child reports a failed exec by a pipe that a successful one closes. Both outputs are read
 // until both have ended, so that a program that fills stderr does not wait for us.
-#include "client/fleet/program.h"
+#include "nodes/program.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines are sorted by name, so that ten thousand nodes are looked up in no time.
-#include "client/fleet/addresses.h"
+#include "nodes/addresses.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

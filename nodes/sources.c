@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists come line by line, because a list of 10,000 nodes is longer than a node set may be. sinfo
 // is started once, or twice if only some of the nodes come from it.
-#include "client/fleet/sources.h"
+#include "nodes/sources.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "client/fleet/program.h"
+#include "nodes/program.h"
 
 enum {
     LIST_MAX = 8 << 20,  // bytes of a file, of standard input, or printed by sinfo
