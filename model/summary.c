@@ -378,13 +378,23 @@ static int summary_read_value(const struct json *v, float *out)
     return 0;
 }
 
+int summary_width(float value, float end)
+{
+    return isfinite(end) ? (int)lround(fabs((double)end / value - 1) / width_unit) : -1;
+}
+
+float summary_end(float value, int sign, int width)
+{
+    return width < 0 ? NAN : (float)(value * (1 + sign * (double)width * width_unit));
+}
+
 // One end of the interval; `most` is how far it may reach.
 static int read_width(const struct json *v, int sign, float value, int64_t most, float *out)
 {
     int64_t n;
     if (!json_i64(v, &n) || n < -1 || n > most)
         return -1;
-    *out = n < 0 ? NAN : (float)(value * (1 + sign * (double)n * width_unit));
+    *out = summary_end(value, sign, (int)n);
     return 0;
 }
 

@@ -97,6 +97,10 @@ void summary_writer_add(struct summary_writer *w, const struct summary *s,
                         const struct metric *list, int n);
 // The page, with everything of *head before `n_layouts`, appended to `out`.
 void summary_writer_end(struct summary_writer *w, const struct summary_page *head, struct buf *out);
+// An end of an interval as a whole number of 1e-4 of the value, and back: exactly what is read from
+// a page. -1 and NaN: not known. sign: -1 for the lower end, 1 for the upper one.
+int summary_width(float value, float end);
+float summary_end(float value, int sign, int width);
 // Puts a variant of any length into s->variant: what does not fit ends in its hash, so that two
 // variants never become one.
 void summary_set_variant(struct summary *s, const char *variant);

@@ -3,4 +3,5 @@
 #pragma once
 #include "base/embedded.h"
 
-extern const struct embedded schema_sql[];
+extern const struct embedded schema_sql[];          // of a node
+extern const struct embedded schema_fleet_sqlite[]; // of a fleet

@@ -34,6 +34,7 @@ static const char *const before_first_table[] = {
     ("PRAGMA application_id=" STORE_APPLICATION_TEXT),
     "COMMIT",
 };
+static const struct migration migration = {STORE_APPLICATION_ID, schema_sql, "--state-dir"};
 _Static_assert(STORE_APPLICATION_ID == 1853189473, "STORE_APPLICATION_TEXT is the same number");
 
 static const char *const settings[] = {
@@ -136,8 +137,8 @@ int store_db_open(struct store *s, struct err *err)
     snprintf(log, sizeof log, "%s-wal", s->path);
     s->unclean = !file_empty(log);
     s->openings++;
-    if (migrate_check_file(s->path, schema_sql, err) < 0 || open_db(s, err) < 0 ||
-        check_opened(s, err) < 0 || migrate_run(s->db, s->path, schema_sql, err) < 0 ||
+    if (migrate_check_file(s->path, &migration, err) < 0 || open_db(s, err) < 0 ||
+        check_opened(s, err) < 0 || migrate_run(s->db, s->path, &migration, err) < 0 ||
         statements_prepare(s->db, s->queries, err) < 0 || read_numbers(s, err) < 0)
         return -1;
     sq_wait(s->db, SERVING_BUSY_MS);

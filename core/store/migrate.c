@@ -38,17 +38,17 @@ static int64_t latest(const struct embedded *steps)
 }
 
 static int check_identity(const char *path, int64_t application, int64_t version,
-                          const struct embedded *steps, struct err *err)
+                          const struct migration *m, struct err *err)
 {
-    if (application != STORE_APPLICATION_ID)
+    if (application != m->application)
         return err_set(err, ERR_STORAGE, "",
                        "%s is a database of another program; it is left alone", path);
-    if (version > latest(steps))
+    if (version > latest(m->steps))
         return err_set(err, ERR_STORAGE, "",
                        "%s was written by a newer numaprobe (schema %" PRId64
                        ", this one knows %" PRId64
-                       "); it is left alone: run that version, or give another --state-dir",
-                       path, version, latest(steps));
+                       "); it is left alone: run that version, or give another %s",
+                       path, version, latest(m->steps), m->option);
     return 0;
 }
 
@@ -94,7 +94,7 @@ static bool half_made(const char *path, int64_t bytes)
     return bytes <= FIRST_PAGE_BYTES && has_beside(path, "-journal");
 }
 
-int migrate_check_file(const char *path, const struct embedded *steps, struct err *err)
+int migrate_check_file(const char *path, const struct migration *m, struct err *err)
 {
     unsigned char head[HEADER_SIZE] = {0};
     struct stat st;
@@ -113,7 +113,7 @@ int migrate_check_file(const char *path, const struct embedded *steps, struct er
         big_endian(head + AT_USER_VERSION) == 0)
         return 0;
     return check_identity(path, big_endian(head + AT_APPLICATION_ID),
-                          big_endian(head + AT_USER_VERSION), steps, err);
+                          big_endian(head + AT_USER_VERSION), m, err);
 }
 
 // The copy is on disk before anything is changed, and has its name only when it is whole.
@@ -163,22 +163,24 @@ static int apply(sqlite3 *db, const struct embedded *step, int64_t version, stru
     return err_prefix(err, "migration %s", step->name);
 }
 
-int migrate_run(sqlite3 *db, const char *path, const struct embedded *steps, struct err *err)
+int migrate_run(sqlite3 *db, const char *path, const struct migration *m, struct err *err)
 {
     int64_t version, application, things;
+    char claim[64];
+    snprintf(claim, sizeof claim, "PRAGMA application_id=%" PRId64, m->application);
     if (sq_number(db, "PRAGMA user_version", &version, err) < 0 ||
         sq_number(db, "PRAGMA application_id", &application, err) < 0 ||
         sq_number(db, "SELECT count(*) FROM sqlite_schema", &things, err) < 0)
         return -1;
     bool empty = !version && !application && !things;
-    if (!empty && check_identity(path, application, version, steps, err) < 0)
+    if (!empty && check_identity(path, application, version, m, err) < 0)
         return -1;
-    if (empty && sq_exec(db, "PRAGMA application_id=" STORE_APPLICATION_TEXT, err) < 0)
+    if (empty && sq_exec(db, claim, err) < 0)
         return -1;
-    if (version > 0 && version < latest(steps) && backup(db, path, version, err) < 0)
+    if (version > 0 && version < latest(m->steps) && backup(db, path, version, err) < 0)
         return -1;
-    for (; version < latest(steps); version++)
-        if (apply(db, &steps[version], version + 1, err) < 0)
+    for (; version < latest(m->steps); version++)
+        if (apply(db, &m->steps[version], version + 1, err) < 0)
             return -1;
     return 0;
 }

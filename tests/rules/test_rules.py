@@ -84,6 +84,8 @@ BAD = {
         ("model includes core", {"model/a.c": '#include "core/store/store.h"\n'}),
         ("http includes a noun that it need not know", {"http/server/a.c": '#include "model/run.h"\n'}),
         ("http includes another room of core", {"http/server/a.c": '#include "core/store/db.h"\n'}),
+        ("a room within a room includes what only its room may", {"fleet/store/a.c": '#include "http/server/server.h"\n'}),
+        ("a fleet's store includes the node's", {"fleet/store/a.c": '#include "core/store/store.h"\n'}),
         ("daemon includes model", {"daemon/a.c": '#include "model/run.h"\n'}),
         ("base includes a room", {"base/a.h": '# include "model/run.h"\n'}),
     ],

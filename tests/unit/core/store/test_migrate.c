@@ -24,6 +24,8 @@ static const struct embedded broken[] = {
     STEP("0002-bad.sql", "CREATE TABLE c (x INTEGER) STRICT; CREATE TABLE a (x INTEGER) STRICT;"),
     {0}};
 
+#define FOR(list) (&(struct migration){STORE_APPLICATION_ID, list, "--state-dir"})
+
 static char dir[64], path[128];
 
 static sqlite3 *open_db(void)
@@ -47,28 +49,28 @@ static void test_steps(void)
     mode_t mask = umask(022);
     sqlite3 *db = open_db();
     sq_exec(db, "PRAGMA application_id=1853189473", &err);
-    CHECK(migrate_run(db, path, one, &err) == 0 && ask(db, "PRAGMA user_version") == 1,
+    CHECK(migrate_run(db, path, FOR(one), &err) == 0 && ask(db, "PRAGMA user_version") == 1,
           "an empty database becomes version 1: %s", err.text);
     snprintf(copy, sizeof copy, "%s.v1.bak", path);
     CHECK(access(copy, F_OK) < 0, "an empty one needs no copy");
-    CHECK(migrate_run(db, path, broken, &err) < 0 && ask(db, "PRAGMA user_version") == 1,
+    CHECK(migrate_run(db, path, FOR(broken), &err) < 0 && ask(db, "PRAGMA user_version") == 1,
           "a step that fails leaves the version: %s", err.text);
     CHECK(ask(db, "SELECT count(*) FROM sqlite_schema WHERE name='c'") == 0,
           "and nothing half done");
-    CHECK(migrate_run(db, path, two, &err) == 0 && ask(db, "SELECT y FROM a") == 2,
+    CHECK(migrate_run(db, path, FOR(two), &err) == 0 && ask(db, "SELECT y FROM a") == 2,
           "an old one goes forward: %s", err.text);
     struct stat st;
     CHECK(stat(copy, &st) == 0 && (st.st_mode & 07777) == 0640 && st.st_size > 0,
           "after a copy was made, for our group at most");
-    CHECK(migrate_run(db, path, two, &err) == 0 && ask(db, "SELECT count(*) FROM a") == 1,
+    CHECK(migrate_run(db, path, FOR(two), &err) == 0 && ask(db, "SELECT count(*) FROM a") == 1,
           "nothing happens twice");
-    CHECK(migrate_run(db, path, one, &err) < 0 && err.code == ERR_STORAGE &&
+    CHECK(migrate_run(db, path, FOR(one), &err) < 0 && err.code == ERR_STORAGE &&
               strstr(err.text, "newer"),
           "never back: %s", err.text);
     sqlite3_close(db);
-    CHECK(migrate_check_file(path, one, &err) < 0 && strstr(err.text, "newer"),
+    CHECK(migrate_check_file(path, FOR(one), &err) < 0 && strstr(err.text, "newer"),
           "seen in the file alone too");
-    CHECK_INT(migrate_check_file(path, two, &err), 0, "the right version passes");
+    CHECK_INT(migrate_check_file(path, FOR(two), &err), 0, "the right version passes");
     unlink(copy);
     umask(mask);
 }
@@ -86,12 +88,12 @@ static void test_foreign(void)
     struct err err = {0};
     char text[64], aside[600] = "";
     unlink(path);
-    CHECK_INT(migrate_check_file(path, one, &err), 0, "no file is fine");
+    CHECK_INT(migrate_check_file(path, FOR(one), &err), 0, "no file is fine");
     write_file("", 0);
-    CHECK_INT(migrate_check_file(path, one, &err), 0, "an empty file is fine");
+    CHECK_INT(migrate_check_file(path, FOR(one), &err), 0, "an empty file is fine");
     write_file("my diary", 8);
-    CHECK(migrate_check_file(path, one, &err) < 0 && err.code == ERR_DAMAGED, "no database: %s",
-          err.text);
+    CHECK(migrate_check_file(path, FOR(one), &err) < 0 && err.code == ERR_DAMAGED,
+          "no database: %s", err.text);
     CHECK(file_read_text(path, text, sizeof text) >= 0 && strcmp(text, "my diary") == 0,
           "and it is untouched");
     struct store *s = store_open(dir, &err);
@@ -123,7 +125,7 @@ static void test_begun(void)
     sq_exec(db, "PRAGMA auto_vacuum=INCREMENTAL", &err);
     CHECK_INT(sq_exec(db, "PRAGMA journal_mode=WAL", &err), 0, "a file with nothing in it");
     sqlite3_close(db);
-    CHECK(access(path, F_OK) == 0 && migrate_check_file(path, one, &err) == 0,
+    CHECK(access(path, F_OK) == 0 && migrate_check_file(path, FOR(one), &err) == 0,
           "is no other program's: %s", err.text);
     struct store *s = store_open(dir, &err);
     CHECK(s, "and the next start goes on with it: %s", err.text);

@@ -172,7 +172,7 @@ static sqlite3 *at_version(int n)
         run_sql(db, "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL;"
                     "PRAGMA application_id=1853189473; PRAGMA journal_mode=WAL;"
                     "PRAGMA synchronous=OFF");
-    if (migrate_run(db, path, first, &err) < 0)
+    if (migrate_run(db, path, &(struct migration){STORE_APPLICATION_ID, first, ""}, &err) < 0)
         abort();
     for (int version = 1; version < n; version++) {
         char kept[160];

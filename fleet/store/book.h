@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the store only: the small tables in memory. Nodes, kinds, machines and layouts only grow,
+// so a reader reads on where it was. Feeds are kept by the writer, which alone changes them.
+#pragma once
+#include "analysis/peers/interned.h"
+#include "fleet/store/engine.h"
+
+struct book_node {
+    int feed;    // the number of its open feed; 0: none
+    int brought; // rows of dictionaries
+};
+struct book_feed {
+    int node, twin; // 0: none
+    int64_t next, last_ms, skew_ms;
+    int64_t was; // `next` in the database
+    char version[32];
+    enum fleet_feed_state state;
+    bool dirty;
+};
+struct book_kind {
+    int layout, metrics_version;
+    int64_t n_ranks;
+    char benchmark[24], method[40], variant[256];
+};
+struct book_machine {
+    char hash[3][65]; // by enum fleet_document
+};
+
+// A number of a row is its place + 1.
+struct book {
+    struct interned nodes, feeds, kinds, machines, layouts; // names, histories, keys, keys, hashes
+    struct book_node *node;
+    struct book_feed *feed;
+    struct book_kind *kind;
+    struct book_machine *machine;
+    struct summary_layout *layout; // lists are owned
+    int node_room, feed_room, kind_room, machine_room, layout_room;
+    bool here; // all of it was read
+};
+
+void book_fini(struct book *b); // and it is empty again
+// Reads what is new. `feeds`: also all feeds, which must be none so far.
+int book_read(struct book *b, const struct fleet_engine *e, void *db, bool feeds, struct err *err);
+
+// Each returns a number; *fresh: it is new, and the caller stores the row. -1: no memory.
+int book_node(struct book *b, const char *name, bool *fresh, struct err *err);
+int book_feed(struct book *b, const char *history, bool *fresh, struct err *err);
+int book_kind(struct book *b, const struct book_kind *k, bool *fresh, struct err *err);
+int book_machine(struct book *b, const struct book_machine *m, bool *fresh, struct err *err);
+// json: the text that is stored; its hash is the key.
+int book_layout(struct book *b, const struct summary_layout *l, struct buf *json, bool *fresh,
+                struct err *err);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the store only: what an engine does. Statements that both understand are text, with the
+// parameters $1, $2 … in the order of their first use. What must be fast is a function of its own:
+// rows of runs in and out, and moves of places.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "fleet/store/store.h"
+
+enum cell_type { CELL_NULL, CELL_INT, CELL_REAL, CELL_TEXT };
+struct fleet_cell {
+    enum cell_type type;
+    int64_t i;
+    double d;
+    const char *t; // "" unless CELL_TEXT; valid during the call
+};
+#define CELL_I(x) ((struct fleet_cell){CELL_INT, (x), 0, ""})
+#define CELL_T(x) ((struct fleet_cell){CELL_TEXT, 0, 0, (x)})
+enum { FLEET_CELLS_MAX = 24 };
+
+enum {
+    ROW_IMPORTED = 1,
+    ROW_FORCED = 2,
+    ROW_UNDATED = 4, // the date of its measurement is not known
+    ROW_AHEAD = 8,   // it was measured by a clock that is ahead
+};
+// A run as it is stored. Numbers of nodes, kinds, feeds and machines are those of the dictionaries.
+struct fleet_row {
+    int node, kind, feed, machine;
+    int64_t at_ms; // what it is ordered by
+    int64_t received_ms, finished_ms, seq, run;
+    int state, flags;
+    int disturbed;  // 1e-4; -1: not known
+    double seconds; // NaN: not known
+    const char *label;
+    int n;
+    const float *v, *lo, *hi;
+};
+typedef int fleet_row_fn(void *ctx, const struct fleet_row *row, struct err *err);
+
+// The row of a feed as it becomes, if its place is still `was`.
+struct fleet_move {
+    int feed, node, twin, state;
+    int64_t was, next, last_ms, skew_ms;
+    const char *version;
+};
+
+// Which runs are read: in order of node and kind, the newest first.
+struct fleet_reading {
+    int node;                   // 0: all
+    int n_nodes;                // numbers 1 to n_nodes
+    const bool *kind, *machine; // [number - 1]; NULL: all
+    int n_kinds, n_machines;
+    int64_t since_ms, until_ms;
+    int newest; // of each node and kind; 0: all
+};
+
+struct fleet_engine {
+    const char *prefix; // of `where`; "": any other
+    // NULL and an error. A writer has the lock, and the schema is up to date.
+    void *(*open)(const char *where, enum fleet_store_use use, struct err *err);
+    void (*close)(void *db);
+    // Begins a transaction; connects anew if the connection was lost. 1: the database may have
+    // changed below this process since its last transaction; 0: it has not; -1.
+    int (*begin)(void *db, bool write, struct err *err);
+    // result 0: commits. Returns -1 if that failed, or if `result` is not 0.
+    int (*end)(void *db, int result, struct err *err);
+    // Any statement; fn (may be NULL) is called for each row, and returns -1 to end with its error.
+    int (*query)(void *db, const char *sql, const struct fleet_cell *in, int n,
+                 int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err), void *ctx,
+                 struct err *err);
+    int (*put_rows)(void *db, const struct fleet_row *rows, int n, struct err *err);
+    int (*move)(void *db, const struct fleet_move *moves, int n, struct err *err); // ERR_CONFLICT
+    int (*read)(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
+                struct err *err);
+    // Rows before `before_ms`, the beginning of a month, are deleted. Transactions are its own.
+    int (*retain)(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err);
+    int (*bytes)(void *db, int64_t *bytes, struct err *err);
+};

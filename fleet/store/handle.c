@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens an engine by the form of `where`, and keeps the book (fleet/store/book.h) in step with the
+// database: what a failed transaction had added to it is forgotten with all else.
+#include "fleet/store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "fleet/store/parts.h"
+#include "fleet/store/sqlite.h"
+
+static const struct fleet_engine *const engines[] = {
+    &fleet_sqlite, // takes any path: the last one
+};
+
+static const struct fleet_engine *engine_of(const char *where, struct err *err)
+{
+    for (size_t i = 0; i < COUNT_OF(engines); i++)
+        if (str_starts(where, engines[i]->prefix) && (*engines[i]->prefix || !strstr(where, "://")))
+            return engines[i];
+    err_set(err, ERR_INVALID, "store",
+            "must be a path, or postgresql://… if this program was built with PostgreSQL");
+    return NULL;
+}
+
+struct fleet_store *fleet_store_open(const char *where, enum fleet_store_use use, struct err *err)
+{
+    const struct fleet_engine *e = engine_of(where, err);
+    struct fleet_store *s = e ? calloc(1, sizeof *s) : NULL;
+    if (!s) {
+        if (e)
+            err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
+        return NULL;
+    }
+    s->engine = e;
+    s->use = use;
+    s->db = e->open(where, use, err);
+    if (s->db)
+        return s;
+    fleet_store_close(s);
+    return NULL;
+}
+
+void fleet_store_close(struct fleet_store *s)
+{
+    if (!s)
+        return;
+    s->engine->close(s->db);
+    book_fini(&s->book);
+    buf_free(&s->json);
+    free(s);
+}
+
+int fleet_begin(struct fleet_store *s, struct err *err)
+{
+    bool write = s->use == FLEET_STORE_WRITE;
+    int moved = s->engine->begin(s->db, write, err);
+    if (moved < 0)
+        return -1;
+    if (moved || !s->book.here)
+        book_fini(&s->book);
+    s->n_rows = 0;
+    s->n_put = 0;
+    s->changed = false;
+    return (!write || !s->book.here) && book_read(&s->book, s->engine, s->db, write, err) < 0
+               ? fleet_end(s, -1, err)
+               : 0;
+}
+
+int fleet_end(struct fleet_store *s, int result, struct err *err)
+{
+    if (result == 0 && s->use == FLEET_STORE_WRITE && (s->changed || s->n_put))
+        result = fleet_exec(s,
+                            "UPDATE meta SET value = value + CASE name WHEN 'runs' "
+                            "THEN CAST($1 AS bigint) ELSE 1 END",
+                            &CELL_I(s->n_put), 1, err);
+    if (s->engine->end(s->db, result, err) == 0)
+        return 0;
+    book_fini(&s->book);
+    return -1;
+}
+
+int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
+               struct err *err)
+{
+    return s->engine->query(s->db, sql, in, n, NULL, NULL, err);
+}

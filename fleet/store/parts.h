@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside the store only: the handle, and transactions over what is in memory and in the database.
+#pragma once
+#include "fleet/store/book.h"
+#include "fleet/store/engine.h"
+
+enum { STORE_ROWS = 2 * SUMMARY_RUNS_MAX }; // given to the engine at once
+
+struct fleet_store {
+    const struct fleet_engine *engine;
+    void *db; // the engine's
+    enum fleet_store_use use;
+    struct book book;
+    struct fleet_row rows[STORE_ROWS]; // not given to the engine yet
+    int n_rows;
+    int layouts[SUMMARY_LAYOUTS_MAX]; // numbers of those of the page; 0: not looked up
+    int64_t n_put;                    // rows of the transaction
+    bool changed;                     // something else than places
+    struct buf json;
+};
+
+// Begins with a book that is up to date.
+int fleet_begin(struct fleet_store *s, struct err *err);
+// result 0: commits. -1: rolled back, and the book is read again by the next transaction.
+int fleet_end(struct fleet_store *s, int result, struct err *err);
+// A statement without rows.
+int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
+               struct err *err);

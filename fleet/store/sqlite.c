@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine on SQLite. One connection writes and does every checkpoint; readers never do
+// (core/store/connection.c says why). synchronous is NORMAL: a power cut takes back whole
+// transactions, and the places in the feeds with them, so that nodes send the same pages again.
+#include "fleet/store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "core/store/migrate.h"
+#include "core/store/sqlite.h"
+#include "fleet/store/pack.h"
+#include "model/metric.h"
+#include "schema/schema.h"
+
+enum {
+    LITE_APPLICATION = 0x6e706c74, // "nplt"
+    LITE_STATEMENTS = 48,
+    LITE_NODES_AT_ONCE = 256, // deleted from in a transaction
+};
+
+static const struct migration lite_migration = {LITE_APPLICATION, schema_fleet_sqlite, "store"};
+
+struct lite {
+    sqlite3 *db;
+    int lock;  // -1: a reader
+    bool seen; // a transaction of this handle has begun before
+    struct {
+        const char *sql; // compared as text; borrowed
+        sqlite3_stmt *q;
+    } kept[LITE_STATEMENTS];
+    int n_kept;
+    float values[3 * METRICS_MAX];                                    // of the row that is read
+    unsigned char v[4 * METRICS_MAX], w[2 * PACK_WIDE * METRICS_MAX]; // of the row that is written
+    int32_t widths[2 * METRICS_MAX];
+};
+
+static const char sql_put[] =
+    "INSERT INTO run (node, kind, measured_ms, seq, feed, machine, received_ms, finished_ms, run, "
+    "state, flags, disturbed, seconds, label, v, w) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+static const char sql_move[] =
+    "UPDATE feed SET node = ?1, twin = ?2, next = ?3, last_ms = ?4, skew_ms = ?5, version = ?6, "
+    "state = ?7 WHERE id = ?8 AND next = ?9";
+static const char sql_next_kind[] =
+    "SELECT kind FROM run WHERE node = ?1 AND kind > ?2 ORDER BY kind LIMIT 1";
+static const char sql_read[] =
+    "SELECT node, kind, measured_ms, seq, feed, machine, received_ms, finished_ms, run, state, "
+    "flags, disturbed, seconds, label, v, w FROM run "
+    "WHERE node = ?1 AND kind = ?2 AND measured_ms >= ?3 AND measured_ms < ?4 "
+    "ORDER BY measured_ms DESC, seq DESC, feed DESC";
+static const char sql_delete[] =
+    "DELETE FROM run WHERE node = ?1 AND kind IN (SELECT id FROM kind) AND measured_ms < ?2";
+
+// ---- Opening
+
+static int lite_lock(struct lite *l, const char *path, struct err *err)
+{
+    char name[600], holder[32] = "";
+    snprintf(name, sizeof name, "%s-lock", path);
+    CLEANUP_FD int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (fd < 0)
+        return err_set(err, ERR_STORAGE, "store", "%s: %s", name, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        file_read_text(name, holder, sizeof holder);
+        return err_set(err, ERR_CONFLICT, "store", "another process (%s) writes to %s",
+                       *holder ? holder : "unknown", path);
+    }
+    if (ftruncate(fd, 0) == 0)
+        dprintf(fd, "%d\n", (int)getpid());
+    l->lock = steal_fd(&fd);
+    return 0;
+}
+
+// As SQLite would make it, but not readable for all; closed before SQLite opens it.
+static int lite_make_file(const char *path, struct err *err)
+{
+    CLEANUP_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    return fd < 0 ? err_set(err, ERR_STORAGE, "store", "%s: %s", path, strerror(errno)) : 0;
+}
+
+static int lite_exec_list(sqlite3 *db, const char *const *list, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (sq_exec(db, list[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int lite_open_writer(struct lite *l, const char *path, struct err *err)
+{
+    static const char *const settings[] = {
+        "PRAGMA page_size=8192",          "PRAGMA auto_vacuum=INCREMENTAL",
+        "PRAGMA journal_mode=WAL",        "PRAGMA synchronous=NORMAL",
+        "PRAGMA trusted_schema=OFF",      "PRAGMA cell_size_check=ON",
+        "PRAGMA cache_size=-16384",       "PRAGMA journal_size_limit=67108864",
+        "PRAGMA wal_autocheckpoint=4000",
+    };
+    if (lite_lock(l, path, err) < 0 || migrate_check_file(path, &lite_migration, err) < 0 ||
+        lite_make_file(path, err) < 0)
+        return -1;
+    return sq_open(&l->db, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, err) < 0 ||
+                   lite_exec_list(l->db, settings, COUNT_OF(settings), err) < 0 ||
+                   migrate_run(l->db, path, &lite_migration, err) < 0
+               ? -1
+               : 0;
+}
+
+static int lite_open_reader(struct lite *l, const char *path, struct err *err)
+{
+    static const char *const settings[] = {"PRAGMA query_only=ON", "PRAGMA trusted_schema=OFF",
+                                           "PRAGMA cache_size=-32768"};
+    int64_t version = 0;
+    if (access(path, F_OK) < 0)
+        return err_set(err, ERR_STORAGE, "store", "%s: %s", path, strerror(errno));
+    if (migrate_check_file(path, &lite_migration, err) < 0 ||
+        sq_open(&l->db, path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, err) < 0)
+        return -1;
+    sqlite3_db_config(l->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (lite_exec_list(l->db, settings, COUNT_OF(settings), err) < 0 ||
+        sq_number(l->db, "PRAGMA user_version", &version, err) < 0)
+        return -1;
+    int64_t known = 0;
+    while (schema_fleet_sqlite[known].name)
+        known++;
+    return version != known ? err_set(err, ERR_STORAGE, "store",
+                                      "%s has schema %" PRId64 ", this program reads %" PRId64
+                                      "; the process that writes migrates it",
+                                      path, version, known)
+                            : 0;
+}
+
+static void lite_close(void *db)
+{
+    struct lite *l = db;
+    if (!l)
+        return;
+    for (int i = 0; i < l->n_kept; i++)
+        sqlite3_finalize(l->kept[i].q);
+    sqlite3_close(l->db);
+    fd_cleanup(&l->lock);
+    free(l);
+}
+
+static void *lite_open(const char *where, enum fleet_store_use use, struct err *err)
+{
+    struct lite *l = calloc(1, sizeof *l);
+    if (!l) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
+        return NULL;
+    }
+    l->lock = -1;
+    if (strlen(where) < 500 ? (use == FLEET_STORE_WRITE ? lite_open_writer(l, where, err)
+                                                        : lite_open_reader(l, where, err)) == 0
+                            : err_set(err, ERR_STORAGE, "store", "the path is too long") == 0) {
+        sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+        return l;
+    }
+    lite_close(l);
+    return NULL;
+}
+
+// ---- Statements
+
+static sqlite3_stmt *lite_statement(struct lite *l, const char *sql, struct err *err)
+{
+    for (int i = 0; i < l->n_kept; i++)
+        if (l->kept[i].sql == sql || strcmp(l->kept[i].sql, sql) == 0)
+            return l->kept[i].q;
+    sqlite3_stmt *q = NULL;
+    if (l->n_kept == LITE_STATEMENTS) {
+        err_set(err, ERR_INTERNAL, "", "the store has too many statements");
+        return NULL;
+    }
+    int rc = sqlite3_prepare_v3(l->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &q, NULL);
+    if (rc != SQLITE_OK) {
+        sq_fail(err, l->db, rc, "prepare");
+        return NULL;
+    }
+    l->kept[l->n_kept].sql = sql;
+    l->kept[l->n_kept++].q = q;
+    return q;
+}
+
+static int lite_begin(void *db, bool write, struct err *err)
+{
+    struct lite *l = db;
+    if (sq_exec(l->db, write ? "BEGIN IMMEDIATE" : "BEGIN", err) < 0)
+        return -1;
+    bool first = !l->seen;
+    l->seen = true;
+    return first;
+}
+
+static int lite_end(void *db, int result, struct err *err)
+{
+    struct lite *l = db;
+    if (result == 0 && sq_exec(l->db, "COMMIT", err) == 0)
+        return 0;
+    if (!sqlite3_get_autocommit(l->db))
+        sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
+    return -1;
+}
+
+static int lite_bind(sqlite3_stmt *q, const struct fleet_cell *in, int n)
+{
+    int rc = SQLITE_OK;
+    for (int i = 0; i < n && rc == SQLITE_OK; i++)
+        switch (in[i].type) {
+        case CELL_NULL:
+            rc = sqlite3_bind_null(q, i + 1);
+            break;
+        case CELL_INT:
+            rc = sqlite3_bind_int64(q, i + 1, in[i].i);
+            break;
+        case CELL_REAL:
+            rc = sqlite3_bind_double(q, i + 1, in[i].d);
+            break;
+        case CELL_TEXT:
+            rc = sqlite3_bind_text(q, i + 1, in[i].t, -1, SQLITE_STATIC);
+            break;
+        }
+    return rc;
+}
+
+static void lite_cells(sqlite3_stmt *q, struct fleet_cell *row)
+{
+    for (int i = 0; i < sqlite3_column_count(q) && i < FLEET_CELLS_MAX; i++)
+        switch (sqlite3_column_type(q, i)) {
+        case SQLITE_INTEGER:
+            row[i] = CELL_I(sqlite3_column_int64(q, i));
+            row[i].d = (double)row[i].i;
+            break;
+        case SQLITE_FLOAT:
+            row[i] = (struct fleet_cell){CELL_REAL, 0, sqlite3_column_double(q, i), ""};
+            break;
+        case SQLITE_TEXT:
+            row[i] = CELL_T(sq_text(q, i));
+            break;
+        default:
+            row[i] = (struct fleet_cell){.t = ""};
+        }
+}
+
+static int lite_query(void *db, const char *sql, const struct fleet_cell *in, int n,
+                      int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err),
+                      void *ctx, struct err *err)
+{
+    struct lite *l = db;
+    struct fleet_cell row[FLEET_CELLS_MAX];
+    sqlite3_stmt *q = lite_statement(l, sql, err);
+    if (!q)
+        return -1;
+    CLEANUP_RESET sqlite3_stmt *reset = q;
+    int rc = lite_bind(q, in, n), more;
+    if (rc != SQLITE_OK)
+        return sq_fail(err, l->db, rc, "bind");
+    while ((more = sq_step(q, err)) > 0) {
+        lite_cells(q, row);
+        if (sq_row_whole(q, err) < 0 || (fn && fn(ctx, row, err) < 0))
+            return -1;
+    }
+    return more;
+}
+
+// ---- Runs
+
+static int lite_bind_array(struct lite *l, sqlite3_stmt *q, const struct fleet_row *r)
+{
+    if (r->n == 0)
+        return SQLITE_OK; // both stay NULL
+    int bytes = pack_widths(r->v, r->lo, r->hi, r->n, l->widths);
+    for (int i = 0; i < r->n; i++)
+        pack_float(l->v + 4 * i, r->v[i]);
+    for (int i = 0; i < 2 * r->n; i++)
+        if (bytes == PACK_WIDE)
+            pack_u32(l->w + 4 * i, (uint32_t)l->widths[i]);
+        else
+            pack_u16(l->w + 2 * i, (uint16_t)l->widths[i]);
+    int rc = sqlite3_bind_blob(q, 15, l->v, 4 * r->n, SQLITE_STATIC);
+    return rc == SQLITE_OK ? sqlite3_bind_blob(q, 16, l->w, 2 * r->n * bytes, SQLITE_STATIC) : rc;
+}
+
+static int lite_put_row(struct lite *l, sqlite3_stmt *q, const struct fleet_row *r, struct err *err)
+{
+    if (sq_bind(q, err, "iiiiiiiziii", (int64_t)r->node, (int64_t)r->kind, r->at_ms, r->seq,
+                (int64_t)r->feed, (int64_t)r->machine, r->received_ms, r->finished_ms, r->run,
+                (int64_t)r->state, (int64_t)r->flags) < 0)
+        return -1;
+    int rc = r->disturbed < 0 ? SQLITE_OK : sqlite3_bind_int(q, 12, r->disturbed);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_double(q, 13, r->seconds); // NaN becomes NULL
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(q, 14, r->label, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = lite_bind_array(l, q, r);
+    return rc == SQLITE_OK ? sq_done(q, err) : sq_fail(err, l->db, rc, "bind");
+}
+
+static int lite_put_rows(void *db, const struct fleet_row *rows, int n, struct err *err)
+{
+    struct lite *l = db;
+    sqlite3_stmt *q = lite_statement(l, sql_put, err);
+    if (!q)
+        return -1;
+    CLEANUP_RESET sqlite3_stmt *reset = q;
+    for (int i = 0; i < n; i++)
+        if (lite_put_row(l, q, &rows[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int lite_move(void *db, const struct fleet_move *moves, int n, struct err *err)
+{
+    struct lite *l = db;
+    sqlite3_stmt *q = lite_statement(l, sql_move, err);
+    if (!q)
+        return -1;
+    CLEANUP_RESET sqlite3_stmt *reset = q;
+    for (int i = 0; i < n; i++) {
+        const struct fleet_move *m = &moves[i];
+        if (sq_bind(q, err, "iiiiitiii", (int64_t)m->node, (int64_t)m->twin, m->next, m->last_ms,
+                    m->skew_ms, m->version, (int64_t)m->state, (int64_t)m->feed, m->was) < 0 ||
+            sq_done(q, err) < 0)
+            return -1;
+        if (sqlite3_changes(l->db) != 1)
+            return err_set(err, ERR_CONFLICT, "", "another process has moved feed %d", m->feed);
+    }
+    return 0;
+}
+
+// Values and intervals, unpacked.
+static int lite_read_arrays(struct lite *l, sqlite3_stmt *q, struct fleet_row *r, struct err *err)
+{
+    const unsigned char *v = sqlite3_column_blob(q, 14), *w = sqlite3_column_blob(q, 15);
+    int bytes = sqlite3_column_bytes(q, 14), n = bytes / 4, wide = sqlite3_column_bytes(q, 15);
+    int each = n ? wide / (2 * n) : PACK_NARROW;
+    if (bytes % 4 || n > METRICS_MAX || (n && (!v || !w)) || wide != 2 * n * each ||
+        (each != PACK_NARROW && each != PACK_WIDE))
+        return err_set(err, ERR_DAMAGED, "", "run %" PRId64 " of feed %d has no proper values",
+                       r->seq, r->feed);
+    float *lo = l->values + n, *hi = l->values + 2 * n;
+    for (int i = 0; i < n; i++) {
+        float value = l->values[i] = unpack_float(v + 4 * i);
+        lo[i] = summary_end(value, -1, unpack_width(w + 2 * i * each, each));
+        hi[i] = summary_end(value, 1, unpack_width(w + (2 * i + 1) * each, each));
+    }
+    r->n = n;
+    r->v = l->values;
+    r->lo = lo;
+    r->hi = hi;
+    return 0;
+}
+
+static int lite_read_row(struct lite *l, sqlite3_stmt *q, struct fleet_row *r, struct err *err)
+{
+    *r = (struct fleet_row){
+        .node = sqlite3_column_int(q, 0),
+        .kind = sqlite3_column_int(q, 1),
+        .at_ms = sqlite3_column_int64(q, 2),
+        .seq = sqlite3_column_int64(q, 3),
+        .feed = sqlite3_column_int(q, 4),
+        .machine = sqlite3_column_int(q, 5),
+        .received_ms = sqlite3_column_int64(q, 6),
+        .finished_ms = sqlite3_column_int64(q, 7),
+        .run = sqlite3_column_int64(q, 8),
+        .state = sqlite3_column_int(q, 9),
+        .flags = sqlite3_column_int(q, 10),
+        .disturbed = sqlite3_column_type(q, 11) == SQLITE_NULL ? -1 : sqlite3_column_int(q, 11),
+        .seconds =
+            sqlite3_column_type(q, 12) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, 12),
+        .label = sq_text(q, 13),
+    };
+    return sq_row_whole(q, err) < 0 ? -1 : lite_read_arrays(l, q, r, err);
+}
+
+static bool lite_is_in(const bool *set, int n, int number)
+{
+    return !set || (number >= 1 && number <= n && set[number - 1]);
+}
+
+static int lite_read_kind(struct lite *l, const struct fleet_reading *r, int node, int kind,
+                          fleet_row_fn *fn, void *ctx, struct err *err)
+{
+    sqlite3_stmt *q = lite_statement(l, sql_read, err);
+    struct fleet_row row;
+    int more, taken = 0;
+    if (!q)
+        return -1;
+    CLEANUP_RESET sqlite3_stmt *reset = q;
+    if (sq_bind(q, err, "iiii", (int64_t)node, (int64_t)kind, r->since_ms, r->until_ms) < 0)
+        return -1;
+    while ((more = sq_step(q, err)) > 0) {
+        if (!lite_is_in(r->machine, r->n_machines, sqlite3_column_int(q, 5)))
+            continue;
+        if (lite_read_row(l, q, &row, err) < 0 || fn(ctx, &row, err) < 0)
+            return -1;
+        if (++taken == r->newest)
+            return 0;
+    }
+    return more;
+}
+
+// From kind to kind by the index: a node has few of them, whatever its runs.
+static int lite_read_node(struct lite *l, const struct fleet_reading *r, int node, fleet_row_fn *fn,
+                          void *ctx, struct err *err)
+{
+    sqlite3_stmt *q = lite_statement(l, sql_next_kind, err);
+    int64_t kind = 0;
+    if (!q)
+        return -1;
+    for (;;) {
+        int more = sq_bind(q, err, "ii", (int64_t)node, kind) < 0 ? -1 : sq_step(q, err);
+        kind = more > 0 ? sqlite3_column_int64(q, 0) : 0;
+        sq_reset(q);
+        if (more <= 0)
+            return more;
+        if (lite_is_in(r->kind, r->n_kinds, (int)kind) &&
+            lite_read_kind(l, r, node, (int)kind, fn, ctx, err) < 0)
+            return -1;
+    }
+}
+
+static int lite_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
+                     struct err *err)
+{
+    int first = r->node ? r->node : 1, last = r->node ? r->node : r->n_nodes;
+    for (int node = first; node <= last; node++)
+        if (lite_read_node(db, r, node, fn, ctx, err) < 0)
+            return -1;
+    return 0;
+}
+
+// ---- Upkeep
+
+static int lite_delete(struct lite *l, int first, int last, int64_t before_ms, int64_t *deleted,
+                       struct err *err)
+{
+    sqlite3_stmt *q = lite_statement(l, sql_delete, err);
+    if (!q)
+        return -1;
+    CLEANUP_RESET sqlite3_stmt *reset = q;
+    for (int node = first; node <= last; node++) {
+        if (sq_bind(q, err, "ii", (int64_t)node, before_ms) < 0 || sq_done(q, err) < 0)
+            return -1;
+        *deleted += sqlite3_changes(l->db);
+    }
+    return 0;
+}
+
+static int lite_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err)
+{
+    struct lite *l = db;
+    *deleted = 0;
+    for (int first = 1; first <= n_nodes; first += LITE_NODES_AT_ONCE) {
+        int last =
+            first + LITE_NODES_AT_ONCE - 1 < n_nodes ? first + LITE_NODES_AT_ONCE - 1 : n_nodes;
+        if (sq_exec(l->db, "BEGIN IMMEDIATE", err) < 0 ||
+            lite_end(l, lite_delete(l, first, last, before_ms, deleted, err), err) < 0)
+            return -1;
+    }
+    return sq_exec(l->db, "PRAGMA incremental_vacuum", err);
+}
+
+static int lite_bytes(void *db, int64_t *bytes, struct err *err)
+{
+    struct lite *l = db;
+    int64_t pages, page;
+    if (sq_number(l->db, "PRAGMA page_count", &pages, err) < 0 ||
+        sq_number(l->db, "PRAGMA page_size", &page, err) < 0)
+        return -1;
+    *bytes = pages * page;
+    return 0;
+}
+
+const struct fleet_engine fleet_sqlite = {
+    .prefix = "",
+    .open = lite_open,
+    .close = lite_close,
+    .begin = lite_begin,
+    .end = lite_end,
+    .query = lite_query,
+    .put_rows = lite_put_rows,
+    .move = lite_move,
+    .read = lite_read,
+    .retain = lite_retain,
+    .bytes = lite_bytes,
+};

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The history of a fleet: pages of summaries go in, pages of summaries come out, so that
+// analysis/peers/fleet.h and all above it work on what is stored as on what nodes just sent.
+// Two engines hold the same: SQLite (a path) and PostgreSQL ("postgresql://…").
+//
+//     struct fleet_store *s = fleet_store_open("/var/lib/numaprobe-fleet/fleet.db",
+//                                              FLEET_STORE_WRITE, &err);
+//     fleet_store_put(s, pages, n, acks, &err);     // runs and places in one transaction
+//     fleet_store_window(s, &window, fn, ctx, &err);  // fn: fleet_add_page(fleet, page, err)
+//
+// A row is a run, and its values are an array in it. A row per value costs 28 times the writes.
+// Values are stored as the bits of the float that a summary carries, so nothing is rounded:
+// 6 significant digits of any unit survive, and PostgreSQL reads them as real[]. The ends of
+// intervals are whole numbers of 1e-4 (model/summary.h), in 2 bytes each, and in 4 bytes each in
+// the rare run that needs them. A run of 30 metrics takes some 330 bytes with SQLite.
+//
+// Exactly once: a feed is the history of a node (`history_id`), and its place is the number after
+// which the next page begins. The place moves in the transaction that stores the page, and only
+// from where the page was requested. A crash before the commit loses both, and the same page is
+// requested again. So the newest commits may be lost in a power cut, and nothing is missing.
+//
+// One process writes (a lock), any number read. Errors: ERR_STORAGE and ERR_UNAVAILABLE mean that
+// nothing of this call was stored and that it may be repeated; ERR_CONFLICT, another process
+// writes; ERR_DAMAGED, the database holds what this program never writes. Nothing is logged.
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/fingerprint.h"
+#include "model/summary.h"
+
+enum fleet_store_use {
+    FLEET_STORE_READ,  // never writes; the database must exist and have this schema
+    FLEET_STORE_WRITE, // makes and migrates the database, holds the lock of the one writer
+};
+
+enum {
+    FLEET_STORE_PAGES_MAX = 1024, // of one put
+    // Kinds of runs, machines and layouts of metrics that one node may introduce. More are a fault
+    // of the node, and would fill the dictionaries of all.
+    FLEET_STORE_NEW_MAX = 4096,
+    FLEET_STORE_AHEAD_MS = 60 * 1000, // a run measured later than this after its page came: clock
+};
+
+struct fleet_store;
+
+// `where`: a path, or a URI of PostgreSQL. A newer schema is refused (ERR_STORAGE); a database of
+// another program too. ERR_CONFLICT: another process writes. ERR_INVALID: this program was built
+// without PostgreSQL.
+struct fleet_store *fleet_store_open(const char *where, enum fleet_store_use use, struct err *err);
+void fleet_store_close(struct fleet_store *s); // NULL is fine
+
+// ---- What nodes sent
+
+struct fleet_page {
+    const char *name;                // of the node, as its source names it
+    int64_t after;                   // as it was requested
+    int64_t received_ms;             // UTC
+    int skew_ms;                     // the node's clock minus ours
+    const struct summary_page *page; // as summary_page_read() gave it
+};
+
+enum fleet_outcome {
+    FLEET_STORED,      // the place is now the page's `next`
+    FLEET_BEHIND,      // not stored: the place is elsewhere; request from `next`
+    FLEET_REINSTALLED, // the node has a new history, the old one is closed; stored, if it began at
+                       // 0
+    FLEET_RENAMED,     // the history of a node that is gone continues here; stored, if it
+                       // began where that stands
+    FLEET_TWIN,        // not stored: a live node has the same history (a cloned image)
+    FLEET_ALIEN,       // not stored: the page is from a node of another name
+    FLEET_REWOUND,     // not stored: the history ends before the place (restored from a copy)
+    FLEET_NAMELESS,    // not stored: the node is too old to name its history
+    FLEET_GARBLED,     // not stored: numbers that no feed has
+    FLEET_CROWDED,     // not stored: more than FLEET_STORE_NEW_MAX kinds, machines and layouts
+    FLEET_OUTCOMES
+};
+struct fleet_outcome_info {
+    const char *name; // stable, in JSON: "reinstalled"
+    const char *text; // for people, without a full stop
+};
+extern const struct fleet_outcome_info fleet_outcomes[FLEET_OUTCOMES];
+
+struct fleet_ack {
+    enum fleet_outcome outcome;
+    int64_t next;   // request the next page after this
+    int stored;     // runs
+    int others;     // runs that were left out, because they are of another node
+    char other[64]; // the twin's name; what an alien calls itself; the name before RENAMED
+};
+
+// One transaction for all pages; of one node several, in order. acks[i] says what became of page i.
+// -1: nothing was stored, and the acks are undefined. At most FLEET_STORE_PAGES_MAX.
+int fleet_store_put(struct fleet_store *s, const struct fleet_page *pages, int n,
+                    struct fleet_ack *acks, struct err *err);
+// No source names these nodes any more: their feeds are closed, so that a new name may continue
+// them. Their runs stay. Unknown names are passed over.
+int fleet_store_gone(struct fleet_store *s, const char *const *names, int n, struct err *err);
+
+// Where each node stands, in the order in which nodes came. A node without a feed has history "".
+enum fleet_feed_state { FLEET_FEED_OPEN, FLEET_FEED_CLOSED, FLEET_FEED_TWIN };
+struct fleet_feed {
+    const char *name, *history, *version;
+    const char *twin; // the other name; "": none
+    enum fleet_feed_state state;
+    int64_t next, first_ms, last_ms; // last: a page was received
+    int64_t skew_ms;
+};
+// Open feeds and twins; `closed`: also those before. fn returns -1 to end with its error.
+int fleet_store_feeds(struct fleet_store *s, bool closed,
+                      int (*fn)(void *ctx, const struct fleet_feed *f, struct err *err), void *ctx,
+                      struct err *err);
+
+// ---- Documents: facts of classes and of configurations, and topologies, once per hash
+
+enum fleet_document { FLEET_CLASS, FLEET_CONFIG, FLEET_TOPOLOGY };
+// Hashes without a document, the newest first; `node` is one that sent a run with it.
+int fleet_store_wanted(struct fleet_store *s, int most,
+                       int (*fn)(void *ctx, enum fleet_document what, const char *hash,
+                                 const char *node, struct err *err),
+                       void *ctx, struct err *err);
+// ERR_INVALID: the hash is not that of the content.
+int fleet_store_facts_put(struct fleet_store *s, const struct facts *facts, struct err *err);
+int fleet_store_topology_put(struct fleet_store *s, const char *hash, const char *xml,
+                             struct err *err);
+// Appends it: facts as facts_write_json() does, or the XML. ERR_NOT_FOUND.
+int fleet_store_document(struct fleet_store *s, const char *hash, struct buf *out, struct err *err);
+
+// ---- What is read
+
+struct fleet_window {
+    const char *node, *class_hash, *benchmark; // NULL: all
+    int64_t since_ms;                          // measured then or later; 0: all
+    int newest;                                // of each node and kind of run; 0: all
+};
+// One page per node, in order of their numbers; runs by kind, the newest first. `layouts` of the
+// page are those of the whole store. The page is valid during the call. All of it is one state of
+// the database. fn returns -1 to end with its error.
+int fleet_store_window(struct fleet_store *s, const struct fleet_window *w,
+                       int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
+                       void *ctx, struct err *err);
+
+struct fleet_store_point {
+    int64_t measured_ms, seq, id;
+    float value, lo, hi; // lo, hi NaN: not known
+    const char *unit, *benchmark, *variant, *method, *class_hash, *config_hash;
+    int metrics_version;
+    bool forced, imported;
+    double disturbed; // share; NaN: not known
+};
+struct fleet_line {
+    const char *node, *metric;
+    int64_t since_ms, until_ms; // measured in [since, until); until 0: no end
+};
+// Points of runs that succeeded, by measured_ms and seq. Unknown names give no point.
+int fleet_store_series(struct fleet_store *s, const struct fleet_line *line,
+                       int (*fn)(void *ctx, const struct fleet_store_point *p, struct err *err),
+                       void *ctx, struct err *err);
+
+// ---- Upkeep
+
+// Changes with each call that stored something: the key of kept responses. -1 and an error.
+int64_t fleet_store_version(struct fleet_store *s, struct err *err);
+// Deletes runs measured before the beginning of the month (UTC) of `before_ms`.
+// Returns how many; -1.
+int64_t fleet_store_retain(struct fleet_store *s, int64_t before_ms, struct err *err);
+struct fleet_store_size {
+    int64_t bytes, runs, nodes, feeds, kinds, machines, layouts;
+};
+int fleet_store_size(struct fleet_store *s, struct fleet_store_size *out, struct err *err);

@@ -1,0 +1,162 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A fleet's history in SQLite. A row of `run` is a run; its values are packed in `v`. The same
+-- tables are in schema/fleet/pg. Numbers of nodes, feeds and dictionaries are given by the one
+-- writer, from 1 on and without gaps.
+
+-- version: rises with each change. runs: rows of `run`
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('version', 1), ('runs', 0);
+
+CREATE TABLE node (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  url TEXT NOT NULL DEFAULT '',
+  source TEXT NOT NULL DEFAULT '',
+  note TEXT NOT NULL DEFAULT '',
+  since_ms INTEGER NOT NULL
+) STRICT;
+
+-- next: the number of the history after which the next page begins.
+-- state: 0 open, 1 closed, 2 twin (`twin` is the other node)
+CREATE TABLE feed (
+  id INTEGER PRIMARY KEY,
+  node INTEGER NOT NULL,
+  twin INTEGER NOT NULL DEFAULT 0,
+  history TEXT NOT NULL UNIQUE,
+  next INTEGER NOT NULL,
+  first_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  skew_ms INTEGER NOT NULL,
+  version TEXT NOT NULL,
+  state INTEGER NOT NULL
+) STRICT;
+
+-- Dictionaries; `origin` is the node that brought the row.
+-- metrics: [["latency.local.dram.median_ns","ns"],...]; a metric's position is that of its value
+CREATE TABLE layout (
+  id INTEGER PRIMARY KEY,
+  origin INTEGER NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  metrics TEXT NOT NULL
+) STRICT;
+-- layout 0: runs without metrics
+CREATE TABLE kind (
+  id INTEGER PRIMARY KEY,
+  origin INTEGER NOT NULL,
+  layout INTEGER NOT NULL,
+  metrics_version INTEGER NOT NULL,
+  n_ranks INTEGER NOT NULL,
+  benchmark TEXT NOT NULL,
+  method TEXT NOT NULL,
+  variant TEXT NOT NULL,
+  UNIQUE (benchmark, method, variant, metrics_version, n_ranks, layout)
+) STRICT;
+-- Hashes of facts and of the topology; '': not known
+CREATE TABLE machine (
+  id INTEGER PRIMARY KEY,
+  origin INTEGER NOT NULL,
+  class TEXT NOT NULL,
+  config TEXT NOT NULL,
+  topology TEXT NOT NULL,
+  UNIQUE (class, config, topology)
+) STRICT;
+CREATE TABLE document (hash TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+-- id: order of arrival. run: the node's number of the run. measured_ms: of its start; if that is
+-- not known, of its end or of its arrival (flags 4); by a clock ahead, of its arrival (flags 8).
+-- flags also: 1 imported, 2 forced. disturbed: 1e-4. v: big-endian floats (IEEE 754, 4 bytes).
+-- w: two big-endian integers per value, how far the interval reaches below and above it, in 1e-4
+-- of it, -1 not known; of 2 bytes each, or 4 if w is twice as long as v.
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY,
+  node INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  measured_ms INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  feed INTEGER NOT NULL,
+  machine INTEGER NOT NULL,
+  received_ms INTEGER NOT NULL,
+  finished_ms INTEGER,
+  run INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  flags INTEGER NOT NULL,
+  disturbed INTEGER,
+  seconds REAL,
+  label TEXT NOT NULL,
+  v BLOB,
+  w BLOB
+) STRICT;
+CREATE UNIQUE INDEX run_of ON run (node, kind, measured_ms, seq, feed);
+
+-- One row per change of set-up: rollouts are read from it.
+CREATE TABLE setup (
+  node INTEGER NOT NULL,
+  from_ms INTEGER NOT NULL,
+  until_ms INTEGER,
+  machine INTEGER NOT NULL,
+  PRIMARY KEY (node, from_ms)
+) STRICT, WITHOUT ROWID;
+-- The band of a class: medians and widths of a day. mid, mad: as run.v
+CREATE TABLE day (
+  class TEXT NOT NULL,
+  kind INTEGER NOT NULL,
+  day_ms INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  mid BLOB NOT NULL,
+  mad BLOB NOT NULL,
+  PRIMARY KEY (class, kind, day_ms)
+) STRICT, WITHOUT ROWID;
+-- state: 0 open, 1 acknowledged, 2 fixed
+CREATE TABLE finding (
+  id INTEGER PRIMARY KEY,
+  node INTEGER NOT NULL DEFAULT 0,
+  what TEXT NOT NULL,
+  class TEXT NOT NULL,
+  kind INTEGER NOT NULL DEFAULT 0,
+  metric TEXT NOT NULL,
+  grade INTEGER NOT NULL,
+  percent REAL,
+  lo REAL,
+  hi REAL,
+  p REAL,
+  since_ms INTEGER NOT NULL,
+  seen_ms INTEGER NOT NULL,
+  times INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  "by" TEXT NOT NULL,
+  note TEXT NOT NULL,
+  evidence TEXT NOT NULL
+) STRICT;
+CREATE TABLE campaign (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  spec TEXT NOT NULL,
+  nodes TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  spent_s REAL NOT NULL
+) STRICT;
+CREATE TABLE campaign_node (
+  campaign INTEGER NOT NULL,
+  node INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  requested_ms INTEGER,
+  seq INTEGER,
+  why TEXT NOT NULL,
+  PRIMARY KEY (campaign, node)
+) STRICT, WITHOUT ROWID;
+
+-- For people: sqlite3 fleet.db "SELECT * FROM history WHERE node = 'n1'". A float's bits are
+-- decoded in plain SQL: a sign that is never set, 8 bits of exponent, 23 bits of fraction.
+CREATE VIEW history AS
+SELECT node.name AS node,
+  strftime('%Y-%m-%dT%H:%M:%SZ', run.measured_ms / 1000, 'unixepoch') AS measured,
+  kind.benchmark AS benchmark, kind.variant AS variant, run.seq AS seq,
+  m.value ->> 0 AS metric, m.value ->> 1 AS unit,
+  (SELECT round((1 + (b.bits & 0x7fffff) / 8388608.0) * pow(2, (b.bits >> 23) - 127),
+                max(0, 5 - CAST(floor(log10(pow(2, (b.bits >> 23) - 127))) AS INTEGER)))
+     FROM (SELECT sum(instr('123456789ABCDEF', substr(hex(substr(run.v, 4 * m.key + 1, 4)),
+                                                      k.value, 1)) << (4 * (8 - k.value))) AS bits
+             FROM json_each('[1,2,3,4,5,6,7,8]') AS k) AS b) AS value
+FROM run JOIN node ON node.id = run.node JOIN kind ON kind.id = run.kind
+  JOIN layout ON layout.id = kind.layout JOIN json_each(layout.metrics) AS m;

@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same scenarios on each engine; what they give back must be the same byte by byte.
+#include "fleet/store/store.h"
+#include "tests/unit/tap.h"
+
+#include "analysis/peers/fleet.h"
+#include "base/str.h"
+#include "tests/unit/core/dir.h"
+#include "tests/unit/fleet/pages.h"
+
+static char dir[64];
+
+// ---- Scenarios
+
+static struct fleet_store *s;
+static struct err err;
+static struct buf said; // by the scenarios of one engine
+
+static const char *outcome(const struct fleet_ack *ack)
+{
+    return ack->outcome < FLEET_OUTCOMES ? fleet_outcomes[ack->outcome].name : err.text;
+}
+
+#define CHECK_ACK(ack, want, place, what)                                                          \
+    do {                                                                                           \
+        struct fleet_ack ack_ = (ack);                                                             \
+        CHECK_STR(outcome(&ack_), want, "%s", what);                                               \
+        CHECK_INT(ack_.next, place, "%s: the place", what);                                        \
+    } while (0)
+
+static int64_t runs(void)
+{
+    struct fleet_store_size z = {0};
+    return fleet_store_size(s, &z, &err) < 0 ? -1 : z.runs;
+}
+
+static struct maker maker_at(const char *name, const char *history, int64_t after, int64_t last)
+{
+    struct maker m = MAKER(name);
+    m.history = history;
+    m.after = after;
+    m.last = last;
+    return m;
+}
+
+static const char ha[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                  hb[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+                  hc[] = "cccccccccccccccccccccccccccccccc",
+                  hd[] = "dddddddddddddddddddddddddddddddd";
+
+static struct fleet_ack put(const char *name, const char *history, int64_t after, int64_t last)
+{
+    struct maker m = maker_at(name, history, after, last);
+    return made_page_put(s, &m, &err);
+}
+
+static void test_pages(void)
+{
+    int64_t version = fleet_store_version(s, &err);
+    CHECK_ACK(put("n1", ha, 0, 3), "stored", 3, "a first page");
+    CHECK_INT(runs(), 3, "its runs are there");
+    CHECK(fleet_store_version(s, &err) > version, "the version rises");
+    version = fleet_store_version(s, &err);
+    CHECK_ACK(put("n1", ha, 0, 3), "behind", 3, "the same page again");
+    CHECK_ACK(put("n1", ha, 5, 7), "behind", 3, "a page further on");
+    CHECK_ACK(put("n1", ha, 3, 3), "stored", 3, "an empty page");
+    CHECK_INT(fleet_store_version(s, &err), version, "none of them changes the version");
+    CHECK_ACK(put("n1", ha, 3, 12), "stored", 12, "the next page");
+    CHECK_INT(runs(), 12, "each run once");
+    CHECK_ACK(put("n2", hb, 9, 12), "behind", 0, "an unknown node begins at 0");
+    CHECK_ACK(put("n2", hb, 0, 5), "stored", 5, "another node");
+}
+
+static void test_batch(void)
+{
+    enum { PAGES = 4 };
+    struct made_page p[PAGES];
+    struct fleet_page list[PAGES];
+    struct fleet_ack acks[PAGES];
+    const struct maker makers[PAGES] = {maker_at("b1", "b100", 0, 2), maker_at("b1", "b100", 2, 4),
+                                        maker_at("b2", "b200", 0, 2), maker_at("b1", "b100", 2, 4)};
+    int64_t before = runs();
+    for (int i = 0; i < PAGES; i++) {
+        made_page_make(&p[i], &makers[i]);
+        list[i] = p[i].page;
+    }
+    CHECK_INT(fleet_store_put(s, list, PAGES, acks, &err), 0, "pages of several nodes");
+    CHECK(acks[0].outcome == FLEET_STORED && acks[1].outcome == FLEET_STORED &&
+              acks[2].outcome == FLEET_STORED && acks[3].outcome == FLEET_BEHIND,
+          "of one node in order, and none twice");
+    CHECK_INT(runs() - before, 6, "six runs");
+    for (int i = 0; i < PAGES; i++)
+        made_page_fini(&p[i]);
+}
+
+static void test_reinstalled(void)
+{
+    CHECK_ACK(put("r1", hc, 0, 4), "stored", 4, "a node");
+    CHECK_ACK(put("r1", hd, 4, 6), "reinstalled", 0, "a new history is read from its start");
+    CHECK_ACK(put("r1", hd, 0, 2), "reinstalled", 2, "and stored");
+    CHECK_ACK(put("r1", hd, 2, 3), "stored", 3, "then it goes on");
+    CHECK_ACK(put("r1", hc, 4, 5), "reinstalled", 5, "the old one comes back where it stood");
+    CHECK_ACK(put("r1", hd, 0, 2), "reinstalled", 3, "and the new one where that stood");
+}
+
+static void test_twins(void)
+{
+    static const char ht[] = "7777", hu[] = "8888";
+    struct fleet_ack ack;
+    CHECK_ACK(put("t1", ht, 0, 4), "stored", 4, "a node");
+    ack = put("t2", ht, 0, 4);
+    CHECK_ACK(ack, "twin", 4, "a clone of it");
+    CHECK_STR(ack.other, "t1", "the other's name is said");
+    ack = put("t1", ht, 4, 5);
+    CHECK_ACK(ack, "twin", 4, "neither is stored");
+    CHECK_STR(ack.other, "t2", "the clone's name is said");
+    CHECK_ACK(put("t2", hu, 0, 2), "stored", 2, "the clone gets a history of its own");
+    CHECK_ACK(put("t1", ht, 4, 5), "stored", 5, "then the first one goes on");
+    CHECK_ACK(put("t3", ht, 5, 6), "twin", 5, "a second clone");
+    CHECK_INT(fleet_store_gone(s, (const char *[]){"t1", "nobody"}, 2, &err), 0,
+              "the first one is gone");
+    CHECK_ACK(put("t3", ht, 5, 6), "stored", 6, "its clone goes on");
+    CHECK_INT(fleet_store_gone(s, (const char *[]){"t3"}, 1, &err), 0, "and is gone");
+    ack = put("t4", ht, 6, 8);
+    CHECK_ACK(ack, "renamed", 8, "a new name continues it");
+    CHECK_STR(ack.other, "t3", "the name before is said");
+    CHECK_ACK(put("t4", ht, 8, 9), "stored", 9, "and goes on");
+}
+
+static void test_names(void)
+{
+    struct maker m = maker_at("a1", "a100", 0, 3);
+    int64_t before = runs();
+    m.node = "other";
+    struct fleet_ack ack = made_page_put(s, &m, &err);
+    CHECK_ACK(ack, "alien", 0, "a page of another node");
+    CHECK_STR(ack.other, "other", "what it calls itself is said");
+    CHECK_INT(runs(), before, "nothing is stored");
+    m.node = "a1.cluster.example";
+    CHECK_ACK(made_page_put(s, &m, &err), "stored", 3, "the name with its domain");
+    m = maker_at("a1", "a100", 3, 5);
+    m.run_node = "a2";
+    before = runs();
+    ack = made_page_put(s, &m, &err);
+    CHECK_ACK(ack, "stored", 5, "a page with a run of another node");
+    CHECK(ack.others == 1 && ack.stored == 1 && runs() == before + 1, "that run is left out");
+    m = maker_at("a3", "", 0, 1);
+    CHECK_ACK(made_page_put(s, &m, &err), "nameless", 0, "a page without a history");
+}
+
+static void test_garbled(void)
+{
+    struct made_page p CLEANUP(made_page_fini);
+    struct fleet_ack ack = {0};
+    int64_t before = runs();
+    struct maker m = maker_at("g1", "9100", 0, 4);
+    made_page_make(&p, &m);
+    const struct {
+        int64_t after, page_after, seq, next;
+        bool more;
+        const char *what;
+    } cases[] = {{2, 0, 1, 4, false, "another place than requested"},
+                 {0, 0, 3, 4, false, "runs that are not in order"},
+                 {0, 0, 1, 3, false, "a run behind the place"},
+                 {0, 0, 0, 4, false, "a run before the place"},
+                 {9, 9, 1, 4, false, "a place that goes back"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        p.page.after = cases[i].after;
+        p.body.after = cases[i].page_after;
+        p.body.runs[0].seq = cases[i].seq;
+        p.body.next = cases[i].next;
+        CHECK(fleet_store_put(s, &p.page, 1, &ack, &err) == 0 && ack.outcome == FLEET_GARBLED, "%s",
+              cases[i].what);
+    }
+    CHECK_INT(runs(), before, "nothing is stored");
+    CHECK_ACK(put("g2", "9200", 0, 4), "stored", 4, "a node");
+    m = maker_at("g2", "9200", 4, 4);
+    made_page_fini(&p);
+    made_page_make(&p, &m);
+    p.body.last = 2;
+    CHECK(fleet_store_put(s, &p.page, 1, &ack, &err) == 0 && ack.outcome == FLEET_REWOUND,
+          "a history that ends before the place");
+    p.body.last = p.body.next = 5;
+    p.body.next = 4;
+    p.body.more = true;
+    CHECK(fleet_store_put(s, &p.page, 1, &ack, &err) == 0 && ack.outcome == FLEET_GARBLED,
+          "more, and no step further");
+}
+
+static void test_hostile(void)
+{
+    struct maker m = maker_at("h1", "e100", 0, 6);
+    m.label = "'; DROP TABLE run; -- \"\\ \xe2\x82\xac $1 %s";
+    m.variant = "a='b' \\N {} \\x00 $2 %n";
+    m.odd = 7;
+    m.state = "failed";
+    CHECK_ACK(made_page_put(s, &m, &err), "stored", 6, "texts that mean something to a database");
+    m = maker_at("h1", "e100", 6, 7);
+    m.metrics = 399;
+    CHECK_ACK(made_page_put(s, &m, &err), "stored", 7, "a run of 399 metrics");
+    m = maker_at("h2", "e200", 0, 4);
+    m.received_ms = page_day0 - 1000 * page_day;
+    CHECK_ACK(made_page_put(s, &m, &err), "stored", 4, "a node whose clock is years ahead");
+}
+
+// Values with intervals that no 2 bytes hold, and at the ends of what a float is.
+static void test_extremes(void)
+{
+    static const double value[] = {1.1755e-38, 3.40282e38, 123456, 0.000123457, 1};
+    struct metric list[COUNT_OF(value)] = {0};
+    struct summary run = {.seq = 1,
+                          .id = 1,
+                          .node = "x1",
+                          .benchmark = "latency",
+                          .state = RUN_SUCCEEDED,
+                          .n_ranks = INT64_C(1) << 53,
+                          .duration_s = 1e9,
+                          .disturbed = 1};
+    struct summary_page head = {.node = "x1", .history_id = "f100", .next = 1, .last = 1};
+    struct summary_page page CLEANUP(summary_page_fini) = {0};
+    static struct summary_writer w;
+    CLEANUP_BUF struct buf in = BUF_INIT, out = BUF_INIT, again = BUF_INIT;
+    struct fleet_ack ack = {0};
+    for (size_t i = 0; i < COUNT_OF(value); i++) {
+        snprintf(list[i].name, sizeof list[i].name, "m%zu", i);
+        list[i].value = value[i];
+        list[i].lo = i % 2 ? 0 : value[i];
+        list[i].hi = i == 1 ? (double)NAN : value[i] * (1 + (double)i * 25.1234);
+    }
+    summary_writer_init(&w);
+    summary_writer_add(&w, &run, list, COUNT_OF(value));
+    summary_writer_end(&w, &head, &in);
+    summary_writer_fini(&w);
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&in), in.len, &err);
+    CHECK(j && summary_page_read(j, &page, &err) == 0, "a page of extremes: %s", err.text);
+    struct fleet_page put_page = {.name = "x1", .received_ms = page_day0, .page = &page};
+    CHECK(fleet_store_put(s, &put_page, 1, &ack, &err) == 0 && ack.stored == 1, "is stored");
+    made_json_page(&out, &page, &err);
+    made_json_window(s, &(struct fleet_window){.node = "x1"}, &again);
+    const char *a = strstr(buf_text(&out), "\"runs\""), *b = strstr(buf_text(&again), "\"runs\"");
+    CHECK(a && b && strncmp(a, b, strcspn(a, "}")) == 0 && strstr(a, "1.1755e-38"),
+          "comes back as it was");
+    if (a && b && strncmp(a, b, strcspn(a, "}")) != 0)
+        printf("# %s# %s", a, b);
+}
+
+static int count_page(void *ctx, const struct summary_page *page, struct err *e)
+{
+    (void)e;
+    *(int *)ctx += page->n_runs;
+    return 0;
+}
+
+static int fail_page(void *ctx, const struct summary_page *page, struct err *e)
+{
+    (void)ctx;
+    (void)page;
+    return err_set(e, ERR_TOO_LARGE, "", "enough");
+}
+
+static int window_runs(const struct fleet_window *w)
+{
+    int n = 0;
+    return fleet_store_window(s, w, count_page, &n, &err) < 0 ? -1 : n;
+}
+
+static void test_window(void)
+{
+    char class[65], hash[65];
+    struct maker m = maker_at("w1", "1000", 0, 12);
+    text_hash("class", class);
+    text_hash("new class", hash);
+    made_page_put(s, &m, &err);
+    m = maker_at("w1", "1000", 12, 15);
+    m.class = "new class";
+    made_page_put(s, &m, &err);
+    const struct {
+        struct fleet_window w;
+        int n;
+        const char *what;
+    } cases[] = {
+        {{.node = "w1"}, 15, "all runs of a node"},
+        {{.node = "w1", .newest = 5}, 5, "the newest five"},
+        {{.node = "w1", .class_hash = hash}, 3, "those of a class"},
+        {{.node = "w1", .class_hash = class, .newest = 5}, 5, "the newest five of a class"},
+        {{.node = "w1", .benchmark = "latency"}, 15, "those of a benchmark"},
+        {{.node = "w1", .benchmark = "matrix"}, 0, "of another one"},
+        {{.node = "w1", .since_ms = page_day0 + 10 * page_day}, 6, "those since a day"},
+        {{.node = "w9"}, 0, "of a node that is not there"},
+        {{.class_hash = hash}, 3, "a class in the fleet"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        CHECK_INT(window_runs(&cases[i].w), cases[i].n, "%s", cases[i].what);
+    CHECK(fleet_store_window(s, &cases[0].w, fail_page, NULL, &err) < 0 &&
+              err.code == ERR_TOO_LARGE,
+          "a reader ends with its own error");
+    CHECK_INT(window_runs(&cases[0].w), 15, "and the store can be read again");
+}
+
+static void test_series(void)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    int lines = 0;
+    made_json_series(s, "w1", "latency.n1.n2.median_ns", &out);
+    for (const char *c = buf_text(&out); *c; c++)
+        lines += *c == '\n';
+    CHECK_INT(lines, 15, "a metric of each run of a node");
+    buf_reset(&out);
+    made_json_series(s, "w1", "no.such", &out);
+    made_json_series(s, "w9", "latency.n1.n2.median_ns", &out);
+    CHECK_INT(out.len, 0, "unknown names give no point");
+}
+
+static int take_page(void *ctx, const struct summary_page *page, struct err *e)
+{
+    return fleet_add_page(ctx, page, e);
+}
+
+static void test_fleet(void)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    o.now_ms = page_day0 + 16 * page_day;
+    CLEANUP_FLEET struct fleet *f = fleet_new(&o, &err);
+    CHECK(fleet_store_window(s, &(struct fleet_window){.newest = 5}, take_page, f, &err) == 0 &&
+              f->nodes.n > 10 && f->runs > 50,
+          "a window fills a fleet: %d nodes, %ld runs", f->nodes.n, f->runs);
+}
+
+static int name_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
+                       struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "%d %.8s %s\n", what, hash, node);
+    return 0;
+}
+
+static void test_documents(void)
+{
+    CLEANUP_BUF struct buf wanted = BUF_INIT, after = BUF_INIT, body = BUF_INIT;
+    static struct facts facts;
+    char xml[] = "<topology name='\xc3\xa9'/>", hash[65];
+    facts_add(&facts, "cpu_model", "%s", "A \"B\" 'C'");
+    facts_seal(&facts);
+    struct maker m = maker_at("d1", "2000", 0, 2);
+    m.class = "cpu_model=A \"B\" 'C'\n"; // what is sealed
+    made_page_put(s, &m, &err);
+    CHECK_INT(fleet_store_wanted(s, 100, name_wanted, &wanted, &err), 0, "documents are missing");
+    CHECK(strstr(buf_text(&wanted), facts.hash) ||
+              strncmp(buf_text(&wanted) + 2, facts.hash, 8) == 0,
+          "the newest first");
+    CHECK_INT(fleet_store_facts_put(s, &facts, &err), 0, "facts are stored");
+    CHECK_INT(fleet_store_facts_put(s, &facts, &err), 0, "twice is once");
+    fleet_store_wanted(s, 100, name_wanted, &after, &err);
+    CHECK(after.len < wanted.len, "and not wanted any more");
+    CHECK(fleet_store_document(s, facts.hash, &body, &err) == 0 &&
+              strstr(buf_text(&body), "A \\\"B\\\" 'C'"),
+          "they come back");
+    facts.list[0].value[0] = 'X';
+    CHECK(fleet_store_facts_put(s, &facts, &err) < 0 && err.code == ERR_INVALID,
+          "facts with another hash are refused");
+    text_hash(xml, hash);
+    CHECK(fleet_store_topology_put(s, hash, xml, &err) == 0 &&
+              fleet_store_topology_put(s, facts.hash, xml, &err) < 0 && err.code == ERR_INVALID,
+          "so are topologies");
+    CHECK(fleet_store_document(s, "00", &body, &err) < 0 && err.code == ERR_NOT_FOUND,
+          "an unknown hash");
+    buf_str(&said, buf_text(&wanted));
+    buf_str(&said, buf_text(&body));
+}
+
+static void test_retention(void)
+{
+    struct maker m = maker_at("k1", "3000", 0, 100);
+    made_page_put(s, &m, &err);
+    int64_t before = runs();
+    int64_t since = page_day0 + 41 * page_day + 5000; // 2026-09-01
+    int64_t deleted = fleet_store_retain(s, since + 10 * page_day, &err);
+    CHECK(deleted > 0 && runs() == before - deleted, "months are deleted (%lld runs)",
+          (long long)deleted);
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "k1"}), 60, "whole months of a node");
+    CHECK_INT(fleet_store_retain(s, since, &err), 0, "once");
+    CHECK_ACK(put("k1", "3000", 0, 100), "behind", 100, "what was deleted does not come back");
+}
+
+static void test_crowd(void)
+{
+    struct fleet_ack ack = {0};
+    int64_t at = 0, before = 0;
+    char variant[32];
+    for (int i = 0; i < FLEET_STORE_NEW_MAX + 10 && ack.outcome == FLEET_STORED; i++, at++) {
+        struct maker m = maker_at("c1", "4000", at, at + 1);
+        snprintf(variant, sizeof variant, "size=%d", i);
+        m.variant = variant;
+        m.metrics = 1;
+        before = runs();
+        ack = made_page_put(s, &m, &err);
+    }
+    CHECK(ack.outcome == FLEET_CROWDED && at > FLEET_STORE_NEW_MAX - 10 && runs() == before,
+          "a node with too many kinds of runs is refused (%lld)", (long long)at);
+    CHECK_ACK(put("c2", "4100", 0, 1), "stored", 1, "another one is not");
+}
+
+static void say_all(void)
+{
+    made_json_feeds(s, &said);
+    made_json_window(s, &(struct fleet_window){.newest = 7}, &said);
+    made_json_window(s, &(struct fleet_window){.node = "h1"}, &said);
+    made_json_series(s, "k1", "latency.n0.n3.median_ns", &said);
+    struct fleet_store_size z;
+    fleet_store_size(s, &z, &err);
+    buf_fmt(&said, "%lld %lld %lld %lld %lld %lld version %lld\n", (long long)z.runs,
+            (long long)z.nodes, (long long)z.feeds, (long long)z.kinds, (long long)z.machines,
+            (long long)z.layouts, (long long)fleet_store_version(s, &err));
+}
+
+// A second process that reads, and the same after a restart.
+static void test_reader(const char *where)
+{
+    CLEANUP_BUF struct buf first = said;
+    struct fleet_store *writer = s;
+    said = BUF_INIT;
+    s = fleet_store_open(where, FLEET_STORE_READ, &err);
+    CHECK(s != NULL, "a reader opens it: %s", err.text);
+    say_all();
+    CHECK(strstr(buf_text(&first), buf_text(&said)) != NULL, "and sees the same");
+    struct maker m = maker_at("late", "5000", 0, 2);
+    struct fleet_ack ack = {0};
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "late"}), 0, "a node is not there");
+    struct fleet_store *reader = s;
+    s = writer;
+    ack = made_page_put(s, &m, &err);
+    CHECK_ACK(ack, "stored", 2, "it comes");
+    s = reader;
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "late"}), 2, "and the reader sees it");
+    CHECK(made_page_put(s, &m, &err).outcome == FLEET_OUTCOMES && err.code == ERR_STORAGE,
+          "a reader cannot write: %s", err.text);
+    fleet_store_close(s);
+    struct fleet_store *second = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(!second && err.code == ERR_CONFLICT, "a second writer is refused: %s", err.text);
+    fleet_store_close(second);
+    buf_reset(&said);
+    s = writer;
+    say_all();
+    CLEANUP_BUF struct buf before = said;
+    said = BUF_INIT;
+    fleet_store_close(s);
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "it opens again: %s", err.text);
+    say_all();
+    CHECK_STR(buf_text(&said), buf_text(&before), "with all that was there");
+    CHECK_ACK(put("late", "5000", 0, 2), "behind", 2, "and goes on where it was");
+    CHECK_ACK(put("t1", "7777", 0, 2), "twin", 9, "also with who has which history");
+    buf_add(&first, buf_text(&said), said.len);
+    buf_free(&said);
+    said = first;
+    first = BUF_INIT;
+}
+
+static void run_scenarios(const char *where)
+{
+    err = (struct err){0};
+    s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
+    CHECK(s != NULL, "opens %s: %s", where, err.text);
+    if (!s)
+        return;
+    test_pages();
+    test_batch();
+    test_reinstalled();
+    test_twins();
+    test_names();
+    test_garbled();
+    test_hostile();
+    test_extremes();
+    test_window();
+    test_series();
+    test_fleet();
+    test_documents();
+    test_retention();
+    test_crowd();
+    say_all();
+    test_reader(where);
+    fleet_store_close(s);
+}
+
+int main(void)
+{
+    char path[128];
+    dir_make(dir);
+    snprintf(path, sizeof path, "%s/fleet.db", dir);
+    run_scenarios(path);
+    CHECK(fleet_store_open("mysql://x/y", FLEET_STORE_READ, &err) == NULL &&
+              err.code == ERR_INVALID,
+          "an engine that does not exist: %s", err.text);
+    buf_free(&said);
+    dir_remove(dir);
+    return tap_done();
+}
