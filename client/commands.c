@@ -232,8 +232,13 @@ const struct command commands[] = {
     {.name = "topo",
      .operands = "",
      .summary = "show packages, NUMA nodes, caches and cores",
+     .about = "With --measured it adds what was measured between the nodes. With --xml the values "
+              "are memory attributes of hwloc: Latency and ReadLatency in ns, Bandwidth, "
+              "ReadBandwidth and WriteBandwidth in MiB/s, all else under names of their own.",
      .examples = "numaprobe topo\n"
-                 "numaprobe topo -o json",
+                 "numaprobe topo --measured=last\n"
+                 "numaprobe topo --xml --measured=last > node.xml && lstopo -i node.xml --memattrs",
+     .options = &topo_options,
      .pages = true,
      .run = cmd_topo},
     {.name = "node",

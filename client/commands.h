@@ -82,4 +82,4 @@ extern const struct param_table cancel_options, run_options, runs_options, show_
     plot_options;
 extern const struct param_table compare_options, backup_options, label_options;
 extern const struct param_table import_options, export_options;
-extern const struct param_table history_options, check_options, token_options;
+extern const struct param_table history_options, check_options, token_options, topo_options;

@@ -196,9 +196,8 @@ static void write_kinds(const struct topology *t, struct jsonw *w)
     jsonw_end(w);
 }
 
-void topology_write_json(const struct topology *t, struct jsonw *w, const char *key)
+void topology_write_members(const struct topology *t, struct jsonw *w)
 {
-    jsonw_object(w, key);
     jsonw_text(w, "cpu_model", t->cpu_model);
     jsonw_text(w, "source", t->source);
     jsonw_bool(w, "this_system", t->this_system);
@@ -209,5 +208,4 @@ void topology_write_json(const struct topology *t, struct jsonw *w, const char *
     write_cpus(t, w);
     write_caches(t, w);
     write_kinds(t, w);
-    jsonw_end(w);
 }

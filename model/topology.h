@@ -99,4 +99,4 @@ extern const char *const pair_class_names[PAIR_CLASSES];
 // PAIR_CLASSES where one of them is NULL. What is not known (-1) is not shared.
 enum pair_class topology_pair_class(const struct topo_cpu *a, const struct topo_cpu *b);
 
-void topology_write_json(const struct topology *t, struct jsonw *w, const char *key);
+void topology_write_members(const struct topology *t, struct jsonw *w); // into an open object

@@ -51,6 +51,7 @@ test|strace|disks that fail, and kills at a chosen system call (skipped without)
 test|faketime|clocks that jump years (skipped without)
 test|bzip2|unpacks recorded machines
 test|codespell|finds spelling mistakes (skipped without)
+test|hwloc-nox|lstopo: what hwloc reads from our XML
 test|tmux|a terminal for the tests of the command line (skipped without)
 more|systemd|checks the unit, and runs it (--all; skipped without)
 package|build-essential|what every Debian package is built with

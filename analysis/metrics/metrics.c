@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/stats/bandwidth_levels.h"
+#include "analysis/stats/beyond_caches.h"
 #include "analysis/stats/contention.h"
 #include "analysis/stats/curve.h"
 #include "analysis/stats/hierarchy.h"
@@ -20,12 +21,6 @@
 #include "model/mix.h"
 #include "model/scan.h"
 #include "model/target.h"
-
-// A working set this many times the cache still finds a quarter of its lines there; what is left is
-// the price of the memory within a few per cent.
-enum { CACHES_BEYOND = 4 };
-// Without a topology, a plateau below this may be a cache's.
-static const int64_t beyond_bytes_min = (int64_t)64 << 20;
 
 static const char *const near_words[PAIR_CLASSES] = {
     [PAIR_SIBLINGS] = "siblings",  [PAIR_L3] = "same_l3",          [PAIR_NODE] = "same_node",
@@ -128,37 +123,23 @@ static const struct rank_info *rank_of_row(const struct finder *f, const struct 
 
 // --- Latency -----------------------------------------------------------------------------------
 
-// 1 where they do not work at once.
-static int sharers(const struct finder *f, const struct matrix *m, bool at_once, bool most)
+// Of the last-level cache that most of the ranks are behind.
+static int most_sharers(const struct finder *f, const struct matrix *m)
 {
     int caches = f->in->topology ? f->in->topology->n_caches : 0;
-    return at_once ? places_sharers(&f->places, &m->row, caches, f->counts, most) : 1;
+    return places_sharers(&f->places, &m->row, caches, f->counts, true);
 }
 
-static bool plateau_beyond_caches(struct finder *f, const struct matrix *m)
+// Is the largest working set memory?
+static bool largest_is_memory(struct finder *f, const struct matrix *m, bool at_once)
 {
-    CLEANUP_MEM struct curve *c = calloc(1, sizeof *c);
-    struct err err = {0};
-    const struct curve_machine unknown = {0};
-    int64_t largest = m->col.values[m->col.n - 1];
-    if (!c) {
-        f->no_memory = true;
-        return false;
-    }
-    bool found = curve_find(c, m, &unknown, &err) == 0;
-    f->no_memory |= err.code == ERR_NO_MEMORY;
-    return found && c->n && largest >= beyond_bytes_min &&
-           largest >= CACHES_BEYOND * c->steps[c->n - 1].from_bytes;
-}
-
-// Is the largest working set (of all ranks that share a cache, where they work at once) memory?
-static bool beyond_caches(struct finder *f, const struct matrix *m, bool at_once)
-{
-    int64_t largest = m->col.values[m->col.n - 1];
-    int64_t llc = f->in->topology ? topology_llc_bytes(f->in->topology) : 0;
-    if (llc > 0)
-        return largest * sharers(f, m, at_once, false) >= CACHES_BEYOND * llc;
-    return plateau_beyond_caches(f, m);
+    const struct curve_machine machine = {.topology = f->in->topology,
+                                          .ranks = f->in->ranks,
+                                          .n_ranks = f->in->n_ranks,
+                                          .together = at_once};
+    bool beyond = false;
+    f->no_memory |= beyond_caches(m, &machine, &beyond, NULL) < 0;
+    return beyond;
 }
 
 // The column of the largest working set well inside a cache: at most half of it, more than twice
@@ -168,7 +149,7 @@ static int column_inside(const struct finder *f, const struct matrix *m, bool at
     const struct topology *t = f->in->topology;
     int64_t room = topology_cache_bytes(t, level), below = topology_cache_bytes(t, level - 1);
     if (at_once && !topology_cache_bytes(t, level + 1))
-        room /= sharers(f, m, true, true);
+        room /= most_sharers(f, m);
     int best = -1;
     for (int c = 0; c < m->col.n; c++)
         if (m->col.values[c] <= room / 2 && m->col.values[c] > 2 * below)
@@ -240,7 +221,7 @@ static void find_working_sets(struct finder *f, const struct matrix *m, bool at_
     int last = m->col.n - 1;
     pool_column(f, m, last);
     DRAIN_AND_PUT(f, 1, "latency.%slargest.median_ns", mode);
-    if (beyond_caches(f, m, at_once)) {
+    if (largest_is_memory(f, m, at_once)) {
         pool_column(f, m, last);
         DRAIN_AND_PUT(f, 1, "latency.%sdram.median_ns", mode);
         pool_ranks(f, m, last, -1, -1);
@@ -259,7 +240,7 @@ static void find_working_sets(struct finder *f, const struct matrix *m, bool at_
 
 static void find_node_pairs(struct finder *f, const struct matrix *m, bool at_once)
 {
-    bool memory = beyond_caches(f, m, at_once);
+    bool memory = largest_is_memory(f, m, at_once);
     for (int r = 0; memory && r < m->row.n; r++) {
         const struct rank_info *k = rank_of_row(f, m, r);
         if (!k || k->cpu_node < 0 || k->mem_node < 0 || pair_seen(f, m, r))

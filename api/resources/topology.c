@@ -1,30 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 // GET /v1/topology and /v1/topology.xml: the machine as numaprobe sees it, and as hwloc wrote
-// it. GET /v1/topologies/{hash}: the machine of stored runs.
+// it, with measured values where ?measured= names the runs. GET /v1/topologies/{hash}: the machine
+// of stored runs.
 #include "api/resources/resources.h"
+
+#include "api/services/measured_values.h"
+#include "api/services/work.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 
+// A worker has the machine as the daemon read it.
+static int topology_look(const struct api_services *api, struct err *err)
+{
+    return api->runner ? runner_look_at_machine(api->runner, err) : 0;
+}
+
+void topology_work(const struct request *q, struct work *w, struct err *why)
+{
+    const struct api_services *api = api_of(q);
+    if (!request_query(q, "measured") || topology_look(api, why) < 0)
+        return;
+    // The runs are known only when they are looked for. hwloc reads the XML, theirs and this one.
+    w->us = WORK_TOPOLOGY_US;
+    w->bytes = WORK_MEASURED_BYTES;
+}
+
 int topology_get(struct request *q, struct reply *r, struct err *err)
 {
+    const struct api_services *api = api_of(q);
+    struct measured_nodes measured CLEANUP(measured_nodes_fini) = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (runner_look_at_machine(api_of(q)->runner, err) < 0)
+    const char *which = request_query(q, "measured");
+    if (topology_look(api, err) < 0 ||
+        (which && measured_nodes_load(api->store, api->machine, which, &measured, err) < 0))
         return -1;
     struct jsonw w = jsonw_to(&body);
-    topology_write_json(&api_of(q)->machine->topology, &w, NULL);
+    jsonw_object(&w, NULL);
+    topology_write_members(&api->machine->topology, &w);
+    if (which)
+        measured_values_write_json(&measured, &w, "measured");
+    jsonw_end(&w);
     r->store = true;
     return reply_json(r, 200, &body, err);
 }
 
+static int xml_with_values(const struct api_services *api, const char *which, char **out,
+                           struct err *err)
+{
+    struct measured_nodes measured CLEANUP(measured_nodes_fini) = {0};
+    return measured_nodes_load(api->store, api->machine, which, &measured, err) < 0
+               ? -1
+               : measured_values_xml(api->machine, &measured, out, err);
+}
+
 int topology_xml(struct request *q, struct reply *r, struct err *err)
 {
+    const struct api_services *api = api_of(q);
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (runner_look_at_machine(api_of(q)->runner, err) < 0)
+    CLEANUP_MEM char *with_values = NULL;
+    const char *which = request_query(q, "measured");
+    if (topology_look(api, err) < 0)
         return -1;
-    const char *xml = api_of(q)->machine->topology_xml;
-    if (!xml)
+    if (!api->machine->topology_xml)
         return err_set(err, ERR_NOT_FOUND, "", "hwloc gave no XML for this machine");
-    buf_str(&body, xml);
+    if (which && xml_with_values(api, which, &with_values, err) < 0)
+        return -1;
+    buf_str(&body, with_values ? with_values : api->machine->topology_xml);
     r->store = true;
     return reply_text(r, "application/xml", &body, err);
 }

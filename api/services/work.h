@@ -19,14 +19,15 @@ enum {
     WORK_CELL_PAIR_NS = 5000,
     WORK_CELL_BYTES = 260, // of the largest form, NDJSON
     WORK_RANK_NS = 20000,
-    WORK_BYTE_NS = 20,        // of logs and topologies, read and escaped
-    WORK_TOPOLOGY_US = 50000, // to read a stored one: a process of its own and hwloc
+    WORK_BYTE_NS = 20,             // of logs and topologies, read and escaped
+    WORK_TOPOLOGY_US = 50000,      // to read a stored one: a process of its own and hwloc
+    WORK_MEASURED_BYTES = 1 << 20, // of a topology of 16 nodes with all attributes, 0.4 MB
 };
 
 work_fn work_of_matrix, work_of_picture, work_of_export, work_of_log, work_of_compare,
     work_of_report, work_of_metrics;
-work_fn feed_work, history_work, runs_work, check_work, metrics_work,
-    imports_work; // beside their handlers
+work_fn feed_work, history_work, runs_work, check_work, metrics_work, imports_work,
+    topology_work; // beside their handlers
 // Adds what run `id` costs. False: there is no such run, or it is not over.
 bool work_add_run(const struct request *q, struct work *w, int64_t id, int cell_ns, bool log,
                   bool topology, struct err *why);

@@ -366,6 +366,54 @@ int probe_topology_xml(struct topology *t, const char *xml, struct err *err)
     return 0;
 }
 
+// ---- Values of ours -----------------------------------------------------------------------------
+
+static int find_attribute(hwloc_topology_t h, const struct probe_attribute *a,
+                          hwloc_memattr_id_t *id)
+{
+    unsigned long flags =
+        HWLOC_MEMATTR_FLAG_NEED_INITIATOR |
+        (a->more_is_better ? HWLOC_MEMATTR_FLAG_HIGHER_FIRST : HWLOC_MEMATTR_FLAG_LOWER_FIRST);
+    return hwloc_memattr_get_by_name(h, a->name, id) == 0
+               ? 0
+               : hwloc_memattr_register(h, a->name, flags, id);
+}
+
+static int set_attribute(hwloc_topology_t h, const struct probe_attribute *a, struct err *err)
+{
+    hwloc_memattr_id_t id;
+    if (find_attribute(h, a, &id) < 0)
+        return err_sys(err, "hwloc does not take the attribute %s", a->name);
+    for (int i = 0; i < a->n; i++) {
+        const struct probe_value *v = &a->values[i];
+        hwloc_obj_t from = hwloc_get_numanode_obj_by_os_index(h, (unsigned)v->initiator);
+        hwloc_obj_t to = hwloc_get_numanode_obj_by_os_index(h, (unsigned)v->target);
+        if (!from || !to)
+            continue;
+        struct hwloc_location initiator = {.type = HWLOC_LOCATION_TYPE_CPUSET,
+                                           .location.cpuset = from->cpuset};
+        if (hwloc_memattr_set_value(h, id, to, &initiator, 0, v->value) < 0)
+            return err_sys(err, "hwloc does not take a value of %s", a->name);
+    }
+    return 0;
+}
+
+int probe_topology_annotate(const char *xml, const struct probe_annotations *with, char **out,
+                            struct err *err)
+{
+    hwloc_topology_t h CLEANUP(topology_destroy) = NULL;
+    if (hwloc_load(&h, xml, err) < 0)
+        return -1;
+    for (int i = 0; i < with->n_attributes; i++)
+        if (set_attribute(h, &with->attributes[i], err) < 0)
+            return -1;
+    for (int i = 0; i < with->n_facts; i++)
+        if (hwloc_obj_add_info(hwloc_get_root_obj(h), with->facts[i].name, with->facts[i].value) <
+            0)
+            return err_sys(err, "hwloc does not take a fact");
+    return keep_xml(h, out, err);
+}
+
 const char *probe_library(void)
 {
     static char text[32];
