@@ -12,33 +12,16 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
+#include "model/blockers.h"
 
 // Every kind: its number, its stable name, and its severity unless a condition says otherwise. A
-// line here is a new kind; the list of docs/API.md or docs/ADMISSION.md has it too.
+// line here is a new kind; the list of docs/API.md has it too.
 //
-// Found before the run, or while it ran: the names of core/admission/policy.c.
+// Found before the run, or while it ran: the table of model/blockers.h and docs/ADMISSION.md.
+#define CONDITION_OF_BLOCKER(X, id, name, severity, ...) X(id, name, severity)
 #define CONDITION_BLOCKERS(X)                                                                      \
-    X(BUSY_CPUS, "busy_cpus", WARNING)                                                             \
-    X(LOAD, "load", WARNING)                                                                       \
-    X(CPU_PRESSURE, "cpu_pressure", WARNING)                                                       \
-    X(MEMORY_PRESSURE, "memory_pressure", WARNING)                                                 \
-    X(BATCH_JOB, "batch_job", WARNING)                                                             \
-    X(KUBERNETES_PODS, "kubernetes_pods", WARNING)                                                 \
-    X(OTHER_INSTANCE, "other_instance", WARNING)                                                   \
-    X(CPU_QUOTA, "cpu_quota", WARNING)                                                             \
-    X(FREQUENCY_CAPPED, "frequency_capped", WARNING)                                               \
-    X(THROTTLED, "throttled", WARNING)                                                             \
-    X(STEAL, "steal", WARNING)                                                                     \
-    X(SWAP, "swap", WARNING)                                                                       \
-    X(OUTSIDE_HOURS, "outside_hours", INFO)                                                        \
-    X(TOO_SOON, "too_soon", INFO)                                                                  \
-    X(DISTURBING, "disturbing", NOTICE)                                                            \
-    X(TOPOLOGY_NOT_LIVE, "topology_not_live", ERROR)                                               \
-    X(MEMORY, "memory", WARNING)                                                                   \
-    X(CGROUP_MEMORY, "cgroup_memory", WARNING)                                                     \
-    X(RESERVED_PAGES, "reserved_pages", WARNING)                                                   \
-    X(CPUSET, "cpuset", WARNING)                                                                   \
-    X(MEMS, "mems", WARNING)
+    BLOCKERS_CONFIGURED(CONDITION_OF_BLOCKER, X)                                                   \
+    BLOCKERS_ALWAYS(CONDITION_OF_BLOCKER, X)
 // How the machine is configured: the names of core/node/checkup.c.
 #define CONDITION_FINDINGS(X)                                                                      \
     X(MPIRUN_MISSING, "mpirun_missing", INFO)                                                      \

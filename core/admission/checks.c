@@ -211,7 +211,7 @@ static void checks_check_memory(struct judge *j)
 static void check_live(struct judge *j)
 {
     if (!j->in->topology->this_system)
-        found(j, ADMIT_NOT_LIVE, 0, 0,
+        found(j, ADMIT_TOPOLOGY_NOT_LIVE, 0, 0,
               "the topology is not of this machine (%s): it can be shown, not probed",
               j->in->topology->source);
 }
@@ -312,10 +312,10 @@ static double busiest(const struct judge *j, const bool *set, int *which)
 static bool check_window(struct judge *j, const bool *set)
 {
     int cpu = -1;
-    double limit = limit_of(j, ADMIT_BUSY), share = busiest(j, set, &cpu);
+    double limit = limit_of(j, ADMIT_BUSY_CPUS), share = busiest(j, set, &cpu);
     if (share <= limit)
         return false;
-    found(j, ADMIT_BUSY, share, limit,
+    found(j, ADMIT_BUSY_CPUS, share, limit,
           "CPU %d, of the run or beside a CPU of it, was busy %.0f %% of the last %.1f s", cpu,
           share, window_s(j->in));
     return true;
@@ -357,8 +357,8 @@ static void check_hidden(struct judge *j, const bool *set)
         elsewhere += !set[j->in->topology->cpus[i].os];
     int here = r->runnable - elsewhere;
     double load = r->load - j->in->own_load, share = 100 * (here < load ? here : load);
-    if (!r->sees_others && here > 0 && share > limit_of(j, ADMIT_BUSY))
-        found(j, ADMIT_BUSY, share, limit_of(j, ADMIT_BUSY),
+    if (!r->sees_others && here > 0 && share > limit_of(j, ADMIT_BUSY_CPUS))
+        found(j, ADMIT_BUSY_CPUS, share, limit_of(j, ADMIT_BUSY_CPUS),
               "%d tasks that the daemon may not see want to run, %d of them on CPUs of the run",
               r->runnable, here);
 }
@@ -367,7 +367,7 @@ static void found_task(struct judge *j, const struct busy_task *t, double limit)
 {
     static const char where[] = "of the run or beside a CPU of it";
     struct blocker *b =
-        found(j, ADMIT_BUSY, t->share, limit, "a process of %s computes on CPU %d, %s",
+        found(j, ADMIT_BUSY_CPUS, t->share, limit, "a process of %s computes on CPU %d, %s",
               t->uid == geteuid() ? "the daemon's account" : "another account", t->cpu, where);
     if (b)
         snprintf(b->named, sizeof b->named, "process %d (%s, user %u) computes on CPU %d, %s",
@@ -381,7 +381,7 @@ static void check_busy(struct judge *j)
     if (j->in->earlier && check_window(j, set))
         return;
     const struct busy_task *t = busy_here(j, set);
-    double limit = limit_of(j, ADMIT_BUSY);
+    double limit = limit_of(j, ADMIT_BUSY_CPUS);
     if (!t)
         check_hidden(j, set);
     else if (t->share > limit)
@@ -451,9 +451,9 @@ static void check_throttled(struct judge *j)
 static void check_frequency(struct judge *j)
 {
     const struct plan *p = j->in->plan;
-    double least = limit_of(j, ADMIT_FREQUENCY), lowest = least;
+    double least = limit_of(j, ADMIT_FREQUENCY_CAPPED), lowest = least;
     int cpu = -1, step = p->n_ranks > FREQUENCY_SAMPLE ? p->n_ranks / FREQUENCY_SAMPLE : 1;
-    if (j->in->policy->rule[ADMIT_FREQUENCY].action == POLICY_IGNORE)
+    if (j->in->policy->rule[ADMIT_FREQUENCY_CAPPED].action == POLICY_IGNORE)
         return;
     for (int i = 0; i < p->n_ranks; i += step) {
         double share = readings_frequency_share(j->in->root, p->ranks[i].cpu);
@@ -463,7 +463,7 @@ static void check_frequency(struct judge *j)
         }
     }
     if (cpu >= 0)
-        found(j, ADMIT_FREQUENCY, lowest, least,
+        found(j, ADMIT_FREQUENCY_CAPPED, lowest, least,
               "CPU %d may run at %.0f %% of the frequency that it can", cpu, lowest);
 }
 
@@ -474,9 +474,10 @@ static void check_hours(struct judge *j)
     int wait = hours_wait_min(&j->in->policy->hours, j->in->day, j->in->minute);
     if (!wait)
         return;
-    found(j, ADMIT_HOURS, wait, 0, "runs may start at %.100s; the next such time is in %d min",
-          j->in->policy->hours_text, wait);
-    if (j->in->policy->rule[ADMIT_HOURS].action == POLICY_REFUSE && j->out->n)
+    found(j, ADMIT_OUTSIDE_HOURS, wait, 0,
+          "runs may start at %.100s; the next such time is in %d min", j->in->policy->hours_text,
+          wait);
+    if (j->in->policy->rule[ADMIT_OUTSIDE_HOURS].action == POLICY_REFUSE && j->out->n)
         j->out->retry_after_s = wait * 60;
 }
 
@@ -515,8 +516,8 @@ static void note_what_is_hidden(struct judge *j)
 static void check_instance(struct judge *j)
 {
     if (j->in->other_instance)
-        found(j, ADMIT_INSTANCE, 1, 0, "another numaprobed measures on this host (it holds %s)",
-              j->in->policy->host_lock);
+        found(j, ADMIT_OTHER_INSTANCE, 1, 0,
+              "another numaprobed measures on this host (it holds %s)", j->in->policy->host_lock);
 }
 
 // What is known only by a difference of two readings, and may happen during a run too.
@@ -533,7 +534,7 @@ static void check_node_now(struct judge *j)
     check_mems(j);
     check_instance(j);
     check_jobs(j, ADMIT_BATCH_JOB, false);
-    check_jobs(j, ADMIT_PODS, true);
+    check_jobs(j, ADMIT_KUBERNETES_PODS, true);
     check_busy(j);
     check_pressure(j, ADMIT_CPU_PRESSURE, j->in->now->cpu_some, "a CPU");
     check_pressure(j, ADMIT_MEMORY_PRESSURE, j->in->now->memory_some, "memory");

@@ -123,7 +123,7 @@ static int take_lock(const struct monitor *a, const char *path)
 // Taken and given back at once: only to see whether another daemon has it.
 static void look_at_lock(const struct monitor *a, struct admission_input *in)
 {
-    if (a->policy.rule[ADMIT_INSTANCE].action == POLICY_IGNORE ||
+    if (a->policy.rule[ADMIT_OTHER_INSTANCE].action == POLICY_IGNORE ||
         strcmp(a->policy.host_lock, "none") == 0)
         return;
     char path[sizeof a->lock_path];
@@ -212,7 +212,8 @@ int monitor_begin(struct monitor *a, const struct plan *p, bool force, struct er
     forget_run(a);
     lock_path(a, a->lock_path, sizeof a->lock_path);
     a->lock = take_lock(a, a->lock_path);
-    if (a->lock == HOST_LOCK_TAKEN && !force && monitor_action(a, ADMIT_INSTANCE) == POLICY_REFUSE)
+    if (a->lock == HOST_LOCK_TAKEN && !force &&
+        monitor_action(a, ADMIT_OTHER_INSTANCE) == POLICY_REFUSE)
         return err_set(err, ERR_BUSY, "", "another numaprobed measures on this host (it holds %s)",
                        a->policy.host_lock);
     a->cpus = cpus_of(p);
@@ -335,7 +336,7 @@ static bool lost_lock(const struct monitor *a, struct blocker *b)
 {
     if (a->lock < 0 || host_lock_is_named(a->lock, a->lock_path))
         return false;
-    *b = (struct blocker){.kind = ADMIT_INSTANCE, .measured = 1};
+    *b = (struct blocker){.kind = ADMIT_OTHER_INSTANCE, .measured = 1};
     snprintf(b->text, sizeof b->text,
              "%s was deleted or replaced: another numaprobed may have measured as well",
              a->lock_path);

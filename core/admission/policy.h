@@ -6,32 +6,17 @@
 #include "base/err.h"
 #include "base/param.h"
 #include "core/admission/hours.h"
+#include "model/blockers.h"
 
 // Those of the configuration first, in the order of policy_table; then those that always refuse.
 enum admission_kind {
-    ADMIT_BUSY,
-    ADMIT_LOAD,
-    ADMIT_CPU_PRESSURE,
-    ADMIT_MEMORY_PRESSURE,
-    ADMIT_BATCH_JOB,
-    ADMIT_PODS,
-    ADMIT_INSTANCE,
-    ADMIT_CPU_QUOTA,
-    ADMIT_FREQUENCY,
-    ADMIT_THROTTLED,
-    ADMIT_STEAL,
-    ADMIT_SWAP,
-    ADMIT_HOURS,
-    ADMIT_TOO_SOON,
-    ADMIT_DISTURBING, // a running run
-    POLICY_KINDS,
-    ADMIT_NOT_LIVE = POLICY_KINDS,
-    ADMIT_MEMORY,
-    ADMIT_CGROUP_MEMORY,
-    ADMIT_RESERVED_PAGES,
-    ADMIT_CPUSET,
-    ADMIT_MEMS,
-    ADMISSION_KINDS
+#define ADMISSION_ID(x, id, ...) ADMIT_##id,
+    BLOCKERS_CONFIGURED(ADMISSION_ID, ) BLOCKERS_ALWAYS(ADMISSION_ID, )
+#undef ADMISSION_ID
+        ADMISSION_KINDS,
+#define ADMISSION_ONE(...) +1
+    POLICY_KINDS = BLOCKERS_CONFIGURED(ADMISSION_ONE, ) // so many are of the configuration
+#undef ADMISSION_ONE
 };
 
 enum policy_action { POLICY_IGNORE, POLICY_WARN, POLICY_REFUSE };

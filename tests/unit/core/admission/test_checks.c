@@ -18,7 +18,7 @@ static void test_busy(void)
     put("proc/loadavg", "0.05 0.10 0.12 2/412 9123\n");
     free_now(l, "a shell that happens to run");
     put_process(900, 0, "xhpl (1) R", 'R', 90000, 10000, 4);
-    blocked(l, ADMIT_BUSY, 100, "a process computes beside a CPU of the run");
+    blocked(l, ADMIT_BUSY_CPUS, 100, "a process computes beside a CPU of the run");
     CHECK(strstr(l->a.list[0].named, "process 900 (xhpl (1) R, user"), "and is named");
     CHECK(!strstr(l->a.list[0].text, "900") && !strstr(l->a.list[0].text, "xhpl") &&
               !strstr(l->a.list[0].text, "user"),
@@ -30,7 +30,7 @@ static void test_busy(void)
     put_process(900, 0, "omp", 'S', 270000, 10000, 3);
     put_process(900, 900, "omp", 'S', 1, 10000, 3);
     put_process(900, 901, "omp", 'R', 90000, 10000, 1);
-    blocked(l, ADMIT_BUSY, 300, "a thread of it computes");
+    blocked(l, ADMIT_BUSY_CPUS, 300, "a thread of it computes");
     put("proc/loadavg", "0.05 0.10 0.12 1/412 9123\n");
     free_now(l, "nobody is runnable, so processes are not looked through");
 }
@@ -43,7 +43,7 @@ static void test_window(void)
     put_stat(1, 20, 0, 200);
     free_now(l, "10 % of a CPU of the run");
     put_stat(5, 140, 0, 200);
-    blocked(l, ADMIT_BUSY, 70, "70 % of a sibling");
+    blocked(l, ADMIT_BUSY_CPUS, 70, "70 % of a sibling");
     put_stat(2, 140, 0, 200);
     free_now(l, "of another core");
     put_stat(1, 0, 120, 200);
@@ -68,7 +68,7 @@ static void test_hidden(void)
     put("proc/loadavg", "0.90 0.10 0.12 2/412 9123\n");
     free_now(l, "one task that may run on one of four other CPUs");
     put("proc/loadavg", "0.90 0.10 0.12 7/412 9123\n");
-    blocked(l, ADMIT_BUSY, 90, "six tasks that cannot be seen on four other CPUs");
+    blocked(l, ADMIT_BUSY_CPUS, 90, "six tasks that cannot be seen on four other CPUs");
     put("proc/loadavg", "0.10 0.10 0.12 7/412 9123\n");
     free_now(l, "of this moment only");
 }
@@ -129,11 +129,12 @@ static void test_jobs(void)
          ADMIT_BATCH_JOB},
         {"sys/fs/cgroup/cpu/lsf/cluster1/job.88.1/tasks", "LSF on this node, such as 88",
          ADMIT_BATCH_JOB},
-        {"sys/fs/cgroup/kubepods.slice/kubepods-podab.slice/x", "kubepods-podab", ADMIT_PODS},
+        {"sys/fs/cgroup/kubepods.slice/kubepods-podab.slice/x", "kubepods-podab",
+         ADMIT_KUBERNETES_PODS},
         {"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podab.slice/x",
-         "kubepods-burstable-podab", ADMIT_PODS},
-        {"sys/fs/cgroup/kubepods/besteffort/podab/x", "podab", ADMIT_PODS},
-        {"sys/fs/cgroup/cpu/kubepods/podab/tasks", "podab", ADMIT_PODS},
+         "kubepods-burstable-podab", ADMIT_KUBERNETES_PODS},
+        {"sys/fs/cgroup/kubepods/besteffort/podab/x", "podab", ADMIT_KUBERNETES_PODS},
+        {"sys/fs/cgroup/cpu/kubepods/podab/tasks", "podab", ADMIT_KUBERNETES_PODS},
     };
     for (size_t i = 0; i < COUNT_OF(signs); i++) {
         idle();
@@ -306,23 +307,23 @@ static const struct {
     const char *rule, *hours; // where the default does not refuse
     bool elsewhere;           // it is looked for during a run: test_disturbing
 } spoilers[ADMISSION_KINDS] = {
-    [ADMIT_BUSY] = {.spoil = spoil_busy},
+    [ADMIT_BUSY_CPUS] = {.spoil = spoil_busy},
     [ADMIT_LOAD] = {"proc/loadavg", "8.00 0.10 0.12 1/412 9123\n"},
     [ADMIT_CPU_PRESSURE] = {"proc/pressure/cpu", "some avg10=42.00 avg60=0.10 total=1\n"},
     [ADMIT_MEMORY_PRESSURE] = {"proc/pressure/memory", "some avg10=6.00 avg60=0.10 total=1\n"},
     [ADMIT_BATCH_JOB] = {"var/spool/slurmd/n1_12.0", ""},
-    [ADMIT_PODS] = {"sys/fs/cgroup/kubepods.slice/kubepods-podab.slice/x", ""},
-    [ADMIT_INSTANCE] = {.spoil = spoil_instance},
+    [ADMIT_KUBERNETES_PODS] = {"sys/fs/cgroup/kubepods.slice/kubepods-podab.slice/x", ""},
+    [ADMIT_OTHER_INSTANCE] = {.spoil = spoil_instance},
     [ADMIT_CPU_QUOTA] = {"sys/fs/cgroup/system.slice/cpu.max", "150000 100000\n"},
-    [ADMIT_FREQUENCY] = {"sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1500000\n",
-                         .rule = "refuse:90"},
+    [ADMIT_FREQUENCY_CAPPED] = {"sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1500000\n",
+                                .rule = "refuse:90"},
     [ADMIT_THROTTLED] = {"sys/class/thermal/cooling_device0/cur_state", "3\n"},
     [ADMIT_STEAL] = {.spoil = spoil_steal},
     [ADMIT_SWAP] = {.spoil = spoil_swap},
-    [ADMIT_HOURS] = {.spoil = NULL, .hours = "Tue 10:00-11:00"},
+    [ADMIT_OUTSIDE_HOURS] = {.spoil = NULL, .hours = "Tue 10:00-11:00"},
     [ADMIT_TOO_SOON] = {.spoil = spoil_soon, .rule = "refuse:60"},
     [ADMIT_DISTURBING] = {.elsewhere = true},
-    [ADMIT_NOT_LIVE] = {.spoil = spoil_source},
+    [ADMIT_TOPOLOGY_NOT_LIVE] = {.spoil = spoil_source},
     [ADMIT_MEMORY] = {.spoil = spoil_node},
     [ADMIT_CGROUP_MEMORY] = {.spoil = spoil_group},
     [ADMIT_RESERVED_PAGES] = {.spoil = spoil_reserved},
@@ -426,10 +427,10 @@ static void test_clocks(void)
     free_now(l, "a fan may turn");
     put("sys/devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1500000\n");
     judge(l);
-    CHECK(l->a.n == 0 && l->a.n_warnings == 1 && l->a.warnings[0].kind == ADMIT_FREQUENCY &&
+    CHECK(l->a.n == 0 && l->a.n_warnings == 1 && l->a.warnings[0].kind == ADMIT_FREQUENCY_CAPPED &&
               l->a.warnings[0].measured == 50,
           "a capped frequency is noted: %s", l->a.warnings[0].text);
-    snprintf(policy.text[ADMIT_FREQUENCY], sizeof policy.text[0], "refuse:40");
+    snprintf(policy.text[ADMIT_FREQUENCY_CAPPED], sizeof policy.text[0], "refuse:40");
     CHECK_INT(policy_finish(&policy, NULL), 0, "with a limit of 40 %%");
     free_now(l, "50 % is enough");
     production();
@@ -443,7 +444,7 @@ static void test_times(void)
     snprintf(policy.text[ADMIT_TOO_SOON], sizeof policy.text[0], "refuse:60");
     CHECK_INT(policy_finish(&policy, NULL), 0, "nights, and a minute between runs");
     l->minute = 19 * 60;
-    blocked(l, ADMIT_HOURS, 60, "Monday, 19:00");
+    blocked(l, ADMIT_OUTSIDE_HOURS, 60, "Monday, 19:00");
     CHECK_INT(l->a.retry_after_s, 3600, "ask again in an hour");
     l->minute = 23 * 60;
     free_now(l, "Monday, 23:00");

@@ -41,7 +41,7 @@ static void test_monitor(void)
     CHECK(monitor_check(one, &plan, false, NULL, &a, &err) == 0 && a.n == 0, "the node is free");
     CHECK_INT(monitor_begin(one, &plan, false, &err), 0, "a run begins");
     CHECK(monitor_check(two, &plan, false, NULL, &a, &err) == 0 && a.n == 1 &&
-              a.list[0].kind == ADMIT_INSTANCE,
+              a.list[0].kind == ADMIT_OTHER_INSTANCE,
           "another daemon sees it: %s", a.list[0].text);
     CHECK(monitor_begin(two, &plan, false, &err) < 0 && err.code == ERR_BUSY, "and cannot begin");
     put("proc/loadavg", "8.00 0.10 0.12 5/412 9123\n");
@@ -73,7 +73,7 @@ static void test_lock_deleted(void)
     CHECK(monitor_begin(a, &plan, false, &err) == 0 && monitor_suffered(a, told, 4) == 0,
           "a run begins, with nothing to tell");
     CHECK(unlink(path) == 0 && monitor_suffered(a, told, 4) == 1 &&
-              told[0].kind == ADMIT_INSTANCE && strstr(told[0].text, "deleted"),
+              told[0].kind == ADMIT_OTHER_INSTANCE && strstr(told[0].text, "deleted"),
           "its lock is gone: %s", told[0].text);
     CLEANUP_FD int other = host_lock_take(path);
     CHECK(other >= 0 && monitor_suffered(a, told, 4) == 1, "somebody else has that name");

@@ -43,7 +43,7 @@ static void test_policy(void)
     production();
     l->other_instance = true;
     idle();
-    blocked(l, ADMIT_INSTANCE, 1, "another daemon measures");
+    blocked(l, ADMIT_OTHER_INSTANCE, 1, "another daemon measures");
     CHECK(admission_may_pass(&l->a), "which will be over");
 }
 

@@ -169,7 +169,7 @@ static void admission(void)
           "a control group's limit stops a run that is too large for it");
     t.this_system = false;
     memory_only(&a, &p, &t, root);
-    CHECK(a.list[0].kind == ADMIT_NOT_LIVE, "a recorded machine cannot be probed");
+    CHECK(a.list[0].kind == ADMIT_TOPOLOGY_NOT_LIVE, "a recorded machine cannot be probed");
     dir_remove(root);
 }
 

@@ -84,7 +84,7 @@ int monitor_check(struct monitor *a, const struct plan *p, bool force,
 {
     (void)a, (void)p, (void)within, (void)err;
     *out = (struct admission){.n = no_room || (node.refusals > 0 && !force)};
-    out->list[0] = (struct blocker){.kind = no_room ? ADMIT_MEMORY : ADMIT_BUSY};
+    out->list[0] = (struct blocker){.kind = no_room ? ADMIT_MEMORY : ADMIT_BUSY_CPUS};
     snprintf(out->list[0].text, sizeof out->list[0].text, "CPU 0 is busy");
     node.refusals -= node.refusals > 0;
     if (force) {

@@ -87,7 +87,7 @@ static struct run run_of(int64_t id, int64_t age_ms, int64_t queue_s)
 static void test_time_left(void)
 {
     static struct waits w;
-    const struct blocker b = {.kind = ADMIT_BUSY, .text = "CPU 1 is busy"};
+    const struct blocker b = {.kind = ADMIT_BUSY_CPUS, .text = "CPU 1 is busy"};
     struct run fresh = run_of(1, 0, 60), old = run_of(2, 90000, 60), ahead = run_of(3, -90000, 60);
     int64_t left;
     CHECK(waits_note(&w, &fresh, &b, &left) == 1 && left > 50000 && left <= 60000, "%d s are left",
@@ -100,7 +100,7 @@ static void test_time_left(void)
 static void test_what_is_told(void)
 {
     static struct waits w;
-    struct blocker b = {.kind = ADMIT_BUSY, .text = "CPU 1 is busy"};
+    struct blocker b = {.kind = ADMIT_BUSY_CPUS, .text = "CPU 1 is busy"};
     struct run run = run_of(5, 0, 60), other = run_of(6, 0, 60);
     int64_t left;
     waits_note(&w, &run, &b, &left);
@@ -121,7 +121,7 @@ static void test_what_is_told(void)
 static void test_full(void)
 {
     static struct waits w;
-    const struct blocker b = {.kind = ADMIT_BUSY};
+    const struct blocker b = {.kind = ADMIT_BUSY_CPUS};
     int64_t left;
     struct run run;
     for (int i = 0; i < RUNNER_QUEUE_MAX; i++) {
