@@ -267,7 +267,7 @@ static int reference_read_metric(struct reference_reader *r, const struct json *
     if (r->out->n == REFERENCE_METRICS_MAX)
         return reference_wrong(r, "metric", "is one more than a reference may have");
     struct class_reference_metric *m = reference_add(r->out, &r->room, r->err);
-    double spread, runs;
+    double spread = 0, runs = 0;
     if (!m)
         return -1;
     *m = *probe;
@@ -327,7 +327,7 @@ static int reference_read_all(struct reference_reader *r, const struct json *j)
 {
     const char *format = json_text(json_get(j, "format"));
     const char *created = json_text(json_get(j, "created"));
-    int version, i = 0;
+    int version = 0, i = 0;
     if (!format || strcmp(format, REFERENCE_FORMAT) != 0)
         return reference_wrong(r, "format", "must be \"" REFERENCE_FORMAT "\"");
     if (read_member_count(r, j, "version", 1, &version) < 0)
