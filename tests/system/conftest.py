@@ -44,6 +44,14 @@ def until(what, timeout=20):
     return found
 
 
+def supervisor_of(daemon):
+    """The process that owns the daemon's run, or None."""
+    for pid in pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split():
+        if "--supervise" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+            return int(pid)
+    return None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def open_to_ranks(tmp_path_factory):
     """Folders of tests lie where the account of the ranks can enter. Not in pytest's own place: each session that starts

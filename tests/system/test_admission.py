@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env, until
+from conftest import FAKE_BENCH, Daemon, build_dir, fake_bench_env, supervisor_of, until
 
 SPEC = {"benchmark": "latency", "size": "1-4"}
 
@@ -144,13 +144,6 @@ def test_daemons_of_one_host_take_turns(make_daemon, tmp_path):
     assert daemon.run(size="1-4")["state"] == "succeeded"
     with open(lock) as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it was given back
-
-
-def supervisor_of(daemon):
-    for pid in pathlib.Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split():
-        if "--supervise" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
-            return int(pid)
-    return None
 
 
 def test_the_host_stays_locked_until_the_run_is_gone(make_daemon, tmp_path):

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from client import CLIENT, run, terminal  # noqa: F401: terminal is a fixture
-from conftest import ROOT, fake_bench_env, until
+from conftest import ROOT, fake_bench_env, supervisor_of, until
 
 
 def with_bench(name, make_daemon, folder):
@@ -87,7 +87,10 @@ def test_cancel_all_frees_the_node(deaf):
     url = address(deaf)["NUMAPROBE_URL"]
     runs = [deaf.post("/v1/runs", {"benchmark": "latency", "size": "1", "cpus": "0"}).json["id"] for _ in range(3)]
     until(lambda: deaf.get(f"/v1/runs/{runs[0]}").json["progress"])  # the ranks have begun
-    late = run("cancel", "--all", "--wait=1", url=url)  # they have a second before they are killed
+    supervisor = supervisor_of(deaf)
+    os.kill(supervisor, signal.SIGSTOP)  # so the run cannot end
+    late = run("cancel", "--all", "--wait=1", url=url)
+    os.kill(supervisor, signal.SIGCONT)
     assert late.returncode == 6 and "1 run has not ended within 1 s" in late.stderr, late
     for one in runs:
         assert f"run {one} is being stopped" in late.stdout
