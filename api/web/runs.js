@@ -3,6 +3,8 @@
 import { make } from "./dom.js";
 import { short, when } from "./format.js";
 
+export const STATES = ["queued", "running", "succeeded", "failed", "canceled", "interrupted"];
+
 export const imported = (run) => run.source === "imported";
 export const open = (run) => run.state === "queued" || run.state === "running";
 export const link = (id, text) => make("a", { href: `#/runs/${id}` }, text || `Run ${id}`);

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: its state, its progress while it is measured, its pictures and numbers.
+// One run: its progress while it is measured, then its pictures with the report beside them, its
+// numbers, and what one can do with it.
 import { make, picture, table } from "./dom.js";
-import { call, follow, get, once, stream } from "./daemon.js";
-import { bytes, words } from "./format.js";
-import { condition, imported, open } from "./runs.js";
+import { call, follow, get, once, send, stream } from "./daemon.js";
+import { bytes, short, when, words } from "./format.js";
+import { report } from "./report.js";
+import { condition, imported, open, state } from "./runs.js";
 
 export const title = ({ id }) => `Run ${id}`;
+
+const AGAIN_MS = 2000; // after a stream broke
+const FOLDED = 400;    // cells of a table that is not made before it is unfolded
+
+// --- Pictures and numbers ----------------------------------------------------------------------
 
 // Values of an axis for people: names, sizes or numbers.
 function labels(axis) {
@@ -14,66 +21,143 @@ function labels(axis) {
 
 function numbers(m) {
   const value = (cell) => !cell || cell.median === null ? "–" : cell.median.toFixed(2);
-  const rows = labels(m.rows).map((name, i) => [`${m.rows.name} ${name}`, ...m.cols.values.map((_, j) => value(m.cells[i][j]))]);
-  return table(`${m.name}: median ${words(m.quantity)} in ${m.unit}, ${m.rows.name} by ${words(m.cols.name)}`, ["", ...labels(m.cols)], rows);
+  const rows = labels(m.rows).map((name, i) => [`${words(m.rows.name)} ${name}`, ...m.cols.values.map((_, j) => value(m.cells[i][j]))]);
+  return table(`${m.name}: median ${words(m.quantity)} in ${m.unit}, ${words(m.rows.name)} by ${words(m.cols.name)}`, ["", ...labels(m.cols)], rows);
 }
 
-// The picture is the one that the command line saves. The numbers are folded below it.
+// A table that is folded, and made when it is wanted if it is large.
+function folded(m) {
+  const details = make("details", {}, make("summary", {}, "Numbers"));
+  const fill = () => { if (!details.querySelector("table")) details.append(numbers(m)); };
+  if (m.rows.values.length * m.cols.values.length > FOLDED) details.addEventListener("toggle", fill);
+  else fill();
+  return details;
+}
+
+// The picture is the one that the command line saves.
 async function figure(id, m) {
-  const text = await (await call(`v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`)).text();
-  return make("figure", {}, picture(text), make("details", {}, make("summary", {}, "Numbers"), numbers(m)));
+  const shown = await call(`v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`).then((r) => r.text()).then(picture,
+    (error) => make("p", { role: "alert" }, error.message));
+  return make("figure", {}, shown, folded(m));
 }
 
-const documents = (id) => [["JSON", "matrix.json"], ["CSV", "matrix.csv"], ["Log", "log"]].map(([text, path]) =>
-  make("a", { href: `v1/runs/${id}/${path}`, "data-name": `run-${id}-${path}`, onclick: follow }, text));
+// --- About the run -----------------------------------------------------------------------------
+
+const DOCUMENTS = [["JSON", "matrix.json"], ["CSV", "matrix.csv"], ["Report", "report.md"], ["Log", "log"]];
+const documents = (run) => make("p", { class: "links" }, DOCUMENTS.filter(([, path]) => path === "log" || run.state === "succeeded").map(([text, path]) =>
+  make("a", { href: `v1/runs/${run.id}/${path}`, "data-name": `run-${run.id}-${path}`, onclick: follow }, text)));
+
+function facts(run) {
+  const { spec } = run;
+  const pairs = [["State", state(run)], ["Benchmark", spec.benchmark], ["Node", run.node], ["Measured (UTC)", when(run.measured || run.created)],
+    ["Time", run.seconds === null ? "" : `${run.seconds.toFixed(1)} s`], ["Sizes", spec.size], ["Ranks", run.ranks && `${run.ranks} (${short(spec.cpus || spec.ranks)})`],
+    ["Memory", spec.targets || spec.numa], ["Method", run.method], ["Note", spec.note]];
+  return make("dl", { class: "facts" }, pairs.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+// What may have affected the numbers, on one line until it is unfolded.
+function conditions(run) {
+  const list = run.conditions, loud = list.filter((c) => c.severity === "warning" || c.severity === "error");
+  if (!list.length) return null;
+  const text = `${list.length} ${list.length === 1 ? "condition" : "conditions"}` + (loud.length ? `, ${loud.length} of them may have affected the numbers` : "");
+  return make("details", { class: "conditions" }, make("summary", {}, text), make("ul", {}, list.map((c) => make("li", { class: c.severity }, condition(c)))));
+}
+
+// A button and what it says when it was used. `act` returns the text.
+function action(text, act, ...controls) {
+  const done = make("span", { role: "status", class: "quiet" }), problem = make("span", { role: "alert" });
+  const go = async (event) => {
+    event.preventDefault();
+    done.textContent = problem.textContent = "";
+    await act().then((said) => { done.textContent = said; }, (error) => { problem.textContent = error.message; });
+  };
+  return make("form", { class: "action", onsubmit: go }, controls, make("button", { type: "submit", class: "plain" }, text), done, problem);
+}
+
+function actions(run) {
+  const label = make("input", { id: "label", maxlength: "63", autocomplete: "off", value: run.label || "" });
+  const name = make("input", { id: "baseline", autocomplete: "off", value: "default", pattern: "[A-Za-z0-9._\\-]{1,63}", required: true });
+  const relabel = () => send(`v1/runs/${run.id}/label`, { label: label.value.trim() }, "PUT").then((now) => now.label ? `Label: ${now.label}` : "No label.");
+  const use = () => send(`v1/baselines/${encodeURIComponent(name.value.trim())}`, { runs: [run.id] }, "PUT").then((b) => `Run ${run.id} is baseline ${b.name}.`);
+  return make("div", { class: "actions" }, action("Save", relabel, make("label", {}, "Label", label)),
+    run.state === "succeeded" && action("Use as baseline", use, make("label", {}, "Baseline", name)));
+}
+
+// --- While it is measured ----------------------------------------------------------------------
 
 function progress(run) {
-  const p = run.progress;
-  const text = run.state + (p ? `, ${p.phase}, ${p.done} of ${p.total} cells` +
-    (p.eta_ms > 0 ? `, about ${Math.ceil(p.eta_ms / 1000)} s left` : "") : "");
-  return [make("p", {}, text), make("progress", { max: "1", value: p && p.total > 0 ? p.done / p.total : null, "aria-label": "progress of the run" })];
+  const p = run.progress, share = p && p.total > 0 ? p.done / p.total : null;
+  const left = p && p.eta_ms > 0 ? `, about ${Math.ceil(p.eta_ms / 1000)} s left` : "";
+  const text = p ? `${p.phase}: ${p.done} of ${p.total} cells${left}` : run.state === "queued" ? "Waiting for its turn." : "Starting.";
+  return [make("p", { class: "large" }, text), run.waiting && make("p", {}, `${run.waiting.text}${run.waiting.until ? `, until ${when(run.waiting.until)}` : ""}`),
+    make("progress", { max: "1", value: share, "aria-label": "progress of the run" })].filter(Boolean);
 }
 
 export async function show(root, { id, retitle }) {
-  const left = new AbortController();
+  const left = new AbortController(), { signal } = left;
   const { node } = await once("v1/node");
-  const live = make("div", { id: "live", role: "status" }), body = make("div", { id: "run" });
-  root.append(make("section", { class: "card" }, live, body));
+  const live = make("div", { id: "live" }), body = make("div", { id: "run" });
+  root.append(live, body);
 
-  async function fill(run) {
+  function head(run) {
     const other = run.node !== node || imported(run) ? ` of ${run.node}${imported(run) ? ", imported" : ""}` : "";
     retitle(`Run ${id}${other}: ${run.state}`);
-    const text = [run.error && run.error.text, ...run.conditions.map(condition)].filter(Boolean);
-    body.replaceChildren(...text.map((line) => make("p", {}, line)));
-    if (!run.finished) return;
-    const { matrices } = await get(`v1/runs/${id}/matrix.json`);
-    for (const m of matrices) body.append(await figure(id, m));
-    body.append(make("p", { class: "links" }, documents(id)));
+    body.replaceChildren(make("section", { class: "card" }, facts(run), run.error && make("p", { role: "alert" }, run.error.text),
+      conditions(run), !open(run) && actions(run), !open(run) && documents(run)));
   }
 
+  async function results(run) {
+    const { matrices } = await get(`v1/runs/${id}/matrix.json`, { signal });
+    const pictures = make("div", { class: "pictures" }), aside = make("section", { class: "card report", "aria-label": "Report" });
+    body.append(make("div", { class: "sides" }, pictures, aside));
+    for (const m of matrices) pictures.append(make("section", { class: "card", "aria-label": words(m.name) }, await figure(id, m)));
+    const text = await call(`v1/runs/${id}/report.md`, { signal }).then((r) => r.text(), (error) => error.message);
+    aside.append(make("h2", {}, "Report"), ...report(text));
+  }
+
+  async function log() {
+    const text = await call(`v1/runs/${id}/log`, { signal }).then((r) => r.text(), (error) => error.message);
+    body.append(make("section", { class: "card" }, make("h2", {}, "Log"), make("pre", { tabindex: "0" }, text || "The processes printed nothing.")));
+  }
+
+  async function fill(run) {
+    head(run);
+    if (run.state === "succeeded") await results(run);
+    else if (!open(run)) await log();
+  }
+
+  const status = make("div", { role: "status" }), cancelling = action("Cancel the run", () => call(`v1/runs/${id}/cancel`, { method: "POST" }).then(() => "It is being cancelled."));
+
   // Until the run has finished, or the view is left. A stream that breaks is requested again.
-  async function watch() {
-    for (;;) {
+  async function watch(run) {
+    live.replaceChildren(make("section", { class: "card" }, status, cancelling));
+    status.replaceChildren(...progress(run));
+    while (!signal.aborted) {
       try {
-        for await (const { data } of stream(`v1/runs/${id}/events`, left.signal)) {
-          live.replaceChildren(...progress(data));
-          if (!open(data)) break;
+        for await (const { data } of stream(`v1/runs/${id}/events`, signal)) {
+          if (data.state !== run.state) head(data);
+          run = data;
+          status.replaceChildren(...progress(run));
+          if (!open(run)) break;
         }
-        const run = await get(`v1/runs/${id}`, { signal: left.signal });
+        run = await get(`v1/runs/${id}`, { signal });
         if (!open(run)) {
           live.replaceChildren();
           return await fill(run);
         }
       } catch (error) {
-        if (left.signal.aborted) return undefined;
-        if (error.status) throw error;
+        if (signal.aborted) return undefined;
+        if (error.status) throw error; // 0: the daemon is away
       }
-      await new Promise((again) => setTimeout(again, 2000));
+      await new Promise((again) => setTimeout(again, AGAIN_MS));
     }
+    return undefined;
   }
 
   const run = await get(`v1/runs/${id}`);
-  await fill(run);
-  if (open(run)) watch().catch((error) => live.replaceChildren(make("p", { role: "alert" }, error.message)));
+  if (open(run)) {
+    head(run);
+    watch(run).catch((error) => live.append(make("p", { role: "alert" }, error.message)));
+  } else await fill(run);
   return () => left.abort();
 }

@@ -243,6 +243,24 @@ def fake_bench_env():
     return {"NUMAPROBE_BENCH": str(FAKE_BENCH), "NUMAPROBE_PYTHON": sys.executable}
 
 
+class Bench:
+    """A fake bench whose behaviour changes from run to run."""
+
+    def __init__(self, folder):
+        folder.chmod(0o755)
+        self.path = folder / "fake_bench"
+        shutil.copy(FAKE_BENCH, self.path)
+        self.path.chmod(0o755)
+        # Hundreds of runs of which the numbers count, not how they were started.
+        self.env = {"NUMAPROBE_BENCH": str(self.path), "NUMAPROBE_PYTHON": sys.executable,
+                    "NUMAPROBE_MPIRUN": str(FAKE_BENCH.with_name("fake_mpirun.py"))}
+
+    def behave(self, text):
+        file = self.path.with_suffix(".behaviour")
+        file.write_text(text)
+        file.chmod(0o644)
+
+
 @pytest.fixture
 def make_daemon(numaprobed, tmp_path_factory):
     """make_daemon(env={...}, args=[...]) starts one; all are stopped at the end."""

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's page in a real Chromium: every view, with and without runs, by mouse, keyboard and token."""
+import subprocess
+import time
+
 import pytest
 
-from conftest import fake_bench_env
+from conftest import ROOT, Bench, Daemon, fake_bench_env
 
 VIEWS = ["#/", "#/topology", "#/runs", "#/runs/1", "#/start"]
 
@@ -10,7 +13,6 @@ VIEWS = ["#/", "#/topology", "#/runs", "#/runs/1", "#/start"]
 @pytest.fixture(scope="module")
 def ran(numaprobed, tmp_path_factory):
     """A daemon with one finished run."""
-    from conftest import Daemon
     d = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed"), fake_bench_env()).start()
     assert d.run(size="1,2,4", cpus="0")["state"] == "succeeded"
     yield d
@@ -114,4 +116,334 @@ def test_the_page_keeps_nodes_apart(browser, make_daemon):
     page.go("#/")
     assert "nid" not in page.text() and page.evaluate("document.querySelectorAll('#view tbody tr').length") == 1
     assert own == 1
+    page.check()
+
+
+# ---- the verdict
+
+@pytest.fixture(scope="module")
+def judged(numaprobed, tmp_path_factory):
+    """A daemon whose node became slower after its tenth run, with a baseline from before."""
+    folder = tmp_path_factory.mktemp("bench")
+    bench = Bench(folder)
+    d = Daemon(numaprobed, tmp_path_factory.mktemp("numaprobed"), bench.env).start()
+    factors = [1, 1.002, 0.998, 1.001, 0.999]
+    for level in (1, 1, 1.06, 1.06):
+        for factor in factors:
+            bench.behave(f"scaled {level * factor:.4f}")
+            assert d.run(cpus="0", size="1-512")["state"] == "succeeded"
+    assert d.request("PUT", "/v1/baselines/default", {"runs": [1, 2, 3]}).status == 200
+    yield d
+    assert d.stop() == 0, "\n".join(d.log)
+
+
+def test_the_verdict_is_the_first_thing(browser, judged):
+    check = judged.get("/v1/check").json
+    assert check["state"] == "WARNING" and check["verdict"] == "slower"
+    page = browser.open(judged)
+    banner = page.evaluate("document.querySelector('#view .banner').innerText")
+    first = page.evaluate("document.querySelector('#view > div').firstElementChild.className")
+    since = judged.get("/v1/history?metric=latency.local.dram.median_ns").json["change_points"][0]
+    assert first == "banner warn" and since["run"] == 11
+    assert f"Slower by {check['overall']['percent']:.1f} % since {since['at'][:16].replace('T', ' ')}" in banner
+    for text in ("Run 20 of latency is slower than baseline default", "Worst at " + check["worst"]["name"],
+                 "No recorded fact of the machine changed then.", "Last run: ", "A run would start now."):
+        assert text in banner, banner
+    large, small = (page.evaluate(f"parseFloat(getComputedStyle(document.querySelector('{s}')).fontSize)")
+                    for s in (".banner h2", "h1"))
+    assert large > 1.5 * small
+    assert page.evaluate("document.querySelector('.tile .spark .mark title').textContent").endswith("(run 11)")
+    assert page.axe() == []
+    page.dark(True)
+    assert page.axe() == []
+    page.check()
+
+
+def test_what_changed_on_the_machine_is_named(browser, judged):
+    """The sentences alone: facts of this machine do not change."""
+    page = browser.open(judged)
+    said = page.evaluate("""import("./web/verdict.js").then(({ verdict, turn }) => {
+      const group = { percent: 18.2, lo_percent: 17, hi_percent: 19, verdict: "slower", name: "memory of node 3" };
+      const check = { state: "CRITICAL", verdict: "slower", run: 9, benchmark: "matrix", baseline: "peers", fact_changes: null,
+        overall: { ...group, percent: 1, verdict: "same" }, worst: group };
+      const change = { name: "microcode", before: "0x65", after: "0x70" };
+      const series = { better: "more", change_points: [{ at: "2026-10-30T01:02:03Z", run: 5, percent: -3, fact_changes: [change, change, change, change] },
+        { at: "2026-11-01T01:02:03Z", run: 7, percent: 4, fact_changes: [] }] };
+      return [verdict(check, turn(series)), verdict({ ...check, state: "OK", verdict: "same" }, null),
+        verdict({ ...check, state: "UNKNOWN", overall: null, worst: null, text: "no run like it" }, null),
+        verdict(check, null), turn({ ...series, better: "less" }).run, turn(null)]; })""")
+    assert said[0]["tone"] == "bad" and said[0]["headline"] == "Slower by 18.2 % at memory of node 3 since 2026-10-30 01:02"
+    assert said[0]["sentences"][-1] == "Then changed (run 5): " + "; ".join(["microcode: 0x65 → 0x70"] * 3) + "; and 1 more."
+    assert said[1] == {**said[1], "tone": "good", "headline": "This node is fine"}
+    assert said[2] == {"tone": "none", "headline": "No verdict", "sentences": ["no run like it"]}
+    assert said[3]["headline"] == "Slower by 18.2 % at memory of node 3" and said[4:] == [7, None]
+
+
+def test_an_empty_history(browser, make_daemon):
+    page = browser.open(make_daemon(fake_bench_env()))
+    assert "No runs yet" in page.text() and page.evaluate("document.querySelector('.banner a').hash") == "#/start"
+    assert page.axe() == [] and page.overflow() == 0
+    page.go("#/runs")
+    assert "No runs of " in page.text()
+    page.go("#/runs?node=*")
+    assert "No runs yet." in page.text()
+    page.check()
+
+
+def test_without_a_baseline_it_offers_one(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    daemon.run(cpus="0", size="1-64")
+    page = browser.open(daemon)
+    assert "No baseline to judge by" in page.text() and page.axe() == []
+    page.click("#use-baseline")
+    page.wait("document.querySelector('.banner.good')")
+    assert "This node is fine" in page.text()
+    assert daemon.get("/v1/baselines/default").json["runs"] == [1]
+    page.check()
+
+
+def test_what_blocks_a_run_is_named(browser, make_daemon):
+    hour = time.localtime().tm_hour
+    hours = f"{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00"
+    daemon = make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse"}, args=[f"--hours={hours}"])
+    blockers = daemon.get("/v1/availability").json["blockers"]
+    assert "outside_hours" in [b["kind"] for b in blockers]
+    hours = next(b["text"] for b in blockers if b["kind"] == "outside_hours")
+    page = browser.open(daemon)
+    said = page.evaluate("document.getElementById('blocks').textContent")
+    assert said.startswith("A run would not start now: ") and hours in said
+    page.go("#/start")
+    page.wait("document.querySelector('#now li')")
+    assert hours in page.evaluate("document.getElementById('now').textContent") and page.axe() == []
+    page.check()
+
+
+# ---- the list
+
+def shown(page):
+    return page.evaluate("[...document.querySelectorAll('#runs tbody a')].map((a) => Number(a.textContent))")
+
+
+def test_filters_are_in_the_address(browser, ran):
+    page = browser.open(ran, "#/runs")
+    page.choose("[name=state]", "failed")
+    page.wait("document.getElementById('runs').textContent.includes('No run fits')")
+    assert page.evaluate("location.hash") == "#/runs?state=failed"
+    page.load("#/runs?state=succeeded&benchmark=latency&node=*")
+    assert 1 in shown(page) and page.evaluate("document.querySelector('[name=state]').value") == "succeeded"
+    page.load("#/runs?label=nothing")
+    assert "No run fits these filters." in page.text()
+    page.load("#/runs?state=nonsense")
+    assert "state" in page.evaluate("document.querySelector('#runs [role=alert]').textContent")
+    page.check()
+
+
+def test_pages_of_200_runs(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    table = "size (MB),0,1\n1,10,11\n2,20,21\n"
+    for i in range(203):
+        made = daemon.request("POST", f"/v1/imports?node=nid&date=2025-03-14&label=n%20{i}", table.replace("11", str(11 + i)), {"Content-Type": "text/csv"})
+        assert made.status == 201, made.body
+    page = browser.open(daemon, "#/runs?node=nid&limit=200")
+    assert shown(page) == list(range(203, 3, -1)) and page.overflow() == 0
+    page.click("#older")
+    page.wait("document.querySelectorAll('#runs tbody tr').length === 3")
+    assert shown(page) == [3, 2, 1] and not page.evaluate("!!document.getElementById('older')")
+    page.evaluate("history.back()")
+    page.wait("document.querySelectorAll('#runs tbody tr').length === 200")
+    page.load("#/runs?node=nid&label=n+7")
+    assert shown(page) == [8]
+    page.check()
+
+
+def test_a_run_of_another_user_appears(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    page = browser.open(daemon, "#/runs")
+    run = daemon.run(cpus="0", size="1")["id"]
+    page.wait(f"document.querySelector('#runs a[href=\"#/runs/{run}\"]')")
+    page.wait("document.getElementById('news').textContent === 'Run 1 is new.'")
+    page.wait("document.querySelector('#runs .state.succeeded')")
+    page.check()
+
+
+MARKUP = '"><img src=x onerror=alert(1)><b>'
+
+
+def test_names_with_markup_are_text(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    run = daemon.run(cpus="0", size="1", note=MARKUP)["id"]
+    assert daemon.request("PUT", f"/v1/runs/{run}/label", {"label": MARKUP}).status == 200
+    page = browser.open(daemon, f"#/runs/{run}")
+    assert page.evaluate("document.getElementById('label').value") == MARKUP and MARKUP in page.text()
+    for view in ("#/runs", "#/", f"#/runs?label={MARKUP}"):
+        page.go(view)
+        page.wait("document.querySelector('#view .cut[title]')")
+        assert MARKUP in page.evaluate("[...document.querySelectorAll('.cut')].map((e) => e.title)")
+    assert not page.evaluate("!!document.querySelector('#view img, #view b b')")
+    page.check()
+
+
+# ---- one run
+
+def test_progress_and_cancel(browser, make_daemon, tmp_path_factory):
+    bench = Bench(tmp_path_factory.mktemp("bench"))
+    bench.behave("slow 0.4")
+    daemon = make_daemon(bench.env)
+    run = daemon.post("/v1/runs", {"benchmark": "latency", "size": "1-512", "cpus": "0"}).json["id"]
+    page = browser.open(daemon, f"#/runs/{run}")
+    page.wait("document.querySelector('#live progress').value > 0")
+    assert "cells, about " in page.text() and page.axe() == []
+    page.click("#live button")
+    page.wait("document.title.includes('canceled')")
+    assert daemon.wait(run)["state"] == "canceled" and not page.evaluate("!!document.querySelector('#live progress')")
+    page.check()
+
+
+def test_a_finished_run_has_everything(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    run = daemon.run(size="1-64", cpus="0", mode="both")["id"]
+    page = browser.open(daemon, f"#/runs/{run}")
+    matrices = daemon.get(f"/v1/runs/{run}/matrix.json").json["matrices"]
+    assert page.evaluate("document.querySelectorAll('figure .picture').length") == len(matrices) == 2
+    page.wait("document.querySelector('.report li')")
+    line = daemon.get(f"/v1/runs/{run}/report.md").body.decode().split("\n- ")[1].split("\n")[0]
+    assert line in page.evaluate("document.querySelector('.report').textContent")
+    # Titles of the picture's points show, because it is part of the page.
+    assert page.evaluate("document.querySelector('.picture').shadowRoot.querySelectorAll('svg title').length") > 1
+    page.click("figure summary")
+    shown_value = page.evaluate("document.querySelector('figure tbody td').textContent")
+    assert float(shown_value) == matrices[0]["cells"][0][0]["median"]
+    conditions = daemon.get(f"/v1/runs/{run}").json["conditions"]
+    assert page.evaluate("document.querySelector('.conditions summary').textContent").startswith(f"{len(conditions)} condition")
+    for path in ("matrix.json", "matrix.csv", "report.md", "log"):
+        assert page.evaluate(f"fetch(document.querySelector('a[href$=\"{path}\"]').href).then((r) => r.status)") == 200
+    page.fill("#label", "before BIOS update")
+    page.key("Enter")
+    page.wait("document.querySelector('.actions [role=status]').textContent === 'Label: before BIOS update'")
+    assert daemon.get(f"/v1/runs/{run}").json["label"] == "before BIOS update"
+    page.fill("#baseline", "night")
+    page.key("Enter")
+    page.wait("document.querySelector('.actions').textContent.includes('Run 1 is baseline night.')")
+    assert daemon.get("/v1/baselines/night").json["runs"] == [run]
+    assert page.axe() == []
+    page.check()
+
+
+def test_a_failed_run_shows_why(browser, make_daemon, tmp_path_factory):
+    bench = Bench(tmp_path_factory.mktemp("bench"))
+    bench.behave("exit 7")
+    daemon = make_daemon(bench.env)
+    run = daemon.run(cpus="0", size="1")
+    page = browser.open(daemon, f"#/runs/{run['id']}")
+    assert run["state"] == "failed" and run["error"]["text"] in page.text() and "fake bench: rank 0 of 1" in page.text()
+    assert page.axe() == [] and page.evaluate("[...document.querySelectorAll('.links a')].map((a) => a.textContent)") == ["Log"]
+    for view in ("#/", "#/runs"):
+        page.go(view)
+        assert "failed" in page.text()
+    page.check()
+
+
+# ---- the form
+
+def test_the_form_has_what_a_benchmark_takes(browser, ran):
+    catalogue = ran.get("/v1/benchmarks").json
+    common = [p["name"] for p in catalogue["common"]]
+    page = browser.open(ran, "#/start")
+    for b in catalogue["benchmarks"]:
+        page.choose("#benchmark", b["name"])
+        names = page.evaluate("[...document.querySelectorAll('#fields [data-kind]')].map((e) => e.name)")
+        assert sorted(names) == sorted(common + [p["name"] for p in b["params"]]), b["name"]
+    page.check()
+
+
+def test_the_plan_before_the_run(browser, ran):
+    page = browser.open(ran, "#/start")
+    page.wait("document.getElementById('now').textContent.includes('would start now')")
+    page.fill("[name=size]", "2,4")
+    page.fill("[name=cpus]", "0")
+    page.click("#dry-run")
+    page.wait("document.getElementById('plan')")
+    dry = ran.post("/v1/runs?dry_run=true", {"benchmark": "latency", "size": "2,4", "cpus": "0"}).json
+    text = page.evaluate("document.getElementById('plan').textContent")
+    assert dry["command"].replace("NONCE", "") .split(" --channel")[0] in text and "1 on CPUs 0" in text and "4 MiB per rank" in text
+    assert page.axe() == [] and page.focused() == "#plan-head"
+    page.check()
+
+
+def test_wrong_values_are_shown_at_their_field(browser, ran):
+    page = browser.open(ran, "#/start")
+    page.fill("[name=size]", "nonsense")
+    page.wait("document.getElementById('param-size-wrong').textContent.includes('nonsense')")
+    assert page.evaluate("document.querySelector('[name=size]').getAttribute('aria-invalid')") == "true"
+    page.fill("[name=size]", "1")
+    page.wait("!document.querySelector('[aria-invalid]') && document.getElementById('now').textContent.includes('would start')")
+    page.evaluate("document.querySelector('#start details').open = true")
+    page.fill("[name=visits]", "1000")
+    page.evaluate("document.querySelector('#start details').open = false")
+    page.click("#start button[type=submit]")
+    page.wait("document.getElementById('param-visits-wrong').textContent.includes('must be from')")
+    assert page.evaluate("document.querySelector('#start details').open") and page.axe() == []
+    page.fill("[name=visits]", "")
+    page.fill("[name=size]", "100T")
+    page.click("#dry-run")
+    page.wait("document.querySelector('#start-error:not(:empty), #param-size-wrong:not(:empty)')")
+    page.check()
+
+
+# ---- the frame
+
+def test_by_keyboard_alone(browser, ran):
+    """From the top to a run's numbers: nothing but Tab, Enter and Space."""
+    page = browser.open(ran, "#/")
+
+    def tab_to(selector):
+        for _ in range(60):
+            page.key("Tab")
+            if page.evaluate(f"document.activeElement.matches({selector!r})"):
+                assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+                return
+        raise AssertionError(f"Tab does not reach {selector}")
+
+    tab_to("#skip")
+    tab_to("nav a[href='#/runs']")
+    page.key("Enter")
+    page.wait("document.querySelector('#runs tbody a')")
+    assert page.focused() == "#title"
+    tab_to("#runs a[href='#/runs/1']")
+    page.key("Enter")
+    page.wait("document.querySelector('figure summary')")
+    tab_to("figure summary")
+    page.key("Enter")
+    page.wait("document.querySelector('figure details').open")
+    page.check()
+
+
+def test_a_daemon_that_is_started_again(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    daemon.run(cpus="0", size="1")
+    page = browser.open(daemon, "#/runs")
+    daemon.stop()
+    page.wait("!document.getElementById('lost').hidden")
+    assert shown(page) == [1]  # what was there stays
+    page.go("#/")
+    assert "The daemon does not respond." in page.text()
+    again = make_daemon(fake_bench_env(), args=[f"--listen=127.0.0.1:{daemon.port}"], home=daemon.home)
+    assert again.port == daemon.port
+    page.wait("document.getElementById('lost').hidden && document.querySelector('.banner')")
+    assert "No baseline to judge by" in page.text()
+    page.check()
+
+
+MACHINES = sorted(p.name.removesuffix(".tar.bz2") for p in (ROOT / "tests/data/topologies").glob("*.tar.bz2"))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_recorded_machines(browser, make_daemon, tmp_path, name):
+    subprocess.run(["tar", "-xf", ROOT / f"tests/data/topologies/{name}.tar.bz2", "-C", tmp_path], check=True)
+    root = next(p for p in tmp_path.iterdir() if p.is_dir())
+    daemon = make_daemon({**fake_bench_env(), "HWLOC_FSROOT": str(root), "HWLOC_COMPONENTS": "linux,stop"})
+    page = browser.open(daemon, "#/topology", width=390)
+    for view in ("#/topology", "#/", "#/start", "#/runs"):
+        page.go(view) if page.evaluate("location.hash") != view else None
+        assert not page.evaluate("!!document.querySelector('#view > div > [role=alert]')") and page.overflow() == 0, view
     page.check()

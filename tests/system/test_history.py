@@ -11,30 +11,12 @@ import time
 
 import pytest
 
-from conftest import FAKE_BENCH, ROOT, build_dir, until
+from conftest import ROOT, Bench, build_dir, until
 
 pytestmark = pytest.mark.usefixtures("needs_fake_bench")
 PROMTOOL = shutil.which("promtool") or shutil.which(ROOT / "build/promtool/usr/bin/promtool")
 DRAM = "latency.local.dram.median_ns"
 SPEC = {"cpus": "0", "size": "1-512"}
-
-
-class Bench:
-    """A fake bench whose behaviour changes from run to run."""
-
-    def __init__(self, folder):
-        folder.chmod(0o755)
-        self.path = folder / "fake_bench"
-        shutil.copy(FAKE_BENCH, self.path)
-        self.path.chmod(0o755)
-        # Hundreds of runs of which the numbers count, not how they were started.
-        self.env = {"NUMAPROBE_BENCH": str(self.path), "NUMAPROBE_PYTHON": sys.executable,
-                    "NUMAPROBE_MPIRUN": str(FAKE_BENCH.with_name("fake_mpirun.py"))}
-
-    def behave(self, text):
-        file = self.path.with_suffix(".behaviour")
-        file.write_text(text)
-        file.chmod(0o644)
 
 
 @pytest.fixture(scope="module")
