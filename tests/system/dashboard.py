@@ -2,7 +2,8 @@
 """A real Chromium on the daemon's page, by the DevTools protocol over a pipe: the standard library alone.
 
     def test_something(browser, daemon):                # the fixture `browser` is in conftest.py: one per file
-        page = browser.open(daemon, "#/runs/1")         # a new tab, when its view is shown; width=, height=, dark=, token=
+        page = browser.open(daemon, "#/runs/1")         # a new tab, when its view is shown; width=, height=, dark=, token=,
+                                                    # before= a script that runs first
         page.go("#/runs")                               # another view, as a link would; waits until it is shown
         page.wait("document.querySelector('figure .picture')")   # until the expression is true; its value
         page.evaluate("document.title")                 # the value of an expression, or of its promise
@@ -102,7 +103,7 @@ class Browser:
         assert "error" not in reply, f"{method}: {reply['error']}"
         return reply["result"]
 
-    def open(self, daemon, address="#/", width=1280, height=900, dark=False, token=None):
+    def open(self, daemon, address="#/", width=1280, height=900, dark=False, token=None, before=None):
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -111,6 +112,8 @@ class Browser:
             page.call(domain + ".enable")
         page.resize(width, height)
         page.dark(dark)
+        if before:
+            page.call("Page.addScriptToEvaluateOnNewDocument", source=before)
         page.load(address)
         if token:
             page.give_token(token)
