@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 enum {
     ADDRESS_LINES_MAX = 1 << 20, // 64 MB: sixteen times the nodes of a set
@@ -124,4 +125,25 @@ const char *addresses_find(const struct addresses *a, const char *name)
     while (e && e > a->list && strcmp(e[-1].name, name) == 0)
         e--;
     return e ? e->address : NULL;
+}
+
+int addresses_url(const struct addresses *a, const char *pattern, const char *setting,
+                  const char *name, char *out, size_t room, struct err *err)
+{
+    const char *hole = strstr(pattern, "%h"), *known = addresses_find(a, name);
+    const char *host = known ? known : name;
+    bool six = strchr(host, ':');
+    if (!hole)
+        return err_set(err, ERR_USAGE, setting,
+                       "must have %%h where the node's name belongs: https://%%h:7443");
+    int n = snprintf(out, room, "%.*s%s%s%s%s", (int)(hole - pattern), pattern, six ? "[" : "",
+                     host, six ? "]" : "", hole + 2);
+    if (n >= (int)room)
+        return err_set(err, ERR_USAGE, setting, "gives an address of more than %zu bytes",
+                       room - 1);
+    while (n && out[n - 1] == '/')
+        out[--n] = '\0';
+    if (!str_starts(out, "http://") && !str_starts(out, "https://"))
+        return err_set(err, ERR_USAGE, setting, "must begin with http:// or https://");
+    return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses of nodes that DNS does not know: a file in the format of /etc/hosts.
 #pragma once
+#include <stddef.h>
+
 #include "base/err.h"
 
 struct addresses;
@@ -11,3 +13,7 @@ struct addresses *addresses_read(const char *path, struct err *err);
 void addresses_free(struct addresses *a);
 // The address of `name`, or NULL. Borrowed.
 const char *addresses_find(const struct addresses *a, const char *name);
+// The pattern with the name or its address for %h; an IPv6 address gets its brackets. ERR_USAGE
+// with the member `setting`: the pattern is no URL, or the result does not fit.
+int addresses_url(const struct addresses *a, const char *pattern, const char *setting,
+                  const char *name, char *out, size_t room, struct err *err);

@@ -88,28 +88,6 @@ int fan_ended(const struct fan *f, enum fan_state state)
 
 // ---- Addresses ----------------------------------------------------------------------------------
 
-// The pattern with the node's name or address for %h; an IPv6 address gets its brackets.
-static int fan_address(const struct fan *f, const char *name, char *out, size_t room,
-                       struct err *err)
-{
-    const char *pattern = f->cli->fleet.fleet_url, *hole = strstr(pattern, "%h");
-    const char *known = addresses_find(f->addresses, name), *host = known ? known : name;
-    bool six = strchr(host, ':');
-    if (!hole)
-        return err_set(err, ERR_USAGE, "fleet_url",
-                       "must have %%h where the node's name belongs: https://%%h:7443");
-    int n = snprintf(out, room, "%.*s%s%s%s%s", (int)(hole - pattern), pattern, six ? "[" : "",
-                     host, six ? "]" : "", hole + 2);
-    if (n >= (int)room)
-        return err_set(err, ERR_USAGE, "fleet_url", "gives an address of more than %zu bytes",
-                       room - 1);
-    while (n && out[n - 1] == '/')
-        out[--n] = '\0';
-    if (!str_starts(out, "http://") && !str_starts(out, "https://"))
-        return err_set(err, ERR_USAGE, "fleet_url", "must begin with http:// or https://");
-    return 0;
-}
-
 // The token's own rule about what travels in clear needs an address: each node's.
 static int fan_token(struct fan *f, const char *address, struct err *err)
 {
@@ -127,7 +105,8 @@ static int fan_token(struct fan *f, const char *address, struct err *err)
 static int fan_set_addresses(struct fan *f, struct err *err)
 {
     for (int i = 0; i < f->n; i++)
-        if (fan_address(f, f->nodes[i].name, f->nodes[i].base, sizeof f->nodes[i].base, err) < 0 ||
+        if (addresses_url(f->addresses, f->cli->fleet.fleet_url, "fleet_url", f->nodes[i].name,
+                          f->nodes[i].base, sizeof f->nodes[i].base, err) < 0 ||
             ((i == 0 || *f->token) && fan_token(f, f->nodes[i].base, err) < 0))
             return -1;
     return 0;

@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "http": {"base", "model/token.h", "core/os"},
     "api": {"base", "model", "formats", "analysis", "core", "http"},
     "daemon": {"base", "core", "http", "api"},
-    "fleet": {"base", "model", "analysis", "schema", "core/os", "fetch", "http"},
+    "fleet": {"base", "model", "analysis", "schema", "core/os", "fetch", "http", "nodes"},
     # Stricter than, or beside, their room.
     "fleet/store": {"base", "model", "analysis", "schema", "core/store/sqlite.h", "core/store/migrate.h"},
 }

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings as those of the daemon. What depends on the account, such as the state directory, is
+// filled in at the end.
+#include "fleet/config.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/str.h"
+#include "core/os/dirs.h"
+
+#define TEXT(member, ...)                                                                          \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct fleetd_config, member),     \
+        .room = sizeof(((struct fleetd_config *)NULL)->member), __VA_ARGS__                        \
+    }
+#define SERVED(member, ...)                                                                        \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT,                                                       \
+        .offset = offsetof(struct fleetd_config, http.member),                                     \
+        .room = sizeof(((struct fleetd_config *)NULL)->http.member), __VA_ARGS__                   \
+    }
+
+#define FLEETD_FILE "/etc/numaprobe/numaprobe-fleetd.conf"
+static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
+static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
+
+static const struct param params[] = {
+    SERVED(listen, .def = "127.0.0.1:7790", .metavar = "LIST",
+           .help =
+               "Addresses to serve: ADDRESS:PORT, or https://ADDRESS:PORT for TLS. Port 0 picks a "
+               "free port. Empty: none."),
+    SERVED(socket, .def = "", .metavar = "PATH",
+           .help = "Unix socket to serve, or \"none\". Default: numaprobe-fleetd.sock in the run "
+                   "directory."),
+    TEXT(state_dir, .def = "", .metavar = "DIR",
+         .help = "Directory of the history. Default: $STATE_DIRECTORY, /var/lib/numaprobe-fleet "
+                 "for root, else ~/.local/state/numaprobe-fleet."),
+    TEXT(run_dir, .def = "", .metavar = "DIR",
+         .help = "Directory of the Unix socket. Default: $RUNTIME_DIRECTORY, /run/numaprobe-fleet "
+                 "for root, else $XDG_RUNTIME_DIR/numaprobe."),
+    TEXT(store, .def = "", .metavar = "WHERE",
+         .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME. "
+                 "Default: fleet.db in the state directory."),
+    TEXT(nodes, .joins = ',', .def = "", .metavar = "SET",
+         .help = "The nodes: n[001-100,120], @group or ^file. May be repeated."),
+    TEXT(hostfile, .def = "", .metavar = "FILE", .help = "The nodes: a set per line of this file."),
+    TEXT(from_slurm, .def = "", .metavar = "PARTITION", .implied = "*",
+         .help = "The nodes: those that sinfo lists, of this partition or of all."),
+    TEXT(groups_file, .def = "/etc/numaprobe/groups", .metavar = "FILE",
+         .help = "Groups of nodes: lines NAME: SET."),
+    TEXT(group_command, .def = "", .metavar = "COMMAND",
+         .help = "Command for groups that are not in the file. %s is the group: nodeset -e @%s."),
+    TEXT(url, .def = "http://%h:7780", .metavar = "URL",
+         .help = "Address of each node's daemon; %h is the node's name or address."),
+    TEXT(hosts_file, .def = "", .metavar = "FILE",
+         .help = "Addresses of nodes, in the format of /etc/hosts. Other names are looked up."),
+    TEXT(node_token_file, .def = "", .metavar = "FILE",
+         .help = "File with the token for the nodes. Needs https:// in --url."),
+    TEXT(node_ca, .def = "", .metavar = "FILE",
+         .help = "CA bundle (PEM) that verifies the nodes. Default: the system's."),
+    TEXT(node_certificate, .def = "", .metavar = "FILE",
+         .help = "Certificate (PEM) that the collector presents to nodes."),
+    TEXT(node_key, .def = "", .metavar = "FILE", .help = "Private key (PEM) of that certificate."),
+    {.name = "every",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct fleetd_config, every_s),
+     .min = 1,
+     .max = 86400,
+     .def = "300",
+     .unit = "s",
+     .help = "Time between two requests to a node for its new runs. A node that fails is "
+             "contacted less often, at least once an hour."},
+    {.name = "at_once",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct fleetd_config, at_once),
+     .min = 1,
+     .max = 1024,
+     .def = "64",
+     .help = "Maximum number of nodes that are contacted at the same time. A page of a node takes "
+             "at most 4 MiB."},
+    {.name = "node_timeout",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct fleetd_config, node_timeout_s),
+     .min = 1,
+     .max = 600,
+     .def = "20",
+     .unit = "s",
+     .help = "Time limit of one request to a node, with its connection."},
+    {.name = "keep_days",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct fleetd_config, keep_days),
+     .min = 0,
+     .max = 36500,
+     .def = "0",
+     .help = "Delete months of runs that are older than this. 0: keep all."},
+    {.name = "log_level",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct fleetd_config, log_level),
+     .choices = level_names,
+     .def = "info",
+     .help = "Level of the log on standard error."},
+};
+const struct param_table fleetd_table = {params, COUNT_OF(params)};
+
+static const struct param actions[] = {
+    {.name = "config",
+     .kind = PARAM_TEXT,
+     .def = FLEETD_FILE,
+     .metavar = "FILE",
+     .help = "Configuration file."},
+    {.name = "print_nodes",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Print the nodes that the sources name, one per line, and exit."},
+    {.name = "check_config",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Check the configuration and exit; status 2 if it has an error."},
+    {.name = "print_config",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Print the configuration as a file, with defaults as comments, and exit."},
+    {.name = "version", .kind = PARAM_BOOL, .def = "false", .help = "Print the version and exit."},
+    {.name = "help", .kind = PARAM_BOOL, .def = "false", .help = "Print this text and exit."},
+};
+static const struct param_table fleetd_actions = {actions, COUNT_OF(actions)};
+
+enum { TABLES = 2 };
+static void fleetd_targets(struct fleetd_config *c, struct param_target out[static TABLES])
+{
+    out[0] = (struct param_target){&fleetd_table, c};
+    out[1] = (struct param_target){&http_settings_table, &c->http};
+}
+
+static void fleetd_defaults(struct fleetd_config *c)
+{
+    struct param_target targets[TABLES];
+    fleetd_targets(c, targets);
+    for (int i = 0; i < TABLES; i++)
+        param_defaults(targets[i].table, targets[i].object);
+}
+
+struct fleetd_line {
+    struct fleetd_config *config;
+    enum fleetd_action *action;
+};
+
+static int fleetd_other_option(void *ctx, const char *option, const char *value, struct err *err)
+{
+    static const char *const words[] = {
+        [FLEETD_HELP] = "help",          [FLEETD_VERSION] = "version",
+        [FLEETD_ROUTES] = "routes",      [FLEETD_PRINT] = "print-config",
+        [FLEETD_CHECK] = "check-config", [FLEETD_NODES] = "print-nodes"};
+    struct fleetd_line *line = ctx;
+    if (strcmp(option, "config") == 0) {
+        if (!value)
+            return err_set(err, ERR_USAGE, "config", "write it as --config=FILE");
+        snprintf(line->config->file, sizeof line->config->file, "%s", value);
+        return 1;
+    }
+    for (int i = FLEETD_HELP; i <= FLEETD_NODES; i++)
+        if (strcmp(option, words[i]) == 0 && !value) {
+            *line->action = (enum fleetd_action)i;
+            return 1;
+        }
+    return 0;
+}
+
+static int fleetd_read_args(struct fleetd_config *c, int argc, char **argv,
+                            enum fleetd_action *action, struct err *err)
+{
+    struct fleetd_line line = {c, action};
+    struct param_target targets[TABLES];
+    fleetd_targets(c, targets);
+    struct param_args args = {
+        .targets = targets, .n_targets = TABLES, .other = fleetd_other_option, .context = &line};
+    int next = 1;
+    if (param_parse_args(&args, argc, argv, &next, err) < 0)
+        return -1;
+    return next == argc
+               ? 0
+               : err_set(err, ERR_USAGE, "", "unexpected word \"%.60s\" (see --help)", argv[next]);
+}
+
+// What can be checked without a network.
+static int check_reach(const struct fleetd_config *c, struct err *err)
+{
+    bool tls = str_starts(c->url, "https://");
+    if (!tls && !str_starts(c->url, "http://"))
+        return err_set(err, ERR_USAGE, "url", "url must begin with http:// or https://");
+    if (!strstr(c->url, "%h"))
+        return err_set(err, ERR_USAGE, "url",
+                       "url must have %%h where the node's name belongs: https://%%h:7443");
+    if (*c->node_token_file && !tls)
+        return err_set(err, ERR_USAGE, "node_token_file",
+                       "node_token_file needs an url of https://: a token must not travel in "
+                       "clear");
+    if (!*c->node_certificate != !*c->node_key)
+        return err_set(err, ERR_USAGE, "node_key", "node_certificate and node_key need each other");
+    return 0;
+}
+
+static int fleetd_finish(struct fleetd_config *c, struct err *err)
+{
+    dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe-fleet",
+                 "XDG_STATE_HOME", ".local/state/numaprobe-fleet");
+    if (!*c->state_dir)
+        return err_set(err, ERR_USAGE, "state_dir", "--state-dir is needed: there is no HOME");
+    dirs_default(c->run_dir, sizeof c->run_dir, "RUNTIME_DIRECTORY", "/run/numaprobe-fleet",
+                 "XDG_RUNTIME_DIR", NULL);
+    if (!*c->run_dir)
+        snprintf(c->run_dir, sizeof c->run_dir, "%s", c->state_dir);
+    if (!*c->store)
+        snprintf(c->store, sizeof c->store, "%s/fleet.db", c->state_dir);
+    if (check_reach(c, err) < 0)
+        return -1;
+    return http_settings_finish(&c->http, "numaprobe-fleetd", c->state_dir, c->run_dir, err);
+}
+
+int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum fleetd_action *action,
+                       struct err *err)
+{
+    struct param_target targets[TABLES];
+    *c = (struct fleetd_config){0};
+    *action = FLEETD_RUN;
+    fleetd_defaults(c);
+    // Once for --config and errors of usage, then again over the file and the environment.
+    if (fleetd_read_args(c, argc, argv, action, err) < 0)
+        return -1;
+    if (*action != FLEETD_RUN && *action < FLEETD_PRINT)
+        return 0;
+    fleetd_defaults(c);
+    fleetd_targets(c, targets);
+    bool named = *c->file;
+    if (settings_read_file(targets, TABLES, named ? c->file : FLEETD_FILE, !named, err) < 0 ||
+        settings_read_environment(targets, TABLES, "NUMAPROBE_FLEETD_", true, err) < 0 ||
+        fleetd_read_args(c, argc, argv, action, err) < 0)
+        return -1;
+    struct fleetd_config finished = *c;
+    if (fleetd_finish(&finished, err) < 0)
+        return -1;
+    if (*action != FLEETD_PRINT)
+        *c = finished;
+    return 0;
+}
+
+void fleetd_config_print(const struct fleetd_config *c, FILE *out)
+{
+    struct fleetd_config defaults = {0};
+    fleetd_defaults(&defaults);
+    fputs("# Configuration of numaprobe-fleetd. Lines are name = value. Options and\n"
+          "# NUMAPROBE_FLEETD_* variables win over this file.\n",
+          out);
+    param_print_file(&fleetd_table, c, &defaults, out);
+    param_print_file(&http_settings_table, &c->http, &defaults.http, out);
+}
+
+void fleetd_config_help(FILE *out)
+{
+    param_print_help(&fleetd_table, out);
+    fputs("\nconnections and access:\n", out);
+    param_print_help(&http_settings_table, out);
+    fputs("\nother options:\n", out);
+    param_print_help(&fleetd_actions, out);
+}
+
+int fleetd_log_level(const struct fleetd_config *c)
+{
+    return levels[c->log_level];
+}
+
+int fleetd_find_nodes(const struct fleetd_config *c, struct nodeset *out, struct err *err)
+{
+    return fleet_names(&(struct fleet_source){.nodes = c->nodes,
+                                              .hostfile = c->hostfile,
+                                              .from_slurm = c->from_slurm,
+                                              .groups_file = c->groups_file,
+                                              .group_command = c->group_command},
+                       out, err);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The collector as a table of contents: what is opened here in order is closed in reverse.
+#include "fleet/fleetd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/os/child.h"
+#include "core/os/dirs.h"
+#include "core/os/service.h"
+#include "fleet/config.h"
+#include "fleet/reading_main.h"
+#include "fleet/resources.h"
+#include "http/server/server.h"
+#include "http/server/worker_message.h"
+
+struct fleetd {
+    struct fleet_services services; // first: it is the context of the service
+    struct fleetd_config config;
+    struct http_service service;
+    struct loop *loop;
+    struct service *manager; // of services: systemd
+    struct tokens *tokens;
+    struct server *server;
+    struct loop_watch *sigterm, *sigint, *sighup;
+    pid_t reading; // the process that was started last; 0: none
+};
+
+// ---- The process that reads ---------------------------------------------------------------------
+
+static int spawn_reading(void *context, int control, pid_t *pid, struct err *err)
+{
+    struct fleetd *d = context;
+    char program[] = "numaprobe-fleetd", option[] = "--work", where[sizeof d->config.store];
+    char *argv[] = {program, option, where, NULL};
+    const struct child_fd fds[] = {{control, WORKER_CONTROL_FD}};
+    memcpy(where, d->config.store, sizeof where);
+    if (d->reading > 0)
+        waitpid(d->reading, NULL, WNOHANG); // it has ended, or was killed a moment ago
+    errno = child_exec(pid, argv, fds, COUNT_OF(fds), false);
+    d->reading = errno ? 0 : *pid;
+    return errno ? err_sys(err, "starting a worker") : 0;
+}
+
+static bool reading_outdated(void *context)
+{
+    (void)context;
+    return false; // it reads what is stored
+}
+
+// Whatever is stored, counted: responses that were made before are made anew.
+static int64_t fleet_version(void *context)
+{
+    const struct fleetd *d = context;
+    struct poller_totals t;
+    poller_totals(d->services.poller, &t);
+    return d->services.started_ms + t.stored;
+}
+
+static int64_t fleet_generation(void *context)
+{
+    const struct fleetd *d = context;
+    return d->services.started_ms;
+}
+
+static void reading_failed(void *context, const struct err *err)
+{
+    (void)context;
+    log_error("reading", err);
+}
+
+static const struct job_service reading_jobs = {.spawn = spawn_reading,
+                                                .is_outdated = reading_outdated,
+                                                .version = fleet_version,
+                                                .generation = fleet_generation,
+                                                .failed = reading_failed};
+
+// ---- Events -------------------------------------------------------------------------------------
+
+static void fleetd_on_stop(void *ctx, uint32_t signo)
+{
+    struct fleetd *d = ctx;
+    log_event(LOG_LVL_INFO, "stopping", "signal=%s", strsignal((int)signo));
+    loop_stop(d->loop);
+}
+
+static void on_sources_again(void *ctx, uint32_t signo)
+{
+    struct fleetd *d = ctx;
+    (void)signo;
+    naming_again(d->services.naming);
+}
+
+static void on_named(void *ctx, const struct nodeset *nodes)
+{
+    struct fleetd *d = ctx;
+    struct err err;
+    if (poller_set_nodes(d->services.poller, nodes, &err) < 0)
+        log_error("sources", &err);
+    service_status(d->manager, "Collecting from %d nodes", nodes->n);
+}
+
+// ---- Life ---------------------------------------------------------------------------------------
+
+static int fleetd_open_signals(struct fleetd *d, struct err *err)
+{
+    signal(SIGPIPE, SIG_IGN);
+    d->sigterm = loop_watch_signal(d->loop, SIGTERM, fleetd_on_stop, d, err);
+    d->sigint = d->sigterm ? loop_watch_signal(d->loop, SIGINT, fleetd_on_stop, d, err) : NULL;
+    d->sighup = d->sigint ? loop_watch_signal(d->loop, SIGHUP, on_sources_again, d, err) : NULL;
+    return d->sighup ? 0 : -1;
+}
+
+static int fleetd_open(struct fleetd *d, struct err *err)
+{
+    const struct fleetd_config *c = &d->config;
+    d->services.config = c;
+    d->services.started_ms = clock_wall_ms();
+    d->loop = loop_new(err);
+    d->manager = d->loop ? service_new(d->loop, err) : NULL;
+    if (!d->manager || dirs_make(c->state_dir, 0755, 0750, err) < 0 ||
+        dirs_make(c->run_dir, 0755, 0755, err) < 0 || fleetd_open_signals(d, err) < 0)
+        return -1;
+    d->services.poller = poller_new(d->loop, c, err);
+    d->services.naming = d->services.poller ? naming_new(d->loop, c, on_named, d, err) : NULL;
+    return d->services.naming ? 0 : -1;
+}
+
+static int fleetd_serve(struct fleetd *d, struct err *err)
+{
+    struct access_rules access;
+    int rc = http_settings_access(&d->config.http, &access, err);
+    d->tokens = access.tokens;
+    if (rc < 0)
+        return -1;
+    struct http_config config = http_settings_config(&d->config.http);
+    config.n_passed = service_fds(d->manager, &config.passed);
+    d->service = (struct http_service){.routes = fleet_routes, .context = d, .jobs = &reading_jobs};
+    d->server = server_new(d->loop, &d->service, &access, &config, err);
+    if (!d->server)
+        return -1;
+    log_event(LOG_LVL_INFO, "ready", "listen=%s socket=%s version=%s", server_addresses(d->server),
+              server_socket(d->server), NUMAPROBE_VERSION);
+    service_ready(d->manager);
+    rc = loop_run(d->loop, err);
+    service_stopping(d->manager);
+    return rc;
+}
+
+static void fleetd_close(struct fleetd *d)
+{
+    server_free(d->server);
+    tokens_free(d->tokens);
+    naming_free(d->services.naming);
+    poller_free(d->services.poller);
+    loop_unwatch(d->sighup);
+    loop_unwatch(d->sigint);
+    loop_unwatch(d->sigterm);
+    service_free(d->manager);
+    loop_free(d->loop);
+}
+
+static int fleetd_print_help(void)
+{
+    puts("usage: numaprobe-fleetd [options]\n\nCollects the runs of many nodes, keeps their "
+         "history and judges it.\n\noptions (also NUMAPROBE_FLEETD_<NAME> in the environment and "
+         "in the configuration file):");
+    fleetd_config_help(stdout);
+    puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
+         "  2    usage error");
+    return 0;
+}
+
+static int fleetd_print_routes(void)
+{
+    for (const struct route *r = fleet_routes; r->method; r++)
+        printf("%s %s %s\n", r->method, r->pattern, r->query ? r->query : "-");
+    return 0;
+}
+
+static int fleetd_print_nodes(const struct fleetd_config *c)
+{
+    CLEANUP_NODESET struct nodeset nodes = {0};
+    struct err err = {0};
+    if (fleetd_find_nodes(c, &nodes, &err) < 0) {
+        fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
+        return err_info(err.code)->exit;
+    }
+    for (int i = 0; i < nodes.n; i++)
+        puts(nodes.names[i]);
+    return fflush(stdout) != 0;
+}
+
+static int fleetd_act(const struct fleetd_config *c, enum fleetd_action action)
+{
+    switch (action) {
+    case FLEETD_HELP:
+        return fleetd_print_help();
+    case FLEETD_ROUTES:
+        return fleetd_print_routes();
+    case FLEETD_PRINT:
+        fleetd_config_print(c, stdout);
+        return fflush(stdout) != 0;
+    case FLEETD_NODES:
+        return fleetd_print_nodes(c);
+    case FLEETD_VERSION:
+        return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0;
+    default:
+        return 0; // --check-config: it has been
+    }
+}
+
+int fleetd_main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
+        return ingest_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--work") == 0)
+        return reading_main(argc, argv);
+    struct fleetd d = {0};
+    struct err err = {0};
+    enum fleetd_action action;
+    if (fleetd_config_read(&d.config, argc, argv, &action, &err) < 0) {
+        fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
+        return err_info(ERR_USAGE)->exit;
+    }
+    if (action != FLEETD_RUN)
+        return fleetd_act(&d.config, action);
+    log_init((enum log_level)fleetd_log_level(&d.config), getenv("JOURNAL_STREAM") != NULL);
+    int rc = fleetd_open(&d, &err) < 0 ? -1 : fleetd_serve(&d, &err);
+    if (rc < 0)
+        log_error("failed", &err);
+    fleetd_close(&d);
+    return rc < 0 ? err_info(err.code)->exit : 0;
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// The side of the collector: items wait in a queue, are written as the process takes them, and stay
+// known until they are confirmed, in the order in which they were sent. After the process has died
+// they are sent one at a time for a while: if it dies again, the item at fault is known.
+#include "fleet/ingest.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "core/os/child.h"
+#include "fleet/ingest_wire.h"
+
+enum {
+    RESTART_MS = 1000,      // after the process has ended; doubled each time that nothing was
+    RESTART_MAX_MS = 30000, // confirmed before
+    STOP_MS = 20000,        // for what was sent, when the collector stops: a full backlog takes 4
+    WRITE_AHEAD = 1 << 20,  // bytes that are handed to the socket's queue at once
+    ALONE_MORE = 32,        // items that are sent alone after those that were lost
+};
+
+struct ingest_entry {
+    struct ingest_entry *next;
+    struct ingest_head head;
+    struct buf body; // empty once it was written
+};
+
+struct ingest_queue {
+    struct ingest_entry *first, **last;
+    int n;
+};
+
+struct ingest {
+    struct loop *loop;
+    const char *store;
+    struct ingest_user user;
+    int socket, pidfd; // -1: there is no process
+    pid_t pid;
+    struct loop_watch *readable, *writable;
+    struct loop_timer *restart;
+    struct ingest_queue waiting, sent;
+    struct buf out, in;
+    size_t backlog; // bytes of the bodies of both queues
+    int alone;      // so many items are sent one at a time
+    int64_t restart_ms;
+    bool ready, stopping;
+};
+
+static void queue_add(struct ingest_queue *q, struct ingest_entry *e)
+{
+    e->next = NULL;
+    *(q->n++ ? q->last : &q->first) = e;
+    q->last = &e->next;
+}
+
+static struct ingest_entry *queue_take(struct ingest_queue *q)
+{
+    struct ingest_entry *e = q->first;
+    if (e) {
+        q->first = e->next;
+        q->n--;
+    }
+    return e;
+}
+
+static void queue_drop(struct ingest *i, struct ingest_queue *q)
+{
+    for (struct ingest_entry *e; (e = queue_take(q));) {
+        i->backlog -= e->head.bytes;
+        buf_free(&e->body);
+        free(e);
+    }
+}
+
+static void on_writable(void *ctx, uint32_t events);
+
+// Moves items to the socket as long as it takes them.
+static void ingest_pump(struct ingest *i)
+{
+    while (i->socket >= 0) {
+        while (i->waiting.n && i->out.len < WRITE_AHEAD && !(i->alone && i->sent.n)) {
+            struct ingest_entry *e = queue_take(&i->waiting);
+            buf_add(&i->out, &e->head, sizeof e->head);
+            buf_add(&i->out, e->body.data, e->body.len);
+            buf_free(&e->body);
+            queue_add(&i->sent, e);
+        }
+        if (!i->out.len)
+            break;
+        ssize_t n = send(i->socket, i->out.data, i->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+            break; // full, or at its end, which on_report() sees
+        buf_drop(&i->out, (size_t)n);
+    }
+    bool wanted = i->socket >= 0 && i->out.len;
+    struct err err;
+    if (wanted && !i->writable)
+        i->writable = loop_watch_fd(i->loop, i->socket, EPOLLOUT, on_writable, i, &err);
+    if (!wanted && i->writable) {
+        loop_unwatch(i->writable);
+        i->writable = NULL;
+    }
+}
+
+static void on_writable(void *ctx, uint32_t events)
+{
+    (void)events;
+    ingest_pump(ctx);
+}
+
+static void forget_process(struct ingest *i)
+{
+    loop_unwatch(i->readable);
+    loop_unwatch(i->writable);
+    i->readable = i->writable = NULL;
+    fd_cleanup(&i->socket);
+    // By pidfd: once reaped, the number may be another process's.
+    if (i->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, i->pidfd, SIGKILL, NULL, 0);
+    if (i->pid > 0)
+        waitpid(i->pid, NULL, 0);
+    fd_cleanup(&i->pidfd);
+    i->pid = 0;
+    i->ready = false;
+    buf_free(&i->out);
+    buf_free(&i->in);
+}
+
+static void on_ended(struct ingest *i)
+{
+    char suspect[64] = "";
+    if (i->sent.n == 1 && i->sent.first->head.kind != INGEST_GONE)
+        memcpy(suspect, i->sent.first->head.node, sizeof suspect);
+    forget_process(i);
+    i->alone = i->sent.n + i->waiting.n + ALONE_MORE;
+    queue_drop(i, &i->sent);
+    queue_drop(i, &i->waiting);
+    if (i->stopping)
+        return;
+    log_event(LOG_LVL_WARN, "ingest.ended", "suspect=%s restart_ms=%lld", suspect,
+              (long long)i->restart_ms);
+    loop_timer_set(i->restart, i->restart_ms);
+    i->restart_ms = i->restart_ms * 2 < RESTART_MAX_MS ? i->restart_ms * 2 : RESTART_MAX_MS;
+    i->user.ended(i->user.ctx, *suspect ? suspect : NULL);
+}
+
+static void take_report(struct ingest *i, const struct ingest_report *r)
+{
+    if (r->kind == INGEST_READY)
+        i->ready = true;
+    if (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED) {
+        struct ingest_entry *e = queue_take(&i->sent);
+        i->restart_ms = RESTART_MS;
+        if (i->alone > 0)
+            i->alone--;
+        if (e) {
+            i->backlog -= e->head.bytes;
+            free(e);
+        }
+    }
+    i->user.report(i->user.ctx, r);
+}
+
+static void on_report(void *ctx, uint32_t events)
+{
+    struct ingest *i = ctx;
+    char bytes[64 * sizeof(struct ingest_report)];
+    (void)events;
+    ssize_t n = recv(i->socket, bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        on_ended(i);
+        return;
+    }
+    buf_add(&i->in, bytes, (size_t)n);
+    size_t at = 0;
+    for (struct ingest_report r; i->in.len - at >= sizeof r; at += sizeof r) {
+        memcpy(&r, i->in.data + at, sizeof r);
+        take_report(i, &r);
+    }
+    buf_drop(&i->in, at);
+    ingest_pump(i);
+}
+
+static int watch_ingest(struct ingest *i, int *ours, struct err *err)
+{
+    i->pidfd = (int)syscall(SYS_pidfd_open, i->pid, 0);
+    if (i->pidfd < 0)
+        return err_sys(err, "pidfd_open");
+    i->readable = loop_watch_fd(i->loop, *ours, EPOLLIN, on_report, i, err);
+    if (!i->readable)
+        return -1;
+    i->socket = steal_fd(ours);
+    return 0;
+}
+
+static int start_ingest(struct ingest *i, struct err *err)
+{
+    int pair[2];
+    char program[] = "numaprobe-fleetd", option[] = "--ingest", where[512];
+    char *argv[] = {program, option, where, NULL};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_sys(err, "socketpair");
+    CLEANUP_FD int ours = pair[0], theirs = pair[1];
+    const struct child_fd fds[] = {{theirs, INGEST_FD}};
+    snprintf(where, sizeof where, "%s", i->store);
+    errno = child_exec(&i->pid, argv, fds, COUNT_OF(fds), false);
+    if (errno) {
+        i->pid = 0;
+        return err_sys(err, "starting the process that stores");
+    }
+    if (watch_ingest(i, &ours, err) == 0)
+        return 0;
+    forget_process(i);
+    return -1;
+}
+
+static void on_restart(void *ctx, uint32_t events)
+{
+    struct ingest *i = ctx;
+    struct err err;
+    (void)events;
+    if (start_ingest(i, &err) == 0) {
+        ingest_pump(i);
+        return;
+    }
+    log_error("ingest.start", &err);
+    loop_timer_set(i->restart, i->restart_ms);
+}
+
+struct ingest *ingest_new(struct loop *loop, const char *store, const struct ingest_user *user,
+                          struct err *err)
+{
+    struct ingest *i = calloc(1, sizeof *i);
+    if (!i) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the store's process");
+        return NULL;
+    }
+    i->loop = loop;
+    i->store = store;
+    i->user = *user;
+    i->socket = i->pidfd = -1;
+    i->restart_ms = RESTART_MS;
+    i->restart = loop_timer_new(loop, on_restart, i, err);
+    if (i->restart && start_ingest(i, err) == 0)
+        return i;
+    ingest_free(i);
+    return NULL;
+}
+
+// The process stores what it has read and ends when it has read the end.
+static void wait_for_end(struct ingest *i)
+{
+    struct timeval limit = {.tv_sec = STOP_MS / 1000};
+    char bytes[4096];
+    setsockopt(i->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    setsockopt(i->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    while (i->out.len) {
+        ssize_t n = send(i->socket, i->out.data, i->out.len, MSG_NOSIGNAL);
+        if (n <= 0)
+            return;
+        buf_drop(&i->out, (size_t)n);
+    }
+    shutdown(i->socket, SHUT_WR);
+    while (recv(i->socket, bytes, sizeof bytes, 0) > 0)
+        continue;
+}
+
+void ingest_free(struct ingest *i)
+{
+    if (!i)
+        return;
+    i->stopping = true;
+    if (i->socket >= 0)
+        wait_for_end(i);
+    forget_process(i);
+    queue_drop(i, &i->waiting);
+    queue_drop(i, &i->sent);
+    loop_timer_free(i->restart);
+    free(i);
+}
+
+int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *body, struct err *err)
+{
+    struct ingest_entry *e = calloc(1, sizeof *e);
+    if (!e)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a page");
+    e->head = (struct ingest_head){.bytes = (uint32_t)body->len,
+                                   .kind = item->kind,
+                                   .skew_ms = item->skew_ms,
+                                   .after = item->after,
+                                   .received_ms = item->received_ms};
+    snprintf(e->head.node, sizeof e->head.node, "%s", item->node);
+    i->backlog += body->len;
+    e->body = *body;
+    *body = BUF_INIT;
+    queue_add(&i->waiting, e);
+    ingest_pump(i);
+    return 0;
+}
+
+size_t ingest_backlog(const struct ingest *i)
+{
+    return i->backlog;
+}
+
+bool ingest_ready(const struct ingest *i)
+{
+    return i->ready;
+}

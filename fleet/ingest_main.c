@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process that stores. Items are read as they come and gathered for a moment, so that many
+// nodes share a transaction: with PostgreSQL one of 500 pages stores 80 times as fast as 500 of
+// one. Reports keep the order of the items.
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "core/os/child.h"
+#include "fleet/ingest_wire.h"
+
+enum {
+    GATHER_MS = 100,
+    GATHER_ITEMS = 500,
+    GATHER_BYTES = 16 << 20,
+    PAGE_MEMORY = 192 << 20, // of cJSON for a page of 4 MiB
+    INGEST_MEMORY = 768 << 20,
+    WANTED_MOST = 32, // documents, each time something was stored
+};
+
+struct gathered {
+    struct ingest_report report; // REFUSED: its text is there already
+    struct summary_page page;
+    struct ingest_head head;
+    bool paged; // `page` counts
+};
+
+struct ingest_process {
+    struct fleet_store *store;
+    struct buf in;
+    struct gathered list[GATHER_ITEMS];
+    struct fleet_page pages[GATHER_ITEMS];
+    struct fleet_ack acks[GATHER_ITEMS];
+    int n;
+    size_t bytes; // of what was gathered
+    int64_t since_ms;
+};
+
+static int send_report(const struct ingest_report *r)
+{
+    const char *at = (const char *)r;
+    for (size_t left = sizeof *r; left;) {
+        ssize_t n = send(INGEST_FD, at, left, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        at += n;
+        left -= (size_t)n;
+    }
+    return 0;
+}
+
+static int ingest_fail(const struct err *err)
+{
+    struct ingest_report r = {.kind = INGEST_FAILED};
+    snprintf(r.text, sizeof r.text, "%s", err->text);
+    send_report(&r);
+    return -1;
+}
+
+static int send_place(void *ctx, const struct fleet_feed *f, struct err *err)
+{
+    struct ingest_report r = {.kind = INGEST_PLACE, .next = f->next, .at_ms = f->last_ms};
+    (void)ctx;
+    r.outcome = f->state == FLEET_FEED_TWIN ? FLEET_TWIN : FLEET_STORED;
+    snprintf(r.node, sizeof r.node, "%s", f->name);
+    snprintf(r.history, sizeof r.history, "%s", f->history);
+    snprintf(r.version, sizeof r.version, "%s", f->version);
+    snprintf(r.other, sizeof r.other, "%s", f->twin);
+    return send_report(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
+}
+
+static int send_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
+                       struct err *err)
+{
+    struct ingest_report r = {.kind = INGEST_WANTED};
+    (void)ctx;
+    if (what == FLEET_TOPOLOGY)
+        return 0; // nothing reads them yet
+    snprintf(r.node, sizeof r.node, "%s", node);
+    snprintf(r.hash, sizeof r.hash, "%s", hash);
+    return send_report(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
+}
+
+// ---- Reading an item ----------------------------------------------------------------------------
+
+static void refuse(struct gathered *g, const struct err *err)
+{
+    g->report.kind = INGEST_REFUSED;
+    snprintf(g->report.text, sizeof g->report.text, "%s", err->text);
+}
+
+static void gather_page(struct gathered *g, const char *body, size_t n)
+{
+    struct err err = {0};
+    CLEANUP_JSON struct json *document = json_parse_within(body, n, PAGE_MEMORY, &err);
+    if (!document || summary_page_read(document, &g->page, &err) < 0) {
+        refuse(g, &err);
+        return;
+    }
+    g->paged = true;
+    g->report.more = g->page.more;
+    for (int i = 0; i < g->page.n_runs; i++)
+        if (g->page.runs[i].measured_ms > g->report.newest_ms)
+            g->report.newest_ms = g->page.runs[i].measured_ms;
+    memcpy(g->report.history, g->page.history_id, sizeof g->report.history);
+    memcpy(g->report.version, g->page.version, sizeof g->report.version);
+}
+
+static void put_document(struct ingest_process *p, struct gathered *g, const char *body, size_t n)
+{
+    struct err err = {0};
+    CLEANUP_JSON struct json *document = json_parse_within(body, n, PAGE_MEMORY, &err);
+    CLEANUP_MEM struct facts *facts = calloc(1, sizeof *facts);
+    if (!facts)
+        err_set(&err, ERR_NO_MEMORY, "", "no memory for facts");
+    if (!facts || !document || facts_from_json(facts, document, &err) < 0 ||
+        fleet_store_facts_put(p->store, facts, &err) < 0)
+        refuse(g, &err);
+}
+
+static void put_gone(struct ingest_process *p, const char *node)
+{
+    struct err err;
+    const char *const names[] = {node};
+    fleet_store_gone(p->store, names, 1, &err); // the next source says it again
+}
+
+static void gather_item(struct ingest_process *p, const struct ingest_head *head, const char *body)
+{
+    struct gathered *g = &p->list[p->n++];
+    *g = (struct gathered){.head = *head};
+    g->report =
+        (struct ingest_report){.kind = INGEST_STORED, .of = head->kind, .at_ms = head->received_ms};
+    memcpy(g->report.node, head->node, sizeof g->report.node);
+    if (p->n == 1)
+        p->since_ms = clock_mono_ms();
+    p->bytes += head->bytes;
+    if (head->kind == INGEST_PAGE)
+        gather_page(g, body, head->bytes);
+    else if (head->kind == INGEST_FACTS)
+        put_document(p, g, body, head->bytes);
+    else {
+        put_gone(p, head->node);
+        p->n--;
+    }
+}
+
+// ---- Storing ------------------------------------------------------------------------------------
+
+static void take_ack(struct gathered *g, const struct fleet_ack *a)
+{
+    g->report.outcome = a->outcome;
+    g->report.next = a->next;
+    g->report.stored = a->stored;
+    g->report.others = a->others;
+    memcpy(g->report.other, a->other, sizeof g->report.other);
+}
+
+static int flush(struct ingest_process *p)
+{
+    struct err err = {0};
+    int pages = 0, rc = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->list[i].paged)
+            p->pages[pages++] = (struct fleet_page){.name = p->list[i].head.node,
+                                                    .after = p->list[i].head.after,
+                                                    .received_ms = p->list[i].head.received_ms,
+                                                    .skew_ms = p->list[i].head.skew_ms,
+                                                    .page = &p->list[i].page};
+    if (pages && fleet_store_put(p->store, p->pages, pages, p->acks, &err) < 0)
+        return ingest_fail(&err);
+    for (int i = 0, at = 0; i < p->n; i++) {
+        struct gathered *g = &p->list[i];
+        if (g->paged)
+            take_ack(g, &p->acks[at++]);
+        rc = rc < 0 ? rc : send_report(&g->report);
+        if (g->paged)
+            summary_page_fini(&g->page);
+    }
+    p->n = 0;
+    p->bytes = 0;
+    if (rc == 0 && pages && fleet_store_wanted(p->store, WANTED_MOST, send_wanted, p, &err) < 0)
+        return ingest_fail(&err);
+    return rc;
+}
+
+// The items that are whole. -1: the collector has ended, or the store failed.
+static int take_items(struct ingest_process *p)
+{
+    struct ingest_head head;
+    size_t at = 0;
+    int rc = 0;
+    while (rc == 0 && p->in.len - at >= sizeof head) {
+        memcpy(&head, p->in.data + at, sizeof head);
+        if (p->in.len - at - sizeof head < head.bytes)
+            break;
+        gather_item(p, &head, p->in.data + at + sizeof head);
+        at += sizeof head + head.bytes;
+        if (p->n == GATHER_ITEMS || p->bytes >= GATHER_BYTES)
+            rc = flush(p);
+    }
+    buf_drop(&p->in, at);
+    return rc;
+}
+
+static int ingest_run(struct ingest_process *p)
+{
+    enum { PIECE = 1 << 18 };
+    CLEANUP_MEM char *bytes = malloc(PIECE);
+    for (bool end = !bytes; !end;) {
+        struct pollfd readable = {.fd = INGEST_FD, .events = POLLIN};
+        int64_t left = p->n ? p->since_ms + GATHER_MS - clock_mono_ms() : -1;
+        int ready = poll(&readable, 1, left < 0 ? (p->n ? 0 : -1) : (int)left);
+        ssize_t n = ready > 0 ? recv(INGEST_FD, bytes, PIECE, 0) : 0;
+        if (n < 0 && errno != EINTR)
+            return 1;
+        end = ready > 0 && n == 0;
+        if (n > 0)
+            buf_add(&p->in, bytes, (size_t)n);
+        if (!buf_ok(&p->in) || take_items(p) < 0)
+            return 1;
+        if (p->n && (end || clock_mono_ms() - p->since_ms >= GATHER_MS) && flush(p) < 0)
+            return 1;
+    }
+    return 0;
+}
+
+int ingest_main(int argc, char **argv)
+{
+    struct err err = {0};
+    if (argc != 3 || !child_limit_memory(INGEST_MEMORY))
+        return 2;
+    CLEANUP_MEM struct ingest_process *p = calloc(1, sizeof *p);
+    if (!p)
+        return 1;
+    p->store = fleet_store_open(argv[2], FLEET_STORE_WRITE, &err);
+    if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0) {
+        ingest_fail(&err);
+        fleet_store_close(p->store);
+        return 1;
+    }
+    int rc = send_report(&(struct ingest_report){.kind = INGEST_READY}) < 0 ? 1 : ingest_run(p);
+    fleet_store_close(p->store);
+    buf_free(&p->in);
+    return rc;
+}

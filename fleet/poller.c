@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+// One timer for all nodes: when it fires, the list is searched from where it was left for nodes
+// that are due. Ten thousand are searched in 0.1 ms, and at most a hundred times a second.
+#include "fleet/poller.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "fetch/fetch.h"
+
+enum {
+    PAGE_RUNS = 100,
+    SEARCH_MS = 10,          // between two searches
+    FIRST_RATE = 1000,       // nodes a second, of those that are new
+    POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
+    WANTED_ROOM = 256,       // documents that were requested lately
+    BEHIND_MAX = 3,          // times at once that a node's place was elsewhere
+};
+
+struct wanted {
+    char hash[65];
+    int64_t until_ms; // not requested again before, monotonic
+};
+
+struct wanted_fetch {
+    struct poller *poller;
+    char node[64];
+};
+
+struct poller {
+    struct loop *loop;
+    const struct fleetd_config *c;
+    struct ingest *ingest;
+    struct fetch *fetch;
+    struct fetch_limits limits;
+    struct fetch_tls tls;
+    struct loop_watch *watch;
+    struct loop_timer *timer;
+    struct addresses *addresses;
+    struct polled **nodes; // by name; owned, each too
+    int n, at;             // at: where the search goes on
+    struct poller_totals totals;
+    struct wanted wanted[WANTED_ROOM];
+    int wanted_at;
+    char token[200];
+    bool searching;
+};
+
+static uint32_t hash_of(const char *name)
+{
+    uint32_t h = 2166136261u; // FNV-1a
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+// ---- What became of a node ----------------------------------------------------------------------
+
+static void poller_wake(struct poller *p)
+{
+    loop_timer_set(p->timer, SEARCH_MS);
+}
+
+static void node_event(struct polled *n, enum node_event e)
+{
+    enum node_state was = n->state;
+    n->state = node_states[n->state].after[e];
+    if (n->state != was && (n->state == NODE_DOWN || was == NODE_DOWN))
+        log_event(LOG_LVL_INFO, "node", "name=%s was=%s is=%s why=\"%s\"", n->name,
+                  node_states[was].name, node_states[n->state].name, n->why);
+}
+
+static void node_later(struct polled *n, int64_t ms)
+{
+    n->busy = n->sent = false;
+    n->due_ms = clock_mono_ms() + ms;
+    poller_wake(n->poller);
+}
+
+static void node_failed(struct polled *n, const char *why)
+{
+    struct poller *p = n->poller;
+    p->totals.failed++;
+    n->failures++;
+    snprintf(n->why, sizeof n->why, "%s", why);
+    node_event(n, NODE_FAILED);
+    node_later(n, node_wait_ms(n->state, n->failures, p->c->every_s * 1000,
+                               hash_of(n->name) + (uint32_t)n->failures * 2654435761u));
+}
+
+static void node_stored(struct polled *n, const struct ingest_report *r)
+{
+    struct poller *p = n->poller;
+    static const bool again[FLEET_OUTCOMES] = {
+        [FLEET_BEHIND] = true, [FLEET_REINSTALLED] = true, [FLEET_RENAMED] = true};
+    bool taken = r->outcome == FLEET_STORED || again[r->outcome];
+    n->failures = again[r->outcome] && n->outcome == r->outcome ? n->failures + 1 : 0;
+    n->outcome = r->outcome;
+    memcpy(n->other, r->other, sizeof n->other);
+    n->why[0] = '\0';
+    n->stored += r->stored;
+    p->totals.stored += r->stored;
+    if (taken) {
+        n->after = r->next;
+        snprintf(n->history, sizeof n->history, "%s", r->history);
+        n->seen_ms = r->at_ms;
+    }
+    snprintf(n->version, sizeof n->version, "%s", r->version);
+    if (r->newest_ms > n->newest_ms)
+        n->newest_ms = r->newest_ms;
+    node_event(n, NODE_RESPONDED);
+    bool soon = (taken && r->more) || (again[r->outcome] && n->failures < BEHIND_MAX);
+    node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));
+}
+
+static void node_placed(struct polled *n, const struct ingest_report *r)
+{
+    if (n->busy)
+        return; // its page says where it stands
+    n->after = r->next;
+    n->seen_ms = r->at_ms;
+    n->outcome = r->outcome;
+    memcpy(n->history, r->history, sizeof n->history);
+    memcpy(n->version, r->version, sizeof n->version);
+    memcpy(n->other, r->other, sizeof n->other);
+}
+
+// ---- Requests -----------------------------------------------------------------------------------
+
+static int send_on(struct polled *n, struct fetch_response *r)
+{
+    struct err err;
+    struct ingest_item item = {.kind = INGEST_PAGE,
+                               .node = n->name,
+                               .after = n->after,
+                               .received_ms = clock_wall_ms(),
+                               .skew_ms = r->dated ? (int)r->skew_ms : 0};
+    n->skew_ms = item.skew_ms;
+    n->sent = true;
+    return ingest_send(n->poller->ingest, &item, &r->body, &err);
+}
+
+static void on_page(void *ctx, struct fetch_response *r)
+{
+    struct polled *n = ctx;
+    char why[POLLER_WHY];
+    n->poller->totals.in_flight--;
+    if (r->error != FETCH_OK)
+        node_failed(n, fetch_error_info(r->error)->text);
+    else if (r->status == 409) {
+        // Another history than before: from its beginning.
+        n->history[0] = '\0';
+        n->after = 0;
+        node_later(n, 0);
+    } else if ((r->status == 429 || r->status == 503) && r->retry_after_s > 0)
+        node_later(n, (int64_t)r->retry_after_s * 1000);
+    else if (r->status != 200) {
+        snprintf(why, sizeof why, "its response has status %d", r->status);
+        node_failed(n, why);
+    } else if (send_on(n, r) < 0)
+        node_failed(n, "the collector has no memory for its page");
+}
+
+static int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx,
+                        struct err *err)
+{
+    struct fetch_request q = {.url = url, .token = p->token, .tls = &p->tls};
+    if (fetch_start(p->fetch, &q, done, ctx, err) < 0)
+        return -1;
+    p->totals.requests++;
+    p->totals.in_flight++;
+    return 0;
+}
+
+static void poll_node(struct polled *n)
+{
+    struct err err;
+    char url[500];
+    snprintf(url, sizeof url, "%s/v1/feed?form=summary&limit=%d&after=%" PRId64 "%s%s", n->base,
+             PAGE_RUNS, n->after, *n->history ? "&history_id=" : "", n->history);
+    n->busy = true;
+    if (poller_fetch(n->poller, url, on_page, n, &err) < 0)
+        node_failed(n, err.text);
+}
+
+// More is requested only while there is room for what comes.
+static bool has_room(const struct poller *p)
+{
+    return ingest_ready(p->ingest) && p->totals.in_flight < p->c->at_once &&
+           ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX;
+}
+
+static void on_search(void *ctx, uint32_t events)
+{
+    struct poller *p = ctx;
+    int64_t now = clock_mono_ms(), next = INT64_MAX;
+    (void)events;
+    for (int i = 0; i < p->n && has_room(p); i++) {
+        struct polled *n = p->nodes[p->at = (p->at + 1) % p->n];
+        if (n->busy || n->state == NODE_GONE)
+            continue;
+        if (n->due_ms <= now)
+            poll_node(n);
+        else if (n->due_ms < next)
+            next = n->due_ms;
+    }
+    fetch_turn(p->fetch);
+    if (next < INT64_MAX)
+        loop_timer_set(p->timer, next - now > SEARCH_MS ? next - now : SEARCH_MS);
+}
+
+static void on_fetch(void *ctx, uint32_t events)
+{
+    struct poller *p = ctx;
+    (void)events;
+    fetch_turn(p->fetch);
+}
+
+// ---- Documents ----------------------------------------------------------------------------------
+
+static void on_document(void *ctx, struct fetch_response *r)
+{
+    struct wanted_fetch *w = ctx;
+    struct ingest_item item = {.kind = INGEST_FACTS, .node = w->node};
+    struct err err;
+    w->poller->totals.in_flight--;
+    if (r->error == FETCH_OK && r->status == 200)
+        ingest_send(w->poller->ingest, &item, &r->body, &err); // else another node will send it
+    poller_wake(w->poller);
+    free(w);
+}
+
+// Whether a document was not requested lately; it counts as requested now.
+static bool take_wish(struct poller *p, const char *hash)
+{
+    int64_t now = clock_mono_ms();
+    for (int i = 0; i < WANTED_ROOM; i++)
+        if (strcmp(p->wanted[i].hash, hash) == 0) {
+            if (p->wanted[i].until_ms > now)
+                return false;
+            p->wanted[i].until_ms = now + p->c->every_s * 1000;
+            return true;
+        }
+    struct wanted *w = &p->wanted[p->wanted_at++ % WANTED_ROOM];
+    snprintf(w->hash, sizeof w->hash, "%s", hash);
+    w->until_ms = now + p->c->every_s * 1000;
+    return true;
+}
+
+static void fetch_document(struct poller *p, const struct ingest_report *r)
+{
+    const struct polled *n = poller_find(p, r->node);
+    char url[500];
+    struct err err;
+    if (!n || n->state == NODE_GONE || !take_wish(p, r->hash))
+        return;
+    struct wanted_fetch *w = calloc(1, sizeof *w);
+    if (!w)
+        return;
+    w->poller = p;
+    snprintf(w->node, sizeof w->node, "%s", r->node);
+    snprintf(url, sizeof url, "%s/v1/facts/%s", n->base, r->hash);
+    if (poller_fetch(p, url, on_document, w, &err) < 0)
+        free(w);
+}
+
+// ---- The process that stores --------------------------------------------------------------------
+
+static int by_polled_name(const void *key, const void *entry)
+{
+    return strcmp(key, (*(struct polled *const *)entry)->name);
+}
+
+static struct polled *find_polled(const struct poller *p, const char *name)
+{
+    struct polled **at =
+        p->n ? bsearch(name, p->nodes, (size_t)p->n, sizeof *at, by_polled_name) : NULL;
+    return at ? *at : NULL;
+}
+
+static void on_ingest_report(void *ctx, const struct ingest_report *r)
+{
+    struct poller *p = ctx;
+    struct polled *n = find_polled(p, r->node);
+    if (r->kind == INGEST_READY)
+        p->totals.store[0] = '\0';
+    else if (r->kind == INGEST_FAILED) {
+        log_event(LOG_LVL_ERROR, "store", "text=\"%s\"", r->text);
+        snprintf(p->totals.store, sizeof p->totals.store, "%s", r->text);
+    } else if (r->kind == INGEST_WANTED)
+        fetch_document(p, r);
+    else if (r->kind == INGEST_PLACE && n)
+        node_placed(n, r);
+    else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
+        node_stored(n, r);
+    else if (n && r->of == INGEST_PAGE)
+        node_failed(n, r->text);
+    poller_wake(p);
+}
+
+static void on_ingest_ended(void *ctx, const char *suspect)
+{
+    struct poller *p = ctx;
+    for (int i = 0; i < p->n; i++)
+        if (p->nodes[i]->sent)
+            node_later(p->nodes[i], 0);
+    struct polled *n = suspect ? find_polled(p, suspect) : NULL;
+    if (!n)
+        return;
+    node_failed(n, "its page ended the process that reads it");
+    n->due_ms = clock_mono_ms() + POISON_MS;
+}
+
+// ---- Nodes --------------------------------------------------------------------------------------
+
+static struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
+{
+    struct err err;
+    struct polled *n = calloc(1, sizeof *n);
+    if (!n)
+        return NULL;
+    n->poller = p;
+    n->due_ms = first_ms;
+    snprintf(n->name, sizeof n->name, "%s", name);
+    if (addresses_url(p->addresses, p->c->url, "url", name, n->base, sizeof n->base, &err) < 0)
+        snprintf(n->why, sizeof n->why, "%s", err.text);
+    return n;
+}
+
+static int by_two_names(const void *a, const void *b)
+{
+    return strcmp((*(struct polled *const *)a)->name, (*(struct polled *const *)b)->name);
+}
+
+static int add_nodes(struct poller *p, const struct nodeset *names, struct err *err)
+{
+    int64_t now = clock_mono_ms();
+    int known = p->n;
+    struct polled **more = realloc(p->nodes, (size_t)(p->n + names->n + 1) * sizeof *more);
+    if (!more)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
+    p->nodes = more;
+    for (int i = 0; i < names->n; i++) {
+        struct polled **at =
+            known ? bsearch(names->names[i], p->nodes, (size_t)known, sizeof *at, by_polled_name)
+                  : NULL;
+        if (at) {
+            node_event(*at, NODE_NAMED);
+            continue;
+        }
+        struct polled *n = polled_new(p, names->names[i], now + i * 1000 / FIRST_RATE);
+        if (!n)
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
+        p->nodes[p->n++] = n;
+    }
+    qsort(p->nodes, (size_t)p->n, sizeof *p->nodes, by_two_names);
+    return 0;
+}
+
+int poller_set_nodes(struct poller *p, const struct nodeset *nodes, struct err *err)
+{
+    for (int i = 0; i < p->n; i++) {
+        struct polled *n = p->nodes[i];
+        struct buf nothing = BUF_INIT;
+        if (n->state == NODE_GONE || nodeset_has(nodes, n->name))
+            continue;
+        node_event(n, NODE_UNNAMED);
+        ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
+                    &nothing, err);
+    }
+    if (add_nodes(p, nodes, err) < 0)
+        return -1;
+    poller_wake(p);
+    return 0;
+}
+
+struct polled *const *poller_nodes(const struct poller *p, int *n)
+{
+    *n = p->n;
+    return p->nodes;
+}
+
+const struct polled *poller_find(const struct poller *p, const char *name)
+{
+    return find_polled(p, name);
+}
+
+void poller_totals(const struct poller *p, struct poller_totals *out)
+{
+    *out = p->totals;
+    out->ready = ingest_ready(p->ingest);
+}
+
+size_t poller_backlog(const struct poller *p)
+{
+    return ingest_backlog(p->ingest);
+}
+
+// ---- Life ---------------------------------------------------------------------------------------
+
+static int read_node_token(struct poller *p, struct err *err)
+{
+    struct stat st;
+    if (!*p->c->node_token_file)
+        return 0;
+    if (stat(p->c->node_token_file, &st) < 0 ||
+        file_read_text(p->c->node_token_file, p->token, sizeof p->token) < 0)
+        return err_sys(err, "node_token_file: cannot read %s", p->c->node_token_file);
+    if (st.st_mode & (S_IRWXG | S_IRWXO))
+        return err_set(err, ERR_USAGE, "node_token_file",
+                       "node_token_file: others may read %s; its mode must be 0600",
+                       p->c->node_token_file);
+    return 0;
+}
+
+static int poller_open(struct poller *p, struct err *err)
+{
+    const struct ingest_user user = {on_ingest_report, on_ingest_ended, p};
+    p->tls = (struct fetch_tls){p->c->node_ca, p->c->node_certificate, p->c->node_key};
+    p->limits = fetch_defaults;
+    p->limits.total_ms = (int)p->c->node_timeout_s * 1000;
+    p->addresses = addresses_read(p->c->hosts_file, err);
+    if (!p->addresses || read_node_token(p, err) < 0)
+        return -1;
+    p->fetch = fetch_new((int)p->c->at_once, &p->limits, err);
+    p->watch =
+        p->fetch ? loop_watch_fd(p->loop, fetch_fd(p->fetch), EPOLLIN, on_fetch, p, err) : NULL;
+    p->timer = p->watch ? loop_timer_new(p->loop, on_search, p, err) : NULL;
+    p->ingest = p->timer ? ingest_new(p->loop, p->c->store, &user, err) : NULL;
+    return p->ingest ? 0 : -1;
+}
+
+struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, struct err *err)
+{
+    struct poller *p = calloc(1, sizeof *p);
+    if (!p) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the poller");
+        return NULL;
+    }
+    p->loop = loop;
+    p->c = c;
+    if (poller_open(p, err) == 0)
+        return p;
+    poller_free(p);
+    return NULL;
+}
+
+void poller_free(struct poller *p)
+{
+    if (!p)
+        return;
+    if (p->fetch)
+        fetch_stop(p->fetch);
+    ingest_free(p->ingest);
+    loop_unwatch(p->watch);
+    loop_timer_free(p->timer);
+    fetch_free(p->fetch);
+    addresses_free(p->addresses);
+    for (int i = 0; i < p->n; i++)
+        free(p->nodes[i]);
+    free(p->nodes);
+    free(p);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests the new runs of each node in turn and hands them on unread. A node is busy from its
+// request until what it sent is stored, so a node has one page on the way at most.
+#pragma once
+#include "fleet/config.h"
+#include "fleet/ingest.h"
+#include "fleet/node_states.h"
+#include "nodes/addresses.h"
+
+enum { POLLER_WHY = 160 };
+
+// A node as the collector sees it.
+struct polled {
+    struct poller *poller;
+    char name[64], base[300]; // base: "http://10.0.0.1:7780"
+    enum node_state state;
+    int failures;               // since its last response
+    int64_t due_ms;             // monotonic: when the next request may start
+    bool busy;                  // a request, or what it sent, is on the way
+    bool sent;                  // to the process that stores
+    int64_t after;              // where the next page begins
+    char history[40];           // "": none yet
+    char version[32];           // of its daemon; "": not known
+    int64_t seen_ms;            // last page that was stored, UTC; 0: never
+    int64_t newest_ms;          // its newest run since the collector started, UTC; 0: not known
+    int64_t skew_ms;            // its clock minus ours
+    int64_t stored;             // runs, since the collector started
+    enum fleet_outcome outcome; // of its last page
+    char other[64];             // the twin's or alien's name
+    char why[POLLER_WHY];       // why its last request failed; "": it did not
+};
+
+struct poller_totals {
+    int64_t requests, failed, stored; // since the start
+    int in_flight;
+    bool ready;              // the store is there
+    char store[INGEST_TEXT]; // why it is not; "": it is
+};
+
+struct poller;
+// Borrows loop and config. Starts the process that stores.
+struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, struct err *err);
+void poller_free(struct poller *p); // what was received is stored first; NULL is fine
+// The nodes that the sources name now. Others become gone; their history stays.
+int poller_set_nodes(struct poller *p, const struct nodeset *nodes, struct err *err);
+
+// All nodes that were ever named since the start, by name. Borrowed until the next
+// poller_set_nodes.
+struct polled *const *poller_nodes(const struct poller *p, int *n);
+const struct polled *poller_find(const struct poller *p, const char *name); // NULL: none
+void poller_totals(const struct poller *p, struct poller_totals *out);
+size_t poller_backlog(const struct poller *p); // bytes received and not stored

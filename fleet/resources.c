@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector knows by itself is made in the loop; what the history is needed for is made by
+// a process that reads it.
+#include "fleet/resources.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/jsonw.h"
+
+enum {
+    NODES_LIMIT = 100, // of a list, unless the request says another number
+    NODES_LIMIT_MAX = 1000,
+    READ_US = 500000, // of ten thousand nodes: never in the loop
+    READ_BYTES = 8 << 20,
+};
+
+extern const struct embedded fleet_files[];
+
+const struct route fleet_routes[] = {
+    {"GET", "/healthz", fleetd_alive, NULL, SCOPE_NONE},
+    {"GET", "/readyz", fleetd_ready, NULL, SCOPE_READ},
+    {"GET", "/openapi.json", fleetd_openapi, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/status", fleetd_status, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/nodes", fleetd_node_list, "state,where,limit,cursor", SCOPE_READ},
+    {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/classes", fleetd_classes, NULL, SCOPE_READ, .work = fleetd_work},
+    {"GET", "/v1/fleet/outliers", fleetd_outliers, "window_days,class", SCOPE_READ,
+     .work = fleetd_work},
+    {NULL, NULL, NULL, NULL, SCOPE_NONE},
+};
+
+void fleetd_work(const struct request *q, struct work *w, struct err *why)
+{
+    (void)q;
+    (void)why;
+    w->us = READ_US;
+    w->bytes = READ_BYTES;
+}
+
+int fleetd_alive(struct request *q, struct reply *r, struct err *err)
+{
+    (void)q;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    buf_str(&body, "{\"status\":\"ok\",\"version\":\"" NUMAPROBE_VERSION "\"}");
+    return reply_json(r, 200, &body, err);
+}
+
+int fleetd_ready(struct request *q, struct reply *r, struct err *err)
+{
+    const struct fleet_services *s = fleet_of(q);
+    struct poller_totals t;
+    poller_totals(s->poller, &t);
+    if (!t.ready)
+        return err_set(err, ERR_UNAVAILABLE, "store", "%s",
+                       *t.store ? t.store : "the store is being opened");
+    if (*naming_problem(s->naming))
+        return err_set(err, ERR_UNAVAILABLE, "sources", "%s", naming_problem(s->naming));
+    return fleetd_alive(q, r, err);
+}
+
+int fleetd_openapi(struct request *q, struct reply *r, struct err *err)
+{
+    (void)q;
+    (void)err;
+    r->file = &fleet_files[0];
+    r->status = 200;
+    r->type = "application/json";
+    r->store = true;
+    return 0;
+}
+
+// ---- GET /v1/fleet/status -----------------------------------------------------------------------
+
+static void write_states(const struct poller *p, struct jsonw *w)
+{
+    int n, states[NODE_STATES] = {0}, outcomes[FLEET_OUTCOMES] = {0};
+    struct polled *const *nodes = poller_nodes(p, &n);
+    for (int i = 0; i < n; i++) {
+        states[nodes[i]->state]++;
+        outcomes[nodes[i]->outcome]++;
+    }
+    jsonw_i64(w, "nodes", n - states[NODE_GONE]);
+    jsonw_object(w, "states");
+    for (int i = 0; i < NODE_STATES; i++)
+        jsonw_i64(w, node_states[i].name, states[i]);
+    jsonw_end(w);
+    jsonw_object(w, "outcomes");
+    for (int i = FLEET_STORED + 1; i < FLEET_OUTCOMES; i++)
+        jsonw_i64(w, fleet_outcomes[i].name, outcomes[i]);
+    jsonw_end(w);
+}
+
+int fleetd_status(struct request *q, struct reply *r, struct err *err)
+{
+    const struct fleet_services *s = fleet_of(q);
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    struct poller_totals t;
+    poller_totals(s->poller, &t);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "version", NUMAPROBE_VERSION);
+    jsonw_time(&w, "now", clock_wall_ms());
+    jsonw_time(&w, "started", s->started_ms);
+    write_states(s->poller, &w);
+    jsonw_text(&w, "sources_problem", naming_problem(s->naming));
+    jsonw_bool(&w, "store_ready", t.ready);
+    jsonw_text(&w, "store_problem", t.store);
+    jsonw_i64(&w, "requests", t.requests);
+    jsonw_i64(&w, "failed", t.failed);
+    jsonw_i64(&w, "runs_stored", t.stored);
+    jsonw_i64(&w, "in_flight", t.in_flight);
+    jsonw_i64(&w, "backlog_bytes", (int64_t)poller_backlog(s->poller));
+    jsonw_i64(&w, "every_s", s->config->every_s);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}
+
+// ---- GET /v1/fleet/nodes ------------------------------------------------------------------------
+
+static void write_polled(const struct polled *n, struct jsonw *w)
+{
+    jsonw_object(w, NULL);
+    jsonw_text(w, "node", n->name);
+    jsonw_text(w, "state", node_states[n->state].name);
+    jsonw_text(w, "problem", n->why);
+    jsonw_text(w, "outcome", fleet_outcomes[n->outcome].name);
+    jsonw_text(w, "outcome_text",
+               n->outcome == FLEET_STORED ? "" : fleet_outcomes[n->outcome].text);
+    jsonw_text(w, "other", n->other);
+    jsonw_time(w, "received", n->seen_ms);
+    jsonw_time(w, "newest", n->newest_ms);
+    jsonw_i64(w, "next", n->after);
+    jsonw_text(w, "history_id", n->history);
+    jsonw_text(w, "version", n->version);
+    jsonw_i64(w, "skew_ms", n->skew_ms);
+    jsonw_i64(w, "failures", n->failures);
+    jsonw_end(w);
+}
+
+static int state_of(const struct request *q, int *out, struct err *err)
+{
+    const char *text = request_query(q, "state");
+    *out = -1;
+    if (!text)
+        return 0;
+    for (int i = 0; i < NODE_STATES; i++)
+        if (strcmp(text, node_states[i].name) == 0)
+            *out = i;
+    return *out >= 0
+               ? 0
+               : err_set(err, ERR_INVALID, "state", "must be new, up, missed, late, down or gone");
+}
+
+struct node_filter {
+    int state; // -1: any
+    bool named;
+    struct nodeset where;
+    const char *after;
+    int64_t limit;
+};
+
+static int read_filter(const struct request *q, struct node_filter *f, struct err *err)
+{
+    const char *where = request_query(q, "where");
+    const char *cursor = request_query(q, "cursor");
+    f->limit = NODES_LIMIT;
+    f->named = where != NULL;
+    f->after = cursor ? cursor : "";
+    if (state_of(q, &f->state, err) < 0 ||
+        request_query_int(q, "limit", 1, NODES_LIMIT_MAX, &f->limit, err) < 0)
+        return -1;
+    if (where && nodeset_parse(&f->where, where, NULL, err) < 0) {
+        snprintf(err->member, sizeof err->member, "where");
+        return -1;
+    }
+    return 0;
+}
+
+static bool filter_takes(const struct node_filter *f, const struct polled *n)
+{
+    return strcmp(n->name, f->after) > 0 && (f->state < 0 || (int)n->state == f->state) &&
+           (!f->named || nodeset_has(&f->where, n->name));
+}
+
+int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
+{
+    struct node_filter f = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    const char *last = NULL;
+    bool more = false;
+    int rc = read_filter(q, &f, err), n, listed = 0;
+    struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
+    jsonw_object(&w, NULL);
+    jsonw_array(&w, "nodes");
+    for (int i = 0; rc == 0 && i < n && !more; i++)
+        if (filter_takes(&f, nodes[i])) {
+            more = listed == f.limit;
+            if (more)
+                break;
+            write_polled(nodes[i], &w);
+            last = nodes[i]->name;
+            listed++;
+        }
+    jsonw_end(&w);
+    jsonw_text(&w, "cursor", more ? last : NULL);
+    jsonw_end(&w);
+    nodeset_free(&f.where);
+    return rc < 0 ? -1 : reply_json(r, 200, &body, err);
+}
+
+int fleetd_node(struct request *q, struct reply *r, struct err *err)
+{
+    const struct polled *n = poller_find(fleet_of(q)->poller, q->name);
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    if (!n)
+        return err_set(err, ERR_NOT_FOUND, "", "no source names the node \"%s\"", q->name);
+    write_polled(n, &w);
+    return reply_json(r, 200, &body, err);
+}
