@@ -16,8 +16,10 @@
 #include "core/os/dirs.h"
 #include "core/os/service.h"
 #include "fleet/config.h"
+#include "fleet/ingest_main.h"
 #include "fleet/reading_main.h"
-#include "fleet/resources.h"
+#include "fleet/routes.h"
+#include "fleet/services.h"
 #include "http/server/server.h"
 #include "http/server/worker_message.h"
 
@@ -170,8 +172,8 @@ static void fleetd_close(struct fleetd *d)
 static int fleetd_print_help(void)
 {
     puts("usage: numaprobe-fleetd [options]\n\nCollects the runs of many nodes, keeps their "
-         "history and judges it.\n\noptions (also NUMAPROBE_FLEETD_<NAME> in the environment and "
-         "in the configuration file):");
+         "history and judges it.\n\noptions (also NUMAPROBE_FLEETD_<NAME> in the environment, "
+         "and in the\nconfiguration file):");
     fleetd_config_help(stdout);
     puts("\nexit status:\n  0    stopped by a signal\n  1    failure; the log has the reason\n"
          "  2    usage error");

@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "core/os/child.h"
-#include "fleet/ingest_wire.h"
 
 enum {
     RESTART_MS = 1000,      // after the process has ended; doubled each time that nothing was
@@ -54,14 +53,14 @@ struct ingest {
     bool ready, stopping;
 };
 
-static void queue_add(struct ingest_queue *q, struct ingest_entry *e)
+static void items_add(struct ingest_queue *q, struct ingest_entry *e)
 {
     e->next = NULL;
     *(q->n++ ? q->last : &q->first) = e;
     q->last = &e->next;
 }
 
-static struct ingest_entry *queue_take(struct ingest_queue *q)
+static struct ingest_entry *items_take(struct ingest_queue *q)
 {
     struct ingest_entry *e = q->first;
     if (e) {
@@ -71,9 +70,9 @@ static struct ingest_entry *queue_take(struct ingest_queue *q)
     return e;
 }
 
-static void queue_drop(struct ingest *i, struct ingest_queue *q)
+static void items_drop(struct ingest *i, struct ingest_queue *q)
 {
-    for (struct ingest_entry *e; (e = queue_take(q));) {
+    for (struct ingest_entry *e; (e = items_take(q));) {
         i->backlog -= e->head.bytes;
         buf_free(&e->body);
         free(e);
@@ -87,11 +86,11 @@ static void ingest_pump(struct ingest *i)
 {
     while (i->socket >= 0) {
         while (i->waiting.n && i->out.len < WRITE_AHEAD && !(i->alone && i->sent.n)) {
-            struct ingest_entry *e = queue_take(&i->waiting);
+            struct ingest_entry *e = items_take(&i->waiting);
             buf_add(&i->out, &e->head, sizeof e->head);
             buf_add(&i->out, e->body.data, e->body.len);
             buf_free(&e->body);
-            queue_add(&i->sent, e);
+            items_add(&i->sent, e);
         }
         if (!i->out.len)
             break;
@@ -141,8 +140,8 @@ static void on_ended(struct ingest *i)
         memcpy(suspect, i->sent.first->head.node, sizeof suspect);
     forget_process(i);
     i->alone = i->sent.n + i->waiting.n + ALONE_MORE;
-    queue_drop(i, &i->sent);
-    queue_drop(i, &i->waiting);
+    items_drop(i, &i->sent);
+    items_drop(i, &i->waiting);
     if (i->stopping)
         return;
     log_event(LOG_LVL_WARN, "ingest.ended", "suspect=%s restart_ms=%lld", suspect,
@@ -157,7 +156,7 @@ static void take_report(struct ingest *i, const struct ingest_report *r)
     if (r->kind == INGEST_READY)
         i->ready = true;
     if (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED) {
-        struct ingest_entry *e = queue_take(&i->sent);
+        struct ingest_entry *e = items_take(&i->sent);
         i->restart_ms = RESTART_MS;
         if (i->alone > 0)
             i->alone--;
@@ -258,7 +257,7 @@ struct ingest *ingest_new(struct loop *loop, const char *store, const struct ing
 }
 
 // The process stores what it has read and ends when it has read the end.
-static void wait_for_end(struct ingest *i)
+static void send_the_rest(struct ingest *i)
 {
     struct timeval limit = {.tv_sec = STOP_MS / 1000};
     char bytes[4096];
@@ -281,10 +280,10 @@ void ingest_free(struct ingest *i)
         return;
     i->stopping = true;
     if (i->socket >= 0)
-        wait_for_end(i);
+        send_the_rest(i);
     forget_process(i);
-    queue_drop(i, &i->waiting);
-    queue_drop(i, &i->sent);
+    items_drop(i, &i->waiting);
+    items_drop(i, &i->sent);
     loop_timer_free(i->restart);
     free(i);
 }
@@ -303,7 +302,7 @@ int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *bo
     i->backlog += body->len;
     e->body = *body;
     *body = BUF_INIT;
-    queue_add(&i->waiting, e);
+    items_add(&i->waiting, e);
     ingest_pump(i);
     return 0;
 }

@@ -10,35 +10,12 @@
 
 #include "base/buf.h"
 #include "core/os/loop.h"
-#include "fleet/store/store.h"
+#include "fleet/ingest_wire.h"
 
 enum {
     // A page has at most 4 MiB (fetch/): 16 of the largest, or 700 usual ones of 100 runs. Above
     // it nothing more is requested.
     INGEST_BACKLOG_MAX = 64 << 20,
-    INGEST_TEXT = 200,
-};
-
-enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE };
-
-// From the process. `kind` says which members count.
-enum ingest_report_kind {
-    INGEST_PLACE,   // node, history, next, at_ms, outcome (a twin): at the start, where it stands
-    INGEST_READY,   // all places were sent
-    INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
-    INGEST_REFUSED, // node, text: what it sent cannot be read or stored
-    INGEST_WANTED,  // node, hash: a document of facts that only nodes have
-    INGEST_FAILED,  // text: the store cannot be used; the process ends
-};
-struct ingest_report {
-    enum ingest_report_kind kind;
-    enum ingest_kind of; // STORED, REFUSED: what was sent
-    enum fleet_outcome outcome;
-    bool more;
-    int stored, others;             // runs
-    int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
-    char node[64], other[64], history[40], hash[65], version[32];
-    char text[INGEST_TEXT];
 };
 
 struct ingest;
@@ -62,12 +39,9 @@ struct ingest_item {
     int64_t after, received_ms;
     int skew_ms;
 };
-// Takes the body. Confirmed by INGEST_STORED or INGEST_REFUSED (pages, facts); a node that is gone
-// is not confirmed. Without memory the item counts as lost: ERR_NO_MEMORY.
+// Takes the body. Confirmed by INGEST_STORED or INGEST_REFUSED, in the order of sending. Without
+// memory the item counts as lost: ERR_NO_MEMORY.
 int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *body,
                 struct err *err);
 size_t ingest_backlog(const struct ingest *i); // bytes that were not confirmed
 bool ingest_ready(const struct ingest *i);     // all places are known
-
-// The process: `numaprobe-fleetd --ingest STORE`. Exit status.
-int ingest_main(int argc, char **argv);

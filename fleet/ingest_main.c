@@ -2,6 +2,8 @@
 // The process that stores. Items are read as they come and gathered for a moment, so that many
 // nodes share a transaction: with PostgreSQL one of 500 pages stores 80 times as fast as 500 of
 // one. Reports keep the order of the items.
+#include "fleet/ingest_main.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -42,7 +44,7 @@ struct ingest_process {
     int64_t since_ms;
 };
 
-static int send_report(const struct ingest_report *r)
+static int report_item(const struct ingest_report *r)
 {
     const char *at = (const char *)r;
     for (size_t left = sizeof *r; left;) {
@@ -61,7 +63,7 @@ static int ingest_fail(const struct err *err)
 {
     struct ingest_report r = {.kind = INGEST_FAILED};
     snprintf(r.text, sizeof r.text, "%s", err->text);
-    send_report(&r);
+    report_item(&r);
     return -1;
 }
 
@@ -74,7 +76,7 @@ static int send_place(void *ctx, const struct fleet_feed *f, struct err *err)
     snprintf(r.history, sizeof r.history, "%s", f->history);
     snprintf(r.version, sizeof r.version, "%s", f->version);
     snprintf(r.other, sizeof r.other, "%s", f->twin);
-    return send_report(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
+    return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
 }
 
 static int send_wanted(void *ctx, enum fleet_document what, const char *hash, const char *node,
@@ -86,7 +88,7 @@ static int send_wanted(void *ctx, enum fleet_document what, const char *hash, co
         return 0; // nothing reads them yet
     snprintf(r.node, sizeof r.node, "%s", node);
     snprintf(r.hash, sizeof r.hash, "%s", hash);
-    return send_report(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
+    return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
 }
 
 // ---- Reading an item ----------------------------------------------------------------------------
@@ -147,10 +149,8 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         gather_page(g, body, head->bytes);
     else if (head->kind == INGEST_FACTS)
         put_document(p, g, body, head->bytes);
-    else {
+    else
         put_gone(p, head->node);
-        p->n--;
-    }
 }
 
 // ---- Storing ------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ static int flush(struct ingest_process *p)
         struct gathered *g = &p->list[i];
         if (g->paged)
             take_ack(g, &p->acks[at++]);
-        rc = rc < 0 ? rc : send_report(&g->report);
+        rc = rc < 0 ? rc : report_item(&g->report);
         if (g->paged)
             summary_page_fini(&g->page);
     }
@@ -247,7 +247,7 @@ int ingest_main(int argc, char **argv)
         fleet_store_close(p->store);
         return 1;
     }
-    int rc = send_report(&(struct ingest_report){.kind = INGEST_READY}) < 0 ? 1 : ingest_run(p);
+    int rc = report_item(&(struct ingest_report){.kind = INGEST_READY}) < 0 ? 1 : ingest_run(p);
     fleet_store_close(p->store);
     buf_free(&p->in);
     return rc;

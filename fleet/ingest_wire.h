@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collector sends to the process that stores: a head, then so many bytes of body. Both are
-// the same program, so structures go as they are.
+// What the collector and the process that stores send each other. Both are the same program, so
+// structures go as they are.
 #pragma once
-#include "fleet/ingest.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-enum { INGEST_FD = 3 }; // of the process
+#include "fleet/store/store.h"
 
+enum {
+    INGEST_FD = 3, // of the process
+    INGEST_TEXT = 200,
+};
+
+enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE };
+
+// From the process. `kind` says which members count.
+enum ingest_report_kind {
+    INGEST_PLACE,   // node, history, next, at_ms, outcome (a twin): at the start, where it stands
+    INGEST_READY,   // all places were sent
+    INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
+    INGEST_REFUSED, // node, text: what it sent cannot be read or stored
+    INGEST_WANTED,  // node, hash: a document of facts that only nodes have
+    INGEST_FAILED,  // text: the store cannot be used; the process ends
+};
+struct ingest_report {
+    enum ingest_report_kind kind;
+    enum ingest_kind of; // STORED, REFUSED: what was sent
+    enum fleet_outcome outcome;
+    bool more;
+    int stored, others;             // runs
+    int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
+    char node[64], other[64], history[40], hash[65], version[32];
+    char text[INGEST_TEXT];
+};
+
+// To the process: a head, then so many bytes of body.
 struct ingest_head {
     uint32_t bytes; // of the body
     enum ingest_kind kind;

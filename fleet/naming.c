@@ -26,6 +26,7 @@ struct naming {
     int pipe; // -1: nothing is being read
     pid_t pid;
     struct buf text;
+    bool again;            // requested while it was being read
     int believed, doubted; // nodes of the last list that was believed, of the last that was not
     char problem[200];
 };
@@ -88,6 +89,8 @@ static void end_reading(struct naming *n, bool kill_it)
     else if (!kill_it)
         use_names(n);
     buf_free(&n->text);
+    if (n->again)
+        naming_again(n);
 }
 
 static void on_names(void *ctx, uint32_t events)
@@ -150,7 +153,8 @@ static void on_naming(void *ctx, uint32_t events)
     struct naming *n = ctx;
     struct err err;
     (void)events;
-    if (n->pipe < 0 && start_reading(n, &err) < 0)
+    n->again = n->pipe >= 0;
+    if (!n->again && start_reading(n, &err) < 0)
         naming_failed(n, err.text);
 }
 

@@ -45,7 +45,7 @@ struct poller {
     struct loop_timer *timer;
     struct addresses *addresses;
     struct polled **nodes; // by name; owned, each too
-    int n, at;             // at: where the search goes on
+    int n, at;             // at: where the search continues
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
@@ -191,7 +191,7 @@ static void poll_node(struct polled *n)
 }
 
 // More is requested only while there is room for what comes.
-static bool has_room(const struct poller *p)
+static bool poller_has_room(const struct poller *p)
 {
     return ingest_ready(p->ingest) && p->totals.in_flight < p->c->at_once &&
            ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX;
@@ -202,7 +202,7 @@ static void on_search(void *ctx, uint32_t events)
     struct poller *p = ctx;
     int64_t now = clock_mono_ms(), next = INT64_MAX;
     (void)events;
-    for (int i = 0; i < p->n && has_room(p); i++) {
+    for (int i = 0; i < p->n && poller_has_room(p); i++) {
         struct polled *n = p->nodes[p->at = (p->at + 1) % p->n];
         if (n->busy || n->state == NODE_GONE)
             continue;

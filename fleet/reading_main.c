@@ -2,7 +2,8 @@
 // Started by http/server/worker.c. It opens the store for reading when the first request comes.
 #include "fleet/reading_main.h"
 
-#include "fleet/resources.h"
+#include "fleet/routes.h"
+#include "fleet/services.h"
 #include "http/server/worker_process.h"
 
 struct reading {
@@ -10,8 +11,8 @@ struct reading {
     const char *where;
 };
 
-static int read_answer(void *ctx, const struct worker_question *asked, struct request *q, int body,
-                       struct worker_answer *a, struct err *err)
+static int reading_reply(void *ctx, const struct worker_question *asked, struct request *q,
+                         int body, struct worker_answer *a, struct err *err)
 {
     struct reading *r = ctx;
     (void)asked;
@@ -27,5 +28,5 @@ int reading_main(int argc, char **argv)
         return 2;
     struct reading r = {.where = argv[2]};
     const struct http_service service = {.routes = fleet_routes, .context = &r.services};
-    return worker_process_run(&service, read_answer, &r);
+    return worker_process_run(&service, reading_reply, &r);
 }

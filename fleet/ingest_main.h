@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process that stores: `numaprobe-fleetd --ingest STORE`.
+#pragma once
+
+int ingest_main(int argc, char **argv); // exit status

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patterns are tried from the top.
+#include "fleet/routes.h"
+
+#include "fleet/judged.h"
+#include "fleet/resources.h"
+
+const struct route fleet_routes[] = {
+    {"GET", "/healthz", fleetd_alive, NULL, SCOPE_NONE},
+    {"GET", "/readyz", fleetd_ready, NULL, SCOPE_READ},
+    {"GET", "/openapi.json", fleetd_openapi, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/status", fleetd_status, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/nodes", fleetd_node_list, "state,where,limit,cursor", SCOPE_READ},
+    {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/classes", fleetd_classes, NULL, SCOPE_READ, .work = fleetd_work},
+    {"GET", "/v1/fleet/outliers", fleetd_outliers, "window_days,class", SCOPE_READ,
+     .work = fleetd_work},
+    {NULL, NULL, NULL, NULL, SCOPE_NONE},
+};

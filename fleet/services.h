@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What handlers of the collector work on. Requests about the history are served by a process that
+// reads the store; it has nothing else.
+#pragma once
+#include "fleet/naming.h"
+#include "fleet/poller.h"
+#include "fleet/store/store.h"
+#include "http/messages/service.h"
+
+// In the collector `store` is NULL; in the process that reads everything else is.
+struct fleet_services {
+    const struct fleetd_config *config;
+    struct poller *poller;
+    struct naming *naming;
+    struct fleet_store *store;
+    int64_t started_ms; // UTC
+};
+
+static inline const struct fleet_services *fleet_of(const struct request *q)
+{
+    return q->service->context;
+}

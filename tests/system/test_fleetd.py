@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numaprobe-fleetd over virtual nodes (tests/fleet/vnodes): what it stores and says is held against their truth."""
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+
+from conftest import build_dir, until
+from test_fleet import Fleet
+
+FLEETD = build_dir() / "fleet" / "numaprobe-fleetd"
+
+
+class Collector:
+    """numaprobe-fleetd over a fleet of virtual nodes. stop() and start() keep its history."""
+
+    def __init__(self, home, fleet, *options):
+        self.home, self.fleet, self.log = home, fleet, home / "log"
+        self.list = home / "list"
+        self.name(fleet.names)
+        self.options = [f"--state-dir={home}/state", f"--run-dir={home}/run", f"--hostfile={self.list}",
+                        f"--hosts-file={fleet.home}/hosts", f"--url=http://%h:{fleet.port}", "--listen=127.0.0.1:0",
+                        "--every=1", *options]
+        self.process = None
+
+    def name(self, names):
+        self.list.write_text("\n".join(names) + "\n")
+
+    def start(self):
+        seen = self.log.read_text().count("event=ready") if self.log.exists() else 0
+        self.process = subprocess.Popen([FLEETD, *self.options], stderr=open(self.log, "a"), stdin=subprocess.DEVNULL)
+        ready = until(lambda: self.process.poll() is not None or
+                      re.findall(r"event=ready listen=(\S+)", self.log.read_text())[seen:])
+        assert self.process.poll() is None, self.log.read_text()
+        self.url = f"http://{ready[-1]}"
+        return self
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0, self.log.read_text()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=60) as response:
+            return json.load(response)
+
+    def problem(self, path):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            self.get(path)
+        return caught.value.code, json.load(caught.value)
+
+    def status(self):
+        return self.get("/v1/fleet/status")
+
+    def node(self, name):
+        return self.get(f"/v1/fleet/nodes/{name}")
+
+    def wait_up(self, n):
+        return until(lambda: (s := self.status())["states"]["up"] == n and not s["backlog_bytes"] and s, timeout=60)
+
+    def rows(self, query):
+        with sqlite3.connect(f"file:{self.home}/state/fleet.db?mode=ro", uri=True) as db:
+            return db.execute(query).fetchall()
+
+    def children(self):
+        return [int(p) for p in
+                pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()]
+
+    def child(self, option):
+        return next(p for p in self.children() if option in pathlib.Path(f"/proc/{p}/cmdline").read_text())
+
+
+@pytest.fixture
+def collect(tmp_path):
+    made = []
+
+    def make(nodes, *options, collector=()):
+        home = tmp_path / str(len(made))
+        home.mkdir()
+        fleet = Fleet(home, nodes, *options)
+        made.append(Collector(home, fleet, *collector))
+        return made[-1]
+    yield make
+    for one in made:
+        if one.process and one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+        one.fleet.close()
+
+
+def test_every_run_is_stored_once_and_judged_as_the_client_judges(collect):
+    c = collect(60, "--classes=2", "--runs=8", "--bad=2").start()
+    c.wait_up(60)
+    assert c.status()["runs_stored"] == 60 * 16
+    assert c.rows("SELECT count(*), count(DISTINCT feed || '.' || seq) FROM run") == [(960, 960)]
+    verdict = until(lambda: (v := c.get("/v1/fleet/outliers"))["findings"][0]["differs_from_peers"] is not None and v)
+    theirs = c.fleet.json("outliers", "-w", c.fleet.all, status=7)["verdict"]
+    bad = {n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]}
+    assert {f["node"] for f in verdict["findings"]} == bad
+    same = ("node", "grade", "worst", "p", "q", "metrics_worse", "of", "runs", "class")
+    assert ([{k: f[k] for k in same} for f in verdict["findings"]] ==
+            [{k: f[k] for k in same} for f in theirs["findings"]]), "one function gives the verdict, whoever asks"
+    classes = until(lambda: (k := c.get("/v1/fleet/classes")["classes"])[0]["cpu"] and k)
+    assert sorted(k["nodes"] for k in classes) == [30, 30] and all(k["enough_runs"] == 30 for k in classes)
+
+
+def test_a_restart_continues_where_it_was(collect):
+    c = collect(20, "--runs=5").start()
+    c.wait_up(20)
+    place = {n["node"]: n["next"] for n in c.get("/v1/fleet/nodes?limit=100")["nodes"]}
+    assert set(place.values()) == {10}
+    c.stop()
+    c.start()
+    c.wait_up(20)
+    assert {n["node"]: n["next"] for n in c.get("/v1/fleet/nodes?limit=100")["nodes"]} == place
+    assert c.status()["runs_stored"] == 0, "nothing is stored again"
+    assert c.rows("SELECT count(*) FROM run") == [(200,)]
+
+
+def test_processes_that_are_killed_lose_nothing(collect):
+    c = collect(300, "--runs=30").start()
+    killed = 0
+    while c.status()["runs_stored"] < 300 * 60 and killed < 12:
+        until(lambda: c.get("/v1/fleet/status")["store_ready"], timeout=40)
+        before = c.status()["runs_stored"]
+        until(lambda: c.status()["runs_stored"] > before or c.status()["states"]["up"] == 300, timeout=40)
+        os.kill(c.child("--ingest"), signal.SIGKILL)
+        killed += 1
+        if killed % 4 == 0:
+            c.process.kill()
+            c.process.wait()
+            c.start()
+    until(lambda: c.rows("SELECT count(*) FROM run") == [(18000,)], timeout=120)
+    assert killed >= 3
+    assert c.rows("SELECT count(*) FROM (SELECT DISTINCT feed, seq FROM run)") == [(18000,)]
+    c.get("/v1/fleet/outliers")
+    os.kill(c.child("--work"), signal.SIGKILL)
+    assert until(lambda: c.get("/v1/fleet/outliers"))["nodes"] == 300, "another process reads"
+
+
+def test_what_nodes_do_wrong_is_said_and_others_are_not_held_up(collect):
+    faults = ("node01 refuses; node02 silent; node03 garbage; node04 json; node05 name; node06 endless; node07 cut; "
+              "node08 older; node09 newer; node10 clock=300; node11 unavailable=1")
+    c = collect(40, f"--faults={faults}", collector=("--node-timeout=2",)).start()
+    until(lambda: c.status()["states"]["up"] >= 31, timeout=60)
+    said = until(lambda: (n := {x["node"]: x for x in c.get("/v1/fleet/nodes?limit=100")["nodes"]})
+                 and all(n[f"node0{i}"]["problem"] for i in (1, 2, 3, 4, 6, 7)) and n, timeout=60)
+    assert "refused" in said["node01"]["problem"] or "no process" in said["node01"]["problem"], said["node01"]
+    assert said["node05"]["outcome"] == "alien" and said["node05"]["other"], said["node05"]
+    assert said["node09"]["outcome"] == "stored", "members that are not known are passed over"
+    assert abs(said["node10"]["skew_ms"] - 300000) < 5000
+    assert said["node11"]["state"] == "new" and not said["node11"]["problem"], "it asked to wait"
+    assert c.rows("SELECT count(*) FROM run r JOIN node n ON n.id = r.node WHERE n.name = 'node05'") == [(0,)]
+    assert until(lambda: c.node("node01")["state"] == "down", timeout=60)
+
+
+def test_nodes_come_and_go_with_their_source(collect):
+    c = collect(30).start()
+    c.wait_up(30)
+    c.name(c.fleet.names[:29])
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: c.node(c.fleet.names[29])["state"] == "gone")
+    c.name(c.fleet.names[:5])
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: "believed if they say so again" in c.status()["sources_problem"])
+    assert c.status()["nodes"] == 29, "half of a fleet does not disappear by one list"
+    assert c.problem("/readyz")[0] == 503
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: c.status()["nodes"] == 5)
+    c.list.unlink()
+    c.process.send_signal(signal.SIGHUP)
+    until(lambda: c.status()["sources_problem"])
+    assert c.status()["nodes"] == 5, "a source that fails keeps its last word"
+    c.name(c.fleet.names)
+    c.process.send_signal(signal.SIGHUP)
+    assert c.wait_up(30)["sources_problem"] == ""
+    assert c.rows("SELECT count(*) FROM run") == [(30 * 12,)], "their history continues"
+
+
+def test_lists_are_filtered_and_paged(collect):
+    c = collect(25).start()
+    c.wait_up(25)
+    first = c.get("/v1/fleet/nodes?limit=10")
+    second = c.get(f"/v1/fleet/nodes?limit=10&cursor={first['cursor']}")
+    third = c.get(f"/v1/fleet/nodes?limit=10&cursor={second['cursor']}")
+    assert [n["node"] for p in (first, second, third) for n in p["nodes"]] == sorted(c.fleet.names)
+    assert third["cursor"] is None
+    assert [n["node"] for n in c.get("/v1/fleet/nodes?where=node[03,07],other")["nodes"]] == ["node03", "node07"]
+    assert c.get("/v1/fleet/nodes?state=down")["nodes"] == []
+    for query, member in (("state=asleep", "state"), ("limit=0", "limit"), ("where=n[1-", "where")):
+        status, problem = c.problem(f"/v1/fleet/nodes?{query}")
+        assert status in (400, 422) and problem["member"] == member, (query, status, problem)
+    assert c.problem("/v1/fleet/nodes/node99")[0] == 404
+    assert c.problem("/v1/fleet/outliers?window_days=0")[1]["member"] == "window_days"
+    assert c.problem("/v1/runs")[0] == 404
+
+
+def test_the_contract_names_its_routes(collect):
+    routes = subprocess.run([FLEETD, "--routes"], capture_output=True, text=True, check=True).stdout.split("\n")
+    served = {(m, p): set() if q == "-" else set(q.split(",")) for m, p, q in (r.split() for r in routes if r)}
+    contract = collect(1).start().get("/openapi.json")
+    described = {(method.upper(), path): {p["name"] for p in operation.get("parameters", []) if p["in"] == "query"}
+                 for path, operations in contract["paths"].items() for method, operation in operations.items()}
+    assert served == described
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--url=ftp://%h"], "http:// or https://"), (["--url=http://node:7780"], "%h"),
+    (["--node-token-file=/dev/null"], "https://"), (["--node-key=/x"], "node_certificate"), (["--every=0"], "every"),
+    (["word"], "unexpected word"), (["--nope"], "nope"), (["--config=/nowhere"], "/nowhere")])
+def test_wrong_settings_are_refused(options, said):
+    done = subprocess.run([FLEETD, *options], capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2 and said in done.stderr, (done.returncode, done.stderr)
+
+
+def test_the_store_has_one_writer(collect):
+    c = collect(3).start()
+    c.wait_up(3)
+    other = Collector(c.home, c.fleet, f"--store={c.home}/state/fleet.db", f"--run-dir={c.home}/other").start()
+    try:
+        assert until(lambda: other.status()["store_problem"])
+        assert other.problem("/readyz")[0] == 503
+    finally:
+        other.stop()
+    assert c.status()["store_ready"]
+
+
+def test_programs_print_what_they_would_do(collect, tmp_path):
+    (tmp_path / "groups").write_text("rack1: n[1-3]\n")
+    done = subprocess.run([FLEETD, "--print-nodes", "--nodes=@rack1,x", f"--groups-file={tmp_path}/groups"],
+                          capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (0, "n1\nn2\nn3\nx\n"), done
+    printed = subprocess.run([FLEETD, "--print-config", "--every=60"], capture_output=True, text=True, timeout=20)
+    assert "\nevery = 60\n" in printed.stdout and "\n#listen = 127.0.0.1:7790" in printed.stdout.replace("# listen", "#listen")
+    (tmp_path / "conf").write_text(printed.stdout)
+    assert subprocess.run([FLEETD, "--check-config", f"--config={tmp_path}/conf"], timeout=20).returncode == 0
+    assert all(len(line) <= 80 for line in subprocess.run([FLEETD, "--help"], capture_output=True, text=True)
+               .stdout.splitlines())
