@@ -103,7 +103,7 @@ static const struct param params[] = {
      .def = "info",
      .help = "Level of the log on standard error."},
 };
-const struct param_table fleetd_table = {params, COUNT_OF(params)};
+static const struct param_table fleetd_table = {params, COUNT_OF(params)};
 
 static const struct param actions[] = {
     {.name = "config",

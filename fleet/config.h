@@ -31,8 +31,6 @@ enum fleetd_action {
     FLEETD_NODES
 };
 
-extern const struct param_table fleetd_table; // of struct fleetd_config
-
 // Errors name the option, the variable, or the file and its line.
 int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum fleetd_action *action,
                        struct err *err);

@@ -40,6 +40,7 @@ struct ingest_queue {
 struct ingest {
     struct loop *loop;
     const char *store;
+    int64_t keep_days;
     struct ingest_user user;
     int socket, pidfd; // -1: there is no process
     pid_t pid;
@@ -205,13 +206,14 @@ static int watch_ingest(struct ingest *i, int *ours, struct err *err)
 static int start_ingest(struct ingest *i, struct err *err)
 {
     int pair[2];
-    char program[] = "numaprobe-fleetd", option[] = "--ingest", where[512];
-    char *argv[] = {program, option, where, NULL};
+    char program[] = "numaprobe-fleetd", option[] = "--ingest", where[512], days[24];
+    char *argv[] = {program, option, where, days, NULL};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
     const struct child_fd fds[] = {{theirs, INGEST_FD}};
     snprintf(where, sizeof where, "%s", i->store);
+    snprintf(days, sizeof days, "%lld", (long long)i->keep_days);
     errno = child_exec(&i->pid, argv, fds, COUNT_OF(fds), false);
     if (errno) {
         i->pid = 0;
@@ -236,8 +238,8 @@ static void on_restart(void *ctx, uint32_t events)
     loop_timer_set(i->restart, i->restart_ms);
 }
 
-struct ingest *ingest_new(struct loop *loop, const char *store, const struct ingest_user *user,
-                          struct err *err)
+struct ingest *ingest_new(struct loop *loop, const char *store, int64_t keep_days,
+                          const struct ingest_user *user, struct err *err)
 {
     struct ingest *i = calloc(1, sizeof *i);
     if (!i) {
@@ -246,6 +248,7 @@ struct ingest *ingest_new(struct loop *loop, const char *store, const struct ing
     }
     i->loop = loop;
     i->store = store;
+    i->keep_days = keep_days;
     i->user = *user;
     i->socket = i->pidfd = -1;
     i->restart_ms = RESTART_MS;

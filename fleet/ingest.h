@@ -28,9 +28,10 @@ struct ingest_user {
     void *ctx;
 };
 
-// Starts this program again with --ingest. ERR_*: it cannot be started.
-struct ingest *ingest_new(struct loop *loop, const char *store, const struct ingest_user *user,
-                          struct err *err);
+// Starts this program again with --ingest. Months of runs that are older than `keep_days` are
+// deleted; 0: none. ERR_*: it cannot be started.
+struct ingest *ingest_new(struct loop *loop, const char *store, int64_t keep_days,
+                          const struct ingest_user *user, struct err *err);
 void ingest_free(struct ingest *i); // waits until what was sent is stored; NULL is fine
 
 struct ingest_item {

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/str.h"
 #include "core/os/child.h"
 #include "fleet/ingest_wire.h"
 
@@ -24,6 +25,7 @@ enum {
     PAGE_MEMORY = 192 << 20, // of cJSON for a page of 4 MiB
     INGEST_MEMORY = 768 << 20,
     WANTED_MOST = 32, // documents, each time something was stored
+    RETAIN_MS = 3600 * 1000,
 };
 
 struct gathered {
@@ -42,6 +44,8 @@ struct ingest_process {
     int n;
     size_t bytes; // of what was gathered
     int64_t since_ms;
+    int64_t keep_days, newest_ms; // of the runs that were received, UTC
+    int64_t retained_ms;          // monotonic, the last time; 0: never
 };
 
 static int report_item(const struct ingest_report *r)
@@ -181,6 +185,8 @@ static int flush(struct ingest_process *p)
         struct gathered *g = &p->list[i];
         if (g->paged)
             take_ack(g, &p->acks[at++]);
+        if (g->report.stored && g->report.newest_ms > p->newest_ms)
+            p->newest_ms = g->report.newest_ms;
         rc = rc < 0 ? rc : report_item(&g->report);
         if (g->paged)
             summary_page_fini(&g->page);
@@ -211,6 +217,21 @@ static int take_items(struct ingest_process *p)
     return rc;
 }
 
+// Age counts from the newest run that was received: a clock of ours that jumps ahead deletes
+// nothing.
+static int retain(struct ingest_process *p)
+{
+    struct err err = {0};
+    int64_t now = clock_wall_ms(), keep_ms = p->keep_days * 86400 * 1000;
+    if (!p->keep_days || !p->newest_ms ||
+        (p->retained_ms && clock_mono_ms() - p->retained_ms < RETAIN_MS))
+        return 0;
+    p->retained_ms = clock_mono_ms();
+    if (p->newest_ms < now)
+        now = p->newest_ms;
+    return fleet_store_retain(p->store, now - keep_ms, &err) < 0 ? ingest_fail(&err) : 0;
+}
+
 static int ingest_run(struct ingest_process *p)
 {
     enum { PIECE = 1 << 18 };
@@ -227,7 +248,8 @@ static int ingest_run(struct ingest_process *p)
             buf_add(&p->in, bytes, (size_t)n);
         if (!buf_ok(&p->in) || take_items(p) < 0)
             return 1;
-        if (p->n && (end || clock_mono_ms() - p->since_ms >= GATHER_MS) && flush(p) < 0)
+        if (p->n && (end || clock_mono_ms() - p->since_ms >= GATHER_MS) &&
+            (flush(p) < 0 || retain(p) < 0))
             return 1;
     }
     return 0;
@@ -236,12 +258,13 @@ static int ingest_run(struct ingest_process *p)
 int ingest_main(int argc, char **argv)
 {
     struct err err = {0};
-    if (argc != 3 || !child_limit_memory(INGEST_MEMORY))
+    if (argc != 4 || !child_limit_memory(INGEST_MEMORY))
         return 2;
     CLEANUP_MEM struct ingest_process *p = calloc(1, sizeof *p);
     if (!p)
         return 1;
     p->store = fleet_store_open(argv[2], FLEET_STORE_WRITE, &err);
+    str_to_i64(argv[3], &p->keep_days);
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0) {
         ingest_fail(&err);
         fleet_store_close(p->store);

@@ -433,7 +433,7 @@ static int poller_open(struct poller *p, struct err *err)
     p->watch =
         p->fetch ? loop_watch_fd(p->loop, fetch_fd(p->fetch), EPOLLIN, on_fetch, p, err) : NULL;
     p->timer = p->watch ? loop_timer_new(p->loop, on_search, p, err) : NULL;
-    p->ingest = p->timer ? ingest_new(p->loop, p->c->store, &user, err) : NULL;
+    p->ingest = p->timer ? ingest_new(p->loop, p->c->store, p->c->keep_days, &user, err) : NULL;
     return p->ingest ? 0 : -1;
 }
 

@@ -116,7 +116,8 @@ struct addresses *addresses_read(const char *path, struct err *err)
     return NULL;
 }
 
-const char *addresses_find(const struct addresses *a, const char *name)
+// The address of `name`, or NULL. Borrowed.
+static const char *addresses_find(const struct addresses *a, const char *name)
 {
     struct entry key;
     snprintf(key.name, sizeof key.name, "%s", name);

@@ -11,8 +11,6 @@ struct addresses;
 // ERR_USAGE names the line. ERR_SYSTEM: the file cannot be read.
 struct addresses *addresses_read(const char *path, struct err *err);
 void addresses_free(struct addresses *a);
-// The address of `name`, or NULL. Borrowed.
-const char *addresses_find(const struct addresses *a, const char *name);
 // The pattern with the name or its address for %h; an IPv6 address gets its brackets. ERR_USAGE
 // with the member `setting`: the pattern is no URL, or the result does not fit.
 int addresses_url(const struct addresses *a, const char *pattern, const char *setting,

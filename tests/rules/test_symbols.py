@@ -40,21 +40,10 @@ UNUSED = {
     # Requests to many nodes at once.
     "fetch_run": "tests/unit/fetch/test_many.c",
     # The store of a fleet, for the collector.
-    "fleet_store_open": "tests/unit/fleet/test_store.c",
-    "fleet_store_close": "tests/unit/fleet/test_store.c",
-    "fleet_store_put": "tests/unit/fleet/test_store.c",
-    "fleet_store_gone": "tests/unit/fleet/test_store.c",
-    "fleet_store_feeds": "tests/unit/fleet/test_store.c",
-    "fleet_store_wanted": "tests/unit/fleet/test_store.c",
-    "fleet_store_facts_put": "tests/unit/fleet/test_store.c",
     "fleet_store_topology_put": "tests/unit/fleet/test_store.c",
-    "fleet_store_document": "tests/unit/fleet/test_store.c",
-    "fleet_store_window": "tests/unit/fleet/test_store.c",
     "fleet_store_series": "tests/unit/fleet/test_store.c",
-    "fleet_store_version": "tests/unit/fleet/test_store.c",
-    "fleet_store_retain": "tests/unit/fleet/test_store.c",
     "fleet_store_size": "tests/unit/fleet/test_store.c",
-    "fleet_outcomes": "tests/unit/fleet/test_store.c",
+    "fleet_store_version": "tests/unit/fleet/test_store.c",
     # What the commands about many nodes are built on.
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",

@@ -183,6 +183,15 @@ def test_nodes_come_and_go_with_their_source(collect):
     assert c.rows("SELECT count(*) FROM run") == [(30 * 12,)], "their history continues"
 
 
+def test_old_months_are_deleted(collect):
+    c = collect(5, "--runs=9", f"--interval-s={20 * 86400}", collector=("--keep-days=60",)).start()
+    c.wait_up(5)
+    [(least, most)] = until(lambda: (r := c.rows("SELECT min(measured_ms), max(measured_ms) FROM run")) and
+                            r[0][1] - r[0][0] < 95 * 86400000 and r)
+    assert most - least >= 50 * 86400000, "what is younger stays"
+    assert c.status()["runs_stored"] == 90
+
+
 def test_lists_are_filtered_and_paged(collect):
     c = collect(25).start()
     c.wait_up(25)
