@@ -154,7 +154,7 @@ static void on_page(void *ctx, struct fetch_response *r)
     n->poller->totals.in_flight--;
     if (r->error != FETCH_OK)
         node_failed(n, fetch_error_info(r->error)->text);
-    else if (r->status == 409) {
+    else if (r->status == 409 && *n->history) {
         // Another history than before: from its beginning.
         n->history[0] = '\0';
         n->after = 0;
