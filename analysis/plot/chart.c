@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the lines of a picture are: which there are, where their points lie, how far the axes reach.
-// Few rows have a line each, with the interval of each value; many are a band a memory node,
-// because two hundred lines show nothing.
+// Few rows have a line each, with the interval of each value; of many groups.c makes bands, because
+// two hundred lines show nothing.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +14,8 @@
 #include "model/mix.h"
 #include "model/target.h"
 
-#define LOG_FROM 30.0  // y is logarithmic when the largest value is so many times the smallest
-#define WHISKER_ROOM 3 // how many times beyond the medians the axis follows their intervals
-#define SMALLEST_X 0.5 // 0 on a logarithmic axis: an empty message
+#define LOG_FROM 30.0    // y is logarithmic when the largest value is so many times the smallest
+#define WHISKER_ROOM 1.3 // how many times beyond the medians the axis follows their intervals
 
 void chart_fini(struct chart *c)
 {
@@ -47,49 +46,7 @@ bool curve_fits(const struct plot *p)
     return form_of(p->matrix) >= 0;
 }
 
-static double cell(const struct chart *c, const struct matrix *m, const struct measure *by, int s,
-                   int x, enum cell_field field)
-{
-    return c->series_in_cols ? measured(m, by, x, s, field) : measured(m, by, s, x, field);
-}
-
-double chart_x_value(const struct chart *c, int s, int x)
-{
-    if (c->p->bandwidth)
-        return cell(c, c->p->bandwidth, &c->x_by, s, x, CELL_MEDIAN);
-    double v = (double)c->x_axis->values[x];
-    return c->x.r.log ? fmax(v, SMALLEST_X) : v;
-}
-
 // --- Which lines there are ---------------------------------------------------------------------
-
-static int64_t chart_node_of(const struct chart *c, int s)
-{
-    bool ranks = strcmp(c->series->name, "rank") == 0;
-    return ranks ? node_of_rank(c->p->ranks, c->p->n_ranks, c->series->values[s]) : -1;
-}
-
-// The nodes of all rows, ascending; -1 if one is not known or there are too many to distinguish.
-static int find_nodes(const struct chart *c, int64_t nodes[PLOT_GROUPS_MAX])
-{
-    int n = 0;
-    for (int s = 0; s < c->series->n; s++) {
-        int64_t node = chart_node_of(c, s);
-        int at = 0;
-        while (at < n && nodes[at] < node)
-            at++;
-        if (node < 0)
-            return -1;
-        if (at < n && nodes[at] == node)
-            continue;
-        if (n == PLOT_GROUPS_MAX)
-            return -1;
-        memmove(&nodes[at + 1], &nodes[at], (size_t)(n - at) * sizeof *nodes);
-        nodes[at] = node;
-        n++;
-    }
-    return n;
-}
 
 static int index_of(const int64_t *nodes, int n, int64_t node)
 {
@@ -99,116 +56,19 @@ static int index_of(const int64_t *nodes, int n, int64_t node)
     return at;
 }
 
-static void name_line(const struct chart *c, int s, char *out, size_t room)
-{
-    char value[AXIS_LABEL_ROOM];
-    axis_label(c->series, s, value, sizeof value);
-    bool target = strcmp(c->series->name, "target") == 0;
-    if (target && c->series->values[s] < 0)
-        snprintf(out, room, "own memory");
-    else if (chart_node_of(c, s) >= 0)
-        snprintf(out, room, "rank %s, node %" PRId64, value, chart_node_of(c, s));
-    else if (target)
-        snprintf(out, room, "%s%s", target_is_interleaved(c->series->values[s]) ? "" : "node ",
-                 value);
-    else
-        snprintf(out, room, "%s %s", c->series->name, value);
-}
-
-static void chart_fill_line(struct chart *c, int s, struct line *l)
-{
-    name_line(c, s, l->label, sizeof l->label);
-    axis_value(c->series, s, l->name, sizeof l->name);
-    l->x_axis = c->x_axis;
-    for (int x = 0; x < c->n_x; x++)
-        l->points[x] = (struct point){chart_x_value(c, s, x),
-                                      cell(c, c->p->matrix, &c->y_by, s, x, CELL_MEDIAN),
-                                      cell(c, c->p->matrix, &c->y_by, s, x, CELL_LO),
-                                      cell(c, c->p->matrix, &c->y_by, s, x, CELL_HI)};
-}
-
 // One line a row: coloured by node, if that says something, else each its own.
 static void single_lines(struct chart *c)
 {
     int64_t nodes[PLOT_GROUPS_MAX];
-    int n = find_nodes(c, nodes), seen[PLOT_GROUPS_MAX] = {0};
+    int n = chart_nodes(c, nodes), seen[PLOT_GROUPS_MAX] = {0};
     c->by_node = n > 1;
     c->n_lines = c->series->n;
     for (int s = 0; s < c->n_lines; s++) {
-        struct line *l = &c->lines[s];
-        l->points = c->points + (size_t)s * (size_t)c->n_x;
+        struct line *l = chart_line(c, s);
         l->colour = c->by_node ? index_of(nodes, n, chart_node_of(c, s)) : s % PLOT_GROUPS_MAX;
         l->dash = c->by_node ? seen[l->colour]++ % 4 : s / PLOT_GROUPS_MAX;
         chart_fill_line(c, s, l);
     }
-}
-
-// What the rows of a group have at one x: their median, and from the lowest to the highest.
-static struct point group_point(const struct chart *c, int group, int x, double *ys, double *xs)
-{
-    struct range r = RANGE_EMPTY;
-    int n = 0;
-    for (int s = 0; s < c->series->n; s++) {
-        double y = cell(c, c->p->matrix, &c->y_by, s, x, CELL_MEDIAN);
-        if (c->group[s] != group || !isfinite(y))
-            continue;
-        range_add(&r, y);
-        ys[n] = y;
-        xs[n++] = chart_x_value(c, s, x);
-    }
-    // Over measured x a band would join what was never together.
-    bool band = n && !c->p->bandwidth;
-    return (struct point){middle_of(xs, n), middle_of(ys, n), band ? r.lo : NAN, band ? r.hi : NAN};
-}
-
-static int group_rows(struct chart *c, int64_t nodes[PLOT_GROUPS_MAX], struct err *err)
-{
-    int n = find_nodes(c, nodes);
-    c->by_node = n > 1;
-    c->group = calloc((size_t)c->series->n, sizeof *c->group);
-    if (!c->group)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", c->series->n);
-    for (int s = 0; s < c->series->n; s++)
-        c->group[s] = c->by_node ? index_of(nodes, n, chart_node_of(c, s)) : 0;
-    c->n_lines = c->by_node ? n : 1;
-    c->grouped = true;
-    return 0;
-}
-
-static int group_size(const struct chart *c, int group)
-{
-    int n = 0;
-    for (int s = 0; s < c->series->n; s++)
-        n += c->group[s] == group;
-    return n;
-}
-
-static int grouped_lines(struct chart *c, struct err *err)
-{
-    int64_t nodes[PLOT_GROUPS_MAX];
-    CLEANUP_MEM double *ys = calloc((size_t)c->series->n, sizeof *ys);
-    CLEANUP_MEM double *xs = calloc((size_t)c->series->n, sizeof *xs);
-    if (!xs || !ys)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", c->series->n);
-    if (group_rows(c, nodes, err) < 0)
-        return -1;
-    for (int g = 0; g < c->n_lines; g++) {
-        struct line *l = &c->lines[g];
-        l->points = c->points + (size_t)g * (size_t)c->n_x;
-        l->colour = g;
-        if (c->by_node)
-            snprintf(l->label, sizeof l->label, "node %" PRId64 ": %d ranks", nodes[g],
-                     group_size(c, g));
-        else
-            snprintf(l->label, sizeof l->label, "all %d %ss", c->series->n, c->series->name);
-        l->x_axis = c->x_axis;
-        for (int x = 0; x < c->n_x; x++) {
-            l->points[x] = group_point(c, g, x, ys, xs);
-            if (!c->p->bandwidth && isnan(l->points[x].x))
-                l->points[x].x = chart_x_value(c, 0, x);
-        }
-    }
-    return 0;
 }
 
 // --- A family of curves, one of each mix --------------------------------------------------------
@@ -234,7 +94,7 @@ static void family_line(struct chart *c, const struct plot_curve *f, int row, st
     int rows = c->series->n;
     char which[64] = "";
     if (row >= 0)
-        name_line(c, row, which, sizeof which);
+        chart_name_line(c, row, which, sizeof which);
     else
         snprintf(which, sizeof which, "all %d %ss", rows, c->series->name);
     snprintf(l->label, sizeof l->label, "%s%s%s", f->name, rows > 1 ? ", " : "",
@@ -249,6 +109,7 @@ static void family_line(struct chart *c, const struct plot_curve *f, int row, st
             family_value(f->latency, &c->y_by, row, x, CELL_MEDIAN, room),
             family_value(f->latency, &c->y_by, row, x, CELL_LO, room),
             family_value(f->latency, &c->y_by, row, x, CELL_HI, room),
+            row >= 0 && cell_disturbed(matrix_at(f->latency, row, x)),
         };
 }
 
@@ -261,8 +122,7 @@ static int family_lines(struct chart *c, struct err *err)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for %d rows", rows);
     for (int k = 0; k < c->p->n_family; k++)
         for (int r = 0; r < each; r++) {
-            struct line *l = &c->lines[c->n_lines];
-            l->points = c->points + (size_t)c->n_lines++ * (size_t)c->n_x;
+            struct line *l = chart_line(c, c->n_lines++);
             l->colour = k;
             l->dash = r % 4;
             family_line(c, &c->p->family[k], each < rows ? -1 : r, l, room);
@@ -312,12 +172,12 @@ static void range_y(struct chart *c)
         *r = (struct range){fmin(0, all.lo), all.hi > 0 ? all.hi * 1.06 : 1, false};
 }
 
-static int count_missing(const struct matrix *m)
+static void count_cells(struct chart *c, const struct matrix *m)
 {
-    int missing = 0;
-    for (int i = 0; i < m->row.n * m->col.n; i++)
-        missing += !isfinite(m->cells[i].v[CELL_MEDIAN]);
-    return missing;
+    for (int i = 0; i < m->row.n * m->col.n; i++) {
+        c->missing += !isfinite(m->cells[i].v[CELL_MEDIAN]);
+        c->disturbed += cell_disturbed(&m->cells[i]);
+    }
 }
 
 int chart_init(struct chart *c, const struct plot *p, struct err *err)
@@ -335,15 +195,15 @@ int chart_init(struct chart *c, const struct plot *p, struct err *err)
     c->points = calloc((size_t)PLOT_LINES_MAX * (size_t)c->n_x + 1, sizeof *c->points);
     if (!c->points)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the lines");
-    c->missing = count_missing(p->matrix);
+    count_cells(c, p->matrix);
     for (int k = 1; k < p->n_family; k++)
-        c->missing += count_missing(p->family[k].latency);
+        count_cells(c, p->family[k].latency);
     if (p->n_family > 1) {
         if (family_lines(c, err) < 0)
             return -1;
     } else if (c->series->n <= PLOT_LINES_MAX)
         single_lines(c);
-    else if (grouped_lines(c, err) < 0)
+    else if (chart_group_lines(c, err) < 0)
         return -1;
     range_x(c);
     range_y(c);

@@ -13,16 +13,23 @@
 
 enum {
     WIDTH = 900,
-    HEIGHT = 500,
+    HEIGHT = 478, // without notes
     LEFT = 76,
     RIGHT = WIDTH - 158, // labels of the lines are 140 wide
     TOP = 86,            // heading, and the names of the marks in two lines
-    BOTTOM = HEIGHT - 68,
+    BOTTOM = HEIGHT - 46,
     LABEL_STEP = 15,
+    LABEL_FROM = RIGHT + 33,
     MARK_APART = 52, // "L2 512K" in 11 px
     X_LABEL = 46,    // room of a tick's label
+    ARROW = 3,       // of an interval that reaches beyond the axis, its half width
 };
-#define LEAST_WHISKER 2 // pixels; smaller ones vanish behind the dot
+#define LEAST_WHISKER 2   // pixels; smaller ones vanish behind the dot
+#define WHISKER_APART 1.6 // pixels, of the intervals of two lines at one place
+#define CHARACTER 6.6     // width of one in 12 px, about
+#define DOT 2.5
+#define RING 3.1 // a hollow dot
+#define KNEE 8
 
 // --- Frame ---------------------------------------------------------------------------------------
 
@@ -106,19 +113,21 @@ static void draw_frame(const struct chart *c, struct buf *out)
 static void draw_path(const struct chart *c, const struct line *l, struct buf *out)
 {
     bool joined = false;
-    buf_fmt(out, "<path class=\"line c%d d%d\" d=\"", l->colour, l->dash);
+    buf_fmt(out, "<path class=\"line%s c%d d%d\" d=\"", l->odd ? " odd" : "", l->colour, l->dash);
     for (int x = 0; x < c->n_x; x++) {
         const struct point *p = &l->points[x];
         if (point_known(p))
             svg_point(out, joined ? 'L' : 'M', chart_x(c, p->x), chart_y(c, p->y));
         joined = point_known(p);
     }
-    buf_str(out, "\"/>\n");
+    buf_char(out, '"');
+    svg_titled(out, "path", l->label);
 }
 
 static bool has_band(const struct chart *c, const struct line *l, int x)
 {
-    return x < c->n_x && isfinite(l->points[x].lo) && isfinite(l->points[x].hi);
+    return l->band && x >= 0 && x < c->n_x && isfinite(l->points[x].lo) &&
+           isfinite(l->points[x].hi);
 }
 
 // Points first…last: along the highest, back along the lowest.
@@ -146,10 +155,50 @@ static void draw_band(const struct chart *c, const struct line *l, struct buf *o
     buf_str(out, "\"/>\n");
 }
 
-static bool whisker(const struct chart *c, const struct point *p)
+// A band that is one value wide has no area: it has a bar.
+static bool whisker(const struct chart *c, const struct line *l, int x)
 {
-    return isfinite(p->lo) && isfinite(p->hi) &&
-           chart_y(c, p->lo) - chart_y(c, p->hi) >= LEAST_WHISKER;
+    const struct point *p = &l->points[x];
+    return point_known(p) && isfinite(p->lo) && isfinite(p->hi) &&
+           chart_y(c, p->lo) - chart_y(c, p->hi) >= LEAST_WHISKER &&
+           !(has_band(c, l, x) && (has_band(c, l, x + 1) || has_band(c, l, x - 1)));
+}
+
+// Where an interval leaves the frame: `step` points back into it.
+static void draw_arrow(double x, double y, double step, struct buf *out)
+{
+    svg_point(out, 'M', x - ARROW, y + step);
+    svg_point(out, 'L', x, y);
+    svg_point(out, 'L', x + ARROW, y + step);
+}
+
+// As far as the axis reaches, beside those of the other lines.
+static void draw_whisker(struct chart *c, const struct line *l, int x, struct buf *out)
+{
+    const struct point *p = &l->points[x];
+    double off = ((double)(l - c->lines) - (c->n_lines - 1) / 2.0) * WHISKER_APART;
+    double at = chart_x(c, p->x) + off, low = chart_y(c, p->lo), high = chart_y(c, p->hi);
+    bool above = p->hi > c->y.r.hi, below = p->lo < c->y.r.lo;
+    svg_point(out, 'M', at, low);
+    svg_point(out, 'L', at, high);
+    if (above)
+        draw_arrow(at, high, ARROW, out);
+    if (below)
+        draw_arrow(at, low, -ARROW, out);
+    c->whiskers += !l->band;
+    c->clipped += above || below;
+}
+
+// All intervals of a line, below all lines.
+static void draw_whiskers(struct chart *c, const struct line *l, struct buf *out)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    for (int x = 0; x < c->n_x && c->n_x <= PLOT_DOTS_MAX; x++)
+        if (whisker(c, l, x))
+            draw_whisker(c, l, x, &path);
+    buf_needs(out, &path);
+    if (path.len)
+        buf_fmt(out, "<path class=\"bar c%d\" d=\"%s\"/>\n", l->colour, buf_text(&path));
 }
 
 // "rank 0, node 0, working set 1M: 10.03 ns (9.98 to 10.11)"
@@ -162,41 +211,25 @@ static void dot_text(const struct chart *c, const struct line *l, int x, char *o
     axis_value(l->x_axis, x, at, sizeof at);
     if (isfinite(p->lo) && isfinite(p->hi))
         snprintf(interval, sizeof interval, " (%.*f to %.*f)", digits, p->lo, digits, p->hi);
-    snprintf(out, room, "%s, %s %s: %.*f %s%s", l->label, name, at, digits, p->y, c->y_by.unit,
-             interval);
+    snprintf(out, room, "%s, %s %s: %.*f %s%s%s", l->label, name, at, digits, p->y, c->y_by.unit,
+             interval, p->hollow ? ", disturbed" : "");
 }
 
 static void draw_dot(const struct chart *c, const struct line *l, int x, struct buf *out)
 {
     const struct point *p = &l->points[x];
-    char text[240];
+    char text[260], class[16];
     dot_text(c, l, x, text, sizeof text);
-    buf_fmt(out, "<circle class=\"f%d\" r=\"2.5\" cx=\"", l->colour);
-    svg_number(out, chart_x(c, p->x));
-    buf_str(out, "\" cy=\"");
-    svg_number(out, chart_y(c, p->y));
-    buf_str(out, "\"><title>");
-    svg_escape(out, text);
-    buf_str(out, "</title></circle>\n");
+    snprintf(class, sizeof class, p->hollow ? "ring c%d" : "dot f%d", l->colour);
+    svg_circle(out, class, chart_x(c, p->x), chart_y(c, p->y), p->hollow ? RING : DOT, text);
 }
 
-static void curve_draw_line(struct chart *c, const struct line *l, struct buf *out)
+static void curve_draw_line(const struct chart *c, const struct line *l, struct buf *out)
 {
-    char class[16];
-    snprintf(class, sizeof class, "c%d", l->colour);
     draw_path(c, l, out);
-    for (int x = 0; x < c->n_x && c->n_x <= PLOT_DOTS_MAX; x++) {
-        const struct point *p = &l->points[x];
-        // A band that is one value wide has no area.
-        bool bar = point_known(p) && whisker(c, p) &&
-                   (!c->grouped || !(has_band(c, l, x + 1) || (x && has_band(c, l, x - 1))));
-        if (bar)
-            svg_line(out, class, chart_x(c, p->x), chart_y(c, p->lo), chart_x(c, p->x),
-                     chart_y(c, p->hi));
-        if (point_known(p))
+    for (int x = 0; x < c->n_x && c->n_x <= PLOT_DOTS_MAX; x++)
+        if (point_known(&l->points[x]))
             draw_dot(c, l, x, out);
-        c->whiskers |= bar && !c->grouped;
-    }
 }
 
 static const struct point *last_point(const struct chart *c, const struct line *l)
@@ -237,7 +270,7 @@ static void spread(struct label *list, int n)
 static void draw_labels(const struct chart *c, struct buf *out)
 {
     struct label list[PLOT_LINES_MAX];
-    char class[16];
+    char class[24];
     int n = 0;
     for (int i = 0; i < c->n_lines; i++) {
         const struct point *p = last_point(c, &c->lines[i]);
@@ -249,103 +282,201 @@ static void draw_labels(const struct chart *c, struct buf *out)
     for (int i = 0; i < n; i++) {
         snprintf(class, sizeof class, "lead c%d", list[i].line->colour);
         svg_line(out, class, list[i].x + 4, list[i].y, RIGHT + 6, list[i].at);
-        snprintf(class, sizeof class, "line c%d d%d", list[i].line->colour, list[i].line->dash);
+        snprintf(class, sizeof class, "line%s c%d d%d", list[i].line->odd ? " odd" : "",
+                 list[i].line->colour, list[i].line->dash);
         svg_line(out, class, RIGHT + 6, list[i].at, RIGHT + 28, list[i].at);
-        svg_text(out, RIGHT + 33, list[i].at + 4, ANCHOR_START, "", list[i].line->label);
+        svg_text(out, LABEL_FROM, list[i].at + 4, ANCHOR_START, "", list[i].line->label);
     }
 }
 
-// --- The knee of a loaded curve
-// --------------------------------------------------------------------
+// --- The marks of a loaded curve -----------------------------------------------------------------
 
-static int knee_point(const struct chart *c, const struct line *l, double *xs, double *ys)
+// Idle latency, the knee and the highest bandwidth: indices of points; -1: not known.
+struct load_marks {
+    int idle, knee, peak;
+};
+
+static struct load_marks load_marks_of(const struct chart *c, const struct line *l, double *xs,
+                                       double *ys)
 {
+    struct load_marks m = {-1, -1, -1};
     int n = 0;
     for (int x = 0; x < c->n_x; x++) {
         if (!point_known(&l->points[x]))
-            return -1; // a curve with holes has no knee that one can trust
+            continue;
+        if (l->x_axis->values[x] == 0)
+            m.idle = x;
+        if (m.peak < 0 || l->points[x].x > l->points[m.peak].x)
+            m.peak = x;
         xs[n] = l->points[x].x;
         ys[n++] = l->points[x].y;
     }
-    return knee_of(xs, ys, n);
+    if (n == c->n_x) // a curve with holes has no knee that one can trust
+        m.knee = knee_of(xs, ys, n);
+    return m;
 }
 
-// The ring, and what it says in a list above the curves, which begin low.
-static void draw_knee(const struct chart *c, const struct line *l, int x, int nth, struct buf *out)
+// "knee 93.9 GB/s at 117.8 ns, load 50 %"; of the idle point only the latency, of the peak both.
+static void mark_text(const struct chart *c, const struct line *l, const char *name, int x,
+                      char *out, size_t room)
 {
     const struct point *p = &l->points[x];
-    char class[24], y[32], bandwidth[32], text[200];
+    char y[32], bandwidth[32];
     value_text(p->y, y, sizeof y);
     value_text(p->x, bandwidth, sizeof bandwidth);
-    snprintf(text, sizeof text, "%s: knee at %s %s, %s %s, load %" PRId64 " %%", l->label,
-             bandwidth, c->x_by.unit, y, c->y_by.unit, l->x_axis->values[x]);
-    buf_fmt(out, "<circle class=\"knee c%d\" r=\"8\" cx=\"", l->colour);
-    svg_number(out, chart_x(c, p->x));
-    buf_str(out, "\" cy=\"");
-    svg_number(out, chart_y(c, p->y));
-    buf_str(out, "\"/>\n");
-    snprintf(class, sizeof class, "f%d", l->colour);
-    svg_text(out, LEFT + 12, TOP + 6 + nth * LABEL_STEP, ANCHOR_START, class, text);
+    if (l->x_axis->values[x] == 0)
+        snprintf(out, room, "%s %s %s", name, y, c->y_by.unit);
+    else
+        snprintf(out, room, "%s %s %s at %s %s, load %" PRId64 " %%", name, bandwidth, c->x_by.unit,
+                 y, c->y_by.unit, l->x_axis->values[x]);
 }
 
-static int draw_knees(const struct chart *c, struct buf *out, struct err *err)
+static void draw_guides(const struct chart *c, const struct line *l, const struct load_marks *m,
+                        struct buf *out)
+{
+    char class[24], text[120];
+    snprintf(class, sizeof class, "guide c%d", l->colour);
+    if (m->idle >= 0) {
+        double y = chart_y(c, l->points[m->idle].y);
+        svg_line(out, class, LEFT, y, RIGHT, y);
+    }
+    if (m->peak > 0) {
+        double x = chart_x(c, l->points[m->peak].x);
+        svg_line(out, class, x, TOP, x, BOTTOM);
+    }
+    if (m->knee >= 0) {
+        mark_text(c, l, "knee", m->knee, text, sizeof text);
+        snprintf(class, sizeof class, "knee c%d", l->colour);
+        svg_circle(out, class, chart_x(c, l->points[m->knee].x), chart_y(c, l->points[m->knee].y),
+                   KNEE, text);
+    }
+}
+
+// A line below the picture for each curve: there is no place that no curve may cross.
+static void write_marks(const struct chart *c, const struct line *l, const struct load_marks *m,
+                        double y, struct buf *out)
+{
+    const struct {
+        const char *name;
+        int x;
+    } list[] = {{"idle", m->idle}, {"knee", m->knee}, {"peak", m->peak}};
+    char text[400], one[120], class[24];
+    size_t n = (size_t)snprintf(text, sizeof text, "%s: ", l->label);
+    for (size_t i = 0; i < COUNT_OF(list); i++) {
+        if (list[i].x < 0)
+            snprintf(one, sizeof one, "no %s", list[i].name);
+        else
+            mark_text(c, l, list[i].name, list[i].x, one, sizeof one);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", i ? "; " : "", one);
+    }
+    snprintf(class, sizeof class, "line c%d d%d", l->colour, l->dash);
+    svg_line(out, class, LEFT, y - 4, LEFT + 22, y - 4);
+    svg_text(out, LEFT + 28, y, ANCHOR_START, "", text);
+}
+
+// How much higher the picture is for them.
+static double marks_height(const struct chart *c)
+{
+    return c->p->bandwidth ? c->n_lines * LABEL_STEP + LABEL_STEP / 2.0 : 0;
+}
+
+static int draw_load_marks(const struct chart *c, struct buf *out, struct err *err)
 {
     CLEANUP_MEM double *xs = calloc((size_t)c->n_x + 1, sizeof *xs);
     CLEANUP_MEM double *ys = calloc((size_t)c->n_x + 1, sizeof *ys);
     if (!xs || !ys)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the knees");
-    for (int i = 0, nth = 0; i < c->n_lines && c->p->bandwidth; i++) {
-        int at = knee_point(c, &c->lines[i], xs, ys);
-        if (at >= 0)
-            draw_knee(c, &c->lines[i], at, nth++, out);
+    for (int i = 0; i < c->n_lines && c->p->bandwidth; i++) {
+        const struct line *l = &c->lines[i];
+        struct load_marks m = load_marks_of(c, l, xs, ys);
+        if (m.peak < 0)
+            continue;
+        draw_guides(c, l, &m, out);
+        write_marks(c, l, &m, HEIGHT + LABEL_STEP * (i + 1), out);
     }
     return 0;
 }
 
-// --- The whole
-// -------------------------------------------------------------------------------------
+// --- The whole -----------------------------------------------------------------------------------
 
-static void curve_draw_notes(const struct chart *c, struct buf *out)
+static void note_lines(const struct chart *c, struct buf *text)
 {
-    CLEANUP_BUF struct buf text = BUF_INIT;
     const char *name = c->series->name;
+    if (c->split)
+        chart_split_text(c, text);
     if (c->grouped && !c->p->bandwidth)
-        buf_fmt(&text, "band: lowest to highest %s%s, line: their median. ", name,
+        buf_fmt(text, "band: lowest to highest %s%s, line: their median. ", name,
                 c->by_node ? " of a node" : "");
     else if (c->grouped)
-        buf_fmt(&text, "line: median of the %ss%s. ", name, c->by_node ? " of a node" : "");
+        buf_fmt(text, "line: median of the %ss%s. ", name, c->by_node ? " of a node" : "");
+    if (c->n_odd)
+        buf_fmt(text, "thick: %ss that lie apart from %s%s", name,
+                c->by_node ? "their node" : "the others", c->odd_left ? "" : ". ");
+    if (c->odd_left)
+        buf_fmt(text, "; %d more do. ", c->odd_left);
+}
+
+static void curve_write_notes(const struct chart *c, struct buf *text)
+{
+    int cells =
+        c->p->matrix->row.n * c->p->matrix->col.n * (c->p->n_family > 1 ? c->p->n_family : 1);
+    note_lines(c, text);
     if (c->whiskers)
-        buf_str(&text, "bars: 95 % interval of the median. ");
+        buf_fmt(text, "bars: 95 %% interval of the median%s. ",
+                c->clipped ? ", an arrow where it reaches beyond the axis" : "");
     if (c->by_node)
-        buf_str(&text, "node: where the memory is. ");
+        buf_str(text, "node: where the memory is. ");
     if (c->y.r.log)
-        buf_str(&text, "y is logarithmic. ");
+        buf_str(text, "y is logarithmic. ");
     if (c->missing)
-        buf_fmt(&text, "%d of %d cells have no value. ", c->missing,
-                c->p->matrix->row.n * c->p->matrix->col.n *
-                    (c->p->n_family > 1 ? c->p->n_family : 1));
-    buf_needs(out, &text);
-    svg_text(out, LEFT, HEIGHT - 10, ANCHOR_START, "small", buf_text(&text));
+        buf_fmt(text, "%d of %d cells have no value. ", c->missing, cells);
+    if (c->disturbed)
+        buf_fmt(text, "hollow: disturbed (%d of %d cells). ", c->disturbed, cells);
+}
+
+// Lines, labels and axes, below the heading.
+static int draw_chart(struct chart *c, struct buf *out, struct err *err)
+{
+    draw_frame(c, out);
+    for (int i = 0; i < c->n_lines; i++)
+        if (c->lines[i].band)
+            draw_band(c, &c->lines[i], out);
+    for (int i = 0; i < c->n_lines; i++)
+        draw_whiskers(c, &c->lines[i], out);
+    for (int i = 0; i < c->n_lines; i++)
+        curve_draw_line(c, &c->lines[i], out);
+    draw_labels(c, out);
+    return draw_load_marks(c, out, err);
+}
+
+static double curve_width(const struct chart *c)
+{
+    double width = WIDTH;
+    for (int i = 0; i < c->n_lines; i++)
+        width = fmax(width, LABEL_FROM + CHARACTER * (double)strlen(c->lines[i].label) + 12);
+    return width;
 }
 
 int curve_write_svg(const struct plot *p, struct buf *out, struct err *err)
 {
     struct chart c CLEANUP(chart_fini) = {0};
+    CLEANUP_BUF struct buf heading = BUF_INIT;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_BUF struct buf notes = BUF_INIT;
     char title[96];
     if (chart_init(&c, p, err) < 0)
         return -1;
     chart_place(&c, (struct box){LEFT + 10, RIGHT - 10, TOP, BOTTOM});
     chart_title(&c, title, sizeof title);
-    svg_begin(out, WIDTH, HEIGHT, p, title);
-    draw_frame(&c, out);
-    for (int i = 0; i < c.n_lines && c.grouped; i++)
-        draw_band(&c, &c.lines[i], out);
-    for (int i = 0; i < c.n_lines; i++)
-        curve_draw_line(&c, &c.lines[i], out);
-    draw_labels(&c, out);
-    if (draw_knees(&c, out, err) < 0)
+    svg_heading(&heading, p->run);
+    if (draw_chart(&c, &body, err) < 0)
         return -1;
-    curve_draw_notes(&c, out);
-    svg_end(out);
+    curve_write_notes(&c, &notes);
+    svg_write(out, &(struct svg_picture){.width = curve_width(&c),
+                                         .height = HEIGHT + marks_height(&c),
+                                         .title = title,
+                                         .heading = &heading,
+                                         .body = &body,
+                                         .notes = &notes});
     return 0;
 }

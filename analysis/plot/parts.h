@@ -26,22 +26,32 @@ struct ticks {
 
 enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 
-// --- plot_svg.c: text and shapes ---------------------------------------------------------------
+// --- svg.c: text and shapes ---------------------------------------------------------------------
 
-// Up to the background, with the heading; at least as wide as that. svg_end closes it.
-void svg_begin(struct buf *out, double width, double height, const struct plot *p,
-               const char *title);
-void svg_end(struct buf *out);
-void svg_title_case(char *title);                   // "round_trip by rank" -> "Round trip by rank"
-void svg_escape(struct buf *out, const char *text); // XML; what XML cannot say becomes U+FFFD
-void svg_number(struct buf *out, double v);         // one digit after the point, none if it is 0
+// A whole picture: title and heading, the body as it was drawn below them (from SVG_TOP on), and
+// notes in small print, wrapped.
+struct svg_picture {
+    double width, height; // at least, without the notes
+    const char *title;
+    const struct buf *heading, *body, *notes; // borrowed
+};
+void svg_write(struct buf *out, const struct svg_picture *p);
+enum { SVG_TOP = 52 }; // where the body begins
+// "nid001234 · run 17 · 2026-11-21 10:14 UTC · latency · method prp4-v1".
+void svg_heading(struct buf *out, const struct run *r);
+void svg_title_case(char *title); // "round_trip by rank" -> "Round trip by rank"
 void svg_point(struct buf *out, char command, double x, double y); // of a path
 void svg_text(struct buf *out, double x, double y, enum anchor a, const char *class,
               const char *text);
 void svg_text_up(struct buf *out, double x, double y, const char *text); // turned, middle at y
+// `title` shows when the reader points at it; "": none.
+void svg_circle(struct buf *out, const char *class, double x, double y, double r,
+                const char *title);
+// Ends the open element `tag`, with a title in it; "": none.
+void svg_titled(struct buf *out, const char *tag, const char *title);
 void svg_line(struct buf *out, const char *class, double x1, double y1, double x2, double y2);
 
-// --- plot_scale.c: numbers ---------------------------------------------------------------------
+// --- scale.c: numbers ---------------------------------------------------------------------------
 
 double scale_at(const struct scale *s, double v);
 void range_add(struct range *r, double v); // NaN and infinities change nothing
@@ -69,10 +79,11 @@ void axis_words(const struct axis *a, char *out, size_t room); // "working set"
 void axis_title(const struct axis *a, char *out, size_t room); // "working set a rank (bytes)"
 void axis_value(const struct axis *a, int i, char *out, size_t room); // "64M", "3-17", "own"
 
-// --- plot_chart.c: lines -------------------------------------------------------------------------
+// --- chart.c: lines -----------------------------------------------------------------------------
 
 struct point {
     double x, y, lo, hi; // of the measure; lo, hi NaN: no interval or band
+    bool hollow;         // disturbed
 };
 
 struct line {
@@ -80,6 +91,8 @@ struct line {
     char name[32];             // the same where there is little room
     const struct axis *x_axis; // of the matrix that it is of
     int colour, dash;
+    bool band;            // lo and hi of its points bound an area
+    bool odd;             // of a row that lies apart from its group, which is drawn too
     struct point *points; // n_x of the chart
 };
 
@@ -93,9 +106,11 @@ struct chart {
     struct line lines[PLOT_LINES_MAX];
     struct point *points; // of all lines; owned
     int *group;           // of each row, when they are grouped; owned
+    int split;            // rows of the lower of two groups that are apart; 0: there are none
+    int n_odd, odd_left;  // rows that lie apart: drawn, and left out
     struct scale x, y;
-    int missing;
-    bool whiskers;
+    int missing, disturbed; // cells
+    int whiskers, clipped;  // intervals drawn, and those that reach beyond the axis
 };
 
 struct box {
@@ -106,13 +121,33 @@ struct box {
 int chart_init(struct chart *c, const struct plot *p, struct err *err);
 void chart_fini(struct chart *c);
 void chart_place(struct chart *c, struct box b); // where its ranges lie in the picture
-double chart_x_value(const struct chart *c, int series, int x); // of a row's value
 double chart_x(const struct chart *c, double v);
 double chart_y(const struct chart *c, double v); // what is beyond the range lies on its edge
 bool point_known(const struct point *p);
 void chart_title(const struct chart *c, char *out, size_t room);
 
-// --- plot_heat.c: tiles --------------------------------------------------------------------------
+// --- rows.c: what a row of a chart holds
+// ----------------------------------------------------------
+
+double chart_x_value(const struct chart *c, int series, int x); // of a row's value
+double chart_value(const struct chart *c, int series, int x, enum cell_field field);
+bool chart_disturbed(const struct chart *c, int series, int x);
+// Memory node of a row that is a rank; -1: it is none, or not known.
+int64_t chart_node_of(const struct chart *c, int series);
+// The nodes of all rows, ascending; -1 if one is not known or there are too many to distinguish.
+int chart_nodes(const struct chart *c, int64_t nodes[PLOT_GROUPS_MAX]);
+struct line *chart_line(struct chart *c, int i);
+void chart_fill_line(const struct chart *c, int series, struct line *l);
+// "rank 7, node 3", "node 2", "pair 0-3".
+void chart_name_line(const struct chart *c, int series, char *out, size_t room);
+
+// --- groups.c: lines of many rows ----------------------------------------------------------------
+
+int chart_group_lines(struct chart *c, struct err *err);
+// "fast: ranks 7,15,23. slow: ranks 0-6,8-14…. " of a chart whose rows are split.
+void chart_split_text(const struct chart *c, struct buf *out);
+
+// --- heat.c: tiles ------------------------------------------------------------------------------
 
 enum {
     HEAT_LEVELS = 64, // colours; an eye distinguishes about as many
@@ -127,23 +162,33 @@ struct rgb {
 struct heat {
     const struct plot *p;
     const struct matrix *m;
+    const double *given;  // values of the cells that are drawn instead: differences; NULL: none
+    const bool *doubtful; // of these cells
+    bool more_is_better;  // of differences: which are drawn as worse
     struct measure by;
     int rows, cols;           // tiles
     int row_cells, col_cells; // cells in a tile each way
     double *values;           // of the tiles; owned
     unsigned char *levels;    // owned
-    int missing;              // cells
+    bool *hollow;             // tiles that are drawn so; owned
+    int missing, n_doubtful;  // cells
     bool texts;
-    double left, tile_w, tile_h; // of the SVG
-    struct scale colour;         // value to 0…1
-    bool even;                   // the values are so close that colours would mislead
+    bool of_nodes;                    // each rank stands for its node, and is named after it
+    double top, left, tile_w, tile_h; // of the SVG
+    struct scale colour;              // value to 0…1
+    bool even;                        // the values are so close that colours would mislead
+    bool beyond;                      // differences that the scale does not reach
 };
 
 // At most so many tiles each way. The caller calls heat_fini, also on failure.
 int heat_init(struct heat *h, const struct plot *p, int most_rows, int most_cols, struct err *err);
 void heat_fini(struct heat *h);
 struct rgb heat_colour(int level);
-void heat_title(const struct matrix *m, char *out, size_t room);
+int64_t heat_cpu_node(const struct plot *p, const struct axis *a, int i); // -1: not known
+void heat_title(const struct heat *h, char *out, size_t room);
+void heat_row_title(const struct heat *h, char *out, size_t room);
+void heat_row_label(const struct heat *h, int row, char *out, size_t room);
+void heat_value_text(const struct heat *h, double v, char *out, size_t room);
 
 // --- The pictures ------------------------------------------------------------------------------
 

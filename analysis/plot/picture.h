@@ -10,8 +10,10 @@
 enum {
     PLOT_LINES_MAX = 12,  // rows with a line each; more are drawn as a band a node
     PLOT_GROUPS_MAX = 8,  // colours that can be distinguished; more nodes: one band for all
+    PLOT_ODD_MAX = 4,     // rows drawn over the bands, those that lie apart most
     PLOT_DOTS_MAX = 64,   // values of a line up to which each has a dot with its numbers
     PLOT_TILES_MAX = 256, // each way; larger heat maps show the median of several cells in a tile
+    PLOT_TIPS_MAX = 4096, // tiles of a heat map up to which each has its value as its title
     PLOT_TEXTS_MAX = 24,  // rows and columns up to which the values stand in a heat map's cells
     PLOT_MARKS_MAX = 8,
     PLOT_TEXT_WIDTH_MIN = 48, // axis, names and some twenty columns between

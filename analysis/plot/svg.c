@@ -18,7 +18,11 @@ static const char shapes[] =
     ".line{fill:none;stroke-width:2;stroke-linejoin:round}.lead{stroke-opacity:.5}"
     ".d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}"
     ".band{fill-opacity:.16}.knee{fill:none;stroke-width:2}"
-    ".dark{fill:#10151c}.light{fill:#fff}.gap{fill:#9097a0}";
+    ".bar{fill:none;stroke-width:1.2;stroke-opacity:.5}.odd{stroke-width:3}"
+    ".guide{stroke-dasharray:2 4;stroke-opacity:.8}"
+    // A dot of 5 pixels can hardly be pointed at: nothing is drawn around it, but it counts.
+    ".dot{stroke:#000;stroke-opacity:0;stroke-width:9}.tip{fill:#000;fill-opacity:0}"
+    ".ring{stroke-width:1.7}.dark{fill:#10151c}.light{fill:#fff}.gap{fill:#9097a0}";
 
 // Colours by day and by night. Without variables, which many viewers do not know; those that do not
 // know the media query show the day. The eight of the lines can be distinguished without red or
@@ -26,12 +30,9 @@ static const char shapes[] =
 static const struct {
     const char *what, *day, *night;
 } colours[] = {
-    {".page{fill:", "#fff", "#1b212a"},
-    {"text{fill:", "#1c2430", "#e6eaf0"},
-    {".quiet,.small{fill:", "#5b6675", "#9aa5b4"},
-    {".grid{stroke:", "#e3e7ed", "#303947"},
-    {".frame,.mark{stroke:", "#8a94a3", "#76828f"},
-    {".border{stroke:", "#fff", "#1b212a"},
+    {".page,.ring,.hollow{fill:", "#fff", "#1b212a"}, {"text{fill:", "#1c2430", "#e6eaf0"},
+    {".quiet,.small{fill:", "#5b6675", "#9aa5b4"},    {".grid{stroke:", "#e3e7ed", "#303947"},
+    {".frame,.mark{stroke:", "#8a94a3", "#76828f"},   {".border{stroke:", "#fff", "#1b212a"},
 };
 static const char *const line_colours[PLOT_GROUPS_MAX][2] = {
     {"#1f5fbf", "#7ab3ff"}, {"#c75000", "#ffa45c"}, {"#1b8a5a", "#5fd6a0"}, {"#8e44ad", "#cf9bff"},
@@ -69,7 +70,7 @@ static size_t xml_bytes(const unsigned char *p)
     return control || beyond || !str_utf8_valid((const char *)p, n) ? 0 : n;
 }
 
-void svg_escape(struct buf *out, const char *text)
+static void svg_escape(struct buf *out, const char *text)
 {
     static const char special[] = "&<>\"'";
     static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
@@ -86,7 +87,7 @@ void svg_escape(struct buf *out, const char *text)
     }
 }
 
-void svg_number(struct buf *out, double v)
+static void svg_number(struct buf *out, double v)
 {
     double tenths = round(v * 10) + 0.0; // never "-0"
     if (fmod(tenths, 10) == 0)
@@ -136,6 +137,26 @@ void svg_text_up(struct buf *out, double x, double y, const char *text)
     buf_str(out, "</text>\n");
 }
 
+void svg_circle(struct buf *out, const char *class, double x, double y, double r, const char *title)
+{
+    buf_fmt(out, "<circle class=\"%s\"", class);
+    attribute(out, "r", r);
+    attribute(out, "cx", x);
+    attribute(out, "cy", y);
+    svg_titled(out, "circle", title);
+}
+
+void svg_titled(struct buf *out, const char *tag, const char *title)
+{
+    if (!*title) {
+        buf_str(out, "/>\n");
+        return;
+    }
+    buf_str(out, "><title>");
+    svg_escape(out, title);
+    buf_fmt(out, "</title></%s>\n", tag);
+}
+
 void svg_line(struct buf *out, const char *class, double x1, double y1, double x2, double y2)
 {
     buf_fmt(out, "<line class=\"%s\"", class);
@@ -146,10 +167,14 @@ void svg_line(struct buf *out, const char *class, double x1, double y1, double x
     buf_str(out, "/>\n");
 }
 
-#define HEADING_CHARACTER 6.6 // width of one in 12 px, about
+enum { MARGIN = 16, NOTE_STEP = 14, NOTE_LINE_MAX = 400 };
+// Widths of a character, about.
+#define TITLE_CHARACTER 10.0
+#define HEADING_CHARACTER 6.6
+#define NOTE_CHARACTER 6.0
 
 // "nid001234 · run 17 · 2026-11-21 10:14 UTC · latency · method prp4-v1"
-static void heading(struct buf *out, const struct run *r)
+void svg_heading(struct buf *out, const struct run *r)
 {
     char when[32] = "";
     if (*r->node)
@@ -171,25 +196,58 @@ static void heading(struct buf *out, const struct run *r)
         buf_fmt(out, " · %s", run_state_names[r->state]);
 }
 
-void svg_begin(struct buf *out, double width, double height, const struct plot *p,
-               const char *title)
+// How many bytes of `text` a line of so many characters takes: up to a blank, if there is one.
+static size_t note_line(const char *text, size_t characters)
 {
-    CLEANUP_BUF struct buf line = BUF_INIT;
-    heading(&line, p->run);
-    buf_needs(out, &line);
-    width = fmax(width, 32 + HEADING_CHARACTER * (double)line.len);
+    size_t n = strlen(text), at = characters;
+    if (n <= characters)
+        return n;
+    while (at && text[at] != ' ')
+        at--;
+    return at ? at : characters;
+}
+
+// Returns how high they are; out NULL: they are not written.
+static double write_notes(struct buf *out, const char *text, double width, double y)
+{
+    size_t characters = (size_t)((width - 2 * MARGIN) / NOTE_CHARACTER);
+    double height = 0;
+    while (*(text += strspn(text, " "))) {
+        char line[NOTE_LINE_MAX];
+        size_t n = note_line(text, characters < sizeof line ? characters : sizeof line - 1);
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        height += NOTE_STEP;
+        if (out)
+            svg_text(out, MARGIN, y + height, ANCHOR_START, "small", line);
+        text += n;
+    }
+    return height;
+}
+
+void svg_write(struct buf *out, const struct svg_picture *p)
+{
+    const char *heading = buf_text(p->heading), *notes = buf_text(p->notes);
+    double width = fmax(p->width, 2 * MARGIN + HEADING_CHARACTER * (double)strlen(heading));
+    width = fmax(width, 2 * MARGIN + TITLE_CHARACTER * (double)strlen(p->title));
+    double height = p->height + write_notes(NULL, notes, width, 0) + NOTE_STEP / 2.0;
     buf_fmt(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
             "height=\"%.0f\" role=\"img\">\n<title>",
             width, height, width, height);
-    svg_escape(out, title);
+    svg_escape(out, p->title);
     buf_str(out, ", ");
-    svg_escape(out, buf_text(&line));
+    svg_escape(out, heading);
     buf_str(out, "</title>\n");
     write_style(out);
     buf_str(out, "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
-    svg_text(out, 16, 26, ANCHOR_START, "title", title);
-    svg_text(out, 16, 45, ANCHOR_START, "quiet", buf_text(&line));
+    svg_text(out, MARGIN, 26, ANCHOR_START, "title", p->title);
+    svg_text(out, MARGIN, 45, ANCHOR_START, "quiet", heading);
+    buf_add(out, buf_text(p->body), p->body->len);
+    write_notes(out, notes, width, p->height);
+    buf_str(out, "</svg>\n");
+    buf_needs(out, p->heading);
+    buf_needs(out, p->body);
+    buf_needs(out, p->notes);
 }
 
 void svg_title_case(char *title)
@@ -199,9 +257,4 @@ void svg_title_case(char *title)
             *p = ' ';
     if (*title >= 'a' && *title <= 'z')
         *title = (char)(*title - 'a' + 'A');
-}
-
-void svg_end(struct buf *out)
-{
-    buf_str(out, "</svg>\n");
 }

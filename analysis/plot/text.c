@@ -214,6 +214,10 @@ static void write_legend(const struct chart *c, struct buf *out)
         buf_str(out, "; y is logarithmic");
     if (c->missing)
         buf_fmt(out, "; %d cells have no value", c->missing);
+    if (c->disturbed)
+        buf_fmt(out, "; %d of %d cells are disturbed", c->disturbed,
+                c->p->matrix->row.n * c->p->matrix->col.n *
+                    (c->p->n_family > 1 ? c->p->n_family : 1));
     buf_char(out, '\n');
 }
 
@@ -319,6 +323,9 @@ static void write_heat_legend(const struct heat *h, const struct plot_text *how,
         buf_fmt(out, "; a tile is the median of %d x %d cells", h->row_cells, h->col_cells);
     if (h->missing)
         buf_fmt(out, "; ?: %d cells have no value", h->missing);
+    if (h->n_doubtful)
+        buf_fmt(out, "; %d cells are %s", h->n_doubtful,
+                h->given ? "not significant" : "disturbed");
     buf_char(out, '\n');
 }
 
@@ -336,13 +343,15 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
         tile = TILE_WIDTH;
     if (heat_init(&h, p, most, most, err) < 0)
         return -1;
-    heat_title(h.m, title, sizeof title);
-    axis_title(&h.m->row, rows, sizeof rows);
+    heat_title(&h, title, sizeof title);
+    heat_row_title(&h, rows, sizeof rows);
     axis_title(&h.m->col, cols, sizeof cols);
     buf_fmt(out, "%s\n%s; down: %s, across: %s\n", title, h.by.text, rows, cols);
     text_write_heads(&h, left, tile, out);
     for (int row = 0; row < h.rows; row++) {
         axis_value(&h.m->row, row * h.row_cells, text, sizeof text);
+        if (h.of_nodes)
+            heat_row_label(&h, row, text, sizeof text);
         buf_fmt(out, "%*s ", left, text);
         for (int c = 0; c < h.cols; c++)
             write_level(how, h.levels[row * h.cols + c], tile, out);

@@ -104,6 +104,12 @@ double samples_disturbed(const struct matrix *list, int n)
     return kept + disturbed > 0 ? disturbed / (kept + disturbed) : NAN;
 }
 
+bool cell_disturbed(const struct cell *c)
+{
+    double kept = c->v[CELL_N], left_out = c->v[CELL_DISTURBED];
+    return left_out > 0 && (kept <= 1 || left_out >= SAMPLES_DOUBTFUL * (kept + left_out));
+}
+
 double ranks_off_cpu(const struct rank_info *ranks, int n)
 {
     double most = NAN;

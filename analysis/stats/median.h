@@ -18,6 +18,8 @@ int64_t node_of_rank(const struct rank_info *ranks, int n, int64_t rank);
 // From SAMPLES_DOUBTFUL on a report states it first.
 #define SAMPLES_DOUBTFUL 0.2
 double samples_disturbed(const struct matrix *list, int n);
+// The cell is doubtful: that share of its samples was left out, or all but one.
+bool cell_disturbed(const struct cell *c);
 
 // Of the rank that was off its CPU most: the share of its measuring time. NaN: not known.
 double ranks_off_cpu(const struct rank_info *ranks, int n);

@@ -251,6 +251,50 @@ static void make_nodes(struct sample *s)
         }
 }
 
+static void disturb(struct matrix *m, int row, int col, double kept, double left_out)
+{
+    double *cell = matrix_at(m, row, col)->v;
+    cell[CELL_N] = kept;
+    cell[CELL_DISTURBED] = left_out;
+}
+
+// Cells that were disturbed, and intervals that reach far beyond the values.
+static void make_noisy(struct sample *s, int ranks)
+{
+    make_latency(s, ranks, ranks > 4 ? 4 : 1, 16 << 10, 14);
+    for (int r = 0; r < ranks; r++)
+        for (int c = 0; c < 14; c++) {
+            double *cell = matrix_at(&s->list[0], r, c)->v;
+            disturb(&s->list[0], r, c, 10, (r + c) % 5 == 0 ? 6 : 0);
+            if (c % 3 == 1) {
+                cell[CELL_LO] = cell[CELL_MEDIAN] / 9;
+                cell[CELL_HI] = cell[CELL_MEDIAN] * (3 + r);
+            }
+        }
+}
+
+// As on LUMI: of each seven ranks of a cache but one are slow, and no file says where they were.
+static void make_two_kinds(struct sample *s, int ranks)
+{
+    make_latency(s, ranks, 8, 1 << 20, 15);
+    s->plot.n_ranks = 0;
+    for (int r = 0; r < ranks; r++)
+        for (int c = 8; c < 15 && r % 8 != 7; c++)
+            set(&s->list[0], r, c, matrix_at(&s->list[0], r, c)->v[CELL_MEDIAN] * 1.4, 1);
+}
+
+// Two ranks that lie apart: one everywhere in memory, one at two sizes; and one for a moment only.
+static void make_odd_ranks(struct sample *s, int ranks, int nodes)
+{
+    make_latency(s, ranks, nodes, 16 << 10, 14);
+    struct matrix *m = &s->list[0];
+    for (int c = 10; c < 14; c++)
+        set(m, ranks * 3 / 4, c, matrix_at(m, ranks * 3 / 4, c)->v[CELL_MEDIAN] * 1.6, 1);
+    for (int c = 4; c < 6; c++)
+        set(m, 5, c, matrix_at(m, 5, c)->v[CELL_MEDIAN] * 3, 1);
+    set(m, 9, 7, 900, 1);
+}
+
 // --- Checks ------------------------------------------------------------------------------------
 
 static int count(const char *text, const char *what)
@@ -293,12 +337,64 @@ static bool is_xml(const char *text)
     return depth == 0 && str_utf8_valid(text, strlen(text));
 }
 
+struct word {
+    double left, right, y;
+};
+
+static double attribute_of(const char *tag, const char *name)
+{
+    const char *end = strchr(tag, '>'), *at = strstr(tag, name);
+    return at && at < end ? strtod(at + strlen(name), NULL) : NAN;
+}
+
+// Where a text stands, by the width that its characters have at least; turned ones are left out.
+static int read_words(const char *svg, struct word *list, int room)
+{
+    int n = 0;
+    for (const char *at = svg; n < room && (at = strstr(at, "<text x=")); at++) {
+        const char *end = strchr(at, '>'), *text = end + 1;
+        int characters = 0;
+        bool small = strstr(at, "\"small\"") && strstr(at, "\"small\"") < end;
+        for (; *text != '<'; text += *text == '&' ? (int)strcspn(text, ";") + 1 : 1)
+            characters += ((unsigned char)*text & 0xc0) != 0x80;
+        double x = attribute_of(at, " x=\""), wide = characters * (small ? 4.8 : 5.3);
+        const char *anchor = strstr(at, "text-anchor=\"");
+        double before = !anchor || anchor > end ? 0 : anchor[13] == 'e' ? 1 : 0.5;
+        list[n++] =
+            (struct word){x - before * wide, x + (1 - before) * wide, attribute_of(at, " y=\"")};
+    }
+    return n;
+}
+
+// No text leaves the picture, and none covers another.
+static void check_words(const char *what, const char *svg)
+{
+    enum { WORDS = 900 };
+    static struct word list[WORDS];
+    double width = 0, height = 0;
+    int n = read_words(svg, list, WORDS), outside = 0, covered = 0;
+    sscanf(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %lf %lf\"", &width,
+           &height);
+    for (int i = 0; i < n; i++) {
+        outside +=
+            list[i].left < 0 || list[i].right > width || list[i].y < 10 || list[i].y > height;
+        for (int k = 0; k < i; k++)
+            covered += fabs(list[i].y - list[k].y) < 8 && list[i].left < list[k].right &&
+                       list[k].left < list[i].right;
+    }
+    CHECK(n > 2 && outside == 0 && covered == 0, "%s: %d texts, %d outside, %d on others", what, n,
+          outside, covered);
+}
+
 static void check_text(const char *what, const char *svg)
 {
+    check_words(what, svg);
     CHECK(is_xml(svg) && count(svg, "<svg ") == 1, "%s: well-formed", what);
     CHECK(!strstr(svg, "nan") && !strstr(svg, "inf"), "%s: no coordinate that is no number", what);
     CHECK(strlen(svg) <= PLOT_BYTES_MAX, "%s: %zu bytes", what, strlen(svg));
 }
+
+static const char *draw_text(struct sample *s, bool unicode, bool colour);
 
 static void test_curve(void)
 {
@@ -334,6 +430,63 @@ static void test_bands(void)
     check_text("1024 ranks x 48 sizes", svg);
     CHECK(count(svg, "<path class=\"band ") == 1 && strstr(svg, ">all 1024 ranks</text>"),
           "16 nodes are too many colours: one band");
+}
+
+static void test_doubtful(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_noisy(&s, 1);
+    const char *svg = draw(&s, NULL);
+    check_text("noise", svg);
+    CHECK(count(svg, "class=\"ring c0\"") == 3 && count(svg, ", disturbed</title>") == 3 &&
+              strstr(svg, "hollow: disturbed (3 of 14 cells)"),
+          "disturbed values are hollow, and say so");
+    CHECK(count(svg, "class=\"bar c0\"") == 1 && strstr(svg, "an arrow where it reaches"),
+          "intervals that leave the axis end there");
+    CHECK(strstr(svg, "class=\"bar ") < strstr(svg, "class=\"line "), "and lie below the line");
+    CHECK(strstr(draw_text(&s, false, false), "; 3 of 14 cells are disturbed"), "so does text");
+    sample_fini(&s);
+    make_idle(&s, 4);
+    disturb(&s.list[0], 2, 1, 4, 5);
+    disturb(&s.list[0], 0, 0, 1, 1);
+    disturb(&s.list[0], 1, 1, 9, 1);
+    svg = draw(&s, NULL);
+    check_text("a disturbed node", svg);
+    CHECK(strstr(svg, "hollow: disturbed (2 of 16 cells)") &&
+              count(svg, ", disturbed</title>") == 2,
+          "a fifth of the samples makes a cell doubtful, or a single one left");
+    CHECK(count(svg, "<g class=\"hollow\"") == 1, "it has only its frame");
+    CHECK(count(svg, "<title>node of the CPU 2, node of the memory 1: ") == 1,
+          "each cell tells its value");
+    CHECK(strstr(draw_text(&s, false, false), "; 2 cells are disturbed"), "so does text");
+}
+
+static void test_ranks_apart(void)
+{
+    struct sample s CLEANUP(sample_fini) = {0};
+    make_two_kinds(&s, 128);
+    const char *svg = draw(&s, NULL);
+    check_text("two kinds of ranks", svg);
+    CHECK(strstr(svg, ">fast: 16 ranks</text>") && strstr(svg, ">slow: 112 ranks</text>"),
+          "without nodes: a band of the fast and one of the slow");
+    CHECK(strstr(svg, "fast: ranks 7,15,23,") && strstr(svg, "slow: ranks 0-6,8-14,"),
+          "and which they are");
+    sample_fini(&s);
+    make_odd_ranks(&s, 128, 8);
+    svg = draw(&s, NULL);
+    check_text("ranks that lie apart", svg);
+    CHECK(count(svg, "<path class=\"line odd ") == 3 &&
+              strstr(svg, ">rank 96, node 6 +57 %</text>"),
+          "three ranks lie apart from their nodes, each with its name");
+    sample_fini(&s);
+    make_odd_ranks(&s, 1024, 16);
+    for (int r = 100; r < 110; r++)
+        for (int c = 0; c < 14; c++)
+            set(&s.list[0], r, c, 400, 1);
+    svg = draw(&s, NULL);
+    check_text("1024 ranks, 13 of them apart", svg);
+    CHECK(count(svg, "<path class=\"line odd ") == PLOT_ODD_MAX && strstr(svg, "; 9 more do."),
+          "four have a line, the others are counted");
 }
 
 static void test_one_value(void)
@@ -397,7 +550,8 @@ static void test_heat(void)
     check_text("8 x 8", svg);
     CHECK(count(svg, "class=\"light\"") + count(svg, "class=\"dark\"") == 64,
           "8 x 8: each value is written");
-    CHECK(strstr(svg, "Latency, rank by target: idle"), "8 x 8: title");
+    CHECK(strstr(svg, "Latency from node to node: idle") && strstr(svg, ">node of the CPU</text>"),
+          "8 x 8: each rank stands for a node");
     sample_fini(&s);
     make_nodes(&s);
     svg = draw(&s, NULL);
@@ -413,8 +567,6 @@ static void test_heat(void)
 }
 
 // Rows and columns of `low`, but one cell of `high`.
-static const char *draw_text(struct sample *s, bool unicode, bool colour);
-
 static const char *draw_two(struct sample *s, int n, double low, double high)
 {
     static const struct shape shape = {"idle", "latency", "ns", "rank", "target"};
@@ -478,9 +630,13 @@ static void test_loaded(void)
     CHECK(strstr(svg, "Latency under load") && strstr(svg, "median bandwidth (GB/s)") &&
               strstr(svg, "median latency (ns)"),
           "loaded: latency over bandwidth");
-    CHECK(count(svg, "class=\"knee ") == 2 && strstr(svg, "knee at "), "loaded: a knee a rank");
+    CHECK(count(svg, "class=\"knee ") == 2 && count(svg, "class=\"guide ") == 4,
+          "loaded: a knee a rank, its idle latency and its peak");
+    CHECK(strstr(svg, ">rank 0, node 0: idle 98.0 ns; knee ") &&
+              strstr(svg, "; peak 116.4 GB/s at "),
+          "loaded: which says the line below");
     svg = draw(&s, "bandwidth");
-    CHECK(strstr(svg, "Bandwidth by load: bandwidth") && !strstr(svg, "knee at "),
+    CHECK(strstr(svg, "Bandwidth by load: bandwidth") && !strstr(svg, "knee "),
           "its bandwidth alone: over the load");
     sample_fini(&s);
     make_loaded(&s, 1);
@@ -654,6 +810,25 @@ static int gallery(const char *folder)
     save(&s, folder, "access-16");
     make_access(&s, 128);
     save(&s, folder, "access-128");
+    make_noisy(&s, 1);
+    save(&s, folder, "noisy-1");
+    make_noisy(&s, 8);
+    save(&s, folder, "noisy-8");
+    make_two_kinds(&s, 128);
+    save(&s, folder, "two-kinds-128");
+    make_odd_ranks(&s, 128, 8);
+    save(&s, folder, "odd-128");
+    make_odd_ranks(&s, 1024, 16);
+    save(&s, folder, "odd-1024");
+    make_loaded(&s, 1);
+    save(&s, folder, "loaded-1");
+    make_mixes(&s, 2);
+    save(&s, folder, "mixes");
+    make_idle(&s, 4);
+    disturb(&s.list[0], 2, 1, 4, 5);
+    save(&s, folder, "idle-4-disturbed");
+    make_idle(&s, 1);
+    save(&s, folder, "idle-1");
     make_nodes(&s);
     save(&s, folder, "nodes");
     return 0;
@@ -688,6 +863,8 @@ int main(int argc, char **argv)
         return gallery(argv[1]);
     test_curve();
     test_bands();
+    test_doubtful();
+    test_ranks_apart();
     test_one_value();
     test_gap();
     test_hostile();
