@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measured matrix as a picture: the daemon's SVG into a file or a pipe, characters on a terminal.
+// A run, a metric over time or two runs as a picture: the daemon's SVG into a file or a pipe,
+// characters on a terminal.
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/plot/difference.h"
+#include "analysis/plot/history.h"
 #include "analysis/plot/plot.h"
+#include "analysis/stats/median.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "client/commands.h"
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
+#include "client/when.h"
 
 enum { TEXT_WIDTH = 80, TEXT_HEIGHT = 14 }; // where the terminal does not report it
 
 struct plot_flags {
     char matrix[24], file[4096];
-    bool text;
+    bool text, allow_different;
+    char node[64], variant[512], since[40], until[40];
 };
 
+#define OF_HISTORY(member, metavar_, help_)                                                        \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct plot_flags, member),        \
+        .room = sizeof((struct plot_flags *)0)->member, .def = "", .metavar = metavar_,            \
+        .help = help_                                                                              \
+    }
 static const struct param plot_params[] = {
     {.name = "matrix",
      .kind = PARAM_TEXT,
@@ -38,6 +53,16 @@ static const struct param plot_params[] = {
      .offset = offsetof(struct plot_flags, text),
      .def = "false",
      .help = "Draw with characters, even into a pipe."},
+    {.name = "allow_different",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct plot_flags, allow_different),
+     .def = "false",
+     .help = "With compare: runs with different parameters too."},
+    OF_HISTORY(node, "NAME", "With history: runs of this node. Default: the daemon's node."),
+    OF_HISTORY(variant, "TEXT",
+               "With history: runs with these parameters. Default: those of the newest run."),
+    OF_HISTORY(since, "TIME", "With history: measured at or after this time, such as 4w."),
+    OF_HISTORY(until, "TIME", "With history: measured before this time."),
 };
 const struct param_table plot_options = {plot_params, COUNT_OF(plot_params)};
 
@@ -71,12 +96,11 @@ static int cmd_plot_save(const struct buf *svg, const char *path, struct err *er
     return broken ? err_sys(err, "%s is not whole", path) : 0;
 }
 
-static int plot_svg(const struct cli *c, int64_t id, const struct plot_flags *f, struct err *err)
+// The picture at `path` into the file or to standard output.
+static int plot_svg(const struct cli *c, const char *path, const struct plot_flags *f,
+                    struct err *err)
 {
     CLEANUP_REPLY struct http_reply r = {0};
-    char path[120];
-    snprintf(path, sizeof path, "/v1/runs/%lld/matrix.svg%s%s", (long long)id,
-             *f->matrix ? "?matrix=" : "", f->matrix);
     if (http_call(c, "GET", path, NULL, NULL, &r, err) < 0)
         return -1;
     if (r.status != 200)
@@ -85,6 +109,11 @@ static int plot_svg(const struct cli *c, int64_t id, const struct plot_flags *f,
         return cmd_plot_save(&r.body, f->file, err);
     print_buf(&r.body);
     return 0;
+}
+
+static bool wants_text(const struct cli *c, const struct plot_flags *f)
+{
+    return f->text || (c->to_terminal && !*f->file);
 }
 
 // --- Characters
@@ -113,12 +142,153 @@ static int plot_text(const struct cli *c, int64_t id, const struct plot_flags *f
     return 0;
 }
 
+static int plot_run(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
+                    struct err *err)
+{
+    char path[120];
+    int64_t id;
+    if (result_find(c, i->operands, i->n, &id, err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/v1/runs/%lld/matrix.svg%s%s", (long long)id,
+             *f->matrix ? "?matrix=" : "", f->matrix);
+    return wants_text(c, f) ? plot_text(c, id, f, err) : plot_svg(c, path, f, err);
+}
+
+// --- A metric over time --------------------------------------------------------------------------
+
+static int add_plot_query(struct buf *path, const char *name, const char *value, bool time,
+                          struct err *err)
+{
+    char read[WHEN_ROOM];
+    if (!*value)
+        return 0;
+    if (time && when_read(value, clock_wall_ms(), name, read, err) < 0)
+        return -1;
+    buf_fmt(path, "&%s=", name);
+    http_escape(path, time ? read : value);
+    return 0;
+}
+
+static int plot_history_text(const struct cli *c, const char *path, struct err *err)
+{
+    CLEANUP_JSON struct json *answer = NULL;
+    struct history_picture p CLEANUP(history_fini) = {0};
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const struct plot_text how = text_form(c);
+    if (http_json(c, "GET", path, NULL, &answer, err) < 0 ||
+        history_from_json(&p, answer, err) < 0 || history_write_text(&p, &how, &out, err) < 0)
+        return -1;
+    print_buf(&out);
+    return 0;
+}
+
+static int plot_history(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
+                        struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    bool text = wants_text(c, f);
+    if (i->n != 2)
+        return err_set(err, ERR_USAGE, "", "history takes one metric (see numaprobe history)");
+    buf_fmt(&path, "/v1/history%s?metric=", text ? "" : ".svg");
+    http_escape(&path, i->operands[1]);
+    if (add_plot_query(&path, "node", f->node, false, err) < 0 ||
+        add_plot_query(&path, "variant", f->variant, false, err) < 0 ||
+        add_plot_query(&path, "since", f->since, true, err) < 0 ||
+        add_plot_query(&path, "until", f->until, true, err) < 0)
+        return -1;
+    if (!buf_ok(&path))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+    return text ? plot_history_text(c, buf_text(&path), err) : plot_svg(c, buf_text(&path), f, err);
+}
+
+// --- Two runs ------------------------------------------------------------------------------------
+
+// The differences of the response as a table of the matrix's cells.
+static void read_differences(const struct json *answer, const struct matrix *m, double *percent,
+                             bool *doubtful)
+{
+    bool same = strcmp(m->row.name, m->col.name) == 0;
+    for (int k = 0; k < m->row.n * m->col.n; k++)
+        percent[k] = NAN;
+    const struct json *cells = json_get(json_get(answer, "comparison"), "cells");
+    for (const struct json *d = json_first(cells); d; d = json_next(d)) {
+        int row = axis_index(&m->row, json_get_i64(d, m->row.name, -1));
+        int col = axis_index(&m->col, json_get_i64(d, same ? "other_rank" : m->col.name, -1));
+        if (row < 0 || col < 0)
+            continue;
+        const char *verdict = json_get_text(d, "verdict", "");
+        percent[row * m->col.n + col] = json_get_number(d, "percent", NAN);
+        doubtful[row * m->col.n + col] =
+            strcmp(verdict, "slower") != 0 && strcmp(verdict, "faster") != 0;
+    }
+}
+
+static int plot_differences(const struct cli *c, const struct json *answer, int64_t base,
+                            struct err *err)
+{
+    CLEANUP(result_fini) struct result r = {0};
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const struct plot_text how = text_form(c);
+    if (result_fetch(c, base, &r, err) < 0)
+        return -1;
+    struct plot p = {.ranks = r.ranks, .n_ranks = r.n_ranks};
+    if (plot_choose(&p, r.matrices, r.n_matrices, json_get_text(answer, "matrix", ""), err) < 0)
+        return -1;
+    size_t n = (size_t)p.matrix->row.n * (size_t)p.matrix->col.n;
+    CLEANUP_MEM double *percent = calloc(n + 1, sizeof *percent);
+    CLEANUP_MEM bool *doubtful = calloc(n + 1, sizeof *doubtful);
+    if (!percent || !doubtful)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
+    read_differences(answer, p.matrix, percent, doubtful);
+    buf_fmt(&out, "%s: ", json_get_text(answer, "verdict", "?"));
+    print_safe(&out, json_get_text(answer, "text", "?"));
+    buf_str(&out, "\n\n");
+    if (difference_write_text(&p, percent, doubtful, &how, &out, err) < 0)
+        return -1;
+    print_buf(&out);
+    return 0;
+}
+
+static int plot_compare(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
+                        struct err *err)
+{
+    CLEANUP_JSON struct json *answer = NULL;
+    int64_t base, target;
+    char path[200];
+    if (i->n != 3)
+        return err_set(err, ERR_USAGE, "", "compare takes two runs: plot compare BEFORE AFTER");
+    if (result_find(c, i->operands + 1, 1, &base, err) < 0 ||
+        result_find(c, i->operands + 2, 1, &target, err) < 0)
+        return -1;
+    bool text = wants_text(c, f);
+    snprintf(path, sizeof path, "/v1/compare%s?base=%lld&target=%lld%s%s%s", text ? "" : ".svg",
+             (long long)base, (long long)target, f->allow_different ? "&anyway=true" : "",
+             *f->matrix ? "&matrix=" : "", f->matrix);
+    if (!text)
+        return plot_svg(c, path, f, err);
+    if (http_json(c, "GET", path, NULL, &answer, err) < 0)
+        return -1;
+    return plot_differences(c, answer, base, err);
+}
+
+// --- Which picture -------------------------------------------------------------------------------
+
+// By the first operand; a run is named by its number alone.
+static const struct {
+    const char *name;
+    int (*draw)(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
+                struct err *err);
+} pictures[] = {{"history", plot_history}, {"compare", plot_compare}};
+
 int cmd_plot(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct plot_flags *f = i->options;
-    int64_t id;
-    if (check_flags(c, f, err) < 0 || result_find(c, i->operands, i->n, &id, err) < 0)
+    if (check_flags(c, f, err) < 0)
         return -1;
-    bool text = f->text || (c->to_terminal && !*f->file);
-    return text ? plot_text(c, id, f, err) : plot_svg(c, id, f, err);
+    for (size_t k = 0; k < COUNT_OF(pictures); k++)
+        if (i->n && strcmp(i->operands[0], pictures[k].name) == 0)
+            return pictures[k].draw(c, i, f, err);
+    if (i->n > 1)
+        return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[1]);
+    return plot_run(c, i, f, err);
 }

@@ -61,13 +61,18 @@ const struct command commands[] = {
      .n_max = 1,
      .run = cmd_matrix},
     {.name = "plot",
-     .operands = "[ID|last]",
-     .summary = "draw a run: characters on a terminal, SVG into a file or a pipe",
-     .about = "On a terminal the plot uses Unicode if LC_ALL, LC_CTYPE or LANG names UTF-8.",
+     .operands = "[ID|last] | history METRIC | compare BEFORE AFTER",
+     .summary = "draw a run, a metric over time or two runs",
+     .about =
+         "Draws characters on a terminal, and SVG into a file or a pipe. On a terminal the "
+         "plot uses Unicode if LC_ALL, LC_CTYPE or LANG names UTF-8. history marks each change "
+         "and what changed on the machine. compare draws the difference of each cell.",
      .examples = "numaprobe plot last\n"
-                 "numaprobe plot last --file=latency.svg",
+                 "numaprobe plot last --file=latency.svg\n"
+                 "numaprobe plot history latency.local.dram.median_ns --since=4w\n"
+                 "numaprobe plot compare 17 18 --file=difference.svg",
      .options = &plot_options,
-     .n_max = 1,
+     .n_max = 3,
      .run = cmd_plot},
     {.name = "log",
      .operands = "[ID|last]",

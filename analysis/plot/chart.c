@@ -180,11 +180,11 @@ static void count_cells(struct chart *c, const struct matrix *m)
     }
 }
 
-int chart_init(struct chart *c, const struct plot *p, struct err *err)
+int chart_begin(struct chart *c, const struct plot *p, struct measure by, struct err *err)
 {
     const struct matrix *m = p->matrix;
     bool x_in_rows = forms[form_of(m)].x_in_rows;
-    *c = (struct chart){.p = p, .series_in_cols = x_in_rows, .y_by = measure_of(m)};
+    *c = (struct chart){.p = p, .series_in_cols = x_in_rows, .y_by = by};
     c->x_axis = x_in_rows ? &m->row : &m->col;
     c->series = x_in_rows ? &m->col : &m->row;
     c->n_x = c->x_axis->n;
@@ -193,8 +193,19 @@ int chart_init(struct chart *c, const struct plot *p, struct err *err)
     if (p->bandwidth)
         c->x_by = measure_of(p->bandwidth);
     c->points = calloc((size_t)PLOT_LINES_MAX * (size_t)c->n_x + 1, sizeof *c->points);
-    if (!c->points)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the lines");
+    return c->points ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the lines");
+}
+
+void chart_fit(struct chart *c)
+{
+    range_x(c);
+    range_y(c);
+}
+
+int chart_init(struct chart *c, const struct plot *p, struct err *err)
+{
+    if (chart_begin(c, p, measure_of(p->matrix), err) < 0)
+        return -1;
     count_cells(c, p->matrix);
     for (int k = 1; k < p->n_family; k++)
         count_cells(c, p->family[k].latency);
@@ -205,8 +216,7 @@ int chart_init(struct chart *c, const struct plot *p, struct err *err)
         single_lines(c);
     else if (chart_group_lines(c, err) < 0)
         return -1;
-    range_x(c);
-    range_y(c);
+    chart_fit(c);
     return 0;
 }
 

@@ -13,11 +13,12 @@
 
 enum {
     WIDTH = 900,
-    HEIGHT = 478, // without notes
     LEFT = 76,
     RIGHT = WIDTH - 158, // labels of the lines are 140 wide
-    TOP = 86,            // heading, and the names of the marks in two lines
-    BOTTOM = HEIGHT - 46,
+    ABOVE = 34,          // for the names of the marks in two lines
+    TALL = 346,          // of the axis
+    BELOW = 46,          // for its labels
+
     LABEL_STEP = 15,
     LABEL_FROM = RIGHT + 33,
     MARK_APART = 52, // "L2 512K" in 11 px
@@ -44,13 +45,13 @@ static void draw_y_axis(const struct chart *c, struct buf *out)
         svg_line(out, "grid", LEFT, y, RIGHT, y);
         svg_text(out, LEFT - 8, y + 4, ANCHOR_END, "quiet", text);
     }
-    svg_text_up(out, 20, (TOP + BOTTOM) / 2.0, c->y_by.text);
+    svg_text_up(out, 20, (c->y.to + c->y.from) / 2, c->y_by.text);
 }
 
-static void draw_x_tick(double x, const char *text, struct buf *out)
+static void draw_x_tick(const struct chart *c, double x, const char *text, struct buf *out)
 {
-    svg_line(out, "frame", x, BOTTOM, x, BOTTOM + 5);
-    svg_text(out, x, BOTTOM + 19, ANCHOR_MIDDLE, "quiet", text);
+    svg_line(out, "frame", x, c->y.from, x, c->y.from + 5);
+    svg_text(out, x, c->y.from + 19, ANCHOR_MIDDLE, "quiet", text);
 }
 
 // Each measured value has its tick, as far as there is room for the labels.
@@ -63,11 +64,11 @@ static void draw_x_values(const struct chart *c, struct buf *out)
         if (at < last + X_LABEL)
             continue;
         axis_value(c->x_axis, x, text, sizeof text);
-        draw_x_tick(at, text, out);
+        draw_x_tick(c, at, text, out);
         last = at;
     }
     axis_title(c->x_axis, text, sizeof text);
-    svg_text(out, (LEFT + RIGHT) / 2.0, BOTTOM + 40, ANCHOR_MIDDLE, "quiet", text);
+    svg_text(out, (LEFT + RIGHT) / 2.0, c->y.from + 40, ANCHOR_MIDDLE, "quiet", text);
 }
 
 static void draw_x_measure(const struct chart *c, struct buf *out)
@@ -77,9 +78,9 @@ static void draw_x_measure(const struct chart *c, struct buf *out)
     ticks_round(&t, &c->x.r, 8);
     for (int i = 0; i < t.n; i++) {
         tick_text(t.at[i], text, sizeof text);
-        draw_x_tick(chart_x(c, t.at[i]), text, out);
+        draw_x_tick(c, chart_x(c, t.at[i]), text, out);
     }
-    svg_text(out, (LEFT + RIGHT) / 2.0, BOTTOM + 40, ANCHOR_MIDDLE, "quiet", c->x_by.text);
+    svg_text(out, (LEFT + RIGHT) / 2.0, c->y.from + 40, ANCHOR_MIDDLE, "quiet", c->x_by.text);
 }
 
 static void draw_marks(const struct chart *c, struct buf *out)
@@ -91,8 +92,9 @@ static void draw_marks(const struct chart *c, struct buf *out)
         if (bytes < c->x.r.lo || bytes > c->x.r.hi)
             continue;
         raised = x < last + MARK_APART && !raised;
-        svg_line(out, "mark", x, raised ? TOP - 14 : TOP, x, BOTTOM);
-        svg_text(out, x, raised ? TOP - 17 : TOP - 4, ANCHOR_MIDDLE, "small", c->p->marks[i].label);
+        svg_line(out, "mark", x, raised ? c->y.to - 14 : c->y.to, x, c->y.from);
+        svg_text(out, x, raised ? c->y.to - 17 : c->y.to - 4, ANCHOR_MIDDLE, "small",
+                 c->p->marks[i].label);
         last = x;
     }
 }
@@ -104,7 +106,7 @@ static void draw_frame(const struct chart *c, struct buf *out)
         draw_x_measure(c, out);
     else
         draw_x_values(c, out);
-    svg_line(out, "frame", LEFT, BOTTOM, RIGHT, BOTTOM);
+    svg_line(out, "frame", LEFT, c->y.from, RIGHT, c->y.from);
     draw_marks(c, out);
 }
 
@@ -252,17 +254,17 @@ static int by_height(const void *a, const void *b)
 }
 
 // Downwards so that none covers another, then upwards from the bottom.
-static void spread(struct label *list, int n)
+static void spread(const struct chart *c, struct label *list, int n)
 {
     for (int i = 0; i < n; i++)
-        list[i].at = fmax(list[i].y, i ? list[i - 1].at + LABEL_STEP : TOP);
+        list[i].at = fmax(list[i].y, i ? list[i - 1].at + LABEL_STEP : c->y.to);
     for (int i = n - 1; i >= 0; i--)
-        list[i].at = fmin(list[i].at, i + 1 < n ? list[i + 1].at - LABEL_STEP : BOTTOM);
+        list[i].at = fmin(list[i].at, i + 1 < n ? list[i + 1].at - LABEL_STEP : c->y.from);
     // Half of the push goes back, so that a bundle has its labels around it.
     double push = 0;
     for (int i = 0; i < n; i++)
         push += (list[i].at - list[i].y) / n;
-    double room = n ? list[0].at - TOP : 0;
+    double room = n ? list[0].at - c->y.to : 0;
     for (int i = 0; i < n; i++)
         list[i].at -= fmax(0, fmin(push, room));
 }
@@ -278,7 +280,7 @@ static void draw_labels(const struct chart *c, struct buf *out)
             list[n++] = (struct label){&c->lines[i], chart_x(c, p->x), chart_y(c, p->y), 0};
     }
     qsort(list, (size_t)n, sizeof *list, by_height);
-    spread(list, n);
+    spread(c, list, n);
     for (int i = 0; i < n; i++) {
         snprintf(class, sizeof class, "lead c%d", list[i].line->colour);
         svg_line(out, class, list[i].x + 4, list[i].y, RIGHT + 6, list[i].at);
@@ -342,7 +344,7 @@ static void draw_guides(const struct chart *c, const struct line *l, const struc
     }
     if (m->peak > 0) {
         double x = chart_x(c, l->points[m->peak].x);
-        svg_line(out, class, x, TOP, x, BOTTOM);
+        svg_line(out, class, x, c->y.to, x, c->y.from);
     }
     if (m->knee >= 0) {
         mark_text(c, l, "knee", m->knee, text, sizeof text);
@@ -392,14 +394,14 @@ static int draw_load_marks(const struct chart *c, struct buf *out, struct err *e
         if (m.peak < 0)
             continue;
         draw_guides(c, l, &m, out);
-        write_marks(c, l, &m, HEIGHT + LABEL_STEP * (i + 1), out);
+        write_marks(c, l, &m, c->y.from + BELOW + LABEL_STEP * (i + 1), out);
     }
     return 0;
 }
 
 // --- The whole -----------------------------------------------------------------------------------
 
-static void note_lines(const struct chart *c, struct buf *text)
+static void note_groups(const struct chart *c, struct buf *text)
 {
     const char *name = c->series->name;
     if (c->split)
@@ -416,11 +418,10 @@ static void note_lines(const struct chart *c, struct buf *text)
         buf_fmt(text, "; %d more do. ", c->odd_left);
 }
 
-static void curve_write_notes(const struct chart *c, struct buf *text)
+void curve_notes(const struct chart *c, struct buf *text)
 {
     int cells =
         c->p->matrix->row.n * c->p->matrix->col.n * (c->p->n_family > 1 ? c->p->n_family : 1);
-    note_lines(c, text);
     if (c->whiskers)
         buf_fmt(text, "bars: 95 %% interval of the median%s. ",
                 c->clipped ? ", an arrow where it reaches beyond the axis" : "");
@@ -434,9 +435,20 @@ static void curve_write_notes(const struct chart *c, struct buf *text)
         buf_fmt(text, "hollow: disturbed (%d of %d cells). ", c->disturbed, cells);
 }
 
-// Lines, labels and axes, below the heading.
-static int draw_chart(struct chart *c, struct buf *out, struct err *err)
+static double curve_width(const struct chart *c)
 {
+    double width = WIDTH;
+    for (int i = 0; i < c->n_lines; i++)
+        width = fmax(width, LABEL_FROM + CHARACTER * (double)strlen(c->lines[i].label) + 12);
+    return width;
+}
+
+int curve_draw(struct chart *c, double *height, double *width, struct buf *out, struct err *err)
+{
+    double top = *height + ABOVE;
+    chart_place(c, (struct box){LEFT + 10, RIGHT - 10, top, top + TALL});
+    *height = top + TALL + BELOW + marks_height(c);
+    *width = curve_width(c);
     draw_frame(c, out);
     for (int i = 0; i < c->n_lines; i++)
         if (c->lines[i].band)
@@ -449,34 +461,24 @@ static int draw_chart(struct chart *c, struct buf *out, struct err *err)
     return draw_load_marks(c, out, err);
 }
 
-static double curve_width(const struct chart *c)
-{
-    double width = WIDTH;
-    for (int i = 0; i < c->n_lines; i++)
-        width = fmax(width, LABEL_FROM + CHARACTER * (double)strlen(c->lines[i].label) + 12);
-    return width;
-}
-
 int curve_write_svg(const struct plot *p, struct buf *out, struct err *err)
 {
     struct chart c CLEANUP(chart_fini) = {0};
     CLEANUP_BUF struct buf heading = BUF_INIT;
     CLEANUP_BUF struct buf body = BUF_INIT;
     CLEANUP_BUF struct buf notes = BUF_INIT;
+    struct svg_picture picture = {
+        .height = SVG_TOP, .heading = &heading, .body = &body, .notes = &notes};
     char title[96];
     if (chart_init(&c, p, err) < 0)
         return -1;
-    chart_place(&c, (struct box){LEFT + 10, RIGHT - 10, TOP, BOTTOM});
     chart_title(&c, title, sizeof title);
+    picture.title = title;
     svg_heading(&heading, p->run);
-    if (draw_chart(&c, &body, err) < 0)
+    if (curve_draw(&c, &picture.height, &picture.width, &body, err) < 0)
         return -1;
-    curve_write_notes(&c, &notes);
-    svg_write(out, &(struct svg_picture){.width = curve_width(&c),
-                                         .height = HEIGHT + marks_height(&c),
-                                         .title = title,
-                                         .heading = &heading,
-                                         .body = &body,
-                                         .notes = &notes});
+    note_groups(&c, &notes);
+    curve_notes(&c, &notes);
+    svg_write(out, &picture);
     return 0;
 }

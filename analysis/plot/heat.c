@@ -23,6 +23,11 @@ static const struct rgb ramp[] = {
     {43, 16, 85}, {47, 75, 154}, {31, 138, 154}, {88, 191, 106}, {246, 230, 90}};
 enum { STOPS = COUNT_OF(ramp) };
 
+// Per cent: what is beyond is drawn as MOST. The colours span LEAST at least, so that noise looks
+// like noise.
+#define DIFFERENCE_MOST 100
+#define DIFFERENCE_LEAST 10
+
 void heat_fini(struct heat *h)
 {
     free(h->values);
@@ -85,6 +90,24 @@ static int find_values(struct heat *h, struct err *err)
                 h->hollow[r * h->cols + c] = doubtful;
         }
     return 0;
+}
+
+// As far to both sides of no difference. What is worse has the high levels.
+static void difference_levels(struct heat *h)
+{
+    double most = DIFFERENCE_LEAST;
+    for (int i = 0; i < h->rows * h->cols; i++)
+        if (isfinite(h->values[i]))
+            most = fmax(most, fabs(h->values[i]));
+    h->beyond = most > DIFFERENCE_MOST;
+    most = fmin(most, DIFFERENCE_MOST);
+    h->colour = (struct scale){{-most, most, false}, 0, 1};
+    for (int i = 0; i < h->rows * h->cols; i++) {
+        double v = h->more_is_better ? -h->values[i] : h->values[i];
+        if (isfinite(v))
+            h->levels[i] = (unsigned char)fmin(
+                scale_at(&h->colour, fmin(fmax(v, -most), most)) * HEAT_LEVELS, HEAT_LEVELS - 1);
+    }
 }
 
 static void find_levels(struct heat *h)
@@ -201,6 +224,21 @@ int heat_init(struct heat *h, const struct plot *p, int most_rows, int most_cols
     if (heat_fill(h, most_rows, most_cols, err) < 0)
         return -1;
     find_levels(h);
+    return 0;
+}
+
+int heat_init_differences(struct heat *h, const struct plot *p, const double *percent,
+                          const bool *doubtful, int most_rows, int most_cols, struct err *err)
+{
+    *h = (struct heat){.p = p,
+                       .m = p->matrix,
+                       .given = percent,
+                       .doubtful = doubtful,
+                       .more_is_better = shape_more_is_better(p->matrix),
+                       .by = {.text = "difference (%)", .unit = "%", .divisor = 1}};
+    if (heat_fill(h, most_rows, most_cols, err) < 0)
+        return -1;
+    difference_levels(h);
     return 0;
 }
 

@@ -360,7 +360,7 @@ static void tip_text(const struct heat *h, int row, int col, char *out, size_t r
     snprintf(out, room, "%s %s, %s %s: %s %s%s%s", down, at, across, to,
              isfinite(v) ? value : "no value", isfinite(v) ? h->by.unit : "", interval,
              !h->hollow[row * h->cols + col] ? ""
-             : h->given                      ? ", not significant"
+             : h->given                      ? ", no significant difference"
                                              : ", disturbed");
 }
 
@@ -381,7 +381,7 @@ static void draw_tips(const struct heat *h, struct buf *out)
 
 // ---- The whole ----------------------------------------------------------------------------------
 
-static double heat_draw(struct heat *h, double top, double *width, struct buf *out)
+double heat_draw(struct heat *h, double top, double *width, struct buf *out)
 {
     h->top = top + TOP_TEXT;
     lay_out(h);
@@ -402,7 +402,7 @@ static double heat_draw(struct heat *h, double top, double *width, struct buf *o
     return h->top + fmax(map_height(h) + 46, fmax(bar_height(h), rows_height(h)) + 10);
 }
 
-static void heat_notes(const struct heat *h, struct buf *text)
+void heat_notes(const struct heat *h, struct buf *text)
 {
     int64_t cells = shape_cells(h->m);
     if (h->row_cells > 1 || h->col_cells > 1)
@@ -412,7 +412,7 @@ static void heat_notes(const struct heat *h, struct buf *text)
     if (h->n_doubtful)
         buf_fmt(text, "%s%s (%d of %" PRId64 " cells). ",
                 h->row_cells > 1 || h->col_cells > 1 ? "" : "hollow: ",
-                h->given ? "not significant" : "disturbed", h->n_doubtful, cells);
+                h->given ? "no significant difference" : "disturbed", h->n_doubtful, cells);
     if (!shape_has_cell(h->m, h->m->row.n - 1, 0))
         buf_str(text, "a pair is measured once. ");
     if (h->even && h->rows * h->cols > 1)

@@ -43,6 +43,12 @@ void svg_title_case(char *title); // "round_trip by rank" -> "Round trip by rank
 void svg_point(struct buf *out, char command, double x, double y); // of a path
 void svg_text(struct buf *out, double x, double y, enum anchor a, const char *class,
               const char *text);
+// At most so many characters of it.
+void svg_text_cut(struct buf *out, double x, double y, const char *class, const char *text,
+                  int characters);
+// Wrapped into lines `step` apart; returns how high it is. `out` NULL: nothing is written.
+double svg_paragraph(struct buf *out, double x, double y, double width, double step,
+                     const char *class, const char *text);
 void svg_text_up(struct buf *out, double x, double y, const char *text); // turned, middle at y
 // `title` shows when the reader points at it; "": none.
 void svg_circle(struct buf *out, const char *class, double x, double y, double r,
@@ -74,6 +80,14 @@ struct measure {
 struct measure measure_of(const struct matrix *m);
 double measured(const struct matrix *m, const struct measure *by, int row, int col,
                 enum cell_field field);
+
+struct time_ticks {
+    int n;
+    int64_t at[TICKS_MAX];
+    char text[TICKS_MAX][24];
+};
+// --- times.c: about `wanted` round times from lo to hi (ms since 1970, UTC).
+void ticks_time(struct time_ticks *t, int64_t lo, int64_t hi, int wanted);
 
 void axis_words(const struct axis *a, char *out, size_t room); // "working set"
 void axis_title(const struct axis *a, char *out, size_t room); // "working set a rank (bytes)"
@@ -120,6 +134,9 @@ struct box {
 // For what curve_fits. The caller calls chart_fini, also on failure.
 int chart_init(struct chart *c, const struct plot *p, struct err *err);
 void chart_fini(struct chart *c);
+// The same without lines: the caller fills some, and fits the axes to them.
+int chart_begin(struct chart *c, const struct plot *p, struct measure by, struct err *err);
+void chart_fit(struct chart *c);
 void chart_place(struct chart *c, struct box b); // where its ranges lie in the picture
 double chart_x(const struct chart *c, double v);
 double chart_y(const struct chart *c, double v); // what is beyond the range lies on its edge
@@ -182,6 +199,9 @@ struct heat {
 
 // At most so many tiles each way. The caller calls heat_fini, also on failure.
 int heat_init(struct heat *h, const struct plot *p, int most_rows, int most_cols, struct err *err);
+// Of differences in per cent instead of the matrix's values, cell by cell; borrowed.
+int heat_init_differences(struct heat *h, const struct plot *p, const double *percent,
+                          const bool *doubtful, int most_rows, int most_cols, struct err *err);
 void heat_fini(struct heat *h);
 struct rgb heat_colour(int level);
 int64_t heat_cpu_node(const struct plot *p, const struct axis *a, int i); // -1: not known
@@ -190,8 +210,44 @@ void heat_row_title(const struct heat *h, char *out, size_t room);
 void heat_row_label(const struct heat *h, int row, char *out, size_t room);
 void heat_value_text(const struct heat *h, double v, char *out, size_t room);
 
+// --- heat_svg.c ---
+// Draws it below `top`; returns where it ends.
+double heat_draw(struct heat *h, double top, double *width, struct buf *out);
+void heat_notes(const struct heat *h, struct buf *text);
+
+// --- canvas.c: lines out of characters
+// ------------------------------------------------------------
+
+enum { CANVAS_SCALE = 9 }; // characters of numbers and axis at the left
+
+struct canvas {
+    const struct plot_text *how;
+    int width, height;    // characters
+    int fine_x, fine_y;   // dots in a character
+    unsigned char *dots;  // bits of a character, row by row; owned
+    signed char *colours; // of the last line through it; -1: none; owned
+};
+
+// `right`: characters that stay free at the right. The caller calls canvas_fini, also on failure.
+int canvas_init(struct canvas *k, const struct plot_text *how, int right, struct err *err);
+void canvas_fini(struct canvas *k);
+void canvas_dot(struct canvas *k, int x, int y, int colour); // from the upper left corner
+void canvas_stroke(struct canvas *k, double x1, double y1, double x2, double y2, int colour);
+void canvas_write(const struct canvas *k, int at, struct buf *out); // one character
+// The number at the left of a row, if a tick is there, and the axis.
+void canvas_write_scale(const struct canvas *k, const struct scale *y, const struct ticks *t,
+                        int row, struct buf *out);
+struct plot_text plot_text_fit(const struct plot_text *how); // a width that there is room in
+int text_label_width(const struct axis *a);                  // of its longest value
+void text_colour_on(const struct plot_text *how, int colour, struct buf *out);
+void text_colour_off(const struct plot_text *how, int colour, struct buf *out);
+
 // --- The pictures ------------------------------------------------------------------------------
 
+// Draws a chart that is filled and fitted, below *height; then that is where it ends.
+int curve_draw(struct chart *c, double *height, double *width, struct buf *out, struct err *err);
+// What its bars and dots mean.
+void curve_notes(const struct chart *c, struct buf *text);
 int curve_write_svg(const struct plot *p, struct buf *out, struct err *err);
 int heat_write_svg(const struct plot *p, struct buf *out, struct err *err);
 bool curve_fits(const struct plot *p); // is it drawn as lines?

@@ -13,7 +13,8 @@
 
 // What does not depend on light.
 static const char shapes[] =
-    "text{font:12px system-ui,sans-serif}.title{font-size:17px;font-weight:600}"
+    "text{font:12px "
+    "system-ui,sans-serif}.title{font-size:17px;font-weight:600}.strong{font-weight:600}"
     ".small{font-size:11px}.mark{stroke-dasharray:5 4}"
     ".line{fill:none;stroke-width:2;stroke-linejoin:round}.lead{stroke-opacity:.5}"
     ".d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}"
@@ -31,7 +32,8 @@ static const struct {
     const char *what, *day, *night;
 } colours[] = {
     {".page,.ring,.hollow{fill:", "#fff", "#1b212a"}, {"text{fill:", "#1c2430", "#e6eaf0"},
-    {".quiet,.small{fill:", "#5b6675", "#9aa5b4"},    {".grid{stroke:", "#e3e7ed", "#303947"},
+    {".quiet,.small{fill:", "#5b6675", "#9aa5b4"},    {".worse{fill:", "#b04300", "#ffa45c"},
+    {".better{fill:", "#1f5fbf", "#7ab3ff"},          {".grid{stroke:", "#e3e7ed", "#303947"},
     {".frame,.mark{stroke:", "#8a94a3", "#76828f"},   {".border{stroke:", "#fff", "#1b212a"},
 };
 static const char *const line_colours[PLOT_GROUPS_MAX][2] = {
@@ -167,7 +169,7 @@ void svg_line(struct buf *out, const char *class, double x1, double y1, double x
     buf_str(out, "/>\n");
 }
 
-enum { MARGIN = 16, NOTE_STEP = 14, NOTE_LINE_MAX = 400 };
+enum { MARGIN = 16, NOTE_STEP = 14 };
 // Widths of a character, about.
 #define TITLE_CHARACTER 10.0
 #define HEADING_CHARACTER 6.6
@@ -196,32 +198,60 @@ void svg_heading(struct buf *out, const struct run *r)
         buf_fmt(out, " · %s", run_state_names[r->state]);
 }
 
-// How many bytes of `text` a line of so many characters takes: up to a blank, if there is one.
-static size_t note_line(const char *text, size_t characters)
+// How many bytes the first so many characters of `text` take.
+static size_t text_bytes(const char *text, int characters)
 {
-    size_t n = strlen(text), at = characters;
-    if (n <= characters)
-        return n;
-    while (at && text[at] != ' ')
-        at--;
-    return at ? at : characters;
+    size_t n = 0;
+    while (text[n] && (characters > 0 || (text[n] & 0xc0) == 0x80))
+        characters -= (text[++n] & 0xc0) != 0x80;
+    return n;
 }
 
-// Returns how high they are; out NULL: they are not written.
-static double write_notes(struct buf *out, const char *text, double width, double y)
+void svg_text_cut(struct buf *out, double x, double y, const char *class, const char *text,
+                  int characters)
 {
-    size_t characters = (size_t)((width - 2 * MARGIN) / NOTE_CHARACTER);
+    CLEANUP_BUF struct buf cut = BUF_INIT;
+    size_t n = text_bytes(text, characters);
+    buf_add(&cut, text, n);
+    if (text[n])
+        buf_str(&cut, "…");
+    buf_needs(out, &cut);
+    svg_text(out, x, y, ANCHOR_START, class, buf_text(&cut));
+}
+
+// A line of so many bytes at most: up to a blank, if there is one.
+static size_t line_end(const char *text, size_t most)
+{
+    size_t at = most;
+    if (!text[most])
+        return most;
+    while (at && text[at] != ' ')
+        at--;
+    return at ? at : most;
+}
+
+double svg_paragraph(struct buf *out, double x, double y, double width, double step,
+                     const char *class, const char *text)
+{
+    int characters = (int)(width / (step > NOTE_STEP ? HEADING_CHARACTER : NOTE_CHARACTER));
     double height = 0;
     while (*(text += strspn(text, " "))) {
-        char line[NOTE_LINE_MAX];
-        size_t n = note_line(text, characters < sizeof line ? characters : sizeof line - 1);
-        snprintf(line, sizeof line, "%.*s", (int)n, text);
-        height += NOTE_STEP;
-        if (out)
-            svg_text(out, MARGIN, y + height, ANCHOR_START, "small", line);
+        CLEANUP_BUF struct buf line = BUF_INIT;
+        size_t n = line_end(text, text_bytes(text, characters));
+        height += step;
+        buf_add(&line, text, n);
+        if (out) {
+            buf_needs(out, &line);
+            svg_text(out, x, y + height, ANCHOR_START, class, buf_text(&line));
+        }
         text += n;
     }
     return height;
+}
+
+static double notes_write(struct buf *out, const char *text, double width, double y)
+{
+    return svg_paragraph(out, MARGIN, y, width - 2 * MARGIN, NOTE_STEP, "small", text);
 }
 
 void svg_write(struct buf *out, const struct svg_picture *p)
@@ -229,7 +259,7 @@ void svg_write(struct buf *out, const struct svg_picture *p)
     const char *heading = buf_text(p->heading), *notes = buf_text(p->notes);
     double width = fmax(p->width, 2 * MARGIN + HEADING_CHARACTER * (double)strlen(heading));
     width = fmax(width, 2 * MARGIN + TITLE_CHARACTER * (double)strlen(p->title));
-    double height = p->height + write_notes(NULL, notes, width, 0) + NOTE_STEP / 2.0;
+    double height = p->height + notes_write(NULL, notes, width, 0) + NOTE_STEP / 2.0;
     buf_fmt(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
             "height=\"%.0f\" role=\"img\">\n<title>",
@@ -243,7 +273,7 @@ void svg_write(struct buf *out, const struct svg_picture *p)
     svg_text(out, MARGIN, 26, ANCHOR_START, "title", p->title);
     svg_text(out, MARGIN, 45, ANCHOR_START, "quiet", heading);
     buf_add(out, buf_text(p->body), p->body->len);
-    write_notes(out, notes, width, p->height);
+    notes_write(out, notes, width, p->height);
     buf_str(out, "</svg>\n");
     buf_needs(out, p->heading);
     buf_needs(out, p->body);

@@ -12,60 +12,11 @@
 #include "base/str.h"
 
 enum {
-    SCALE_WIDTH = 9, // numbers and the axis at the left
+    SCALE_WIDTH = CANVAS_SCALE,
     NAMES_WIDTH = 18,
     TILE_WIDTH = 2,
     X_LABEL = 6,
 };
-
-struct canvas {
-    const struct plot_text *how;
-    int width, height;    // characters
-    int fine_x, fine_y;   // dots in a character
-    unsigned char *dots;  // bits of a character, row by row; owned
-    signed char *colours; // of the last line through it; -1: none; owned
-};
-
-static void canvas_fini(struct canvas *k)
-{
-    free(k->dots);
-    free(k->colours);
-}
-
-static int canvas_init(struct canvas *k, const struct plot_text *how, struct err *err)
-{
-    *k = (struct canvas){.how = how,
-                         .width = how->width - SCALE_WIDTH - NAMES_WIDTH,
-                         .height = how->height,
-                         .fine_x = how->unicode ? 2 : 1,
-                         .fine_y = how->unicode ? 4 : 1};
-    size_t n = (size_t)k->width * (size_t)k->height;
-    k->dots = calloc(n, 1);
-    k->colours = malloc(n);
-    if (!k->dots || !k->colours)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");
-    memset(k->colours, -1, n);
-    return 0;
-}
-
-static void dot(struct canvas *k, int x, int y, int colour)
-{
-    // Which bit of U+2800… a dot is: columns of three, the fourth row came later.
-    static const unsigned char bits[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};
-    if (x < 0 || y < 0 || x >= k->width * k->fine_x || y >= k->height * k->fine_y)
-        return;
-    int at = y / k->fine_y * k->width + x / k->fine_x;
-    k->dots[at] |= bits[y % k->fine_y][x % k->fine_x];
-    k->colours[at] = (signed char)colour;
-}
-
-static void stroke(struct canvas *k, double x1, double y1, double x2, double y2, int colour)
-{
-    int steps = (int)ceil(fmax(fmax(fabs(x2 - x1), fabs(y2 - y1)), 1));
-    for (int i = 0; i <= steps; i++)
-        dot(k, (int)lround(x1 + (x2 - x1) * i / steps), (int)lround(y1 + (y2 - y1) * i / steps),
-            colour);
-}
 
 static void text_draw_line(struct canvas *k, const struct chart *c, const struct line *l)
 {
@@ -74,42 +25,14 @@ static void text_draw_line(struct canvas *k, const struct chart *c, const struct
         const struct point *p = &l->points[x];
         if (point_known(p)) {
             const struct point *from = before ? before : p;
-            stroke(k, chart_x(c, from->x), chart_y(c, from->y), chart_x(c, p->x), chart_y(c, p->y),
-                   l->colour);
+            canvas_stroke(k, chart_x(c, from->x), chart_y(c, from->y), chart_x(c, p->x),
+                          chart_y(c, p->y), l->colour);
         }
         before = point_known(p) ? p : NULL;
     }
 }
 
 // --- Out -----------------------------------------------------------------------------------------
-
-static void colour_on(const struct plot_text *how, int colour, struct buf *out)
-{
-    static const int ansi[PLOT_GROUPS_MAX] = {34, 33, 32, 35, 31, 36, 94, 90};
-    if (how->colour && colour >= 0)
-        buf_fmt(out, "\033[%dm", ansi[colour]);
-}
-
-static void colour_off(const struct plot_text *how, int colour, struct buf *out)
-{
-    if (how->colour && colour >= 0)
-        buf_str(out, "\033[0m");
-}
-
-static void write_char(const struct canvas *k, int at, struct buf *out)
-{
-    unsigned char dots = k->dots[at];
-    if (!dots) {
-        buf_char(out, ' ');
-        return;
-    }
-    colour_on(k->how, k->colours[at], out);
-    if (k->how->unicode) // U+2800 + dots
-        buf_fmt(out, "\xe2%c%c", 0xa0 | dots >> 6, 0x80 | (dots & 0x3f));
-    else
-        buf_char(out, '*');
-    colour_off(k->how, k->colours[at], out);
-}
 
 static int last_known(const struct chart *c, const struct line *l)
 {
@@ -138,25 +61,11 @@ static void write_names(const struct canvas *k, const struct chart *c, int row, 
             return;
         }
         buf_char(out, ' ');
-        colour_on(k->how, l->colour, out);
+        text_colour_on(k->how, l->colour, out);
         buf_str(out, name);
-        colour_off(k->how, l->colour, out);
+        text_colour_off(k->how, l->colour, out);
         used += 1 + (int)strlen(name);
     }
-}
-
-static void write_scale(const struct canvas *k, const struct chart *c, const struct ticks *t,
-                        int row, struct buf *out)
-{
-    char text[32] = "";
-    for (int i = 0; i < t->n; i++)
-        if ((int)lround(chart_y(c, t->at[i])) / k->fine_y == row)
-            tick_text(t->at[i], text, sizeof text);
-    buf_fmt(out, "%*s ", SCALE_WIDTH - 2, text);
-    if (k->how->unicode)
-        buf_str(out, *text ? "┤" : "│");
-    else
-        buf_char(out, *text ? '+' : '|');
 }
 
 // Puts the tick's name into the line of labels, if there is room after the last one.
@@ -228,7 +137,7 @@ static int write_curve(const struct plot *p, const struct plot_text *how, struct
     struct canvas k CLEANUP(canvas_fini) = {0};
     struct ticks t;
     char title[96];
-    if (chart_init(&c, p, err) < 0 || canvas_init(&k, how, err) < 0)
+    if (chart_init(&c, p, err) < 0 || canvas_init(&k, how, NAMES_WIDTH, err) < 0)
         return -1;
     chart_place(&c, (struct box){0, k.width * k.fine_x - 1, 0, k.height * k.fine_y - 1});
     for (int i = 0; i < c.n_lines; i++)
@@ -237,9 +146,9 @@ static int write_curve(const struct plot *p, const struct plot_text *how, struct
     buf_fmt(out, "%s\n%s\n", title, c.y_by.text);
     ticks_round(&t, &c.y.r, k.height / 3);
     for (int row = 0; row < k.height; row++) {
-        write_scale(&k, &c, &t, row, out);
+        canvas_write_scale(&k, &c.y, &t, row, out);
         for (int x = 0; x < k.width; x++)
-            write_char(&k, row * k.width + x, out);
+            canvas_write(&k, row * k.width + x, out);
         write_names(&k, &c, row, out);
         buf_char(out, '\n');
     }
@@ -277,20 +186,9 @@ static void write_level(const struct plot_text *how, int level, int width, struc
     }
 }
 
-static int label_width(const struct axis *a)
-{
-    char text[64];
-    int most = 0;
-    for (int i = 0; i < a->n; i++) {
-        axis_value(a, i, text, sizeof text);
-        most = (int)strlen(text) > most ? (int)strlen(text) : most;
-    }
-    return most;
-}
-
 static void text_write_heads(const struct heat *h, int left, int tile, struct buf *out)
 {
-    int width = label_width(&h->m->col), every = (width + tile) / tile;
+    int width = text_label_width(&h->m->col), every = (width + tile) / tile;
     char text[64];
     buf_fmt(out, "%*s", left + 1, "");
     for (int c = 0; c < h->cols; c += every) {
@@ -325,7 +223,7 @@ static void write_heat_legend(const struct heat *h, const struct plot_text *how,
         buf_fmt(out, "; ?: %d cells have no value", h->missing);
     if (h->n_doubtful)
         buf_fmt(out, "; %d cells are %s", h->n_doubtful,
-                h->given ? "not significant" : "disturbed");
+                h->given ? "without significance" : "disturbed");
     buf_char(out, '\n');
 }
 
@@ -334,11 +232,11 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
 {
     struct heat h CLEANUP(heat_fini) = {0};
     char title[120], text[64], rows[64], cols[64];
-    int left = label_width(&p->matrix->row);
+    int left = text_label_width(&p->matrix->row);
     int most = (how->width - left - 1) / TILE_WIDTH;
     // Room for each column's name, if there are few; else as small as tiles can be. There may be as
     // many rows as columns: the reader can scroll.
-    int tile = label_width(&p->matrix->col) + 1;
+    int tile = text_label_width(&p->matrix->col) + 1;
     if (tile < TILE_WIDTH || tile * p->matrix->col.n > how->width - left - 1)
         tile = TILE_WIDTH;
     if (heat_init(&h, p, most, most, err) < 0)
@@ -364,10 +262,7 @@ static int write_heat(const struct plot *p, const struct plot_text *how, struct 
 int plot_write_text(const struct plot *p, const struct plot_text *how, struct buf *out,
                     struct err *err)
 {
-    struct plot_text fit = *how;
-    fit.width = how->width < PLOT_TEXT_WIDTH_MIN   ? PLOT_TEXT_WIDTH_MIN
-                : how->width > PLOT_TEXT_WIDTH_MAX ? PLOT_TEXT_WIDTH_MAX
-                                                   : how->width;
+    struct plot_text fit = plot_text_fit(how);
     if ((curve_fits(p) ? write_curve : write_heat)(p, &fit, out, err) < 0)
         return -1;
     return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the picture");

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /v1/compare: is one run slower than another, and what changed on the machine?
+// GET /v1/compare: is one run slower than another, and what changed on the machine? Also as a
+// picture, compare.svg.
 #include "analysis/compare/compare.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/cycles.h"
+#include "analysis/compare/fact_changes.h"
+#include "analysis/plot/difference.h"
+#include "analysis/plot/plot.h"
 #include "api/resources/resources.h"
 #include "api/resources/run_side.h"
+#include "api/services/run_topology.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "base/str.h"
@@ -168,24 +174,90 @@ static int answers_send_answer(struct answer *n, const struct compare_options *o
     return reply_json(r, 200, &body, err);
 }
 
+static int answer_fill(const struct request *q, struct run_side *a, struct run_side *b,
+                       struct answer *n, struct compare_options *options, struct err *err)
+{
+    const char *matrix = request_query(q, "matrix");
+    int64_t base, target;
+    bool cycles = false;
+    *n = (struct answer){.a = a, .b = b, .alone = matrix, .matrices = BUF_INIT};
+    if (run_side_id(q, "base", &base, err) < 0 || run_side_id(q, "target", &target, err) < 0 ||
+        options_from(q, options, err) < 0 || request_query_bool(q, "cycles", &cycles, err) < 0 ||
+        run_side_load(q, "base", base, a, err) < 0 ||
+        run_side_load(q, "target", target, b, err) < 0 ||
+        choose_matrix(matrix, a, b, &n->chosen, err) < 0 ||
+        (cycles &&
+         (in_cycles(a, n->chosen->name, err) < 0 || in_cycles(b, n->chosen->name, err) < 0)))
+        return -1;
+    return compare_all(n, options, err);
+}
+
 int compare_get(struct request *q, struct reply *r, struct err *err)
 {
     struct run_side a CLEANUP(run_side_fini) = {0};
     struct run_side b CLEANUP(run_side_fini) = {0};
-    const char *matrix = request_query(q, "matrix");
-    struct answer n CLEANUP(answer_fini) = {
-        .a = &a, .b = &b, .alone = matrix, .matrices = BUF_INIT};
+    struct answer n CLEANUP(answer_fini) = {0};
     struct compare_options options;
-    int64_t base, target;
-    bool cycles = false;
-    if (run_side_id(q, "base", &base, err) < 0 || run_side_id(q, "target", &target, err) < 0 ||
-        options_from(q, &options, err) < 0 || request_query_bool(q, "cycles", &cycles, err) < 0 ||
-        run_side_load(q, "base", base, &a, err) < 0 ||
-        run_side_load(q, "target", target, &b, err) < 0 ||
-        choose_matrix(matrix, &a, &b, &n.chosen, err) < 0 ||
-        (cycles &&
-         (in_cycles(&a, n.chosen->name, err) < 0 || in_cycles(&b, n.chosen->name, err) < 0)) ||
-        compare_all(&n, &options, err) < 0)
+    if (answer_fill(q, &a, &b, &n, &options, err) < 0)
         return -1;
     return answers_send_answer(&n, &options, r, err);
+}
+
+// --- As a picture --------------------------------------------------------------------------------
+
+enum { FACTS_NAMED = 4 };
+
+// "Facts of the machine that differ: microcode: 0x1 -> 0x2; 3 more".
+static int facts_text(const struct run_side *a, const struct run_side *b, struct buf *out,
+                      struct err *err)
+{
+    CLEANUP_MEM struct changes *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for changes");
+    if (!a->then.fingerprint || !b->then.fingerprint) {
+        buf_str(out, "The facts of the machine are not recorded for both runs.");
+        return 0;
+    }
+    changes_find(c, a->then.fingerprint, b->then.fingerprint);
+    buf_str(out, c->n ? "Facts of the machine that differ: "
+                      : "No recorded fact of the machine "
+                        "differs.");
+    for (int i = 0; i < c->n && i < FACTS_NAMED; i++)
+        buf_fmt(out, "%s%s: %s -> %s", i ? "; " : "", c->list[i].name,
+                c->list[i].a ? c->list[i].a : "not known",
+                c->list[i].b ? c->list[i].b : "not known");
+    if (c->n > FACTS_NAMED)
+        buf_fmt(out, "; %d more", c->n - FACTS_NAMED);
+    return 0;
+}
+
+int compare_svg(struct request *q, struct reply *r, struct err *err)
+{
+    struct run_side a CLEANUP(run_side_fini) = {0};
+    struct run_side b CLEANUP(run_side_fini) = {0};
+    struct answer n CLEANUP(answer_fini) = {0};
+    CLEANUP_BUF struct buf facts = BUF_INIT;
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    struct compare_options options;
+    const struct topology *topology;
+    char text[500];
+    if (answer_fill(q, &a, &b, &n, &options, err) < 0 || facts_text(&a, &b, &facts, err) < 0 ||
+        run_topology(api_of(q), &a.stored.run, &topology, err) < 0)
+        return -1;
+    conclusion_text(&n.conclusion, text, sizeof text);
+    struct difference_picture d = {.plot = {.matrix = n.chosen,
+                                            .ranks = a.stored.ranks,
+                                            .n_ranks = a.stored.n_ranks,
+                                            .run = &a.stored.run},
+                                   .other = &b.stored.run,
+                                   .other_matrix = stored_run_matrix(&b.stored, n.chosen->name),
+                                   .comparison = &n.detail,
+                                   .verdict = n.conclusion.verdict,
+                                   .text = text,
+                                   .facts = &facts};
+    plot_marks_from(&d.plot, topology);
+    if (difference_write_svg(&d, &svg, err) < 0)
+        return -1;
+    r->store = true;
+    return reply_text(r, "image/svg+xml", &svg, err);
 }

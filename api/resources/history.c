@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A metric over runs, with its change points; or what metrics there are.
+// A metric over runs, with its change points, also as a picture; or what metrics there are.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/metrics/metrics.h"
+#include "analysis/plot/history.h"
 #include "analysis/stats/change_points.h"
 #include "analysis/stats/detectable.h"
 #include "api/resources/resources.h"
@@ -264,13 +265,13 @@ static void write_head(const struct series_filter *f, const struct chosen *c, st
     jsonw_text(w, "better", metric_more_is_better(c->unit) ? "more" : "less");
 }
 
-static int send_history(const struct request *q, const struct series_filter *f,
-                        const struct window *win, struct reply *r, struct err *err)
+// `series`: with a list of all series of the metric.
+static int write_history(const struct request *q, const struct series_filter *f,
+                         const struct window *win, bool series, struct buf *body, struct err *err)
 {
     struct chosen c CLEANUP(chosen_fini) = {0};
     CLEANUP_MEM struct history_point *points = NULL;
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    struct listing l = {.w = jsonw_to(&body), .store = api_of(q)->store, .left = COUNTED_MAX};
+    struct listing l = {.w = jsonw_to(body), .store = api_of(q)->store, .left = COUNTED_MAX};
     struct series_filter variants = *f;
     int64_t pending;
     bool more;
@@ -286,9 +287,18 @@ static int send_history(const struct request *q, const struct series_filter *f,
     jsonw_bool(&l.w, "more", more);
     jsonw_i64(&l.w, "pending", pending);
     if ((pending ? write_no_changes(&l.w) : write_changes(q, points, n, &l.w, err)) < 0 ||
-        write_series(q, &variants, &l, err) < 0)
+        (series && write_series(q, &variants, &l, err) < 0))
         return -1;
     jsonw_end(&l.w);
+    return buf_ok(body) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a history");
+}
+
+static int send_history(const struct request *q, const struct series_filter *f,
+                        const struct window *win, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    if (write_history(q, f, win, true, &body, err) < 0)
+        return -1;
     r->store = true;
     return reply_json(r, 200, &body, err);
 }
@@ -315,18 +325,47 @@ static int send_list(const struct request *q, const struct series_filter *f, str
     return reply_json(r, 200, &body, err);
 }
 
+static struct series_filter filter_of(const struct request *q, int limit)
+{
+    return (struct series_filter){.metric = request_query(q, "metric"),
+                                  .node = request_query(q, "node"),
+                                  .variant = request_query(q, "variant"),
+                                  .limit = limit};
+}
+
 int history_get(struct request *q, struct reply *r, struct err *err)
 {
-    struct series_filter f = {.metric = request_query(q, "metric"),
-                              .node = request_query(q, "node"),
-                              .variant = request_query(q, "variant"),
-                              .limit = SERIES_MAX};
+    struct series_filter f = filter_of(q, SERIES_MAX);
     struct window win;
     if (!f.metric)
         return send_list(q, &f, r, err);
     if (!f.node)
         f.node = api_of(q)->machine->hostname;
     return read_window(q, &win, err) < 0 ? -1 : send_history(q, &f, &win, r, err);
+}
+
+// The same as a picture.
+int history_svg(struct request *q, struct reply *r, struct err *err)
+{
+    struct series_filter f = filter_of(q, SERIES_MAX);
+    struct history_picture picture CLEANUP(history_fini) = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    CLEANUP_JSON struct json *answer = NULL;
+    struct window win;
+    if (!f.metric)
+        return err_set(err, ERR_INVALID, "metric",
+                       "is missing (GET /v1/history lists the metrics)");
+    if (!f.node)
+        f.node = api_of(q)->machine->hostname;
+    if (read_window(q, &win, err) < 0 || write_history(q, &f, &win, false, &body, err) < 0)
+        return -1;
+    answer = json_parse(buf_text(&body), body.len, err);
+    if (!answer || history_from_json(&picture, answer, err) < 0 ||
+        history_write_svg(&picture, &svg, err) < 0)
+        return -1;
+    r->store = true;
+    return reply_text(r, "image/svg+xml", &svg, err);
 }
 
 // --- What it costs -----------------------------------------------------------------------------
@@ -359,10 +398,7 @@ static void add_list(const struct request *q, struct work *w, struct err *why)
 
 void history_work(const struct request *q, struct work *w, struct err *why)
 {
-    struct series_filter f = {.metric = request_query(q, "metric"),
-                              .node = request_query(q, "node"),
-                              .variant = request_query(q, "variant"),
-                              .limit = SERIES_FEW};
+    struct series_filter f = filter_of(q, SERIES_FEW);
     struct series_info newest = {0};
     struct window win;
     bool more;

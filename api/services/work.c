@@ -99,6 +99,14 @@ void work_of_compare(const struct request *q, struct work *w, struct err *why)
         w->us = 0;
 }
 
+// The caches of the first run's machine are marked in it.
+void work_of_compare_picture(const struct request *q, struct work *w, struct err *why)
+{
+    work_of_compare(q, w, why);
+    if (w->us && is_foreign(q, id_in(q, "base"), why))
+        w->us += WORK_TOPOLOGY_US;
+}
+
 void work_of_report(const struct request *q, struct work *w, struct err *why)
 {
     int64_t with = id_in(q, "with");

@@ -25,7 +25,7 @@ enum {
 };
 
 work_fn work_of_matrix, work_of_picture, work_of_export, work_of_log, work_of_compare,
-    work_of_report, work_of_metrics;
+    work_of_compare_picture, work_of_report, work_of_metrics;
 work_fn feed_work, history_work, runs_work, check_work, metrics_work, imports_work,
     topology_work; // beside their handlers
 // Adds what run `id` costs. False: there is no such run, or it is not over.

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 import pytest
 
@@ -109,6 +110,60 @@ def test_a_change_is_found_with_what_changed(own, bench):
     assert "'numaprobe check' judges the newest run" in text
     rows = cli(own, "history", DRAM, "-o", "csv").stdout.splitlines()
     assert len(rows) == 15 and rows[1].endswith(",100.000,99.875,100.125")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def picture(daemon, path):
+    answer = daemon.get(path)
+    assert answer.status == 200 and answer.headers["Content-Type"] == "image/svg+xml", answer.body
+    root = xml.etree.ElementTree.fromstring(answer.body)
+    assert not root.findall(f".//{SVG}script") and "sandbox" in answer.headers["Content-Security-Policy"]
+    assert daemon.get(path, If_None_Match=answer.headers["ETag"]).status == 304
+    return root, [text.text for text in root.iter(SVG + "text")], answer.body.decode()
+
+
+def test_pictures_of_a_history_and_of_two_runs(own, bench, tmp_path):
+    for factor in (1, 1.2):
+        bench.behave(f"scaled {factor}")
+        for _ in range(7):
+            last = succeed(own)
+    root, words, svg = picture(own, f"/v1/history.svg?metric={DRAM}")
+    assert len(root.findall(f".//{SVG}circle")) == 14
+    assert any(re.fullmatch(rf"\+20\.0 % since .* UTC \(run {last - 6}\): 100.0 to 120.0 ns", w) for w in words)
+    assert "no recorded fact of the machine changed with it" in words
+    assert cli(own, "plot", "history", DRAM).stdout == svg
+    text = cli(own, "plot", "history", DRAM, "--text").stdout
+    assert "*" in text and f"+20.0 % since" in text and f"(run {last - 6})" in text
+    to = tmp_path / "history.svg"
+    assert cli(own, "plot", "history", DRAM, "--since=2d", f"--file={to}").returncode == 0
+    assert to.read_text() == svg
+    assert "no run in this time" in " ".join(picture(own, f"/v1/history.svg?metric={DRAM}&until=2001-01-01")[1])
+
+    query = f"base={last - 13}&target={last}"
+    root, words, svg = picture(own, "/v1/compare.svg?" + query)
+    sentence = own.get("/v1/compare?" + query).json["text"]
+    assert words[2].startswith("SLOWER: ") and " ".join(words).count(sentence[:40]) == 1
+    assert "No recorded fact of the machine differs." in words and "+20" in words
+    assert cli(own, "plot", "compare", str(last - 13), "last").stdout == svg
+    text = cli(own, "plot", "compare", str(last - 13), "last", "--text").stdout
+    assert text.startswith("slower: ") and sentence in text and re.search(r"\+20 +\+20", text), text
+
+
+@pytest.mark.parametrize("path", [
+    f"history{{}}?metric={DRAM}&limit=0", "history{}?metric=nonsense", f"history{{}}?metric={DRAM}&since=soon",
+    f"history{{}}?metric={DRAM}&node=nobody", "compare{}?base=1", "compare{}?base=987&target=988",
+    "compare{}?base=x&target=1", "history{}?nonsense=1"])
+def test_pictures_refuse_what_their_numbers_refuse(own, path):
+    whole, drawn = own.get("/v1/" + path.format("")), own.get("/v1/" + path.format(".svg"))
+    assert whole.status == drawn.status >= 400 and whole.json.get("member") == drawn.json.get("member"), drawn.body
+
+
+def test_words_of_plot(own):
+    assert own.get("/v1/history.svg").json["member"] == "metric"
+    for words in (["history"], ["history", "a", "b"], ["compare", "1"], ["1", "2"]):
+        assert cli(own, "plot", *words).returncode == 2, words
 
 
 def test_runs_without_metrics_are_filled_in(own):

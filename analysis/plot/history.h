@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric over time as a picture, made of the response of GET /v1/history: runs with their
+// intervals, the band in which the runs of a stretch lie, and each change with its cause. Pure.
+#pragma once
+#include "analysis/plot/picture.h"
+#include "base/buf.h"
+#include "base/json.h"
+
+enum {
+    HISTORY_DOTS_MAX = 400,   // runs with a dot each; more are drawn in so many columns
+    HISTORY_CHANGES_MAX = 64, // changes that are marked; the daemon finds at most 32
+    HISTORY_LISTED_MAX = 6,   // changes that are described below the picture, the newest
+};
+
+// Of the largest value: the axis spans so much, so that noise does not look like a mountain.
+#define HISTORY_LEAST_SPAN 0.1
+
+struct moment { // one run
+    int64_t run, measured_ms;
+    double value, lo, hi; // NaN: not known
+};
+
+struct history_change {
+    int at; // the first moment after it
+    double percent, before, after;
+    struct buf cause; // what changed on the machine; owned
+};
+
+// The moments between two changes.
+struct stretch {
+    int from, end;
+    double middle, lo, hi; // median and band; lo, hi NaN: too few for a band
+};
+
+struct history_picture {
+    const char *metric, *node, *variant, *unit; // borrowed from the response
+    bool more_is_better, older; // older: there are earlier runs that the response left out
+    int64_t pending;            // runs without metrics yet: changes are not known then
+    int n, n_changes, n_stretches;
+    struct moment *moments; // owned
+    struct history_change *changes;
+    struct stretch *stretches;
+};
+
+// `answer` must live as long as *p. ERR_UNREACHABLE ("url"): it is no history. The caller calls
+// history_fini, also on failure.
+int history_from_json(struct history_picture *p, const struct json *answer, struct err *err);
+void history_fini(struct history_picture *p);
+int history_write_svg(const struct history_picture *p, struct buf *out, struct err *err);
+int history_write_text(const struct history_picture *p, const struct plot_text *how,
+                       struct buf *out, struct err *err);

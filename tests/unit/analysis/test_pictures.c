@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of a history and of two runs. With a folder as its argument the program writes them
+// there instead, to be looked at.
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/compare/compare.h"
+#include "analysis/plot/difference.h"
+#include "analysis/plot/history.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "model/shape.h"
+#include "tests/unit/tap.h"
+
+static const int64_t NIGHT = 86400000, FIRST = 1790000000000;
+static const struct plot_text TERMINAL = {80, 14, false, false};
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        n++;
+    return n;
+}
+
+// ---- Histories ----------------------------------------------------------------------------------
+
+// `n` nightly runs, 5 % slower from run `change` on (0: no change); `facts` is JSON.
+static void write_answer(struct buf *out, int n, int change, const char *facts)
+{
+    struct jsonw w = jsonw_to(out);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "metric", "latency.local.dram.median_ns");
+    jsonw_text(&w, "node", "node<7>&\"");
+    jsonw_text(&w, "variant", "pages=4k");
+    jsonw_text(&w, "unit", "ns");
+    jsonw_text(&w, "better", "less");
+    jsonw_bool(&w, "more", n > 5000);
+    jsonw_i64(&w, "pending", 0);
+    jsonw_array(&w, "points");
+    for (int i = 0; i < n; i++) {
+        double v = 90 * (change && i >= change ? 1.05 : 1) + (i * 7919 % 101 - 50) / 60.0;
+        jsonw_object(&w, NULL);
+        jsonw_i64(&w, "run", i + 1);
+        jsonw_time(&w, "measured", FIRST + i * NIGHT / (n > 1000 ? 24 : 1));
+        jsonw_fixed(&w, "value", v, 3);
+        jsonw_fixed(&w, "lo", i % 10 ? v - 0.4 : NAN, 3);
+        jsonw_fixed(&w, "hi", i % 10 ? v + (i == 21 ? 40 : 0.4) : NAN, 3);
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    jsonw_array(&w, "change_points");
+    if (change) {
+        jsonw_object(&w, NULL);
+        jsonw_i64(&w, "run", change + 1);
+        jsonw_fixed(&w, "percent", 5, 2);
+        jsonw_fixed(&w, "before", 90, 3);
+        jsonw_fixed(&w, "after", 94.5, 3);
+        jsonw_raw(&w, "fact_changes", facts);
+        jsonw_end(&w);
+    }
+    jsonw_end(&w);
+    jsonw_end(&w);
+}
+
+static const char one_fact[] =
+    "[{\"name\":\"microcode\",\"before\":\"0x1000065\",\"after\":\"0x1000070<b>\"}]";
+
+static void draw_history(struct buf *svg, struct buf *text, int n, int change, const char *facts)
+{
+    CLEANUP_BUF struct buf answer = BUF_INIT;
+    struct history_picture p CLEANUP(history_fini) = {0};
+    struct err err = {0};
+    buf_reset(svg);
+    buf_reset(text);
+    write_answer(&answer, n, change, facts);
+    CLEANUP_JSON struct json *json = json_parse(buf_text(&answer), answer.len, &err);
+    if (!json || history_from_json(&p, json, &err) < 0 || history_write_svg(&p, svg, &err) < 0 ||
+        history_write_text(&p, &TERMINAL, text, &err) < 0)
+        printf("# %s\n", err.text);
+}
+
+static void test_history(void)
+{
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    draw_history(&svg, &text, 60, 38, one_fact);
+    const char *s = buf_text(&svg);
+    CHECK(count(s, "<circle ") == 60 && count(s, "<title>run ") == 60, "a dot and a title a run");
+    CHECK(count(s, "class=\"mark\"") == 1 && count(s, "class=\"band f0\"") == 2,
+          "a mark for the change, a band before and after it");
+    CHECK(strstr(s, "+5.0 % since 2026-10-") && strstr(s, "(run 39): 90.0 to 94.5 ns</text>"),
+          "when, where and by how much");
+    CHECK(strstr(s, "microcode: 0x1000065 -&gt; 0x1000070&lt;b&gt;</text>"), "and what changed");
+    CHECK(strstr(s, "node&lt;7&gt;&amp;&quot;") && !strstr(s, "<b>"), "names are no markup");
+    CHECK(strstr(s, "1 bar reaches beyond the axis") && !strstr(s, "nan"), "a long bar is clipped");
+    CHECK(strstr(buf_text(&text), "+5.0 % since 2026-10-") &&
+              strstr(buf_text(&text), "microcode: 0x1000065 -> 0x1000070<b>\n"),
+          "the same in characters");
+    draw_history(&svg, &text, 60, 38, "[]");
+    CHECK(strstr(buf_text(&svg), "no recorded fact of the machine changed with it"), "no fact");
+    draw_history(&svg, &text, 60, 38, "null");
+    CHECK(strstr(buf_text(&svg), "not recorded for both sides"), "facts that are not known");
+}
+
+static void test_history_sizes(void)
+{
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    draw_history(&svg, &text, 0, 0, "[]");
+    CHECK(strstr(buf_text(&svg), "no run in this time has this metric") &&
+              strstr(buf_text(&text), "0 runs\n"),
+          "no run: says so");
+    draw_history(&svg, &text, 1, 0, "[]");
+    CHECK(count(buf_text(&svg), "<circle ") == 1 && !strstr(buf_text(&svg), "band f0") &&
+              strstr(buf_text(&svg), "no significant change"),
+          "one run: a dot, no band");
+    draw_history(&svg, &text, 10000, 7000, one_fact);
+    int dots = count(buf_text(&svg), "<circle ");
+    CHECK(dots > 300 && dots <= HISTORY_DOTS_MAX + 2, "10,000 runs: %d dots", dots);
+    CHECK(strstr(buf_text(&svg), "10000 runs in ") && strstr(buf_text(&svg), "the limit left out"),
+          "and it says what they are");
+    CHECK(svg.len < 128 << 10, "in %zu bytes", svg.len);
+}
+
+// ---- Two runs -----------------------------------------------------------------------------------
+
+struct pair {
+    struct run a, b;
+    struct matrix ma, mb;
+    struct rank_info ranks[1024];
+    struct comparison c;
+    struct buf svg, text;
+};
+
+static void pair_fini(struct pair *p)
+{
+    matrix_fini(&p->ma);
+    matrix_fini(&p->mb);
+    comparison_fini(&p->c);
+    buf_free(&p->svg);
+    buf_free(&p->text);
+}
+
+static void set(struct matrix *m, int row, int col, double v)
+{
+    double *cell = matrix_at(m, row, col)->v;
+    cell[CELL_N] = 40;
+    cell[CELL_DISTURBED] = 0;
+    cell[CELL_MEDIAN] = v;
+    cell[CELL_SD] = v * 0.004;
+    cell[CELL_LO] = v * 0.997;
+    cell[CELL_HI] = v * 1.003;
+}
+
+// Of B the column `slow` takes 18 % more.
+static void make_pair(struct pair *p, const struct shape *shape, int rows, int cols, int slow)
+{
+    *p = (struct pair){.a = {.id = 17, .state = RUN_SUCCEEDED},
+                       .b = {.id = 18, .state = RUN_SUCCEEDED}};
+    snprintf(p->a.node, sizeof p->a.node, "nid<1>");
+    snprintf(p->b.node, sizeof p->b.node, "nid<1>");
+    if (shape_make(&p->ma, shape, rows, cols, NULL) < 0 ||
+        shape_make(&p->mb, shape, rows, cols, NULL) < 0)
+        abort();
+    for (int r = 0; r < rows; r++) {
+        p->ranks[r] = (struct rank_info){.rank = r, .cpu_node = r, .mem_node = r};
+        for (int c = 0; c < cols; c++) {
+            bool sizes = strcmp(shape->cols, "working_set") == 0;
+            double v = sizes ? 5 * pow(1.4, c) : r == c ? 90 : 130;
+            p->ma.col.values[c] = p->mb.col.values[c] = sizes ? (int64_t)1024 << c : c;
+            set(&p->ma, r, c, v * (1 + 0.002 * ((r * 7 + c * 3) % 5)));
+            set(&p->mb, r, c, v * (c == slow ? 1.18 : 1) * (1 + 0.002 * ((r * 5 + c * 11) % 5)));
+        }
+    }
+}
+
+static const char *draw_pair(struct pair *p, int n_ranks)
+{
+    struct err err = {0};
+    CLEANUP_BUF struct buf facts = BUF_INIT;
+    char text[400];
+    const struct compare_side a = {.matrix = &p->ma, .ranks = p->ranks, .n_ranks = n_ranks};
+    const struct compare_side b = {.matrix = &p->mb, .ranks = p->ranks, .n_ranks = n_ranks};
+    buf_str(&facts, "Facts of the machine that differ: microcode: 0x1 -> 0x2<i>");
+    if (compare(&p->c, &a, &b, &COMPARE_DEFAULTS, &err) < 0)
+        printf("# %s\n", err.text);
+    comparison_text(&p->c, text, sizeof text);
+    struct difference_picture d = {
+        .plot = {.matrix = &p->ma, .ranks = p->ranks, .n_ranks = n_ranks, .run = &p->a},
+        .other = &p->b,
+        .other_matrix = &p->mb,
+        .comparison = &p->c,
+        .verdict = p->c.verdict,
+        .text = text,
+        .facts = &facts};
+    if (difference_write_svg(&d, &p->svg, &err) < 0)
+        printf("# %s\n", err.text);
+    return buf_text(&p->svg);
+}
+
+static const struct shape idle = {"idle", "latency", "ns", "rank", "target"};
+static const struct shape curve = {"concurrent", "latency", "ns", "rank", "working_set"};
+
+static void test_difference_map(void)
+{
+    struct pair p CLEANUP(pair_fini) = {0};
+    make_pair(&p, &idle, 4, 4, 2);
+    const char *s = draw_pair(&p, 4);
+    CHECK(strstr(s, ">SLOWER: memory of node 2 +1") && strstr(s, "strong worse"), "the headline");
+    CHECK(count(s, ", no significant difference</title>") == 12 &&
+              strstr(s, "hollow: no significant difference (12 of 16 cells)"),
+          "twelve cells did not change");
+    CHECK(strstr(s, "node of the CPU 0, node of the memory 2: +1"), "each cell has its difference");
+    CHECK(strstr(s, "0x1 -&gt; 0x2&lt;i&gt;") && strstr(s, "nid&lt;1&gt;") && !strstr(s, "<i>"),
+          "texts are no markup");
+    CHECK(!strstr(s, "class=\"line"), "no curves of a table");
+}
+
+static void test_difference_curves(void)
+{
+    struct pair p CLEANUP(pair_fini) = {0};
+    make_pair(&p, &curve, 2, 12, 9);
+    const char *s = draw_pair(&p, 2);
+    CHECK(count(s, "<path class=\"line ") == 4 && strstr(s, ">B: run 18, rank 1, node 1</text>"),
+          "few ranks: a line each and run");
+    pair_fini(&p);
+    make_pair(&p, &curve, 1024, 48, 30);
+    s = draw_pair(&p, 1024);
+    CHECK(count(s, "<path class=\"line ") == 2 && count(s, "<path class=\"band ") == 2 &&
+              strstr(s, ">A: run 17, 1024 ranks</text>"),
+          "many ranks: a band a run");
+    CHECK(strstr(s, "a tile is the median of 4 x 1 cells") && p.svg.len < PLOT_BYTES_MAX,
+          "1024 ranks at 48 sizes in %zu bytes", p.svg.len);
+}
+
+static void test_difference_text(void)
+{
+    static const double percent[] = {0.2, 18.2, NAN, -6};
+    static const bool doubtful[] = {true, false, true, false};
+    struct pair p CLEANUP(pair_fini) = {0};
+    struct plot plot = {.matrix = &p.ma};
+    make_pair(&p, &idle, 2, 2, 1);
+    CHECK(difference_write_text(&plot, percent, doubtful, &TERMINAL, &p.text, NULL) == 0 &&
+              strstr(buf_text(&p.text), "0     .   +18\n") &&
+              strstr(buf_text(&p.text), "1        -6.0\n"),
+          "differences in characters: %s", buf_text(&p.text));
+}
+
+// ---- To look at ---------------------------------------------------------------------------------
+
+static void save(const struct buf *svg, const char *folder, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s.svg", folder, name);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return;
+    fwrite(buf_text(svg), 1, svg->len, f);
+    fclose(f);
+}
+
+static int gallery(const char *folder)
+{
+    static const int sizes[][2] = {{0, 0}, {1, 0}, {60, 38}, {10000, 7000}};
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    char name[40];
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        draw_history(&svg, &text, sizes[i][0], sizes[i][1], one_fact);
+        snprintf(name, sizeof name, "history-%d", sizes[i][0]);
+        save(&svg, folder, name);
+        puts(buf_text(&text));
+    }
+    static const struct {
+        const struct shape *shape;
+        int rows, cols, slow;
+    } pairs[] = {{&idle, 8, 8, 3}, {&curve, 2, 12, 9}, {&curve, 128, 14, 11}, {&curve, 8, 12, -1}};
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        struct pair p CLEANUP(pair_fini) = {0};
+        make_pair(&p, pairs[i].shape, pairs[i].rows, pairs[i].cols, pairs[i].slow);
+        draw_pair(&p, pairs[i].rows);
+        snprintf(name, sizeof name, "compare-%zu", i);
+        save(&p.svg, folder, name);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        return gallery(argv[1]);
+    test_history();
+    test_history_sizes();
+    test_difference_map();
+    test_difference_curves();
+    test_difference_text();
+    return tap_done();
+}
