@@ -36,6 +36,8 @@ const struct route routes[] = {
     {"GET", "/v1/runs/{id}/log", log_get, NULL, SCOPE_READ, .work = work_of_log},
     {"GET", "/v1/runs/{id}/export", run_export, "topology,log", SCOPE_READ, .work = work_of_export},
     {"GET", "/v1/runs/{id}/report", report_get, "with", SCOPE_READ, .work = work_of_report},
+    {"GET", "/v1/runs/{id}/report.html", report_html, "with", SCOPE_READ,
+     .work = work_of_report_page},
     {"GET", "/v1/runs/{id}/report.md", report_markdown, "with", SCOPE_READ, .work = work_of_report},
     {"GET", "/v1/feed", feed_get, "after,limit,wait,topology,log,history_id,form", SCOPE_READ,
      .work = feed_work},

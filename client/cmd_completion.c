@@ -190,7 +190,8 @@ static void write_bash(const struct command *all)
     fputs("    elif [ -n \"$option\" ]; then\n    case $option in\n", stdout);
     write_all_choices(all);
     fputs("    "
-          "--file|--hostfile|--hosts-file|--groups-file|--ssh|--reference|--mapping|--cacert|--"
+          "--html|--file|--hostfile|--hosts-file|--groups-file|--ssh|--reference|--mapping|--"
+          "cacert|--"
           "cert|--key|--token-"
           "file) compopt -o default 2>/dev/null "
           ";;\n"

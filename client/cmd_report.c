@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // numaprobe report: what the numbers of a run mean, or of a serial and a concurrent one together.
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -9,6 +12,65 @@
 #include "client/http.h"
 #include "client/print.h"
 #include "client/result.h"
+
+struct report_flags {
+    char html[4096];
+    bool force;
+};
+
+static const struct param report_params[] = {
+    {.name = "html",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct report_flags, html),
+     .room = sizeof((struct report_flags *)0)->html,
+     .def = "",
+     .metavar = "FILE",
+     .help = "Write a page with pictures and tables to this file; - is standard output."},
+    {.name = "force",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct report_flags, force),
+     .def = "false",
+     .help = "Replace the file of --html if it exists."},
+};
+const struct param_table report_options = {report_params, COUNT_OF(report_params)};
+
+static int save_page(const struct buf *page, const struct report_flags *f, struct err *err)
+{
+    int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (f->force ? O_TRUNC : O_EXCL);
+    int fd = open(f->html, flags, 0644);
+    if (fd < 0 && errno == EEXIST)
+        return err_set(err, ERR_USAGE, "", "%.180s exists; --force replaces it", f->html);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!file) {
+        err_sys(err, "%s cannot be written", f->html);
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    bool whole = fwrite(buf_text(page), 1, page->len, file) == page->len;
+    whole &= fclose(file) == 0;
+    return whole ? 0 : err_sys(err, "%s is not whole", f->html);
+}
+
+static int report_page(const struct cli *c, const struct report_flags *f, int64_t id, int64_t with,
+                       struct err *err)
+{
+    CLEANUP_REPLY struct http_reply r = {0};
+    char path[120];
+    int n = snprintf(path, sizeof path, "/v1/runs/%lld/report.html", (long long)id);
+    if (with)
+        snprintf(path + n, sizeof path - (size_t)n, "?with=%lld", (long long)with);
+    if (c->output != OUTPUT_TABLE)
+        return err_set(err, ERR_USAGE, "", "--html and -o exclude each other");
+    if (http_call(c, "GET", path, NULL, NULL, &r, err) < 0)
+        return -1;
+    if (r.status != 200)
+        return http_problem(&r, err);
+    if (strcmp(f->html, "-") != 0)
+        return save_page(&r.body, f, err);
+    print_buf(&r.body);
+    return 0;
+}
 
 static void print_report(const char *text, bool colour)
 {
@@ -28,6 +90,7 @@ static void print_report(const char *text, bool colour)
 
 int cmd_report(struct cli *c, const struct invocation *i, struct err *err)
 {
+    const struct report_flags *f = i->options;
     CLEANUP_JSON struct json *answer = NULL;
     CLEANUP_REPLY struct http_reply r = {0};
     int64_t id, with = 0;
@@ -35,6 +98,8 @@ int cmd_report(struct cli *c, const struct invocation *i, struct err *err)
     if (result_find(c, i->operands, i->n, &id, err) < 0 ||
         (i->n > 1 && result_find(c, i->operands + 1, 1, &with, err) < 0))
         return -1;
+    if (*f->html)
+        return report_page(c, f, id, with, err);
     snprintf(path, sizeof path, "/v1/runs/%lld/report", (long long)id);
     if (with)
         snprintf(path + strlen(path), sizeof path - strlen(path), "?with=%lld", (long long)with);

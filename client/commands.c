@@ -87,9 +87,12 @@ const struct command commands[] = {
      .summary = "analyse a run, or a serial/concurrent pair",
      .about = "For latency: steps of the curve, cache capacities, contention, slow groups of ranks "
               "and outliers. For other benchmarks: local and remote memory, the best kernel, "
-              "classes of pairs, the knee. Always: placement and disturbance.",
+              "classes of pairs, the knee. Always: placement and disturbance. --html writes one "
+              "file to send, with pictures, tables, conditions and facts.",
      .examples = "numaprobe report last\n"
-                 "numaprobe report 8 9 -o json",
+                 "numaprobe report 8 9 -o json\n"
+                 "numaprobe report last --html=report.html",
+     .options = &report_options,
      .pages = true,
      .n_max = 2,
      .run = cmd_report},

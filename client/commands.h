@@ -80,6 +80,6 @@ int help_print_command(const struct command *k, const struct benchmark *only);
 
 extern const struct param_table cancel_options, run_options, runs_options, show_options,
     plot_options;
-extern const struct param_table compare_options, backup_options, label_options;
+extern const struct param_table report_options, compare_options, backup_options, label_options;
 extern const struct param_table import_options, export_options;
 extern const struct param_table history_options, check_options, token_options, topo_options;

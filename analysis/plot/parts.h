@@ -39,7 +39,8 @@ void svg_write(struct buf *out, const struct svg_picture *p);
 enum { SVG_TOP = 52 }; // where the body begins
 // "nid001234 · run 17 · 2026-11-21 10:14 UTC · latency · method prp4-v1".
 void svg_heading(struct buf *out, const struct run *r);
-void svg_title_case(char *title); // "round_trip by rank" -> "Round trip by rank"
+void svg_title_case(char *title);                   // "round_trip by rank" -> "Round trip by rank"
+void svg_escape(struct buf *out, const char *text); // XML; what XML cannot say becomes U+FFFD
 void svg_point(struct buf *out, char command, double x, double y); // of a path
 void svg_text(struct buf *out, double x, double y, enum anchor a, const char *class,
               const char *text);

@@ -72,7 +72,7 @@ static size_t xml_bytes(const unsigned char *p)
     return control || beyond || !str_utf8_valid((const char *)p, n) ? 0 : n;
 }
 
-static void svg_escape(struct buf *out, const char *text)
+void svg_escape(struct buf *out, const char *text)
 {
     static const char special[] = "&<>\"'";
     static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
@@ -199,7 +199,7 @@ void svg_heading(struct buf *out, const struct run *r)
 }
 
 // How many bytes the first so many characters of `text` take.
-static size_t text_bytes(const char *text, int characters)
+static size_t cut_after(const char *text, int characters)
 {
     size_t n = 0;
     while (text[n] && (characters > 0 || (text[n] & 0xc0) == 0x80))
@@ -211,7 +211,7 @@ void svg_text_cut(struct buf *out, double x, double y, const char *class, const 
                   int characters)
 {
     CLEANUP_BUF struct buf cut = BUF_INIT;
-    size_t n = text_bytes(text, characters);
+    size_t n = cut_after(text, characters);
     buf_add(&cut, text, n);
     if (text[n])
         buf_str(&cut, "…");
@@ -237,7 +237,7 @@ double svg_paragraph(struct buf *out, double x, double y, double width, double s
     double height = 0;
     while (*(text += strspn(text, " "))) {
         CLEANUP_BUF struct buf line = BUF_INIT;
-        size_t n = line_end(text, text_bytes(text, characters));
+        size_t n = line_end(text, cut_after(text, characters));
         height += step;
         buf_add(&line, text, n);
         if (out) {

@@ -33,6 +33,7 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err);
 int compare_svg(struct request *q, struct reply *r, struct err *err);
 int compare_get(struct request *q, struct reply *r, struct err *err);
 int report_get(struct request *q, struct reply *r, struct err *err);
+int report_html(struct request *q, struct reply *r, struct err *err);
 int report_markdown(struct request *q, struct reply *r, struct err *err);
 int storage_get(struct request *q, struct reply *r, struct err *err);
 int backup_get(struct request *q, struct reply *r, struct err *err);

@@ -116,6 +116,15 @@ void work_of_report(const struct request *q, struct work *w, struct err *why)
         add_with_topology(q, w, with, why);
 }
 
+// Findings, pictures and tables, and a verdict that depends on a baseline too.
+void work_of_report_page(const struct request *q, struct work *w, struct err *why)
+{
+    work_of_report(q, w, why);
+    w->settled = false;
+    w->us = w->us ? 3 * w->us + 2 * WORK_INLINE_US : 0;
+    w->bytes = 2 * w->bytes + WORK_PAGE_BYTES;
+}
+
 void work_of_metrics(const struct request *q, struct work *w, struct err *why)
 {
     add_with_topology(q, w, q->arg, why);

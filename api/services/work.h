@@ -17,7 +17,8 @@ enum {
     WORK_CELL_NS = 10000,
     WORK_CELL_FAST_NS = 3000,
     WORK_CELL_PAIR_NS = 5000,
-    WORK_CELL_BYTES = 260, // of the largest form, NDJSON
+    WORK_CELL_BYTES = 260,     // of the largest form, NDJSON
+    WORK_PAGE_BYTES = 4 << 20, // pictures of a report, twice as much as they were ever seen to have
     WORK_RANK_NS = 20000,
     WORK_BYTE_NS = 20,             // of logs and topologies, read and escaped
     WORK_TOPOLOGY_US = 50000,      // to read a stored one: a process of its own and hwloc
@@ -25,7 +26,7 @@ enum {
 };
 
 work_fn work_of_matrix, work_of_picture, work_of_export, work_of_log, work_of_compare,
-    work_of_compare_picture, work_of_report, work_of_metrics;
+    work_of_compare_picture, work_of_report, work_of_report_page, work_of_metrics;
 work_fn feed_work, history_work, runs_work, check_work, metrics_work, imports_work,
     topology_work; // beside their handlers
 // Adds what run `id` costs. False: there is no such run, or it is not over.

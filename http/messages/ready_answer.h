@@ -23,7 +23,7 @@ enum {
 struct worker_answer {
     struct err err; // code ERR_NONE: there is a body
     int status;
-    bool store;
+    bool store, standalone;
     int retry_after_s;
     size_t bytes;
     char type[96], etag[24], location[48];

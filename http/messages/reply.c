@@ -72,6 +72,7 @@ void reply_answer(struct reply *r, struct ready_answer *a)
     r->status = a->head.status;
     r->type = a->head.type;
     r->store = a->head.store;
+    r->standalone = a->head.standalone;
     r->retry_after_s = a->head.retry_after_s;
     memcpy(r->location, a->head.location, sizeof r->location);
 }

@@ -38,9 +38,10 @@ struct reply {
     struct shared_body *shared;  // instead of body: a reference of its own
     struct ready_answer *answer; // instead of body: made by a worker; a reference of its own
     bool store;                  // may be kept by the client if it asks again (ETag)
-    bool immutable;              // this path will never have another body
-    bool close;                  // the connection cannot be used further
-    const char *allow;           // for 405
+    bool standalone;   // a page that has its style in itself; a browser shows it in a sandbox
+    bool immutable;    // this path will never have another body
+    bool close;        // the connection cannot be used further
+    const char *allow; // for 405
     char location[48];
     char applied[16]; // the preference that was applied: "wait=60"; "" for none
     int retry_after_s;

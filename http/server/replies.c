@@ -18,6 +18,8 @@ enum {
     ANSWERS_RETRY_S = 5,
 };
 
+#define PICTURE "image/svg+xml"
+
 // What a browser may do with a reply that it shows as a page of its own.
 static const struct {
     const char *type, *policy;
@@ -25,10 +27,9 @@ static const struct {
     {"text/html",
      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
      "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
-    // A picture has its colours in itself and needs nothing else.
-    {"image/svg+xml",
-     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-     "frame-ancestors 'none'; sandbox"},
+    // A picture has its colours in itself and needs nothing else. So has a standalone page.
+    {PICTURE, "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+              "frame-ancestors 'none'; sandbox"},
 };
 
 static const char *policy_of(const char *type)
@@ -59,7 +60,7 @@ static const char *varies_by(const struct reply *r)
 static bool add_headers(struct MHD_Response *m, const struct exchange *x, const char *etag)
 {
     const struct reply *r = &x->r;
-    const char *policy = policy_of(r->type);
+    const char *policy = policy_of(r->standalone ? PICTURE : r->type);
     char retry_after[16] = "";
     if (r->retry_after_s > 0)
         snprintf(retry_after, sizeof retry_after, "%d", r->retry_after_s);

@@ -45,6 +45,7 @@ static int worker_process_take_body(struct reply *r, struct worker_answer *a, st
         return err_set(err, ERR_INTERNAL, "", "a worker cannot wait");
     a->status = r->status;
     a->store = r->store;
+    a->standalone = r->standalone;
     a->retry_after_s = r->retry_after_s;
     a->bytes = n;
     snprintf(a->type, sizeof a->type, "%s", r->type);

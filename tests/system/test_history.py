@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics over runs, baselines and the verdict against them, for Nagios and for Prometheus."""
+import collections
+import html.parser
 import json
 import os
 import re
@@ -158,6 +160,71 @@ def test_pictures_of_a_history_and_of_two_runs(own, bench, tmp_path):
 def test_pictures_refuse_what_their_numbers_refuse(own, path):
     whole, drawn = own.get("/v1/" + path.format("")), own.get("/v1/" + path.format(".svg"))
     assert whole.status == drawn.status >= 400 and whole.json.get("member") == drawn.json.get("member"), drawn.body
+
+
+class Page(html.parser.HTMLParser):
+    """Every element is closed, and nothing refers to elsewhere."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words = [], collections.Counter(), []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.open += [] if tag == "meta" else [tag]
+        for name, value in attrs:
+            assert name not in ("src", "href", "xlink:href") and not name.startswith("on"), (tag, name)
+            assert name == "xmlns" or "//" not in (value or ""), (tag, name, value)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, (tag, self.open)
+
+    def handle_data(self, data):
+        assert "url(" not in data and "@import" not in data
+        self.words.append(data)
+
+
+def test_a_report_to_send(own, tmp_path):
+    run = succeed(own, mode="both", note="x")
+    label = own.request("PUT", f"/v1/runs/{run}/label", {"label": "<script>alert(1)</script> & co"})
+    assert label.status == 200, label.body
+    answer = own.get(f"/v1/runs/{run}/report.html")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    policy = answer.headers["Content-Security-Policy"]
+    assert "script-src" not in policy and "sandbox" in policy and "default-src 'none'" in policy
+    page = Page(answer.body.decode())
+    assert page.tags["svg"] == page.tags["figure"] == 2 and page.tags["table"] >= 3 and not page.tags["script"]
+    text = "".join(page.words)
+    assert "<script>alert(1)</script> & co" in text and "Placement and disturbance" in text and "Conditions" in text
+    assert "against the baseline" not in text and "cpu_model" in text
+    assert baseline(own, "default", run).status in (200, 201)
+    checked = own.get(f"/v1/runs/{run}/report.html").body.decode()
+    assert 'class="verdict' in checked and "against the baseline default" in checked
+
+    to = tmp_path / "report.html"
+    assert cli(own, "report", str(run), f"--html={to}").returncode == 0 and to.read_text() == checked
+    again = cli(own, "report", str(run), f"--html={to}")
+    assert again.returncode == 2 and "exists; --force replaces it" in again.stderr
+    to.write_text("longer " * 100000)
+    assert cli(own, "report", str(run), f"--html={to}", "--force").returncode == 0 and to.read_text() == checked
+    assert cli(own, "report", str(run), "--html=-").stdout == checked
+    assert cli(own, "report", str(run), "--html=-", "-o", "json").returncode == 2
+
+
+def test_a_report_on_a_pair_to_send(own):
+    first, second = succeed(own, mode="serial"), succeed(own, mode="concurrent")
+    page = Page(own.get(f"/v1/runs/{first}/report.html?with={second}").body.decode())
+    assert page.tags["svg"] == 2 and f"Runs {first} and {second}: latency" in "".join(page.words)
+    for query in ("", f"?with={first}", "?with=x"):
+        other = own.get(f"/v1/runs/{first if query else 99}/report{query}")
+        assert own.get(f"/v1/runs/{first if query else 99}/report.html{query}").status == other.status >= 400
 
 
 def test_words_of_plot(own):

@@ -245,7 +245,7 @@ static void test_difference_text(void)
     CHECK(difference_write_text(&plot, percent, doubtful, &TERMINAL, &p.text, NULL) == 0 &&
               strstr(buf_text(&p.text), "0     .   +18\n") &&
               strstr(buf_text(&p.text), "1        -6.0\n"),
-          "differences in characters: %s", buf_text(&p.text));
+          "differences in characters");
 }
 
 // ---- To look at ---------------------------------------------------------------------------------
