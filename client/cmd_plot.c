@@ -256,7 +256,7 @@ static int plot_compare(const struct cli *c, const struct invocation *i, const s
     int64_t base, target;
     char path[200];
     if (i->n != 3)
-        return err_set(err, ERR_USAGE, "", "compare takes two runs: plot compare BEFORE AFTER");
+        return err_set(err, ERR_USAGE, "", "compare takes two runs: plot compare ID ID");
     if (result_find(c, i->operands + 1, 1, &base, err) < 0 ||
         result_find(c, i->operands + 2, 1, &target, err) < 0)
         return -1;

@@ -61,7 +61,7 @@ const struct command commands[] = {
      .n_max = 1,
      .run = cmd_matrix},
     {.name = "plot",
-     .operands = "[ID|last] | history METRIC | compare BEFORE AFTER",
+     .operands = "[ID|last] | history METRIC | compare ID ID",
      .summary = "draw a run, a metric over time or two runs",
      .about =
          "Draws characters on a terminal, and SVG into a file or a pipe. On a terminal the "
