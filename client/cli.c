@@ -112,6 +112,9 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
             return -1;
     }
     invocation.n = args.n;
+    if (c->output >= OUTPUT_NFD && !k->labels)
+        return err_set(err, ERR_USAGE, "",
+                       "-o nfd and -o slurm are for numaprobe check, not for %s", k->name);
     if (invocation.n < k->n_min)
         return err_set(err, ERR_USAGE, "", "%s needs %s", k->name, k->operands);
     config_find_daemon(c);
@@ -134,13 +137,13 @@ static int command_index(struct cli *c, int argc, char **argv, struct err *err)
 }
 
 // What watches takes the first line of the output and this status for "not known"; 1 or 2
-// would be an alarm.
-static int report_as_plugin(const struct err *err)
+// would be an alarm. A file of labels has no place for such a line.
+static int report_as_plugin(const struct cli *c, const struct err *err)
 {
     enum { PLUGIN_UNKNOWN = 3 };
     CLEANUP_BUF struct buf b = BUF_INIT;
     problem_write(err, &b);
-    printf("NUMAPROBE UNKNOWN - %s\n", buf_text(&b));
+    fprintf(c->output >= OUTPUT_NFD ? stderr : stdout, "NUMAPROBE UNKNOWN - %s\n", buf_text(&b));
     return PLUGIN_UNKNOWN;
 }
 
@@ -195,6 +198,6 @@ int cli_main(int argc, char **argv)
         return problem_report(NULL, &err);
     int status = run_command(&c, k, argc - at - used, argv + at + used, &err);
     if (status < 0)
-        status = k->plugin ? report_as_plugin(&err) : problem_report(NULL, &err);
+        status = k->plugin ? report_as_plugin(&c, &err) : problem_report(NULL, &err);
     return flush_output(status);
 }

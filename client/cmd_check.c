@@ -13,7 +13,9 @@
 #include "base/str.h"
 #include "client/commands.h"
 #include "client/http.h"
+#include "client/labels.h"
 #include "client/print.h"
+#include "client/problem.h"
 
 struct check_flags {
     char run[24];
@@ -250,6 +252,10 @@ static void write_reference(const struct reference_answer *a, const struct check
     else
         jsonw_null(w, "run");
     jsonw_time(w, "measured", a->run ? a->run->measured_ms : 0);
+    if (a->run)
+        jsonw_i64(w, "age_s", a->age_s);
+    else
+        jsonw_null(w, "age_s");
     jsonw_i64(w, "runs", a->runs);
     jsonw_fixed(w, "warn_percent", f->warn, 2);
     jsonw_fixed(w, "crit_percent", f->crit, 2);
@@ -259,27 +265,21 @@ static void write_reference(const struct reference_answer *a, const struct check
     jsonw_end(w);
 }
 
-static int print_reference(const struct cli *c, const struct reference_answer *a,
-                           const struct check_flags *f, struct err *err)
+// The same members as /v1/check has, where both have them.
+static int reference_document(const struct reference_answer *a, const struct check_flags *f,
+                              struct json **out, struct err *err)
 {
-    CLEANUP_BUF struct buf text = BUF_INIT, line = BUF_INIT, safe = BUF_INIT;
+    CLEANUP_BUF struct buf text = BUF_INIT, line = BUF_INIT, written = BUF_INIT;
     reference_text(a, f->reference, &text);
     reference_line(a, f, buf_text(&text), &line);
-    if (c->output == OUTPUT_TABLE) {
-        print_safe(&safe, buf_text(&line));
-        puts(buf_text(&safe));
-        return 0;
-    }
-    struct jsonw w = jsonw_to(&safe);
+    struct jsonw w = jsonw_to(&written);
     write_reference(a, f, buf_text(&text), buf_text(&line), &w);
-    CLEANUP_JSON struct json *document = json_parse(buf_text(&safe), safe.len, err);
-    if (!document)
-        return -1;
-    print_json(document);
-    return 0;
+    *out = json_parse(buf_text(&written), written.len, err);
+    return *out ? 0 : -1;
 }
 
-static int check_reference(struct cli *c, const struct check_flags *f, struct err *err)
+static int check_reference(struct cli *c, const struct check_flags *f, struct json **out,
+                           struct err *err)
 {
     struct class_reference r;
     struct summary_page page;
@@ -296,11 +296,11 @@ static int check_reference(struct cli *c, const struct check_flags *f, struct er
             snprintf(answer.verdict.why, sizeof answer.verdict.why,
                      "run %" PRId64 " did not succeed", id);
         if (rc == 0)
-            rc = print_reference(c, &answer, f, err);
+            rc = reference_document(&answer, f, out, err);
         summary_page_fini(&page);
     }
     class_reference_fini(&r);
-    return rc < 0 ? -1 : (int)answer.verdict.state;
+    return rc;
 }
 
 // --- Against a baseline ------------------------------------------------------------------------
@@ -319,32 +319,99 @@ static int check_path(const struct check_flags *f, const char *name, struct buf 
     return buf_ok(path) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
 }
 
-static int check_baseline(struct cli *c, const struct invocation *i, struct err *err)
+static int check_baseline(struct cli *c, const struct invocation *i, struct json **out,
+                          struct err *err)
 {
-    CLEANUP_BUF struct buf path = BUF_INIT, line = BUF_INIT;
-    CLEANUP_JSON struct json *answer = NULL;
-    if (check_path(i->options, i->n ? i->operands[0] : NULL, &path, err) < 0 ||
-        http_json(c, "GET", buf_text(&path), NULL, &answer, err) < 0)
-        return -1;
-    int64_t code = json_get_i64(answer, "code", -1);
-    if (code < 0 || code > 3)
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    return check_path(i->options, i->n ? i->operands[0] : NULL, &path, err) < 0
+               ? -1
+               : http_json(c, "GET", buf_text(&path), NULL, out, err);
+}
+
+// --- The verdict, and its forms ----------------------------------------------------------------
+
+// The one verdict, from whatever it is made against: a document with state, code, line and age_s.
+// Returns its code, or -1 and an error.
+static int check_judge(struct cli *c, const struct invocation *i, struct json **out,
+                       struct err *err)
+{
+    const struct check_flags *f = i->options;
+    if (*f->reference && i->n)
+        return err_set(err, ERR_USAGE, "reference",
+                       "a run is checked against a baseline or against --reference, not both");
+    int rc = *f->reference ? check_reference(c, f, out, err) : check_baseline(c, i, out, err);
+    int64_t code = rc < 0 ? -1 : json_get_i64(*out, "code", -1);
+    if (rc == 0 && (code < 0 || code >= (int64_t)COUNT_OF(state_names)))
         return err_set(err, ERR_UNREACHABLE, "url", "the response is not one of numaprobed's");
-    if (c->output == OUTPUT_TABLE) {
-        print_safe(&line, json_get_text(answer, "line", ""));
-        puts(buf_text(&line));
-    } else {
-        print_json(answer);
-    }
     return (int)code;
+}
+
+// What is not known has no label: the others still help a scheduler.
+static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comment)
+{
+    CLEANUP_JSON struct json *topology = NULL, *node = NULL;
+    const struct check_flags newest = {.run = "latest"};
+    struct summary_page page;
+    const struct summary *run;
+    int64_t id;
+    double ns = 0;
+    if (http_json(c, "GET", "/v1/topology", NULL, &topology, NULL) == 0)
+        labels_add_machine(l, topology);
+    if (http_json(c, "GET", "/v1/node", NULL, &node, NULL) == 0) {
+        char hash[13]; // as it is shown everywhere
+        const struct json *hardware = json_get(json_get(node, "fingerprint"), "hardware");
+        snprintf(hash, sizeof hash, "%s", json_get_text(hardware, "hash", ""));
+        labels_add(l, "hardware", hash);
+    }
+    if (get_runs(c, &newest, &page, &id, NULL) < 0)
+        return;
+    if ((run = labels_add_latency(l, &page, &ns)))
+        buf_fmt(comment, "latency of local memory: %.1f ns, run %" PRId64 " of %s\n", ns, run->id,
+                run->benchmark);
+    summary_page_fini(&page);
+}
+
+// Labels are there without a verdict too: it is unknown then, and the comment has the reason.
+static int check_print_labels(struct cli *c, const struct json *verdict, const struct err *why)
+{
+    enum { UNKNOWN = COUNT_OF(state_names) - 1 };
+    CLEANUP_BUF struct buf comment = BUF_INIT, safe = BUF_INIT, out = BUF_INIT;
+    struct labels l = {0};
+    int code = verdict ? (int)json_get_i64(verdict, "code", UNKNOWN) : UNKNOWN;
+    if (verdict)
+        print_safe(&comment, json_get_text(verdict, "text", ""));
+    else
+        problem_write(why, &comment);
+    for (size_t i = 0; i < comment.len; i++)
+        if (comment.data[i] == '\n')
+            comment.data[i] = ' ';
+    buf_char(&comment, '\n');
+    labels_add(&l, "verdict", state_names[code]);
+    if (verdict)
+        labels_add_age(&l, json_get_i64(verdict, "age_s", -1));
+    if (!verdict && c->output == OUTPUT_SLURM) // its line has no place for a comment
+        fprintf(stderr, "numaprobe: %s", buf_text(&comment));
+    if (verdict || why->code != ERR_UNREACHABLE)
+        add_labels_of_node(c, &l, &comment);
+    labels_write(&l, c->output, buf_text(&comment), &out);
+    print_buf(&out);
+    return code;
 }
 
 int cmd_check(struct cli *c, const struct invocation *i, struct err *err)
 {
-    const struct check_flags *f = i->options;
-    if (!*f->reference)
-        return check_baseline(c, i, err);
-    if (i->n)
-        return err_set(err, ERR_USAGE, "reference",
-                       "a run is checked against a baseline or against --reference, not both");
-    return check_reference(c, f, err);
+    CLEANUP_BUF struct buf line = BUF_INIT;
+    CLEANUP_JSON struct json *verdict = NULL;
+    int code = check_judge(c, i, &verdict, err);
+    if (c->output >= OUTPUT_NFD && (code >= 0 || err->code != ERR_USAGE))
+        return check_print_labels(c, code < 0 ? NULL : verdict, err);
+    if (code < 0)
+        return -1;
+    if (c->output == OUTPUT_TABLE) {
+        print_safe(&line, json_get_text(verdict, "line", ""));
+        puts(buf_text(&line));
+    } else {
+        print_json(verdict);
+    }
+    return code;
 }

@@ -176,12 +176,16 @@ const struct command commands[] = {
      .summary = "check the newest run against a baseline (a Nagios plugin)",
      .about = "Checks the newest run with the parameters of the baseline. The default baseline is "
               "the one named default, or the only one. Prints one line with performance data. The "
-              "exit status is that of Nagios plugins: 0 OK, 1 warning, 2 critical, 3 unknown.",
+              "exit status is that of Nagios plugins: 0 OK, 1 warning, 2 critical, 3 unknown. "
+              "-o nfd prints the node's labels for Node Feature Discovery, -o slurm as features of "
+              "a node of Slurm.",
      .examples = "numaprobe check --max-age=90000\n"
                  "numaprobe check default --warn=5 --crit=15\n"
+                 "numaprobe check -o nfd\n"
                  "numaprobe check --reference=epyc.json",
      .options = &check_options,
      .plugin = true,
+     .labels = true,
      .n_max = 1,
      .run = cmd_check},
     {.name = "fleet",

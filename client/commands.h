@@ -30,6 +30,7 @@ struct command {
     const struct param_table *options; // besides the global ones; NULL: none
     bool of_fleet;                     // takes fleet_settings too
     bool plugin;                       // of Nagios: failures are a line on stdout and exit status 3
+    bool labels;                       // has the output of -o nfd and -o slurm
     bool pages;                        // long output goes to $PAGER on a terminal
     bool has_spec;    // options of a run too: the first operand may name the benchmark
     int n_min, n_max; // operands

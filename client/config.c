@@ -17,7 +17,7 @@
 
 #define USUAL_PORT "http://127.0.0.1:7780"
 
-static const char *const outputs[] = {"table", "json", "ndjson", "csv", NULL};
+static const char *const outputs[] = {"table", "json", "ndjson", "csv", "nfd", "slurm", NULL};
 static const char *const colours[] = {"auto", "always", "never", NULL};
 
 static const struct param cli_params[] = {
@@ -64,7 +64,7 @@ static const struct param cli_params[] = {
      .choices = outputs,
      .letter = 'o',
      .def = "table",
-     .help = "Output format. Short form: -o."},
+     .help = "Output format. Short form: -o. nfd and slurm: labels of a node, of check only."},
     {.name = "colour",
      .alias = "color",
      .kind = PARAM_ENUM,

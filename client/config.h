@@ -11,7 +11,8 @@
 #include "base/param.h"
 #include "client/fleet/settings.h"
 
-enum output { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_CSV };
+// The last two are labels for schedulers: of commands that have them (struct command).
+enum output { OUTPUT_TABLE, OUTPUT_JSON, OUTPUT_NDJSON, OUTPUT_CSV, OUTPUT_NFD, OUTPUT_SLURM };
 
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import select
 import tempfile
 import time
@@ -192,3 +193,46 @@ def test_wrong_words(many, words):
     done = array(many, *words)
     assert done.returncode == 2 and "numaprobe-array: " in done.stderr, done
     assert not many.run("squeue", "-h").stdout
+
+
+# ---- numaprobe-features
+
+def features(cluster, node):
+    shown = cluster.run("scontrol", "-o", "show", "node", node).stdout
+    return [re.search(rf" {name}=(\S*)", shown)[1] for name in ("AvailableFeatures", "ActiveFeatures")]
+
+
+def write_features(cluster, node, line):
+    """What the script says and does on this node where the client prints this line."""
+    (cluster.folder / "line").write_text(line)
+    return cluster.run(str(SCRIPTS / "numaprobe-features"), env={"SLURMD_NODENAME": node, "NUMAPROBE_PATH": f"{cluster.folder}:/usr/bin:/bin"})
+
+
+def test_labels_become_features_that_jobs_choose(many):
+    many.run("scontrol", "update", "nodename=n2", "availablefeatures=ib,gpu", "activefeatures=ib")
+    assert write_features(many, "n2", "Features=numaprobe_verdict_ok,numaprobe_latency_class_80_100ns\n").returncode == 0
+    ours = "numaprobe_verdict_ok,numaprobe_latency_class_80_100ns"
+    assert features(many, "n2") == [f"ib,gpu,{ours}", f"ib,{ours}"], "features of others stay"
+    ran = many.run("srun", "--constraint=numaprobe_verdict_ok&ib", "sh", "-c", "echo $SLURMD_NODENAME")
+    assert ran.stdout == "n2\n", ran.stderr
+    assert write_features(many, "n2", "Features=numaprobe_verdict_critical\n").returncode == 0
+    assert features(many, "n2") == ["ib,gpu,numaprobe_verdict_critical", "ib,numaprobe_verdict_critical"]
+    ran = many.run("srun", "--immediate=2", "--constraint=numaprobe_verdict_ok", "true")
+    assert ran.returncode and "not available" in ran.stderr, ran
+
+
+def test_features_without_a_verdict(many):
+    for line in ("", "garbage\n"):
+        assert write_features(many, "n3", line).returncode == 0
+        assert features(many, "n3") == ["numaprobe_verdict_unknown"] * 2
+    strange = write_features(many, "n9", "Features=numaprobe_verdict_ok\n")
+    assert strange.returncode == 1 and "n9" in strange.stdout + strange.stderr, strange
+
+
+def test_features_as_before_send_nothing(many):
+    wrapper = many.folder / "scontrol"
+    executable(wrapper, f"#!/bin/sh\necho \"$1\" >>{many.folder}/sent\nexec /usr/bin/scontrol \"$@\"\n")
+    for line in ("ok", "ok", "warning"):
+        assert write_features(many, "n4", f"Features=numaprobe_verdict_{line}\n").returncode == 0
+    wrapper.unlink()
+    assert (many.folder / "sent").read_text().split() == ["-o", "update", "-o", "-o", "update"]
