@@ -156,8 +156,8 @@ static int find_variants(struct store *s, struct gauges *g, struct err *err)
         if (i && by_way(sorted[i - 1], one) == 0)
             continue;
         struct gauge_variant *v = &g->variants[g->n_variants++];
-        *v = (struct gauge_variant){one->benchmark, one->variant, gauges_mode_of(one),
-                                    one->measured_ms, 0};
+        *v = (struct gauge_variant){one->benchmark, one->variant,     gauges_mode_of(one),
+                                    one->run_id,    one->measured_ms, 0};
         if (find_interval(s, one, &v->interval_ms, err) < 0)
             return -1;
     }

@@ -32,8 +32,8 @@ struct gauge_variant {
     int benchmark;
     const char *variant; // of a gauge
     const char *mode;    // of latency: "concurrent", "serial", or "both" for their ratios; else ""
-    int64_t measured_ms; // of its newest run
-    int64_t interval_ms; // the longest pause between its last runs; 0: they are not regular
+    int64_t run_id, measured_ms; // of its newest run
+    int64_t interval_ms;         // the longest pause between its last runs; 0: they are not regular
 };
 
 struct gauges {

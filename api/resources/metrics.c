@@ -164,6 +164,11 @@ static void write_variants(struct writer *w, const struct gauges *g)
         "When the newest succeeded run of a benchmark, variant and mode was measured, since 1970");
     for (v = g->variants; v < end; v++)
         of_variant(w, v, (double)v->measured_ms / 1e3);
+    exposition_begin(
+        w, "numaprobe_run_number", "gauge",
+        "Number of that run on its node, as the dashboard's address has it: /#/runs/N");
+    for (v = g->variants; v < end; v++)
+        of_variant(w, v, (double)v->run_id);
     exposition_begin(w, "numaprobe_run_age_seconds", "gauge",
                      "Age of the newest succeeded run of a benchmark, variant and mode");
     for (v = g->variants; v < end; v++)

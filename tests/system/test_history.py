@@ -669,7 +669,8 @@ def test_alert_rules(words):
 def expressions():
     board = json.loads((ROOT / "docs/monitoring/numaprobe-dashboard.json").read_text())
     assert len({p["id"] for p in board["panels"]}) == len(board["panels"])
-    yield from (t["expr"] for p in board["panels"] for t in p["targets"])
+    yield from (t["expr"] for p in board["panels"] for t in p.get("targets", []))
+    yield from (a["expr"] for a in board["annotations"]["list"])
     yield from (v["query"] for v in board["templating"]["list"] if v["type"] == "query")
     rules = (ROOT / "docs/monitoring/numaprobe.rules.yml").read_text()
     yield from re.findall(r"(?<=expr: )[^|\n].*|(?<=expr: \|\n)(?:          .*\n)+", rules)
