@@ -330,11 +330,11 @@ def dockerignore(files):
     if ".dockerignore" not in files:
         return []
     sent = re.findall(r"^!(\S+)$", files[".dockerignore"], re.M)
-    needed = re.findall(r"^subdir\('(\w+)'\)", files.get("meson.build", ""), re.M)
+    needed = re.findall(r"^ *subdir\('(\w+)'\)", files.get("meson.build", ""), re.M)
     table = re.search(r"^documents = \{(.*?)^\}", files.get(DOCUMENTS, ""), re.M | re.S)
     needed += re.findall(r"'\.\./([^']+)'", table[1]) if table else []
     return [f".dockerignore: meson.build needs {path}"
-            for path in needed if path not in sent and path.split("/")[0] not in sent]
+            for path in needed if path != "tests" and path not in sent and path.split("/")[0] not in sent]
 
 
 ROUTE = re.compile(r'\{"([A-Z]+)",\s*"([^"]+)",\s*(?!page_)\w+,\s*(NULL|"([^"]*)"),\s*SCOPE_([A-Z]+)')

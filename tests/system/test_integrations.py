@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -373,3 +374,66 @@ def test_nrpe_runs_the_check(node, tmp_path, lost, code):
         done = until(ask)
     assert done.returncode == code, done
     assert done.stdout.startswith("NUMAPROBE UNKNOWN - no daemon responds" if lost else "NUMAPROBE OK - run "), done
+
+
+# ---- the client of one file
+
+EXAMPLE = SHIPPED / "python" / "numaprobe_client.py"
+
+
+def example(*words, **env):
+    return subprocess.run([sys.executable, str(EXAMPLE), *map(str, words)], capture_output=True, text=True, timeout=60,
+                          env={"PATH": os.environ["PATH"], **env})
+
+
+def test_the_python_client_measures_prints_and_compares(node):
+    done = example("--url", node.url, "--cpus=0", "--size=1-512", "--compare", node.runs["first"])
+    assert (done.returncode, done.stderr) == (0, ""), done
+    newest = node.daemon.get("/v1/runs?limit=1").json["runs"][0]
+    assert newest["spec"]["note"] == "by numaprobe_client.py"
+    head, columns, *rows, verdict = done.stdout.splitlines()
+    assert head == f"run {newest['id']} of latency on {newest['node']}"
+    assert columns.split() == ["matrix", "rank", "working_set_bytes", "median_ns", "lo_ns", "hi_ns"] and len(rows) == 10
+    assert verdict.startswith(f"against run {node.runs['first']}: same; ")
+
+
+def test_the_python_client_has_the_exit_status_of_compare(node):
+    node.bench.with_suffix(".behaviour").write_text("scaled 1.5")
+    try:
+        done = example("--cpus=0", "--size=1-512", "--compare", node.runs["first"], NUMAPROBE_URL=f"unix:{node.daemon.socket}")
+    finally:
+        node.bench.with_suffix(".behaviour").write_text("good")
+    assert done.returncode == 7 and ": slower; " in done.stdout, done
+
+
+@pytest.mark.parametrize("words, reason", [(["--size=nonsense"], "size: "), (["--benchmark=nothing"], "benchmark: "),
+                                           (["--compare=999", "--cpus=0", "--size=1"], "999")])
+def test_the_python_client_states_what_the_daemon_refuses(node, words, reason):
+    done = example("--url", node.url, *words)
+    assert done.returncode == 1 and done.stderr.startswith("numaprobe_client: ") and reason in done.stderr, done
+    assert "Traceback" not in done.stderr
+
+
+def test_the_python_client_without_a_daemon_and_with_a_busy_one(make_daemon, tmp_path):
+    lost = example(NUMAPROBE_URL=f"unix:{tmp_path}/none")
+    assert lost.returncode == 1 and f"unix:{tmp_path}/none" in lost.stderr and "Traceback" not in lost.stderr
+    closed = make_daemon({**fake_bench_env(), "NUMAPROBED_ADMISSION": "refuse"}, ["--admit-load=refuse:0"])
+    if closed.get("/v1/availability").json["available"]:
+        pytest.skip("nothing at all runs on this machine")
+    busy = example("--url", f"http://127.0.0.1:{closed.port}")
+    assert busy.returncode == 1 and re.search(r"^  \w+: ", busy.stderr, re.M), busy
+
+
+def test_the_python_client_by_tls_with_a_token(make_daemon, pki, tmp_path):  # noqa: F811
+    daemon = make_daemon(fake_bench_env(), ["--listen=127.0.0.1:0,https://127.0.0.1:0", "--anonymous=none", *files(pki)])
+    tls = int(re.search(r"https://127\.0\.0\.1:(\d+)", "\n".join(daemon.log))[1])
+    token = tmp_path / "token"
+    token.write_text(run("token", "create", "me", "--scope=run", url=f"unix:{daemon.socket}").stdout)
+    words = ["--url", f"https://localhost:{tls}", "--cacert", pki / "ca.pem", "--cpus=0", "--size=1"]
+    done = example(*words, "--token-file", token)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    token.write_text("np_" + "0" * 64)
+    refused = example(*words, "--token-file", token)
+    assert refused.returncode == 1 and "token" in refused.stderr, refused
+    unsigned = example(*words[:2], "--cpus=0", "--size=1")
+    assert unsigned.returncode == 1 and "certificate" in unsigned.stderr, unsigned
