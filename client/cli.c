@@ -88,8 +88,11 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
                               k->name)
                     : CLI_EXIT_USAGE;
     }
-    if (k->of_fleet)
+    if (k->of_fleet) {
+        if (config_load_fleet(c, err) < 0)
+            return -1;
         targets[args.n_targets++] = (struct param_target){&fleet_settings, &c->fleet};
+    }
     if (k->options) {
         param_defaults(k->options, options);
         targets[args.n_targets++] = (struct param_target){k->options, options};
@@ -173,6 +176,18 @@ static int flush_output(int status)
     return problem_report(NULL, &err);
 }
 
+// "fleet help run" is "help fleet run".
+static void put_help_first(char **words, int n)
+{
+    for (const struct command *k = commands; n > 1 && k->name; k++)
+        if (k->subcommands && strcmp(k->name, words[0]) == 0 && strcmp(words[1], "help") == 0) {
+            char *family = words[0];
+            words[0] = words[1];
+            words[1] = family;
+            return;
+        }
+}
+
 int cli_main(int argc, char **argv)
 {
     struct cli c = {0};
@@ -193,6 +208,7 @@ int cli_main(int argc, char **argv)
         return CLI_EXIT_USAGE;
     }
     int used;
+    put_help_first(argv + at, argc - at);
     const struct command *k = command_find(commands, argv + at, argc - at, &used, &err);
     if (!k)
         return problem_report(NULL, &err);

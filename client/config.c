@@ -91,6 +91,20 @@ static void config_tables(struct cli *c, struct param_target out[static TABLES])
     out[1] = (struct param_target){&fleet_settings, &c->fleet};
 }
 
+static int read_variables(const struct param_table *table, void *object, struct err *err)
+{
+    const struct param_target target = {table, object};
+    if (settings_read_environment(&target, 1, "NUMAPROBE_", false, err) == 0)
+        return 0;
+    err->member[0] = '\0'; // the text names the variable
+    return -1;
+}
+
+int config_load_fleet(struct cli *c, struct err *err)
+{
+    return read_variables(&fleet_settings, &c->fleet, err);
+}
+
 static void measure_terminal(struct cli *c)
 {
     enum { USUAL_WIDTH = 80 };
@@ -118,7 +132,7 @@ int config_load(struct cli *c, struct err *err)
                     : "");
     if ((config || home) && settings_read_file(targets, TABLES, path, true, err) < 0)
         return -1;
-    if (settings_read_environment(targets, TABLES, "NUMAPROBE_", false, err) < 0)
+    if (read_variables(&cli_options, c, err) < 0)
         return -1;
     c->to_terminal = isatty(STDOUT_FILENO);
     c->err_terminal = isatty(STDERR_FILENO);

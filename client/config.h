@@ -34,5 +34,7 @@ extern const struct param_table cli_options; // of struct cli
 
 // Reads /etc/numaprobe/numaprobe.conf, ~/.config/numaprobe/config and NUMAPROBE_<NAME>.
 int config_load(struct cli *c, struct err *err);
+// NUMAPROBE_<NAME> of the fleet settings, which no other command minds.
+int config_load_fleet(struct cli *c, struct err *err);
 // Where nothing names the daemon: the system's socket, else the usual port.
 void config_find_daemon(struct cli *c);

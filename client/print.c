@@ -449,6 +449,14 @@ static void write_ndjson(const struct grid *g)
     write_objects(g, true);
 }
 
+void grid_number(struct grid *g, double v)
+{
+    if (isfinite(v))
+        grid_cell(g, "%.6g", v);
+    else
+        grid_cell(g, "%s", "");
+}
+
 void grid_print(const struct grid *g, const struct cli *c)
 {
     static void (*const writers[])(const struct grid *) = {

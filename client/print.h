@@ -17,7 +17,7 @@ struct column {
 #define PRINT_YELLOW "33"
 #define PRINT_BOLD "1"
 
-enum { COLUMNS_MAX = 12 };
+enum { COLUMNS_MAX = 16 };
 #define PRINT_SPARK_SPAN 0.1
 
 struct grid {
@@ -34,6 +34,8 @@ void grid_fini(struct grid *g);
 __attribute__((format(printf, 2, 3))) void grid_cell(struct grid *g, const char *fmt, ...);
 // Four significant digits, and no more places than the noise deserves: 1.234, 98.76, 20834.
 void grid_value(struct grid *g, double v);
+// Six digits, for programs; nothing where the number is not known.
+void grid_number(struct grid *g, double v);
 void grid_print(const struct grid *g, const struct cli *c);
 
 // "label       text", the text wrapped under itself where standard output is a terminal.

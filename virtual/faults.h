@@ -26,6 +26,7 @@ enum fault_kind {
     FAULT_ENDLESS,     // a body without an end
     FAULT_JSON,        // hostile JSON, in another way per node
     FAULT_NAME,        // responds as another node
+    FAULT_COPY,        // has the history of the first node
     FAULT_TEXT,        // escape sequences in names, labels and texts
     FAULT_CLOCK,       // VALUE s ahead
     FAULT_GAPS,        // two of three sequence numbers are missing

@@ -234,6 +234,14 @@ struct page {
     struct summary_page head;
 };
 
+static void history_id(const struct asked *a, char out[static 40])
+{
+    const int64_t of[] = {world_get_options(a->f->world)->seed,
+                          a->kind == FAULT_COPY ? 0 : a->node};
+    uint64_t h = hash_bytes(of, sizeof of);
+    snprintf(out, 40, "%016" PRIx64 "%016" PRIx64, h, hash_bytes(&h, sizeof h));
+}
+
 static struct page *page_new(const struct asked *a)
 {
     struct page *p = calloc(1, sizeof *p);
@@ -242,6 +250,7 @@ static struct page *page_new(const struct asked *a)
     summary_writer_init(&p->w);
     node_name(a, p->head.node);
     snprintf(p->head.version, sizeof p->head.version, "%s", node_version(a));
+    history_id(a, p->head.history_id);
     return p;
 }
 
@@ -273,13 +282,6 @@ static bool form_is_summary(const struct asked *a)
     return false;
 }
 
-static void history_id(const struct asked *a, char out[static 40])
-{
-    const int64_t of[] = {world_get_options(a->f->world)->seed, a->node};
-    uint64_t h = hash_bytes(of, sizeof of);
-    snprintf(out, 40, "%016" PRIx64 "%016" PRIx64, h, hash_bytes(&h, sizeof h));
-}
-
 static void respond_feed(const struct asked *a)
 {
     int64_t after = 0, limit = 10, last = finished_runs(a) * gap(a);
@@ -307,7 +309,6 @@ static void respond_feed(const struct asked *a)
     struct page *p = page_new(a);
     if (!p)
         return;
-    snprintf(p->head.history_id, sizeof p->head.history_id, "%s", own);
     p->head.after = after;
     p->head.next = p->head.last = last;
     int number = (int)(after / gap(a)) + 1;

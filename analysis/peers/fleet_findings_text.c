@@ -173,15 +173,13 @@ void fleet_finding_differs(const struct fleet_finding *one, struct buf *out)
         buf_fmt(out, ", %d more", one->differs.n - 1);
 }
 
-static void finding_nodes(const struct fleet_finding *one, const struct fleet *f, struct buf *out)
+void fleet_finding_nodes(const struct fleet_finding *one, const struct fleet *f, struct buf *out)
 {
     CLEANUP_NODESET struct nodeset names = {0};
     for (int i = 0; i < one->n_nodes; i++)
         if (nodeset_add(&names, f->nodes.list[one->nodes[i]], NULL) < 0)
             break;
     nodeset_sort(&names);
-    if (one->n_nodes > 1)
-        buf_fmt(out, "%d nodes ", one->n_nodes);
     nodeset_fold(&names, out);
 }
 
@@ -200,7 +198,9 @@ void fleet_finding_sentence(const struct fleet_finding *one, const struct fleet 
 {
     struct fleet_finding_cells cells;
     fleet_finding_cells(one, f, &cells);
-    finding_nodes(one, f, out);
+    if (one->n_nodes > 1)
+        buf_fmt(out, "%d nodes ", one->n_nodes);
+    fleet_finding_nodes(one, f, out);
     if (one->what == FINDING_GROUP) {
         buf_fmt(out, ": %s %+.1f %%", one->metric, one->percent);
         if (one->differs.n)

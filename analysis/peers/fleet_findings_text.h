@@ -19,6 +19,8 @@ struct fleet_finding_cells {
 };
 void fleet_finding_cells(const struct fleet_finding *one, const struct fleet *f,
                          struct fleet_finding_cells *out);
+// "node[061-078]"
+void fleet_finding_nodes(const struct fleet_finding *one, const struct fleet *f, struct buf *out);
 // "bios_version 1.8.2 (97 % have 1.9.0)", or "-".
 void fleet_finding_differs(const struct fleet_finding *one, struct buf *out);
 // "18 nodes node[061-078]: latency.local.dram.median_ns +8.1 %, …": a finding in one sentence.

@@ -156,7 +156,11 @@ static int summaries_add_page(void *ctx, const int64_t *ids, int n, bool more, s
 int summaries_list(struct request *q, struct reply *r, const struct run_filter *f, struct err *err)
 {
     struct list_page p = {.q = q};
+    CLEANUP_MEM char *identity = NULL;
+    if (store_identity(api_of(q)->store, &identity, err) < 0)
+        return -1;
     summaries_init(&p.s, q);
+    snprintf(p.s.head.history_id, sizeof p.s.head.history_id, "%s", identity);
     int rc = each_page(q, f, summaries_add_page, &p, err);
     if (rc == 0)
         rc = summaries_send(&p.s, r, err);

@@ -6,6 +6,7 @@
 
 #include "analysis/peers/fleet_findings_text.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "client/exits.h"
 #include "client/fleet/fleet.h"
@@ -17,39 +18,82 @@ static const char *paint_grade(const char *text)
     return *text == 's' ? text[2] == 'r' ? PRINT_RED : PRINT_YELLOW : NULL; // sure, suspect
 }
 
-// For programs; people have fewer columns, and a line of details per node below the table.
-static const struct column all_columns[] = {
+enum { DETAILS_MAX = 20 };
+
+// For people: a line of details per node stands below the table.
+static const struct column table_columns[] = {
     {"node", "NODE", false},
     {"grade", "GRADE", false, false, paint_grade},
     {"metric", "WORST METRIC", false, true},
     {"value", "VALUE", true},
     {"peers", "PEERS", true},
     {"difference", "DIFFERENCE", false},
-    {"what", "WHAT", false},
-    {"metrics_worse", "ALSO", true},
-    {"since", "SINCE", false},
-    {"differs", "DIFFERENT FROM PEERS", false},
 };
-enum { TABLE_COLUMNS = 6, DETAILS_MAX = 20 };
 
-static void outliers_add_row(struct grid *g, const struct fleet_finding *one, const struct fleet *f)
+// For programs: the members of the document (-o json), of the worst metric.
+static const struct column plain_columns[] = {
+    {"node", "NODE", false},
+    {"grade", "GRADE", false},
+    {"what", "WHAT", false},
+    {"metric", "METRIC", false},
+    {"unit", "UNIT", false},
+    {"value", "VALUE", true},
+    {"class_median", "PEERS", true},
+    {"percent", "DIFFERENCE %", true},
+    {"lo", "FROM", true},
+    {"hi", "TO", true},
+    {"metrics_worse", "WORSE", true},
+    {"of", "OF", true},
+    {"since", "SINCE", false},
+    {"differs_from_peers", "DIFFERENT FROM PEERS", false},
+};
+
+static void add_table_row(struct grid *g, const struct fleet_finding *one, const struct fleet *f)
 {
     struct fleet_finding_cells cells;
-    CLEANUP_BUF struct buf differs = BUF_INIT;
     fleet_finding_cells(one, f, &cells);
-    fleet_finding_differs(one, &differs);
     grid_cell(g, "%s", f->nodes.list[one->nodes[0]]);
     grid_cell(g, "%s", peers_grade_names[one->grade]);
     grid_cell(g, "%s", one->metric);
     grid_cell(g, "%s", cells.value);
     grid_cell(g, "%s", cells.peers);
     grid_cell(g, "%s", cells.diff);
-    if (g->n_columns == TABLE_COLUMNS)
-        return;
+}
+
+static void add_plain_row(struct grid *g, const struct fleet_finding *one, const struct fleet *f)
+{
+    CLEANUP_BUF struct buf nodes = BUF_INIT, differs = BUF_INIT;
+    char since[32] = "";
+    bool group = one->what == FINDING_GROUP;
+    fleet_finding_nodes(one, f, &nodes);
+    if (one->differs.n)
+        fleet_finding_differs(one, &differs);
+    if (one->since_ms)
+        clock_rfc3339(one->since_ms, since);
+    grid_cell(g, "%s", buf_text(&nodes));
+    grid_cell(g, "%s", group ? "" : peers_grade_names[one->grade]);
     grid_cell(g, "%s", fleet_finding_names[one->what]);
-    grid_cell(g, "%s", cells.also);
-    grid_cell(g, "%s", cells.since);
+    grid_cell(g, "%s", one->metric);
+    grid_cell(g, "%s", one->unit);
+    grid_number(g, one->value);
+    grid_number(g, one->peers);
+    grid_number(g, one->percent);
+    grid_number(g, one->lo);
+    grid_number(g, one->hi);
+    grid_cell(g, "%d", one->worse);
+    grid_cell(g, "%d", one->of);
+    grid_cell(g, "%s", since);
     grid_cell(g, "%s", buf_text(&differs));
+}
+
+static void outliers_print_plain(const struct cli *c, const struct fleet_findings *list,
+                                 const struct fleet *f)
+{
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, plain_columns, COUNT_OF(plain_columns));
+    for (int i = 0; i < list->n; i++)
+        add_plain_row(&g, &list->list[i], f);
+    grid_print(&g, c);
 }
 
 // "node050: 30/30 metrics; slower than it was; since 18 Nov; bios_version 1.8.2 (97 % have 1.9.0)"
@@ -98,15 +142,10 @@ static void outliers_print_table(const struct cli *c, const struct fleet_finding
 {
     CLEANUP_GRID struct grid g;
     CLEANUP_BUF struct buf mirror = BUF_INIT;
-    bool people = c->output == OUTPUT_TABLE;
-    grid_init(&g, all_columns, people ? TABLE_COLUMNS : COUNT_OF(all_columns));
+    grid_init(&g, table_columns, COUNT_OF(table_columns));
     for (int i = 0; i < list->n; i++)
-        if (list->list[i].what != FINDING_GROUP || !people)
-            outliers_add_row(&g, &list->list[i], f);
-    if (!people) {
-        grid_print(&g, c);
-        return;
-    }
+        if (list->list[i].what != FINDING_GROUP)
+            add_table_row(&g, &list->list[i], f);
     print_judged(c, list);
     if (g.n_rows) {
         grid_print(&g, c);
@@ -144,8 +183,10 @@ int cmd_fleet_outliers(struct cli *c, const struct invocation *i, struct err *er
         return -1;
     if (c->output == OUTPUT_JSON)
         outliers_print_json(&g, &list);
-    else
+    else if (c->output == OUTPUT_TABLE)
         outliers_print_table(c, &list, g.fleet);
+    else
+        outliers_print_plain(c, &list, g.fleet);
     int verdict = list.n         ? CLI_EXIT_SLOWER
                   : !list.tested ? CLI_EXIT_INCONCLUSIVE
                                  : CLI_EXIT_SUCCESS;

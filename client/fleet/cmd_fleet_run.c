@@ -268,17 +268,24 @@ static void request_run(struct fan *f, int node, void *ctx)
 
 // ---- Ctrl-C -------------------------------------------------------------------------------------
 
-static void stop_runs(struct fan *f, void *ctx)
+// Whoever has no reader left waits for no result, but still for what it cancels.
+static bool stop_runs(struct fan *f, bool reader_gone, void *ctx)
 {
     struct runs_on_nodes *r = ctx;
+    bool cancels = r->flags->cancel_on_interrupt, waits = cancels || !reader_gone;
     int started = 0;
     for (int i = 0; i < fan_count(f); i++)
         if (r->runs[i].id && fan_node(f, i)->state == FAN_TALKING) {
             started++;
             cancel_run(f, i, r);
         }
-    fprintf(stderr, "%s %d runs that have started; Ctrl-C again ends the command\n",
-            r->flags->cancel_on_interrupt ? "canceling the" : "waiting for the", started);
+    fprintf(stderr, "%s%s %d runs that have started%s\n",
+            reader_gone ? "the output has no reader any more: " : "",
+            cancels ? "canceling the"
+            : waits ? "waiting for the"
+                    : "not waiting for the",
+            started, waits ? "; Ctrl-C again ends the command" : ", which continue on their nodes");
+    return waits;
 }
 
 // ---- Output -------------------------------------------------------------------------------------

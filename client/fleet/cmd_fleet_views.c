@@ -52,15 +52,7 @@ static const struct param compare_params[] = {
 };
 const struct param_table fleet_compare_options = {compare_params, COUNT_OF(compare_params)};
 
-// Numbers that may be missing.
-static void value_cell(struct grid *g, double v)
-{
-    if (isfinite(v))
-        grid_cell(g, "%.6g", v);
-    else
-        grid_cell(g, "%s", "");
-}
-
+// A number that may be missing.
 static void percent_cell(struct grid *g, double v)
 {
     if (isfinite(v))
@@ -81,6 +73,34 @@ static int view_open(struct fleet_view *v, int *metric, const struct gather *g,
         return 0;
     fleet_view_close(v);
     return -1;
+}
+
+// What a view is made of. The caller says what became of the nodes (gather_end).
+struct opened_view {
+    struct gather g;
+    struct fleet_view v;
+    int metric;
+};
+
+// 0; -1; 1: there is nothing to judge, and the exit status is that of gather_end.
+static int view_begin(struct opened_view *o, const struct cli *c, const struct invocation *i,
+                      struct err *err)
+{
+    *o = (struct opened_view){0};
+    if (gather_all(&o->g, c, NEWEST_RUNS, err) < 0)
+        return -1;
+    if (gather_is_empty(&o->g))
+        return 1;
+    if (view_open(&o->v, &o->metric, &o->g, i->options, i->operands[0], err) == 0)
+        return 0;
+    gather_end(&o->g, 0);
+    return -1;
+}
+
+static void view_fini(struct opened_view *o)
+{
+    fleet_view_close(&o->v);
+    gather_fini(&o->g);
 }
 
 // "class 62204bddacdc, latency.local.dram.median_ns in ns, more is worse"
@@ -113,8 +133,8 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         grid_cell(&g, "%d", i + 1);
         grid_cell(&g, "%s", v->f->nodes.list[k->node]);
         grid_value(&g, k->value);
-        value_cell(&g, k->lo);
-        value_cell(&g, k->hi);
+        grid_number(&g, k->lo);
+        grid_number(&g, k->hi);
         percent_cell(&g, k->percent);
         grid_cell(&g, "%d", k->runs);
     }
@@ -128,26 +148,18 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
 int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct view_flags *f = i->options;
-    CLEANUP_GATHER struct gather g = {0};
-    struct fleet_view v = {0};
+    struct opened_view o CLEANUP(view_fini);
     struct fleet_ranking r = {0};
-    int metric;
-    if (gather_all(&g, c, NEWEST_RUNS, err) < 0)
-        return -1;
-    if (gather_is_empty(&g))
-        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
-    if (view_open(&v, &metric, &g, f, i->operands[0], err) < 0) {
-        gather_end(&g, 0);
-        return -1;
-    }
-    int rc = fleet_ranking_make(&r, &v, metric, err);
+    int begun = view_begin(&o, c, i, err);
+    if (begun)
+        return begun < 0 ? -1 : gather_end(&o.g, CLI_EXIT_INCONCLUSIVE);
+    int rc = fleet_ranking_make(&r, &o.v, o.metric, err);
     if (rc == 0) {
-        view_print_head(c, &v, metric, r.more);
-        ranking_print(c, &v, &r, f->limit);
+        view_print_head(c, &o.v, o.metric, r.more);
+        ranking_print(c, &o.v, &r, f->limit);
     }
     fleet_ranking_fini(&r);
-    fleet_view_close(&v);
-    return rc < 0 ? -1 : gather_end(&g, CLI_EXIT_SUCCESS);
+    return rc < 0 ? -1 : gather_end(&o.g, CLI_EXIT_SUCCESS);
 }
 
 // ---- Groups -------------------------------------------------------------------------------------
@@ -167,8 +179,8 @@ static void shares_print(const struct cli *c, const struct fleet_shares *s, cons
         grid_cell(&g, "%s", k->value ? k->value : "not known");
         grid_cell(&g, "%d", k->nodes);
         grid_value(&g, k->median);
-        value_cell(&g, k->lo);
-        value_cell(&g, k->hi);
+        grid_number(&g, k->lo);
+        grid_number(&g, k->hi);
         percent_cell(&g, k->percent);
         percent_cell(&g, k->percent_lo);
         percent_cell(&g, k->percent_hi);
@@ -193,10 +205,9 @@ static bool any_slower(const struct fleet_shares *s)
 int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct view_flags *f = i->options;
-    CLEANUP_GATHER struct gather g = {0};
-    struct fleet_view v = {0};
+    struct opened_view o CLEANUP(view_fini) = {0};
     struct fleet_shares s = {0};
-    int metric, status = CLI_EXIT_SUCCESS;
+    int status = CLI_EXIT_SUCCESS;
     if (!*f->group_by) {
         struct view_flags all = *f;
         struct invocation ranking = *i;
@@ -204,25 +215,19 @@ int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err
         ranking.options = &all;
         return cmd_fleet_ranking(c, &ranking, err);
     }
-    if (gather_all(&g, c, NEWEST_RUNS, err) < 0)
-        return -1;
-    if (gather_is_empty(&g))
-        return gather_end(&g, CLI_EXIT_INCONCLUSIVE);
-    if (view_open(&v, &metric, &g, f, i->operands[0], err) < 0) {
-        gather_end(&g, 0);
-        return -1;
-    }
-    int rc = fleet_shares_make(&s, &v, metric, f->group_by, err);
+    int begun = view_begin(&o, c, i, err);
+    if (begun)
+        return begun < 0 ? -1 : gather_end(&o.g, CLI_EXIT_INCONCLUSIVE);
+    int rc = fleet_shares_make(&s, &o.v, o.metric, f->group_by, err);
     if (rc == 0) {
-        view_print_head(c, &v, metric, s.more);
+        view_print_head(c, &o.v, o.metric, s.more);
         shares_print(c, &s, f->group_by);
         if (s.n < 2 && c->output == OUTPUT_TABLE)
             puts("all nodes have the same value: there is nothing to compare");
         status = s.n < 2 ? CLI_EXIT_INCONCLUSIVE : any_slower(&s) ? CLI_EXIT_SLOWER : status;
     }
     fleet_shares_fini(&s);
-    fleet_view_close(&v);
-    return rc < 0 ? -1 : gather_end(&g, status);
+    return rc < 0 ? -1 : gather_end(&o.g, status);
 }
 
 // ---- History ------------------------------------------------------------------------------------
@@ -247,9 +252,9 @@ static void history_print_points(const struct cli *c, const struct fleet_history
         grid_cell(&g, "%.19sZ", time);
         grid_cell(&g, "%lld", (long long)p->run);
         grid_value(&g, p->value);
-        value_cell(&g, p->low);
-        value_cell(&g, p->median);
-        value_cell(&g, p->high);
+        grid_number(&g, p->low);
+        grid_number(&g, p->median);
+        grid_number(&g, p->high);
         grid_cell(&g, "%s%s", change, p->setup_changed ? "set-up changed" : "");
     }
     grid_print(&g, c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One loop for all nodes. fetch/ moves the bytes and via_ssh makes the sockets; here is who may
 // begin, and what Ctrl-C does. The first one stops what has not begun; the second one ends what is
-// in progress too.
+// in progress too. So does the end of whoever reads our output.
 #include "client/fleet/fan.h"
 
 #include <arpa/inet.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -33,9 +34,8 @@ struct fan {
     const struct fan_work *work;
     struct fan_node *nodes; // owned
     int n, next;            // next: the first that has never begun
-    int n_later;            // that wait for a second turn
-    int64_t later_ms;       // the earliest of these turns
-    int n_paused;           // that keep their place meanwhile
+    int n_again;            // that come again later
+    int64_t again_ms;       // the earliest of them does; INT64_MAX: none
     int at_once;            // as the option says, or as many as there are descriptors for
     int in_progress, done, failed;
     struct fetch *fetch;
@@ -44,6 +44,7 @@ struct fan {
     struct via_ssh *ssh; // NULL: fleet_url has the addresses
     char token[TOKEN_ROOM];
     int interrupts; // that were noticed
+    bool reader_gone;
     int64_t drawn_ms;
     bool drawn;
 };
@@ -78,7 +79,7 @@ struct fan_node *fan_node(struct fan *f, int node)
 
 bool fan_stopped(const struct fan *f)
 {
-    return f->interrupts > 0;
+    return f->interrupts > 0 || f->reader_gone;
 }
 
 int fan_ended(const struct fan *f, enum fan_state state)
@@ -168,6 +169,7 @@ struct fan *fan_new(const struct cli *c, const struct nodeset *names, const stru
     for (int i = 0; i < f->n; i++)
         f->nodes[i].name = names->names[i];
     f->tls = (struct fetch_tls){c->cacert, c->cert, c->key};
+    f->again_ms = INT64_MAX;
     f->at_once = fan_places(f);
     // A node whose run is canceled has its long poll open beside that.
     f->fetch = fetch_new(2 * f->at_once, NULL, err);
@@ -211,10 +213,26 @@ static void fan_leave(struct fan *f, int node)
     f->nodes[node].socket = NULL;
 }
 
+// Its turn has come, or will not any more.
+static void fan_forget_turn(struct fan *f, int node)
+{
+    f->n_again -= f->nodes[node].again_ms != 0;
+    f->nodes[node].again_ms = 0;
+}
+
+static void fan_free_place(struct fan *f)
+{
+    f->in_progress--;
+    if (f->n_again)
+        f->again_ms = 0; // one of those that come again may take it: they are looked through
+}
+
 static void fan_end(struct fan *f, int node, enum fan_state state)
 {
     fan_leave(f, node);
-    f->in_progress -= f->nodes[node].state != FAN_WAITING;
+    fan_forget_turn(f, node);
+    if (f->nodes[node].state != FAN_WAITING)
+        fan_free_place(f);
     f->nodes[node].state = state;
     *(state == FAN_DONE ? &f->done : &f->failed) += 1;
     if (f->work->ended)
@@ -238,26 +256,23 @@ void fan_fail(struct fan *f, int node, enum err_code code, const char *why)
     fan_end(f, node, FAN_FAILED);
 }
 
-void fan_later(struct fan *f, int node, int64_t delay_ms)
+void fan_pause(struct fan *f, int node, int64_t delay_ms)
 {
     struct fan_node *n = &f->nodes[node];
-    if (f->interrupts) {
+    n->again_ms = clock_mono_ms() + delay_ms;
+    f->again_ms = f->n_again++ && f->again_ms < n->again_ms ? f->again_ms : n->again_ms;
+}
+
+void fan_later(struct fan *f, int node, int64_t delay_ms)
+{
+    if (fan_stopped(f)) {
         fan_fail(f, node, ERR_BUSY, "busy when it was interrupted");
         return;
     }
-    n->again_ms = clock_mono_ms() + delay_ms;
-    if (!f->n_later++ || n->again_ms < f->later_ms)
-        f->later_ms = n->again_ms;
-    n->state = FAN_WAITING;
-    f->in_progress--;
+    fan_pause(f, node, delay_ms);
+    f->nodes[node].state = FAN_WAITING;
+    fan_free_place(f);
     fan_leave(f, node);
-}
-
-void fan_pause(struct fan *f, int node, int64_t delay_ms)
-{
-    f->nodes[node].paused = true;
-    f->nodes[node].again_ms = clock_mono_ms() + delay_ms;
-    f->n_paused++;
 }
 
 static void fan_on_tunnel(void *ctx, int node, const char *socket, const struct err *why)
@@ -289,42 +304,33 @@ static void fan_begin(struct fan *f, int node)
         fan_fail(f, node, err.code, err.text);
 }
 
-// Those whose second turn has come go before those that never had one.
-static void fan_begin_later(struct fan *f)
-{
-    int64_t now = clock_mono_ms(), earliest = INT64_MAX;
-    if (!f->n_later || now < f->later_ms || f->in_progress >= f->at_once)
-        return;
-    for (int i = 0; i < f->next; i++) {
-        struct fan_node *n = &f->nodes[i];
-        if (n->state != FAN_WAITING)
-            continue;
-        if (n->again_ms <= now && f->in_progress < f->at_once) {
-            f->n_later--;
-            fan_begin(f, i);
-        } else if (n->again_ms < earliest) {
-            earliest = n->again_ms;
-        }
-    }
-    f->later_ms = earliest;
-}
-
-static void fan_end_pauses(struct fan *f)
+// Those that come again go before those that never had a turn. Some have kept their place.
+static void fan_begin_again(struct fan *f)
 {
     int64_t now = clock_mono_ms();
-    for (int i = 0; f->n_paused && i < f->n; i++)
-        if (f->nodes[i].paused && (f->nodes[i].again_ms <= now || !is_open(&f->nodes[i]))) {
-            f->nodes[i].paused = false;
-            f->n_paused--;
-            if (is_open(&f->nodes[i]))
-                f->work->begin(f, i, f->work->ctx);
+    if (now < f->again_ms)
+        return;
+    f->again_ms = INT64_MAX;
+    for (int i = 0; f->n_again && i < f->next; i++) {
+        struct fan_node *n = &f->nodes[i];
+        bool keeps = n->state == FAN_TALKING, full = !keeps && f->in_progress >= f->at_once;
+        if (!n->again_ms || full)
+            continue; // a place that becomes free is for it
+        if (n->again_ms > now) {
+            f->again_ms = n->again_ms < f->again_ms ? n->again_ms : f->again_ms;
+            continue;
         }
+        fan_forget_turn(f, i);
+        if (keeps)
+            f->work->begin(f, i, f->work->ctx);
+        else
+            fan_begin(f, i);
+    }
 }
 
 static void fan_begin_next(struct fan *f)
 {
-    fan_end_pauses(f);
-    fan_begin_later(f);
+    fan_begin_again(f);
     while (f->next < f->n && f->in_progress < f->at_once)
         fan_begin(f, f->next++);
 }
@@ -452,13 +458,16 @@ static void fan_draw(struct fan *f)
 {
     CLEANUP_BUF struct buf line = BUF_INIT;
     int64_t now = clock_mono_ms();
+    int busy = 0;
     if (!f->cli->err_terminal || now - f->drawn_ms < TICK_MS)
         return;
     f->drawn_ms = now;
     buf_fmt(&line, " %d node%s: %d done, %d in progress, %d failed", f->n, f->n == 1 ? "" : "s",
             f->done, f->in_progress, f->failed);
-    if (f->n_later)
-        buf_fmt(&line, ", %d busy", f->n_later);
+    for (int i = 0; f->n_again && i < f->next; i++)
+        busy += f->nodes[i].again_ms && f->nodes[i].state == FAN_WAITING;
+    if (busy)
+        buf_fmt(&line, ", %d busy", busy);
     if (f->work->progress)
         f->work->progress(f, &line, f->work->ctx);
     fprintf(stderr, "\r%.79s\033[K", buf_text(&line));
@@ -474,11 +483,12 @@ static void fan_stop_all(struct fan *f)
 }
 
 // Nothing begins any more. What has not begun has failed, and says so.
-static void fan_stop(struct fan *f)
+static void fan_stop(struct fan *f, bool reader_gone)
 {
-    bool first = f->interrupts == 0;
+    bool first = !fan_stopped(f);
     fan_clear(f);
     f->interrupts = (int)interrupts;
+    f->reader_gone |= reader_gone;
     for (int i = 0; i < f->n; i++)
         if (f->nodes[i].state == FAN_REACHING || f->nodes[i].state == FAN_WAITING)
             fan_fail(f, i, ERR_TIMEOUT,
@@ -486,10 +496,8 @@ static void fan_stop(struct fan *f)
                          ? "busy when it was interrupted"
                          : "interrupted before its turn");
     f->next = f->n;
-    f->n_later = 0;
-    if (first && f->interrupts == 1 && f->work->interrupted)
-        f->work->interrupted(f, f->work->ctx);
-    else
+    if (!first || f->interrupts > 1 || !f->work->interrupted ||
+        !f->work->interrupted(f, reader_gone, f->work->ctx))
         fan_stop_all(f);
 }
 
@@ -500,14 +508,17 @@ void fan_run(struct fan *f)
     sigaction(SIGINT, &act, &before);
     while (f->done + f->failed < f->n) {
         struct pollfd fds[] = {{.fd = fetch_fd(f->fetch), .events = POLLIN},
-                               {.fd = f->ssh ? via_ssh_fd(f->ssh) : -1, .events = POLLIN}};
+                               {.fd = f->ssh ? via_ssh_fd(f->ssh) : -1, .events = POLLIN},
+                               {.fd = f->reader_gone ? -1 : STDOUT_FILENO}}; // errors alone
         if (interrupts > f->interrupts)
-            fan_stop(f);
+            fan_stop(f, false);
         fan_begin_next(f);
         fan_draw(f);
         fetch_turn(f->fetch);
         if (f->done + f->failed < f->n)
             poll(fds, COUNT_OF(fds), TICK_MS); // a signal ends it
+        if (fds[2].revents & POLLERR)
+            fan_stop(f, true);
         fetch_turn(f->fetch);
         if (f->ssh)
             via_ssh_turn(f->ssh);

@@ -27,8 +27,7 @@ struct fan_node {
     enum fan_state state;
     enum err_code code; // of FAN_FAILED
     char *why;          // owned: for people, without the node's name, so that equal ones fold
-    bool paused;        // FAN_TALKING: until again_ms
-    int64_t again_ms;   // FAN_WAITING: not before this time of clock_mono_ms()
+    int64_t again_ms;   // it comes again at this time of clock_mono_ms(); 0: no such time
     int64_t skew_ms;    // the node's clock minus ours; 0 without fan_node.dated
     bool dated;         // its responses have a Date
     bool reached;       // it has sent a response of any kind
@@ -42,8 +41,9 @@ struct fan_work {
     // The node is reached. Must end in fan_call, fan_later, fan_done or fan_fail, now or in a
     // reply.
     void (*begin)(struct fan *f, int node, void *ctx);
-    // Ctrl-C came for the first time; NULL: all that is in progress ends.
-    void (*interrupted)(struct fan *f, void *ctx);
+    // Ctrl-C came for the first time, or the reader of standard output has gone. False, or NULL:
+    // all that is in progress ends.
+    bool (*interrupted)(struct fan *f, bool reader_gone, void *ctx);
     // A node has ended (done or failed), for output as it comes; may be NULL.
     void (*ended)(struct fan *f, int node, void *ctx);
     // Written behind the counts of the progress line; may be NULL.
@@ -59,7 +59,7 @@ void fan_run(struct fan *f);
 
 int fan_count(const struct fan *f);
 struct fan_node *fan_node(struct fan *f, int node);
-bool fan_stopped(const struct fan *f);                    // by Ctrl-C
+bool fan_stopped(const struct fan *f);                    // by Ctrl-C, or its reader has gone
 int fan_ended(const struct fan *f, enum fan_state state); // how many are FAN_DONE or FAN_FAILED
 
 // A response of status 2xx; body as JSON, borrowed. Others end the node, unless the call has

@@ -138,11 +138,30 @@ static int take_page(struct gather *g, int node, struct summary_page *p)
     return 0;
 }
 
+// Remembers whose history this is. The name under which the same node has responded already: its
+// runs would count twice. NULL: it has not, or it is older than the member.
+static const char *other_name(struct gather *g, int node, const struct summary_page *p)
+{
+    struct gathered_node *n = &g->nodes[node];
+    char self[sizeof p->history_id + sizeof p->node + 1];
+    int known = g->selves.n;
+    if (!*p->history_id)
+        return NULL;
+    snprintf(self, sizeof self, "%s %s", p->history_id, p->node);
+    n->history = interned_add(&g->histories, p->history_id, NULL) + 1;
+    n->self = interned_add(&g->selves, self, NULL) + 1;
+    for (int i = 0; n->self && n->self <= known && i < g->names.n; i++)
+        if (i != node && g->nodes[i].self == n->self)
+            return g->names.names[i];
+    return NULL;
+}
+
 static void take_runs(struct fan *f, int node, const struct json *body, void *ctx)
 {
     struct gather *g = ctx;
     struct summary_page page = {0};
     struct err err = {0};
+    const char *other;
     char text[200];
     if (summary_page_read(body, &page, &err) < 0) {
         fan_fail(f, node, ERR_UNREACHABLE, err.text);
@@ -151,6 +170,9 @@ static void take_runs(struct fan *f, int node, const struct json *body, void *ct
     snprintf(g->nodes[node].version, sizeof g->nodes[node].version, "%s", page.version);
     if (!fan_is_node(f, node, page.node)) {
         snprintf(text, sizeof text, "another node responds: %.64s", page.node);
+        fan_fail(f, node, ERR_CONFLICT, text);
+    } else if ((other = other_name(g, node, &page))) {
+        snprintf(text, sizeof text, "is the same node as %.64s", other);
         fan_fail(f, node, ERR_CONFLICT, text);
     } else if (take_page(g, node, &page) < 0) {
         fan_fail(f, node, g->err.code, g->err.text);
@@ -275,6 +297,8 @@ void gather_fini(struct gather *g)
     fan_free(g->fan);
     fleet_cleanup(&g->fleet);
     interned_fini(&g->wanted);
+    interned_fini(&g->histories);
+    interned_fini(&g->selves);
     free(g->senders);
     nodeset_free(&g->names);
     *g = (struct gather){0};
@@ -290,6 +314,28 @@ static void find_clocks(struct gather *g, struct nodeset *out)
     }
 }
 
+// The nodes with the history of another node: a database was copied, as with a disk image.
+static void find_copies(struct gather *g, struct nodeset *out)
+{
+    CLEANUP_MEM int *count = calloc((size_t)g->histories.n + 1, sizeof *count);
+    for (int i = 0; count && g->nodes && i < g->names.n; i++)
+        if (fan_node(g->fan, i)->state == FAN_DONE)
+            count[g->nodes[i].history]++;
+    for (int i = 0; count && g->nodes && i < g->names.n; i++)
+        if (g->nodes[i].history && fan_node(g->fan, i)->state == FAN_DONE &&
+            count[g->nodes[i].history] > 1)
+            nodeset_add(out, g->names.names[i], NULL);
+}
+
+// Nodes that are odd in a way that leaves their runs good.
+static const struct {
+    void (*find)(struct gather *g, struct nodeset *out);
+    const char *member, *text;
+} oddities[] = {
+    {find_clocks, "wrong_clocks", "the clock differs from ours by a minute or more"},
+    {find_copies, "copied_histories", "have the same history: one database is a copy of another"},
+};
+
 bool gather_is_empty(const struct gather *g)
 {
     return g->fan && (!fan_ended(g->fan, FAN_DONE) || fan_stopped(g->fan));
@@ -297,17 +343,18 @@ bool gather_is_empty(const struct gather *g)
 
 int gather_end(struct gather *g, int verdict)
 {
-    CLEANUP_NODESET struct nodeset clocks = {0};
-    CLEANUP_BUF struct buf names = BUF_INIT;
     fflush(stdout);
     if (!g->fan)
         return verdict;
-    find_clocks(g, &clocks);
-    nodeset_fold(&clocks, &names);
     fan_print_failures(g->fan, stderr);
-    if (clocks.n)
-        fprintf(stderr, "%-22s the clock differs from ours by a minute or more\n",
-                buf_text(&names));
+    for (size_t i = 0; i < COUNT_OF(oddities); i++) {
+        CLEANUP_NODESET struct nodeset odd = {0};
+        CLEANUP_BUF struct buf names = BUF_INIT;
+        oddities[i].find(g, &odd);
+        nodeset_fold(&odd, &names);
+        if (odd.n)
+            fprintf(stderr, "%-22s %s\n", buf_text(&names), oddities[i].text);
+    }
     if (fan_ended(g->fan, FAN_FAILED))
         fprintf(stderr, "%d of %d nodes responded\n", fan_ended(g->fan, FAN_DONE), g->names.n);
     return fan_status(g->fan, verdict, g->cli->fleet.partial_ok);
@@ -315,12 +362,14 @@ int gather_end(struct gather *g, int verdict)
 
 void gather_write_json(struct gather *g, struct jsonw *w)
 {
-    CLEANUP_NODESET struct nodeset clocks = {0};
-    CLEANUP_BUF struct buf names = BUF_INIT;
     jsonw_i64(w, "nodes", g->fan ? g->names.n : g->fleet->nodes.n);
-    find_clocks(g, &clocks);
-    nodeset_fold(&clocks, &names);
-    jsonw_text(w, "wrong_clocks", buf_text(&names));
+    for (size_t i = 0; i < COUNT_OF(oddities); i++) {
+        CLEANUP_NODESET struct nodeset odd = {0};
+        CLEANUP_BUF struct buf names = BUF_INIT;
+        oddities[i].find(g, &odd);
+        nodeset_fold(&odd, &names);
+        jsonw_text(w, oddities[i].member, buf_text(&names));
+    }
     if (g->fan) {
         fan_write_failures(g->fan, w, "failures");
         return;

@@ -10,6 +10,7 @@ struct gathered_node { // of each node of `names`
     char version[32];  // of its daemon
     int n_facts, next; // documents that are fetched from it, and how many of them are here
     int *facts;        // owned; numbers in gather.wanted
+    int history, self; // numbers in gather.histories and gather.selves, plus 1; 0: not known
 };
 
 struct gather {
@@ -19,6 +20,8 @@ struct gather {
     struct fan *fan;             // owned; NULL with --stored
     struct gathered_node *nodes; // owned; NULL with --stored
     struct interned wanted;      // hashes of facts that were requested
+    struct interned histories;   // that responded
+    struct interned selves;      // the same, each with the name of its node
     unsigned char *senders;      // owned; [wanted]: of so many nodes
     int senders_room;
     int runs;       // of each node and benchmark

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """numaprobe fleet over virtual nodes (tests/fleet/vnodes), whose truth is known, and over one real daemon."""
 import contextlib
+import csv
 import datetime
 import json
 import os
@@ -85,6 +86,17 @@ def test_the_slow_node_is_found_and_nothing_else(make_fleet):
 def test_few_nodes_are_no_verdict(make_fleet):
     done = make_fleet(4).run("outliers", "-w", "node[1-4]")
     assert done.returncode == 8 and "class" in done.stdout, (done.returncode, done.stdout)
+
+
+def test_programs_get_numbers(make_fleet):
+    fleet = make_fleet(100, "--runs=8")
+    [one] = fleet.json("outliers", "-w", fleet.all, status=7)["verdict"]["findings"]
+    [line] = [json.loads(line) for line in fleet.run("outliers", "-w", fleet.all, "-o", "ndjson").stdout.splitlines()]
+    [row] = list(csv.DictReader(fleet.run("outliers", "-w", fleet.all, "-o", "csv").stdout.splitlines()))
+    for member in ("value", "class_median", "percent", "lo", "hi"):
+        assert abs(line[member] - one["worst"][member]) <= 1e-4 * abs(one["worst"][member]) + 0.01, (member, line, one)
+    assert (line["metrics_worse"], line["of"], line["unit"]) == (one["metrics_worse"], one["of"], one["worst"]["unit"]), line
+    assert line["since"] == one["since"] and row == {k: "" if v is None else str(v) for k, v in line.items()}, (line, row)
 
 
 def test_status_counts_each_class(make_fleet):
@@ -233,6 +245,22 @@ def test_wrong_clocks_are_named(make_fleet):
     assert re.search(r"^node4 +the clock differs", done.stderr, re.M), done.stderr
 
 
+def test_a_node_under_two_names_counts_once(make_daemon, tmp_path):
+    daemon = make_daemon()
+    own = daemon.get("/v1/runs?form=summary").json["node"].split(".")[0]
+    (tmp_path / "hosts").write_text(f"127.0.0.1 {own} {own}.cluster\n")
+    env = {"NUMAPROBE_FLEET_URL": f"http://%h:{daemon.port}", "NUMAPROBE_HOSTS_FILE": f"{tmp_path}/hosts"}
+    done = run("fleet", "status", "-w", f"{own},{own}.cluster", env=env)
+    assert done.returncode == 9 and re.search(rf"^{own}\S* +conflict: is the same node as {own}", done.stderr, re.M), done.stderr
+
+
+def test_copied_histories_are_named(make_fleet):
+    fleet = make_fleet(6, "--faults=node[2-3] copy")
+    done = fleet.run("status", "-w", fleet.all)
+    assert done.returncode == 0 and re.search(r"^node\[1-3\] +have the same history", done.stderr, re.M), done.stderr
+    assert fleet.json("outliers", "-w", fleet.all, status=8)["copied_histories"] == "node[1-3]"
+
+
 def test_none_reached_and_all_busy(make_fleet):
     fleet = make_fleet(3, "--faults=node[1-3] refuses")
     assert fleet.run("status", "-w", fleet.all).returncode == 3
@@ -263,6 +291,21 @@ def test_few_descriptors_mean_fewer_nodes_at_once(make_fleet):
     fleet = make_fleet(100)
     done = fleet.run("status", "-w", fleet.all, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (90, 90)))
     assert done.returncode == 0 and "nodes at once, because only 90 files" in done.stderr, done.stderr
+
+
+def test_settings_of_the_environment_concern_fleet_commands_alone():
+    wrong = {"NUMAPROBE_AT_ONCE": "x", "NUMAPROBE_FLEET_URL": "http://%h:1"}
+    done = run("fleet", "status", "-w", "x", env=wrong)
+    assert (done.returncode, done.stderr) == (2, 'numaprobe: NUMAPROBE_AT_ONCE: must be a whole number, got "x"\n'), done
+    assert run("version", env=wrong).returncode == run("help", "fleet", env=wrong).returncode == 0
+    done = run("version", env={"NUMAPROBE_HTTP_TIMEOUT": "x"})
+    assert (done.returncode, done.stderr) == (2, 'numaprobe: NUMAPROBE_HTTP_TIMEOUT: must be a whole number, got "x"\n'), done
+
+
+def test_help_may_stand_behind_the_family():
+    for words in ([], ["run"]):
+        done = run("fleet", "help", *words)
+        assert done.returncode == 0 and done.stdout == run("help", "fleet", *words).stdout and "usage: " in done.stdout, done
 
 
 def test_options_stand_behind_the_command():
@@ -307,6 +350,19 @@ def test_ctrl_c_cancels_what_has_started(make_fleet):
     client.send_signal(signal.SIGINT)
     said = client.stderr.read()
     assert client.wait(20) == 130 and "canceling" in said and "the run canceled" in said, said
+
+
+@pytest.mark.parametrize("cancels", [False, True])
+def test_a_reader_that_has_gone_ends_it(make_fleet, cancels):
+    fleet = make_fleet(3, "--run-ms=60000")
+    client = subprocess.Popen([CLIENT, "fleet", "run", "-w", fleet.all, "--at-once=2", "-o", "ndjson",
+                               *(["--cancel-on-interrupt"] if cancels else [])], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **fleet.env})
+    until(lambda: fleet.state(1, 13) == fleet.state(2, 13) == "running")
+    client.stdout.close()  # as `| head` does
+    said = client.stderr.read()
+    assert client.wait(20) == 130 and "the output has no reader any more" in said and "interrupted before its turn" in said, said
+    assert [fleet.state(n, 13) for n in (1, 2, 3)] == ["canceled" if cancels else "running"] * 2 + [None], said
 
 
 def test_a_second_ctrl_c_ends(make_fleet):
