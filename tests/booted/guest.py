@@ -83,8 +83,17 @@ def launchers():
     return processes("mpirun") + processes("prterun")
 
 
+def await_mpirun(options):
+    """The daemon gives `mpirun --version` 5 s, which an emulated CPU may not keep; it looks again at each request."""
+    def accepted():
+        return sh("numaprobe", "run", "--dry-run", "--launcher=mpi", good=False).returncode == 0
+    if "--launcher=processes" not in options:
+        until(accepted)
+
+
 def probe(*options):
     """A run by the command line over the unix socket; what the daemon then knows of it."""
+    await_mpirun(options)
     done = sh("numaprobe", "-o", "json", "run", *options, good=False)
     run = get("/v1/runs?limit=1")["runs"][0]
     if done.returncode != 0 or run["state"] != "succeeded":
@@ -94,6 +103,7 @@ def probe(*options):
 
 
 def started_run(*options):
+    await_mpirun(options)
     said = sh("numaprobe", "-o", "json", "run", "--detach", *options).stdout
     return json.loads(said)["id"]
 
