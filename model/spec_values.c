@@ -31,6 +31,20 @@ uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks)
 
 enum { PRIVATE_CACHE_BYTES = 2 << 20 }; // the largest L2 of one core today
 
+int spec_load_cpus(const struct spec *s, const int *ranks, int n_ranks, int **ids, int *n,
+                   struct err *err)
+{
+    CLEANUP_MEM int *got = NULL;
+    if (str_to_ids(s->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &got, n, err) < 0)
+        return -1;
+    for (int i = 0; i < *n; i++)
+        for (int r = 0; r < n_ranks; r++)
+            if (ranks[r] == got[i])
+                return err_set(err, ERR_INVALID, "load_cpus", "CPU %d has rank %d", got[i], r);
+    *ids = steal_ptr(&got);
+    return 0;
+}
+
 int spec_load_sharing(const int *llc, int n)
 {
     int least = 0;

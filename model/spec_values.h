@@ -12,6 +12,10 @@ uint64_t spec_auto_bytes(uint64_t llc);
 uint64_t rank_cache_bytes(const struct rank_cache *c);
 // What "auto" stands for beside the largest cache that a rank has.
 uint64_t spec_auto_bytes_of(const struct rank_cache *caches, int ranks);
+// The CPUs of load_cpus, of which none may have a rank, because a loader would take turns with it;
+// `ranks`: the CPU of each. ERR_INVALID on "load_cpus". free(*ids)
+int spec_load_cpus(const struct spec *s, const int *ranks, int n_ranks, int **ids, int *n,
+                   struct err *err);
 // Of the CPUs that make a load, how many share the last-level cache that fewest share; `llc` has
 // the cache of each, -1 if it is not known.
 int spec_load_sharing(const int *llc, int n);

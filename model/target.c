@@ -231,15 +231,9 @@ int targets_read(struct target_list *out, const char *text, const char *member, 
     return 0;
 }
 
-int target_resolve(int target, unsigned all)
-{
-    bool open = target_is_interleaved(target) && !target_nodes(target);
-    return open ? target_interleaved(all, target_is_weighted(target)) : target;
-}
-
 // Weights count by their ratio.
-int targets_check_weights(const struct target_list *l, const int *kernel, const char *member,
-                          struct err *err)
+static int check_weights(const struct target_list *l, const int *kernel, const char *member,
+                         struct err *err)
 {
     int first = -1, any = 0;
     bool weighted = false;
@@ -264,6 +258,43 @@ int targets_check_weights(const struct target_list *l, const int *kernel, const 
                            kernel[i], i);
     }
     return 0;
+}
+
+int target_settle(int *target, const struct target_list *l, const struct target_machine *m,
+                  const char *member, struct err *err)
+{
+    unsigned all = 0;
+    if (!target_is_interleaved(*target))
+        return m->check(m->ctx, *target, member, err);
+    for (int i = 0; i < m->n; i++)
+        all |= m->nodes[i] < TARGET_NODES ? 1u << m->nodes[i] : 0;
+    if (!target_nodes(*target))
+        *target = target_interleaved(all, target_is_weighted(*target));
+    if (!target_nodes(*target))
+        return m->check(m->ctx, -1, member, err);
+    for (int node = 0; node < TARGET_NODES; node++)
+        if (target_has(*target, node) && m->check(m->ctx, node, member, err) < 0)
+            return -1;
+    return check_weights(l, m->weights, member, err);
+}
+
+int targets_settle(int *out, int *n, const struct target_list *l, const struct target_machine *m,
+                   const char *member, struct err *err)
+{
+    int got = 0;
+    for (int i = 0; l->all && i < m->n && got < TARGETS_MAX; i++)
+        out[got++] = m->nodes[i];
+    for (int i = 0; i < l->n && got < TARGETS_MAX; i++) {
+        int target = l->list[i];
+        if (target_settle(&target, l, m, member, err) < 0)
+            return -1;
+        for (int k = 0; k < got; k++)
+            if (out[k] == target)
+                return err_set(err, ERR_INVALID, member, "has the same memory twice");
+        out[got++] = target;
+    }
+    *n = got;
+    return got ? 0 : m->check(m->ctx, -1, member, err);
 }
 
 void targets_write(const int *list, int n, char *out, size_t room)

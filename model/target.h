@@ -46,10 +46,23 @@ struct target_list {
 int targets_read(struct target_list *out, const char *text, const char *member, struct err *err);
 // The whole text is one interleaved target: a policy for the memory of ranks.
 bool target_is_policy(const char *text);
-// Of `all` nodes, a bit for each, where the text names none.
-int target_resolve(int target, unsigned all);
-// Are the requested weights those of the kernel? All 0: it has none.
-int targets_check_weights(const struct target_list *l, const int *kernel, const char *member,
-                          struct err *err);
+// The nodes of a machine, as whoever settles a list knows them.
+struct target_machine {
+    int n;              // nodes that "all" means
+    const int *nodes;   // by OS number
+    const int *weights; // [TARGET_NODES] of the kernel; all 0: it has none
+    // May memory of this node be measured? ERR_INVALID on `member` says why not. Node -1: there is
+    // none that "all" could mean.
+    int (*check)(const void *ctx, int node, const char *member, struct err *err);
+    const void *ctx;
+};
+// Interleaved memory without nodes is over all. Its nodes are there, and the weights that the list
+// requests are those of the kernel. ERR_INVALID on `member`.
+int target_settle(int *target, const struct target_list *l, const struct target_machine *m,
+                  const char *member, struct err *err);
+// The same for each of the list, and for "all": what is measured, each memory once. `out` has
+// TARGETS_MAX places.
+int targets_settle(int *out, int *n, const struct target_list *l, const struct target_machine *m,
+                   const char *member, struct err *err);
 // The text of a list without `all`.
 void targets_write(const int *list, int n, char *out, size_t room);

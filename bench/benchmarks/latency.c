@@ -20,6 +20,7 @@
 #include "bench/session/chaser.h"
 #include "bench/session/concurrent.h"
 #include "bench/session/proofs.h"
+#include "model/spec_values.h"
 
 struct sweep {
     struct session *s;
@@ -52,21 +53,17 @@ static int latency_allocate(struct sweep *w, struct err *err)
     return chaser_init(&w->chaser, w->s, w->sizes[0], spec->visits, err);
 }
 
-// A loader on a rank's CPU would take turns with it instead of loading the memory.
 static int latency_check_load_cpus(const struct session *s, struct err *err)
 {
-    CLEANUP_MEM int *ids = NULL;
-    int n = 0;
+    int n_ranks = session_ranks(s), n;
+    CLEANUP_MEM int *ids = NULL, *ranks = calloc((size_t)n_ranks + 1, sizeof *ranks);
+    if (!ranks)
+        return err_set(err, ERR_NO_MEMORY, "load_cpus", "no memory for %d CPUs", n_ranks);
     if (s->spec->load == LOAD_NONE || !*s->spec->load_cpus)
         return 0; // load_start requires them
-    if (str_to_ids(s->spec->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
-        return -1;
-    for (int i = 0; i < n; i++)
-        for (int r = 0; r < session_ranks(s); r++)
-            if (s->board->slot[r].info.cpu_wanted == ids[i])
-                return err_set(err, ERR_USAGE, "load_cpus", "--load-cpus: CPU %d has rank %d",
-                               ids[i], r);
-    return 0;
+    for (int r = 0; r < n_ranks; r++)
+        ranks[r] = (int)s->board->slot[r].info.cpu_wanted;
+    return spec_load_cpus(s->spec, ranks, n_ranks, &ids, &n, err);
 }
 
 static int latency_begin(struct sweep *w, struct err *err)

@@ -147,7 +147,7 @@ static bool allowed(int node)
     return node < MASK_BITS && mask[node / 64] >> (node % 64) & 1;
 }
 
-static const char *place_node_fault(int node)
+const char *place_node_fault(int node)
 {
     if (numa_available() < 0)
         return node == 0 ? NULL : "is not there";
@@ -160,20 +160,6 @@ static const char *place_node_fault(int node)
 bool place_node_has_memory(int node)
 {
     return !place_node_fault(node);
-}
-
-const char *place_target_fault(int target, int *node)
-{
-    const char *fault = NULL;
-    *node = target;
-    if (!target_is_interleaved(target))
-        return place_node_fault(target);
-    for (int i = 0; i < TARGET_NODES && !fault; i++)
-        if (target_has(target, i)) {
-            *node = i;
-            fault = place_node_fault(i);
-        }
-    return fault;
 }
 
 void place_weights(int weights[])

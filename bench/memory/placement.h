@@ -24,9 +24,9 @@ int place_node_of_cpu(int cpu);       // -1: not known
 int place_node_count(void);           // configured nodes
 int place_node_max(void);             // highest OS number of a node
 bool place_node_has_memory(int node); // that we may have
-// What keeps us from having memory of a target (model/target.h): "is not there", "has no memory",
-// "is outside the cpuset"; NULL: nothing does. Of interleaved memory the first *node at fault.
-const char *place_target_fault(int target, int *node);
+// What keeps us from having it: "is not there", "has no memory", "is outside the cpuset"; NULL:
+// nothing does.
+const char *place_node_fault(int node);
 
 // Binds this process to a CPU and its memory to a node; -1: leaves it as it is, and for the node
 // local allocation. ERR_USAGE on "bind".

@@ -114,64 +114,48 @@ static int same_question(const struct session *s, struct err *err)
                    s->comm->rank);
 }
 
-static unsigned all_nodes(void)
+static int session_check_node(const void *ctx, int node, const char *member, struct err *err)
 {
-    unsigned all = 0;
-    for (int node = 0; node < TARGET_NODES && node <= place_node_max(); node++)
-        all |= place_node_has_memory(node) ? 1u << node : 0;
-    return all;
+    (void)ctx;
+    const char *fault = node < 0 ? NULL : place_node_fault(node);
+    if (node < 0)
+        return err_set(err, ERR_INVALID, member, "no node has memory");
+    return fault ? err_set(err, ERR_INVALID, member, "node %d %s", node, fault) : 0;
 }
 
-// Of interleaved memory: the nodes that the text leaves open, and whether the kernel has the
-// weights.
-static int settle_target(int *target, const struct target_list *list, const char *member,
-                         struct err *err)
+// What the kernel has; `nodes` has TARGETS_MAX places, `weights` TARGET_NODES.
+static struct target_machine session_nodes(int *nodes, int *weights)
 {
-    int weights[TARGET_NODES], node;
-    *target = target_resolve(*target, all_nodes());
-    const char *fault = place_target_fault(*target, &node);
-    if (fault)
-        return err_set(err, ERR_INVALID, member, "node %d %s", node, fault);
+    struct target_machine m = {.nodes = nodes, .weights = weights, .check = session_check_node};
+    for (int node = 0; node <= place_node_max() && m.n < TARGETS_MAX; node++)
+        if (!place_node_fault(node))
+            nodes[m.n++] = node;
     place_weights(weights);
-    return targets_check_weights(list, weights, member, err);
-}
-
-static bool has_target(const struct session *s, int node)
-{
-    for (int i = 0; i < s->n_targets; i++)
-        if (s->targets[i] == node)
-            return true;
-    return false;
+    return m;
 }
 
 static int session_find_targets(struct session *s, struct err *err)
 {
     struct target_list list;
+    int nodes[TARGETS_MAX], weights[TARGET_NODES];
     if (!spec_has_targets(s->spec))
         return 0;
+    struct target_machine m = session_nodes(nodes, weights);
     if (targets_read(&list, s->spec->targets, "targets", err) < 0)
         return -1;
-    for (int node = 0; list.all && node <= place_node_max() && s->n_targets < SPEC_TARGETS_MAX;
-         node++)
-        if (place_node_has_memory(node))
-            s->targets[s->n_targets++] = node;
-    for (int i = 0; i < list.n && s->n_targets < SPEC_TARGETS_MAX; i++) {
-        if (settle_target(&list.list[i], &list, "targets", err) < 0)
-            return -1;
-        if (!has_target(s, list.list[i]))
-            s->targets[s->n_targets++] = list.list[i];
-    }
-    return 0;
+    return targets_settle(s->targets, &s->n_targets, &list, &m, "targets", err);
 }
 
 // The policy that the spec names stands above that of the process.
 static int find_policy(struct session *s, struct err *err)
 {
     struct target_list list;
+    int nodes[TARGETS_MAX], weights[TARGET_NODES];
     if (!target_is_policy(s->spec->numa))
         return 0;
+    struct target_machine m = session_nodes(nodes, weights);
     if (targets_read(&list, s->spec->numa, "numa", err) < 0 ||
-        settle_target(&list.list[0], &list, "numa", err) < 0)
+        target_settle(&list.list[0], &list, &m, "numa", err) < 0)
         return -1;
     s->slot->memory = s->place.mem_wanted = s->place.mem_node = list.list[0];
     s->slot->info.mem_wanted = -1; // no single node

@@ -316,16 +316,33 @@ static int place_local(struct plan *p, const struct topology *t, struct err *err
     return 0;
 }
 
+static int planner_check_node(const void *ctx, int node, const char *member, struct err *err)
+{
+    const struct topology *t = ctx;
+    if (node < 0)
+        return no_target(t, member, err);
+    return is_target(topology_node(t, node)) ? 0 : refuse_node(t, node, member, err);
+}
+
+// `nodes` has TOPOLOGY_NODES_MAX places.
+static struct target_machine targets_of(const struct topology *t, int *nodes)
+{
+    struct target_machine m = {
+        .nodes = nodes, .weights = t->weights, .check = planner_check_node, .ctx = t};
+    for (int i = 0; i < t->n_nodes && m.n < TOPOLOGY_NODES_MAX; i++)
+        if (is_default_target(&t->nodes[i]))
+            nodes[m.n++] = t->nodes[i].os;
+    return m;
+}
+
 static int place_round_robin(struct plan *p, const struct topology *t, struct err *err)
 {
-    int targets[TOPOLOGY_NODES_MAX], n = 0;
-    for (int i = 0; i < t->n_nodes && n < TOPOLOGY_NODES_MAX; i++)
-        if (is_default_target(&t->nodes[i]))
-            targets[n++] = t->nodes[i].os;
-    if (!n)
+    int nodes[TOPOLOGY_NODES_MAX];
+    struct target_machine m = targets_of(t, nodes);
+    if (!m.n)
         return no_target(t, "numa", err);
     for (int i = 0; i < p->n_ranks; i++)
-        p->ranks[i].mem_node = targets[i % n];
+        p->ranks[i].mem_node = nodes[i % m.n];
     return 0;
 }
 
@@ -365,31 +382,16 @@ static int place_listed(struct plan *p, const struct spec *s, const struct topol
     return 0;
 }
 
-// Resolves and checks interleaved memory of a list that was read.
-static int resolve_policy(int *target, const struct target_list *list, const struct topology *t,
-                          const char *member, struct err *err)
-{
-    unsigned all = 0;
-    for (int i = 0; i < t->n_nodes; i++)
-        if (is_default_target(&t->nodes[i]) && t->nodes[i].os < TARGET_NODES)
-            all |= 1u << t->nodes[i].os;
-    *target = target_resolve(*target, all);
-    if (!target_nodes(*target))
-        return no_target(t, member, err);
-    for (int node = 0; node < TARGET_NODES; node++)
-        if (target_has(*target, node) && !is_target(topology_node(t, node)))
-            return refuse_node(t, node, member, err);
-    return targets_check_weights(list, t->weights, member, err);
-}
-
 static int place_interleaved(struct plan *p, const struct spec *s, const struct topology *t,
                              struct err *err)
 {
     struct target_list list;
+    int nodes[TOPOLOGY_NODES_MAX];
+    struct target_machine m = targets_of(t, nodes);
     if (targets_read(&list, s->numa, "numa", err) < 0)
         return -1;
     int target = list.list[0];
-    if (resolve_policy(&target, &list, t, "numa", err) < 0)
+    if (target_settle(&target, &list, &m, "numa", err) < 0)
         return -1;
     for (int i = 0; i < p->n_ranks; i++)
         p->ranks[i].mem_node = target;
@@ -517,42 +519,20 @@ static int by_number(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-static int take_targets(struct plan *p, const struct target_list *list, const struct topology *t,
-                        struct err *err)
-{
-    for (int i = 0; i < list->n && p->n_targets < SPEC_TARGETS_MAX; i++) {
-        int target = list->list[i];
-        if (target_is_interleaved(target)) {
-            if (resolve_policy(&target, list, t, "targets", err) < 0)
-                return -1;
-        } else if (!is_target(topology_node(t, target))) {
-            return refuse_node(t, target, "targets", err);
-        }
-        for (int k = 0; k < p->n_targets; k++)
-            if (p->targets[k] == target)
-                return err_set(err, ERR_INVALID, "targets", "has the same memory twice");
-        p->targets[p->n_targets++] = target;
-    }
-    return 0;
-}
-
 static int planner_find_targets(struct plan *p, const struct spec *s, const struct topology *t,
                                 struct err *err)
 {
     struct target_list list;
+    int nodes[TOPOLOGY_NODES_MAX];
+    struct target_machine m = targets_of(t, nodes);
     if (!spec_has_targets(s))
         return 0;
     if (targets_read(&list, s->targets, "targets", err) < 0)
         return -1;
     if (list.all)
         note_special(p, t, "targets");
-    for (int i = 0; list.all && i < t->n_nodes && p->n_targets < SPEC_TARGETS_MAX; i++)
-        if (is_default_target(&t->nodes[i]))
-            p->targets[p->n_targets++] = t->nodes[i].os;
-    if (take_targets(p, &list, t, err) < 0)
+    if (targets_settle(p->targets, &p->n_targets, &list, &m, "targets", err) < 0)
         return -1;
-    if (!p->n_targets)
-        return no_target(t, "targets", err);
     if (s->cost == COST_MIGRATE && p->n_targets < 2)
         return err_set(err, ERR_INVALID, "cost",
                        "is migrate, which needs two nodes with memory; targets has node %d only",
@@ -595,17 +575,18 @@ static int planner_check_home(const struct plan *p, const struct spec *s, struct
 static int planner_check_load_cpus(struct plan *p, const struct spec *s, const struct topology *t,
                                    struct err *err)
 {
-    CLEANUP_MEM int *ids = NULL;
+    CLEANUP_MEM int *ids = NULL, *ranks = calloc((size_t)p->n_ranks + 1, sizeof *ranks);
     int n;
-    if (str_to_ids(s->load_cpus, false, SPEC_RANKS_MAX, "load_cpus", &ids, &n, err) < 0)
+    if (!ranks)
+        return err_set(err, ERR_NO_MEMORY, "load_cpus", "no memory for %d CPUs", p->n_ranks);
+    for (int r = 0; r < p->n_ranks; r++)
+        ranks[r] = p->ranks[r].cpu;
+    if (spec_load_cpus(s, ranks, p->n_ranks, &ids, &n, err) < 0)
         return -1;
     for (int i = 0; i < n; i++) {
         const struct topo_cpu *cpu = topology_cpu(t, ids[i]);
         if (!cpu || !cpu->allowed)
             return refuse_cpu(t, ids[i], cpu != NULL, "load_cpus", err);
-        for (int r = 0; r < p->n_ranks; r++)
-            if (p->ranks[r].cpu == ids[i])
-                return err_set(err, ERR_INVALID, "load_cpus", "CPU %d has rank %d", ids[i], r);
     }
     return 0;
 }

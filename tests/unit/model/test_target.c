@@ -38,10 +38,6 @@ static void lists(void)
     CHECK(targets_read(&l, "all+interleave:all+weighted:0=3,1=1", "targets", NULL) == 0 && l.all &&
               l.n == 2 && l.weights[0] == 3 && l.weights[1] == 1,
           "all nodes, and interleaved memory");
-    CHECK(target_resolve(l.list[0], 5) == target_interleaved(5, false) &&
-              target_resolve(l.list[1], 5) == target_interleaved(3, true) &&
-              target_resolve(7, 5) == 7,
-          "over all nodes, where none is named");
     refuses("interleave:0-3+1", "may follow the nodes");
     refuses("interleave:0,1+interleave:0-1", "twice");
     refuses("interleave:", "");
@@ -69,22 +65,63 @@ static void shares(void)
           "nodes of a target");
 }
 
+// A machine whose nodes 0, 1 and 2 have memory. Node 2 has to be named.
+static int check_of_three(const void *ctx, int node, const char *member, struct err *err)
+{
+    (void)ctx;
+    return node >= 0 && node < 3 ? 0 : err_set(err, ERR_INVALID, member, "node %d", node);
+}
+
+static int settle(const char *text, const int *weights, int *out, struct err *err)
+{
+    static const int nodes[] = {0, 1};
+    const struct target_machine m = {2, nodes, weights, check_of_three, NULL};
+    struct target_list l;
+    int n = 0;
+    if (targets_read(&l, text, "targets", err) < 0 ||
+        targets_settle(out, &n, &l, &m, "targets", err) < 0)
+        return -1;
+    return n;
+}
+
+static void settled(void)
+{
+    static const int none[TARGET_NODES] = {0};
+    const struct target_machine bare = {0, NULL, none, check_of_three, NULL};
+    int out[TARGETS_MAX], both = target_interleaved(3, false), n = 0;
+    struct target_list l;
+    struct err err = {0};
+    CHECK(settle("all+interleave:all", none, out, &err) == 3 && out[0] == 0 && out[1] == 1 &&
+              out[2] == both,
+          "all is what needs no name, one by one and interleaved: %s", err.text);
+    CHECK(settle("2,0+interleave:0,2", none, out, &err) == 3 && out[1] == 2, "what is named");
+    CHECK(settle("0,3", none, out, &err) < 0 && strcmp(err.text, "node 3") == 0,
+          "what is not there");
+    CHECK(settle("interleave:1,4", none, out, &err) < 0 && strcmp(err.text, "node 4") == 0,
+          "nor over it");
+    CHECK(settle("interleave:all+interleave:0-1", none, out, &err) < 0 && strstr(err.text, "twice"),
+          "two texts of the same memory: %s", err.text);
+    targets_read(&l, "all", "targets", NULL);
+    CHECK(targets_settle(out, &n, &l, &bare, "targets", &err) < 0 &&
+              strcmp(err.text, "node -1") == 0,
+          "no memory at all");
+    targets_read(&l, "interleave:all", "numa", NULL);
+    CHECK(target_settle(&l.list[0], &l, &bare, "numa", &err) < 0 && strcmp(err.member, "numa") == 0,
+          "nor to interleave over");
+}
+
 static void kernel(void)
 {
     int none[TARGET_NODES] = {0}, equal[TARGET_NODES] = {1, 1}, same[TARGET_NODES] = {6, 2};
-    struct target_list l;
+    int out[TARGETS_MAX];
     struct err err = {0};
-    targets_read(&l, "weighted:0=3,1=1", "numa", NULL);
-    CHECK(targets_check_weights(&l, none, "numa", &err) < 0 && strcmp(err.member, "numa") == 0 &&
-              strstr(err.text, "Linux 6.9"),
+    CHECK(settle("weighted:0=3,1=1", none, out, &err) < 0 && strstr(err.text, "Linux 6.9"),
           "a kernel without: %s", err.text);
-    CHECK(targets_check_weights(&l, equal, "numa", &err) < 0 && strstr(err.text, "0=1,1=1"),
+    CHECK(settle("weighted:0=3,1=1", equal, out, &err) < 0 && strstr(err.text, "0=1,1=1"),
           "other weights: %s", err.text);
-    CHECK(targets_check_weights(&l, same, "numa", NULL) == 0, "the ratio counts");
-    targets_read(&l, "weighted:0-1", "numa", NULL);
-    CHECK(targets_check_weights(&l, equal, "numa", NULL) == 0, "the kernel's own");
-    targets_read(&l, "0+interleave:0-1", "targets", NULL);
-    CHECK(targets_check_weights(&l, none, "targets", NULL) == 0, "in turn needs no weights");
+    CHECK_INT(settle("weighted:0=3,1=1", same, out, NULL), 1, "the ratio counts");
+    CHECK_INT(settle("weighted:0-1", equal, out, NULL), 1, "the kernel's own");
+    CHECK_INT(settle("0+interleave:0-1", none, out, NULL), 2, "in turn needs no weights");
 }
 
 static void names(void)
@@ -112,6 +149,7 @@ int main(void)
 {
     lists();
     shares();
+    settled();
     kernel();
     names();
     return tap_done();
