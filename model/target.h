@@ -56,7 +56,7 @@ struct target_machine {
     int (*check)(const void *ctx, int node, const char *member, struct err *err);
     const void *ctx;
 };
-// Interleaved memory without nodes is over all. Its nodes are there, and the weights that the list
+// Interleaved memory without nodes gets all. Its nodes are there, and the weights that the list
 // requests are those of the kernel. ERR_INVALID on `member`.
 int target_settle(int *target, const struct target_list *l, const struct target_machine *m,
                   const char *member, struct err *err);
