@@ -86,7 +86,7 @@ def launchers():
 def await_mpirun(options):
     """The daemon gives `mpirun --version` 5 s, which an emulated CPU may not keep; it looks again at each request."""
     def accepted():
-        return sh("numaprobe", "run", "--dry-run", "--launcher=mpi", good=False).returncode == 0
+        return sh("numaprobe", "run", "--dry-run", "--launcher=mpi", *QUICK, good=False).returncode == 0
     if "--launcher=processes" not in options:
         until(accepted)
 
