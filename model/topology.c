@@ -2,6 +2,7 @@
 // Numbers of CPUs and nodes may have gaps, so they are looked up, never used as an index.
 #include "model/topology.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ void topology_fini(struct topology *t)
     free(t->nodes);
     free(t->caches);
     free(t->distance);
+    free(t->claims);
     *t = (struct topology){0};
 }
 
@@ -196,6 +198,22 @@ static void write_kinds(const struct topology *t, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_claims(const struct topology *t, struct jsonw *w)
+{
+    jsonw_array(w, "claims");
+    for (int i = 0; i < t->n_claims; i++) {
+        const struct topo_claim *c = &t->claims[i];
+        jsonw_object(w, NULL);
+        jsonw_i64(w, "initiator", c->initiator);
+        jsonw_i64(w, "target", c->target);
+        jsonw_fixed(w, "latency_ns", c->latency_ns > 0 ? c->latency_ns : NAN, 1);
+        jsonw_fixed(w, "read_mbps", c->read_mbps > 0 ? c->read_mbps : NAN, 0);
+        jsonw_fixed(w, "write_mbps", c->write_mbps > 0 ? c->write_mbps : NAN, 0);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 void topology_write_members(const struct topology *t, struct jsonw *w)
 {
     jsonw_text(w, "cpu_model", t->cpu_model);
@@ -208,4 +226,5 @@ void topology_write_members(const struct topology *t, struct jsonw *w)
     write_cpus(t, w);
     write_caches(t, w);
     write_kinds(t, w);
+    write_claims(t, w);
 }

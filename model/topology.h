@@ -13,6 +13,7 @@ enum {
     TOPOLOGY_CACHES_MAX = 4096 * 4,
     TOPOLOGY_WEIGHTS = 28,   // nodes that memory can be interleaved over are below this
     TOPOLOGY_KINDS_MAX = 16, // of cores; a machine of today has five at most
+    TOPOLOGY_CLAIMS_MAX = 4096,
 };
 
 struct topo_cpu {
@@ -52,6 +53,13 @@ struct topo_cache {
     int first_cpu; // os number of the first
 };
 
+// What the firmware says of the way from a node's CPUs to a node's memory (HMAT). 0: nothing.
+struct topo_claim {
+    int initiator, target; // OS numbers
+    double latency_ns;     // of reads
+    double read_mbps, write_mbps; // MB/s of 1,000,000 bytes
+};
+
 // What a stored run of `hierarchy` found on this machine (core/results/found_cache.h).
 struct found_cache {
     int64_t run;   // its number; 0: there is none
@@ -67,6 +75,8 @@ struct topology {
     int n_kinds;               // 0: cores are alike, or it is not known
     struct topo_kind kinds[TOPOLOGY_KINDS_MAX];
     int *distance;                 // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
+    int n_claims;
+    struct topo_claim *claims;     // by initiator and target; owned
     int line_bytes;                // of the machine
     struct page_sizes pages;       // all zero: not known
     int weights[TOPOLOGY_WEIGHTS]; // of nodes, in weighted interleave; all 0: the kernel has none

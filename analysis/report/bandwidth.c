@@ -381,6 +381,8 @@ int section_bandwidth(struct report_out *o, const struct report_source *run,
         report_initiator(o, run, i);
     if (by_node)
         report_modules(o, run);
+    if (by_node && report_claims(o, NULL, run, NULL, err) < 0)
+        return -1;
     for (int j = 0; !by_node && j < usual->col.n; j++)
         if (usual->row.n > 1)
             report_threads(o, usual, j);

@@ -461,5 +461,5 @@ int section_latency(struct report_out *o, const struct report_source *a,
         write_contention(&c, &o->w);
         say_contention(&c, &o->markdown);
     }
-    return 0;
+    return report_claims(o, "Claims of the firmware", a, b, err);
 }

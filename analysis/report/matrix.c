@@ -205,6 +205,8 @@ int section_matrix(struct report_out *o, const struct report_source *run,
         report_node(o, &x, x.nodes.node[i]);
     report_asymmetries(o, &x);
     report_odd_nodes(o, &x);
+    if (report_claims(o, NULL, run, NULL, err) < 0)
+        return -1;
     if (!x.nodes.n) {
         jsonw_i64(report_finding(o, "unknown"), "ranks", x.m->row.n);
         report_say(o,

@@ -300,6 +300,84 @@ static int read_distances(hwloc_topology_t h, struct topology *t, struct err *er
     return t->distance ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for distances");
 }
 
+// ---- What the firmware claims -------------------------------------------------------------------
+
+enum { INITIATORS_MAX = 64 }; // of one node's memory
+static const double mb_of_mib = 1.048576;
+
+// The first attribute of each quantity that has a value counts.
+static const struct {
+    hwloc_memattr_id_t id;
+    size_t offset;
+    double scale;
+} claimed[] = {
+    {HWLOC_MEMATTR_ID_READ_LATENCY, offsetof(struct topo_claim, latency_ns), 1},
+    {HWLOC_MEMATTR_ID_LATENCY, offsetof(struct topo_claim, latency_ns), 1},
+    {HWLOC_MEMATTR_ID_READ_BANDWIDTH, offsetof(struct topo_claim, read_mbps), mb_of_mib},
+    {HWLOC_MEMATTR_ID_WRITE_BANDWIDTH, offsetof(struct topo_claim, write_mbps), mb_of_mib},
+};
+
+static void put_claim(struct topology *t, int initiator, int target, size_t which, double value)
+{
+    int i = 0;
+    while (i < t->n_claims &&
+           (t->claims[i].initiator != initiator || t->claims[i].target != target))
+        i++;
+    if (i == TOPOLOGY_CLAIMS_MAX)
+        return;
+    if (i == t->n_claims)
+        t->claims[t->n_claims++] = (struct topo_claim){.initiator = initiator, .target = target};
+    double *room = (double *)(void *)((char *)&t->claims[i] + claimed[which].offset);
+    if (!(*room > 0))
+        *room = value * claimed[which].scale;
+}
+
+static bool has_cpus_of(const struct topology *t, int node, hwloc_const_cpuset_t set)
+{
+    int n = 0;
+    for (int i = 0; i < t->n_cpus; i++) {
+        if (t->cpus[i].node != node)
+            continue;
+        if (!hwloc_bitmap_isset(set, (unsigned)t->cpus[i].os))
+            return false;
+        n++;
+    }
+    return n > 0;
+}
+
+// An initiator may be several nodes, such as a package: each of them is said to have the value.
+static void read_claims_of(hwloc_topology_t h, struct topology *t, hwloc_obj_t target, size_t which)
+{
+    struct hwloc_location from[INITIATORS_MAX];
+    hwloc_uint64_t values[INITIATORS_MAX];
+    unsigned n = INITIATORS_MAX;
+    if (hwloc_memattr_get_initiators(h, claimed[which].id, target, 0, &n, from, values) < 0)
+        return;
+    for (unsigned i = 0; i < n && i < INITIATORS_MAX; i++)
+        for (int k = 0; k < t->n_nodes && from[i].type == HWLOC_LOCATION_TYPE_CPUSET; k++)
+            if (has_cpus_of(t, t->nodes[k].os, from[i].location.cpuset))
+                put_claim(t, t->nodes[k].os, (int)target->os_index, which, (double)values[i]);
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct topo_claim *x = a, *y = b;
+    return x->initiator != y->initiator ? x->initiator - y->initiator : x->target - y->target;
+}
+
+static int read_claims(hwloc_topology_t h, struct topology *t, struct err *err)
+{
+    t->claims = calloc(TOPOLOGY_CLAIMS_MAX, sizeof *t->claims);
+    if (!t->claims)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the claims of the firmware");
+    for (hwloc_obj_t node = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, NULL); node;
+         node = node->next_cousin)
+        for (size_t i = 0; i < COUNT_OF(claimed); i++)
+            read_claims_of(h, t, node, i);
+    qsort(t->claims, (size_t)t->n_claims, sizeof *t->claims, by_pair);
+    return 0;
+}
+
 static void read_identity(hwloc_topology_t h, struct topology *t)
 {
     hwloc_obj_t package = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_PACKAGE, NULL);
@@ -340,7 +418,7 @@ static int read_arrays(hwloc_topology_t h, bool stored, struct topology *t, stru
     read_kinds(h, t);
     hwloc_read_nodes(h, t);
     read_identity(h, t);
-    return read_distances(h, t, err);
+    return read_claims(h, t, err) < 0 ? -1 : read_distances(h, t, err);
 }
 
 int probe_topology(struct topology *t, char **xml, struct err *err)

@@ -34,6 +34,7 @@ struct shared {
     struct topo_node nodes[TOPOLOGY_NODES_MAX];
     struct topo_cache caches[TOPOLOGY_CACHES_MAX];
     int distance[TOPOLOGY_NODES_MAX * TOPOLOGY_NODES_MAX];
+    struct topo_claim claims[TOPOLOGY_CLAIMS_MAX];
     char xml[XML_MAX]; // of this machine
 };
 
@@ -47,7 +48,7 @@ static int nonsense(struct err *err)
 static bool hwloc_stored_fits(const struct topology *t)
 {
     return t->n_cpus <= TOPOLOGY_CPUS_MAX && t->n_nodes <= TOPOLOGY_NODES_MAX &&
-           t->n_caches <= TOPOLOGY_CACHES_MAX;
+           t->n_caches <= TOPOLOGY_CACHES_MAX && t->n_claims <= TOPOLOGY_CLAIMS_MAX;
 }
 
 static int hwloc_stored_hand_over(struct shared *s, const struct topology *t, struct err *err)
@@ -60,6 +61,7 @@ static int hwloc_stored_hand_over(struct shared *s, const struct topology *t, st
     memcpy(s->cpus, t->cpus, sizeof *t->cpus * (size_t)t->n_cpus);
     memcpy(s->nodes, t->nodes, sizeof *t->nodes * n);
     memcpy(s->caches, t->caches, sizeof *t->caches * (size_t)t->n_caches);
+    memcpy(s->claims, t->claims, sizeof *t->claims * (size_t)t->n_claims);
     if (t->distance)
         memcpy(s->distance, t->distance, sizeof *t->distance * n * n);
     return 0;
@@ -122,7 +124,7 @@ static bool sensible(const struct shared *s)
     const struct topology *t = &s->t;
     if (!memchr(t->cpu_model, '\0', sizeof t->cpu_model))
         return false;
-    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || !hwloc_stored_fits(t) ||
+    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || t->n_claims < 0 || !hwloc_stored_fits(t) ||
         !sensible_cpus(s))
         return false;
     if (t->n_kinds < 0 || t->n_kinds > TOPOLOGY_KINDS_MAX)
@@ -134,6 +136,11 @@ static bool sensible(const struct shared *s)
         if (s->nodes[i].os < 0 || (i && s->nodes[i].os <= s->nodes[i - 1].os) ||
             s->nodes[i].memory_bytes < 0 || s->nodes[i].cache_bytes < 0 ||
             !memchr(s->nodes[i].kind, '\0', sizeof s->nodes[i].kind))
+            return false;
+    for (int i = 0; i < t->n_claims; i++)
+        if (s->claims[i].initiator < 0 || s->claims[i].target < 0 ||
+            !(s->claims[i].latency_ns >= 0) || !(s->claims[i].read_mbps >= 0) ||
+            !(s->claims[i].write_mbps >= 0))
             return false;
     for (int i = 0; i < t->n_caches; i++)
         if (s->caches[i].bytes < 0 || s->caches[i].line_bytes < 0 || s->caches[i].n_cpus < 0)
@@ -155,7 +162,8 @@ static int hwloc_stored_take_over(struct topology *out, const struct shared *s, 
     t.nodes = hwloc_stored_copy(s->nodes, sizeof *s->nodes * n);
     t.caches = hwloc_stored_copy(s->caches, sizeof *s->caches * (size_t)t.n_caches);
     t.distance = s->distances ? hwloc_stored_copy(s->distance, sizeof *s->distance * n * n) : NULL;
-    if (!t.cpus || !t.nodes || !t.caches || (s->distances && !t.distance))
+    t.claims = hwloc_stored_copy(s->claims, sizeof *s->claims * (size_t)t.n_claims);
+    if (!t.cpus || !t.nodes || !t.caches || !t.claims || (s->distances && !t.distance))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for the topology");
     *out = t;
     t = (struct topology){0};

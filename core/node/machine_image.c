@@ -48,6 +48,7 @@ static void write_image(const struct machine *m, struct buf *out)
     if (t->distance)
         machine_image_add(out, t->distance,
                           sizeof *t->distance * (size_t)t->n_nodes * (size_t)t->n_nodes);
+    machine_image_add(out, t->claims, sizeof *t->claims * (size_t)t->n_claims);
     if (m->topology_xml)
         machine_image_add(out, m->topology_xml, h.xml_bytes);
 }
@@ -87,6 +88,7 @@ int machine_image_open(struct machine *m, int fd, struct err *err)
     t.nodes = machine_image_take(&at, sizeof *t.nodes * nodes);
     t.caches = machine_image_take(&at, sizeof *t.caches * (size_t)t.n_caches);
     t.distance = h->distances ? machine_image_take(&at, sizeof *t.distance * nodes * nodes) : NULL;
+    t.claims = machine_image_take(&at, sizeof *t.claims * (size_t)t.n_claims);
     *m = (struct machine){.topology = t};
     m->topology_xml = h->xml_bytes ? machine_image_take(&at, h->xml_bytes) : NULL;
     memcpy(m->hostname, h->hostname, sizeof m->hostname);

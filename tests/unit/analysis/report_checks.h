@@ -16,7 +16,7 @@ static int distance[4] = {10, 21, 21, 10};
 static struct topo_node nodes[2] = {{.os = 0}, {.os = 1}};
 static struct topo_cache caches[2] = {{.level = 3, .bytes = 32 << 20},
                                       {.level = 3, .bytes = 32 << 20}};
-static const struct topology machine = {.n_cpus = 4,
+static struct topology machine = {.n_cpus = 4,
                                         .cpus = cpus,
                                         .n_nodes = 2,
                                         .nodes = nodes,

@@ -41,6 +41,70 @@ static void test_modules(const struct matrix *m)
     check_report(BENCHMARK_BANDWIDTH, m, 2, some, none);
 }
 
+// The firmware claims 60 ns for the memory of node 0 and 40 GB/s of reads for that of node 1.
+static struct topo_claim firmware[] = {
+    {.initiator = 0, .target = 0, .latency_ns = 60},
+    {.initiator = 1, .target = 1, .read_mbps = 40000},
+    {.initiator = 1, .target = 0, .read_mbps = 20000},
+};
+
+static void set_claims(int n)
+{
+    machine.claims = firmware;
+    machine.n_claims = n;
+    for (int i = 0; i < 4; i++) { // verified
+        ranks[i].pages_checked = n ? 100 : 0;
+        ranks[i].cpu_wanted = i;
+        ranks[i].mem_share = 1;
+    }
+}
+
+static void test_claims(void)
+{
+    struct matrix m[2] = {0};
+    static const char *const says[] = {"CPUs of node 0, memory of node 0: the firmware claims 60 "
+                                       "ns, measured are 90.0 ns (idle), × 1.50.",
+                                       NULL};
+    static const char *const none[] = {"firmware claims", NULL}, *const any[] = {"Node 0", NULL};
+    shaped(&m[0], BENCHMARK_MATRIX, NULL, "idle", 4, 2);
+    m[0].col.values[1] = 1;
+    for (int i = 0; i < 8; i++)
+        put(&m[0], i / 2, i % 2, i / 4 == i % 2 ? 90 : 140);
+    check_report(BENCHMARK_MATRIX, m, 1, any, none);
+    set_claims(3);
+    check_report(BENCHMARK_MATRIX, m, 1, says, NULL);
+    ranks[1].mem_share = 0.5; // the other rank of the node is enough
+    check_report(BENCHMARK_MATRIX, m, 1, says, NULL);
+    ranks[0].mem_share = 0.5;
+    check_report(BENCHMARK_MATRIX, m, 1, any, none);
+    set_claims(3);
+    matrix_fini(&m[0]);
+    static const char *const reads[] = {
+        "CPUs of node 1, memory of node 1: the firmware claims 40.0 GB/s, measured are 80.0 GB/s "
+        "(read by all ranks of the node), 200 % of that.",
+        "CPUs of node 1, memory of node 0: the firmware claims 20.0 GB/s, measured are 20.0 GB/s",
+        NULL};
+    shaped(&m[0], BENCHMARK_BANDWIDTH, NULL, "read", 2, 2);
+    m[0].row.values[1] = m[0].col.values[1] = 1;
+    for (int i = 0; i < 4; i++)
+        put(&m[0], i / 2, i % 2, i / 2 == i % 2 ? 80000 : 20000);
+    check_report(BENCHMARK_BANDWIDTH, m, 1, reads, NULL);
+    matrix_fini(&m[0]);
+    static const char *const busy[] = {"## Claims of the firmware",
+                                       "measured are 120.0 ns (with all ranks at once), × 2.00.",
+                                       NULL};
+    shaped(&m[0], BENCHMARK_LATENCY, NULL, "concurrent", 4, 1);
+    m[0].col.values[0] = 1 << 30;
+    for (int i = 0; i < 4; i++)
+        put(&m[0], i, 0, 120);
+    check_report(BENCHMARK_LATENCY, m, 1, busy, NULL);
+    m[0].col.values[0] = 1 << 20; // in the caches
+    static const char *const latency[] = {"All ranks at once", NULL};
+    check_report(BENCHMARK_LATENCY, m, 1, latency, none);
+    matrix_fini(&m[0]);
+    set_claims(0);
+}
+
 static void test_bandwidth(void)
 {
     struct matrix m[2] = {0};
@@ -435,6 +499,7 @@ static void test_touch_and_load(void)
 int main(void)
 {
     build_machine();
+    test_claims();
     test_bandwidth();
     test_bandwidth_levels();
     test_copies();
