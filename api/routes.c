@@ -15,6 +15,7 @@ const struct route routes[] = {
     {"GET", "/openapi.json", openapi_get, NULL, SCOPE_READ},
     {"GET", "/v1/node", node_get, NULL, SCOPE_READ},
     {"GET", "/v1/topology", topology_get, "measured", SCOPE_READ, .work = topology_work},
+    {"GET", "/v1/topology.svg", topology_svg, "measured,width", SCOPE_READ, .work = topology_work},
     {"GET", "/v1/topology.xml", topology_xml, "measured", SCOPE_READ, .work = topology_work},
     {"GET", "/v1/benchmarks", benchmarks_get, NULL, SCOPE_READ},
     {"GET", "/v1/availability", availability_get, "*", SCOPE_READ},

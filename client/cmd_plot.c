@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run, a metric over time or two runs as a picture: the daemon's SVG into a file or a pipe,
-// characters on a terminal.
+// characters on a terminal. The machine as a picture is SVG only.
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 enum { TEXT_WIDTH = 80, TEXT_HEIGHT = 14 }; // where the terminal does not report it
 
 struct plot_flags {
-    char matrix[24], file[4096];
+    char matrix[24], file[4096], measured[80];
     bool text, allow_different;
     char node[64], variant[512], since[40], until[40];
 };
@@ -53,6 +53,14 @@ static const struct param plot_params[] = {
      .offset = offsetof(struct plot_flags, text),
      .def = "false",
      .help = "Draw with characters, even into a pipe."},
+    {.name = "measured",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct plot_flags, measured),
+     .room = sizeof((struct plot_flags *)0)->measured,
+     .def = "",
+     .metavar = "RUN|last|none",
+     .help = "With topo: the run, or several (17,18), whose values are drawn. Default: the newest "
+             "of this node, if there are any."},
     {.name = "allow_different",
      .kind = PARAM_BOOL,
      .offset = offsetof(struct plot_flags, allow_different),
@@ -274,11 +282,32 @@ static int plot_compare(const struct cli *c, const struct invocation *i, const s
 // --- Which picture -------------------------------------------------------------------------------
 
 // By the first operand; a run is named by its number alone.
+static int plot_topo(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
+                     struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    if (i->n > 1)
+        return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[1]);
+    if (*f->matrix || f->text)
+        return err_set(err, ERR_USAGE, "", "plot topo takes --measured and --file only");
+    if (c->to_terminal && !*f->file)
+        return err_set(err, ERR_USAGE, "",
+                       "plot topo is SVG: write it to a file (--file=topo.svg), or print the "
+                       "numbers with numaprobe topo --measured=last");
+    buf_str(&path, "/v1/topology.svg");
+    if (*f->measured) {
+        buf_str(&path, "?measured=");
+        http_escape(&path, f->measured);
+    }
+    return buf_ok(&path) ? plot_svg(c, buf_text(&path), f, err)
+                         : err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+}
+
 static const struct {
     const char *name;
     int (*draw)(const struct cli *c, const struct invocation *i, const struct plot_flags *f,
                 struct err *err);
-} pictures[] = {{"history", plot_history}, {"compare", plot_compare}};
+} pictures[] = {{"history", plot_history}, {"compare", plot_compare}, {"topo", plot_topo}};
 
 int cmd_plot(struct cli *c, const struct invocation *i, struct err *err)
 {
@@ -290,5 +319,7 @@ int cmd_plot(struct cli *c, const struct invocation *i, struct err *err)
             return pictures[k].draw(c, i, f, err);
     if (i->n > 1)
         return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[1]);
+    if (*f->measured)
+        return err_set(err, ERR_USAGE, "", "--measured belongs to numaprobe plot topo");
     return plot_run(c, i, f, err);
 }

@@ -61,16 +61,18 @@ const struct command commands[] = {
      .n_max = 1,
      .run = cmd_matrix},
     {.name = "plot",
-     .operands = "[ID|last] | history METRIC | compare ID ID",
-     .summary = "draw a run, a metric over time or two runs",
+     .operands = "[ID|last] | history METRIC | compare ID ID | topo",
+     .summary = "draw a run, a metric over time, two runs or the machine",
      .about =
          "Draws characters on a terminal, and SVG into a file or a pipe. On a terminal the "
          "plot uses Unicode if LC_ALL, LC_CTYPE or LANG names UTF-8. history marks each change "
-         "and what changed on the machine. compare draws the difference of each cell.",
+         "and what changed on the machine. compare draws the difference of each cell. "
+         "topo draws packages, nodes, caches and cores with their latency and bandwidth, as SVG.",
      .examples = "numaprobe plot last\n"
                  "numaprobe plot last --file=latency.svg\n"
                  "numaprobe plot history latency.local.dram.median_ns --since=4w\n"
-                 "numaprobe plot compare 17 18 --file=difference.svg",
+                 "numaprobe plot compare 17 18 --file=difference.svg\n"
+                 "numaprobe plot topo --file=node.svg",
      .options = &plot_options,
      .n_max = 3,
      .run = cmd_plot},

@@ -55,8 +55,8 @@ struct topo_cache {
 
 // What the firmware says of the way from a node's CPUs to a node's memory (HMAT). 0: nothing.
 struct topo_claim {
-    int initiator, target; // OS numbers
-    double latency_ns;     // of reads
+    int initiator, target;        // OS numbers
+    double latency_ns;            // of reads
     double read_mbps, write_mbps; // MB/s of 1,000,000 bytes
 };
 
@@ -74,7 +74,7 @@ struct topology {
     struct topo_cache *caches; // owned
     int n_kinds;               // 0: cores are alike, or it is not known
     struct topo_kind kinds[TOPOLOGY_KINDS_MAX];
-    int *distance;                 // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
+    int *distance; // n_nodes × n_nodes, SLIT values, NULL if unknown; owned
     int n_claims;
     struct topo_claim *claims;     // by initiator and target; owned
     int line_bytes;                // of the machine

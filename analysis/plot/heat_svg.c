@@ -180,7 +180,7 @@ static void draw_tiles(const struct heat *h, struct buf *out)
     buf_str(out, "</g>\n");
 }
 
-static bool is_bright(struct rgb c)
+bool heat_is_bright(struct rgb c)
 {
     return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b > 125;
 }
@@ -207,7 +207,7 @@ static const char *text_class(const struct heat *h, int i)
     bool gap = h->levels[i] == HEAT_MISSING;
     if (!gap && (h->hollow[i] || h->given))
         return ""; // on the page's own colour, more or less
-    return gap || is_bright(heat_colour(h->levels[i])) ? "dark" : "light";
+    return gap || heat_is_bright(heat_colour(h->levels[i])) ? "dark" : "light";
 }
 
 static void draw_texts(const struct heat *h, struct buf *out)

@@ -205,6 +205,7 @@ int heat_init_differences(struct heat *h, const struct plot *p, const double *pe
                           const bool *doubtful, int most_rows, int most_cols, struct err *err);
 void heat_fini(struct heat *h);
 struct rgb heat_colour(int level);
+bool heat_is_bright(struct rgb c);                                        // texts on it are dark
 int64_t heat_cpu_node(const struct plot *p, const struct axis *a, int i); // -1: not known
 void heat_title(const struct heat *h, char *out, size_t room);
 void heat_row_title(const struct heat *h, char *out, size_t room);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the firmware claims of the memory (HMAT) beside what was measured. Programs that choose memory
-// by hwloc believe the claim. Where the firmware says nothing, the report says nothing.
+// What the firmware claims of the memory (HMAT) beside what was measured. Programs that choose
+// memory by hwloc believe the claim. Where the firmware says nothing, the report says nothing.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -34,11 +34,12 @@ static void say_claim(struct report_out *o, const struct topo_claim *c, const st
     jsonw_fixed(w, "measured", measured, 2);
     jsonw_fixed(w, "ratio", measured / claim, 3);
     if (bandwidth)
-        report_say(o,
-                   "CPUs of node %d, memory of node %d: the firmware claims %.1f GB/s, measured are "
-                   "%.1f GB/s (%s), %.0f %% of that.",
-                   c->initiator, c->target, claim / 1000, measured / 1000, k->what,
-                   100 * measured / claim);
+        report_say(
+            o,
+            "CPUs of node %d, memory of node %d: the firmware claims %.1f GB/s, measured are "
+            "%.1f GB/s (%s), %.0f %% of that.",
+            c->initiator, c->target, claim / 1000, measured / 1000, k->what,
+            100 * measured / claim);
     else
         report_say(o,
                    "CPUs of node %d, memory of node %d: the firmware claims %.0f ns, measured are "

@@ -52,8 +52,8 @@ struct report_value report_value_of(const struct matrix *m, const bool *row_in, 
 // Surely apart by the intervals, and by at least `share` of the smaller value.
 bool report_apart(struct report_value a, struct report_value b, double share);
 // Findings about what the firmware claims of memory (HMAT) that the run measured, verified and
-// undisturbed; none where it claims nothing. `heading` NULL: among the findings of a section, else a
-// section of its own. `with` may be NULL.
+// undisturbed; none where it claims nothing. `heading` NULL: among the findings of a section, else
+// a section of its own. `with` may be NULL.
 int report_claims(struct report_out *o, const char *heading, const struct report_source *run,
                   const struct report_source *with, struct err *err);
 // Says which memory nodes and which ranks (or initiators, the rows) are unlike the others from near

@@ -289,3 +289,29 @@ bool node_cost_more_is_better(enum node_cost_kind kind)
 {
     return node_cost_kinds[kind].kernel != NULL;
 }
+
+static enum node_cost_kind first_measured(const struct node_costs *c, bool bandwidth)
+{
+    for (int k = 0; k < NODE_COST_KINDS; k++)
+        if (c->of[k] && node_cost_more_is_better((enum node_cost_kind)k) == bandwidth)
+            return (enum node_cost_kind)k;
+    return NODE_COST_KINDS;
+}
+
+enum node_cost_kind node_costs_latency(const struct node_costs *c)
+{
+    return first_measured(c, false);
+}
+
+enum node_cost_kind node_costs_bandwidth(const struct node_costs *c)
+{
+    return first_measured(c, true);
+}
+
+int node_costs_pairs(const struct node_costs *c, enum node_cost_kind kind)
+{
+    int n = 0;
+    for (int i = 0; c->of[kind] && i < c->topology->n_nodes * c->topology->n_nodes; i++)
+        n += isfinite(c->of[kind][i].v);
+    return n;
+}

@@ -64,3 +64,8 @@ int node_costs_add(struct node_costs *c, const struct node_cost_run *run,
 struct node_cost node_cost_at(const struct node_costs *c, enum node_cost_kind kind, int initiator,
                               int target);
 bool node_cost_more_is_better(enum node_cost_kind kind);
+// The latency or bandwidth that stands for the others: the first kind that was measured;
+// NODE_COST_KINDS: none.
+enum node_cost_kind node_costs_latency(const struct node_costs *c);
+enum node_cost_kind node_costs_bandwidth(const struct node_costs *c);
+int node_costs_pairs(const struct node_costs *c, enum node_cost_kind kind); // with a value

@@ -14,6 +14,7 @@ int topology_get(struct request *q, struct reply *r, struct err *err);
 int topologies_get(struct request *q, struct reply *r, struct err *err);
 int facts_get(struct request *q, struct reply *r, struct err *err);
 int topology_xml(struct request *q, struct reply *r, struct err *err);
+int topology_svg(struct request *q, struct reply *r, struct err *err);
 int benchmarks_get(struct request *q, struct reply *r, struct err *err);
 int availability_get(struct request *q, struct reply *r, struct err *err);
 int runs_list(struct request *q, struct reply *r, struct err *err);

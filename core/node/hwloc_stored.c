@@ -124,8 +124,8 @@ static bool sensible(const struct shared *s)
     const struct topology *t = &s->t;
     if (!memchr(t->cpu_model, '\0', sizeof t->cpu_model))
         return false;
-    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || t->n_claims < 0 || !hwloc_stored_fits(t) ||
-        !sensible_cpus(s))
+    if (t->n_cpus < 0 || t->n_nodes < 0 || t->n_caches < 0 || t->n_claims < 0 ||
+        !hwloc_stored_fits(t) || !sensible_cpus(s))
         return false;
     if (t->n_kinds < 0 || t->n_kinds > TOPOLOGY_KINDS_MAX)
         return false;

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
@@ -28,8 +29,8 @@ def refused(daemon, which, status, kind="topology.xml"):
     return answer.json["detail"]
 
 
-def topo(daemon, *args):
-    return subprocess.run([CLIENT, "topo", *args], capture_output=True, text=True, timeout=60, env={
+def topo(daemon, *args, command="topo", operands=()):
+    return subprocess.run([CLIENT, command, *operands, *args], capture_output=True, text=True, timeout=60, env={
         "PATH": os.environ["PATH"], "HOME": "/nonexistent", "NUMAPROBE_URL": f"http://127.0.0.1:{daemon.port}"})
 
 
@@ -87,9 +88,9 @@ def test_measured_values_are_attributes_of_hwloc(eight, tmp_path_factory):
     assert found["numaprobe_triad_mibps"] == expected(mibps("triad")) and not found["WriteLatency"]
     assert best_targets(path, "Latency") == {i: (i, whole(node_runs.latency(i, i))) for i in cpuset}
     assert best_targets(path, "numaprobe_copy_mibps") == {i: (i, whole(mibps("copy")(i, i))) for i in cpuset}
-    xml = path.read_text()
-    assert f'value="run {latency}: matrix, 2026-11-20T10:00:00' in xml and "64 cells" in xml
-    assert "Bandwidth is the average of ReadBandwidth and WriteBandwidth" in xml
+    text = path.read_text()
+    assert f'value="run {latency}: matrix, 2026-11-20T10:00:00' in text and "64 cells" in text
+    assert "Bandwidth is the average of ReadBandwidth and WriteBandwidth" in text
 
 
 def test_values_replace_those_of_the_firmware(make_daemon, tmp_path, tmp_path_factory):
@@ -173,14 +174,40 @@ def test_the_newest_run_of_this_machine(make_daemon):
     assert [r["run"] for r in answer.json["measured"]["runs"]] == [run["id"]]
 
 
+@pytest.mark.parametrize("name, cores, alone", [(EIGHT, 16, 0), (NO_LOCAL, 8, 7), ("96em64t-4no4pa3ca2co", 96, 0),
+                                                ("20em64t-hybrid-1p6c2t+2ca4co1t", 14, 0)])
+def test_the_picture(make_daemon, tmp_path, name, cores, alone):
+    daemon = node_runs.recorded(make_daemon, tmp_path, name)
+    before = daemon.get("/v1/topology.svg")
+    assert before.status == 200 and before.headers["Content-Type"] == "image/svg+xml"
+    assert b"nothing is measured yet" in before.body and b" ns</text>" not in before.body
+    run = node_runs.imported(daemon, node_runs.matrix_run(daemon))
+    svg = daemon.get(f"/v1/topology.svg?measured={run}&width=700").body.decode()
+    root = xml.etree.ElementTree.fromstring(svg)
+    kinds = [e.get("class") or "" for e in root.iter("{http://www.w3.org/2000/svg}rect")]
+    assert sum(k.startswith("core ") for k in kinds) == cores and kinds.count("card alone") == alone
+    assert f"idle latency: run {run} of 2026-11-20 10:00 UTC" in svg and " ns</text>" in svg
+    assert daemon.get("/v1/topology.svg?measured=none").body == before.body
+    for query, member in [("width=1", "width"), ("width=x", "width"), ("measured=x", "measured"), ("other=1", "other")]:
+        wrong = daemon.get("/v1/topology.svg?" + query)
+        assert wrong.status in (400, 422) and member in (wrong.json["member"] or wrong.json["detail"]), wrong.body
+
+
 def test_the_command(eight, tmp_path):
     run = node_runs.imported(eight, node_runs.matrix_run(eight))
     text = topo(eight, f"--measured={run}").stdout
     assert "idle latency (ns), CPUs of a node (row) to memory of a node (column)" in text
     assert re.search(r"^0 +90\.0 +150\.1", text, re.M) and f"run {run}: matrix, 2026-11-20" in text
-    xml = topo(eight, "--xml", f"--measured={run}")
-    assert xml.stdout.encode() == eight.get(f"/v1/topology.xml?measured={run}").body
+    out = topo(eight, "--xml", f"--measured={run}")
+    assert out.stdout.encode() == eight.get(f"/v1/topology.xml?measured={run}").body
     assert topo(eight, "--xml").stdout.encode() == eight.get("/v1/topology.xml").body
     assert topo(eight, "--xml", "-o", "csv").returncode == 2
+    picture = topo(eight, "--measured=999", command="plot")
+    assert picture.returncode
+    drawn = topo(eight, f"--measured={run}", f"--file={tmp_path}/topo.svg", command="plot", operands=["topo"])
+    assert drawn.returncode == 0 and (tmp_path / "topo.svg").read_bytes() == \
+        eight.get(f"/v1/topology.svg?measured={run}").body
+    for wrong in ["--text", "--matrix=idle", "-o json"]:
+        assert topo(eight, *wrong.split(), command="plot", operands=["topo"]).returncode == 2
     wrong = topo(eight, "--measured=999")
     assert wrong.returncode and "there is no run 999" in wrong.stderr

@@ -17,12 +17,12 @@ static struct topo_node nodes[2] = {{.os = 0}, {.os = 1}};
 static struct topo_cache caches[2] = {{.level = 3, .bytes = 32 << 20},
                                       {.level = 3, .bytes = 32 << 20}};
 static struct topology machine = {.n_cpus = 4,
-                                        .cpus = cpus,
-                                        .n_nodes = 2,
-                                        .nodes = nodes,
-                                        .n_caches = 2,
-                                        .caches = caches,
-                                        .distance = distance};
+                                  .cpus = cpus,
+                                  .n_nodes = 2,
+                                  .nodes = nodes,
+                                  .n_caches = 2,
+                                  .caches = caches,
+                                  .distance = distance};
 
 static inline void build_machine(void)
 {
