@@ -61,7 +61,7 @@ const struct command commands[] = {
      .n_max = 1,
      .run = cmd_matrix},
     {.name = "plot",
-     .operands = "[ID|last] | history METRIC | compare ID ID | topo",
+     .operands = "[ID|last|topo] | history METRIC | compare ID ID",
      .summary = "draw a run, a metric over time, two runs or the machine",
      .about =
          "Draws characters on a terminal, and SVG into a file or a pipe. On a terminal the "
