@@ -251,7 +251,7 @@ const struct command commands[] = {
               "ReadBandwidth and WriteBandwidth in MiB/s, all else under names of their own.",
      .examples = "numaprobe topo\n"
                  "numaprobe topo --measured=last\n"
-                 "numaprobe topo --xml --measured=last > node.xml && lstopo -i node.xml --memattrs",
+                 "numaprobe topo --xml --measured=last > node.xml",
      .options = &topo_options,
      .pages = true,
      .run = cmd_topo},
