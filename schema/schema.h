@@ -5,3 +5,4 @@
 
 extern const struct embedded schema_sql[];          // of a node
 extern const struct embedded schema_fleet_sqlite[]; // of a fleet
+extern const struct embedded schema_fleet_pg[];     // the same in PostgreSQL

@@ -9,9 +9,13 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "fleet/store/parts.h"
+#include "fleet/store/postgresql.h"
 #include "fleet/store/sqlite.h"
 
 static const struct fleet_engine *const engines[] = {
+#if FLEET_POSTGRESQL
+    &fleet_postgresql,
+#endif
     &fleet_sqlite, // takes any path: the last one
 };
 

@@ -19,7 +19,20 @@ void pack_u32(unsigned char *to, uint32_t v)
     memcpy(to, &v, sizeof v);
 }
 
-static uint32_t unpack_u32(const unsigned char *from)
+void pack_u64(unsigned char *to, uint64_t v)
+{
+    v = htobe64(v);
+    memcpy(to, &v, sizeof v);
+}
+
+uint64_t unpack_u64(const unsigned char *from)
+{
+    uint64_t v;
+    memcpy(&v, from, sizeof v);
+    return be64toh(v);
+}
+
+uint32_t unpack_u32(const unsigned char *from)
 {
     uint32_t v;
     memcpy(&v, from, sizeof v);

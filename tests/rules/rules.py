@@ -49,6 +49,7 @@ DOORS = {
     r"hwloc(/.*)?\.h": {"core"},
     r"numa(if)?\.h": {"core", "bench"},
     r"curl/.*\.h": {"fetch"},
+    r"libpq-fe\.h": {"fleet"},
     r"(cjson/)?cJSON\.h": {"base"},
     r"sha256\.h": {"model"},
 }

@@ -32,7 +32,8 @@ struct maker {
     const char *run_node; // of the last run
     const char *state;    // of each third run
     const char *label, *variant;
-    int odd; // metrics of each second run are so many more
+    bool varied; // each run is of a kind of its own
+    int odd;     // metrics of each second run are so many more
 };
 #define MAKER(n)                                                                                   \
     ((struct maker){.name = (n),                                                                   \
@@ -76,7 +77,9 @@ static void made_page_run(struct summary_writer *w, const struct maker *m, int64
     snprintf(s.benchmark, sizeof s.benchmark, "latency");
     snprintf(s.method, sizeof s.method, "prp4-v1");
     snprintf(s.label, sizeof s.label, "%s", m->label);
-    summary_set_variant(&s, m->variant);
+    char own[32];
+    snprintf(own, sizeof own, "size=%lld", (long long)seq);
+    summary_set_variant(&s, m->varied ? own : m->variant);
     text_hash(m->class, s.class_hash);
     text_hash(m->config, s.config_hash);
     int n = m->metrics + (seq % 2 ? m->odd : 0);

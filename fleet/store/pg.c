@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// libpq's results become error values in one function, pg_fail. All calls block: the processes that
+// use a store have nothing else to do meanwhile.
+#include "fleet/store/pg.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+
+struct pg {
+    PGconn *conn;
+};
+
+// By the beginning of SQLSTATE.
+static const struct {
+    const char *state;
+    enum err_code code;
+    const char *text;
+} meanings[] = {
+    {"08", ERR_UNAVAILABLE, "the connection to PostgreSQL was lost"},
+    {"57P", ERR_UNAVAILABLE, "PostgreSQL ended the connection"},
+    {"53100", ERR_STORAGE, "PostgreSQL's disk is full"},
+    {"53300", ERR_UNAVAILABLE, "PostgreSQL has no connection left"},
+    {"53", ERR_STORAGE, "PostgreSQL has no room"},
+    {"25006", ERR_STORAGE, "PostgreSQL only reads (a standby)"},
+    {"58", ERR_STORAGE, "PostgreSQL's disk gave an error"},
+    {"55P03", ERR_CONFLICT, "another process holds a lock"},
+    {"23", ERR_CONFLICT, "another process has written the same"},
+    {"40", ERR_CONFLICT, "another process has written at the same time"},
+    {"42P01", ERR_STORAGE, "PostgreSQL does not have a table of ours"},
+    {"42501", ERR_STORAGE, "PostgreSQL does not allow it"},
+    {"XX", ERR_DAMAGED, "PostgreSQL found its data damaged"},
+};
+
+static int pg_fail(struct pg *c, const PGresult *result, struct err *err)
+{
+    const char *state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    const char *said = result ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    char line[160];
+    snprintf(line, sizeof line, "%s", said ? said : PQerrorMessage(c->conn));
+    line[strcspn(line, "\n")] = '\0';
+    if (PQstatus(c->conn) != CONNECTION_OK)
+        return err_set(err, ERR_UNAVAILABLE, "store", "no connection to PostgreSQL (%s)", line);
+    for (size_t i = 0; state && i < COUNT_OF(meanings); i++)
+        if (str_starts(state, meanings[i].state))
+            return err_set(err, meanings[i].code, "store", "%s (%s)", meanings[i].text, line);
+    return err_set(err, ERR_INTERNAL, "store", "PostgreSQL: %s (%s)", line, state ? state : "-");
+}
+
+static void pg_result_cleanup(PGresult **r)
+{
+    PQclear(*r);
+}
+#define CLEANUP_RESULT CLEANUP(pg_result_cleanup)
+
+static void pg_silent(void *ctx, const PGresult *notice)
+{
+    (void)ctx;
+    (void)notice;
+}
+
+// What the URI says goes before what stands before it here.
+static int pg_connect(struct pg *c, const char *uri, struct err *err)
+{
+    static const char *const names[] = {"connect_timeout", "fallback_application_name",
+                                        "client_encoding", "dbname", NULL};
+    const char *const values[] = {"10", "numaprobe-fleetd", "UTF8", uri, NULL};
+    c->conn = PQconnectdbParams(names, values, 1);
+    if (!c->conn)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a connection");
+    PQsetNoticeReceiver(c->conn, pg_silent, NULL);
+    return PQstatus(c->conn) == CONNECTION_OK ? 0 : pg_fail(c, NULL, err);
+}
+
+struct pg *pg_open(const char *uri, struct err *err)
+{
+    struct pg *c = calloc(1, sizeof *c);
+    if (!c) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for a connection");
+        return NULL;
+    }
+    if (pg_connect(c, uri, err) == 0)
+        return c;
+    pg_close(c);
+    return NULL;
+}
+
+void pg_close(struct pg *c)
+{
+    if (c)
+        PQfinish(c->conn);
+    free(c);
+}
+
+bool pg_alive(const struct pg *c)
+{
+    return PQstatus(c->conn) == CONNECTION_OK;
+}
+
+int pg_reopen(struct pg *c, struct err *err)
+{
+    PQreset(c->conn);
+    return pg_alive(c) ? 0 : pg_fail(c, NULL, err);
+}
+
+static int pg_check(struct pg *c, const PGresult *r, ExecStatusType wanted, struct err *err)
+{
+    ExecStatusType got = PQresultStatus(r);
+    return got == wanted || (wanted == PGRES_COMMAND_OK && got == PGRES_TUPLES_OK)
+               ? 0
+               : pg_fail(c, r, err);
+}
+
+int pg_exec(struct pg *c, const char *sql, struct err *err)
+{
+    CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
+    return pg_check(c, r, PGRES_COMMAND_OK, err);
+}
+
+static struct fleet_cell pg_cell(const PGresult *r, int row, int column)
+{
+    enum { INT8 = 20, INT2 = 21, INT4 = 23, FLOAT4 = 700, FLOAT8 = 701 }; // pg_type.dat
+    struct fleet_cell cell = {.t = ""};
+    if (PQgetisnull(r, row, column))
+        return cell;
+    const char *text = PQgetvalue(r, row, column);
+    Oid type = PQftype(r, column);
+    if ((type == INT8 || type == INT4 || type == INT2) && str_to_i64(text, &cell.i)) {
+        cell.type = CELL_INT;
+        cell.d = (double)cell.i;
+    } else if ((type == FLOAT4 || type == FLOAT8) && str_to_double(text, &cell.d)) {
+        cell.type = CELL_REAL;
+    } else {
+        cell.type = CELL_TEXT;
+        cell.t = text;
+    }
+    return cell;
+}
+
+int pg_query(struct pg *c, const char *sql, const struct fleet_cell *in, int n,
+             int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err), void *ctx,
+             int64_t *rows, struct err *err)
+{
+    const char *values[FLEET_CELLS_MAX];
+    char texts[FLEET_CELLS_MAX][32];
+    struct fleet_cell row[FLEET_CELLS_MAX];
+    for (int i = 0; i < n; i++) {
+        if (in[i].type == CELL_INT)
+            snprintf(texts[i], sizeof texts[i], "%lld", (long long)in[i].i);
+        else if (in[i].type == CELL_REAL)
+            snprintf(texts[i], sizeof texts[i], "%.17g", in[i].d);
+        values[i] = in[i].type == CELL_NULL ? NULL : in[i].type == CELL_TEXT ? in[i].t : texts[i];
+    }
+    CLEANUP_RESULT PGresult *r = PQexecParams(c->conn, sql, n, NULL, values, NULL, NULL, 0);
+    if (pg_check(c, r, PGRES_COMMAND_OK, err) < 0)
+        return -1;
+    for (int i = 0; fn && i < PQntuples(r); i++) {
+        for (int k = 0; k < PQnfields(r) && k < FLEET_CELLS_MAX; k++)
+            row[k] = pg_cell(r, i, k);
+        if (fn(ctx, row, err) < 0)
+            return -1;
+    }
+    if (rows && !str_to_i64(PQcmdTuples(r), rows))
+        *rows = PQntuples(r);
+    return 0;
+}
+
+// ---- COPY
+
+int pg_copy_begin(struct pg *c, const char *sql, struct err *err)
+{
+    CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
+    return pg_check(c, r, PGRES_COPY_IN, err);
+}
+
+int pg_copy_bytes(struct pg *c, const unsigned char *bytes, size_t n, struct err *err)
+{
+    return PQputCopyData(c->conn, (const char *)bytes, (int)n) == 1 ? 0 : pg_fail(c, NULL, err);
+}
+
+// The command's own result, and the one that says that there is no more.
+static int pg_copy_result(struct pg *c, struct err *err)
+{
+    int result = 0;
+    PGresult *r;
+    while ((r = PQgetResult(c->conn))) {
+        if (result == 0)
+            result = pg_check(c, r, PGRES_COMMAND_OK, err);
+        PQclear(r);
+    }
+    return result;
+}
+
+int pg_copy_end(struct pg *c, struct err *err)
+{
+    return PQputCopyEnd(c->conn, NULL) == 1 ? pg_copy_result(c, err) : pg_fail(c, NULL, err);
+}
+
+int pg_copy_out(struct pg *c, const char *sql,
+                int (*fn)(void *ctx, const unsigned char *bytes, size_t n, struct err *err),
+                void *ctx, struct err *err)
+{
+    CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
+    char *row = NULL;
+    int n, result = pg_check(c, r, PGRES_COPY_OUT, err);
+    if (result < 0)
+        return -1;
+    while ((n = PQgetCopyData(c->conn, &row, 0)) > 0) { // to its end, also after an error of fn
+        if (result == 0)
+            result = fn(ctx, (const unsigned char *)row, (size_t)n, err);
+        PQfreemem(row);
+    }
+    struct err own = {0};
+    if (n == -2)
+        return result < 0 ? -1 : pg_fail(c, NULL, err);
+    if (pg_copy_result(c, &own) < 0 && result == 0)
+        return err ? (*err = own, -1) : -1;
+    return result;
+}

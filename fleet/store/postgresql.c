@@ -1,0 +1,769 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine on PostgreSQL. The writer holds an advisory lock for as long as its connection lives.
+// A lost connection is made anew by the next transaction; whether the last commit was done then
+// shows in the places of the feeds, which are read again.
+#include "fleet/store/postgresql.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "fleet/store/pack.h"
+#include "fleet/store/pg.h"
+#include "model/metric.h"
+#include "schema/schema.h"
+
+// Bytes of COPY's binary form: https://www.postgresql.org/docs/15/sql-copy.html
+enum {
+    PGX_BYTES = 256 << 10,
+    PGX_FLOAT4 = 700, // type numbers: pg_type.dat
+    PGX_INT2 = 21,
+    PGX_ARRAY_HEAD = 20,
+    PGX_WIDTHS_MAX = 4 * METRICS_MAX, // two numbers per value, each in two halves
+    PGX_ROW_MAX = 1024 + METRICS_MAX * 8 + PGX_WIDTHS_MAX * 6,
+    PGX_COLUMNS = 16, // of run
+    PGX_MONTHS = 12 * 1000,
+    PGX_FIRST_YEAR = 2020, // before it: run_older
+    PGX_MONTHS_AHEAD = 2,
+};
+_Static_assert(PGX_ROW_MAX < PGX_BYTES, "a row fits");
+static const int64_t pgx_epoch_ms = 946684800000; // PostgreSQL's times count from 2000
+
+struct pgx {
+    struct pg *c;
+    bool write, fresh;
+    bool month[PGX_MONTHS]; // there is a partition; counted from January of PGX_FIRST_YEAR
+    bool months_here;       // they were read
+    unsigned char bytes[PGX_BYTES];
+    size_t n;
+    int32_t widths[2 * METRICS_MAX];
+    float values[3 * METRICS_MAX]; // of the row that is read
+    char label[RUN_LABEL_MAX + 1];
+};
+
+// ---- Opening
+
+static int pgx_number(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    (void)err;
+    *(int64_t *)ctx = row[0].i;
+    return 0;
+}
+
+static int pgx_version(struct pgx *p, int64_t *version, struct err *err)
+{
+    int64_t there = 0;
+    *version = 0;
+    if (pg_query(p->c, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('schema_version')",
+                 NULL, 0, pgx_number, &there, NULL, err) < 0)
+        return -1;
+    return there ? pg_query(p->c, "SELECT version FROM schema_version", NULL, 0, pgx_number,
+                            version, NULL, err)
+                 : 0;
+}
+
+static int pgx_step(struct pgx *p, const struct embedded *step, int64_t version, struct err *err)
+{
+    char set[100];
+    snprintf(set, sizeof set, "UPDATE schema_version SET version = %" PRId64, version);
+    if (pg_exec(p->c, "BEGIN", err) < 0)
+        return -1;
+    if (pg_exec(p->c,
+                "CREATE TABLE IF NOT EXISTS schema_version (version int NOT NULL);"
+                "INSERT INTO schema_version SELECT 0 WHERE NOT EXISTS "
+                "(SELECT 1 FROM schema_version)",
+                err) == 0 &&
+        pg_exec(p->c, step->data, err) == 0 && pg_exec(p->c, set, err) == 0 &&
+        pg_exec(p->c, "COMMIT", err) == 0)
+        return 0;
+    pg_exec(p->c, "ROLLBACK", NULL);
+    return err_prefix(err, "migration %s", step->name);
+}
+
+static int pgx_migrate(struct pgx *p, struct err *err)
+{
+    int64_t version, known = 0;
+    while (schema_fleet_pg[known].name)
+        known++;
+    if (pgx_version(p, &version, err) < 0)
+        return -1;
+    if (version > known || (!p->write && version != known))
+        return err_set(err, ERR_STORAGE, "store",
+                       "the database has schema %" PRId64 ", this program knows %" PRId64 "%s",
+                       version, known,
+                       version > known ? "; it is left alone: run the newer numaprobe"
+                                       : "; the process that writes migrates it");
+    for (; version < known; version++)
+        if (pgx_step(p, &schema_fleet_pg[version], version + 1, err) < 0)
+            return -1;
+    return 0;
+}
+
+// A process that was killed keeps the lock until the server has seen that: the wait is for that.
+static int pgx_lock(struct pgx *p, struct err *err)
+{
+    if (pg_exec(p->c,
+                "SET lock_timeout = '2s'; SELECT pg_advisory_lock(8102099357864587365); "
+                "SET lock_timeout = 0",
+                err) == 0)
+        return 0;
+    return err && err->code == ERR_CONFLICT
+               ? err_set(err, ERR_CONFLICT, "store", "another process writes to the database")
+               : -1;
+}
+
+// What each connection needs.
+static int pgx_session(struct pgx *p, struct err *err)
+{
+    p->fresh = true;
+    p->months_here = false;
+    if (pg_exec(p->c,
+                "SET timezone = 'UTC'; SET standard_conforming_strings = on; "
+                "SET work_mem = '64MB'",
+                err) < 0)
+        return -1;
+    return p->write && pgx_lock(p, err) < 0 ? -1 : pgx_migrate(p, err);
+}
+
+static void pgx_close(void *db)
+{
+    struct pgx *p = db;
+    if (p)
+        pg_close(p->c);
+    free(p);
+}
+
+static void *pgx_open(const char *where, enum fleet_store_use use, struct err *err)
+{
+    struct pgx *p = calloc(1, sizeof *p);
+    if (!p) {
+        err_set(err, ERR_NO_MEMORY, "", "no memory for the store");
+        return NULL;
+    }
+    p->write = use == FLEET_STORE_WRITE;
+    p->c = pg_open(where, err);
+    if (p->c && pgx_session(p, err) == 0)
+        return p;
+    pgx_close(p);
+    return NULL;
+}
+
+// ---- Transactions
+
+static int pgx_reconnect(struct pgx *p, struct err *err)
+{
+    return pg_reopen(p->c, err) < 0 ? -1 : pgx_session(p, err);
+}
+
+// That the server is gone is only seen by sending: BEGIN may be sent again.
+static int pgx_begin(void *db, bool write, struct err *err)
+{
+    struct pgx *p = db;
+    const char *sql = write ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+    if (!pg_alive(p->c) && pgx_reconnect(p, err) < 0)
+        return -1;
+    if (pg_exec(p->c, sql, err) < 0 &&
+        (pg_alive(p->c) || pgx_reconnect(p, err) < 0 || pg_exec(p->c, sql, err) < 0))
+        return -1;
+    bool fresh = p->fresh;
+    p->fresh = false;
+    return fresh;
+}
+
+static int pgx_end(void *db, int result, struct err *err)
+{
+    struct pgx *p = db;
+    if (result == 0 && pg_exec(p->c, "COMMIT", err) == 0)
+        return 0;
+    p->months_here = false;
+    pg_exec(p->c, "ROLLBACK", NULL);
+    return -1;
+}
+
+static int pgx_query(void *db, const char *sql, const struct fleet_cell *in, int n,
+                     int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err), void *ctx,
+                     struct err *err)
+{
+    struct pgx *p = db;
+    return pg_query(p->c, sql, in, n, fn, ctx, NULL, err);
+}
+
+// ---- Partitions
+
+static int pgx_month(int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm t;
+    gmtime_r(&seconds, &t);
+    return (t.tm_year + 1900 - PGX_FIRST_YEAR) * 12 + t.tm_mon;
+}
+
+static int pgx_month_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct pgx *p = ctx;
+    int year, month;
+    (void)err;
+    if (sscanf(row[0].t, "run_%4d_%2d", &year, &month) == 2) {
+        int at = (year - PGX_FIRST_YEAR) * 12 + month - 1;
+        if (at >= 0 && at < PGX_MONTHS)
+            p->month[at] = true;
+    }
+    return 0;
+}
+
+static int pgx_months_read(struct pgx *p, struct err *err)
+{
+    memset(p->month, 0, sizeof p->month);
+    if (pg_query(p->c,
+                 "SELECT c.relname::text FROM pg_inherits AS i JOIN pg_class AS c "
+                 "ON c.oid = i.inhrelid WHERE i.inhparent = 'run'::regclass",
+                 NULL, 0, pgx_month_row, p, NULL, err) < 0)
+        return -1;
+    p->months_here = true;
+    return 0;
+}
+
+// Made beside `run` and then attached, so that readers of `run` need not wait.
+static int pgx_month_make(struct pgx *p, int month, struct err *err)
+{
+    char sql[500];
+    int year = PGX_FIRST_YEAR + month / 12, next = PGX_FIRST_YEAR + (month + 1) / 12;
+    if (month < 0 || month >= PGX_MONTHS || p->month[month])
+        return 0;
+    snprintf(sql, sizeof sql,
+             "CREATE TABLE run_%04d_%02d (LIKE run INCLUDING DEFAULTS INCLUDING CONSTRAINTS); "
+             "ALTER TABLE run ATTACH PARTITION run_%04d_%02d FOR VALUES "
+             "FROM ('%04d-%02d-01T00:00:00Z') TO ('%04d-%02d-01T00:00:00Z')",
+             year, month % 12 + 1, year, month % 12 + 1, year, month % 12 + 1, next,
+             (month + 1) % 12 + 1);
+    if (pg_exec(p->c, sql, err) < 0)
+        return -1;
+    p->month[month] = true;
+    return 0;
+}
+
+static int pgx_months_make(struct pgx *p, const struct fleet_row *rows, int n, struct err *err)
+{
+    if (!p->months_here && pgx_months_read(p, err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        int month = pgx_month(rows[i].at_ms);
+        bool ahead = month == pgx_month(rows[i].received_ms);
+        if (month >= 0 && month < PGX_MONTHS && p->month[month])
+            continue;
+        for (int k = 0; k <= (ahead ? PGX_MONTHS_AHEAD : 0); k++)
+            if (pgx_month_make(p, month + k, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+// ---- Rows in
+
+static void put_i2(struct pgx *p, int v)
+{
+    pack_u16(p->bytes + p->n, (uint16_t)v);
+    p->n += 2;
+}
+
+static void put_i4(struct pgx *p, int v)
+{
+    pack_u32(p->bytes + p->n, (uint32_t)v);
+    p->n += 4;
+}
+
+static void put_i8(struct pgx *p, int64_t v)
+{
+    pack_u64(p->bytes + p->n, (uint64_t)v);
+    p->n += 8;
+}
+
+// Fields: their length, and the bytes; -1: NULL.
+static void field_i2(struct pgx *p, int v)
+{
+    put_i4(p, 2);
+    put_i2(p, v);
+}
+
+static void field_i4(struct pgx *p, int v)
+{
+    put_i4(p, 4);
+    put_i4(p, v);
+}
+
+static void field_i8(struct pgx *p, int64_t v)
+{
+    put_i4(p, 8);
+    put_i8(p, v);
+}
+
+static void field_time(struct pgx *p, int64_t ms)
+{
+    field_i8(p, (ms - pgx_epoch_ms) * 1000);
+}
+
+static void field_double(struct pgx *p, double d)
+{
+    int64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    if (isnan(d))
+        put_i4(p, -1);
+    else
+        field_i8(p, bits);
+}
+
+static void field_text(struct pgx *p, const char *text)
+{
+    size_t n = strlen(text);
+    put_i4(p, (int)n);
+    memcpy(p->bytes + p->n, text, n);
+    p->n += n;
+}
+
+static void field_array(struct pgx *p, int n, int type, int element)
+{
+    put_i4(p, PGX_ARRAY_HEAD + n * (4 + element));
+    put_i4(p, 1); // dimension
+    put_i4(p, 0); // no NULL
+    put_i4(p, type);
+    put_i4(p, n);
+    put_i4(p, 1); // the first index
+}
+
+static void field_values(struct pgx *p, const struct fleet_row *r)
+{
+    if (r->n == 0) {
+        put_i4(p, -1);
+        put_i4(p, -1);
+        return;
+    }
+    field_array(p, r->n, PGX_FLOAT4, 4);
+    for (int i = 0; i < r->n; i++) {
+        put_i4(p, 4);
+        pack_float(p->bytes + p->n, r->v[i]);
+        p->n += 4;
+    }
+    bool wide = pack_widths(r->v, r->lo, r->hi, r->n, p->widths) == PACK_WIDE;
+    field_array(p, 2 * r->n * (1 + wide), PGX_INT2, 2);
+    for (int i = 0; i < 2 * r->n; i++) {
+        if (wide)
+            field_i2(p, p->widths[i] >> 16);
+        field_i2(p, p->widths[i]);
+    }
+}
+
+static int copy_open(struct pgx *p, const char *sql, struct err *err)
+{
+    static const unsigned char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+    if (pg_copy_begin(p->c, sql, err) < 0)
+        return -1;
+    memcpy(p->bytes, head, sizeof head);
+    p->n = sizeof head;
+    return 0;
+}
+
+static int copy_flush(struct pgx *p, size_t room, struct err *err)
+{
+    if (p->n + room <= sizeof p->bytes)
+        return 0;
+    size_t n = p->n;
+    p->n = 0;
+    return pg_copy_bytes(p->c, p->bytes, n, err);
+}
+
+static int copy_close(struct pgx *p, struct err *err)
+{
+    put_i2(p, -1);
+    return copy_flush(p, sizeof p->bytes, err) < 0 ? -1 : pg_copy_end(p->c, err);
+}
+
+static void copy_row(struct pgx *p, const struct fleet_row *r)
+{
+    put_i2(p, PGX_COLUMNS);
+    field_time(p, r->at_ms);
+    field_time(p, r->received_ms);
+    if (r->finished_ms)
+        field_time(p, r->finished_ms);
+    else
+        put_i4(p, -1);
+    field_i8(p, r->seq);
+    field_i8(p, r->run);
+    field_double(p, r->seconds);
+    field_i4(p, r->node);
+    field_i4(p, r->feed);
+    field_i4(p, r->kind);
+    field_i4(p, r->machine);
+    field_i2(p, r->state);
+    field_i2(p, r->flags);
+    if (r->disturbed < 0)
+        put_i4(p, -1);
+    else
+        field_i2(p, r->disturbed);
+    field_text(p, r->label);
+    field_values(p, r);
+}
+
+#define PGX_RUN                                                                                    \
+    "measured, received, finished, seq, run, seconds, node, feed, kind, machine, state, flags, "   \
+    "disturbed, label, v, w"
+
+static int pgx_put_rows(void *db, const struct fleet_row *rows, int n, struct err *err)
+{
+    struct pgx *p = db;
+    if (pgx_months_make(p, rows, n, err) < 0 ||
+        copy_open(p, "COPY run (" PGX_RUN ") FROM STDIN (FORMAT binary)", err) < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        if (copy_flush(p, PGX_ROW_MAX, err) < 0)
+            return -1;
+        copy_row(p, &rows[i]);
+    }
+    return copy_close(p, err);
+}
+
+// "{1,2,3}" of a member of all moves.
+static void moves_numbers(struct buf *out, const struct fleet_move *moves, int n, size_t offset,
+                          size_t bytes)
+{
+    for (int i = 0; i < n; i++) {
+        const char *at = (const char *)&moves[i] + offset;
+        int64_t v = bytes == sizeof(int) ? *(const int *)at : *(const int64_t *)at;
+        buf_fmt(out, "%c%" PRId64, i ? ',' : '{', v);
+    }
+    buf_char(out, '}');
+}
+
+static void moves_versions(struct buf *out, const struct fleet_move *moves, int n)
+{
+    for (int i = 0; i < n; i++) {
+        buf_str(out, i ? ",\"" : "{\"");
+        for (const char *c = moves[i].version; *c; c++) {
+            if (*c == '"' || *c == '\\')
+                buf_char(out, '\\');
+            buf_char(out, *c);
+        }
+        buf_char(out, '"');
+    }
+    buf_char(out, '}');
+}
+
+// One statement for all: a temporary table would cost several milliseconds per transaction.
+static int pgx_move(void *db, const struct fleet_move *moves, int n, struct err *err)
+{
+    static const char sql[] =
+        "UPDATE feed SET node = moved.node, twin = moved.twin, state = moved.state, "
+        "next = moved.next, last_ms = moved.last_ms, skew_ms = moved.skew_ms, "
+        "version = moved.version FROM unnest($1::int[], $2::int[], $3::int[], $4::int[], "
+        "$5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[]) "
+        "AS moved (feed, node, twin, state, was, next, last_ms, skew_ms, version) "
+        "WHERE feed.id = moved.feed AND feed.next = moved.was";
+#define MEMBER(m)                                                                                  \
+    {                                                                                              \
+        offsetof(struct fleet_move, m), sizeof moves->m                                            \
+    }
+    static const struct {
+        size_t offset, bytes;
+    } members[] = {MEMBER(feed), MEMBER(node), MEMBER(twin),    MEMBER(state),
+                   MEMBER(was),  MEMBER(next), MEMBER(last_ms), MEMBER(skew_ms)};
+#undef MEMBER
+    struct pgx *p = db;
+    struct buf lists[COUNT_OF(members) + 1] = {0};
+    struct fleet_cell in[COUNT_OF(lists)];
+    int64_t moved = 0;
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        moves_numbers(&lists[i], moves, n, members[i].offset, members[i].bytes);
+    moves_versions(&lists[COUNT_OF(members)], moves, n);
+    bool whole = true;
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        whole = whole && buf_ok(&lists[i]);
+        in[i] = CELL_T(buf_text(&lists[i]));
+    }
+    int result = whole ? pg_query(p->c, sql, in, COUNT_OF(in), NULL, NULL, &moved, err)
+                       : err_set(err, ERR_NO_MEMORY, "", "no memory to store places");
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        buf_free(&lists[i]);
+    if (result < 0)
+        return -1;
+    return moved == n ? 0
+                      : err_set(err, ERR_CONFLICT, "", "another process has moved %lld of %d feeds",
+                                (long long)(n - moved), n);
+}
+
+// ---- Rows out
+
+struct pgx_reader {
+    struct pgx *p;
+    fleet_row_fn *fn;
+    void *ctx;
+    const unsigned char *at, *end;
+    bool headed, broken;
+};
+
+// The next field: its bytes and length; -1: NULL. A form that is not ours sets `broken`.
+static int field_next(struct pgx_reader *r, const unsigned char **bytes)
+{
+    int32_t n = -1;
+    *bytes = NULL;
+    if (r->end - r->at < 4)
+        r->broken = true;
+    else {
+        n = (int32_t)unpack_u32(r->at);
+        r->at += 4;
+    }
+    if (n > r->end - r->at)
+        r->broken = true;
+    if (r->broken || n < 0)
+        return -1;
+    *bytes = r->at;
+    r->at += n;
+    return n;
+}
+
+static int64_t field_number(struct pgx_reader *r, int64_t otherwise)
+{
+    const unsigned char *b;
+    int n = field_next(r, &b);
+    return n == 8   ? (int64_t)unpack_u64(b)
+           : n == 4 ? (int32_t)unpack_u32(b)
+           : n == 2 ? (int16_t)(b[0] << 8 | b[1])
+                    : otherwise;
+}
+
+static int64_t next_time(struct pgx_reader *r)
+{
+    int64_t us = field_number(r, INT64_MIN);
+    return us == INT64_MIN ? 0 : us / 1000 + pgx_epoch_ms;
+}
+
+static double next_double(struct pgx_reader *r)
+{
+    const unsigned char *b;
+    double d = NAN;
+    if (field_next(r, &b) == 8) {
+        uint64_t bits = unpack_u64(b);
+        memcpy(&d, &bits, sizeof d);
+    }
+    return d;
+}
+
+// Elements of an array, each with its length before it; 0: none.
+static int next_array(struct pgx_reader *r, int element, int most, const unsigned char **first)
+{
+    const unsigned char *b;
+    int n = field_next(r, &b);
+    if (n < PGX_ARRAY_HEAD)
+        return 0;
+    int count = (int32_t)unpack_u32(b + 12);
+    if (count < 0 || count > most || n != PGX_ARRAY_HEAD + count * (4 + element)) {
+        r->broken = true;
+        return 0;
+    }
+    *first = b + PGX_ARRAY_HEAD;
+    return count;
+}
+
+static int width_at(const unsigned char *w, int at, bool wide)
+{
+    const unsigned char *low = w + (wide ? 12 * at + 10 : 6 * at + 4);
+    int v = low[0] << 8 | low[1];
+    return wide ? (int16_t)(low[-6] << 8 | low[-5]) * 65536 + v : (int16_t)v;
+}
+
+static void next_values(struct pgx_reader *r, struct fleet_row *row)
+{
+    const unsigned char *v = NULL, *w = NULL;
+    float *to = r->p->values;
+    int n = next_array(r, 4, METRICS_MAX, &v), k = next_array(r, 2, PGX_WIDTHS_MAX, &w);
+    if (k != 2 * n && k != 4 * n)
+        r->broken = true;
+    if (r->broken)
+        return;
+    for (int i = 0; i < n; i++) {
+        to[i] = unpack_float(v + 8 * i + 4);
+        to[n + i] = summary_end(to[i], -1, width_at(w, 2 * i, k == 4 * n));
+        to[2 * n + i] = summary_end(to[i], 1, width_at(w, 2 * i + 1, k == 4 * n));
+    }
+    row->n = n;
+    row->v = to;
+    row->lo = to + n;
+    row->hi = to + 2 * n;
+}
+
+static const char *next_label(struct pgx_reader *r)
+{
+    const unsigned char *b;
+    int n = field_next(r, &b);
+    if (n >= (int)sizeof r->p->label)
+        r->broken = true;
+    snprintf(r->p->label, sizeof r->p->label, "%.*s", n < 0 || r->broken ? 0 : n,
+             b ? (const char *)b : "");
+    return r->p->label;
+}
+
+// In the order of PGX_RUN.
+static void next_row(struct pgx_reader *r, struct fleet_row *row)
+{
+    row->at_ms = next_time(r);
+    row->received_ms = next_time(r);
+    row->finished_ms = next_time(r);
+    row->seq = field_number(r, 0);
+    row->run = field_number(r, 0);
+    row->seconds = next_double(r);
+    row->node = (int)field_number(r, 0);
+    row->feed = (int)field_number(r, 0);
+    row->kind = (int)field_number(r, 0);
+    row->machine = (int)field_number(r, 0);
+    row->state = (int)field_number(r, 0);
+    row->flags = (int)field_number(r, 0);
+    row->disturbed = (int)field_number(r, -1);
+    row->label = next_label(r);
+    next_values(r, row);
+}
+
+// A message holds a row; before the first one the head of 19 bytes, at the end a count of -1.
+static int pgx_row(void *ctx, const unsigned char *bytes, size_t n, struct err *err)
+{
+    enum { HEAD = 19 };
+    struct pgx_reader *r = ctx;
+    struct fleet_row row = {0};
+    r->at = bytes;
+    r->end = bytes + n;
+    if (!r->headed) {
+        r->headed = true;
+        r->at += n < HEAD ? n : HEAD;
+    }
+    if (r->end - r->at < 2)
+        return 0;
+    int columns = (int16_t)(r->at[0] << 8 | r->at[1]);
+    r->at += 2;
+    if (columns == -1)
+        return 0;
+    if (columns == PGX_COLUMNS)
+        next_row(r, &row);
+    if (columns != PGX_COLUMNS || r->broken)
+        return err_set(err, ERR_DAMAGED, "", "a row of run has another form");
+    return r->fn(r->ctx, &row, err);
+}
+
+static void sql_numbers(struct buf *sql, const char *column, const bool *set, int n)
+{
+    if (!set)
+        return;
+    buf_fmt(sql, " AND %s IN (0", column);
+    for (int i = 0; i < n; i++)
+        if (set[i])
+            buf_fmt(sql, ",%d", i + 1);
+    buf_char(sql, ')');
+}
+
+static void sql_time(struct buf *sql, const char *test, int64_t ms)
+{
+    char text[32];
+    if (ms <= 0 || ms == INT64_MAX)
+        return;
+    clock_rfc3339(ms, text);
+    buf_fmt(sql, " AND measured %s '%s'", test, text);
+}
+
+static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
+                    struct err *err)
+{
+    static const char newest[] = "measured DESC, seq DESC, feed DESC";
+    struct pgx *p = db;
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    buf_str(&sql, "COPY (SELECT " PGX_RUN " FROM (SELECT " PGX_RUN);
+    if (r->newest)
+        buf_fmt(&sql, ", row_number() OVER (PARTITION BY node, kind ORDER BY %s) AS place", newest);
+    buf_str(&sql, " FROM run WHERE true");
+    if (r->node)
+        buf_fmt(&sql, " AND node = %d", r->node);
+    sql_time(&sql, ">=", r->since_ms);
+    sql_time(&sql, "<", r->until_ms);
+    sql_numbers(&sql, "kind", r->kind, r->n_kinds);
+    sql_numbers(&sql, "machine", r->machine, r->n_machines);
+    buf_str(&sql, ") AS r");
+    if (r->newest)
+        buf_fmt(&sql, " WHERE place <= %d", r->newest);
+    buf_fmt(&sql, " ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)", newest);
+    if (!buf_ok(&sql))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
+    return pg_copy_out(p->c, buf_text(&sql), pgx_row,
+                       &(struct pgx_reader){.p = p, .fn = fn, .ctx = ctx}, err);
+}
+
+// ---- Upkeep
+
+static int pgx_drop(struct pgx *p, int month, int64_t *deleted, struct err *err)
+{
+    char name[32], sql[100];
+    int64_t n = 0;
+    snprintf(name, sizeof name, "run_%04d_%02d", PGX_FIRST_YEAR + month / 12, month % 12 + 1);
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", name);
+    if (pg_query(p->c, sql, NULL, 0, pgx_number, &n, NULL, err) < 0)
+        return -1;
+    snprintf(sql, sizeof sql, "DROP TABLE %s", name);
+    if (pg_exec(p->c, sql, err) < 0)
+        return -1;
+    *deleted += n;
+    return 0;
+}
+
+static int pgx_drop_all(struct pgx *p, int64_t before_ms, int64_t *deleted, struct err *err)
+{
+    int64_t n = 0;
+    int end = pgx_month(before_ms);
+    CLEANUP_BUF struct buf sql = BUF_INIT;
+    buf_str(&sql, "DELETE FROM run_older WHERE true");
+    sql_time(&sql, "<", before_ms);
+    if (pgx_months_read(p, err) < 0 ||
+        pg_query(p->c, buf_text(&sql), NULL, 0, NULL, NULL, &n, err) < 0)
+        return -1;
+    *deleted += n;
+    for (int month = 0; month < end && month < PGX_MONTHS; month++)
+        if (p->month[month] && pgx_drop(p, month, deleted, err) < 0)
+            return -1;
+    p->months_here = false;
+    return 0;
+}
+
+static int pgx_retain(void *db, int64_t before_ms, int n_nodes, int64_t *deleted, struct err *err)
+{
+    struct pgx *p = db;
+    int64_t n = 0;
+    (void)n_nodes;
+    *deleted = 0;
+    if (before_ms <= 0)
+        return 0;
+    if (pg_exec(p->c, "BEGIN", err) < 0 || pgx_end(p, pgx_drop_all(p, before_ms, &n, err), err) < 0)
+        return -1;
+    *deleted = n;
+    return 0;
+}
+
+static int pgx_bytes(void *db, int64_t *bytes, struct err *err)
+{
+    struct pgx *p = db;
+    return pg_query(p->c, "SELECT pg_database_size(current_database())", NULL, 0, pgx_number, bytes,
+                    NULL, err);
+}
+
+const struct fleet_engine fleet_postgresql = {
+    .prefix = "postgresql://",
+    .open = pgx_open,
+    .close = pgx_close,
+    .begin = pgx_begin,
+    .end = pgx_end,
+    .query = pgx_query,
+    .put_rows = pgx_put_rows,
+    .move = pgx_move,
+    .read = pgx_read,
+    .retain = pgx_retain,
+    .bytes = pgx_bytes,
+};

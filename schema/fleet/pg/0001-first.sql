@@ -1,0 +1,143 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A fleet's history in PostgreSQL: the tables of schema/fleet/sqlite/0001-first.sql, whose comments
+-- hold here too. What differs: `run` has timestamps, real[] and partitions by month. Months are
+-- made when they are needed; what was measured before 2020 is in run_older.
+-- Rules that keep a distributed database possible (tests/unit/fleet/test_sql.py): each unique key
+-- of `run` has node and measured; `run` refers to no table; no set-returning function in FROM.
+
+CREATE TABLE meta (name text PRIMARY KEY, value bigint NOT NULL);
+INSERT INTO meta VALUES ('version', 1), ('runs', 0);
+
+CREATE TABLE node (
+  id int PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  url text NOT NULL DEFAULT '',
+  source text NOT NULL DEFAULT '',
+  note text NOT NULL DEFAULT '',
+  since_ms bigint NOT NULL
+);
+CREATE TABLE feed (
+  id int PRIMARY KEY,
+  node int NOT NULL,
+  twin int NOT NULL DEFAULT 0,
+  history text NOT NULL UNIQUE,
+  next bigint NOT NULL,
+  first_ms bigint NOT NULL,
+  last_ms bigint NOT NULL,
+  skew_ms bigint NOT NULL,
+  version text NOT NULL,
+  state int2 NOT NULL
+) WITH (fillfactor = 70);
+CREATE TABLE layout (
+  id int PRIMARY KEY,
+  origin int NOT NULL,
+  hash text NOT NULL UNIQUE,
+  metrics json NOT NULL
+);
+CREATE TABLE kind (
+  id int PRIMARY KEY,
+  origin int NOT NULL,
+  layout int NOT NULL,
+  metrics_version int NOT NULL,
+  n_ranks bigint NOT NULL,
+  benchmark text NOT NULL,
+  method text NOT NULL,
+  variant text NOT NULL,
+  UNIQUE (benchmark, method, variant, metrics_version, n_ranks, layout)
+);
+CREATE TABLE machine (
+  id int PRIMARY KEY,
+  origin int NOT NULL,
+  class text NOT NULL,
+  config text NOT NULL,
+  topology text NOT NULL,
+  UNIQUE (class, config, topology)
+);
+CREATE TABLE document (hash text PRIMARY KEY, body text NOT NULL);
+
+-- Wide columns first: no byte is lost to alignment. w: two numbers per value; if it has four, each
+-- of the two is a pair, 65536 times the first and the second without its sign.
+CREATE TABLE run (
+  measured timestamptz NOT NULL,
+  received timestamptz NOT NULL,
+  finished timestamptz,
+  seq bigint NOT NULL,
+  run bigint NOT NULL,
+  seconds float8,
+  node int NOT NULL,
+  feed int NOT NULL,
+  kind int NOT NULL,
+  machine int NOT NULL,
+  state int2 NOT NULL,
+  flags int2 NOT NULL,
+  disturbed int2,
+  label text NOT NULL,
+  v real[],
+  w int2[],
+  PRIMARY KEY (node, feed, measured, seq)
+) PARTITION BY RANGE (measured);
+CREATE INDEX run_measured ON run USING brin (measured) WITH (pages_per_range = 32);
+CREATE TABLE run_older PARTITION OF run FOR VALUES FROM (MINVALUE) TO ('2020-01-01T00:00:00Z');
+
+CREATE TABLE setup (
+  node int NOT NULL,
+  from_ms bigint NOT NULL,
+  until_ms bigint,
+  machine int NOT NULL,
+  PRIMARY KEY (node, from_ms)
+);
+CREATE TABLE day (
+  class text NOT NULL,
+  kind int NOT NULL,
+  day_ms bigint NOT NULL,
+  n int NOT NULL,
+  mid real[] NOT NULL,
+  mad real[] NOT NULL,
+  PRIMARY KEY (class, kind, day_ms)
+);
+CREATE TABLE finding (
+  id bigint PRIMARY KEY,
+  node int NOT NULL DEFAULT 0,
+  what text NOT NULL,
+  class text NOT NULL,
+  kind int NOT NULL DEFAULT 0,
+  metric text NOT NULL,
+  grade int NOT NULL,
+  percent float8,
+  lo float8,
+  hi float8,
+  p float8,
+  since_ms bigint NOT NULL,
+  seen_ms bigint NOT NULL,
+  times int NOT NULL,
+  state int2 NOT NULL,
+  "by" text NOT NULL,
+  note text NOT NULL,
+  evidence json NOT NULL
+);
+CREATE TABLE campaign (
+  id int PRIMARY KEY,
+  name text NOT NULL UNIQUE,
+  spec json NOT NULL,
+  nodes text NOT NULL,
+  plan json NOT NULL,
+  state int2 NOT NULL,
+  spent_s float8 NOT NULL
+);
+CREATE TABLE campaign_node (
+  campaign int NOT NULL,
+  node int NOT NULL,
+  state int2 NOT NULL,
+  requested_ms bigint,
+  seq bigint,
+  why text NOT NULL,
+  PRIMARY KEY (campaign, node)
+);
+
+CREATE VIEW history AS
+SELECT node.name AS node, r.measured, kind.benchmark, kind.variant, r.seq,
+  layout.metrics -> (r.i - 1) ->> 0 AS metric, layout.metrics -> (r.i - 1) ->> 1 AS unit,
+  r.v[r.i] AS value
+FROM (SELECT run.*, generate_subscripts(run.v, 1) AS i FROM run) AS r
+  JOIN node ON node.id = r.node JOIN kind ON kind.id = r.kind
+  JOIN layout ON layout.id = kind.layout;
