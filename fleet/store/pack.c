@@ -54,18 +54,41 @@ float unpack_float(const unsigned char *from)
     return v;
 }
 
-int unpack_width(const unsigned char *from, int bytes)
+static int unpack_width(const unsigned char *from, int each)
 {
-    return bytes == PACK_WIDE ? (int32_t)unpack_u32(from) : (int16_t)(from[0] << 8 | from[1]);
+    return each == PACK_WIDE ? (int32_t)unpack_u32(from) : (int16_t)(from[0] << 8 | from[1]);
 }
 
-int pack_widths(const float *v, const float *lo, const float *hi, int n, int32_t *widths)
+static bool is_wide(const float *v, const float *hi, int n)
 {
-    int most = 0;
-    for (int i = 0; i < n; i++) {
-        widths[2 * i] = summary_width(v[i], lo[i]);
-        widths[2 * i + 1] = summary_width(v[i], hi[i]);
-        most = widths[2 * i + 1] > most ? widths[2 * i + 1] : most;
+    for (int i = 0; i < n; i++)
+        if (summary_width(v[i], hi[i]) > INT16_MAX)
+            return true;
+    return false;
+}
+
+int pack_widths(const float *v, const float *lo, const float *hi, int n, unsigned char *to)
+{
+    bool wide = is_wide(v, hi, n);
+    for (int i = 0; i < 2 * n; i++) {
+        int width = summary_width(v[i / 2], i % 2 ? hi[i / 2] : lo[i / 2]);
+        if (wide)
+            pack_u32(to + PACK_WIDE * i, (uint32_t)width);
+        else
+            pack_u16(to + PACK_NARROW * i, (uint16_t)width);
     }
-    return most > INT16_MAX ? PACK_WIDE : PACK_NARROW;
+    return 2 * n * (wide ? PACK_WIDE : PACK_NARROW);
+}
+
+bool unpack_widths(const unsigned char *from, int bytes, const float *v, int n, float *lo,
+                   float *hi)
+{
+    int each = bytes == PACK_WIDTHS_BYTES(n) ? PACK_WIDE : PACK_NARROW;
+    if (bytes != 2 * n * each)
+        return false;
+    for (int i = 0; i < n; i++) {
+        lo[i] = summary_end(v[i], -1, unpack_width(from + 2 * i * each, each));
+        hi[i] = summary_end(v[i], 1, unpack_width(from + (2 * i + 1) * each, each));
+    }
+    return true;
 }

@@ -15,8 +15,11 @@ uint32_t unpack_u32(const unsigned char *from);
 uint64_t unpack_u64(const unsigned char *from);
 void pack_float(unsigned char *to, float v);
 float unpack_float(const unsigned char *from);
-int unpack_width(const unsigned char *from, int bytes); // -1: not known
 
-// The widths of a run: 2 * n numbers, below and above each value. Returns the bytes that each of
-// them needs.
-int pack_widths(const float *v, const float *lo, const float *hi, int n, int32_t *widths);
+// The ends of the intervals of n values, as whole numbers (model/summary.h): below and above each
+// value. Returns the bytes; at most PACK_WIDTHS_BYTES(n).
+#define PACK_WIDTHS_BYTES(n) (2 * PACK_WIDE * (n))
+int pack_widths(const float *v, const float *lo, const float *hi, int n, unsigned char *to);
+// False: so many bytes are not what pack_widths() makes of n values.
+bool unpack_widths(const unsigned char *from, int bytes, const float *v, int n, float *lo,
+                   float *hi);

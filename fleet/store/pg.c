@@ -13,6 +13,7 @@
 
 struct pg {
     PGconn *conn;
+    bool lost; // libpq shows that late
 };
 
 // By the beginning of SQLSTATE.
@@ -43,12 +44,14 @@ static int pg_fail(struct pg *c, const PGresult *result, struct err *err)
     char line[160];
     snprintf(line, sizeof line, "%s", said ? said : PQerrorMessage(c->conn));
     line[strcspn(line, "\n")] = '\0';
-    if (PQstatus(c->conn) != CONNECTION_OK)
+    if (!state || PQstatus(c->conn) != CONNECTION_OK) { // without a state, libpq itself says so
+        c->lost = true;
         return err_set(err, ERR_UNAVAILABLE, "store", "no connection to PostgreSQL (%s)", line);
-    for (size_t i = 0; state && i < COUNT_OF(meanings); i++)
+    }
+    for (size_t i = 0; i < COUNT_OF(meanings); i++)
         if (str_starts(state, meanings[i].state))
             return err_set(err, meanings[i].code, "store", "%s (%s)", meanings[i].text, line);
-    return err_set(err, ERR_INTERNAL, "store", "PostgreSQL: %s (%s)", line, state ? state : "-");
+    return err_set(err, ERR_INTERNAL, "store", "PostgreSQL: %s (%s)", line, state);
 }
 
 static void pg_result_cleanup(PGresult **r)
@@ -98,12 +101,13 @@ void pg_close(struct pg *c)
 
 bool pg_alive(const struct pg *c)
 {
-    return PQstatus(c->conn) == CONNECTION_OK;
+    return !c->lost && PQstatus(c->conn) == CONNECTION_OK;
 }
 
 int pg_reopen(struct pg *c, struct err *err)
 {
     PQreset(c->conn);
+    c->lost = false;
     return pg_alive(c) ? 0 : pg_fail(c, NULL, err);
 }
 

@@ -24,10 +24,8 @@
 enum {
     PGX_BYTES = 256 << 10,
     PGX_FLOAT4 = 700, // type numbers: pg_type.dat
-    PGX_INT2 = 21,
     PGX_ARRAY_HEAD = 20,
-    PGX_WIDTHS_MAX = 4 * METRICS_MAX, // two numbers per value, each in two halves
-    PGX_ROW_MAX = 1024 + METRICS_MAX * 8 + PGX_WIDTHS_MAX * 6,
+    PGX_ROW_MAX = 1024 + METRICS_MAX * 8 + PACK_WIDTHS_BYTES(METRICS_MAX),
     PGX_COLUMNS = 16, // of run
     PGX_MONTHS = 12 * 1000,
     PGX_FIRST_YEAR = 2020, // before it: run_older
@@ -43,7 +41,6 @@ struct pgx {
     bool months_here;       // they were read
     unsigned char bytes[PGX_BYTES];
     size_t n;
-    int32_t widths[2 * METRICS_MAX];
     float values[3 * METRICS_MAX]; // of the row that is read
     char label[RUN_LABEL_MAX + 1];
 };
@@ -327,16 +324,7 @@ static void field_text(struct pgx *p, const char *text)
     p->n += n;
 }
 
-static void field_array(struct pgx *p, int n, int type, int element)
-{
-    put_i4(p, PGX_ARRAY_HEAD + n * (4 + element));
-    put_i4(p, 1); // dimension
-    put_i4(p, 0); // no NULL
-    put_i4(p, type);
-    put_i4(p, n);
-    put_i4(p, 1); // the first index
-}
-
+// real[] and bytea. An array costs both sides a call per element.
 static void field_values(struct pgx *p, const struct fleet_row *r)
 {
     if (r->n == 0) {
@@ -344,19 +332,20 @@ static void field_values(struct pgx *p, const struct fleet_row *r)
         put_i4(p, -1);
         return;
     }
-    field_array(p, r->n, PGX_FLOAT4, 4);
+    put_i4(p, PGX_ARRAY_HEAD + r->n * 8);
+    put_i4(p, 1); // dimension
+    put_i4(p, 0); // no NULL
+    put_i4(p, PGX_FLOAT4);
+    put_i4(p, r->n);
+    put_i4(p, 1); // the first index
     for (int i = 0; i < r->n; i++) {
         put_i4(p, 4);
         pack_float(p->bytes + p->n, r->v[i]);
         p->n += 4;
     }
-    bool wide = pack_widths(r->v, r->lo, r->hi, r->n, p->widths) == PACK_WIDE;
-    field_array(p, 2 * r->n * (1 + wide), PGX_INT2, 2);
-    for (int i = 0; i < 2 * r->n; i++) {
-        if (wide)
-            field_i2(p, p->widths[i] >> 16);
-        field_i2(p, p->widths[i]);
-    }
+    int bytes = pack_widths(r->v, r->lo, r->hi, r->n, p->bytes + p->n + 4);
+    put_i4(p, bytes);
+    p->n += bytes;
 }
 
 static int copy_open(struct pgx *p, const char *sql, struct err *err)
@@ -553,43 +542,20 @@ static double next_double(struct pgx_reader *r)
     return d;
 }
 
-// Elements of an array, each with its length before it; 0: none.
-static int next_array(struct pgx_reader *r, int element, int most, const unsigned char **first)
-{
-    const unsigned char *b;
-    int n = field_next(r, &b);
-    if (n < PGX_ARRAY_HEAD)
-        return 0;
-    int count = (int32_t)unpack_u32(b + 12);
-    if (count < 0 || count > most || n != PGX_ARRAY_HEAD + count * (4 + element)) {
-        r->broken = true;
-        return 0;
-    }
-    *first = b + PGX_ARRAY_HEAD;
-    return count;
-}
-
-static int width_at(const unsigned char *w, int at, bool wide)
-{
-    const unsigned char *low = w + (wide ? 12 * at + 10 : 6 * at + 4);
-    int v = low[0] << 8 | low[1];
-    return wide ? (int16_t)(low[-6] << 8 | low[-5]) * 65536 + v : (int16_t)v;
-}
-
 static void next_values(struct pgx_reader *r, struct fleet_row *row)
 {
-    const unsigned char *v = NULL, *w = NULL;
+    const unsigned char *v, *w;
     float *to = r->p->values;
-    int n = next_array(r, 4, METRICS_MAX, &v), k = next_array(r, 2, PGX_WIDTHS_MAX, &w);
-    if (k != 2 * n && k != 4 * n)
+    int bytes = field_next(r, &v), wide = field_next(r, &w);
+    int n = bytes < PGX_ARRAY_HEAD ? 0 : (int32_t)unpack_u32(v + 12);
+    if (n < 0 || n > METRICS_MAX || (n && bytes != PGX_ARRAY_HEAD + n * 8))
         r->broken = true;
     if (r->broken)
         return;
-    for (int i = 0; i < n; i++) {
-        to[i] = unpack_float(v + 8 * i + 4);
-        to[n + i] = summary_end(to[i], -1, width_at(w, 2 * i, k == 4 * n));
-        to[2 * n + i] = summary_end(to[i], 1, width_at(w, 2 * i + 1, k == 4 * n));
-    }
+    for (int i = 0; i < n; i++)
+        to[i] = unpack_float(v + PGX_ARRAY_HEAD + 8 * i + 4);
+    if (!unpack_widths(w, wide < 0 ? 0 : wide, to, n, to + n, to + 2 * n))
+        r->broken = true;
     row->n = n;
     row->v = to;
     row->lo = to + n;

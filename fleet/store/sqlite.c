@@ -39,9 +39,9 @@ struct lite {
         sqlite3_stmt *q;
     } kept[LITE_STATEMENTS];
     int n_kept;
-    float values[3 * METRICS_MAX];                                    // of the row that is read
-    unsigned char v[4 * METRICS_MAX], w[2 * PACK_WIDE * METRICS_MAX]; // of the row that is written
-    int32_t widths[2 * METRICS_MAX];
+    float values[3 * METRICS_MAX]; // of the row that is read
+    unsigned char v[4 * METRICS_MAX],
+        w[PACK_WIDTHS_BYTES(METRICS_MAX)]; // of the row that is written
 };
 
 static const char sql_put[] =
@@ -278,16 +278,11 @@ static int lite_bind_array(struct lite *l, sqlite3_stmt *q, const struct fleet_r
 {
     if (r->n == 0)
         return SQLITE_OK; // both stay NULL
-    int bytes = pack_widths(r->v, r->lo, r->hi, r->n, l->widths);
+    int bytes = pack_widths(r->v, r->lo, r->hi, r->n, l->w);
     for (int i = 0; i < r->n; i++)
         pack_float(l->v + 4 * i, r->v[i]);
-    for (int i = 0; i < 2 * r->n; i++)
-        if (bytes == PACK_WIDE)
-            pack_u32(l->w + 4 * i, (uint32_t)l->widths[i]);
-        else
-            pack_u16(l->w + 2 * i, (uint16_t)l->widths[i]);
     int rc = sqlite3_bind_blob(q, 15, l->v, 4 * r->n, SQLITE_STATIC);
-    return rc == SQLITE_OK ? sqlite3_bind_blob(q, 16, l->w, 2 * r->n * bytes, SQLITE_STATIC) : rc;
+    return rc == SQLITE_OK ? sqlite3_bind_blob(q, 16, l->w, bytes, SQLITE_STATIC) : rc;
 }
 
 static int lite_put_row(struct lite *l, sqlite3_stmt *q, const struct fleet_row *r, struct err *err)
@@ -342,18 +337,14 @@ static int lite_move(void *db, const struct fleet_move *moves, int n, struct err
 static int lite_read_arrays(struct lite *l, sqlite3_stmt *q, struct fleet_row *r, struct err *err)
 {
     const unsigned char *v = sqlite3_column_blob(q, 14), *w = sqlite3_column_blob(q, 15);
-    int bytes = sqlite3_column_bytes(q, 14), n = bytes / 4, wide = sqlite3_column_bytes(q, 15);
-    int each = n ? wide / (2 * n) : PACK_NARROW;
-    if (bytes % 4 || n > METRICS_MAX || (n && (!v || !w)) || wide != 2 * n * each ||
-        (each != PACK_NARROW && each != PACK_WIDE))
+    int bytes = sqlite3_column_bytes(q, 14), n = bytes / 4;
+    float *lo = l->values + n, *hi = l->values + 2 * n;
+    bool sound = bytes % 4 == 0 && n <= METRICS_MAX && (!n || (v && w));
+    for (int i = 0; i < n && sound; i++)
+        l->values[i] = unpack_float(v + 4 * i);
+    if (!sound || !unpack_widths(w, sqlite3_column_bytes(q, 15), l->values, n, lo, hi))
         return err_set(err, ERR_DAMAGED, "", "run %" PRId64 " of feed %d has no proper values",
                        r->seq, r->feed);
-    float *lo = l->values + n, *hi = l->values + 2 * n;
-    for (int i = 0; i < n; i++) {
-        float value = l->values[i] = unpack_float(v + 4 * i);
-        lo[i] = summary_end(value, -1, unpack_width(w + 2 * i * each, each));
-        hi[i] = summary_end(value, 1, unpack_width(w + (2 * i + 1) * each, each));
-    }
     r->n = n;
     r->v = l->values;
     r->lo = lo;

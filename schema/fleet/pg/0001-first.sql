@@ -55,8 +55,8 @@ CREATE TABLE machine (
 );
 CREATE TABLE document (hash text PRIMARY KEY, body text NOT NULL);
 
--- Wide columns first: no byte is lost to alignment. w: two numbers per value; if it has four, each
--- of the two is a pair, 65536 times the first and the second without its sign.
+-- Wide columns first: no byte is lost to alignment. w has the bytes that SQLite has. As an array it
+-- would cost a call per element in each reading.
 CREATE TABLE run (
   measured timestamptz NOT NULL,
   received timestamptz NOT NULL,
@@ -73,7 +73,7 @@ CREATE TABLE run (
   disturbed int2,
   label text NOT NULL,
   v real[],
-  w int2[],
+  w bytea,
   PRIMARY KEY (node, feed, measured, seq)
 ) PARTITION BY RANGE (measured);
 CREATE INDEX run_measured ON run USING brin (measured) WITH (pages_per_range = 32);

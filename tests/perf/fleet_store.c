@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures, not assertions: what a fleet's store takes, on SQLite (a path) or PostgreSQL (a URI);
+// the database must be empty. A fleet of NODES nodes is swept DAYS times with a new run each, in
+// transactions of 500 nodes; then nodes come with five years of daily runs, in pages of 100.
+// Goals: 15,000 runs/s of such pages with SQLite, 20,000 with PostgreSQL; 450 bytes a run of 30
+// metrics; five years of a metric in 30 ms. usage: fleet_store WHERE [NODES] [DAYS]
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/peers/fleet.h"
+#include "analysis/stats/median.h"
+#include "base/cleanup.h"
+#include "fleet/store/store.h"
+
+enum { METRICS = 30, BATCH = 500, PAGE = 100, YEARS_DAYS = 1826, OLD_NODES = 40, TURNS = 9 };
+static const int64_t day_ms = 86400000, first_ms = 1577836800000; // 2020-01-01
+
+struct figure_page {
+    struct fleet_page page;
+    struct summary_page body;
+    char name[64];
+};
+
+static struct fleet_store *s;
+static struct summary_metric metrics[METRICS];
+static struct summary_layout layout = {METRICS, metrics};
+static struct figure_page made[BATCH];
+static struct fleet_page pages[BATCH];
+static struct fleet_ack acks[BATCH];
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static void fail(const struct err *err)
+{
+    fprintf(stderr, "%s\n", err->text);
+    exit(1);
+}
+
+static void make_room(int runs)
+{
+    for (int i = 0; i < BATCH; i++) {
+        struct summary_page *p = &made[i].body;
+        float *values = calloc((size_t)runs * 3 * METRICS, sizeof *values);
+        p->runs = calloc(runs, sizeof *p->runs);
+        if (!values || !p->runs)
+            exit(1);
+        p->layouts = &layout;
+        p->n_layouts = 1;
+        for (int r = 0; r < runs; r++) {
+            struct summary *run = &p->runs[r];
+            run->values = values + (size_t)r * 3 * METRICS;
+            run->lo = run->values + METRICS;
+            run->hi = run->lo + METRICS;
+            run->state = RUN_SUCCEEDED;
+            run->duration_s = 31.49;
+            run->n_ranks = 64;
+            run->disturbed = 0.01;
+            run->metrics_version = 4;
+            snprintf(run->benchmark, sizeof run->benchmark, "latency");
+            snprintf(run->variant, sizeof run->variant, "size=1-1024 n_ranks=64");
+            snprintf(run->method, sizeof run->method, "prp4-v1");
+        }
+    }
+}
+
+// Runs after+1 to after+n of a node, one a day from the day `start` on.
+static void fill(struct figure_page *f, int node, int start, int64_t after, int n)
+{
+    struct summary_page *p = &f->body;
+    snprintf(f->name, sizeof f->name, "node%05d", node);
+    snprintf(p->node, sizeof p->node, "%s", f->name);
+    snprintf(p->version, sizeof p->version, "1.0.0");
+    snprintf(p->history_id, sizeof p->history_id, "%032x", node + 1);
+    p->after = after;
+    p->n_runs = n;
+    p->next = p->last = after + n;
+    for (int r = 0; r < n; r++) {
+        struct summary *run = &p->runs[r];
+        snprintf(run->class_hash, sizeof run->class_hash, "%064x", node % 4);
+        snprintf(run->config_hash, sizeof run->config_hash, "%064x", 16 + node % 11);
+        snprintf(run->topology_hash, sizeof run->topology_hash, "%064x", 64 + node % 4);
+        run->seq = run->id = after + r + 1;
+        run->measured_ms = first_ms + (start + run->seq) * day_ms + node % 14400 * 1000;
+        run->finished_ms = run->measured_ms + 31490;
+        for (int m = 0; m < METRICS; m++) {
+            run->values[m] = 80 + 9 * m + (float)(rand() % 2000) / 1000;
+            run->lo[m] = summary_end(run->values[m], -1, 50 + rand() % 30);
+            run->hi[m] = summary_end(run->values[m], 1, 50 + rand() % 30);
+        }
+    }
+    f->page =
+        (struct fleet_page){f->name, after, first_ms + (start + after + n + 1) * day_ms, 3, p};
+}
+
+static double put_batch(int n)
+{
+    struct err err = {0};
+    for (int i = 0; i < n; i++)
+        pages[i] = made[i].page;
+    double start = now_ms();
+    if (fleet_store_put(s, pages, n, acks, &err) < 0)
+        fail(&err);
+    double took = now_ms() - start;
+    for (int i = 0; i < n; i++)
+        if (acks[i].outcome != FLEET_STORED) {
+            fprintf(stderr, "%s: %s\n", pages[i].name, fleet_outcomes[acks[i].outcome].text);
+            exit(1);
+        }
+    return took;
+}
+
+// ms of all transactions.
+static double sweep(int nodes, int64_t after, int runs)
+{
+    double took = 0;
+    for (int from = 0; from < nodes; from += BATCH) {
+        int n = nodes - from < BATCH ? nodes - from : BATCH;
+        for (int i = 0; i < n; i++)
+            fill(&made[i], from + i, YEARS_DAYS, after, runs);
+        took += put_batch(n);
+    }
+    return took;
+}
+
+static void figure_sweeps(int nodes, int days)
+{
+    double took[64], empty[TURNS];
+    double first = sweep(nodes, 0, 1);
+    for (int d = 1; d < days; d++)
+        took[d - 1] = sweep(nodes, d, 1);
+    double t = middle_of(took, days - 1);
+    for (int i = 0; i < TURNS; i++)
+        empty[i] = sweep(nodes, days, 0);
+    printf(
+        "sweep of %d nodes, a new run each, %d nodes a transaction: %.2f s, %.0f runs/s (the first "
+        "one %.2f s); nothing new: %.2f s\n",
+        nodes, BATCH, t / 1e3, nodes / t * 1e3, first / 1e3, middle_of(empty, TURNS) / 1e3);
+}
+
+static void figure_history(int nodes)
+{
+    double took[YEARS_DAYS];
+    int n = 0;
+    for (int64_t after = 0; after + PAGE <= YEARS_DAYS; after += PAGE, n++) {
+        for (int i = 0; i < OLD_NODES; i++)
+            fill(&made[i], nodes + i, 0, after, PAGE);
+        took[n] = put_batch(OLD_NODES);
+    }
+    double t = middle_of(took, n);
+    printf("pages of %d runs, %d pages a transaction: %.1f ms, %.0f runs/s\n", PAGE, OLD_NODES, t,
+           OLD_NODES * PAGE / t * 1e3);
+}
+
+static int take_page(void *ctx, const struct summary_page *p, struct err *err)
+{
+    return fleet_add_page(ctx, p, err);
+}
+
+static int count_runs(void *ctx, const struct summary_page *p, struct err *err)
+{
+    (void)err;
+    *(long *)ctx += p->n_runs;
+    return 0;
+}
+
+static int count_point(void *ctx, const struct fleet_store_point *p, struct err *err)
+{
+    (void)p;
+    (void)err;
+    ++*(long *)ctx;
+    return 0;
+}
+
+static void figure_window(int days)
+{
+    struct err err = {0};
+    double took[TURNS], filled[TURNS];
+    long runs = 0;
+    const struct fleet_window w = {.since_ms = first_ms + (YEARS_DAYS + days - 13) * day_ms,
+                                   .newest = 5};
+    for (int i = 0; i < TURNS; i++) {
+        struct fleet_options o = FLEET_DEFAULTS;
+        CLEANUP_FLEET struct fleet *f = fleet_new(&o, &err);
+        runs = 0;
+        double start = now_ms();
+        if (fleet_store_window(s, &w, count_runs, &runs, &err) < 0)
+            fail(&err);
+        took[i] = now_ms() - start;
+        start = now_ms();
+        if (fleet_store_window(s, &w, take_page, f, &err) < 0)
+            fail(&err);
+        filled[i] = now_ms() - start;
+    }
+    printf(
+        "window of 14 days, the newest 5 of each node: %ld runs, %.0f ms; into a fleet %.0f ms\n",
+        runs, middle_of(took, TURNS), middle_of(filled, TURNS));
+}
+
+static void figure_series(int nodes)
+{
+    struct err err = {0};
+    double took[TURNS];
+    long points = 0;
+    for (int i = 0; i < TURNS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "node%05d", nodes + i);
+        points = 0;
+        double start = now_ms();
+        if (fleet_store_series(s, &(struct fleet_line){.node = name, .metric = metrics[3].name},
+                               count_point, &points, &err) < 0)
+            fail(&err);
+        took[i] = now_ms() - start;
+    }
+    printf("a metric of a node over five years: %ld points, %.1f ms\n", points,
+           middle_of(took, TURNS));
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = {0};
+    struct fleet_store_size before = {0}, z = {0};
+    int nodes = argc > 2 ? atoi(argv[2]) : 10000, days = argc > 3 ? atoi(argv[3]) : 10;
+    if (argc < 2 || nodes < 1 || days < 2 || days > 60)
+        return 2;
+    s = fleet_store_open(argv[1], FLEET_STORE_WRITE, &err);
+    if (!s || fleet_store_size(s, &before, &err) < 0)
+        fail(&err);
+    for (int i = 0; i < METRICS; i++) {
+        snprintf(metrics[i].name, sizeof metrics[i].name, "latency.n%d.n%d.median_ns", i / 8,
+                 i % 8);
+        snprintf(metrics[i].unit, sizeof metrics[i].unit, "ns");
+    }
+    make_room(PAGE);
+    figure_sweeps(nodes, days);
+    figure_history(nodes);
+    if (fleet_store_size(s, &z, &err) < 0)
+        fail(&err);
+    printf("%lld runs: %.0f bytes a run of %d metrics\n", (long long)z.runs,
+           (double)(z.bytes - before.bytes) / (double)z.runs, METRICS);
+    figure_window(days);
+    figure_series(nodes);
+    fleet_store_close(s);
+    return 0;
+}
