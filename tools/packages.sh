@@ -23,7 +23,6 @@ build|libsqlite3-dev|keeps the runs
 build|libmicrohttpd-dev|the HTTP server
 build|libgnutls28-dev|certificates of clients
 build|libcurl4-openssl-dev|the command line's HTTP client
-build|libpq-dev|the fleet collector's client of PostgreSQL (optional)
 build|libopenmpi-dev|one process a core that start together
 run|openmpi-bin|mpirun starts the ranks
 run|numactl|binds each rank to its core and memory
@@ -43,6 +42,7 @@ test|python3-clustershell|its node sets are an oracle for ours (skipped without)
 test|python3-venv|a place of their own for Apache Otava (change points) and schemathesis (the API)
 test|python3-jsonschema|holds exports to their schema
 test|sqlite3|reads the database as a person would
+test|libpq-dev|the fleet collector's client of PostgreSQL (the build does without)
 test|postgresql|the other store of a fleet, in a directory of the tests (skipped without)
 test|clang|the second compiler, whose warnings count too
 test|12:clang-format-14|the code's layout is a test (skipped without)

@@ -7,12 +7,14 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/str.h"
 #include "tests/unit/core/dir.h"
 #include "tests/unit/fleet/cluster.h"
 #include "tests/unit/fleet/pages.h"
 
-enum { KILLS = 50, NODES = 3, PUTS_MAX = 6, PAGE_RUNS = 40, RESTARTS = 3 };
+enum { KILLS_SHORT = 50, NODES = 3, PUTS_MAX = 6, PAGE_RUNS = 40, RESTARTS = 3 };
 
+static int kills = KILLS_SHORT; // NUMAPROBE_STORE_KILLS
 static const char *const names[NODES] = {"k1", "k2", "k3"};
 static const char *const histories[NODES] = {"a1", "a2", "a3"};
 
@@ -150,7 +152,7 @@ static void test_kills(const char *where)
     int whole = 0, killed = 0;
     struct seen seen = {0};
     struct err err = {0};
-    for (int turn = 0; turn < KILLS; turn++) {
+    for (int turn = 0; turn < kills; turn++) {
         killed += kill_writer(where, turn, turn % PUTS_MAX, reported);
         struct fleet_store *s = fleet_store_open(where, FLEET_STORE_WRITE, &err);
         if (!s) {
@@ -160,9 +162,9 @@ static void test_kills(const char *where)
         whole += see(s, &seen, &err) && is_whole(&seen, reported);
         fleet_store_close(s);
     }
-    CHECK_INT(killed, KILLS, "killed while it wrote");
-    CHECK_INT(whole, KILLS, "nothing lost, nothing twice");
-    CHECK(seen.runs[0] > KILLS, "there was something to lose: %lld runs of a node",
+    CHECK_INT(killed, kills, "killed while it wrote");
+    CHECK_INT(whole, kills, "nothing lost, nothing twice");
+    CHECK(seen.runs[0] > kills, "there was something to lose: %lld runs of a node",
           (long long)seen.runs[0]);
 }
 
@@ -193,6 +195,10 @@ int main(void)
 {
     char dir[64], path[128];
     struct cluster c CLEANUP(cluster_stop) = {0};
+    const char *wanted = getenv("NUMAPROBE_STORE_KILLS");
+    int64_t n;
+    if (wanted && str_to_i64(wanted, &n))
+        kills = (int)n;
     dir_make(dir);
     snprintf(path, sizeof path, "%s/fleet.db", dir);
     test_kills(path);
