@@ -257,10 +257,9 @@ static int lite_query(void *db, const char *sql, const struct fleet_cell *in, in
 {
     struct lite *l = db;
     struct fleet_cell row[FLEET_CELLS_MAX];
-    sqlite3_stmt *q = lite_statement(l, sql, err);
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql, err);
     if (!q)
         return -1;
-    CLEANUP_RESET sqlite3_stmt *reset = q;
     int rc = lite_bind(q, in, n), more;
     if (rc != SQLITE_OK)
         return sq_fail(err, l->db, rc, "bind");
@@ -304,10 +303,9 @@ static int lite_put_row(struct lite *l, sqlite3_stmt *q, const struct fleet_row 
 static int lite_put_rows(void *db, const struct fleet_row *rows, int n, struct err *err)
 {
     struct lite *l = db;
-    sqlite3_stmt *q = lite_statement(l, sql_put, err);
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql_put, err);
     if (!q)
         return -1;
-    CLEANUP_RESET sqlite3_stmt *reset = q;
     for (int i = 0; i < n; i++)
         if (lite_put_row(l, q, &rows[i], err) < 0)
             return -1;
@@ -317,10 +315,9 @@ static int lite_put_rows(void *db, const struct fleet_row *rows, int n, struct e
 static int lite_move(void *db, const struct fleet_move *moves, int n, struct err *err)
 {
     struct lite *l = db;
-    sqlite3_stmt *q = lite_statement(l, sql_move, err);
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql_move, err);
     if (!q)
         return -1;
-    CLEANUP_RESET sqlite3_stmt *reset = q;
     for (int i = 0; i < n; i++) {
         const struct fleet_move *m = &moves[i];
         if (sq_bind(q, err, "iiiiitiii", (int64_t)m->node, (int64_t)m->twin, m->next, m->last_ms,
@@ -382,12 +379,11 @@ static bool lite_is_in(const bool *set, int n, int number)
 static int lite_read_kind(struct lite *l, const struct fleet_reading *r, int node, int kind,
                           fleet_row_fn *fn, void *ctx, struct err *err)
 {
-    sqlite3_stmt *q = lite_statement(l, sql_read, err);
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql_read, err);
     struct fleet_row row;
     int more, taken = 0;
     if (!q)
         return -1;
-    CLEANUP_RESET sqlite3_stmt *reset = q;
     if (sq_bind(q, err, "iiii", (int64_t)node, (int64_t)kind, r->since_ms, r->until_ms) < 0)
         return -1;
     while ((more = sq_step(q, err)) > 0) {
@@ -436,10 +432,9 @@ static int lite_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, 
 static int lite_delete(struct lite *l, int first, int last, int64_t before_ms, int64_t *deleted,
                        struct err *err)
 {
-    sqlite3_stmt *q = lite_statement(l, sql_delete, err);
+    CLEANUP_RESET sqlite3_stmt *q = lite_statement(l, sql_delete, err);
     if (!q)
         return -1;
-    CLEANUP_RESET sqlite3_stmt *reset = q;
     for (int node = first; node <= last; node++) {
         if (sq_bind(q, err, "ii", (int64_t)node, before_ms) < 0 || sq_done(q, err) < 0)
             return -1;
