@@ -62,7 +62,7 @@ package|debhelper|builds the Debian package
 more|lintian|reads the Debian package (--all)
 more|rpm|builds the RPM (--all)
 more|git|tells files of the project from others (every file without)
-more|chromium|a page of another site tries to get in (skipped without)
+more|chromium|the dashboard, and a page of another site that tries to get in (skipped without)
 more|buildah|builds the container image (--all)
 more|debootstrap|the Debian base for that image, and roots of other releases (--all)
 more|libmpich-dev|the module for launchers of MPICH and Intel MPI

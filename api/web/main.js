@@ -6,7 +6,8 @@
 //   export async function show(root, parameters)
 //                             fills root; what it returns, if anything, stops its timers and streams
 // Its parameters: id and other (numbers), metric (a text), query (URLSearchParams of what follows
-// "?"), and retitle(text) for a title that is known later only.
+// "?"), retitle(text) for a title that is known later only, and leads(address): whether there is a
+// view at an address.
 import { make } from "./dom.js";
 import { events, get, once, useToken } from "./daemon.js";
 
@@ -68,7 +69,8 @@ async function fill(root, found, mine) {
   if (mine !== shown) return;
   const title = typeof view.title === "function" ? view.title(found.parameters) : view.title;
   retitle(title);
-  const stopped = await view.show(root, { ...found.parameters, retitle: (text) => mine === shown && retitle(text) });
+  const stopped = await view.show(root, { ...found.parameters, leads: (address) => find(address) !== null,
+    retitle: (text) => mine === shown && retitle(text) });
   if (mine === shown) stop = stopped || null;
   else if (stopped) stopped();
 }

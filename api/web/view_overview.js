@@ -75,12 +75,14 @@ function spark(history) {
     svg("polyline", { points: line }), marks);
 }
 
-function tile(run, metric, history) {
+function tile(run, metric, history, leads) {
+  const past = `#/history/${metric.name}`;
   const turned = (history.change_points || []).at(-1);
   return make("li", { class: "tile" }, make("h3", {}, run.benchmark),
     make("p", { class: "value" }, make("b", {}, figures(metric.value)), " " + metric.unit), spark(history),
     turned && make("p", {}, `${percent(turned.percent)} since ${when(turned.at)}. `, causes(turned.fact_changes || []).join("; ")),
-    make("p", { class: "quiet" }, history.help + "."), make("p", {}, link(run.id), " ", make("span", { class: "quiet" }, when(run.measured))));
+    make("p", { class: "quiet" }, history.help + "."), make("p", { class: "links" }, link(run.id),
+      leads(past) && make("a", { href: past }, "History"), make("span", { class: "quiet" }, when(run.measured))));
 }
 
 const historyOf = (run, metric, node) => get(`v1/history?limit=${POINTS}&metric=${encodeURIComponent(metric.name)}` +
@@ -129,17 +131,17 @@ function numbers(pages, node) {
   return [...found.values()];
 }
 
-export async function show(root) {
+export async function show(root, { leads }) {
   const { node } = await once("v1/node");
   const summary = get(`v1/runs?form=summary&state=succeeded&per_benchmark=1&node=${encodeURIComponent(node)}`);
   const checks = await checkAll(), check = foremost(checks);
   const pages = await Promise.all([checked(check), summary]);
   const all = numbers(pages, node), own = all.find(({ run }) => check && run.id === check.run);
-  const top = check ? judged(check, own ? turn(await own.history) : null) : without(all.length ? all[0].run : null, () => show(root));
+  const top = check ? judged(check, own ? turn(await own.history) : null) : without(all.length ? all[0].run : null, () => show(root, { leads }));
   const tiles = make("ul", { class: "tiles" }), below = make("div");
   top.append(await blocks());
   root.replaceChildren(top, tiles, below);
-  for (const { run, metric, history } of all) if (await history) tiles.append(tile(run, metric, await history));
+  for (const { run, metric, history } of all) if (await history) tiles.append(tile(run, metric, await history, leads));
   if (checks.length > 1) root.append(checksTable(checks));
   await newest(below, node);
 }

@@ -56,9 +56,27 @@ function offer({ element, controls }, runs, node) {
 // The address of a list. Leaves the view's own address as it is where nothing changed.
 const address = (filter) => "#/runs" + (String(filter) ? "?" + filter : "");
 
-export async function show(root, { query }) {
+// Boxes before the runs: two of them lead to their comparison. What is chosen stays chosen on other
+// pages of the list.
+function chooser(place) {
+  const chosen = [];
+  const fill = () => place.replaceChildren(chosen.length === 2
+    ? make("a", { id: "compare", href: `#/compare/${Math.min(...chosen)}/${Math.max(...chosen)}` }, `Compare run ${Math.min(...chosen)} with run ${Math.max(...chosen)}`)
+    : chosen.length ? `Run ${chosen[0]} is chosen. Choose another one to compare them.` : "");
+  return (run) => run.state !== "succeeded" ? "" : make("input", { type: "checkbox", "aria-label": `Choose run ${run.id}`, "data-run": run.id, checked: chosen.includes(run.id),
+    onchange: ({ target }) => {
+      if (target.checked) chosen.push(run.id);
+      else chosen.splice(chosen.indexOf(run.id), 1);
+      const left = chosen.length > 2 && document.querySelector(`[data-run="${chosen.shift()}"]`);
+      if (left) left.checked = false;
+      fill();
+    } });
+}
+
+export async function show(root, { query, leads }) {
   const { node } = await once("v1/node"), { benchmarks } = await once("v1/benchmarks");
   const body = make("div", { id: "runs" }), pages = make("p", { class: "links", id: "pages" });
+  const pair = make("p", { role: "status", id: "pair" }), choose = leads("#/compare/1/2") ? chooser(pair) : null;
   const news = make("p", { role: "status", class: "quiet", id: "news" });
   let filter = new URLSearchParams(query), shown = "", newest = 0, timer = 0, requests = 0;
 
@@ -66,6 +84,10 @@ export async function show(root, { query }) {
     const { runs, next } = JSON.parse(text);
     const focus = body.contains(document.activeElement) && document.activeElement.getAttribute("href");
     const { heads, rows } = list(runs, filter.get("node"));
+    if (choose) {
+      heads.push({ text: "Choose", kind: "text" });
+      for (const [i, row] of rows.entries()) row.push(choose(runs[i]));
+    }
     offer(filters, runs, node);
     body.replaceChildren(runs.length ? table("Runs, newest first", heads, rows) : make("p", { class: "quiet" }, emptyText(filter, node)));
     const older = new URLSearchParams(filter), first = new URLSearchParams(filter);
@@ -111,7 +133,7 @@ export async function show(root, { query }) {
   }
 
   const filters = form(filter, node, benchmarks, changed);
-  root.append(make("section", { class: "card" }, filters.element, news, body, pages));
+  root.append(make("section", { class: "card" }, filters.element, news, pair, body, pages));
   await load(false);
   return () => { requests++; clearTimeout(timer); };
 }

@@ -35,6 +35,17 @@ def test_views_fit_the_window(browser, ran, view, width):
     page.check()
 
 
+def test_what_the_page_sends_is_small(browser, ran):
+    """Every view in one tab, from an empty cache: the files of the page, compressed."""
+    page = browser.open(ran, VIEWS[0])
+    for view in VIEWS[1:]:
+        page.go(view)
+    files = {path: size for path, size in page.requests.items() if path in ("", "#/") or path.startswith("web/")}
+    assert "web/main.js" in files and "web/view_start.js" in files
+    assert sum(files.values()) <= 120 << 10, files
+    page.check()
+
+
 def test_back_returns_to_the_view_before(browser, ran):
     page = browser.open(ran, "#/")
     page.go("#/runs")
@@ -253,6 +264,19 @@ def test_pages_of_200_runs(browser, make_daemon):
     page.wait("document.querySelectorAll('#runs tbody tr').length === 200")
     page.load("#/runs?node=nid&label=n+7")
     assert shown(page) == [8]
+    page.check()
+
+
+def test_two_runs_are_chosen_to_be_compared(browser, judged):
+    """The list by itself, as if there were a view that compares."""
+    page = browser.open(judged, "#/topology")
+    page.evaluate("""import("./web/view_runs.js").then(({ show }) => { const root = document.createElement("div");
+      document.getElementById("view").append(root); return show(root, { query: new URLSearchParams(), leads: () => true }); }).then(() => 0)""")
+    for run, said in ((20, "Run 20 is chosen."), (3, "Compare run 3 with run 20"), (7, "Compare run 3 with run 7")):
+        page.click(f"[data-run='{run}']")
+        assert said in page.evaluate("document.getElementById('pair').textContent")
+    assert page.evaluate("document.getElementById('compare').hash") == "#/compare/3/7" and page.axe() == []
+    assert page.evaluate("[...document.querySelectorAll('[data-run]')].filter((e) => e.checked).length") == 2
     page.check()
 
 
