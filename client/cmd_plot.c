@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/plot/difference.h"
+#include "analysis/plot/distribution.h"
 #include "analysis/plot/history.h"
 #include "analysis/plot/plot.h"
 #include "analysis/stats/median.h"
@@ -23,7 +24,8 @@ enum { TEXT_WIDTH = 80, TEXT_HEIGHT = 14 }; // where the terminal does not repor
 
 struct plot_flags {
     char matrix[24], file[4096], measured[80];
-    bool text, allow_different;
+    bool text, allow_different, distribution;
+    char row[AXIS_LABEL_ROOM], col[AXIS_LABEL_ROOM];
     char node[64], variant[512], since[40], until[40];
 };
 
@@ -66,6 +68,27 @@ static const struct param plot_params[] = {
      .offset = offsetof(struct plot_flags, allow_different),
      .def = "false",
      .help = "With compare: runs with different parameters too."},
+    {.name = "distribution",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct plot_flags, distribution),
+     .def = "false",
+     .help = "Draw how the samples of cells are distributed: a histogram. With -o csv or json its "
+             "bins."},
+    {.name = "row",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct plot_flags, row),
+     .room = sizeof((struct plot_flags *)0)->row,
+     .def = "",
+     .metavar = "VALUE",
+     .help = "With --distribution: the row, such as rank 3 or pair 3-17. Default: all together."},
+    {.name = "col",
+     .kind = PARAM_TEXT,
+     .offset = offsetof(struct plot_flags, col),
+     .room = sizeof((struct plot_flags *)0)->col,
+     .def = "",
+     .metavar = "VALUE",
+     .help = "With --distribution: the column, such as 256M; all takes all together. Default: the "
+             "last, which is the largest working set."},
     OF_HISTORY(node, "NAME", "With history: runs of this node. Default: the daemon's node."),
     OF_HISTORY(variant, "TEXT",
                "With history: runs with these parameters. Default: those of the newest run."),
@@ -83,7 +106,11 @@ static int check_flags(const struct cli *c, const struct plot_flags *f, struct e
         return err_set(
             err, ERR_USAGE, "",
             "--file and --text exclude each other: --file writes SVG, --text characters");
-    if (c->output != OUTPUT_TABLE)
+    if (!f->distribution && (*f->row || *f->col))
+        return err_set(err, ERR_USAGE, "", "--%s needs --distribution", *f->row ? "row" : "col");
+    if (f->distribution && c->output == OUTPUT_NDJSON)
+        return err_set(err, ERR_USAGE, "", "--distribution has the forms table, csv and json");
+    if (c->output != OUTPUT_TABLE && !f->distribution)
         return err_set(err, ERR_USAGE, "",
                        "a plot is SVG or text; the numbers are in numaprobe matrix -o json");
     return 0;
@@ -160,6 +187,70 @@ static int plot_run(const struct cli *c, const struct invocation *i, const struc
     snprintf(path, sizeof path, "/v1/runs/%lld/matrix.svg%s%s", (long long)id,
              *f->matrix ? "?matrix=" : "", f->matrix);
     return wants_text(c, f) ? plot_text(c, id, f, err) : plot_svg(c, path, f, err);
+}
+
+// --- How samples are distributed -----------------------------------------------------------------
+
+static bool plot_read_histogram(const struct json *o, struct histogram *h)
+{
+    *h = (struct histogram){.low = json_get_number(o, "low", NAN),
+                            .high = json_get_number(o, "high", NAN),
+                            .n = json_get_i64(o, "n", 0)};
+    const struct json *bins = json_get(o, "bins");
+    for (const struct json *b = json_first(bins); b && h->n_bins < SKETCH_BINS_MAX;
+         b = json_next(b))
+        h->counts[h->n_bins++] = json_get_i64(b, "count", 0);
+    return h->n > 0 && h->n_bins > 0 && h->low > 0 && h->high >= h->low && isfinite(h->high);
+}
+
+static int distribution_text(const struct cli *c, const char *path, struct err *err)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT, title = BUF_INIT, unit = BUF_INIT;
+    CLEANUP_JSON struct json *o = NULL;
+    struct histogram h;
+    const struct plot_text how = text_form(c);
+    if (http_json(c, "GET", path, NULL, &o, err) < 0)
+        return -1;
+    if (!plot_read_histogram(o, &h))
+        return err_set(err, ERR_INTERNAL, "", "the response of %.100s is no distribution", c->url);
+    print_safe(&title, json_get_text(o, "title", ""));
+    print_safe(&unit, json_get_text(o, "unit", ""));
+    const struct distribution d = {.histogram = &h,
+                                   .title = buf_text(&title),
+                                   .unit = buf_text(&unit),
+                                   .cells = (int)json_get_i64(o, "cells", 1)};
+    if (distribution_write_text(&d, &how, &out, err) < 0)
+        return -1;
+    print_buf(&out);
+    return 0;
+}
+
+static int plot_distribution(const struct cli *c, const struct invocation *i,
+                             const struct plot_flags *f, struct err *err)
+{
+    CLEANUP_BUF struct buf path = BUF_INIT;
+    bool text = c->output == OUTPUT_TABLE && wants_text(c, f);
+    bool svg = c->output == OUTPUT_TABLE && !text;
+    const struct {
+        const char *name, *value;
+    } parameters[] = {{"matrix", f->matrix}, {"row", f->row}, {"col", f->col}};
+    char sign = '?';
+    int64_t id;
+    if (result_find(c, i->operands, i->n, &id, err) < 0)
+        return -1;
+    buf_fmt(&path, "/v1/runs/%lld/distribution%s", (long long)id,
+            svg                       ? ".svg"
+            : c->output == OUTPUT_CSV ? ".csv"
+                                      : "");
+    for (size_t k = 0; k < COUNT_OF(parameters); k++)
+        if (*parameters[k].value) {
+            buf_fmt(&path, "%c%s=", sign, parameters[k].name);
+            http_escape(&path, parameters[k].value);
+            sign = '&';
+        }
+    if (!buf_ok(&path))
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a request");
+    return text ? distribution_text(c, buf_text(&path), err) : plot_svg(c, buf_text(&path), f, err);
 }
 
 // --- A metric over time --------------------------------------------------------------------------
@@ -316,10 +407,11 @@ int cmd_plot(struct cli *c, const struct invocation *i, struct err *err)
         return -1;
     for (size_t k = 0; k < COUNT_OF(pictures); k++)
         if (i->n && strcmp(i->operands[0], pictures[k].name) == 0)
-            return pictures[k].draw(c, i, f, err);
+            return f->distribution ? err_set(err, ERR_USAGE, "", "--distribution is of one run")
+                                   : pictures[k].draw(c, i, f, err);
     if (i->n > 1)
         return err_set(err, ERR_USAGE, "", "one word too many: \"%.60s\"", i->operands[1]);
     if (*f->measured)
         return err_set(err, ERR_USAGE, "", "--measured belongs to numaprobe plot topo");
-    return plot_run(c, i, f, err);
+    return (f->distribution ? plot_distribution : plot_run)(c, i, f, err);
 }

@@ -72,7 +72,8 @@ const struct command commands[] = {
                  "numaprobe plot last --file=latency.svg\n"
                  "numaprobe plot history latency.local.dram.median_ns --since=4w\n"
                  "numaprobe plot compare 17 18 --file=difference.svg\n"
-                 "numaprobe plot topo --file=node.svg",
+                 "numaprobe plot topo --file=node.svg\n"
+                 "numaprobe plot last --distribution --row=0 --col=64M",
      .options = &plot_options,
      .n_max = 3,
      .run = cmd_plot},

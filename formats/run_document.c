@@ -395,7 +395,7 @@ int run_document_key(const struct run_document *w, char key[static 65], struct e
     jsonw_text(&j, "benchmark", benchmarks[w->run.spec.benchmark].name);
     jsonw_array(&j, "matrices");
     for (int i = 0; i < w->n_matrices; i++)
-        matrix_write_json(&w->matrices[i], &j, NULL);
+        matrix_write_json(&w->matrices[i], &j, NULL, false);
     jsonw_end(&j);
     jsonw_array(&j, "ranks");
     for (int i = 0; i < w->n_ranks; i++)

@@ -42,6 +42,12 @@ void cell_clear(struct cell *c)
 {
     for (int f = 0; f < CELL_FIELDS; f++)
         c->v[f] = NAN;
+    c->sketch = (struct sketch){0};
+}
+
+bool cell_histogram(const struct cell *c, struct histogram *h)
+{
+    return sketch_read(h, &c->sketch, c->v[CELL_N], c->v[CELL_MIN]);
 }
 
 static int axis_init(struct axis *a, int n)
@@ -127,6 +133,28 @@ void cell_write_members(const struct cell *c, struct jsonw *w)
         jsonw_fixed(w, cell_fields[f].name, c->v[f], cell_fields[f].digits);
 }
 
+void cell_write_distribution(const struct cell *c, struct jsonw *w)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct histogram h;
+    if (!cell_histogram(c, &h))
+        return;
+    sketch_write_text(&h, &text);
+    buf_needs(w->out, &text);
+    jsonw_text(w, "distribution", buf_text(&text));
+}
+
+// Of older versions there is none.
+static int read_distribution(struct cell *c, const struct json *object, struct err *err)
+{
+    const struct json *m = json_get(object, "distribution");
+    if (!m || json_is_null(m))
+        return 0;
+    if (!json_text(m))
+        return err_set(err, ERR_INVALID, "distribution", "must be a text");
+    return sketch_from_text(&c->sketch, json_text(m), c->v[CELL_N], c->v[CELL_MIN], err);
+}
+
 static bool in_range(enum cell_kind kind, double v)
 {
     static const double most[] = {[CELL_IS_COUNT] = 1e9,
@@ -152,6 +180,8 @@ int cell_read_members(struct cell *c, const struct json *object, struct err *err
     if (got.v[CELL_MEDIAN] > 0 && got.v[CELL_MEDIAN] < CELL_VALUE_LEAST)
         return err_set(err, ERR_INVALID, "median",
                        "is so small that it would be stored as 0; the least is 0.001");
+    if (read_distribution(&got, object, err) < 0)
+        return -1;
     *c = got;
     return 0;
 }
@@ -190,7 +220,7 @@ void matrix_write_head_members(const struct matrix *m, struct jsonw *w)
     write_axis(&m->col, w, "cols");
 }
 
-void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key)
+void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key, bool whole)
 {
     jsonw_object(w, key);
     matrix_write_head_members(m, w);
@@ -200,6 +230,8 @@ void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key)
         for (int c = 0; c < m->col.n; c++) {
             jsonw_object(w, NULL);
             cell_write_members(matrix_at(m, r, c), w);
+            if (whole)
+                cell_write_distribution(matrix_at(m, r, c), w);
             jsonw_end(w);
         }
         jsonw_end(w);

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
+#include "model/sketch.h"
 
 enum cell_field {
     CELL_N,         // samples kept
@@ -34,6 +35,7 @@ enum cell_field {
 
 struct cell {
     double v[CELL_FIELDS]; // NaN: not known (an import may have only the median)
+    struct sketch sketch;  // how its samples are distributed
 };
 
 #define CELL_VALUE_LEAST 0.001 // values are stored in thousandths: less would be 0
@@ -92,21 +94,24 @@ struct matrix {
     struct cell *cells; // row.n × col.n, row-major; owned
 };
 
-enum { MATRIX_CELLS_MAX = 1 << 18 }; // 1024 ranks × 48 sizes × 2 and room: 27 MB of cells
+enum { MATRIX_CELLS_MAX = 1 << 18 }; // 1024 ranks × 48 sizes × 2 and room: 46 MB of cells
 
 int matrix_init(struct matrix *m, const char *name, const char *quantity, const char *unit,
                 int rows, int cols, struct err *err); // all cells NaN, axis values 0
 void matrix_fini(struct matrix *m);
 int64_t matrices_cells(const struct matrix *list, int n); // of all together
 struct cell *matrix_at(const struct matrix *m, int row, int col);
-void cell_clear(struct cell *c); // all NaN
+void cell_clear(struct cell *c);                                // all NaN
+bool cell_histogram(const struct cell *c, struct histogram *h); // false: it has no sketch
 
 void cell_write_csv(const struct cell *c, struct buf *out); // ",7,11.530,…": empty if not known
-void cell_write_members(const struct cell *c, struct jsonw *w); // into an open object
+void cell_write_members(const struct cell *c, struct jsonw *w);      // into an open object
+void cell_write_distribution(const struct cell *c, struct jsonw *w); // a member, if it has one
 int cell_read_members(struct cell *c, const struct json *object, struct err *err); // checks ranges
 
 // {"name","quantity","unit","rows":{"name","unit","values"},"cols":{…},"cells":[[{cell}…]…]}
-void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key);
+// Cells have their distributions too if `whole`.
+void matrix_write_json(const struct matrix *m, struct jsonw *w, const char *key, bool whole);
 int matrix_from_json(struct matrix *m, const struct json *object, struct err *err);
 // The same without cells, inside an open object; reading gives a matrix whose cells are all NaN.
 void matrix_write_head_members(const struct matrix *m, struct jsonw *w);

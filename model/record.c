@@ -208,6 +208,7 @@ static void record_write_cell(const struct record *r, struct jsonw *w)
     jsonw_i64(w, "row", r->cell.row);
     jsonw_i64(w, "col", r->cell.col);
     cell_write_members(&r->cell.cell, w);
+    cell_write_distribution(&r->cell.cell, w);
 }
 
 static int read_cell(struct record *r, const struct json *o, struct err *err)

@@ -51,7 +51,8 @@ static int write_topology(struct store *s, const struct run *run, bool with_xml,
     return 0;
 }
 
-static int write_matrices(struct store *s, int64_t id, struct jsonw *w, struct err *err)
+static int write_matrices(struct store *s, int64_t id, bool distributions, struct jsonw *w,
+                          struct err *err)
 {
     struct matrix *list = NULL;
     int n = 0;
@@ -59,7 +60,7 @@ static int write_matrices(struct store *s, int64_t id, struct jsonw *w, struct e
         return -1;
     jsonw_array(w, "matrices");
     for (int i = 0; i < n; i++)
-        matrix_write_json(&list[i], w, NULL);
+        matrix_write_json(&list[i], w, NULL, distributions);
     jsonw_end(w);
     store_matrices_free(list, n);
     return 0;
@@ -102,7 +103,8 @@ int run_document_write(struct store *s, const struct run *run, enum run_document
     run_write_json(run, w, "run");
     if (write_fingerprint(s, run, w, err) < 0 ||
         write_topology(s, run, parts & RUN_DOCUMENT_TOPOLOGY, w, err) < 0 ||
-        write_matrices(s, run->id, w, err) < 0 || ranks_write(s, run->id, w, err) < 0)
+        write_matrices(s, run->id, parts & RUN_DOCUMENT_DISTRIBUTIONS, w, err) < 0 ||
+        ranks_write(s, run->id, w, err) < 0)
         return -1;
     if (!(parts & RUN_DOCUMENT_LOG))
         jsonw_null(w, "log");
@@ -117,12 +119,15 @@ int run_export(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(run_fini) struct run run = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    bool topology = true, log = true;
+    bool topology = true, log = true, distributions = true;
     if (request_query_bool(q, "topology", &topology, err) < 0 ||
-        request_query_bool(q, "log", &log, err) < 0 || run_find(api_of(q), q->arg, &run, err) < 0)
+        request_query_bool(q, "log", &log, err) < 0 ||
+        request_query_bool(q, "distributions", &distributions, err) < 0 ||
+        run_find(api_of(q), q->arg, &run, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
-    unsigned parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0u) | (log ? RUN_DOCUMENT_LOG : 0u);
+    unsigned parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0u) | (log ? RUN_DOCUMENT_LOG : 0u) |
+                     (distributions ? RUN_DOCUMENT_DISTRIBUTIONS : 0u);
     if (run_document_write(api_of(q)->store, &run, (enum run_document_parts)parts, &w, NULL, err) <
         0)
         return -1;

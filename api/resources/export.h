@@ -16,9 +16,9 @@
 // Large parts that a reader may have already, or not want. Without one its text is null.
 enum run_document_parts {
     RUN_DOCUMENT_NONE = 0,
-    RUN_DOCUMENT_TOPOLOGY = 1, // hwloc's XML, 10 to 500 KB; the hash is always there
-    RUN_DOCUMENT_LOG = 2,      // what the processes printed, at most 1 MiB
-    RUN_DOCUMENT_ALL = RUN_DOCUMENT_TOPOLOGY | RUN_DOCUMENT_LOG,
+    RUN_DOCUMENT_TOPOLOGY = 1,      // hwloc's XML, 10 to 500 KB; the hash is always there
+    RUN_DOCUMENT_LOG = 2,           // what the processes printed, at most 1 MiB
+    RUN_DOCUMENT_DISTRIBUTIONS = 4, // of each cell's samples, about 100 bytes a cell
 };
 
 // A member "ranks" with what each rank of a run says of itself.

@@ -53,20 +53,25 @@ static int number_from(const struct request *q, const char *name, int64_t most, 
 
 static int read_asked(const struct request *q, struct asked *a, struct err *err)
 {
-    bool topology = false, log = false;
+    bool topology = false, log = false, distributions = false;
     *a = (struct asked){.limit = FEED_DEFAULT};
     if (number_from(q, "after", INT64_C(1) << 53, &a->after, err) < 0 ||
         number_from(q, "limit", FEED_MAX, &a->limit, err) < 0 ||
         request_query_bool(q, "topology", &topology, err) < 0 ||
-        request_query_bool(q, "log", &log, err) < 0 || request_wait_s(q, &a->wait_s, err) < 0 ||
-        summaries_read_form(q, &a->summary, err) < 0)
+        request_query_bool(q, "log", &log, err) < 0 ||
+        request_query_bool(q, "distributions", &distributions, err) < 0 ||
+        request_wait_s(q, &a->wait_s, err) < 0 || summaries_read_form(q, &a->summary, err) < 0)
         return -1;
-    if (a->summary && (topology || log))
-        return err_set(err, ERR_INVALID, topology ? "topology" : "log",
+    if (a->summary && (topology || log || distributions))
+        return err_set(err, ERR_INVALID,
+                       topology ? "topology"
+                       : log    ? "log"
+                                : "distributions",
                        "is not part of a summary (GET /v1/topologies has topologies by hash)");
     if (!a->limit)
         return err_set(err, ERR_INVALID, "limit", "must be a whole number from 1 to %d", FEED_MAX);
-    a->parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0) | (log ? RUN_DOCUMENT_LOG : 0);
+    a->parts = (topology ? RUN_DOCUMENT_TOPOLOGY : 0) | (log ? RUN_DOCUMENT_LOG : 0) |
+               (distributions ? RUN_DOCUMENT_DISTRIBUTIONS : 0);
     return 0;
 }
 

@@ -11,7 +11,7 @@ enum {
     // The largest run has 1024 ranks x 48 sizes in two modes, 98,304 cells of at most 210 bytes as
     // JSON (20.6 MB), 1024 ranks of 600 (0.6), hwloc's XML of such a machine (1), a log (1 MiB). As
     // a table it is 1 MB. Such a run of 16 MB takes 1.5 s and 200 MB while it is read and stored.
-    IMPORT_MAX = 24 << 20,
+    IMPORT_MAX = 32 << 20,
 };
 
 // In the worker: what the document holds, as bytes for the daemon. `body`: the document.

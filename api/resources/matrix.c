@@ -6,40 +6,19 @@
 
 #include "analysis/plot/plot.h"
 #include "api/resources/export.h"
+#include "api/resources/measured.h"
 #include "api/resources/resources.h"
 #include "api/services/run_topology.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 
-struct measured {
-    struct run run;
-    struct matrix *list;
-    int n;
-};
-
-static void measured_fini(struct measured *m)
-{
-    run_fini(&m->run);
-    store_matrices_free(m->list, m->n);
-}
-
-static int matrix_load(const struct request *q, struct measured *m, struct err *err)
-{
-    if (run_find(api_of(q), q->arg, &m->run, err) < 0)
-        return -1;
-    if (!run_state_final(m->run.state))
-        return err_set(
-            err, ERR_CONFLICT, "state",
-            "the run is %s; its matrices are available when it has finished (?wait= of the run)",
-            run_state_names[m->run.state]);
-    return store_matrices_get(api_of(q)->store, q->arg, &m->list, &m->n, err);
-}
-
 int matrix_json(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (matrix_load(q, &m, err) < 0)
+    bool distributions = false;
+    if (request_query_bool(q, "distributions", &distributions, err) < 0 ||
+        measured_load(q, &m, err) < 0)
         return -1;
     struct jsonw w = jsonw_to(&body);
     jsonw_object(&w, NULL);
@@ -48,7 +27,7 @@ int matrix_json(struct request *q, struct reply *r, struct err *err)
     jsonw_text(&w, "method", *m.run.method ? m.run.method : NULL);
     jsonw_array(&w, "matrices");
     for (int i = 0; i < m.n; i++)
-        matrix_write_json(&m.list[i], &w, NULL);
+        matrix_write_json(&m.list[i], &w, NULL, distributions);
     jsonw_end(&w);
     if (ranks_write(api_of(q)->store, q->arg, &w, err) < 0)
         return -1;
@@ -61,7 +40,7 @@ int matrix_csv(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (matrix_load(q, &m, err) < 0)
+    if (measured_load(q, &m, err) < 0)
         return -1;
     for (int i = 0; i < m.n; i++) {
         if (i == 0)
@@ -76,7 +55,7 @@ int matrix_ndjson(struct request *q, struct reply *r, struct err *err)
 {
     CLEANUP(measured_fini) struct measured m = {0};
     CLEANUP_BUF struct buf body = BUF_INIT;
-    if (matrix_load(q, &m, err) < 0)
+    if (measured_load(q, &m, err) < 0)
         return -1;
     for (int i = 0; i < m.n; i++)
         matrix_write_ndjson(&m.list[i], &body);
@@ -90,7 +69,7 @@ int matrix_svg(struct request *q, struct reply *r, struct err *err)
     CLEANUP_MEM struct rank_info *ranks = NULL;
     CLEANUP_BUF struct buf body = BUF_INIT;
     struct plot p = {.run = &m.run};
-    if (matrix_load(q, &m, err) < 0 ||
+    if (measured_load(q, &m, err) < 0 ||
         store_ranks_get(api_of(q)->store, q->arg, &ranks, &p.n_ranks, err) < 0)
         return -1;
     p.ranks = ranks;

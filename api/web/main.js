@@ -18,6 +18,7 @@ const routes = [
   ["topology", "topology", "Topology"],
   ["runs", "runs", "Runs"],
   ["runs/{id}", "run"],
+  ["runs/{id}/distribution", "distribution"],
   ["start", "start", "Start a run"],
 ];
 

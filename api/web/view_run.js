@@ -38,7 +38,8 @@ function folded(m) {
 async function figure(id, m) {
   const shown = await call(`v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`).then((r) => r.text()).then(picture,
     (error) => make("p", { role: "alert" }, error.message));
-  return make("figure", {}, shown, folded(m));
+  const spread = make("a", { href: `#/runs/${id}/distribution?matrix=${encodeURIComponent(m.name)}` }, "Distribution of the samples");
+  return make("figure", {}, shown, make("p", { class: "links" }, spread), folded(m));
 }
 
 // --- About the run -----------------------------------------------------------------------------

@@ -100,7 +100,7 @@ static int as_json(const struct emit *e, struct buf *out, struct err *err)
     jsonw_end(&w);
     jsonw_array(&w, "matrices");
     for (int i = 0; i < e->n_matrices; i++)
-        matrix_write_json(&e->matrix[i], &w, NULL);
+        matrix_write_json(&e->matrix[i], &w, NULL, true);
     jsonw_end(&w);
     phases_write_json(e->end.phase_ms, &w, "phases_ms");
     conditions_write_json(&e->conditions, &w, "conditions");

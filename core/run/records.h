@@ -13,8 +13,8 @@
 
 enum {
     RECORDS_MATRICES_MAX = SHAPES_MAX,
-    // 262,144 cells of at most 300 bytes, and as much again for progress and heads.
-    RECORDS_BYTES_MAX = 160 << 20,
+    // 262,144 cells of at most 450 bytes, and half as much for progress and heads.
+    RECORDS_BYTES_MAX = 176 << 20,
 };
 
 struct records {

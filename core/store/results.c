@@ -39,7 +39,10 @@ int store_cell_put(struct store *s, int64_t id, int matrix, int row, int col, co
         if (rc != SQLITE_OK)
             return sq_fail(err, s->db, rc, "bind");
     }
-    return sq_done(q, err);
+    int rc = c->sketch.size ? sqlite3_bind_blob(q, CELL_FIELDS + 5, c->sketch.bytes, c->sketch.size,
+                                                SQLITE_STATIC)
+                            : sqlite3_bind_null(q, CELL_FIELDS + 5);
+    return rc == SQLITE_OK ? sq_done(q, err) : sq_fail(err, s->db, rc, "bind");
 }
 
 static int put_matrix(struct store *s, int64_t id, int at, const struct matrix *m, bool cells,
@@ -114,6 +117,18 @@ int store_result_put(struct store *s, int64_t id, const struct run_result *r, st
     return sq_bind(q, err, "it", id, r->log) < 0 ? -1 : sq_done(q, err);
 }
 
+static int read_sketch(sqlite3_stmt *q, int column, struct sketch *s, struct err *err)
+{
+    const void *bytes = sqlite3_column_blob(q, column);
+    int n = sqlite3_column_bytes(q, column);
+    if (n > SKETCH_BYTES_MAX)
+        return err_set(err, ERR_STORAGE, "", "the database is damaged (distribution of a cell)");
+    s->size = (unsigned char)n;
+    if (bytes)
+        memcpy(s->bytes, bytes, (size_t)n);
+    return 0;
+}
+
 static int get_cells(struct store *s, int64_t id, int at, struct matrix *m, struct err *err)
 {
     CLEANUP_RESET sqlite3_stmt *q = s->queries[Q_CELL_GET];
@@ -128,6 +143,8 @@ static int get_cells(struct store *s, int64_t id, int at, struct matrix *m, stru
             if (sqlite3_column_type(q, f + 2) != SQLITE_NULL)
                 matrix_at(m, r, c)->v[f] =
                     (double)sqlite3_column_int64(q, f + 2) / store_cell_scale(f);
+        if (read_sketch(q, CELL_FIELDS + 2, &matrix_at(m, r, c)->sketch, err) < 0)
+            return -1;
     }
     return row;
 }

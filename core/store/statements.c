@@ -177,8 +177,8 @@ static int prepare_cells(sqlite3 *db, sqlite3_stmt **queries, struct err *err)
         buf_fmt(&get, ",%s", column);
         buf_fmt(&marks, ",?%d", f + 5);
     }
-    buf_fmt(&put, ") VALUES (?1,?2,?3,?4%s)", buf_text(&marks));
-    buf_str(&get, " FROM cell WHERE run_id = ?1 AND matrix = ?2");
+    buf_fmt(&put, ",distribution) VALUES (?1,?2,?3,?4%s,?%d)", buf_text(&marks), CELL_FIELDS + 5);
+    buf_str(&get, ",distribution FROM cell WHERE run_id = ?1 AND matrix = ?2");
     if (!buf_ok(&put) || !buf_ok(&get) || !buf_ok(&marks))
         return err_set(err, ERR_NO_MEMORY, "", "no memory for statements");
     return prepare_one(db, queries, Q_CELL_PUT, buf_text(&put), err) < 0 ||

@@ -29,7 +29,7 @@ enum {
     CONNECTION_PROMPT_MS = 100, // a good client's headers are there by then
     CONNECTION_BODY_MS = 30000, // 64 KiB in 30 s is 2 KiB/s
     CONNECTION_ANSWER_MS = 20000, // 64 KiB in 20 s is 3 KiB/s
-    CONNECTION_RATE = 256,        // bytes a ms of what is larger: 24 MiB may take 94 s more
+    CONNECTION_RATE = 256,        // bytes a ms of what is larger: 32 MiB may take 131 s more
     CONNECTION_BUCKETS = 64,      // of the table of clients
 };
 

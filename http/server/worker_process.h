@@ -6,7 +6,7 @@
 
 enum {
     // Address space. The largest comparison takes 60 MB, the largest baseline 130 MB, an import of
-    // 24 MiB 250 MB.
+    // 32 MiB 290 MB.
     WORKER_MEMORY = 768 << 20,
     WORKER_NICE = 10, // beside one busy thread a tenth of a CPU: it does not starve
     WORKER_OOM_SCORE = 800,

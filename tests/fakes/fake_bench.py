@@ -155,9 +155,10 @@ class Fake:
         v = {"nan": float("nan"), "huge": 1e300}.get(self.name, v)
         self.cells += 1
         disturbed = int(self.argument) if self.name == "disturbed" else 1
+        spread = {"distribution": f"{v + 1.5:.3f} 2 4 -1 5"} if 2 < v < 1e9 else {}
         self.record("cell", matrix=matrix, row=row, col=col, n=11, disturbed=disturbed, median=v, lo=v - 0.125,
                     hi=v + 0.125, min=v - 1, p10=v - 0.5, p90=v + 0.5, p99=v + 1, mean=v, sd=0.25,
-                    overlap=0.975, converged=1)
+                    overlap=0.975, converged=1, **spread)
 
     def clock(self):
         return float(self.argument) if self.name == "clock" else 4 / float(self.argument) if self.name == "throttled" else 4

@@ -90,9 +90,9 @@ def test_a_wrong_token_opens_nothing(guarded, tokens, value):
 
 
 def test_the_body_of_a_stranger_is_not_read(guarded):
-    """24 MiB of an import are refused when the headers are in."""
+    """32 MiB of an import are refused when the headers are in."""
     status, head, _ = guarded.raw(b"POST /v1/imports HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
-                                  b"Content-Length: 25000000\r\n\r\n")
+                                  b"Content-Length: 33000000\r\n\r\n")
     assert status == 401 and b"Connection: close" in head
 
 

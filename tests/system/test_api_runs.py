@@ -228,6 +228,52 @@ def test_picture_of_nothing(daemon, done):
     assert daemon.get("/v1/runs/987654/matrix.svg").status == 404
 
 
+def test_distribution_of_a_cell(daemon, done):
+    path = f"/v1/runs/{done['id']}/distribution"
+    whole = daemon.get(path + "?matrix=concurrent&row=0&col=2M").json
+    assert whole["row"] == {"name": "rank", "value": "0"} and whole["col"]["value"] == str(2 << 20)
+    counts = [b["count"] for b in whole["bins"]]
+    assert counts == [2, 4, 0, 5] and whole["n"] == 11 and whole["cells"] == 1
+    edges = [b["lower"] for b in whole["bins"]] + [whole["high"]]
+    assert edges[0] == whole["low"] == 19 and 21.5 <= whole["high"] < 21.53
+    assert all(b["upper"] == edge for b, edge in zip(whole["bins"], edges[1:]))
+    ratios = [b["upper"] / b["lower"] for b in whole["bins"]]
+    assert max(ratios) / min(ratios) < 1.0001 and whole["low"] < whole["p50"] < whole["p90"] < whole["p99"] < whole["high"]
+    assert [b["cumulative"] for b in whole["bins"]] == [0.18182, 0.54545, 0.54545, 1]
+    table = list(csv.DictReader(io.StringIO(daemon.get(path + ".csv?row=0&col=2M").body.decode())))
+    assert [int(line["count"]) for line in table] == counts and float(table[3]["upper_ns"]) == whole["high"]
+    both = daemon.get(path + "?col=all").json
+    assert both["cells"] == 2 and both["n"] == sum(b["count"] for b in both["bins"]) == 22 and both["row"]["value"] is None
+    plain = daemon.get(f"/v1/runs/{done['id']}/matrix.json").json["matrices"][0]["cells"][0][1]
+    full = daemon.get(f"/v1/runs/{done['id']}/matrix.json?distributions=true").json["matrices"][0]["cells"][0][1]
+    assert full.pop("distribution") == f"{whole['high']:.3f} 2 4 -1 5" and full == plain
+
+
+def test_picture_of_a_distribution(daemon, done):
+    answer = daemon.get(f"/v1/runs/{done['id']}/distribution.svg?row=0")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "image/svg+xml"
+    root = xml.etree.ElementTree.fromstring(answer.body)
+    svg = "{http://www.w3.org/2000/svg}"
+    bars = [path.find(svg + "title").text for path in root.iter(svg + "path") if path.find(svg + "title") is not None]
+    assert len(bars) == 3 and bars[0].endswith(": 2 samples (18.2 %)")
+    words = [text.text for text in root.iter(svg + "text")]
+    assert "Concurrent latency, rank 0, working set 2M" in words and "ns, logarithmic; 11 samples of 1 cell" in words
+    assert [w.split()[0] for w in words if w.startswith("p")] == ["p50", "p90", "p99"]
+
+
+def test_no_distribution(daemon, done):
+    path = f"/v1/runs/{done['id']}/distribution"
+    for query, member in (("?row=9", "row"), ("?col=3M", "col"), ("?matrix=other", "matrix")):
+        for form in ("", ".csv", ".svg"):
+            wrong = daemon.get(path + form + query)
+            assert wrong.status == 404 and wrong.json["member"] == member, wrong.body
+    assert "it has 1, the last is 0" in daemon.get(path + "?row=9").json["detail"]
+    old = daemon.request("POST", "/v1/imports?node=old", "size (MB),0\n1,11.5\n", {"Content-Type": "text/csv"}).json["id"]
+    missing = daemon.get(f"/v1/runs/{old}/distribution")
+    assert missing.status == 404 and missing.json["member"] == "distribution"
+    assert daemon.request("DELETE", f"/v1/runs/{old}").status == 204
+
+
 def test_log_is_text(daemon, done):
     answer = daemon.get(f"/v1/runs/{done['id']}/log")
     assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain")

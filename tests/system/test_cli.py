@@ -224,6 +224,26 @@ def test_plot(url, daemon, tmp_path, needs_fake_bench):
         assert done.returncode == status and done.stderr and not done.stdout, args
 
 
+def test_plot_of_a_distribution(url, daemon, tmp_path, needs_fake_bench):
+    run_id = str(daemon.run(size="1-16", cpus="0")["id"])
+    path = f"/v1/runs/{run_id}/distribution"
+    cell = ["plot", run_id, "--distribution", "--row=0", "--col=4M"]
+    assert run(*cell, url=url).stdout == daemon.get(path + ".svg?row=0&col=4M").body.decode()
+    assert run(*cell, "-o", "csv", url=url).stdout == daemon.get(path + ".csv?row=0&col=4M").body.decode()
+    assert json.loads(run(*cell, "-o", "json", url=url).stdout) == daemon.get(path + "?row=0&col=4M").json
+    text = run(*cell, "--text", url=url).stdout
+    assert text.isascii() and text.startswith("Concurrent latency, rank 0, working set 4M\n")
+    bars = [line.split("|", 1)[-1].split("+", 1)[-1] for line in text.splitlines()[2:16]]
+    width = len(bars[0]) // 4  # of a bin
+    assert bars[0] == " " * 3 * width + "#" * width and bars[-1] == "#" * 2 * width + " " * width + "#" * width
+    assert "p50" in text and "11 samples of 1 cell" in text
+    shown = on_terminal(url, *cell, LANG="en_US.UTF-8")
+    assert "█" in shown and "└" in shown
+    for args, status in ((["--row=0"], 2), (["--distribution", "-o", "ndjson"], 2), (["--distribution", "--row=9"], 5)):
+        done = run("plot", run_id, *args, url=url)
+        assert done.returncode == status and done.stderr and not done.stdout, args
+
+
 def test_plot_on_a_terminal(url, daemon, needs_fake_bench):
     run_id = str(daemon.run(size="1-16", cpus="0")["id"])
     colour = on_terminal(url, "plot", run_id, LANG="en_US.UTF-8")

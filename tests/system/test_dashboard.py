@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT, Bench, Daemon, fake_bench_env
 
-VIEWS = ["#/", "#/topology", "#/runs", "#/runs/1", "#/start"]
+VIEWS = ["#/", "#/topology", "#/runs", "#/runs/1", "#/runs/1/distribution", "#/start"]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,33 @@ def test_back_returns_to_the_view_before(browser, ran):
     page.evaluate("history.back()")
     page.wait("document.title.startsWith('Runs · ') && document.querySelector('#runs table')")
     assert page.evaluate("document.querySelector('nav [aria-current]').textContent") == "Runs"
+    page.check()
+
+
+def test_distribution_of_a_cell_that_is_chosen(browser, ran):
+    page = browser.open(ran, "#/runs/1")
+    page.click("figure .links a")
+    page.wait("document.title.startsWith('Run 1: Concurrent latency, every rank, working set 4M')")
+    page.choose("#choose-col", str(2 << 20))
+    drawn = "document.querySelector('#distribution figure') && document.title.includes('%s')"
+    page.wait(drawn % "every rank, working set 2M")
+    assert page.evaluate("location.hash") == f"#/runs/1/distribution?row=all&col={2 << 20}"
+    assert page.evaluate("document.querySelector('.picture').shadowRoot.querySelectorAll('path title').length") == 3
+    page.choose("#choose-row", "0")
+    page.wait(drawn % "rank 0, working set 2M")
+    cells = page.evaluate("[...document.querySelectorAll('#distribution tbody tr')].map((r) => r.children[2].textContent)")
+    assert cells == ["2", "4", "0", "5"]
+    page.evaluate("history.back()")
+    page.wait(drawn % "every rank, working set 2M")
+    page.check()
+
+
+def test_distribution_of_an_older_run(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    table = {"Content-Type": "text/csv"}
+    made = daemon.request("POST", "/v1/imports?node=old", "size (MB),0\n1,11.5\n", table).json["id"]
+    page = browser.open(daemon, f"#/runs/{made}/distribution?row=77&col=99")
+    assert "no distribution is stored" in page.text()
     page.check()
 
 

@@ -217,7 +217,7 @@ def test_large_bodies_are_for_imports_only(daemon):
     assert answer.status == 201 and answer.json["cells"] == 20480
     assert daemon.request("POST", "/v1/runs", text, {"Content-Type": "application/json"}).status == 413
     assert daemon.raw(b"POST /v1/imports HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
-                      b"Content-Length: 30000000\r\n\r\n")[0] == 413
+                      b"Content-Length: 40000000\r\n\r\n")[0] == 413
 
 
 # ---- what goes out ----
@@ -230,6 +230,10 @@ def test_export_is_what_the_schema_says(daemon):
     check_schema(export(daemon, post(daemon, CSV, "?node=schema").json["id"]))
     assert whole["format"] == "numaprobe-run" and whole["topology"]["xml"].startswith("<?xml")
     assert whole["run"]["topology_hash"] == whole["topology"]["hash"]
+    cells = [cell for m in whole["matrices"] for row in m["cells"] for cell in row]
+    assert all(cell.pop("distribution").endswith(" 2 4 -1 5") for cell in cells)
+    bare = daemon.get(f"/v1/runs/{run['id']}/export?distributions=false").json
+    assert [cell for m in bare["matrices"] for row in m["cells"] for cell in row] == cells
     lean = daemon.get(f"/v1/runs/{run['id']}/export?topology=false&log=false").json
     assert lean["topology"] == {"hash": whole["topology"]["hash"], "xml": None} and lean["log"] is None
 

@@ -26,6 +26,7 @@ static struct options parsed(int argc, char **argv)
 static struct cell cell_of(double median)
 {
     struct cell c;
+    cell_clear(&c);
     for (int f = 0; f < CELL_FIELDS; f++)
         c.v[f] = f == CELL_OVERLAP ? 0.99 : median;
     c.v[CELL_N] = 20;

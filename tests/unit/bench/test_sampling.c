@@ -208,6 +208,9 @@ static void sums(struct sampler *s)
     sum_up(s, NULL, &c, &clean);
     CHECK(clean == 8 && c.v[CELL_N] == 8 && c.v[CELL_DISTURBED] == 1 && c.v[CELL_MEDIAN] == 104.5,
           "the disturbed sample is left out and counted");
+    struct histogram h;
+    CHECK(cell_histogram(&c, &h) && h.n == 8 && h.low == c.v[CELL_MIN],
+          "its distribution is of the undisturbed samples");
     CHECK(isnan(c.v[CELL_OVERLAP]) && c.v[CELL_CONVERGED] == 0,
           "alone: no overlap; not precise: said");
     for (int i = 0; i < 4; i++)
@@ -221,6 +224,7 @@ static void sums(struct sampler *s)
     sum_up(s, NULL, &c, &clean);
     CHECK(clean == 0 && c.v[CELL_N] == 1 && c.v[CELL_DISTURBED] == 8,
           "none clean: the least disturbed stands in, the others are counted");
+    CHECK(!cell_histogram(&c, &h), "and there is no distribution");
 }
 
 static void windows(struct sampler *s)
@@ -270,6 +274,8 @@ static void visits(struct sampler *s)
     bad += cell_sum_up(&sum, &params, &c, &evidence, &err);
     CHECK(bad == 0 && evidence.clean == 59 && c.v[CELL_DISTURBED] == 1, "visits add up %s",
           err.text);
+    struct histogram h;
+    CHECK(cell_histogram(&c, &h) && h.n == 59, "so do their samples in the distribution");
     CHECK(c.v[CELL_LO] < 80 && c.v[CELL_HI] > 140,
           "their differences widen the interval: %.1f to %.1f", c.v[CELL_LO], c.v[CELL_HI]);
     struct cell_sum none = {0};

@@ -54,7 +54,7 @@ static void test_json(void)
     jsonw_object(&w, NULL);
     jsonw_text(&w, "method", "prp4-v1");
     jsonw_array(&w, "matrices");
-    matrix_write_json(&i.matrices[0], &w, NULL);
+    matrix_write_json(&i.matrices[0], &w, NULL, true);
     jsonw_end(&w);
     jsonw_end(&w);
     CHECK(parse(&back, buf_text(&out), NULL, NULL) == 0 && back.n_matrices == 1, "our own JSON");

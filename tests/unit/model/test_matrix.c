@@ -51,7 +51,7 @@ static void json_round_trip(void)
     matrix_at(&m, 1, 2)->v[CELL_OVERLAP] = NAN;
     CLEANUP_BUF struct buf b = BUF_INIT;
     struct jsonw w = jsonw_to(&b);
-    matrix_write_json(&m, &w, NULL);
+    matrix_write_json(&m, &w, NULL, true);
     CLEANUP_JSON struct json *j = json_parse(buf_text(&b), b.len, &err);
     CHECK(matrix_from_json(&back, j, &err) == 0, "read back: %s", err.text);
     CHECK(!strcmp(back.name, m.name) && !strcmp(back.col.unit, "bytes") &&

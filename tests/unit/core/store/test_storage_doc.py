@@ -19,7 +19,7 @@ def fill(db):
     db.execute("INSERT INTO series VALUES (1, 'latency.local.dram.median_ns', 'n1', '', 'ns', 0)")
     db.execute("INSERT INTO metric VALUES (1, 1700000000000, 1, 98123, 97000, 99000)")
     for col in range(2):
-        db.execute("INSERT INTO cell VALUES (1, 0, 0, ?, 11, 0, ?, 1, 2, 3, 4, 5, 6, 7, 8, 9000, 0, 990, 10, 360000, 1)",
+        db.execute("INSERT INTO cell VALUES (1, 0, 0, ?, 11, 0, ?, 1, 2, 3, 4, 5, 6, 7, 8, 9000, 0, 990, 10, 360000, 1, NULL)",
                    (col, 98123 + col))
 
 

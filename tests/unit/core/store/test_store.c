@@ -77,13 +77,19 @@ static void test_insert(struct store *s)
 
 static void fill(struct matrix *m, struct cell *want)
 {
+    static const double samples[] = {98.5, 98.6, 98.6, 131, 132.5};
+    cell_clear(want);
     for (int f = 0; f < CELL_FIELDS; f++)
         want->v[f] = cell_fields[f].kind == CELL_IS_COUNT   ? 11 + f
                      : cell_fields[f].kind == CELL_IS_SHARE ? 0.9876
                                                             : 98.123 + f;
+    want->v[CELL_N] = COUNT_OF(samples);
+    want->v[CELL_MIN] = samples[0];
+    sketch_of(&want->sketch, samples, COUNT_OF(samples));
     for (int r = 0; r < m->row.n; r++)
         for (int c = 0; c < m->col.n; c++)
             *matrix_at(m, r, c) = *want;
+    matrix_at(m, 1, 2)->sketch.size = 0;
     matrix_at(m, 1, 2)->v[CELL_OVERLAP] = NAN;
     for (int c = 0; c < m->col.n; c++)
         m->col.values[c] = 1 << (20 + c);
@@ -106,6 +112,11 @@ static void check_matrix(struct store *s, int64_t id, const struct cell *want)
         CHECK(matrix_at(&list[0], 0, 1)->v[f] == want->v[f], "field %s comes back exactly",
               cell_fields[f].name);
     CHECK(isnan(matrix_at(&list[0], 1, 2)->v[CELL_OVERLAP]), "what is not known stays so");
+    struct histogram h;
+    CHECK(memcmp(&matrix_at(&list[0], 0, 1)->sketch, &want->sketch, sizeof want->sketch) == 0 &&
+              cell_histogram(matrix_at(&list[0], 0, 1), &h) && h.n == 5,
+          "its distribution too");
+    CHECK(!cell_histogram(matrix_at(&list[0], 1, 2), &h), "none stays none");
     store_matrices_free(list, n);
 }
 
@@ -385,7 +396,7 @@ static void test_settings(struct store *s)
 {
     struct err err;
     check_pragma(s, "application_id", 0x6e756d61);
-    check_pragma(s, "user_version", 9);
+    check_pragma(s, "user_version", 10);
     check_pragma(s, "page_size", 8192);
     check_pragma(s, "auto_vacuum", 2);
     check_pragma(s, "synchronous", 2);
@@ -395,8 +406,8 @@ static void test_settings(struct store *s)
     CHECK(store_writable(s, &err), "writable");
     int64_t found = 0;
     CHECK(sq_number(s->db, "SELECT count(*) FROM pragma_table_info('cell')", &found, &err) == 0 &&
-              found == CELL_FIELDS + 4,
-          "a cell has a column for each field, its run, matrix, row and column");
+              found == CELL_FIELDS + 5,
+          "a cell has a column for each field, its run, matrix, row, column and distribution");
 }
 
 static void test_lock(void)

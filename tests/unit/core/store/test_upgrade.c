@@ -17,7 +17,7 @@
 #include "schema/schema.h"
 #include "tests/unit/core/dir.h"
 
-enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 9 };
+enum { RANKS = 3, SIZES = 4, RUNS = 3, LATEST = 10 };
 
 static char dir[64], path[128], copy[160];
 
