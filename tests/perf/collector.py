@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of numaprobe-fleetd over virtual nodes: the first sweep, sweeps with nothing new, reading, memory.
+
+usage: collector.py BUILD [--nodes=1000,10000] [--runs=1] [--seconds=10] [--store=WHERE]
+
+Virtual nodes run on the same machine, so their time is in the figures. Runs are per benchmark, of which there are two.
+A sweep is the time in which every node is contacted once, while the collector has nothing else to wait for.
+"""
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+
+def tree_of(pid):
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {"collector": pid, **{("ingest" if "--ingest" in pathlib.Path(f"/proc/{c}/cmdline").read_text() else "reading"):
+                                 int(c) for c in children}}
+
+
+def peak_mib(pid):
+    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)) / 1024
+
+
+def cpu_s(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Collector:
+    def __init__(self, build, home, nodes, runs, store):
+        self.nodes = nodes
+        self.fleet = subprocess.Popen([f"{build}/tests/fleet/vnodes", f"--nodes={nodes}", f"--runs={runs}",
+                                       f"--hosts={home}/hosts"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        port = json.loads(self.fleet.stdout.readline())["port"]
+        names = [line.split()[1] for line in open(f"{home}/hosts") if line[0].isdigit()]
+        pathlib.Path(home, "list").write_text("\n".join(names))
+        log = open(f"{home}/log", "w")
+        self.process = subprocess.Popen(
+            [f"{build}/fleet/numaprobe-fleetd", f"--state-dir={home}/state", f"--run-dir={home}/run", "--listen=127.0.0.1:0",
+             f"--hostfile={home}/list", f"--hosts-file={home}/hosts", f"--url=http://%h:{port}", "--every=1",
+             *([f"--store={store}"] if store else [])], stderr=log)
+        self.begin = time.monotonic()
+        while not (ready := re.search(r"listen=\S+:(\d+)", pathlib.Path(home, "log").read_text())):
+            assert self.process.poll() is None, pathlib.Path(home, "log").read_text()
+            time.sleep(0.01)
+        self.port = int(ready.group(1))
+
+    def get(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status == 200, body[:300]
+        return json.loads(body)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(60)
+        self.fleet.stdin.close()
+        self.fleet.wait(60)
+
+
+@contextlib.contextmanager
+def answers(collector, path):
+    """Times of a request every 20 ms meanwhile, in ms."""
+    times, stop = [], threading.Event()
+
+    def ask():
+        while not stop.wait(0.02):
+            begin = time.monotonic()
+            collector.get(path)
+            times.append((time.monotonic() - begin) * 1e3)
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield times
+    finally:
+        stop.set()
+        thread.join()
+
+
+def timed(collector, path):
+    begin = time.monotonic()
+    collector.get(path)
+    return (time.monotonic() - begin) * 1e3
+
+
+def figures(args, build, nodes):
+    with tempfile.TemporaryDirectory() as home:
+        c = Collector(build, home, nodes, args.runs, args.store)
+        try:
+            wanted = nodes * args.runs * 2
+            while (s := c.get("/v1/fleet/status"))["runs_stored"] < wanted:
+                time.sleep(0.05)
+            first = time.monotonic() - c.begin
+            before, cpu = s["requests"], cpu_s(c.process.pid)
+            begin = time.monotonic()
+            with answers(c, "/v1/fleet/nodes/node" + "1".zfill(len(str(nodes)))) as times:
+                time.sleep(args.seconds)
+            spent = time.monotonic() - begin
+            requests, cpu = c.get("/v1/fleet/status")["requests"] - before, cpu_s(c.process.pid) - cpu
+            anew = timed(c, "/v1/fleet/outliers?window_days=13")
+            kept = statistics.median(timed(c, "/v1/fleet/outliers?window_days=13") for _ in range(5))
+            print(f"{nodes} nodes, {args.runs * 2} runs each\n"
+                  f"  first sweep, stored          {first:8.2f} s   {wanted / first:.0f} runs/s\n"
+                  f"  a sweep with nothing new     {nodes * spent / requests:8.2f} s   CPU of the collector "
+                  f"{cpu / requests * 1e6:.0f} us a node\n"
+                  f"  a node's state meanwhile     {statistics.median(times):8.2f} ms  p99 "
+                  f"{statistics.quantiles(times, n=100)[98]:.1f} ms\n"
+                  f"  outliers anew, again         {anew:8.0f} ms  {kept:.1f} ms")
+            print("  peak memory                  " + ", ".join(f"{what} {peak_mib(pid):.0f} MiB"
+                                                                for what, pid in tree_of(c.process.pid).items()), flush=True)
+        finally:
+            c.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--nodes", type=lambda t: [int(n) for n in t.split(",")], default=[1000, 10000])
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--store", default="")
+    args = parser.parse_args()
+    for nodes in args.nodes:
+        figures(args, os.path.abspath(args.build), nodes)
+
+
+if __name__ == "__main__":
+    main()
