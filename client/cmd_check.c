@@ -375,7 +375,7 @@ static void add_labels_of_node(struct cli *c, struct labels *l, struct buf *comm
 static int check_print_labels(struct cli *c, const struct json *verdict, const struct err *why)
 {
     enum { UNKNOWN = COUNT_OF(state_names) - 1 };
-    CLEANUP_BUF struct buf comment = BUF_INIT, safe = BUF_INIT, out = BUF_INIT;
+    CLEANUP_BUF struct buf comment = BUF_INIT, out = BUF_INIT;
     struct labels l = {0};
     int code = verdict ? (int)json_get_i64(verdict, "code", UNKNOWN) : UNKNOWN;
     if (verdict)

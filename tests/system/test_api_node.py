@@ -39,7 +39,8 @@ def test_contract_is_the_route_table(numaprobed, contract):
     pages = {("GET", path) for path in ("/", "/web/{name}")}  # no part of the interface
     assert {(m, p) for m, p, _ in operations(contract)} == set(table) - pages
     for method, path, operation in operations(contract):
-        names = {p["name"] for p in operation.get("parameters", []) if p.get("in") == "query"}
+        parameters = [resolve(contract, p) for p in operation.get("parameters", [])]
+        names = {p["name"] for p in parameters if p["in"] == "query"}
         query = table[method, path]
         if query != "*":
             assert names == (set() if query == "-" else set(query.split(","))), path
