@@ -256,7 +256,7 @@ def add_runs(file, runs, cells):
                        (run, '{"name":"rank","unit":"","values":[0]}', sizes))
             db.execute("WITH RECURSIVE c (col) AS (SELECT 0 UNION ALL SELECT col + 1 FROM c WHERE col < ? - 1) "
                        "INSERT INTO cell SELECT ?, 0, 0, col, 11, 0, 98123, 97000, 99000, 96000, 97500, 98500, 99900, "
-                       "98200, 400, 9999, 1, NULL, NULL, NULL, NULL FROM c", (cells, run))
+                       "98200, 400, 9999, 1, NULL, NULL, NULL, NULL, NULL FROM c", (cells, run))
         db.execute("UPDATE counter SET value = value + ? WHERE name = 'seq'", (runs,))
     db.close()
 
