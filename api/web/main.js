@@ -20,6 +20,9 @@ const routes = [
   ["runs/{id}", "run"],
   ["runs/{id}/distribution", "distribution"],
   ["start", "start", "Start a run"],
+  ["history", "history", "History"],
+  ["history/{metric}", "history"],
+  ["compare/{id}/{other}", "compare"],
 ];
 
 const $ = (id) => document.getElementById(id);

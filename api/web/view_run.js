@@ -1,46 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: its progress while it is measured, then its pictures with the report beside them, its
 // numbers, and what one can do with it.
-import { make, picture, table } from "./dom.js";
+import { drawCurve } from "./chart_curve.js";
+import { make } from "./dom.js";
 import { call, follow, get, once, send, stream } from "./daemon.js";
-import { bytes, short, when, words } from "./format.js";
+import { short, when, words } from "./format.js";
 import { report } from "./report.js";
 import { condition, imported, open, state } from "./runs.js";
 
 export const title = ({ id }) => `Run ${id}`;
 
 const AGAIN_MS = 2000; // after a stream broke
-const FOLDED = 400;    // cells of a table that is not made before it is unfolded
-
-// --- Pictures and numbers ----------------------------------------------------------------------
-
-// Values of an axis for people: names, sizes or numbers.
-function labels(axis) {
-  return axis.labels || axis.values.map((v) => axis.unit === "bytes" ? bytes(v) : `${v}${axis.unit === "%" ? " %" : ""}`);
-}
-
-function numbers(m) {
-  const value = (cell) => !cell || cell.median === null ? "–" : cell.median.toFixed(2);
-  const rows = labels(m.rows).map((name, i) => [`${words(m.rows.name)} ${name}`, ...m.cols.values.map((_, j) => value(m.cells[i][j]))]);
-  return table(`${m.name}: median ${words(m.quantity)} in ${m.unit}, ${words(m.rows.name)} by ${words(m.cols.name)}`, ["", ...labels(m.cols)], rows);
-}
-
-// A table that is folded, and made when it is wanted if it is large.
-function folded(m) {
-  const details = make("details", {}, make("summary", {}, "Numbers"));
-  const fill = () => { if (!details.querySelector("table")) details.append(numbers(m)); };
-  if (m.rows.values.length * m.cols.values.length > FOLDED) details.addEventListener("toggle", fill);
-  else fill();
-  return details;
-}
-
-// The picture is the one that the command line saves.
-async function figure(id, m) {
-  const shown = await call(`v1/runs/${id}/matrix.svg?matrix=${encodeURIComponent(m.name)}`).then((r) => r.text()).then(picture,
-    (error) => make("p", { role: "alert" }, error.message));
-  const spread = make("a", { href: `#/runs/${id}/distribution?matrix=${encodeURIComponent(m.name)}` }, "Distribution of the samples");
-  return make("figure", {}, shown, make("p", { class: "links" }, spread), folded(m));
-}
 
 // --- About the run -----------------------------------------------------------------------------
 
@@ -95,7 +65,7 @@ function progress(run) {
 }
 
 export async function show(root, { id, retitle }) {
-  const left = new AbortController(), { signal } = left;
+  const left = new AbortController(), { signal } = left, stops = [];
   const { node } = await once("v1/node");
   const live = make("div", { id: "live" }), body = make("div", { id: "run" });
   root.append(live, body);
@@ -108,10 +78,17 @@ export async function show(root, { id, retitle }) {
   }
 
   async function results(run) {
-    const { matrices } = await get(`v1/runs/${id}/matrix.json`, { signal });
+    const document = await get(`v1/runs/${id}/matrix.json`, { signal });
     const pictures = make("div", { class: "pictures" }), aside = make("section", { class: "card report", "aria-label": "Report" });
     body.append(make("div", { class: "sides" }, pictures, aside));
-    for (const m of matrices) pictures.append(make("section", { class: "card", "aria-label": words(m.name) }, await figure(id, m)));
+    for (const m of document.matrices) {
+      const card = make("section", { class: "card", "aria-label": words(m.name) });
+      pictures.append(card);
+      stops.push(await drawCurve(card, m, run, document));
+      card.append(make("p", { class: "links" }, make("a", { href: `#/runs/${id}/distribution?matrix=${encodeURIComponent(m.name)}` },
+        "Distribution of the samples")));
+      if (signal.aborted) stops.pop()();
+    }
     const text = await call(`v1/runs/${id}/report.md`, { signal }).then((r) => r.text(), (error) => error.message);
     aside.append(make("h2", {}, "Report"), ...report(text));
   }
@@ -160,5 +137,8 @@ export async function show(root, { id, retitle }) {
     head(run);
     watch(run).catch((error) => live.append(make("p", { role: "alert" }, error.message)));
   } else await fill(run);
-  return () => left.abort();
+  return () => {
+    left.abort();
+    for (const stop of stops) stop();
+  };
 }

@@ -5,7 +5,7 @@
         page = browser.open(daemon, "#/runs/1")         # a new tab, when its view is shown; width=, height=, dark=, token=,
                                                     # before= a script that runs first
         page.go("#/runs")                               # another view, as a link would; waits until it is shown
-        page.wait("document.querySelector('figure .picture')")   # until the expression is true; its value
+        page.wait("document.querySelector('figure.chart .plot')")   # until the expression is true; its value
         page.evaluate("document.title")                 # the value of an expression, or of its promise
         page.click("button[type=submit]")               # the mouse, at its middle
         page.fill("input[name=size]", "1-4")            # selects what is in it and types

@@ -51,7 +51,7 @@ def test_back_returns_to_the_view_before(browser, ran):
     page.go("#/runs")
     assert page.evaluate("document.title").startswith("Runs · ")
     page.click("#runs a")
-    page.wait("document.querySelector('figure .picture')")
+    page.wait("document.querySelector('figure.chart .plot canvas')")
     assert page.evaluate("location.hash") == "#/runs/1"
     assert page.evaluate("document.title").startswith("Run 1: succeeded · ")
     assert page.focused() == "#title" and page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -63,7 +63,7 @@ def test_back_returns_to_the_view_before(browser, ran):
 
 def test_distribution_of_a_cell_that_is_chosen(browser, ran):
     page = browser.open(ran, "#/runs/1")
-    page.click("figure .links a")
+    page.click("figure.chart + .links a")
     page.wait("document.title.startsWith('Run 1: Concurrent latency, every rank, working set 4M')")
     page.choose("#choose-col", str(2 << 20))
     drawn = "document.querySelector('#distribution figure') && document.title.includes('%s')"
@@ -108,7 +108,7 @@ def test_the_page_takes_a_token(browser, make_daemon):
     page.give_token(made.json["token"])
     page.fill("[name=size]", "1")
     page.click("#start button[type=submit]")
-    page.wait("document.querySelector('figure .picture')")
+    page.wait("document.querySelector('figure.chart .plot canvas')")
     assert page.evaluate("document.title").startswith("Run 1: succeeded")
     page.go("#/runs")
     page.wait("document.querySelector('#runs table')")
@@ -129,7 +129,7 @@ def test_a_change_requests_a_token_and_keeps_the_form(browser, make_daemon):
     assert page.evaluate("document.querySelector('[name=size]').value") == "2"
     page.click("#start button[type=submit]")
     page.wait("document.title.startsWith('Run 1')")
-    page.wait("document.querySelector('figure .picture')")
+    page.wait("document.querySelector('figure.chart .plot canvas')")
 
 
 def test_the_page_keeps_nodes_apart(browser, make_daemon):
@@ -355,15 +355,13 @@ def test_a_finished_run_has_everything(browser, make_daemon):
     run = daemon.run(size="1-64", cpus="0", mode="both")["id"]
     page = browser.open(daemon, f"#/runs/{run}")
     matrices = daemon.get(f"/v1/runs/{run}/matrix.json").json["matrices"]
-    assert page.evaluate("document.querySelectorAll('figure .picture').length") == len(matrices) == 2
+    assert page.evaluate("document.querySelectorAll('figure.chart .plot canvas').length") == len(matrices) == 2
     page.wait("document.querySelector('.report li')")
     line = daemon.get(f"/v1/runs/{run}/report.md").body.decode().split("\n- ")[1].split("\n")[0]
     assert line in page.evaluate("document.querySelector('.report').textContent")
-    # Titles of the picture's points show, because it is part of the page.
-    assert page.evaluate("document.querySelector('.picture').shadowRoot.querySelectorAll('svg title').length") > 1
     page.click("figure summary")
-    shown_value = page.evaluate("document.querySelector('figure tbody td').textContent")
-    assert float(shown_value) == matrices[0]["cells"][0][0]["median"]
+    shown_value = page.wait("document.querySelector('figure tbody td').textContent")
+    assert float(shown_value.removesuffix(" *")) == matrices[0]["cells"][0][0]["median"]
     conditions = daemon.get(f"/v1/runs/{run}").json["conditions"]
     assert page.evaluate("document.querySelector('.conditions summary').textContent").startswith(f"{len(conditions)} condition")
     for path in ("matrix.json", "matrix.csv", "report.md", "log"):
