@@ -68,11 +68,12 @@ function markNavigation(path) {
   }
 }
 
-async function fill(root, found, mine) {
+async function fill(root, found, mine, ready) {
   const view = await import(`./view_${found.view}.js`);
   if (mine !== shown) return;
   const title = typeof view.title === "function" ? view.title(found.parameters) : view.title;
   retitle(title);
+  ready();
   const stopped = await view.show(root, { ...found.parameters, leads: (address) => find(address) !== null,
     retitle: (text) => mine === shown && retitle(text) });
   if (mine === shown) stop = stopped || null;
@@ -89,7 +90,8 @@ async function show(focus) {
   $("view").replaceChildren(heading, root);
   markNavigation(found ? found.path : "none");
   try {
-    if (found) await fill(root, found, mine);
+    // At once, not when all is there: a reader who has moved on meanwhile keeps the place.
+    if (found) await fill(root, found, mine, () => focus && heading.focus());
     else {
       retitle("There is no such view");
       root.append(make("p", {}, make("a", { href: "#/" }, "Overview")));
@@ -102,7 +104,7 @@ async function show(focus) {
   if (mine !== shown) return;
   root.removeAttribute("aria-busy");
   root.dataset.shown = mine;
-  if (focus) heading.focus();
+  if (focus && (failed || !found)) heading.focus();
 }
 
 async function showNode() {
