@@ -24,8 +24,6 @@ UNUSED = {
     "severity_names": "docs/API.md and docs/ADMISSION.md",
     "facts_info": "docs/FACTS.md, and the weights of changes",
     "metric_rules": "docs/METRICS.md",
-    # The form of the feed that the fleet commands read.
-    # What the commands of a fleet are built on.
     # Steps whose cases cannot all be reached through the function that calls them.
     "audit_may_write": "the limit per client, at times that a test chooses",
     "connection_cut": "a connection that is cut while it waits; a full listener cuts another one",
@@ -44,7 +42,6 @@ UNUSED = {
     "fleet_store_series": "tests/unit/fleet/test_store.c",
     "fleet_store_size": "tests/unit/fleet/test_store.c",
     "fleet_store_version": "tests/unit/fleet/test_store.c",
-    # What the commands about many nodes are built on.
     # tests/perf measures with them.
     "perm_init_rounds": "the cost of more rounds",
 }
