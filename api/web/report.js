@@ -9,8 +9,15 @@ const plain = (text) => text.replace(/\\([^\w\s])/g, "$1");
 export function report(markdown) {
   const parts = [];
   for (const line of markdown.split("\n")) {
-    const [, mark, text] = /^(#+ |- |\| ?)?(.*)$/.exec(line);
+    const [, indent, mark, text] = /^( *)(#+ |- |\| ?)?(.*)$/.exec(line);
     if (!text.trim() || mark === "# ") continue;
+    const list = parts.at(-1);
+    if (indent && mark === "- " && list && list.localName === "ul") {
+      const item = list.lastElementChild;
+      if (!item.querySelector("ul")) item.append(make("ul"));
+      item.lastElementChild.append(make("li", {}, plain(text)));
+      continue;
+    }
     const kind = mark === "- " ? "ul" : mark && mark.startsWith("|") ? "pre" : mark ? "h3" : "p";
     if (kind === "ul" || kind === "pre") {
       if (!parts.length || parts.at(-1).localName !== kind) parts.push(make(kind));

@@ -350,6 +350,16 @@ def test_progress_and_cancel(browser, make_daemon, tmp_path_factory):
     page.check()
 
 
+def test_a_list_within_a_list_of_the_report(browser, daemon):
+    table = (ROOT / "tests/data/results/lumig-8ranks-concurrent.txt").read_bytes()
+    made = daemon.request("POST", "/v1/imports?node=nid1", table, {"Content-Type": "text/plain"}).json
+    run = made["id"]
+    page = browser.open(daemon, f"#/runs/{run}")
+    slow = page.wait("[...document.querySelectorAll('.report li ul li')].map((i) => i.textContent)")
+    assert len(slow) >= 4 and slow[0].startswith("rank 0 is typically"), slow
+    assert not page.evaluate("[...document.querySelectorAll('.report p')].filter((p) => p.textContent.startsWith('-')).length")
+
+
 def test_a_finished_run_has_everything(browser, make_daemon):
     daemon = make_daemon(fake_bench_env())
     run = daemon.run(size="1-64", cpus="0", mode="both")["id"]
