@@ -2,6 +2,7 @@
 // Patterns are tried from the top.
 #include "fleet/routes.h"
 
+#include "fleet/history.h"
 #include "fleet/judged.h"
 #include "fleet/resources.h"
 
@@ -14,6 +15,8 @@ const struct route fleet_routes[] = {
     {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ},
     {"GET", "/v1/fleet/classes", fleetd_classes, NULL, SCOPE_READ, .work = fleetd_work},
     {"GET", "/v1/fleet/outliers", fleetd_outliers, "window_days,class", SCOPE_READ,
+     .work = fleetd_work},
+    {"GET", "/v1/fleet/history", fleetd_history, "metric,node,since,until", SCOPE_READ,
      .work = fleetd_work},
     {NULL, NULL, NULL, NULL, SCOPE_NONE},
 };

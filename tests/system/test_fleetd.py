@@ -183,6 +183,24 @@ def test_nodes_come_and_go_with_their_source(collect):
     assert c.rows("SELECT count(*) FROM run") == [(30 * 12,)], "their history continues"
 
 
+def test_a_rollout_is_a_change_with_its_cause(collect):
+    c = collect(4, "--runs=20", "--waves=1", "--rollout-percent=8", "--bad=0").start()
+    c.wait_up(4)
+    metric = "latency.n0.n0.median_ns"
+    histories = until(lambda: (h := [c.get(f"/v1/fleet/history?metric={metric}&node={n}") for n in c.fleet.names])
+                      and all(x["fact_changes"] for y in h for x in y["change_points"]) and h)
+    changed = [h for h in histories if h["change_points"]]
+    assert all(len(h["points"]) == 20 and h["unit"] == "ns" for h in histories) and changed
+    for h in changed:
+        [change] = h["change_points"]
+        assert 5 < change["percent"] < 11 and "microcode" in json.dumps(change["fact_changes"]), change
+    late = c.get(f"/v1/fleet/history?metric={metric}&node={c.fleet.names[0]}&since={histories[0]['points'][15]['measured']}")
+    assert len(late["points"]) == 5
+    for query, member in (("node=node1", "metric"), (f"metric={metric}", "node"), (f"metric={metric}&node=x", "metric"),
+                          (f"metric={metric}&node=node1&since=noon", "since")):
+        assert c.problem(f"/v1/fleet/history?{query}")[1]["member"] == member
+
+
 def test_old_months_are_deleted(collect):
     c = collect(5, "--runs=9", f"--interval-s={20 * 86400}", collector=("--keep-days=60",)).start()
     c.wait_up(5)
