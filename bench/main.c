@@ -53,7 +53,8 @@ static int report(struct emit *e, int rank, const struct err *err)
 {
     if (rank == 0)
         emit_failure(e, err);
-    return err->code == ERR_USAGE ? 2 : 1;
+    // What the planner of a daemon refuses as a value is a wrong option here.
+    return err->code == ERR_USAGE || err->code == ERR_INVALID ? 2 : 1;
 }
 
 static int main_measure(const struct options *o, int rank, struct emit *e)

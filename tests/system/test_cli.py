@@ -109,7 +109,7 @@ def test_settings_come_in_their_order(tmp_path):
     file.unlink()
     file.mkdir()
     done = run("topo", env=env)
-    assert done.returncode and "Is a directory" in done.stderr, done
+    assert done.returncode == 2 and "config: it is not a file" in done.stderr, done
     file.rmdir()
     file.write_text("url = x\ncolor = 1\n")
     done = run("topo", env=env)

@@ -144,7 +144,8 @@ def test_the_pod_writes_a_feature_file_and_removes_it(pod, node, tmp_path):
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0 and not list(tmp_path.iterdir())
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -154,7 +155,8 @@ def test_the_pod_without_a_daemon_says_unknown(pod, tmp_path):
         text = until((lambda: (tmp_path / "numaprobe").exists() and (tmp_path / "numaprobe").read_text()))
         assert features(text) == {"verdict": "unknown"}, text
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
