@@ -18,7 +18,7 @@
 enum {
     PAGE_RUNS = 100,
     SEARCH_MS = 10,          // between two searches
-    FIRST_RATE = 1000,       // nodes a second, of those that are new
+    FIRST_RATE = 4000,       // nodes a second, of those that are new
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
     BEHIND_MAX = 3,          // times at once that a node's place was elsewhere
@@ -46,11 +46,11 @@ struct poller {
     struct addresses *addresses;
     struct polled **nodes; // by name; owned, each too
     int n, at;             // at: where the search continues
+    int64_t search_ms;     // when the timer fires, monotonic
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
     char token[200];
-    bool searching;
 };
 
 static uint32_t hash_of(const char *name)
@@ -63,9 +63,20 @@ static uint32_t hash_of(const char *name)
 
 // ---- What became of a node ----------------------------------------------------------------------
 
+// The search comes after `ms`, or as soon as it was going to. A wish must not put off an earlier
+// one: reports come faster than searches.
+static void search_in(struct poller *p, int64_t ms)
+{
+    int64_t now = clock_mono_ms();
+    if (p->search_ms > now && p->search_ms <= now + ms)
+        return;
+    p->search_ms = now + ms;
+    loop_timer_set(p->timer, ms);
+}
+
 static void poller_wake(struct poller *p)
 {
-    loop_timer_set(p->timer, SEARCH_MS);
+    search_in(p, SEARCH_MS);
 }
 
 static void node_event(struct polled *n, enum node_event e)
@@ -152,6 +163,7 @@ static void on_page(void *ctx, struct fetch_response *r)
     struct polled *n = ctx;
     char why[POLLER_WHY];
     n->poller->totals.in_flight--;
+    poller_wake(n->poller); // there is room for another one
     if (r->error != FETCH_OK)
         node_failed(n, fetch_error_info(r->error)->text);
     else if (r->status == 409 && *n->history) {
@@ -202,6 +214,7 @@ static void on_search(void *ctx, uint32_t events)
     struct poller *p = ctx;
     int64_t now = clock_mono_ms(), next = INT64_MAX;
     (void)events;
+    p->search_ms = 0;
     for (int i = 0; i < p->n && poller_has_room(p); i++) {
         struct polled *n = p->nodes[p->at = (p->at + 1) % p->n];
         if (n->busy || n->state == NODE_GONE)
@@ -213,7 +226,7 @@ static void on_search(void *ctx, uint32_t events)
     }
     fetch_turn(p->fetch);
     if (next < INT64_MAX)
-        loop_timer_set(p->timer, next - now > SEARCH_MS ? next - now : SEARCH_MS);
+        search_in(p, next - now > SEARCH_MS ? next - now : SEARCH_MS);
 }
 
 static void on_fetch(void *ctx, uint32_t events)
