@@ -11,6 +11,14 @@
 
 #include "base/clock.h"
 
+const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
+static const enum log_level levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
+
+enum log_level log_level_of(int index)
+{
+    return levels[index];
+}
+
 static enum log_level threshold = LOG_LVL_INFO;
 static int for_journal;
 

@@ -12,6 +12,10 @@
 
 enum log_level { LOG_LVL_ERROR = 3, LOG_LVL_WARN = 4, LOG_LVL_INFO = 6, LOG_LVL_DEBUG = 7 };
 
+// Names of the levels for settings, as `choices`, and the level of one of them by its index.
+extern const char *const log_level_names[];
+enum log_level log_level_of(int index);
+
 // `journal`: prefix lines with "<level>" for systemd and leave the time out.
 void log_init(enum log_level most, int journal);
 __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event,

@@ -6,10 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+void settings_defaults(const struct param_target *targets, int n)
+{
+    for (int i = 0; i < n; i++)
+        param_defaults(targets[i].table, targets[i].object);
+}
 
 struct settings_targets {
     const struct param_target *list;
@@ -75,4 +82,83 @@ int settings_read_environment(const struct param_target *targets, int n, const c
                               err) < 0)
                 return -1;
     return 0;
+}
+
+// ---- Programs -----------------------------------------------------------------------------------
+
+static const struct param action_params[] = {
+    {.name = "check_config",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Check the configuration and exit; status 2 if it has an error."},
+    {.name = "print_config",
+     .kind = PARAM_BOOL,
+     .def = "false",
+     .help = "Print the configuration as a file, with defaults as comments, and exit."},
+    {.name = "version", .kind = PARAM_BOOL, .def = "false", .help = "Print the version and exit."},
+    {.name = "help", .kind = PARAM_BOOL, .def = "false", .help = "Print this text and exit."},
+};
+const struct param_table settings_actions = {action_params, COUNT_OF(action_params)};
+
+struct settings_line {
+    const struct settings_program *program;
+    const char *file; // of --config, in argv; NULL: not given
+    enum settings_action *action;
+};
+
+static int other_option(void *ctx, const char *option, const char *value, struct err *err)
+{
+    static const char *const words[SETTINGS_OWN + 1] = {[SETTINGS_HELP] = "help",
+                                                        [SETTINGS_VERSION] = "version",
+                                                        [SETTINGS_ROUTES] = "routes",
+                                                        [SETTINGS_PRINT] = "print-config",
+                                                        [SETTINGS_CHECK] = "check-config"};
+    struct settings_line *line = ctx;
+    if (strcmp(option, "config") == 0) {
+        if (!value)
+            return err_set(err, ERR_USAGE, "config", "write it as --config=FILE");
+        line->file = value;
+        return 1;
+    }
+    for (int i = SETTINGS_HELP; i <= SETTINGS_OWN; i++) {
+        const char *word = i == SETTINGS_OWN ? line->program->own : words[i];
+        if (word && strcmp(option, word) == 0 && !value) {
+            *line->action = (enum settings_action)i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int read_options(struct settings_line *line, int argc, char **argv, struct err *err)
+{
+    struct param_args args = {.targets = line->program->targets,
+                              .n_targets = line->program->n,
+                              .other = other_option,
+                              .context = line};
+    int next = 1;
+    if (param_parse_args(&args, argc, argv, &next, err) < 0)
+        return -1;
+    return next == argc
+               ? 0
+               : err_set(err, ERR_USAGE, "", "unexpected word \"%.60s\" (see --help)", argv[next]);
+}
+
+int settings_read(const struct settings_program *p, int argc, char **argv,
+                  enum settings_action *action, struct err *err)
+{
+    struct settings_line line = {p, NULL, action};
+    *action = SETTINGS_RUN;
+    settings_defaults(p->targets, p->n);
+    // Once for --config and errors of usage, then again over the file and the environment.
+    if (read_options(&line, argc, argv, err) < 0)
+        return -1;
+    if (!settings_are_used(*action))
+        return 0;
+    settings_defaults(p->targets, p->n);
+    if (settings_read_file(p->targets, p->n, line.file ? line.file : p->file, !line.file, err) <
+            0 ||
+        settings_read_environment(p->targets, p->n, p->prefix, true, err) < 0)
+        return -1;
+    return read_options(&line, argc, argv, err);
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include "base/param.h"
 
+void settings_defaults(const struct param_target *targets, int n);
 // Sets what the file names. ERR_USAGE or ERR_INVALID names the file, the line and the setting. With
 // `optional` a file that does not exist is empty. What is neither a file nor a device is refused:
 // reading a pipe could wait for ever.
@@ -13,3 +14,32 @@ int settings_read_file(const struct param_target *targets, int n, const char *pa
 // empty variable sets the empty text; without it counts as not there. Errors name the variable.
 int settings_read_environment(const struct param_target *targets, int n, const char *prefix,
                               bool keep_empty, struct err *err);
+
+// What a program is started for. Most actions are options that are words, without a value.
+enum settings_action {
+    SETTINGS_RUN,
+    SETTINGS_HELP,
+    SETTINGS_VERSION,
+    SETTINGS_ROUTES,
+    SETTINGS_PRINT, // from here on the settings are read
+    SETTINGS_CHECK,
+    SETTINGS_OWN, // the program's own
+};
+extern const struct param_table settings_actions; // those that all programs have; for help alone
+
+struct settings_program {
+    const char *file;   // that is read unless --config=FILE names another
+    const char *prefix; // of variables: "NUMAPROBED_"
+    const char *own;    // option of SETTINGS_OWN; NULL: there is none
+    const struct param_target *targets;
+    int n;
+};
+// Fills the targets: options over variables over the file over defaults; for an action before
+// SETTINGS_PRINT options over defaults. Errors name the option, the variable, or the file and its
+// line.
+int settings_read(const struct settings_program *p, int argc, char **argv,
+                  enum settings_action *action, struct err *err);
+static inline bool settings_are_used(enum settings_action action)
+{
+    return action == SETTINGS_RUN || action >= SETTINGS_PRINT;
+}

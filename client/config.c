@@ -122,8 +122,7 @@ int config_load(struct cli *c, struct err *err)
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     struct param_target targets[TABLES];
     config_tables(c, targets);
-    for (int i = 0; i < TABLES; i++)
-        param_defaults(targets[i].table, targets[i].object);
+    settings_defaults(targets, TABLES);
     if (settings_read_file(targets, TABLES, "/etc/numaprobe/numaprobe.conf", true, err) < 0)
         return -1;
     snprintf(path, sizeof path, config ? "%s/numaprobe/config" : "%s/.config/numaprobe/config",

@@ -27,8 +27,6 @@ enum { TEXT_MAX = 512 }; // of a setting: a line of the file
 #define KEEP_BYTES_MIN ((uint64_t)16 << 20)
 
 #define DEFAULT_FILE "/etc/numaprobe/numaprobed.conf"
-static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
-static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
 
 // A default of "" is worked out from who we are, below. What is `live` follows the file when it is
 // read again: daemon.c puts it into effect.
@@ -83,7 +81,7 @@ static const struct param params[] = {
      .live = true,
      .kind = PARAM_ENUM,
      .offset = offsetof(struct config, log_level),
-     .choices = level_names,
+     .choices = log_level_names,
      .def = "info",
      .help = "Level of the log on standard error."},
 };
@@ -95,16 +93,6 @@ static const struct param actions[] = {
      .def = DEFAULT_FILE,
      .metavar = "FILE",
      .help = "Configuration file."},
-    {.name = "check_config",
-     .kind = PARAM_BOOL,
-     .def = "false",
-     .help = "Check the configuration and exit; status 2 if it has an error."},
-    {.name = "print_config",
-     .kind = PARAM_BOOL,
-     .def = "false",
-     .help = "Print the configuration as a file, with defaults as comments, and exit."},
-    {.name = "version", .kind = PARAM_BOOL, .def = "false", .help = "Print the version and exit."},
-    {.name = "help", .kind = PARAM_BOOL, .def = "false", .help = "Print this text and exit."},
 };
 const struct param_table config_actions = {actions, COUNT_OF(actions)};
 
@@ -115,49 +103,6 @@ static void config_targets(struct config *c, struct param_target out[static TABL
     out[0] = (struct param_target){&config_table, c};
     out[1] = (struct param_target){&http_settings_table, &c->http};
     out[2] = (struct param_target){&policy_table, &c->policy};
-}
-
-struct command_line {
-    struct config *config;
-    enum config_action *action;
-};
-
-static int config_other_option(void *ctx, const char *option, const char *value, struct err *err)
-{
-    struct command_line *line = ctx;
-    if (strcmp(option, "config") == 0) {
-        if (!value)
-            return err_set(err, ERR_USAGE, "config", "write it as --config=FILE");
-        snprintf(line->config->file, sizeof line->config->file, "%s", value);
-        return 1;
-    }
-    static const char *const words[] = {[CONFIG_HELP] = "help",
-                                        [CONFIG_VERSION] = "version",
-                                        [CONFIG_ROUTES] = "routes",
-                                        [CONFIG_PRINT] = "print-config",
-                                        [CONFIG_CHECK] = "check-config"};
-    for (int i = CONFIG_HELP; i <= CONFIG_CHECK; i++)
-        if (strcmp(option, words[i]) == 0 && !value) {
-            *line->action = (enum config_action)i;
-            return 1;
-        }
-    return 0;
-}
-
-static int config_read_args(struct config *c, int argc, char **argv, enum config_action *action,
-                            struct err *err)
-{
-    struct command_line line = {c, action};
-    struct param_target targets[TABLES];
-    config_targets(c, targets);
-    struct param_args args = {
-        .targets = targets, .n_targets = TABLES, .other = config_other_option, .context = &line};
-    int next = 1;
-    if (param_parse_args(&args, argc, argv, &next, err) < 0)
-        return -1;
-    if (next < argc)
-        return err_set(err, ERR_USAGE, "", "unexpected word \"%.60s\" (see --help)", argv[next]);
-    return 0;
 }
 
 static int config_finish(struct config *c, struct err *err)
@@ -178,51 +123,20 @@ static int config_finish(struct config *c, struct err *err)
     return policy_finish(&c->policy, err) < 0 ? err_prefix(err, "%s", err->member) : 0;
 }
 
-static void config_defaults(struct config *c)
-{
-    struct param_target targets[TABLES];
-    config_targets(c, targets);
-    for (int i = 0; i < TABLES; i++)
-        param_defaults(targets[i].table, targets[i].object);
-}
-
-// The file, the environment and the options, each over the one before.
-static int config_read_all(struct config *c, int argc, char **argv, enum config_action *action,
-                           struct err *err)
-{
-    struct param_target targets[TABLES];
-    config_targets(c, targets);
-    bool named = *c->file;
-    if (settings_read_file(targets, TABLES, named ? c->file : DEFAULT_FILE, !named, err) < 0 ||
-        settings_read_environment(targets, TABLES, "NUMAPROBED_", true, err) < 0)
-        return -1;
-    return config_read_args(c, argc, argv, action, err);
-}
-
-int config_read(struct config *c, int argc, char **argv, enum config_action *action,
+int config_read(struct config *c, int argc, char **argv, enum settings_action *action,
                 struct err *err)
 {
     struct config got = {0};
-    *action = CONFIG_RUN;
-    config_defaults(&got);
-    // Once for --config and errors of usage, then again over the file and the environment.
-    if (config_read_args(&got, argc, argv, action, err) < 0)
+    struct param_target targets[TABLES];
+    config_targets(&got, targets);
+    const struct settings_program program = {
+        .file = DEFAULT_FILE, .prefix = "NUMAPROBED_", .targets = targets, .n = TABLES};
+    if (settings_read(&program, argc, argv, action, err) < 0)
         return -1;
-    if (*action == CONFIG_RUN || *action >= CONFIG_PRINT) {
-        struct config asked;
-        char file[sizeof got.file];
-        memcpy(file, got.file, sizeof file);
-        config_defaults(&got);
-        memcpy(got.file, file, sizeof file);
-        if (config_read_all(&got, argc, argv, action, err) < 0)
-            return -1;
-        asked = got;
-        if (config_finish(&got, err) < 0)
-            return -1;
-        if (*action != CONFIG_RUN)
-            got = asked;
-    }
-    *c = got;
+    struct config requested = got;
+    if (settings_are_used(*action) && config_finish(&got, err) < 0)
+        return -1;
+    *c = *action == SETTINGS_RUN ? got : requested;
     return 0;
 }
 
@@ -244,7 +158,7 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
                   struct err *err)
 {
     struct config now;
-    enum config_action action;
+    enum settings_action action;
     if (config_read(&now, argc, argv, &action, err) < 0)
         return -1;
     struct param_target old[TABLES], new[TABLES];
@@ -262,17 +176,14 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
 void config_print(const struct config *c, FILE *out)
 {
     struct config defaults = {0};
-    config_defaults(&defaults);
+    struct param_target targets[TABLES];
+    config_targets(&defaults, targets);
+    settings_defaults(targets, TABLES);
     fprintf(out, "# Configuration of numaprobed; numaprobed.conf(5) tells more. Lines are\n"
                  "# name = value. Options and NUMAPROBED_* variables win over this file.\n");
     param_print_file(&config_table, c, &defaults, out);
     param_print_file(&http_settings_table, &c->http, &defaults.http, out);
     param_print_file(&policy_table, &c->policy, &defaults.policy, out);
-}
-
-int config_log_level(const struct config *c)
-{
-    return levels[c->log_level];
 }
 
 void config_print_help(FILE *out)
@@ -284,4 +195,5 @@ void config_print_help(FILE *out)
     param_print_help(&policy_table, out);
     fputs("\nother options:\n", out);
     param_print_help(&config_actions, out);
+    param_print_help(&settings_actions, out);
 }

@@ -3,7 +3,7 @@
 // over defaults. All from one parameter table.
 #pragma once
 #include "base/err.h"
-#include "base/param.h"
+#include "base/settings.h"
 #include "core/admission/policy.h"
 #include "core/store/retention.h"
 #include "http/server/settings.h"
@@ -13,30 +13,20 @@ struct config {
     char state_dir[200];
     char run_dir[200];
     char job_user[64];
-    char file[256];
     struct store_limits limits;
     struct policy policy; // finished
-    int log_level;        // index; config_log_level() gives the level
-};
-
-enum config_action {
-    CONFIG_RUN,
-    CONFIG_HELP,
-    CONFIG_VERSION,
-    CONFIG_ROUTES,
-    CONFIG_PRINT,
-    CONFIG_CHECK
+    int log_level;        // index of log_level_names
 };
 
 // Of struct config; http_settings_table is of its `http`, and policy_table of its `policy`.
 extern const struct param_table config_table;
-extern const struct param_table config_actions; // what is done instead of serving; for help alone
+extern const struct param_table config_actions; // --config, for help; the others: settings_actions
 void config_print_help(FILE *out);
 
 // Errors name the option, the variable, or the file and its line.
-// With the wishes CONFIG_PRINT and CONFIG_CHECK everything is checked, and *c has what was asked
+// With SETTINGS_PRINT and SETTINGS_CHECK everything is checked, and *c has what was asked
 // for, with nothing worked out.
-int config_read(struct config *c, int argc, char **argv, enum config_action *action,
+int config_read(struct config *c, int argc, char **argv, enum settings_action *action,
                 struct err *err);
 
 // Reads everything again as config_read did, into a configuration that is in use: settings that are
@@ -46,4 +36,3 @@ int config_reload(struct config *c, int argc, char **argv, config_pending *pendi
                   struct err *err);
 // As a configuration file: what was requested, and the defaults as comments.
 void config_print(const struct config *c, FILE *out);
-int config_log_level(const struct config *c); // enum log_level

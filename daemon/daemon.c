@@ -48,7 +48,7 @@ static void on_stop(void *ctx, uint32_t signo)
 
 static void use_log_level(const struct config *c)
 {
-    log_init((enum log_level)config_log_level(c), getenv("JOURNAL_STREAM") != NULL);
+    log_init(log_level_of(c->log_level), getenv("JOURNAL_STREAM") != NULL);
 }
 
 // Puts into effect what is live in the table of daemon/config.c.
@@ -222,13 +222,6 @@ static int print_help(void)
     return 0;
 }
 
-static int print_routes(void)
-{
-    for (const struct route *r = routes; r->method; r++)
-        printf("%s %s %s\n", r->method, r->pattern, r->query ? r->query : "-");
-    return 0;
-}
-
 int daemon_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--supervise") == 0)
@@ -239,22 +232,22 @@ int daemon_main(int argc, char **argv)
         return worker_main(argc, argv);
     struct daemon d = {.argc = argc, .argv = argv};
     struct err err = {0};
-    enum config_action action;
+    enum settings_action action;
     if (config_read(&d.config, argc, argv, &action, &err) < 0) {
         fprintf(stderr, "numaprobed: %s\n", err.text);
         return err_info(ERR_USAGE)->exit;
     }
-    if (action == CONFIG_HELP)
+    if (action == SETTINGS_HELP)
         return print_help();
-    if (action == CONFIG_ROUTES)
-        return print_routes();
-    if (action == CONFIG_PRINT) {
+    if (action == SETTINGS_ROUTES)
+        return routes_print(routes, stdout);
+    if (action == SETTINGS_PRINT) {
         config_print(&d.config, stdout);
         return fflush(stdout) != 0;
     }
-    if (action == CONFIG_CHECK)
+    if (action == SETTINGS_CHECK)
         return 0;
-    if (action == CONFIG_VERSION)
+    if (action == SETTINGS_VERSION)
         return puts("numaprobed " NUMAPROBE_VERSION) < 0;
     use_log_level(&d.config);
     int rc = serve(&d, &err);

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/settings.h"
 #include "base/str.h"
 #include "core/os/dirs.h"
 
@@ -24,8 +23,6 @@
     }
 
 #define FLEETD_FILE "/etc/numaprobe/numaprobe-fleetd.conf"
-static const char *const level_names[] = {"error", "warn", "info", "debug", NULL};
-static const int levels[] = {LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG};
 
 static const struct param params[] = {
     SERVED(listen, .def = "127.0.0.1:7790", .metavar = "LIST",
@@ -99,7 +96,7 @@ static const struct param params[] = {
     {.name = "log_level",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct fleetd_config, log_level),
-     .choices = level_names,
+     .choices = log_level_names,
      .def = "info",
      .help = "Level of the log on standard error."},
 };
@@ -115,16 +112,6 @@ static const struct param actions[] = {
      .kind = PARAM_BOOL,
      .def = "false",
      .help = "Print the nodes that the sources name, one per line, and exit."},
-    {.name = "check_config",
-     .kind = PARAM_BOOL,
-     .def = "false",
-     .help = "Check the configuration and exit; status 2 if it has an error."},
-    {.name = "print_config",
-     .kind = PARAM_BOOL,
-     .def = "false",
-     .help = "Print the configuration as a file, with defaults as comments, and exit."},
-    {.name = "version", .kind = PARAM_BOOL, .def = "false", .help = "Print the version and exit."},
-    {.name = "help", .kind = PARAM_BOOL, .def = "false", .help = "Print this text and exit."},
 };
 static const struct param_table fleetd_actions = {actions, COUNT_OF(actions)};
 
@@ -133,56 +120,6 @@ static void fleetd_targets(struct fleetd_config *c, struct param_target out[stat
 {
     out[0] = (struct param_target){&fleetd_table, c};
     out[1] = (struct param_target){&http_settings_table, &c->http};
-}
-
-static void fleetd_defaults(struct fleetd_config *c)
-{
-    struct param_target targets[TABLES];
-    fleetd_targets(c, targets);
-    for (int i = 0; i < TABLES; i++)
-        param_defaults(targets[i].table, targets[i].object);
-}
-
-struct fleetd_line {
-    struct fleetd_config *config;
-    enum fleetd_action *action;
-};
-
-static int fleetd_other_option(void *ctx, const char *option, const char *value, struct err *err)
-{
-    static const char *const words[] = {
-        [FLEETD_HELP] = "help",          [FLEETD_VERSION] = "version",
-        [FLEETD_ROUTES] = "routes",      [FLEETD_PRINT] = "print-config",
-        [FLEETD_CHECK] = "check-config", [FLEETD_NODES] = "print-nodes"};
-    struct fleetd_line *line = ctx;
-    if (strcmp(option, "config") == 0) {
-        if (!value)
-            return err_set(err, ERR_USAGE, "config", "write it as --config=FILE");
-        snprintf(line->config->file, sizeof line->config->file, "%s", value);
-        return 1;
-    }
-    for (int i = FLEETD_HELP; i <= FLEETD_NODES; i++)
-        if (strcmp(option, words[i]) == 0 && !value) {
-            *line->action = (enum fleetd_action)i;
-            return 1;
-        }
-    return 0;
-}
-
-static int fleetd_read_args(struct fleetd_config *c, int argc, char **argv,
-                            enum fleetd_action *action, struct err *err)
-{
-    struct fleetd_line line = {c, action};
-    struct param_target targets[TABLES];
-    fleetd_targets(c, targets);
-    struct param_args args = {
-        .targets = targets, .n_targets = TABLES, .other = fleetd_other_option, .context = &line};
-    int next = 1;
-    if (param_parse_args(&args, argc, argv, &next, err) < 0)
-        return -1;
-    return next == argc
-               ? 0
-               : err_set(err, ERR_USAGE, "", "unexpected word \"%.60s\" (see --help)", argv[next]);
 }
 
 // What can be checked without a network.
@@ -220,29 +157,23 @@ static int fleetd_finish(struct fleetd_config *c, struct err *err)
     return http_settings_finish(&c->http, "numaprobe-fleetd", c->state_dir, c->run_dir, err);
 }
 
-int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum fleetd_action *action,
+int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum settings_action *action,
                        struct err *err)
 {
     struct param_target targets[TABLES];
     *c = (struct fleetd_config){0};
-    *action = FLEETD_RUN;
-    fleetd_defaults(c);
-    // Once for --config and errors of usage, then again over the file and the environment.
-    if (fleetd_read_args(c, argc, argv, action, err) < 0)
-        return -1;
-    if (*action != FLEETD_RUN && *action < FLEETD_PRINT)
-        return 0;
-    fleetd_defaults(c);
     fleetd_targets(c, targets);
-    bool named = *c->file;
-    if (settings_read_file(targets, TABLES, named ? c->file : FLEETD_FILE, !named, err) < 0 ||
-        settings_read_environment(targets, TABLES, "NUMAPROBE_FLEETD_", true, err) < 0 ||
-        fleetd_read_args(c, argc, argv, action, err) < 0)
+    const struct settings_program program = {.file = FLEETD_FILE,
+                                             .prefix = "NUMAPROBE_FLEETD_",
+                                             .own = "print-nodes",
+                                             .targets = targets,
+                                             .n = TABLES};
+    if (settings_read(&program, argc, argv, action, err) < 0)
         return -1;
     struct fleetd_config finished = *c;
-    if (fleetd_finish(&finished, err) < 0)
+    if (settings_are_used(*action) && fleetd_finish(&finished, err) < 0)
         return -1;
-    if (*action != FLEETD_PRINT)
+    if (*action != SETTINGS_PRINT)
         *c = finished;
     return 0;
 }
@@ -250,7 +181,9 @@ int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum flee
 void fleetd_config_print(const struct fleetd_config *c, FILE *out)
 {
     struct fleetd_config defaults = {0};
-    fleetd_defaults(&defaults);
+    struct param_target targets[TABLES];
+    fleetd_targets(&defaults, targets);
+    settings_defaults(targets, TABLES);
     fputs("# Configuration of numaprobe-fleetd. Lines are name = value. Options and\n"
           "# NUMAPROBE_FLEETD_* variables win over this file.\n",
           out);
@@ -265,11 +198,7 @@ void fleetd_config_help(FILE *out)
     param_print_help(&http_settings_table, out);
     fputs("\nother options:\n", out);
     param_print_help(&fleetd_actions, out);
-}
-
-int fleetd_log_level(const struct fleetd_config *c)
-{
-    return levels[c->log_level];
+    param_print_help(&settings_actions, out);
 }
 
 int fleetd_find_nodes(const struct fleetd_config *c, struct nodeset *out, struct err *err)

@@ -3,7 +3,7 @@
 // configuration file over defaults. All from parameter tables.
 #pragma once
 #include "base/err.h"
-#include "base/param.h"
+#include "base/settings.h"
 #include "http/server/settings.h"
 #include "model/nodeset.h"
 #include "nodes/sources.h"
@@ -17,25 +17,13 @@ struct fleetd_config {
     char url[256], hosts_file[256];
     char node_token_file[256], node_ca[256], node_certificate[256], node_key[256];
     int64_t every_s, at_once, node_timeout_s, keep_days;
-    int log_level; // index; fleetd_log_level() gives the level
-    char file[256];
-};
-
-enum fleetd_action {
-    FLEETD_RUN,
-    FLEETD_HELP,
-    FLEETD_VERSION,
-    FLEETD_ROUTES,
-    FLEETD_PRINT,
-    FLEETD_CHECK,
-    FLEETD_NODES
+    int log_level; // index of log_level_names
 };
 
 // Errors name the option, the variable, or the file and its line.
-int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum fleetd_action *action,
+int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum settings_action *action,
                        struct err *err);
 void fleetd_config_print(const struct fleetd_config *c, FILE *out); // as a configuration file
 void fleetd_config_help(FILE *out);
-int fleetd_log_level(const struct fleetd_config *c); // enum log_level
 // Looks the nodes up; may start other programs and wait for them (nodes/sources.h).
 int fleetd_find_nodes(const struct fleetd_config *c, struct nodeset *out, struct err *err);

@@ -180,13 +180,6 @@ static int fleetd_print_help(void)
     return 0;
 }
 
-static int fleetd_print_routes(void)
-{
-    for (const struct route *r = fleet_routes; r->method; r++)
-        printf("%s %s %s\n", r->method, r->pattern, r->query ? r->query : "-");
-    return 0;
-}
-
 static int fleetd_print_nodes(const struct fleetd_config *c)
 {
     CLEANUP_NODESET struct nodeset nodes = {0};
@@ -200,19 +193,19 @@ static int fleetd_print_nodes(const struct fleetd_config *c)
     return fflush(stdout) != 0;
 }
 
-static int fleetd_act(const struct fleetd_config *c, enum fleetd_action action)
+static int fleetd_act(const struct fleetd_config *c, enum settings_action action)
 {
     switch (action) {
-    case FLEETD_HELP:
+    case SETTINGS_HELP:
         return fleetd_print_help();
-    case FLEETD_ROUTES:
-        return fleetd_print_routes();
-    case FLEETD_PRINT:
+    case SETTINGS_ROUTES:
+        return routes_print(fleet_routes, stdout);
+    case SETTINGS_PRINT:
         fleetd_config_print(c, stdout);
         return fflush(stdout) != 0;
-    case FLEETD_NODES:
+    case SETTINGS_OWN:
         return fleetd_print_nodes(c);
-    case FLEETD_VERSION:
+    case SETTINGS_VERSION:
         return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0;
     default:
         return 0; // --check-config: it has been
@@ -227,14 +220,14 @@ int fleetd_main(int argc, char **argv)
         return reading_main(argc, argv);
     struct fleetd d = {0};
     struct err err = {0};
-    enum fleetd_action action;
+    enum settings_action action;
     if (fleetd_config_read(&d.config, argc, argv, &action, &err) < 0) {
         fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
         return err_info(ERR_USAGE)->exit;
     }
-    if (action != FLEETD_RUN)
+    if (action != SETTINGS_RUN)
         return fleetd_act(&d.config, action);
-    log_init((enum log_level)fleetd_log_level(&d.config), getenv("JOURNAL_STREAM") != NULL);
+    log_init(log_level_of(d.config.log_level), getenv("JOURNAL_STREAM") != NULL);
     int rc = fleetd_open(&d, &err) < 0 ? -1 : fleetd_serve(&d, &err);
     if (rc < 0)
         log_error("failed", &err);

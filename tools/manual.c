@@ -184,6 +184,7 @@ static void daemon_options(void)
     table(&config_table);
     table(&http_settings_table);
     table(&config_actions);
+    table(&settings_actions);
 }
 
 static void admission(void)

@@ -127,3 +127,10 @@ int route_check_query(const struct route *route, const struct request *q, struct
                            route->query ? "; allowed are " : "", route->query ? route->query : "");
     return 0;
 }
+
+int routes_print(const struct route *table, FILE *out)
+{
+    for (const struct route *r = table; r->method; r++)
+        fprintf(out, "%s %s %s\n", r->method, r->pattern, r->query ? r->query : "-");
+    return fflush(out) != 0;
+}

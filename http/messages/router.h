@@ -2,6 +2,8 @@
 // The table of routes and how a request finds its handler. Patterns are texts with two kinds of
 // holes: {id}, a positive whole number, and {name} or {hash}: letters, digits, . _ -
 #pragma once
+#include <stdio.h>
+
 #include "http/messages/work.h"
 
 // Fills the reply and returns 0, or returns -1 and an error that becomes a problem document. Never
@@ -31,5 +33,7 @@ bool route_match(const char *pattern, const char *path, struct route_args *args)
 // NULL + ERR_NOT_FOUND or ERR_METHOD; *allow (a static text, "GET, HEAD") is set for ERR_METHOD.
 const struct route *route_find(const struct route *table, const char *method, const char *path,
                                struct route_args *args, const char **allow, struct err *err);
+// "METHOD PATTERN NAMES" per line, "-" for no names. Exit status: 1 if it cannot be written.
+int routes_print(const struct route *table, FILE *out);
 // ERR_BAD_REQUEST names a query parameter that the route does not have.
 int route_check_query(const struct route *route, const struct request *q, struct err *err);

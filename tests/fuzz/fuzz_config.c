@@ -30,7 +30,7 @@ static int read_as(const char *wish_option, struct config *c, struct err *err)
 {
     char program[] = "numaprobed", check[40];
     char *argv[] = {program, option, check, NULL};
-    enum config_action action;
+    enum settings_action action;
     snprintf(check, sizeof check, "%s", wish_option);
     return config_read(c, *wish_option ? 3 : 2, argv, &action, err);
 }
