@@ -6,11 +6,12 @@
 #include "api/resources/imports.h"
 #include "api/resources/resources.h"
 #include "api/services/work.h"
+#include "http/messages/alive.h"
 
 const struct route routes[] = {
     {"GET", "/", page_index, NULL, SCOPE_NONE},
     {"GET", "/web/{name}", page_file, NULL, SCOPE_NONE},
-    {"GET", "/healthz", health_alive, NULL, SCOPE_NONE},
+    {"GET", "/healthz", http_alive, NULL, SCOPE_NONE},
     {"GET", "/readyz", health_ready, "verbose", SCOPE_READ},
     {"GET", "/openapi.json", openapi_get, NULL, SCOPE_READ},
     {"GET", "/v1/node", node_get, NULL, SCOPE_READ},

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "fleet/services.h"
+#include "http/messages/alive.h"
 
 enum {
     NODES_LIMIT = 100, // of a list, unless the request says another number
@@ -16,14 +17,6 @@ enum {
 };
 
 extern const struct embedded fleet_files[];
-
-int fleetd_alive(struct request *q, struct reply *r, struct err *err)
-{
-    (void)q;
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    buf_str(&body, "{\"status\":\"ok\",\"version\":\"" NUMAPROBE_VERSION "\"}");
-    return reply_json(r, 200, &body, err);
-}
 
 int fleetd_ready(struct request *q, struct reply *r, struct err *err)
 {
@@ -35,17 +28,13 @@ int fleetd_ready(struct request *q, struct reply *r, struct err *err)
                        *t.store ? t.store : "the store is being opened");
     if (*naming_problem(s->naming))
         return err_set(err, ERR_UNAVAILABLE, "sources", "%s", naming_problem(s->naming));
-    return fleetd_alive(q, r, err);
+    return http_alive(q, r, err);
 }
 
 int fleetd_openapi(struct request *q, struct reply *r, struct err *err)
 {
-    (void)q;
     (void)err;
-    r->file = &fleet_files[0];
-    r->status = 200;
-    r->type = "application/json";
-    r->store = true;
+    reply_file(r, q, &fleet_files[0], "application/json");
     return 0;
 }
 

@@ -3,4 +3,4 @@
 #pragma once
 #include "http/messages/router.h"
 
-handler_fn fleetd_alive, fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node;
+handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node;

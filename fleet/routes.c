@@ -5,9 +5,10 @@
 #include "fleet/history.h"
 #include "fleet/judged.h"
 #include "fleet/resources.h"
+#include "http/messages/alive.h"
 
 const struct route fleet_routes[] = {
-    {"GET", "/healthz", fleetd_alive, NULL, SCOPE_NONE},
+    {"GET", "/healthz", http_alive, NULL, SCOPE_NONE},
     {"GET", "/readyz", fleetd_ready, NULL, SCOPE_READ},
     {"GET", "/openapi.json", fleetd_openapi, NULL, SCOPE_READ},
     {"GET", "/v1/fleet/status", fleetd_status, NULL, SCOPE_READ},

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alive is not ready: a daemon with a full disk is alive and must not be restarted for it.
+// GET /readyz: what must work so that a run can be requested and stored, a check each.
 #include <string.h>
 
 #include "api/resources/resources.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-
-int health_alive(struct request *q, struct reply *r, struct err *err)
-{
-    (void)q;
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    buf_str(&body, "{\"status\":\"ok\",\"version\":\"" NUMAPROBE_VERSION "\"}");
-    return reply_json(r, 200, &body, err);
-}
 
 // A check may have something to say also when it is passed.
 struct check_note {

@@ -7,7 +7,6 @@
 int page_index(struct request *q, struct reply *r, struct err *err);
 int page_file(struct request *q, struct reply *r, struct err *err);
 int openapi_get(struct request *q, struct reply *r, struct err *err);
-int health_alive(struct request *q, struct reply *r, struct err *err);
 int health_ready(struct request *q, struct reply *r, struct err *err);
 int node_get(struct request *q, struct reply *r, struct err *err);
 int topology_get(struct request *q, struct reply *r, struct err *err);

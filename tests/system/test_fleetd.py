@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """numaprobe-fleetd over virtual nodes (tests/fleet/vnodes): what it stores and says is held against their truth."""
+import gzip
 import json
 import os
 import pathlib
@@ -231,7 +232,11 @@ def test_lists_are_filtered_and_paged(collect):
 def test_the_contract_names_its_routes(collect):
     routes = subprocess.run([FLEETD, "--routes"], capture_output=True, text=True, check=True).stdout.split("\n")
     served = {(m, p): set() if q == "-" else set(q.split(",")) for m, p, q in (r.split() for r in routes if r)}
-    contract = collect(1).start().get("/openapi.json")
+    c = collect(1).start()
+    contract = c.get("/openapi.json")
+    request = urllib.request.Request(c.url + "/openapi.json", headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        assert json.loads(gzip.decompress(response.read())) == contract and response.headers["Vary"] == "Accept-Encoding"
     described = {(method.upper(), path): {p["name"] for p in operation.get("parameters", []) if p["in"] == "query"}
                  for path, operations in contract["paths"].items() for method, operation in operations.items()}
     assert served == described
