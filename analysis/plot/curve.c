@@ -36,15 +36,7 @@ enum {
 
 static void draw_y_axis(const struct chart *c, struct buf *out)
 {
-    struct ticks t;
-    char text[32];
-    ticks_round(&t, &c->y.r, 7);
-    for (int i = 0; i < t.n; i++) {
-        double y = chart_y(c, t.at[i]);
-        tick_text(t.at[i], text, sizeof text);
-        svg_line(out, "grid", LEFT, y, RIGHT, y);
-        svg_text(out, LEFT - 8, y + 4, ANCHOR_END, "quiet", text);
-    }
+    svg_grid(&c->y, 7, false, LEFT, RIGHT, out);
     svg_text_up(out, 20, (c->y.to + c->y.from) / 2, c->y_by.text);
 }
 

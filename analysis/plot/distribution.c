@@ -100,17 +100,7 @@ static void samples_text(const struct distribution *d, char *out, size_t room)
 
 static void draw_counts(const struct scale *y, struct buf *out)
 {
-    struct ticks t;
-    char text[32];
-    ticks_round(&t, &y->r, 6);
-    for (int i = 0; i < t.n; i++) {
-        double at = scale_at(y, t.at[i]);
-        if (t.at[i] != floor(t.at[i]))
-            continue;
-        tick_text(t.at[i], text, sizeof text);
-        svg_line(out, "grid", DIST_LEFT, at, DIST_RIGHT, at);
-        svg_text(out, DIST_LEFT - 8, at + 4, ANCHOR_END, "quiet", text);
-    }
+    svg_grid(y, 6, true, DIST_LEFT, DIST_RIGHT, out);
     svg_text_up(out, 20, (DIST_TOP + DIST_BOTTOM) / 2.0, "samples in a bin (bars)");
 }
 

@@ -91,16 +91,9 @@ static double at_y(const struct view *v, double value)
 
 static void draw_axes(const struct view *v, struct buf *out)
 {
-    struct ticks t;
     struct time_ticks times;
     char text[160];
-    ticks_round(&t, &v->y.r, 6);
-    for (int i = 0; i < t.n; i++) {
-        double y = at_y(v, t.at[i]);
-        tick_text(t.at[i], text, sizeof text);
-        svg_line(out, "grid", LEFT, y, RIGHT, y);
-        svg_text(out, LEFT - 8, y + 4, ANCHOR_END, "quiet", text);
-    }
+    svg_grid(&v->y, 6, false, LEFT, RIGHT, out);
     svg_line(out, "frame", LEFT, BOTTOM, RIGHT, BOTTOM);
     ticks_time(&times, (int64_t)v->x.r.lo, (int64_t)v->x.r.hi, 7);
     for (int i = 0; i < times.n && v->p->n; i++) {

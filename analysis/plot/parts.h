@@ -71,6 +71,10 @@ int value_digits(double v); // of them after the point
 void value_text(double v, char *out, size_t room);
 // What tick `v` is called.
 void tick_text(double v, char *out, size_t room);
+// Lines of a vertical scale with their values, about `wanted` of them, from x `left` to `right`.
+// `whole`: only at whole numbers, for counts.
+void svg_grid(const struct scale *y, int wanted, bool whole, double left, double right,
+              struct buf *out);
 
 // The unit that is printed, and what a value is divided by: MB/s of large numbers become GB/s.
 struct measure {

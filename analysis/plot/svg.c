@@ -288,3 +288,19 @@ void svg_title_case(char *title)
     if (*title >= 'a' && *title <= 'z')
         *title = (char)(*title - 'a' + 'A');
 }
+
+void svg_grid(const struct scale *y, int wanted, bool whole, double left, double right,
+              struct buf *out)
+{
+    struct ticks t;
+    char text[32];
+    ticks_round(&t, &y->r, wanted);
+    for (int i = 0; i < t.n; i++) {
+        double at = scale_at(y, t.at[i]);
+        if (whole && t.at[i] != floor(t.at[i]))
+            continue;
+        tick_text(t.at[i], text, sizeof text);
+        svg_line(out, "grid", left, at, right, at);
+        svg_text(out, left - 8, at + 4, ANCHOR_END, "quiet", text);
+    }
+}

@@ -99,7 +99,7 @@ static void test_reinstalled(void)
     CHECK_ACK(put("r1", hc, 0, 4), "stored", 4, "a node");
     CHECK_ACK(put("r1", hd, 4, 6), "reinstalled", 0, "a new history is read from its start");
     CHECK_ACK(put("r1", hd, 0, 2), "reinstalled", 2, "and stored");
-    CHECK_ACK(put("r1", hd, 2, 3), "stored", 3, "then it goes on");
+    CHECK_ACK(put("r1", hd, 2, 3), "stored", 3, "then it continues");
     CHECK_ACK(put("r1", hc, 4, 5), "reinstalled", 5, "the old one comes back where it stood");
     CHECK_ACK(put("r1", hd, 0, 2), "reinstalled", 3, "and the new one where that stood");
 }
@@ -116,16 +116,16 @@ static void test_twins(void)
     CHECK_ACK(ack, "twin", 4, "neither is stored");
     CHECK_STR(ack.other, "t2", "the clone's name is said");
     CHECK_ACK(put("t2", hu, 0, 2), "stored", 2, "the clone gets a history of its own");
-    CHECK_ACK(put("t1", ht, 4, 5), "stored", 5, "then the first one goes on");
+    CHECK_ACK(put("t1", ht, 4, 5), "stored", 5, "then the first one continues");
     CHECK_ACK(put("t3", ht, 5, 6), "twin", 5, "a second clone");
-    CHECK_INT(fleet_store_gone(s, (const char *[]){"t1", "nobody"}, 2, &err), 0,
+    CHECK_INT(fleet_store_gone(s, (const char *[]){"t1", "unknown"}, 2, &err), 0,
               "the first one is gone");
-    CHECK_ACK(put("t3", ht, 5, 6), "stored", 6, "its clone goes on");
+    CHECK_ACK(put("t3", ht, 5, 6), "stored", 6, "its clone continues");
     CHECK_INT(fleet_store_gone(s, (const char *[]){"t3"}, 1, &err), 0, "and is gone");
     ack = put("t4", ht, 6, 8);
     CHECK_ACK(ack, "renamed", 8, "a new name continues it");
     CHECK_STR(ack.other, "t3", "the name before is said");
-    CHECK_ACK(put("t4", ht, 8, 9), "stored", 9, "and goes on");
+    CHECK_ACK(put("t4", ht, 8, 9), "stored", 9, "and continues");
 }
 
 static void test_names(void)
@@ -449,7 +449,7 @@ static void test_reader(const char *where)
     CHECK(s != NULL, "it opens again: %s", err.text);
     say_all();
     CHECK_STR(buf_text(&said), buf_text(&before), "with all that was there");
-    CHECK_ACK(put("late", "5000", 0, 2), "behind", 2, "and goes on where it was");
+    CHECK_ACK(put("late", "5000", 0, 2), "behind", 2, "and continues where it was");
     CHECK_ACK(put("t1", "7777", 0, 2), "twin", 9, "also with who has which history");
     buf_add(&first, buf_text(&said), said.len);
     buf_free(&said);

@@ -174,19 +174,19 @@ static void test_restarts(struct cluster *c)
     struct err err = {0};
     struct seen seen;
     struct fleet_store *s = fleet_store_open(c->uri, FLEET_STORE_WRITE, &err);
-    int refused = 0, went_on = 0;
+    int refused = 0, continued = 0;
     CHECK(s && see(s, &seen, &err), "a writer: %s", err.text);
     for (int i = 0; i < RESTARTS && s; i++) {
         cluster_down(c, SIGQUIT);
         refused += put_all(s, seen.next, i, &err) < 0 && err.code == ERR_UNAVAILABLE;
         cluster_up(c);
         struct seen now;
-        went_on +=
+        continued +=
             see(s, &now, &err) && is_whole(&now, seen.next) && put_all(s, now.next, i, &err) == 0;
         seen = now;
     }
     CHECK_INT(refused, RESTARTS, "without a server nothing is stored: %s", err.text);
-    CHECK_INT(went_on, RESTARTS, "with it the same writer goes on");
+    CHECK_INT(continued, RESTARTS, "with it the same writer continues");
     CHECK(s && see(s, &seen, &err) && is_whole(&seen, seen.next), "and nothing is lost");
     fleet_store_close(s);
 }
