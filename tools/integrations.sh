@@ -5,6 +5,7 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+. tools/venv.sh
 dir=build/integrations
 packages='ansible-core==2.19.14 ansible-lint==26.10.1 reframe-hpc==4.10.4 kubernetes-validate==1.37.0 pandas==3.1.1
 grafana-foundation-sdk==1769699998!10.1.0 easybuild-framework==5.4.1 easybuild-easyblocks==5.4.1 pycodestyle==2.15.0 mkdocs==1.6.1'
@@ -14,12 +15,8 @@ works() {
 }
 
 works && exit 0
-rm -rf "$dir"
-mkdir -p build
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-"$python" -m venv "$dir"
+venv_new "$dir"
 # shellcheck disable=SC2086 # words on purpose
-"$dir/bin/python" -m pip install -q --disable-pip-version-check --timeout 20 --retries 1 $packages
+venv_pip "$dir" install $packages
 printf '%s' "$packages" >"$dir/complete"
 works

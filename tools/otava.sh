@@ -8,6 +8,7 @@ set -eu
 
 VERSION=0.8.0
 cd "$(dirname "$0")/.."
+. tools/venv.sh
 dir=build/otava
 
 # The exit status says whether it is there and works.
@@ -17,15 +18,9 @@ works() {
 }
 
 works && exit 0
-rm -rf "$dir"
-mkdir -p build
-python=/usr/bin/python3 # the one that Debian's scipy belongs to
-[ -x "$python" ] || python=python3
-"$python" -m venv --system-site-packages "$dir"
-"$dir/bin/python" -m pip install -q --disable-pip-version-check --no-deps --timeout 20 --retries 1 \
-    "apache-otava==$VERSION"
-"$dir/bin/python" -m pip download -q --disable-pip-version-check --no-deps --no-binary apache-otava --timeout 20 \
-    --retries 1 --dest "$dir" "apache-otava==$VERSION"
+venv_new "$dir" --system-site-packages # for Debian's scipy
+venv_pip "$dir" install --no-deps "apache-otava==$VERSION"
+venv_pip "$dir" download --no-deps --no-binary apache-otava --dest "$dir" "apache-otava==$VERSION"
 mkdir "$dir/source"
 tar -xzf "$dir/apache_otava-$VERSION.tar.gz" --strip-components=1 -C "$dir/source"
 works

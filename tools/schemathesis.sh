@@ -7,6 +7,7 @@ set -eu
 
 VERSION=4.32.5
 cd "$(dirname "$0")/.."
+. tools/venv.sh
 dir=build/schemathesis
 
 works() {
@@ -14,10 +15,6 @@ works() {
 }
 
 works && exit 0
-rm -rf "$dir"
-mkdir -p build
-python=/usr/bin/python3
-[ -x "$python" ] || python=python3
-"$python" -m venv "$dir"
-"$dir/bin/python" -m pip install -q --disable-pip-version-check --timeout 20 --retries 1 "schemathesis==$VERSION"
+venv_new "$dir"
+venv_pip "$dir" install "schemathesis==$VERSION"
 works
