@@ -13,9 +13,9 @@
 #include "analysis/peers/interned.h"
 #include "analysis/stats/change_points.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "fleet/services.h"
+#include "fleet/stored_facts.h"
 
 enum {
     POINTS_MAX = 10000,        // the newest; 130 bytes each in JSON: 1.3 MB
@@ -82,18 +82,7 @@ static void keep_newest_kind(struct stored_series *s)
     memmove(s->list, s->list + s->dropped, (size_t)s->n * sizeof *s->list);
 }
 
-// Documents of facts by hash; what no node has sent yet stays empty. Names stay in *document.
-static void read_facts_of(struct fleet_store *store, const char *hash, struct facts *out,
-                          struct json **document)
-{
-    CLEANUP_BUF struct buf text = BUF_INIT;
-    struct err err;
-    out->n = 0;
-    if (fleet_store_document(store, hash, &text, &err) == 0 &&
-        (*document = json_parse(text.data, text.len, &err)))
-        facts_from_json(out, *document, &err);
-}
-
+// What differs between the machines of two neighbours, as far as their facts are here.
 static int write_fact_changes(const struct request *q, const struct stored_series *s,
                               const struct stored_point *a, const struct stored_point *b,
                               struct jsonw *w, struct err *err)
@@ -102,24 +91,30 @@ static int write_fact_changes(const struct request *q, const struct stored_serie
         struct fingerprint a, b;
         struct changes changes;
     } *m = calloc(1, sizeof *m);
-    struct json *documents[4] = {0};
-    struct fleet_store *store = fleet_of(q)->store;
     if (!m)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
-    if (a->class != b->class) {
-        read_facts_of(store, s->texts.list[a->class], &m->a.machine_class, &documents[0]);
-        read_facts_of(store, s->texts.list[b->class], &m->b.machine_class, &documents[1]);
+    const struct {
+        bool differs;
+        int hash;
+        struct facts *facts;
+    } wanted[] = {{a->class != b->class, a->class, &m->a.machine_class},
+                  {a->class != b->class, b->class, &m->b.machine_class},
+                  {a->config != b->config, a->config, &m->a.config},
+                  {a->config != b->config, b->config, &m->b.config}};
+    struct json *documents[COUNT_OF(wanted)] = {0};
+    int rc = 0;
+    for (size_t i = 0; i < COUNT_OF(wanted) && rc == 0; i++)
+        if (wanted[i].differs)
+            rc = stored_facts_read(fleet_of(q)->store, s->texts.list[wanted[i].hash],
+                                   wanted[i].facts, &documents[i], err);
+    if (rc == 0) {
+        changes_find(&m->changes, &m->a, &m->b);
+        changes_write_json(&m->changes, w, "fact_changes");
     }
-    if (a->config != b->config) {
-        read_facts_of(store, s->texts.list[a->config], &m->a.config, &documents[2]);
-        read_facts_of(store, s->texts.list[b->config], &m->b.config, &documents[3]);
-    }
-    changes_find(&m->changes, &m->a, &m->b);
-    changes_write_json(&m->changes, w, "fact_changes");
     for (size_t i = 0; i < COUNT_OF(documents); i++)
         json_free(documents[i]);
     free(m);
-    return 0;
+    return rc;
 }
 
 static int write_stored_changes(const struct request *q, const struct stored_series *s,

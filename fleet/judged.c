@@ -10,9 +10,9 @@
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "fleet/services.h"
+#include "fleet/stored_facts.h"
 
 enum {
     WINDOW_DAYS_MAX = 3650,
@@ -40,20 +40,11 @@ static int add_documents(struct fleet_store *store, struct fleet *f, struct err 
     if (!facts)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
     for (int i = 0; fleet_facts_wanted(f, i);) {
-        CLEANUP_BUF struct buf text = BUF_INIT;
-        struct err why;
-        if (fleet_store_document(store, fleet_facts_wanted(f, i), &text, &why) < 0) {
-            if (why.code != ERR_NOT_FOUND) {
-                *err = why;
-                return -1;
-            }
-            i++; // no node has sent it yet
-            continue;
-        }
-        CLEANUP_JSON struct json *document = json_parse(text.data, text.len, err);
-        if (!document || facts_from_json(facts, document, err) < 0 ||
-            fleet_add_facts(f, facts, err) < 0)
+        CLEANUP_JSON struct json *document = NULL;
+        if (stored_facts_read(store, fleet_facts_wanted(f, i), facts, &document, err) < 0 ||
+            (document && fleet_add_facts(f, facts, err) < 0))
             return -1;
+        i += !document; // it stays wanted
     }
     return 0;
 }

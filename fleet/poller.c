@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "fetch/fetch.h"
@@ -21,7 +22,7 @@ enum {
     FIRST_RATE = 4000,       // nodes a second, of those that are new
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
-    BEHIND_MAX = 3,          // times at once that a node's place was elsewhere
+    REPEATS_MAX = 3,         // pages at once of a node whose place was elsewhere
 };
 
 struct wanted {
@@ -52,14 +53,6 @@ struct poller {
     int wanted_at;
     char token[200];
 };
-
-static uint32_t hash_of(const char *name)
-{
-    uint32_t h = 2166136261u; // FNV-1a
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
-}
 
 // ---- What became of a node ----------------------------------------------------------------------
 
@@ -103,7 +96,7 @@ static void node_failed(struct polled *n, const char *why)
     snprintf(n->why, sizeof n->why, "%s", why);
     node_event(n, NODE_FAILED);
     node_later(n, node_wait_ms(n->state, n->failures, p->c->every_s * 1000,
-                               hash_of(n->name) + (uint32_t)n->failures * 2654435761u));
+                               (uint32_t)hash_text(n->name) + (uint32_t)n->failures * 2654435761u));
 }
 
 static void node_stored(struct polled *n, const struct ingest_report *r)
@@ -112,7 +105,8 @@ static void node_stored(struct polled *n, const struct ingest_report *r)
     static const bool again[FLEET_OUTCOMES] = {
         [FLEET_BEHIND] = true, [FLEET_REINSTALLED] = true, [FLEET_RENAMED] = true};
     bool taken = r->outcome == FLEET_STORED || again[r->outcome];
-    n->failures = again[r->outcome] && n->outcome == r->outcome ? n->failures + 1 : 0;
+    n->failures = 0;
+    n->repeats = n->outcome == r->outcome ? n->repeats + 1 : 0;
     n->outcome = r->outcome;
     memcpy(n->other, r->other, sizeof n->other);
     n->why[0] = '\0';
@@ -127,7 +121,8 @@ static void node_stored(struct polled *n, const struct ingest_report *r)
     if (r->newest_ms > n->newest_ms)
         n->newest_ms = r->newest_ms;
     node_event(n, NODE_RESPONDED);
-    bool soon = (taken && r->more) || (again[r->outcome] && n->failures < BEHIND_MAX);
+    bool soon =
+        r->outcome == FLEET_STORED ? r->more : again[r->outcome] && n->repeats < REPEATS_MAX;
     node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));
 }
 

@@ -26,6 +26,7 @@ struct polled {
     int64_t skew_ms;            // its clock minus ours
     int64_t stored;             // runs, since the collector started
     enum fleet_outcome outcome; // of its last page
+    int repeats;                // pages before it with the same outcome
     char other[64];             // the twin's or alien's name
     char why[POLLER_WHY];       // why its last request failed; "": it did not
 };
