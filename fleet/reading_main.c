@@ -3,7 +3,7 @@
 #include "fleet/reading_main.h"
 
 #include "fleet/routes.h"
-#include "fleet/services.h"
+#include "fleet/services/services.h"
 #include "http/server/worker_process.h"
 
 struct reading {

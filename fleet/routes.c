@@ -2,9 +2,7 @@
 // Patterns are tried from the top.
 #include "fleet/routes.h"
 
-#include "fleet/history.h"
-#include "fleet/judged.h"
-#include "fleet/resources.h"
+#include "fleet/resources/resources.h"
 #include "http/messages/alive.h"
 
 const struct route fleet_routes[] = {

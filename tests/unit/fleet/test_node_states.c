@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of a node by hand, and how long a node that fails is left alone.
-#include "fleet/node_states.h"
+#include "fleet/collect/node_states.h"
 
 #include "tests/unit/tap.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of states in docs/COLLECTOR.md is that of fleet/node_states.c."""
+"""The table of states in docs/COLLECTOR.md is that of fleet/collect/node_states.c."""
 import pathlib
 import re
 
@@ -7,7 +7,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def test_the_drawn_states_are_those_of_the_table():
-    code = (ROOT / "fleet/node_states.c").read_text()
+    code = (ROOT / "fleet/collect/node_states.c").read_text()
     rows = re.findall(r'\[NODE_(\w+)\] = \{"(\w+)", (\d+), \{(.*?)\}\}', code, re.S)
     of_code = [[name, *(s.strip().removeprefix("NODE_").lower() for s in after.split(",")), int(wait)]
                for _, name, wait, after in rows]

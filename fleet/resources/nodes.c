@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // All of it is made in the loop: ten thousand nodes are counted in 0.1 ms, and a page of the list
 // has at most a thousand.
-#include "fleet/resources.h"
+#include "fleet/resources/resources.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "fleet/services.h"
+#include "fleet/services/services.h"
 #include "http/messages/alive.h"
 
 enum {

@@ -2,7 +2,7 @@
 // The side of the collector: items wait in a queue, are written as the process takes them, and stay
 // known until they are confirmed, in the order in which they were sent. After the process has died
 // they are sent one at a time for a while: if it dies again, the item at fault is known.
-#include "fleet/ingest.h"
+#include "fleet/collect/ingest.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The child is this program with --print-nodes. It gets the sources as options, since a child has
 // no environment.
-#include "fleet/naming.h"
+#include "fleet/collect/naming.h"
 
 #include <errno.h>
 #include <fcntl.h>

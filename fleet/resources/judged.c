@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is judged: the newest runs of all nodes are read from the store into the arrays of
 // analysis/peers, and its verdict is written as the client writes it. In the process that reads.
-#include "fleet/judged.h"
+#include "fleet/resources/resources.h"
 
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "fleet/services.h"
-#include "fleet/stored_facts.h"
+#include "fleet/services/services.h"
+#include "fleet/services/stored_facts.h"
 
 enum {
     WINDOW_DAYS_MAX = 3650,

@@ -2,7 +2,7 @@
 // The process that stores. Items are read as they come and gathered for a moment, so that many
 // nodes share a transaction: with PostgreSQL one of 500 pages stores 80 times as fast as 500 of
 // one. Reports keep the order of the items.
-#include "fleet/ingest_main.h"
+#include "fleet/collect/ingest_main.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "core/os/child.h"
-#include "fleet/ingest_wire.h"
+#include "fleet/collect/ingest_wire.h"
 
 enum {
     GATHER_MS = 100,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The points come from the store in order of time. Runs of different benchmarks and variants are
 // different series: the one that was measured last is taken.
-#include "fleet/history.h"
+#include "fleet/resources/resources.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "analysis/stats/change_points.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "fleet/services.h"
-#include "fleet/stored_facts.h"
+#include "fleet/services/services.h"
+#include "fleet/services/stored_facts.h"
 
 enum {
     POINTS_MAX = 10000,        // the newest; 130 bytes each in JSON: 1.3 MB

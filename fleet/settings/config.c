@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings as those of the daemon. What depends on the account, such as the state directory, is
 // filled in at the end.
-#include "fleet/config.h"
+#include "fleet/settings/config.h"
 
 #include <string.h>
 

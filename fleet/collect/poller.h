@@ -2,9 +2,9 @@
 // Requests the new runs of each node in turn and hands them on unread. A node is busy from its
 // request until what it sent is stored, so a node has one page on the way at most.
 #pragma once
-#include "fleet/config.h"
-#include "fleet/ingest.h"
-#include "fleet/node_states.h"
+#include "fleet/collect/ingest.h"
+#include "fleet/collect/node_states.h"
+#include "fleet/settings/config.h"
 #include "nodes/addresses.h"
 
 enum { POLLER_WHY = 160 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node that is named again begins as a new one: nothing is known of what became of it meanwhile.
-#include "fleet/node_states.h"
+#include "fleet/collect/node_states.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hash without a document is nothing unusual: runs come first, facts a moment later.
-#include "fleet/stored_facts.h"
+#include "fleet/services/stored_facts.h"
 
 #include "base/cleanup.h"
 

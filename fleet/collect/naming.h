@@ -3,7 +3,7 @@
 // groups and Slurm are other programs that may take their time.
 #pragma once
 #include "core/os/loop.h"
-#include "fleet/config.h"
+#include "fleet/settings/config.h"
 
 enum {
     NAMING_EVERY_MS = 300 * 1000,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One timer for all nodes: when it fires, the list is searched from where it was left for nodes
 // that are due. Ten thousand are searched in 0.1 ms, and at most a hundred times a second.
-#include "fleet/poller.h"
+#include "fleet/collect/poller.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // What handlers of the collector work on. Requests about the history are served by a process that
 // reads the store; it has nothing else.
 #pragma once
-#include "fleet/naming.h"
-#include "fleet/poller.h"
+#include "fleet/collect/naming.h"
+#include "fleet/collect/poller.h"
 #include "fleet/store/store.h"
 #include "http/messages/service.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "core/os/loop.h"
-#include "fleet/ingest_wire.h"
+#include "fleet/collect/ingest_wire.h"
 
 enum {
     // A page has at most 4 MiB (fetch/): 16 of the largest, or 700 usual ones of 100 runs. Above

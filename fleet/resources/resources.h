@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers of the collector.
+#pragma once
+#include "http/messages/router.h"
+
+// nodes.c: what the collector knows by itself
+handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node;
+// judged.c: what the history says. In the process that reads; fleetd_work() says so.
+handler_fn fleetd_classes, fleetd_outliers;
+work_fn fleetd_work;
+// history.c: a metric of one node over the years. In the process that reads.
+handler_fn fleetd_history;
