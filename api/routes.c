@@ -9,8 +9,8 @@
 #include "http/messages/alive.h"
 
 const struct route routes[] = {
-    {"GET", "/", page_index, NULL, SCOPE_NONE},
-    {"GET", "/web/{name}", page_file, NULL, SCOPE_NONE},
+    {"GET", "/", page_get, NULL, SCOPE_NONE},
+    {"GET", "/web/{name}", page_get, NULL, SCOPE_NONE},
     {"GET", "/healthz", http_alive, NULL, SCOPE_NONE},
     {"GET", "/readyz", health_ready, "verbose", SCOPE_READ},
     {"GET", "/openapi.json", openapi_get, NULL, SCOPE_READ},

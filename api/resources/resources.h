@@ -4,8 +4,7 @@
 #include "api/services/services.h"
 #include "base/jsonw.h"
 
-int page_index(struct request *q, struct reply *r, struct err *err);
-int page_file(struct request *q, struct reply *r, struct err *err);
+int page_get(struct request *q, struct reply *r, struct err *err);
 int openapi_get(struct request *q, struct reply *r, struct err *err);
 int health_ready(struct request *q, struct reply *r, struct err *err);
 int node_get(struct request *q, struct reply *r, struct err *err);

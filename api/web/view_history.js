@@ -3,34 +3,16 @@
 // changed on the machine then. The daemon finds the changes (GET /v1/history).
 import { make, table } from "./dom.js";
 import { get, once } from "./daemon.js";
-import { figures, percent, when, words } from "./format.js";
+import { figures, percent, when } from "./format.js";
 import { drawLines } from "./lines.js";
-import { colour } from "./plot.js";
+import { changeText, drawLevels, HOUR, levels, timeTicks } from "./time.js";
 
 export const title = ({ metric }) => metric ? `History of ${metric}` : "History";
 
 const POINTS_MOST = 10000; // the daemon gives no more
 const TABLE_ROWS = 200;    // newest values below the picture
-const HOUR = 3600e3, DAY = 24 * HOUR;
-const STEPS = [60e3, 5 * 60e3, 15 * 60e3, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 182 * DAY, 365 * DAY];
-
-// Days, hours or minutes in UTC.
-function timeTicks(lo, hi, count) {
-  const step = STEPS.find((s) => (hi - lo) / s <= count) || Math.ceil((hi - lo) / count / STEPS.at(-1)) * STEPS.at(-1);
-  const found = [];
-  for (let t = Math.ceil(lo / step) * step; t <= hi; t += step) {
-    const text = new Date(t).toISOString();
-    found.push([t, step >= DAY ? text.slice(hi - lo > 300 * DAY ? 2 : 5, 10) : t % DAY === 0 ? text.slice(5, 10) : text.slice(11, 16)]);
-  }
-  return found;
-}
-
 const benchmarkOf = (metric) => metric.split(".")[0];
 const address = (metric, node, variant) => `#/history/${metric}?${new URLSearchParams({ node, variant })}`;
-
-function changeText(f) {
-  return `${words(f.name)}: ${f.before ?? "not known"} → ${f.after ?? "not known"}`;
-}
 
 // A change with its cause, as an item of a list.
 function changeItem(change, unit) {
@@ -40,28 +22,6 @@ function changeItem(change, unit) {
     make("a", { href: `#/compare/${change.run_before}/${change.run}` }, `Compare with run ${change.run_before}`), ". ",
     facts === null ? "What changed on the machine is not known." : facts.length ? "Changed on the machine:" : "Nothing that is known of the machine changed.",
     facts && facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
-}
-
-// The levels between the changes, and a line with its number at each.
-function levels(points, changes) {
-  const ends = [...changes.map((c) => Date.parse(c.at)), points.at(-1).x];
-  let from = points[0].x;
-  return changes.length ? [...changes.map((c, i) => ({ value: c.before, to: ends[i] })), { value: changes.at(-1).after, to: ends.at(-1) }].map((l) => {
-    const level = { value: l.value, from, to: l.to };
-    from = l.to;
-    return level;
-  }) : [];
-}
-
-function drawLevels(list, { ctx, x, y, ratio }, place) {
-  ctx.strokeStyle = colour("--warn");
-  ctx.lineWidth = 2.5 * ratio;
-  for (const { value, from, to } of list) {
-    ctx.beginPath();
-    ctx.moveTo(x(from), y(place(value)));
-    ctx.lineTo(x(to), y(place(value)));
-    ctx.stroke();
-  }
 }
 
 async function picture(root, h) {

@@ -92,7 +92,7 @@ MEDIAN_LINES, MOST_LINES = 20, 80
 
 # Files of other projects, as they were published: their SOURCE has origin and hashes (vendored_unchanged). No rule about
 # layout or language holds for them.
-VENDORED = ("api/web/vendor/uPlot/",)
+VENDORED = ("web/vendor/uPlot/",)
 
 
 def is_ours(path):
@@ -246,7 +246,7 @@ def licence_headers(files):
     wrong = []
     for path, text in files.items():
         named = path.endswith((".c", ".h", ".py", ".sh", ".sql", ".service", ".service.in",
-                               "meson.build", "Dockerfile")) or path.startswith(WEB) and path.endswith((".js", ".css", ".html"))
+                               "meson.build", "Dockerfile")) or path.startswith(tuple(WEB_TABLES)) and path.endswith((".js", ".css", ".html"))
         if is_ours(path) and (named or text.startswith("#!")) and text.strip() and \
                 "SPDX-License-Identifier: Apache-2.0" not in "\n".join(text.splitlines()[:4]):
             wrong.append(f"{path}: no SPDX-License-Identifier: Apache-2.0 in its first lines")
@@ -455,17 +455,24 @@ def threats_have_tests(files):
     return wrong
 
 
-WEB, WEB_TABLE = "api/web/", "api/meson.build"
+SHARED_WEB = "web/meson.build"
+# The files of a page -> the table that embeds them. What both pages have is in the first.
+WEB_TABLES = {"web/": SHARED_WEB, "api/web/": "api/meson.build", "fleet/web/": "fleet/meson.build"}
 
 
 def web_files_listed(files):
-    """Each file of the web page is embedded, and its bare name, which is its address, is no other's."""
-    listed = re.findall(r"'(web/[^']+)'", files.get(WEB_TABLE, ""))
-    there = [p.removeprefix("api/") for p in files if p.startswith(WEB) and not p.endswith(("/SOURCE", "/LICENSE"))]
-    names = [os.path.basename(p) for p in listed]
-    return [f"{WEB_TABLE}: does not list {p}" for p in sorted(set(there) - set(listed))] + \
-        [f"{WEB_TABLE}: there is no {p}" for p in sorted(set(listed) - set(there))] + \
-        [f"{WEB_TABLE}: two files have the name {n}" for n in sorted(set(names)) if names.count(n) > 1]
+    """Each file of a web page is embedded, and its bare name, which is its address, is no other's of that page."""
+    wrong, shared = [], []
+    for folder, table in WEB_TABLES.items():
+        own = os.path.dirname(table) + "/"
+        listed = [own + name for name in re.findall(r"'([\w./]+\.(?:js|css|html))'", files.get(table, ""))]
+        there = [p for p in files if p.startswith(folder) and not p.endswith(("/SOURCE", "/LICENSE", "/meson.build"))]
+        shared = shared if table != SHARED_WEB else listed
+        names = [os.path.basename(p) for p in listed + (shared if table != SHARED_WEB else [])]
+        wrong += [f"{table}: does not list {p}" for p in sorted(set(there) - set(listed))] + \
+            [f"{table}: there is no {p}" for p in sorted(set(listed) - set(there))] + \
+            [f"{table}: two files have the name {n}" for n in sorted(set(names)) if names.count(n) > 1]
+    return wrong
 
 
 def vendored_unchanged(files):

@@ -66,7 +66,7 @@ VERSIONS = {
 }
 
 
-VENDOR = "api/web/vendor/uPlot/"
+VENDOR = "web/vendor/uPlot/"
 VENDORED = {
     VENDOR + "LICENSE": "MIT", VENDOR + "a.js": "let a; \n",
     VENDOR + "SOURCE": "A.\n\npackage: a\nversion: 1\nlicence: MIT\ntarball: sha512-x\n" + "".join(
@@ -180,7 +180,9 @@ BAD = {
     rules.web_files_listed: [
         ("a file that is not embedded", {"api/web/a.js": SPDX, "api/meson.build": ""}),
         ("one that is not there", {"api/meson.build": "input: ['web/a.js']"}),
-        ("two of one name", {"api/web/a.js": SPDX, VENDOR + "a.js": "", "api/meson.build": "'web/a.js', 'web/vendor/uPlot/a.js'"}),
+        ("one of both pages that is not embedded", {"web/a.js": SPDX}),
+        ("two of one name", {"fleet/web/a.js": SPDX, "fleet/meson.build": "'web/a.js'", VENDOR + "a.js": "",
+                             "web/meson.build": "'vendor/uPlot/a.js'"}),
     ],
     rules.vendored_unchanged: [
         ("a change", {**VENDORED, VENDOR + "a.js": "let b;\n"}),
@@ -254,7 +256,8 @@ GOOD = {
     "tests/a.py": SPDX.replace("//", "#") + "def test_a():\n    pass\n",
     **routes(ROUTES, CONTRACT), "api/routes.h": OPENED,
     **VERSIONS, **VENDORED, "api/web/a.html": f"<!doctype html>\n<!-- {SPDX[3:-1]} -->\n",
-    "api/meson.build": SPDX.replace("//", "#") + "files('web/a.html', 'web/vendor/uPlot/a.js')\n",
+    "api/meson.build": SPDX.replace("//", "#") + "files('web/a.html')\n",
+    "web/meson.build": SPDX.replace("//", "#") + "files('vendor/uPlot/a.js')\n",
 }
 
 

@@ -222,13 +222,13 @@ def test_stale_socket_is_replaced(make_daemon):
     assert not os.path.exists(second.socket)
 
 
-WEB = ROOT / "api" / "web"
+WEB = [ROOT / "api" / "web", ROOT / "web"]
 WEB_TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 
 def web_files():
     """{path of a request: file}"""
-    files = [p for p in WEB.rglob("*") if p.suffix in WEB_TYPES]
+    files = [p for folder in WEB for p in folder.rglob("*") if p.suffix in WEB_TYPES]
     return {"/" if p.name == "index.html" else f"/web/{p.name}": p for p in files}
 
 
