@@ -489,8 +489,9 @@ static const struct param common_params[] = {
      .help =
          "NUMA node of each rank's memory: local, auto (round-robin over the nodes with memory, "
          "without a GPU's, NVM and SPM), one node (3), or one node per rank (0,0,1,1). "
-         "interleave:0-3 puts the pages of each rank on these nodes in turn, weighted:0-1 by the "
-         "kernel's weights of the nodes (Linux 6.9); weighted:0=3,1=1 demands these weights."},
+         "With interleave:0-3 the pages of each rank are on these nodes in turn. With weighted:0-1 "
+         "the kernel's weights of the nodes count (Linux 6.9). weighted:0=3,1=1 requires these "
+         "weights."},
     {.name = "hyperthreads",
      .kind = PARAM_BOOL,
      .offset = AT(hyperthreads),
