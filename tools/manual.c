@@ -11,6 +11,7 @@
 #include "client/commands.h"
 #include "client/exits.h"
 #include "daemon/config.h"
+#include "fleet/settings/config.h"
 
 // A minus that is one, and no line that begins like a request.
 static void text(const char *s)
@@ -94,14 +95,17 @@ static void setting(const struct param *p)
     puts(p->live ? "\nTakes effect on a reload." : "");
 }
 
+static void settings_of(const struct param_table *t)
+{
+    for (int i = 0; i < t->n; i++)
+        setting(&t->params[i]);
+}
+
 static void settings(void)
 {
-    for (int i = 0; i < config_table.n; i++)
-        setting(&config_table.params[i]);
-    for (int i = 0; i < http_settings_table.n; i++)
-        setting(&http_settings_table.params[i]);
-    for (int i = 0; i < policy_table.n; i++)
-        setting(&policy_table.params[i]);
+    settings_of(&config_table);
+    settings_of(&http_settings_table);
+    settings_of(&policy_table);
 }
 
 // ---- numaprobe(1) -------------------------------------------------------------------------------
@@ -192,6 +196,22 @@ static void admission(void)
     table(&policy_table);
 }
 
+// ---- numaprobe-fleetd(8) ------------------------------------------------------------------------
+
+static void fleetd_options(void)
+{
+    table(&fleetd_table);
+    table(&http_settings_table);
+    table(&fleetd_actions);
+    table(&settings_actions);
+}
+
+static void fleetd_settings(void)
+{
+    settings_of(&fleetd_table);
+    settings_of(&http_settings_table);
+}
+
 int main(void)
 {
     static const struct {
@@ -202,6 +222,7 @@ int main(void)
         {"@COMMANDS@\n", all_commands}, {"@RUN@\n", run_members},
         {"@CLIENT@\n", client_options}, {"@EXITS@\n", exits},
         {"@DAEMON@\n", daemon_options}, {"@ADMISSION@\n", admission},
+        {"@FLEETD@\n", fleetd_options}, {"@FLEETD_SETTINGS@\n", fleetd_settings},
     };
     char line[1024];
     while (fgets(line, sizeof line, stdin)) {

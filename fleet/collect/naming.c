@@ -114,11 +114,10 @@ static int start_reading(struct naming *n, struct err *err)
     const struct fleetd_config *c = n->c;
     const struct {
         const char *option, *value;
-    } options[] = {{"nodes", c->nodes},
-                   {"hostfile", c->hostfile},
-                   {"from-slurm", c->from_slurm},
-                   {"groups-file", c->groups_file},
-                   {"group-command", c->group_command}};
+    } options[] = {{"state-dir", c->state_dir}, // without HOME there is no default
+                   {"run-dir", c->run_dir},         {"nodes", c->nodes},
+                   {"hostfile", c->hostfile},       {"from-slurm", c->from_slurm},
+                   {"groups-file", c->groups_file}, {"group-command", c->group_command}};
     enum { OPTIONS = COUNT_OF(options) };
     static char texts[OPTIONS][sizeof c->nodes + 32];
     char program[] = "numaprobe-fleetd", print[] = "--print-nodes", none[] = "--config=/dev/null";

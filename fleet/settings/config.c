@@ -100,7 +100,7 @@ static const struct param params[] = {
      .def = "info",
      .help = "Level of the log on standard error."},
 };
-static const struct param_table fleetd_table = {params, COUNT_OF(params)};
+const struct param_table fleetd_table = {params, COUNT_OF(params)};
 
 static const struct param actions[] = {
     {.name = "config",
@@ -113,7 +113,7 @@ static const struct param actions[] = {
      .def = "false",
      .help = "Print the nodes that the sources name, one per line, and exit."},
 };
-static const struct param_table fleetd_actions = {actions, COUNT_OF(actions)};
+const struct param_table fleetd_actions = {actions, COUNT_OF(actions)};
 
 enum { TABLES = 2 };
 static void fleetd_targets(struct fleetd_config *c, struct param_target out[static TABLES])

@@ -20,6 +20,10 @@ struct fleetd_config {
     int log_level; // index of log_level_names
 };
 
+// Of struct fleetd_config; http_settings_table is of its `http`.
+extern const struct param_table fleetd_table;
+extern const struct param_table fleetd_actions; // its own, for help; the others: settings_actions
+
 // Errors name the option, the variable, or the file and its line.
 int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum settings_action *action,
                        struct err *err);

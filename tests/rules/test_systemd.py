@@ -3,7 +3,7 @@
 """TAP: the units are ones that systemd understands in full, and hardened as far as mpirun allows.
 tests/booted boots them.
 
-usage: test_systemd.py UNIT SOCKET DAEMON RUN_UNIT TIMER
+usage: test_systemd.py UNIT SOCKET DAEMON RUN_UNIT TIMER COLLECTOR_UNIT COLLECTOR_SOCKET
 """
 import os
 import re
@@ -14,7 +14,10 @@ import tempfile
 
 from tap import check, end
 
-MOST_EXPOSED = 16  # systemd's own figure times ten: "OK" with mpirun, its own network, numactl and a cgroup
+# systemd's own figures times ten. The daemon: "OK" with mpirun, its own network, numactl and a cgroup. The collector
+# needs none of them, but the network.
+MOST_EXPOSED = 16
+COLLECTOR_MOST_EXPOSED = 15
 
 
 def verify(folder, text, name="numaprobed.service"):
@@ -29,12 +32,33 @@ def verify(folder, text, name="numaprobed.service"):
     return "\n".join(l for l in said.splitlines() if "numaprobe" in l)
 
 
-def exposure(folder, text):
+def exposure(folder, text, most=MOST_EXPOSED):
     path = os.path.join(folder, "numaprobed.service")
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     return subprocess.run(["systemd-analyze", "security", "--offline=yes", "--no-pager",
-                           f"--threshold={MOST_EXPOSED}", path], capture_output=True, text=True)
+                           f"--threshold={most}", path], capture_output=True, text=True)
+
+
+def collector(folder, unit, socket, program):
+    """The collector's unit, its socket, and how little it is exposed."""
+    with open(unit, encoding="utf-8") as f:
+        text = f.read()
+    check(re.search(r"^ExecStart=/\S+/numaprobe-fleetd$", text, re.M), "the collector is started by an absolute path")
+    text = without_manual(re.sub(r"^ExecStart=\S+", "ExecStart=" + program, text, flags=re.M))
+    said = verify(folder, text, "numaprobe-fleetd.service")
+    check(said == "", "systemd-analyze verify has nothing to say of the collector", said.splitlines()[:20])
+    with open(socket, encoding="utf-8") as f:
+        listening = without_manual(f.read())
+    said = verify(folder, listening, "numaprobe-fleetd.socket")
+    check(said == "", "nor of its socket", said.splitlines()[:20])
+    streams = re.findall(r"^ListenStream=(\S+)$", listening, re.M)
+    check(streams and all(re.match(r"/run/|127\.0\.0\.1:", s) for s in streams), "which is on loopback alone", streams)
+    done = exposure(folder, text, COLLECTOR_MOST_EXPOSED)
+    check(done.returncode == 0, f"its exposure is at most {COLLECTOR_MOST_EXPOSED / 10}",
+          done.stdout.splitlines()[-3:] + done.stderr.splitlines()[:20])
+    done = exposure(folder, text.replace("RestrictNamespaces=yes", ""), COLLECTOR_MOST_EXPOSED)
+    check(done.returncode != 0, "a softer unit is caught")
 
 
 def run_at_night(folder, run, timer, program):
@@ -55,7 +79,7 @@ def without_manual(text):
     return re.sub(r"^Documentation=.*\n", "", text, flags=re.M)
 
 
-def main(unit, socket, daemon, run, timer):
+def main(unit, socket, daemon, run, timer, fleetd, fleetd_socket):
     if not shutil.which("systemd-analyze"):
         print("1..0 # SKIP systemd-analyze is not installed")
         return 0
@@ -82,6 +106,7 @@ def main(unit, socket, daemon, run, timer):
               done.stdout.splitlines()[-3:] + done.stderr.splitlines()[:20])
         done = exposure(folder, text.replace("ProtectControlGroups=yes", ""))
         check(done.returncode != 0, "a softer unit is caught")
+        collector(folder, fleetd, fleetd_socket, daemon)
     return end()
 
 

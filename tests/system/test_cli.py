@@ -77,14 +77,19 @@ def test_help_names_every_command_and_option():
     assert run("--version").stdout.startswith("numaprobe ")
 
 
-def test_the_daemons_manual_has_what_its_help_has():
-    done = subprocess.run([build_dir() / "daemon" / "numaprobed", "--help"], capture_output=True, text=True)
-    page = manual("numaprobed.8")
-    assert done.returncode == 0 and len(options_of(done.stdout)) > 40
+@pytest.mark.parametrize("folder, name", [("daemon", "numaprobed"), ("fleet", "numaprobe-fleetd")])
+def test_the_daemons_manuals_have_what_their_help_has(folder, name):
+    done = subprocess.run([build_dir() / folder / name, "--help"], capture_output=True, text=True)
+    page = manual(f"{name}.8")
+    assert done.returncode == 0 and len(options_of(done.stdout)) > 30
     for option in options_of(done.stdout):
         assert f"\n.BI --{option}" in page, f"--{option} is not in the manual"
     for status in re.findall(r"^  (\d+) ", done.stdout[done.stdout.index("exit status"):], re.M):
         assert re.search(rf"^\.B {status}\b", page, re.M), f"exit status {status} is not in the manual"
+    # --print-config of the defaults, and the manual of the file, have the same settings.
+    settings = re.findall(r"^#([a-z_]+) =", (build_dir() / "docs" / f"{name}.conf").read_text(), re.M)
+    assert len(settings) > 30
+    assert settings == re.findall(r'^\.BI "([a-z_]+) = "', manual(f"{name}.conf.5"), re.M)
 
 
 def test_unreachable_exits_3_and_says_what_was_tried():
