@@ -22,6 +22,7 @@ enum fault_kind {
     FAULT_DRIPS,       // VALUE bytes per second
     FAULT_GARBAGE,     // not HTTP
     FAULT_CUT,         // half a response
+    FAULT_CUTS,        // VALUE per cent of the responses are cut, now this one and now that
     FAULT_LENGTH,      // declares more than it sends
     FAULT_ENDLESS,     // a body without an end
     FAULT_JSON,        // hostile JSON, in another way per node

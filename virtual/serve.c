@@ -107,6 +107,7 @@ struct server {
     struct link *timed;
     int nodes, port, epoll;
     int64_t started_ms, change_ms; // monotonic; next change of listeners
+    int64_t responses;             // of nodes that cut some of them
 };
 
 void virtual_defaults(struct virtual_options *o)
@@ -245,6 +246,13 @@ static void write_response(struct link *l, const struct virtual_reply *r, enum f
             buf_char(&l->out, ' ');
 }
 
+// Which ones follows from their order alone.
+static bool cuts_this(struct server *s, double percent)
+{
+    int64_t number = s->responses++;
+    return (double)(hash_bytes(&number, sizeof number) % 10000) < percent * 100;
+}
+
 static void send_response(struct server *s, struct link *l, enum fault_kind kind, double value,
                           int64_t now_ms)
 {
@@ -265,7 +273,10 @@ static void send_response(struct server *s, struct link *l, enum fault_kind kind
         buf_add(&l->out, garbage, sizeof garbage);
         l->state = LINK_CUTS;
         break;
+    case FAULT_CUTS:
     case FAULT_CUT:
+        if (kind == FAULT_CUTS && !cuts_this(s, value))
+            break;
         l->out.len /= 2;
         l->state = LINK_CUTS;
         break;

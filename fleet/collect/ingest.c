@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The side of the collector: items wait in a queue, are written as the process takes them, and stay
 // known until they are confirmed, in the order in which they were sent. After the process has died
-// they are sent one at a time for a while: if it dies again, the item at fault is known.
+// items are sent one at a time for a while. If it dies twice on one node's, that node is at fault:
+// once can be a kill from outside.
 #include "fleet/collect/ingest.h"
 
 #include <errno.h>
@@ -19,8 +20,9 @@
 #include "core/os/child.h"
 
 enum {
-    RESTART_MS = 1000,      // after the process has ended; doubled each time that nothing was
+    RESTART_MS = 250,       // after the process has ended; doubled each time that nothing was
     RESTART_MAX_MS = 30000, // confirmed before
+    STANDBY_MS = 1000,      // another collector writes; opening waits for it too
     STOP_MS = 20000,        // for what was sent, when the collector stops: a full backlog takes 4
     WRITE_AHEAD = 1 << 20,  // bytes that are handed to the socket's queue at once
     ALONE_MORE = 32,        // items that are sent alone after those that were lost
@@ -52,6 +54,8 @@ struct ingest {
     int alone;      // so many items are sent one at a time
     int64_t restart_ms;
     bool ready, stopping;
+    enum err_code failed; // why the process is about to end; ERR_NONE: not known
+    char doubtful[64];    // the node whose item was sent alone when it died; "": none
 };
 
 static void items_add(struct ingest_queue *q, struct ingest_entry *e)
@@ -88,6 +92,7 @@ static void ingest_pump(struct ingest *i)
     while (i->socket >= 0) {
         while (i->waiting.n && i->out.len < WRITE_AHEAD && !(i->alone && i->sent.n)) {
             struct ingest_entry *e = items_take(&i->waiting);
+            e->head.alone = i->alone;
             buf_add(&i->out, &e->head, sizeof e->head);
             buf_add(&i->out, e->body.data, e->body.len);
             buf_free(&e->body);
@@ -130,25 +135,38 @@ static void forget_process(struct ingest *i)
     fd_cleanup(&i->pidfd);
     i->pid = 0;
     i->ready = false;
+    i->failed = ERR_NONE;
     buf_free(&i->out);
     buf_free(&i->in);
 }
 
+// True: the item that was sent alone is of the node of which one was when the process died before.
+static bool find_suspect(struct ingest *i)
+{
+    const struct ingest_head *h = i->sent.n == 1 ? &i->sent.first->head : NULL;
+    i->alone = i->sent.n + i->waiting.n + ALONE_MORE;
+    if (!h || !h->alone)
+        return false;
+    bool again = strcmp(i->doubtful, h->node) == 0;
+    memcpy(i->doubtful, h->node, sizeof i->doubtful);
+    return again;
+}
+
+// A store that failed says so before the process ends: no item is at fault then.
 static void on_ended(struct ingest *i)
 {
-    char suspect[64] = "";
-    if (i->sent.n == 1 && i->sent.first->head.kind != INGEST_GONE)
-        memcpy(suspect, i->sent.first->head.node, sizeof suspect);
+    bool standby = i->failed == ERR_CONFLICT;
+    const char *suspect = !i->failed && find_suspect(i) ? i->doubtful : "";
     forget_process(i);
-    i->alone = i->sent.n + i->waiting.n + ALONE_MORE;
     items_drop(i, &i->sent);
     items_drop(i, &i->waiting);
     if (i->stopping)
         return;
     log_event(LOG_LVL_WARN, "ingest.ended", "suspect=%s restart_ms=%lld", suspect,
-              (long long)i->restart_ms);
-    loop_timer_set(i->restart, i->restart_ms);
-    i->restart_ms = i->restart_ms * 2 < RESTART_MAX_MS ? i->restart_ms * 2 : RESTART_MAX_MS;
+              (long long)(standby ? STANDBY_MS : i->restart_ms));
+    loop_timer_set(i->restart, standby ? STANDBY_MS : i->restart_ms);
+    if (!standby)
+        i->restart_ms = i->restart_ms * 2 < RESTART_MAX_MS ? i->restart_ms * 2 : RESTART_MAX_MS;
     i->user.ended(i->user.ctx, *suspect ? suspect : NULL);
 }
 
@@ -156,11 +174,15 @@ static void take_report(struct ingest *i, const struct ingest_report *r)
 {
     if (r->kind == INGEST_READY)
         i->ready = true;
+    if (r->kind == INGEST_FAILED)
+        i->failed = r->code;
     if (r->kind == INGEST_STORED || r->kind == INGEST_REFUSED) {
         struct ingest_entry *e = items_take(&i->sent);
         i->restart_ms = RESTART_MS;
         if (i->alone > 0)
             i->alone--;
+        if (e && strcmp(e->head.node, i->doubtful) == 0)
+            i->doubtful[0] = '\0';
         if (e) {
             i->backlog -= e->head.bytes;
             free(e);

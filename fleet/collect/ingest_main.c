@@ -63,9 +63,9 @@ static int report_item(const struct ingest_report *r)
     return 0;
 }
 
-static int ingest_fail(const struct err *err)
+static int ingest_fail(const struct err *err, bool opened)
 {
-    struct ingest_report r = {.kind = INGEST_FAILED};
+    struct ingest_report r = {.kind = INGEST_FAILED, .code = err->code, .opened = opened};
     snprintf(r.text, sizeof r.text, "%s", err->text);
     report_item(&r);
     return -1;
@@ -180,7 +180,7 @@ static int flush(struct ingest_process *p)
                                                     .skew_ms = p->list[i].head.skew_ms,
                                                     .page = &p->list[i].page};
     if (pages && fleet_store_put(p->store, p->pages, pages, p->acks, &err) < 0)
-        return ingest_fail(&err);
+        return ingest_fail(&err, true);
     for (int i = 0, at = 0; i < p->n; i++) {
         struct gathered *g = &p->list[i];
         if (g->paged)
@@ -194,7 +194,7 @@ static int flush(struct ingest_process *p)
     p->n = 0;
     p->bytes = 0;
     if (rc == 0 && pages && fleet_store_wanted(p->store, WANTED_MOST, send_wanted, p, &err) < 0)
-        return ingest_fail(&err);
+        return ingest_fail(&err, true);
     return rc;
 }
 
@@ -210,7 +210,7 @@ static int take_items(struct ingest_process *p)
             break;
         gather_item(p, &head, p->in.data + at + sizeof head);
         at += sizeof head + head.bytes;
-        if (p->n == GATHER_ITEMS || p->bytes >= GATHER_BYTES)
+        if (p->n == GATHER_ITEMS || p->bytes >= GATHER_BYTES || head.alone)
             rc = flush(p);
     }
     buf_drop(&p->in, at);
@@ -229,7 +229,7 @@ static int retain(struct ingest_process *p)
     p->retained_ms = clock_mono_ms();
     if (p->newest_ms < now)
         now = p->newest_ms;
-    return fleet_store_retain(p->store, now - keep_ms, &err) < 0 ? ingest_fail(&err) : 0;
+    return fleet_store_retain(p->store, now - keep_ms, &err) < 0 ? ingest_fail(&err, true) : 0;
 }
 
 static int ingest_run(struct ingest_process *p)
@@ -266,7 +266,7 @@ int ingest_main(int argc, char **argv)
     p->store = fleet_store_open(argv[2], FLEET_STORE_WRITE, &err);
     str_to_i64(argv[3], &p->keep_days);
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0) {
-        ingest_fail(&err);
+        ingest_fail(&err, false);
         fleet_store_close(p->store);
         return 1;
     }

@@ -21,13 +21,14 @@ enum ingest_report_kind {
     INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
     INGEST_REFUSED, // node, text: what it sent cannot be read or stored
     INGEST_WANTED,  // node, hash: a document of facts that only nodes have
-    INGEST_FAILED,  // text: the store cannot be used; the process ends
+    INGEST_FAILED,  // text, code, opened: the store cannot be used; the process ends
 };
 struct ingest_report {
     enum ingest_report_kind kind;
     enum ingest_kind of; // STORED, REFUSED: what was sent
     enum fleet_outcome outcome;
-    bool more;
+    enum err_code code;
+    bool more, opened;              // opened: the store could be opened, and failed later
     int stored, others;             // runs
     int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
     char node[64], other[64], history[40], hash[65], version[32];
@@ -39,6 +40,7 @@ struct ingest_head {
     uint32_t bytes; // of the body
     enum ingest_kind kind;
     int skew_ms;
+    bool alone; // nothing follows before it is confirmed
     int64_t after, received_ms;
     char node[64];
 };

@@ -51,6 +51,7 @@ struct poller {
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
+    bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
 };
 
@@ -293,16 +294,38 @@ static struct polled *find_polled(const struct poller *p, const char *name)
     return at ? *at : NULL;
 }
 
+static void store_becomes(struct poller *p, enum store_state state, const char *why)
+{
+    struct poller_totals *t = &p->totals;
+    snprintf(t->store, sizeof t->store, "%s", why);
+    if (state == t->store_state)
+        return;
+    log_event(state == STORE_READY ? LOG_LVL_INFO : LOG_LVL_WARN, "store",
+              "was=%s is=%s text=\"%s\"", store_state_names[t->store_state],
+              store_state_names[state], why);
+    t->store_state = state;
+    t->store_since_ms = clock_wall_ms();
+}
+
+// A disk that is full can be opened: that something was stored shows that it can be written again.
+static void store_reported(struct poller *p, const struct ingest_report *r)
+{
+    bool stored = r->kind == INGEST_STORED && r->of == INGEST_PAGE;
+    if (r->kind == INGEST_FAILED) {
+        p->store_failed_open = r->opened;
+        store_becomes(p, store_state_of(r->code), r->text);
+    } else if (stored || (r->kind == INGEST_READY && !p->store_failed_open)) {
+        p->store_failed_open = false;
+        store_becomes(p, STORE_READY, "");
+    }
+}
+
 static void on_ingest_report(void *ctx, const struct ingest_report *r)
 {
     struct poller *p = ctx;
     struct polled *n = find_polled(p, r->node);
-    if (r->kind == INGEST_READY)
-        p->totals.store[0] = '\0';
-    else if (r->kind == INGEST_FAILED) {
-        log_event(LOG_LVL_ERROR, "store", "text=\"%s\"", r->text);
-        snprintf(p->totals.store, sizeof p->totals.store, "%s", r->text);
-    } else if (r->kind == INGEST_WANTED)
+    store_reported(p, r);
+    if (r->kind == INGEST_WANTED)
         fetch_document(p, r);
     else if (r->kind == INGEST_PLACE && n)
         node_placed(n, r);
@@ -316,6 +339,8 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
 static void on_ingest_ended(void *ctx, const char *suspect)
 {
     struct poller *p = ctx;
+    if (p->totals.store_state == STORE_READY)
+        store_becomes(p, STORE_OPENING, "the process that stores has ended; it is started again");
     for (int i = 0; i < p->n; i++)
         if (p->nodes[i]->sent)
             node_later(p->nodes[i], 0);
@@ -403,7 +428,6 @@ const struct polled *poller_find(const struct poller *p, const char *name)
 void poller_totals(const struct poller *p, struct poller_totals *out)
 {
     *out = p->totals;
-    out->ready = ingest_ready(p->ingest);
 }
 
 size_t poller_backlog(const struct poller *p)
@@ -454,6 +478,7 @@ struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, stru
     }
     p->loop = loop;
     p->c = c;
+    p->totals.store_since_ms = clock_wall_ms();
     if (poller_open(p, err) == 0)
         return p;
     poller_free(p);

@@ -4,6 +4,7 @@
 #pragma once
 #include "fleet/collect/ingest.h"
 #include "fleet/collect/node_states.h"
+#include "fleet/collect/store_states.h"
 #include "fleet/settings/config.h"
 #include "nodes/addresses.h"
 
@@ -34,8 +35,9 @@ struct polled {
 struct poller_totals {
     int64_t requests, failed, stored; // since the start
     int in_flight;
-    bool ready;              // the store is there
-    char store[INGEST_TEXT]; // why it is not; "": it is
+    enum store_state store_state;
+    int64_t store_since_ms;  // UTC: in this state
+    char store[INGEST_TEXT]; // why it is not ready; "": it is, or is opened for the first time
 };
 
 struct poller;

@@ -23,8 +23,8 @@ int fleetd_ready(struct request *q, struct reply *r, struct err *err)
     const struct fleet_services *s = fleet_of(q);
     struct poller_totals t;
     poller_totals(s->poller, &t);
-    if (!t.ready)
-        return err_set(err, ERR_UNAVAILABLE, "store", "%s",
+    if (t.store_state != STORE_READY)
+        return err_set(err, ERR_UNAVAILABLE, "store", "%s: %s", store_state_names[t.store_state],
                        *t.store ? t.store : "the store is being opened");
     if (*naming_problem(s->naming))
         return err_set(err, ERR_UNAVAILABLE, "sources", "%s", naming_problem(s->naming));
@@ -72,7 +72,9 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_time(&w, "started", s->started_ms);
     write_states(s->poller, &w);
     jsonw_text(&w, "sources_problem", naming_problem(s->naming));
-    jsonw_bool(&w, "store_ready", t.ready);
+    jsonw_bool(&w, "store_ready", t.store_state == STORE_READY);
+    jsonw_text(&w, "store_state", store_state_names[t.store_state]);
+    jsonw_time(&w, "store_since", t.store_since_ms);
     jsonw_text(&w, "store_problem", t.store);
     jsonw_i64(&w, "requests", t.requests);
     jsonw_i64(&w, "failed", t.failed);

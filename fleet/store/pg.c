@@ -69,9 +69,13 @@ static void pg_silent(void *ctx, const PGresult *notice)
 // What the URI says goes before what stands before it here.
 static int pg_connect(struct pg *c, const char *uri, struct err *err)
 {
-    static const char *const names[] = {"connect_timeout", "fallback_application_name",
-                                        "client_encoding", "dbname", NULL};
-    const char *const values[] = {"10", "numaprobe-fleetd", "UTF8", uri, NULL};
+    // A server that vanished without a word is missed after a minute at most.
+    static const char *const names[] = {
+        "connect_timeout",  "keepalives_idle",  "keepalives_interval",
+        "keepalives_count", "tcp_user_timeout", "fallback_application_name",
+        "client_encoding",  "dbname",           NULL};
+    const char *const values[] = {"10",   "30", "10", "3", "60000", "numaprobe-fleetd",
+                                  "UTF8", uri,  NULL};
     c->conn = PQconnectdbParams(names, values, 1);
     if (!c->conn)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a connection");

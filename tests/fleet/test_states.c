@@ -27,6 +27,7 @@ static const struct {
     {"drips", FETCH_SLOW},
     {"garbage", FETCH_NOT_HTTP},
     {"cut", FETCH_BROKEN},
+    {"cuts=100", FETCH_BROKEN},
     {"length", FETCH_TIMEOUT},
     {"endless", FETCH_BODY_TOO_LARGE},
     {"json", SEEN_PAGE_REFUSED},
