@@ -52,6 +52,7 @@ static const struct {
     {"core_kinds", 85},
     {"dimms", 90},
     {"dimm_speed", 90},
+    {"dimm_channels", 90},
     {"memory_side_caches", 85},
     {"found_cache", 85}, // sizes follow from it
     {"page_size", 90},

@@ -163,14 +163,20 @@ static void report_modules(struct report_out *o, const struct report_source *s)
         return;
     struct jsonw *w = report_finding(o, "modules");
     jsonw_i64(w, "modules", modules.n);
+    jsonw_i64(w, "channels", modules.channels);
     jsonw_fixed(w, "mts", modules.mts, 0);
     jsonw_fixed(w, "most_mbps", modules.most_mbps, 0);
     jsonw_fixed(w, "reached_mbps", reached, 0);
     jsonw_fixed(w, "percent", 100 * reached / modules.most_mbps, 1);
+    char where[32] = "", condition[] = ", if each has a channel of its own";
+    if (modules.channels) {
+        snprintf(where, sizeof where, " on %d channels", modules.channels);
+        *condition = '\0';
+    }
     report_say(o,
-               "%d memory modules at %.0f MT/s deliver at most %.1f GB/s, if each has a channel of "
-               "its own. The nodes reach %.1f GB/s together, %.0f %% of that.",
-               modules.n, modules.mts, modules.most_mbps / 1000, reached / 1000,
+               "%d memory modules at %.0f MT/s%s deliver at most %.1f GB/s%s. The nodes reach %.1f "
+               "GB/s together, %.0f %% of that.",
+               modules.n, modules.mts, where, modules.most_mbps / 1000, condition, reached / 1000,
                100 * reached / modules.most_mbps);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The firmware names slots, not channels. So the bound counts each module as a channel of its own:
-// with two modules per channel it is twice what is possible, and never too low.
+// The firmware names slots, and only some kernels name channels. Without them the bound counts each
+// module as a channel of its own: with two modules per channel it is twice what is possible, and
+// never too low.
 #include "analysis/report/modules.h"
 
 #include <stdlib.h>
@@ -60,12 +61,16 @@ bool memory_modules_of(const struct fingerprint *f, struct memory_modules *out)
 {
     const char *modules = f ? module_fact(&f->machine_class, "dimms") : NULL;
     const char *speed = f ? module_fact(&f->config, "dimm_speed") : NULL;
+    const char *channels = f ? module_fact(&f->config, "dimm_channels") : NULL;
     if (!modules)
         return false;
     out->n = count_modules(modules);
     out->mts = speed ? lowest_speed(speed) : 0;
     if (out->mts <= 0)
         out->mts = lowest_rated(modules);
-    out->most_mbps = out->n * out->mts * 8;
+    // A driver that sees more channels than there are modules splits them (DDR5 has two halves).
+    long n = channels ? strtol(channels, NULL, 10) : 0;
+    out->channels = n > 0 && n <= out->n ? (int)n : 0;
+    out->most_mbps = (out->channels ? out->channels : out->n) * out->mts * 8;
     return out->most_mbps > 0;
 }

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "core/node/dimms.h"
 #include "core/node/hwloc.h"
+#include "core/node/memory_channels.h"
 
 struct source {
     const struct topology *topology;
@@ -453,6 +454,12 @@ static FILE *open_tables(const struct source *s)
     return fopen(path, "re");
 }
 
+static void memory_channels(const struct source *s, const char *arg, char *out, size_t room)
+{
+    (void)arg;
+    memory_channels_describe(s->root, out, room);
+}
+
 // "" where they cannot be read: such a machine keeps the hash that it had before this was a fact.
 static void memory_modules(const struct source *s, const char *arg, char *out, size_t room)
 {
@@ -496,6 +503,9 @@ static const struct {
     {{"dimm_speed", false, "speed that the memory modules are set up for"},
      memory_modules,
      "speed"},
+    {{"dimm_channels", false, "channels of memory controllers that have modules"},
+     memory_channels,
+     ""},
     {{"microcode", false, "of CPU 0"}, from_cpuinfo, "microcode"},
     {{"kernel", false, "release and build"}, kernel, ""},
     {{"cmdline", false, "of the kernel"}, command_line, "/proc/cmdline"},

@@ -10,7 +10,7 @@
 
 // Two nodes of 80 GB/s each, and what their modules could deliver.
 static void check_modules(const struct matrix *m, const char *dimms, const char *speed,
-                          const char *said)
+                          const char *channels, const char *said)
 {
     static struct fingerprint f;
     const char *const says[] = {said ? said : "Node 0", NULL};
@@ -19,6 +19,8 @@ static void check_modules(const struct matrix *m, const char *dimms, const char 
     facts_add(&f.machine_class, "dimms", "%s", dimms);
     if (speed)
         facts_add(&f.config, "dimm_speed", "%s", speed);
+    if (channels)
+        facts_add(&f.config, "dimm_channels", "%s", channels);
     facts_then = &f;
     check_report(BENCHMARK_BANDWIDTH, m, 2, says, said ? NULL : none);
     facts_then = NULL;
@@ -28,16 +30,22 @@ static void test_modules(const struct matrix *m)
 {
     static const char *const none[] = {"memory modules", NULL};
     static const char *const some[] = {"Node 0", NULL};
-    check_modules(m, "8x64G DDR5-4800 2R; slots 0-7 of 16", "4400 MT/s",
+    check_modules(m, "8x64G DDR5-4800 2R; slots 0-7 of 16", "4400 MT/s", NULL,
                   "8 memory modules at 4400 MT/s deliver at most 281.6 GB/s, if each has a channel "
                   "of its own. The nodes reach 160.0 GB/s together, 57 % of that.");
-    check_modules(m, "8x64G DDR5-4800 2R, 4x32G DDR5-5600 1R; slots 0-11 of 16", NULL,
+    check_modules(
+        m, "8x64G DDR5-4800 2R; slots 0-7 of 16", "4400 MT/s", "4: mc0 0-3",
+        "8 memory modules at 4400 MT/s on 4 channels deliver at most 140.8 GB/s. The nodes "
+        "reach 160.0 GB/s together, 114 % of that.");
+    check_modules(m, "4x64G DDR5-4800 2R; slots 0-3 of 4", NULL, "8: mc0 0-7",
+                  "4 memory modules at 4800 MT/s deliver at most 153.6 GB/s, if each has");
+    check_modules(m, "8x64G DDR5-4800 2R, 4x32G DDR5-5600 1R; slots 0-11 of 16", NULL, NULL,
                   "12 memory modules at 4800 MT/s deliver at most 460.8 GB/s");
-    check_modules(m, "4x64G DDR4; slots 0-3 of 4", "3200 MT/s, 2933 MT/s",
+    check_modules(m, "4x64G DDR4; slots 0-3 of 4", "3200 MT/s, 2933 MT/s", NULL,
                   "4 memory modules at 2933 MT/s deliver at most 93.9 GB/s");
-    check_modules(m, "4x64G DDR4; slots 0-3 of 4", NULL, NULL);
-    check_modules(m, "", NULL, NULL);
-    check_modules(m, "x; 8", "4800 MT/s", NULL);
+    check_modules(m, "4x64G DDR4; slots 0-3 of 4", NULL, NULL, NULL);
+    check_modules(m, "", NULL, NULL, NULL);
+    check_modules(m, "x; 8", "4800 MT/s", NULL, NULL);
     check_report(BENCHMARK_BANDWIDTH, m, 2, some, none);
 }
 
