@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector when its store is away, full or read-only, when PostgreSQL fails over, and with a second collector beside it:
+each time the state is named, and in the end nothing is missing."""
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import urllib.request
+
+import pytest
+
+from conftest import until
+from postgresql import Server, make_postgresql  # noqa: F401
+from test_fleetd import Collector, collect  # noqa: F401
+
+NODES = 12
+
+
+def counts(server, collector=None):
+    """(runs, different runs) in the store."""
+    query = "SELECT count(*), count(DISTINCT feed || '.' || seq) FROM run"
+    if server:
+        return tuple(int(n) for n in server.rows(query)[0])
+    with sqlite3.connect(f"file:{collector.home}/state/fleet.db?mode=ro", uri=True) as db:
+        return db.execute(query).fetchone()
+
+
+def measure(fleet, times=1):
+    """Each node measures `times` more."""
+    for node in range(NODES):
+        for _ in range(times):
+            url = f"http://127.1.0.{node + 1}:{fleet.port}/v1/runs"
+            with urllib.request.urlopen(url, json.dumps({"benchmark": "latency"}).encode(), timeout=20):
+                pass
+
+
+def wait_state(collector, state):
+    status = until(lambda: (s := collector.status())["store_state"] == state and s, timeout=90)
+    if state == "ready":
+        assert collector.get("/readyz") and status["store_problem"] == "" and status["store_ready"]
+    else:
+        code, problem = collector.problem("/readyz")
+        assert code == 503 and problem["detail"].startswith(f"{state}: ") and not status["store_ready"], (status, problem)
+        assert status["store_problem"] and status["store_since"] <= status["now"], status
+    return status
+
+
+def wait_runs(server, n, collector=None):
+    until(lambda: counts(server, collector) == (n, n), timeout=90)
+
+
+def test_postgresql_is_away_at_the_start_and_later(collect, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    server.stop()
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
+    wait_state(c, "unreachable")
+    assert c.problem("/v1/fleet/outliers")[0] == 503, "there is no history to read"
+    server.start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 12)
+    requests = wait_state(c, "ready")["requests"]
+    server.stop()
+    measure(c.fleet, 3)
+    away = wait_state(c, "unreachable")
+    assert away["requests"] > requests and away["backlog_bytes"] == 0, "nothing is kept that cannot be stored"
+    server.start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 15)
+
+
+def test_postgresql_only_reads_for_a_while(collect, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"]).start()
+    c.wait_up(NODES)
+    wait_runs(server, NODES * 12)
+    server.stop()
+    server.settings = ["default_transaction_read_only=on"]
+    server.start()
+    measure(c.fleet)
+    wait_state(c, "unwritable")
+    assert c.get("/v1/fleet/outliers")["nodes"] == NODES, "the history is served"
+    server.stop()
+    server.settings = []
+    server.start()
+    wait_state(c, "ready")
+    wait_runs(server, NODES * 13)
+
+
+@contextlib.contextmanager
+def small_disk(folder, mib):
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=755", "numaprobe-test", folder], capture_output=True)
+    if done.returncode:
+        pytest.skip("cannot mount a small file system here: not root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(folder):
+    """A file that takes what is left; deleted, there is room again."""
+    ballast = folder / "ballast"
+    with open(ballast, "wb", buffering=0) as other, contextlib.suppress(OSError):
+        while True:
+            other.write(b"x" * 65536)
+    return ballast
+
+
+def test_a_full_disk_below_sqlite(collect, tmp_path):  # noqa: F811
+    with small_disk(tmp_path / "small", 24) as folder:
+        c = collect(NODES, "--run-ms=0", "--runs=20", collector=[f"--state-dir={folder}/state"]).start()
+        c.home = folder
+        c.wait_up(NODES)
+        wait_runs(None, NODES * 40, c)
+        ballast = fill(folder)
+        for _ in range(40):
+            measure(c.fleet, 2)
+            if c.status()["store_state"] == "unwritable":
+                break
+        wait_state(c, "unwritable")
+        assert c.get("/v1/fleet/outliers")["nodes"] == NODES, "the history is served"
+        ballast.unlink()
+        wait_state(c, "ready")
+        want = sum(c.get(f"/v1/fleet/nodes/{n}")["next"] for n in c.fleet.names)
+        assert want > NODES * 40
+        wait_all(None, c)
+        c.stop()
+
+
+def wait_all(server, collector):
+    """Until the store has what the nodes have."""
+    def theirs(node):
+        with urllib.request.urlopen(f"http://127.1.0.{node + 1}:{collector.fleet.port}/v1/feed?form=summary&limit=1", timeout=20) as r:
+            return json.load(r)["last"]
+    n = sum(theirs(i) for i in range(NODES))
+    wait_runs(server, n, collector)
+
+
+def test_a_full_disk_below_postgresql(collect, make_postgresql, tmp_path):  # noqa: F811
+    with small_disk(tmp_path / "small", 96) as folder:
+        tmp_path.chmod(0o755)
+        wal = Server()
+        wal.data.mkdir()
+        if os.geteuid() == 0:
+            os.chown(wal.data, 65534, 65534)
+        server = Server(home=folder).make(f"--waldir={wal.data}")
+        make_postgresql.also(server)
+        make_postgresql.also(wal)
+        server.start()
+        c = collect(NODES, "--run-ms=0", "--runs=20", collector=[f"--store={server.uri}"]).start()
+        c.wait_up(NODES)
+        wait_runs(server, NODES * 40)
+        ballast = fill(folder)
+        for _ in range(60):
+            measure(c.fleet, 4)
+            if c.status()["store_state"] == "unwritable":
+                break
+        assert "full" in wait_state(c, "unwritable")["store_problem"]
+        ballast.unlink()
+        wait_state(c, "ready")
+        wait_all(server, c)
+        c.stop()
+        server.stop()
+
+
+def test_postgresql_fails_over_to_a_standby(collect, make_postgresql):  # noqa: F811
+    first = make_postgresql()
+    second = Server()
+    make_postgresql.also(second)
+    first.program("pg_basebackup", "-D", second.data, "-R", "-X", "stream", "-c", "fast", "-h", first.home, "-U", "fleet")
+    second.start()
+    uri = f"postgresql:///postgres?host={first.home},{second.home}&user=fleet&target_session_attrs=read-write"
+    c = collect(NODES, "--run-ms=0", "--runs=20", collector=[f"--store={uri}"]).start()
+    c.wait_up(NODES)
+    wait_runs(first, NODES * 40)
+    wait_runs(second, NODES * 40)
+    measure(c.fleet, 2)
+    first.stop(9)
+    measure(c.fleet, 2)
+    wait_state(c, "unreachable")
+    second.program("pg_ctl", "promote", "-D", second.data, "-w")
+    wait_state(c, "ready")
+    wait_runs(second, NODES * 44)
+    assert c.get("/v1/fleet/outliers")["nodes"] == NODES
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_a_second_collector_stands_by_and_takes_over(request, collect, engine):  # noqa: F811
+    server = request.getfixturevalue("make_postgresql")() if engine == "postgresql" else None
+    c = collect(NODES, "--run-ms=0", collector=[f"--store={server.uri}"] if server else []).start()
+    c.wait_up(NODES)
+    other = Collector(c.home, c.fleet, f"--store={server.uri if server else f'{c.home}/state/fleet.db'}",
+                      f"--run-dir={c.home}/other").start()
+    try:
+        wait_state(other, "standby")
+        assert other.get("/v1/fleet/outliers")["nodes"] == NODES, "it serves the history"
+        assert other.status()["requests"] == 0, "one of them contacts the nodes"
+        c.process.kill()
+        c.process.wait()
+        measure(c.fleet)
+        wait_state(other, "ready")
+        wait_runs(server, NODES * 13, c)
+        assert other.status()["runs_stored"] == NODES, "what the first one had stored is not read again"
+        c.start()
+        wait_state(c, "standby")
+    finally:
+        other.stop()
+    wait_state(c, "ready")
