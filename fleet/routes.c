@@ -6,12 +6,16 @@
 #include "http/messages/alive.h"
 
 const struct route fleet_routes[] = {
+    {"GET", "/", fleetd_page, NULL, SCOPE_NONE},
+    {"GET", "/web/{name}", fleetd_page, NULL, SCOPE_NONE},
     {"GET", "/healthz", http_alive, NULL, SCOPE_NONE},
     {"GET", "/readyz", fleetd_ready, NULL, SCOPE_READ},
     {"GET", "/openapi.json", fleetd_openapi, NULL, SCOPE_READ},
     {"GET", "/v1/fleet/status", fleetd_status, NULL, SCOPE_READ},
     {"GET", "/v1/fleet/nodes", fleetd_node_list, "state,where,limit,cursor", SCOPE_READ},
     {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/states", fleetd_states, NULL, SCOPE_READ},
+    {"GET", "/v1/fleet/tiles", fleetd_tiles, "window_days,class", SCOPE_READ, .work = fleetd_work},
     {"GET", "/v1/fleet/classes", fleetd_classes, NULL, SCOPE_READ, .work = fleetd_work},
     {"GET", "/v1/fleet/outliers", fleetd_outliers, "window_days,class", SCOPE_READ,
      .work = fleetd_work},

@@ -272,8 +272,47 @@ static int make_tables(struct findings_work *w, struct err *err)
     return 0;
 }
 
+static double worse_by(bool more, double above)
+{
+    return 100 * (more ? -expm1(-above) : expm1(above));
+}
+
+// All nodes of a class by their peers, each by the metric that is worst.
+static void judge_all(struct findings_work *w, int class)
+{
+    const struct fleet_table *t = &w->table[class];
+    const struct peers_class *c = &w->peers.list[class];
+    for (int metric = 0; metric < c->metrics; metric++)
+        for (int row = 0; row < c->nodes; row++) {
+            struct fleet_judged *one = &w->out->judged[t->node[row]];
+            double worse =
+                worse_by(t->more[metric], peers_above(c, &w->levels[class], metric, row));
+            if (!isnan(worse) && (!one->metric || worse > one->worse)) {
+                one->metric = fleet_table_metric(t, w->f, metric);
+                one->worse = worse;
+            }
+        }
+}
+
+// A finding has its own worst metric: the one that chance explains least.
+static void judge_found(struct fleet_findings *out, const struct fleet_finding *one)
+{
+    for (int i = 0; i < one->n_nodes; i++) {
+        struct fleet_judged *j = &out->judged[one->nodes[i]];
+        j->grouped |= one->what == FINDING_GROUP;
+        if (one->grade >= j->grade) {
+            j->grade = one->grade;
+            j->metric = one->metric;
+            j->worse = one->more ? -one->percent : one->percent;
+        }
+    }
+}
+
 static int findings_make(struct findings_work *w, struct err *err)
 {
+    w->out->judged = calloc((size_t)w->f->nodes.n + 1, sizeof *w->out->judged);
+    if (!w->out->judged)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d verdicts", w->f->nodes.n);
     for (int i = 0; i < LEFT_OUT_KINDS; i++)
         w->out->left_out[i] = w->f->left_out[i];
     if (make_tables(w, err) < 0 ||
@@ -283,6 +322,7 @@ static int findings_make(struct findings_work *w, struct err *err)
     w->out->tested = w->peers.tested;
     for (int i = 0; i < w->n; i++) {
         int first = w->out->n;
+        judge_all(w, i);
         if (describe_class(w, i, err) < 0 || date_class(w, i, first, err) < 0)
             return -1;
     }
@@ -290,6 +330,7 @@ static int findings_make(struct findings_work *w, struct err *err)
         bool group = w->out->list[i].what == FINDING_GROUP;
         w->out->groups += group;
         w->out->grades[w->out->list[i].grade] += !group;
+        judge_found(w->out, &w->out->list[i]);
     }
     if (w->out->n)
         qsort(w->out->list, w->out->n, sizeof *w->out->list, most_serious);
@@ -323,5 +364,6 @@ void fleet_findings_fini(struct fleet_findings *f)
     for (int i = 0; i < f->n; i++)
         free(f->list[i].nodes);
     free(f->list);
+    free(f->judged);
     *f = (struct fleet_findings){0};
 }

@@ -40,12 +40,21 @@ struct fleet_finding {
     int row, metric_at; // in the table of the class
 };
 
+// What the verdict is of one node, found or not.
+struct fleet_judged {
+    enum peers_grade grade; // against its peers or its own past, whichever is worse
+    bool grouped;           // it belongs to a group that is a finding
+    const char *metric;     // its worst one; borrowed; NULL: it was not judged
+    double worse;           // per cent by which this one is worse than its peers'; less: better
+};
+
 struct fleet_findings {
     int n;
-    struct fleet_finding *list; // sure ones first, then by how much; groups last
-    int classes, metrics;       // that were judged
-    int nodes, tested;          // of those classes; with a verdict
-    int fast;                   // nodes as far on the fast side as those found
+    struct fleet_finding *list;  // sure ones first, then by how much; groups last
+    struct fleet_judged *judged; // [node of the fleet]; owned
+    int classes, metrics;        // that were judged
+    int nodes, tested;           // of those classes; with a verdict
+    int fast;                    // nodes as far on the fast side as those found
     int grades[PEERS_GRADES], groups;
     long left_out[LEFT_OUT_KINDS];
 };

@@ -56,8 +56,7 @@ static const struct kind *kind_at(const struct peers_class *c, int metric, doubl
     return k->n && !isnan(x) ? &k->list[kinds_of(k, x)] : NULL;
 }
 
-static double above_kind(const struct peers_class *c, const struct peers_table *t, int metric,
-                         int node)
+double peers_above(const struct peers_class *c, const struct peers_table *t, int metric, int node)
 {
     double x = t->x[(size_t)metric * t->nodes + node];
     const struct kind *k = kind_at(c, metric, x);
@@ -164,7 +163,7 @@ static bool far_enough(const struct peers_class *c, const struct peers_table *t,
     bool far = false;
     double *d = malloc((t->metrics + 1) * sizeof *d);
     for (int m = 0; m < t->metrics && d; m++) {
-        double above = sign * above_kind(c, t, m, node);
+        double above = sign * peers_above(c, t, m, node);
         if (isnan(above))
             continue;
         far = far || above >= w->o->least;
@@ -199,7 +198,7 @@ static int find_metrics(struct peers_class *c, const struct peers_table *t, int 
     for (int m = 0; m < t->metrics; m++) {
         if (!(q[m] <= o->suspect))
             continue;
-        double above = above_kind(c, t, m, node);
+        double above = peers_above(c, t, m, node);
         found->worse++;
         if (above > most) {
             most = above;

@@ -89,4 +89,6 @@ int peers_judge(struct peers *out, const struct peers_table *classes, int n,
 void peers_fini(struct peers *p);
 struct peers_place peers_place_of(const struct peers *p, int class, const struct peers_table *t,
                                   int node, int metric, const struct peers_options *o);
+// What a metric of a node is above the centre of its kind; NaN: it has no value, or no peers.
+double peers_above(const struct peers_class *c, const struct peers_table *t, int metric, int node);
 double peers_mirror(const struct peers_class *c); // 0 where nothing was found

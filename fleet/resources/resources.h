@@ -4,9 +4,12 @@
 #include "http/messages/router.h"
 
 // nodes.c: what the collector knows by itself
-handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node;
+handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node,
+    fleetd_states;
 // judged.c: what the history says. In the process that reads; fleetd_work() says so.
-handler_fn fleetd_classes, fleetd_outliers;
+handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles;
 work_fn fleetd_work;
 // history.c: a metric of one node over the years. In the process that reads.
 handler_fn fleetd_history;
+// page.c: the web page
+handler_fn fleetd_page;

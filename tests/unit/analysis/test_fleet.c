@@ -190,6 +190,34 @@ static void check_outlier(const struct fleet_findings *list, const struct fleet 
           "as cells");
 }
 
+static const struct fleet_judged *judged_of(const struct fleet_findings *list,
+                                            const struct fleet *f, const char *node)
+{
+    for (int i = 0; i < f->nodes.n; i++)
+        if (strcmp(f->nodes.list[i], node) == 0)
+            return &list->judged[i];
+    return NULL;
+}
+
+// Every node has its worst metric, found or not.
+static void check_judged(const struct fleet_findings *list, const struct fleet *f)
+{
+    const struct fleet_judged *slow = judged_of(list, f, "n07"), *was = judged_of(list, f, "n30"),
+                              *group = judged_of(list, f, "n12");
+    int judged = 0, fine = 0;
+    for (int i = 0; i < f->nodes.n; i++) {
+        const struct fleet_judged *one = &list->judged[i];
+        judged += one->metric != NULL;
+        fine += one->metric && one->grade == PEERS_FINE && !one->grouped && fabs(one->worse) < 3;
+    }
+    CHECK(judged == 39 && fine == 27, "all but one are judged, %d are fine", fine);
+    CHECK(slow && slow->grade == PEERS_SURE && fabs(slow->worse - 6) < 1, "n07 is slow");
+    CHECK_STR(slow->metric, "latency.n0.n1.median_ns", "in its worst metric");
+    CHECK(was && was->grade > PEERS_FINE && fabs(was->worse - 3) < 0.7, "n30 against its past");
+    CHECK(group && group->grouped && group->worse > 3, "n12 is of a group, %.1f %% slower",
+          group->worse);
+}
+
 static void test_findings(void)
 {
     CLEANUP_FLEET struct fleet *f = fleet_with(0);
@@ -202,6 +230,7 @@ static void test_findings(void)
     CHECK(list.n == 3 && list.classes == 1 && list.metrics == 3 && list.nodes == 40, "three");
     CHECK(list.tested == 39 && list.left_out[LEFT_OUT_RUNS] == 1, "a node has too few runs");
     check_outlier(&list, f);
+    check_judged(&list, f);
     const struct fleet_finding *slower = finding_of(&list, f, "n30");
     CHECK(slower && slower->what == FINDING_SLOWER && slower->metric_at == 0, "n30 became slower");
     if (slower) {

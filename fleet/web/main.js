@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The views of a fleet's page, and what they are called. The frame is web/frame.js.
+import { get } from "./daemon.js";
+import { count } from "./names.js";
+import { start } from "./frame.js";
+
+start({
+  routes: [
+    ["", "fleet", "Fleet"],
+  ],
+  holes: {},
+  about: () => get("v1/fleet/status").then(({ nodes }) => ["fleet", count(nodes, "node")]),
+});

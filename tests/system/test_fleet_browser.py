@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector's page in a real Chromium, over virtual nodes whose truth is known."""
+import re
+import urllib.request
+
+import pytest
+
+from conftest import ROOT
+from test_fleet import Fleet
+from test_fleetd import Collector
+
+NODES, BAD = 200, 2
+DOWN = "node005"
+VIEWS = ["#/"]
+
+
+def collector_over(home, nodes, *options, collector=()):
+    """A collector whose page Browser.open() takes: it has a port."""
+    c = Collector(home, Fleet(home, nodes, *options), *collector).start()
+    c.port = int(c.url.rpartition(":")[2])
+    return c
+
+
+def close(c):
+    c.process.kill()
+    c.process.wait()
+    c.fleet.close()
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    """Two classes, two slow nodes, and one that does not respond."""
+    c = collector_over(tmp_path_factory.mktemp("fleet"), NODES, "--runs=8", "--classes=2", f"--bad={BAD}", f"--faults={DOWN} refuses")
+    c.wait_up(NODES - 1)
+    yield c
+    close(c)
+
+
+def bad_nodes(c):
+    return sorted(n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"] and n["node"] != DOWN)
+
+
+def cells(page, table):
+    return page.evaluate(f"[...document.querySelectorAll('{table} tbody tr')].map((r) => [...r.children].map((c) => c.textContent))")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_have_no_violation(browser, fleet, view, dark):
+    page = browser.open(fleet, view, dark=dark)
+    assert page.axe() == []
+    page.check()
+
+
+@pytest.mark.parametrize("width", [390, 1280, 3840])
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_fit_the_window(browser, fleet, view, width):
+    page = browser.open(fleet, view, width=width)
+    assert page.overflow() == 0
+    page.check()
+
+
+def test_what_the_page_sends_is_small_and_its_own(browser, fleet):
+    page = browser.open(fleet, VIEWS[0])
+    for view in VIEWS[1:]:
+        page.go(view)
+    files = {path: size for path, size in page.requests.items() if path in ("", "#/") or path.startswith("web/")}
+    assert "web/main.js" in files and "web/view_fleet.js" in files
+    assert all(path in files or path.startswith("v1/") for path in page.requests), "nothing comes from elsewhere"
+    assert sum(files.values()) <= 120 << 10, files
+    with urllib.request.urlopen(fleet.url + "/") as reply:
+        assert reply.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    for path in files:
+        with urllib.request.urlopen(fleet.url + "/" + path.removeprefix("#/")) as reply:
+            text = reply.read()
+        assert "uPlot" in path or not re.search(rb"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", text), path
+    listed = {p.name for folder in ("fleet/web", "web") for p in (ROOT / folder).rglob("*") if p.suffix in (".js", ".css", ".html")}
+    assert {path.removeprefix("web/") for path in files} - {"", "#/"} <= listed
+    page.check()
+
+
+def test_the_verdict_is_first_and_names_the_slow_nodes(browser, fleet):
+    page = browser.open(fleet, "#/")
+    bad = bad_nodes(fleet)
+    page.wait("document.querySelector('.banner[data-judged]')")
+    heading = page.evaluate("document.querySelector('#verdict').textContent")
+    assert heading == (f"{len(bad)} nodes are slow" if len(bad) > 1 else f"{bad[0]} is slow")
+    assert f"{NODES} nodes: {NODES - 1} up" in page.text() and f"Found: {len(bad)} sure." in page.text()
+    page.wait("document.querySelector('#collector')")
+    slow = cells(page, "#slow")
+    assert sorted(row[0] for row in slow) == bad and all(row[2] == "slow, sure" and row[3].startswith("+") for row in slow)
+    classes = cells(page, "#coverage")
+    assert sorted(int(row[3]) for row in classes) == sorted(c["nodes"] for c in fleet.get("/v1/fleet/classes")["classes"])
+    page.check()
+
+
+def test_every_node_is_a_tile_and_a_row(browser, fleet):
+    """By the keyboard: the groups are reached with Tab, and each lists its nodes."""
+    page = browser.open(fleet, "#/")
+    page.wait("document.querySelector('.groups button')")
+    labels = page.evaluate("[...document.querySelectorAll('.groups button')].map((b) => b.getAttribute('aria-label'))")
+    assert [label.split(":")[0] for label in labels] == ["node[001-100]", "node[101-200]"]
+    assert "1 does not respond" in labels[0] and "sure" in "".join(labels)
+    names = []
+    page.evaluate("document.querySelector('#find').focus()")
+    page.key("Tab")
+    for group in range(2):
+        page.key("Tab")
+        assert page.evaluate(f"document.activeElement === document.querySelectorAll('.groups button')[{group}]")
+        page.key("Enter")
+        page.wait("document.querySelector('#unfolded table')")
+        assert page.evaluate("document.activeElement === document.querySelector('#unfolded h3')")
+        assert page.axe() == []
+        names += [row[:3] for row in cells(page, "#unfolded")]
+        page.evaluate(f"document.querySelectorAll('.groups button')[{group}].focus()")
+    assert [name for name, _, _ in names] == fleet.fleet.names
+    assert [name for name, state, _ in names if state != "up"] == [DOWN]
+    assert sorted(name for name, _, verdict in names if verdict.startswith("slow")) == bad_nodes(fleet)
+    page.key("Enter")
+    page.wait("!document.querySelector('#unfolded table')")  # a second time folds it again
+    tiles = page.evaluate("""[...document.querySelectorAll('.groups .map path:not(.t-absent)')].reduce((n, p) => n + p.getAttribute('d').split('Z').length - 1, 0)""")
+    assert tiles == NODES, "one tile a node"
+    page.check()
+
+
+def test_the_mouse_reads_and_opens_a_tile(browser, fleet):
+    page = browser.open(fleet, "#/")
+    page.wait("document.querySelector('.groups .map')")
+    fifth = page.evaluate("""(() => { const s = document.querySelector('.groups .map'); s.scrollIntoView({block: 'center'}); const b = s.getBoundingClientRect(),
+        u = b.width / s.viewBox.baseVal.width; return [b.x + (2 + 4.5 * 12) * u, b.y + (2 + 6) * u]; })()""")
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=fifth[0], y=fifth[1])
+    page.wait(f"document.querySelector('#pointed').textContent.startsWith('{DOWN}: ')")
+    assert "not judged" in page.evaluate("document.querySelector('#pointed').textContent")
+    for kind in ("mousePressed", "mouseReleased"):
+        page.call("Input.dispatchMouseEvent", type=kind, x=fifth[0], y=fifth[1], button="left", clickCount=1)
+    page.wait(f"location.hash === '#/nodes/{DOWN}'")
+
+
+def test_a_node_is_found_by_its_name(browser, fleet):
+    page = browser.open(fleet, "#/")
+    page.fill("#find", "nothing")
+    page.key("Enter")
+    page.wait("""document.querySelector('#tiles [role=alert]').textContent === 'No source names a node "nothing".'""")
+    page.fill("#find", "node123")
+    page.key("Enter")
+    page.wait("location.hash === '#/nodes/node123'")
+
+
+def test_an_empty_fleet_says_so(browser, tmp_path):
+    c = collector_over(tmp_path, 3, "--faults=100% refuses")
+    try:
+        page = browser.open(c, "#/")
+        page.wait("document.querySelector('.banner[data-judged]')")
+        assert "No verdict yet" in page.text() and "No run is stored yet." in page.text()
+        assert page.axe() == []
+        page.check()
+    finally:
+        close(c)
