@@ -33,7 +33,8 @@ static const char style[] =
     "td,tbody th,thead th{padding:2px 8px;border-bottom:1px solid var(--line);text-align:right}"
     ".below{margin-left:24px}.facts td,.facts "
     "th{text-align:left}.doubtful{font-style:italic;opacity:.7}"
-    "@media print{body{padding:0;background:#fff}.wide{overflow:visible}td,th{font-size:9px}}"
+    "@media print{body{padding:0;background:#fff}.wide{overflow:visible}td,th{font-size:9px}"
+    "h2,h3,tr{break-inside:avoid}h2,h3{break-after:avoid}}"
     "</style>\n";
 
 static void put(struct buf *out, const char *before, const char *text, const char *after)
