@@ -110,6 +110,31 @@ def test_values_replace_those_of_the_firmware(make_daemon, tmp_path, tmp_path_fa
     assert after[b"Bandwidth"] == firmware[b"Bandwidth"] and after[b"Latency"] != firmware[b"Latency"]
 
 
+def test_claims_of_the_firmware_reach_the_report(make_daemon, tmp_path):
+    """The recorded kernel's HMAT values, beside what a run measured of the same pairs."""
+    daemon = node_runs.recorded(make_daemon, tmp_path, NO_LOCAL)
+    with_cpus = node_runs.initiators(daemon.get("/v1/topology").json)
+    claims = {}
+    for folder in tmp_path.glob("*/sys/devices/system/node/node*/access0/initiators"):
+        target = int(folder.parts[-3][4:])
+        for node in with_cpus:
+            if (folder / f"node{node}").exists():
+                claims[node, target] = [int((folder / name).read_text()) for name in ("read_latency", "read_bandwidth")]
+    assert len(claims) >= 3, claims
+    run = node_runs.imported(daemon, node_runs.matrix_run(daemon))
+    done = topo(daemon, str(run), command="report")
+    assert done.returncode == 0, done.stderr
+    for (node, target), (ns, _) in claims.items():
+        measured = node_runs.latency(node, target)
+        assert (f"CPUs of node {node}, memory of node {target}: the firmware claims {ns} ns, measured are {measured:.1f} ns "
+                f"(idle), × {measured / ns:.2f}.") in " ".join(done.stdout.split()), done.stdout
+    run = node_runs.imported(daemon, node_runs.bandwidth_run(daemon))
+    found = {(f["initiator"], f["target"]): f for f in daemon.get(f"/v1/runs/{run}/report").json["report"]["findings"]
+             if f["kind"] == "claim" and f["quantity"] == "read_mbps"}
+    for pair, (_, mib) in claims.items():
+        assert abs(found[pair]["claimed"] - mib * MIB / MB) < 0.01 and found[pair]["measured"] == node_runs.bandwidth("read", *pair)
+
+
 def test_only_verified_undisturbed_cells_count(eight):
     def spoil(i, j, cell):
         return {**cell, "n": 1, "disturbed": 3} if (i, j) == (2, 3) else cell
