@@ -23,7 +23,7 @@ static void test_text(void)
                  {"HBM", "hbm"},
                  {"GPU memory", "gpu-memory"},
                  {"--x_y.z..", "x_y.z"},
-                 {"caf\xc3\xa9 1", "caf---1"},
+                 {"prob\xc3\xa9 1", "prob---1"},
                  {"", ""},
                  {"\xe2\x82\xac", ""}};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
