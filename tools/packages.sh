@@ -3,8 +3,8 @@
 # What numaprobe needs from Debian, in one table, and how to get what is missing. Read by ./quickstart,
 # ./check and tools/package-deb (". tools/packages.sh"); plain POSIX sh, because nothing is installed yet.
 
-# use|package|why.   use: build, run, image (libraries of a machine that does not build), test, more
-# (optional tests), package (tools/package-deb). RELEASE:NAME is the name in that Debian release; 13 also stands for later ones. A release that
+# use|package|why.   use: build, fleet (build the whole collector), run, image, image-node, image-fleet (libraries
+# of a machine that does not build), test, more (optional tests), package (tools/package-deb). RELEASE:NAME is the name in that Debian release; 13 also stands for later ones. A release that
 # is not listed does not need the package, or does not have it.
 package_table() {
     cat <<'TABLE'
@@ -27,22 +27,24 @@ build|libopenmpi-dev|one process a core that start together
 run|openmpi-bin|mpirun starts the ranks
 run|numactl|binds each rank to its core and memory
 run|curl|for the examples
+fleet|libpq-dev|the fleet collector's client of PostgreSQL (the build does without)
 image|libcjson1|reads JSON
 image|libmd0|SHA-256
-image|libhwloc15|the topology
-image|libnuma1|memory policy
+image-node|libhwloc15|the topology
+image-node|libnuma1|memory policy
 image|libsqlite3-0|keeps the runs
 image|12:libmicrohttpd12 13:libmicrohttpd12t64|the HTTP server
 image|12:libgnutls30 13:libgnutls30t64|certificates of clients
 image|12:libcurl4 13:libcurl4t64|the command line's HTTP client
-image|12:libopenmpi3 13:libopenmpi40|what the ranks are linked with
+image-node|12:libopenmpi3 13:libopenmpi40|what the ranks are linked with
+image-fleet|libpq5|the collector's client of PostgreSQL
+image-fleet|curl|the image's health check
 test|python3-pytest|runs the tests against the real daemon
 test|python3-scipy|its statistics are an oracle for ours
 test|python3-clustershell|its node sets are an oracle for ours (skipped without)
 test|python3-venv|a place of their own for Apache Otava (change points) and schemathesis (the API)
 test|python3-jsonschema|holds exports to their schema
 test|sqlite3|reads the database as a person would
-test|libpq-dev|the fleet collector's client of PostgreSQL (the build does without)
 test|postgresql|the other store of a fleet, in a directory of the tests (skipped without)
 test|clang|the second compiler, whose warnings count too
 test|12:clang-format-14|the code's layout is a test (skipped without)

@@ -46,7 +46,7 @@ rm -rf "$work/base/rootfs"
 printf 'FROM scratch\nADD rootfs.tar /\nCMD ["bash"]\n' >"$work/base/Dockerfile"
 build_ah bud -q -t "docker.io/library/debian:$release-slim" -f "$work/base/Dockerfile" "$work/base" >"$work/log" 2>&1 ||
     give_up "a Debian base"
-build_ah bud --pull-never --build-arg "DEBIAN=$release-slim" -t localhost/numaprobe:test -f "$source/Dockerfile" "$source" >"$work/log" 2>&1 ||
+build_ah bud --layers --pull-never --build-arg "DEBIAN=$release-slim" -t localhost/numaprobe:test -f "$source/Dockerfile" "$source" >"$work/log" 2>&1 ||
     give_up "the image builds"
 tap 0 "the image builds"
 
@@ -145,4 +145,31 @@ in_strict mbind,set_mempolicy,get_mempolicy,move_pages && grep -q '"numa_maps"' 
 tap "$result" "without SYS_NICE it probes, and says that memory is not bound"
 [ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
 build_ah umount "$container" >/dev/null
+
+# The collector: an image of its own, without the programs of a node.
+result=0
+build_ah bud --layers --pull-never --build-arg "DEBIAN=$release-slim" --target fleet -t localhost/numaprobe-fleet:test \
+    -f "$source/Dockerfile" "$source" >"$work/log" 2>&1 || result=1
+tap "$result" "the collector's image builds"
+[ "$result" -eq 0 ] || give_up "the collector's image"
+image=$(build_ah inspect --type image localhost/numaprobe-fleet:test)
+case $image in *'"User": "numaprobe-fleet"'*) tap 0 "nor does it run as root" ;; *) tap 1 "nor does it run as root" ;; esac
+build_ah rm "$container" >/dev/null
+container=$(build_ah from --pull-never localhost/numaprobe-fleet:test)
+result=0
+build_ah run "$container" -- sh -c '! command -v numaprobed && ! command -v mpirun' >"$work/log" 2>&1 || result=1
+tap "$result" "it has no program of a node"
+# shellcheck disable=SC2016 # for the shell in the image
+build_ah run "$container" -- sh -eu -c '
+    numaprobe-fleetd --listen=127.0.0.1:0 --nodes=localhost 2>/tmp/collector &
+    until address=$(sed -n "s/.*event=ready listen=\([0-9.:]*\) .*/\1/p" /tmp/collector) && [ -n "$address" ]; do
+        kill -0 $! || { cat /tmp/collector; exit 1; }
+    done
+    until curl -fsS "http://$address/readyz"; do kill -0 $!; done
+    curl -fsS "http://$address/v1/fleet/outliers"
+    kill $!
+    wait
+' >"$work/log" 2>&1 || result=1
+tap "$result" "it starts, and serves what its processes read and store"
+[ "$result" -eq 0 ] || sed 's/^/# /' "$work/log"
 echo "1..$number"

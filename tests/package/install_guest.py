@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """TAP, inside a booted system (tests/booted/booted.py): every command of docs/INSTALL.md, as an administrator types it, in
 a clone at /numaprobe. What the build needs is installed."""
+import json
 import os
 import re
 import subprocess
@@ -45,6 +46,16 @@ def test_the_debian_package():
         typed(line)
     assert active() and sh("systemctl", "is-enabled", UNIT).stdout.strip() == "enabled"
     measures()
+
+
+def test_the_package_of_the_collector():
+    for line in block("The collector of a fleet"):
+        typed(line)
+    assert sh("systemctl", "is-enabled", "numaprobe-fleetd").stdout.strip() == "enabled"
+    until(lambda: json.loads(sh("curl", "-fsS", "localhost:7790/v1/fleet/status").stdout)["runs_stored"] >= 1)
+    typed("apt-get purge numaprobe-fleet")
+    assert not os.path.exists("/var/lib/numaprobe-fleet") and not os.path.exists("/usr/sbin/numaprobe-fleetd")
+    assert active(), "the daemon beside it is as it was"
 
 
 def test_the_service():

@@ -44,6 +44,10 @@ def contents(deb):
     return {line.split()[5][1:]: line.split()[0] for line in listed.splitlines()}
 
 
+def collector_of(deb):
+    return deb.with_name(deb.name.replace("numaprobe_", "numaprobe-fleet_"))
+
+
 @needs("dpkg-buildpackage", "dh")
 def test_what_is_in_it(deb):
     files = contents(deb)
@@ -55,9 +59,28 @@ def test_what_is_in_it(deb):
                  "/usr/share/man/man5/numaprobed.conf.5.gz", "/usr/share/bash-completion/completions/numaprobe",
                  "/usr/share/zsh/vendor-completions/_numaprobe", "/usr/share/fish/vendor_completions.d/numaprobe.fish"]:
         assert path in files, sorted(files)
-    assert not [p for p, mode in files.items() if "s" in mode or mode[8] == "w" and mode[0] != "l"], "no set-id, none for all to write"
-    control = subprocess.run(["dpkg-deb", "-I", deb, "conffiles"], capture_output=True, text=True, check=True).stdout
-    assert control.split() == ["/etc/numaprobe/numaprobed.conf"]
+    of_collector = contents(collector_of(deb))
+    for path in ["/usr/sbin/numaprobe-fleetd", "/lib/systemd/system/numaprobe-fleetd.service",
+                 "/lib/systemd/system/numaprobe-fleetd.socket", "/usr/lib/sysusers.d/numaprobe-fleet.conf",
+                 "/usr/lib/tmpfiles.d/numaprobe-fleet.conf", "/etc/numaprobe/numaprobe-fleetd.conf",
+                 "/usr/share/man/man8/numaprobe-fleetd.8.gz", "/usr/share/man/man5/numaprobe-fleetd.conf.5.gz"]:
+        assert path in of_collector and path not in files, sorted(of_collector)
+    assert not [p for p, mode in [*files.items(), *of_collector.items()] if "s" in mode or mode[8] == "w" and mode[0] != "l"], \
+        "no set-id, none for all to write"
+    assert not [p for p in files if p in of_collector and not p.endswith("/")], "no file is in both"
+    for package, configuration in (deb, "numaprobed.conf"), (collector_of(deb), "numaprobe-fleetd.conf"):
+        control = subprocess.run(["dpkg-deb", "-I", package, "conffiles"], capture_output=True, text=True, check=True).stdout
+        assert control.split() == [f"/etc/numaprobe/{configuration}"]
+
+
+@needs("dpkg-buildpackage", "dh")
+def test_a_node_needs_no_library_of_the_collector(deb):
+    def libraries(package):
+        listed = subprocess.run(["dpkg-deb", "-f", package, "Depends"], capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r"^\S+", listed.replace(", ", "\n"), re.M))
+    assert "libpq5" not in libraries(deb), libraries(deb)
+    assert "libpq5" in libraries(collector_of(deb))
+    assert not {"openmpi-bin", "numactl", "numaprobe"} & libraries(collector_of(deb)), "nor the collector a node's"
 
 
 @needs("dpkg-buildpackage", "dh", "lintian")
@@ -101,7 +124,8 @@ mount --bind /proc "$1/root/proc"
 mount --rbind /dev "$1/root/dev"
 mount -t tmpfs run "$1/root/run"
 cp "$2" "$1/root/run/numaprobe.deb"
-printf '%s' "$3" >"$1/root/run/script"
+cp "$3" "$1/root/run/collector.deb"
+printf '%s' "$4" >"$1/root/run/script"
 exec chroot "$1/root" /bin/sh -eu /run/script
 """
 
@@ -144,12 +168,54 @@ done
 echo all is well
 """
 
+LIFE_OF_THE_COLLECTOR = r"""
+say() { printf '\n== %s\n' "$*"; }
+rm -rf /etc/numaprobe /var/lib/numaprobe-fleet
+export DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin
+say install
+dpkg -i /run/collector.deb
+dpkg --verify numaprobe-fleet
+getent passwd numaprobe-fleet | grep '^numaprobe-fleet:.*:/var/lib/numaprobe-fleet:.*nologin$'
+! test -e /etc/systemd/system/multi-user.target.wants/numaprobe-fleetd.service
+! command -v numaprobed || ! dpkg -S "$(command -v numaprobed)"
+numaprobe-fleetd --check-config
+numaprobe-fleetd --nodes='n[1-3]' --print-nodes | grep -c . | grep '^3$'
+say "an administrator's configuration and an enabled service survive an upgrade"
+echo 'every = 60' >>/etc/numaprobe/numaprobe-fleetd.conf
+mkdir -p /var/lib/numaprobe-fleet && touch /var/lib/numaprobe-fleet/fleet.db
+systemctl enable numaprobe-fleetd.service
+dpkg -i --force-confdef --force-confold /run/collector.deb
+numaprobe-fleetd --print-config | grep -q '^every = 60$'
+test -L /etc/systemd/system/multi-user.target.wants/numaprobe-fleetd.service
+say "beside the daemon of a node"
+dpkg -i /run/numaprobe.deb
+dpkg -P numaprobe
+numaprobe-fleetd --check-config
+say "remove leaves the configuration and the history"
+dpkg -L numaprobe-fleet | sort >/run/listed
+dpkg -r numaprobe-fleet
+grep -q '^every = 60$' /etc/numaprobe/numaprobe-fleetd.conf
+test -e /var/lib/numaprobe-fleet/fleet.db
+! test -e /usr/sbin/numaprobe-fleetd
+say "purge leaves nothing"
+dpkg -P numaprobe-fleet
+while read -r path; do
+    test -d "$path" || ! test -e "$path" || { echo "left: $path"; exit 1; }
+done </run/listed
+for path in /etc/numaprobe /var/lib/numaprobe-fleet /usr/share/doc/numaprobe-fleet \
+    /etc/systemd/system/multi-user.target.wants/numaprobe-fleetd.service; do
+    ! test -e "$path" || { echo "left: $path"; exit 1; }
+done
+echo all is well
+"""
+
 
 @needs("dpkg-buildpackage", "dh", "unshare", "chroot")
 @needs_root
-def test_install_upgrade_remove_purge(deb, tmp_path):
-    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", OVERLAY, "overlay", tmp_path, deb, LIFE],
-                          capture_output=True, text=True)
+@pytest.mark.parametrize("life", [LIFE, LIFE_OF_THE_COLLECTOR], ids=["daemon", "collector"])
+def test_install_upgrade_remove_purge(deb, life, tmp_path):
+    done = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", OVERLAY, "overlay", tmp_path, deb,
+                           collector_of(deb), life], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.endswith("all is well\n"), done.stdout[-3000:] + done.stderr[-2000:]
 
 
@@ -169,11 +235,16 @@ def test_rpm(tmp_path):
     done = subprocess.run([ROOT / "tools/package-rpm", "--output", tmp_path, "--nodeps", "--define", "mpi_home /usr"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    (made,) = tmp_path.glob("RPMS/*/numaprobe-*.rpm")
-    ask = ["rpm", "-qp", "--queryformat"]
-    files = subprocess.run(["rpm", "-qpl", made], capture_output=True, text=True, check=True).stdout.split()
-    assert {"/usr/sbin/numaprobed", "/usr/bin/numaprobe", "/etc/numaprobe/numaprobed.conf",
-            "/usr/lib/systemd/system/numaprobed.service"} <= set(files), files
-    config = subprocess.run(["rpm", "-qp", "--configfiles", made], capture_output=True, text=True, check=True).stdout.split()
-    assert config == ["/etc/numaprobe/numaprobed.conf"]
-    assert subprocess.run([*ask, "%{VERSION} %{LICENSE}", made], capture_output=True, text=True).stdout == f"{VERSION} Apache-2.0"
+    for name, wanted, configuration in (
+            ("numaprobe", {"/usr/sbin/numaprobed", "/usr/bin/numaprobe", "/usr/lib/systemd/system/numaprobed.service"},
+             "/etc/numaprobe/numaprobed.conf"),
+            ("numaprobe-fleet", {"/usr/sbin/numaprobe-fleetd", "/usr/lib/systemd/system/numaprobe-fleetd.service",
+                                 "/usr/lib/sysusers.d/numaprobe-fleet.conf"}, "/etc/numaprobe/numaprobe-fleetd.conf")):
+        (made,) = tmp_path.glob(f"RPMS/*/{name}-{VERSION}-*.rpm")
+
+        def asked(*options):
+            return subprocess.run(["rpm", "-qp", *options, made], capture_output=True, text=True, check=True).stdout
+        assert wanted | {configuration} <= set(asked("-l").split())
+        assert asked("--configfiles").split() == [configuration]
+        assert asked("--queryformat", "%{VERSION} %{LICENSE}") == f"{VERSION} Apache-2.0 AND MIT"
+        assert ("libpq.so" in asked("--requires")) == (name == "numaprobe-fleet")

@@ -12,7 +12,7 @@ import tempfile
 
 from tooltest import report
 
-USES = ["build", "run", "image", "test", "more", "package"]
+USES = ["build", "fleet", "run", "image", "image-node", "image-fleet", "test", "more", "package"]
 ONLY_12 = {"libmicrohttpd12", "libgnutls30", "libcurl4", "libopenmpi3", "clang-format-14"}
 ONLY_13 = {"libmicrohttpd12t64", "libgnutls30t64", "libcurl4t64", "libopenmpi40"}
 

@@ -7,6 +7,7 @@ usage: test_symbols.py BUILD_ROOT
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -130,8 +131,19 @@ def check_bad_examples():
     check(idle.unused() == ["core/os/a: b", "daemon/c: c"], "what only tests use is found")
 
 
+def check_libraries(build):
+    """A program of a node is linked with no library of the collector, and the daemon not with libcurl."""
+    for program, without in (("daemon/numaprobed", "libpq libcurl"), ("bench/numa_bench", "libpq libcurl libsqlite3"),
+                             ("client/numaprobe", "libpq libsqlite3 libmicrohttpd")):
+        said = subprocess.run(["readelf", "-dW", os.path.join(build, program)], capture_output=True, text=True, check=True).stdout
+        linked = re.findall(r"\(NEEDED\).*\[(lib[\w+-]+)\.so", said)
+        wrong = sorted(set(linked) & set(without.split()))
+        check(linked and not wrong, f"{program} is linked without {without}", wrong)
+
+
 def main(build):
     check_bad_examples()
+    check_libraries(build)
     sources = objects(build)
     found = symbols([item for _, item in sources])
     tree = Tree([(source, found[item]) for source, item in sources])
