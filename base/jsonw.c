@@ -125,6 +125,16 @@ void jsonw_fixed(struct jsonw *w, const char *key, double v, int digits)
     buf_add(w->out, text, (size_t)n);
 }
 
+void jsonw_digits(struct jsonw *w, const char *key, double v, int digits)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits, v);
+    if (isfinite(v))
+        jsonw_raw(w, key, text);
+    else
+        jsonw_null(w, key);
+}
+
 void jsonw_bool(struct jsonw *w, const char *key, bool v)
 {
     lead(w, key);

@@ -29,7 +29,8 @@ void jsonw_array(struct jsonw *w, const char *key);
 void jsonw_end(struct jsonw *w);
 void jsonw_text(struct jsonw *w, const char *key, const char *s); // s NULL -> null
 void jsonw_i64(struct jsonw *w, const char *key, int64_t v);
-void jsonw_fixed(struct jsonw *w, const char *key, double v, int digits); // digits after the point
+void jsonw_fixed(struct jsonw *w, const char *key, double v, int digits);  // digits after the point
+void jsonw_digits(struct jsonw *w, const char *key, double v, int digits); // significant ones
 void jsonw_bool(struct jsonw *w, const char *key, bool v);
 void jsonw_null(struct jsonw *w, const char *key);
 void jsonw_raw(struct jsonw *w, const char *key, const char *json); // already JSON

@@ -332,7 +332,7 @@ int fleet_add_page(struct fleet *f, const struct summary_page *p, struct err *er
 }
 
 // Names and values behind each other in one block, whose beginning is `name`.
-static int copy_facts(struct fleet_facts *out, const struct facts *facts, struct err *err)
+int fleet_facts_copy(struct fleet_facts *out, const struct facts *facts, struct err *err)
 {
     size_t bytes = 2 * (facts->n + 1) * sizeof(char *);
     for (int i = 0; i < facts->n; i++)
@@ -357,9 +357,9 @@ int fleet_add_facts(struct fleet *f, const struct facts *facts, struct err *err)
 {
     int class = interned_find(&f->classes, facts->hash),
         config = interned_find(&f->configs, facts->hash);
-    if (class >= 0 && copy_facts(&f->class_facts[class], facts, err) < 0)
+    if (class >= 0 && fleet_facts_copy(&f->class_facts[class], facts, err) < 0)
         return -1;
-    return config < 0 ? 0 : copy_facts(&f->config_facts[config], facts, err);
+    return config < 0 ? 0 : fleet_facts_copy(&f->config_facts[config], facts, err);
 }
 
 const char *fleet_facts_wanted(const struct fleet *f, int i)

@@ -364,13 +364,22 @@ static int judge_metrics(struct fleet_effect *out, struct err *err)
     return 0;
 }
 
+static int longest_series(const struct fleet *f)
+{
+    int most = 0;
+    for (int i = 0; i < f->series.n; i++)
+        most = f->one[i].n > most ? f->one[i].n : most;
+    return most;
+}
+
 static int effect_make(struct effect_search *s, const char *from, const char *to,
                        struct fleet_effect *out, struct err *err)
 {
-    size_t cells = (size_t)s->f->nodes.n * s->f->o.runs_max + 1;
+    int runs = longest_series(s->f);
+    size_t cells = (size_t)s->f->nodes.n * runs + 1;
     CLEANUP_MEM float *v = malloc(cells * sizeof *v);
     CLEANUP_MEM int64_t *at = malloc(cells * sizeof *at);
-    struct effect_arrays a = {v, at, s->f->o.runs_max};
+    struct effect_arrays a = {v, at, runs};
     if (!v || !at)
         return effect_no_memory(err);
     if (find_passages(s, err) < 0 || choose_change(s, from, to, &out->change, err) < 0)

@@ -12,16 +12,7 @@
 
 // --- JSON --------------------------------------------------------------------------------------
 
-// Six significant digits, as in a summary.
-static void finding_write_number(struct jsonw *w, const char *key, double v)
-{
-    char text[40];
-    snprintf(text, sizeof text, "%.6g", v);
-    if (isfinite(v))
-        jsonw_raw(w, key, text);
-    else
-        jsonw_null(w, key);
-}
+enum { FINDING_DIGITS = 6 }; // significant ones, as in a summary
 
 static void write_worst(const struct fleet_finding *one, const struct fleet *f, struct jsonw *w)
 {
@@ -34,10 +25,10 @@ static void write_worst(const struct fleet_finding *one, const struct fleet *f, 
     jsonw_fixed(w, "percent", one->percent, 2);
     jsonw_fixed(w, "lo", one->lo, 2);
     jsonw_fixed(w, "hi", one->hi, 2);
-    finding_write_number(w, "value", one->value);
-    finding_write_number(w, "class_median", one->peers);
+    jsonw_digits(w, "value", one->value, FINDING_DIGITS);
+    jsonw_digits(w, "class_median", one->peers, FINDING_DIGITS);
     jsonw_fixed(w, "class_mad_percent", one->spread, 2);
-    finding_write_number(w, "limit", one->limit);
+    jsonw_digits(w, "limit", one->limit, FINDING_DIGITS);
     jsonw_i64(w, "nodes", one->n_peers);
     jsonw_end(w);
 }
@@ -72,8 +63,8 @@ static void finding_write_members(const struct fleet_finding *one, const struct 
     jsonw_i64(w, "metrics_worse", one->worse);
     jsonw_i64(w, "of", one->of);
     write_worst(one, f, w);
-    finding_write_number(w, "p", one->p);
-    finding_write_number(w, "q", one->q);
+    jsonw_digits(w, "p", one->p, FINDING_DIGITS);
+    jsonw_digits(w, "q", one->q, FINDING_DIGITS);
     jsonw_fixed(w, "mirror", one->mirror, 2);
     jsonw_time(w, "since", one->since_ms);
     jsonw_array(w, "runs");

@@ -381,6 +381,16 @@ int fleet_shares_make(struct fleet_shares *out, struct fleet_view *v, int metric
     return 0;
 }
 
+const char *fleet_share_verdict(const struct fleet_shares *s, int i)
+{
+    const struct fleet_share *k = &s->list[i];
+    bool worse = s->more ? k->percent < 0 : k->percent > 0;
+    return i == 0        ? "largest group"
+           : k->differs  ? (worse ? "slower" : "faster")
+           : isnan(k->q) ? "too few nodes"
+                         : "no difference";
+}
+
 void fleet_shares_fini(struct fleet_shares *s)
 {
     free(s->list);

@@ -68,4 +68,6 @@ struct fleet_shares {
 // node has it.
 int fleet_shares_make(struct fleet_shares *out, struct fleet_view *v, int metric, const char *fact,
                       struct err *err);
+// "largest group", "slower", "faster", "no difference" or "too few nodes".
+const char *fleet_share_verdict(const struct fleet_shares *s, int i);
 void fleet_shares_fini(struct fleet_shares *s);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/peers/fleet_effect.h"
+#include "analysis/peers/fleet_json.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "client/exits.h"
@@ -88,6 +89,21 @@ static void effect_print_metrics(const struct cli *c, const struct fleet_effect 
     grid_print(&g, c);
 }
 
+static void effect_print(const struct cli *c, const struct fleet_effect *e)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    if (c->output == OUTPUT_JSON) {
+        fleet_effect_write_json(e, &w);
+        buf_char(&text, '\n');
+        print_buf(&text);
+        return;
+    }
+    if (c->output == OUTPUT_TABLE)
+        effect_print_head(c, e);
+    effect_print_metrics(c, e);
+}
+
 // The worst verdict that any metric has.
 static int effect_status(const struct fleet_effect *e)
 {
@@ -114,9 +130,7 @@ int cmd_fleet_effect(struct cli *c, const struct invocation *i, struct err *err)
         gather_end(&g, 0);
         return -1;
     }
-    if (c->output == OUTPUT_TABLE)
-        effect_print_head(c, &e);
-    effect_print_metrics(c, &e);
+    effect_print(c, &e);
     int status = effect_status(&e);
     fleet_effect_fini(&e);
     return gather_end(&g, status);

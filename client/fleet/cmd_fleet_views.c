@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/peers/fleet_history.h"
+#include "analysis/peers/fleet_json.h"
 #include "analysis/peers/fleet_view.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -145,6 +146,15 @@ static void ranking_print(const struct cli *c, const struct fleet_view *v,
         printf("median %.6g, spread %.1f %% of %d nodes\n", r->median, r->spread, r->n);
 }
 
+static void ranking_print_json(const struct fleet_view *v, const struct fleet_ranking *r)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    fleet_ranking_write_json(r, v, &(struct fleet_ranking_part){.limit = r->n}, &w);
+    buf_char(&text, '\n');
+    print_buf(&text);
+}
+
 int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err)
 {
     const struct view_flags *f = i->options;
@@ -154,7 +164,9 @@ int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err
     if (begun)
         return begun < 0 ? -1 : gather_end(&o.g, CLI_EXIT_INCONCLUSIVE);
     int rc = fleet_ranking_make(&r, &o.v, o.metric, err);
-    if (rc == 0) {
+    if (rc == 0 && c->output == OUTPUT_JSON) {
+        ranking_print_json(&o.v, &r);
+    } else if (rc == 0) {
         view_print_head(c, &o.v, o.metric, r.more);
         ranking_print(c, &o.v, &r, f->limit);
     }
@@ -164,7 +176,8 @@ int cmd_fleet_ranking(struct cli *c, const struct invocation *i, struct err *err
 
 // ---- Groups -------------------------------------------------------------------------------------
 
-static void shares_print(const struct cli *c, const struct fleet_shares *s, const char *fact)
+static void shares_print(const struct cli *c, const struct fleet_view *v,
+                         const struct fleet_shares *s, int metric, const char *fact)
 {
     const struct column columns[] = {
         {"value", fact, false},       {"nodes", "NODES", true},   {"median", "MEDIAN", true},
@@ -172,10 +185,10 @@ static void shares_print(const struct cli *c, const struct fleet_shares *s, cons
         {"percent_lo", "FROM", true}, {"percent_hi", "TO", true}, {"verdict", "VERDICT", false},
     };
     CLEANUP_GRID struct grid g;
+    view_print_head(c, v, metric, s->more);
     grid_init(&g, columns, COUNT_OF(columns));
     for (int i = 0; i < s->n; i++) {
         const struct fleet_share *k = &s->list[i];
-        bool worse = s->more ? k->percent < 0 : k->percent > 0;
         grid_cell(&g, "%s", k->value ? k->value : "not known");
         grid_cell(&g, "%d", k->nodes);
         grid_value(&g, k->median);
@@ -184,13 +197,19 @@ static void shares_print(const struct cli *c, const struct fleet_shares *s, cons
         percent_cell(&g, k->percent);
         percent_cell(&g, k->percent_lo);
         percent_cell(&g, k->percent_hi);
-        grid_cell(&g, "%s",
-                  i == 0        ? "largest group"
-                  : k->differs  ? (worse ? "slower" : "faster")
-                  : isnan(k->q) ? "too few nodes"
-                                : "no difference");
+        grid_cell(&g, "%s", fleet_share_verdict(s, i));
     }
     grid_print(&g, c);
+}
+
+static void shares_print_json(const struct opened_view *o, const struct fleet_shares *s,
+                              const char *fact)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    fleet_shares_write_json(s, &o->v, o->metric, fact, &w);
+    buf_char(&text, '\n');
+    print_buf(&text);
 }
 
 static bool any_slower(const struct fleet_shares *s)
@@ -220,8 +239,10 @@ int cmd_fleet_compare(struct cli *c, const struct invocation *i, struct err *err
         return begun < 0 ? -1 : gather_end(&o.g, CLI_EXIT_INCONCLUSIVE);
     int rc = fleet_shares_make(&s, &o.v, o.metric, f->group_by, err);
     if (rc == 0) {
-        view_print_head(c, &o.v, o.metric, s.more);
-        shares_print(c, &s, f->group_by);
+        if (c->output == OUTPUT_JSON)
+            shares_print_json(&o, &s, f->group_by);
+        else
+            shares_print(c, &o.v, &s, o.metric, f->group_by);
         if (s.n < 2 && c->output == OUTPUT_TABLE)
             puts("all nodes have the same value: there is nothing to compare");
         status = s.n < 2 ? CLI_EXIT_INCONCLUSIVE : any_slower(&s) ? CLI_EXIT_SLOWER : status;

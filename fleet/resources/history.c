@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/compare/fact_changes.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/peers/interned.h"
 #include "analysis/stats/change_points.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "fleet/services/services.h"
-#include "fleet/services/stored_facts.h"
+#include "fleet/services/stored_changes.h"
 
 enum {
     POINTS_MAX = 10000,        // the newest; 130 bytes each in JSON: 1.3 MB
@@ -82,39 +81,9 @@ static void keep_newest_kind(struct stored_series *s)
     memmove(s->list, s->list + s->dropped, (size_t)s->n * sizeof *s->list);
 }
 
-// What differs between the machines of two neighbours, as far as their facts are here.
-static int write_fact_changes(const struct request *q, const struct stored_series *s,
-                              const struct stored_point *a, const struct stored_point *b,
-                              struct jsonw *w, struct err *err)
+static struct stored_machine machine_of(const struct stored_series *s, const struct stored_point *p)
 {
-    struct {
-        struct fingerprint a, b;
-        struct changes changes;
-    } *m = calloc(1, sizeof *m);
-    if (!m)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
-    const struct {
-        bool differs;
-        int hash;
-        struct facts *facts;
-    } wanted[] = {{a->class != b->class, a->class, &m->a.machine_class},
-                  {a->class != b->class, b->class, &m->b.machine_class},
-                  {a->config != b->config, a->config, &m->a.config},
-                  {a->config != b->config, b->config, &m->b.config}};
-    struct json *documents[COUNT_OF(wanted)] = {0};
-    int rc = 0;
-    for (size_t i = 0; i < COUNT_OF(wanted) && rc == 0; i++)
-        if (wanted[i].differs)
-            rc = stored_facts_read(fleet_of(q)->store, s->texts.list[wanted[i].hash],
-                                   wanted[i].facts, &documents[i], err);
-    if (rc == 0) {
-        changes_find(&m->changes, &m->a, &m->b);
-        changes_write_json(&m->changes, w, "fact_changes");
-    }
-    for (size_t i = 0; i < COUNT_OF(documents); i++)
-        json_free(documents[i]);
-    free(m);
-    return rc;
+    return (struct stored_machine){s->texts.list[p->class], s->texts.list[p->config]};
 }
 
 static int write_stored_changes(const struct request *q, const struct stored_series *s,
@@ -141,7 +110,8 @@ static int write_stored_changes(const struct request *q, const struct stored_ser
         jsonw_fixed(w, "after", found[i].after, 3);
         jsonw_fixed(w, "percent", found[i].percent, 2);
         jsonw_fixed(w, "p", found[i].p, 4);
-        rc = write_fact_changes(q, s, after - 1, after, w, err);
+        const struct stored_machine before = machine_of(s, after - 1), now = machine_of(s, after);
+        rc = stored_changes_write(fleet_of(q)->store, &before, &now, w, err);
         jsonw_end(w);
     }
     jsonw_end(w);

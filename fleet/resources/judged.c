@@ -14,8 +14,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "fleet/services/name_runs.h"
-#include "fleet/services/services.h"
-#include "fleet/services/stored_facts.h"
+#include "fleet/services/stored_fleet.h"
 #include "model/nodeset.h"
 
 enum {
@@ -32,31 +31,9 @@ void fleetd_work(const struct request *q, struct work *w, struct err *why)
     w->bytes = READ_BYTES;
 }
 
-static int add_page(void *ctx, const struct summary_page *page, struct err *err)
-{
-    return fleet_add_page(ctx, page, err);
-}
-
-// Documents are small and few: ten thousand nodes of one class have one of its facts.
-static int add_documents(struct fleet_store *store, struct fleet *f, struct err *err)
-{
-    CLEANUP_MEM struct facts *facts = malloc(sizeof *facts);
-    if (!facts)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for facts");
-    for (int i = 0; fleet_facts_wanted(f, i);) {
-        CLEANUP_JSON struct json *document = NULL;
-        if (stored_facts_read(store, fleet_facts_wanted(f, i), facts, &document, err) < 0 ||
-            (document && fleet_add_facts(f, facts, err) < 0))
-            return -1;
-        i += !document; // it stays wanted
-    }
-    return 0;
-}
-
 // The newest runs of all nodes. A class that is requested is looked for by the store.
 static struct fleet *fleet_read(const struct request *q, struct err *err)
 {
-    const struct fleet_services *s = fleet_of(q);
     struct fleet_options o = FLEET_DEFAULTS;
     int64_t days = o.window_days;
     if (request_query_int(q, "window_days", 1, WINDOW_DAYS_MAX, &days, err) < 0)
@@ -64,11 +41,7 @@ static struct fleet *fleet_read(const struct request *q, struct err *err)
     o.now_ms = clock_wall_ms();
     o.window_days = (int)days;
     const struct fleet_window w = {.class_hash = request_query(q, "class"), .newest = o.runs_max};
-    CLEANUP_FLEET struct fleet *f = fleet_new(&o, err);
-    if (!f || fleet_store_window(s->store, &w, add_page, f, err) < 0 ||
-        add_documents(s->store, f, err) < 0)
-        return NULL;
-    return steal_ptr(&f);
+    return stored_fleet_read(q, &o, &w, err);
 }
 
 int fleetd_outliers(struct request *q, struct reply *r, struct err *err)

@@ -10,6 +10,7 @@
 #include "base/jsonw.h"
 #include "fleet/services/name_runs.h"
 #include "fleet/services/services.h"
+#include "fleet/services/stored_fleet.h"
 #include "http/messages/alive.h"
 
 enum {
@@ -133,19 +134,13 @@ struct node_filter {
 
 static int read_node_filter(const struct request *q, struct node_filter *f, struct err *err)
 {
-    const char *where = request_query(q, "where");
     const char *cursor = request_query(q, "cursor");
     f->limit = NODES_LIMIT;
-    f->named = where != NULL;
     f->after = cursor ? cursor : "";
     if (state_of(q, &f->state, err) < 0 ||
         request_query_int(q, "limit", 1, NODES_LIMIT_MAX, &f->limit, err) < 0)
         return -1;
-    if (where && nodeset_parse(&f->where, where, NULL, err) < 0) {
-        snprintf(err->member, sizeof err->member, "where");
-        return -1;
-    }
-    return 0;
+    return where_read(q, &f->where, &f->named, err);
 }
 
 static bool filter_takes(const struct node_filter *f, const struct polled *n)

@@ -9,6 +9,10 @@ handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd
 // judged.c: what the history says. In the process that reads; fleetd_work() says so.
 handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles;
 work_fn fleetd_work;
+// rollouts.c: what changed, and what it did. In the process that reads.
+handler_fn fleetd_rollouts, fleetd_effect;
+// views.c: nodes in order of a metric, groups of them, and two runs. In the process that reads.
+handler_fn fleetd_ranking, fleetd_compare;
 // history.c: a metric of one node over the years. In the process that reads.
 handler_fn fleetd_history;
 // page.c: the web page

@@ -249,13 +249,27 @@ static int load_feed(void *ctx, const struct fleet_cell *row, struct err *err)
     return 0;
 }
 
-int book_read(struct book *b, const struct fleet_engine *e, void *db, bool feeds, struct err *err)
+// In order of time, so that the newest set-up of a node stays.
+static int load_setup(void *ctx, const struct fleet_cell *row, struct err *err)
 {
+    struct book *b = ((struct book_load *)ctx)->book;
+    if (row[0].i < 1 || row[0].i > b->nodes.n || row[2].i < 1 || row[2].i > b->machines.n)
+        return err_set(err, ERR_DAMAGED, "", "table setup: a row has no node or no machine");
+    struct book_node *n = &b->node[row[0].i - 1];
+    n->setup_ms = row[1].i;
+    n->machine = (int)row[2].i;
+    return 0;
+}
+
+int book_read(struct book *b, const struct fleet_engine *e, void *db, bool writer, struct err *err)
+{
+    const struct interned none = {0};
     const struct {
         const char *sql;
         int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err);
         const struct interned *list;
     } tables[] = {
+        // The last two are the writer's.
         {"SELECT id, name FROM node WHERE id > $1 ORDER BY id", load_node, &b->nodes},
         {"SELECT id, origin, hash, metrics FROM layout WHERE id > $1 ORDER BY id", load_layout,
          &b->layouts},
@@ -267,8 +281,10 @@ int book_read(struct book *b, const struct fleet_engine *e, void *db, bool feeds
         {"SELECT id, node, twin, history, next, last_ms, skew_ms, version, state FROM feed "
          "WHERE id > $1 ORDER BY id",
          load_feed, &b->feeds},
+        {"SELECT node, from_ms, machine FROM setup WHERE node > $1 ORDER BY node, from_ms",
+         load_setup, &none},
     };
-    for (size_t i = 0; i < COUNT_OF(tables) - !feeds; i++) {
+    for (size_t i = 0; i < COUNT_OF(tables) - (writer ? 0 : 2); i++) {
         struct book_load l = {b, tables[i].list->n};
         if (e->query(db, tables[i].sql, &CELL_I(l.rows), 1, tables[i].fn, &l, err) < 0)
             return -1;

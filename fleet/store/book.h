@@ -8,6 +8,9 @@
 struct book_node {
     int feed;    // the number of its open feed; 0: none
     int brought; // rows of dictionaries
+    // For the writer: its newest set-up, and when it was first measured with it.
+    int machine; // 0: none
+    int64_t setup_ms;
 };
 struct book_feed {
     int node, twin; // 0: none
@@ -39,8 +42,8 @@ struct book {
 };
 
 void book_fini(struct book *b); // and it is empty again
-// Reads what is new. `feeds`: also all feeds, which must be none so far.
-int book_read(struct book *b, const struct fleet_engine *e, void *db, bool feeds, struct err *err);
+// Reads what is new. `writer`: also all feeds, which must be none so far, and set-ups.
+int book_read(struct book *b, const struct fleet_engine *e, void *db, bool writer, struct err *err);
 
 // Each returns a number; *fresh: it is new, and the caller stores the row. -1: no memory.
 int book_node(struct book *b, const char *name, bool *fresh, struct err *err);

@@ -49,12 +49,14 @@ struct fleet_move {
 
 // Which runs are read: in order of node and kind, the newest first.
 struct fleet_reading {
-    int node;                   // 0: all
-    int n_nodes;                // numbers 1 to n_nodes
-    const bool *kind, *machine; // [number - 1]; NULL: all
+    int node;                           // 0: all
+    int n_nodes;                        // numbers 1 to n_nodes
+    const bool *nodes, *kind, *machine; // [number - 1]; NULL: all
     int n_kinds, n_machines;
     int64_t since_ms, until_ms;
-    int newest; // of each node and kind; 0: all
+    int64_t seq;      // 0: all
+    int newest;       // of each node and kind; 0: all
+    bool values_only; // lo and hi of rows are NULL
 };
 
 struct fleet_engine {

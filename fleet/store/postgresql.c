@@ -399,9 +399,10 @@ static void copy_row(struct pgx *p, const struct fleet_row *r)
     field_values(p, r);
 }
 
-#define PGX_RUN                                                                                    \
+#define PGX_HEAD                                                                                   \
     "measured, received, finished, seq, run, seconds, node, feed, kind, machine, state, flags, "   \
-    "disturbed, label, v, w"
+    "disturbed, label, v"
+#define PGX_RUN PGX_HEAD ", w"
 
 static int pgx_put_rows(void *db, const struct fleet_row *rows, int n, struct err *err)
 {
@@ -492,7 +493,7 @@ struct pgx_reader {
     fleet_row_fn *fn;
     void *ctx;
     const unsigned char *at, *end;
-    bool headed, broken;
+    bool headed, broken, values_only;
 };
 
 // The next field: its bytes and length; -1: NULL. A form that is not ours sets `broken`.
@@ -554,10 +555,12 @@ static void next_values(struct pgx_reader *r, struct fleet_row *row)
         return;
     for (int i = 0; i < n; i++)
         to[i] = unpack_float(v + PGX_ARRAY_HEAD + 8 * i + 4);
-    if (!unpack_widths(w, wide < 0 ? 0 : wide, to, n, to + n, to + 2 * n))
-        r->broken = true;
     row->n = n;
     row->v = to;
+    if (r->values_only)
+        return;
+    if (!unpack_widths(w, wide < 0 ? 0 : wide, to, n, to + n, to + 2 * n))
+        r->broken = true;
     row->lo = to + n;
     row->hi = to + 2 * n;
 }
@@ -644,12 +647,16 @@ static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, v
     static const char newest[] = "measured DESC, seq DESC, feed DESC";
     struct pgx *p = db;
     CLEANUP_BUF struct buf sql = BUF_INIT;
-    buf_str(&sql, "COPY (SELECT " PGX_RUN " FROM (SELECT " PGX_RUN);
+    buf_fmt(&sql, "COPY (SELECT %s FROM (SELECT " PGX_RUN,
+            r->values_only ? PGX_HEAD ", NULL::bytea" : PGX_RUN);
     if (r->newest)
         buf_fmt(&sql, ", row_number() OVER (PARTITION BY node, kind ORDER BY %s) AS place", newest);
     buf_str(&sql, " FROM run WHERE true");
     if (r->node)
         buf_fmt(&sql, " AND node = %d", r->node);
+    if (r->seq)
+        buf_fmt(&sql, " AND seq = %" PRId64, r->seq);
+    sql_numbers(&sql, "node", r->nodes, r->n_nodes);
     sql_time(&sql, ">=", r->since_ms);
     sql_time(&sql, "<", r->until_ms);
     sql_numbers(&sql, "kind", r->kind, r->n_kinds);
@@ -660,8 +667,9 @@ static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, v
     buf_fmt(&sql, " ORDER BY node, kind, %s) TO STDOUT (FORMAT binary)", newest);
     if (!buf_ok(&sql))
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    return pg_copy_out(p->c, buf_text(&sql), pgx_row,
-                       &(struct pgx_reader){.p = p, .fn = fn, .ctx = ctx}, err);
+    return pg_copy_out(
+        p->c, buf_text(&sql), pgx_row,
+        &(struct pgx_reader){.p = p, .fn = fn, .ctx = ctx, .values_only = r->values_only}, err);
 }
 
 // ---- Upkeep

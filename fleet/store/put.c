@@ -292,6 +292,27 @@ static int page_put_run(struct fleet_store *s, const struct summary *r, const st
     return 0;
 }
 
+// A node's set-ups, as rollouts are read from them. Runs come in the order in which they were
+// measured; one that a clock dates before the present set-up began says nothing about it.
+static int put_setup(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+{
+    struct book_node *n = &s->book.node[row->node - 1];
+    bool known = *s->book.machine[row->machine - 1].hash[FLEET_CONFIG];
+    if (!known || row->flags & ROW_IMPORTED || row->machine == n->machine ||
+        (n->machine && row->at_ms <= n->setup_ms))
+        return 0;
+    const struct fleet_cell until[] = {CELL_I(row->at_ms), CELL_I(row->node), CELL_I(n->setup_ms)};
+    const struct fleet_cell fresh[] = {CELL_I(row->node), CELL_I(row->at_ms), CELL_I(row->machine)};
+    if (n->machine &&
+        fleet_exec(s, "UPDATE setup SET until_ms = $1 WHERE node = $2 AND from_ms = $3", until,
+                   COUNT_OF(until), err) < 0)
+        return -1;
+    n->machine = row->machine;
+    n->setup_ms = row->at_ms;
+    return fleet_exec(s, "INSERT INTO setup (node, from_ms, machine) VALUES ($1, $2, $3)", fresh,
+                      COUNT_OF(fresh), err);
+}
+
 // Of a crowded page no run is stored.
 static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int node, int feed,
                          struct fleet_ack *ack, struct err *err)
@@ -310,6 +331,9 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
     if (ack->outcome == FLEET_CROWDED)
         s->n_rows = before;
     ack->stored = s->n_rows - before;
+    for (int i = before; i < s->n_rows; i++)
+        if (put_setup(s, &s->rows[i], err) < 0)
+            return -1;
     return 0;
 }
 

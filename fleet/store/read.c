@@ -135,8 +135,12 @@ static int window_row(void *ctx, const struct fleet_row *row, struct err *err)
     float *to = w->values + w->n_values;
     if (row->n) {
         memcpy(to, row->v, row->n * sizeof *to);
-        memcpy(to + row->n, row->lo, row->n * sizeof *to);
-        memcpy(to + 2 * row->n, row->hi, row->n * sizeof *to);
+        for (int i = row->n; i < 3 * row->n && !row->lo; i++)
+            to[i] = NAN;
+        if (row->lo)
+            memcpy(to + row->n, row->lo, row->n * sizeof *to);
+        if (row->hi)
+            memcpy(to + 2 * row->n, row->hi, row->n * sizeof *to);
     }
     w->at[w->page.n_runs] = w->n_values;
     w->n_values += 3 * row->n;
@@ -169,23 +173,40 @@ static int pick_machines(const struct book *b, const char *hash, bool **set, str
     return 0;
 }
 
+static int pick_nodes(const struct book *b, const struct nodeset *wanted, bool **set,
+                      struct err *err)
+{
+    if (!wanted)
+        return 0;
+    *set = calloc(b->nodes.n + 1, sizeof **set);
+    if (!*set)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
+    for (int i = 0; i < b->nodes.n; i++)
+        (*set)[i] = nodeset_has(wanted, b->nodes.list[i]);
+    return 0;
+}
+
 static int window_read(struct fleet_store *s, const struct fleet_window *w,
                        struct window_page *page, struct err *err)
 {
     const struct book *b = &s->book;
+    CLEANUP_MEM bool *nodes = NULL;
     CLEANUP_MEM bool *kinds = NULL;
     CLEANUP_MEM bool *machines = NULL;
     struct fleet_reading r = {.n_nodes = b->nodes.n,
                               .n_kinds = b->kinds.n,
                               .n_machines = b->machines.n,
                               .since_ms = w->since_ms,
-                              .until_ms = INT64_MAX,
-                              .newest = w->newest};
+                              .until_ms = w->until_ms ? w->until_ms : INT64_MAX,
+                              .seq = w->seq,
+                              .newest = w->newest,
+                              .values_only = w->values_only};
     if (w->node && !(r.node = interned_find(&b->nodes, w->node) + 1))
         return 0;
-    if (pick_kinds(b, w->benchmark, &kinds, err) < 0 ||
+    if (pick_nodes(b, w->nodes, &nodes, err) < 0 || pick_kinds(b, w->benchmark, &kinds, err) < 0 ||
         pick_machines(b, w->class_hash, &machines, err) < 0)
         return -1;
+    r.nodes = nodes;
     r.kind = kinds;
     r.machine = machines;
     page->page.n_layouts = b->layouts.n;
@@ -344,6 +365,49 @@ int fleet_store_series(struct fleet_store *s, const struct fleet_line *line,
     int result = spots_read(s, line, &l, err);
     if (result == 0)
         result = spots_emit(&l, fn, ctx, err);
+    return fleet_end(s, result, err);
+}
+
+// ---- Set-ups
+
+struct setup_reader {
+    const struct book *book;
+    const bool *nodes;
+    int (*fn)(void *ctx, const struct fleet_store_setup *p, struct err *err);
+    void *ctx;
+};
+
+static int setup_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    const struct setup_reader *r = ctx;
+    const struct book *b = r->book;
+    if (row[0].i < 1 || row[0].i > b->nodes.n || row[3].i < 1 || row[3].i > b->machines.n)
+        return err_set(err, ERR_DAMAGED, "", "table setup: a row has no node or no machine");
+    if (r->nodes && !r->nodes[row[0].i - 1])
+        return 0;
+    const struct book_machine *m = &b->machine[row[3].i - 1];
+    return r->fn(r->ctx,
+                 &(struct fleet_store_setup){.node = b->nodes.list[row[0].i - 1],
+                                             .class_hash = m->hash[FLEET_CLASS],
+                                             .config_hash = m->hash[FLEET_CONFIG],
+                                             .from_ms = row[1].i,
+                                             .until_ms = row[2].i},
+                 err);
+}
+
+int fleet_store_setups(struct fleet_store *s, const struct nodeset *nodes,
+                       int (*fn)(void *ctx, const struct fleet_store_setup *p, struct err *err),
+                       void *ctx, struct err *err)
+{
+    static const char sql[] = "SELECT node, from_ms, coalesce(until_ms, 0), machine FROM setup "
+                              "ORDER BY node, from_ms";
+    CLEANUP_MEM bool *wanted = NULL;
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    int result = pick_nodes(&s->book, nodes, &wanted, err);
+    struct setup_reader r = {&s->book, wanted, fn, ctx};
+    if (result == 0)
+        result = s->engine->query(s->db, sql, NULL, 0, setup_row, &r, err);
     return fleet_end(s, result, err);
 }
 

@@ -57,6 +57,7 @@ static const char sql_read[] =
     "SELECT node, kind, measured_ms, seq, feed, machine, received_ms, finished_ms, run, state, "
     "flags, disturbed, seconds, label, v, w FROM run "
     "WHERE node = ?1 AND kind = ?2 AND measured_ms >= ?3 AND measured_ms < ?4 "
+    "AND (?5 = 0 OR seq = ?5) "
     "ORDER BY measured_ms DESC, seq DESC, feed DESC";
 static const char sql_delete[] =
     "DELETE FROM run WHERE node = ?1 AND kind IN (SELECT id FROM kind) AND measured_ms < ?2";
@@ -331,7 +332,8 @@ static int lite_move(void *db, const struct fleet_move *moves, int n, struct err
 }
 
 // Values and intervals, unpacked.
-static int lite_read_arrays(struct lite *l, sqlite3_stmt *q, struct fleet_row *r, struct err *err)
+static int lite_read_arrays(struct lite *l, sqlite3_stmt *q, bool values_only, struct fleet_row *r,
+                            struct err *err)
 {
     const unsigned char *v = sqlite3_column_blob(q, 14), *w = sqlite3_column_blob(q, 15);
     int bytes = sqlite3_column_bytes(q, 14), n = bytes / 4;
@@ -339,17 +341,19 @@ static int lite_read_arrays(struct lite *l, sqlite3_stmt *q, struct fleet_row *r
     bool sound = bytes % 4 == 0 && n <= METRICS_MAX && (!n || (v && w));
     for (int i = 0; i < n && sound; i++)
         l->values[i] = unpack_float(v + 4 * i);
-    if (!sound || !unpack_widths(w, sqlite3_column_bytes(q, 15), l->values, n, lo, hi))
+    if (!sound ||
+        (!values_only && !unpack_widths(w, sqlite3_column_bytes(q, 15), l->values, n, lo, hi)))
         return err_set(err, ERR_DAMAGED, "", "run %" PRId64 " of feed %d has no proper values",
                        r->seq, r->feed);
     r->n = n;
     r->v = l->values;
-    r->lo = lo;
-    r->hi = hi;
+    r->lo = values_only ? NULL : lo;
+    r->hi = values_only ? NULL : hi;
     return 0;
 }
 
-static int lite_read_row(struct lite *l, sqlite3_stmt *q, struct fleet_row *r, struct err *err)
+static int lite_read_row(struct lite *l, sqlite3_stmt *q, bool values_only, struct fleet_row *r,
+                         struct err *err)
 {
     *r = (struct fleet_row){
         .node = sqlite3_column_int(q, 0),
@@ -368,7 +372,7 @@ static int lite_read_row(struct lite *l, sqlite3_stmt *q, struct fleet_row *r, s
             sqlite3_column_type(q, 12) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, 12),
         .label = sq_text(q, 13),
     };
-    return sq_row_whole(q, err) < 0 ? -1 : lite_read_arrays(l, q, r, err);
+    return sq_row_whole(q, err) < 0 ? -1 : lite_read_arrays(l, q, values_only, r, err);
 }
 
 static bool lite_is_in(const bool *set, int n, int number)
@@ -384,12 +388,13 @@ static int lite_read_kind(struct lite *l, const struct fleet_reading *r, int nod
     int more, taken = 0;
     if (!q)
         return -1;
-    if (sq_bind(q, err, "iiii", (int64_t)node, (int64_t)kind, r->since_ms, r->until_ms) < 0)
+    if (sq_bind(q, err, "iiiii", (int64_t)node, (int64_t)kind, r->since_ms, r->until_ms, r->seq) <
+        0)
         return -1;
     while ((more = sq_step(q, err)) > 0) {
         if (!lite_is_in(r->machine, r->n_machines, sqlite3_column_int(q, 5)))
             continue;
-        if (lite_read_row(l, q, &row, err) < 0 || fn(ctx, &row, err) < 0)
+        if (lite_read_row(l, q, r->values_only, &row, err) < 0 || fn(ctx, &row, err) < 0)
             return -1;
         if (++taken == r->newest)
             return 0;
@@ -422,7 +427,7 @@ static int lite_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, 
 {
     int first = r->node ? r->node : 1, last = r->node ? r->node : r->n_nodes;
     for (int node = first; node <= last; node++)
-        if (lite_read_node(db, r, node, fn, ctx, err) < 0)
+        if (lite_is_in(r->nodes, r->n_nodes, node) && lite_read_node(db, r, node, fn, ctx, err) < 0)
             return -1;
     return 0;
 }

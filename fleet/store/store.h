@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/fingerprint.h"
+#include "model/nodeset.h"
 #include "model/summary.h"
 
 enum fleet_store_use {
@@ -132,8 +133,11 @@ int fleet_store_document(struct fleet_store *s, const char *hash, struct buf *ou
 
 struct fleet_window {
     const char *node, *class_hash, *benchmark; // NULL: all
-    int64_t since_ms;                          // measured then or later; 0: all
+    const struct nodeset *nodes;               // sorted; NULL: all
+    int64_t since_ms, until_ms;                // measured in [since, until); until 0: no end
+    int64_t seq;                               // only runs of this number in their feed; 0: all
     int newest;                                // of each node and kind of run; 0: all
+    bool values_only;                          // their intervals are not known (NaN)
 };
 // One page per node, in order of their numbers; runs by kind, the newest first. `layouts` of the
 // page are those of the whole store. The page is valid during the call. All of it is one state of
@@ -157,6 +161,17 @@ struct fleet_line {
 // Points of runs that succeeded, by measured_ms and seq. Unknown names give no point.
 int fleet_store_series(struct fleet_store *s, const struct fleet_line *line,
                        int (*fn)(void *ctx, const struct fleet_store_point *p, struct err *err),
+                       void *ctx, struct err *err);
+
+// Set-ups of nodes: the first run measured with each, and with the next one (0: it is the present
+// one). In the order in which nodes came, and of time.
+struct fleet_store_setup {
+    const char *node, *class_hash, *config_hash;
+    int64_t from_ms, until_ms;
+};
+// `nodes`: sorted; NULL: all. fn returns -1 to end with its error.
+int fleet_store_setups(struct fleet_store *s, const struct nodeset *nodes,
+                       int (*fn)(void *ctx, const struct fleet_store_setup *p, struct err *err),
                        void *ctx, struct err *err);
 
 // ---- Upkeep

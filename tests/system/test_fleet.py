@@ -156,9 +156,11 @@ METRIC = "latency.local.dram.median_ns"
 def test_ranking_has_every_node_and_the_slow_one_first(make_fleet):
     fleet = make_fleet(40, "--runs=8")
     [bad] = [n["node"] for n in fleet.truth["world"]["nodes"] if n["bad"]]
-    rows = fleet.json("ranking", METRIC, "-w", fleet.all)
+    document = fleet.json("ranking", METRIC, "-w", fleet.all)
+    rows = document["ranking"]
+    assert document["metric"] == METRIC and document["nodes"] == 40 and document["better"] == "less", document
     assert rows[0]["node"] == bad and sorted(r["node"] for r in rows) == fleet.names, rows[0]
-    assert all(float(r["lo"]) <= float(r["value"]) <= float(r["hi"]) for r in rows)
+    assert all(r["lo"] <= r["value"] <= r["hi"] for r in rows)
     assert len(fleet.run("ranking", METRIC, "-w", fleet.all, "--limit=3").stdout.splitlines()) == 7
     done = fleet.run("ranking", "latency.local.dram.median", "-w", fleet.all)
     assert done.returncode == 5 and METRIC in done.stderr, done.stderr
@@ -167,9 +169,11 @@ def test_ranking_has_every_node_and_the_slow_one_first(make_fleet):
 
 def test_a_rollout_that_costs_two_percent(make_fleet):
     fleet = make_fleet(200, "--runs=30", "--interval-s=43200", "--waves=3", "--rollout-percent=2", "--bad=0")
-    rows = {r["metric"]: r for r in fleet.json("effect", "microcode", "-w", fleet.all, status=7)}
-    assert rows[METRIC]["verdict"] == "worse" and abs(float(rows[METRIC]["percent"]) - 2) < 0.7, rows[METRIC]
-    groups = fleet.json("compare", METRIC, "-w", fleet.all, "--group-by=microcode", status=0)
+    effect = fleet.json("effect", "microcode", "-w", fleet.all, status=7)
+    rows = {r["metric"]: r for r in effect["metrics"]}
+    assert rows[METRIC]["verdict"] == "worse" and abs(rows[METRIC]["percent"] - 2) < 0.7, rows[METRIC]
+    assert effect["nodes"] + effect["untouched"] == 200 and effect["days"] >= 2 and effect["from"] != effect["to"], effect
+    groups = fleet.json("compare", METRIC, "-w", fleet.all, "--group-by=microcode", status=0)["groups"]
     assert [g["verdict"] for g in groups] == ["largest group", "faster"], groups
     done = fleet.run("effect", "no_such_fact", "-w", fleet.all)
     assert done.returncode == 5 and "no_such_fact" in done.stderr, done.stderr

@@ -237,7 +237,9 @@ def test_the_contract_names_its_routes(collect):
     request = urllib.request.Request(c.url + "/openapi.json", headers={"Accept-Encoding": "gzip"})
     with urllib.request.urlopen(request, timeout=60) as response:
         assert json.loads(gzip.decompress(response.read())) == contract and response.headers["Vary"] == "Accept-Encoding"
-    described = {(method.upper(), path): {p["name"] for p in operation.get("parameters", []) if p["in"] == "query"}
+    shared = contract["components"]["parameters"]
+    described = {(method.upper(), path): {p["name"] for p in (shared[q["$ref"].rpartition("/")[2]] if "$ref" in q else q
+                                                              for q in operation.get("parameters", [])) if p["in"] == "query"}
                  for path, operations in contract["paths"].items() for method, operation in operations.items()}
     assert served == described
 

@@ -29,7 +29,8 @@ struct page_run {
 };
 
 // One run as a page of its own.
-static int page_add(struct fleet *f, const struct page_run *r, unsigned long long *seed)
+__attribute__((unused)) static int page_add(struct fleet *f, const struct page_run *r,
+                                            unsigned long long *seed)
 {
     static const double usual[PAGE_METRICS] = {90, 140, 200};
     float v[PAGE_METRICS], lo[PAGE_METRICS], hi[PAGE_METRICS];
@@ -61,7 +62,7 @@ static int page_add(struct fleet *f, const struct page_run *r, unsigned long lon
 }
 
 // "bios=1.9.0 kernel=6.1" becomes the facts of a hash.
-static int page_facts(struct fleet *f, const char *hash, const char *text)
+static const struct facts *page_facts_of(const char *hash, const char *text)
 {
     static struct facts facts;
     static char names[FACTS_MAX][FACT_NAME_MAX];
@@ -75,5 +76,10 @@ static int page_facts(struct fleet *f, const char *hash, const char *text)
         facts_add(&facts, names[facts.n], "%s", value);
     }
     snprintf(facts.hash, sizeof facts.hash, "%s", hash);
-    return fleet_add_facts(f, &facts, NULL);
+    return &facts;
+}
+
+__attribute__((unused)) static int page_facts(struct fleet *f, const char *hash, const char *text)
+{
+    return fleet_add_facts(f, page_facts_of(hash, text), NULL);
 }

@@ -131,6 +131,9 @@ static void writes(void)
     jsonw_fixed(&w, "f", 98.120, 3);
     jsonw_fixed(&w, "whole", 100, 3);
     jsonw_fixed(&w, "zero", 0, 0);
+    jsonw_digits(&w, "six", 123.456789, 6);
+    jsonw_digits(&w, "small", 0.00012, 6);
+    jsonw_digits(&w, "not", NAN, 6);
     jsonw_fixed(&w, "nan", NAN, 3);
     jsonw_array(&w, "l");
     jsonw_bool(&w, NULL, true);
@@ -143,7 +146,8 @@ static void writes(void)
               "{\"s\":\"q\\\"\\\\\\n\\u0001\",\"none\":null,\"i\":9223372036854775807,"
               "\"least\":-9223372036854775808,\"nothing\":0,\"f\":98.12,"
               "\"whole\":100,"
-              "\"zero\":0,\"nan\":null,\"l\":[true,{}],\"t\":\"2023-11-14T22:13:20.123Z\"}",
+              "\"zero\":0,\"six\":123.457,\"small\":0.00012,\"not\":null,\"nan\":null,\"l\":[true,{"
+              "}],\"t\":\"2023-11-14T22:13:20.123Z\"}",
               "the writer's text");
     CLEANUP_JSON struct json *back = parse(buf_text(&b));
     CHECK_STR(json_get_text(back, "s", ""), "q\"\\\n\x01", "escapes survive a round trip");

@@ -267,6 +267,9 @@ static int window_runs(const struct fleet_window *w)
 
 static void test_window(void)
 {
+    CLEANUP_NODESET struct nodeset some = {0};
+    const struct nodeset none = {0};
+    CHECK_INT(nodeset_parse(&some, "w[1-3],n2", NULL, &err), 0, "a set of nodes");
     char class[65], hash[65];
     struct maker m = maker_at("w1", "1000", 0, 12);
     text_hash("class", class);
@@ -287,6 +290,12 @@ static void test_window(void)
         {{.node = "w1", .benchmark = "latency"}, 15, "those of a benchmark"},
         {{.node = "w1", .benchmark = "matrix"}, 0, "of another one"},
         {{.node = "w1", .since_ms = page_day0 + 10 * page_day}, 6, "those since a day"},
+        {{.node = "w1", .until_ms = page_day0 + 10 * page_day}, 9, "those before it"},
+        {{.node = "w1", .seq = 7}, 1, "one by its number"},
+        {{.node = "w1", .seq = 16}, 0, "a number that is not there"},
+        {{.nodes = &some}, 20, "those of a set of nodes"},
+        {{.nodes = &none}, 0, "of an empty set"},
+        {{.node = "w1", .values_only = true}, 15, "without intervals"},
         {{.node = "w9"}, 0, "of a node that is not there"},
         {{.class_hash = hash}, 3, "a class in the fleet"},
     };
@@ -310,6 +319,48 @@ static void test_series(void)
     made_json_series(s, "w1", "no.such", &out);
     made_json_series(s, "w9", "latency.n1.n2.median_ns", &out);
     CHECK_INT(out.len, 0, "unknown names give no point");
+}
+
+static int say_setup(void *ctx, const struct fleet_store_setup *p, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "%s %.6s %.6s %lld %lld\n", p->node, p->class_hash, p->config_hash,
+            (long long)((p->from_ms - page_day0) / page_day),
+            (long long)(p->until_ms ? (p->until_ms - page_day0) / page_day : 0));
+    return 0;
+}
+
+static void test_setups(void)
+{
+    static const struct {
+        const char *history, *config;
+        int64_t after, last;
+    } stretches[] = {{"9000", "a", 0, 4}, {"9000", "a", 4, 6}, {"9000", "b", 6, 8},
+                     {"9000", "a", 8, 9}, {"9001", "c", 0, 3}, {"9001", "c", 3, 12}};
+    CLEANUP_NODESET struct nodeset one = {0};
+    CLEANUP_BUF struct buf out = BUF_INIT, all = BUF_INIT;
+    char a[65], b[65], c[65], class[65], want[256];
+    for (size_t i = 0; i < COUNT_OF(stretches); i++) {
+        struct maker m =
+            maker_at("u1", stretches[i].history, stretches[i].after, stretches[i].last);
+        m.config = stretches[i].config;
+        made_page_put(s, &m, &err);
+    }
+    text_hash("a", a);
+    text_hash("b", b);
+    text_hash("c", c);
+    text_hash("class", class);
+    CHECK_INT(nodeset_parse(&one, "u1", NULL, &err), 0, "a set of nodes");
+    CHECK_INT(fleet_store_setups(s, &one, say_setup, &out, &err), 0, "set-ups of a node");
+    snprintf(want, sizeof want,
+             "u1 %.6s %.6s 1 7\nu1 %.6s %.6s 7 9\nu1 %.6s %.6s 9 10\nu1 %.6s %.6s 10 0\n", class, a,
+             class, b, class, a, class, c);
+    CHECK_STR(buf_text(&out), want,
+              "from the first run with each to the first with the next; runs dated before say "
+              "nothing");
+    CHECK(fleet_store_setups(s, NULL, say_setup, &all, &err) == 0 && all.len > out.len,
+          "of all nodes");
+    buf_add(&said, all.data, all.len);
 }
 
 static int take_page(void *ctx, const struct summary_page *page, struct err *e)
@@ -407,6 +458,7 @@ static void say_all(void)
     made_json_window(s, &(struct fleet_window){.newest = 7}, &said);
     made_json_window(s, &(struct fleet_window){.node = "h1"}, &said);
     made_json_series(s, "k1", "latency.n0.n3.median_ns", &said);
+    made_json_window(s, &(struct fleet_window){.node = "x1", .values_only = true}, &said);
     struct fleet_store_size z;
     fleet_store_size(s, &z, &err);
     buf_fmt(&said, "%lld %lld %lld %lld %lld %lld version %lld\n", (long long)z.runs,
@@ -474,6 +526,7 @@ static void run_scenarios(const char *where)
     test_extremes();
     test_window();
     test_series();
+    test_setups();
     test_fleet();
     test_documents();
     test_retention();

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interval of a run's metric is one of 95 %. In logs both runs' reach adds as the roots of sums
+// of squares. Of thirty metrics one differs by chance, so false discoveries are limited.
+#include "analysis/peers/run_pair.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/metrics/metrics.h"
+#include "analysis/stats/distributions.h"
+#include "base/cleanup.h"
+
+enum { PAIR_DIGITS = 6 };
+#define PAIR_975 1.96
+#define PAIR_LEVEL 0.05
+#define PAIR_LEAST_PERCENT 1.0
+
+static const char *const run_pair_verdict_names[PAIR_VERDICTS] = {"no difference", "slower",
+                                                                  "faster", "not known"};
+
+static int find_metric(const struct summary_layout *l, const char *name)
+{
+    for (int i = 0; l && i < l->n; i++)
+        if (strcmp(l->list[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+// How far the interval reaches, in logs; NaN: not known.
+static double log_reach(const struct summary *s, int at)
+{
+    double v = s->values[at], lo = s->lo[at], hi = s->hi[at];
+    return lo > 0 && hi >= v ? (log(hi) - log(lo)) / 2 : (double)NAN;
+}
+
+// Returns the p of the difference; NaN: not known.
+static double pair_metric(struct run_pair_metric *m, const struct run_side *base, int a,
+                          const struct run_side *target, int b)
+{
+    m->base = base->run->values[a];
+    m->target = target->run->values[b];
+    m->percent = m->lo = m->hi = NAN;
+    if (!(m->base > 0 && m->target > 0))
+        return NAN;
+    double d = log(m->target / m->base);
+    double reach = hypot(log_reach(base->run, a), log_reach(target->run, b));
+    m->percent = 100 * expm1(d);
+    if (isnan(reach))
+        return NAN;
+    m->lo = 100 * expm1(d - reach);
+    m->hi = 100 * expm1(d + reach);
+    if (reach <= 0)
+        return d == 0; // it never varied, as a count does
+    return erfc(fabs(d) * PAIR_975 / reach * M_SQRT1_2);
+}
+
+static void judge_pair(struct run_pair *p, const double *q)
+{
+    for (int i = 0; i < p->n; i++) {
+        struct run_pair_metric *m = &p->list[i];
+        m->q = q[i];
+        bool differs = q[i] <= PAIR_LEVEL && fabs(m->percent) >= PAIR_LEAST_PERCENT;
+        bool worse = m->more ? m->percent < 0 : m->percent > 0;
+        m->verdict = isnan(q[i]) ? PAIR_UNKNOWN
+                     : !differs  ? PAIR_SAME
+                     : worse     ? PAIR_SLOWER
+                                 : PAIR_FASTER;
+        p->slower += m->verdict == PAIR_SLOWER;
+        p->faster += m->verdict == PAIR_FASTER;
+    }
+}
+
+int run_pair_compare(struct run_pair *out, const struct run_side *base,
+                     const struct run_side *target, struct err *err)
+{
+    int most = base->layout ? base->layout->n : 0;
+    struct run_pair made = {.list = calloc(most + 1, sizeof *made.list)};
+    CLEANUP_MEM double *q = malloc((most + 1) * sizeof *q);
+    CLEANUP_MEM int *order = malloc((most + 1) * sizeof *order);
+    if (!made.list || !q || !order) {
+        free(made.list);
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d metrics", most);
+    }
+    for (int a = 0; a < most; a++) {
+        const struct summary_metric *of = &base->layout->list[a];
+        int b = find_metric(target->layout, of->name);
+        if (b < 0) {
+            made.only_base++;
+            continue;
+        }
+        struct run_pair_metric *m = &made.list[made.n];
+        *m = (struct run_pair_metric){
+            .metric = of->name, .unit = of->unit, .more = metric_more_is_better(of->unit)};
+        q[made.n++] = pair_metric(m, base, a, target, b);
+    }
+    made.only_target = (target->layout ? target->layout->n : 0) - made.n;
+    if (made.n == 0) {
+        free(made.list);
+        return err_set(err, ERR_CONFLICT, "target", "the runs have no metric in common");
+    }
+    dist_fdr(q, made.n, order);
+    judge_pair(&made, q);
+    *out = made;
+    return 0;
+}
+
+void run_pair_write_json(const struct run_pair *p, struct jsonw *w)
+{
+    jsonw_i64(w, "slower", p->slower);
+    jsonw_i64(w, "faster", p->faster);
+    jsonw_i64(w, "only_base", p->only_base);
+    jsonw_i64(w, "only_target", p->only_target);
+    jsonw_array(w, "metrics");
+    for (int i = 0; i < p->n; i++) {
+        const struct run_pair_metric *m = &p->list[i];
+        jsonw_object(w, NULL);
+        jsonw_text(w, "metric", m->metric);
+        jsonw_text(w, "unit", m->unit);
+        jsonw_text(w, "better", m->more ? "more" : "less");
+        jsonw_digits(w, "base", m->base, PAIR_DIGITS);
+        jsonw_digits(w, "target", m->target, PAIR_DIGITS);
+        jsonw_fixed(w, "percent", m->percent, 2);
+        jsonw_fixed(w, "lo", m->lo, 2);
+        jsonw_fixed(w, "hi", m->hi, 2);
+        jsonw_digits(w, "q", m->q, PAIR_DIGITS);
+        jsonw_text(w, "verdict", run_pair_verdict_names[m->verdict]);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
+void run_pair_fini(struct run_pair *p)
+{
+    free(p->list);
+    *p = (struct run_pair){0};
+}

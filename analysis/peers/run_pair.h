@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two runs, of one node or of two, metric by metric: how much they differ, and whether that is more
+// than what their intervals allow. Whole runs are compared cell by cell (analysis/compare); of a
+// stored one there are only its metrics. Pure.
+#pragma once
+#include "base/err.h"
+#include "base/jsonw.h"
+#include "model/summary.h"
+
+struct run_side { // borrowed
+    const struct summary *run;
+    const struct summary_layout *layout;
+};
+
+enum run_pair_verdict { PAIR_SAME, PAIR_SLOWER, PAIR_FASTER, PAIR_UNKNOWN, PAIR_VERDICTS };
+
+struct run_pair_metric {
+    const char *metric, *unit; // borrowed
+    bool more;                 // is better
+    double base, target;
+    double percent, lo, hi; // of the base, + is more; 95 % interval. NaN: not known
+    double q;               // among the metrics; NaN: not known
+    enum run_pair_verdict verdict;
+};
+struct run_pair {
+    int n, slower, faster;
+    int only_base, only_target;   // metrics that the other run has not
+    struct run_pair_metric *list; // in the order of the base; owned
+};
+
+// ERR_CONFLICT ("target"): the runs have no metric in common; ERR_NO_MEMORY.
+int run_pair_compare(struct run_pair *out, const struct run_side *base,
+                     const struct run_side *target, struct err *err);
+// The members "slower", "faster", "only_base", "only_target" and "metrics".
+void run_pair_write_json(const struct run_pair *p, struct jsonw *w);
+void run_pair_fini(struct run_pair *p);

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What numaprobe-fleetd says of time and of groups, against virtual nodes whose truth is known and against the client."""
+import re
+
+from conftest import until
+from test_fleet import METRIC
+from test_fleetd import collect  # noqa: F401 (a fixture)
+
+
+def known(c, path):
+    """The response, once the documents of facts are stored too."""
+    return until(lambda: not c.rows("SELECT 1 FROM machine WHERE config NOT IN (SELECT hash FROM document) LIMIT 1")
+                 and not c.rows("SELECT 1 FROM machine WHERE class NOT IN (SELECT hash FROM document) LIMIT 1")) and c.get(path)
+
+
+def test_a_rollout_is_listed_with_its_waves_and_its_price(collect):  # noqa: F811
+    c = collect(200, "--runs=30", "--interval-s=43200", "--waves=3", "--rollout-percent=2", "--bad=0").start()
+    c.wait_up(200)
+    [rollout] = [r for r in known(c, "/v1/fleet/rollouts")["rollouts"] if r["fact"] == "microcode"]
+    rolled = {n["node"] for n in c.fleet.truth["world"]["nodes"] if n["rolled_round"] is not None}
+    assert rollout["nodes"] == len(rolled) and rollout["remaining"] == 200 - len(rolled) and not rollout["reverted"], rollout
+    assert sum(w["nodes"] for w in rollout["waves"]) == len(rolled) and len(rollout["waves"]) == rollout["days"] >= 2
+    assert [w["day"] for w in rollout["waves"]] == sorted(w["day"] for w in rollout["waves"])
+    some = sorted(rolled)[0]
+    assert any(some in w["names"] or re.search(r"\[", w["names"]) for w in rollout["waves"])
+    effect = c.get("/v1/fleet/effect?fact=microcode")
+    assert effect == c.fleet.json("effect", "microcode", "-w", c.fleet.all, status=7), "one function, whoever requests"
+    assert {k: effect[k] for k in ("from", "to", "nodes", "days", "first", "last")} == \
+        {k: rollout[k] for k in ("from", "to", "nodes", "days", "first", "last")}
+    row = next(m for m in effect["metrics"] if m["metric"] == METRIC)
+    assert row["verdict"] == "worse" and row["lo"] <= 2 <= row["hi"], row
+
+
+def test_a_rollout_without_effect_is_none(collect):  # noqa: F811
+    c = collect(300, "--runs=30", "--interval-s=43200", "--waves=3", "--rollout-percent=0", "--bad=0",
+                "--drift-percent=0.2").start()
+    c.wait_up(300)
+    effect = known(c, "/v1/fleet/effect?fact=microcode")
+    assert not [m for m in effect["metrics"] if m["verdict"] in ("worse", "better")], "what changed for all is not its effect"
+    assert all(m["controls"] >= 20 for m in effect["metrics"])
+
+
+def test_rollouts_of_a_stretch_and_of_some_nodes(collect):  # noqa: F811
+    c = collect(60, "--runs=20", "--waves=3", "--bad=0").start()
+    c.wait_up(60)
+    [all_] = [r for r in known(c, "/v1/fleet/rollouts?fact=microcode")["rollouts"]]
+    middle = all_["waves"][1]["day"]
+    [late] = c.get(f"/v1/fleet/rollouts?fact=microcode&since={middle}T00:00:00Z")["rollouts"]
+    assert late["nodes"] == all_["nodes"] - all_["waves"][0]["nodes"]
+    [few] = c.get("/v1/fleet/rollouts?fact=microcode&where=node[01-20]")["rollouts"]
+    assert few["nodes"] + few["remaining"] == 20
+    assert c.get("/v1/fleet/rollouts?fact=kernel")["rollouts"] == []
+    assert c.get("/v1/fleet/effect?fact=microcode&where=node[01-20]")["nodes"] == few["nodes"]
+    to = all_["to"]
+    assert c.get(f"/v1/fleet/effect?fact=microcode&to={to}")["to"] == to
+    for query, member, status in (("effect", "fact", 422), ("effect?fact=nothing", "fact", 404),
+                                  ("effect?fact=microcode&to=0x0", "fact", 404),
+                                  ("effect?fact=microcode&since=noon", "since", 422),
+                                  ("effect?fact=microcode&since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z", "since", 422),
+                                  ("effect?fact=microcode&where=n[1-", "where", 422),
+                                  ("rollouts?limit=0", "limit", 422), ("rollouts?until=now", "until", 422)):
+        got, problem = c.problem(f"/v1/fleet/{query}")
+        assert (got, problem["member"]) == (status, member), (query, got, problem)
+
+
+def test_nodes_in_order_of_a_metric(collect):  # noqa: F811
+    c = collect(40, "--runs=8", "--bad=1").start()
+    c.wait_up(40)
+    [bad] = [n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]]
+    ranking = c.get(f"/v1/fleet/ranking?metric={METRIC}")
+    assert ranking == c.fleet.json("ranking", METRIC, "-w", c.fleet.all), "one function, whoever requests"
+    rows = ranking["ranking"]
+    assert rows[0]["node"] == bad and len(rows) == 40 and [r["rank"] for r in rows] == list(range(1, 41))
+    best = c.get(f"/v1/fleet/ranking?metric={METRIC}&order=best&limit=3")["ranking"]
+    assert best == rows[:-4:-1]
+    few = c.get(f"/v1/fleet/ranking?metric={METRIC}&where=node[01-05]")
+    assert {r["node"] for r in few["ranking"]} == {f"node0{i}" for i in range(1, 6)}
+    assert c.get(f"/v1/fleet/ranking?metric={METRIC}&class={ranking['class'][:8]}")["class"] == ranking["class"]
+    for query, member, status in (("", "metric", 422), (f"metric={METRIC}&order=middle", "order", 422),
+                                  (f"metric={METRIC}&limit=0", "limit", 422), ("metric=latency.local", "metric", 404),
+                                  (f"metric={METRIC}&class=ffff", "class", 404)):
+        got, problem = c.problem(f"/v1/fleet/ranking?{query}")
+        assert (got, problem["member"]) == (status, member), (query, got, problem)
+
+
+def test_groups_by_a_fact_and_two_runs(collect):  # noqa: F811
+    c = collect(60, "--runs=20", "--waves=2", "--rollout-percent=6", "--bad=0").start()
+    c.wait_up(60)
+    groups = known(c, f"/v1/fleet/compare?by=microcode&metric={METRIC}")
+    theirs = c.fleet.json("compare", METRIC, "-w", c.fleet.all, "--group-by=microcode")
+    assert groups == theirs and len(groups["groups"]) == 2 and groups["fact"] == "microcode"
+    node = next(n["node"] for n in c.fleet.truth["world"]["nodes"] if n["rolled_round"] is not None)
+    runs = c.rows("SELECT r.seq FROM run r JOIN node n ON n.id = r.node JOIN kind k ON k.id = r.kind "
+                  f"WHERE n.name = '{node}' AND k.benchmark = 'latency' ORDER BY r.measured_ms")
+    pair = c.get(f"/v1/fleet/compare?base={node}:{runs[0][0]}&target={node}:{runs[-1][0]}")
+    assert pair["base"]["seq"] == runs[0][0] and pair["target"]["node"] == node
+    assert any(x["name"] == "microcode" for x in pair["fact_changes"]), pair["fact_changes"]
+    row = next(m for m in pair["metrics"] if m["metric"] == METRIC)
+    assert row["lo"] < 6 < row["hi"] and row["verdict"] == "slower", row
+    other = c.get(f"/v1/fleet/compare?base={node}:{runs[0][0]}&target={node}:{runs[1][0]}")
+    assert other["fact_changes"] == [] and other["slower"] < pair["slower"], "the same set-up"
+    other_benchmark = c.rows("SELECT r.seq FROM run r JOIN node n ON n.id = r.node JOIN kind k ON k.id = r.kind "
+                             f"WHERE n.name = '{node}' AND k.benchmark <> 'latency' LIMIT 1")[0][0]
+    for query, member, status in (("", "by", 422), (f"by=microcode&base={node}:1", "by", 422), ("by=microcode", "metric", 422),
+                                  (f"by=nothing&metric={METRIC}", "by", 404), (f"base={node}&target={node}:1", "base", 422),
+                                  (f"base={node}:1", "target", 422), (f"base={node}:99999&target={node}:1", "base", 404),
+                                  (f"base={node}:{runs[0][0]}&target={node}:{other_benchmark}", "target", 409)):
+        got, problem = c.problem(f"/v1/fleet/compare?{query}")
+        assert (got, problem["member"]) == (status, member), (query, got, problem)

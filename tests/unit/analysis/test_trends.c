@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collector says of time: which set-ups changed, and two runs metric by metric.
+#include "analysis/peers/rollouts.h"
+#include "analysis/peers/run_pair.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "tests/unit/analysis/fleet_pages.h"
+#include "tests/unit/tap.h"
+
+// ---- Rollouts
+
+static void step(struct setups *s, int node, const char *config, int day)
+{
+    char name[16];
+    struct err err = {0};
+    snprintf(name, sizeof name, "n%02d", node);
+    CHECK(setups_add(s, name, config, PAGES_NOW + day * PAGES_DAY, &err) == 0, "%s", err.text);
+}
+
+// 30 nodes. n00 to n17 get a microcode in three waves, n03 gets the old one back. n20 loses a fact,
+// n21 changes again and again, n22 has a set-up between of which nothing is known.
+static void fill_setups(struct setups *s)
+{
+    for (int i = 0; i < 30; i++) {
+        step(s, i, "OLD", 0);
+        if (i < 18)
+            step(s, i, "NEW", 10 + 4 * (i % 3));
+        if (i == 3)
+            step(s, i, "OLD", 30);
+        if (i == 20)
+            step(s, i, "LESS", 12);
+        for (int k = 0; k < 4 && i == 21; k++)
+            step(s, i, k % 2 ? "OLD" : "FAST", 20 + k);
+        if (i == 22) {
+            step(s, i, "UNKNOWN", 15);
+            step(s, i, "FAST", 16);
+        }
+    }
+    setups_add_facts(s, page_facts_of("OLD", "microcode=0x1 kernel=6.1 thp=always"), NULL);
+    setups_add_facts(s, page_facts_of("NEW", "microcode=0x2 kernel=6.1 thp=always"), NULL);
+    setups_add_facts(s, page_facts_of("LESS", "microcode=0x1 kernel=6.1"), NULL);
+    setups_add_facts(s, page_facts_of("FAST", "microcode=0x1 kernel=6.1 thp=never"), NULL);
+    setups_add_facts(s, page_facts_of("OTHER", "microcode=0x9"), NULL);
+}
+
+static void test_rollouts(void)
+{
+    CLEANUP_SETUPS struct setups s = {0};
+    CLEANUP_ROLLOUTS struct rollouts r = {0};
+    fill_setups(&s);
+    CHECK_STR(setups_facts_wanted(&s, 0), "UNKNOWN", "one document is missing");
+    CHECK(!setups_facts_wanted(&s, 1), "and no other");
+    CHECK(rollouts_find(&r, &s, 0, 0, NULL) == 0, "rollouts");
+    CHECK_INT(r.n, 5, "the microcode, its way back, thp to never and back, thp gone");
+    const struct rollout *m = &r.list[0];
+    CHECK(strcmp(m->fact, "microcode") == 0 && strcmp(m->from, "0x1") == 0 &&
+              strcmp(m->to, "0x2") == 0,
+          "most nodes first");
+    CHECK_INT(m->n, 18, "on 18 nodes");
+    CHECK_INT(m->remaining, 13, "12 have the old one still, and one again");
+    CHECK_INT(m->reverted, 1, "one went back");
+    CHECK(m->list[17].at_ms - m->list[0].at_ms == 8 * PAGES_DAY, "over eight days");
+    const struct rollout *thp = &r.list[1];
+    CHECK(strcmp(thp->to, "never") == 0 && thp->n == 2 && thp->reverted == 1,
+          "a node that changes again and again counts once; an unknown set-up between is passed "
+          "over");
+    bool gone = false;
+    for (int i = 0; i < r.n; i++)
+        gone |= !r.list[i].to && strcmp(r.list[i].fact, "thp") == 0 && r.list[i].n == 1;
+    CHECK(gone, "a fact that is not there any more is a change");
+}
+
+static void test_rollouts_stretch(void)
+{
+    CLEANUP_SETUPS struct setups s = {0};
+    CLEANUP_ROLLOUTS struct rollouts r = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    fill_setups(&s);
+    CHECK(rollouts_find(&r, &s, PAGES_NOW + 14 * PAGES_DAY, PAGES_NOW + 19 * PAGES_DAY, NULL) == 0,
+          "of a stretch");
+    CHECK(r.n == 2 && r.list[0].n == 12, "two waves, and one node");
+    struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    rollouts_write_json(&r, &s, NULL, 1, &w);
+    jsonw_end(&w);
+    CHECK_STR(buf_text(&text),
+              "{\"rollouts\":[{\"fact\":\"microcode\",\"from\":\"0x1\",\"to\":\"0x2\",\"nodes\":12,"
+              "\"remaining\":13,\"reverted\":0,\"first\":\"2026-03-02T01:00:00.000Z\","
+              "\"last\":\"2026-03-06T01:00:00.000Z\",\"days\":2,\"waves\":["
+              "{\"day\":\"2026-03-02\",\"nodes\":6,\"names\":\"n[01,04,07,10,13,16]\"},"
+              "{\"day\":\"2026-03-06\",\"nodes\":6,\"names\":\"n[02,05,08,11,14,17]\"}]}],"
+              "\"left_out\":1}",
+              "as JSON");
+    buf_reset(&text);
+    w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    rollouts_write_json(&r, &s, "kernel", 9, &w);
+    jsonw_end(&w);
+    CHECK_STR(buf_text(&text), "{\"rollouts\":[],\"left_out\":0}", "of a fact that did not change");
+}
+
+static void test_rollouts_many(void)
+{
+    enum { MANY = 2000 };
+    CLEANUP_SETUPS struct setups s = {0};
+    CLEANUP_ROLLOUTS struct rollouts r = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    char name[64];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "%08x-rack", i * 2654435761U);
+        setups_add(&s, name, "OLD", PAGES_NOW, NULL);
+        setups_add(&s, name, "NEW", PAGES_NOW + (1 + i / 3) * PAGES_DAY, NULL);
+    }
+    setups_add_facts(&s, page_facts_of("OLD", "bios=1"), NULL);
+    setups_add_facts(&s, page_facts_of("NEW", "bios=2"), NULL);
+    CHECK(rollouts_find(&r, &s, 0, 0, NULL) == 0 && r.n == 1 && r.list[0].n == MANY,
+          "many nodes over years");
+    jsonw_object(&w, NULL);
+    rollouts_write_json(&r, &s, NULL, 9, &w);
+    jsonw_end(&w);
+    int days = 0;
+    for (const char *c = buf_text(&text); (c = strstr(c, "\"day\":")); c++)
+        days++;
+    CHECK_INT(days, ROLLOUT_WAVES_MAX, "the newest days are listed");
+    CHECK(strstr(buf_text(&text), "\"days\":667,"), "all are counted");
+    CHECK_INT(rollouts_find(&r, &(struct setups){0}, 0, 0, NULL), 0, "of nothing");
+    CHECK_INT(r.n, 0, "there is nothing");
+}
+
+// ---- Two runs
+
+struct side {
+    struct run_side side;
+    struct summary run;
+    struct summary_layout layout;
+    struct summary_metric names[4];
+    float v[4], lo[4], hi[4];
+};
+
+static void side_add(struct side *s, const char *name, const char *unit, double v, double percent)
+{
+    int at = s->layout.n++;
+    snprintf(s->names[at].name, sizeof s->names[at].name, "%s", name);
+    snprintf(s->names[at].unit, sizeof s->names[at].unit, "%s", unit);
+    s->v[at] = (float)v;
+    s->lo[at] = percent < 0 ? NAN : (float)(v * (1 - percent / 100));
+    s->hi[at] = percent < 0 ? NAN : (float)(v * (1 + percent / 100));
+}
+
+static void side_begin(struct side *s)
+{
+    *s = (struct side){0};
+    s->layout.list = s->names;
+    s->run = (struct summary){.values = s->v, .lo = s->lo, .hi = s->hi};
+    s->side = (struct run_side){&s->run, &s->layout};
+}
+
+static void test_pair(void)
+{
+    struct side a, b;
+    struct run_pair p;
+    struct err err = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    side_begin(&a);
+    side_begin(&b);
+    side_add(&a, "latency.local.dram.median_ns", "ns", 100, 0.5);
+    side_add(&a, "latency.n0.n1.median_ns", "ns", 200, 3);
+    side_add(&a, "bandwidth.triad.peak.gbps", "GB/s", 300, 0.5);
+    side_add(&a, "latency.l1.median_ns", "ns", 1, -1);
+    side_add(&b, "bandwidth.triad.peak.gbps", "GB/s", 330, 0.5);
+    side_add(&b, "latency.n0.n1.median_ns", "ns", 203, 3);
+    side_add(&b, "latency.local.dram.median_ns", "ns", 104, 0.5);
+    side_add(&b, "latency.l2.median_ns", "ns", 4, 1);
+    CHECK(run_pair_compare(&p, &a.side, &b.side, &err) == 0 && p.n == 3, "three metrics of both");
+    CHECK(p.only_base == 1 && p.only_target == 1, "and one of each alone");
+    CHECK(p.list[0].verdict == PAIR_SLOWER && fabs(p.list[0].percent - 4) < 0.01 &&
+              p.list[0].lo > 3.2 && p.list[0].hi < 4.8,
+          "slower by 4 %% [%.2f, %.2f]", p.list[0].lo, p.list[0].hi);
+    CHECK(p.list[1].verdict == PAIR_SAME && p.list[1].lo < 0 && p.list[1].hi > 1.5,
+          "1.5 %% within wide intervals are nothing");
+    CHECK(p.list[2].verdict == PAIR_FASTER && p.list[2].more, "more bandwidth is faster");
+    CHECK(p.slower == 1 && p.faster == 1, "counted");
+    run_pair_fini(&p);
+    CHECK(run_pair_compare(&p, &a.side, &a.side, &err) == 0 && p.slower + p.faster == 0 &&
+              p.list[3].verdict == PAIR_UNKNOWN && p.list[3].percent == 0,
+          "a run with itself; without an interval nothing is known");
+    struct jsonw w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    run_pair_write_json(&p, &w);
+    jsonw_end(&w);
+    CHECK(strstr(buf_text(&text), "{\"metric\":\"latency.l1.median_ns\",\"unit\":\"ns\",\"better\":"
+                                  "\"less\",\"base\":1,\"target\":1,\"percent\":0,\"lo\":null,"
+                                  "\"hi\":null,\"q\":null,\"verdict\":\"not known\"}"),
+          "as JSON: %s", buf_text(&text));
+    run_pair_fini(&p);
+    a.layout.n = 1;
+    b.layout.n = 2;
+    CHECK(run_pair_compare(&p, &a.side, &b.side, &err) < 0 && err.code == ERR_CONFLICT &&
+              strcmp(err.member, "target") == 0,
+          "nothing in common");
+    side_begin(&b);
+    b.side.layout = NULL;
+    CHECK(run_pair_compare(&p, &a.side, &b.side, &err) < 0 &&
+              run_pair_compare(&p, &b.side, &a.side, &err) < 0,
+          "nor with a run that failed");
+}
+
+int main(void)
+{
+    test_rollouts();
+    test_rollouts_stretch();
+    test_rollouts_many();
+    test_pair();
+    return tap_done();
+}
