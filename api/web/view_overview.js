@@ -10,6 +10,7 @@ export const title = "Overview";
 
 const POINTS = 200;      // of a metric, in its small picture
 const BASELINES = 16;    // that are checked
+const AGAIN_MS = 10000;  // until it is looked whether a run came or ended
 const WIDTH = 240, HEIGHT = 44;
 
 // --- The verdict -------------------------------------------------------------------------------
@@ -97,8 +98,10 @@ function checksTable(checks) {
       c.run ? link(c.run, String(c.run)) : "–"])));
 }
 
-async function newest(root, node) {
-  const { runs } = await get("v1/runs?limit=5&node=" + encodeURIComponent(node));
+const newestRuns = async (node) => (await get("v1/runs?limit=5&node=" + encodeURIComponent(node))).runs;
+const states = (runs) => runs.map((run) => `${run.id} ${run.state}`).join(", ");
+
+function newest(root, runs) {
   const { heads, rows } = list(runs, "");
   const now = runs.find(open);
   root.replaceChildren(make("section", { class: "card" }, make("h2", {}, "Newest runs"),
@@ -131,17 +134,34 @@ function numbers(pages, node) {
   return [...found.values()];
 }
 
-export async function show(root, { leads }) {
-  const { node } = await once("v1/node");
+// Fills root. Returns the states of the newest runs, as they are shown.
+async function draw(root, node, leads) {
   const summary = get(`v1/runs?form=summary&state=succeeded&per_benchmark=1&node=${encodeURIComponent(node)}`);
   const checks = await checkAll(), check = foremost(checks);
   const pages = await Promise.all([checked(check), summary]);
   const all = numbers(pages, node), own = all.find(({ run }) => check && run.id === check.run);
-  const top = check ? judged(check, own ? turn(await own.history) : null) : without(all.length ? all[0].run : null, () => show(root, { leads }));
+  const top = check ? judged(check, own ? turn(await own.history) : null) : without(all.length ? all[0].run : null, () => draw(root, node, leads));
   const tiles = make("ul", { class: "tiles" }), below = make("div");
   top.append(await blocks());
   root.replaceChildren(top, tiles, below);
   for (const { run, metric, history } of all) if (await history) tiles.append(tile(run, metric, await history, leads));
   if (checks.length > 1) root.append(checksTable(checks));
-  await newest(below, node);
+  const runs = await newestRuns(node);
+  newest(below, runs);
+  return states(runs);
+}
+
+export async function show(root, { leads }) {
+  const { node } = await once("v1/node");
+  let shown = await draw(root, node, leads);
+  // Without a daemon what is here stays: the frame says so.
+  const again = async () => {
+    if (document.hidden) return;
+    if (states(await newestRuns(node)) === shown) return root.querySelector("#blocks").replaceWith(await blocks());
+    const focus = root.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    shown = await draw(root, node, leads);
+    if (focus) (root.querySelector(`a[href="${focus}"]`) || root.querySelector("a, button")).focus();
+  };
+  const timer = setInterval(() => again().catch(() => {}), AGAIN_MS);
+  return () => clearInterval(timer);
 }

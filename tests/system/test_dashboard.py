@@ -228,6 +228,20 @@ def test_an_empty_history(browser, make_daemon):
     page.check()
 
 
+def test_the_overview_follows_what_others_do(browser, make_daemon):
+    daemon = make_daemon(fake_bench_env())
+    page = browser.open(daemon, "#/")
+    assert "No runs yet" in page.text()
+    run = daemon.run(size="1")["id"]
+    page.wait(f"document.getElementById('use-baseline') && document.querySelector('#view a[href=\"#/runs/{run}\"]')")
+    page.evaluate(f"document.querySelector('#view a[href=\"#/runs/{run}\"]').focus()")
+    daemon.request("PUT", "/v1/baselines/default", {"runs": [run]})
+    again = daemon.run(size="1")["id"]
+    page.wait(f"document.querySelector('.banner').textContent.includes('Run {again} of latency')")
+    page.wait(f"document.activeElement.getAttribute('href') === '#/runs/{run}'")
+    page.check()
+
+
 def test_without_a_baseline_it_offers_one(browser, make_daemon):
     daemon = make_daemon(fake_bench_env())
     daemon.run(cpus="0", size="1-64")
