@@ -120,8 +120,14 @@ static int other_option(void *ctx, const char *option, const char *value, struct
         line->file = value;
         return 1;
     }
+    const struct settings_program *p = line->program;
+    if (p->own_with && value && strcmp(option, p->own_with) == 0) {
+        *p->own_text = value;
+        *line->action = SETTINGS_OWN_WITH;
+        return 1;
+    }
     for (int i = SETTINGS_HELP; i <= SETTINGS_OWN; i++) {
-        const char *word = i == SETTINGS_OWN ? line->program->own : words[i];
+        const char *word = i == SETTINGS_OWN ? p->own : words[i];
         if (word && strcmp(option, word) == 0 && !value) {
             *line->action = (enum settings_action)i;
             return 1;

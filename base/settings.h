@@ -23,14 +23,17 @@ enum settings_action {
     SETTINGS_ROUTES,
     SETTINGS_PRINT, // from here on the settings are read
     SETTINGS_CHECK,
-    SETTINGS_OWN, // the program's own
+    SETTINGS_OWN,      // the program's own
+    SETTINGS_OWN_WITH, // its own with a value
 };
 extern const struct param_table settings_actions; // those that all programs have; for help alone
 
 struct settings_program {
-    const char *file;   // that is read unless --config=FILE names another
-    const char *prefix; // of variables: "NUMAPROBED_"
-    const char *own;    // option of SETTINGS_OWN; NULL: there is none
+    const char *file;      // that is read unless --config=FILE names another
+    const char *prefix;    // of variables: "NUMAPROBED_"
+    const char *own;       // option of SETTINGS_OWN; NULL: there is none
+    const char *own_with;  // of SETTINGS_OWN_WITH; NULL: there is none
+    const char **own_text; // gets its value, in argv
     const struct param_target *targets;
     int n;
 };

@@ -20,6 +20,7 @@
 #include "fleet/routes.h"
 #include "fleet/services/services.h"
 #include "fleet/settings/config.h"
+#include "fleet/store/transfer.h"
 #include "http/server/server.h"
 #include "http/server/worker_message.h"
 
@@ -193,6 +194,33 @@ static int fleetd_print_nodes(const struct fleetd_config *c)
     return fflush(stdout) != 0;
 }
 
+struct move_display {
+    int64_t printed_ms;
+};
+
+// At most once a second.
+static void print_move(void *ctx, const struct fleet_transfer *t)
+{
+    struct move_display *d = ctx;
+    int64_t now = clock_mono_ms();
+    if (now - d->printed_ms < 1000)
+        return;
+    d->printed_ms = now;
+    fprintf(stderr, "%s: %lld of %lld\n", t->step, (long long)t->done, (long long)t->all);
+}
+
+static int fleetd_move(const struct fleetd_config *c)
+{
+    struct move_display display = {clock_mono_ms()};
+    struct err err = {0};
+    if (fleet_store_transfer(c->store, c->move_to, print_move, &display, &err) < 0) {
+        fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
+        return err_info(err.code)->exit;
+    }
+    printf("The history was copied and compared. Set: store = %s\n", c->move_to);
+    return fflush(stdout) != 0;
+}
+
 static int fleetd_act(const struct fleetd_config *c, enum settings_action action)
 {
     switch (action) {
@@ -205,6 +233,8 @@ static int fleetd_act(const struct fleetd_config *c, enum settings_action action
         return fflush(stdout) != 0;
     case SETTINGS_OWN:
         return fleetd_print_nodes(c);
+    case SETTINGS_OWN_WITH:
+        return fleetd_move(c);
     case SETTINGS_VERSION:
         return puts("numaprobe-fleetd " NUMAPROBE_VERSION) < 0;
     default:

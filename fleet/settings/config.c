@@ -112,6 +112,12 @@ static const struct param actions[] = {
      .kind = PARAM_BOOL,
      .def = "false",
      .help = "Print the nodes that the sources name, one per line, and exit."},
+    {.name = "move_to",
+     .kind = PARAM_TEXT,
+     .def = "",
+     .metavar = "URI",
+     .help = "Copy the history from the file of --store to an empty database, postgresql://…, "
+             "compare both, and exit. Repeated after an interruption, it continues."},
 };
 const struct param_table fleetd_actions = {actions, COUNT_OF(actions)};
 
@@ -166,6 +172,8 @@ int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum sett
     const struct settings_program program = {.file = FLEETD_FILE,
                                              .prefix = "NUMAPROBE_FLEETD_",
                                              .own = "print-nodes",
+                                             .own_with = "move-to",
+                                             .own_text = &c->move_to,
                                              .targets = targets,
                                              .n = TABLES};
     if (settings_read(&program, argc, argv, action, err) < 0)

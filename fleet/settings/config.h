@@ -17,7 +17,8 @@ struct fleetd_config {
     char url[256], hosts_file[256];
     char node_token_file[256], node_ca[256], node_certificate[256], node_key[256];
     int64_t every_s, at_once, node_timeout_s, keep_days;
-    int log_level; // index of log_level_names
+    int log_level;       // index of log_level_names
+    const char *move_to; // of SETTINGS_OWN_WITH, in argv
 };
 
 // Of struct fleetd_config; http_settings_table is of its `http`.

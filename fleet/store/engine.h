@@ -9,15 +9,16 @@
 #include "base/err.h"
 #include "fleet/store/store.h"
 
-enum cell_type { CELL_NULL, CELL_INT, CELL_REAL, CELL_TEXT };
+enum cell_type { CELL_NULL, CELL_INT, CELL_REAL, CELL_TEXT, CELL_BYTES };
 struct fleet_cell {
     enum cell_type type;
-    int64_t i;
+    int64_t i; // CELL_BYTES: how many
     double d;
-    const char *t; // "" unless CELL_TEXT; valid during the call
+    const char *t; // "" unless CELL_TEXT or CELL_BYTES; valid during the call
 };
 #define CELL_I(x) ((struct fleet_cell){CELL_INT, (x), 0, ""})
 #define CELL_T(x) ((struct fleet_cell){CELL_TEXT, 0, 0, (x)})
+#define CELL_B(x, n) ((struct fleet_cell){CELL_BYTES, (int64_t)(n), 0, (const char *)(x)})
 enum { FLEET_CELLS_MAX = 24 };
 
 enum {

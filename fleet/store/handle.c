@@ -29,7 +29,35 @@ static const struct fleet_engine *engine_of(const char *where, struct err *err)
     return NULL;
 }
 
+static int found_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    (void)row;
+    (void)err;
+    *(bool *)ctx = true;
+    return 0;
+}
+
+static int store_check_whole(struct fleet_store *s, struct err *err)
+{
+    bool moving = false;
+    if (s->engine->query(s->db, "SELECT value FROM meta WHERE name = 'moving'", NULL, 0, found_row,
+                         &moving, err) < 0)
+        return -1;
+    return moving ? err_set(err, ERR_STORAGE, "store",
+                            "the move into this database is not finished: repeat --move-to")
+                  : 0;
+}
+
 struct fleet_store *fleet_store_open(const char *where, enum fleet_store_use use, struct err *err)
+{
+    struct fleet_store *s = fleet_open_any(where, use, err);
+    if (!s || store_check_whole(s, err) == 0)
+        return s;
+    fleet_store_close(s);
+    return NULL;
+}
+
+struct fleet_store *fleet_open_any(const char *where, enum fleet_store_use use, struct err *err)
 {
     const struct fleet_engine *e = engine_of(where, err);
     struct fleet_store *s = e ? calloc(1, sizeof *s) : NULL;
@@ -78,7 +106,7 @@ int fleet_end(struct fleet_store *s, int result, struct err *err)
     if (result == 0 && s->use == FLEET_STORE_WRITE && (s->changed || s->n_put))
         result = fleet_exec(s,
                             "UPDATE meta SET value = value + CASE name WHEN 'runs' "
-                            "THEN CAST($1 AS bigint) ELSE 1 END",
+                            "THEN CAST($1 AS bigint) ELSE 1 END WHERE name IN ('version', 'runs')",
                             &CELL_I(s->n_put), 1, err);
     if (s->engine->end(s->db, result, err) == 0)
         return 0;

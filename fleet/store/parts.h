@@ -19,6 +19,8 @@ struct fleet_store {
     struct buf json;
 };
 
+// As fleet_store_open(), also a database into which a history is being moved.
+struct fleet_store *fleet_open_any(const char *where, enum fleet_store_use use, struct err *err);
 // Begins with a book that is up to date.
 int fleet_begin(struct fleet_store *s, struct err *err);
 // result 0: commits. -1: rolled back, and the book is read again by the next transaction.

@@ -129,9 +129,21 @@ int pg_exec(struct pg *c, const char *sql, struct err *err)
     return pg_check(c, r, PGRES_COMMAND_OK, err);
 }
 
+// bytea comes as text, "\x" and two digits per byte, and is decoded where it lies.
+static struct fleet_cell pg_bytes(char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t n = strlen(text) / 2 - 1;
+    for (size_t i = 0; i < n; i++) {
+        const char *high = strchr(digits, text[2 * i + 2]), *low = strchr(digits, text[2 * i + 3]);
+        text[i] = (char)(high && low ? (high - digits) << 4 | (low - digits) : 0);
+    }
+    return CELL_B(text, n);
+}
+
 static struct fleet_cell pg_cell(const PGresult *r, int row, int column)
 {
-    enum { INT8 = 20, INT2 = 21, INT4 = 23, FLOAT4 = 700, FLOAT8 = 701 }; // pg_type.dat
+    enum { BYTEA = 17, INT8 = 20, INT2 = 21, INT4 = 23, FLOAT4 = 700, FLOAT8 = 701 }; // pg_type.dat
     struct fleet_cell cell = {.t = ""};
     if (PQgetisnull(r, row, column))
         return cell;
@@ -142,6 +154,8 @@ static struct fleet_cell pg_cell(const PGresult *r, int row, int column)
         cell.d = (double)cell.i;
     } else if ((type == FLOAT4 || type == FLOAT8) && str_to_double(text, &cell.d)) {
         cell.type = CELL_REAL;
+    } else if (type == BYTEA && str_starts(text, "\\x")) {
+        cell = pg_bytes(PQgetvalue(r, row, column));
     } else {
         cell.type = CELL_TEXT;
         cell.t = text;
@@ -154,16 +168,21 @@ int pg_query(struct pg *c, const char *sql, const struct fleet_cell *in, int n,
              int64_t *rows, struct err *err)
 {
     const char *values[FLEET_CELLS_MAX];
+    int lengths[FLEET_CELLS_MAX], binary[FLEET_CELLS_MAX];
     char texts[FLEET_CELLS_MAX][32];
     struct fleet_cell row[FLEET_CELLS_MAX];
     for (int i = 0; i < n; i++) {
+        binary[i] = in[i].type == CELL_BYTES;
+        lengths[i] = binary[i] ? (int)in[i].i : 0; // of a text it does not count
         if (in[i].type == CELL_INT)
             snprintf(texts[i], sizeof texts[i], "%lld", (long long)in[i].i);
         else if (in[i].type == CELL_REAL)
             snprintf(texts[i], sizeof texts[i], "%.17g", in[i].d);
-        values[i] = in[i].type == CELL_NULL ? NULL : in[i].type == CELL_TEXT ? in[i].t : texts[i];
+        values[i] = in[i].type == CELL_NULL                ? NULL
+                    : in[i].type == CELL_TEXT || binary[i] ? in[i].t
+                                                           : texts[i];
     }
-    CLEANUP_RESULT PGresult *r = PQexecParams(c->conn, sql, n, NULL, values, NULL, NULL, 0);
+    CLEANUP_RESULT PGresult *r = PQexecParams(c->conn, sql, n, NULL, values, lengths, binary, 0);
     if (pg_check(c, r, PGRES_COMMAND_OK, err) < 0)
         return -1;
     for (int i = 0; fn && i < PQntuples(r); i++) {

@@ -229,6 +229,9 @@ static int lite_bind(sqlite3_stmt *q, const struct fleet_cell *in, int n)
         case CELL_TEXT:
             rc = sqlite3_bind_text(q, i + 1, in[i].t, -1, SQLITE_STATIC);
             break;
+        case CELL_BYTES:
+            rc = sqlite3_bind_blob64(q, i + 1, in[i].t, (sqlite3_uint64)in[i].i, SQLITE_STATIC);
+            break;
         }
     return rc;
 }
@@ -246,6 +249,9 @@ static void lite_cells(sqlite3_stmt *q, struct fleet_cell *row)
             break;
         case SQLITE_TEXT:
             row[i] = CELL_T(sq_text(q, i));
+            break;
+        case SQLITE_BLOB:
+            row[i] = CELL_B(sqlite3_column_blob(q, i), sqlite3_column_bytes(q, i));
             break;
         default:
             row[i] = (struct fleet_cell){.t = ""};

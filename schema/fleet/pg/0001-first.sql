@@ -91,8 +91,8 @@ CREATE TABLE day (
   kind int NOT NULL,
   day_ms bigint NOT NULL,
   n int NOT NULL,
-  mid real[] NOT NULL,
-  mad real[] NOT NULL,
+  mid bytea NOT NULL,
+  mad bytea NOT NULL,
   PRIMARY KEY (class, kind, day_ms)
 );
 CREATE TABLE finding (

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numaprobe-fleetd --move-to: the history in PostgreSQL gives what the file gives, also when the move was killed again and again."""
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import until
+from postgresql import make_postgresql  # noqa: F401
+from test_fleetd import FLEETD, Collector, collect  # noqa: F401
+
+NODES, RUNS = 60, 150
+KILLS = int(os.environ.get("NUMAPROBE_MOVE_KILLS", "8"))
+
+
+def move(store, server, **kw):
+    return subprocess.run([FLEETD, f"--store={store}", f"--move-to={server.uri}"], capture_output=True, text=True, timeout=120, **kw)
+
+
+@pytest.fixture
+def history(collect):  # noqa: F811
+    """A collector that has stopped, and its file. Tables that it leaves empty get a row each."""
+    c = collect(NODES, f"--runs={RUNS}", "--waves=1", "--classes=2").start()
+    c.wait_up(NODES)
+    until(lambda: c.get("/v1/fleet/classes")["classes"][0]["cpu"])
+    c.stop()
+    c.file = f"{c.home}/state/fleet.db"
+    with sqlite3.connect(c.file) as db:
+        fill_tables(db)
+    return c
+
+
+def fill_tables(db):
+    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")]
+    for table in tables:
+        if db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,):
+            of_type = {"INTEGER": 7, "REAL": 0.1, "TEXT": '{"a": "b\'ö"}', "BLOB": bytes(range(256))}
+            values = [of_type[kind] for _, _, kind, *_ in db.execute(f"PRAGMA table_info({table})")]
+            db.execute(f"INSERT INTO {table} VALUES ({','.join('?' * len(values))})", values)
+    return tables
+
+
+def views(collector):
+    """What both give. Times of now are left out."""
+    paths = ["/v1/fleet/outliers", "/v1/fleet/classes"]
+    paths += [f"/v1/fleet/history?metric=latency.n0.n0.median_ns&node={n}" for n in collector.fleet.names[:3]]
+    return [{k: v for k, v in collector.get(p).items() if k != "evaluated"} for p in paths]
+
+
+def test_the_moved_history_gives_the_same(history, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    done = move(history.file, server)
+    assert done.returncode == 0 and f"store = {server.uri}" in done.stdout, (done.stdout, done.stderr)
+    assert server.rows("SELECT count(*), count(DISTINCT (feed, seq)) FROM run") == [(str(2 * NODES * RUNS),) * 2]
+    with sqlite3.connect(history.file) as db:
+        for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall():
+            n = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            assert server.rows(f"SELECT count(*) FROM {table}") == [(str(n),)] and n, table
+    again = move(history.file, server)
+    assert again.returncode == 0, again.stderr
+    history.start()
+    history.wait_up(NODES)
+    of_file = views(history)
+    history.stop()
+    moved = Collector(history.home, history.fleet, f"--store={server.uri}").start()
+    try:
+        moved.wait_up(NODES)
+        assert views(moved) == of_file
+        assert moved.status()["runs_stored"] == 0, "nodes are read on from where they stood"
+    finally:
+        moved.stop()
+    refused = move(history.file, server)
+    assert refused.returncode == 1 and "history of its own" in refused.stderr, refused.stderr
+
+
+def test_a_move_that_is_killed_continues(history, make_postgresql):  # noqa: F811
+    server = make_postgresql()
+    killed, far = 0, []
+    for i in range(KILLS):
+        process = subprocess.Popen([FLEETD, f"--store={history.file}", f"--move-to={server.uri}"], stderr=subprocess.PIPE)
+        there = "SELECT count(*) FROM pg_class WHERE relname = 'meta'"
+        until(lambda: process.poll() is not None or server.rows(there) == [("1",)])
+        most = 2 * NODES * RUNS * i // KILLS
+        until(lambda: process.poll() is not None or int(server.rows("SELECT count(*) FROM run")[0][0]) >= most)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        killed += process.returncode == -signal.SIGKILL
+        far.append(int(server.rows("SELECT count(*) FROM run")[0][0]))
+    assert killed and far == sorted(far), (killed, far)
+    c = Collector(history.home, history.fleet, f"--store={server.uri}", f"--run-dir={history.home}/other")
+    if far[-1] < 2 * NODES * RUNS:
+        c.start()
+        try:
+            assert "--move-to" in until(lambda: c.status()["store_problem"])
+        finally:
+            c.stop()
+    done = move(history.file, server)
+    assert done.returncode == 0, done.stderr
+    assert server.rows("SELECT count(*), count(DISTINCT (feed, seq)) FROM run") == [(str(2 * NODES * RUNS),) * 2]
+
+
+def test_a_move_notices_what_it_must_not_do(history, make_postgresql, tmp_path):  # noqa: F811
+    server = make_postgresql()
+    history.start()
+    until(lambda: history.status()["store_ready"])
+    busy = move(history.file, server)
+    assert busy.returncode == 1 and re.search(r"another process \(\d+\) writes", busy.stderr), busy.stderr
+    history.stop()
+    for store, target, said in ((tmp_path / "none", server.uri, "not a file"), (history.file, "/tmp/x.db", "postgresql://"),
+                                (history.file, "postgresql:///x?host=/nowhere", "no connection")):
+        done = subprocess.run([FLEETD, f"--store={store}", f"--move-to={target}"], capture_output=True, text=True, timeout=60)
+        assert done.returncode in (1, 2) and said in done.stderr, (done.returncode, done.stderr)
+    assert move(history.file, server).returncode == 0
+    server.rows("UPDATE meta SET value = 3 WHERE name = 'version'; INSERT INTO meta VALUES ('moving', 3), ('moved', 0)")
+    assert move(history.file, server).returncode == 0, "the file has changed since: it begins anew"
+    server.rows("UPDATE run SET seq = seq + 1000 WHERE node = 3")
+    damaged = move(history.file, server)
+    assert damaged.returncode == 1 and "history of its own" in damaged.stderr, damaged.stderr
+    server.rows("INSERT INTO meta SELECT 'moving', value FROM meta WHERE name = 'version'")
+    server.rows(f"INSERT INTO meta VALUES ('moved', {NODES})")
+    damaged = move(history.file, server)
+    assert damaged.returncode == 1 and "table run is not the same" in damaged.stderr, damaged.stderr
+    assert move(history.file, server).returncode == 0, "it begins anew"
+    assert server.rows("SELECT max(seq) FROM run") == [(str(2 * RUNS),)]
