@@ -15,6 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 import pytest
 
@@ -178,14 +179,26 @@ def test_quickstart_in_a_fresh_clone(clone):
     assert os.path.exists(os.path.join(clone, ".quickstart/state/numaprobe.db"))
 
 
-def test_quickstart_interrupted_leaves_nothing(clone):
+def test_quickstart_shows_a_fleet(clone):
     env = dict(os.environ, NUMAPROBE_NO_INSTALL="1", TMPDIR=os.path.dirname(clone))
-    process = subprocess.Popen(["./quickstart"], cwd=clone, env=env, stdin=subprocess.DEVNULL,
+    done = subprocess.run(["./quickstart", "--fleet"], cwd=clone, env=env, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    slow = re.findall(r"^ *(node\d+) .*\bsure\b", done.stdout, re.M)
+    assert len(slow) == 1, done.stdout
+    assert re.search(r"web page is http://127\.0\.0\.1:\d+/ ", done.stdout), done.stdout
+    assert processes_under(clone) == []
+    assert os.listdir(os.path.dirname(clone)) == ["numaprobe"], "nor is a history left"
+
+
+@pytest.mark.parametrize("words, line", [((), "Measuring"), (("--fleet",), "Starting numaprobe-fleetd")],
+                         ids=["machine", "fleet"])
+def test_quickstart_interrupted_leaves_nothing(clone, words, line):
+    env = dict(os.environ, NUMAPROBE_NO_INSTALL="1", TMPDIR=os.path.dirname(clone))
+    process = subprocess.Popen(["./quickstart", *words], cwd=clone, env=env, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                start_new_session=True)
-    for line in process.stdout:
-        if line.startswith("Measuring"):
-            break
+    assert any(said.startswith(line) for said in process.stdout)
     process.send_signal(signal.SIGTERM)
     process.stdout.read()
     assert process.wait(30) == 143
@@ -193,19 +206,24 @@ def test_quickstart_interrupted_leaves_nothing(clone):
     assert os.listdir(os.path.dirname(clone)) == ["numaprobe"]
 
 
-def test_quickstart_keep_and_stop(clone):
+@pytest.mark.parametrize("options", [["--keep"], ["--fleet", "--keep"]], ids=["machine", "fleet"])
+def test_quickstart_keep_and_stop(clone, options):
     env = dict(os.environ, NUMAPROBE_NO_INSTALL="1", TMPDIR=os.path.dirname(clone))
 
     def quickstart(*words):
         return subprocess.run(["./quickstart", *words], cwd=clone, env=env, timeout=300, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
-    done = quickstart("--keep")
+    done = quickstart(*options)
     assert done.returncode == 0 and "./quickstart --stop" in done.stdout, done.stdout
     try:
         assert processes_under(clone)
+        url = re.search(r"curl -s (http://127\.0\.0\.1:\d+)/v1/", done.stdout)[1]
+        with urllib.request.urlopen(url + "/healthz", timeout=30) as response:
+            assert response.status == 200
         assert quickstart().returncode == 1, "a second one says that the first still runs"
     finally:
         done = quickstart("--stop")
     assert done.returncode == 0 and processes_under(clone) == []
+    assert os.listdir(os.path.dirname(clone)) == ["numaprobe"], "the directory of sockets is gone"
     assert "Nothing is running" in quickstart("--stop").stdout
