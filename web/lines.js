@@ -217,7 +217,7 @@ export async function drawLines(root, model) {
   const legend = make("ul", { class: "legend", "aria-label": `${model.of}s` });
   const buttons = new Map();
   const reset = make("button", { type: "button", hidden: true, onclick: () => frame.reset() }, "Reset zoom");
-  const invite = model.open ? "Point at a value to read it. Click it to open its run." :
+  const invite = model.open ? "Point at a value to read it. Click it to open its run." : model.alone ? "Point at a value to read it. Drag to zoom." :
     `Point at a value to read it. Click it to keep its ${model.of}. Drag to zoom.`;
   const yAxis = () => ({ title: model.yTitle + (state.logarithmic ? ", logarithmic" : ""), range: rangeOf([...weights.main, ...weights.faint], state.logarithmic),
     ticks: state.logarithmic ? logTicks : roundTicks });

@@ -337,21 +337,26 @@ static int findings_make(struct findings_work *w, struct err *err)
     return 0;
 }
 
+static void findings_work_fini(struct findings_work *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        fleet_table_fini(&w->table[i]);
+        newest_fini(&w->newest[i]);
+    }
+    free(w->table);
+    free(w->in);
+    free(w->newest);
+    free(w->levels);
+    peers_fini(&w->peers);
+    peers_fini(&w->past);
+}
+
 int fleet_findings_find(struct fleet_findings *out, const struct fleet *f, struct err *err)
 {
     struct fleet_findings made = {0};
     struct findings_work w = {.f = f, .out = &made};
     int rc = findings_make(&w, err);
-    for (int i = 0; i < w.n; i++) {
-        fleet_table_fini(&w.table[i]);
-        newest_fini(&w.newest[i]);
-    }
-    free(w.table);
-    free(w.in);
-    free(w.newest);
-    free(w.levels);
-    peers_fini(&w.peers);
-    peers_fini(&w.past);
+    findings_work_fini(&w);
     if (rc < 0)
         fleet_findings_fini(&made);
     else
@@ -366,4 +371,49 @@ void fleet_findings_fini(struct fleet_findings *f)
     free(f->list);
     free(f->judged);
     *f = (struct fleet_findings){0};
+}
+
+// --- One node
+// --------------------------------------------------------------------------------------
+
+static void place_set(struct fleet_place *out, const struct findings_work *w, int class, int row,
+                      int metric)
+{
+    const struct fleet_table *t = &w->table[class];
+    struct peers_place at =
+        peers_place_of(&w->peers, class, &w->levels[class], row, metric, &outlier_options);
+    bool more = t->more[metric];
+    int probe = t->metric_probe[metric];
+    *out = (struct fleet_place){.probe = t->probe[probe],
+                                .metric = fleet_table_metric(t, w->f, metric),
+                                .unit = fleet_table_unit(t, w->f, metric),
+                                .more = more,
+                                .runs = w->newest[class].runs[(size_t)probe * t->in.nodes + row],
+                                .value = exp(more ? -at.x : at.x),
+                                .peers = exp(more ? -at.centre : at.centre),
+                                .spread = 100 * at.scale,
+                                .limit = exp(more ? -at.limit : at.limit),
+                                .worse = worse_by(more, at.x - at.centre),
+                                .n_peers = at.peers};
+}
+
+int fleet_places_find(struct fleet_place **list, const struct fleet *f, int node, struct err *err)
+{
+    struct fleet_findings unused = {0};
+    struct findings_work w = {.f = f, .out = &unused};
+    int n = 0, rc = make_tables(&w, err);
+    if (rc == 0)
+        rc = peers_judge(&w.peers, w.levels, w.n, &outlier_options, err);
+    for (int class = 0; rc == 0 && class < w.n; class ++)
+        for (int row = 0; rc == 0 && row < w.table[class].in.nodes; row++) {
+            if (w.table[class].node[row] != node)
+                continue;
+            *list = calloc((size_t)w.table[class].in.metrics + 1, sizeof **list);
+            if (!*list)
+                rc = err_set(err, ERR_NO_MEMORY, "", "no memory for the metrics of a node");
+            for (; *list && n < w.table[class].in.metrics; n++)
+                place_set(&(*list)[n], &w, class, row, n);
+        }
+    findings_work_fini(&w);
+    return rc < 0 ? -1 : n;
 }

@@ -62,3 +62,19 @@ struct fleet_findings {
 // ERR_NO_MEMORY, ERR_TOO_LARGE.
 int fleet_findings_find(struct fleet_findings *out, const struct fleet *f, struct err *err);
 void fleet_findings_fini(struct fleet_findings *f);
+
+// A metric of one node beside its peers, in its unit.
+struct fleet_place {
+    int probe;
+    const char *metric, *unit; // borrowed
+    bool more;                 // of it is better
+    int runs;                  // behind the value
+    double value, peers;       // of the node, and the median of its peers; NaN: it has none
+    double spread, limit;      // as in a finding
+    double worse;              // per cent, as in fleet_judged; NaN: not judged
+    int n_peers;
+};
+
+// All metrics of a node, in the order of its class, as the verdict over the whole fleet has them.
+// *list is malloc'ed (caller frees). Returns how many, or -1: ERR_NO_MEMORY, ERR_TOO_LARGE.
+int fleet_places_find(struct fleet_place **list, const struct fleet *f, int node, struct err *err);

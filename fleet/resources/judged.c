@@ -175,3 +175,49 @@ int fleetd_tiles(struct request *q, struct reply *r, struct err *err)
     fleet_findings_fini(&list);
     return rc < 0 ? -1 : reply_json(r, 200, &body, err);
 }
+
+// ---- GET /v1/fleet/nodes/{name}/metrics ---------------------------------------------------------
+
+static void write_node_metric(struct jsonw *w, const struct fleet *f, const struct fleet_place *p)
+{
+    jsonw_object(w, NULL);
+    jsonw_text(w, "metric", p->metric);
+    jsonw_text(w, "unit", p->unit);
+    jsonw_text(w, "better", p->more ? "more" : "less");
+    jsonw_text(w, "benchmark", f->probe[p->probe].benchmark);
+    jsonw_text(w, "variant", f->probe[p->probe].variant);
+    jsonw_i64(w, "runs", p->runs);
+    jsonw_fixed(w, "value", p->value, 3);
+    jsonw_fixed(w, "class_median", p->peers, 3);
+    jsonw_fixed(w, "class_mad_percent", p->spread, 2);
+    jsonw_fixed(w, "limit", p->limit, 3);
+    jsonw_fixed(w, "percent", p->worse, 2);
+    jsonw_i64(w, "nodes", p->n_peers);
+    jsonw_end(w);
+}
+
+int fleetd_node_metrics(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_FLEET struct fleet *f = fleet_read(q, err);
+    CLEANUP_MEM struct fleet_place *list = NULL;
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    int node = f ? interned_find(&f->nodes, q->name) : -1;
+    if (f && node < 0)
+        return err_set(err, ERR_NOT_FOUND, "", "no run of a node \"%s\" is stored", q->name);
+    int n = f ? fleet_places_find(&list, f, node, err) : -1;
+    if (n < 0)
+        return -1;
+    int class = f->node[node].class;
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "node", q->name);
+    jsonw_text(&w, "class", class < 0 ? NULL : f->classes.list[class]);
+    jsonw_time(&w, "evaluated", f->o.now_ms);
+    jsonw_time(&w, "newest", f->node[node].newest_ms);
+    jsonw_array(&w, "metrics");
+    for (int i = 0; i < n; i++)
+        write_node_metric(&w, f, &list[i]);
+    jsonw_end(&w);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}

@@ -94,6 +94,7 @@ static void write_polled(const struct polled *n, struct jsonw *w)
 {
     jsonw_object(w, NULL);
     jsonw_text(w, "node", n->name);
+    jsonw_text(w, "url", n->base);
     jsonw_text(w, "state", node_states[n->state].name);
     jsonw_text(w, "problem", n->why);
     jsonw_text(w, "outcome", fleet_outcomes[n->outcome].name);

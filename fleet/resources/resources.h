@@ -7,7 +7,7 @@
 handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd_node,
     fleetd_states;
 // judged.c: what the history says. In the process that reads; fleetd_work() says so.
-handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles;
+handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles, fleetd_node_metrics;
 work_fn fleetd_work;
 // rollouts.c: what changed, and what it did. In the process that reads.
 handler_fn fleetd_rollouts, fleetd_effect;

@@ -7,7 +7,8 @@ import { start } from "./frame.js";
 start({
   routes: [
     ["", "fleet", "Fleet"],
+    ["nodes/{name}", "node"],
   ],
-  holes: {},
+  holes: { name: /^[\w.][\w.-]{0,62}$/ },
   about: () => get("v1/fleet/status").then(({ nodes }) => ["fleet", count(nodes, "node")]),
 });

@@ -11,7 +11,7 @@ from test_fleetd import Collector
 
 NODES, BAD = 200, 2
 DOWN = "node005"
-VIEWS = ["#/"]
+VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}"]
 
 
 def collector_over(home, nodes, *options, collector=()):
@@ -134,6 +134,51 @@ def test_the_mouse_reads_and_opens_a_tile(browser, fleet):
     for kind in ("mousePressed", "mouseReleased"):
         page.call("Input.dispatchMouseEvent", type=kind, x=fifth[0], y=fifth[1], button="left", clickCount=1)
     page.wait(f"location.hash === '#/nodes/{DOWN}'")
+
+
+def test_a_node_beside_its_peers_and_over_time(browser, fleet):
+    slow = bad_nodes(fleet)[0]
+    page = browser.open(fleet, "#/")
+    page.wait("document.querySelector('#slow a')")
+    page.click(f"#slow a[href='#/nodes/{slow}']")
+    page.wait("document.querySelector('#history .chart details')")
+    assert page.focused() == "#title" and page.evaluate("document.title").startswith(f"{slow} · ")
+    said = fleet.get(f"/v1/fleet/nodes/{slow}/metrics")
+    rows = cells(page, "#metrics")
+    assert len(rows) == len(said["metrics"]) and float(rows[0][1].split()[0]) > 3, "the worst first"
+    worst = max(said["metrics"], key=lambda m: m["percent"])
+    assert rows[0][0] == worst["metric"] == page.evaluate("document.querySelector('#metric').value")
+    history = fleet.get(f"/v1/fleet/history?node={slow}&metric={worst['metric']}")
+    page.evaluate("document.querySelector('.chart details').open = true")
+    assert len(cells(page, "#history")) == len(history["points"]) == 8
+    assert "where 95 % of its peers are now" in page.text()
+    page.choose("#metric", "latency.local.dram.median_ns")
+    page.wait(f"location.hash === '#/nodes/{slow}?metric=latency.local.dram.median_ns' && document.querySelector('.plot').getAttribute('aria-label').startsWith('latency.local.dram.median_ns')")
+    assert page.evaluate("document.querySelector('#state a').href") == fleet.node(slow)["url"] + "/"
+    assert page.axe() == []
+    page.check()
+
+
+def test_a_change_of_a_node_has_its_cause(browser, tmp_path):
+    """New microcode that is 4 % slower, over the fleet in waves."""
+    c = collector_over(tmp_path, 40, "--runs=30", "--bad=0", "--waves=3", "--rollout-percent=4")
+    try:
+        c.wait_up(40)
+        page = browser.open(c, "#/nodes/node01?metric=latency.local.dram.median_ns")
+        page.wait("document.querySelector('#history .changes')")
+        assert re.search(r"\+[345]\.\d % since .*Changed on the machine:.*microcode: ", page.evaluate("document.querySelector('.changes').textContent"))
+        page.check()
+    finally:
+        close(c)
+
+
+def test_a_node_that_does_not_respond_says_why(browser, fleet):
+    page = browser.open(fleet, f"#/nodes/{DOWN}")
+    assert page.evaluate("document.querySelector('#state [role=alert]').textContent.length") > 5
+    assert "No run of it is stored." in page.text()
+    page.go("#/nodes/other")
+    assert "No source names this node now." in page.text()
+    page.check()
 
 
 def test_a_node_is_found_by_its_name(browser, fleet):

@@ -111,6 +111,38 @@ def test_every_run_is_stored_once_and_judged_as_the_client_judges(collect):
     assert sorted(k["nodes"] for k in classes) == [30, 30] and all(k["enough_runs"] == 30 for k in classes)
 
 
+def names_of(runs):
+    """node[09-10] as names."""
+    found = []
+    for run in runs:
+        part = re.fullmatch(r"(.*)\[(\d+)-(\d+)\](.*)", run)
+        found += [run] if not part else [f"{part[1]}{i:0{len(part[2])}}{part[4]}" for i in range(int(part[2]), int(part[3]) + 1)]
+    return found
+
+
+def test_tiles_and_metrics_say_what_the_verdict_says(collect):
+    c = collect(60, "--classes=2", "--runs=8", "--bad=2", "--faults=node07 refuses").start()
+    c.wait_up(59)
+    others = [n for n in c.fleet.names if n != "node07"]
+    assert names_of(c.get("/v1/fleet/states")["up"]) == others
+    verdict, tiles = c.get("/v1/fleet/outliers"), c.get("/v1/fleet/tiles")
+    assert names_of(tiles["nodes"]) == others and tiles["sure"] == verdict["sure"] > 0 and tiles["tested_nodes"] == verdict["tested_nodes"]
+    assert tiles["classes"] == c.get("/v1/fleet/classes")["classes"]
+    found = {f["node"]: f for f in verdict["findings"]}
+    for i, name in enumerate(others):
+        assert tiles["grade"][i] == {"suspect": 1, "sure": 2}.get(found.get(name, {}).get("grade"), 0)
+        if name in found:
+            worst = found[name]["worst"]
+            assert tiles["hashes"][tiles["class"][i]] == found[name]["class"] and tiles["metrics"][tiles["metric"][i]] == worst["metric"]
+            assert abs(tiles["percent"][i] - abs(worst["percent"])) < 0.06
+            place = next(m for m in c.get(f"/v1/fleet/nodes/{name}/metrics")["metrics"] if m["metric"] == worst["metric"])
+            assert abs(place["percent"] - abs(worst["percent"])) < 0.011 and place["nodes"] == worst["nodes"]
+            for key in ("value", "class_median", "limit"):
+                assert abs(place[key] / worst[key] - 1) < 1e-3, key
+    assert c.problem("/v1/fleet/nodes/node07/metrics")[0] == 404
+    assert sum(g > 0 for g in tiles["grade"]) == len(found)
+
+
 def test_a_restart_continues_where_it_was(collect):
     c = collect(20, "--runs=5").start()
     c.wait_up(20)
@@ -231,7 +263,8 @@ def test_lists_are_filtered_and_paged(collect):
 
 def test_the_contract_names_its_routes(collect):
     routes = subprocess.run([FLEETD, "--routes"], capture_output=True, text=True, check=True).stdout.split("\n")
-    served = {(m, p): set() if q == "-" else set(q.split(",")) for m, p, q in (r.split() for r in routes if r)}
+    served = {(m, p): set() if q == "-" else set(q.split(",")) for m, p, q in (r.split() for r in routes if r)
+              if p != "/" and not p.startswith("/web/")}  # files of the page
     c = collect(1).start()
     contract = c.get("/openapi.json")
     request = urllib.request.Request(c.url + "/openapi.json", headers={"Accept-Encoding": "gzip"})

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node: how it responds, what is wrong with it, its metrics beside its peers, and one of them
+// over time.
+import { make, table } from "./dom.js";
+import { get } from "./daemon.js";
+import { age, figures, percent, when } from "./format.js";
+import { drawLines } from "./lines.js";
+import { colour } from "./plot.js";
+import { changeText, drawLevels, HOUR, levels, timeTicks } from "./time.js";
+
+export const title = ({ name }) => name;
+
+const TABLE_ROWS = 200;   // newest values below the picture
+const BAND_SPREADS = 2;   // robust standard deviations: 95 % of the peers
+const CLOCK_MS = 1000;    // a difference that is shown
+const address = (name, metric) => `#/nodes/${name}?${new URLSearchParams({ metric })}`;
+const either = (wanted) => wanted.catch((error) => { if (error.status === 404) return null; throw error; });
+
+// --- The node ------------------------------------------------------------------------------------
+
+function state(node, now) {
+  const facts = [["State", make("span", { class: `state ${node.state}` }, node.state)], ["Last page stored (UTC)", when(node.received)], ["Newest run (UTC)", when(node.newest)],
+    ["Version", node.version], ["Requests that failed since", node.failures > 0 && String(node.failures)],
+    ["Its clock", Math.abs(node.skew_ms) >= CLOCK_MS && `${age(Math.abs(node.skew_ms) / 1000)} ${node.skew_ms > 0 ? "ahead" : "behind"}`]];
+  const silent = node.received && node.state !== "up" ? ` Nothing was received for ${age((Date.parse(now) - Date.parse(node.received)) / 1000)}.` : "";
+  return make("section", { class: "card", id: "state" }, make("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
+    node.problem && make("p", { role: "alert" }, `${node.problem}.${silent}`), node.outcome_text && make("p", {}, `${node.outcome_text}${node.other ? `: ${node.other}` : ""}.`),
+    /^https?:/.test(node.url || "") && make("p", { class: "links" }, make("a", { href: node.url + "/" }, "The page of the node")));
+}
+
+// --- Its metrics -----------------------------------------------------------------------------------
+
+const number = (v) => v === null ? "–" : figures(v);
+
+function metricsTable(name, { metrics, class: hash, evaluated }) {
+  const rows = [...metrics].filter((m) => m.value !== null).sort((a, b) => (b.percent ?? -Infinity) - (a.percent ?? -Infinity)).map((m) => [make("a", { href: address(name, m.metric) }, m.metric),
+    m.percent === null ? "–" : percent(m.percent), `${number(m.value)} ${m.unit}`, number(m.class_median), number(m.limit), String(m.runs), String(m.nodes)]);
+  return make("section", { class: "card", id: "metrics" }, make("h2", {}, "Metrics"), make("p", {}, `Medians of the newest runs, judged ${when(evaluated)} UTC. `, hash && make("a", { href: `#/classes/${hash}` }, "Its class")),
+    rows.length ? table("Metrics of this node and its peers, the worst first", [{ text: "Metric", kind: "text" }, "Worse by", "Value", "Median of the peers", "Limit", "Runs", "Peers"], rows) :
+      make("p", {}, "It has too few runs to be compared with its class."));
+}
+
+// --- One metric over time ---------------------------------------------------------------------------
+
+function changeItem(change, unit) {
+  const facts = change.fact_changes;
+  return make("li", {}, make("b", {}, `${percent(change.percent)} `), `since ${when(change.at)} UTC: ${figures(change.before)} → ${figures(change.after)} ${unit}. `,
+    facts.length ? "Changed on the machine:" : "Nothing that is known of the machine changed.", facts.length > 0 && make("ul", {}, facts.map((f) => make("li", {}, changeText(f)))));
+}
+
+// Where the peers are.
+function drawBand({ lo, hi }, { ctx, x, y }, place, [from, to]) {
+  ctx.save();
+  ctx.globalAlpha = 0.18;
+  ctx.fillStyle = colour("--series-3");
+  ctx.fillRect(x(from), y(place(hi)), x(to) - x(from), y(place(lo)) - y(place(hi)));
+  ctx.restore();
+}
+
+async function history(root, name, metric, own) {
+  const h = await get(`v1/fleet/history?${new URLSearchParams({ node: name, metric })}`);
+  const points = h.points.filter((p) => p.measured).map((p) => ({ x: Date.parse(p.measured), y: p.value, lo: p.lo ?? NaN, hi: p.hi ?? NaN, at: `${when(p.measured)} UTC` }));
+  const figure = make("figure", { class: "chart" }), changes = h.change_points;
+  if (changes.length) root.append(make("h3", {}, changes.length === 1 ? "One change" : `${changes.length} changes`), make("ol", { class: "changes" }, changes.map((c) => changeItem(c, h.unit))));
+  root.append(figure);
+  const first = points[0].x, last = points.at(-1).x, slack = (last - first) * 0.03 || HOUR, range = [first - slack, last + slack], list = levels(points, changes);
+  const reach = own && own.class_median !== null && BAND_SPREADS * own.class_mad_percent / 100, band = reach && { lo: own.class_median * (1 - reach), hi: own.class_median * (1 + reach) };
+  const stop = await drawLines(figure, {
+    lines: [{ key: "metric", name: metric, series: 0, points, alone: points.length === 1 }],
+    of: "run", alone: true, linear: true, title: `${metric} on node ${name} over time`, unit: h.unit, yTitle: `${h.unit}, ${h.better} is better`,
+    x: { range, ticks: timeTicks, title: "measured (UTC)" }, marks: changes.map((c, i) => ({ x: Date.parse(c.at), text: `${i + 1}: ${percent(c.percent)}` })),
+    over: (canvas, place) => {
+      if (band) drawBand(band, canvas, place, range);
+      drawLevels(list, canvas, place);
+    },
+    notes: [band && `The green band is where 95 % of its peers are now: ${figures(band.lo)} to ${figures(band.hi)} ${h.unit}.`, points.some((p) => Number.isFinite(p.lo)) && "The band along the line is the 95 % interval of each value.",
+      changes.length > 0 && "The thick line is the median between two changes.", h.left_out > 0 && `${h.left_out} older values are not shown.`].filter(Boolean),
+  });
+  const rows = [...h.points].reverse().slice(0, TABLE_ROWS).map((p) => [when(p.measured), p.value.toFixed(3), p.lo === null ? "" : p.lo.toFixed(3), p.hi === null ? "" : p.hi.toFixed(3)]);
+  figure.append(make("details", {}, make("summary", {}, "Numbers"), table(`The newest ${rows.length} of ${h.points.length} values, ${h.unit}`, [{ text: "measured (UTC)", kind: "text" }, "value", "from", "to"], rows)));
+  return stop;
+}
+
+function chooser(name, metrics, metric) {
+  const names = [...new Set([...metrics.map((m) => m.metric), metric])], benchmarks = [...new Set(names.map((m) => m.split(".")[0]))];
+  return make("label", { class: "beside" }, "Metric", make("select", { id: "metric", onchange: (event) => { location.hash = address(name, event.target.value); } },
+    benchmarks.map((b) => make("optgroup", { label: b }, names.filter((m) => m.split(".")[0] === b).map((m) => make("option", { value: m, selected: m === metric }, m))))));
+}
+
+// --- The view ----------------------------------------------------------------------------------------
+
+export async function show(root, { name, query }) {
+  const wanted = either(get(`v1/fleet/nodes/${encodeURIComponent(name)}/metrics`));
+  wanted.catch(() => {}); // awaited below
+  const [node, status] = await Promise.all([either(get(`v1/fleet/nodes/${encodeURIComponent(name)}`)), get("v1/fleet/status")]);
+  root.append(node ? state(node, status.now) : make("p", {}, "No source names this node now."));
+  const found = await wanted;
+  if (!found) {
+    root.append(make("p", {}, "No run of it is stored."));
+    return null;
+  }
+  const worst = [...found.metrics].filter((m) => m.percent !== null).sort((a, b) => b.percent - a.percent)[0] || found.metrics.find((m) => m.value !== null) || found.metrics[0];
+  const metric = query.get("metric") || worst && worst.metric, card = make("section", { class: "card", id: "history" }, make("h2", {}, "History"));
+  root.append(card, metricsTable(name, found));
+  if (!metric) {
+    card.append(make("p", {}, "None of its runs has metrics."));
+    return null;
+  }
+  card.append(make("div", { class: "controls" }, chooser(name, found.metrics, metric)));
+  return history(card, name, metric, found.metrics.find((m) => m.metric === metric));
+}
