@@ -4,8 +4,8 @@
 // docs/ADMISSION.md describes the kinds and is held to these tables.
 #pragma once
 #include "base/err.h"
+#include "base/hours.h"
 #include "base/param.h"
-#include "core/admission/hours.h"
 #include "model/blockers.h"
 
 // Those of the configuration first, in the order of policy_table; then those that always refuse.

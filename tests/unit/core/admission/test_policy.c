@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy: its settings, its hours, and that the documents have each kind.
+// The policy: its settings, and that the documents have each kind.
 #include "tests/unit/core/admission/node_folder.h"
 
 static void test_policy(void)
@@ -47,48 +47,6 @@ static void test_policy(void)
     CHECK(admission_may_pass(&l->a), "which will be over");
 }
 
-static void test_hours(void)
-{
-    struct hours h;
-    struct err err;
-    static const struct {
-        const char *text;
-        int day, minute, wait;
-    } asks[] = {
-        {"", 3, 700, 0},
-        {"08:00-09:00", 3, 480, 0},
-        {"08:00-09:00", 3, 540, 23 * 60},
-        {"20:00-06:00", 0, 359, 0},
-        {"20:00-06:00", 0, 360, 14 * 60},
-        {"Mon 20:00-06:00", 1, 10, 0},
-        {"Mon 20:00-06:00", 0, 10, 20 * 60 - 10},
-        {"Sun 20:00-06:00", 0, 10, 0},
-        {"Sat-Sun 00:00-24:00", 4, 1439, 1},
-        {"Sat-Mon 00:00-24:00", 0, 5, 0},
-        {"Mon-Fri 20:00-06:00, sat-sun 00:00-24:00", 6, 700, 0},
-        {"Tue 10:00-11:00", 1, 661, 7 * 24 * 60 - 61},
-    };
-    for (size_t i = 0; i < COUNT_OF(asks); i++) {
-        int rc = hours_parse(&h, asks[i].text, &err);
-        int wait = rc < 0 ? -1 : hours_wait_min(&h, asks[i].day, asks[i].minute);
-        CHECK(wait == asks[i].wait, "\"%s\", day %d, minute %d: %d min", asks[i].text, asks[i].day,
-              asks[i].minute, wait);
-    }
-    static const char *const wrong[] = {"8-9",
-                                        "08:00",
-                                        "08:00-25:00",
-                                        "24:00-06:00",
-                                        "08:00-08:00",
-                                        "Foo 08:00-09:00",
-                                        "Mon08:00-09:00",
-                                        "08:00-09:00,",
-                                        "Mon- 08:00-09:00",
-                                        "08:60-09:00"};
-    for (size_t i = 0; i < COUNT_OF(wrong); i++)
-        CHECK(hours_parse(&h, wrong[i], &err) < 0 && !strcmp(err.member, "hours"),
-              "\"%s\" is refused", wrong[i]);
-}
-
 // Each kind has a line in ADMISSION.md with its default and its severity, an option, and a
 // condition.
 static void test_documented(void)
@@ -119,7 +77,6 @@ int main(void)
     if (!set_up())
         return 1;
     test_policy();
-    test_hours();
     test_documented();
     return tear_down();
 }

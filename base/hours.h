@@ -2,6 +2,8 @@
 // Hours of the week, as people write them: "20:00-06:00" or "Mon-Fri 20:00-06:00, Sat-Sun
 // 00:00-24:00". A span that ends before it begins continues into the next day. Local time.
 #pragma once
+#include <stdint.h>
+
 #include "base/err.h"
 
 enum { HOURS_SPANS_MAX = 16, HOURS_WEEK_MIN = 7 * 24 * 60 };
@@ -18,3 +20,5 @@ struct hours {
 int hours_parse(struct hours *h, const char *text, struct err *err);
 // Minutes until the next moment that is inside; 0: now is.
 int hours_wait_min(const struct hours *h, int day, int minute);
+// Minutes that pass until so many of them were inside.
+int64_t hours_pass_min(const struct hours *h, int day, int minute, int64_t inside);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A span is its days and two minutes of the day. One that ends before it begins holds on its days
 // from the first minute on, and on the days after these until the second.
-#include "core/admission/hours.h"
+#include "base/hours.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -120,4 +120,16 @@ int hours_wait_min(const struct hours *h, int day, int minute)
             return wait;
     }
     return HOURS_WEEK_MIN;
+}
+
+int64_t hours_pass_min(const struct hours *h, int day, int minute, int64_t inside)
+{
+    int start = day * DAY_MIN + minute, week = 0;
+    for (int at = 0; at < HOURS_WEEK_MIN; at++)
+        week += hours_inside(h, at / DAY_MIN, at % DAY_MIN);
+    int64_t weeks = inside > 0 ? (inside - 1) / week : 0;
+    int64_t passed = weeks * HOURS_WEEK_MIN, left = inside - weeks * week;
+    for (int at = start; left > 0; at = (at + 1) % HOURS_WEEK_MIN, passed++)
+        left -= hours_inside(h, at / DAY_MIN, at % DAY_MIN);
+    return passed;
 }
