@@ -64,7 +64,7 @@ static int64_t fleet_version(void *context)
     const struct fleetd *d = context;
     struct poller_totals t;
     poller_totals(d->services.poller, &t);
-    return d->services.started_ms + t.stored;
+    return d->services.started_ms + t.stored + t.kept;
 }
 
 static int64_t fleet_generation(void *context)

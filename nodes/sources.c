@@ -315,3 +315,42 @@ int fleet_names(const struct fleet_source *q, struct nodeset *out, struct err *e
         *out = names;
     return done;
 }
+
+static int group_call(struct search *s, const char *group, const char *set, fleet_group_fn *fn,
+                      void *ctx, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset nodes = {0};
+    if (nodeset_parse(&nodes, set, &s->groups, err) < 0)
+        return err_prefix(err, "%.100s: @%.60s", s->q->groups_file, group);
+    fn(ctx, group, &nodes);
+    return 0;
+}
+
+static int groups_call(struct search *s, const char *prefix, fleet_group_fn *fn, void *ctx,
+                       struct err *err)
+{
+    if (groups_open(s, err) < 0)
+        return -1;
+    CLEANUP_MEM char *text = s->groups_text.len ? strdup(s->groups_text.data) : NULL;
+    char *rest = text;
+    for (char *line; (line = line_next(&rest));) {
+        char *set = strchr(line, ':');
+        if (!set || strncmp(line, prefix, strlen(prefix)) != 0)
+            continue;
+        *set++ = '\0';
+        line[strcspn(line, " \t")] = '\0';
+        if (group_call(s, line, set, fn, ctx, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int fleet_groups_each(const char *groups_file, const char *prefix, fleet_group_fn *fn, void *ctx,
+                      struct err *err)
+{
+    const struct fleet_source q = {.groups_file = groups_file};
+    struct search s = {.q = &q, .groups = {group_find, &s}};
+    int done = groups_call(&s, prefix, fn, ctx, err);
+    buf_free(&s.groups_text);
+    return done;
+}

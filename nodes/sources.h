@@ -23,3 +23,8 @@ struct fleet_source {
 // line. ERR_UNAVAILABLE, ERR_TIMEOUT, ERR_TOO_LARGE: sinfo or the group command failed. `member` is
 // the source at fault, by its name above.
 int fleet_names(const struct fleet_source *q, struct nodeset *out, struct err *err);
+// Calls fn for each group of the file whose name begins with `prefix`, with its nodes, sorted. A
+// file that does not exist, or NULL or "", has none. Errors as above.
+typedef void fleet_group_fn(void *ctx, const char *group, const struct nodeset *nodes);
+int fleet_groups_each(const char *groups_file, const char *prefix, fleet_group_fn *fn, void *ctx,
+                      struct err *err);

@@ -205,8 +205,11 @@ static void on_report(void *ctx, uint32_t events)
     }
     buf_add(&i->in, bytes, (size_t)n);
     size_t at = 0;
-    for (struct ingest_report r; i->in.len - at >= sizeof r; at += sizeof r) {
+    for (struct ingest_report r; i->in.len - at >= sizeof r; at += sizeof r + r.bytes) {
         memcpy(&r, i->in.data + at, sizeof r);
+        if (i->in.len - at - sizeof r < r.bytes)
+            break;
+        r.body = i->in.data + at + sizeof r;
         take_report(i, &r);
     }
     buf_drop(&i->in, at);
@@ -323,7 +326,7 @@ int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *bo
                                    .skew_ms = item->skew_ms,
                                    .after = item->after,
                                    .received_ms = item->received_ms};
-    snprintf(e->head.node, sizeof e->head.node, "%s", item->node);
+    snprintf(e->head.node, sizeof e->head.node, "%s", item->node ? item->node : "");
     i->backlog += body->len;
     e->body = *body;
     *body = BUF_INIT;

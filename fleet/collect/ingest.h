@@ -36,7 +36,7 @@ void ingest_free(struct ingest *i); // waits until what was sent is stored; NULL
 
 struct ingest_item {
     enum ingest_kind kind;
-    const char *node;
+    const char *node; // NULL: of none
     int64_t after, received_ms;
     int skew_ms;
 };

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "core/os/child.h"
+#include "fleet/collect/campaign_ingest.h"
 #include "fleet/collect/ingest_wire.h"
 
 enum {
@@ -32,7 +33,8 @@ struct gathered {
     struct ingest_report report; // REFUSED: its text is there already
     struct summary_page page;
     struct ingest_head head;
-    bool paged; // `page` counts
+    bool paged;           // `page` counts
+    enum err_code failed; // of the store: the process ends
 };
 
 struct ingest_process {
@@ -48,10 +50,9 @@ struct ingest_process {
     int64_t retained_ms;          // monotonic, the last time; 0: never
 };
 
-static int report_item(const struct ingest_report *r)
+static int send_bytes(const void *bytes, size_t left)
 {
-    const char *at = (const char *)r;
-    for (size_t left = sizeof *r; left;) {
+    for (const char *at = bytes; left;) {
         ssize_t n = send(INGEST_FD, at, left, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
@@ -61,6 +62,16 @@ static int report_item(const struct ingest_report *r)
         left -= (size_t)n;
     }
     return 0;
+}
+
+static int report_with(const struct ingest_report *r, const void *body)
+{
+    return send_bytes(r, sizeof *r) < 0 || send_bytes(body, r->bytes) < 0 ? -1 : 0;
+}
+
+static int report_item(const struct ingest_report *r)
+{
+    return report_with(r, NULL);
 }
 
 static int ingest_fail(const struct err *err, bool opened)
@@ -101,6 +112,7 @@ static void refuse(struct gathered *g, const struct err *err)
 {
     g->report.kind = INGEST_REFUSED;
     snprintf(g->report.text, sizeof g->report.text, "%s", err->text);
+    memcpy(g->report.member, err->member, sizeof g->report.member);
 }
 
 static void gather_page(struct gathered *g, const char *body, size_t n)
@@ -139,6 +151,19 @@ static void put_gone(struct ingest_process *p, const char *node)
     fleet_store_gone(p->store, names, 1, &err); // the next source says it again
 }
 
+// What the store refuses ends the process, as with pages: the collector begins again from what is
+// stored.
+static void put_campaign_item(struct gathered *g, struct fleet_store *store, const char *body,
+                              size_t n)
+{
+    struct err err = {0};
+    if (campaign_ingest_put(store, body, n, report_with, &err) == 0)
+        return;
+    refuse(g, &err);
+    if (err.code == ERR_STORAGE || err.code == ERR_UNAVAILABLE || err.code == ERR_DAMAGED)
+        g->failed = err.code;
+}
+
 static void gather_item(struct ingest_process *p, const struct ingest_head *head, const char *body)
 {
     struct gathered *g = &p->list[p->n++];
@@ -153,7 +178,10 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         gather_page(g, body, head->bytes);
     else if (head->kind == INGEST_FACTS)
         put_document(p, g, body, head->bytes);
-    else
+    else if (head->kind == INGEST_CAMPAIGN) {
+        g->report.next = head->after; // its number
+        put_campaign_item(g, p->store, body, head->bytes);
+    } else
         put_gone(p, head->node);
 }
 
@@ -187,6 +215,10 @@ static int flush(struct ingest_process *p)
             take_ack(g, &p->acks[at++]);
         if (g->report.stored && g->report.newest_ms > p->newest_ms)
             p->newest_ms = g->report.newest_ms;
+        if (g->failed) {
+            err_set(&err, g->failed, "", "%s", g->report.text);
+            return ingest_fail(&err, true);
+        }
         rc = rc < 0 ? rc : report_item(&g->report);
         if (g->paged)
             summary_page_fini(&g->page);
@@ -265,7 +297,8 @@ int ingest_main(int argc, char **argv)
         return 1;
     p->store = fleet_store_open(argv[2], FLEET_STORE_WRITE, &err);
     str_to_i64(argv[3], &p->keep_days);
-    if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0) {
+    if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0 ||
+        campaign_ingest_load(p->store, report_with, &err) < 0) {
         ingest_fail(&err, false);
         fleet_store_close(p->store);
         return 1;

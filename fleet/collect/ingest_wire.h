@@ -12,16 +12,20 @@ enum {
     INGEST_TEXT = 200,
 };
 
-enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE };
+enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE, INGEST_CAMPAIGN };
 
 // From the process. `kind` says which members count.
 enum ingest_report_kind {
     INGEST_PLACE,   // node, history, next, at_ms, outcome (a twin): at the start, where it stands
     INGEST_READY,   // all places were sent
     INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
-    INGEST_REFUSED, // node, text: what it sent cannot be read or stored
+    INGEST_REFUSED, // node, text, member: what it sent cannot be read or stored
     INGEST_WANTED,  // node, hash: a document of facts that only nodes have
     INGEST_FAILED,  // text, code, opened: the store cannot be used; the process ends
+    // fleet/collect/campaign_wire.h; next is the campaign's number. The body is a campaign, at the
+    // start; without one, the last number. Or what is known of some of its nodes.
+    INGEST_CAMPAIGN_WAS,
+    INGEST_CAMPAIGN_FACTS,
 };
 struct ingest_report {
     enum ingest_report_kind kind;
@@ -33,6 +37,9 @@ struct ingest_report {
     int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
     char node[64], other[64], history[40], hash[65], version[32];
     char text[INGEST_TEXT];
+    char member[64];  // REFUSED: at fault
+    uint32_t bytes;   // of a body behind it
+    const char *body; // of the receiver: valid during its call
 };
 
 // To the process: a head, then so many bytes of body.

@@ -14,7 +14,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "fetch/fetch.h"
 
 enum {
     PAGE_RUNS = 100,
@@ -53,6 +52,8 @@ struct poller {
     int wanted_at;
     bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
+    poller_report_fn *listener;
+    void *listener_ctx;
 };
 
 // ---- What became of a node ----------------------------------------------------------------------
@@ -176,10 +177,16 @@ static void on_page(void *ctx, struct fetch_response *r)
         node_failed(n, "the collector has no memory for its page");
 }
 
+struct fetch_request poller_request(const struct poller *p)
+{
+    return (struct fetch_request){.token = p->token, .tls = &p->tls};
+}
+
 static int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx,
                         struct err *err)
 {
-    struct fetch_request q = {.url = url, .token = p->token, .tls = &p->tls};
+    struct fetch_request q = poller_request(p);
+    q.url = url;
     if (fetch_start(p->fetch, &q, done, ctx, err) < 0)
         return -1;
     p->totals.requests++;
@@ -333,6 +340,10 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
         node_stored(n, r);
     else if (n && r->of == INGEST_PAGE)
         node_failed(n, r->text);
+    if (r->kind == INGEST_STORED && r->of != INGEST_PAGE)
+        p->totals.kept++;
+    if (p->listener)
+        p->listener(p->listener_ctx, r);
     poller_wake(p);
 }
 
@@ -344,6 +355,8 @@ static void on_ingest_ended(void *ctx, const char *suspect)
     for (int i = 0; i < p->n; i++)
         if (p->nodes[i]->sent)
             node_later(p->nodes[i], 0);
+    if (p->listener)
+        p->listener(p->listener_ctx, NULL);
     struct polled *n = suspect ? find_polled(p, suspect) : NULL;
     if (!n)
         return;
@@ -428,6 +441,29 @@ const struct polled *poller_find(const struct poller *p, const char *name)
 void poller_totals(const struct poller *p, struct poller_totals *out)
 {
     *out = p->totals;
+}
+
+void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx)
+{
+    p->listener = fn;
+    p->listener_ctx = ctx;
+}
+
+int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *body, struct err *err)
+{
+    if (!ingest_ready(p->ingest))
+        return err_set(err, ERR_UNAVAILABLE, "store", "%s",
+                       *p->totals.store ? p->totals.store : "the store is being opened");
+    return ingest_send(p->ingest, item, body, err);
+}
+
+void poller_soon(struct poller *p, const char *node)
+{
+    struct polled *n = find_polled(p, node);
+    if (!n || n->busy)
+        return;
+    n->due_ms = clock_mono_ms();
+    poller_wake(p);
 }
 
 size_t poller_backlog(const struct poller *p)

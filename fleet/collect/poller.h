@@ -2,6 +2,7 @@
 // Requests the new runs of each node in turn and hands them on unread. A node is busy from its
 // request until what it sent is stored, so a node has one page on the way at most.
 #pragma once
+#include "fetch/fetch.h"
 #include "fleet/collect/ingest.h"
 #include "fleet/collect/node_states.h"
 #include "fleet/collect/store_states.h"
@@ -34,6 +35,7 @@ struct polled {
 
 struct poller_totals {
     int64_t requests, failed, stored; // since the start
+    int64_t kept;                     // other things than pages that were stored
     int in_flight;
     enum store_state store_state;
     int64_t store_since_ms;  // UTC: in this state
@@ -53,3 +55,14 @@ struct polled *const *poller_nodes(const struct poller *p, int *n);
 const struct polled *poller_find(const struct poller *p, const char *name); // NULL: none
 void poller_totals(const struct poller *p, struct poller_totals *out);
 size_t poller_backlog(const struct poller *p); // bytes received and not stored
+
+// What the process that stores reports about other things than pages; NULL: it has ended, and what
+// was sent and not confirmed is lost.
+typedef void poller_report_fn(void *ctx, const struct ingest_report *r);
+void poller_listen(struct poller *p, poller_report_fn *fn, void *ctx);
+// As ingest_send(). ERR_UNAVAILABLE: the store is not ready.
+int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *body,
+                struct err *err);
+// A request to a node as the poller makes them: with its token and certificate.
+struct fetch_request poller_request(const struct poller *p);
+void poller_soon(struct poller *p, const char *node); // it has a new run

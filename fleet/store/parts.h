@@ -28,3 +28,5 @@ int fleet_end(struct fleet_store *s, int result, struct err *err);
 // A statement without rows.
 int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
                struct err *err);
+// The number of a node, which is made if it is new. -1.
+int store_node(struct fleet_store *s, const char *name, int64_t since_ms, struct err *err);

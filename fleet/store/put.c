@@ -339,13 +339,13 @@ static int page_put_runs(struct fleet_store *s, const struct fleet_page *p, int 
 
 // ---- Pages
 
-static int page_put_node(struct fleet_store *s, const struct fleet_page *p, struct err *err)
+int store_node(struct fleet_store *s, const char *name, int64_t since_ms, struct err *err)
 {
     bool fresh;
-    int number = book_node(&s->book, p->name, &fresh, err);
+    int number = book_node(&s->book, name, &fresh, err);
     if (number < 0 || !fresh)
         return number;
-    const struct fleet_cell row[] = {CELL_I(number), CELL_T(p->name), CELL_I(p->received_ms)};
+    const struct fleet_cell row[] = {CELL_I(number), CELL_T(name), CELL_I(since_ms)};
     s->changed = true;
     return fleet_exec(s, "INSERT INTO node (id, name, since_ms) VALUES ($1, $2, $3)", row,
                       COUNT_OF(row), err) < 0
@@ -379,7 +379,7 @@ static int put_page(struct fleet_store *s, const struct fleet_page *p, struct fl
     *ack = (struct fleet_ack){.outcome = FLEET_STORED, .next = p->after};
     if (page_is_refused(p, ack))
         return 0;
-    if ((node = page_put_node(s, p, err)) < 0 || feed_find(s, p, node, &feed, ack, err) < 0)
+    if ((node = store_node(s, p->name, p->received_ms, err)) < 0 || feed_find(s, p, node, &feed, ack, err) < 0)
         return -1;
     if (!feed) {
         ack->next = 0;

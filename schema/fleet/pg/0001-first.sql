@@ -116,20 +116,34 @@ CREATE TABLE finding (
   evidence json NOT NULL
 );
 CREATE TABLE campaign (
-  id int PRIMARY KEY,
-  name text NOT NULL UNIQUE,
-  spec json NOT NULL,
+  id bigint PRIMARY KEY,
+  name text NOT NULL,
+  "by" text NOT NULL,
+  request json NOT NULL,
   nodes text NOT NULL,
-  plan json NOT NULL,
   state int2 NOT NULL,
-  spent_s float8 NOT NULL
-);
+  round int NOT NULL,
+  created_ms bigint NOT NULL,
+  round_ms bigint NOT NULL,
+  until_ms bigint NOT NULL,
+  n int NOT NULL,
+  running int NOT NULL,
+  done int NOT NULL,
+  failed int NOT NULL,
+  skipped int NOT NULL,
+  spent_s float8 NOT NULL,
+  round_s float8 NOT NULL,
+  why text NOT NULL
+) WITH (fillfactor = 70);
 CREATE TABLE campaign_node (
-  campaign int NOT NULL,
+  campaign bigint NOT NULL,
   node int NOT NULL,
   state int2 NOT NULL,
-  requested_ms bigint,
-  seq bigint,
+  round int NOT NULL,
+  requested_ms bigint NOT NULL,
+  ended_ms bigint NOT NULL,
+  run bigint NOT NULL,
+  seconds float8,
   why text NOT NULL,
   PRIMARY KEY (campaign, node)
 );

@@ -127,21 +127,39 @@ CREATE TABLE finding (
   note TEXT NOT NULL,
   evidence TEXT NOT NULL
 ) STRICT;
+-- request: as it was submitted. nodes: a node set. state: 0 running, 1 waiting, 2 done,
+-- 3 cancelled, 4 stopped. n: nodes; running to skipped: of this round. until_ms: what it waits for
 CREATE TABLE campaign (
   id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  spec TEXT NOT NULL,
+  name TEXT NOT NULL,
+  "by" TEXT NOT NULL,
+  request TEXT NOT NULL,
   nodes TEXT NOT NULL,
-  plan TEXT NOT NULL,
   state INTEGER NOT NULL,
-  spent_s REAL NOT NULL
+  round INTEGER NOT NULL,
+  created_ms INTEGER NOT NULL,
+  round_ms INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  running INTEGER NOT NULL,
+  done INTEGER NOT NULL,
+  failed INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  spent_s REAL NOT NULL,
+  round_s REAL NOT NULL,
+  why TEXT NOT NULL
 ) STRICT;
+-- What became of a node in the last round in which it was probed or skipped; a node without a row
+-- is pending. state: 0 pending, 1 running, 2 done, 3 failed, 4 skipped
 CREATE TABLE campaign_node (
   campaign INTEGER NOT NULL,
   node INTEGER NOT NULL,
   state INTEGER NOT NULL,
-  requested_ms INTEGER,
-  seq INTEGER,
+  round INTEGER NOT NULL,
+  requested_ms INTEGER NOT NULL,
+  ended_ms INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  seconds REAL,
   why TEXT NOT NULL,
   PRIMARY KEY (campaign, node)
 ) STRICT, WITHOUT ROWID;

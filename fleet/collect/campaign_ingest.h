@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Campaigns in the process that stores: they are written as they change, and what is known of their
+// nodes is read when a round begins.
+#pragma once
+#include "fleet/collect/ingest_wire.h"
+
+// Sends a report with r->bytes of body behind it; -1: the collector has ended.
+typedef int campaign_send(const struct ingest_report *r, const void *body);
+
+// All campaigns that have not ended, and the number of the last one that was made.
+int campaign_ingest_load(struct fleet_store *store, campaign_send *send, struct err *err);
+// An item. ERR_INVALID: what it wishes cannot be; any other error is the store's.
+int campaign_ingest_put(struct fleet_store *store, const char *body, size_t n, campaign_send *send,
+                        struct err *err);

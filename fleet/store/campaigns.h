@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Campaigns in the store: what was requested, how far it is, and what became of each node.
+#pragma once
+#include "fleet/store/store.h"
+
+enum fleet_campaign_state {
+    FLEET_CAMPAIGN_RUNNING,
+    FLEET_CAMPAIGN_WAITING, // for its window, its next round, or nodes that are not free
+    FLEET_CAMPAIGN_DONE,
+    FLEET_CAMPAIGN_CANCELLED, // by a client
+    FLEET_CAMPAIGN_STOPPED,   // by itself: too many failures
+    FLEET_CAMPAIGN_STATES
+};
+extern const char *const fleet_campaign_states[FLEET_CAMPAIGN_STATES + 1]; // in JSON; ends with NULL
+
+struct fleet_campaign {
+    int64_t id;
+    const char *name, *by;       // by: the client that submitted it
+    const char *request, *nodes; // JSON; a node set
+    enum fleet_campaign_state state;
+    int round; // from 1
+    int64_t created_ms, round_ms, until_ms; // UTC; round: its beginning; until 0: waits for nothing
+    int n, running, done, failed, skipped;  // nodes; of this round
+    double spent_s, round_s;                // node-seconds; of this round
+    const char *why;                        // why it waits or has ended; ""
+};
+
+struct fleet_campaign_node {
+    const char *name;
+    int state, round; // enum probe_state
+    int64_t requested_ms, ended_ms, run; // 0: not yet
+    double seconds;                      // NaN: not known
+    const char *why;                     // it failed or was skipped; ""
+};
+
+// Writes the campaign and the nodes that changed in one transaction. Its name, client, request and
+// nodes are those of the first call.
+int fleet_store_campaign_put(struct fleet_store *s, const struct fleet_campaign *c,
+                             const struct fleet_campaign_node *nodes, int n, struct err *err);
+
+struct fleet_campaign_query {
+    int64_t id, before; // 0: any
+    bool active;        // only running and waiting ones
+    int limit;
+};
+// The newest first. Texts are valid during the call. fn returns -1 to end with its error.
+int fleet_store_campaigns(struct fleet_store *s, const struct fleet_campaign_query *q,
+                          int (*fn)(void *ctx, const struct fleet_campaign *c, struct err *err),
+                          void *ctx, struct err *err);
+// Nodes with a row, in no order.
+int fleet_store_campaign_nodes(struct fleet_store *s, int64_t campaign,
+                               int (*fn)(void *ctx, const struct fleet_campaign_node *n,
+                                         struct err *err),
+                               void *ctx, struct err *err);
