@@ -133,7 +133,9 @@ static int fleetd_open(struct fleetd *d, struct err *err)
         return -1;
     d->services.poller = poller_new(d->loop, c, err);
     d->services.naming = d->services.poller ? naming_new(d->loop, c, on_named, d, err) : NULL;
-    return d->services.naming ? 0 : -1;
+    d->services.campaigns =
+        d->services.naming ? campaigns_new(d->loop, c, d->services.poller, err) : NULL;
+    return d->services.campaigns ? 0 : -1;
 }
 
 static int fleetd_serve(struct fleetd *d, struct err *err)
@@ -162,6 +164,7 @@ static void fleetd_close(struct fleetd *d)
     server_free(d->server);
     tokens_free(d->tokens);
     naming_free(d->services.naming);
+    campaigns_free(d->services.campaigns);
     poller_free(d->services.poller);
     loop_unwatch(d->sighup);
     loop_unwatch(d->sigint);

@@ -31,5 +31,11 @@ const struct route fleet_routes[] = {
      .work = fleetd_work},
     {"GET", "/v1/fleet/history", fleetd_history, "metric,node,since,until", SCOPE_READ,
      .work = fleetd_work},
+    {"POST", "/v1/fleet/campaigns", fleetd_campaign_start, NULL, SCOPE_RUN},
+    {"GET", "/v1/fleet/campaigns", fleetd_campaign_list, "active,limit,cursor", SCOPE_READ,
+     .work = fleetd_work},
+    {"GET", "/v1/fleet/campaigns/{id}", fleetd_campaign, "state,limit,cursor", SCOPE_READ,
+     .work = fleetd_work},
+    {"POST", "/v1/fleet/campaigns/{id}/cancel", fleetd_campaign_cancel, NULL, SCOPE_RUN},
     {NULL, NULL, NULL, NULL, SCOPE_NONE},
 };

@@ -26,7 +26,7 @@ static const struct {
     [FAULT_CLOCK] = {"clock", 240}, [FAULT_GAPS] = {"gaps", 0},
     [FAULT_OLDER] = {"older", 0},   [FAULT_NEWER] = {"newer", 0},
     [FAULT_BUSY] = {"busy", 5},     [FAULT_UNAVAILABLE] = {"unavailable", 5},
-    [FAULT_FLAPS] = {"flaps", 2},
+    [FAULT_FAILS] = {"fails", 0},   [FAULT_FLAPS] = {"flaps", 2},
 };
 
 static const uint8_t mixed[] = {FAULT_REFUSES, FAULT_SILENT,  FAULT_SLOW,

@@ -35,6 +35,7 @@ enum fault_kind {
     FAULT_NEWER,       // another version, with members that we do not know
     FAULT_UNAVAILABLE, // 503, Retry-After VALUE s
     FAULT_BUSY,        // refuses runs, Retry-After VALUE s
+    FAULT_FAILS,       // its runs fail
     FAULT_FLAPS,       // refuses and responds in turn, VALUE s each
     FAULT_KINDS
 };

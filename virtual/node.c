@@ -119,8 +119,8 @@ static void add_summary(const struct asked *a, struct summary_writer *w, int num
         s.metrics_version = NEWER_METRICS;
     if (a->kind == FAULT_TEXT)
         snprintf(s.label, sizeof s.label, "%s", hostile);
-    if (requested && requested->canceled) {
-        s.state = RUN_CANCELED;
+    if (requested && (requested->canceled || requested->failed)) {
+        s.state = requested->canceled ? RUN_CANCELED : RUN_FAILED;
         n = -1;
     }
     summary_writer_add(w, &s, list, n);
@@ -382,6 +382,7 @@ static enum run_state run_state_now(const struct asked *a, const struct requeste
            : r->created_ms > a->now_ms || r->started_ms > a->now_ms ? RUN_QUEUED
            : !run_finished(a, r)                                    ? RUN_RUNNING
            : r->canceled                                            ? RUN_CANCELED
+           : r->failed                                              ? RUN_FAILED
                                                                     : RUN_SUCCEEDED;
 }
 
@@ -414,6 +415,10 @@ static void send_virtual_run(const struct asked *a, int number)
     if (run_state_final(state)) {
         run.seq = run.id;
         run.finished_ms = s.finished_ms + clock_error_ms(a);
+    }
+    if (state == RUN_FAILED) {
+        run.error = ERR_INTERNAL;
+        snprintf(run.error_text, sizeof run.error_text, "%s", "a rank has crashed");
     }
     memcpy(run.class_hash, s.class_hash, sizeof run.class_hash);
     memcpy(run.config_hash, s.config_hash, sizeof run.config_hash);
@@ -519,7 +524,7 @@ static void respond_create(const struct asked *a)
     struct virtual_node *v = &a->f->nodes[a->node];
     struct err err = {0};
     int number = known_run(a), benchmark = number ? 0 : read_benchmark(a, &err);
-    if (a->kind == FAULT_BUSY) {
+    if (a->kind == FAULT_BUSY && !number) {
         problem(a, ERR_BUSY, "", "batch_job: 1 job of Slurm on this node, such as 88213",
                 busy_blockers);
         a->r->retry_after_s = (int)a->value;
@@ -535,8 +540,13 @@ static void respond_create(const struct asked *a)
         struct requested_run *r = run_add(v);
         if (!r)
             return;
-        *r = (struct requested_run){
-            benchmark, a->q->key, a->now_ms, start_ms, start_ms + a->f->run_ms, false};
+        *r = (struct requested_run){benchmark,
+                                    a->q->key,
+                                    a->now_ms,
+                                    start_ms,
+                                    start_ms + a->f->run_ms,
+                                    false,
+                                    a->kind == FAULT_FAILS};
         number = past_runs(a) + v->n;
     }
     if (!wait_for(a, number))

@@ -9,8 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "fleet/collect/campaign_wire.h"
-#include "fleet/store/campaigns.h"
 #include "nodes/sources.h"
 
 struct facts_search {
@@ -141,6 +139,29 @@ static int find_facts(struct fleet_store *store, const struct campaign_head *hea
 
 // ---- Items --------------------------------------------------------------------------------------
 
+struct fleet_campaign campaign_head_row(const struct campaign_head *h, const char *request,
+                                        const char *nodes)
+{
+    return (struct fleet_campaign){.id = h->id,
+                                   .name = h->name,
+                                   .by = h->by,
+                                   .request = request,
+                                   .nodes = nodes,
+                                   .state = (enum fleet_campaign_state)h->state,
+                                   .round = h->round,
+                                   .created_ms = h->created_ms,
+                                   .round_ms = h->round_ms,
+                                   .until_ms = h->until_ms,
+                                   .n = h->n,
+                                   .running = h->running,
+                                   .done = h->done,
+                                   .failed = h->failed,
+                                   .skipped = h->skipped,
+                                   .spent_s = h->spent_s,
+                                   .round_s = h->round_s,
+                                   .why = h->why};
+}
+
 static int campaign_write(struct fleet_store *store, const struct campaign_head *h,
                           const char *request, const char *nodes,
                           const struct campaign_change *changes, struct err *err)
@@ -153,24 +174,7 @@ static int campaign_write(struct fleet_store *store, const struct campaign_head 
         list[i] = (struct fleet_campaign_node){c->node,     c->state, c->round,   c->requested_ms,
                                                c->ended_ms, c->run,   c->seconds, c->why};
     }
-    const struct fleet_campaign c = {.id = h->id,
-                                     .name = h->name,
-                                     .by = h->by,
-                                     .request = request,
-                                     .nodes = nodes,
-                                     .state = (enum fleet_campaign_state)h->state,
-                                     .round = h->round,
-                                     .created_ms = h->created_ms,
-                                     .round_ms = h->round_ms,
-                                     .until_ms = h->until_ms,
-                                     .n = h->n,
-                                     .running = h->running,
-                                     .done = h->done,
-                                     .failed = h->failed,
-                                     .skipped = h->skipped,
-                                     .spent_s = h->spent_s,
-                                     .round_s = h->round_s,
-                                     .why = h->why};
+    const struct fleet_campaign c = campaign_head_row(h, request, nodes);
     return fleet_store_campaign_put(store, &c, list, (int)h->changes, err);
 }
 

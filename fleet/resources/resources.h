@@ -17,3 +17,5 @@ handler_fn fleetd_ranking, fleetd_compare;
 handler_fn fleetd_history;
 // page.c: the web page
 handler_fn fleetd_page;
+// campaigns.c: probes of many nodes. The list and one of them are read in the process that reads.
+handler_fn fleetd_campaign_start, fleetd_campaign_cancel, fleetd_campaign_list, fleetd_campaign;

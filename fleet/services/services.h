@@ -2,6 +2,7 @@
 // What handlers of the collector work on. Requests about the history are served by a process that
 // reads the store; it has nothing else.
 #pragma once
+#include "fleet/campaigns/campaigns.h"
 #include "fleet/collect/naming.h"
 #include "fleet/collect/poller.h"
 #include "fleet/store/store.h"
@@ -12,6 +13,7 @@ struct fleet_services {
     const struct fleetd_config *config;
     struct poller *poller;
     struct naming *naming;
+    struct campaigns *campaigns;
     struct fleet_store *store;
     int64_t started_ms; // UTC
 };

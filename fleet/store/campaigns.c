@@ -18,10 +18,10 @@ static struct fleet_cell cell_real(double d)
 static int put_campaign(struct fleet_store *s, const struct fleet_campaign *c, struct err *err)
 {
     const struct fleet_cell row[] = {
-        CELL_I(c->id),        CELL_T(c->name),     CELL_T(c->by),      CELL_T(c->request),
-        CELL_T(c->nodes),     CELL_I(c->state),    CELL_I(c->round),   CELL_I(c->created_ms),
-        CELL_I(c->round_ms),  CELL_I(c->until_ms), CELL_I(c->n),       CELL_I(c->running),
-        CELL_I(c->done),      CELL_I(c->failed),   CELL_I(c->skipped), cell_real(c->spent_s),
+        CELL_I(c->id),         CELL_T(c->name),     CELL_T(c->by),      CELL_T(c->request),
+        CELL_T(c->nodes),      CELL_I(c->state),    CELL_I(c->round),   CELL_I(c->created_ms),
+        CELL_I(c->round_ms),   CELL_I(c->until_ms), CELL_I(c->n),       CELL_I(c->running),
+        CELL_I(c->done),       CELL_I(c->failed),   CELL_I(c->skipped), cell_real(c->spent_s),
         cell_real(c->round_s), CELL_T(c->why)};
     return fleet_exec(
         s,
@@ -39,11 +39,10 @@ static int put_campaign_node(struct fleet_store *s, const struct fleet_campaign 
                              const struct fleet_campaign_node *n, struct err *err)
 {
     int node = store_node(s, n->name, c->created_ms, err);
-    const struct fleet_cell row[] = {CELL_I(c->id),        CELL_I(node),
-                                     CELL_I(n->state),     CELL_I(n->round),
-                                     CELL_I(n->requested_ms), CELL_I(n->ended_ms),
-                                     CELL_I(n->run),       cell_real(n->seconds),
-                                     CELL_T(n->why)};
+    const struct fleet_cell row[] = {
+        CELL_I(c->id),           CELL_I(node),        CELL_I(n->state), CELL_I(n->round),
+        CELL_I(n->requested_ms), CELL_I(n->ended_ms), CELL_I(n->run),   cell_real(n->seconds),
+        CELL_T(n->why)};
     return node < 0 ? -1
                     : fleet_exec(s,
                                  "INSERT INTO campaign_node (campaign, node, state, round, "

@@ -11,14 +11,15 @@ enum fleet_campaign_state {
     FLEET_CAMPAIGN_STOPPED,   // by itself: too many failures
     FLEET_CAMPAIGN_STATES
 };
-extern const char *const fleet_campaign_states[FLEET_CAMPAIGN_STATES + 1]; // in JSON; ends with NULL
+extern const char
+    *const fleet_campaign_states[FLEET_CAMPAIGN_STATES + 1]; // in JSON; ends with NULL
 
 struct fleet_campaign {
     int64_t id;
     const char *name, *by;       // by: the client that submitted it
     const char *request, *nodes; // JSON; a node set
     enum fleet_campaign_state state;
-    int round; // from 1
+    int round;                              // from 1
     int64_t created_ms, round_ms, until_ms; // UTC; round: its beginning; until 0: waits for nothing
     int n, running, done, failed, skipped;  // nodes; of this round
     double spent_s, round_s;                // node-seconds; of this round
@@ -27,7 +28,7 @@ struct fleet_campaign {
 
 struct fleet_campaign_node {
     const char *name;
-    int state, round; // enum probe_state
+    int state, round;                    // enum probe_state
     int64_t requested_ms, ended_ms, run; // 0: not yet
     double seconds;                      // NaN: not known
     const char *why;                     // it failed or was skipped; ""

@@ -379,7 +379,8 @@ static int put_page(struct fleet_store *s, const struct fleet_page *p, struct fl
     *ack = (struct fleet_ack){.outcome = FLEET_STORED, .next = p->after};
     if (page_is_refused(p, ack))
         return 0;
-    if ((node = store_node(s, p->name, p->received_ms, err)) < 0 || feed_find(s, p, node, &feed, ack, err) < 0)
+    if ((node = store_node(s, p->name, p->received_ms, err)) < 0 ||
+        feed_find(s, p, node, &feed, ack, err) < 0)
         return -1;
     if (!feed) {
         ack->next = 0;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside this folder only: a campaign in memory, and how its nodes are probed (probes.c).
+#pragma once
+#include "fetch/fetch.h"
+#include "fleet/campaigns/campaigns.h"
+#include "fleet/campaigns/request.h"
+
+enum probing {
+    PROBING_NOT,
+    PROBING_STORES,  // that it begins is being stored
+    PROBING_REQUEST, // POST /v1/runs is on the way
+    PROBING_FOLLOWS, // GET /v1/runs/{id} is on the way
+    PROBING_PAUSES,  // until due_ms
+};
+
+struct campaign_node {
+    enum probing probing;
+    bool dirty, sent;    // its row; sent: in the item that is being stored
+    bool ends, cancels;  // the run is to be cancelled; that was requested
+    bool ran;            // it was seen running
+    int again;           // requests without an understandable response, so far
+    int64_t due_ms;      // monotonic
+    int64_t deadline_ms; // monotonic; 0: none yet
+    int64_t requested_ms, ended_ms, run;
+    double seconds; // NaN: not known
+    char *why;      // owned; NULL: ""
+};
+
+struct campaign {
+    struct campaign *next;
+    struct campaigns *all;
+    struct campaign_head head, stored; // as it is, as it was sent last
+    struct campaign_request request;
+    struct buf text, set; // as submitted; the nodes as a set
+    struct nodeset nodes;
+    struct campaign_fact *facts; // [nodes.n], while they come; owned
+    int n_facts;
+    struct probe_plan plan;
+    struct campaign_node *states; // [nodes.n]; owned
+    double spent_before_s;        // in earlier rounds
+    int64_t due_ms; // monotonic: when it is looked at again; INT64_MAX: when something
+                    // happens
+    int calls;      // requests on the way
+    bool planned;   // the plan is that of this round
+    bool saving;    // an item is on the way
+    bool kept;      // it is in the store
+    bool dropped;   // only its requests keep it
+    bool over;      // it has ended: nothing more is begun
+    struct err refused;
+};
+
+struct campaigns_watch {
+    struct campaigns_watch *next;
+    struct campaigns *all;
+    int64_t id;
+    void (*wake)(void *ctx);
+    void *ctx;
+};
+
+struct campaigns {
+    struct loop *loop;
+    const struct fleetd_config *c;
+    struct poller *poller;
+    struct fetch *fetch;
+    struct fetch_limits follow; // of requests that a node holds
+    struct loop_watch *watch;
+    struct loop_timer *timer;
+    struct campaign *list;
+    struct campaigns_watch *watches;
+    int64_t last; // number that was given last
+    bool loaded;  // all of the store's are in the list
+};
+
+// ---- campaigns.c
+
+// Something happened to this campaign: it is looked at in a moment.
+void campaign_touch(struct campaign *c);
+void campaign_release(struct campaign *c); // a request has ended
+
+// ---- probes.c
+
+void probe_request(struct campaign *c, int node); // its beginning is stored
+void probe_cancel(struct campaign *c, int node);  // as soon as its run is known
+void probes_due(struct campaign *c, int64_t now_ms, int64_t *next_ms);
+// What became of a node, with a text for people ("": none).
+void probe_ended(struct campaign *c, int node, enum probe_state state, double seconds,
+                 const char *why);
+void probe_refused(struct campaign *c, int node, int64_t after_ms, const char *why);
