@@ -3,39 +3,25 @@
 import collections
 import contextlib
 import datetime
-import http.client
 import json
 import os
 import re
 import signal
-import socket
+import sqlite3
 import urllib.error
 import urllib.request
 
 import pytest
 
-from conftest import until
+from conftest import UnixConnection, until
 from test_fleetd import collect  # noqa: F401 (a fixture)
 
 SPEC = {"benchmark": "latency", "size": "1-64"}
 
 
-class OverSocket(http.client.HTTPConnection):
-    """By the Unix socket: this account may start runs."""
-
-    def __init__(self, path):
-        super().__init__("localhost", timeout=60)
-        self.path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
-
-
 def send(c, path, body=None):
     """(status, document)"""
-    with contextlib.closing(OverSocket(f"{c.home}/run/numaprobe-fleetd.sock")) as connection:
+    with contextlib.closing(UnixConnection(f"{c.home}/run/numaprobe-fleetd.sock")) as connection:
         connection.request("POST", path, json.dumps(body or {}), {"Content-Type": "application/json"})
         response = connection.getresponse()
         return response.status, json.load(response)
@@ -96,3 +82,177 @@ def test_each_node_is_probed_once_a_few_at_a_time(collect):
     assert most_at_once(times(done).values()) <= 8
     assert until(lambda: c.rows("SELECT count(*) FROM run") == [(50 * 13,)]), "the runs come to the collector at once"
     assert 0 < done["campaign"]["spent_node_minutes"] < 50
+
+
+def test_nodes_that_are_busy_are_tried_again(collect):
+    c = collect(12, "--run-ms=50", "--faults=node0[1-3] busy=1 0-6; node05 busy=3600; node07 refuses",
+                collector=("--every=2",)).start()
+    c.wait_up(11)
+    number = begin(c, retry_for="8s")
+    waiting = until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting" and d)
+    assert "busy or do not respond" in waiting["campaign"]["why"] and waiting["campaign"]["until"], waiting["campaign"]
+    held = {n["node"]: n for n in waiting["node_states"] if n["state"] == "pending"}
+    assert "88213" in held["node05"]["why"], "what the node says is shown"
+    # What a busy node waits is its own word: an hour for node05, which no client should wait for here.
+    until(lambda: show(c, number)["campaign"]["done"] == 10)
+    found = {n["node"]: n for n in show(c, number)["node_states"]}
+    assert found["node07"]["state"] in ("pending", "skipped") and found["node07"]["why"], found["node07"]
+    assert all(len(probed(c, n)) == 1 for n in c.fleet.names if n not in ("node05", "node07"))
+    assert probed(c, "node05") == []
+    until(lambda: {n["node"]: n["state"] for n in show(c, number)["node_states"]}["node07"] == "skipped", timeout=60)
+
+
+def test_failures_stop_a_campaign(collect):
+    c = collect(40, "--run-ms=50", "--faults=node[01-40] fails").start()
+    c.wait_up(40)
+    number = begin(c, at_once=2, stop_after={"failed_percent": 10})
+    done = ended(c, number)
+    assert done["campaign"]["state"] == "stopped" and "probes failed, more than 10 %" in done["campaign"]["why"]
+    assert 5 <= done["campaign"]["failed"] <= 7 and done["campaign"]["pending"] >= 33, done["campaign"]
+    failed = c.get(f"/v1/fleet/campaigns/{number}?state=failed")["node_states"]
+    assert len(failed) == done["campaign"]["failed"] and "a rank has crashed" in failed[0]["why"]
+    patient = ended(c, begin(c, nodes="node[01-08]", stop_after={"failed_percent": 100}))
+    assert patient["campaign"]["state"] == "done" and states(patient) == {"failed": 8}
+
+
+def test_a_budget_ends_a_round(collect):
+    c = collect(30, "--run-ms=2000").start()
+    c.wait_up(30)
+    plan = send(c, "/v1/fleet/campaigns", {"name": "probe", "spec": SPEC, "dry_run": True})[1]["plan"]
+    each = plan["cost_node_minutes"] / 30
+    number = begin(c, at_once=1, budget_node_minutes=each * 3.5)
+    done = ended(c, number)
+    assert done["campaign"]["state"] == "done" and "budget has no room" in done["campaign"]["why"]
+    assert 1 <= done["campaign"]["done"] < 30 and done["campaign"]["pending"] > 0
+    longest = max(n["seconds"] or 0 for n in done["node_states"]) / 60
+    assert done["campaign"]["spent_node_minutes"] <= each * 3.5 + longest
+
+
+def test_nothing_begins_while_the_window_is_closed(collect):
+    c = collect(5, "--run-ms=50").start()
+    c.wait_up(5)
+    tomorrow = (datetime.datetime.now() + datetime.timedelta(days=1)).strftime("%a")
+    number = begin(c, window=f"{tomorrow} 10:00-11:00")
+    waiting = until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting" and d)
+    assert "window is closed" in waiting["campaign"]["why"] and states(waiting) == {"pending": 5}
+    opens = datetime.datetime.fromisoformat(waiting["campaign"]["until"].replace("Z", "+00:00"))
+    assert opens.astimezone().strftime("%a %H:%M") == f"{tomorrow} 10:00"
+    dry = send(c, "/v1/fleet/campaigns", {"name": "x", "spec": SPEC, "dry_run": True, "window": f"{tomorrow} 10:00-11:00"})[1]
+    assert dry["plan"]["begins"] == waiting["campaign"]["until"] and dry["plan"]["nodes"] == "node[1-5]"
+    assert [probed(c, n) for n in c.fleet.names] == [[]] * 5
+    status, cancelled = send(c, f"/v1/fleet/campaigns/{number}/cancel")
+    assert status == 200 and cancelled["campaign"]["state"] == "cancelled", cancelled
+    assert send(c, f"/v1/fleet/campaigns/{number}/cancel")[0] == 409
+    assert send(c, "/v1/fleet/campaigns/99/cancel")[0] == 404
+
+
+def test_cancelling_ends_the_runs_in_progress(collect):
+    c = collect(10, "--run-ms=600000").start()
+    c.wait_up(10)
+    number = begin(c, at_once=4)
+    until(lambda: (d := show(c, number)) and sum(n["run"] is not None for n in d["node_states"]) == 4)
+    status, document = send(c, f"/v1/fleet/campaigns/{number}/cancel")
+    assert status == 200 and document["campaign"]["why"].startswith("cancelled by uid:")
+    done = ended(c, number)
+    assert states(done) == {"skipped": 4, "pending": 6}, done
+    for n in done["node_states"]:
+        assert [r["state"] for r in probed(c, n["node"])] == (["canceled"] if n["state"] == "skipped" else [])
+    assert begin(c, nodes="node01") == number + 1, "the name is free again"
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"])
+def test_kills_at_any_moment_probe_no_node_twice(collect, where, request):
+    options = ()
+    if where == "postgresql":
+        options = (f"--store={request.getfixturevalue('postgresql')}",)
+    c = collect(50, "--run-ms=150", "--faults=node0[1-5] busy=1 0-8; node[41-44] fails", collector=options).start()
+    c.wait_up(50)
+    number = begin(c, at_once=6, at_once_each={"by": "prefix", "n": 6}, stop_after={"failed_percent": 50})
+    kills, seen = 0, -1
+    while (d := until(lambda: show(c, number), timeout=60))["campaign"]["state"] in ("running", "waiting"):
+        at = d["campaign"]["done"]
+        if at == seen:
+            continue
+        seen = at
+        kills += 1
+        if kills % 2:
+            with contextlib.suppress(StopIteration, ProcessLookupError):
+                os.kill(c.child("--ingest"), signal.SIGKILL)
+        else:
+            c.process.kill()
+            c.process.wait()
+            c.start()
+    assert kills >= 4 and states(d) == {"done": 46, "failed": 4}, (kills, d["campaign"])
+    assert {n: len(probed(c, n)) for n in c.fleet.names} == {n: 1 for n in c.fleet.names}
+    assert most_at_once(times(d).values()) <= 6 + 6, "those of before a kill are seen to end after it"
+
+
+def test_rounds_follow_each_other(collect):
+    c = collect(4, "--run-ms=2000").start()
+    c.wait_up(4)
+    number = begin(c, each="10m")
+    waiting = until(lambda: (d := show(c, number)) and d["campaign"]["state"] == "waiting" and d)
+    assert waiting["campaign"]["round"] == 1 and states(waiting) == {"done": 4}
+    c.stop()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db")) as db:
+        db.execute("UPDATE campaign SET round_ms = round_ms - 600000")
+        db.commit()
+    c.start()
+    again = until(lambda: (d := show(c, number)) and d["campaign"]["round"] == 2 and states(d) == {"done": 4} and d)
+    assert all(len(probed(c, n)) == 2 for n in c.fleet.names)
+    assert again["campaign"]["spent_node_minutes"] > again["campaign"]["round_node_minutes"] > 0
+
+
+def test_lists_are_paged_and_requests_are_checked(collect):
+    c = collect(3, "--run-ms=50").start()
+    c.wait_up(3)
+    numbers = []
+    for i in range(3):
+        numbers.append(begin(c, name=f"c{i}", nodes="node[1-3]"))
+        ended(c, numbers[-1])
+    page = c.get("/v1/fleet/campaigns?limit=2")
+    assert [x["id"] for x in page["campaigns"]] == [3, 2] and page["cursor"] == 2
+    rest = c.get(f"/v1/fleet/campaigns?limit=2&cursor={page['cursor']}")
+    assert [x["id"] for x in rest["campaigns"]] == [1] and rest["cursor"] is None
+    assert c.get("/v1/fleet/campaigns?active=true")["campaigns"] == []
+    first = c.get(f"/v1/fleet/campaigns/{numbers[0]}?limit=2")
+    assert [n["node"] for n in first["node_states"]] == ["node1", "node2"] and first["cursor"] == "node2"
+    assert [n["node"] for n in c.get(f"/v1/fleet/campaigns/{numbers[0]}?limit=2&cursor=node2")["node_states"]] == ["node3"]
+    assert c.problem("/v1/fleet/campaigns/99")[0] == 404
+    for wrong, member in (({"name": "a b"}, "name"), ({"name": None}, "name"), ({"spec": {"benchmark": "x"}}, "spec.benchmark"),
+                          ({"spec": {**SPEC, "force": True}}, "spec.force"), ({"spec": {**SPEC, "queue_s": 5}}, "spec.queue_s"),
+                          ({"spec": {**SPEC, "size": "nothing"}}, "spec.size"), ({"nodes": "node[1-9]"}, "nodes"),
+                          ({"nodes": "node["}, "nodes"), ({"at_once": 0}, "at_once"), ({"at_once": 257}, "at_once"),
+                          ({"at_once_each": {"by": "rack"}}, "at_once_each"), ({"at_once_each": []}, "at_once_each"),
+                          ({"at_once_each": {"by": "colour", "n": 1}}, "at_once_each.by"),
+                          ({"at_once_each": {"by": "rack", "n": 1}}, "at_once_each.by"),
+                          ({"at_once_each": {"by": "class", "n": 1, "m": 1}}, "at_once_each.m"),
+                          ({"window": "at night"}, "window"), ({"window": 5}, "window"), ({"budget_node_minutes": -1}, "budget_node_minutes"),
+                          ({"each": "7"}, "each"), ({"each": "1m"}, "each"), ({"retry_for": "never"}, "retry_for"),
+                          ({"order": "random"}, "order"), ({"stop_after": {"failed_percent": 101}}, "stop_after.failed_percent"),
+                          ({"stop_after": 5}, "stop_after"), ({"dry_run": "yes"}, "dry_run"), ({"at_most": 5}, "at_most")):
+        status, problem = send(c, "/v1/fleet/campaigns", {"name": "probe", "spec": SPEC, **wrong})
+        assert status == 422 and problem["member"] == member, (wrong, status, problem)
+    assert send(c, "/v1/fleet/campaigns", {"name": "x"})[1]["member"] == "spec"
+    assert send(c, "/v1/fleet/campaigns", [1])[0] in (400, 422)
+    tomorrow = (datetime.datetime.now() + datetime.timedelta(days=1)).strftime("%a")
+    for i in range(16):
+        begin(c, name=f"n{i}", window=f"{tomorrow} 10:00-11:00")
+    assert send(c, "/v1/fleet/campaigns", {"name": "n0", "spec": SPEC})[1]["type"] == "/problems/conflict"
+    status, problem = send(c, "/v1/fleet/campaigns", {"name": "one-more", "spec": SPEC})
+    assert status == 429 and "16 campaigns" in problem["detail"], problem
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(urllib.request.Request(c.url + "/v1/fleet/campaigns", method="POST", data=b"{}",
+                                                      headers={"Content-Type": "application/json"}), timeout=20)
+    assert refused.value.code == 401, "scope run is needed"
+
+
+def test_racks_come_from_the_groups(collect, tmp_path):
+    groups = tmp_path / "groups"
+    groups.write_text("rack1: node[01-06]\nrack2: node[07-12]\nlogin: node01\n")
+    c = collect(12, "--run-ms=300", collector=(f"--groups-file={groups}",)).start()
+    c.wait_up(12)
+    done = ended(c, begin(c, at_once_each={"by": "rack", "n": 1}))
+    spans = times(done)
+    assert states(done) == {"done": 12} and most_at_once(spans.values()) == 2
+    assert most_at_once([spans[f"node{i:02}"] for i in range(1, 7)]) == 1
