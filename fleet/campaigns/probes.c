@@ -204,11 +204,27 @@ static void response_received(struct campaign *c, int node, const struct fetch_r
         problem_received(c, node, r, body);
 }
 
+// The node returns the run as it is now. Any other end of it is seen by the request that follows
+// it.
+static void cancel_received(struct campaign *c, int node, const struct fetch_response *r)
+{
+    CLEANUP_JSON struct json *run =
+        r->error == FETCH_OK && r->status / 100 == 2
+            ? json_parse_within(buf_text(&r->body), r->body.len, BODY_MEMORY, NULL)
+            : NULL;
+    int state = run_state_find(json_get_text(run, "state", ""));
+    if (state >= 0 && run_state_final((enum run_state)state))
+        run_final(c, node, run, (enum run_state)state);
+}
+
 static void on_probe(void *ctx, struct fetch_response *r)
 {
     struct probe_call *call = ctx;
     struct campaign *c = call->campaign;
-    if (!c->dropped && !call->cancels)
+    bool waits = !c->dropped && c->planned && c->plan.nodes[call->node].state == PROBE_RUNNING;
+    if (waits && call->cancels)
+        cancel_received(c, call->node, r);
+    else if (waits)
         response_received(c, call->node, r);
     campaign_release(c);
     free(call);

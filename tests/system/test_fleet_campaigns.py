@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import datetime
+import http.client
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import urllib.request
 import pytest
 
 from conftest import UnixConnection, until
+from postgresql import make_postgresql  # noqa: F401 (a fixture)
 from test_fleetd import collect  # noqa: F401 (a fixture)
 
 SPEC = {"benchmark": "latency", "size": "1-64"}
@@ -46,9 +48,13 @@ def ended(c, number, timeout=120):
 def probed(c, node):
     """Runs that were requested of a node: those behind the ones that it began with."""
     at = int(re.sub(r"\D", "", node))
-    with urllib.request.urlopen(f"http://127.1.{at // 256}.{at % 256}:{c.fleet.port}/v1/feed?form=summary&limit=100",
-                                timeout=20) as response:
-        return [r for r in json.load(response)["runs"] if r["seq"] > 12]
+    url = f"http://127.1.{at // 256}.{at % 256}:{c.fleet.port}/v1/feed?form=summary&limit=100"
+
+    def feed():
+        with contextlib.suppress(http.client.IncompleteRead):  # its responses may be cut
+            with urllib.request.urlopen(url, timeout=20) as response:
+                return json.load(response)
+    return [r for r in until(feed)["runs"] if r["seq"] > 12]
 
 
 def states(document):
@@ -116,16 +122,16 @@ def test_failures_stop_a_campaign(collect):
 
 
 def test_a_budget_ends_a_round(collect):
-    c = collect(30, "--run-ms=2000").start()
+    c = collect(30, "--run-ms=3000").start()
     c.wait_up(30)
     plan = send(c, "/v1/fleet/campaigns", {"name": "probe", "spec": SPEC, "dry_run": True})[1]["plan"]
     each = plan["cost_node_minutes"] / 30
-    number = begin(c, at_once=1, budget_node_minutes=each * 3.5)
+    number = begin(c, at_once=1, budget_node_minutes=each * 1.1)
     done = ended(c, number)
     assert done["campaign"]["state"] == "done" and "budget has no room" in done["campaign"]["why"]
     assert 1 <= done["campaign"]["done"] < 30 and done["campaign"]["pending"] > 0
     longest = max(n["seconds"] or 0 for n in done["node_states"]) / 60
-    assert done["campaign"]["spent_node_minutes"] <= each * 3.5 + longest
+    assert done["campaign"]["spent_node_minutes"] <= each * 1.1 + longest
 
 
 def test_nothing_begins_while_the_window_is_closed(collect):
@@ -161,11 +167,10 @@ def test_cancelling_ends_the_runs_in_progress(collect):
 
 
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
-def test_kills_at_any_moment_probe_no_node_twice(collect, where, request):
-    options = ()
-    if where == "postgresql":
-        options = (f"--store={request.getfixturevalue('postgresql')}",)
-    c = collect(50, "--run-ms=150", "--faults=node0[1-5] busy=1 0-8; node[41-44] fails", collector=options).start()
+def test_kills_at_any_moment_probe_no_node_twice(collect, make_postgresql, where):
+    options = (f"--store={make_postgresql().uri}",) if where == "postgresql" else ()
+    faults = "--faults=node0[1-5] busy=1 0-8; node[41-44] fails; node[11-30] cuts=5"
+    c = collect(50, "--run-ms=150", faults, collector=options).start()
     c.wait_up(50)
     number = begin(c, at_once=6, at_once_each={"by": "prefix", "n": 6}, stop_after={"failed_percent": 50})
     kills, seen = 0, -1

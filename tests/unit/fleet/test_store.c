@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same scenarios on each engine; what they give back must be the same byte by byte.
-#include "fleet/store/store.h"
+#include "fleet/store/campaigns.h"
 #include "tests/unit/tap.h"
+
+#include <math.h>
 
 #include "analysis/peers/fleet.h"
 #include "base/str.h"
@@ -452,8 +454,81 @@ static void test_crowd(void)
     CHECK_ACK(put("c2", "4100", 0, 1), "stored", 1, "another one is not");
 }
 
+static int say_campaign(void *ctx, const struct fleet_campaign *c, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "campaign %lld %s %s %s %s %s %d %lld %lld %lld %d %d %d %d %d %.3f %.3f %s\n",
+            (long long)c->id, c->name, c->by, c->request, c->nodes, fleet_campaign_states[c->state],
+            c->round, (long long)c->created_ms, (long long)c->round_ms, (long long)c->until_ms,
+            c->n, c->running, c->done, c->failed, c->skipped, c->spent_s, c->round_s, c->why);
+    return 0;
+}
+
+static int say_campaign_node(void *ctx, const struct fleet_campaign_node *n, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "node %s %d %d %lld %lld %lld %.3f %s\n", n->name, n->state, n->round,
+            (long long)n->requested_ms, (long long)n->ended_ms, (long long)n->run, n->seconds,
+            n->why);
+    return 0;
+}
+
+static int campaigns_said(const struct fleet_campaign_query *q)
+{
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    int lines = 0;
+    if (fleet_store_campaigns(s, q, say_campaign, &out, &err) < 0)
+        return -1;
+    for (const char *c = buf_text(&out); *c; c++)
+        lines += *c == '\n';
+    return lines;
+}
+
+static void test_campaigns(void)
+{
+    struct fleet_campaign c = {.id = 1,
+                               .name = "weekly",
+                               .by = "uid:0",
+                               .request = "{\"name\": \"weekly\"}",
+                               .nodes = "g[1-2]",
+                               .round = 1,
+                               .created_ms = page_day0,
+                               .round_ms = page_day0,
+                               .n = 2,
+                               .why = ""};
+    struct fleet_campaign_node nodes[] = {
+        {"g1", 1, 1, page_day0 + 1, 0, 0, (double)NAN, ""},
+        {"g2", 4, 1, 0, page_day0 + 2, 0, (double)NAN, "busy: \xc3\xa9"}};
+    int64_t version = fleet_store_version(s, &err);
+    CHECK_INT(fleet_store_campaign_put(s, &c, nodes, 2, &err), 0, "a campaign is stored");
+    CHECK(fleet_store_version(s, &err) > version, "the version rises");
+    c.state = FLEET_CAMPAIGN_DONE;
+    c.done = 1;
+    c.spent_s = c.round_s = 12.5;
+    c.why = "complete";
+    nodes[0] = (struct fleet_campaign_node){"g1", 2, 1, page_day0 + 1, page_day0 + 9, 17, 12.5, ""};
+    CHECK_INT(fleet_store_campaign_put(s, &c, nodes, 1, &err), 0, "and its changes");
+    c.id = 2;
+    c.state = FLEET_CAMPAIGN_WAITING;
+    CHECK_INT(fleet_store_campaign_put(s, &c, NULL, 0, &err), 0, "a second one");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9}), 2, "all of them");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 1}), 1, "a few");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .before = 2}), 1, "before");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .id = 2}), 1, "one");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .id = 3}), 0, "none");
+    CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .active = true}), 1,
+              "those that have not ended");
+}
+
+static void say_campaigns(void)
+{
+    fleet_store_campaigns(s, &(struct fleet_campaign_query){.limit = 9}, say_campaign, &said, &err);
+    fleet_store_campaign_nodes(s, 1, say_campaign_node, &said, &err);
+}
+
 static void say_all(void)
 {
+    say_campaigns();
     made_json_feeds(s, &said);
     made_json_window(s, &(struct fleet_window){.newest = 7}, &said);
     made_json_window(s, &(struct fleet_window){.node = "h1"}, &said);
@@ -531,6 +606,7 @@ static void run_scenarios(const char *where)
     test_documents();
     test_retention();
     test_crowd();
+    test_campaigns();
     say_all();
     test_reader(where);
     fleet_store_close(s);
