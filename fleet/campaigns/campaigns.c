@@ -18,7 +18,6 @@
 #include "fleet/collect/campaign_ingest.h"
 
 enum {
-    TOUCH_MS = 20,            // what happens meanwhile is stored together
     IN_FLIGHT = 512,          // requests of all campaigns; further ones are queued
     BODY_MAX = 1 << 20,       // of a response: a run of 1024 ranks has a plan of 400 KB
     FOLLOW_MS = 60 * 1000,    // of a request that a node holds for 25 s
@@ -36,72 +35,7 @@ static struct probe_clock clock_of_week(int64_t ms)
     return (struct probe_clock){ms, (tm.tm_wday + 6) % 7, tm.tm_hour * 60 + tm.tm_min};
 }
 
-static void look_in(struct campaigns *all)
-{
-    int64_t at = INT64_MAX, now = clock_mono_ms();
-    for (const struct campaign *c = all->list; c; c = c->next)
-        at = c->due_ms < at ? c->due_ms : at;
-    loop_timer_set(all->timer, at == INT64_MAX ? -1 : at > now ? at - now : 0);
-}
-
-void campaign_touch(struct campaign *c)
-{
-    int64_t at = clock_mono_ms() + TOUCH_MS;
-    if (c->due_ms <= at)
-        return;
-    c->due_ms = at;
-    look_in(c->all);
-}
-
-// ---- A campaign in memory -----------------------------------------------------------------------
-
-static void states_free(struct campaign *c)
-{
-    for (int i = 0; c->states && i < c->nodes.n; i++)
-        free(c->states[i].why);
-    free(c->states);
-    c->states = NULL;
-    probe_plan_fini(&c->plan);
-    c->planned = false;
-}
-
-static void campaign_free(struct campaign *c)
-{
-    if (!c)
-        return;
-    states_free(c);
-    free(c->facts);
-    nodeset_free(&c->nodes);
-    campaign_request_fini(&c->request);
-    buf_free(&c->text);
-    buf_free(&c->set);
-    free(c);
-}
-
-void campaign_release(struct campaign *c)
-{
-    if (--c->calls == 0 && c->dropped)
-        campaign_free(c);
-}
-
-static void campaign_drop(struct campaign *c)
-{
-    struct campaign **at = &c->all->list;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    c->dropped = true;
-    if (!c->calls)
-        campaign_free(c);
-}
-
-static struct campaign *campaign_find(const struct campaigns *all, int64_t id)
-{
-    for (struct campaign *c = all->list; c; c = c->next)
-        if (c->head.id == id)
-            return c;
-    return NULL;
-}
+// ---- Its nodes ----------------------------------------------------------------------------------
 
 static int all_nodes(const struct campaigns *all, struct nodeset *out, struct err *err)
 {
@@ -114,7 +48,7 @@ static int all_nodes(const struct campaigns *all, struct nodeset *out, struct er
     return out->n ? 0 : err_set(err, ERR_CONFLICT, "nodes", "the collector has no nodes yet");
 }
 
-static int check_nodes(const struct campaigns *all, const struct nodeset *nodes, struct err *err)
+static int check_known(const struct campaigns *all, const struct nodeset *nodes, struct err *err)
 {
     for (int i = 0; i < nodes->n; i++) {
         const struct polled *n = poller_find(all->poller, nodes->names[i]);
@@ -123,31 +57,6 @@ static int check_nodes(const struct campaigns *all, const struct nodeset *nodes,
                            nodes->names[i]);
     }
     return 0;
-}
-
-static int campaign_read(struct campaign *c, struct err *err)
-{
-    CLEANUP_JSON struct json *root = json_parse(buf_text(&c->text), c->text.len, err);
-    if (!root || campaign_request_read(&c->request, root, err) < 0)
-        return -1;
-    snprintf(c->head.name, sizeof c->head.name, "%s", c->request.name);
-    return 0;
-}
-
-static struct campaign *campaign_new(struct campaigns *all, const void *text, size_t n,
-                                     struct err *err)
-{
-    struct campaign *c = calloc(1, sizeof *c);
-    if (!c) {
-        err_set(err, ERR_NO_MEMORY, "", "no memory for a campaign");
-        return NULL;
-    }
-    *c = (struct campaign){.all = all, .due_ms = INT64_MAX};
-    buf_add(&c->text, text, n);
-    if (campaign_read(c, err) == 0)
-        return c;
-    campaign_free(c);
-    return NULL;
 }
 
 static void campaign_add(struct campaign *c)
@@ -195,7 +104,7 @@ static struct campaign_change change_of(const struct campaign *c, int i)
     return change;
 }
 
-static void write_changes(struct campaign *c, struct buf *body)
+static void changes_add(struct campaign *c, struct buf *body)
 {
     for (int i = 0; c->planned && i < c->nodes.n && c->head.changes < CHANGES_MOST; i++) {
         struct campaign_node *n = &c->states[i];
@@ -219,7 +128,7 @@ static void campaign_store(struct campaign *c)
         return;
     c->head.changes = 0;
     head_fill(c);
-    write_changes(c, &changes);
+    changes_add(c, &changes);
     if (!c->head.changes && memcmp(&c->head, &c->stored, sizeof c->head) == 0)
         return;
     buf_add(&body, &c->head, sizeof c->head);
@@ -286,7 +195,7 @@ static int campaign_plan(struct campaign *c, struct err *err)
         return err_set(err, ERR_INTERNAL, "", "%d of %d nodes are known", c->n_facts, c->nodes.n);
     if (!nodes)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a campaign");
-    states_free(c);
+    campaign_forget_round(c);
     c->states = calloc((size_t)c->nodes.n + 1, sizeof *c->states);
     if (!c->states)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a campaign");
@@ -348,7 +257,7 @@ static void round_over(struct campaign *c, const char *why)
         campaign_says(c, FLEET_CAMPAIGN_WAITING, at, *why ? why : "the next round has not begun");
         c->due_ms = clock_mono_ms() + (at - now < LOOK_MOST_MS ? at - now : LOOK_MOST_MS);
     } else if (is_stored(c)) { // else it is looked at when it is
-        states_free(c);
+        campaign_forget_round(c);
         c->head.round++;
         c->head.round_ms = now;
         c->head.round_s = 0;
@@ -427,7 +336,7 @@ static void campaign_look(struct campaign *c)
         campaign_drop(c);
 }
 
-static void on_look(void *ctx, uint32_t events)
+static void on_campaigns(void *ctx, uint32_t events)
 {
     struct campaigns *all = ctx;
     int64_t now = clock_mono_ms();
@@ -438,7 +347,7 @@ static void on_look(void *ctx, uint32_t events)
             campaign_look(c);
     }
     fetch_turn(all->fetch);
-    look_in(all);
+    campaigns_look_in(all);
 }
 
 static void on_campaign_fetch(void *ctx, uint32_t events)
@@ -513,7 +422,7 @@ static void take_campaign(struct campaigns *all, const struct ingest_report *r)
     log_error("campaign", &err);
 }
 
-static void take_facts(struct campaigns *all, const struct ingest_report *r)
+static void take_node_facts(struct campaigns *all, const struct ingest_report *r)
 {
     struct campaign *c = campaign_find(all, r->next);
     int n = (int)(r->bytes / sizeof *c->facts);
@@ -527,7 +436,7 @@ static void take_facts(struct campaigns *all, const struct ingest_report *r)
     c->n_facts += n;
 }
 
-static void drop_all(struct campaigns *all)
+static void drop_campaigns(struct campaigns *all)
 {
     while (all->list)
         campaign_drop(all->list);
@@ -546,7 +455,7 @@ static void on_kept(void *ctx, const struct ingest_report *r)
 {
     struct campaigns *all = ctx;
     if (!r) {
-        drop_all(all);
+        drop_campaigns(all);
         return;
     }
     struct campaign *c = campaign_find(all, r->next);
@@ -556,7 +465,7 @@ static void on_kept(void *ctx, const struct ingest_report *r)
     else if (r->kind == INGEST_CAMPAIGN_WAS)
         take_campaign(all, r);
     else if (r->kind == INGEST_CAMPAIGN_FACTS)
-        take_facts(all, r);
+        take_node_facts(all, r);
     else if (ours && c && r->kind == INGEST_STORED)
         campaign_confirmed(c);
     else if (ours && c)
@@ -586,7 +495,7 @@ static int check_room(const struct campaigns *all, const struct campaign *fresh,
 
 static int find_nodes(struct campaign *c, struct err *err)
 {
-    if (c->request.nodes.n && check_nodes(c->all, &c->request.nodes, err) < 0)
+    if (c->request.nodes.n && check_known(c->all, &c->request.nodes, err) < 0)
         return -1;
     if (c->request.nodes.n) {
         c->nodes = c->request.nodes;
@@ -747,7 +656,7 @@ static int campaigns_open(struct campaigns *all, struct err *err)
     all->watch = all->fetch ? loop_watch_fd(all->loop, fetch_fd(all->fetch), EPOLLIN,
                                             on_campaign_fetch, all, err)
                             : NULL;
-    all->timer = all->watch ? loop_timer_new(all->loop, on_look, all, err) : NULL;
+    all->timer = all->watch ? loop_timer_new(all->loop, on_campaigns, all, err) : NULL;
     if (!all->timer)
         return -1;
     poller_listen(all->poller, on_kept, all);

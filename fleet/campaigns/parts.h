@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside this folder only: a campaign in memory, and how its nodes are probed (probes.c).
+// Inside this folder only: a campaign in memory (campaign.c), and how its nodes are probed
+// (probes.c).
 #pragma once
+#include "core/os/loop.h"
 #include "fetch/fetch.h"
-#include "fleet/campaigns/campaigns.h"
 #include "fleet/campaigns/request.h"
+#include "fleet/collect/poller.h"
 
 enum probing {
     PROBING_NOT,
@@ -71,11 +73,18 @@ struct campaigns {
     bool loaded;  // all of the store's are in the list
 };
 
-// ---- campaigns.c
+// ---- campaign.c
 
+// `text`: the request. NULL and why it cannot be.
+struct campaign *campaign_new(struct campaigns *all, const void *text, size_t n, struct err *err);
+void campaign_free(struct campaign *c);         // one that is not in the list; NULL is fine
+void campaign_drop(struct campaign *c);         // leaves the list
+void campaign_forget_round(struct campaign *c); // its plan and its nodes
+void campaign_release(struct campaign *c);      // a request has ended
+struct campaign *campaign_find(const struct campaigns *all, int64_t id); // NULL: none
 // Something happened to this campaign: it is looked at in a moment.
 void campaign_touch(struct campaign *c);
-void campaign_release(struct campaign *c); // a request has ended
+void campaigns_look_in(struct campaigns *all); // sets the timer to the earliest due_ms
 
 // ---- probes.c
 

@@ -26,7 +26,7 @@ static bool is_guess(const struct probe_plan *p, int node)
     return class_expected(&p->classes[p->nodes[node].class]) <= 0 && class_expected(&p->all) <= 0;
 }
 
-double probe_plan_expected(const struct probe_plan *p, int node)
+static double expected_of(const struct probe_plan *p, int node)
 {
     double of_class = class_expected(&p->classes[p->nodes[node].class]);
     double of_all = class_expected(&p->all);
@@ -119,7 +119,7 @@ int probe_plan_make(struct probe_plan *p, const struct probe_rules *rules,
         p->count[nodes[i].state]++;
         if (nodes[i].state == PROBE_RUNNING) {
             p->group_running[nodes[i].group]++;
-            p->running_s += p->nodes[i].expected_s = probe_plan_expected(p, i);
+            p->running_s += p->nodes[i].expected_s = expected_of(p, i);
         }
     }
     return 0;
@@ -146,7 +146,7 @@ static void node_state(struct probe_plan *p, int node, enum probe_state state)
     n->state = state;
     if (state != PROBE_RUNNING)
         return;
-    n->expected_s = probe_plan_expected(p, node);
+    n->expected_s = expected_of(p, node);
     p->running_s += n->expected_s;
     p->group_running[n->group]++;
 }
@@ -242,7 +242,7 @@ struct probe_next probe_plan_next(struct probe_plan *p, const struct probe_clock
     if (node < 0)
         return (struct probe_next){PROBE_AWAIT_END, PROBE_BECAUSE_PLANNED, -1, 0};
     if (p->rules.budget_s > 0 &&
-        p->spent_s + p->running_s + probe_plan_expected(p, node) > p->rules.budget_s)
+        p->spent_s + p->running_s + expected_of(p, node) > p->rules.budget_s)
         return when_idle(p, PROBE_ROUND_OVER, PROBE_BECAUSE_BUDGET);
     return (struct probe_next){PROBE_START, PROBE_BECAUSE_PLANNED, node, 0};
 }
@@ -268,7 +268,7 @@ void probe_plan_estimate(const struct probe_plan *p, const struct probe_clock *n
     *out = (struct probe_estimate){0};
     for (int at = 0; of_group && at < p->n; at++) {
         int node = p->order[at];
-        double expected_s = probe_plan_expected(p, node);
+        double expected_s = expected_of(p, node);
         if (p->nodes[node].state != PROBE_PENDING)
             continue;
         if (out->left_out ||

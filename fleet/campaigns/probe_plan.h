@@ -103,7 +103,6 @@ struct probe_next probe_plan_next(struct probe_plan *p, const struct probe_clock
 void probe_plan_start(struct probe_plan *p, int node);
 bool probe_plan_refused(struct probe_plan *p, int node, int64_t now_ms, int64_t after_ms);
 void probe_plan_end(struct probe_plan *p, int node, enum probe_state state, double seconds);
-double probe_plan_expected(const struct probe_plan *p, int node); // seconds
 
 // What the round would do from now on if each node were free.
 struct probe_estimate {

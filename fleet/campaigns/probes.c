@@ -123,7 +123,7 @@ static void run_final(struct campaign *c, int node, const struct json *run, enum
 static void probe_follow(struct campaign *c, int node);
 static void cancel_request(struct campaign *c, int node);
 
-// The state of the run that was requested. One that goes on is followed, not for ever.
+// The state of the run that was requested. One that is running is followed, not for ever.
 static void run_received(struct campaign *c, int node, const struct json *run)
 {
     struct campaign_node *n = &c->states[node];

@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "model/spec.h"
 
-const char *const campaign_through_names[] = {"daemon", "slurm", NULL};
 static const char *const each_by_names[] = {"", "rack", "class", "prefix", NULL};
 static const char *const order_names[] = {"stalest", "name", NULL};
 
@@ -39,8 +38,8 @@ static int read_members(struct campaign_request *r, const struct json *object, c
     return 0;
 }
 
-static int read_whole(const struct json *v, const char *name, int64_t least, int64_t most,
-                      int64_t *out, struct err *err)
+static int member_whole(const struct json *v, const char *name, int64_t least, int64_t most,
+                        int64_t *out, struct err *err)
 {
     int64_t got;
     if (!json_i64(v, &got) || got < least || got > most)
@@ -50,8 +49,8 @@ static int read_whole(const struct json *v, const char *name, int64_t least, int
     return 0;
 }
 
-static int read_choice(const struct json *v, const char *name, const char *const *choices, int *out,
-                       struct err *err)
+static int member_choice(const struct json *v, const char *name, const char *const *choices,
+                         int *out, struct err *err)
 {
     CLEANUP_BUF struct buf list = BUF_INIT;
     const char *text = json_text(v);
@@ -65,8 +64,8 @@ static int read_choice(const struct json *v, const char *name, const char *const
     return err_set(err, ERR_INVALID, name, "must be one of: %s", buf_text(&list));
 }
 
-static int read_duration(const struct json *v, const char *name, int64_t least_m, int64_t *ms,
-                         struct err *err)
+static int member_duration(const struct json *v, const char *name, int64_t least_m, int64_t *ms,
+                           struct err *err)
 {
     static const struct {
         char unit;
@@ -93,8 +92,8 @@ static int read_duration(const struct json *v, const char *name, int64_t least_m
 
 // ---- Members ------------------------------------------------------------------------------------
 
-static int read_name(struct campaign_request *r, const struct json *v, const char *name,
-                     struct err *err)
+static int member_name(struct campaign_request *r, const struct json *v, const char *name,
+                       struct err *err)
 {
     const char *text = json_text(v);
     if (!text || !*text || strlen(text) >= sizeof r->name || nodeset_name_check(text, NULL) < 0)
@@ -105,8 +104,8 @@ static int read_name(struct campaign_request *r, const struct json *v, const cha
     return 0;
 }
 
-static int read_nodes(struct campaign_request *r, const struct json *v, const char *name,
-                      struct err *err)
+static int member_nodes(struct campaign_request *r, const struct json *v, const char *name,
+                        struct err *err)
 {
     struct nodeset got = {0};
     if (!json_text(v))
@@ -118,8 +117,8 @@ static int read_nodes(struct campaign_request *r, const struct json *v, const ch
     return got.n ? 0 : err_set(err, ERR_INVALID, name, "has no node");
 }
 
-static int read_spec(struct campaign_request *r, const struct json *v, const char *name,
-                     struct err *err)
+static int member_spec(struct campaign_request *r, const struct json *v, const char *name,
+                       struct err *err)
 {
     CLEANUP_MEM struct spec *s = malloc(sizeof *s);
     struct jsonw w = jsonw_to(&r->spec);
@@ -142,36 +141,36 @@ static int read_spec(struct campaign_request *r, const struct json *v, const cha
     return 0;
 }
 
-static int read_at_once(struct campaign_request *r, const struct json *v, const char *name,
-                        struct err *err)
+static int member_at_once(struct campaign_request *r, const struct json *v, const char *name,
+                          struct err *err)
 {
     int64_t n;
-    if (read_whole(v, name, 1, CAMPAIGN_AT_ONCE_MAX, &n, err) < 0)
+    if (member_whole(v, name, 1, CAMPAIGN_AT_ONCE_MAX, &n, err) < 0)
         return -1;
     r->rules.at_once = (int)n;
     return 0;
 }
 
-static int read_each_by(struct campaign_request *r, const struct json *v, const char *name,
-                        struct err *err)
+static int member_each_by(struct campaign_request *r, const struct json *v, const char *name,
+                          struct err *err)
 {
-    return read_choice(v, name, each_by_names + 1, &r->each_by, err) < 0 ? -1 : (r->each_by++, 0);
+    return member_choice(v, name, each_by_names + 1, &r->each_by, err) < 0 ? -1 : (r->each_by++, 0);
 }
 
-static int read_each_n(struct campaign_request *r, const struct json *v, const char *name,
-                       struct err *err)
+static int member_each_n(struct campaign_request *r, const struct json *v, const char *name,
+                         struct err *err)
 {
     int64_t n;
-    if (read_whole(v, name, 1, CAMPAIGN_AT_ONCE_MAX, &n, err) < 0)
+    if (member_whole(v, name, 1, CAMPAIGN_AT_ONCE_MAX, &n, err) < 0)
         return -1;
     r->rules.each_n = (int)n;
     return 0;
 }
 
-static int read_at_once_each(struct campaign_request *r, const struct json *v, const char *name,
-                             struct err *err)
+static int member_at_once_each(struct campaign_request *r, const struct json *v, const char *name,
+                               struct err *err)
 {
-    static const struct member members[] = {{"by", read_each_by}, {"n", read_each_n}, {0}};
+    static const struct member members[] = {{"by", member_each_by}, {"n", member_each_n}, {0}};
     if (json_is_object(v) && read_members(r, v, name, members, err) < 0)
         return -1;
     if (!r->each_by || !r->rules.each_n)
@@ -179,8 +178,8 @@ static int read_at_once_each(struct campaign_request *r, const struct json *v, c
     return 0;
 }
 
-static int read_window(struct campaign_request *r, const struct json *v, const char *name,
-                       struct err *err)
+static int member_window(struct campaign_request *r, const struct json *v, const char *name,
+                         struct err *err)
 {
     if (json_text(v) && hours_parse(&r->rules.window, json_text(v), err) == 0)
         return 0;
@@ -191,8 +190,8 @@ static int read_window(struct campaign_request *r, const struct json *v, const c
     return -1;
 }
 
-static int read_budget(struct campaign_request *r, const struct json *v, const char *name,
-                       struct err *err)
+static int member_budget(struct campaign_request *r, const struct json *v, const char *name,
+                         struct err *err)
 {
     double minutes;
     if (!json_number(v, &minutes) || !(minutes > 0) || minutes > 1e9)
@@ -201,69 +200,62 @@ static int read_budget(struct campaign_request *r, const struct json *v, const c
     return 0;
 }
 
-static int read_each(struct campaign_request *r, const struct json *v, const char *name,
-                     struct err *err)
+static int member_each(struct campaign_request *r, const struct json *v, const char *name,
+                       struct err *err)
 {
-    return read_duration(v, name, CAMPAIGN_EACH_LEAST_M, &r->each_ms, err);
+    return member_duration(v, name, CAMPAIGN_EACH_LEAST_M, &r->each_ms, err);
 }
 
-static int read_retry(struct campaign_request *r, const struct json *v, const char *name,
-                      struct err *err)
-{
-    return read_duration(v, name, 0, &r->rules.retry_ms, err);
-}
-
-static int read_order(struct campaign_request *r, const struct json *v, const char *name,
-                      struct err *err)
-{
-    return read_choice(v, name, order_names, &r->rules.order, err);
-}
-
-static int read_through(struct campaign_request *r, const struct json *v, const char *name,
+static int member_retry(struct campaign_request *r, const struct json *v, const char *name,
                         struct err *err)
 {
-    return read_choice(v, name, campaign_through_names, &r->through, err);
+    return member_duration(v, name, 0, &r->rules.retry_ms, err);
 }
 
-static int read_failed_percent(struct campaign_request *r, const struct json *v, const char *name,
-                               struct err *err)
+static int member_order(struct campaign_request *r, const struct json *v, const char *name,
+                        struct err *err)
+{
+    return member_choice(v, name, order_names, &r->rules.order, err);
+}
+
+static int member_failed_percent(struct campaign_request *r, const struct json *v, const char *name,
+                                 struct err *err)
 {
     int64_t n;
-    if (read_whole(v, name, 0, 100, &n, err) < 0)
+    if (member_whole(v, name, 0, 100, &n, err) < 0)
         return -1;
     r->rules.failed_percent = (int)n;
     return 0;
 }
 
-static int read_stop_after(struct campaign_request *r, const struct json *v, const char *name,
-                           struct err *err)
+static int member_stop_after(struct campaign_request *r, const struct json *v, const char *name,
+                             struct err *err)
 {
-    static const struct member members[] = {{"failed_percent", read_failed_percent}, {0}};
+    static const struct member members[] = {{"failed_percent", member_failed_percent}, {0}};
     return json_is_object(v)
                ? read_members(r, v, name, members, err)
                : err_set(err, ERR_INVALID, name, "must be an object: {\"failed_percent\":20}");
 }
 
-static int read_dry_run(struct campaign_request *r, const struct json *v, const char *name,
-                        struct err *err)
+static int member_dry_run(struct campaign_request *r, const struct json *v, const char *name,
+                          struct err *err)
 {
     return json_bool(v, &r->dry_run) ? 0 : err_set(err, ERR_INVALID, name, "must be true or false");
 }
 
 static const struct member campaign_members[] = {
-    {"name", read_name},
-    {"nodes", read_nodes},
-    {"spec", read_spec},
-    {"at_once", read_at_once},
-    {"at_once_each", read_at_once_each},
-    {"window", read_window},
-    {"budget_node_minutes", read_budget},
-    {"each", read_each},
-    {"retry_for", read_retry},
-    {"order", read_order},
-    {"through", read_through},
-    {"stop_after", read_stop_after},
-    {"dry_run", read_dry_run},
+    {"name", member_name},
+    {"nodes", member_nodes},
+    {"spec", member_spec},
+    {"at_once", member_at_once},
+    {"at_once_each", member_at_once_each},
+    {"window", member_window},
+    {"budget_node_minutes", member_budget},
+    {"each", member_each},
+    {"retry_for", member_retry},
+    {"order", member_order},
+    {"stop_after", member_stop_after},
+    {"dry_run", member_dry_run},
     {0},
 };
 

@@ -14,9 +14,6 @@ enum {
     CAMPAIGN_EACH_LEAST_M = 10, // rounds do not begin more often
 };
 
-enum campaign_through { CAMPAIGN_DAEMON, CAMPAIGN_SLURM };
-extern const char *const campaign_through_names[]; // "daemon", "slurm", NULL
-
 struct campaign_request {
     char name[CAMPAIGN_NAME];
     char benchmark[24];
@@ -25,7 +22,6 @@ struct campaign_request {
     struct probe_rules rules;
     int each_by;     // enum campaign_by
     int64_t each_ms; // a round begins so long after the one before; 0: one round
-    int through;     // enum campaign_through
     bool dry_run;
 };
 

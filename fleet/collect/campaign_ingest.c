@@ -25,14 +25,14 @@ static int fact_order(const void *key, const void *fact)
     return nodeset_name_order(key, ((const struct campaign_fact *)fact)->node);
 }
 
-static struct campaign_fact *fact_of(const struct facts_search *f, const char *node)
+static struct campaign_fact *fact_of_node(const struct facts_search *f, const char *node)
 {
     return bsearch(node, f->list, (size_t)f->nodes->n, sizeof *f->list, fact_order);
 }
 
 static int take_newest(void *ctx, const struct summary_page *page, struct err *err)
 {
-    struct campaign_fact *fact = fact_of(ctx, page->node);
+    struct campaign_fact *fact = fact_of_node(ctx, page->node);
     (void)err;
     for (int i = 0; fact && i < page->n_runs; i++) {
         const struct summary *r = &page->runs[i];
@@ -47,7 +47,7 @@ static int take_newest(void *ctx, const struct summary_page *page, struct err *e
 
 static int take_row(void *ctx, const struct fleet_campaign_node *n, struct err *err)
 {
-    struct campaign_fact *fact = fact_of(ctx, n->name);
+    struct campaign_fact *fact = fact_of_node(ctx, n->name);
     (void)err;
     if (!fact)
         return 0;
@@ -63,7 +63,7 @@ static void take_rack(void *ctx, const char *group, const struct nodeset *nodes)
     struct facts_search *f = ctx;
     f->racks++;
     for (int i = 0; i < nodes->n; i++) {
-        struct campaign_fact *fact = fact_of(f, nodes->names[i]);
+        struct campaign_fact *fact = fact_of_node(f, nodes->names[i]);
         if (fact)
             snprintf(fact->group, sizeof fact->group, "%s", group);
     }
@@ -80,7 +80,7 @@ static void prefix_of(const char *node, char *out, size_t room)
     snprintf(out, room, "%.*s", (int)n, n ? node : "");
 }
 
-static int find_groups(struct facts_search *f, struct err *err)
+static int find_node_groups(struct facts_search *f, struct err *err)
 {
     const char *file = f->head->groups_file;
     int by = f->head->each_by;
@@ -132,7 +132,7 @@ static int find_facts(struct fleet_store *store, const struct campaign_head *hea
     const struct fleet_window w = {.benchmark = head->benchmark, .newest = 1};
     return fleet_store_window(store, &w, take_newest, &f, err) < 0 ||
                    fleet_store_campaign_nodes(store, head->id, take_row, &f, err) < 0 ||
-                   find_groups(&f, err) < 0 || send_facts(&f, send, err) < 0
+                   find_node_groups(&f, err) < 0 || send_facts(&f, send, err) < 0
                ? -1
                : 0;
 }
