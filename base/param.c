@@ -463,6 +463,15 @@ int param_parse_args(struct param_args *a, int argc, char **argv, int *next, str
     return 0;
 }
 
+// A line per word: together they may be longer than a line of a file may be.
+static void print_each_word(const struct param *p, const char *text, FILE *out)
+{
+    for (size_t n; *(text += strspn(text, " ")); text += n) {
+        n = strcspn(text, " ");
+        fprintf(out, "%s = %.*s\n", p->name, (int)n, text);
+    }
+}
+
 void param_print_file(const struct param_table *t, const void *object, const void *defaults,
                       FILE *out)
 {
@@ -480,6 +489,10 @@ void param_print_file(const struct param_table *t, const void *object, const voi
                  p->live ? " A reload is enough." : "");
         fputs("\n# ", out);
         print_wrapped(out, whole, "# ", 2, 100);
+        if (p->joins == ' ' && *now) {
+            print_each_word(p, (const char *)object + p->offset, out);
+            continue;
+        }
         fprintf(out, "%s%s =%s%s\n", strcmp(now, def) == 0 ? "#" : "", p->name, *now ? " " : "",
                 now);
     }

@@ -18,20 +18,39 @@ void settings_defaults(const struct param_target *targets, int n)
         param_defaults(targets[i].table, targets[i].object);
 }
 
+enum { JOINED_MAX = 8 }; // settings of a file that may be given again, of all tables
+
 struct settings_targets {
     const struct param_target *list;
-    int n;
+    int n, n_joined;
+    const struct param *joined[JOINED_MAX]; // that this file has set
 };
+
+// Like the options of a command line, the lines of a file are joined where the table says so.
+static int set_or_join(struct settings_targets *t, const struct param *p, void *object,
+                       const char *value, struct err *err)
+{
+    CLEANUP_BUF struct buf both = BUF_INIT;
+    for (int i = 0; i < t->n_joined; i++)
+        if (t->joined[i] == p)
+            buf_fmt(&both, "%s%c", (const char *)object + p->offset, p->joins);
+    if (p->joins && !both.len && t->n_joined < JOINED_MAX)
+        t->joined[t->n_joined++] = p;
+    buf_str(&both, value);
+    if (!buf_ok(&both))
+        return err_set(err, ERR_NO_MEMORY, p->name, "no memory for %s", p->name);
+    return param_set_text(p, object, buf_text(&both), err);
+}
 
 static int set_one(void *ctx, const char *name, const char *value, struct err *err)
 {
-    const struct settings_targets *t = ctx;
+    struct settings_targets *t = ctx;
     for (int i = 0; i < t->n; i++) {
         const struct param *p = param_find(t->list[i].table, name);
         if (!p)
             p = param_find_option(t->list[i].table, name);
         if (p)
-            return param_set_text(p, t->list[i].object, value, err) < 0
+            return set_or_join(t, p, t->list[i].object, value, err) < 0
                        ? err_prefix(err, "%s", name)
                        : 0;
     }
@@ -41,7 +60,7 @@ static int set_one(void *ctx, const char *name, const char *value, struct err *e
 int settings_read_file(const struct param_target *targets, int n, const char *path, bool optional,
                        struct err *err)
 {
-    struct settings_targets t = {targets, n};
+    struct settings_targets t = {.list = targets, .n = n};
     struct stat st;
     CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     // A file in a folder that we may not enter is none of ours: HOME may be another account's.

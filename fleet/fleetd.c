@@ -16,6 +16,7 @@
 #include "core/os/dirs.h"
 #include "core/os/service.h"
 #include "fleet/collect/ingest_main.h"
+#include "fleet/collect/naming_main.h"
 #include "fleet/reading_main.h"
 #include "fleet/routes.h"
 #include "fleet/services/services.h"
@@ -101,13 +102,13 @@ static void on_sources_again(void *ctx, uint32_t signo)
     naming_again(d->services.naming);
 }
 
-static void on_named(void *ctx, const struct nodeset *nodes)
+static void on_named(void *ctx, const struct naming_node *nodes, int n)
 {
     struct fleetd *d = ctx;
     struct err err;
-    if (poller_set_nodes(d->services.poller, nodes, &err) < 0)
+    if (poller_set_nodes(d->services.poller, nodes, n, &err) < 0)
         log_error("sources", &err);
-    service_status(d->manager, "Collecting from %d nodes", nodes->n);
+    service_status(d->manager, "Collecting from %d nodes", n);
 }
 
 // ---- Life ---------------------------------------------------------------------------------------
@@ -184,14 +185,36 @@ static int fleetd_print_help(void)
     return 0;
 }
 
+static int add_source_nodes(const struct fleetd_config *c, const char *source,
+                            struct nodeset *nodes, struct err *err)
+{
+    CLEANUP_BUF struct buf lines = BUF_INIT;
+    struct named_node node;
+    if (naming_read(c, source, &lines, err) < 0)
+        return err_prefix(err, "%s", source);
+    char *rest = lines.len ? lines.data : NULL;
+    for (char *line; (line = strsep(&rest, "\n")) && *line;)
+        if (named_read(&node, line, err) < 0 || nodeset_add(nodes, node.name, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int fleetd_print_nodes(const struct fleetd_config *c)
 {
+    static char sources[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
     CLEANUP_NODESET struct nodeset nodes = {0};
     struct err err = {0};
-    if (fleetd_find_nodes(c, &nodes, &err) < 0) {
+    int n = fleetd_sources(c, sources, &err);
+    if (!n)
+        n = err_set(&err, ERR_USAGE, "source",
+                    "no source of nodes is set: use --source, --nodes, --hostfile or --from-slurm");
+    for (int i = 0, last = n; i < last && n >= 0; i++)
+        n = add_source_nodes(c, sources[i], &nodes, &err) < 0 ? -1 : n;
+    if (n < 0) {
         fprintf(stderr, "numaprobe-fleetd: %s\n", err.text);
         return err_info(err.code)->exit;
     }
+    nodeset_sort(&nodes);
     for (int i = 0; i < nodes.n; i++)
         puts(nodes.names[i]);
     return fflush(stdout) != 0;
@@ -249,6 +272,8 @@ int fleetd_main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--ingest") == 0)
         return ingest_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--naming") == 0)
+        return naming_main(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--work") == 0)
         return reading_main(argc, argv);
     struct fleetd d = {0};

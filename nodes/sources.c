@@ -3,29 +3,33 @@
 // is started once, or twice if only some of the nodes come from it.
 #include "nodes/sources.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "nodes/lines.h"
+#include "nodes/named.h"
 #include "nodes/program.h"
+#include "nodes/slurm.h"
 
 enum {
-    LIST_MAX = 8 << 20,  // bytes of a file, of standard input, or printed by sinfo
     WORDS_MAX = 16,      // of the group command
     COMMAND_ROOM = 1024, // bytes of them, with the name of a group
 };
 
-static const struct program_limits slurm_limits = {.time_ms = 10000, .bytes = LIST_MAX};
 static const struct program_limits group_limits = {.time_ms = 10000, .bytes = NODESET_TEXT_MAX};
+
+static const char *const source_kinds[SOURCE_KINDS] = {
+    "nodes", "file", "slurm", "srv", "http_sd", "file_sd", "announce",
+};
 
 struct search {
     const struct fleet_source *q;
     struct nodeset *out; // grows; sorted at the end
+    struct buf *named;   // gets lines instead (nodes/named.h); NULL: none
     struct nodeset_groups groups;
     struct buf groups_text; // of the file, read when the first group is looked up
     bool groups_read;
@@ -43,38 +47,6 @@ static int source_at_fault(struct err *err, const char *member)
     return -1;
 }
 
-// "-" is standard input.
-static int list_read(const char *path, struct buf *out, struct err *err)
-{
-    char block[16384];
-    const bool is_stdin = strcmp(path, "-") == 0;
-    CLEANUP_FD int fd = is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
-    for (ssize_t n; (n = read(fd, block, sizeof block)) != 0;) {
-        if (n < 0 && errno != EINTR)
-            return err_set(err, ERR_USAGE, "", "cannot read %.150s: %s", path, strerror(errno));
-        if (n > 0 && out->len + (size_t)n > LIST_MAX)
-            return err_set(err, ERR_INVALID, "", "%.150s has more than %d bytes", path, LIST_MAX);
-        if (n > 0)
-            buf_add(out, block, (size_t)n);
-    }
-    return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for %.150s", path);
-}
-
-// The next line, without its end, blanks and comment. NULL: there is none. Changes the text.
-static char *line_next(char **rest)
-{
-    char *line = strsep(rest, "\n");
-    if (!line)
-        return NULL;
-    line[strcspn(line, "#")] = '\0';
-    line += strspn(line, " \t\r");
-    for (size_t n = strlen(line); n > 0 && isspace((unsigned char)line[n - 1]);)
-        line[--n] = '\0';
-    return line;
-}
-
 static int names_add(struct nodeset *to, const char *text, const struct nodeset_groups *groups,
                      struct err *err)
 {
@@ -85,6 +57,46 @@ static int names_add(struct nodeset *to, const char *text, const struct nodeset_
         if (nodeset_add(to, part.names[i], err) < 0)
             return -1;
     return 0;
+}
+
+// Hints are words behind a set: "n[1-9] url=https://%h:7443 class=login". Cuts them off.
+static int hints_cut(char *line, struct named_node *hints, struct err *err)
+{
+    for (char *tab = line; (tab = strchr(tab, '\t'));)
+        *tab = ' ';
+    for (char *word; (word = strrchr(line, ' ')) && strchr(word, '=');) {
+        *word++ = '\0';
+        if (str_starts(word, "url="))
+            hints->url = word + strlen("url=");
+        else if (str_starts(word, "class="))
+            hints->class_hint = word + strlen("class=");
+        else
+            return err_set(err, ERR_INVALID, "",
+                           "\"%.40s\" is unknown; behind a node set only url= and class= are known",
+                           word);
+        for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
+            line[--n] = '\0';
+    }
+    return 0;
+}
+
+static int line_write_named(struct search *s, char *line, struct err *err)
+{
+    CLEANUP_NODESET struct nodeset part = {0};
+    struct named_node node = {0};
+    if (hints_cut(line, &node, err) < 0 || nodeset_parse(&part, line, &s->groups, err) < 0)
+        return -1;
+    for (int i = 0; i < part.n; i++) {
+        node.name = part.names[i];
+        if (named_write(s->named, &node, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int line_take(struct search *s, char *line, struct err *err)
+{
+    return s->named ? line_write_named(s, line, err) : names_add(s->out, line, &s->groups, err);
 }
 
 static int source_list(struct search *s, const char *path, const char *member, struct err *err)
@@ -100,7 +112,7 @@ static int source_list(struct search *s, const char *path, const char *member, s
     int number = 0;
     for (char *line; (line = line_next(&rest));) {
         number++;
-        if (names_add(s->out, line, &s->groups, err) < 0) {
+        if (line_take(s, line, err) < 0) {
             err_prefix(err, "%.100s, line %d", strcmp(path, "-") == 0 ? "standard input" : path,
                        number);
             return source_at_fault(err, member);
@@ -206,51 +218,6 @@ static int group_find(void *ctx, const char *group, struct buf *out, struct err 
 
 // ---- Slurm --------------------------------------------------------------------------------------
 
-// A line is a node and its state: "n1 idle". Of a state, a '~' behind it says that the node is
-// powered off, and other signs that it soon will be or does not respond.
-static int slurm_line(struct nodeset *to, char *line, bool idle, struct err *err)
-{
-    char *state = line;
-    const char *name = strsep(&state, " \t");
-    state += state ? strspn(state, " \t") : 0;
-    if (!*name)
-        return 0;
-    if (!state || !*state)
-        return err_set(err, ERR_INVALID, "", "sinfo printed \"%.60s\", which is no node and state",
-                       name);
-    if (idle ? strcmp(state, "idle") != 0 : strchr(state, '~') != NULL)
-        return 0;
-    return names_add(to, name, NULL, err);
-}
-
-// partition "": all.
-static int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err)
-{
-    enum { PARTITION_MAX = 100 };
-    CLEANUP_BUF struct buf text = BUF_INIT;
-    const char *argv[8] = {"sinfo", "-h", "-N", "-o", "%N %t"};
-    char of[PARTITION_MAX + 16];
-    int n = 5;
-    if (strlen(partition) > PARTITION_MAX)
-        return err_set(err, ERR_INVALID, "", "a partition's name has at most %d bytes",
-                       PARTITION_MAX);
-    snprintf(of, sizeof of, "--partition=%s", partition);
-    if (idle)
-        argv[n++] = "--states=idle";
-    if (*partition)
-        argv[n++] = of;
-    if (program_read(argv, &slurm_limits, &text, err) < 0)
-        return -1;
-    if (!buf_ok(&text))
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes of Slurm");
-    char *rest = text.data;
-    for (char *line; (line = line_next(&rest));)
-        if (slurm_line(to, line, idle, err) < 0)
-            return -1;
-    nodeset_sort(to);
-    return 0;
-}
-
 static int source_idle(struct search *s, struct err *err)
 {
     CLEANUP_NODESET struct nodeset idle = {0};
@@ -351,6 +318,38 @@ int fleet_groups_each(const char *groups_file, const char *prefix, fleet_group_f
     const struct fleet_source q = {.groups_file = groups_file};
     struct search s = {.q = &q, .groups = {group_find, &s}};
     int done = groups_call(&s, prefix, fn, ctx, err);
+    buf_free(&s.groups_text);
+    return done;
+}
+
+const char *source_split(const char *text, enum source_kind *kind, struct err *err)
+{
+    size_t n = strcspn(text, ":");
+    const char *where = text + n + (text[n] == ':');
+    for (int i = 0; i < SOURCE_KINDS; i++)
+        if (strncmp(text, source_kinds[i], n) == 0 && !source_kinds[i][n]) {
+            *kind = (enum source_kind)i;
+            if ((i == SOURCE_ANNOUNCE) != !*where && i != SOURCE_SLURM)
+                break;
+            return *where || i != SOURCE_SLURM ? where : "*";
+        }
+    err_set(err, ERR_USAGE, "source",
+            "\"%.60s\" is no source: it must be nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
+            "http_sd:URL, file_sd:PATH or announce",
+            text);
+    return NULL;
+}
+
+int source_named(enum source_kind kind, const char *where, const struct fleet_source *groups,
+                 struct buf *out, struct err *err)
+{
+    struct search s = {.q = groups, .named = out, .groups = {group_find, &s}};
+    CLEANUP_MEM char *set = strdup(where);
+    int done = !set                   ? err_set(err, ERR_NO_MEMORY, "", "no memory for a source")
+               : kind == SOURCE_SLURM ? slurm_named(strcmp(where, "*") == 0 ? "" : where, out, err)
+               : kind == SOURCE_FILE  ? source_list(&s, where, "source", err)
+               : *where == '^'        ? source_list(&s, where + 1, "source", err)
+                                      : line_write_named(&s, set, err);
     buf_free(&s.groups_text);
     return done;
 }

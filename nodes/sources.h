@@ -28,3 +28,24 @@ int fleet_names(const struct fleet_source *q, struct nodeset *out, struct err *e
 typedef void fleet_group_fn(void *ctx, const char *group, const struct nodeset *nodes);
 int fleet_groups_each(const char *groups_file, const char *prefix, fleet_group_fn *fn, void *ctx,
                       struct err *err);
+
+// ---- Sources of the collector: each by itself, with what it says about its nodes
+
+enum source_kind {
+    SOURCE_NODES,    // a node set, "^FILE"
+    SOURCE_FILE,     // as hostfile; behind a set may stand url=URL and class=NAME
+    SOURCE_SLURM,    // as from_slurm, with state and partitions
+    SOURCE_SRV,      // a name of DNS, "_numaprobe._tcp.example"
+    SOURCE_HTTP_SD,  // a URL that serves Prometheus's list of targets
+    SOURCE_FILE_SD,  // a file with such a list
+    SOURCE_ANNOUNCE, // nodes that push
+    SOURCE_KINDS
+};
+
+// Of "file:/etc/nodes", what stands behind the colon, and the kind. NULL and ERR_USAGE: it is no
+// source.
+const char *source_split(const char *text, enum source_kind *kind, struct err *err);
+// Appends lines (nodes/named.h) of the first three kinds; a node may have several. Of `groups` only
+// groups_file and group_command count. Errors as fleet_names().
+int source_named(enum source_kind kind, const char *where, const struct fleet_source *groups,
+                 struct buf *out, struct err *err);

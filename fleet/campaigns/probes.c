@@ -237,12 +237,12 @@ static void probe_send(struct campaign *c, int node, struct fetch_request *q, co
 {
     const struct polled *polled = poller_find(c->all->poller, c->nodes.names[node]);
     struct probe_call *call = polled ? calloc(1, sizeof *call) : NULL;
-    char url[sizeof polled->base + 80];
+    char url[sizeof polled->base[0] + 80];
     struct err err = {0};
     if (call) {
         *call = (struct probe_call){c, node, cancels};
-        snprintf(url, sizeof url, "%s%s", polled->base, path);
-        q->url = url;
+        snprintf(url, sizeof url, "%s%s", polled->base[polled->at_base], path);
+        poller_address(q, url);
         if (fetch_start(c->all->fetch, q, on_probe, call, &err) == 0) {
             c->calls++;
             return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child is this program with --print-nodes. It gets the sources as options, since a child has
-// no environment.
+// A reading stays as the text that came, cut into fields in place. The lists are sorted, so their
+// union is a walk through all of them at once.
 #include "fleet/collect/naming.h"
 
 #include <errno.h>
@@ -13,148 +13,303 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/os/child.h"
+
+// What a source named.
+struct reading {
+    struct buf text; // the fields are in it
+    struct named_node *list;
+    int n;
+};
+
+struct source {
+    struct naming *naming;
+    struct naming_source shown;
+    struct loop_timer *timer; // the next reading, or the end of the one that runs
+    struct loop_watch *watch;
+    int pipe; // -1: nothing is being read
+    pid_t pid;
+    struct buf text;        // what has come of it
+    bool again;             // requested while it was being read
+    int doubted;            // nodes of the last list that was not believed
+    struct reading reading; // the last one that was
+};
 
 struct naming {
     struct loop *loop;
     const struct fleetd_config *c;
     naming_fn *named;
     void *ctx;
-    struct loop_timer *timer;
-    struct loop_watch *watch;
-    int pipe; // -1: nothing is being read
-    pid_t pid;
-    struct buf text;
-    bool again;            // requested while it was being read
-    int believed, doubted; // nodes of the last list that was believed, of the last that was not
-    char problem[200];
+    int n;
+    struct source list[FLEETD_SOURCES_MAX];
+    char texts[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
+    char none[NAMING_TEXT]; // the problem that there are no sources
 };
 
-static int take_names(struct naming *n, struct nodeset *out, struct err *err)
+// ---- Union --------------------------------------------------------------------------------------
+
+static void reading_fini(struct reading *r)
 {
-    for (char *save = NULL, *line = strtok_r(n->text.data, "\n", &save); line;
-         line = strtok_r(NULL, "\n", &save))
-        if (nodeset_add(out, line, err) < 0)
+    buf_free(&r->text);
+    free(r->list);
+    *r = (struct reading){0};
+}
+
+static const char *first_said(const char *was, const char *is)
+{
+    return *was ? was : is;
+}
+
+static void union_add(struct naming_node *to, const struct named_node *n, int source)
+{
+    const struct named_node was = to->said;
+    if (!to->sources)
+        *to = (struct naming_node){.said = *n, .other_url = ""};
+    else if (*n->url && *was.url && strcmp(n->url, was.url) != 0)
+        to->other_url = first_said(to->other_url, n->url);
+    if (to->sources)
+        to->said = (struct named_node){
+            was.name, first_said(was.url, n->url), first_said(was.class_hint, n->class_hint),
+            first_said(was.state, n->state), first_said(was.partitions, n->partitions)};
+    to->sources |= UINT32_C(1) << source;
+}
+
+// The first name that is not taken yet. NULL: all are.
+static const char *union_next(const struct naming *n, const int *at)
+{
+    const char *first = NULL;
+    for (int i = 0; i < n->n; i++) {
+        const struct reading *r = &n->list[i].reading;
+        if (at[i] < r->n && (!first || strcmp(r->list[at[i]].name, first) < 0))
+            first = r->list[at[i]].name;
+    }
+    return first;
+}
+
+static int union_make(const struct naming *n, struct naming_node *out, int room)
+{
+    int at[FLEETD_SOURCES_MAX] = {0}, count = 0;
+    for (const char *name; count < room && (name = union_next(n, at)); count++) {
+        out[count].sources = 0;
+        for (int i = 0; i < n->n; i++) {
+            const struct reading *r = &n->list[i].reading;
+            for (; at[i] < r->n && strcmp(r->list[at[i]].name, name) == 0; at[i]++)
+                union_add(&out[count], &r->list[at[i]], i);
+        }
+    }
+    return count;
+}
+
+static void naming_say(struct naming *n)
+{
+    int room = 1;
+    for (int i = 0; i < n->n; i++)
+        room += n->list[i].reading.n;
+    room = room < NAMING_NODES_MAX ? room : NAMING_NODES_MAX;
+    CLEANUP_MEM struct naming_node *all = calloc((size_t)room, sizeof *all);
+    if (all)
+        n->named(n->ctx, all, union_make(n, all, room));
+}
+
+// ---- What was read ------------------------------------------------------------------------------
+
+static void source_failed(struct source *s, const char *why)
+{
+    if (strcmp(s->shown.problem, why) != 0)
+        log_event(LOG_LVL_WARN, "source", "source=\"%s\" text=\"%s\"", s->shown.source, why);
+    snprintf(s->shown.problem, sizeof s->shown.problem, "%s", why);
+    loop_timer_set(s->timer, NAMING_AGAIN_MS);
+}
+
+// Takes the text. The lines must be sorted, as naming_read() leaves them.
+static int reading_cut(struct reading *r, struct buf *text, struct err *err)
+{
+    int room = 0;
+    for (size_t i = 0; i < text->len; i++)
+        room += text->data[i] == '\n';
+    r->text = *text;
+    *text = BUF_INIT;
+    r->list = calloc((size_t)room + 1, sizeof *r->list);
+    if (!r->list || room > NAMING_NODES_MAX)
+        return err_set(err, ERR_TOO_LARGE, "", "it names %d nodes, more than there is room for",
+                       room);
+    char *rest = r->text.len ? r->text.data : NULL;
+    for (char *line; r->n < room && (line = strsep(&rest, "\n")); r->n++)
+        if (named_read(&r->list[r->n], line, err) < 0)
             return -1;
-    nodeset_sort(out);
+        else if (r->n && strcmp(r->list[r->n - 1].name, r->list[r->n].name) > 0)
+            return err_set(err, ERR_INVALID, "", "its nodes came in a wrong order");
     return 0;
 }
 
-static void naming_failed(struct naming *n, const char *why)
+static void source_believe(struct source *s, struct reading *r)
 {
-    if (strcmp(n->problem, why) != 0)
-        log_event(LOG_LVL_WARN, "sources", "text=\"%s\"", why);
-    snprintf(n->problem, sizeof n->problem, "%s", why);
-    loop_timer_set(n->timer, NAMING_AGAIN_MS);
+    s->doubted = -1;
+    s->shown.problem[0] = '\0';
+    s->shown.nodes = r->n;
+    s->shown.read_ms = clock_wall_ms();
+    reading_fini(&s->reading);
+    s->reading = *r;
+    *r = (struct reading){0};
+    loop_timer_set(s->timer, NAMING_EVERY_MS);
+    naming_say(s->naming);
 }
 
-static void use_names(struct naming *n)
+static void source_use(struct source *s)
 {
-    CLEANUP_NODESET struct nodeset names = {0};
+    struct reading r CLEANUP(reading_fini) = {0};
     struct err err;
-    char why[sizeof n->problem];
-    if (!buf_ok(&n->text))
-        naming_failed(n, "the sources name more nodes than there is memory or room for");
-    else if (n->text.len && take_names(n, &names, &err) < 0)
-        naming_failed(n, err.text);
-    else if (2 * names.n < n->believed && names.n != n->doubted) {
+    char why[NAMING_TEXT];
+    if (!buf_ok(&s->text))
+        source_failed(s, "it names more nodes than there is memory or room for");
+    else if (reading_cut(&r, &s->text, &err) < 0)
+        source_failed(s, err.text);
+    else if (2 * r.n < s->shown.nodes && r.n != s->doubted) {
         snprintf(why, sizeof why,
-                 "the sources name %d nodes and named %d before; believed if they say so again",
-                 names.n, n->believed);
-        n->doubted = names.n;
-        naming_failed(n, why);
-    } else {
-        n->believed = names.n;
-        n->doubted = -1;
-        n->problem[0] = '\0';
-        loop_timer_set(n->timer, NAMING_EVERY_MS);
-        n->named(n->ctx, &names);
-    }
+                 "it names %d nodes and named %d before; believed if it says so again", r.n,
+                 s->shown.nodes);
+        s->doubted = r.n;
+        source_failed(s, why);
+    } else
+        source_believe(s, &r);
 }
 
-static void end_reading(struct naming *n, bool kill_it)
+// The child's last words: "!cannot read /etc/nodes".
+static void source_refused(struct source *s)
+{
+    char why[NAMING_TEXT];
+    const char *text = buf_text(&s->text);
+    if (*text != '!') {
+        source_failed(s, "the process that reads it ended");
+        return;
+    }
+    snprintf(why, sizeof why, "%.*s", (int)strcspn(text + 1, "\n"), text + 1);
+    for (char *c = why; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == '\x7f')
+            *c = '?';
+    source_failed(s, why);
+}
+
+static void end_reading(struct source *s, const char *killed)
 {
     int status = 0;
-    loop_unwatch(n->watch);
-    n->watch = NULL;
-    fd_cleanup(&n->pipe);
-    if (kill_it)
-        kill(n->pid, SIGKILL);
-    while (waitpid(n->pid, &status, 0) < 0 && errno == EINTR)
+    loop_unwatch(s->watch);
+    s->watch = NULL;
+    fd_cleanup(&s->pipe);
+    if (killed)
+        kill(s->pid, SIGKILL);
+    while (waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    n->pid = 0;
-    if (!kill_it && status != 0)
-        naming_failed(n, "the sources cannot be read; the log has the reason");
-    else if (!kill_it)
-        use_names(n);
-    buf_free(&n->text);
-    if (n->again)
-        naming_again(n);
+    s->pid = 0;
+    if (killed)
+        source_failed(s, killed);
+    else if (status != 0)
+        source_refused(s);
+    else
+        source_use(s);
+    buf_free(&s->text);
+    if (s->again)
+        loop_timer_set(s->timer, 0);
+    s->again = false;
 }
 
 static void on_names(void *ctx, uint32_t events)
 {
-    struct naming *n = ctx;
+    struct source *s = ctx;
     char bytes[16384];
     (void)events;
-    ssize_t got = read(n->pipe, bytes, sizeof bytes);
+    ssize_t got = read(s->pipe, bytes, sizeof bytes);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got > 0 && n->text.len + (size_t)got <= NAMING_BYTES_MAX)
-        buf_add(&n->text, bytes, (size_t)got);
+    if (got > 0 && s->text.len + (size_t)got <= NAMING_BYTES_MAX)
+        buf_add(&s->text, bytes, (size_t)got);
     else if (got > 0)
-        buf_fail(&n->text);
+        buf_fail(&s->text);
     else
-        end_reading(n, false);
+        end_reading(s, NULL);
 }
 
-static int start_reading(struct naming *n, struct err *err)
+// ---- Starting a child ---------------------------------------------------------------------------
+
+static int exec_reading(struct source *s, int out)
 {
-    const struct fleetd_config *c = n->c;
-    const struct {
-        const char *option, *value;
-    } options[] = {{"state-dir", c->state_dir}, // without HOME there is no default
-                   {"run-dir", c->run_dir},         {"nodes", c->nodes},
-                   {"hostfile", c->hostfile},       {"from-slurm", c->from_slurm},
-                   {"groups-file", c->groups_file}, {"group-command", c->group_command}};
-    enum { OPTIONS = COUNT_OF(options) };
-    static char texts[OPTIONS][sizeof c->nodes + 32];
-    char program[] = "numaprobe-fleetd", print[] = "--print-nodes", none[] = "--config=/dev/null";
-    char *argv[OPTIONS + 4] = {program, print, none};
-    int argc = 3, pair[2];
-    for (int i = 0; i < OPTIONS; i++) {
-        snprintf(texts[i], sizeof texts[i], "--%s=%s", options[i].option, options[i].value);
-        argv[argc++] = texts[i];
-    }
+    const struct fleetd_config *c = s->naming->c;
+    struct fleetd_config *copy = malloc(sizeof *copy); // exec wants words that it may change
+    char program[] = "numaprobe-fleetd", option[] = "--naming", none[] = "";
+    char *path = getenv("PATH"); // where sinfo is
+    const struct child_fd fds[] = {{out, STDOUT_FILENO}};
+    if (!copy)
+        return ENOMEM;
+    *copy = *c;
+    char *source = strdup(s->shown.source);
+    char *argv[] = {program,
+                    option,
+                    source,
+                    copy->groups_file,
+                    copy->group_command,
+                    copy->node_ca,
+                    copy->node_certificate,
+                    copy->node_key,
+                    path ? path : none,
+                    NULL};
+    int failure = source ? child_exec(&s->pid, argv, fds, COUNT_OF(fds), false) : ENOMEM;
+    free(source);
+    free(copy);
+    return failure;
+}
+
+static int start_reading(struct source *s, struct err *err)
+{
+    int pair[2];
     if (pipe2(pair, O_CLOEXEC) < 0)
         return err_sys(err, "pipe");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
-    const struct child_fd fds[] = {{theirs, STDOUT_FILENO}};
     if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
         return err_sys(err, "fcntl");
-    n->watch = loop_watch_fd(n->loop, ours, EPOLLIN, on_names, n, err);
-    if (!n->watch)
+    s->watch = loop_watch_fd(s->naming->loop, ours, EPOLLIN, on_names, s, err);
+    if (!s->watch)
         return -1;
-    errno = child_exec(&n->pid, argv, fds, COUNT_OF(fds), false);
+    errno = exec_reading(s, theirs);
     if (errno) {
-        err_sys(err, "starting a child that reads the sources");
-        loop_unwatch(n->watch);
-        n->watch = NULL;
+        err_sys(err, "starting a child that reads it");
+        loop_unwatch(s->watch);
+        s->watch = NULL;
         return -1;
     }
-    n->pipe = steal_fd(&ours);
+    s->pipe = steal_fd(&ours);
+    loop_timer_set(s->timer, NAMING_LIMIT_MS);
     return 0;
 }
 
-static void on_naming(void *ctx, uint32_t events)
+static void on_source_timer(void *ctx, uint32_t events)
 {
-    struct naming *n = ctx;
+    struct source *s = ctx;
     struct err err;
     (void)events;
-    n->again = n->pipe >= 0;
-    if (!n->again && start_reading(n, &err) < 0)
-        naming_failed(n, err.text);
+    if (s->pipe >= 0)
+        end_reading(s, "reading it took longer than it may");
+    else if (start_reading(s, &err) < 0)
+        source_failed(s, err.text);
+}
+
+// ---- Life ---------------------------------------------------------------------------------------
+
+static int naming_open_source(struct naming *n, int i, struct err *err)
+{
+    struct source *s = &n->list[i];
+    enum source_kind kind;
+    if (!source_split(n->texts[i], &kind, err))
+        return -1;
+    s->naming = n;
+    s->pipe = s->doubted = -1;
+    s->shown.source = n->texts[i];
+    s->shown.announce = kind == SOURCE_ANNOUNCE;
+    if (s->shown.announce)
+        return 0;
+    s->timer = loop_timer_new(n->loop, on_source_timer, s, err);
+    return s->timer ? 0 : -1;
 }
 
 struct naming *naming_new(struct loop *loop, const struct fleetd_config *c, naming_fn *named,
@@ -165,33 +320,55 @@ struct naming *naming_new(struct loop *loop, const struct fleetd_config *c, nami
         err_set(err, ERR_NO_MEMORY, "", "no memory for the sources");
         return NULL;
     }
-    *n = (struct naming){.loop = loop, .c = c, .named = named, .ctx = ctx, .pipe = -1};
-    n->doubted = -1;
-    n->timer = loop_timer_new(loop, on_naming, n, err);
-    if (!n->timer) {
-        free(n);
+    n->loop = loop;
+    n->c = c;
+    n->named = named;
+    n->ctx = ctx;
+    int count = fleetd_sources(c, n->texts, err);
+    for (int i = 0; i < count; i++, n->n++)
+        if (naming_open_source(n, i, err) < 0)
+            count = -1;
+    if (count < 0) {
+        naming_free(n);
         return NULL;
     }
+    if (!count)
+        snprintf(n->none, sizeof n->none,
+                 "no source of nodes is set: source, nodes, hostfile or from_slurm");
     naming_again(n);
     return n;
 }
 
 void naming_free(struct naming *n)
 {
-    if (!n)
-        return;
-    if (n->pipe >= 0)
-        end_reading(n, true);
-    loop_timer_free(n->timer);
+    for (int i = 0; n && i < n->n; i++) {
+        struct source *s = &n->list[i];
+        if (s->pipe >= 0)
+            end_reading(s, "the collector stops");
+        loop_timer_free(s->timer);
+        reading_fini(&s->reading);
+    }
     free(n);
 }
 
 void naming_again(struct naming *n)
 {
-    loop_timer_set(n->timer, 0);
+    for (int i = 0; i < n->n; i++)
+        if (n->list[i].pipe >= 0)
+            n->list[i].again = true;
+        else if (n->list[i].timer)
+            loop_timer_set(n->list[i].timer, 0);
+}
+
+const struct naming_source *naming_source_at(const struct naming *n, int i)
+{
+    return i < n->n ? &n->list[i].shown : NULL;
 }
 
 const char *naming_problem(const struct naming *n)
 {
-    return n->problem;
+    for (int i = 0; i < n->n; i++)
+        if (*n->list[i].shown.problem)
+            return n->list[i].shown.problem;
+    return n->none;
 }

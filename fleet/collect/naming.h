@@ -1,24 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes there are, read again from the sources every few minutes. A child reads them, because
-// groups and Slurm are other programs that may take their time.
+// Which nodes there are: the union of what the sources name. Each source is read again every few
+// minutes by a child of its own (naming_main.h), because Slurm and groups are other programs, and
+// lists come from the network. A source that fails keeps its last word. A list with fewer than half
+// of the nodes of the one before is believed when the next one agrees with it: a source that lost
+// its file must not end the history of a fleet.
 #pragma once
 #include "core/os/loop.h"
 #include "fleet/settings/config.h"
+#include "nodes/named.h"
 
 enum {
     NAMING_EVERY_MS = 300 * 1000,
     NAMING_AGAIN_MS = 60 * 1000, // after a failure, and to confirm that half of the nodes are gone
-    NAMING_BYTES_MAX = NODESET_NAMES_MAX * NODESET_NAME_ROOM,
+    NAMING_LIMIT_MS = 60 * 1000, // a reading; sinfo has 10 s, a list from the network 20 s
+    NAMING_NODES_MAX = 65536,    // of all sources
+    NAMING_BYTES_MAX = NAMING_NODES_MAX * 256, // of a source
+    NAMING_TEXT = 200,
+};
+
+// A node with what the sources say about it. Of what several say, the first that says something
+// counts.
+struct naming_node {
+    struct named_node said;
+    const char *other_url; // that another source, or another line, names; "": none
+    uint32_t sources;      // bit i: source i names it
 };
 
 struct naming;
-// `named` is called with what the sources name, each time that they could be read. A list with
-// fewer than half of the nodes of the one before is believed when the next one agrees with it: a
-// source that lost its file must not end the history of a fleet.
-typedef void naming_fn(void *ctx, const struct nodeset *nodes);
+// `named` is called each time that a source could be read, with the nodes of all, sorted by name
+// and borrowed.
+typedef void naming_fn(void *ctx, const struct naming_node *nodes, int n);
 struct naming *naming_new(struct loop *loop, const struct fleetd_config *c, naming_fn *named,
                           void *ctx, struct err *err);
 void naming_free(struct naming *n);  // NULL is fine
 void naming_again(struct naming *n); // now
-// Why the sources could not be read, or are not believed; "": they were.
+
+struct naming_source {
+    const char *source;        // "file:/etc/nodes"
+    bool announce;             // nodes that push are its nodes
+    int nodes;                 // of the last list that was believed
+    int64_t read_ms;           // when that was read, UTC; 0: never
+    char problem[NAMING_TEXT]; // why it could not be read, or is not believed; "": it was
+};
+// Borrowed. NULL: there are fewer.
+const struct naming_source *naming_source_at(const struct naming *n, int i);
+// The problem of the first source that has one; "": none has.
 const char *naming_problem(const struct naming *n);

@@ -22,6 +22,8 @@ enum {
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
     REPEATS_MAX = 3,         // pages at once of a node whose place was elsewhere
+    DUPLICATE_RETURNS = 2,
+    DUPLICATE_QUIET_MS = 24 * 3600 * 1000, // after the last return it is one machine again
 };
 
 struct wanted {
@@ -90,6 +92,12 @@ static void node_later(struct polled *n, int64_t ms)
     poller_wake(n->poller);
 }
 
+// Where sources disagree about its address, all are contacted in turn.
+static void node_turn(struct polled *n)
+{
+    n->at_base = *n->base[1] ? !n->at_base : 0;
+}
+
 static void node_failed(struct polled *n, const char *why)
 {
     struct poller *p = n->poller;
@@ -97,8 +105,38 @@ static void node_failed(struct polled *n, const char *why)
     n->failures++;
     snprintf(n->why, sizeof n->why, "%s", why);
     node_event(n, NODE_FAILED);
+    node_turn(n);
     node_later(n, node_wait_ms(n->state, n->failures, p->c->every_s * 1000,
                                (uint32_t)hash_text(n->name) + (uint32_t)n->failures * 2654435761u));
+}
+
+bool node_clock_wrong(const struct polled *n)
+{
+    return n->skew_ms > NODE_SKEW_MAX_MS || n->skew_ms < -NODE_SKEW_MAX_MS;
+}
+
+// A machine that is set up again has a new history, and one that is restored comes back to an old
+// one, once. Two machines do so again and again.
+bool node_duplicate(const struct polled *n)
+{
+    return n->returns >= DUPLICATE_RETURNS && clock_wall_ms() - n->returned_ms < DUPLICATE_QUIET_MS;
+}
+
+bool node_asleep(const struct polled *n)
+{
+    return strchr(n->slurm_state, '~') != NULL;
+}
+
+static void note_history(struct polled *n, const char *history)
+{
+    if (strcmp(n->history_now, history) == 0)
+        return;
+    if (strcmp(n->history_before, history) == 0) {
+        n->returns = clock_wall_ms() - n->returned_ms < DUPLICATE_QUIET_MS ? n->returns + 1 : 1;
+        n->returned_ms = clock_wall_ms();
+    }
+    memcpy(n->history_before, n->history_now, sizeof n->history_before);
+    snprintf(n->history_now, sizeof n->history_now, "%s", history);
 }
 
 static void node_stored(struct polled *n, const struct ingest_report *r)
@@ -118,13 +156,18 @@ static void node_stored(struct polled *n, const struct ingest_report *r)
         n->after = r->next;
         snprintf(n->history, sizeof n->history, "%s", r->history);
         n->seen_ms = r->at_ms;
+        note_history(n, r->history);
     }
+    n->poison_ms = 0;
+    n->too_old = r->outcome == FLEET_NAMELESS;
     snprintf(n->version, sizeof n->version, "%s", r->version);
     if (r->newest_ms > n->newest_ms)
         n->newest_ms = r->newest_ms;
     node_event(n, NODE_RESPONDED);
     bool soon =
         r->outcome == FLEET_STORED ? r->more : again[r->outcome] && n->repeats < REPEATS_MAX;
+    if (!soon)
+        node_turn(n);
     node_later(n, soon ? 0 : node_wait_ms(n->state, 0, p->c->every_s * 1000, 0));
 }
 
@@ -171,6 +214,8 @@ static void on_page(void *ctx, struct fetch_response *r)
     } else if ((r->status == 429 || r->status == 503) && r->retry_after_s > 0)
         node_later(n, (int64_t)r->retry_after_s * 1000);
     else if (r->status != 200) {
+        // An older daemon does not know the feed, or not all of its parameters.
+        n->too_old = r->status == 404 || r->status == 400;
         snprintf(why, sizeof why, "its response has status %d", r->status);
         node_failed(n, why);
     } else if (send_on(n, r) < 0)
@@ -182,11 +227,18 @@ struct fetch_request poller_request(const struct poller *p)
     return (struct fetch_request){.token = p->token, .tls = &p->tls};
 }
 
+void poller_address(struct fetch_request *q, const char *url)
+{
+    q->url = url;
+    if (!str_starts(url, "https://"))
+        q->token = NULL; // it does not travel in clear, whatever address a source names
+}
+
 static int poller_fetch(struct poller *p, const char *url, fetch_done *done, void *ctx,
                         struct err *err)
 {
     struct fetch_request q = poller_request(p);
-    q.url = url;
+    poller_address(&q, url);
     if (fetch_start(p->fetch, &q, done, ctx, err) < 0)
         return -1;
     p->totals.requests++;
@@ -198,8 +250,9 @@ static void poll_node(struct polled *n)
 {
     struct err err;
     char url[500];
-    snprintf(url, sizeof url, "%s/v1/feed?form=summary&limit=%d&after=%" PRId64 "%s%s", n->base,
-             PAGE_RUNS, n->after, *n->history ? "&history_id=" : "", n->history);
+    snprintf(url, sizeof url, "%s/v1/feed?form=summary&limit=%d&after=%" PRId64 "%s%s",
+             n->base[n->at_base], PAGE_RUNS, n->after, *n->history ? "&history_id=" : "",
+             n->history);
     n->busy = true;
     if (poller_fetch(n->poller, url, on_page, n, &err) < 0)
         node_failed(n, err.text);
@@ -220,7 +273,7 @@ static void on_search(void *ctx, uint32_t events)
     p->search_ms = 0;
     for (int i = 0; i < p->n && poller_has_room(p); i++) {
         struct polled *n = p->nodes[p->at = (p->at + 1) % p->n];
-        if (n->busy || n->state == NODE_GONE)
+        if (n->busy || n->state == NODE_GONE || node_asleep(n))
             continue;
         if (n->due_ms <= now)
             poll_node(n);
@@ -282,7 +335,7 @@ static void fetch_document(struct poller *p, const struct ingest_report *r)
         return;
     w->poller = p;
     snprintf(w->node, sizeof w->node, "%s", r->node);
-    snprintf(url, sizeof url, "%s/v1/facts/%s", n->base, r->hash);
+    snprintf(url, sizeof url, "%s/v1/facts/%s", n->base[n->at_base], r->hash);
     if (poller_fetch(p, url, on_document, w, &err) < 0)
         free(w);
 }
@@ -362,21 +415,58 @@ static void on_ingest_ended(void *ctx, const char *suspect)
         return;
     node_failed(n, "its page ended the process that reads it");
     n->due_ms = clock_mono_ms() + POISON_MS;
+    n->poison_ms = clock_wall_ms();
 }
 
 // ---- Nodes --------------------------------------------------------------------------------------
 
+// "//n1:7780" of a source has the scheme of the setting. A source that names its node by the host
+// of its address leaves it to hosts_file where that is.
+static int node_base(const struct poller *p, const char *name, const char *said, char *out,
+                     size_t room, struct err *err)
+{
+    char url[NAMED_URL_MAX + 16];
+    int scheme = strncmp(said, "//", 2) == 0 ? (int)strcspn(p->c->url, "/") : 0;
+    const char *slashes = strstr(said, "//");
+    size_t n = strlen(name), before = slashes ? (size_t)(slashes - said) + 2 : 0;
+    if (slashes && strncmp(slashes + 2, name, n) == 0 && slashes[2 + n] == ':')
+        snprintf(url, sizeof url, "%.*s%.*s%%h%s", scheme, p->c->url, (int)before, said,
+                 said + before + n);
+    else
+        snprintf(url, sizeof url, "%.*s%s", scheme, p->c->url, *said ? said : p->c->url);
+    if (*said && !strstr(url, "%h"))
+        return snprintf(out, room, "%s", url) >= (int)room
+                   ? err_set(err, ERR_USAGE, "url", "is too long")
+                   : 0;
+    return addresses_url(p->addresses, url, "url", name, out, room, err);
+}
+
+static void node_said(struct polled *n, const struct naming_node *said)
+{
+    const struct named_node *s = &said->said;
+    const size_t room = sizeof n->base[0];
+    struct err err;
+    n->sources = said->sources;
+    snprintf(n->class_hint, sizeof n->class_hint, "%.63s", s->class_hint);
+    snprintf(n->slurm_state, sizeof n->slurm_state, "%.23s", s->state);
+    snprintf(n->partitions, sizeof n->partitions, "%s", s->partitions);
+    n->base[1][0] = '\0';
+    if (node_base(n->poller, n->name, s->url, n->base[0], room, &err) < 0 ||
+        (*said->other_url &&
+         node_base(n->poller, n->name, said->other_url, n->base[1], room, &err) < 0))
+        snprintf(n->why, sizeof n->why, "%s", err.text);
+    if (!*n->base[1])
+        n->at_base = 0;
+}
+
 static struct polled *polled_new(struct poller *p, const char *name, int64_t first_ms)
 {
-    struct err err;
     struct polled *n = calloc(1, sizeof *n);
     if (!n)
         return NULL;
     n->poller = p;
     n->due_ms = first_ms;
     snprintf(n->name, sizeof n->name, "%s", name);
-    if (addresses_url(p->addresses, p->c->url, "url", name, n->base, sizeof n->base, &err) < 0)
-        snprintf(n->why, sizeof n->why, "%s", err.text);
     return n;
 }
 
@@ -385,43 +475,52 @@ static int by_two_names(const void *a, const void *b)
     return strcmp((*(struct polled *const *)a)->name, (*(struct polled *const *)b)->name);
 }
 
-static int add_nodes(struct poller *p, const struct nodeset *names, struct err *err)
+static int add_nodes(struct poller *p, const struct naming_node *list, int count, struct err *err)
 {
     int64_t now = clock_mono_ms();
     int known = p->n;
-    struct polled **more = realloc(p->nodes, (size_t)(p->n + names->n + 1) * sizeof *more);
+    struct polled **more = realloc(p->nodes, (size_t)(p->n + count + 1) * sizeof *more);
     if (!more)
-        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
     p->nodes = more;
-    for (int i = 0; i < names->n; i++) {
+    for (int i = 0; i < count; i++) {
+        const char *name = list[i].said.name;
         struct polled **at =
-            known ? bsearch(names->names[i], p->nodes, (size_t)known, sizeof *at, by_polled_name)
-                  : NULL;
+            known ? bsearch(name, p->nodes, (size_t)known, sizeof *at, by_polled_name) : NULL;
         if (at) {
             node_event(*at, NODE_NAMED);
+            node_said(*at, &list[i]);
             continue;
         }
-        struct polled *n = polled_new(p, names->names[i], now + i * 1000 / FIRST_RATE);
+        struct polled *n = polled_new(p, name, now + i * 1000 / FIRST_RATE);
         if (!n)
-            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", names->n);
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", count);
+        node_said(n, &list[i]);
         p->nodes[p->n++] = n;
     }
     qsort(p->nodes, (size_t)p->n, sizeof *p->nodes, by_two_names);
     return 0;
 }
 
-int poller_set_nodes(struct poller *p, const struct nodeset *nodes, struct err *err)
+static int by_naming_name(const void *key, const void *entry)
+{
+    return strcmp(key, ((const struct naming_node *)entry)->said.name);
+}
+
+int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int count, struct err *err)
 {
     for (int i = 0; i < p->n; i++) {
         struct polled *n = p->nodes[i];
         struct buf nothing = BUF_INIT;
-        if (n->state == NODE_GONE || nodeset_has(nodes, n->name))
+        if (n->state == NODE_GONE ||
+            (count && bsearch(n->name, nodes, (size_t)count, sizeof *nodes, by_naming_name)))
             continue;
         node_event(n, NODE_UNNAMED);
+        n->sources = 0;
         ingest_send(p->ingest, &(struct ingest_item){.kind = INGEST_GONE, .node = n->name},
                     &nothing, err);
     }
-    if (add_nodes(p, nodes, err) < 0)
+    if (add_nodes(p, nodes, count, err) < 0)
         return -1;
     poller_wake(p);
     return 0;

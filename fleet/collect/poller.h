@@ -4,6 +4,7 @@
 #pragma once
 #include "fetch/fetch.h"
 #include "fleet/collect/ingest.h"
+#include "fleet/collect/naming.h"
 #include "fleet/collect/node_states.h"
 #include "fleet/collect/store_states.h"
 #include "fleet/settings/config.h"
@@ -14,7 +15,13 @@ enum { POLLER_WHY = 160 };
 // A node as the collector sees it.
 struct polled {
     struct poller *poller;
-    char name[64], base[300]; // base: "http://10.0.0.1:7780"
+    char name[64];
+    char base[2][300];    // "http://10.0.0.1:7780"; the second where sources disagree, or ""
+    int at_base;          // the one that is requested from
+    uint32_t sources;     // that name it: bit i is naming_source_at(i)
+    char class_hint[64];  // of a source; "": none
+    char slurm_state[24]; // "idle", "mix~"; "": not known
+    char partitions[128]; // of Slurm, separated by commas
     enum node_state state;
     int failures;               // since its last response
     int64_t due_ms;             // monotonic: when the next request may start
@@ -30,7 +37,13 @@ struct polled {
     enum fleet_outcome outcome; // of its last page
     int repeats;                // pages before it with the same outcome
     char other[64];             // the twin's or alien's name
-    char why[POLLER_WHY];       // why its last request failed; "": it did not
+    // What became of its histories: machines that share a name come back to each other's.
+    char history_now[40], history_before[40]; // of stored pages; "": none
+    int returns;                              // to the one before
+    int64_t returned_ms;                      // the last time, UTC
+    int64_t poison_ms;    // its page ended the process that reads pages, UTC; 0: its last did not
+    bool too_old;         // its daemon does not know the feed, or not as the collector needs it
+    char why[POLLER_WHY]; // why its last request failed; "": it did not
 };
 
 struct poller_totals {
@@ -46,8 +59,14 @@ struct poller;
 // Borrows loop and config. Starts the process that stores.
 struct poller *poller_new(struct loop *loop, const struct fleetd_config *c, struct err *err);
 void poller_free(struct poller *p); // what was received is stored first; NULL is fine
-// The nodes that the sources name now. Others become gone; their history stays.
-int poller_set_nodes(struct poller *p, const struct nodeset *nodes, struct err *err);
+// The nodes that the sources name now, sorted by name. Others become gone; their history stays.
+int poller_set_nodes(struct poller *p, const struct naming_node *nodes, int n, struct err *err);
+
+// Facts that are faults of a node or of its surroundings.
+enum { NODE_SKEW_MAX_MS = 60 * 1000 };
+bool node_clock_wrong(const struct polled *n); // by more than NODE_SKEW_MAX_MS
+bool node_duplicate(const struct polled *n);   // two machines respond under its name
+bool node_asleep(const struct polled *n);      // Slurm has powered it off; it is not contacted
 
 // All nodes that were ever named since the start, by name. Borrowed until the next
 // poller_set_nodes.
@@ -65,4 +84,6 @@ int poller_keep(struct poller *p, const struct ingest_item *item, struct buf *bo
                 struct err *err);
 // A request to a node as the poller makes them: with its token and certificate.
 struct fetch_request poller_request(const struct poller *p);
+// Where it goes, borrowed. Without https it loses its token.
+void poller_address(struct fetch_request *q, const char *url);
 void poller_soon(struct poller *p, const char *node); // it has a new run

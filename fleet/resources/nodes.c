@@ -3,6 +3,7 @@
 // has at most a thousand.
 #include "fleet/resources/resources.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -61,6 +62,26 @@ static void write_states(const struct poller *p, struct jsonw *w)
     jsonw_end(w);
 }
 
+static void write_sources(const struct naming *n, struct jsonw *w)
+{
+    const int64_t now = clock_wall_ms();
+    const struct naming_source *s;
+    jsonw_array(w, "sources");
+    for (int i = 0; (s = naming_source_at(n, i)); i++) {
+        jsonw_object(w, NULL);
+        jsonw_text(w, "source", s->source);
+        jsonw_i64(w, "nodes", s->nodes);
+        jsonw_time(w, "read", s->read_ms);
+        if (s->read_ms)
+            jsonw_i64(w, "age_s", (now - s->read_ms) / 1000);
+        else
+            jsonw_null(w, "age_s");
+        jsonw_text(w, "problem", s->problem);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+}
+
 int fleetd_status(struct request *q, struct reply *r, struct err *err)
 {
     const struct fleet_services *s = fleet_of(q);
@@ -74,6 +95,7 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
     jsonw_time(&w, "started", s->started_ms);
     write_states(s->poller, &w);
     jsonw_text(&w, "sources_problem", naming_problem(s->naming));
+    write_sources(s->naming, &w);
     jsonw_bool(&w, "store_ready", t.store_state == STORE_READY);
     jsonw_text(&w, "store_state", store_state_names[t.store_state]);
     jsonw_time(&w, "store_since", t.store_since_ms);
@@ -90,11 +112,46 @@ int fleetd_status(struct request *q, struct reply *r, struct err *err)
 
 // ---- GET /v1/fleet/nodes ------------------------------------------------------------------------
 
-static void write_polled(const struct polled *n, struct jsonw *w)
+static void write_word_list(struct jsonw *w, const char *member, const char *list)
+{
+    char word[64];
+    jsonw_array(w, member);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+        jsonw_text(w, NULL, word);
+    }
+    jsonw_end(w);
+}
+
+static void write_said(const struct polled *n, const struct naming *naming, struct jsonw *w)
+{
+    const struct naming_source *s;
+    jsonw_array(w, "sources");
+    for (int i = 0; (s = naming_source_at(naming, i)); i++)
+        if (n->sources >> i & 1)
+            jsonw_text(w, NULL, s->source);
+    jsonw_end(w);
+    jsonw_text(w, "url", n->base[0]);
+    jsonw_text(w, "other_url", n->base[1]);
+    jsonw_text(w, "class_hint", n->class_hint);
+    jsonw_text(w, "slurm_state", n->slurm_state);
+    write_word_list(w, "partitions", n->partitions);
+    jsonw_bool(w, "asleep", node_asleep(n));
+}
+
+static void write_faults(const struct polled *n, struct jsonw *w)
+{
+    jsonw_i64(w, "skew_ms", n->skew_ms);
+    jsonw_bool(w, "clock_wrong", node_clock_wrong(n));
+    jsonw_bool(w, "duplicate", node_duplicate(n));
+    jsonw_time(w, "poison", n->poison_ms);
+    jsonw_bool(w, "too_old", n->too_old);
+}
+
+static void write_polled(const struct polled *n, const struct naming *naming, struct jsonw *w)
 {
     jsonw_object(w, NULL);
     jsonw_text(w, "node", n->name);
-    jsonw_text(w, "url", n->base);
     jsonw_text(w, "state", node_states[n->state].name);
     jsonw_text(w, "problem", n->why);
     jsonw_text(w, "outcome", fleet_outcomes[n->outcome].name);
@@ -106,8 +163,9 @@ static void write_polled(const struct polled *n, struct jsonw *w)
     jsonw_i64(w, "next", n->after);
     jsonw_text(w, "history_id", n->history);
     jsonw_text(w, "version", n->version);
-    jsonw_i64(w, "skew_ms", n->skew_ms);
     jsonw_i64(w, "failures", n->failures);
+    write_said(n, naming, w);
+    write_faults(n, w);
     jsonw_end(w);
 }
 
@@ -166,7 +224,7 @@ int fleetd_node_list(struct request *q, struct reply *r, struct err *err)
             more = listed == f.limit;
             if (more)
                 break;
-            write_polled(nodes[i], &w);
+            write_polled(nodes[i], fleet_of(q)->naming, &w);
             last = nodes[i]->name;
             listed++;
         }
@@ -184,7 +242,7 @@ int fleetd_node(struct request *q, struct reply *r, struct err *err)
     struct jsonw w = jsonw_to(&body);
     if (!n)
         return err_set(err, ERR_NOT_FOUND, "", "no source names the node \"%s\"", q->name);
-    write_polled(n, &w);
+    write_polled(n, fleet_of(q)->naming, &w);
     return reply_json(r, 200, &body, err);
 }
 

@@ -41,11 +41,18 @@ static const struct param params[] = {
     TEXT(store, .def = "", .metavar = "WHERE",
          .help = "The history: a file, or a database of PostgreSQL: postgresql://HOST/NAME. "
                  "Default: fleet.db in the state directory."),
+    TEXT(source, .joins = ' ', .def = "", .metavar = "SOURCE",
+         .help = "Where the nodes are listed: nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
+                 "http_sd:URL, file_sd:PATH, or announce for nodes that push. May be repeated; the "
+                 "nodes of all sources are collected from."),
     TEXT(nodes, .joins = ',', .def = "", .metavar = "SET",
-         .help = "The nodes: n[001-100,120], @group or ^file. May be repeated."),
-    TEXT(hostfile, .def = "", .metavar = "FILE", .help = "The nodes: a set per line of this file."),
+         .help = "The nodes: n[001-100,120], @group or ^file. May be repeated. Short for "
+                 "--source=nodes:SET."),
+    TEXT(hostfile, .def = "", .metavar = "FILE",
+         .help = "The nodes: a set per line of this file. Short for --source=file:FILE."),
     TEXT(from_slurm, .def = "", .metavar = "PARTITION", .implied = "*",
-         .help = "The nodes: those that sinfo lists, of this partition or of all."),
+         .help = "The nodes: those that sinfo lists, of this partition or of all. Short for "
+                 "--source=slurm:PARTITION."),
     TEXT(groups_file, .def = "/etc/numaprobe/groups", .metavar = "FILE",
          .help = "Groups of nodes: lines NAME: SET."),
     TEXT(group_command, .def = "", .metavar = "COMMAND",
@@ -146,6 +153,39 @@ static int check_reach(const struct fleetd_config *c, struct err *err)
     return 0;
 }
 
+static int source_add(char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], int n,
+                      const char *kind, const char *text, size_t len, struct err *err)
+{
+    enum source_kind found;
+    if (n == FLEETD_SOURCES_MAX)
+        return err_set(err, ERR_USAGE, "source", "there are more than %d sources",
+                       FLEETD_SOURCES_MAX);
+    snprintf(out[n], sizeof out[n], "%s%.*s", kind, (int)len, text);
+    return source_split(out[n], &found, err) ? n + 1 : -1;
+}
+
+int fleetd_sources(const struct fleetd_config *c,
+                   char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], struct err *err)
+{
+    const struct {
+        const char *kind, *text;
+    } short_forms[] = {{"nodes:", c->nodes}, {"file:", c->hostfile}, {"slurm:", c->from_slurm}};
+    int n = 0;
+    for (size_t i = 0; n >= 0 && i < COUNT_OF(short_forms); i++)
+        if (*short_forms[i].text)
+            n = source_add(out, n, short_forms[i].kind, short_forms[i].text,
+                           strlen(short_forms[i].text), err);
+    for (const char *at = c->source; n >= 0 && *(at += strspn(at, " ")); at += strcspn(at, " "))
+        n = source_add(out, n, "", at, strcspn(at, " "), err);
+    return n;
+}
+
+static int check_sources(const struct fleetd_config *c, struct err *err)
+{
+    char list[FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX];
+    return fleetd_sources(c, list, err) < 0 ? -1 : 0;
+}
+
 static int fleetd_finish(struct fleetd_config *c, struct err *err)
 {
     dirs_default(c->state_dir, sizeof c->state_dir, "STATE_DIRECTORY", "/var/lib/numaprobe-fleet",
@@ -158,7 +198,7 @@ static int fleetd_finish(struct fleetd_config *c, struct err *err)
         snprintf(c->run_dir, sizeof c->run_dir, "%s", c->state_dir);
     if (!*c->store)
         snprintf(c->store, sizeof c->store, "%s/fleet.db", c->state_dir);
-    if (check_reach(c, err) < 0)
+    if (check_reach(c, err) < 0 || check_sources(c, err) < 0)
         return -1;
     return http_settings_finish(&c->http, "numaprobe-fleetd", c->state_dir, c->run_dir, err);
 }
@@ -207,14 +247,4 @@ void fleetd_config_help(FILE *out)
     fputs("\nother options:\n", out);
     param_print_help(&fleetd_actions, out);
     param_print_help(&settings_actions, out);
-}
-
-int fleetd_find_nodes(const struct fleetd_config *c, struct nodeset *out, struct err *err)
-{
-    return fleet_names(&(struct fleet_source){.nodes = c->nodes,
-                                              .hostfile = c->hostfile,
-                                              .from_slurm = c->from_slurm,
-                                              .groups_file = c->groups_file,
-                                              .group_command = c->group_command},
-                       out, err);
 }

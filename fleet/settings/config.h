@@ -5,14 +5,19 @@
 #include "base/err.h"
 #include "base/settings.h"
 #include "http/server/settings.h"
-#include "model/nodeset.h"
 #include "nodes/sources.h"
+
+enum {
+    FLEETD_SOURCES_MAX = 16,
+    FLEETD_SOURCE_MAX = 4200, // bytes of a source; the longest is nodes:SET
+};
 
 struct fleetd_config {
     struct http_settings http;
     char state_dir[200], run_dir[200];
     char store[512]; // path, or URI of PostgreSQL
     // Which nodes there are (nodes/sources.h), and how they are reached.
+    char source[2048]; // separated by blanks
     char nodes[4096], hostfile[256], from_slurm[128], groups_file[256], group_command[256];
     char url[256], hosts_file[256];
     char node_token_file[256], node_ca[256], node_certificate[256], node_key[256];
@@ -30,5 +35,7 @@ int fleetd_config_read(struct fleetd_config *c, int argc, char **argv, enum sett
                        struct err *err);
 void fleetd_config_print(const struct fleetd_config *c, FILE *out); // as a configuration file
 void fleetd_config_help(FILE *out);
-// Looks the nodes up; may start other programs and wait for them (nodes/sources.h).
-int fleetd_find_nodes(const struct fleetd_config *c, struct nodeset *out, struct err *err);
+// All sources, the short forms (nodes, hostfile, from_slurm) among them. Returns how many, at most
+// FLEETD_SOURCES_MAX; -1: ERR_USAGE, one is none, or there are more.
+int fleetd_sources(const struct fleetd_config *c,
+                   char out[static FLEETD_SOURCES_MAX][FLEETD_SOURCE_MAX], struct err *err);

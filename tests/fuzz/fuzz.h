@@ -48,3 +48,5 @@ void fuzz_summary(const uint8_t *data, size_t size);
 void fuzz_topology(const uint8_t *data, size_t size);
 void fuzz_readings_begin(const char *dir), fuzz_readings(const uint8_t *data, size_t size);
 void fuzz_nodeset(const uint8_t *data, size_t size);
+void fuzz_sd(const uint8_t *data, size_t size);
+void fuzz_srv(const uint8_t *data, size_t size);

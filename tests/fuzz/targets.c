@@ -25,6 +25,8 @@ const struct fuzz_target fuzz_targets[] = {
     {"summary", NULL, fuzz_summary, true, 5000},
     {"topology", NULL, fuzz_topology, true, 1000},
     {"nodeset", NULL, fuzz_nodeset, true, 5000},
+    {"sd", NULL, fuzz_sd, true, 5000},
+    {"srv", NULL, fuzz_srv, true, 20000},
     {"readings", fuzz_readings_begin, fuzz_readings, false, 1000},
     {0},
 };

@@ -38,6 +38,7 @@ UNUSED = {
     "virtual_options": "tests/fleet/vnodes.c",
     # Requests to many nodes at once.
     "fetch_run": "tests/unit/fetch/test_many.c",
+    "srv_read": "any bytes as a response of DNS, by tests/fuzz",
     # The store of a fleet, for the collector.
     "fleet_store_topology_put": "tests/unit/fleet/test_store.c",
     "fleet_store_size": "tests/unit/fleet/test_store.c",

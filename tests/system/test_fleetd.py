@@ -201,7 +201,7 @@ def test_nodes_come_and_go_with_their_source(collect):
     until(lambda: c.node(c.fleet.names[29])["state"] == "gone")
     c.name(c.fleet.names[:5])
     c.process.send_signal(signal.SIGHUP)
-    until(lambda: "believed if they say so again" in c.status()["sources_problem"])
+    until(lambda: "believed if it says so again" in c.status()["sources_problem"])
     assert c.status()["nodes"] == 29, "half of a fleet does not disappear by one list"
     assert c.problem("/readyz")[0] == 503
     c.process.send_signal(signal.SIGHUP)

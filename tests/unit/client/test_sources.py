@@ -139,7 +139,7 @@ def test_nodes_of_slurm(names):
     assert names(from_slurm="*") == (["n1", "n2", "n3", "n5", "n6"], "", 0), "those that are powered off are left out"
     assert names(from_slurm="big")[0] == ["n1", "n2"]
     assert names("n7", from_slurm="big")[0] == ["n1", "n2", "n7"]
-    assert names.calls() == ["-h -N -o %N %t", "-h -N -o %N %t --partition=big", "-h -N -o %N %t --partition=big"]
+    assert names.calls() == ["-h -N -o %N %t %P", "-h -N -o %N %t %P --partition=big", "-h -N -o %N %t %P --partition=big"]
     _, error, status = names(from_slurm="none")
     assert status == 1 and error == "from_slurm: sinfo failed with status 1: sinfo: error: no such partition"
 
@@ -161,7 +161,7 @@ def test_no_node_is_idle(names):
 
 def test_what_sinfo_prints_is_checked(names):
     names.put("sinfo", "#!/bin/sh\nprintf '%s\\n' '-oProxyCommand=x idle'\n")
-    assert names(idle=True)[1].startswith('idle: "-oProxyCommand=x", character 15: a node name has')
+    assert names(idle=True)[1].startswith('idle: sinfo printed "-oProxyCommand=x": a node name has')
     names.put("sinfo", "#!/bin/sh\necho lonely\n")
     assert 'sinfo printed "lonely", which is no node and state' in names(idle=True)[1]
 

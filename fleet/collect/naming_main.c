@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each source has a process of its own: a document that ends it, or takes all of its memory or
+// time, holds up no other source.
+#include "fleet/collect/naming_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "core/os/child.h"
+#include "fetch/fetch.h"
+#include "nodes/lines.h"
+#include "nodes/named.h"
+#include "nodes/sd.h"
+#include "nodes/srv.h"
+
+enum { NAMING_MEMORY = 512 << 20 };
+
+static int read_http_sd(const struct fleetd_config *c, const char *url, struct buf *out,
+                        struct err *err)
+{
+    const struct fetch_tls tls = {c->node_ca, c->node_certificate, c->node_key};
+    const struct fetch_request q = {
+        .url = url, .tls = &tls, .headers = {"Accept: application/json"}};
+    struct fetch_response r CLEANUP(fetch_response_free) = {0};
+    if (fetch_one(&q, &r) != FETCH_OK)
+        return err_set(err, ERR_UNAVAILABLE, "source", "%s", fetch_error_info(r.error)->text);
+    if (r.status != 200)
+        return err_set(err, ERR_UNAVAILABLE, "source", "the response has status %d", r.status);
+    return sd_named(buf_text(&r.body), r.body.len, out, err);
+}
+
+static int read_file_sd(const char *path, struct buf *out, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    return list_read(path, &text, err) < 0 ? -1 : sd_named(buf_text(&text), text.len, out, err);
+}
+
+int naming_read(const struct fleetd_config *c, const char *source, struct buf *out, struct err *err)
+{
+    const struct fleet_source groups = {.groups_file = c->groups_file,
+                                        .group_command = c->group_command};
+    enum source_kind kind;
+    const char *where = source_split(source, &kind, err);
+    int rc = !where                    ? -1
+             : kind == SOURCE_ANNOUNCE ? 0
+             : kind == SOURCE_SRV      ? srv_named(where, out, err)
+             : kind == SOURCE_HTTP_SD  ? read_http_sd(c, where, out, err)
+             : kind == SOURCE_FILE_SD  ? read_file_sd(where, out, err)
+                                       : source_named(kind, where, &groups, out, err);
+    return rc < 0 ? -1 : named_sort(out, err);
+}
+
+int naming_main(int argc, char **argv)
+{
+    enum { WORDS = 9 };
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    static struct fleetd_config c;
+    struct err err = {0};
+    if (argc != WORDS || !child_limit_memory(NAMING_MEMORY))
+        return 2;
+    snprintf(c.groups_file, sizeof c.groups_file, "%s", argv[3]);
+    snprintf(c.group_command, sizeof c.group_command, "%s", argv[4]);
+    snprintf(c.node_ca, sizeof c.node_ca, "%s", argv[5]);
+    snprintf(c.node_certificate, sizeof c.node_certificate, "%s", argv[6]);
+    snprintf(c.node_key, sizeof c.node_key, "%s", argv[7]);
+    if (*argv[8])
+        setenv("PATH", argv[8], true); // a child has no environment
+    bool failed = naming_read(&c, argv[2], &out, &err) < 0;
+    if (failed)
+        printf("!%s\n", err.text);
+    else if (out.len)
+        fwrite(out.data, 1, out.len, stdout);
+    return fflush(stdout) != 0 || failed;
+}

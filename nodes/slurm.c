@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line is a node, its state and a partition: "n1 idle main*". Of a state, a '~' behind it says
+// that the node is powered off, and other signs that it soon will be or does not respond. A '*'
+// behind a partition marks the default one. A node of several partitions has a line for each.
+#include "nodes/slurm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "nodes/lines.h"
+#include "nodes/named.h"
+#include "nodes/program.h"
+
+static const struct program_limits slurm_limits = {.time_ms = 10000, .bytes = LIST_MAX};
+
+struct slurm_line {
+    char *name, *state, *partition;
+};
+
+// 1: cut, 0: an empty line.
+static int slurm_cut(struct slurm_line *out, char *line, struct err *err)
+{
+    char *save = NULL;
+    out->name = strtok_r(line, " \t", &save);
+    out->state = out->name ? strtok_r(NULL, " \t", &save) : NULL;
+    out->partition = out->state ? strtok_r(NULL, " \t", &save) : NULL;
+    if (!out->name)
+        return 0;
+    if (!out->state)
+        return err_set(err, ERR_INVALID, "", "sinfo printed \"%.60s\", which is no node and state",
+                       out->name);
+    if (out->partition) // a node may have none
+        out->partition[strcspn(out->partition, "*")] = '\0';
+    return 1;
+}
+
+static int slurm_read(const char *partition, bool idle, struct buf *out, struct err *err)
+{
+    enum { PARTITION_MAX = 100 };
+    const char *argv[8] = {"sinfo", "-h", "-N", "-o", "%N %t %P"};
+    char of[PARTITION_MAX + 16];
+    int n = 5;
+    if (strlen(partition) > PARTITION_MAX)
+        return err_set(err, ERR_INVALID, "", "a partition's name has at most %d bytes",
+                       PARTITION_MAX);
+    snprintf(of, sizeof of, "--partition=%s", partition);
+    if (idle)
+        argv[n++] = "--states=idle";
+    if (*partition)
+        argv[n++] = of;
+    if (program_read(argv, &slurm_limits, out, err) < 0)
+        return -1;
+    return buf_ok(out) ? 0 : err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes of Slurm");
+}
+
+int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (slurm_read(partition, idle, &text, err) < 0)
+        return -1;
+    char *rest = text.data;
+    for (char *line; (line = line_next(&rest));) {
+        struct slurm_line l;
+        int cut = slurm_cut(&l, line, err);
+        if (cut < 0)
+            return -1;
+        if (cut && !(idle ? strcmp(l.state, "idle") != 0 : strchr(l.state, '~') != NULL) &&
+            nodeset_add(to, l.name, err) < 0)
+            return err_prefix(err, "sinfo printed \"%.60s\"", l.name);
+    }
+    nodeset_sort(to);
+    return 0;
+}
+
+int slurm_named(const char *partition, struct buf *out, struct err *err)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    if (slurm_read(partition, false, &text, err) < 0)
+        return -1;
+    char *rest = text.data;
+    for (char *line; (line = line_next(&rest));) {
+        struct slurm_line l;
+        int cut = slurm_cut(&l, line, err);
+        if (cut < 0)
+            return -1;
+        const struct named_node node = {
+            .name = l.name, .state = l.state, .partitions = l.partition};
+        if (cut && named_write(out, &node, err) < 0)
+            return -1;
+    }
+    return 0;
+}

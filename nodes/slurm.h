@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes that Slurm has, by one call of sinfo.
+#pragma once
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/nodeset.h"
+
+// `partition`: names, separated by commas; "": all. Errors are those of nodes/program.h, and
+// ERR_INVALID: it printed what no sinfo prints.
+
+// Adds the nodes that are not powered off, or those that are idle and respond.
+int slurm_names(const char *partition, bool idle, struct nodeset *to, struct err *err);
+// Appends a line (nodes/named.h) per node and partition, with the node's state.
+int slurm_named(const char *partition, struct buf *out, struct err *err);
