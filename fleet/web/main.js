@@ -8,6 +8,7 @@ start({
   routes: [
     ["", "fleet", "Fleet"],
     ["nodes/{name}", "node"],
+    ["rollouts", "rollouts", "Rollouts"],
   ],
   holes: { name: /^[\w.][\w.-]{0,62}$/ },
   about: () => get("v1/fleet/status").then(({ nodes }) => ["fleet", count(nodes, "node")]),

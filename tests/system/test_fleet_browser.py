@@ -11,7 +11,7 @@ from test_fleetd import Collector
 
 NODES, BAD = 200, 2
 DOWN = "node005"
-VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}"]
+VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}", "#/rollouts"]
 
 
 def collector_over(home, nodes, *options, collector=()):
@@ -159,17 +159,43 @@ def test_a_node_beside_its_peers_and_over_time(browser, fleet):
     page.check()
 
 
-def test_a_change_of_a_node_has_its_cause(browser, tmp_path):
+@pytest.fixture(scope="module")
+def rollout(tmp_path_factory):
     """New microcode that is 4 % slower, over the fleet in waves."""
-    c = collector_over(tmp_path, 40, "--runs=30", "--bad=0", "--waves=3", "--rollout-percent=4")
-    try:
-        c.wait_up(40)
-        page = browser.open(c, "#/nodes/node01?metric=latency.local.dram.median_ns")
-        page.wait("document.querySelector('#history .changes')")
-        assert re.search(r"\+[345]\.\d % since .*Changed on the machine:.*microcode: ", page.evaluate("document.querySelector('.changes').textContent"))
-        page.check()
-    finally:
-        close(c)
+    c = collector_over(tmp_path_factory.mktemp("rollout"), 300, "--runs=30", "--bad=0", "--waves=3", "--rollout-percent=4")
+    c.wait_up(300)
+    yield c
+    close(c)
+
+
+def test_a_change_of_a_node_has_its_cause(browser, rollout):
+    changed = next(w["names"] for w in rollout.get("/v1/fleet/rollouts")["rollouts"][0]["waves"] if w["names"])
+    name = re.match(r"node\[?(\d+)", changed)[1]
+    page = browser.open(rollout, f"#/nodes/node{name}?metric=latency.local.dram.median_ns")
+    page.wait("document.querySelector('#history .changes')")
+    assert re.search(r"\+[345]\.\d % since .*Changed on the machine:.*microcode: ", page.evaluate("document.querySelector('.changes').textContent"))
+    page.check()
+
+
+def test_a_rollout_and_its_effect(browser, rollout):
+    page = browser.open(rollout, "#/rollouts")
+    [said] = rollout.get("/v1/fleet/rollouts")["rollouts"]
+    page.wait("document.querySelector('#rollouts li')")
+    assert page.evaluate("document.querySelector('#rollouts h2').textContent") == f"microcode: {said['from']} → {said['to']}"
+    assert f"{said['nodes']} nodes on {said['days']} day" in page.text()
+    assert page.evaluate("document.querySelectorAll('.waves rect').length") == len(said["waves"])
+    assert page.axe() == [] and page.overflow() == 0
+    page.click("#rollouts .links a")
+    page.wait("document.querySelector('#effect table')")
+    effect = rollout.get(f"/v1/fleet/effect?fact=microcode&from={said['from']}&to={said['to']}")
+    worse = sum(m["verdict"] == "worse" for m in effect["metrics"])
+    assert worse > 20, "4 % is seen"
+    assert page.evaluate("document.querySelector('#verdict').textContent") == f"{worse} metrics of {len(effect['metrics'])} became worse"
+    rows = cells(page, "#effect")
+    assert [row[0] for row in rows] == [m["metric"] for m in effect["metrics"]] and [row[4] for row in rows].count("worse") == worse
+    assert page.evaluate("document.querySelectorAll('#effect svg.worse').length") == worse and page.focused() == "#title"
+    assert page.axe() == [] and page.overflow() == 0
+    page.check()
 
 
 def test_a_node_that_does_not_respond_says_why(browser, fleet):
