@@ -9,7 +9,9 @@ start({
     ["", "fleet", "Fleet"],
     ["nodes/{name}", "node"],
     ["rollouts", "rollouts", "Rollouts"],
+    ["campaigns", "campaigns", "Campaigns"],
+    ["campaigns/{id}", "campaign"],
   ],
-  holes: { name: /^[\w.][\w.-]{0,62}$/ },
+  holes: { id: /^[1-9]\d{0,14}$/, name: /^[\w.][\w.-]{0,62}$/ },
   about: () => get("v1/fleet/status").then(({ nodes }) => ["fleet", count(nodes, "node")]),
 });

@@ -67,7 +67,7 @@ async function effect(root, query) {
     make("p", {}, `${words(e.fact)}: ${value(e.from)} → ${value(e.to)}. ${count(e.nodes, "node")} changed on ${count(e.days, "day")}, ${when(e.first)} to ${when(e.last)} UTC. ${count(e.untouched, "node")} kept the value before.`),
     worse > 0 && better > 0 && make("p", {}, `${count(better, "metric")} became better.`),
     e.together.length > 0 && make("p", {}, "Changed with it, and cannot be distinguished from it: ", e.together.map(changeText).join("; "), ".")),
-  make("section", { class: "card", id: "effect" }, table("Effect on each metric, the worse ones first. The line is the 95 % interval, the middle is no effect", [{ text: "Metric", kind: "text" }, "Effect", "95 % interval", { text: "", kind: "text" },
+  make("section", { class: "card", id: "effect" }, table("Effect on each metric, the worse ones first. The bar is the 95 % interval, the thin line is no effect", [{ text: "Metric", kind: "text" }, "Effect", "95 % interval", { text: "", kind: "text" },
     { text: "Verdict", kind: "text" }, "Nodes", "Compared with", "Days", "Of them worse"],
   e.metrics.map((m) => [m.metric, m.percent === null ? "–" : percent(m.percent), m.lo === null ? "–" : `${percent(m.lo)} to ${percent(m.hi)}`, known.includes(m) ? interval(m, reach) : "", VERDICTS[m.verdict] || words(m.verdict),
     whole(m.treated), whole(m.controls), whole(m.waves), whole(m.worse_waves)]))), make("p", { class: "links" }, make("a", { href: "#/rollouts" }, "All rollouts")));

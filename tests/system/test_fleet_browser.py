@@ -11,7 +11,7 @@ from test_fleetd import Collector
 
 NODES, BAD = 200, 2
 DOWN = "node005"
-VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}", "#/rollouts"]
+VIEWS = ["#/", "#/nodes/node001", f"#/nodes/{DOWN}", "#/rollouts", "#/campaigns"]
 
 
 def collector_over(home, nodes, *options, collector=()):
@@ -195,6 +195,52 @@ def test_a_rollout_and_its_effect(browser, rollout):
     assert [row[0] for row in rows] == [m["metric"] for m in effect["metrics"]] and [row[4] for row in rows].count("worse") == worse
     assert page.evaluate("document.querySelectorAll('#effect svg.worse').length") == worse and page.focused() == "#title"
     assert page.axe() == [] and page.overflow() == 0
+    page.check()
+
+
+def test_a_campaign_is_planned_started_and_cancelled(browser, tmp_path):
+    c = collector_over(tmp_path, 12, "--runs=6", "--run-ms=600000", collector=["--anonymous=run"])
+    try:
+        c.wait_up(12)
+        page = browser.open(c, "#/campaigns")
+        page.wait("document.querySelector('#campaigns')")
+        assert "No campaign yet." in page.text()
+        page.fill("#new-name", "weekly")
+        page.fill("#new-nodes", "node[1-")
+        page.key("Enter")
+        page.wait("document.querySelector('#plan').getAttribute('role') === 'alert'")
+        assert page.evaluate("document.querySelector('#plan').textContent").startswith("nodes: ")
+        page.fill("#new-nodes", "node[01-05]")
+        page.fill("#new-at_once", "2")
+        page.click("#new button[type=submit]")
+        page.wait("!document.querySelector('#begin').hidden")
+        assert "It would probe 5 nodes (node[01-05])" in page.evaluate("document.querySelector('#plan').textContent")
+        assert c.get("/v1/fleet/campaigns")["campaigns"] == [], "a plan begins nothing"
+        assert page.axe() == [] and page.overflow() == 0
+        page.click("#begin")
+        page.wait("document.querySelector('#probes table')")
+        [made] = c.get("/v1/fleet/campaigns")["campaigns"]
+        assert made["name"] == "weekly" and page.evaluate("location.hash") == f"#/campaigns/{made['id']}"
+        assert made["request"]["at_once"] == 2 and made["request"]["spec"] == {"benchmark": "latency"}
+        assert [row[0] for row in cells(page, "#probes")] == [f"node0{i}" for i in range(1, 6)]
+        assert page.axe() == [] and page.overflow() == 0
+        page.click("#cancel")
+        page.wait("document.title.startsWith('Campaign weekly: cancelled') && document.querySelector('#cancel').hidden")
+        assert c.get(f"/v1/fleet/campaigns/{made['id']}")["campaign"]["state"] == "cancelled"
+        page.go("#/campaigns")
+        page.wait("document.querySelector('#campaigns table')")
+        assert cells(page, "#campaigns")[0][:3] == ["weekly", "cancelled", "5"]
+        page.check()
+    finally:
+        close(c)
+
+
+def test_changes_require_a_token(browser, fleet):
+    page = browser.open(fleet, "#/campaigns")
+    page.fill("#new-name", "weekly")
+    page.key("Enter")
+    page.wait("!document.querySelector('#token-form').hidden")
+    assert "This requires a token with the scope run." in page.text() and page.focused() == "#token"
     page.check()
 
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Campaigns: the same run on many nodes, a few at a time. A new one is planned first, and begins when
+// its plan has been seen.
+import { make, table } from "./dom.js";
+import { get, send } from "./daemon.js";
+import { age, figures, when } from "./format.js";
+import { count, whole } from "./names.js";
+
+export const title = "Campaigns";
+
+const LISTED = 50;
+const AGAIN_MS = 5000; // while one is running
+
+export const stateOf = (c) => make("span", { class: `state ${c.state}` }, c.state);
+export const minutes = (n) => `${figures(n)} node-minutes`;
+
+function list(campaigns) {
+  const columns = [{ text: "Campaign", kind: "text" }, { text: "State", kind: "text" }, "Nodes", "Done", "Failed", "Skipped", "Left", "Cost", { text: "Submitted (UTC)", kind: "text" }, { text: "Why", kind: "text wide" }];
+  return campaigns.length ? table("Campaigns, the newest first", columns, campaigns.map((c) => [make("a", { href: `#/campaigns/${c.id}` }, c.name), stateOf(c), whole(c.nodes), whole(c.done), whole(c.failed), whole(c.skipped),
+    whole(c.pending + c.running), minutes(c.spent_node_minutes), when(c.created), c.why])) : make("p", {}, "No campaign yet.");
+}
+
+// --- A new one -----------------------------------------------------------------------------------
+
+// name, label, attributes, help. What is empty is not sent, so that the collector's default holds.
+const FIELDS = [
+  ["name", "Name", { required: true, maxlength: 63 }, "No other campaign that has not ended may have it."],
+  ["nodes", "Nodes", { placeholder: "all" }, "A set: n[1-100]. Empty: all nodes."],
+  ["benchmark", "Benchmark", { required: true, value: "latency" }, "As the nodes know it: latency, bandwidth."],
+  ["size", "Working sets, MiB", { placeholder: "default" }, "As for a run of a node: 1-64."],
+  ["at_once", "At once", { type: "number", min: 1, max: 256, placeholder: "16" }, "Maximum number of probes at the same time."],
+  ["budget_node_minutes", "Budget, node-minutes", { type: "number", min: 0, step: "any", placeholder: "none" }, "Maximum cost of a round."],
+  ["window", "Window", { placeholder: "any time" }, "Local time in which probes begin: Mon-Fri 20:00-06:00."],
+  ["each", "Repeat each", { placeholder: "once" }, "A round begins so long after the one before: 7d."],
+];
+const OF_SPEC = ["benchmark", "size"], NUMBERS = ["at_once", "budget_node_minutes"];
+
+function requestOf(form) {
+  const request = { spec: {} };
+  for (const [name] of FIELDS) {
+    const value = form.elements[name].value.trim();
+    if (value) (OF_SPEC.includes(name) ? request.spec : request)[name] = NUMBERS.includes(name) ? Number(value) : value;
+  }
+  return request;
+}
+
+function describePlan(plan) {
+  return `It would probe ${count(plan.probed, "node")} (${plan.nodes}) from ${when(plan.begins)} to about ${when(plan.ends)} UTC, for ${minutes(plan.cost_node_minutes)}.` +
+    (plan.left_out ? ` The budget has no room for ${count(plan.left_out, "node")}.` : "") + (plan.guessed ? ` The time is a guess for ${count(plan.guessed, "node")} without such a run.` : "");
+}
+
+function creation() {
+  const status = make("p", { role: "status", id: "plan" }), start = make("button", { type: "button", id: "begin", class: "main", hidden: true }, "Start the campaign");
+  let planned = null;
+  const fail = (error) => {
+    status.textContent = error.message;
+    status.setAttribute("role", "alert");
+  };
+  const form = make("form", { id: "new", "aria-label": "New campaign", onsubmit: (event) => {
+    event.preventDefault();
+    planned = requestOf(form);
+    status.setAttribute("role", "status");
+    status.textContent = "";
+    start.hidden = true;
+    send("v1/fleet/campaigns", { ...planned, dry_run: true }).then(({ plan }) => {
+      status.textContent = describePlan(plan);
+      start.hidden = false;
+    }, fail);
+  }, oninput: () => { start.hidden = true; } }, FIELDS.map(([name, label, attributes, help]) => make("div", { class: "field" }, make("label", { for: `new-${name}` }, label),
+    make("input", { id: `new-${name}`, name, autocomplete: "off", "aria-describedby": `help-${name}`, ...attributes }), make("p", { class: "help quiet", id: `help-${name}` }, help))),
+  make("button", { type: "submit", class: "plain" }, "Plan it"));
+  start.onclick = () => send("v1/fleet/campaigns", planned).then(({ campaign }) => { location.hash = `#/campaigns/${campaign.id}`; }, fail);
+  return make("section", { class: "card" }, make("h2", {}, "New campaign"), form, status, start);
+}
+
+export async function show(root) {
+  const body = make("div"), card = make("section", { class: "card", id: "campaigns" }, make("h2", {}, "Campaigns"), body);
+  let timer = 0, seen = "", stopped = false;
+
+  async function fill() {
+    const { campaigns } = await get(`v1/fleet/campaigns?limit=${LISTED}`), now = JSON.stringify(campaigns);
+    if (stopped) return;
+    if (now !== seen && !body.contains(document.activeElement)) body.replaceChildren(list(campaigns));
+    seen = now;
+    timer = setTimeout(() => fill().catch(() => {}), AGAIN_MS);
+  }
+
+  await fill();
+  root.append(card, creation());
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
