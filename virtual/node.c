@@ -119,6 +119,8 @@ static void add_summary(const struct asked *a, struct summary_writer *w, int num
         s.metrics_version = NEWER_METRICS;
     if (a->kind == FAULT_TEXT)
         snprintf(s.label, sizeof s.label, "%s", hostile);
+    if (requested && requested->labelled)
+        snprintf(s.label, sizeof s.label, "kept");
     if (requested && (requested->canceled || requested->failed)) {
         s.state = requested->canceled ? RUN_CANCELED : RUN_FAILED;
         n = -1;
@@ -386,7 +388,20 @@ static enum run_state run_state_now(const struct asked *a, const struct requeste
                                                                     : RUN_SUCCEEDED;
 }
 
-static void send_virtual_run(const struct asked *a, int number)
+// A whole run, without matrices: `export` of a node.
+static void write_virtual_export(const struct asked *a, const struct run *run)
+{
+    struct jsonw w = jsonw_to(&a->r->body);
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "format", "numaprobe-run");
+    jsonw_i64(&w, "version", 1);
+    run_write_json(run, &w, "run");
+    jsonw_array(&w, "matrices");
+    jsonw_end(&w);
+    jsonw_end(&w);
+}
+
+static void send_virtual_run(const struct asked *a, int number, bool whole)
 {
     const struct requested_run *requested;
     struct world_run of = run_of(a, number, &requested);
@@ -423,7 +438,10 @@ static void send_virtual_run(const struct asked *a, int number)
     memcpy(run.class_hash, s.class_hash, sizeof run.class_hash);
     memcpy(run.config_hash, s.config_hash, sizeof run.config_hash);
     struct jsonw w = jsonw_to(&a->r->body);
-    run_write_json(&run, &w, NULL);
+    if (whole)
+        write_virtual_export(a, &run);
+    else
+        run_write_json(&run, &w, NULL);
     if (strcmp(a->q->method, "POST") == 0 && !run_state_final(state))
         a->r->status = 202;
 }
@@ -459,11 +477,12 @@ static void respond_run(const struct asked *a)
 {
     char action[16];
     int number = asked_run(a, action, sizeof action);
-    if (!number || *action)
+    bool whole = strcmp(action, "/export") == 0;
+    if (!number || (*action && !whole))
         problem(a, ERR_NOT_FOUND, "", number ? "a virtual node does not have this" : "no such run",
                 NULL);
     else if (!wait_for(a, number))
-        send_virtual_run(a, number);
+        send_virtual_run(a, number, whole);
 }
 
 static void respond_cancel(const struct asked *a)
@@ -481,7 +500,7 @@ static void respond_cancel(const struct asked *a)
             r->finished_ms = a->now_ms;
         }
     }
-    send_virtual_run(a, number);
+    send_virtual_run(a, number, false);
 }
 
 // ---- requesting a run
@@ -499,11 +518,12 @@ static struct requested_run *run_add(struct virtual_node *v)
     return &v->runs[v->n++];
 }
 
-static int read_benchmark(const struct asked *a, struct err *err)
+static int read_benchmark(const struct asked *a, bool *labelled, struct err *err)
 {
     CLEANUP_JSON struct json *j = json_parse(a->q->body, a->q->body_len, err);
     if (!j)
         return -1;
+    *labelled = *json_get_text(j, "label", "");
     int b = world_benchmark_find(json_get_text(j, "benchmark", ""));
     return b >= 0 ? b
                   : err_set(err, ERR_INVALID, "benchmark",
@@ -523,7 +543,8 @@ static void respond_create(const struct asked *a)
 {
     struct virtual_node *v = &a->f->nodes[a->node];
     struct err err = {0};
-    int number = known_run(a), benchmark = number ? 0 : read_benchmark(a, &err);
+    bool labelled = false;
+    int number = known_run(a), benchmark = number ? 0 : read_benchmark(a, &labelled, &err);
     if (a->kind == FAULT_BUSY && !number) {
         problem(a, ERR_BUSY, "", "batch_job: 1 job of Slurm on this node, such as 88213",
                 busy_blockers);
@@ -540,17 +561,17 @@ static void respond_create(const struct asked *a)
         struct requested_run *r = run_add(v);
         if (!r)
             return;
-        *r = (struct requested_run){benchmark,
-                                    a->q->key,
-                                    a->now_ms,
-                                    start_ms,
-                                    start_ms + a->f->run_ms,
-                                    false,
-                                    a->kind == FAULT_FAILS};
+        *r = (struct requested_run){.benchmark = benchmark,
+                                    .key = a->q->key,
+                                    .created_ms = a->now_ms,
+                                    .started_ms = start_ms,
+                                    .finished_ms = start_ms + a->f->run_ms,
+                                    .failed = a->kind == FAULT_FAILS,
+                                    .labelled = labelled};
         number = past_runs(a) + v->n;
     }
     if (!wait_for(a, number))
-        send_virtual_run(a, number);
+        send_virtual_run(a, number, false);
 }
 
 // ---- bodies that are no page

@@ -13,7 +13,7 @@ struct requested_run {
     int benchmark;
     uint64_t key;                                // hash of its Idempotency-Key; 0: none
     int64_t created_ms, started_ms, finished_ms; // UTC
-    bool canceled, failed;
+    bool canceled, failed, labelled;
 };
 
 // State of a node that the world does not have: its requested runs.

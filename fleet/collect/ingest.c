@@ -41,8 +41,7 @@ struct ingest_queue {
 
 struct ingest {
     struct loop *loop;
-    const char *store;
-    int64_t keep_days;
+    struct ingest_store store;
     struct ingest_user user;
     int socket, pidfd; // -1: there is no process
     pid_t pid;
@@ -231,14 +230,16 @@ static int watch_ingest(struct ingest *i, int *ours, struct err *err)
 static int start_ingest(struct ingest *i, struct err *err)
 {
     int pair[2];
-    char program[] = "numaprobe-fleetd", option[] = "--ingest", where[512], days[24];
-    char *argv[] = {program, option, where, days, NULL};
+    char program[] = "numaprobe-fleetd", option[] = "--ingest", where[512], numbers[3][24];
+    char *argv[] = {program, option, where, numbers[0], numbers[1], numbers[2], NULL};
+    const int64_t values[] = {i->store.keep_days, i->store.archive, i->store.archive_keep_days};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_sys(err, "socketpair");
     CLEANUP_FD int ours = pair[0], theirs = pair[1];
     const struct child_fd fds[] = {{theirs, INGEST_FD}};
-    snprintf(where, sizeof where, "%s", i->store);
-    snprintf(days, sizeof days, "%lld", (long long)i->keep_days);
+    snprintf(where, sizeof where, "%s", i->store.where);
+    for (size_t k = 0; k < COUNT_OF(values); k++)
+        snprintf(numbers[k], sizeof numbers[k], "%lld", (long long)values[k]);
     errno = child_exec(&i->pid, argv, fds, COUNT_OF(fds), false);
     if (errno) {
         i->pid = 0;
@@ -263,7 +264,7 @@ static void on_restart(void *ctx, uint32_t events)
     loop_timer_set(i->restart, i->restart_ms);
 }
 
-struct ingest *ingest_new(struct loop *loop, const char *store, int64_t keep_days,
+struct ingest *ingest_new(struct loop *loop, const struct ingest_store *store,
                           const struct ingest_user *user, struct err *err)
 {
     struct ingest *i = calloc(1, sizeof *i);
@@ -272,8 +273,7 @@ struct ingest *ingest_new(struct loop *loop, const char *store, int64_t keep_day
         return NULL;
     }
     i->loop = loop;
-    i->store = store;
-    i->keep_days = keep_days;
+    i->store = *store;
     i->user = *user;
     i->socket = i->pidfd = -1;
     i->restart_ms = RESTART_MS;
@@ -324,6 +324,7 @@ int ingest_send(struct ingest *i, const struct ingest_item *item, struct buf *bo
     e->head = (struct ingest_head){.bytes = (uint32_t)body->len,
                                    .kind = item->kind,
                                    .skew_ms = item->skew_ms,
+                                   .status = item->status,
                                    .after = item->after,
                                    .received_ms = item->received_ms};
     snprintf(e->head.node, sizeof e->head.node, "%s", item->node ? item->node : "");

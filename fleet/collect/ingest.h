@@ -28,17 +28,24 @@ struct ingest_user {
     void *ctx;
 };
 
-// Starts this program again with --ingest. Months of runs that are older than `keep_days` are
-// deleted; 0: none. ERR_*: it cannot be started.
-struct ingest *ingest_new(struct loop *loop, const char *store, int64_t keep_days,
+// What the process does with the store. Months of runs that are older than `keep_days`, and whole
+// runs that were stored longer ago than `archive_keep_days`, are deleted; 0: none.
+struct ingest_store {
+    const char *where;
+    int64_t keep_days, archive_keep_days;
+    enum fleet_archive archive;
+};
+
+// Starts this program again with --ingest. ERR_*: it cannot be started.
+struct ingest *ingest_new(struct loop *loop, const struct ingest_store *store,
                           const struct ingest_user *user, struct err *err);
 void ingest_free(struct ingest *i); // waits until what was sent is stored; NULL is fine
 
 struct ingest_item {
     enum ingest_kind kind;
-    const char *node; // NULL: of none
-    int64_t after, received_ms;
-    int skew_ms;
+    const char *node;           // NULL: of none
+    int64_t after, received_ms; // WHOLE: `after` is the number of the run in the feed
+    int skew_ms, status;
 };
 // Takes the body. Confirmed by INGEST_STORED or INGEST_REFUSED, in the order of sending. Without
 // memory the item counts as lost: ERR_NO_MEMORY.

@@ -25,7 +25,9 @@ enum {
     GATHER_BYTES = 16 << 20,
     PAGE_MEMORY = 192 << 20, // of cJSON for a page of 4 MiB
     INGEST_MEMORY = 768 << 20,
-    WANTED_MOST = 32, // documents, each time something was stored
+    WANTED_MOST = 32,         // documents, each time something was stored
+    WANTED_RUNS = 64,         // whole runs, likewise
+    WHOLE_MEMORY = 448 << 20, // of cJSON for an export of 32 MiB
     RETAIN_MS = 3600 * 1000,
 };
 
@@ -35,6 +37,8 @@ struct gathered {
     struct ingest_head head;
     bool paged;           // `page` counts
     enum err_code failed; // of the store: the process ends
+    bool whole;           // `run` counts
+    struct fleet_whole run;
 };
 
 struct ingest_process {
@@ -43,11 +47,13 @@ struct ingest_process {
     struct gathered list[GATHER_ITEMS];
     struct fleet_page pages[GATHER_ITEMS];
     struct fleet_ack acks[GATHER_ITEMS];
+    struct fleet_whole wholes[GATHER_ITEMS];
     int n;
     size_t bytes; // of what was gathered
     int64_t since_ms;
     int64_t keep_days, newest_ms; // of the runs that were received, UTC
-    int64_t retained_ms;          // monotonic, the last time; 0: never
+    int64_t archive_keep_days;
+    int64_t retained_ms; // monotonic, the last time; 0: never
 };
 
 static int send_bytes(const void *bytes, size_t left)
@@ -144,6 +150,38 @@ static void put_document(struct ingest_process *p, struct gathered *g, const cha
         refuse(g, &err);
 }
 
+// That it is a run, and which one. A node may send what it likes as its matrices.
+static int check_whole(const struct ingest_head *h, const char *body, struct err *err)
+{
+    CLEANUP_JSON struct json *document = json_parse_within(body, h->bytes, WHOLE_MEMORY, err);
+    const struct json *run = document ? json_get(document, "run") : NULL;
+    if (!document)
+        return -1;
+    return strcmp(json_get_text(document, "format", ""), "numaprobe-run") == 0 && run &&
+                   json_get_i64(run, "seq", 0) == h->after
+               ? 0
+               : err_set(err, ERR_INVALID, "", "the node sent another run, or none");
+}
+
+// A run that its node does not have is given up; everything else is tried again later.
+static void gather_whole(struct gathered *g, const char *body)
+{
+    static const int final[] = {400, 404, 410, 413};
+    const struct ingest_head *h = &g->head;
+    struct err err = {0};
+    g->whole = true;
+    g->run = (struct fleet_whole){.node = h->node, .seq = h->after, .why = g->report.text};
+    if (h->status != 200)
+        err_set(&err, ERR_UNAVAILABLE, "", "the node's response has status %d", h->status);
+    else if (check_whole(h, body, &err) == 0 &&
+             fleet_whole_fill(&g->run, body, h->bytes, &err) == 0)
+        return;
+    g->run.never = h->status == 200;
+    for (size_t i = 0; i < COUNT_OF(final); i++)
+        g->run.never = g->run.never || h->status == final[i];
+    snprintf(g->report.text, sizeof g->report.text, "%s", err.text);
+}
+
 static void put_gone(struct ingest_process *p, const char *node)
 {
     struct err err;
@@ -178,6 +216,8 @@ static void gather_item(struct ingest_process *p, const struct ingest_head *head
         gather_page(g, body, head->bytes);
     else if (head->kind == INGEST_FACTS)
         put_document(p, g, body, head->bytes);
+    else if (head->kind == INGEST_WHOLE)
+        gather_whole(g, body);
     else if (head->kind == INGEST_CAMPAIGN) {
         g->report.next = head->after; // its number
         put_campaign_item(g, p->store, body, head->bytes);
@@ -196,10 +236,39 @@ static void take_ack(struct gathered *g, const struct fleet_ack *a)
     memcpy(g->report.other, a->other, sizeof g->report.other);
 }
 
+static int send_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *err)
+{
+    struct ingest_report r = {.kind = INGEST_WANTED_RUN, .next = w->seq, .run = w->run};
+    (void)ctx;
+    snprintf(r.node, sizeof r.node, "%s", w->node);
+    return report_item(&r) < 0 ? err_set(err, ERR_UNAVAILABLE, "", "the collector has ended") : 0;
+}
+
+// What the nodes are to send besides their pages.
+static int send_wishes(struct ingest_process *p, struct err *err)
+{
+    return fleet_store_wanted(p->store, WANTED_MOST, send_wanted, p, err) < 0 ||
+                   fleet_store_archive_wanted(p->store, clock_wall_ms(), WANTED_RUNS,
+                                              send_wanted_run, p, err) < 0
+               ? -1
+               : 0;
+}
+
+static int put_wholes(struct ingest_process *p, struct err *err)
+{
+    int n = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->list[i].whole)
+            p->wholes[n++] = p->list[i].run;
+    return n && fleet_store_archive_put(p->store, p->wholes, n, clock_wall_ms(), err) < 0 ? -1 : n;
+}
+
 static int flush(struct ingest_process *p)
 {
     struct err err = {0};
-    int pages = 0, rc = 0;
+    int pages = 0, rc = 0, wholes = put_wholes(p, &err);
+    if (wholes < 0)
+        return ingest_fail(&err, true);
     for (int i = 0; i < p->n; i++)
         if (p->list[i].paged)
             p->pages[pages++] = (struct fleet_page){.name = p->list[i].head.node,
@@ -222,12 +291,11 @@ static int flush(struct ingest_process *p)
         rc = rc < 0 ? rc : report_item(&g->report);
         if (g->paged)
             summary_page_fini(&g->page);
+        buf_free(&g->run.frame);
     }
     p->n = 0;
     p->bytes = 0;
-    if (rc == 0 && pages && fleet_store_wanted(p->store, WANTED_MOST, send_wanted, p, &err) < 0)
-        return ingest_fail(&err, true);
-    return rc;
+    return rc == 0 && pages + wholes && send_wishes(p, &err) < 0 ? ingest_fail(&err, true) : rc;
 }
 
 // The items that are whole. -1: the collector has ended, or the store failed.
@@ -253,15 +321,19 @@ static int take_items(struct ingest_process *p)
 // nothing.
 static int retain(struct ingest_process *p)
 {
+    static const int64_t day_ms = 86400 * 1000;
     struct err err = {0};
-    int64_t now = clock_wall_ms(), keep_ms = p->keep_days * 86400 * 1000;
-    if (!p->keep_days || !p->newest_ms ||
-        (p->retained_ms && clock_mono_ms() - p->retained_ms < RETAIN_MS))
+    int64_t now = clock_wall_ms();
+    if (!p->newest_ms || (p->retained_ms && clock_mono_ms() - p->retained_ms < RETAIN_MS))
         return 0;
     p->retained_ms = clock_mono_ms();
     if (p->newest_ms < now)
         now = p->newest_ms;
-    return fleet_store_retain(p->store, now - keep_ms, &err) < 0 ? ingest_fail(&err, true) : 0;
+    if ((p->keep_days && fleet_store_retain(p->store, now - p->keep_days * day_ms, &err) < 0) ||
+        (p->archive_keep_days &&
+         fleet_store_archive_retain(p->store, now - p->archive_keep_days * day_ms, &err) < 0))
+        return ingest_fail(&err, true);
+    return 0;
 }
 
 static int ingest_run(struct ingest_process *p)
@@ -290,19 +362,23 @@ static int ingest_run(struct ingest_process *p)
 int ingest_main(int argc, char **argv)
 {
     struct err err = {0};
-    if (argc != 4 || !child_limit_memory(INGEST_MEMORY))
+    int64_t archive = FLEET_ARCHIVE_NONE;
+    if (argc != 6 || !child_limit_memory(INGEST_MEMORY))
         return 2;
     CLEANUP_MEM struct ingest_process *p = calloc(1, sizeof *p);
     if (!p)
         return 1;
     p->store = fleet_store_open(argv[2], FLEET_STORE_WRITE, &err);
     str_to_i64(argv[3], &p->keep_days);
+    str_to_i64(argv[4], &archive);
+    str_to_i64(argv[5], &p->archive_keep_days);
     if (!p->store || fleet_store_feeds(p->store, false, send_place, p, &err) < 0 ||
         campaign_ingest_load(p->store, report_with, &err) < 0) {
         ingest_fail(&err, false);
         fleet_store_close(p->store);
         return 1;
     }
+    fleet_store_archives(p->store, (enum fleet_archive)archive);
     int rc = report_item(&(struct ingest_report){.kind = INGEST_READY}) < 0 ? 1 : ingest_run(p);
     fleet_store_close(p->store);
     buf_free(&p->in);

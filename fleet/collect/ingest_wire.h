@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fleet/store/store.h"
+#include "fleet/store/archive.h"
 
 enum {
     INGEST_FD = 3, // of the process
     INGEST_TEXT = 200,
 };
 
-enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE, INGEST_CAMPAIGN };
+enum ingest_kind { INGEST_PAGE, INGEST_FACTS, INGEST_GONE, INGEST_CAMPAIGN, INGEST_WHOLE };
 
 // From the process. `kind` says which members count.
 enum ingest_report_kind {
@@ -20,8 +20,9 @@ enum ingest_report_kind {
     INGEST_READY,   // all places were sent
     INGEST_STORED,  // node, outcome, next, more, stored, others, other, history, at_ms: a page
     INGEST_REFUSED, // node, text, member: what it sent cannot be read or stored
-    INGEST_WANTED,  // node, hash: a document of facts that only nodes have
-    INGEST_FAILED,  // text, code, opened: the store cannot be used; the process ends
+    INGEST_WANTED_RUN, // node, next (its number in the feed), run (its number): a whole run
+    INGEST_WANTED,     // node, hash: a document of facts that only nodes have
+    INGEST_FAILED,     // text, code, opened: the store cannot be used; the process ends
     // fleet/collect/campaign_wire.h; next is the campaign's number. The body is a campaign, at the
     // start; without one, the last number. Or what is known of some of its nodes.
     INGEST_CAMPAIGN_WAS,
@@ -32,8 +33,9 @@ struct ingest_report {
     enum ingest_kind of; // STORED, REFUSED: what was sent
     enum fleet_outcome outcome;
     enum err_code code;
-    bool more, opened;              // opened: the store could be opened, and failed later
-    int stored, others;             // runs
+    bool more, opened;  // opened: the store could be opened, and failed later
+    int stored, others; // runs
+    int64_t run;
     int64_t next, at_ms, newest_ms; // at: received; newest: measured, of the page's runs
     char node[64], other[64], history[40], hash[65], version[32];
     char text[INGEST_TEXT];
@@ -47,6 +49,7 @@ struct ingest_head {
     uint32_t bytes; // of the body
     enum ingest_kind kind;
     int skew_ms;
+    int status; // WHOLE: of the node's response; 0: there is none
     bool alone; // nothing follows before it is confirmed
     int64_t after, received_ms;
     char node[64];

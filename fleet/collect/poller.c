@@ -21,6 +21,8 @@ enum {
     FIRST_RATE = 4000,       // nodes a second, of those that are new
     POISON_MS = 3600 * 1000, // until a node is contacted again whose page ended the process
     WANTED_ROOM = 256,       // documents that were requested lately
+    WHOLE_ROOM = 64,         // whole runs that wait to be requested; the store repeats others
+    WHOLE_AT_ONCE = 4,       // of at most 32 MiB each
     REPEATS_MAX = 3,         // pages at once of a node whose place was elsewhere
     DUPLICATE_RETURNS = 2,
     DUPLICATE_QUIET_MS = 24 * 3600 * 1000, // after the last return it is one machine again
@@ -34,6 +36,13 @@ struct wanted {
 struct wanted_fetch {
     struct poller *poller;
     char node[64];
+};
+
+// A whole run that the store wants.
+struct whole_run {
+    struct poller *poller;
+    char node[64];
+    int64_t seq, run;
 };
 
 struct poller {
@@ -52,6 +61,9 @@ struct poller {
     struct poller_totals totals;
     struct wanted wanted[WANTED_ROOM];
     int wanted_at;
+    struct whole_run wholes[WHOLE_ROOM];
+    int n_wholes, wholes_in_flight;
+    struct fetch_limits whole_limits;
     bool store_failed_open; // it was opened, and failed when it was written to
     char token[200];
     poller_report_fn *listener;
@@ -340,6 +352,81 @@ static void fetch_document(struct poller *p, const struct ingest_report *r)
         free(w);
 }
 
+// ---- Whole runs ---------------------------------------------------------------------------------
+
+static void whole_next(struct poller *p);
+
+static void whole_send(const struct whole_run *w, int status, struct buf *body)
+{
+    struct err err;
+    const struct ingest_item item = {
+        .kind = INGEST_WHOLE, .node = w->node, .after = w->seq, .status = status};
+    if (ingest_send(w->poller->ingest, &item, body, &err) < 0)
+        log_error("archive", &err); // the store wants it again later
+}
+
+static void on_whole(void *ctx, struct fetch_response *r)
+{
+    struct whole_run *w = ctx;
+    struct poller *p = w->poller;
+    struct buf nothing = BUF_INIT;
+    bool here = r->error == FETCH_OK && r->status == 200;
+    int status = r->error == FETCH_OK ? r->status : r->error == FETCH_BODY_TOO_LARGE ? 413 : 0;
+    p->totals.in_flight--;
+    p->wholes_in_flight--;
+    whole_send(w, status, here ? &r->body : &nothing);
+    free(w);
+    whole_next(p);
+    poller_wake(p);
+}
+
+static int whole_fetch(struct poller *p, const struct whole_run *w, struct err *err)
+{
+    const struct polled *n = poller_find(p, w->node);
+    char url[500];
+    struct whole_run *own = n && n->state != NODE_GONE ? malloc(sizeof *own) : NULL;
+    if (!own)
+        return -1;
+    *own = *w;
+    snprintf(url, sizeof url, "%s/v1/runs/%" PRId64 "/export?topology=false", n->base, w->run);
+    const struct fetch_request q = {
+        .url = url, .token = p->token, .tls = &p->tls, .limits = &p->whole_limits};
+    if (fetch_start(p->fetch, &q, on_whole, own, err) == 0)
+        return 0;
+    free(own);
+    return -1;
+}
+
+static void whole_next(struct poller *p)
+{
+    struct err err;
+    struct buf nothing = BUF_INIT;
+    while (p->n_wholes && p->wholes_in_flight < WHOLE_AT_ONCE &&
+           ingest_backlog(p->ingest) < INGEST_BACKLOG_MAX) {
+        struct whole_run w = p->wholes[0];
+        memmove(p->wholes, p->wholes + 1, (size_t)--p->n_wholes * sizeof w);
+        if (whole_fetch(p, &w, &err) < 0) {
+            whole_send(&w, 0, &nothing);
+            continue;
+        }
+        p->totals.requests++;
+        p->totals.in_flight++;
+        p->wholes_in_flight++;
+    }
+}
+
+static void whole_wanted(struct poller *p, const struct ingest_report *r)
+{
+    char key[65];
+    snprintf(key, sizeof key, "%016" PRIx64 " %" PRId64, hash_text(r->node), r->next);
+    if (p->n_wholes == WHOLE_ROOM || !take_wish(p, key))
+        return;
+    struct whole_run *w = &p->wholes[p->n_wholes++];
+    *w = (struct whole_run){.poller = p, .seq = r->next, .run = r->run};
+    snprintf(w->node, sizeof w->node, "%s", r->node);
+    whole_next(p);
+}
+
 // ---- The process that stores --------------------------------------------------------------------
 
 static int by_polled_name(const void *key, const void *entry)
@@ -387,6 +474,8 @@ static void on_ingest_report(void *ctx, const struct ingest_report *r)
     store_reported(p, r);
     if (r->kind == INGEST_WANTED)
         fetch_document(p, r);
+    else if (r->kind == INGEST_WANTED_RUN)
+        whole_wanted(p, r);
     else if (r->kind == INGEST_PLACE && n)
         node_placed(n, r);
     else if (n && r->of == INGEST_PAGE && r->kind == INGEST_STORED)
@@ -593,6 +682,8 @@ static int poller_open(struct poller *p, struct err *err)
     p->tls = (struct fetch_tls){p->c->node_ca, p->c->node_certificate, p->c->node_key};
     p->limits = fetch_defaults;
     p->limits.total_ms = (int)p->c->node_timeout_s * 1000;
+    p->whole_limits = p->limits;
+    p->whole_limits.body_max = FLEET_ARCHIVE_BYTES_MAX;
     p->addresses = addresses_read(p->c->hosts_file, err);
     if (!p->addresses || read_node_token(p, err) < 0)
         return -1;
@@ -600,7 +691,9 @@ static int poller_open(struct poller *p, struct err *err)
     p->watch =
         p->fetch ? loop_watch_fd(p->loop, fetch_fd(p->fetch), EPOLLIN, on_fetch, p, err) : NULL;
     p->timer = p->watch ? loop_timer_new(p->loop, on_search, p, err) : NULL;
-    p->ingest = p->timer ? ingest_new(p->loop, p->c->store, p->c->keep_days, &user, err) : NULL;
+    const struct ingest_store store = {p->c->store, p->c->keep_days, p->c->archive_keep_days,
+                                       (enum fleet_archive)p->c->archive};
+    p->ingest = p->timer ? ingest_new(p->loop, &store, &user, err) : NULL;
     return p->ingest ? 0 : -1;
 }
 

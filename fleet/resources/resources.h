@@ -15,6 +15,9 @@ handler_fn fleetd_rollouts, fleetd_effect;
 handler_fn fleetd_ranking, fleetd_compare;
 // history.c: a metric of one node over the years. In the process that reads.
 handler_fn fleetd_history;
+// archive.c: a whole run. In the process that reads.
+handler_fn fleetd_archive;
+work_fn fleetd_archive_work;
 // page.c: the web page
 handler_fn fleetd_page;
 // campaigns.c: probes of many nodes. The list and one of them are read in the process that reads.

@@ -24,6 +24,12 @@
 
 #define FLEETD_FILE "/etc/numaprobe/numaprobe-fleetd.conf"
 
+static const char *const archive_names[FLEET_ARCHIVES + 1] = {
+    [FLEET_ARCHIVE_NONE] = "none",
+    [FLEET_ARCHIVE_KEPT] = "kept",
+    [FLEET_ARCHIVE_ALL] = "all",
+};
+
 static const struct param params[] = {
     SERVED(listen, .def = "127.0.0.1:7790", .metavar = "LIST",
            .help =
@@ -100,6 +106,21 @@ static const struct param params[] = {
      .max = 36500,
      .def = "0",
      .help = "Delete months of runs that are older than this. 0: keep all."},
+    {.name = "archive",
+     .kind = PARAM_ENUM,
+     .offset = offsetof(struct fleetd_config, archive),
+     .choices = archive_names,
+     .def = "kept",
+     .help =
+         "Whole runs that are fetched from their nodes and kept: none, all, or kept: those with "
+         "a label."},
+    {.name = "archive_keep_days",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct fleetd_config, archive_keep_days),
+     .min = 0,
+     .max = 36500,
+     .def = "0",
+     .help = "Delete whole runs that were stored longer ago than this. 0: keep all."},
     {.name = "log_level",
      .kind = PARAM_ENUM,
      .offset = offsetof(struct fleetd_config, log_level),

@@ -17,6 +17,7 @@ struct fleet_store {
     int64_t n_put;                    // rows of the transaction
     bool changed;                     // something else than places
     struct buf json;
+    int archive; // enum fleet_archive: what is wanted of the runs that are stored
 };
 
 // As fleet_store_open(), also a database into which a history is being moved.
@@ -25,6 +26,8 @@ struct fleet_store *fleet_open_any(const char *where, enum fleet_store_use use, 
 int fleet_begin(struct fleet_store *s, struct err *err);
 // result 0: commits. -1: rolled back, and the book is read again by the next transaction.
 int fleet_end(struct fleet_store *s, int result, struct err *err);
+// Wants the run, if runs like it are archived.
+int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err);
 // A statement without rows.
 int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
                struct err *err);

@@ -289,7 +289,7 @@ static int page_put_run(struct fleet_store *s, const struct summary *r, const st
         page_put_machine(s, r, node, &row.machine, ack, err) < 0)
         return -1;
     s->rows[s->n_rows++] = row;
-    return 0;
+    return archive_row(s, &row, err);
 }
 
 // A node's set-ups, as rollouts are read from them. Runs come in the order in which they were

@@ -25,7 +25,8 @@ struct transfer_sum {
 };
 
 struct transfer_table {
-    int n; // columns
+    int n;        // columns
+    bool by_node; // large: read node by node
     char name[64], read[900], write[900];
 };
 
@@ -106,7 +107,9 @@ static int transfer_table_row(void *ctx, const struct fleet_cell *row, struct er
         snprintf(marks + strlen(marks), sizeof marks - strlen(marks), "%s$%d", i ? ", " : "",
                  i + 1);
     snprintf(k->name, sizeof k->name, "%s", row[0].t);
-    snprintf(k->read, sizeof k->read, "SELECT %s FROM %s", row[1].t, row[0].t);
+    k->by_node = strcmp(k->name, "archive") == 0;
+    snprintf(k->read, sizeof k->read, "SELECT %s FROM %s%s", row[1].t, row[0].t,
+             k->by_node ? " WHERE node = $1" : "");
     snprintf(k->write, sizeof k->write, "INSERT INTO %s (%s) VALUES (%s)", row[0].t, row[1].t,
              marks);
     return 0;
@@ -134,11 +137,14 @@ static int transfer_cells(void *ctx, const struct fleet_cell *row, struct err *e
     return fleet_exec(c->t->to, c->table->write, row, c->table->n, err);
 }
 
-static int tables_copy(struct transfer *t, struct err *err)
+// node 0: those that are not read node by node.
+static int tables_copy(struct transfer *t, int node, struct err *err)
 {
     for (int i = 0; i < t->n_tables; i++) {
         struct table_copy c = {t, &t->tables[i]};
-        if (transfer_query(t->from, t->tables[i].read, NULL, 0, transfer_cells, &c, err) < 0)
+        if (t->tables[i].by_node == (node > 0) &&
+            transfer_query(t->from, t->tables[i].read, &CELL_I(node), node > 0, transfer_cells, &c,
+                           err) < 0)
             return err_prefix(err, "table %s", t->tables[i].name);
     }
     return 0;
@@ -177,7 +183,7 @@ static int transfer_first(struct transfer *t, int64_t version, bool *done, struc
         return 0;
     if (moving < 0 && nodes)
         return own_history(err);
-    return transfer_clear(t, err) < 0 || tables_copy(t, err) < 0 ||
+    return transfer_clear(t, err) < 0 || tables_copy(t, 0, err) < 0 ||
                    transfer_meta_set(t->to, "moved", 0, err) < 0
                ? -1
                : transfer_meta_set(t->to, "moving", version, err);
@@ -249,7 +255,8 @@ static int copy_nodes(struct transfer *t, int first, int nodes, int *next, struc
 {
     t->in_transaction = 0;
     for (*next = first; *next <= nodes && t->in_transaction < TRANSFER_COMMIT; ++*next)
-        if (transfer_read_runs(t->from, *next, nodes, copy_row_of_run, t, err) < 0)
+        if (transfer_read_runs(t->from, *next, nodes, copy_row_of_run, t, err) < 0 ||
+            tables_copy(t, *next, err) < 0)
             return -1;
     return transfer_put(t, err) < 0 ? -1 : transfer_meta_set(t->to, "moved", *next - 1, err);
 }
@@ -334,15 +341,23 @@ static int sums_equal(const char *table, const struct transfer_sum *a, const str
                          table, (long long)a->rows, (long long)b->rows);
 }
 
-static int compare_tables(struct transfer *t, struct err *err)
+static int compare_table(struct transfer *t, const struct transfer_table *k, int node,
+                         struct err *err)
+{
+    struct table_sum a = {.columns = k->n}, b = a;
+    return transfer_query(t->from, k->read, &CELL_I(node), node > 0, sum_cells, &a, err) < 0 ||
+                   transfer_query(t->to, k->read, &CELL_I(node), node > 0, sum_cells, &b, err) < 0
+               ? -1
+               : sums_equal(k->name, &a.sum, &b.sum, err);
+}
+
+static int compare_tables(struct transfer *t, int nodes, struct err *err)
 {
     for (int i = 0; i < t->n_tables; i++) {
-        const struct transfer_table *k = &t->tables[i];
-        struct table_sum a = {.columns = k->n}, b = a;
-        if (transfer_query(t->from, k->read, NULL, 0, sum_cells, &a, err) < 0 ||
-            transfer_query(t->to, k->read, NULL, 0, sum_cells, &b, err) < 0 ||
-            sums_equal(k->name, &a.sum, &b.sum, err) < 0)
-            return -1;
+        bool by_node = t->tables[i].by_node;
+        for (int node = by_node; node <= (by_node ? nodes : 0); node++)
+            if (compare_table(t, &t->tables[i], node, err) < 0)
+                return -1;
     }
     return 0;
 }
@@ -351,7 +366,8 @@ static int transfer_compare(struct transfer *t, int nodes, struct err *err)
 {
     struct run_sum a = {.t = t}, b = a;
     t->state = (struct fleet_transfer){"comparing", 0, 2 * t->state.all};
-    if (compare_tables(t, err) < 0 || transfer_read_runs(t->from, 0, nodes, sum_run, &a, err) < 0 ||
+    if (compare_tables(t, nodes, err) < 0 ||
+        transfer_read_runs(t->from, 0, nodes, sum_run, &a, err) < 0 ||
         transfer_read_runs(t->to, 0, nodes, sum_run, &b, err) < 0)
         return -1;
     return sums_equal("run", &a.sum, &b.sum, err);

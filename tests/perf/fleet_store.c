@@ -3,7 +3,8 @@
 // the database must be empty. A fleet of NODES nodes is swept DAYS times with a new run each, in
 // transactions of 500 nodes; then nodes come with five years of daily runs, in pages of 100.
 // Goals: 15,000 runs/s of such pages with SQLite, 20,000 with PostgreSQL; 450 bytes a run of 30
-// metrics; five years of a metric in 30 ms. usage: fleet_store WHERE [NODES] [DAYS]
+// metrics; five years of a metric in 30 ms; 800 whole runs/s of 8 ranks and 15 sizes. usage:
+// fleet_store WHERE [NODES] [DAYS]
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "analysis/peers/fleet.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
-#include "fleet/store/store.h"
+#include "base/json.h"
+#include "fleet/store/archive.h"
 
 enum { METRICS = 30, BATCH = 500, PAGE = 100, YEARS_DAYS = 1826, OLD_NODES = 40, TURNS = 9 };
 static const int64_t day_ms = 86400000, first_ms = 1577836800000; // 2020-01-01
@@ -159,6 +161,64 @@ static void figure_history(int nodes)
            OLD_NODES * PAGE / t * 1e3);
 }
 
+// A run of 8 ranks and 15 sizes, 21 KB: read, compressed and stored as --ingest does it.
+static void write_whole(struct buf *out, int64_t seq)
+{
+    enum { RANKS = 8, SIZES = 15 };
+    buf_reset(out);
+    buf_fmt(out, "{\"format\":\"numaprobe-run\",\"run\":{\"id\":%lld,\"seq\":%lld},\"cells\":[",
+            (long long)seq, (long long)seq);
+    for (int i = 0; i < RANKS * SIZES; i++) {
+        double v = 10 + i % SIZES * 9 + (double)(rand() % 1000) / 1000;
+        buf_fmt(out,
+                "%s{\"n\":%d,\"disturbed\":%d,\"median\":%.3f,\"lo\":%.3f,\"hi\":%.3f,"
+                "\"min\":%.3f,\"p10\":%.3f,\"p90\":%.3f,\"p99\":%.3f,\"mean\":%.3f,\"sd\":%.3f,"
+                "\"overlap\":%.4f,\"converged\":true}",
+                i ? "," : "", 40 + rand() % 8, rand() % 3, v, v * .99, v * 1.01, v * .97, v * .98,
+                v * 1.02, v * 1.04, v + .001 * (rand() % 9), v * .008, .98 + 1e-5 * (rand() % 999));
+    }
+    buf_str(out, "]}");
+}
+
+static void figure_wholes(int nodes)
+{
+    enum { AT_ONCE = 64, BATCHES = 20 };
+    struct err err = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct fleet_whole list[AT_ONCE];
+    int64_t seqs[AT_ONCE], bytes = 0, frames = 0;
+    char name[64];
+    double took = 0;
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    for (int b = 0; b < BATCHES; b++) {
+        snprintf(name, sizeof name, "node%05d", nodes + b);
+        for (int i = 0; i < AT_ONCE; i++)
+            seqs[i] = i + 1;
+        if (fleet_store_archive_want(s, name, seqs, AT_ONCE, &err) < 0)
+            fail(&err);
+        for (int i = 0; i < AT_ONCE; i++) {
+            write_whole(&text, seqs[i]);
+            list[i] = (struct fleet_whole){.node = name, .seq = seqs[i], .why = ""};
+            double start = now_ms();
+            CLEANUP_JSON struct json *document = json_parse(buf_text(&text), text.len, &err);
+            if (!document || fleet_whole_fill(&list[i], buf_text(&text), text.len, &err) < 0)
+                fail(&err);
+            took += now_ms() - start;
+            bytes += list[i].bytes;
+            frames += (int64_t)list[i].frame.len;
+        }
+        double start = now_ms();
+        if (fleet_store_archive_put(s, list, AT_ONCE, first_ms, &err) < 0)
+            fail(&err);
+        took += now_ms() - start;
+        for (int i = 0; i < AT_ONCE; i++)
+            buf_free(&list[i].frame);
+    }
+    printf("whole runs of 8 x 15: %.0f runs/s, %lld bytes become %lld\n",
+           BATCHES * AT_ONCE / took * 1e3, (long long)(bytes / (BATCHES * AT_ONCE)),
+           (long long)(frames / (BATCHES * AT_ONCE)));
+}
+
 static int take_page(void *ctx, const struct summary_page *p, struct err *err)
 {
     return fleet_add_page(ctx, p, err);
@@ -247,6 +307,7 @@ int main(int argc, char **argv)
            (double)(z.bytes - before.bytes) / (double)z.runs, METRICS);
     figure_window(days);
     figure_series(nodes);
+    figure_wholes(nodes);
     fleet_store_close(s);
     return 0;
 }

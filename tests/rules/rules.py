@@ -50,6 +50,7 @@ DOORS = {
     r"numa(if)?\.h": {"core", "bench"},
     r"curl/.*\.h": {"fetch"},
     r"libpq-fe\.h": {"fleet"},
+    r"zstd\.h": {"fleet"},
     r"(cjson/)?cJSON\.h": {"base"},
     r"sha256\.h": {"model"},
 }

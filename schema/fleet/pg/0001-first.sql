@@ -79,6 +79,21 @@ CREATE TABLE run (
 CREATE INDEX run_measured ON run USING brin (measured) WITH (pages_per_range = 32);
 CREATE TABLE run_older PARTITION OF run FOR VALUES FROM (MINVALUE) TO ('2020-01-01T00:00:00Z');
 
+CREATE TABLE archive (
+  node int NOT NULL,
+  feed int NOT NULL,
+  seq bigint NOT NULL,
+  run bigint NOT NULL,
+  state int2 NOT NULL,
+  tries int NOT NULL,
+  due_ms bigint NOT NULL,
+  bytes bigint NOT NULL,
+  why text NOT NULL,
+  body bytea,
+  PRIMARY KEY (node, feed, seq)
+);
+ALTER TABLE archive ALTER body SET STORAGE EXTERNAL; -- it is compressed
+CREATE INDEX archive_due ON archive (state, due_ms);
 CREATE TABLE setup (
   node int NOT NULL,
   from_ms bigint NOT NULL,

@@ -88,6 +88,24 @@ CREATE TABLE run (
 ) STRICT;
 CREATE UNIQUE INDEX run_of ON run (node, kind, measured_ms, seq, feed);
 
+-- Whole runs. state: 0 wanted, 1 here, 2 not to be had (why). due_ms: when a wanted one is requested
+-- next, when another was stored or given up. bytes: before it was compressed. body: as the node
+-- exports it, a frame of zstd
+CREATE TABLE archive (
+  node INTEGER NOT NULL,
+  feed INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  run INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  due_ms INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  why TEXT NOT NULL,
+  body BLOB,
+  PRIMARY KEY (node, feed, seq)
+) STRICT;
+CREATE INDEX archive_due ON archive (state, due_ms);
+
 -- One row per change of set-up: rollouts are read from it.
 CREATE TABLE setup (
   node INTEGER NOT NULL,

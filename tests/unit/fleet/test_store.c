@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same scenarios on each engine; what they give back must be the same byte by byte.
+#include "fleet/store/archive.h"
 #include "fleet/store/campaigns.h"
 #include "tests/unit/tap.h"
 
@@ -423,6 +424,68 @@ static void test_documents(void)
     buf_str(&said, buf_text(&body));
 }
 
+static int name_wanted_run(void *ctx, const struct fleet_wanted_run *w, struct err *e)
+{
+    (void)e;
+    buf_fmt(ctx, "%s %lld %lld\n", w->node, (long long)w->seq, (long long)w->run);
+    return 0;
+}
+
+static void say_wanted_runs(int64_t now_ms)
+{
+    buf_fmt(&said, "wanted:\n");
+    if (fleet_store_archive_wanted(s, now_ms, 10, name_wanted_run, &said, &err) < 0)
+        buf_str(&said, err.text);
+}
+
+static const char *archived(const char *node, int64_t seq, struct buf *out)
+{
+    buf_reset(out);
+    return fleet_store_archive_get(s, node, seq, out, &err) < 0 ? err.text : buf_text(out);
+}
+
+static void test_archive(void)
+{
+    enum { LATER_MS = 3600 * 1000 };
+    static const char text[] = "{\"run\":{\"seq\":2}, \"same same same same same same same\":1}";
+    CLEANUP_BUF struct buf out = BUF_INIT;
+    const int64_t seqs[] = {3, 4, 99}, now = page_day0 + 100 * page_day;
+    struct maker m = maker_at("w1", "a4c1", 0, 2);
+    put("w0", "a4c0", 0, 2);
+    fleet_store_archives(s, FLEET_ARCHIVE_KEPT);
+    m.label = "before the firmware";
+    made_page_put(s, &m, &err);
+    put("w1", "a4c1", 2, 4);
+    say_wanted_runs(now);
+    CHECK_STR(archived("w1", 2, &out),
+              "run 2 of node w1 is not archived yet: it is requested from the node", "wanted");
+    CHECK_INT(fleet_store_archive_want(s, "w1", seqs, 2 + 1, &err), 0, "runs are requested: %s",
+              err.text);
+    say_wanted_runs(now);
+    struct fleet_whole list[] = {{.node = "w1", .seq = 2, .why = ""},
+                                 {.node = "w1", .seq = 3, .why = "status 404", .never = true},
+                                 {.node = "w1", .seq = 4, .why = "status 503"},
+                                 {.node = "nobody", .seq = 4, .why = ""}};
+    CHECK(fleet_whole_fill(&list[0], text, sizeof text - 1, &err) == 0 &&
+              fleet_store_archive_put(s, list, COUNT_OF(list), now, &err) == 0,
+          "one is here: %s", err.text);
+    CHECK_STR(archived("w1", 2, &out), text, "and comes back");
+    CHECK_STR(archived("w1", 3, &out), "run 3 of node w1 is not archived: status 404",
+              "one is given up");
+    CHECK_STR(archived("w0", 1, &out), "run 1 of node w0 is not archived",
+              "none was wanted without a reason");
+    say_wanted_runs(now);
+    say_wanted_runs(now + LATER_MS);
+    CHECK_INT(fleet_store_archive_put(s, list, 1, now + 1, &err), 0, "once more changes nothing");
+    buf_free(&list[0].frame);
+    CHECK_INT(fleet_store_archive_retain(s, now, &err), 0, "what is younger stays");
+    CHECK_INT(fleet_store_archive_retain(s, now + 1, &err), 1, "the rest goes");
+    fleet_store_archives(s, FLEET_ARCHIVE_NONE);
+    CHECK(fleet_whole_fill(&list[0], text, FLEET_ARCHIVE_BYTES_MAX + 1, &err) < 0 &&
+              err.code == ERR_TOO_LARGE,
+          "a limit: %s", err.text);
+}
+
 static void test_retention(void)
 {
     struct maker m = maker_at("k1", "3000", 0, 100);
@@ -604,6 +667,7 @@ static void run_scenarios(const char *where)
     test_setups();
     test_fleet();
     test_documents();
+    test_archive();
     test_retention();
     test_crowd();
     test_campaigns();

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row is wanted, here, or not to be had. `due_ms` is when a wanted run is requested next, and
+// when another one was stored or given up.
+#include "fleet/store/archive.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "fleet/store/compress.h"
+#include "fleet/store/parts.h"
+
+enum { ARCHIVE_WANTED, ARCHIVE_HERE, ARCHIVE_NEVER };
+enum {
+    RETRY_MS = 60 * 1000,  // doubled with each try
+    RETRY_DOUBLED_MAX = 9, // times: once in 8 hours then
+};
+
+void fleet_store_archives(struct fleet_store *s, enum fleet_archive which)
+{
+    s->archive = which;
+}
+
+int archive_row(struct fleet_store *s, const struct fleet_row *row, struct err *err)
+{
+    if (s->archive == FLEET_ARCHIVE_NONE || (s->archive == FLEET_ARCHIVE_KEPT && !*row->label))
+        return 0;
+    const struct fleet_cell in[] = {CELL_I(row->node), CELL_I(row->feed), CELL_I(row->seq),
+                                    CELL_I(row->run), CELL_I(row->received_ms)};
+    return fleet_exec(
+        s,
+        "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why) "
+        "VALUES ($1, $2, $3, $4, 0, 0, $5, 0, '') ON CONFLICT DO NOTHING",
+        in, COUNT_OF(in), err);
+}
+
+static int want_runs(struct fleet_store *s, const char *node, const int64_t *seqs, int n,
+                     struct err *err)
+{
+    static const char sql[] =
+        "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why) "
+        "SELECT node, feed, seq, run, 0, 0, 0, 0, '' FROM run WHERE node = $1 AND feed = $2 "
+        "AND seq = $3 ON CONFLICT DO NOTHING";
+    int number = interned_find(&s->book.nodes, node) + 1;
+    int feed = number ? s->book.node[number - 1].feed : 0;
+    for (int i = 0; i < n && feed; i++) {
+        const struct fleet_cell in[] = {CELL_I(number), CELL_I(feed), CELL_I(seqs[i])};
+        if (fleet_exec(s, sql, in, COUNT_OF(in), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int fleet_store_archive_want(struct fleet_store *s, const char *node, const int64_t *seqs, int n,
+                             struct err *err)
+{
+    if (s->archive == FLEET_ARCHIVE_NONE)
+        return 0;
+    return fleet_begin(s, err) < 0 ? -1 : fleet_end(s, want_runs(s, node, seqs, n, err), err);
+}
+
+struct wanted_runs {
+    int (*fn)(void *ctx, const struct fleet_wanted_run *w, struct err *err);
+    void *ctx;
+};
+
+static int wanted_run_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct wanted_runs *w = ctx;
+    const struct fleet_wanted_run one = {row[0].t, row[1].i, row[2].i};
+    return w->fn(w->ctx, &one, err);
+}
+
+int fleet_store_archive_wanted(struct fleet_store *s, int64_t now_ms, int most,
+                               int (*fn)(void *ctx, const struct fleet_wanted_run *w,
+                                         struct err *err),
+                               void *ctx, struct err *err)
+{
+    // Of a history that is closed a node has nothing any more.
+    static const char sql[] =
+        "SELECT node.name, a.seq, a.run FROM archive AS a JOIN node ON node.id = a.node "
+        "JOIN feed ON feed.id = a.feed AND feed.state = 0 AND feed.node = a.node "
+        "WHERE a.state = 0 AND a.due_ms <= $1 ORDER BY a.due_ms, a.node, a.seq LIMIT $2";
+    const struct fleet_cell in[] = {CELL_I(now_ms), CELL_I(most)};
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    return fleet_end(s,
+                     s->engine->query(s->db, sql, in, COUNT_OF(in), wanted_run_row,
+                                      &(struct wanted_runs){fn, ctx}, err),
+                     err);
+}
+
+int fleet_whole_fill(struct fleet_whole *w, const char *body, size_t n, struct err *err)
+{
+    w->bytes = (int64_t)n;
+    return n > FLEET_ARCHIVE_BYTES_MAX
+               ? err_set(err, ERR_TOO_LARGE, "", "a whole run has at most %d bytes",
+                         FLEET_ARCHIVE_BYTES_MAX)
+               : compress_bytes(body, n, &w->frame, err);
+}
+
+static int put_frame(struct fleet_store *s, const struct fleet_whole *w, int number, int feed,
+                     int64_t now_ms, struct err *err)
+{
+    const struct fleet_cell in[] = {CELL_B(w->frame.data, w->frame.len),
+                                    CELL_I(w->bytes),
+                                    CELL_I(now_ms),
+                                    CELL_I(number),
+                                    CELL_I(feed),
+                                    CELL_I(w->seq)};
+    return fleet_exec(s,
+                      "UPDATE archive SET body = $1, bytes = $2, due_ms = $3, state = 1, why = '' "
+                      "WHERE node = $4 AND feed = $5 AND seq = $6 AND state = 0",
+                      in, COUNT_OF(in), err);
+}
+
+static int put_missed(struct fleet_store *s, const struct fleet_whole *w, int number, int feed,
+                      int64_t now_ms, struct err *err)
+{
+    const struct fleet_cell in[] = {CELL_I(w->never ? ARCHIVE_NEVER : ARCHIVE_WANTED),
+                                    CELL_T(w->why),
+                                    CELL_I(now_ms),
+                                    CELL_I(w->never ? 0 : RETRY_MS),
+                                    CELL_I(RETRY_DOUBLED_MAX),
+                                    CELL_I(number),
+                                    CELL_I(feed),
+                                    CELL_I(w->seq)};
+    return fleet_exec(s,
+                      "UPDATE archive SET state = $1, why = $2, due_ms = CAST($3 AS bigint) + "
+                      "(CAST($4 AS bigint) << CASE WHEN tries < CAST($5 AS integer) THEN tries "
+                      "ELSE CAST($5 AS integer) END), tries = tries + 1 "
+                      "WHERE node = $6 AND feed = $7 AND seq = $8 AND state = 0",
+                      in, COUNT_OF(in), err);
+}
+
+static int archive_put(struct fleet_store *s, const struct fleet_whole *list, int n, int64_t now_ms,
+                       struct err *err)
+{
+    for (int i = 0; i < n; i++) {
+        int number = interned_find(&s->book.nodes, list[i].node) + 1;
+        int feed = number ? s->book.node[number - 1].feed : 0;
+        if (feed && (list[i].frame.len ? put_frame : put_missed)(s, &list[i], number, feed, now_ms,
+                                                                 err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int fleet_store_archive_put(struct fleet_store *s, const struct fleet_whole *list, int n,
+                            int64_t now_ms, struct err *err)
+{
+    return fleet_begin(s, err) < 0 ? -1 : fleet_end(s, archive_put(s, list, n, now_ms, err), err);
+}
+
+// ---- Out
+
+struct archived {
+    struct buf *out;
+    int state; // -1: not wanted at all
+    char why[160];
+};
+
+static int archived_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    struct archived *a = ctx;
+    a->state = (int)row[0].i;
+    snprintf(a->why, sizeof a->why, "%s", row[1].t);
+    return a->state == ARCHIVE_HERE
+               ? compress_undo(row[2].t, (size_t)row[2].i, FLEET_ARCHIVE_BYTES_MAX, a->out, err)
+               : 0;
+}
+
+int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq, struct buf *out,
+                            struct err *err)
+{
+    static const char sql[] =
+        "SELECT a.state, a.why, a.body FROM archive AS a JOIN node ON node.id = a.node "
+        "WHERE node.name = $1 AND a.seq = $2 ORDER BY a.feed DESC LIMIT 1";
+    struct archived a = {.out = out, .state = -1};
+    const struct fleet_cell in[] = {CELL_T(node), CELL_I(seq)};
+    if (fleet_begin(s, err) < 0 ||
+        fleet_end(s, s->engine->query(s->db, sql, in, COUNT_OF(in), archived_row, &a, err), err) <
+            0)
+        return -1;
+    if (a.state == ARCHIVE_HERE)
+        return 0;
+    return err_set(err, ERR_NOT_FOUND, "seq", "run %lld of node %.63s is not archived%s%s",
+                   (long long)seq, node,
+                   a.state == ARCHIVE_WANTED ? " yet: it is requested from the node"
+                   : *a.why                  ? ": "
+                                             : "",
+                   a.state == ARCHIVE_WANTED ? "" : a.why);
+}
+
+static int changed_row(void *ctx, const struct fleet_cell *row, struct err *err)
+{
+    (void)err;
+    *(int64_t *)ctx = row[0].i;
+    return 0;
+}
+
+int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, struct err *err)
+{
+    static const char old[] = "SELECT count(*) FROM archive WHERE state = 1 AND due_ms < $1";
+    static const char sql[] = "DELETE FROM archive WHERE state = 1 AND due_ms < $1";
+    const struct fleet_cell in = CELL_I(before_ms);
+    int64_t n = 0;
+    if (fleet_begin(s, err) < 0)
+        return -1;
+    int rc = s->engine->query(s->db, old, &in, 1, changed_row, &n, err);
+    return fleet_end(s, rc < 0 ? -1 : fleet_exec(s, sql, &in, 1, err), err) < 0 ? -1 : n;
+}

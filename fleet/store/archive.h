@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs, as nodes export them, compressed. A run is wanted first, in the transaction that
+// stores its summary or by a request, then fetched from its node, and stored once. A run that its
+// node does not have any more is never requested again. Errors as in fleet/store/store.h.
+#pragma once
+#include "fleet/store/store.h"
+
+enum fleet_archive {
+    FLEET_ARCHIVE_NONE,
+    FLEET_ARCHIVE_KEPT, // runs with a label, and those of fleet_store_archive_want()
+    FLEET_ARCHIVE_ALL,
+    FLEET_ARCHIVES
+};
+
+enum {
+    FLEET_ARCHIVE_BYTES_MAX = 32 << 20, // of a run, before it is compressed
+};
+
+// What fleet_store_put() wants of the runs that it stores; NONE at first. With NONE nothing is
+// wanted by requests either.
+void fleet_store_archives(struct fleet_store *s, enum fleet_archive which);
+// Runs of a node, by their numbers in its feed. Numbers that it does not have are passed over.
+int fleet_store_archive_want(struct fleet_store *s, const char *node, const int64_t *seqs, int n,
+                             struct err *err);
+
+struct fleet_wanted_run {
+    const char *node;
+    int64_t seq, run; // run: the node's number of it
+};
+// At most `most` that are due, those first that were wanted first.
+int fleet_store_archive_wanted(struct fleet_store *s, int64_t now_ms, int most,
+                               int (*fn)(void *ctx, const struct fleet_wanted_run *w,
+                                         struct err *err),
+                               void *ctx, struct err *err);
+struct fleet_whole {
+    const char *node;
+    int64_t seq;
+    struct buf frame; // compressed; empty: it could not be fetched
+    int64_t bytes;    // before
+    bool never;       // it cannot be had: not requested again. Otherwise it is, later
+    const char *why;  // for people
+};
+// Compresses an export into w->frame, which the caller frees. ERR_TOO_LARGE.
+int fleet_whole_fill(struct fleet_whole *w, const char *body, size_t n, struct err *err);
+// In one transaction. What is not wanted, or is here already, is passed over.
+int fleet_store_archive_put(struct fleet_store *s, const struct fleet_whole *list, int n,
+                            int64_t now_ms, struct err *err);
+// Appends the export of a node's run; after a reinstallation the newer history counts.
+// ERR_NOT_FOUND names the reason.
+int fleet_store_archive_get(struct fleet_store *s, const char *node, int64_t seq, struct buf *out,
+                            struct err *err);
+// Deletes what was stored before. Returns how many; -1.
+int64_t fleet_store_archive_retain(struct fleet_store *s, int64_t before_ms, struct err *err);

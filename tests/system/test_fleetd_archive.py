@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs that the collector keeps: what nodes export comes back byte for byte, from both engines."""
+import http.client
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import urllib.request
+
+import pytest
+
+from conftest import until
+from postgresql import make_postgresql  # noqa: F401
+from test_fleetd import collect  # noqa: F401
+
+NODES, RUNS = 6, 8
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request):
+    """Options of a collector, and what reads its tables."""
+    if request.param == "sqlite":
+        def rows(c, query):
+            with sqlite3.connect(f"file:{c.home}/state/fleet.db", uri=True) as db:
+                return [tuple(str(v) for v in row) for row in db.execute(query)]
+        return [], rows
+    server = request.getfixturevalue("make_postgresql")()
+    return [f"--store={server.uri}"], lambda _, query: server.rows(query)
+
+
+def url(c, node, path):
+    return f"http://127.1.0.{node + 1}:{c.fleet.port}{path}"
+
+
+def measure(c, node, **more):
+    body = json.dumps({"benchmark": "latency", **more}).encode()
+    with urllib.request.urlopen(url(c, node, "/v1/runs"), body, timeout=20) as response:
+        return json.load(response)["id"]
+
+
+def exported(c, node, run):
+    with urllib.request.urlopen(url(c, node, f"/v1/runs/{run}/export?topology=false"), timeout=20) as response:
+        return response.read()
+
+
+def archived(c, name, seq):
+    with urllib.request.urlopen(f"{c.url}/v1/fleet/archive/{name}/{seq}", timeout=20) as response:
+        return response.read()
+
+
+def kill_ingest(c):
+    def found():
+        return [p for p in c.children() if "--ingest" in pathlib.Path(f"/proc/{p}/cmdline").read_text()]
+    os.kill(until(found)[0], signal.SIGKILL)
+
+
+def test_all_runs_are_kept_and_come_back(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", "--faults=100% cuts=10", collector=["--archive=all", *options]).start()
+    c.wait_up(NODES)
+    for _ in range(4):
+        until(lambda: c.status()["store_ready"], timeout=60)
+        kill_ingest(c)
+    until(lambda: c.status()["store_ready"], timeout=60)
+    here = "SELECT count(*) FROM archive WHERE state = 1"
+    until(lambda: int(rows(c, here)[0][0]) >= 2 * NODES * RUNS * 0.8, timeout=120)
+    for seq in (1, 5, 2 * RUNS):
+        found = [name for (name,) in rows(c, f"SELECT node.name FROM archive AS a JOIN node ON node.id = a.node "
+                                             f"WHERE a.state = 1 AND a.seq = {seq}")]
+        assert found
+        node = c.fleet.names.index(found[0])
+        theirs = until(lambda: whole_of(c, node, seq))
+        assert archived(c, found[0], seq) == theirs
+    bytes_of = rows(c, "SELECT sum(bytes), sum(length(body)) FROM archive WHERE state = 1")
+    assert int(bytes_of[0][1]) < int(bytes_of[0][0]), "they are compressed"
+
+
+def whole_of(c, node, run):
+    try:
+        return exported(c, node, run)
+    except (OSError, http.client.HTTPException):
+        return None  # cut
+
+
+def test_runs_with_a_label_are_kept_and_others_are_not(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()
+    c.wait_up(NODES)
+    run = measure(c, 2, label="kept")
+    measure(c, 2)
+    name = c.fleet.names[2]
+    until(lambda: rows(c, "SELECT seq, state FROM archive") == [(str(run), "1")], timeout=60)
+    assert archived(c, name, run) == exported(c, 2, run)
+    assert json.loads(archived(c, name, run))["run"]["id"] == run
+    for path, said in ((f"/v1/fleet/archive/{name}/1", "not archived"), (f"/v1/fleet/archive/nobody/{run}", "not archived")):
+        code, problem = c.problem(path)
+        assert code == 404 and said in problem["detail"], problem
+
+
+def test_a_run_that_its_node_does_not_have_is_given_up(collect, store):  # noqa: F811
+    options, rows = store
+    c = collect(NODES, f"--runs={RUNS}", "--run-ms=0", collector=options).start()
+    c.wait_up(NODES)
+    c.stop()
+    wanted = "INSERT INTO archive (node, feed, seq, run, state, tries, due_ms, bytes, why) VALUES (1, 1, 9999, 9999, 0, 0, 0, 0, '')"
+    rows(c, wanted)
+    c.start()
+    c.wait_up(NODES)
+    until(lambda: rows(c, "SELECT state FROM archive") == [("2",)], timeout=60)
+    [(name,)] = rows(c, "SELECT name FROM node WHERE id = 1")
+    code, problem = c.problem(f"/v1/fleet/archive/{name}/9999")
+    assert code == 404 and "status 404" in problem["detail"], problem
+    c.stop()
+    c.options.append("--archive=none")
+    c.start()
+    c.wait_up(NODES)
+    run = measure(c, 0, label="x")
+    until(lambda: c.node(c.fleet.names[0])["next"] >= run)
+    assert rows(c, "SELECT count(*) FROM archive") == [("1",)], "nothing more is kept"
