@@ -388,7 +388,8 @@ static int whole_fetch(struct poller *p, const struct whole_run *w, struct err *
     if (!own)
         return -1;
     *own = *w;
-    snprintf(url, sizeof url, "%s/v1/runs/%" PRId64 "/export?topology=false", n->base, w->run);
+    snprintf(url, sizeof url, "%s/v1/runs/%" PRId64 "/export?topology=false", n->base[n->at_base],
+             w->run);
     const struct fetch_request q = {
         .url = url, .token = p->token, .tls = &p->tls, .limits = &p->whole_limits};
     if (fetch_start(p->fetch, &q, on_whole, own, err) == 0)

@@ -74,6 +74,9 @@ struct fleet_engine {
     int (*query)(void *db, const char *sql, const struct fleet_cell *in, int n,
                  int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err), void *ctx,
                  struct err *err);
+    // A statement without rows that is done by the end of the transaction, which may give its
+    // error.
+    int (*post)(void *db, const char *sql, const struct fleet_cell *in, int n, struct err *err);
     int (*put_rows)(void *db, const struct fleet_row *rows, int n, struct err *err);
     int (*move)(void *db, const struct fleet_move *moves, int n, struct err *err); // ERR_CONFLICT
     int (*read)(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,

@@ -117,5 +117,5 @@ int fleet_end(struct fleet_store *s, int result, struct err *err)
 int fleet_exec(struct fleet_store *s, const char *sql, const struct fleet_cell *in, int n,
                struct err *err)
 {
-    return s->engine->query(s->db, sql, in, n, NULL, NULL, err);
+    return s->engine->post(s->db, sql, in, n, err);
 }

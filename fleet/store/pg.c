@@ -13,7 +13,16 @@
 
 struct pg {
     PGconn *conn;
-    bool lost; // libpq shows that late
+    bool lost;  // libpq shows that late
+    int posted; // statements that were sent, and not confirmed
+};
+
+enum { PG_POSTED_MAX = 128 }; // their confirmations must fit the socket: both sides would wait
+
+struct pg_values {
+    const char *values[FLEET_CELLS_MAX];
+    int lengths[FLEET_CELLS_MAX], binary[FLEET_CELLS_MAX];
+    char texts[FLEET_CELLS_MAX][32];
 };
 
 // By the beginning of SQLSTATE.
@@ -112,6 +121,7 @@ int pg_reopen(struct pg *c, struct err *err)
 {
     PQreset(c->conn);
     c->lost = false;
+    c->posted = 0;
     return pg_alive(c) ? 0 : pg_fail(c, NULL, err);
 }
 
@@ -123,8 +133,34 @@ static int pg_check(struct pg *c, const PGresult *r, ExecStatusType wanted, stru
                : pg_fail(c, r, err);
 }
 
+// All results are taken, also after an error: those behind it are void.
+int pg_settle(struct pg *c, struct err *err)
+{
+    int posted = c->posted, rc = 0;
+    if (!posted)
+        return 0;
+    c->posted = 0;
+    if (PQpipelineSync(c->conn) != 1)
+        return pg_fail(c, NULL, err);
+    for (int i = 0; i <= posted; i++) { // the last one is the end of the pipeline
+        for (PGresult *r; (r = PQgetResult(c->conn));) {
+            bool end = PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+            if (rc == 0 && !end)
+                rc = pg_check(c, r, PGRES_COMMAND_OK, err);
+            PQclear(r);
+            if (end)
+                break;
+        }
+    }
+    if (PQexitPipelineMode(c->conn) != 1 && rc == 0)
+        rc = pg_fail(c, NULL, err);
+    return rc;
+}
+
 int pg_exec(struct pg *c, const char *sql, struct err *err)
 {
+    if (pg_settle(c, err) < 0)
+        return -1;
     CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
     return pg_check(c, r, PGRES_COMMAND_OK, err);
 }
@@ -163,26 +199,45 @@ static struct fleet_cell pg_cell(const PGresult *r, int row, int column)
     return cell;
 }
 
+static void pg_values_of(struct pg_values *v, const struct fleet_cell *in, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool bytes = in[i].type == CELL_BYTES;
+        v->binary[i] = bytes;
+        v->lengths[i] = bytes ? (int)in[i].i : 0; // of a text it does not count
+        if (in[i].type == CELL_INT)
+            snprintf(v->texts[i], sizeof v->texts[i], "%lld", (long long)in[i].i);
+        else if (in[i].type == CELL_REAL)
+            snprintf(v->texts[i], sizeof v->texts[i], "%.17g", in[i].d);
+        v->values[i] = in[i].type == CELL_NULL            ? NULL
+                       : in[i].type == CELL_TEXT || bytes ? in[i].t
+                                                          : v->texts[i];
+    }
+}
+
+int pg_post(struct pg *c, const char *sql, const struct fleet_cell *in, int n, struct err *err)
+{
+    struct pg_values v;
+    pg_values_of(&v, in, n);
+    if (!c->posted && PQenterPipelineMode(c->conn) != 1)
+        return pg_fail(c, NULL, err);
+    c->posted++;
+    if (PQsendQueryParams(c->conn, sql, n, NULL, v.values, v.lengths, v.binary, 0) != 1)
+        return pg_fail(c, NULL, err);
+    return c->posted < PG_POSTED_MAX ? 0 : pg_settle(c, err);
+}
+
 int pg_query(struct pg *c, const char *sql, const struct fleet_cell *in, int n,
              int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err), void *ctx,
              int64_t *rows, struct err *err)
 {
-    const char *values[FLEET_CELLS_MAX];
-    int lengths[FLEET_CELLS_MAX], binary[FLEET_CELLS_MAX];
-    char texts[FLEET_CELLS_MAX][32];
     struct fleet_cell row[FLEET_CELLS_MAX];
-    for (int i = 0; i < n; i++) {
-        binary[i] = in[i].type == CELL_BYTES;
-        lengths[i] = binary[i] ? (int)in[i].i : 0; // of a text it does not count
-        if (in[i].type == CELL_INT)
-            snprintf(texts[i], sizeof texts[i], "%lld", (long long)in[i].i);
-        else if (in[i].type == CELL_REAL)
-            snprintf(texts[i], sizeof texts[i], "%.17g", in[i].d);
-        values[i] = in[i].type == CELL_NULL                ? NULL
-                    : in[i].type == CELL_TEXT || binary[i] ? in[i].t
-                                                           : texts[i];
-    }
-    CLEANUP_RESULT PGresult *r = PQexecParams(c->conn, sql, n, NULL, values, lengths, binary, 0);
+    struct pg_values v;
+    pg_values_of(&v, in, n);
+    if (pg_settle(c, err) < 0)
+        return -1;
+    CLEANUP_RESULT PGresult *r =
+        PQexecParams(c->conn, sql, n, NULL, v.values, v.lengths, v.binary, 0);
     if (pg_check(c, r, PGRES_COMMAND_OK, err) < 0)
         return -1;
     for (int i = 0; fn && i < PQntuples(r); i++) {
@@ -200,6 +255,8 @@ int pg_query(struct pg *c, const char *sql, const struct fleet_cell *in, int n,
 
 int pg_copy_begin(struct pg *c, const char *sql, struct err *err)
 {
+    if (pg_settle(c, err) < 0)
+        return -1;
     CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
     return pg_check(c, r, PGRES_COPY_IN, err);
 }
@@ -231,6 +288,8 @@ int pg_copy_out(struct pg *c, const char *sql,
                 int (*fn)(void *ctx, const unsigned char *bytes, size_t n, struct err *err),
                 void *ctx, struct err *err)
 {
+    if (pg_settle(c, err) < 0)
+        return -1;
     CLEANUP_RESULT PGresult *r = PQexec(c->conn, sql);
     char *row = NULL;
     int n, result = pg_check(c, r, PGRES_COPY_OUT, err);

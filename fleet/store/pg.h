@@ -21,6 +21,12 @@ int pg_query(struct pg *c, const char *sql, const struct fleet_cell *in, int n,
              int (*fn)(void *ctx, const struct fleet_cell *row, struct err *err), void *ctx,
              int64_t *rows, struct err *err);
 
+// A statement without rows, sent without waiting: nodes that are new would cost a way to the server
+// and back each. Its error appears with a later call, at the latest with COMMIT.
+int pg_post(struct pg *c, const char *sql, const struct fleet_cell *in, int n, struct err *err);
+// Waits for what was posted. All others do so by themselves.
+int pg_settle(struct pg *c, struct err *err);
+
 // COPY … FROM STDIN: begin, any number of bytes, end. After a failure the transaction is broken.
 int pg_copy_begin(struct pg *c, const char *sql, struct err *err);
 int pg_copy_bytes(struct pg *c, const unsigned char *bytes, size_t n, struct err *err);

@@ -180,8 +180,15 @@ static int pgx_end(void *db, int result, struct err *err)
     if (result == 0 && pg_exec(p->c, "COMMIT", err) == 0)
         return 0;
     p->months_here = false;
+    pg_settle(p->c, NULL);
     pg_exec(p->c, "ROLLBACK", NULL);
     return -1;
+}
+
+static int pgx_post(void *db, const char *sql, const struct fleet_cell *in, int n, struct err *err)
+{
+    struct pgx *p = db;
+    return pg_post(p->c, sql, in, n, err);
 }
 
 static int pgx_query(void *db, const char *sql, const struct fleet_cell *in, int n,
@@ -735,6 +742,7 @@ const struct fleet_engine fleet_postgresql = {
     .begin = pgx_begin,
     .end = pgx_end,
     .query = pgx_query,
+    .post = pgx_post,
     .put_rows = pgx_put_rows,
     .move = pgx_move,
     .read = pgx_read,

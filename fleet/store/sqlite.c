@@ -278,6 +278,11 @@ static int lite_query(void *db, const char *sql, const struct fleet_cell *in, in
     return more;
 }
 
+static int lite_post(void *db, const char *sql, const struct fleet_cell *in, int n, struct err *err)
+{
+    return lite_query(db, sql, in, n, NULL, NULL, err);
+}
+
 // ---- Runs
 
 static int lite_bind_array(struct lite *l, sqlite3_stmt *q, const struct fleet_row *r)
@@ -486,6 +491,7 @@ const struct fleet_engine fleet_sqlite = {
     .begin = lite_begin,
     .end = lite_end,
     .query = lite_query,
+    .post = lite_post,
     .put_rows = lite_put_rows,
     .move = lite_move,
     .read = lite_read,

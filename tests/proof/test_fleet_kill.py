@@ -23,7 +23,7 @@ from conftest import HERE, SEED, count, until
 
 sys.path.insert(0, str(HERE.parent / "system"))
 from postgresql import make_postgresql  # noqa: E402, F401
-from test_fleetd import collect  # noqa: E402, F401
+from test_fleetd import collect, read_again  # noqa: E402, F401
 
 KILLS = count("NUMAPROBE_KILLS", 20)
 NODES, RUNS, MORE = 60, 40, 30  # MORE: new runs between two kills
@@ -130,4 +130,5 @@ def test_nothing_is_lost_and_nothing_is_there_twice(request, collect, tell, engi
     assert {(name, seq): run for name, seq, run in rows} == have, "nothing is lost"
     assert len(rows) == len(have), "nothing is there twice"
     assert until(lambda: c.get("/v1/fleet/outliers"))["nodes"] == NODES
+    assert until(lambda: read_again(c))["nodes"] == NODES
     tell(f"{engine}: {killed} kills, {len(have)} runs, none lost, none twice")
