@@ -97,24 +97,30 @@ static int run_command(struct cli *c, const struct command *k, int argc, char **
         param_defaults(k->options, options);
         targets[args.n_targets++] = (struct param_target){k->options, options};
     }
-    if (k->has_spec) {
+    // "start latency": the benchmark is the word after it.
+    int verb = k->spec_verb && argc && strcmp(argv[0], k->spec_verb) == 0;
+    bool has_spec = k->spec_verb ? verb : k->has_spec;
+    operands[0] = verb ? argv[0] : NULL;
+    argv += verb;
+    argc -= verb;
+    if (has_spec) {
         targets[args.n_targets++] = (struct param_target){&spec_common, &spec};
         if (choose_benchmark(&args, &spec, &argc, argv, err) < 0)
             return -1;
         targets[args.n_targets++] =
             (struct param_target){&benchmarks[spec.benchmark].params, &spec};
     }
-    args.operands = operands;
-    args.most = k->has_spec ? 0 : k->n_max;
+    args.operands = operands + verb;
+    args.most = has_spec ? 0 : k->n_max;
     if (parse_options(&args, argc, argv, 0, err) < 0)
         return -1;
-    if (k->has_spec && spec.quick) { // its values first, so that what is given holds
+    if (has_spec && spec.quick) { // its values first, so that what is given holds
         spec_init(&spec, (enum benchmark_id)spec.benchmark);
         spec_quick(&spec);
         if (parse_options(&args, argc, argv, 0, err) < 0)
             return -1;
     }
-    invocation.n = args.n;
+    invocation.n = args.n + verb;
     if (c->output >= OUTPUT_NFD && !k->labels)
         return err_set(err, ERR_USAGE, "",
                        "-o nfd and -o slurm are for numaprobe check, not for %s", k->name);

@@ -32,8 +32,9 @@ struct command {
     bool plugin;                       // of Nagios: failures are a line on stdout and exit status 3
     bool labels;                       // has the output of -o nfd and -o slurm
     bool pages;                        // long output goes to $PAGER on a terminal
-    bool has_spec;    // options of a run too: the first operand may name the benchmark
-    int n_min, n_max; // operands
+    bool has_spec;         // options of a run too: the first operand may name the benchmark
+    const char *spec_verb; // has_spec: only with this first operand; NULL: always
+    int n_min, n_max;      // operands
     // options: the object that the table describes, filled. Returns the exit status or -1 + err.
     int (*run)(struct cli *c, const struct invocation *i, struct err *err);
 };

@@ -17,6 +17,8 @@
 #include "fleet/campaigns/parts.h"
 #include "fleet/collect/campaign_ingest.h"
 
+#define DRY_IDS (INT64_C(1) << 40) // numbers of dry runs: the store has none of them
+
 enum {
     IN_FLIGHT = 512,          // requests of all campaigns; further ones are queued
     BODY_MAX = 1 << 20,       // of a response: a run of 1024 ranks has a plan of 400 KB
@@ -519,7 +521,7 @@ int64_t campaigns_submit(struct campaigns *all, const struct buf *text, const ch
         campaign_free(c);
         return -1;
     }
-    c->head.id = ++all->last;
+    c->head.id = c->request.dry_run ? DRY_IDS + ++all->dry : ++all->last;
     c->head.round = 1;
     c->head.created_ms = c->head.round_ms = clock_wall_ms();
     snprintf(c->head.by, sizeof c->head.by, "%s", by);

@@ -69,8 +69,8 @@ struct campaigns {
     struct loop_timer *timer;
     struct campaign *list;
     struct campaigns_watch *watches;
-    int64_t last; // number that was given last
-    bool loaded;  // all of the store's are in the list
+    int64_t last, dry; // numbers that were given last
+    bool loaded;       // all of the store's are in the list
 };
 
 // ---- campaign.c

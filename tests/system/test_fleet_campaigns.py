@@ -2,6 +2,7 @@
 """Campaigns of numaprobe-fleetd over virtual nodes, which remember each run that was requested of them."""
 import collections
 import contextlib
+import csv
 import datetime
 import http.client
 import json
@@ -14,6 +15,7 @@ import urllib.request
 
 import pytest
 
+from client import run
 from conftest import UnixConnection, until
 from postgresql import make_postgresql  # noqa: F401 (a fixture)
 from test_fleetd import collect  # noqa: F401 (a fixture)
@@ -261,3 +263,35 @@ def test_racks_come_from_the_groups(collect, tmp_path):
     spans = times(done)
     assert states(done) == {"done": 12} and most_at_once(spans.values()) == 2
     assert most_at_once([spans[f"node{i:02}"] for i in range(1, 7)]) == 1
+
+
+def test_the_command_line_starts_shows_and_cancels(collect):
+    c = collect(6, "--run-ms=50", "--faults=node6 fails").start()
+    c.wait_up(6)
+    env = {"NUMAPROBE_FLEET": f"unix:{c.home}/run/numaprobe-fleetd.sock"}
+
+    def campaign(*words, status=0):
+        done = run("fleet", "campaign", *words, env=env)
+        assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        return done.stdout if status == 0 else done.stderr
+    assert "No campaign is stored" in campaign("list")
+    plan = campaign("start", "latency", "--quick", "-w", "node[1-4]", "--budget=1000", "--dry-run")
+    assert re.search(r"nodes +node\[1-4\]", plan) and re.search(r"probes +4; for 0", plan), plan
+    started = json.loads(campaign("start", "bandwidth", "--name=weekly", "--at-once=2", "--at-once-each=class:1", "-o", "json"))
+    assert started["campaign"]["request"]["at_once_each"] == {"by": "class", "n": 1}
+    assert started["campaign"]["request"]["spec"]["benchmark"] == "bandwidth" and started["campaign"]["nodes"] == 6
+    ended(c, started["campaign"]["id"])
+    shown = campaign("show", "1")
+    assert re.search(r"^done \(5\)\n  node\[1-5\]$", shown, re.M) and "failed: the run failed: a rank has crashed (1)" in shown
+    rows = list(csv.DictReader(campaign("show", "1", "-o", "csv").splitlines()))
+    assert [r["node"] for r in rows] == [f"node{i}" for i in range(1, 7)] and all(int(r["run"]) > 12 for r in rows)
+    assert re.search(r"^ *1 +weekly +done +6 +1 +5 +1 +0 +0 ", campaign("list"), re.M), campaign("list")
+    tomorrow = (datetime.datetime.now() + datetime.timedelta(days=1)).strftime("%a")
+    campaign("start", f"--window={tomorrow} 10:00-11:00")
+    assert "cancelled by uid:" in campaign("cancel", "2")
+    assert "has ended" in campaign("cancel", "2", status=1)
+    assert "at_once_each" in campaign("start", "--at-once-each=colour:1", status=2)
+    assert "rack:2" in campaign("start", "--at-once-each=rack", status=2)
+    assert "show ID" in campaign("show", status=2) and "unknown action" in campaign("begin", status=2)
+    env.clear()
+    assert "--fleet=URL" in campaign("list", status=2)

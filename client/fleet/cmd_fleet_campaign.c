@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// numaprobe fleet campaign: the collector probes the fleet, a few nodes at a time. This command
+// submits, lists and cancels; the collector does the rest, and needs no client for it.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+#include "client/fleet/fleet.h"
+#include "client/http.h"
+#include "client/print.h"
+
+struct campaign_options {
+    char fleet[256], name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16];
+    int64_t failed_percent;
+    double budget;
+    bool dry_run;
+};
+
+#define TEXT(member, ...)                                                                          \
+    {                                                                                              \
+        .name = #member, .kind = PARAM_TEXT, .offset = offsetof(struct campaign_options, member),  \
+        .room = sizeof((struct campaign_options *)0)->member, .def = "", __VA_ARGS__               \
+    }
+
+static const struct param campaign_params[] = {
+    TEXT(fleet, .metavar = "URL",
+         .help = "The collector: https://fleet:7790, or unix:PATH. Default: $NUMAPROBE_FLEET."),
+    TEXT(name, .metavar = "NAME",
+         .help = "Name of the campaign. Default: the benchmark. None that has not ended has it."),
+    TEXT(at_once_each, .metavar = "GROUP:N",
+         .help = "Maximum number of probes per rack, class or prefix of names: rack:2. Default: no "
+                 "limit beside --at-once."),
+    TEXT(window, .metavar = "HOURS",
+         .help = "Local time of the collector in which probes begin: \"Mon-Fri 20:00-06:00, "
+                 "Sat-Sun 00:00-24:00\". Default: always."),
+    {.name = "budget",
+     .kind = PARAM_REAL,
+     .offset = offsetof(struct campaign_options, budget),
+     .min = 0,
+     .max = 1e9,
+     .def = "0",
+     .unit = "node-minutes",
+     .help = "Maximum cost of a round. 0: no limit."},
+    TEXT(each, .metavar = "TIME",
+         .help = "A round begins so long after the one before: 7d. Default: one round."),
+    TEXT(retry_for, .metavar = "TIME",
+         .help = "A busy node is tried again so long: 12h. Default: 24h."),
+    TEXT(order, .metavar = "ORDER",
+         .help = "stalest: nodes whose newest run is oldest come first; or name. Default: "
+                 "stalest."),
+    {.name = "failed_percent",
+     .kind = PARAM_INT,
+     .offset = offsetof(struct campaign_options, failed_percent),
+     .min = 0,
+     .max = 100,
+     .def = "20",
+     .unit = "%",
+     .help = "More failed probes than this stop the campaign."},
+    {.name = "dry_run",
+     .kind = PARAM_BOOL,
+     .offset = offsetof(struct campaign_options, dry_run),
+     .def = "false",
+     .help = "Print which nodes would be probed, the cost and the time; begin nothing."},
+};
+const struct param_table fleet_campaign_options = {campaign_params, COUNT_OF(campaign_params)};
+
+static const struct column campaign_columns[] = {
+    {"id", "ID", true},
+    {"name", "NAME", false},
+    {"state", "STATE", false},
+    {"nodes", "NODES", true},
+    {"round", "ROUND", true},
+    {"done", "DONE", true},
+    {"failed", "FAILED", true},
+    {"skipped", "SKIPPED", true},
+    {"pending", "LEFT", true},
+    {"spent_node_minutes", "COST min", true},
+    {"why", "WHY", false, .shrinks = true},
+};
+
+static void add_campaign(struct grid *g, const struct json *c)
+{
+    for (size_t i = 0; i < COUNT_OF(campaign_columns); i++) {
+        const char *member = campaign_columns[i].name;
+        const char *text = json_text(json_get(c, member));
+        if (text)
+            grid_cell(g, "%s", text);
+        else if (strcmp(member, "spent_node_minutes") == 0)
+            grid_cell(g, "%.1f", json_get_number(c, member, 0));
+        else
+            grid_cell(g, "%" PRId64, json_get_i64(c, member, 0));
+    }
+}
+
+// One campaign, or a list of them.
+static void print_campaigns(const struct cli *c, const struct json *one, const struct json *list)
+{
+    CLEANUP_GRID struct grid g;
+    grid_init(&g, campaign_columns, COUNT_OF(campaign_columns));
+    if (one)
+        add_campaign(&g, one);
+    for (const struct json *each = json_first(list); each; each = json_next(each))
+        add_campaign(&g, each);
+    grid_print(&g, c);
+}
+
+// ---- start --------------------------------------------------------------------------------------
+
+static int write_at_once_each(const struct campaign_options *o, struct jsonw *w, struct err *err)
+{
+    size_t n = strcspn(o->at_once_each, ":");
+    char by[sizeof o->at_once_each];
+    int64_t most;
+    snprintf(by, sizeof by, "%.*s", (int)n, o->at_once_each);
+    if (!o->at_once_each[n] || !str_to_i64(o->at_once_each + n + 1, &most))
+        return err_set(err, ERR_USAGE, "", "--at-once-each must be GROUP:N, such as rack:2");
+    jsonw_object(w, "at_once_each");
+    jsonw_text(w, "by", by);
+    jsonw_i64(w, "n", most);
+    jsonw_end(w);
+    return 0;
+}
+
+// Groups are known here, not to the collector.
+static int write_nodes(const struct cli *c, struct jsonw *w, struct err *err)
+{
+    const struct fleet_settings *f = &c->fleet;
+    CLEANUP_NODESET struct nodeset nodes = {0};
+    CLEANUP_BUF struct buf set = BUF_INIT;
+    if (!*f->nodes && !*f->hostfile && !*f->from_slurm && !f->idle)
+        return 0;
+    if (fleet_nodes(c, &nodes, err) < 0)
+        return -1;
+    nodeset_fold(&nodes, &set);
+    jsonw_text(w, "nodes", buf_text(&set));
+    return 0;
+}
+
+static int write_campaign(const struct cli *c, const struct campaign_options *o,
+                          const struct spec *spec, struct jsonw *w, struct err *err)
+{
+    const struct {
+        const char *member, *value;
+    } texts[] = {
+        {"window", o->window}, {"each", o->each}, {"retry_for", o->retry_for}, {"order", o->order}};
+    jsonw_object(w, NULL);
+    jsonw_text(w, "name", *o->name ? o->name : benchmarks[spec->benchmark].name);
+    if (write_nodes(c, w, err) < 0 || (*o->at_once_each && write_at_once_each(o, w, err) < 0))
+        return -1;
+    spec_write_json(spec, w, "spec");
+    jsonw_i64(w, "at_once", c->fleet.at_once);
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        if (*texts[i].value)
+            jsonw_text(w, texts[i].member, texts[i].value);
+    if (o->budget > 0)
+        jsonw_fixed(w, "budget_node_minutes", o->budget, 3);
+    jsonw_object(w, "stop_after");
+    jsonw_i64(w, "failed_percent", o->failed_percent);
+    jsonw_end(w);
+    jsonw_bool(w, "dry_run", o->dry_run);
+    jsonw_end(w);
+    return 0;
+}
+
+static void print_campaign_plan(const struct cli *c, const struct json *plan)
+{
+    CLEANUP_BUF struct buf nodes = BUF_INIT, probes = BUF_INIT, cost = BUF_INIT;
+    print_safe(&nodes, json_get_text(plan, "nodes", ""));
+    buf_fmt(&probes, "%" PRId64 "; for %" PRId64 " nodes the budget has no room",
+            json_get_i64(plan, "probed", 0), json_get_i64(plan, "left_out", 0));
+    buf_fmt(&cost, "%.1f node-minutes; %" PRId64 " durations are guessed",
+            json_get_number(plan, "cost_node_minutes", 0), json_get_i64(plan, "guessed", 0));
+    print_labelled(c, "nodes", buf_text(&nodes));
+    print_labelled(c, "probes", buf_text(&probes));
+    print_labelled(c, "cost", buf_text(&cost));
+    print_labelled(c, "begins", json_get_text(plan, "begins", "?"));
+    print_labelled(c, "ends", json_get_text(plan, "ends", "?"));
+}
+
+static int campaign_start(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_JSON struct json *reply = NULL;
+    struct jsonw w = jsonw_to(&body);
+    (void)id;
+    if (write_campaign(c, i->options, i->spec, &w, err) < 0 ||
+        http_json(c, "POST", "/v1/fleet/campaigns", buf_text(&body), &reply, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        print_json(reply);
+    else if (json_get(reply, "plan"))
+        print_campaign_plan(c, json_get(reply, "plan"));
+    else
+        print_campaigns(c, json_get(reply, "campaign"), NULL);
+    return 0;
+}
+
+// ---- list, show, cancel -------------------------------------------------------------------------
+
+static int campaign_list(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
+{
+    CLEANUP_JSON struct json *reply = NULL;
+    (void)i, (void)id;
+    if (http_json(c, "GET", "/v1/fleet/campaigns?limit=200", NULL, &reply, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        print_json(reply);
+    else if (c->output == OUTPUT_TABLE && !json_first(json_get(reply, "campaigns")))
+        puts("No campaign is stored. Begin one with: numaprobe fleet campaign start --quick");
+    else
+        print_campaigns(c, NULL, json_get(reply, "campaigns"));
+    return 0;
+}
+
+// Nodes with the same state and reason are one line.
+struct same_nodes {
+    char key[300];
+    struct nodeset nodes;
+};
+
+enum { SAME_MOST = 200 }; // lines; further reasons are one
+
+static int same_add(struct same_nodes *list, int *n, const struct json *node, struct err *err)
+{
+    char key[sizeof list->key];
+    int at = 0;
+    const char *why = json_get_text(node, "why", "");
+    snprintf(key, sizeof key, "%.20s%s%.250s", json_get_text(node, "state", "?"), *why ? ": " : "",
+             why);
+    while (at < *n && at < SAME_MOST - 1 && strcmp(list[at].key, key) != 0)
+        at++;
+    if (at == *n) {
+        *n += 1;
+        memcpy(list[at].key, key, sizeof key);
+    }
+    return nodeset_add(&list[at].nodes, json_get_text(node, "node", ""), err);
+}
+
+static void same_print(struct same_nodes *list, int n, const struct cli *c)
+{
+    for (int i = 0; i < n; i++) {
+        CLEANUP_BUF struct buf set = BUF_INIT, line = BUF_INIT;
+        nodeset_sort(&list[i].nodes);
+        nodeset_fold(&list[i].nodes, &set);
+        print_safe(&line, list[i].key);
+        buf_fmt(&line, " (%d)", list[i].nodes.n);
+        puts(buf_text(&line));
+        print_folded(c, buf_text(&set), "  ", "  ");
+        nodeset_free(&list[i].nodes);
+    }
+}
+
+static void add_node_state(struct grid *g, const struct json *node)
+{
+    grid_cell(g, "%s", json_get_text(node, "node", ""));
+    grid_cell(g, "%s", json_get_text(node, "state", ""));
+    grid_cell(g, "%" PRId64, json_get_i64(node, "run", 0));
+    grid_cell(g, "%.3f", json_get_number(node, "seconds", 0));
+    grid_cell(g, "%s", json_get_text(node, "why", ""));
+}
+
+// Calls for all pages; `page` gets each and returns -1 to end.
+static int each_page(struct cli *c, int64_t id,
+                     int (*page)(void *ctx, const struct json *reply, struct err *err), void *ctx,
+                     struct err *err)
+{
+    char path[200], cursor[80] = "";
+    do {
+        CLEANUP_JSON struct json *reply = NULL;
+        snprintf(path, sizeof path, "/v1/fleet/campaigns/%" PRId64 "?limit=1000%s%s", id,
+                 *cursor ? "&cursor=" : "", cursor);
+        if (http_json(c, "GET", path, NULL, &reply, err) < 0 || page(ctx, reply, err) < 0)
+            return -1;
+        const char *next = json_get_text(reply, "cursor", "");
+        if (*next && (strcmp(next, cursor) == 0 || nodeset_name_check(next, err) < 0))
+            return err_set(err, ERR_UNREACHABLE, "", "the collector's pages do not end");
+        snprintf(cursor, sizeof cursor, "%s", next);
+    } while (*cursor);
+    return 0;
+}
+
+struct campaign_print {
+    struct cli *c;
+    struct grid *grid; // NULL: a table for people
+    struct same_nodes *same;
+    int n;
+    bool begun;
+};
+
+static int print_page(void *ctx, const struct json *reply, struct err *err)
+{
+    struct campaign_print *p = ctx;
+    const struct json *node = json_first(json_get(reply, "node_states"));
+    if (p->c->output == OUTPUT_JSON)
+        print_json(reply);
+    else if (!p->grid && !p->begun)
+        print_campaigns(p->c, json_get(reply, "campaign"), NULL);
+    p->begun = true;
+    for (; node && p->c->output != OUTPUT_JSON; node = json_next(node))
+        if (p->grid)
+            add_node_state(p->grid, node);
+        else if (same_add(p->same, &p->n, node, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int campaign_show(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
+{
+    static const struct column columns[] = {{"node", "NODE", false},
+                                            {"state", "STATE", false},
+                                            {"run", "RUN", true},
+                                            {"seconds", "SECONDS", true},
+                                            {"why", "WHY", false, .shrinks = true}};
+    CLEANUP_GRID struct grid g;
+    CLEANUP_MEM struct same_nodes *same = calloc(SAME_MOST, sizeof *same);
+    struct campaign_print p = {.c = c, .grid = c->output == OUTPUT_TABLE ? NULL : &g, .same = same};
+    (void)i;
+    grid_init(&g, columns, COUNT_OF(columns));
+    if (!same)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a campaign");
+    int rc = each_page(c, id, print_page, &p, err);
+    if (c->output != OUTPUT_TABLE && c->output != OUTPUT_JSON && rc == 0)
+        grid_print(&g, c);
+    same_print(same, p.n, c);
+    return rc;
+}
+
+static int campaign_cancel(struct cli *c, const struct invocation *i, int64_t id, struct err *err)
+{
+    CLEANUP_JSON struct json *reply = NULL;
+    char path[80];
+    (void)i;
+    snprintf(path, sizeof path, "/v1/fleet/campaigns/%" PRId64 "/cancel", id);
+    if (http_json(c, "POST", path, NULL, &reply, err) < 0)
+        return -1;
+    if (c->output == OUTPUT_JSON)
+        print_json(reply);
+    else
+        print_campaigns(c, json_get(reply, "campaign"), NULL);
+    return 0;
+}
+
+static int use_collector(struct cli *c, const struct campaign_options *o, struct err *err)
+{
+    const char *url = *o->fleet ? o->fleet : getenv("NUMAPROBE_FLEET");
+    if (!url || !*url)
+        return err_set(err, ERR_USAGE, "",
+                       "campaigns are made by the collector: --fleet=URL names it, such as "
+                       "--fleet=https://fleet:7790");
+    snprintf(c->url, sizeof c->url, "%s", url);
+    return 0;
+}
+
+int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *err)
+{
+    static const struct {
+        const char *name;
+        bool id;
+        int (*run)(struct cli *c, const struct invocation *i, int64_t id, struct err *err);
+    } actions[] = {{"start", false, campaign_start},
+                   {"list", false, campaign_list},
+                   {"show", true, campaign_show},
+                   {"cancel", true, campaign_cancel}};
+    for (size_t a = 0; a < COUNT_OF(actions); a++) {
+        int64_t id = 0;
+        if (strcmp(i->operands[0], actions[a].name) != 0)
+            continue;
+        if (actions[a].id != (i->n == 2) ||
+            (actions[a].id && (!str_to_i64(i->operands[1], &id) || id < 1)))
+            return err_set(err, ERR_USAGE, "", "usage: numaprobe fleet campaign %s%s",
+                           actions[a].name, actions[a].id ? " ID" : "");
+        return use_collector(c, i->options, err) < 0 ? -1 : actions[a].run(c, i, id, err);
+    }
+    return err_set(err, ERR_USAGE, "",
+                   "unknown action \"%.40s\": use start, list, show ID or cancel ID",
+                   i->operands[0]);
+}
