@@ -16,7 +16,7 @@
 struct campaign_options {
     char fleet[256], name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16];
     int64_t failed_percent;
-    double budget;
+    double node_minutes;
     bool dry_run;
 };
 
@@ -37,13 +37,13 @@ static const struct param campaign_params[] = {
     TEXT(window, .metavar = "HOURS",
          .help = "Local time of the collector in which probes begin: \"Mon-Fri 20:00-06:00, "
                  "Sat-Sun 00:00-24:00\". Default: always."),
-    {.name = "budget",
+    {.name = "node_minutes",
      .kind = PARAM_REAL,
-     .offset = offsetof(struct campaign_options, budget),
+     .offset = offsetof(struct campaign_options, node_minutes),
      .min = 0,
      .max = 1e9,
      .def = "0",
-     .unit = "node-minutes",
+     .unit = "min",
      .help = "Maximum cost of a round. 0: no limit."},
     TEXT(each, .metavar = "TIME",
          .help = "A round begins so long after the one before: 7d. Default: one round."),
@@ -126,7 +126,7 @@ static int write_at_once_each(const struct campaign_options *o, struct jsonw *w,
 }
 
 // Groups are known here, not to the collector.
-static int write_nodes(const struct cli *c, struct jsonw *w, struct err *err)
+static int write_campaign_nodes(const struct cli *c, struct jsonw *w, struct err *err)
 {
     const struct fleet_settings *f = &c->fleet;
     CLEANUP_NODESET struct nodeset nodes = {0};
@@ -149,15 +149,16 @@ static int write_campaign(const struct cli *c, const struct campaign_options *o,
         {"window", o->window}, {"each", o->each}, {"retry_for", o->retry_for}, {"order", o->order}};
     jsonw_object(w, NULL);
     jsonw_text(w, "name", *o->name ? o->name : benchmarks[spec->benchmark].name);
-    if (write_nodes(c, w, err) < 0 || (*o->at_once_each && write_at_once_each(o, w, err) < 0))
+    if (write_campaign_nodes(c, w, err) < 0 ||
+        (*o->at_once_each && write_at_once_each(o, w, err) < 0))
         return -1;
     spec_write_json(spec, w, "spec");
     jsonw_i64(w, "at_once", c->fleet.at_once);
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (*texts[i].value)
             jsonw_text(w, texts[i].member, texts[i].value);
-    if (o->budget > 0)
-        jsonw_fixed(w, "budget_node_minutes", o->budget, 3);
+    if (o->node_minutes > 0)
+        jsonw_fixed(w, "budget_node_minutes", o->node_minutes, 3);
     jsonw_object(w, "stop_after");
     jsonw_i64(w, "failed_percent", o->failed_percent);
     jsonw_end(w);
@@ -264,9 +265,9 @@ static void add_node_state(struct grid *g, const struct json *node)
 }
 
 // Calls for all pages; `page` gets each and returns -1 to end.
-static int each_page(struct cli *c, int64_t id,
-                     int (*page)(void *ctx, const struct json *reply, struct err *err), void *ctx,
-                     struct err *err)
+static int campaign_pages(struct cli *c, int64_t id,
+                          int (*page)(void *ctx, const struct json *reply, struct err *err),
+                          void *ctx, struct err *err)
 {
     char path[200], cursor[80] = "";
     do {
@@ -322,7 +323,7 @@ static int campaign_show(struct cli *c, const struct invocation *i, int64_t id, 
     grid_init(&g, columns, COUNT_OF(columns));
     if (!same)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a campaign");
-    int rc = each_page(c, id, print_page, &p, err);
+    int rc = campaign_pages(c, id, print_page, &p, err);
     if (c->output != OUTPUT_TABLE && c->output != OUTPUT_JSON && rc == 0)
         grid_print(&g, c);
     same_print(same, p.n, c);

@@ -137,13 +137,13 @@ const struct command fleet_commands[] = {
      .of_fleet = true,
      .run = cmd_fleet_drain},
     {.name = "fleet campaign",
-     .operands = "start [BENCHMARK] | list | show ID | cancel ID",
+     .operands = "ACTION [BENCHMARK|ID]",
      .summary = "let the collector probe the fleet, a few nodes at a time",
-     .about =
-         "The collector (numaprobe-fleetd) requests the run from one node after the other, "
-         "within --at-once, --window and --budget, and never disturbs a job. Nodes whose newest "
-         "run is oldest come first. Without --nodes all nodes of the collector are probed. "
-         "Starting and cancelling needs the scope run at the collector.",
+     .about = "The collector (numaprobe-fleetd) requests the run from one node after the other, "
+              "within --at-once, --window and --node-minutes, and never disturbs a job. Nodes "
+              "whose newest "
+              "run is oldest come first. Without --nodes all nodes of the collector are probed. "
+              "Starting and cancelling needs the scope run at the collector.",
      .examples = "numaprobe fleet campaign start --quick --fleet=https://fleet:7790 --dry-run\n"
                  "numaprobe fleet campaign start --name=weekly --each=7d --at-once-each=rack:2\n"
                  "numaprobe fleet campaign list\n"

@@ -361,8 +361,20 @@ static void on_campaign_fetch(void *ctx, uint32_t events)
 
 // ---- What the process that stores reports -------------------------------------------------------
 
+// What a client submitted or cancelled is stored, or was refused.
+static bool is_settled(const struct campaign *c)
+{
+    bool there = c->request.dry_run ? c->planned : c->kept;
+    bool newest = !c->over || c->stored.state == c->head.state;
+    return c->refused.code || (!c->saving && there && newest);
+}
+
+// A client is woken once, so not before that. id 0: all of them, everything was dropped.
 static void wake_all(struct campaigns *all, int64_t id)
 {
+    const struct campaign *c = id ? campaign_find(all, id) : NULL;
+    if (c && !is_settled(c))
+        return;
     for (struct campaigns_watch *w = all->watches, *next; w; w = next) {
         next = w->next;
         if (w->id == id || !id)
@@ -604,8 +616,7 @@ int campaigns_settled(const struct campaigns *all, int64_t id, struct jsonw *w, 
         return -1;
     }
     *dry = c->request.dry_run;
-    if (c->saving || !(*dry ? c->planned : c->kept) ||
-        (c->over && c->stored.state != c->head.state))
+    if (!is_settled(c))
         return 0;
     struct fleet_campaign row = row_of_campaign(c);
     jsonw_object(w, NULL);

@@ -275,7 +275,7 @@ def test_the_command_line_starts_shows_and_cancels(collect):
         assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
         return done.stdout if status == 0 else done.stderr
     assert "No campaign is stored" in campaign("list")
-    plan = campaign("start", "latency", "--quick", "-w", "node[1-4]", "--budget=1000", "--dry-run")
+    plan = campaign("start", "latency", "--quick", "-w", "node[1-4]", "--node-minutes=1000", "--dry-run")
     assert re.search(r"nodes +node\[1-4\]", plan) and re.search(r"probes +4; for 0", plan), plan
     started = json.loads(campaign("start", "bandwidth", "--name=weekly", "--at-once=2", "--at-once-each=class:1", "-o", "json"))
     assert started["campaign"]["request"]["at_once_each"] == {"by": "class", "n": 1}
