@@ -94,6 +94,9 @@ static int connect_error(const struct cli *c, struct err *err)
     const char *path = c->url_assumed ? SOCKET_OF_SYSTEM : socket_path(c->url);
     if (path && socket_denied(path))
         return socket_set_denied(path, err);
+    if (c->url_option)
+        return err_set(err, ERR_UNREACHABLE, "url", "nothing responds at %.120s (%s)", c->url,
+                       c->url_option);
     return err_set(
         err, ERR_UNREACHABLE, "url",
         "no daemon responds at %.120s. Start it with: systemctl start numaprobed (or name "

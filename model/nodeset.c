@@ -579,7 +579,14 @@ void nodeset_sort(struct nodeset *s)
     s->n = s->sorted = n;
 }
 
+int nodeset_find(const struct nodeset *s, const char *name)
+{
+    const char(*at)[NODESET_NAME_ROOM] =
+        s->n ? bsearch(name, s->names, (size_t)s->n, sizeof *s->names, name_order_q) : NULL;
+    return at ? (int)(at - s->names) : -1;
+}
+
 bool nodeset_has(const struct nodeset *s, const char *name)
 {
-    return s->n && bsearch(name, s->names, (size_t)s->n, sizeof *s->names, name_order_q);
+    return nodeset_find(s, name) >= 0;
 }

@@ -49,6 +49,7 @@ int nodeset_add(struct nodeset *s, const char *name, struct err *err);
 // After nodeset_add(): each name once, in the order of a parsed set.
 void nodeset_sort(struct nodeset *s);
 bool nodeset_has(const struct nodeset *s, const char *name); // the set is sorted
+int nodeset_find(const struct nodeset *s, const char *name); // its place in it; -1: none
 // A name that a node may have: at most 63 letters, digits, '.', '-' and '_', and no '-' first.
 int nodeset_name_check(const char *name, struct err *err);
 // The order of the names in a parsed set, as qsort's function.

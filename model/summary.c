@@ -165,7 +165,29 @@ static int layout_of(struct summary_writer *w, const struct metric *list, int n)
         return -1;
     w->layout[w->n_layouts].at = w->layouts.len - text->len;
     w->layout[w->n_layouts].len = text->len;
+    w->layout[w->n_layouts].of = NULL;
     return w->n_layouts++;
+}
+
+static int layout_of_page(struct summary_writer *w, const struct summary_layout *from)
+{
+    for (int i = w->n_layouts - 1; i >= 0; i--)
+        if (w->layout[i].of == from)
+            return i;
+    CLEANUP_MEM struct metric *list = calloc((size_t)from->n + 1, sizeof *list);
+    if (!list) {
+        buf_fail(&w->layouts);
+        return -1;
+    }
+    for (int i = 0; i < from->n; i++) {
+        list[i].value = 1; // any that counts
+        snprintf(list[i].name, sizeof list[i].name, "%s", from->list[i].name);
+        snprintf(list[i].unit, sizeof list[i].unit, "%s", from->list[i].unit);
+    }
+    int number = layout_of(w, list, from->n);
+    if (number >= 0)
+        w->layout[number].of = from;
+    return number;
 }
 
 // How far the interval reaches on one side. Rounded up, so that no interval becomes narrower.
@@ -208,13 +230,13 @@ static void write_number(struct jsonw *w, const struct number_member *m, const s
         jsonw_i64(w, m->name, *(const int64_t *)at);
 }
 
-void summary_writer_add(struct summary_writer *w, const struct summary *s,
-                        const struct metric *list, int n)
+// False: the page is full.
+static bool write_run_head(struct summary_writer *w, const struct summary *s)
 {
     struct jsonw *r = &w->runs_w;
     if (w->n_runs++ >= SUMMARY_RUNS_MAX) {
         buf_fail(&w->runs);
-        return;
+        return false;
     }
     jsonw_object(r, NULL);
     for (size_t i = 0; i < COUNT_OF(run_numbers); i++)
@@ -225,8 +247,41 @@ void summary_writer_add(struct summary_writer *w, const struct summary *s,
     jsonw_text(r, "state", run_state_names[s->state]);
     jsonw_fixed(r, "duration_s", s->duration_s, 3);
     jsonw_fixed(r, "disturbed", s->disturbed, 4);
+    return true;
+}
+
+void summary_writer_add(struct summary_writer *w, const struct summary *s,
+                        const struct metric *list, int n)
+{
+    struct jsonw *r = &w->runs_w;
+    if (!write_run_head(w, s))
+        return;
     jsonw_i64(r, "layout", n < 0 ? -1 : layout_of(w, list, n));
     summary_write_values(r, list, n);
+    jsonw_end(r);
+}
+
+void summary_writer_copy(struct summary_writer *w, const struct summary *s,
+                         const struct summary_layout *layout)
+{
+    struct jsonw *r = &w->runs_w;
+    char text[32];
+    int n = layout ? layout->n : 0;
+    if (!write_run_head(w, s))
+        return;
+    jsonw_i64(r, "layout", layout ? layout_of_page(w, layout) : -1);
+    jsonw_array(r, "values");
+    for (int i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%.6g", (double)s->values[i]);
+        jsonw_raw(r, NULL, text);
+    }
+    jsonw_end(r);
+    jsonw_array(r, "widths");
+    for (int i = 0; i < n; i++) {
+        jsonw_i64(r, NULL, summary_width(s->values[i], s->lo[i]));
+        jsonw_i64(r, NULL, summary_width(s->values[i], s->hi[i]));
+    }
+    jsonw_end(r);
     jsonw_end(r);
 }
 

@@ -84,7 +84,8 @@ struct summary_writer {
     struct jsonw layouts_w, runs_w;
     int n_layouts, n_runs;
     struct {
-        size_t at, len; // in `layouts`
+        size_t at, len;                  // in `layouts`
+        const struct summary_layout *of; // that it was copied from; NULL: made of metrics
     } layout[SUMMARY_LAYOUTS_MAX];
 };
 
@@ -95,6 +96,10 @@ size_t summary_writer_bytes(const struct summary_writer *w); // of the page so f
 // has no metrics. Values that are not finite and above 0 are left out.
 void summary_writer_add(struct summary_writer *w, const struct summary *s,
                         const struct metric *list, int n);
+// A run that was read from a page, with the same numbers. `layout` is that page's, and stays where
+// it is until the end; NULL: the run has no metrics.
+void summary_writer_copy(struct summary_writer *w, const struct summary *s,
+                         const struct summary_layout *layout);
 // The page, with everything of *head before `n_layouts`, appended to `out`.
 void summary_writer_end(struct summary_writer *w, const struct summary_page *head, struct buf *out);
 // An end of an interval as a whole number of 1e-4 of the value, and back: exactly what is read from

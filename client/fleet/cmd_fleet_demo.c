@@ -102,7 +102,7 @@ static int demo_show(struct cli *c, const struct invocation *i, const struct dem
                      int port, struct err *err)
 {
     c->fleet.stored = c->fleet.idle = false;
-    *c->fleet.hostfile = *c->fleet.from_slurm = '\0';
+    *c->fleet.collector = *c->fleet.hostfile = *c->fleet.from_slurm = '\0';
     snprintf(c->fleet.fleet_url, sizeof c->fleet.fleet_url, "http://%%h:%d", port);
     snprintf(c->fleet.hosts_file, sizeof c->fleet.hosts_file, "%s", p->hosts);
     snprintf(c->fleet.nodes, sizeof c->fleet.nodes, "%s", p->set);

@@ -40,9 +40,8 @@ static void find_stale(const struct gather *g, struct nodeset *stale, struct nod
     for (int i = 0; i < f->nodes.n; i++)
         if (!fleet_node_fresh(f, i))
             nodeset_add(stale, f->nodes.list[i], NULL);
-    for (int i = 0; g->fan && i < g->names.n; i++)
-        if (fan_node(g->fan, i)->state == FAN_DONE &&
-            interned_find(&f->nodes, g->names.names[i]) < 0)
+    for (int i = 0; i < g->names.n; i++)
+        if (gather_has_heard(g, i) && interned_find(&f->nodes, g->names.names[i]) < 0)
             nodeset_add(empty, g->names.names[i], NULL);
 }
 
@@ -62,7 +61,7 @@ static void print_versions(const struct cli *c, const struct gather *g)
     struct interned versions = {0};
     CLEANUP_BUF struct buf line = BUF_INIT;
     buf_str(&line, "versions: ");
-    for (int i = 0; g->fan && i < g->names.n; i++)
+    for (int i = 0; g->nodes && i < g->names.n; i++)
         if (*g->nodes[i].version)
             interned_add(&versions, g->nodes[i].version, NULL);
     for (int v = 0; v < versions.n; v++) {
@@ -79,6 +78,54 @@ static void print_versions(const struct cli *c, const struct gather *g)
     interned_fini(&versions);
 }
 
+// Words of the collector that are not as usual, in order of their first node.
+static void find_states(const struct gather *g, struct interned *words)
+{
+    for (int i = 0; g->known && i < g->names.n; i++) {
+        const struct known_node *n = &g->known[i];
+        if (*n->state && strcmp(n->state, "up") != 0)
+            interned_add(words, n->state, NULL);
+        if (*n->outcome && strcmp(n->outcome, "stored") != 0)
+            interned_add(words, n->outcome, NULL);
+    }
+}
+
+static void find_nodes_in_state(const struct gather *g, const char *word, struct nodeset *out)
+{
+    for (int i = 0; i < g->names.n; i++)
+        if (strcmp(g->known[i].state, word) == 0 || strcmp(g->known[i].outcome, word) == 0)
+            nodeset_add(out, g->names.names[i], NULL);
+}
+
+static void print_states(const struct cli *c, const struct gather *g)
+{
+    struct interned words = {0};
+    find_states(g, &words);
+    for (int i = 0; i < words.n; i++) {
+        CLEANUP_NODESET struct nodeset set = {0};
+        find_nodes_in_state(g, words.list[i], &set);
+        print_set(c, words.list[i], &set);
+    }
+    interned_fini(&words);
+}
+
+// {"down":"n[1-3]"}: a member per state or outcome that is not as usual.
+static void write_known_states(const struct gather *g, struct jsonw *w)
+{
+    struct interned words = {0};
+    find_states(g, &words);
+    jsonw_object(w, "states");
+    for (int i = 0; i < words.n; i++) {
+        CLEANUP_NODESET struct nodeset set = {0};
+        CLEANUP_BUF struct buf text = BUF_INIT;
+        find_nodes_in_state(g, words.list[i], &set);
+        nodeset_fold(&set, &text);
+        jsonw_text(w, words.list[i], buf_text(&text));
+    }
+    jsonw_end(w);
+    interned_fini(&words);
+}
+
 static void status_print(const struct cli *c, struct gather *g, const struct fleet_class_row *rows,
                          int n)
 {
@@ -89,7 +136,7 @@ static void status_print(const struct cli *c, struct gather *g, const struct fle
     for (int k = 0; k < n; k++)
         status_add_row(&grid, g->fleet, &rows[k]);
     find_stale(g, &stale, &empty);
-    bool none = g->fan && !fan_ended(g->fan, FAN_DONE);
+    bool none = gather_is_empty(g);
     if (c->output == OUTPUT_TABLE && !grid.n_rows)
         fputs(none ? "" : "no node has a run that can be judged\n", stdout);
     else
@@ -100,6 +147,7 @@ static void status_print(const struct cli *c, struct gather *g, const struct fle
     print_set(c, no_run, &stale);
     print_set(c, "without a run", &empty);
     print_versions(c, g);
+    print_states(c, g);
 }
 
 static void status_print_json(struct gather *g, const struct fleet_class_row *rows, int n)
@@ -126,6 +174,8 @@ static void status_print_json(struct gather *g, const struct fleet_class_row *ro
     jsonw_end(&w);
     jsonw_text(&w, "stale", buf_text(&old));
     jsonw_text(&w, "without_runs", buf_text(&none));
+    if (g->known)
+        write_known_states(g, &w);
     jsonw_end(&w);
     buf_char(&text, '\n');
     print_buf(&text);

@@ -89,10 +89,8 @@ void fan_fail(struct fan *f, int node, enum err_code code, const char *why);
 void fan_later(struct fan *f, int node, int64_t delay_ms); // begins again then; gives up its place
 void fan_pause(struct fan *f, int node, int64_t delay_ms); // the same, and keeps its place
 
-// Failures folded: a line per reason, with its nodes. At most FAN_REASONS_MAX lines.
-enum { FAN_REASONS_MAX = 40 };
+// As client/fleet/failures.h has it.
 void fan_print_failures(struct fan *f, FILE *out);
-// [{"nodes":"n[1-3]","count":3,"error":"unreachable","text":"…"},…], all of them
 void fan_write_failures(struct fan *f, struct jsonw *w, const char *key);
 // Exit status: interrupted, none reached, all busy, `verdict` if it is slower, partial, `verdict`.
 int fan_status(struct fan *f, int verdict, bool partial_ok);

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/peers/fleet_order.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "base/str.h"
 #include "client/exits.h"
+#include "client/fleet/failures.h"
 #include "client/fleet/fleet.h"
 #include "client/http.h"
 
@@ -233,14 +234,14 @@ static void keep_named_runs(struct gather *g, struct summary_page *p)
     p->n_runs = n;
 }
 
-static int gather_stored_facts(struct gather *g, struct err *err)
+static int gather_stored_facts(struct gather *g, const struct cli *at, struct err *err)
 {
     const char *hash;
     char path[100];
     for (int i = 0; (hash = fleet_facts_wanted(g->fleet, i));) {
         CLEANUP_JSON struct json *body = NULL;
         snprintf(path, sizeof path, "/v1/facts/%s", hash);
-        if (http_json(g->cli, "GET", path, NULL, &body, err) < 0 && err->code != ERR_NOT_FOUND)
+        if (http_json(at, "GET", path, NULL, &body, err) < 0 && err->code != ERR_NOT_FOUND)
             return -1;
         if (!body || take_document(g, body, err) < 0)
             i++; // it stays wanted
@@ -248,11 +249,18 @@ static int gather_stored_facts(struct gather *g, struct err *err)
     return 0;
 }
 
-static int gather_from_store(struct gather *g, struct err *err)
+// The nodes that the options name; none if they name none.
+static int gather_named(struct gather *g, struct err *err)
 {
     const struct fleet_settings *s = &g->cli->fleet;
-    if ((*s->nodes || *s->hostfile || *s->from_slurm || s->idle) &&
-        fleet_nodes(g->cli, &g->names, err) < 0)
+    return *s->nodes || *s->hostfile || *s->from_slurm || s->idle
+               ? fleet_nodes(g->cli, &g->names, err)
+               : 0;
+}
+
+static int gather_from_store(struct gather *g, struct err *err)
+{
+    if (gather_named(g, err) < 0)
         return -1;
     int64_t after = 0;
     for (bool more = true; more;) {
@@ -272,10 +280,108 @@ static int gather_from_store(struct gather *g, struct err *err)
         if (rc < 0)
             return -1;
     }
-    return gather_stored_facts(g, err);
+    return gather_stored_facts(g, g->cli, err);
 }
 
-// ---- Both ---------------------------------------------------------------------------------------
+// ---- The collector of the fleet -----------------------------------------------------------------
+
+struct known_list {
+    int n, room;
+    struct known_node *list; // owned
+};
+
+static void known_list_fini(struct known_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->list[i].why);
+    free(l->list);
+}
+
+static int keep_known(void *ctx, struct known_node *n, struct err *err)
+{
+    struct known_list *l = ctx;
+    if (l->n == l->room) {
+        int room = l->room ? 2 * l->room : 256;
+        void *list = realloc(l->list, (size_t)room * sizeof *l->list);
+        if (!list) {
+            free(n->why);
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for the nodes of the collector");
+        }
+        l->list = list;
+        l->room = room;
+    }
+    l->list[l->n++] = *n;
+    return 0;
+}
+
+// Where no option names nodes: all that a source of the collector names now.
+static int name_known(struct gather *g, const struct known_list *l, struct err *err)
+{
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->list[i].state, "gone") != 0 &&
+            nodeset_add(&g->names, l->list[i].name, err) < 0)
+            return -1;
+    nodeset_sort(&g->names);
+    return 0;
+}
+
+static int gather_known(struct gather *g, const struct cli *at, bool named, struct err *err)
+{
+    struct known_list l CLEANUP(known_list_fini) = {0};
+    if (collector_nodes(at, named ? &g->names : NULL, keep_known, &l, err) < 0 ||
+        (!named && name_known(g, &l, err) < 0))
+        return -1;
+    g->nodes = calloc((size_t)g->names.n + 1, sizeof *g->nodes);
+    g->known = calloc((size_t)g->names.n + 1, sizeof *g->known);
+    if (!g->nodes || !g->known)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", g->names.n);
+    for (int i = 0; i < l.n; i++) {
+        int node = nodeset_find(&g->names, l.list[i].name);
+        if (node < 0 || g->known[node].why)
+            continue;
+        g->known[node] = l.list[i];
+        l.list[i].why = NULL;
+        memcpy(g->nodes[node].version, g->known[node].version, sizeof g->nodes[node].version);
+    }
+    return 0;
+}
+
+static int keep_known_runs(void *ctx, struct summary_page *p, struct err *err)
+{
+    struct gather *g = ctx;
+    keep_named_runs(g, p);
+    return fleet_add_page(g->fleet, p, err);
+}
+
+// A node that the collector lists, or has runs of though no source names it any more.
+static int find_unknown(struct gather *g, struct err *err)
+{
+    for (int i = 0; i < g->names.n; i++) {
+        struct known_node *n = &g->known[i];
+        if (*n->name || interned_find(&g->fleet->nodes, g->names.names[i]) >= 0)
+            continue;
+        n->code = ERR_NOT_FOUND;
+        if (!(n->why = strdup("the collector does not know it")))
+            return err_set(err, ERR_NO_MEMORY, "", "no memory for %d nodes", g->names.n);
+    }
+    return 0;
+}
+
+static int gather_from_collector(struct gather *g, struct err *err)
+{
+    CLEANUP_MEM struct cli *at = collector_settings(g->cli, err);
+    if (!at || gather_named(g, err) < 0)
+        return -1;
+    bool named = g->names.n > 0;
+    return gather_known(g, at, named, err) < 0 ||
+                   collector_runs(at, named ? &g->names : NULL, g->runs, keep_known_runs, g, err) <
+                       0 ||
+                   find_unknown(g, err) < 0
+               ? -1
+               : gather_stored_facts(g, at, err);
+}
+
+// ---- All ----------------------------------------------------------------------------------------
 
 int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err)
 {
@@ -286,7 +392,10 @@ int gather_all(struct gather *out, const struct cli *c, int runs, struct err *er
     out->fleet = fleet_new(&options, err);
     if (!out->fleet)
         return -1;
-    return c->fleet.stored ? gather_from_store(out, err) : gather_from_nodes(out, err);
+    int rc = c->fleet.stored       ? gather_from_store(out, err)
+             : *c->fleet.collector ? gather_from_collector(out, err)
+                                   : gather_from_nodes(out, err);
+    return rc < 0 ? -1 : fleet_arrange(out->fleet, err);
 }
 
 void gather_fini(struct gather *g)
@@ -294,6 +403,9 @@ void gather_fini(struct gather *g)
     for (int i = 0; g->nodes && i < g->names.n; i++)
         free(g->nodes[i].facts);
     free(g->nodes);
+    for (int i = 0; g->known && i < g->names.n; i++)
+        free(g->known[i].why);
+    free(g->known);
     fan_free(g->fan);
     fleet_cleanup(&g->fleet);
     interned_fini(&g->wanted);
@@ -307,6 +419,9 @@ void gather_fini(struct gather *g)
 // The nodes whose clock differs from ours by a minute or more.
 static void find_clocks(struct gather *g, struct nodeset *out)
 {
+    for (int i = 0; g->known && i < g->names.n; i++)
+        if (llabs(g->known[i].skew_ms) >= SKEW_MAX_MS)
+            nodeset_add(out, g->names.names[i], NULL);
     for (int i = 0; g->fan && i < g->names.n; i++) {
         const struct fan_node *n = fan_node(g->fan, i);
         if (n->dated && llabs(n->skew_ms) >= SKEW_MAX_MS)
@@ -318,10 +433,13 @@ static void find_clocks(struct gather *g, struct nodeset *out)
 static void find_copies(struct gather *g, struct nodeset *out)
 {
     CLEANUP_MEM int *count = calloc((size_t)g->histories.n + 1, sizeof *count);
-    for (int i = 0; count && g->nodes && i < g->names.n; i++)
+    for (int i = 0; g->known && i < g->names.n; i++)
+        if (strcmp(g->known[i].outcome, "twin") == 0)
+            nodeset_add(out, g->names.names[i], NULL);
+    for (int i = 0; count && g->fan && i < g->names.n; i++)
         if (fan_node(g->fan, i)->state == FAN_DONE)
             count[g->nodes[i].history]++;
-    for (int i = 0; count && g->nodes && i < g->names.n; i++)
+    for (int i = 0; count && g->fan && i < g->names.n; i++)
         if (g->nodes[i].history && fan_node(g->fan, i)->state == FAN_DONE &&
             count[g->nodes[i].history] > 1)
             nodeset_add(out, g->names.names[i], NULL);
@@ -336,17 +454,30 @@ static const struct {
     {find_copies, "copied_histories", "have the same history: one database is a copy of another"},
 };
 
-bool gather_is_empty(const struct gather *g)
+bool gather_has_heard(const struct gather *g, int node)
 {
-    return g->fan && (!fan_ended(g->fan, FAN_DONE) || fan_stopped(g->fan));
+    return g->fan ? fan_node(g->fan, node)->state == FAN_DONE : g->known && g->known[node].heard;
 }
 
-int gather_end(struct gather *g, int verdict)
+// The nodes of whose newest runs the collector says that they may be missing. The caller frees.
+static struct failure *known_failures(const struct gather *g, int *n)
 {
-    fflush(stdout);
-    if (!g->fan)
-        return verdict;
-    fan_print_failures(g->fan, stderr);
+    struct failure *list = calloc((size_t)g->names.n + 1, sizeof *list);
+    *n = 0;
+    for (int i = 0; list && i < g->names.n; i++)
+        if (g->known[i].why)
+            list[(*n)++] = (struct failure){g->names.names[i], g->known[i].why, g->known[i].code};
+    return list;
+}
+
+bool gather_is_empty(const struct gather *g)
+{
+    return g->fan ? !fan_ended(g->fan, FAN_DONE) || fan_stopped(g->fan)
+                  : g->known && g->names.n && !g->fleet->nodes.n;
+}
+
+static void print_oddities(struct gather *g)
+{
     for (size_t i = 0; i < COUNT_OF(oddities); i++) {
         CLEANUP_NODESET struct nodeset odd = {0};
         CLEANUP_BUF struct buf names = BUF_INIT;
@@ -355,14 +486,58 @@ int gather_end(struct gather *g, int verdict)
         if (odd.n)
             fprintf(stderr, "%-22s %s\n", buf_text(&names), oddities[i].text);
     }
+}
+
+// As fan_status() has it. A node that fails keeps what the collector has of it.
+static int known_status(const struct gather *g, const struct failure *list, int failed, int verdict)
+{
+    int silent = 0;
+    for (int i = 0; i < failed; i++)
+        silent += list[i].code == ERR_UNREACHABLE;
+    if (failed && gather_is_empty(g))
+        return silent == failed ? CLI_EXIT_UNREACHABLE : CLI_EXIT_FAILED;
+    return verdict == CLI_EXIT_SLOWER || !failed || g->cli->fleet.partial_ok ? verdict
+                                                                             : CLI_EXIT_PARTIAL;
+}
+
+static int known_end(struct gather *g, int verdict)
+{
+    int failed;
+    CLEANUP_MEM struct failure *list = known_failures(g, &failed);
+    failures_print(list, failed, stderr);
+    print_oddities(g);
+    if (failed)
+        fprintf(stderr, "the collector follows %d of %d nodes\n", g->names.n - failed, g->names.n);
+    return known_status(g, list, failed, verdict);
+}
+
+int gather_end(struct gather *g, int verdict)
+{
+    fflush(stdout);
+    if (g->known)
+        return known_end(g, verdict);
+    if (!g->fan)
+        return verdict;
+    fan_print_failures(g->fan, stderr);
+    print_oddities(g);
     if (fan_ended(g->fan, FAN_FAILED))
         fprintf(stderr, "%d of %d nodes responded\n", fan_ended(g->fan, FAN_DONE), g->names.n);
     return fan_status(g->fan, verdict, g->cli->fleet.partial_ok);
 }
 
+static void write_failures(struct gather *g, struct jsonw *w)
+{
+    int n = 0;
+    CLEANUP_MEM struct failure *list = g->known ? known_failures(g, &n) : NULL;
+    if (g->fan)
+        fan_write_failures(g->fan, w, "failures");
+    else
+        failures_write(list, n, w, "failures");
+}
+
 void gather_write_json(struct gather *g, struct jsonw *w)
 {
-    jsonw_i64(w, "nodes", g->fan ? g->names.n : g->fleet->nodes.n);
+    jsonw_i64(w, "nodes", g->fan || g->known ? g->names.n : g->fleet->nodes.n);
     for (size_t i = 0; i < COUNT_OF(oddities); i++) {
         CLEANUP_NODESET struct nodeset odd = {0};
         CLEANUP_BUF struct buf names = BUF_INIT;
@@ -370,10 +545,5 @@ void gather_write_json(struct gather *g, struct jsonw *w)
         nodeset_fold(&odd, &names);
         jsonw_text(w, oddities[i].member, buf_text(&names));
     }
-    if (g->fan) {
-        fan_write_failures(g->fan, w, "failures");
-        return;
-    }
-    jsonw_array(w, "failures");
-    jsonw_end(w);
+    write_failures(g, w);
 }

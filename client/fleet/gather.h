@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes have measured, brought together to be judged: from the nodes themselves, or (--stored)
-// from the one daemon that has it all.
+// What nodes have measured, brought together to be judged: from the nodes themselves, from the
+// collector of the fleet (--fleet), or (--stored) from the one daemon that has it all.
 #pragma once
 #include "analysis/peers/fleet.h"
 #include "client/config.h"
+#include "client/fleet/collector.h"
 #include "client/fleet/fan.h"
 
 struct gathered_node { // of each node of `names`
@@ -17,8 +18,9 @@ struct gather {
     const struct cli *cli;
     struct fleet *fleet;         // owned
     struct nodeset names;        // owned: that were requested, or that the daemon has runs of
-    struct fan *fan;             // owned; NULL with --stored
+    struct fan *fan;             // owned; NULL with --stored and --fleet
     struct gathered_node *nodes; // owned; NULL with --stored
+    struct known_node *known;    // owned; [names]: with --fleet, else NULL
     struct interned wanted;      // hashes of facts that were requested
     struct interned histories;   // that responded
     struct interned selves;      // the same, each with the name of its node
@@ -39,6 +41,8 @@ int gather_all(struct gather *out, const struct cli *c, int runs, struct err *er
 void gather_fini(struct gather *g);
 #define CLEANUP_GATHER CLEANUP(gather_fini)
 
+// The node has sent what it has, which may be nothing.
+bool gather_has_heard(const struct gather *g, int node);
 // No node has responded, or Ctrl-C came: there is nothing to judge.
 bool gather_is_empty(const struct gather *g);
 

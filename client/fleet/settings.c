@@ -41,6 +41,14 @@ static const struct param params[] = {
      .help =
          "Judge the runs of all nodes that one daemon has stored, such as imports. No other node "
          "is contacted; --nodes narrows them."},
+    {.name = "fleet",
+     TEXT(collector),
+     .def = "",
+     .metavar = "URL",
+     .help =
+         "Judge what the fleet's collector (numaprobe-fleetd) has stored. No node is contacted; "
+         "--nodes narrows them. The address, the token and TLS are as for --url. Of run: without "
+         "effect. --fleet= contacts the nodes, whatever is configured."},
     {.name = "at_once",
      .kind = PARAM_INT,
      .offset = offsetof(struct fleet_settings, at_once),

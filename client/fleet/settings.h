@@ -24,7 +24,8 @@ struct fleet_settings {
     int64_t at_once;
     int64_t node_timeout_s;
     bool partial_ok;
-    bool stored; // what one daemon has stored, instead of the nodes
+    char collector[256]; // address of the fleet's collector; "": none
+    bool stored;         // what one daemon has stored, instead of the nodes
 };
 
 extern const struct param_table fleet_settings; // of struct fleet_settings

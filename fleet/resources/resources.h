@@ -13,6 +13,8 @@ work_fn fleetd_work;
 handler_fn fleetd_rollouts, fleetd_effect;
 // views.c: nodes in order of a metric, groups of them, and two runs. In the process that reads.
 handler_fn fleetd_ranking, fleetd_compare;
+// runs.c: for clients that judge by themselves. In the process that reads.
+handler_fn fleetd_runs, fleetd_facts;
 // history.c: a metric of one node over the years. In the process that reads.
 handler_fn fleetd_history;
 // archive.c: a whole run. In the process that reads.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/peers/fleet_order.h"
 #include "base/cleanup.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_facts.h"
@@ -63,7 +64,7 @@ struct fleet *stored_fleet_read(const struct request *q, const struct fleet_opti
         return NULL;
     window.nodes = given ? &where : NULL;
     if (fleet_store_window(store, &window, add_page, &pages, err) < 0 ||
-        add_documents(store, f, err) < 0)
+        add_documents(store, f, err) < 0 || fleet_arrange(f, err) < 0)
         return NULL;
     return steal_ptr(&f);
 }

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "fleet/store/store.h"
+#include "model/run.h"
 
 enum cell_type { CELL_NULL, CELL_INT, CELL_REAL, CELL_TEXT, CELL_BYTES };
 struct fleet_cell {
@@ -50,13 +51,13 @@ struct fleet_move {
 
 // Which runs are read: in order of node and kind, the newest first.
 struct fleet_reading {
-    int node;                           // 0: all
-    int n_nodes;                        // numbers 1 to n_nodes
+    int first, last;                    // numbers of nodes
     const bool *nodes, *kind, *machine; // [number - 1]; NULL: all
     int n_kinds, n_machines;
     int64_t since_ms, until_ms;
     int64_t seq;      // 0: all
     int newest;       // of each node and kind; 0: all
+    bool own;         // only runs that succeeded and that the node measured itself
     bool values_only; // lo and hi of rows are NULL
 };
 

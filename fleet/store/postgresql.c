@@ -628,14 +628,14 @@ static int pgx_row(void *ctx, const unsigned char *bytes, size_t n, struct err *
     return r->fn(r->ctx, &row, err);
 }
 
-static void sql_numbers(struct buf *sql, const char *column, const bool *set, int n)
+static void sql_numbers(struct buf *sql, const char *column, const bool *set, int first, int last)
 {
     if (!set)
         return;
     buf_fmt(sql, " AND %s IN (0", column);
-    for (int i = 0; i < n; i++)
-        if (set[i])
-            buf_fmt(sql, ",%d", i + 1);
+    for (int number = first; number <= last; number++)
+        if (set[number - 1])
+            buf_fmt(sql, ",%d", number);
     buf_char(sql, ')');
 }
 
@@ -658,16 +658,16 @@ static int pgx_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, v
             r->values_only ? PGX_HEAD ", NULL::bytea" : PGX_RUN);
     if (r->newest)
         buf_fmt(&sql, ", row_number() OVER (PARTITION BY node, kind ORDER BY %s) AS place", newest);
-    buf_str(&sql, " FROM run WHERE true");
-    if (r->node)
-        buf_fmt(&sql, " AND node = %d", r->node);
+    buf_fmt(&sql, " FROM run WHERE node BETWEEN %d AND %d", r->first, r->last);
+    if (r->own)
+        buf_fmt(&sql, " AND state = %d AND flags & %d = 0", RUN_SUCCEEDED, ROW_IMPORTED);
     if (r->seq)
         buf_fmt(&sql, " AND seq = %" PRId64, r->seq);
-    sql_numbers(&sql, "node", r->nodes, r->n_nodes);
+    sql_numbers(&sql, "node", r->nodes, r->first, r->last);
     sql_time(&sql, ">=", r->since_ms);
     sql_time(&sql, "<", r->until_ms);
-    sql_numbers(&sql, "kind", r->kind, r->n_kinds);
-    sql_numbers(&sql, "machine", r->machine, r->n_machines);
+    sql_numbers(&sql, "kind", r->kind, 1, r->n_kinds);
+    sql_numbers(&sql, "machine", r->machine, 1, r->n_machines);
     buf_str(&sql, ") AS r");
     if (r->newest)
         buf_fmt(&sql, " WHERE place <= %d", r->newest);

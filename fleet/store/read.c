@@ -14,7 +14,8 @@ struct window_page {
     struct fleet_store *store;
     int (*fn)(void *ctx, const struct summary_page *page, struct err *err);
     void *ctx;
-    int node; // 0: none yet
+    int node;   // 0: none yet
+    bool ended; // fn wants no more
     struct summary_page page;
     int room;      // runs
     float *values; // of all runs; owned
@@ -50,7 +51,9 @@ static int window_emit(struct window_page *w, struct err *err)
     int result = w->fn(w->ctx, p, err);
     p->n_runs = 0;
     w->n_values = 0;
-    return result;
+    w->node = 0;
+    w->ended = result > 0;
+    return result < 0 ? -1 : 0;
 }
 
 static int window_room(struct window_page *w, int n, struct err *err)
@@ -126,10 +129,13 @@ static int window_row(void *ctx, const struct fleet_row *row, struct err *err)
         return row_damaged(row, err);
     if (row->node != w->node && window_emit(w, err) < 0)
         return -1;
+    if (w->ended)
+        return 0; // an engine ends with what it has begun
     if (window_room(w, row->n, err) < 0)
         return -1;
     if (row->node != w->node) {
         w->node = row->node;
+        w->page.next = row->node;
         snprintf(w->page.node, sizeof w->page.node, "%s", book_name(&b->nodes, row->node));
     }
     float *to = w->values + w->n_values;
@@ -173,37 +179,51 @@ static int pick_machines(const struct book *b, const char *hash, bool **set, str
     return 0;
 }
 
-static int pick_nodes(const struct book *b, const struct nodeset *wanted, bool **set,
-                      struct err *err)
+static int pick_nodes(const struct book *b, const char *one, const struct nodeset *wanted,
+                      bool **set, struct err *err)
 {
-    if (!wanted)
+    if (!one && !wanted)
         return 0;
     *set = calloc(b->nodes.n + 1, sizeof **set);
     if (!*set)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
     for (int i = 0; i < b->nodes.n; i++)
-        (*set)[i] = nodeset_has(wanted, b->nodes.list[i]);
+        (*set)[i] = (!one || strcmp(b->nodes.list[i], one) == 0) &&
+                    (!wanted || nodeset_has(wanted, b->nodes.list[i]));
     return 0;
+}
+
+// The next stretch of nodes that has a wanted one, of at most `most`. False: there is none.
+static bool next_nodes(struct fleet_reading *r, int n_nodes, int most)
+{
+    r->first = r->last + 1;
+    while (r->first <= n_nodes && r->nodes && !r->nodes[r->first - 1])
+        r->first++;
+    r->last = n_nodes - r->first < most ? n_nodes : r->first + most - 1;
+    while (r->last > r->first && r->nodes && !r->nodes[r->last - 1])
+        r->last--;
+    return r->first <= n_nodes;
 }
 
 static int window_read(struct fleet_store *s, const struct fleet_window *w,
                        struct window_page *page, struct err *err)
 {
+    enum { PARTIAL_NODES = 32 };
     const struct book *b = &s->book;
     CLEANUP_MEM bool *nodes = NULL;
     CLEANUP_MEM bool *kinds = NULL;
     CLEANUP_MEM bool *machines = NULL;
-    struct fleet_reading r = {.n_nodes = b->nodes.n,
+    struct fleet_reading r = {.last = w->after,
                               .n_kinds = b->kinds.n,
                               .n_machines = b->machines.n,
                               .since_ms = w->since_ms,
                               .until_ms = w->until_ms ? w->until_ms : INT64_MAX,
                               .seq = w->seq,
                               .newest = w->newest,
+                              .own = w->own,
                               .values_only = w->values_only};
-    if (w->node && !(r.node = interned_find(&b->nodes, w->node) + 1))
-        return 0;
-    if (pick_nodes(b, w->nodes, &nodes, err) < 0 || pick_kinds(b, w->benchmark, &kinds, err) < 0 ||
+    if (pick_nodes(b, w->node, w->nodes, &nodes, err) < 0 ||
+        pick_kinds(b, w->benchmark, &kinds, err) < 0 ||
         pick_machines(b, w->class_hash, &machines, err) < 0)
         return -1;
     r.nodes = nodes;
@@ -211,7 +231,12 @@ static int window_read(struct fleet_store *s, const struct fleet_window *w,
     r.machine = machines;
     page->page.n_layouts = b->layouts.n;
     page->page.layouts = b->layout;
-    return s->engine->read(s->db, &r, window_row, page, err) < 0 ? -1 : window_emit(page, err);
+    page->page.last = b->nodes.n;
+    int most = w->partial ? PARTIAL_NODES : b->nodes.n;
+    while (!page->ended && next_nodes(&r, b->nodes.n, most))
+        if (s->engine->read(s->db, &r, window_row, page, err) < 0 || window_emit(page, err) < 0)
+            return -1;
+    return 0;
 }
 
 int fleet_store_window(struct fleet_store *s, const struct fleet_window *w,
@@ -337,16 +362,17 @@ static int spots_read(struct fleet_store *s, const struct fleet_line *line, stru
                       struct err *err)
 {
     const struct book *b = &s->book;
-    struct fleet_reading r = {.node = interned_find(&b->nodes, line->node) + 1,
-                              .n_nodes = b->nodes.n,
+    int node = interned_find(&b->nodes, line->node) + 1;
+    struct fleet_reading r = {.first = node,
+                              .last = node,
                               .n_kinds = b->kinds.n,
                               .since_ms = line->since_ms,
                               .until_ms = line->until_ms ? line->until_ms : INT64_MAX};
     CLEANUP_MEM bool *kinds = calloc(b->kinds.n + 1, sizeof *kinds);
     if (!kinds)
         return err_set(err, ERR_NO_MEMORY, "", "no memory to read");
-    if (!r.node || spots_columns(l, line->metric, kinds, err) < 0)
-        return r.node ? -1 : 0;
+    if (!node || spots_columns(l, line->metric, kinds, err) < 0)
+        return node ? -1 : 0;
     r.kind = kinds;
     if (s->engine->read(s->db, &r, spots_row, l, err) < 0)
         return -1;
@@ -404,7 +430,7 @@ int fleet_store_setups(struct fleet_store *s, const struct nodeset *nodes,
     CLEANUP_MEM bool *wanted = NULL;
     if (fleet_begin(s, err) < 0)
         return -1;
-    int result = pick_nodes(&s->book, nodes, &wanted, err);
+    int result = pick_nodes(&s->book, NULL, nodes, &wanted, err);
     struct setup_reader r = {&s->book, wanted, fn, ctx};
     if (result == 0)
         result = s->engine->query(s->db, sql, NULL, 0, setup_row, &r, err);

@@ -403,7 +403,9 @@ static int lite_read_kind(struct lite *l, const struct fleet_reading *r, int nod
         0)
         return -1;
     while ((more = sq_step(q, err)) > 0) {
-        if (!lite_is_in(r->machine, r->n_machines, sqlite3_column_int(q, 5)))
+        if (!lite_is_in(r->machine, r->n_machines, sqlite3_column_int(q, 5)) ||
+            (r->own && (sqlite3_column_int(q, 9) != RUN_SUCCEEDED ||
+                        sqlite3_column_int(q, 10) & ROW_IMPORTED)))
             continue;
         if (lite_read_row(l, q, r->values_only, &row, err) < 0 || fn(ctx, &row, err) < 0)
             return -1;
@@ -436,9 +438,8 @@ static int lite_read_node(struct lite *l, const struct fleet_reading *r, int nod
 static int lite_read(void *db, const struct fleet_reading *r, fleet_row_fn *fn, void *ctx,
                      struct err *err)
 {
-    int first = r->node ? r->node : 1, last = r->node ? r->node : r->n_nodes;
-    for (int node = first; node <= last; node++)
-        if (lite_is_in(r->nodes, r->n_nodes, node) && lite_read_node(db, r, node, fn, ctx, err) < 0)
+    for (int node = r->first; node <= r->last; node++)
+        if (lite_is_in(r->nodes, r->last, node) && lite_read_node(db, r, node, fn, ctx, err) < 0)
             return -1;
     return 0;
 }

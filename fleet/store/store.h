@@ -137,11 +137,15 @@ struct fleet_window {
     int64_t since_ms, until_ms;                // measured in [since, until); until 0: no end
     int64_t seq;                               // only runs of this number in their feed; 0: all
     int newest;                                // of each node and kind of run; 0: all
+    bool own;                                  // only runs that succeeded, of the node itself
     bool values_only;                          // their intervals are not known (NaN)
+    int after;                                 // only nodes with a higher number
+    bool partial;                              // fn will end it early: few nodes are read at once
 };
 // One page per node, in order of their numbers; runs by kind, the newest first. `layouts` of the
-// page are those of the whole store. The page is valid during the call. All of it is one state of
-// the database. fn returns -1 to end with its error.
+// page are those of the whole store, `next` is the node's number, `last` that of the last node. The
+// page is valid during the call. All of it is one state of the database. fn returns -1 to end with
+// its error, and 1 to end without one.
 int fleet_store_window(struct fleet_store *s, const struct fleet_window *w,
                        int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
                        void *ctx, struct err *err);

@@ -246,7 +246,8 @@ static int copy_row_of_run(void *ctx, const struct fleet_row *row, struct err *e
 static int transfer_read_runs(struct fleet_store *s, int node, int nodes, fleet_row_fn *fn,
                               void *ctx, struct err *err)
 {
-    const struct fleet_reading r = {.node = node, .n_nodes = nodes, .until_ms = INT64_MAX};
+    const struct fleet_reading r = {
+        .first = node ? node : 1, .last = node ? node : nodes, .until_ms = INT64_MAX};
     return s->engine->read(s->db, &r, fn, ctx, err);
 }
 

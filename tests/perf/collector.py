@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of numaprobe-fleetd over virtual nodes: the first sweep, sweeps with nothing new, reading, memory.
+"""Figures of numaprobe-fleetd over virtual nodes: the first sweep, sweeps with nothing new, reading, memory, commands.
 
 usage: collector.py BUILD [--nodes=1000,10000] [--runs=1] [--seconds=10] [--store=WHERE]
 
@@ -41,7 +41,7 @@ class Collector:
         self.nodes = nodes
         self.fleet = subprocess.Popen([f"{build}/tests/fleet/vnodes", f"--nodes={nodes}", f"--runs={runs}",
                                        f"--hosts={home}/hosts"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        port = json.loads(self.fleet.stdout.readline())["port"]
+        port = self.fleet_port = json.loads(self.fleet.stdout.readline())["port"]
         names = [line.split()[1] for line in open(f"{home}/hosts") if line[0].isdigit()]
         pathlib.Path(home, "list").write_text("\n".join(names))
         log = open(f"{home}/log", "w")
@@ -95,6 +95,27 @@ def timed(collector, path):
     return (time.monotonic() - begin) * 1e3
 
 
+def command(build, home, c, *words):
+    """Seconds and MiB of a command of the client, by the collector and by the nodes. What it prints is not looked at."""
+    figures = {}
+    for how, env in (("--fleet", {"NUMAPROBE_FLEET": f"http://127.0.0.1:{c.port}"}),
+                     ("-w", {"NUMAPROBE_FLEET_URL": f"http://%h:{c.fleet_port}", "NUMAPROBE_HOSTS_FILE": f"{home}/hosts",
+                             "NUMAPROBE_HOSTFILE": f"{home}/list"})):
+        seconds, cpu, memory = [], [], []
+        for _ in range(3):
+            begin = time.monotonic()
+            process = subprocess.Popen([f"{build}/client/numaprobe", "fleet", *words],
+                                       env={**os.environ, "NUMAPROBE_AT_ONCE": "256", **env}, stdout=subprocess.DEVNULL)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode in (0, 7, 8), process.returncode
+            seconds.append(time.monotonic() - begin)
+            cpu.append(used.ru_utime + used.ru_stime)
+            memory.append(used.ru_maxrss / 1024)
+        figures[how] = f"{statistics.median(seconds):.2f} s, CPU {statistics.median(cpu):.2f} s, {max(memory):.0f} MiB"
+    print(f"  fleet {' '.join(words):<22} " + "  ".join(f"{how} {what}" for how, what in figures.items()))
+
+
 def figures(args, build, nodes):
     with tempfile.TemporaryDirectory() as home:
         c = Collector(build, home, nodes, args.runs, args.store)
@@ -120,6 +141,8 @@ def figures(args, build, nodes):
                   f"  outliers anew, again         {anew:8.0f} ms  {kept:.1f} ms")
             print("  peak memory                  " + ", ".join(f"{what} {peak_mib(pid):.0f} MiB"
                                                                 for what, pid in tree_of(c.process.pid).items()), flush=True)
+            command(build, home, c, "status")
+            command(build, home, c, "outliers")
         finally:
             c.close()
 

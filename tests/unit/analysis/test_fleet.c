@@ -2,6 +2,7 @@
 // From pages of summaries to findings: what counts, what is left out, and what is said.
 #include "analysis/peers/fleet_findings.h"
 #include "analysis/peers/fleet_findings_text.h"
+#include "analysis/peers/fleet_order.h"
 #include "analysis/peers/interned.h"
 #include "analysis/peers/table.h"
 #include "base/cleanup.h"
@@ -267,6 +268,55 @@ static void test_findings(void)
     fleet_findings_fini(&list);
 }
 
+// The same runs in another order of nodes.
+static struct fleet *arranged(bool backwards)
+{
+    struct fleet *f = fleet_with(0);
+    char name[16];
+    for (int at = 0; at < 24; at++) {
+        int i = backwards ? 23 - at : at;
+        unsigned long long seed = 400 + (unsigned)i;
+        for (int k = 0; k < 5; k++) {
+            snprintf(name, sizeof name, "n%02d", i);
+            struct page_run r = {.node = name,
+                                 .class = i % 2 ? "A" : "C",
+                                 .config = i % 3 ? "B" : "D",
+                                 .id = k + 1,
+                                 .noise = 0.002,
+                                 .measured_ms = PAGES_NOW - (5 - k) * PAGES_DAY};
+            r.factor[0] = r.factor[1] = r.factor[2] = i == 5 || i == 6 ? 1.2 : 1;
+            page_add(f, &r, &seed);
+        }
+    }
+    page_facts(f, "B", "kernel=6.1");
+    page_facts(f, "D", "kernel=6.2");
+    CHECK(fleet_arrange(f, NULL) == 0, "is arranged");
+    return f;
+}
+
+static void test_order(void)
+{
+    CLEANUP_FLEET struct fleet *f = arranged(false);
+    CLEANUP_FLEET struct fleet *g = arranged(true);
+    CLEANUP_BUF struct buf one = BUF_INIT, other = BUF_INIT;
+    struct fleet_findings list;
+    struct jsonw w = jsonw_to(&one), v = jsonw_to(&other);
+    CHECK(strcmp(g->nodes.list[0], "n00") == 0 && strcmp(g->classes.list[0], "A") == 0 &&
+              strcmp(g->configs.list[1], "D") == 0 && interned_find(&g->nodes, "n23") == 23,
+          "numbers are in order of the names");
+    CHECK(strcmp(fleet_fact(&g->config_facts[1], "kernel"), "6.2") == 0 && g->node[0].class == 1 &&
+              g->node[0].config == 1 && g->one[g->node[7].series[0]].node == 7 &&
+              g->one[0].runs[0].config == 1,
+          "and everything follows them");
+    CHECK(fleet_findings_find(&list, f, NULL) == 0 && list.n > 0, "a verdict");
+    fleet_findings_write_json(&list, f, &w, NULL);
+    fleet_findings_fini(&list);
+    CHECK(fleet_findings_find(&list, g, NULL) == 0, "another");
+    fleet_findings_write_json(&list, g, &v, NULL);
+    fleet_findings_fini(&list);
+    CHECK_STR(buf_text(&other), buf_text(&one), "that is the same, whoever responded first");
+}
+
 static void test_nothing(void)
 {
     CLEANUP_FLEET struct fleet *f = fleet_with(0);
@@ -302,6 +352,7 @@ int main(void)
     test_filters();
     test_table();
     test_findings();
+    test_order();
     test_nothing();
     return tap_done();
 }

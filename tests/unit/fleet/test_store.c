@@ -310,6 +310,57 @@ static void test_window(void)
     CHECK_INT(window_runs(&cases[0].w), 15, "and the store can be read again");
 }
 
+struct few_nodes {
+    struct buf json;
+    int nodes, most, last;
+};
+
+static int take_few(void *ctx, const struct summary_page *page, struct err *e)
+{
+    struct few_nodes *f = ctx;
+    if (f->nodes++ == f->most)
+        return 1;
+    f->last = (int)page->next;
+    return made_json_page(&f->json, page, e);
+}
+
+// Pages of three nodes, put together, are what one reading gives.
+static void test_window_pages(void)
+{
+    CLEANUP_BUF struct buf whole = BUF_INIT, parts = BUF_INIT;
+    CLEANUP_NODESET struct nodeset where = {0};
+    struct fleet_window w = {.newest = 2, .own = true};
+    struct few_nodes f = {.most = 3};
+    made_json_window(s, &w, &whole);
+    w.partial = true;
+    do {
+        f.nodes = 0;
+        CHECK_INT(fleet_store_window(s, &w, take_few, &f, &err), 0, "a page after %d", w.after);
+        w.after = f.last;
+    } while (f.nodes > f.most);
+    parts = f.json;
+    CHECK(parts.len > 1000 && strcmp(buf_text(&whole), buf_text(&parts)) == 0,
+          "no node is missing or twice between pages");
+    buf_add(&said, buf_text(&parts), parts.len);
+    nodeset_parse(&where, "w1,n[1-2],nosuch", NULL, &err);
+    w = (struct fleet_window){.nodes = &where, .partial = true};
+    f = (struct few_nodes){.most = 9};
+    CHECK(fleet_store_window(s, &w, take_few, &f, &err) == 0 && f.nodes == 3, "nodes of a set");
+    buf_free(&f.json);
+}
+
+static void test_own_runs(void)
+{
+    struct maker m = maker_at("o1", "0f0f", 0, 12);
+    m.state = "failed";
+    made_page_put(s, &m, &err);
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "o1"}), 12, "all runs");
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "o1", .own = true}), 8,
+              "those that succeeded");
+    CHECK_INT(window_runs(&(struct fleet_window){.node = "o1", .own = true, .newest = 3}), 3,
+              "the newest of them");
+}
+
 static void test_series(void)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
@@ -663,6 +714,8 @@ static void run_scenarios(const char *where)
     test_hostile();
     test_extremes();
     test_window();
+    test_own_runs();
+    test_window_pages();
     test_series();
     test_setups();
     test_fleet();

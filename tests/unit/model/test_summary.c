@@ -236,9 +236,32 @@ static void check_large(void)
           "a page is an object");
 }
 
+// What was read is written with the same numbers, again and again.
+static void check_copy(void)
+{
+    static struct summary_writer w;
+    CLEANUP_BUF struct buf first = BUF_INIT, again = BUF_INIT;
+    write_page(&first);
+    for (int times = 0; times < 3; times++) {
+        CLEANUP_JSON struct json *j = json_parse(buf_text(&first), first.len, NULL);
+        struct summary_page page CLEANUP(summary_page_fini) = {0};
+        CHECK(summary_page_read(j, &page, NULL) == 0, "a page is read");
+        summary_writer_init(&w);
+        for (int i = 0; i < page.n_runs; i++) {
+            const struct summary *s = &page.runs[i];
+            summary_writer_copy(&w, s, s->layout < 0 ? NULL : &page.layouts[s->layout]);
+        }
+        buf_reset(&again);
+        summary_writer_end(&w, &page, &again);
+        summary_writer_fini(&w);
+        CHECK_STR(buf_text(&again), buf_text(&first), "and written as it was");
+    }
+}
+
 int main(void)
 {
     check_round_trip();
+    check_copy();
     check_variant_fits();
     check_hostile();
     check_large();

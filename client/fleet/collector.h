@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the collector of a fleet (numaprobe-fleetd) has: its nodes, and their newest runs, page by
+// page. The collector is not trusted more than a node is.
+#pragma once
+#include "client/config.h"
+#include "model/nodeset.h"
+#include "model/summary.h"
+
+// A node as the collector sees it.
+struct known_node {
+    char name[64], version[32];
+    char state[16], outcome[16]; // words of its API: "up", "stored"
+    char *why;                   // owned: why its newest runs may be missing; NULL: they are there
+    enum err_code code;          // of `why`
+    bool heard;                  // a page of it was stored
+    int64_t skew_ms;             // its clock minus that of the collector
+};
+
+// The settings with which the collector is contacted as a daemon is; the caller frees.
+// ERR_NO_MEMORY.
+struct cli *collector_settings(const struct cli *c, struct err *err);
+
+// Nodes of the set (NULL: all). fn owns *n->why then, and returns -1 to end with its error.
+// ERR_NOT_FOUND: a daemon responds that is no collector.
+typedef int known_node_fn(void *ctx, struct known_node *n, struct err *err);
+int collector_nodes(const struct cli *at, const struct nodeset *where, known_node_fn *fn, void *ctx,
+                    struct err *err);
+// `newest` runs of each node and benchmark. The page is valid during the call.
+typedef int known_runs_fn(void *ctx, struct summary_page *p, struct err *err);
+int collector_runs(const struct cli *at, const struct nodeset *where, int newest, known_runs_fn *fn,
+                   void *ctx, struct err *err);

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numaprobe fleet --fleet=URL over a collector: the same bytes and statuses as -w over the same virtual nodes."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from client import run
+from conftest import until
+from test_fleet import slurm
+from test_fleetd import FLEETD, collect  # noqa: F401  (a fixture)
+
+FORMATS = ("table", "json", "ndjson", "csv")
+METRIC = "latency.n0.n0.median_ns"
+COMMANDS = (("status",), ("outliers",), ("ranking", METRIC), ("compare", METRIC), ("compare", METRIC, "--group-by=microcode"),
+            ("history", "node07", METRIC), ("effect", "microcode"), ("reference",))
+
+
+def ask(c, *words, **kw):
+    """The command by the collector."""
+    return run("fleet", *words, env={"NUMAPROBE_FLEET": c.url, **kw.pop("env", {})}, **kw)
+
+
+def documents_are_here(c):
+    """Facts come a moment after the runs that name them."""
+    wanted = c.rows("SELECT count(*) FROM (SELECT class AS h FROM machine UNION SELECT config FROM machine) "
+                    "WHERE h <> '' AND h NOT IN (SELECT hash FROM document)")
+    return wanted == [(0,)]
+
+
+@pytest.fixture
+def collected(collect):  # noqa: F811
+    def make(nodes, *options, **kw):
+        c = collect(nodes, *options, **kw).start()
+        c.wait_up(nodes)
+        until(lambda: documents_are_here(c), timeout=60)
+        return c
+    return make
+
+
+def settled(text):
+    """Without the time of the request, which no two requests share, and what only a collector knows."""
+    return re.sub(r'("(?:evaluated|created)":")[^"]*', r"\1", text).replace(',"states":{}', "")
+
+
+@pytest.mark.parametrize("options", [("--classes=2", "--runs=8", "--bad=2"), ("--runs=20", "--waves=3", "--rollout-percent=8"),
+                                     ("--runs=2",)], ids=["outliers", "rollout", "few"])
+def test_every_command_says_the_same(collected, options):
+    c = collected(60, *options)
+    for words in COMMANDS:
+        for form in FORMATS:
+            theirs = c.fleet.run(*words, "-w", c.fleet.all, "-o", form)
+            ours = ask(c, *words, "-o", form)
+            assert settled(ours.stdout) == settled(theirs.stdout), (words, form)
+            assert (ours.returncode, ours.stderr) == (theirs.returncode, theirs.stderr), (words, form)
+    assert any(c.fleet.run(*words, "-w", c.fleet.all).stdout for words in COMMANDS)
+
+
+def test_drain_says_the_same(collected, tmp_path):
+    c = collected(100, "--runs=8", "--bad=6", "--bad-percent=20")
+    slurm(c.fleet, tmp_path, {"node01": "numaprobe +9% x"})
+    theirs = c.fleet.run("drain", "-w", c.fleet.all)
+    ours = ask(c, "drain", env={"PATH": c.fleet.env["PATH"]})
+    assert theirs.returncode == 7 and "scontrol" in theirs.stdout
+    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
+
+
+def test_a_set_narrows(collected):
+    c = collected(40, "--runs=8")
+    theirs = c.fleet.run("ranking", METRIC, "-w", "node[05-09]", "-o", "csv")
+    ours = ask(c, "ranking", METRIC, "-w", "node[05-09]", "-o", "csv")
+    assert (ours.stdout, ours.returncode) == (theirs.stdout, 0) and ours.stdout.count("node0") == 5
+    long = ",".join(c.fleet.names[::2])
+    assert json.loads(ask(c, "status", "-w", long, "-o", "json").stdout)["nodes"] == 20
+    unknown = ask(c, "ranking", METRIC, "-w", "node05,nosuch", "-o", "csv")
+    assert unknown.returncode == 9 and re.search("nosuch +not-found: the collector does not know it", unknown.stderr), unknown
+    assert "the collector follows 1 of 2 nodes" in unknown.stderr
+    assert ask(c, "ranking", METRIC, "-w", "node05,nosuch", "--partial-ok").returncode == 0
+    alone = ask(c, "outliers", "-w", "nosuch")
+    assert alone.returncode == 1 and "does not know it" in alone.stderr, alone
+
+
+def test_status_has_the_states_that_the_collector_knows(collect):  # noqa: F811
+    c = collect(30, "--bad=0", "--faults=node01 refuses; node03 name; node10 clock=300",
+                collector=("--node-timeout=2",)).start()
+    c.wait_up(29)
+    until(lambda: c.node("node01")["state"] == "down" and c.node("node03")["outcome"] == "alien", timeout=60)
+    shown = ask(c, "status")
+    assert shown.returncode == 9 and re.search(r"^down: node01$", shown.stdout, re.M), shown
+    assert re.search(r"^alien: node03$", shown.stdout, re.M), shown.stdout
+    assert re.search("node01 +unreachable: the collector does not reach it: ", shown.stderr), shown.stderr
+    assert re.search("node03 +conflict: another node responds: ", shown.stderr), shown.stderr
+    assert re.search("node10 +the clock differs", shown.stderr), shown.stderr
+    assert "the collector follows 28 of 30 nodes" in shown.stderr
+    document = json.loads(ask(c, "status", "-o", "json").stdout)
+    assert document["states"] == {"down": "node01", "alien": "node03"} and document["wrong_clocks"] == "node10", document
+    assert sorted(f["nodes"] for f in document["failures"]) == ["node01", "node03"], document
+    assert ask(c, "outliers", "--partial-ok").returncode == 0, "what is stored is judged"
+
+
+def test_a_node_that_is_gone_keeps_its_history(collected):
+    c = collected(20, "--runs=8")
+    c.name(c.fleet.names[:19])
+    c.process.send_signal(1)
+    until(lambda: c.node("node20")["state"] == "gone")
+    assert json.loads(ask(c, "status", "-o", "json").stdout)["nodes"] == 19, "it is not judged"
+    gone = ask(c, "ranking", METRIC, "-w", "node20", "-o", "csv")
+    assert "node20" in gone.stdout and "no source of the collector names it any more" in gone.stderr, gone
+
+
+def test_the_address_is_one_of_a_daemon(collected, tmp_path):
+    c = collected(10, "--runs=4")
+    other = c.fleet.port
+    wrong = ask(c, "status", f"--fleet=http://127.1.0.1:{other}")
+    assert wrong.returncode != 0 and "is no collector of a fleet" in wrong.stderr, wrong
+    silent = ask(c, "status", "--fleet=http://127.0.0.1:1")
+    assert silent.returncode == 3 and "nothing responds at http://127.0.0.1:1 (--fleet)" in silent.stderr, silent
+    assert ask(c, "status", "--fleet=", "-w", "node01", env=c.fleet.env).returncode == 0, "the nodes are contacted"
+    c.stop()
+    c.options += [f"--socket={tmp_path}/fleet.sock"]
+    c.start()
+    c.wait_up(10)
+    (tmp_path / "numaprobe").mkdir()
+    (tmp_path / "numaprobe" / "config").write_text(f"fleet = unix:{tmp_path}/fleet.sock\n")
+    configured = run("fleet", "status", "-o", "json", env={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert json.loads(configured.stdout)["nodes"] == 10, configured
+
+
+def test_a_token_and_tls_reach_the_collector(collected, tmp_path):
+    c = collected(5, "--runs=4")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout",
+                    f"{tmp_path}/key", "-out", f"{tmp_path}/cert"], check=True, capture_output=True)
+    os.chmod(tmp_path / "key", 0o600)
+    c.stop()
+    c.options += ["--listen=127.0.0.1:0,https://127.0.0.1:0", f"--tls-certificate={tmp_path}/cert", f"--tls-key={tmp_path}/key"]
+    c.start()
+    c.url = c.url.partition(",")[0]
+    c.wait_up(5)
+    address = re.findall(r"event=ready listen=(\S+)", c.log.read_text())[-1].split(",")
+    tls = next(a for a in address if a.startswith("https://"))
+    refused = ask(c, "status", f"--fleet={tls}")
+    assert refused.returncode == 3 and "certificate" in refused.stderr, refused
+    assert ask(c, "status", f"--fleet={tls}", f"--cacert={tmp_path}/cert").returncode == 0
+
+
+def test_runs_come_in_pages_of_whole_nodes(collected):
+    c = collected(25, "--runs=6")
+    cursor, nodes, pages = 0, [], 0
+    while True:
+        page = c.get(f"/v1/fleet/runs?form=summary&newest=3&limit=20&cursor={cursor}")
+        named = [r["node"] for r in page["runs"]]
+        assert len(named) <= 20 and all(named.count(n) == 6 for n in named), "two benchmarks, three runs of each"
+        assert all(len(r["values"]) == len(page["layouts"][r["layout"]]) and len(r["widths"]) == 2 * len(r["values"])
+                   for r in page["runs"])
+        nodes += list(dict.fromkeys(named))
+        pages += 1
+        cursor = page["next"]
+        if not page["more"]:
+            break
+    assert pages == 9 and sorted(nodes) == sorted(c.fleet.names)
+    one = c.get("/v1/fleet/runs?limit=1&where=node03,node04")
+    assert {r["node"] for r in one["runs"]} == {"node03"} | {"node04"} & {r["node"] for r in one["runs"]} and one["more"]
+    newest = sorted((r["measured"] for r in c.get("/v1/fleet/runs?newest=50&where=node03")["runs"]), reverse=True)
+    assert len(newest) == 12
+    assert len(c.get(f"/v1/fleet/runs?where=node03&newest=50&since={newest[3]}")["runs"]) == 4
+    known = one["runs"][0]["class"]
+    assert len(c.get(f"/v1/fleet/runs?newest=1&class={known}")["runs"]) == 50
+    assert c.get(f"/v1/fleet/runs?class={'0' * 64}")["runs"] == []
+    facts = c.get(f"/v1/facts/{known}")
+    assert facts["hash"] == known and facts["facts"]["cpu_model"]
+    assert c.problem(f"/v1/facts/{'0' * 64}")[0] == 404
+    for query, member in (("form=whole", "form"), ("newest=0", "newest"), ("newest=51", "newest"), ("limit=1001", "limit"),
+                          ("cursor=x", "cursor"), ("since=noon", "since"), ("where=n[1-", "where")):
+        assert c.problem(f"/v1/fleet/runs?{query}")[1]["member"] == member, query
+
+
+def test_the_option_is_described():
+    assert "--fleet=URL" in run("help", "fleet").stdout
+    assert subprocess.run([FLEETD, "--routes"], capture_output=True, text=True).stdout.count("/v1/fleet/runs") == 1
