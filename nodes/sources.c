@@ -23,7 +23,7 @@ enum {
 static const struct program_limits group_limits = {.time_ms = 10000, .bytes = NODESET_TEXT_MAX};
 
 static const char *const source_kinds[SOURCE_KINDS] = {
-    "nodes", "file", "slurm", "srv", "http_sd", "file_sd", "announce",
+    "nodes", "file", "slurm", "srv", "http_sd", "file_sd",
 };
 
 struct search {
@@ -329,13 +329,13 @@ const char *source_split(const char *text, enum source_kind *kind, struct err *e
     for (int i = 0; i < SOURCE_KINDS; i++)
         if (strncmp(text, source_kinds[i], n) == 0 && !source_kinds[i][n]) {
             *kind = (enum source_kind)i;
-            if ((i == SOURCE_ANNOUNCE) != !*where && i != SOURCE_SLURM)
+            if (!*where && i != SOURCE_SLURM)
                 break;
             return *where || i != SOURCE_SLURM ? where : "*";
         }
     err_set(err, ERR_USAGE, "source",
             "\"%.60s\" is no source: it must be nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
-            "http_sd:URL, file_sd:PATH or announce",
+            "http_sd:URL or file_sd:PATH",
             text);
     return NULL;
 }

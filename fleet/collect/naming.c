@@ -299,15 +299,9 @@ static void on_source_timer(void *ctx, uint32_t events)
 static int naming_open_source(struct naming *n, int i, struct err *err)
 {
     struct source *s = &n->list[i];
-    enum source_kind kind;
-    if (!source_split(n->texts[i], &kind, err))
-        return -1;
     s->naming = n;
     s->pipe = s->doubted = -1;
     s->shown.source = n->texts[i];
-    s->shown.announce = kind == SOURCE_ANNOUNCE;
-    if (s->shown.announce)
-        return 0;
     s->timer = loop_timer_new(n->loop, on_source_timer, s, err);
     return s->timer ? 0 : -1;
 }
@@ -356,7 +350,7 @@ void naming_again(struct naming *n)
     for (int i = 0; i < n->n; i++)
         if (n->list[i].pipe >= 0)
             n->list[i].again = true;
-        else if (n->list[i].timer)
+        else
             loop_timer_set(n->list[i].timer, 0);
 }
 

@@ -37,7 +37,6 @@ void naming_again(struct naming *n); // now
 
 struct naming_source {
     const char *source;        // "file:/etc/nodes"
-    bool announce;             // nodes that push are its nodes
     int nodes;                 // of the last list that was believed
     int64_t read_ms;           // when that was read, UTC; 0: never
     char problem[NAMING_TEXT]; // why it could not be read, or is not believed; "": it was

@@ -43,12 +43,11 @@ int naming_read(const struct fleetd_config *c, const char *source, struct buf *o
                                         .group_command = c->group_command};
     enum source_kind kind;
     const char *where = source_split(source, &kind, err);
-    int rc = !where                    ? -1
-             : kind == SOURCE_ANNOUNCE ? 0
-             : kind == SOURCE_SRV      ? srv_named(where, out, err)
-             : kind == SOURCE_HTTP_SD  ? read_http_sd(c, where, out, err)
-             : kind == SOURCE_FILE_SD  ? read_file_sd(where, out, err)
-                                       : source_named(kind, where, &groups, out, err);
+    int rc = !where                   ? -1
+             : kind == SOURCE_SRV     ? srv_named(where, out, err)
+             : kind == SOURCE_HTTP_SD ? read_http_sd(c, where, out, err)
+             : kind == SOURCE_FILE_SD ? read_file_sd(where, out, err)
+                                      : source_named(kind, where, &groups, out, err);
     return rc < 0 ? -1 : named_sort(out, err);
 }
 

@@ -49,8 +49,8 @@ static const struct param params[] = {
                  "Default: fleet.db in the state directory."),
     TEXT(source, .joins = ' ', .def = "", .metavar = "SOURCE",
          .help = "Where the nodes are listed: nodes:SET, file:PATH, slurm:PARTITION, srv:NAME, "
-                 "http_sd:URL, file_sd:PATH, or announce for nodes that push. May be repeated; the "
-                 "nodes of all sources are collected from."),
+                 "http_sd:URL or file_sd:PATH. May be repeated; the nodes of all sources are "
+                 "collected from."),
     TEXT(nodes, .joins = ',', .def = "", .metavar = "SET",
          .help = "The nodes: n[001-100,120], @group or ^file. May be repeated. Short for "
                  "--source=nodes:SET."),

@@ -70,6 +70,10 @@ int access_check(const struct request *q, enum scope needed, struct err *err)
         return err_set(err, ERR_FORBIDDEN, "Authorization",
                        "a token of scope %s is required; this one has scope %s", scope_name(needed),
                        scope_name(q->granted));
+    if (*q->certificate)
+        return err_set(err, ERR_FORBIDDEN, "Authorization",
+                       "scope %s is required; the certificate of %s has scope %s",
+                       scope_name(needed), q->certificate, scope_name(q->granted));
     return err_set(err, ERR_UNAUTHORIZED, "Authorization",
                    "scope %s is required: send a token (Authorization: Bearer …), or use the Unix "
                    "socket with an account that has this scope",
@@ -97,6 +101,8 @@ void access_write_client(const struct request *q, char out[static ACCESS_CLIENT_
     snprintf(out, ACCESS_CLIENT_ROOM, "any");
     if (*q->token)
         snprintf(out, ACCESS_CLIENT_ROOM, "token:%s", q->token);
+    else if (*q->certificate)
+        snprintf(out, ACCESS_CLIENT_ROOM, "cert:%s", q->certificate);
     else if (q->uid != (uid_t)-1)
         snprintf(out, ACCESS_CLIENT_ROOM, "uid:%u", (unsigned)q->uid);
 }

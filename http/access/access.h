@@ -11,6 +11,7 @@ struct access_rules {
     struct tokens *tokens;        // borrowed; NULL: there are none
     enum scope anonymous;         // of everybody on loopback and on the unix socket
     gid_t run_group, admin_group; // whose members may on the unix socket; (gid_t)-1: none
+    const char *certificates;     // what clients may by their certificates (certificates.h)
     bool socket_open;        // everybody may connect to the unix socket, and is asked who he is
     bool insecure_plaintext; // serve others than loopback without TLS
     bool insecure_anonymous; // let them read without a token
@@ -24,8 +25,8 @@ enum scope access_of_account(const struct access_rules *a, int fd);
 int access_identify(struct request *q, struct err *err);
 // ERR_UNAUTHORIZED: a token is needed; ERR_FORBIDDEN: this one is not enough.
 int access_check(const struct request *q, enum scope needed, struct err *err);
-// Who sent the request, so that no client can take another one's keys: "token:NAME", "uid:1000",
-// or "any" for all of whom nothing is known.
+// Who sent the request, so that no client can take another one's keys: "token:NAME", "cert:NAME",
+// "uid:1000", or "any" for all of whom nothing is known.
 enum { ACCESS_CLIENT_ROOM = TOKEN_NAME_MAX + 8 };
 void access_write_client(const struct request *q, char out[static ACCESS_CLIENT_ROOM]);
 // May the client see names and numbers of other accounts' processes? Who may measure, and asks on

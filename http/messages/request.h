@@ -47,6 +47,7 @@ struct request {
     uid_t uid;                      // of its account; (uid_t)-1: not known
     pid_t pid;                      // that connected to the Unix socket, perhaps gone; 0: not known
     char token[TOKEN_NAME_MAX + 1]; // whose name says so; "": no token
+    char certificate[TOKEN_NAME_MAX + 1]; // whose common name says so; "": none
     struct buf body;
     size_t body_bytes;             // of the body, which may be in a file (http/server/requests.c)
     const struct route *route;     // found once by route_of; NULL: not yet, or there is none

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "http/access/access.h"
+#include "http/access/certificates.h"
 #include "http/messages/request_checks.h"
 #include "http/server/dispatch.h"
 #include "http/server/parts.h"
@@ -41,15 +42,31 @@ static void find_limits(struct request *q)
     q->body_types = route && route->body_types ? route->body_types : "application/json";
 }
 
-// With tls_client_ca a client of TLS must be known by its certificate; what it may do, tokens say.
+// What the common name of a certificate that is known may do. A token that comes too says it anew.
+static void grant_certificate(struct exchange *x, void *session)
+{
+    const char *list = x->server->access.certificates;
+    char name[sizeof x->q.certificate] = "";
+    enum scope scope = list && *list && tls_common_name(session, name, sizeof name)
+                           ? certificates_scope(list, name)
+                           : SCOPE_NONE;
+    if (scope <= x->q.granted)
+        return;
+    x->q.granted = scope;
+    memcpy(x->q.certificate, name, sizeof name);
+}
+
+// With tls_client_ca a client of TLS must be known by its certificate.
 static int check_certificate(struct exchange *x, struct err *err)
 {
     if (!x->listener->socket.tls || !x->server->tls.client_ca.len)
         return 0;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    if (info && tls_is_known(info->tls_session))
+    if (info && tls_is_known(info->tls_session)) {
+        grant_certificate(x, info->tls_session);
         return 0;
+    }
     return err_set(err, ERR_UNAUTHORIZED, "", "a client certificate is required");
 }
 

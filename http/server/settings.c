@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "core/os/nss.h"
+#include "http/access/certificates.h"
 
 #define TEXT(member, ...)                                                                          \
     {                                                                                              \
@@ -48,6 +49,9 @@ static const struct param http_params[] = {
              "Private key (PEM) of the certificate. Other accounts must not have access to it."),
     TEXT(tls_client_ca, .def = "", .metavar = "FILE",
          .help = "CA bundle (PEM). TLS clients must present a certificate that it verifies."),
+    TEXT(tls_client_scope, .joins = ',', .def = "", .metavar = "CN=NAME:SCOPE",
+         .help = "Scope of the clients whose certificate has this common name: read, run or admin. "
+                 "They need no token. May be repeated. Needs tls_client_ca."),
     TEXT(run_group, .def = "", .metavar = "GROUP",
          .help = "Members can start runs over the Unix socket. With this option or --admin-group "
                  "all local users can connect to the socket. Without both, only the daemon's own "
@@ -77,6 +81,11 @@ int http_settings_finish(struct http_settings *s, const char *program, const cha
                        "the run directory's path is too long for a socket; name one by --socket");
     if (strcmp(s->socket, "none") == 0)
         s->socket[0] = '\0';
+    if (*s->tls_client_scope && !*s->tls_client_ca)
+        return err_set(err, ERR_USAGE, "tls_client_scope",
+                       "tls_client_scope needs tls_client_ca, which verifies the certificates");
+    if (certificates_check(s->tls_client_scope, err) < 0)
+        return -1;
     room = sizeof s->token_file;
     if (!*s->token_file && snprintf(s->token_file, room, "%s/tokens", state_dir) >= (int)room)
         return err_set(err, ERR_USAGE, "state_dir", "--state-dir is too long");
@@ -114,6 +123,7 @@ int http_settings_access(const struct http_settings *s, struct access_rules *acc
                                     .run_group = getegid(),
                                     .admin_group = (gid_t)-1,
                                     .socket_open = *s->run_group || *s->admin_group,
+                                    .certificates = s->tls_client_scope,
                                     .insecure_plaintext = s->insecure_plaintext,
                                     .insecure_anonymous = s->insecure_anonymous};
     access->tokens = tokens_open(s->token_file, err);

@@ -15,6 +15,7 @@ struct http_settings {
     int anonymous; // enum scope
     char token_file[256];
     char tls_certificate[256], tls_key[256], tls_client_ca[256];
+    char tls_client_scope[512];
     char run_group[64], admin_group[64];
     bool insecure_plaintext, insecure_anonymous;
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,4 +64,25 @@ bool tls_is_known(void *session)
 {
     unsigned status = ~0U;
     return session && gnutls_certificate_verify_peers2(session, &status) == 0 && status == 0;
+}
+
+bool tls_common_name(void *session, char *out, size_t room)
+{
+    unsigned n = 0;
+    size_t bytes = room, other = 0;
+    gnutls_x509_crt_t certificate;
+    const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &n);
+    *out = '\0';
+    if (!chain || !n || gnutls_x509_crt_init(&certificate) < 0)
+        return false;
+    bool found = gnutls_x509_crt_import(certificate, &chain[0], GNUTLS_X509_FMT_DER) == 0 &&
+                 gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, 0, out,
+                                               &bytes) == 0 &&
+                 strlen(out) == bytes && // no NUL within it
+                 gnutls_x509_crt_get_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 1, 0, NULL,
+                                               &other) == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE;
+    gnutls_x509_crt_deinit(certificate);
+    if (!found)
+        *out = '\0';
+    return found;
 }

@@ -17,3 +17,6 @@ int tls_read(struct tls_files *t, const char *certificate, const char *key, cons
 void tls_files_free(struct tls_files *t);
 // The client of this gnutls session has shown a certificate of one whom we trust.
 bool tls_is_known(void *session);
+// The common name of that certificate. Returns false, and "", if it has none, several, or one of
+// `room` bytes or more.
+bool tls_common_name(void *session, char *out, size_t room);

@@ -44,11 +44,12 @@ class Served:
     """One document over HTTP."""
 
     def __init__(self):
-        self.document, self.status = "[]", 200
+        self.document, self.status, self.requests = "[]", 200, []
         served = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
+                served.requests.append((self.path, dict(self.headers)))
                 self.send_response(served.status)
                 self.end_headers()
                 self.wfile.write(served.document.encode())
@@ -122,6 +123,18 @@ def test_a_document_that_is_too_large_or_endless_is_refused(tmp_path, served):
     assert "more than" in printed("--source=file_sd:/dev/zero")[1]
 
 
+def test_a_token_does_not_go_in_clear_to_an_address_of_a_source(collect, served, tmp_path):  # noqa: F811
+    token = tmp_path / "token"
+    token.write_text("np_secret\n")
+    token.chmod(0o600)
+    (tmp_path / "rack").write_text(f"node1 url={served.url.removesuffix('/sd')}\n")
+    c = collect(1, collector=("--url=https://%h:1", f"--node-token-file={token}", f"--source=file:{tmp_path}/rack"))
+    c.options.remove(f"--url=http://%h:{c.fleet.port}")
+    c.start()
+    _, headers = until(lambda: [r for r in served.requests if r[0].startswith("/v1/feed?")])[0]
+    assert "Authorization" not in headers and "np_secret" not in str(headers), headers
+
+
 def test_slurm_names_states_and_partitions(collect, tmp_path):  # noqa: F811
     folder = tmp_path / "bin"
     put_sinfo(folder, ["node1 idle main*", "node1 idle big", "node2 mix big", "node3 idle~ big", "node4 down* main*"])
@@ -188,7 +201,7 @@ def test_faults_of_nodes_are_facts(collect):  # noqa: F811
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--source=nfs:/x"], "is no source"), (["--source=file:"], "is no source"), (["--source=announce:x"], "is no source"),
+    (["--source=nfs:/x"], "is no source"), (["--source=file:"], "is no source"), (["--source=srv:"], "is no source"),
     ([f"--source=file:/{i}" for i in range(17)], "more than 16"), (["--source=file:/nowhere", "--print-nodes"], "/nowhere"),
     (["--print-nodes"], "no source of nodes is set")])
 def test_wrong_sources_are_named(options, said):

@@ -24,18 +24,22 @@ def openssl(*args):
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory):
-    """An authority, the daemon's certificate, a client's, and one that somebody else signed."""
+    """An authority, certificates of the daemon and of clients, one that somebody else signed, one that has expired, and
+    one that signed itself."""
     folder = tmp_path_factory.mktemp("pki")
     for ca in ("ca", "other"):
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj", f"/CN={ca}",
                 "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", folder / f"{ca}.key", "-out", folder / f"{ca}.pem")
     (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nsubjectKeyIdentifier=hash\n"
                                   "authorityKeyIdentifier=keyid\n")
-    for name, ca in (("daemon", "ca"), ("client", "ca"), ("stranger", "other")):
-        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+    for name, ca in (("daemon", "ca"), ("client", "ca"), ("stranger", "other"), ("fleetd.example", "ca"), ("expired", "ca")):
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                f"/CN={'fleetd.example' if name in ('expired', 'stranger') else name}",
                 "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.csr")
         openssl("x509", "-req", "-in", folder / f"{name}.csr", "-CA", folder / f"{ca}.pem", "-CAkey", folder / f"{ca}.key",
-                "-CAcreateserial", "-days", 2, "-extfile", folder / "names", "-out", folder / f"{name}.pem")
+                "-CAcreateserial", "-days", -1 if name == "expired" else 2, "-extfile", folder / "names", "-out", folder / f"{name}.pem")
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 2, "-subj",
+            "/CN=fleetd.example", "-keyout", folder / "self.key", "-out", folder / "self.pem")
     for key in folder.glob("*.key"):
         key.chmod(0o600)
     return folder
@@ -134,6 +138,36 @@ def test_clients_show_certificates(make_daemon, pki):
     assert cli("runs", *mine, env={"NUMAPROBE_URL": url}).returncode == 0
     assert cli("runs", mine[0], env={"NUMAPROBE_URL": url}).returncode == 4
     assert ask(daemon, context(pki, "client"), "POST", body="{}", Content_Type="application/json")[0] == 401, "no token"
+
+
+def test_a_certificate_gives_a_scope(make_daemon, pki):
+    """The common name of a certificate that the authority signed and that has not expired, and no other."""
+    daemon = secure(make_daemon, pki, "--anonymous=none", f"--tls-client-ca={pki}/ca.pem",
+                    "--tls-client-scope=CN=fleetd.example:read", "--tls-client-scope=CN=other.example:admin")
+    post = {"method": "POST", "body": "{}", "Content_Type": "application/json"}
+    fleetd = context(pki, "fleetd.example")
+    assert ask(daemon, fleetd)[0] == 200
+    status, problem = ask(daemon, fleetd, **post)
+    assert status == 403 and b"the certificate of fleetd.example has scope read" in problem, "it may read, and no more"
+    assert ask(daemon, context(pki, "client"))[0] == 401, "a name that has no scope"
+    assert ask(daemon, fleetd, Authorization="Bearer np_wrong")[0] == 401, "a wrong token opens nothing"
+    token = cli("token", "create", "ci", "--scope=run", daemon=daemon).stdout.strip()
+    assert ask(daemon, fleetd, Authorization="Bearer " + token, **{**post, "body": '{"benchmark":"nope"}'})[0] in (400, 422)
+    for wrong in ("stranger", "self", "expired"):
+        try:
+            assert ask(daemon, context(pki, wrong))[0] == 401, wrong
+        except (ssl.SSLError, ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
+            pass  # the library ended the handshake
+
+
+def test_scopes_of_certificates_are_checked(numaprobed, pki, tmp_path):
+    ca = f"--tls-client-ca={pki}/ca.pem"
+    for scope, said in (("fleetd:read", "must be CN=NAME:SCOPE"), ("CN=fleetd", "must be CN=NAME:SCOPE"),
+                        ("CN=:read", "1 to 63 letters"), ("CN=a b:read", "1 to 63 letters"), ("CN=a:all", "read, run or admin"),
+                        ("CN=a:none", "read, run or admin"), ("CN=a:read,CN=a:run", "two scopes"),
+                        ("CN=" + "a" * 100 + ":read", "must be CN=NAME:SCOPE")):
+        assert said in refused(numaprobed, tmp_path, *files(pki), ca, f"--tls-client-scope={scope}"), scope
+    assert "needs tls_client_ca" in refused(numaprobed, tmp_path, *files(pki), "--tls-client-scope=CN=a:read")
 
 
 def test_beyond_loopback_with_tls(make_daemon, pki):
