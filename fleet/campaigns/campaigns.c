@@ -78,7 +78,7 @@ static void head_fill(struct campaign *c)
     h->request_bytes = (uint32_t)c->text.len;
     h->nodes_bytes = (uint32_t)c->set.len;
     h->keep = !c->request.dry_run;
-    h->facts = !c->planned && !c->over;
+    h->facts = !c->planned && (!c->over || h->running);
     h->each_by = c->request.each_by;
     snprintf(h->benchmark, sizeof h->benchmark, "%s", c->request.benchmark);
     snprintf(h->groups_file, sizeof h->groups_file, "%s", c->all->c->groups_file);
@@ -186,6 +186,10 @@ static void resume_nodes(struct campaign *c)
         n->requested_ms = c->facts[i].requested_ms;
         n->run = c->facts[i].run;
         n->probing = PROBING_PAUSES;
+        if (c->over && !n->run)
+            n->probing = PROBING_STORES; // perhaps never requested: it is not requested now
+        if (c->over)
+            probe_cancel(c, i);
     }
 }
 
@@ -206,11 +210,11 @@ static int campaign_plan(struct campaign *c, struct err *err)
         return -1;
     c->plan.spent_s = c->head.round_s;
     c->spent_before_s = c->head.spent_s - c->head.round_s;
+    c->planned = true;
     resume_nodes(c);
     free(c->facts);
     c->facts = NULL;
     c->n_facts = 0;
-    c->planned = true;
     return 0;
 }
 
@@ -333,7 +337,8 @@ static void campaign_look(struct campaign *c)
     if (c->kept || (!c->refused.code && !c->planned))
         campaign_store(c);
     bool useless = c->over || c->request.dry_run || (c->refused.code && !c->kept);
-    if (useless && !c->saving && (c->planned || c->over || c->refused.code) &&
+    bool over = c->over && (c->planned || !c->head.running);
+    if (useless && !c->saving && (c->planned || over || c->refused.code) &&
         !c->plan.count[PROBE_RUNNING] && !is_watched(c))
         campaign_drop(c);
 }
@@ -427,6 +432,7 @@ static void take_campaign(struct campaigns *all, const struct ingest_report *r)
         buf_add(&c->set, text + h.request_bytes, h.nodes_bytes);
         c->head = h;
         c->kept = true;
+        c->over = h.state > FLEET_CAMPAIGN_WAITING;
         if (nodeset_parse(&c->nodes, buf_text(&c->set), NULL, &err) == 0) {
             campaign_add(c);
             return;

@@ -244,8 +244,9 @@ static int take_last(void *ctx, const struct fleet_campaign *c, struct err *err)
 int campaign_ingest_load(struct fleet_store *store, campaign_send *send, struct err *err)
 {
     struct ingest_report last = {.kind = INGEST_CAMPAIGN_WAS};
-    const struct fleet_campaign_query newest = {.limit = 1},
-                                      active = {.active = true, .limit = INT32_MAX};
+    const struct fleet_campaign_query newest = {.limit = 1}, active = {.active = true,
+                                                                       .running = true,
+                                                                       .limit = INT32_MAX};
     if (fleet_store_campaigns(store, &newest, take_last, &last.next, err) < 0)
         return -1;
     if (send(&last, NULL) < 0)

@@ -9,7 +9,8 @@
 // Sends a report with r->bytes of body behind it; -1: the collector has ended.
 typedef int campaign_send(const struct ingest_report *r, const void *body);
 
-// All campaigns that have not ended, and the number of the last one that was made.
+// All campaigns that have not ended or have a probe in progress, and the number of the last one
+// that was made.
 int campaign_ingest_load(struct fleet_store *store, campaign_send *send, struct err *err);
 // An item. ERR_INVALID: what it wishes cannot be; any other error is the store's.
 int campaign_ingest_put(struct fleet_store *store, const char *body, size_t n, campaign_send *send,

@@ -109,11 +109,13 @@ int fleet_store_campaigns(struct fleet_store *s, const struct fleet_campaign_que
         "SELECT id, name, \"by\", request, nodes, state, round, created_ms, round_ms, until_ms, n, "
         "running, done, failed, skipped, spent_s, round_s, why FROM campaign "
         "WHERE id BETWEEN CAST($1 AS bigint) AND CAST($2 AS bigint) "
-        "AND state <= CAST($3 AS bigint) ORDER BY id DESC LIMIT CAST($4 AS bigint)";
+        "AND (state <= CAST($3 AS bigint) OR running >= CAST($4 AS bigint)) "
+        "ORDER BY id DESC LIMIT CAST($5 AS bigint)";
     int64_t most = q->id ? q->id : q->before ? q->before - 1 : INT64_MAX;
     const struct fleet_cell in[] = {
         CELL_I(q->id), CELL_I(most),
-        CELL_I(q->active ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_STATES), CELL_I(q->limit)};
+        CELL_I(q->active ? FLEET_CAMPAIGN_WAITING : FLEET_CAMPAIGN_STATES),
+        CELL_I(q->running ? 1 : INT32_MAX), CELL_I(q->limit)};
     if (fleet_begin(s, err) < 0)
         return -1;
     return fleet_end(s,

@@ -42,6 +42,7 @@ int fleet_store_campaign_put(struct fleet_store *s, const struct fleet_campaign 
 struct fleet_campaign_query {
     int64_t id, before; // 0: any
     bool active;        // only running and waiting ones
+    bool running;       // beside them those whose last probes have not ended
     int limit;
 };
 // The newest first. Texts are valid during the call. fn returns -1 to end with its error.

@@ -168,6 +168,22 @@ def test_cancelling_ends_the_runs_in_progress(collect):
     assert begin(c, nodes="node01") == number + 1, "the name is free again"
 
 
+def test_a_kill_after_the_cancelling_leaves_no_probe_in_progress(collect):
+    c = collect(10, "--run-ms=600000").start()
+    c.wait_up(10)
+    number = begin(c, at_once=4)
+    until(lambda: (d := show(c, number)) and sum(n["run"] is not None for n in d["node_states"]) == 4)
+    c.process.kill()
+    c.process.wait()
+    with contextlib.closing(sqlite3.connect(f"{c.home}/state/fleet.db", timeout=20)) as db:
+        db.execute("UPDATE campaign SET state = 3, why = 'cancelled by a test'")
+        db.commit()
+    c.start()
+    done = ended(c, number)
+    assert done["campaign"]["state"] == "cancelled" and states(done) == {"skipped": 4, "pending": 6}, done
+    assert sum(r["state"] == "canceled" for n in c.fleet.names for r in probed(c, n)) == 4
+
+
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 def test_kills_at_any_moment_probe_no_node_twice(collect, make_postgresql, where):
     options = (f"--store={make_postgresql().uri}",) if where == "postgresql" else ()

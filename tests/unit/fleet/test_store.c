@@ -632,6 +632,12 @@ static void test_campaigns(void)
     CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .id = 3}), 0, "none");
     CHECK_INT(campaigns_said(&(struct fleet_campaign_query){.limit = 9, .active = true}), 1,
               "those that have not ended");
+    c.id = 3;
+    c.state = FLEET_CAMPAIGN_CANCELLED;
+    c.running = 1;
+    const struct fleet_campaign_query in_progress = {.limit = 9, .active = true, .running = true};
+    CHECK_INT(fleet_store_campaign_put(s, &c, NULL, 0, &err), 0, "one that was cancelled");
+    CHECK_INT(campaigns_said(&in_progress), 2, "with those whose probes have not ended");
 }
 
 static void say_campaigns(void)
