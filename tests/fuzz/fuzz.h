@@ -44,6 +44,7 @@ void fuzz_client_begin(const char *dir), fuzz_client(const uint8_t *data, size_t
 void fuzz_client_config_begin(const char *dir);
 void fuzz_client_config(const uint8_t *data, size_t size);
 void fuzz_smbios(const uint8_t *data, size_t size);
+void fuzz_feed_begin(const char *dir), fuzz_feed(const uint8_t *data, size_t size);
 void fuzz_summary(const uint8_t *data, size_t size);
 void fuzz_topology(const uint8_t *data, size_t size);
 void fuzz_readings_begin(const char *dir), fuzz_readings(const uint8_t *data, size_t size);

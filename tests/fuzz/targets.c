@@ -23,6 +23,7 @@ const struct fuzz_target fuzz_targets[] = {
     {"client_config", fuzz_client_config_begin, fuzz_client_config, true, 5000},
     {"smbios", NULL, fuzz_smbios, false, 20000},
     {"summary", NULL, fuzz_summary, true, 5000},
+    {"feed", fuzz_feed_begin, fuzz_feed, true, 5000},
     {"topology", NULL, fuzz_topology, true, 1000},
     {"nodeset", NULL, fuzz_nodeset, true, 5000},
     {"sd", NULL, fuzz_sd, true, 5000},
