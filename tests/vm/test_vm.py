@@ -61,7 +61,7 @@ SMALL = {
     "bandwidth": ["--size=4M", "--passes=3", "--kernel=triad"],
     "firsttouch": ["--size=4M", "--min-samples=7", "--cell-ms=20", "--visits=1"],
     "loaded": ["--size=4M", "--min-samples=7", "--cell-ms=20", "--steps=2"],
-    "c2c": ["--repetitions=20", "--min-samples=7"],
+    "c2c": ["--repetitions=20", "--min-samples=7", "--visits=1"],
     "latency": ["--size=1M", "--min-samples=7", "--cell-ms=20", "--visits=1"],
     "pagefault": ["--size=2M", "--passes=3"],
 }
