@@ -2,7 +2,10 @@
 // Started by http/server/worker.c. It opens the store for reading when the first request comes.
 #include "fleet/reading_main.h"
 
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "fleet/routes.h"
+#include "fleet/services/class_metrics.h"
 #include "fleet/services/services.h"
 #include "http/server/worker_process.h"
 
@@ -11,15 +14,26 @@ struct reading {
     const char *where;
 };
 
+static int reply_class_metrics(const struct request *q, struct worker_answer *a, struct err *err)
+{
+    CLEANUP_BUF struct buf image = BUF_INIT;
+    if (class_metrics_make(q, clock_wall_ms(), &image, err) < 0)
+        return -1;
+    a->bytes = image.len;
+    return worker_file(image.data, image.len, err);
+}
+
 static int reading_reply(void *ctx, const struct worker_question *asked, struct request *q,
                          int body, struct worker_answer *a, struct err *err)
 {
     struct reading *r = ctx;
-    (void)asked;
     (void)body;
     if (!r->services.store)
         r->services.store = fleet_store_open(r->where, FLEET_STORE_READ, err);
-    return r->services.store ? worker_process_reply(q, a, err) : -1;
+    if (!r->services.store)
+        return -1;
+    return asked->kind == CLASS_METRICS_JOB ? reply_class_metrics(q, a, err)
+                                            : worker_process_reply(q, a, err);
 }
 
 int reading_main(int argc, char **argv)

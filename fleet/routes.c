@@ -11,6 +11,8 @@ const struct route fleet_routes[] = {
     {"GET", "/healthz", http_alive, NULL, SCOPE_NONE},
     {"GET", "/readyz", fleetd_ready, NULL, SCOPE_READ},
     {"GET", "/openapi.json", fleetd_openapi, NULL, SCOPE_READ},
+    {"GET", "/metrics", fleetd_metrics, NULL, SCOPE_READ, .work = fleetd_metrics_work},
+    {"GET", "/v1/fleet/sd", fleetd_sd, NULL, SCOPE_READ, .work = fleetd_metrics_work},
     {"GET", "/v1/fleet/status", fleetd_status, NULL, SCOPE_READ},
     {"GET", "/v1/fleet/nodes", fleetd_node_list, "state,where,limit,cursor", SCOPE_READ},
     {"GET", "/v1/fleet/nodes/{name}", fleetd_node, NULL, SCOPE_READ},
@@ -42,5 +44,9 @@ const struct route fleet_routes[] = {
     {"POST", "/v1/fleet/campaigns/{id}/cancel", fleetd_campaign_cancel, NULL, SCOPE_RUN},
     {"GET", "/v1/fleet/archive/{name}/{id}", fleetd_archive, NULL, SCOPE_READ,
      .work = fleetd_archive_work},
+    {"GET", "/v1/fleet/export.ndjson", fleetd_export, "since,until,limit,cursor", SCOPE_READ,
+     .work = fleetd_export_work},
+    {"GET", "/v1/fleet/export.csv", fleetd_export, "since,until,limit,cursor", SCOPE_READ,
+     .work = fleetd_export_work},
     {NULL, NULL, NULL, NULL, SCOPE_NONE},
 };

@@ -215,6 +215,7 @@ static void on_page(void *ctx, struct fetch_response *r)
     struct polled *n = ctx;
     char why[POLLER_WHY];
     n->poller->totals.in_flight--;
+    n->poller->totals.errors[r->error] += r->error != FETCH_OK;
     poller_wake(n->poller); // there is room for another one
     if (r->error != FETCH_OK)
         node_failed(n, fetch_error_info(r->error)->text);
@@ -229,6 +230,7 @@ static void on_page(void *ctx, struct fetch_response *r)
         // An older daemon does not know the feed, or not all of its parameters.
         n->too_old = r->status == 404 || r->status == 400;
         snprintf(why, sizeof why, "its response has status %d", r->status);
+        n->poller->totals.errors[FETCH_OK]++;
         node_failed(n, why);
     } else if (send_on(n, r) < 0)
         node_failed(n, "the collector has no memory for its page");

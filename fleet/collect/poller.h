@@ -49,6 +49,7 @@ struct polled {
 struct poller_totals {
     int64_t requests, failed, stored; // since the start
     int64_t kept;                     // other things than pages that were stored
+    int64_t errors[FETCH_ERRORS];     // why requests failed; [FETCH_OK]: their status
     int in_flight;
     enum store_state store_state;
     int64_t store_since_ms;  // UTC: in this state

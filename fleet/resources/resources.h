@@ -24,3 +24,9 @@ work_fn fleetd_archive_work;
 handler_fn fleetd_page;
 // campaigns.c: probes of many nodes. The list and one of them are read in the process that reads.
 handler_fn fleetd_campaign_start, fleetd_campaign_cancel, fleetd_campaign_list, fleetd_campaign;
+// metrics.c: for Prometheus. The process that reads makes what both need of the history.
+handler_fn fleetd_metrics, fleetd_sd;
+work_fn fleetd_metrics_work;
+// export.c: all values, for other programs
+handler_fn fleetd_export;
+work_fn fleetd_export_work;

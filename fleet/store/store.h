@@ -178,6 +178,19 @@ int fleet_store_setups(struct fleet_store *s, const struct nodeset *nodes,
                        int (*fn)(void *ctx, const struct fleet_store_setup *p, struct err *err),
                        void *ctx, struct err *err);
 
+// All runs, a part at a time, for programs that keep a copy. The order is that of nodes, by number;
+// of a node in stretches of time.
+struct fleet_store_export {
+    int64_t since_ms, until_ms; // measured in [since, until)
+    int limit;                  // values; a call ends with at least as many, and at most twice
+    int node;                   // from here on: number, from 1 …
+    int64_t at_ms;              // … and time. Moved by the call
+};
+// 1: there is more; 0: that was all; -1. fn as of fleet_store_window.
+int fleet_store_export(struct fleet_store *s, struct fleet_store_export *e,
+                       int (*fn)(void *ctx, const struct summary_page *page, struct err *err),
+                       void *ctx, struct err *err);
+
 // ---- Upkeep
 
 // Changes with each call that stored something: the key of kept responses. -1 and an error.

@@ -26,7 +26,7 @@ struct worker_answer {
     bool store, standalone;
     int retry_after_s;
     size_t bytes;
-    char type[96], etag[24], location[48];
+    char type[96], etag[24], location[48], next[320];
 };
 
 struct answers;

@@ -75,6 +75,7 @@ void reply_answer(struct reply *r, struct ready_answer *a)
     r->standalone = a->head.standalone;
     r->retry_after_s = a->head.retry_after_s;
     memcpy(r->location, a->head.location, sizeof r->location);
+    memcpy(r->next, a->head.next, sizeof r->next);
 }
 
 int reply_wait(struct reply *r, const struct reply_source *s, int64_t of, int64_t wait_ms)

@@ -43,6 +43,7 @@ struct reply {
     bool close;        // the connection cannot be used further
     const char *allow; // for 405
     char location[48];
+    char next[320];   // reference of the page after this one, as in the header Link; "": none
     char applied[16]; // the preference that was applied: "wait=60"; "" for none
     int retry_after_s;
     const struct reply_source *source; // unless REPLY_WHOLE

@@ -61,7 +61,9 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
 {
     const struct reply *r = &x->r;
     const char *policy = policy_of(r->standalone ? PICTURE : r->type);
-    char retry_after[16] = "";
+    char retry_after[16] = "", link[sizeof r->next + 16] = "";
+    if (*r->next)
+        snprintf(link, sizeof link, "<%s>; rel=\"next\"", r->next);
     if (r->retry_after_s > 0)
         snprintf(retry_after, sizeof retry_after, "%d", r->retry_after_s);
     const struct http_pair all[] = {
@@ -75,6 +77,7 @@ static bool add_headers(struct MHD_Response *m, const struct exchange *x, const 
         {"Allow", r->allow},
         {"WWW-Authenticate", r->status == 401 ? "Bearer realm=\"numaprobe\"" : NULL},
         {"Location", r->location},
+        {"Link", link},
         {"Preference-Applied", r->applied},
         {"Connection", r->close || x->last || arrivals_wait(x) ? "close" : NULL},
         {"Retry-After", retry_after},

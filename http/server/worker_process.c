@@ -50,6 +50,7 @@ static int worker_process_take_body(struct reply *r, struct worker_answer *a, st
     a->bytes = n;
     snprintf(a->type, sizeof a->type, "%s", r->type);
     memcpy(a->location, r->location, sizeof a->location);
+    memcpy(a->next, r->next, sizeof a->next);
     reply_etag(r, a->etag, sizeof a->etag);
     return worker_file(data, n, err);
 }

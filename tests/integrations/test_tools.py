@@ -90,7 +90,8 @@ def lost(before, after, path=""):
 
 
 @needs_module("grafana_foundation_sdk")
-def test_grafana_knows_each_member_of_the_dashboard(tmp_path):
+@pytest.mark.parametrize("name", ["numaprobe-dashboard.json", "numaprobe-fleet-dashboard.json"])
+def test_grafana_knows_each_member_of_the_dashboard(name, tmp_path):
     """Read and written again by Grafana's own model, nothing is missing: no member is misspelled, each has its type."""
     code = """if True:
         import json, sys
@@ -99,7 +100,7 @@ def test_grafana_knows_each_member_of_the_dashboard(tmp_path):
         from grafana_foundation_sdk.models.dashboard import Dashboard
         plugins.register_default_plugins()
         print(JSONEncoder().encode(Dashboard.from_json(json.load(open(sys.argv[1])))))"""
-    file = ROOT / "docs" / "monitoring" / "numaprobe-dashboard.json"
+    file = ROOT / "docs" / "monitoring" / name
     board = json.loads(file.read_text())
     gone = [p for p in lost(board, python(code, file, home=tmp_path)) if p.rpartition("/")[2] not in OF_PROMETHEUS]
     assert not gone, gone

@@ -361,6 +361,39 @@ static void test_own_runs(void)
               "the newest of them");
 }
 
+static int export_page(void *ctx, const struct summary_page *page, struct err *e)
+{
+    int *runs = ctx;
+    (void)e;
+    for (int i = 0; i < page->n_runs; i++)
+        buf_fmt(&said, "export %s %lld\n", page->node, (long long)page->runs[i].seq);
+    *runs += page->n_runs;
+    return 0;
+}
+
+// All of it in one call, then in parts: each run comes once, whatever the limit is.
+static void test_export(void)
+{
+    static const int limits[] = {1000000, 100, 7, 1};
+    int all = 0;
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct fleet_store_export e = {
+            .until_ms = page_day0 + 4000 * page_day, .limit = limits[i], .node = 1};
+        int runs = 0, calls = 1, more;
+        while ((more = fleet_store_export(s, &e, export_page, &runs, &err)) == 1)
+            calls++;
+        all = i ? all : runs;
+        CHECK(more == 0 && runs == all && runs > 50, "%d of %d runs, by %d at least", runs, all,
+              limits[i]);
+        CHECK(i == 0 ? calls == 1 : calls > 2, "in %d parts", calls);
+    }
+    struct fleet_store_export some = {
+        .since_ms = page_day0, .until_ms = page_day0 + page_day, .limit = 1000000, .node = 1};
+    int runs = 0;
+    CHECK(fleet_store_export(s, &some, export_page, &runs, &err) == 0 && runs > 0 && runs < all,
+          "%d runs of a day", runs);
+}
+
 static void test_series(void)
 {
     CLEANUP_BUF struct buf out = BUF_INIT;
@@ -722,6 +755,7 @@ static void run_scenarios(const char *where)
     test_window();
     test_own_runs();
     test_window_pages();
+    test_export();
     test_series();
     test_setups();
     test_fleet();

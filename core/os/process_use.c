@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Read from /proc at each request of the metrics; what cannot change is read once.
-#include "api/services/process.h"
+#include "core/os/process_use.h"
 
 #include <dirent.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +12,11 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+
+struct process_use { // -1: not known
+    int64_t resident_bytes, virtual_bytes, open_fds, max_fds;
+    double cpu_s, start_s; // start: seconds since 1970
+};
 
 static int64_t count_fds(void)
 {
@@ -52,7 +58,7 @@ static double start_s(void)
     return known;
 }
 
-void process_use(struct process_use *out)
+static void process_use_read(struct process_use *out)
 {
     char text[256];
     unsigned long long pages, resident;
@@ -69,4 +75,24 @@ void process_use(struct process_use *out)
                      (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
         out->max_fds = (int64_t)files.rlim_cur;
+}
+
+// Names, types and help as every client library has them, to the letter: whoever collects several
+// programs' metrics in one place refuses a name that has two of them.
+void process_use_write(struct exposition *e)
+{
+    struct process_use use;
+    process_use_read(&use);
+    exposition_single(e, "process_cpu_seconds", "counter",
+                      "Total user and system CPU time spent in seconds.", use.cpu_s);
+    exposition_single(e, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.",
+                      (double)use.resident_bytes);
+    exposition_single(e, "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.",
+                      (double)use.virtual_bytes);
+    exposition_single(e, "process_open_fds", "gauge", "Number of open file descriptors.",
+                      (double)use.open_fds);
+    exposition_single(e, "process_max_fds", "gauge", "Maximum number of open file descriptors.",
+                      (double)use.max_fds);
+    exposition_single(e, "process_start_time_seconds", "gauge",
+                      "Start time of the process since unix epoch in seconds.", use.start_s);
 }

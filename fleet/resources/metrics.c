@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /metrics and GET /v1/fleet/sd, for Prometheus. What the collector knows by itself is written
+// for each scrape; what the history says comes from services/class_metrics.h.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/exposition.h"
+#include "base/jsonw.h"
+#include "base/str.h"
+#include "core/os/process_use.h"
+#include "fleet/resources/resources.h"
+#include "fleet/services/class_metrics.h"
+#include "fleet/services/services.h"
+#include "http/server/status_counts.h"
+
+enum {
+    READ_US = 500000,      // of ten thousand nodes: never in the loop
+    IMAGE_BYTES = 8 << 20, // at most: metrics and the classes of 65,536 nodes
+};
+
+static void take_class_metrics(void *context, const struct job_made *made, struct err *err)
+{
+    (void)context;
+    if (!err->code && class_metrics_keep(made->data, made->n, made->version, err) == 0)
+        return;
+    // What the collector itself knows is served, above all when the store is away.
+    class_metrics_missed();
+    *err = (struct err){0};
+}
+
+void fleetd_metrics_work(const struct request *q, struct work *w, struct err *why)
+{
+    static const struct job_kind job = {.number = CLASS_METRICS_JOB, .take = take_class_metrics};
+    const struct http_service *service = q->service;
+    (void)why;
+    w->kind = &job;
+    if (q->prepared || class_metrics_fresh(service->jobs->version(service->context)))
+        return;
+    w->us = READ_US;
+    w->bytes = IMAGE_BYTES;
+}
+
+// ---- GET /metrics -------------------------------------------------------------------------------
+
+static int by_age(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// How old the newest page of the nodes is, and for how long the node that waits longest is due.
+static int write_ages(const struct fleet_services *s, struct exposition *e, struct err *err)
+{
+    static const struct {
+        const char *label;
+        double share;
+    } quantiles[] = {{"0.5", 0.5}, {"0.9", 0.9}, {"0.99", 0.99}, {"1", 1}};
+    int n, known = 0;
+    int64_t now_ms = clock_wall_ms(), mono_ms = clock_mono_ms(), lag_ms = 0;
+    struct polled *const *nodes = poller_nodes(s->poller, &n);
+    CLEANUP_MEM int64_t *ages = calloc((size_t)n + 1, sizeof *ages);
+    if (!ages)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for the ages of %d nodes", n);
+    for (int i = 0; i < n; i++) {
+        if (nodes[i]->state == NODE_GONE || node_asleep(nodes[i]))
+            continue;
+        if (nodes[i]->seen_ms)
+            ages[known++] = now_ms > nodes[i]->seen_ms ? now_ms - nodes[i]->seen_ms : 0;
+        if (!nodes[i]->busy && mono_ms - nodes[i]->due_ms > lag_ms)
+            lag_ms = mono_ms - nodes[i]->due_ms;
+    }
+    qsort(ages, (size_t)known, sizeof *ages, by_age);
+    exposition_begin(e, "numaprobe_fleet_staleness_seconds", "summary",
+                     "Time since the last page of a node was stored, over the nodes");
+    for (size_t i = 0; i < COUNT_OF(quantiles) && known; i++)
+        exposition_labelled(e, "quantile", quantiles[i].label,
+                            (double)ages[(int)(quantiles[i].share * (known - 1) + 0.5)] / 1e3);
+    exposition_single(e, "numaprobe_fleet_feed_lag_seconds", "gauge",
+                      "For how long the node that waits longest should have been contacted",
+                      (double)lag_ms / 1e3);
+    return 0;
+}
+
+static void write_node_counts(const struct poller *p, struct exposition *e)
+{
+    int n, states[NODE_STATES] = {0}, outcomes[FLEET_OUTCOMES] = {0};
+    struct polled *const *nodes = poller_nodes(p, &n);
+    for (int i = 0; i < n; i++) {
+        states[nodes[i]->state]++;
+        outcomes[nodes[i]->outcome]++;
+    }
+    exposition_begin(e, "numaprobe_fleet_nodes", "gauge", "Nodes by state");
+    for (int i = 0; i < NODE_STATES; i++)
+        exposition_labelled(e, "state", node_states[i].name, states[i]);
+    exposition_begin(e, "numaprobe_fleet_outcomes", "gauge",
+                     "Nodes whose last page was not stored as it was, by reason");
+    for (int i = FLEET_STORED + 1; i < FLEET_OUTCOMES; i++)
+        exposition_labelled(e, "outcome", fleet_outcomes[i].name, outcomes[i]);
+}
+
+static void write_collecting(const struct fleet_services *s, struct exposition *e)
+{
+    struct poller_totals t;
+    poller_totals(s->poller, &t);
+    exposition_single(e, "numaprobe_fleet_ingest_runs", "counter", "Runs stored since the start",
+                      (double)t.stored);
+    exposition_single(e, "numaprobe_fleet_backlog_bytes", "gauge",
+                      "Received from nodes and not stored yet", (double)poller_backlog(s->poller));
+    exposition_single(e, "numaprobe_fleet_requests", "counter", "Requests to nodes since the start",
+                      (double)t.requests);
+    exposition_begin(e, "numaprobe_fleet_poll_errors", "counter",
+                     "Requests to nodes that failed since the start, by reason");
+    for (int i = 0; i < FETCH_ERRORS; i++)
+        exposition_labelled(e, "reason", i == FETCH_OK ? "status" : fetch_error_info(i)->slug,
+                            (double)t.errors[i]);
+    exposition_single(e, "numaprobe_fleet_interval_seconds", "gauge",
+                      "Time between two requests to a node", (double)s->config->every_s);
+    exposition_begin(e, "numaprobe_fleet_ready", "gauge",
+                     "1 while the store is open, and while the sources of nodes can be read");
+    exposition_labelled(e, "part", "store", t.store_state == STORE_READY);
+    exposition_labelled(e, "part", "sources", !*naming_problem(s->naming));
+}
+
+static void write_collector(struct exposition *e)
+{
+    exposition_begin(e, "numaprobe_build_info", "gauge", "1; the version is in the label");
+    exposition_labelled(e, "version", NUMAPROBE_VERSION, 1);
+    exposition_begin(e, "numaprobe_http_responses", "counter",
+                     "HTTP responses since the start, by status");
+    for (int status = 100; status <= STATUS_MAX; status++) {
+        char code[16];
+        snprintf(code, sizeof code, "%d", status);
+        if (counts_of(status) || status == 200)
+            exposition_labelled(e, "code", code, (double)counts_of(status));
+    }
+}
+
+int fleetd_metrics(struct request *q, struct reply *r, struct err *err)
+{
+    const struct fleet_services *s = fleet_of(q);
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct exposition e = exposition_to(&body, request_header(q, "Accept"));
+    write_node_counts(s->poller, &e);
+    if (write_ages(s, &e, err) < 0)
+        return -1;
+    write_collecting(s, &e);
+    buf_str(&body, class_metrics_text());
+    write_collector(&e);
+    process_use_write(&e);
+    exposition_end(&e);
+    return reply_text(r, exposition_content_type(&e), &body, err);
+}
+
+// ---- GET /v1/fleet/sd ---------------------------------------------------------------------------
+
+// A node as a target: "http://10.0.0.1:7780/x" is 10.0.0.1:7780 with the scheme http.
+struct target {
+    const char *labels[3]; // scheme, class, partition; borrowed
+    const char *host;
+    int n; // bytes of it
+};
+static const char *const target_labels[] = {"__scheme__", "class", "partition"};
+
+static int by_labels(const void *a, const void *b)
+{
+    const struct target *x = a, *y = b;
+    int order = 0;
+    for (size_t i = 0; i < COUNT_OF(target_labels) && !order; i++)
+        order = strcmp(x->labels[i], y->labels[i]);
+    return order ? order : strcmp(x->host, y->host);
+}
+
+static bool target_like(const struct target *x, const struct target *y)
+{
+    for (size_t i = 0; i < COUNT_OF(target_labels); i++)
+        if (strcmp(x->labels[i], y->labels[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool target_of(const struct polled *n, struct target *t)
+{
+    const char *base = n->base[n->at_base], *host = strstr(base, "://");
+    const char *class = class_metrics_of(n->name);
+    if (n->state == NODE_GONE || node_asleep(n) || !host)
+        return false;
+    host += strlen("://");
+    *t = (struct target){{str_starts(base, "https:") ? "https" : "http",
+                          class ? class : n->class_hint, n->partitions},
+                         host,
+                         (int)strcspn(host, "/")};
+    return true;
+}
+
+// Those with the same labels are one group, so that ten thousand take 0.2 MB.
+static void write_groups(const struct target *list, int n, struct jsonw *w)
+{
+    char text[sizeof((struct polled *)NULL)->base[0]];
+    for (int i = 0; i < n;) {
+        const struct target *first = &list[i];
+        bool same = true;
+        jsonw_object(w, NULL);
+        jsonw_array(w, "targets");
+        for (; same; same = ++i < n && target_like(&list[i], first)) {
+            snprintf(text, sizeof text, "%.*s", list[i].n, list[i].host);
+            jsonw_text(w, NULL, text);
+        }
+        jsonw_end(w);
+        jsonw_object(w, "labels");
+        for (size_t k = 0; k < COUNT_OF(target_labels); k++)
+            jsonw_text(w, target_labels[k], first->labels[k]);
+        jsonw_end(w);
+        jsonw_end(w);
+    }
+}
+
+int fleetd_sd(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    struct jsonw w = jsonw_to(&body);
+    int n, known = 0;
+    struct polled *const *nodes = poller_nodes(fleet_of(q)->poller, &n);
+    CLEANUP_MEM struct target *list = calloc((size_t)n + 1, sizeof *list);
+    if (!list)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for %d targets", n);
+    for (int i = 0; i < n; i++)
+        known += target_of(nodes[i], &list[known]);
+    qsort(list, (size_t)known, sizeof *list, by_labels);
+    jsonw_array(&w, NULL);
+    write_groups(list, known, &w);
+    jsonw_end(&w);
+    return reply_json(r, 200, &body, err);
+}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collector's export: every value once, the same bytes from both engines, read by DuckDB; and the queries for Grafana on
+PostgreSQL."""
+import csv
+import io
+import json
+import re
+import subprocess
+import urllib.request
+
+import pytest
+
+from conftest import ROOT
+from postgresql import make_postgresql  # noqa: F401
+from test_fleetd import Collector, collect  # noqa: F401
+
+COLUMNS = ["node", "measured", "benchmark", "variant", "metric", "unit", "value", "lo", "hi", "class", "config", "seq"]
+DUCKDB = ROOT / "build" / "duckdb" / "bin" / "python"
+NODES, RUNS = 12, 4
+
+
+def pages(c, path):
+    """All pages, by the header Link."""
+    found = []
+    while path:
+        with urllib.request.urlopen(c.url + path, timeout=60) as response:
+            found.append(response.read().decode())
+            link = re.fullmatch(r'<(/[^>]+)>; rel="next"', response.headers.get("Link") or "")
+        path = link and link[1]
+    return found
+
+
+@pytest.fixture
+def filled(collect):  # noqa: F811
+    c = collect(NODES, f"--runs={RUNS}").start()
+    c.wait_up(NODES)
+    return c
+
+
+def test_every_value_comes_once(filled):
+    whole = "".join(pages(filled, "/v1/fleet/export.ndjson?limit=50000"))
+    rows = [json.loads(line) for line in whole.splitlines()]
+    assert all(list(r) == COLUMNS for r in rows)
+    assert len({(r["node"], r["seq"], r["metric"]) for r in rows}) == len(rows)
+    ((values,),) = filled.rows("SELECT sum(length(v) / 4) FROM run")
+    assert len(rows) == values == NODES * RUNS * 30
+    assert {r["node"] for r in rows} == set(filled.fleet.names)
+    history = filled.get(f"/v1/fleet/history?metric=latency.local.dram.median_ns&node={filled.fleet.names[0]}")
+    ours = sorted((r["measured"], r["value"]) for r in rows
+                  if (r["node"], r["metric"]) == (filled.fleet.names[0], "latency.local.dram.median_ns"))
+    assert ours == [(p["measured"], pytest.approx(p["value"], abs=1e-3)) for p in history["points"]]
+    assert all(r["lo"] < r["value"] < r["hi"] and len(r["class"]) == len(r["config"]) == 64 for r in rows if r["lo"])
+
+
+@pytest.mark.parametrize("limit", [1, 100, 700])
+def test_pages_have_what_one_page_has(filled, limit):
+    whole = "".join(pages(filled, "/v1/fleet/export.ndjson?limit=50000"))
+    parts = pages(filled, f"/v1/fleet/export.ndjson?limit={limit}")
+    assert len(parts) >= 2 and sorted("".join(parts).splitlines()) == sorted(whole.splitlines())
+    assert all(len(p.splitlines()) <= max(2 * limit, 30) for p in parts)
+
+
+def test_a_stretch_of_time(filled):
+    rows = [json.loads(line) for line in "".join(pages(filled, "/v1/fleet/export.ndjson")).splitlines()]
+    times = sorted({r["measured"] for r in rows})
+    since, until = times[len(times) // 4], times[3 * len(times) // 4]
+    got = "".join(pages(filled, f"/v1/fleet/export.ndjson?since={since}&until={until}&limit=200"))
+    assert sorted(json.loads(line)["seq"] for line in got.splitlines()) == sorted(
+        r["seq"] for r in rows if since <= r["measured"] < until)
+
+
+def test_csv_has_the_same(filled):
+    lines = pages(filled, "/v1/fleet/export.csv?limit=400")
+    assert len(lines) > 2 and all(p.startswith(",".join(COLUMNS) + "\r\n") for p in lines)
+    table = [row for p in lines for row in csv.DictReader(io.StringIO(p))]
+    rows = [json.loads(line) for line in "".join(pages(filled, "/v1/fleet/export.ndjson?limit=400")).splitlines()]
+    assert [r["metric"] for r in table] == [r["metric"] for r in rows]
+    for ours, theirs in zip(table, rows, strict=True):
+        for column in COLUMNS:
+            want = theirs[column]
+            got = float(ours[column]) if isinstance(want, (int, float)) else ours[column] or None
+            assert got == (pytest.approx(want, rel=1e-5) if isinstance(want, float) else want or None), (column, ours, theirs)
+
+
+@pytest.mark.parametrize("query, member", [("cursor=x", "cursor"), ("cursor=0.1", "cursor"), ("cursor=1", "cursor"),
+                                           ("limit=0", "limit"), ("limit=50001", "limit"), ("since=yesterday", "since")])
+def test_what_it_cannot_do_is_said(filled, query, member):
+    code, problem = filled.problem(f"/v1/fleet/export.csv?{query}")
+    assert code in (400, 422) and member in json.dumps(problem)
+
+
+@pytest.mark.parametrize("path", ["/v1/fleet/export.ndjson?limit=500", "/v1/fleet/export.csv?limit=500",
+                                  "/v1/fleet/export.ndjson?limit=50000"])
+def test_both_engines_give_the_same_bytes(collect, make_postgresql, tmp_path, path):  # noqa: F811
+    # The nodes of both stores are numbered alike: they are collected one after the other.
+    first = collect(NODES, f"--runs={RUNS}", collector=["--at-once=1"]).start()
+    first.wait_up(NODES)
+    home = tmp_path / "second"
+    home.mkdir()
+    second = Collector(home, first.fleet, f"--store={make_postgresql().uri}", "--at-once=1").start()
+    try:
+        second.wait_up(NODES)
+        ours, theirs = pages(first, path), pages(second, path)
+        order = [r[0] for r in first.rows("SELECT name FROM node ORDER BY id")]
+        assert "".join(ours) and len(order) == NODES
+        if [p.split("\n")[0] for p in ours] != [p.split("\n")[0] for p in theirs]:  # numbered otherwise
+            ours, theirs = (["".join(sorted("".join(p).splitlines(keepends=True)))] for p in (ours, theirs))
+        assert ours == theirs
+    finally:
+        second.stop()
+
+
+@pytest.mark.skipif(not DUCKDB.exists(), reason="DuckDB is not there (tools/duckdb.sh)")
+@pytest.mark.parametrize("name, read", [("ndjson", "read_json_auto"), ("csv", "read_csv_auto")])
+def test_duckdb_reads_it(filled, tmp_path, name, read):
+    parts = pages(filled, f"/v1/fleet/export.{name}?limit=600")
+    for i, part in enumerate(parts):
+        (tmp_path / f"{i:03}.{name}").write_text(part, newline="")
+    code = f"""if True:
+        import duckdb, json, sys
+        runs = duckdb.sql("SELECT * FROM {read}('{tmp_path}/*.{name}')")
+        print(json.dumps([runs.columns, [str(t) for t in runs.types],
+                          duckdb.sql("SELECT count(measured::TIMESTAMPTZ), count(DISTINCT node), median(value) FILTER (metric = 'latency.local.dram.median_ns')"
+                                     " FROM runs").fetchall()]))"""
+    done = subprocess.run([DUCKDB, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    columns, types, ((rows, nodes, median),) = json.loads(done.stdout)
+    assert columns == COLUMNS and (rows, nodes) == (NODES * RUNS * 30, NODES)
+    kinds = dict(zip(columns, types, strict=True))
+    assert kinds["value"] == kinds["lo"] == "DOUBLE" and kinds["seq"] == "BIGINT", kinds
+    assert 50 < median < 300, "ns"
+
+
+def test_queries_for_grafana_work(collect, make_postgresql, tmp_path):  # noqa: F811
+    server = make_postgresql()
+    c = collect(NODES, f"--runs={RUNS}", collector=[f"--store={server.uri}"]).start()
+    c.wait_up(NODES)
+    text = (ROOT / "docs" / "monitoring" / "grafana-postgresql.sql").read_text()
+    text = re.sub(r"\$__timeFilter\(((?:[^()]|\([^()]*\))*)\)", r"(\1 BETWEEN '2000-01-01' AND '2100-01-01')", text)
+    text = text.replace("$__timeFrom()", "'2000-01-01'").replace("'node01'", f"'{c.fleet.names[0]}'")
+    queries = re.findall(r"^SELECT .*?;$", text, re.S | re.M)
+    assert len(queries) == text.count("\n\n-- ") == 6 and "$__" not in "".join(queries)
+    sizes = []
+    for query in queries:
+        done = subprocess.run(["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", server.uri, "-c", query], capture_output=True,
+                              text=True, timeout=60)
+        assert done.returncode == 0, (query, done.stderr)
+        sizes.append(len(done.stdout.splitlines()))
+    median, node, slowest, newest, changes, stored = sizes
+    assert median >= 1 and node == RUNS and slowest == newest == NODES and stored >= 1, sizes
