@@ -27,7 +27,7 @@ build|libopenmpi-dev|one process a core that start together
 run|openmpi-bin|mpirun starts the ranks
 run|numactl|binds each rank to its core and memory
 run|curl|for the examples
-fleet|libzstd-dev|compresses whole runs in the fleet collector
+build|libzstd-dev|compresses whole runs in the fleet collector
 fleet|libpq-dev|the fleet collector's client of PostgreSQL (the build does without)
 image|libcjson1|reads JSON
 image|libmd0|SHA-256
