@@ -14,7 +14,7 @@
 #include "client/print.h"
 
 struct campaign_options {
-    char fleet[256], name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16];
+    char name[64], at_once_each[32], window[200], each[16], retry_for[16], order[16];
     int64_t failed_percent;
     double node_minutes;
     bool dry_run;
@@ -27,8 +27,6 @@ struct campaign_options {
     }
 
 static const struct param campaign_params[] = {
-    TEXT(fleet, .metavar = "URL",
-         .help = "The collector: https://fleet:7790, or unix:PATH. Default: $NUMAPROBE_FLEET."),
     TEXT(name, .metavar = "NAME",
          .help = "Name of the campaign. Default: the benchmark. None that has not ended has it."),
     TEXT(at_once_each, .metavar = "GROUP:N",
@@ -345,14 +343,15 @@ static int campaign_cancel(struct cli *c, const struct invocation *i, int64_t id
     return 0;
 }
 
-static int use_collector(struct cli *c, const struct campaign_options *o, struct err *err)
+static int use_collector(struct cli *c, struct err *err)
 {
-    const char *url = *o->fleet ? o->fleet : getenv("NUMAPROBE_FLEET");
-    if (!url || !*url)
+    if (!*c->fleet.collector)
         return err_set(err, ERR_USAGE, "",
                        "campaigns are made by the collector: --fleet=URL names it, such as "
                        "--fleet=https://fleet:7790");
-    snprintf(c->url, sizeof c->url, "%s", url);
+    snprintf(c->url, sizeof c->url, "%s", c->fleet.collector);
+    c->url_assumed = false;
+    c->url_option = "--fleet";
     return 0;
 }
 
@@ -374,7 +373,7 @@ int cmd_fleet_campaign(struct cli *c, const struct invocation *i, struct err *er
             (actions[a].id && (!str_to_i64(i->operands[1], &id) || id < 1)))
             return err_set(err, ERR_USAGE, "", "usage: numaprobe fleet campaign %s%s",
                            actions[a].name, actions[a].id ? " ID" : "");
-        return use_collector(c, i->options, err) < 0 ? -1 : actions[a].run(c, i, id, err);
+        return use_collector(c, err) < 0 ? -1 : actions[a].run(c, i, id, err);
     }
     return err_set(err, ERR_USAGE, "",
                    "unknown action \"%.40s\": use start, list, show ID or cancel ID",

@@ -309,5 +309,8 @@ def test_the_command_line_starts_shows_and_cancels(collect):
     assert "at_once_each" in campaign("start", "--at-once-each=colour:1", status=2)
     assert "rack:2" in campaign("start", "--at-once-each=rack", status=2)
     assert "show ID" in campaign("show", status=2) and "unknown action" in campaign("begin", status=2)
+    url = env.pop("NUMAPROBE_FLEET")
+    assert "weekly" in campaign("list", f"--fleet={url}"), "an option, as for the commands that judge"
+    assert "(--fleet)" in campaign("list", "--fleet=http://127.0.0.1:1", status=3)
     env.clear()
     assert "--fleet=URL" in campaign("list", status=2)
