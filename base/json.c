@@ -176,7 +176,7 @@ static int refuse_same_names(const cJSON *object, struct err *err)
 static int refuse_duplicates(const cJSON *v, struct err *err)
 {
     for (const cJSON *a = v->child; a; a = a->next) {
-        if (refuse_duplicates(a, err) < 0)
+        if (a->child && refuse_duplicates(a, err) < 0)
             return -1;
         if (cJSON_IsNumber(a) && !isfinite(a->valuedouble))
             return err_set(err, ERR_BAD_REQUEST, a->string, "number out of range");

@@ -273,6 +273,18 @@ static void newest_setup(struct fleet_node *n, int class, int config, int64_t ms
     }
 }
 
+// In the order of the probe's columns. NULL: no memory.
+static float *run_values(const struct fleet *f, const struct summary *s, int n, int columns)
+{
+    float *v = malloc((columns + 1) * sizeof *v);
+    for (int i = 0; v && i < columns; i++)
+        v[i] = NAN;
+    for (int i = 0; v && i < n; i++)
+        if (f->map[i] >= 0)
+            v[f->map[i]] = s->values[i];
+    return v;
+}
+
 static int add_run(struct fleet *f, const struct summary_page *page, const struct summary *s,
                    struct err *err)
 {
@@ -282,7 +294,7 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
         (class = class_number(f, s->class_hash, err)) < 0 ||
         (*s->config_hash && (config = config_number(f, s->config_hash, err)) < 0) ||
         (probe = probe_number(f, s, class, err)) < 0 ||
-        map_layout(f, page, s->layout, probe, err) < 0 ||
+        (!f->o.times_only && map_layout(f, page, s->layout, probe, err) < 0) ||
         (at = series_number(f, node, probe, err)) < 0)
         return -1;
     struct fleet_series *series = &f->one[at];
@@ -294,16 +306,11 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
         return 0;
     }
     int columns = f->probe[probe].metrics.n;
-    CLEANUP_MEM float *v = malloc((columns + 1) * sizeof *v);
-    if (!v)
+    CLEANUP_MEM float *v = NULL;
+    if (!f->o.times_only && !(v = run_values(f, s, n, columns)))
         return fleet_no_memory(err);
-    for (int i = 0; i < columns; i++)
-        v[i] = NAN;
-    for (int i = 0; i < n; i++)
-        if (f->map[i] >= 0)
-            v[f->map[i]] = s->values[i];
     if (fleet_room(&series->runs, &series->room, series->n, sizeof *series->runs, err) < 0 ||
-        (place == 0 && keep_widths(series, f, s, n, columns, err) < 0))
+        (place == 0 && v && keep_widths(series, f, s, n, columns, err) < 0))
         return -1;
     if (series->n == f->o.runs_max) {
         free(series->runs[--series->n].v);

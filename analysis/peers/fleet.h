@@ -21,6 +21,7 @@ struct fleet_options {
     double disturbed_max; // share of samples
     bool forced;          // runs count that were started over a blocker
     int runs_max;         // newest ones kept of each node and probe
+    bool times_only;      // no values are kept: nodes and runs are counted, and nothing is judged
 };
 #define FLEET_DEFAULTS                                                                             \
     ((struct fleet_options){                                                                       \

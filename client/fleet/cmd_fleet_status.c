@@ -186,7 +186,7 @@ int cmd_fleet_status(struct cli *c, const struct invocation *i, struct err *err)
     CLEANUP_GATHER struct gather g = {0};
     (void)i;
     CLEANUP_MEM struct fleet_class_row *rows = NULL;
-    if (gather_all(&g, c, RUNS_MIN, err) < 0)
+    if (gather_times(&g, c, RUNS_MIN, err) < 0)
         return -1;
     int n = fleet_classes(&rows, g.fleet, err);
     if (n < 0)

@@ -383,12 +383,14 @@ static int gather_from_collector(struct gather *g, struct err *err)
 
 // ---- All ----------------------------------------------------------------------------------------
 
-int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err)
+static int gather_with(struct gather *out, const struct cli *c, int runs, bool times_only,
+                       struct err *err)
 {
     struct fleet_options options = FLEET_DEFAULTS;
     *out = (struct gather){.cli = c, .runs = runs};
     options.now_ms = clock_wall_ms();
     options.runs_max = runs;
+    options.times_only = times_only;
     out->fleet = fleet_new(&options, err);
     if (!out->fleet)
         return -1;
@@ -396,6 +398,16 @@ int gather_all(struct gather *out, const struct cli *c, int runs, struct err *er
              : *c->fleet.collector ? gather_from_collector(out, err)
                                    : gather_from_nodes(out, err);
     return rc < 0 ? -1 : fleet_arrange(out->fleet, err);
+}
+
+int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err)
+{
+    return gather_with(out, c, runs, false, err);
+}
+
+int gather_times(struct gather *out, const struct cli *c, int runs, struct err *err)
+{
+    return gather_with(out, c, runs, true, err);
 }
 
 void gather_fini(struct gather *g)

@@ -38,6 +38,8 @@ enum {
     GATHER_EFFECT_RUNS = 50,                     // as many as a node gives in one response
 };
 int gather_all(struct gather *out, const struct cli *c, int runs, struct err *err);
+// To count nodes and runs: values are not kept.
+int gather_times(struct gather *out, const struct cli *c, int runs, struct err *err);
 void gather_fini(struct gather *g);
 #define CLEANUP_GATHER CLEANUP(gather_fini)
 
