@@ -263,6 +263,17 @@ static int put_wholes(struct ingest_process *p, struct err *err)
     return n && fleet_store_archive_put(p->store, p->wholes, n, clock_wall_ms(), err) < 0 ? -1 : n;
 }
 
+static void forget_items(struct ingest_process *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        if (p->list[i].paged)
+            summary_page_fini(&p->list[i].page);
+        buf_free(&p->list[i].run.frame);
+    }
+    p->n = 0;
+    p->bytes = 0;
+}
+
 static int flush(struct ingest_process *p)
 {
     struct err err = {0};
@@ -289,12 +300,8 @@ static int flush(struct ingest_process *p)
             return ingest_fail(&err, true);
         }
         rc = rc < 0 ? rc : report_item(&g->report);
-        if (g->paged)
-            summary_page_fini(&g->page);
-        buf_free(&g->run.frame);
     }
-    p->n = 0;
-    p->bytes = 0;
+    forget_items(p);
     return rc == 0 && pages + wholes && send_wishes(p, &err) < 0 ? ingest_fail(&err, true) : rc;
 }
 
@@ -381,6 +388,7 @@ int ingest_main(int argc, char **argv)
     fleet_store_archives(p->store, (enum fleet_archive)archive);
     int rc = report_item(&(struct ingest_report){.kind = INGEST_READY}) < 0 ? 1 : ingest_run(p);
     fleet_store_close(p->store);
+    forget_items(p);
     buf_free(&p->in);
     return rc;
 }
