@@ -40,6 +40,35 @@ static int64_t day_of(int64_t ms)
     return ms / DAY_MS;
 }
 
+// log of the median of 1 to EFFECT_RUNS values, which it sorts. The median of logs is the log of
+// the median, so that one logarithm is taken of five.
+static double log_median(double *v, int n)
+{
+    for (int i = 1; i < n; i++) {
+        double x = v[i];
+        int k = i;
+        for (; k > 0 && v[k - 1] > x; k--)
+            v[k] = v[k - 1];
+        v[k] = x;
+    }
+    return n % 2 ? log(v[n / 2]) : (log(v[n / 2 - 1]) + log(v[n / 2])) / 2;
+}
+
+// The first run before `cut`; runs are in order, the newest first, and those that do not exist (-1)
+// last.
+static int first_before(const int64_t *at, int runs, int64_t cut)
+{
+    int from = 0, end = runs;
+    while (from < end) {
+        int middle = (from + end) / 2;
+        if (at[middle] >= cut)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
+}
+
 // log of the median after `cut` over that before it, of the runs nearest to it within `reach`; NaN:
 // too few. + is worse.
 static double change_at(const struct effect_input *in, int node, int64_t cut, int64_t reach)
@@ -48,15 +77,19 @@ static double change_at(const struct effect_input *in, int node, int64_t cut, in
     const int64_t *at = in->at + (size_t)node * in->runs;
     double before[EFFECT_RUNS], after[EFFECT_RUNS];
     int n_before = 0, n_after = 0;
-    for (int r = 0; r < in->runs && n_before < EFFECT_RUNS; r++)
-        if (at[r] >= 0 && at[r] < cut && at[r] >= cut - reach && v[r] > 0)
-            before[n_before++] = log(v[r]);
-    for (int r = in->runs - 1; r >= 0 && n_after < EFFECT_RUNS; r--)
-        if (at[r] >= cut && at[r] < cut + reach && v[r] > 0)
-            after[n_after++] = log(v[r]);
+    int split = first_before(at, in->runs, cut);
+    for (int r = split; r < in->runs && n_before < EFFECT_RUNS; r++) {
+        if (at[r] < 0 || at[r] < cut - reach)
+            break;
+        if (v[r] > 0)
+            before[n_before++] = v[r];
+    }
+    for (int r = split - 1; r >= 0 && n_after < EFFECT_RUNS && at[r] < cut + reach; r--)
+        if (v[r] > 0)
+            after[n_after++] = v[r];
     if (n_before < EFFECT_RUNS_MIN || n_after < EFFECT_RUNS_MIN)
         return NAN;
-    double change = middle_select(after, n_after) - middle_select(before, n_before);
+    double change = log_median(after, n_after) - log_median(before, n_before);
     return in->more ? -change : change;
 }
 

@@ -285,19 +285,40 @@ static float *run_values(const struct fleet *f, const struct summary *s, int n, 
     return v;
 }
 
-static int add_run(struct fleet *f, const struct summary_page *page, const struct summary *s,
-                   struct err *err)
+// What a run belongs to, as numbers.
+struct run_numbers {
+    int node, class, probe, config, series;
+};
+
+static int find_numbers(struct fleet *f, const struct summary_page *page, const struct summary *s,
+                        struct run_numbers *n, struct err *err)
 {
-    int node, class, probe, config = -1, at;
+    n->config = -1;
+    return (n->node = fleet_node_number(f, *s->node ? s->node : page->node, err)) < 0 ||
+                   (n->class = class_number(f, s->class_hash, err)) < 0 ||
+                   (*s->config_hash && (n->config = config_number(f, s->config_hash, err)) < 0) ||
+                   (n->probe = probe_number(f, s, n->class, err)) < 0 ||
+                   (n->series = series_number(f, n->node, n->probe, err)) < 0
+               ? -1
+               : 0;
+}
+
+// Neighbours in a page are mostly alike. To look up their texts takes longer than to store them.
+static bool same_numbers(const struct summary *a, const struct summary *b)
+{
+    return a->metrics_version == b->metrics_version && strcmp(a->node, b->node) == 0 &&
+           strcmp(a->config_hash, b->config_hash) == 0 &&
+           strcmp(a->class_hash, b->class_hash) == 0 && strcmp(a->benchmark, b->benchmark) == 0 &&
+           strcmp(a->variant, b->variant) == 0 && strcmp(a->method, b->method) == 0;
+}
+
+static int add_run(struct fleet *f, const struct summary_page *page, const struct summary *s,
+                   const struct run_numbers *of, struct err *err)
+{
     bool repeated;
-    if ((node = fleet_node_number(f, *s->node ? s->node : page->node, err)) < 0 ||
-        (class = class_number(f, s->class_hash, err)) < 0 ||
-        (*s->config_hash && (config = config_number(f, s->config_hash, err)) < 0) ||
-        (probe = probe_number(f, s, class, err)) < 0 ||
-        (!f->o.times_only && map_layout(f, page, s->layout, probe, err) < 0) ||
-        (at = series_number(f, node, probe, err)) < 0)
+    if (!f->o.times_only && map_layout(f, page, s->layout, of->probe, err) < 0)
         return -1;
-    struct fleet_series *series = &f->one[at];
+    struct fleet_series *series = &f->one[of->series];
     int64_t ms = fleet_run_time(f, s);
     int place = run_place(series, ms, s->id, f->o.runs_max, &repeated),
         n = page->layouts[s->layout].n;
@@ -305,7 +326,7 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
         f->left_out[LEFT_OUT_REPEATED] += repeated;
         return 0;
     }
-    int columns = f->probe[probe].metrics.n;
+    int columns = f->probe[of->probe].metrics.n;
     CLEANUP_MEM float *v = NULL;
     if (!f->o.times_only && !(v = run_values(f, s, n, columns)))
         return fleet_no_memory(err);
@@ -318,21 +339,29 @@ static int add_run(struct fleet *f, const struct summary_page *page, const struc
     }
     memmove(series->runs + place + 1, series->runs + place,
             (series->n - place) * sizeof *series->runs);
-    series->runs[place] = (struct fleet_run){ms, s->id, config, columns, steal_ptr(&v)};
+    series->runs[place] = (struct fleet_run){ms, s->id, of->config, columns, steal_ptr(&v)};
     series->n++;
     f->runs++;
-    newest_setup(&f->node[node], class, config, ms);
+    newest_setup(&f->node[of->node], of->class, of->config, ms);
     return 0;
 }
 
 int fleet_add_page(struct fleet *f, const struct summary_page *p, struct err *err)
 {
+    const struct summary *last = NULL;
+    struct run_numbers of = {0};
     f->map_page = NULL;
     for (int i = 0; i < p->n_runs; i++) {
-        enum fleet_left_out reason = unfit(f, &p->runs[i]);
-        if (reason != LEFT_OUT_KINDS)
+        const struct summary *s = &p->runs[i];
+        enum fleet_left_out reason = unfit(f, s);
+        if (reason != LEFT_OUT_KINDS) {
             f->left_out[reason]++;
-        else if (add_run(f, p, &p->runs[i], err) < 0)
+            continue;
+        }
+        if ((!last || !same_numbers(last, s)) && find_numbers(f, p, s, &of, err) < 0)
+            return -1;
+        last = s;
+        if (add_run(f, p, s, &of, err) < 0)
             return -1;
     }
     return 0;

@@ -3,6 +3,7 @@
 #include "analysis/plot/history.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 
 enum { BAND_RUNS_MIN = 5, CAUSES_MAX = 3 }; // facts that are named of a change
+#define PICTURE_DAY_MS INT64_C(86400000)
 #define SIGMA_OF_MAD 1.4826
 #define BAND_SIGMAS 2 // on each side: 95 % of runs that differ by chance
 
@@ -21,6 +23,7 @@ void history_fini(struct history_picture *p)
     free(p->moments);
     free(p->changes);
     free(p->stretches);
+    free(p->days);
 }
 
 // "microcode: 0x1000065 -> 0x1000070; kernel: 6.1.0 -> 6.1.9; 2 more facts changed".
@@ -48,18 +51,38 @@ static int index_of_run(const struct history_picture *p, int64_t run)
     return -1;
 }
 
+static int index_of_time(const struct history_picture *p, int64_t ms)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->moments[i].measured_ms == ms)
+            return i;
+    return -1;
+}
+
+// A change names its first run, or the time of it where runs of several histories are one.
+static int index_of_change(const struct history_picture *p, const struct json *c)
+{
+    int64_t ms;
+    return clock_parse(json_get_text(c, "at", ""), &ms)
+               ? index_of_time(p, ms)
+               : index_of_run(p, json_get_i64(c, "run", 0));
+}
+
 static void read_changes(struct history_picture *p, const struct json *list)
 {
     for (const struct json *c = json_first(list); c && p->n_changes < HISTORY_CHANGES_MAX;
          c = json_next(c)) {
-        struct history_change change = {.at = index_of_run(p, json_get_i64(c, "run", 0)),
+        struct history_change change = {.at = index_of_change(p, c),
                                         .percent = json_get_number(c, "percent", NAN),
                                         .before = json_get_number(c, "before", NAN),
                                         .after = json_get_number(c, "after", NAN)};
         int last = p->n_changes ? p->changes[p->n_changes - 1].at : 0;
         if (change.at <= last)
             continue; // not after the one before: no change of this history
-        read_cause(json_get(c, "fact_changes"), &change.cause);
+        if (json_get(c, "fact_changes") || !p->moments[change.at].nodes)
+            read_cause(json_get(c, "fact_changes"), &change.cause);
+        else
+            buf_str(&change.cause, "a rollout of these days may be the cause");
         p->changes[p->n_changes++] = change;
     }
 }
@@ -74,6 +97,46 @@ static void read_moments(struct history_picture *p, const struct json *points)
         if (clock_parse(json_get_text(j, "measured", ""), &m.measured_ms) && isfinite(m.value))
             p->moments[p->n++] = m;
     }
+}
+
+static bool day_time(const struct json *j, int64_t *ms)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.10sT00:00:00Z", json_get_text(j, "day", ""));
+    return clock_parse(text, ms);
+}
+
+// Days of a class: their bars are the quartiles of its nodes.
+static void read_class_days(struct history_picture *p, const struct json *days)
+{
+    for (const struct json *j = json_first(days); j; j = json_next(j)) {
+        struct moment m = {.nodes = (int)json_get_i64(j, "nodes", 0),
+                           .value = json_get_number(j, "median", NAN),
+                           .lo = json_get_number(j, "q1", NAN),
+                           .hi = json_get_number(j, "q3", NAN)};
+        if (day_time(j, &m.measured_ms) && isfinite(m.value))
+            p->moments[p->n++] = m;
+    }
+}
+
+// Only days of the time of the runs, and with enough nodes.
+static int read_class_band(struct history_picture *p, const struct json *band, struct err *err)
+{
+    p->days = calloc((size_t)json_count(band) + 1, sizeof *p->days);
+    if (!p->days)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a picture");
+    for (const struct json *j = json_first(band); j && p->n; j = json_next(j)) {
+        struct history_day d = {.low = json_get_number(j, "low", NAN),
+                                .median = json_get_number(j, "median", NAN),
+                                .high = json_get_number(j, "high", NAN)};
+        if (!day_time(j, &d.noon_ms) || !isfinite(d.low) || !isfinite(d.high) ||
+            d.noon_ms + PICTURE_DAY_MS <= p->moments[0].measured_ms ||
+            d.noon_ms > p->moments[p->n - 1].measured_ms)
+            continue;
+        d.noon_ms += PICTURE_DAY_MS / 2;
+        p->days[p->n_days++] = d;
+    }
+    return 0;
 }
 
 static void find_band(const struct history_picture *p, struct stretch *s, double *room)
@@ -106,22 +169,29 @@ static int find_stretches(struct history_picture *p, struct err *err)
 
 int history_from_json(struct history_picture *p, const struct json *answer, struct err *err)
 {
-    const struct json *points = json_get(answer, "points");
+    const struct json *points = json_get(answer, "points"), *days = json_get(answer, "days");
+    bool of_class = json_is_array(days);
     *p = (struct history_picture){
         .metric = json_get_text(answer, "metric", "?"),
-        .node = json_get_text(answer, "node", "?"),
+        .node = json_get_text(answer, of_class ? "class" : "node", "?"),
+        .what = of_class ? "day" : "run",
         .variant = json_get_text(answer, "variant", ""),
         .unit = json_get_text(answer, "unit", ""),
         .more_is_better = strcmp(json_get_text(answer, "better", ""), "more") == 0,
         .older = json_get_bool(answer, "more", false),
         .pending = json_get_i64(answer, "pending", 0),
-        .moments = calloc((size_t)json_count(points) + 1, sizeof *p->moments),
+        .moments = calloc((size_t)json_count(of_class ? days : points) + 1, sizeof *p->moments),
         .changes = calloc(HISTORY_CHANGES_MAX, sizeof *p->changes)};
     if (!p->moments || !p->changes)
         return err_set(err, ERR_NO_MEMORY, "", "no memory for a picture");
-    if (!json_is_array(points))
+    if (!of_class && !json_is_array(points))
         return err_set(err, ERR_UNREACHABLE, "url", "the response has no points");
-    read_moments(p, points);
+    if (of_class)
+        read_class_days(p, days);
+    else
+        read_moments(p, points);
+    if (read_class_band(p, json_get(answer, "band"), err) < 0)
+        return -1;
     read_changes(p, json_get(answer, "change_points"));
     return find_stretches(p, err);
 }

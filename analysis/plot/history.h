@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A metric over time as a picture, made of the response of GET /v1/history: runs with their
-// intervals, the band in which the runs of a stretch lie, and each change with its cause. Pure.
+// intervals, the band in which the runs of a stretch lie, and each change with its cause. That of a
+// collector (GET /v1/fleet/history) can have the band of the node's class, or the days of a class
+// instead of runs. Pure.
 #pragma once
 #include "analysis/plot/picture.h"
 #include "base/buf.h"
@@ -15,9 +17,15 @@ enum {
 // Of the largest value: the axis spans so much, so that noise does not look like a mountain.
 #define HISTORY_LEAST_SPAN 0.1
 
-struct moment { // one run
+struct moment { // one run, or one day of a class
     int64_t run, measured_ms;
+    int nodes;            // of a day
     double value, lo, hi; // NaN: not known
+};
+
+struct history_day { // of the class of the node
+    int64_t noon_ms;
+    double low, median, high; // 95 % of the nodes are between low and high
 };
 
 struct history_change {
@@ -34,10 +42,12 @@ struct stretch {
 
 struct history_picture {
     const char *metric, *node, *variant, *unit; // borrowed from the response
+    const char *what;                           // a moment is: "run" or "day"
     bool more_is_better, older; // older: there are earlier runs that the response left out
     int64_t pending;            // runs without metrics yet: changes are not known then
-    int n, n_changes, n_stretches;
-    struct moment *moments; // owned
+    int n, n_changes, n_stretches, n_days;
+    struct moment *moments;   // owned, as what follows
+    struct history_day *days; // none: it is not known
     struct history_change *changes;
     struct stretch *stretches;
 };

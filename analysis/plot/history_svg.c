@@ -2,6 +2,7 @@
 // A history as SVG. Changes are numbered in the picture and described below it, where no text can
 // cover another.
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum {
     CHANGE_STEP = 36,   // two lines of text
     CAUSE_CHARACTERS = 132,
     HALF_DAY_MS = 43200000,
+    HASH_SHOWN = 12, // characters of a class
 };
 #define INTERVAL_ROOM 0.5 // of the span of values and bands: so far the axis follows intervals
 
@@ -59,6 +61,10 @@ static void fit_y(struct view *v)
     for (int i = 0; i < p->n_stretches; i++) {
         range_add(&r, p->stretches[i].lo);
         range_add(&r, p->stretches[i].hi);
+    }
+    for (int i = 0; i < p->n_days; i++) {
+        range_add(&r, p->days[i].low);
+        range_add(&r, p->days[i].high);
     }
     if (!range_known(&r))
         r = (struct range){0, 1, false};
@@ -132,11 +138,19 @@ static void draw_moment(struct view *v, const struct moment *m, const char *who,
     svg_circle(out, "dot f0", x, at_y(v, m->value), 2.5, text);
 }
 
+static void name_moment(const struct moment *m, char *out, size_t room)
+{
+    if (m->nodes)
+        snprintf(out, room, "%d node%s", m->nodes, m->nodes == 1 ? "" : "s");
+    else
+        snprintf(out, room, "run %" PRId64, m->run);
+}
+
 static void draw_each(struct view *v, struct buf *out)
 {
     char who[40];
     for (int i = 0; i < v->p->n; i++) {
-        snprintf(who, sizeof who, "run %" PRId64, v->p->moments[i].run);
+        name_moment(&v->p->moments[i], who, sizeof who);
         draw_moment(v, &v->p->moments[i], who, out);
     }
 }
@@ -155,11 +169,13 @@ static void draw_column(struct view *v, int from, int end, double *room, struct 
     one.value = middle_of(room, end - from);
     one.lo = end - from > 1 ? r.lo : m[from].lo;
     one.hi = end - from > 1 ? r.hi : m[from].hi;
-    if (end - from > 1)
+    if (end - from > 1 && m[from].nodes)
+        snprintf(who, sizeof who, "%d days", end - from);
+    else if (end - from > 1)
         snprintf(who, sizeof who, "%d runs, %" PRId64 " to %" PRId64, end - from, m[from].run,
                  m[end - 1].run);
     else
-        snprintf(who, sizeof who, "run %" PRId64, m[from].run);
+        name_moment(&m[from], who, sizeof who);
     draw_moment(v, &one, who, out);
     v->columns++;
 }
@@ -192,7 +208,8 @@ static void draw_stretch(const struct view *v, const struct stretch *s, struct b
     double x1 = at_x(v, (double)v->p->moments[s->from].measured_ms);
     double x2 = at_x(v, (double)v->p->moments[s->end - 1].measured_ms);
     value_text(s->middle, middle, sizeof middle);
-    snprintf(text, sizeof text, "median of %d runs: %s %s", s->end - s->from, middle, v->p->unit);
+    snprintf(text, sizeof text, "median of %d %ss: %s %s", s->end - s->from, v->p->what, middle,
+             v->p->unit);
     if (isfinite(s->lo) && isfinite(s->hi)) {
         double top = at_y(v, s->hi), bottom = at_y(v, s->lo);
         buf_str(out, "<path class=\"band f0\" d=\"");
@@ -207,6 +224,28 @@ static void draw_stretch(const struct view *v, const struct stretch *s, struct b
     svg_point(out, 'L', x2, at_y(v, s->middle));
     buf_char(out, '"');
     svg_titled(out, "path", text);
+}
+
+// Of the class of the node: where 95 % of its nodes are, and their median.
+static void draw_class_band(const struct view *v, struct buf *out)
+{
+    const struct history_picture *p = v->p;
+    if (p->n_days < 2)
+        return;
+    buf_str(out, "<path class=\"band f1\" d=\"");
+    for (int i = 0; i < 2 * p->n_days; i++) {
+        bool up = i < p->n_days;
+        const struct history_day *d = &p->days[up ? i : 2 * p->n_days - 1 - i];
+        double x = fmin(fmax(at_x(v, (double)d->noon_ms), v->x.from), v->x.to);
+        svg_point(out, i ? 'L' : 'M', x, at_y(v, up ? d->high : d->low));
+    }
+    buf_str(out, "z\"/>\n<path class=\"line c1\" d=\"");
+    for (int i = 0; i < p->n_days; i++) {
+        double x = fmin(fmax(at_x(v, (double)p->days[i].noon_ms), v->x.from), v->x.to);
+        svg_point(out, i ? 'L' : 'M', x, at_y(v, p->days[i].median));
+    }
+    buf_char(out, '"');
+    svg_titled(out, "path", "median of the class");
 }
 
 // A line between the last run before and the first run after, with its number where there is room.
@@ -239,8 +278,11 @@ static void describe_change(const struct view *v, int i, double y, struct buf *o
     time_text(after->measured_ms, time);
     value_text(c->before, before, sizeof before);
     value_text(c->after, now, sizeof now);
-    snprintf(text, sizeof text, "%+.1f %% since %s UTC (run %" PRId64 "): %s to %s %s", c->percent,
-             time, after->run, before, now, v->p->unit);
+    char run[40] = "";
+    if (!after->nodes)
+        snprintf(run, sizeof run, " (run %" PRId64 ")", after->run);
+    snprintf(text, sizeof text, "%+.1f %% since %s UTC%s: %s to %s %s", c->percent, time, run,
+             before, now, v->p->unit);
     char number[12];
     snprintf(number, sizeof number, "%d", i + 1);
     svg_text(out, LEFT - 12, y, ANCHOR_END, "strong", number);
@@ -266,19 +308,26 @@ static void history_notes(const struct view *v, struct buf *text)
     bool band = false;
     for (int i = 0; i < p->n_stretches; i++)
         band |= isfinite(p->stretches[i].lo);
+    bool of_class = strcmp(p->what, "day") == 0;
     if (v->columns)
         buf_fmt(text,
-                "%d runs in %d dots: a dot is the median of its runs, a bar their lowest to "
+                "%d %ss in %d dots: a dot is the median of its %ss, a bar their lowest to "
                 "highest. ",
-                p->n, v->columns);
+                p->n, p->what, v->columns, p->what);
     else if (p->n)
-        buf_str(text, "bars: 95 % interval of a run. ");
+        buf_str(text, of_class ? "dots: median of the nodes on a day; bars: their quartiles. "
+                               : "bars: 95 % interval of a run. ");
+    if (p->n_days > 1)
+        buf_str(text,
+                "the other band: where 95 % of the nodes of its class are, with their median. ");
     if (v->clipped)
         buf_fmt(text, "%d bar%s beyond the axis. ", v->clipped,
                 v->clipped == 1 ? " reaches" : "s reach");
     if (p->n)
         buf_fmt(text, "dotted: median between two changes%s. ",
-                band ? "; band: where 95 % of its runs are expected" : "");
+                band ? (of_class ? "; band: where 95 % of its days are expected"
+                                 : "; band: where 95 % of its runs are expected")
+                     : "");
     if (p->n_changes > HISTORY_LISTED_MAX)
         buf_fmt(text, "%d earlier changes are marked, but not described. ",
                 p->n_changes - HISTORY_LISTED_MAX);
@@ -298,6 +347,7 @@ static void history_notes(const struct view *v, struct buf *text)
 static int draw_view(struct view *v, struct buf *out, struct err *err)
 {
     draw_axes(v, out);
+    draw_class_band(v, out);
     for (int i = 0; i < v->p->n_stretches; i++)
         draw_stretch(v, &v->p->stretches[i], out);
     draw_changes(v, out);
@@ -322,7 +372,9 @@ int history_write_svg(const struct history_picture *p, struct buf *out, struct e
     if (draw_view(&v, &body, err) < 0)
         return -1;
     double height = describe_changes(&v, AXIS, &body);
-    buf_fmt(&heading, "%s · %d run%s", p->node, p->n, p->n == 1 ? "" : "s");
+    bool of_class = strcmp(p->what, "day") == 0;
+    buf_fmt(&heading, "%s%.*s · %d %s%s", of_class ? "class " : "", of_class ? HASH_SHOWN : INT_MAX,
+            p->node, p->n, p->what, p->n == 1 ? "" : "s");
     if (p->n) {
         time_text(p->moments[0].measured_ms, from);
         time_text(p->moments[p->n - 1].measured_ms, to);

@@ -9,20 +9,28 @@
 #include <string.h>
 
 #include "analysis/metrics/metrics.h"
-#include "analysis/peers/interned.h"
+#include "analysis/peers/class_days.h"
+#include "analysis/peers/fleet_view.h"
+#include "analysis/plot/history.h"
 #include "analysis/stats/change_points.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/jsonw.h"
 #include "fleet/services/services.h"
 #include "fleet/services/stored_changes.h"
+#include "fleet/services/stored_fleet.h"
 
 enum {
     POINTS_MAX = 10000,        // the newest; 130 bytes each in JSON: 1.3 MB
     CHANGES_POINTS_MAX = 2000, // the newest are searched: 0.4 s at most
+    BAND_DAYS = 60,            // of a class, unless the request says since when
+    BAND_RUNS_MAX = 1500,      // of a node and kind
+    BAND_HASH_LENGTH = 64,
 };
+#define BAND_DAY_MS INT64_C(86400000)
 
 struct stored_point {
-    int64_t measured_ms, seq;
+    int64_t measured_ms, seq, run;
     float value, lo, hi;
     int kind, class, config; // numbers of texts
 };
@@ -58,7 +66,7 @@ static int keep_point(void *ctx, const struct fleet_store_point *p, struct err *
     }
     snprintf(kind, sizeof kind, "%s\t%s\t%s\t%d", p->benchmark, p->variant, p->method,
              p->metrics_version);
-    struct stored_point one = {p->measured_ms, p->seq, p->value, p->lo, p->hi, 0, 0, 0};
+    struct stored_point one = {p->measured_ms, p->seq, p->id, p->value, p->lo, p->hi, 0, 0, 0};
     one.kind = interned_add(&s->texts, kind, err);
     one.class = one.kind < 0 ? -1 : interned_add(&s->texts, p->class_hash, err);
     one.config = one.class < 0 ? -1 : interned_add(&s->texts, p->config_hash, err);
@@ -124,6 +132,7 @@ static void write_stored_points(const struct stored_series *s, struct jsonw *w)
     for (int i = 0; i < s->n; i++) {
         jsonw_object(w, NULL);
         jsonw_i64(w, "seq", s->list[i].seq);
+        jsonw_i64(w, "run", s->list[i].run);
         jsonw_time(w, "measured", s->list[i].measured_ms);
         jsonw_fixed(w, "value", (double)s->list[i].value, 3);
         jsonw_fixed(w, "lo", (double)s->list[i].lo, 3);
@@ -137,39 +146,170 @@ static void write_stored_points(const struct stored_series *s, struct jsonw *w)
 static int read_stored_series(const struct request *q, struct fleet_line *line,
                               struct stored_series *s, struct err *err)
 {
-    line->metric = request_query(q, "metric");
-    line->node = request_query(q, "node");
-    if (!line->metric || !metric_rule_find(line->metric, NULL))
-        return err_set(err, ERR_INVALID, "metric",
-                       "must be a metric, such as latency.local.dram.median_ns");
-    if (!line->node)
-        return err_set(err, ERR_INVALID, "node", "must be the name of a node");
-    if (request_query_time(q, "since", &line->since_ms, err) < 0 ||
-        request_query_time(q, "until", &line->until_ms, err) < 0 ||
-        fleet_store_series(fleet_of(q)->store, line, keep_point, s, err) < 0)
+    if (fleet_store_series(fleet_of(q)->store, line, keep_point, s, err) < 0)
         return -1;
     return s->n ? 0
                 : err_set(err, ERR_NOT_FOUND, "metric", "no run of node %.63s has this metric",
                           line->node);
 }
 
-int fleetd_history(struct request *q, struct reply *r, struct err *err)
+// ---- The class ----------------------------------------------------------------------------------
+
+// What the nodes of a class had on each day of a stretch of time.
+struct stored_days {
+    struct fleet *fleet;
+    struct class_days days;
+};
+
+static void stored_days_fini(struct stored_days *d)
+{
+    class_days_fini(&d->days);
+    fleet_cleanup(&d->fleet);
+}
+#define CLEANUP_STORED_DAYS CLEANUP(stored_days_fini)
+
+// `class`: a hash, or its beginning.
+static int stored_days_read(const struct request *q, const struct fleet_line *line,
+                            const char *class, struct stored_days *out, struct err *err)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    struct fleet_window w = {
+        .since_ms = line->since_ms, .until_ms = line->until_ms, .values_only = true};
+    o.now_ms = clock_wall_ms();
+    o.runs_max = BAND_RUNS_MAX;
+    if (!w.since_ms)
+        w.since_ms = (w.until_ms ? w.until_ms : o.now_ms) - BAND_DAYS * BAND_DAY_MS;
+    if (strlen(class) == BAND_HASH_LENGTH)
+        w.class_hash = class; // the others need not be read
+    out->fleet = stored_fleet_read(q, &o, &w, err);
+    int of = out->fleet ? fleet_class_find(out->fleet, class, err) : -1;
+    return of < 0 ? -1 : class_days_make(&out->days, out->fleet, of, line->metric, err);
+}
+
+static int write_day_changes(const struct class_days *c, struct jsonw *w, struct err *err)
+{
+    int from = c->n > CHANGES_POINTS_MAX ? c->n - CHANGES_POINTS_MAX : 0, searched;
+    CLEANUP_MEM struct change_point *found = NULL;
+    CLEANUP_MEM double *v = calloc((size_t)(c->n - from) + 1, sizeof *v);
+    if (!v)
+        return err_set(err, ERR_NO_MEMORY, "", "no memory for a series");
+    for (int i = from; i < c->n; i++)
+        v[i - from] = c->list[i].median;
+    int n = series_changes(&found, &searched, v, c->n - from, &SERIES_DEFAULTS, err);
+    if (n < 0)
+        return -1;
+    jsonw_i64(w, "searched", searched);
+    jsonw_array(w, "change_points");
+    for (int i = 0; i < n; i++) {
+        jsonw_object(w, NULL);
+        jsonw_time(w, "at", c->list[from + found[i].at].day * BAND_DAY_MS);
+        jsonw_fixed(w, "before", found[i].before, 3);
+        jsonw_fixed(w, "after", found[i].after, 3);
+        jsonw_fixed(w, "percent", found[i].percent, 2);
+        jsonw_fixed(w, "p", found[i].p, 4);
+        jsonw_end(w);
+    }
+    jsonw_end(w);
+    return 0;
+}
+
+static void write_days(const struct class_days *c, const char *key, struct jsonw *w)
+{
+    jsonw_array(w, key);
+    for (int i = 0; i < c->n; i++)
+        class_day_write_json(&c->list[i], w);
+    jsonw_end(w);
+}
+
+static int class_history(const struct request *q, const struct fleet_line *line, const char *class,
+                         struct buf *body, struct err *err)
+{
+    CLEANUP_STORED_DAYS struct stored_days d = {0};
+    struct jsonw w = jsonw_to(body);
+    if (stored_days_read(q, line, class, &d, err) < 0)
+        return -1;
+    jsonw_object(&w, NULL);
+    jsonw_text(&w, "metric", d.days.metric);
+    jsonw_text(&w, "class", d.fleet->classes.list[d.days.class]);
+    jsonw_text(&w, "unit", d.days.unit);
+    jsonw_text(&w, "better", d.days.more ? "more" : "less");
+    write_days(&d.days, "days", &w);
+    if (write_day_changes(&d.days, &w, err) < 0)
+        return -1;
+    jsonw_end(&w);
+    return 0;
+}
+
+// ---- The node -----------------------------------------------------------------------------------
+
+// The days of its class, from its first point on the response has.
+static int write_band(const struct request *q, const struct fleet_line *line,
+                      const struct stored_series *s, struct jsonw *w, struct err *err)
+{
+    CLEANUP_STORED_DAYS struct stored_days d = {0};
+    const char *class = s->texts.list[s->list[s->n - 1].class];
+    if (stored_days_read(q, line, class, &d, err) < 0)
+        return -1;
+    jsonw_text(w, "class", class);
+    write_days(&d.days, "band", w);
+    return 0;
+}
+
+static int node_history(const struct request *q, struct fleet_line *line, struct buf *body,
+                        struct err *err)
 {
     CLEANUP_SERIES struct stored_series s = {0};
-    CLEANUP_BUF struct buf body = BUF_INIT;
-    struct fleet_line line = {0};
-    struct jsonw w = jsonw_to(&body);
-    if (read_stored_series(q, &line, &s, err) < 0)
+    struct jsonw w = jsonw_to(body);
+    bool band = false;
+    if (request_query_bool(q, "band", &band, err) < 0 || read_stored_series(q, line, &s, err) < 0)
         return -1;
     keep_newest_kind(&s);
     jsonw_object(&w, NULL);
-    jsonw_text(&w, "metric", line.metric);
-    jsonw_text(&w, "node", line.node);
+    jsonw_text(&w, "metric", line->metric);
+    jsonw_text(&w, "node", line->node);
     jsonw_text(&w, "unit", s.unit);
     jsonw_text(&w, "better", metric_more_is_better(s.unit) ? "more" : "less");
     write_stored_points(&s, &w);
-    if (write_stored_changes(q, &s, &w, err) < 0)
+    if (write_stored_changes(q, &s, &w, err) < 0 || (band && write_band(q, line, &s, &w, err) < 0))
         return -1;
     jsonw_end(&w);
-    return reply_json(r, 200, &body, err);
+    return 0;
+}
+
+static int make_history(const struct request *q, struct buf *body, struct err *err)
+{
+    const char *class = request_query(q, "class");
+    struct fleet_line line = {.metric = request_query(q, "metric"),
+                              .node = request_query(q, "node")};
+    if (!line.metric || !metric_rule_find(line.metric, NULL))
+        return err_set(err, ERR_INVALID, "metric",
+                       "must be a metric, such as latency.local.dram.median_ns");
+    if (!line.node == !class)
+        return err_set(err, ERR_INVALID, "node", "give either the name of a node, or a class");
+    if (request_query_time(q, "since", &line.since_ms, err) < 0 ||
+        request_query_time(q, "until", &line.until_ms, err) < 0)
+        return -1;
+    return class ? class_history(q, &line, class, body, err) : node_history(q, &line, body, err);
+}
+
+int fleetd_history(struct request *q, struct reply *r, struct err *err)
+{
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    return make_history(q, &body, err) < 0 ? -1 : reply_json(r, 200, &body, err);
+}
+
+// The same as a picture.
+int fleetd_history_svg(struct request *q, struct reply *r, struct err *err)
+{
+    struct history_picture picture CLEANUP(history_fini) = {0};
+    CLEANUP_BUF struct buf body = BUF_INIT;
+    CLEANUP_BUF struct buf svg = BUF_INIT;
+    CLEANUP_JSON struct json *answer = NULL;
+    if (make_history(q, &body, err) < 0)
+        return -1;
+    answer = json_parse(buf_text(&body), body.len, err);
+    if (!answer || history_from_json(&picture, answer, err) < 0 ||
+        history_write_svg(&picture, &svg, err) < 0)
+        return -1;
+    return reply_text(r, "image/svg+xml", &svg, err);
 }

@@ -9,17 +9,19 @@ handler_fn fleetd_ready, fleetd_openapi, fleetd_status, fleetd_node_list, fleetd
 // judged.c: what the history says. In the process that reads; fleetd_work() says so.
 handler_fn fleetd_classes, fleetd_outliers, fleetd_tiles, fleetd_node_metrics;
 work_fn fleetd_work;
+// class.c: one class in full. In the process that reads.
+handler_fn fleetd_class;
 // rollouts.c: what changed, and what it did. In the process that reads.
 handler_fn fleetd_rollouts, fleetd_effect;
 // views.c: nodes in order of a metric, groups of them, and two runs. In the process that reads.
 handler_fn fleetd_ranking, fleetd_compare;
 // runs.c: for clients that judge by themselves. In the process that reads.
 handler_fn fleetd_runs, fleetd_facts;
-// history.c: a metric of one node over the years. In the process that reads.
-handler_fn fleetd_history;
 // archive.c: a whole run. In the process that reads.
 handler_fn fleetd_archive;
 work_fn fleetd_archive_work;
+// history.c: a metric of a node or a class over the years. In the process that reads.
+handler_fn fleetd_history, fleetd_history_svg;
 // page.c: the web page
 handler_fn fleetd_page;
 // campaigns.c: probes of many nodes. The list and one of them are read in the process that reads.

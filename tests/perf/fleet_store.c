@@ -3,15 +3,17 @@
 // the database must be empty. A fleet of NODES nodes is swept DAYS times with a new run each, in
 // transactions of 500 nodes; then nodes come with five years of daily runs, in pages of 100.
 // Goals: 15,000 runs/s of such pages with SQLite, 20,000 with PostgreSQL; 450 bytes a run of 30
-// metrics; five years of a metric in 30 ms; 800 whole runs/s of 8 ranks and 15 sizes. usage:
-// fleet_store WHERE [NODES] [DAYS]
+// metrics; five years of a metric in 30 ms; the effect of a rollout over 60 days in 2 s; 800 whole
+// runs/s of 8 ranks and 15 sizes. Four of five nodes change their set-up, in eight waves over the
+// middle of the sweeps. usage: fleet_store WHERE [NODES] [DAYS]
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "analysis/peers/fleet.h"
+#include "analysis/peers/fleet_effect.h"
+#include "analysis/peers/rollouts.h"
 #include "analysis/stats/median.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -26,6 +28,10 @@ struct figure_page {
     char name[64];
 };
 
+enum { WAVES = 8, SETUPS = 2 };
+static int sweep_days;
+static struct facts setups[SETUPS]; // before and after the rollout
+
 static struct fleet_store *s;
 static struct summary_metric metrics[METRICS];
 static struct summary_layout layout = {METRICS, metrics};
@@ -37,6 +43,13 @@ static double now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
@@ -73,6 +86,23 @@ static void make_room(int runs)
     }
 }
 
+static bool has_changed(int node, int64_t day)
+{
+    int wave = node / 5 % WAVES;
+    return node % 5 && day > sweep_days / 4 + (sweep_days / 2) * wave / WAVES;
+}
+
+static void make_setups(void)
+{
+    struct err err = {0};
+    for (int i = 0; i < SETUPS; i++) {
+        facts_add(&setups[i], "microcode", "0x%d", i);
+        facts_seal(&setups[i]);
+        if (fleet_store_facts_put(s, &setups[i], &err) < 0)
+            fail(&err);
+    }
+}
+
 // Runs after+1 to after+n of a node, one a day from the day `start` on.
 static void fill(struct figure_page *f, int node, int start, int64_t after, int n)
 {
@@ -87,7 +117,8 @@ static void fill(struct figure_page *f, int node, int start, int64_t after, int 
     for (int r = 0; r < n; r++) {
         struct summary *run = &p->runs[r];
         snprintf(run->class_hash, sizeof run->class_hash, "%064x", node % 4);
-        snprintf(run->config_hash, sizeof run->config_hash, "%064x", 16 + node % 11);
+        snprintf(run->config_hash, sizeof run->config_hash, "%s",
+                 setups[start && has_changed(node, after + r + 1)].hash);
         snprintf(run->topology_hash, sizeof run->topology_hash, "%064x", 64 + node % 4);
         run->seq = run->id = after + r + 1;
         run->measured_ms = first_ms + (start + run->seq) * day_ms + node % 14400 * 1000;
@@ -264,6 +295,64 @@ static void figure_window(int days)
         runs, middle_of(took, TURNS), middle_of(filled, TURNS));
 }
 
+static int add_setup(void *ctx, const struct fleet_store_setup *p, struct err *err)
+{
+    return setups_add(ctx, p->node, p->config_hash, p->from_ms, err);
+}
+
+static void figure_rollouts(void)
+{
+    struct err err = {0};
+    double took[TURNS];
+    int nodes = 0;
+    for (int i = 0; i < TURNS; i++) {
+        CLEANUP_SETUPS struct setups list = {0};
+        CLEANUP_ROLLOUTS struct rollouts r = {0};
+        double start = now_ms();
+        if (fleet_store_setups(s, NULL, add_setup, &list, &err) < 0)
+            fail(&err);
+        for (int k = 0; k < SETUPS; k++)
+            setups_add_facts(&list, &setups[k], &err);
+        if (rollouts_find(&r, &list, 0, 0, &err) < 0)
+            fail(&err);
+        nodes = r.n ? r.list[0].n : 0;
+        took[i] = now_ms() - start;
+    }
+    printf("rollouts: %d nodes changed, %.1f ms\n", nodes, middle_of(took, TURNS));
+}
+
+static void figure_effect(int days)
+{
+    enum { EFFECTS = 3 };
+    struct err err = {0};
+    double read[EFFECTS], whole[EFFECTS], cpu[EFFECTS];
+    struct fleet_effect e = {0};
+    const struct fleet_window w = {.since_ms = first_ms + YEARS_DAYS * day_ms, .values_only = true};
+    long runs = 0;
+    for (int i = 0; i < EFFECTS; i++) {
+        struct fleet_options o = FLEET_DEFAULTS;
+        o.runs_max = days;
+        double start = now_ms(), spent = cpu_ms();
+        CLEANUP_FLEET struct fleet *f = fleet_new(&o, &err);
+        if (!f || fleet_store_window(s, &w, take_page, f, &err) < 0)
+            fail(&err);
+        for (int k = 0; k < SETUPS; k++)
+            fleet_add_facts(f, &setups[k], &err);
+        read[i] = now_ms() - start;
+        fleet_effect_fini(&e);
+        if (fleet_effect_find(&e, f, "microcode", NULL, NULL, &err) < 0)
+            fail(&err);
+        whole[i] = now_ms() - start;
+        cpu[i] = cpu_ms() - spent;
+        runs = f->runs;
+    }
+    printf("effect over %d days: %ld runs, %d nodes changed on %d days, %d metrics: %.0f ms, of "
+           "which reading %.0f ms; CPU %.0f ms\n",
+           days, runs, e.change.nodes, e.days, e.n, middle_of(whole, EFFECTS),
+           middle_of(read, EFFECTS), middle_of(cpu, EFFECTS));
+    fleet_effect_fini(&e);
+}
+
 static void figure_series(int nodes)
 {
     struct err err = {0};
@@ -298,7 +387,9 @@ int main(int argc, char **argv)
                  i % 8);
         snprintf(metrics[i].unit, sizeof metrics[i].unit, "ns");
     }
+    sweep_days = days;
     make_room(PAGE);
+    make_setups();
     figure_sweeps(nodes, days);
     figure_history(nodes);
     if (fleet_store_size(s, &z, &err) < 0)
@@ -307,6 +398,8 @@ int main(int argc, char **argv)
            (double)(z.bytes - before.bytes) / (double)z.runs, METRICS);
     figure_window(days);
     figure_series(nodes);
+    figure_rollouts();
+    figure_effect(days);
     figure_wholes(nodes);
     fleet_store_close(s);
     return 0;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What numaprobe-fleetd says of time and of groups, against virtual nodes whose truth is known and against the client."""
 import re
+import urllib.request
+import xml.etree.ElementTree
 
 from conftest import until
 from test_fleet import METRIC
@@ -107,3 +109,90 @@ def test_groups_by_a_fact_and_two_runs(collect):  # noqa: F811
                                   (f"base={node}:{runs[0][0]}&target={node}:{other_benchmark}", "target", 409)):
         got, problem = c.problem(f"/v1/fleet/compare?{query}")
         assert (got, problem["member"]) == (status, member), (query, got, problem)
+
+
+def test_a_class_in_full(collect):  # noqa: F811
+    c = collect(80, "--classes=2", "--runs=8", "--bad=1", "--kind-share=0.3", "--kind-percent=10", "--kind-hidden").start()
+    c.wait_up(80)
+    known(c, "/v1/fleet/status")
+    for row in c.get("/v1/fleet/classes")["classes"]:
+        full = c.get(f"/v1/fleet/classes/{row['class'][:10]}")
+        assert full["class"] == row["class"] and full["facts"]["cpu_model"] == row["cpu"]
+        assert full["nodes"] == row["nodes"] == len(full["names"]) and len(full["setups"]) == row["setups"]
+        assert sum(s["nodes"] for s in full["setups"]) == full["nodes"]
+        metric = next(m for m in full["metrics"] if m["metric"] == METRIC)
+        assert len(metric["values"]) == full["nodes"] and len(metric["kinds"]) == 2, metric["kinds"]
+        fewer = {n["node"] for n in c.fleet.truth["world"]["nodes"] if n["fewer_dimms"]}
+        cut = sum(k["median"] for k in metric["kinds"]) / 2
+        slow = {n for n, v in zip(full["names"], metric["values"]) if v > cut}
+        bad = {n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]}
+        assert slow - bad == fewer & set(full["names"]) - bad, "the kinds are those of the world"
+        ranking = c.get(f"/v1/fleet/ranking?metric={METRIC}&class={full['class']}")["ranking"]
+        assert {r["node"]: r["value"] for r in ranking} == dict(zip(full["names"], metric["values"]))
+        [one] = c.get(f"/v1/fleet/classes/{full['class']}?metric={METRIC}")["metrics"]
+        assert one == metric
+        assert full["drift"]["grade"] == "fine" and full["drift"]["class"] == full["class"], full["drift"]
+    assert c.problem("/v1/fleet/classes/ffff")[0] == 404
+    assert c.problem(f"/v1/fleet/classes/{full['class']}?metric=x")[1]["member"] == "metric"
+    assert c.problem(f"/v1/fleet/classes/{full['class']}?window_days=0")[1]["member"] == "window_days"
+
+
+def test_the_history_of_a_class_and_of_a_node_inside_it(collect):  # noqa: F811
+    c = collect(40, "--runs=30", "--bad=1", "--bad-percent=20", "--drift-percent=0.3").start()
+    c.wait_up(40)
+    [row] = c.get("/v1/fleet/classes")["classes"]
+    whole = c.get(f"/v1/fleet/history?metric={METRIC}&class={row['class'][:9]}")
+    assert whole["class"] == row["class"] and whole["unit"] == "ns" and whole["better"] == "less"
+    full = [d for d in whole["days"] if d["nodes"] == 40]
+    assert len(full) >= 25 and all(d["low"] < d["q1"] < d["median"] < d["q3"] < d["high"] for d in full)
+    assert whole["days"] == sorted(whole["days"], key=lambda d: d["day"])
+    [bad] = [n["node"] for n in c.fleet.truth["world"]["nodes"] if n["bad"]]
+    inside = c.get(f"/v1/fleet/history?metric={METRIC}&node={bad}&band=true")
+    assert inside["class"] == row["class"] and inside["band"] == whole["days"]
+    band = {d["day"]: d for d in inside["band"]}
+    outside = [p for p in inside["points"] if p["value"] > (band[p["measured"][:10]]["high"] or 1e9)]
+    assert len(outside) >= 25, "a node that is 20 % slow is outside of the band of its class"
+    assert "band" not in c.get(f"/v1/fleet/history?metric={METRIC}&node={bad}")
+    middle = full[10]["day"]
+    late = c.get(f"/v1/fleet/history?metric={METRIC}&class={row['class']}&since={middle}T00:00:00Z")
+    assert late["days"] == [d for d in whole["days"] if d["day"] >= middle]
+    for query, member, status in ((f"metric={METRIC}", "node", 422), (f"metric={METRIC}&node={bad}&class=a", "node", 422),
+                                  (f"metric={METRIC}&class=ffff", "class", 404), (f"metric=x&class={row['class']}", "metric", 422),
+                                  (f"metric=latency.n7.n7.median_ns&class={row['class']}", "metric", 404),
+                                  (f"metric={METRIC}&node={bad}&band=perhaps", "band", 422)):
+        got, problem = c.problem(f"/v1/fleet/history?{query}")
+        assert (got, problem["member"]) == (status, member), (query, got, problem)
+
+
+def test_a_class_that_gets_slower_as_a_whole(collect):  # noqa: F811
+    c = collect(60, "--runs=25", "--bad=0", "--drift-percent=0.4").start()
+    c.wait_up(60)
+    assert c.get("/v1/fleet/outliers")["findings"] == [], "no node differs from its peers"
+    [row] = c.get("/v1/fleet/classes")["classes"]
+    drift = c.get(f"/v1/fleet/classes/{row['class']}")["drift"]
+    assert drift["what"] == "drift" and drift["grade"] in ("suspect", "sure") and drift["metrics_worse"] == drift["of"], drift
+    sign = -1 if drift["worst"]["unit"] == "GB/s" else 1
+    assert abs(drift["worst"]["percent"] - sign * 5) < 0.7, "0.4 % a day, and 12.5 days between the middles"
+    assert drift["worst"]["lo"] < drift["worst"]["percent"] < drift["worst"]["hi"] and drift["text"], drift
+
+
+def test_histories_as_pictures(collect):  # noqa: F811
+    c = collect(40, "--runs=30", "--waves=1", "--rollout-percent=8", "--bad=0").start()
+    c.wait_up(40)
+    known(c, "/v1/fleet/status")
+    [row] = c.get("/v1/fleet/classes")["classes"]
+    node = next(n["node"] for n in c.fleet.truth["world"]["nodes"] if n["rolled_round"] is not None)
+
+    def picture(query):
+        with urllib.request.urlopen(f"{c.url}/v1/fleet/history.svg?metric={METRIC}&{query}", timeout=60) as response:
+            assert response.headers["Content-Type"].startswith("image/svg+xml")
+            text = response.read().decode()
+            return text, [e.tag.rpartition("}")[2] for e in xml.etree.ElementTree.fromstring(text).iter()]
+    plain, tags = picture(f"node={node}")
+    assert tags.count("circle") == 30 and "% since" in plain and "microcode" in plain and "f1" not in plain.partition("</style>")[2]
+    banded, tags = picture(f"node={node}&band=true")
+    assert tags.count("circle") == 30 and "median of the class" in banded
+    whole, tags = picture(f"class={row['class']}")
+    assert tags.count("circle") == len(c.get(f"/v1/fleet/history?metric={METRIC}&class={row['class']}")["days"])
+    assert f"class {row['class'][:12]} " in whole and "quartiles" in whole and "40 nodes" in whole
+    assert c.problem(f"/v1/fleet/history.svg?metric={METRIC}")[1]["member"] == "node"

@@ -104,6 +104,49 @@ static void test_history(void)
     CHECK(strstr(buf_text(&svg), "not recorded for both sides"), "facts that are not known");
 }
 
+static void draw_document(struct buf *svg, const char *text)
+{
+    CLEANUP_JSON struct json *json = json_parse(text, strlen(text), NULL);
+    struct history_picture p CLEANUP(history_fini) = {0};
+    struct err err = {0};
+    CHECK(json && history_from_json(&p, json, &err) == 0 && history_write_svg(&p, svg, &err) == 0,
+          "a picture of a collector's history: %s", err.text);
+}
+
+// What a collector responds with: a node inside the band of its class, and a class by itself.
+static void test_class_history(void)
+{
+    CLEANUP_BUF struct buf node = BUF_INIT, class = BUF_INIT;
+    draw_document(
+        &node,
+        "{\"metric\":\"m\",\"node\":\"n1\",\"unit\":\"ns\",\"better\":\"less\",\"points\":["
+        "{\"run\":1,\"measured\":\"2026-11-01T10:00:00Z\",\"value\":90,\"lo\":89,\"hi\":91},"
+        "{\"run\":2,\"measured\":\"2026-11-02T10:00:00Z\",\"value\":91,\"lo\":90,\"hi\":92}],"
+        "\"change_points\":[],\"band\":["
+        "{\"day\":\"2026-10-31\",\"median\":10,\"low\":5,\"high\":20},"
+        "{\"day\":\"2026-11-01\",\"median\":90,\"low\":85,\"high\":95},"
+        "{\"day\":\"2026-11-02\",\"median\":90,\"low\":85,\"high\":95},"
+        "{\"day\":\"2026-11-03\",\"median\":90,\"low\":null,\"high\":null}]}");
+    CHECK(strstr(buf_text(&node), "median of the class") && strstr(buf_text(&node), "run 2"),
+          "a node in its class");
+    CHECK(!strstr(buf_text(&node), ">20<"), "other days do not stretch the axis");
+    draw_document(&class, "{\"metric\":\"m\",\"class\":\"62204bdd0123456789\",\"unit\":\"ns\","
+                          "\"better\":\"less\",\"days\":["
+                          "{\"day\":\"2026-11-01\",\"nodes\":40,\"median\":90,\"q1\":89,\"q3\":91},"
+                          "{\"day\":\"2026-11-02\",\"nodes\":1,\"median\":97,\"q1\":97,\"q3\":97}],"
+                          "\"change_points\":[{\"at\":\"2026-11-02T00:00:00Z\",\"before\":90,"
+                          "\"after\":97,\"percent\":7.8}]}");
+    CHECK(strstr(buf_text(&class), "class 62204bdd0123 ") && strstr(buf_text(&class), "2 days"),
+          "a class, day by day");
+    CHECK(strstr(buf_text(&class), "40 nodes, 2026-11-01") &&
+              strstr(buf_text(&class), "1 node, 2026-11-02") &&
+              strstr(buf_text(&class), "quartiles"),
+          "by its nodes");
+    CHECK(strstr(buf_text(&class), "+7.8 % since 2026-11-02 00:00 UTC:") &&
+              strstr(buf_text(&class), "a rollout of these days"),
+          "with its change");
+}
+
 static void test_history_sizes(void)
 {
     CLEANUP_BUF struct buf svg = BUF_INIT;
@@ -292,6 +335,7 @@ int main(int argc, char **argv)
     if (argc == 2)
         return gallery(argv[1]);
     test_history();
+    test_class_history();
     test_history_sizes();
     test_difference_map();
     test_difference_curves();

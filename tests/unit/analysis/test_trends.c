@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a collector says of time: which set-ups changed, and two runs metric by metric.
+#include "analysis/peers/class_days.h"
+#include "analysis/peers/class_view.h"
 #include "analysis/peers/rollouts.h"
 #include "analysis/peers/run_pair.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "tests/unit/analysis/fleet_pages.h"
 #include "tests/unit/tap.h"
 
@@ -206,8 +209,151 @@ static void test_pair(void)
           "nor with a run that failed");
 }
 
+// ---- A class in full
+
+// 40 nodes, 12 of which are a kind of their own that is 8 % slower in latency; one more is 12 %
+// slow in bandwidth. Three nodes of another class.
+static struct fleet *class_fleet(unsigned long long *seed)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    o.now_ms = PAGES_NOW;
+    struct fleet *f = fleet_new(&o, NULL);
+    char name[16];
+    for (int i = 0; i < 43; i++)
+        for (int k = 0; k < (i == 39 ? 2 : 6); k++) {
+            snprintf(name, sizeof name, "n%02d", 42 - i);
+            struct page_run r = {.node = name,
+                                 .class = i < 40 ? "AAA" : "BBB",
+                                 .id = k + 1,
+                                 .config = i % 4 ? "OLD" : "NEW",
+                                 .noise = 0.004,
+                                 .measured_ms = PAGES_NOW - (6 - k) * PAGES_DAY};
+            r.factor[0] = i < 12 ? 1.08 : 1;
+            r.factor[2] = i == 20 ? 1.12 : 1;
+            page_add(f, &r, seed);
+        }
+    page_facts(f, "OLD", "microcode=0x1 kernel=6.1");
+    page_facts(f, "NEW", "microcode=0x2 kernel=6.1");
+    page_facts(f, "AAA", "cpu_model=EPYC shape=2x96");
+    return f;
+}
+
+static void test_class(void)
+{
+    unsigned long long seed = 319;
+    CLEANUP_FLEET struct fleet *f = class_fleet(&seed);
+    struct class_view v CLEANUP(class_view_fini) = {0};
+    CHECK(class_view_make(&v, f, interned_find(&f->classes, "AAA"), NULL) == 0, "a class");
+    CHECK(v.table.in.nodes == 40 && v.table.in.metrics == 3 && v.n_setups == 2, "as it is");
+    CHECK_STR(f->nodes.list[v.table.node[v.order[0]]], "n03", "nodes in order of their names");
+    const struct class_view_metric *m = &v.metric[0];
+    CHECK(m->n == 2 && m->kinds[0].nodes + m->kinds[1].nodes == 39 && m->largest == 0 &&
+              m->kinds[1].nodes == 12,
+          "two hidden kinds");
+    CHECK(fabs(m->kinds[1].median / m->kinds[0].median - 1.08) < 0.01, "8 %% apart");
+    CHECK(m->kinds[0].limit > 1.025 * m->kinds[0].median &&
+              m->kinds[1].limit > 1.025 * m->kinds[1].median,
+          "each with its limit");
+    CHECK(v.metric[2].n == 1 && v.metric[2].kinds[0].limit < v.metric[2].kinds[0].median,
+          "less bandwidth is worse");
+}
+
+static void test_class_json(void)
+{
+    unsigned long long seed = 320;
+    CLEANUP_FLEET struct fleet *f = class_fleet(&seed);
+    struct class_view v CLEANUP(class_view_fini) = {0};
+    struct class_view few CLEANUP(class_view_fini) = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    CHECK(class_view_make(&v, f, interned_find(&f->classes, "AAA"), NULL) == 0, "a class");
+    jsonw_object(&w, NULL);
+    class_view_write_json(&v, "bandwidth.triad.peak.gbps", &w);
+    jsonw_end(&w);
+    CLEANUP_JSON struct json *j = json_parse(buf_text(&text), text.len, NULL);
+    CHECK_STR(json_get_text(j, "folded", ""), "n[03-42]", "names, folded");
+    CHECK_STR(json_get_text(json_get(j, "facts"), "cpu_model", ""), "EPYC", "facts");
+    const struct json *setup = json_first(json_get(j, "setups"));
+    CHECK_INT(json_get_i64(setup, "nodes", 0), 30, "the set-up of most nodes");
+    CHECK_STR(json_get_text(json_get(setup, "differing_facts"), "microcode", ""), "0x1",
+              "by what differs");
+    CHECK(!json_get(json_get(setup, "differing_facts"), "kernel"), "and nothing else");
+    const struct json *m = json_first(json_get(j, "metrics"));
+    CHECK(json_count(json_get(j, "metrics")) == 1 && json_count(json_get(m, "values")) == 40 &&
+              json_count(json_get(j, "names")) == 40,
+          "a value of each node of one metric");
+    int at = 0, slow = 0, none = 0;
+    double limit = json_get_number(m, "limit", 0);
+    for (const struct json *x = json_first(json_get(m, "values")); x; x = json_next(x), at++) {
+        double value = 0;
+        none += !json_number(x, &value);
+        if (value > 0 && value < limit)
+            slow = at;
+    }
+    CHECK_INT(slow, 22 - 3, "the slow one is n22");
+    CHECK_INT(none, 1, "one has too few runs");
+    CHECK(class_view_make(&few, f, interned_find(&f->classes, "BBB"), NULL) == 0, "three nodes");
+    buf_reset(&text);
+    w = jsonw_to(&text);
+    jsonw_object(&w, NULL);
+    class_view_write_json(&few, NULL, &w);
+    jsonw_end(&w);
+    CLEANUP_JSON struct json *other = json_parse(buf_text(&text), text.len, NULL);
+    m = json_first(json_get(other, "metrics"));
+    CHECK(fabs(json_get_number(m, "median", 0) - 90) < 1 && !json_is_null(json_get(m, "median")) &&
+              strstr(buf_text(&text), "\"limit\":null") &&
+              strstr(buf_text(&text), "\"facts\":null"),
+          "have a median and no limit");
+}
+
+// 20 nodes over 30 days, of which the last 10 are 5 % slower; n00 twice a day. On day 3 five nodes
+// are measured.
+static void test_days(void)
+{
+    struct fleet_options o = FLEET_DEFAULTS;
+    unsigned long long seed = 331;
+    o.runs_max = 100;
+    CLEANUP_FLEET struct fleet *f = fleet_new(&o, NULL);
+    struct class_days c CLEANUP(class_days_fini) = {0};
+    CLEANUP_BUF struct buf text = BUF_INIT;
+    struct jsonw w = jsonw_to(&text);
+    struct err err = {0};
+    char name[16];
+    for (int day = 0; day < 30; day++)
+        for (int i = 0; i < (day == 3 ? 5 : 21); i++) {
+            snprintf(name, sizeof name, "n%02d", i % 20);
+            struct page_run r = {.node = name,
+                                 .class = "AAA",
+                                 .id = 100 * day + i,
+                                 .measured_ms = PAGES_NOW + day * PAGES_DAY + i * 60000,
+                                 .factor = {(1 + 0.002 * (i % 20)) * (day < 20 ? 1 : 1.05)}};
+            page_add(f, &r, &seed);
+        }
+    CHECK(class_days_make(&c, f, 0, "latency.local.dram.median_ns", &err) == 0 && c.n == 30 &&
+              !c.more,
+          "30 days");
+    CHECK(c.list[0].n == 20 && fabs(c.list[0].median - 90 * 1.019) < 0.02,
+          "a node counts once: %.3f", c.list[0].median);
+    CHECK(fabs(c.list[0].q1 - 90 * 1.0095) < 0.02 && fabs(c.list[0].q3 - 90 * 1.0285) < 0.02,
+          "quartiles: %.3f %.3f", c.list[0].q1, c.list[0].q3);
+    CHECK(c.list[0].low < 90 * 1.001 && c.list[0].high > 90 * 1.037,
+          "nearly all nodes are between");
+    CHECK(c.list[3].n == 5 && isnan(c.list[3].low), "few nodes have no band");
+    CHECK(fabs(c.list[25].median / c.list[10].median - 1.05) < 0.001, "the change is there");
+    class_day_write_json(&c.list[3], &w);
+    CHECK(strstr(buf_text(&text), "{\"day\":\"2026-02-19\",\"nodes\":5,\"median\":") &&
+              strstr(buf_text(&text), "\"low\":null"),
+          "as JSON: %s", buf_text(&text));
+    CHECK(class_days_make(&c, f, 0, "latency.local.dram.median", &err) < 0 &&
+              strstr(err.text, "latency.local.dram.median_ns"),
+          "the nearest name is stated");
+}
+
 int main(void)
 {
+    test_days();
+    test_class();
+    test_class_json();
     test_rollouts();
     test_rollouts_stretch();
     test_rollouts_many();
