@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order is made once per round. The next node is the first one in it that is pending, may be
-// tried now, and whose group has room: ten thousand are searched in some 20 us.
+// tried now, and whose group has room.
 #include "fleet/campaigns/probe_plan.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest runs of ten thousand nodes are read in some 0.2 s, once per round of a campaign.
+// The newest runs of the nodes are read once per round of a campaign, in one query.
 #include "fleet/collect/campaign_ingest.h"
 
 #include <math.h>
